@@ -46,9 +46,9 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query ssh_start ssh_connect start_args history_file
+	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry
 server_SRC := server admit session_queue server_session session_wait request confine_needs relay \
-	job job_session job_conn link_table ssh_server
+	job job_session job_conn cleaning link_table ssh_server
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
@@ -76,7 +76,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control adapt path_rates
@@ -94,8 +94,8 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/e2e/test_,install package documents cli demo \
 	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links steering jobs collect swaps strangers) \
-	$(addprefix tests/campaign/test_,kills chaos link bounds crowd) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning steering jobs collect swaps strangers) \
+	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
@@ -233,7 +233,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between links cleaning grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing

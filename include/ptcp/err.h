@@ -35,7 +35,8 @@ extern "C" {
 	X(PTCP_ECHANGED, -15, "the source changed while it was sent")          \
 	X(PTCP_ENOTYET, -16, "not available yet")                              \
 	X(PTCP_ERANGE, -17, "value out of range")                              \
-	X(PTCP_EBUSY, -18, "too busy")
+	X(PTCP_EBUSY, -18, "too busy")                                         \
+	X(PTCP_ESUPERSEDED, -19, "superseded by a newer run")
 
 enum ptcp_code {
 #define X(name, value, text) name = value,

@@ -88,6 +88,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_DETACHED, /* the servers continue the transfer alone: text = name of the job, for ptcp_status_new() */
 	PTCP_EVENT_STATUS,   /* of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
+	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; PROGRESS shows when data moves again */
 	PTCP_EVENT_WAITING,  /* before START: the server is busy: ahead */
 };
 
@@ -123,6 +124,9 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	/* RECONNECTING */
+	unsigned attempt;             /* counted from 1 */
+	double in_s;                  /* pause before it */
 	unsigned ahead;               /* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server
 	                                 has no room for more waiting sessions, and the task connects again later */
 };
@@ -197,12 +201,13 @@ struct ptcp_clean_result {
 	uint64_t files, bytes;   /* removed */
 	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
 	uint64_t failed;         /* not removed */
+	uint64_t unlisted;       /* of files and failed: a server lists the first 10,000 only */
 };
 PTCP_API void ptcp_clean_opts_init(struct ptcp_clean_opts *o);
 PTCP_API void ptcp_clean_result_init(struct ptcp_clean_result *r);
 /* Removes the leftovers of this user in a local directory and below, without following links. Files of running
  * transfers, which are locked, and final files are never removed. Blocks on disk. PTCP_EPARTIAL if some leftovers
- * cannot be removed. */
+ * cannot be removed. For a directory on another host: ptcp_clean_new(). */
 PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_clean_result *r,
     struct ptcp_err *e);
 
@@ -232,7 +237,9 @@ struct ptcp_transfer_opts {
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
-	double timeout_s;           /* give up after timeout_s without progress; 30, at least 0.5 */
+	/* Give up after timeout_s without progress at the start, or of a peer that responds; 30, at least 0.5. The peer's is
+	 * used where it is longer, as far as retry_for_s permits */
+	double timeout_s;
 	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
 	const char *const *fingerprints;
@@ -290,6 +297,10 @@ struct ptcp_transfer_opts {
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
+	/* Of transfers from or to this host: after data has moved, a lost connection is tried again for so long, in the same
+	 * session (as long as the server keeps it), or in a new session that resumes the transfer. 600; 0: not at all; at most
+	 * 30 days */
+	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
 };
 #define PTCP_PATHS_MAX 16
@@ -362,6 +373,16 @@ struct ptcp_status {
  * ended jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e);
+
+/* Whether a path, as written by a user, is on another host. */
+PTCP_API bool ptcp_is_remote(const char *path);
+/* Removes leftovers as ptcp_clean() does, beneath a directory on another host, "ptcp://HOST/PATH", "HOST:PATH" or
+ * "ssh://HOST/PATH", with the rights of that server's user. The server must permit this identity to write.
+ * ptcp_task_run() calls `found`. */
+PTCP_API int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct ptcp_clean_opts *clean, struct ptcp_err *e);
+/* Counts at the end, or so far; fills the fields known to the caller's ptcp_clean_result_init(). */
+PTCP_API void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
 
@@ -658,6 +679,9 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
+	/* A session that has lost its connections is kept for so long, or for the client's retry_for_s if that is shorter;
+	 * 3600; 0: not at all; at most 30 days */
+	double max_linger_s;
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
 	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
@@ -687,9 +711,9 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields are ignored.
- * Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values are
- * unchanged. */
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields
+ * are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values
+ * are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 

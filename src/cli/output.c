@@ -80,6 +80,12 @@ static void text_progress(const struct output *o, const struct ptcp_event *ev)
 
 	if (!o->status)
 		return;
+	if (o->reconnect.attempt > 0) {
+		snprintf(line, sizeof line, "reconnecting, attempt %u, in %s", o->reconnect.attempt,
+		    units_time_text(rate, (double)mono_diff_ns(o->reconnect.at, mono_now()) / 1e9));
+		terminal_status(line);
+		return;
+	}
 	output_status_text(line, sizeof line, width, ev);
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++) {
 		snprintf(part, sizeof part, "%s %s", path_name(name, o, i), units_rate_text(rate, o->paths[i].rate_bps));
@@ -221,6 +227,10 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o, s:o}", "event", "paths", "reason", json_text(ev->text), "paths",
 		    paths(o, true)));
 		break;
+	case PTCP_EVENT_RECONNECTING:
+		json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "reconnecting", "attempt", json_count(ev->attempt), "in_s",
+		    json_seconds(ev->in_s), "why", json_text(ev->text)));
+		break;
 	case PTCP_EVENT_FILE:
 		json_line(json_file(o, ev));
 		break;
@@ -271,6 +281,15 @@ static void copy_paths(struct output *o, const struct ptcp_event *ev)
 		memcpy(o->paths, ev->paths, o->n_paths * sizeof *o->paths);
 }
 
+/* One line for an outage that lasts longer than the first attempt. */
+static void note_reconnecting(struct output *o, const struct ptcp_event *ev)
+{
+	o->reconnect.attempt = ev->attempt;
+	o->reconnect.at = mono_add_ns(mono_now(), (uint64_t)(ev->in_s * 1e9));
+	if (ev->attempt == 2 && !o->quiet)
+		terminal_line("ptcp: the connection is lost, trying again: %s", ev->text);
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
@@ -279,6 +298,10 @@ void output_event(void *arg, const struct ptcp_event *ev)
 
 	if (progress || ev->type == PTCP_EVENT_PATHS)
 		copy_paths(o, ev);
+	if (ev->type == PTCP_EVENT_RECONNECTING)
+		note_reconnecting(o, ev);
+	else if (progress && ev->progress.bytes != o->reconnect.bytes)
+		o->reconnect = (struct output_reconnect){ .bytes = ev->progress.bytes };
 	if (progress && process_state_requested())
 		terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
 	if (ev->type == PTCP_EVENT_WARNING)

@@ -13,6 +13,14 @@
 #include <ptcp/ptcp.h>
 
 #include "cli/log_opts.h"
+#include "core/clock.h"
+
+/* An outage, until data moves again. */
+struct output_reconnect {
+	unsigned attempt;         /* 0: none */
+	struct mono at;           /* its start */
+	uint64_t bytes;           /* transferred before */
+};
 
 struct output {
 	const char *command;      /* "send" or "recv" */
@@ -20,6 +28,7 @@ struct output {
 	bool status;              /* draw the status line */
 	bool detached;
 	bool dry_run;
+	struct output_reconnect reconnect;
 	const char *cipher;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */

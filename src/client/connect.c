@@ -70,7 +70,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
-		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t
+		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
+		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
 	};
 	int r;
 
@@ -131,6 +132,13 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, bool cl
 		task_finish(t, &next);
 }
 
+static void take_job_chan(struct ptcp_task *t, struct chan *c)
+{
+	t->chan = c;
+	strcpy(t->fingerprint, chan_fingerprint(c));
+	t->job_ops->opened(t);
+}
+
 static void on_connected(void *arg, const struct connect_result *r)
 {
 	struct ptcp_task *t = arg;
@@ -145,9 +153,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 		start_session(t, SSH_START_DIRECT, r->chan);
 		return;
 	}
-	t->chan = r->chan;
-	strcpy(t->fingerprint, chan_fingerprint(t->chan));
-	t->job_ops->opened(t);
+	take_job_chan(t, r->chan);
 }
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
@@ -185,6 +191,10 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 		return;
 	}
 	snprintf(t->peer, sizeof t->peer, "%s", address);
+	if (t->remote_job != NULL) {
+		take_job_chan(t, c);
+		return;
+	}
 	if (mode == SSH_START_PIPE) {
 		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
 		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
@@ -247,7 +257,7 @@ static void on_timer(void *arg)
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
-		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
+		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port, .job = t->remote_job != NULL,
 		.sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 

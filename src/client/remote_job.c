@@ -142,6 +142,8 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_EVENT: on_event(t, &f->event); break;
 	case WIRE_SAMPLE: remote_job_sampled(t->remote_job, &f->sample); break;
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
+	case WIRE_LEFTOVER: remote_job_leftover(t, &f->leftover); break;
+	case WIRE_CLEANED: remote_job_cleaned(t, &f->cleaned); break;
 	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
 	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
@@ -163,8 +165,10 @@ static void on_readable(void *arg)
 	size_t n;
 
 	while (!t->over && !t->wait.pausing && !h->reversing && (n = chan_read(t->chan, bytes, sizeof bytes)) > 0)
-		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0)
+		if (job_frames_input(&h->frames, bytes, n, mono_now(), &why) < 0) {
+			err_while(&why, why.code, "%s", t->known_as);
 			task_finish(t, &why);
+		}
 	if (t->over || t->wait.pausing)
 		return;
 	if (!h->reversing) {
@@ -181,14 +185,15 @@ static void on_writable(void *arg) { flush(arg); }
 static void on_closed(void *arg, const struct ptcp_err *cause)
 {
 	struct ptcp_task *t = arg;
+	bool query = remote_job_is_query(t->remote_job);
 	struct ptcp_err why;
 
-	if (remote_job_is_query(t->remote_job) && cause == NULL) {
+	if (query && t->remote_job->request != JOB_FRAMES_CLEAN_REQUESTED && cause == NULL) {
 		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
-	err_set(&why, PTCP_EPEER, "%s: %s (run the same command again when that host can be reached: the transfer resumes)",
-	    t->known_as, cause != NULL ? cause->msg : "the host closed the connection");
+	err_set(&why, PTCP_EPEER, "%s: %s (run the same command again when that host can be reached%s)", t->known_as,
+	    cause != NULL ? cause->msg : "the host closed the connection", query ? "" : ": the transfer resumes");
 	task_finish(t, &why);
 }
 

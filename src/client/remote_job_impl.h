@@ -1,5 +1,5 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the request),
- * remote_query.c and measure_task.c. */
+ * remote_query.c, clean_task.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
@@ -8,7 +8,7 @@
 
 struct remote_job {
 	struct job_frames frames;
-	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_ or LINKS_REQUESTED */
+	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_ or CLEAN_REQUESTED */
 	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
@@ -17,6 +17,8 @@ struct remote_job {
 	struct wire_status status;      /* STATUS_REQUESTED */
 	struct ptcp_published_link *link; /* LINKS_REQUESTED: PTCP_PUBLISHED_LINKS_MAX, with strings to be freed */
 	size_t n_links;
+	struct ptcp_clean_opts clean;   /* CLEAN_REQUESTED: beneath t->target.path */
+	struct ptcp_clean_result cleaned;
 	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
 	struct ptcp_message *message;   /* timing.messages of them; frames.n_samples have arrived */
 	double round_trip_s;
@@ -24,7 +26,8 @@ struct remote_job {
 
 static inline bool remote_job_is_query(const struct remote_job *h)
 {
-	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED;
+	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED ||
+	    h->request == JOB_FRAMES_CLEAN_REQUESTED;
 }
 
 /* A job: t->target sends to `to`. Sets t->job_ops. */
@@ -48,6 +51,12 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e);
 bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *why);
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
 void remote_job_reverse(struct ptcp_task *t);
+
+/* ---- clean_task.c ---- */
+
+void remote_job_put_clean(struct remote_job *h, const char *path);
+void remote_job_leftover(struct ptcp_task *t, const struct wire_leftover *f);
+void remote_job_cleaned(struct ptcp_task *t, const struct wire_cleaned *f);
 
 /* ---- Answers: remote_query.c, measure_task.c ---- */
 

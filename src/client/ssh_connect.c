@@ -14,7 +14,7 @@
 static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port, uint64_t timeout_ns)
 {
 	return (struct connect_opts){ .context = f->o.host, .host = host, .port = port, .timeout_ns = timeout_ns,
-		.sock = f->o.sock, .alpn = ALPN_CONTROL, .fingerprint = f->answer.fingerprint };
+		.sock = f->o.sock, .alpn = f->o.job ? ALPN_JOB : ALPN_CONTROL, .fingerprint = f->answer.fingerprint };
 }
 
 static void stop_attempts(struct ssh_start *f)
@@ -262,6 +262,10 @@ void ssh_connect_begin(struct ssh_start *f)
 	struct ptcp_err why;
 	struct mono now = mono_now();
 
+	if (f->o.job) { /* few bytes */
+		pipe_begin(f);
+		return;
+	}
 	f->state = DIRECT;
 	timer_set(f->timer, mono_add_ns(now, MODE_NS));
 	if (timer_new(&f->stagger, f->o.host->control, on_stagger, f, &why) < 0) {

@@ -33,6 +33,7 @@ struct ssh_start_opts {
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
 	unsigned remote_port;
+	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */
 	struct sock_opts sock;
 	const struct ssh_start_ops *ops;
 	void *arg;

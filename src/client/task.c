@@ -12,6 +12,7 @@
 #include "net/trust.h"
 
 #define PATHS_USUAL 2
+#define RETRY_FOR_MAX_S (30 * 86400)
 #define PAUSE_NS (500 * NS_PER_MS) /* between two connections to a busy server, at first; then up to 8 times that */
 #define PAUSES_DOUBLED 3
 #define CLOSED_NS (10 * NS_PER_S)  /* how long to try a host that closes connections: it may be no busy ptcp server */
@@ -22,8 +23,8 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 {
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
-		.preserve_mode = true, .preserve_links = true, .timeout_s = 30,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .wait_s = 60
+		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600, .wait_s = 60,
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
 	};
 }
 
@@ -64,10 +65,12 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
-	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || !(o->wait_s >= 0 && o->wait_s <= 86400) || o->remote_port > 65535 ||
+	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || !(o->wait_s >= 0 && o->wait_s <= 86400) ||
+	    !(o->retry_for_s >= 0 && o->retry_for_s <= RETRY_FOR_MAX_S) || o->remote_port > 65535 ||
 	    (o->family != 0 && o->family != 4 && o->family != 6))
-		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), waiting time (0 to 24h), "
-		    "port, address family or sync mode out of range", PTCP_STREAMS_MAX);
+		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), waiting time "
+		    "(0 to 24h), time to retry (at most 30 days), port, address family or sync mode out of range",
+		    PTCP_STREAMS_MAX);
 	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
 	    o->max_streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
@@ -327,9 +330,10 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->over = t->trust.unknown = false;
 	t->trust.n_accepted = t->n_tried = 0;
 	t->result = 0;
-	t->started = mono_now();
-	t->wait.until = mono_add_ns(t->started, (uint64_t)(t->o.wait_s * 1e9));
-	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(t->started, CLOSED_NS));
+	if (!t->retry.worked)
+		t->started = mono_now();
+	t->wait.until = mono_add_ns(mono_now(), (uint64_t)(t->o.wait_s * 1e9));
+	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(mono_now(), CLOSED_NS));
 	t->wait.pausing = t->wait.waited = false;
 	t->wait.pauses = 0;
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
@@ -355,7 +359,21 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (!t->over)
 		return 1;
-	attempt_end(t);
+	if (t->retry.timer != NULL) { /* a pause has ended, or was canceled */
+		retry_pause_end(t);
+		if (r == 0 && (r = attempt_begin(t, &t->why)) == 0)
+			return 1;
+		t->result = r;
+	} else {
+		attempt_end(t);
+	}
+	if (retry_is_due(t) && retry_pause(t, &t->why) == 0) {
+		t->running = true;
+		return 1;
+	}
+	t->running = false;
+	retry_give_up(t);
+	r = t->result;
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
 	if (e == NULL)
 		e = &scratch;

@@ -70,6 +70,16 @@ struct task_history {
 	struct stream_control control;  /* at the end; advised: false: no result */
 };
 
+/* retry.c */
+struct task_retry {
+	bool worked;                    /* a session has run */
+	struct mono moved;              /* when data last moved: */
+	uint64_t bytes;
+	unsigned attempts;              /* since then */
+	struct timer *timer;            /* before the next attempt */
+	uint64_t wire_bytes;            /* of earlier sessions */
+};
+
 struct ptcp_task {
 	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
 	struct timetable rate;
@@ -96,6 +106,7 @@ struct ptcp_task {
 	struct task_trust trust;
 	struct task_report report;
 	struct task_history history;
+	struct task_retry retry;
 	/* connect.c: */
 	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
 	struct connect *connect;
@@ -150,6 +161,20 @@ void task_waits(struct ptcp_task *t, uint32_t ahead);
 bool task_pauses(struct ptcp_task *t, struct mono until);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again. `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- retry.c ---- */
+
+/* The transfer has `bytes` bytes, of which some are new. */
+void retry_moved(struct ptcp_task *t, uint64_t bytes);
+/* Emits PTCP_EVENT_RECONNECTING. */
+void retry_report(struct ptcp_task *t, unsigned attempt, uint64_t wait_ns, const char *why);
+/* Whether the task, whose attempt has ended, is to make another one. */
+bool retry_is_due(const struct ptcp_task *t);
+/* Runs the loop for the pause before the next attempt, instead of an attempt. */
+int retry_pause(struct ptcp_task *t, struct ptcp_err *e);
+void retry_pause_end(struct ptcp_task *t);
+/* No attempt follows: the outcome is that of the transfer, not of the last attempt to connect. */
+void retry_give_up(struct ptcp_task *t);
 
 /* ---- trust.c ---- */
 

@@ -66,6 +66,9 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
+	if (t->report.last.bytes > 0)
+		retry_moved(t, t->report.last.bytes);
+	t->report.last.wire_bytes += t->retry.wire_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
 	measure_rate(t, ev);
@@ -108,6 +111,29 @@ static void on_warning(void *arg, const char *path, const char *text)
 	task_emit(t, &ev);
 }
 
+/* A local path as a word for a shell. One that cannot be shown as it is, is not shown: it must not be typed. */
+static void local_word(const char *path, char *out, size_t cap)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (strcmp(text_escape(shown, sizeof shown, path), path) == 0 && strchr(path, '\'') == NULL)
+		snprintf(out, cap, "%s'%s'", path[0] == '-' ? "./" : "", path);
+	else
+		snprintf(out, cap, "DIRECTORY");
+}
+
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	char where[SESSION_LEFTOVERS_BYTES - 200], text[SESSION_LEFTOVERS_BYTES];
+	struct ptcp_task *t = arg;
+
+	if (!t->files.sends)
+		local_word(t->files.local[0], where, sizeof where);
+	else if (!remote_url(&t->target, where, sizeof where))
+		snprintf(where, sizeof where, "URL");
+	on_warning(t, NULL, session_leftovers_text(text, f, where));
+}
+
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_waiting(void *arg, uint32_t ahead) { task_waits(arg, ahead); }
@@ -118,6 +144,11 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	struct ptcp_event ev = { .type = PTCP_EVENT_STREAMS, .from = from, .to = to, .text = why };
 
 	task_emit(t, &ev);
+}
+
+static void on_reconnecting(void *arg, unsigned attempt, uint64_t wait_ns, const char *why)
+{
+	retry_report(arg, attempt, wait_ns, why);
 }
 
 static void on_paths(void *arg, const char *why)
@@ -267,9 +298,10 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
+	t->retry.wire_bytes = t->report.last.wire_bytes;
 }
 
 const struct session_ops task_session_ops = {
-	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams,
-	.paths = on_paths, .check = task_trust, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
+	.streams = on_streams, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };

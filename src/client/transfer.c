@@ -123,18 +123,11 @@ static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n
 	return remote_job_new(t, &to, e);
 }
 
-static bool is_remote(const char *text)
-{
-	struct remote ignored;
-
-	return remote_parse(&ignored, text, NULL) > 0;
-}
-
 static int take_paths(struct ptcp_task *t, const char *const *srcs, size_t n, const char *dest, struct ptcp_err *e)
 {
 	int r;
 
-	if (t->files.sends && is_remote(srcs[0]) && is_remote(dest)) {
+	if (t->files.sends && ptcp_is_remote(srcs[0]) && ptcp_is_remote(dest)) {
 		t->files.sends = false;
 		t->files.n_local = 0;
 		t->files.n_remote = n;

@@ -183,7 +183,7 @@ static void on_error_frame(struct connect *c, struct span in)
 	}
 	outbox_reason(&why, f.code, f.text);
 	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_REFUSED,
-	    why.code == PTCP_EREFUSED ? PTCP_EREFUSED : PTCP_ECONNECT, why.msg, false);
+	    why.code == PTCP_EREFUSED || why.code == PTCP_EBUSY ? why.code : PTCP_ECONNECT, why.msg, false);
 }
 
 /* Reads no byte beyond `want`: the caller reads what follows the answer. */

@@ -120,6 +120,44 @@ void remote_name(const struct remote *t, char *out, size_t cap)
 		sock_join(out, cap, t->host, t->port);
 }
 
+/* Neither URLs nor shells treat these specially. */
+static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@";
+
+/* All other bytes are written as %XX. */
+static bool append_encoded(char *out, size_t cap, const char *path)
+{
+	size_t n = strlen(out);
+
+	for (; *path != '\0'; path++) {
+		if (n + 4 > cap)
+			return false;
+		n += (size_t)snprintf(out + n, cap - n, strchr(plain, *path) != NULL ? "%c" : "%%%02X",
+		    (unsigned)(unsigned char)*path);
+	}
+	return true;
+}
+
+bool remote_url(const struct remote *t, char *out, size_t cap)
+{
+	char host[SOCK_HOST_BYTES + 10];
+	bool v6 = strchr(t->host, ':') != NULL;
+
+	if (t->user[strspn(t->user, plain)] != '\0' || t->host[strspn(t->host, plain)] != '\0')
+		return false;
+	if (!t->ssh || t->port != 0)
+		sock_join(host, sizeof host, t->host, t->port);
+	else
+		snprintf(host, sizeof host, v6 ? "[%s]" : "%s", t->host);
+	if ((size_t)snprintf(out, cap, "%s://%s%s%s%s", t->ssh ? "ssh" : "ptcp", t->user, t->user[0] != '\0' ? "@" : "", host,
+	    t->path[0] == '/' ? "" : t->ssh && t->path[0] != '~' ? "/~/" : "/") >= cap)
+		return false;
+	if (t->ssh && t->path[0] == '~') { /* at the start it is a home directory's */
+		strcat(out, "~");
+		return append_encoded(out, cap, t->path + 1);
+	}
+	return append_encoded(out, cap, t->path);
+}
+
 bool remote_same_host(const struct remote *a, const struct remote *b)
 {
 	return a->ssh == b->ssh && a->port == b->port && strcasecmp(a->host, b->host) == 0 &&

@@ -131,6 +131,7 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 	}
 	r->state = CONTROL_UP;
 	r->since = now;
+	r->n_refusals = 0;
 	r->resend = 0; /* the old connection may have delivered bytes marked for retransmission */
 	if (control_replay_acked(r, f.bytes, e) < 0)
 		return CONTROL_ANSWER_VIOLATION;
@@ -143,11 +144,13 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 /* Deadline for a sign of life on the connection. */
 static struct mono dead_at(const struct control_replay *r, const struct control_replay_session *s)
 {
+	uint64_t limit_ns = s->quiet_ns + CONTROL_REPLAY_RTTS * s->rtt_ns;
+
 	switch (r->state) {
 	case CONTROL_UP:
-		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, CONTROL_REPLAY_QUIET_NS);
+		return mono_add_ns(s->last_input.ns > r->since.ns ? s->last_input : r->since, limit_ns);
 	case CONTROL_RESUMING:
-		return mono_add_ns(r->since, CONTROL_REPLAY_RESUME_NS);
+		return mono_add_ns(r->since, limit_ns);
 	case CONTROL_LOST:
 		break;
 	}
@@ -167,10 +170,16 @@ bool control_replay_wants(const struct control_replay *r, const struct control_r
 	return r->opens && r->state == CONTROL_LOST && control_replay_possible(r, s);
 }
 
-int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool final, struct ptcp_err *e)
+int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool over, bool path_over,
+    struct ptcp_err *e)
 {
 	next_path(r);
-	if (!final)
+	r->n_refusals = path_over ? r->n_refusals + 1 : 0;
+	if (r->n_refusals >= r->n_paths && path_over) {
+		r->ended = true;
+		return err_set(e, PTCP_EREFUSED, "control connection lost, and cannot be made again: %s", why->msg);
+	}
+	if (!over)
 		return 0;
 	r->ended = true;
 	return err_set(e, PTCP_EPEER, "control connection lost, and the peer has ended the session: %s "

@@ -15,8 +15,7 @@
 
 #define CONTROL_REPLAY_MAX_BYTES (8u << 20)                     /* limit of retained bytes */
 #define CONTROL_REPLAY_ACK_BYTES (32u << 10)                    /* bytes received between two CONTROL_ACKs */
-#define CONTROL_REPLAY_QUIET_NS (UINT64_C(3) * 1000000000)      /* UP without a frame: the connection is dead */
-#define CONTROL_REPLAY_RESUME_NS (UINT64_C(3) * 1000000000)     /* limit for RESUMING */
+#define CONTROL_REPLAY_RTTS 3                                   /* see control_replay_session.rtt_ns */
 
 enum control_replay_state { CONTROL_UP, CONTROL_LOST, CONTROL_RESUMING };
 
@@ -31,15 +30,17 @@ struct control_replay {
 	size_t got;                     /* of the peer's CONTROL_ACK */
 	bool opens;                     /* this end opens successors */
 	unsigned path, n_paths;         /* path of the next successor; number of paths */
+	unsigned n_refusals;            /* by relays, in a row */
 	bool ended;                     /* the peer has received everything: no successor is needed */
 };
 
 /* The session's state. */
 struct control_replay_session {
-	bool agreed;            /* both ends support replay (CONTROL_REPLAY) */
+	bool agreed;            /* both ends let the session linger (HELLO) */
 	bool running, failed, over, gone;
 	bool receives;
 	struct mono last_input;      /* last bytes from the peer */
+	uint64_t quiet_ns, rtt_ns;   /* UP without a frame, or RESUMING, for quiet + CONTROL_REPLAY_RTTS RTTs: dead */
 };
 
 /* In UP. Only a starter that is the TLS client opens successors. */
@@ -85,9 +86,11 @@ enum control_replay_answer control_replay_answer(struct control_replay *r, const
 bool control_replay_tick(struct control_replay *r, const struct control_replay_session *s, struct mono now);
 /* Whether this end is to open a successor now. */
 bool control_replay_wants(const struct control_replay *r, const struct control_replay_session *s);
-/* No successor could be opened on this path. final: the peer refused it, or is known to have ended. Returns an error
- * that fails the session, or 0 after moving to the next path. */
-int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool final, struct ptcp_err *e);
+/* No successor could be opened on this path. over: the peer refused it, or is known to have ended. path_over: a relay
+ * refused it. Returns an error that fails the session, also after all paths were refused; or 0 after moving to the next
+ * path. */
+int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool over, bool path_over,
+    struct ptcp_err *e);
 struct mono control_replay_deadline(const struct control_replay *r, const struct control_replay_session *s);
 
 #endif

@@ -37,7 +37,7 @@ static int on_control_ack(struct engine *s, struct span in, struct ptcp_err *e)
 	struct wire_control_ack f;
 	int r;
 
-	if (!s->control_replay)
+	if (s->linger_ns == 0)
 		return engine_unexpected(s, WIRE_CONTROL_ACK, e);
 	return (r = wire_control_ack_decode(&f, in, e)) < 0 ? r : s->o.ops->control_ack(s->o.arg, f.bytes, e);
 }
@@ -82,9 +82,27 @@ static int on_end(struct engine *s, struct span in, struct ptcp_err *e)
 		return err_set(e, PTCP_EPROTO, "the peer's count of files differs");
 	if (s->state == RUNNING) { /* the first END: send it back */
 		s->end = end;
+		if (s->rcv != NULL && s->o.ops->finish != NULL && !s->o.ops->finish(s->o.arg)) {
+			engine_set_state(s, CLOSING, "END");
+			return 0;
+		}
 		OUTBOX_PUT(&s->out, end, END, &end);
 	}
 	engine_end(s, NULL);
+	return 0;
+}
+
+static int on_leftovers(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_leftovers f;
+	int r;
+
+	if (s->leftovers_received)
+		return engine_unexpected(s, WIRE_LEFTOVERS, e);
+	if ((r = wire_leftovers_decode(&f, in, e)) < 0)
+		return r;
+	s->leftovers_received = true;
+	s->o.ops->leftovers(s->o.arg, &f);
 	return 0;
 }
 
@@ -172,6 +190,7 @@ static const struct rule {
 	    ENGINE(on_tcp_report) },
 	{ WIRE_RATE, false, AGREED, ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_rate) },
 	{ WIRE_WARNING, false, AGREED, SENDER | RECEIVER, ENGINE(on_warning) },
+	{ WIRE_LEFTOVERS, false, AGREED, STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_leftovers) },
 	{ WIRE_END, true, IN(RUNNING), RECEIVER | MEASURING_ACCEPTOR, ENGINE(on_end) },
 	{ WIRE_END, true, IN(CLOSING), SENDER | MEASURING_STARTER, ENGINE(on_end) },
 	{ WIRE_ANSWER, true, IN(RUNNING), SENDER, SND(snd_on_answer) },
@@ -211,7 +230,7 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 
 	if (engine_over(s))
 		return;
-	s->last_input = now;
+	engine_heard(s, now);
 	r = frame_reader_add(&s->in, p, n, &e);
 	while (r >= 0 && !engine_over(s) && (r = frame_reader_next(&s->in, &f, &e)) > 0)
 		r = take(s, f.type, f.payload, &e);

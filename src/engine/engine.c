@@ -27,10 +27,12 @@ int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
 int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
     struct mono now, struct ptcp_err *e)
 {
+	uint64_t quiet_ns = o->quiet_ns > 0 ? o->quiet_ns : o->timeout_ns;
 	struct engine *s = calloc(1, sizeof *s);
 	struct wire_hello h = {
 		.version_min = WIRE_VERSION, .version_max = WIRE_VERSION,
-		.timeout_ms = (uint32_t)((o->hello_timeout_ns > 0 ? o->hello_timeout_ns : o->timeout_ns) / NS_PER_MS),
+		.timeout_ms = (uint32_t)(o->timeout_ns / NS_PER_MS), .quiet_ms = (uint32_t)(quiet_ns / NS_PER_MS),
+		.linger_ms = (uint32_t)(o->linger_ns / NS_PER_MS),
 		.max_entries = o->max_entries, .max_streams = o->max_streams,
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
@@ -40,13 +42,13 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		return err_nomem(e);
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
-	if (o->control_replay)
-		h.abilities[h.n_abilities++] = WIRE_ABLE_CONTROL_REPLAY;
 	s->o = *o;
-	s->control_replay = o->control_replay;
-	s->last_ping = s->last_input = now;
-	engine_progress(s, now);
-	s->peer_timeout_ns = o->timeout_ns;
+	s->timeout_ns = o->timeout_ns;
+	s->linger_ns = o->linger_ns;
+	s->o.quiet_ns = quiet_ns;
+	s->ping_ns = quiet_ns / 3;
+	s->last_ping = s->last_input = s->last_progress = s->last_work = now;
+	s->due = MONO_NEVER;
 	if (open != NULL) {
 		s->open = *open;
 		if ((p = buf_reserve(&s->open_paths, open->paths.n + 1)) == NULL) {
@@ -87,7 +89,7 @@ void engine_drop(struct engine *s)
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
-bool engine_replays(const struct engine *s) { return s->control_replay; }
+uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
 struct mono engine_last_input(const struct engine *s) { return s->last_input; }
 const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
 enum wire_busy engine_peer_busy(const struct engine *s) { return s->peer_busy; }
@@ -181,6 +183,20 @@ void engine_finish(struct engine *s)
 {
 	if (s->state == RUNNING)
 		engine_send_end(s);
+}
+
+void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f)
+{
+	if (!s->o.starter && !engine_over(s))
+		OUTBOX_PUT(&s->out, leftovers, LEFTOVERS, f);
+}
+
+void engine_finished(struct engine *s)
+{
+	if (s->state != CLOSING || s->rcv == NULL)
+		return;
+	OUTBOX_PUT(&s->out, end, END, &s->end);
+	engine_end(s, NULL);
 }
 
 void engine_end(struct engine *s, const struct ptcp_err *why)

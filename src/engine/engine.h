@@ -8,8 +8,8 @@
  *   OPENING      OPEN is sent; next RUNNING
  *   AWAIT_OPEN   next AUTHORIZING
  *   AUTHORIZING  the caller decides; next RUNNING
- *   RUNNING      entries and blocks; next CLOSING (sender), ENDED (receiver)
- *   CLOSING      END is sent; next ENDED
+ *   RUNNING      entries and blocks; next CLOSING (sender), CLOSING or ENDED (receiver)
+ *   CLOSING      sender: END is sent; receiver: END has arrived, ops.finish has work; next ENDED
  *   ENDED, FAILED   all input is ignored; FAILED from any state but ENDED */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -40,6 +40,11 @@ struct engine_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
+	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or NULL: the
+	 * session ends now. */
+	bool (*finish)(void *arg);
+	/* Starter that sends: leftovers at the receiver. */
+	void (*leftovers)(void *arg, const struct wire_leftovers *f);
 	/* Starter: load of the acceptor's host. */
 	void (*load)(void *arg, const struct wire_load *f);
 	/* Acceptor: number of active streams. */
@@ -62,10 +67,12 @@ struct engine_ops {
 struct engine_opts {
 	bool starter;
 	bool one_channel;         /* blocks travel on the control channel; a peer without that ability is refused */
-	bool control_replay;      /* the control channel may be replaced if the peer agrees */
 	const char *software;     /* outlives the session */
-	uint64_t timeout_ns;
-	uint64_t hello_timeout_ns; /* announced to the peer, which sends three PINGs in this time; 0: timeout_ns */
+	uint64_t timeout_ns;      /* without progress */
+	uint64_t quiet_ns;        /* silence that means a dead connection: three PINGs of the peer; 0: timeout_ns */
+	/* How long a session lives without a connection, if the peer allows it as well: the control channel may be
+	 * replaced meanwhile. 0: not at all. */
+	uint64_t linger_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
 	const struct engine_ops *ops;
@@ -105,6 +112,11 @@ void engine_set_rates(struct engine *s, const struct wire_rate *f);
 /* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
 
+/* Receiver, before the end: sends LEFTOVERS, if the peer is the starter. */
+void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f);
+/* Receiver, after ops.finish: ends the session, unless it is over. */
+void engine_finished(struct engine *s);
+
 /* A stream has received data. */
 void engine_progress(struct engine *s, struct mono now);
 struct mono engine_deadline(const struct engine *s);
@@ -115,8 +127,9 @@ struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
 /* RUNNING: relays may spool the data, hence streams may stall for a long time. */
 bool engine_spooled(const struct engine *s);
-/* The control channel may be replaced: offered and, after HELLO, agreed. */
-bool engine_replays(const struct engine *s);
+/* How long the session lives without a connection: as offered and, after HELLO, as agreed. 0: the control channel
+ * cannot be replaced. */
+uint64_t engine_linger_ns(const struct engine *s);
 /* Time of the last input. */
 struct mono engine_last_input(const struct engine *s);
 /* The peer's activity, as of its last PING. */

@@ -23,17 +23,22 @@ struct engine {
 	struct wire_open open;
 	struct snd *snd;
 	struct rcv *rcv;
-	uint64_t peer_timeout_ns, ticks;
+	uint64_t timeout_ns;             /* agreed: the longer one, within what this end lets a session linger */
+	uint64_t linger_ns;              /* agreed: the shorter one */
+	uint64_t ping_ns;                /* time between two PINGs, from the peer's HELLO */
+	uint64_t ticks;
 	uint32_t peer_entries;
-	bool control_replay;             /* offered, and not declined */
 	uint64_t n_rates;                /* RATE frames received */
 	struct mono running_since, opened;   /* opened: starter, when OPEN was sent */
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
+	bool leftovers_received;
 	bool was_busy;                   /* this end, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
 	struct mono last_ping, last_input, last_progress;
 	struct mono last_work;           /* as last_progress, without the peer's claims to be busy */
+	struct mono due;                 /* the deadline at the last tick */
+	bool moved;                      /* a block arrived or was acknowledged */
 };
 
 /* ---- engine.c ---- */
@@ -55,6 +60,9 @@ int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */
+
+/* The peer was heard; after an outage the time without progress starts again. */
+void engine_heard(struct engine *s, struct mono now);
 
 /* Whether to wait for a peer that reports `busy`: only after work has started, and for a limited time. */
 bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now);

@@ -3,14 +3,14 @@
 #include "core/units.h"
 #include "engine/engine_impl.h"
 
-#define PEER_TIMEOUT_MIN_MS 300u
+#define QUIET_MIN_MS 300u
 
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
 	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
 	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
-	struct snd_opts snd = { s->peer_entries, s->o.timeout_ns, s->peer_timeout_ns, verify, dry_run, s->o.ops->snd,
+	struct snd_opts snd = { s->peer_entries, s->timeout_ns, verify, dry_run, s->o.ops->snd,
 		s->o.arg };
 	struct rcv_opts rcv = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
 	int r = 0;
@@ -20,6 +20,7 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 	if (r < 0)
 		return r;
 	s->running_since = s->last_progress;
+	s->moved = false;
 	engine_set_state(s, RUNNING, event);
 	s->o.ops->running(s->o.arg, o);
 	return 0;
@@ -35,6 +36,20 @@ static bool has_ability(const struct wire_hello *h, enum wire_ability a)
 	return false;
 }
 
+/* A longer time-out of the peer holds here, too, as far as this end would wait for a lost connection. */
+static void agree_on_times(struct engine *s, const struct wire_hello *h)
+{
+	uint64_t peer_ns = h->timeout_ms * NS_PER_MS, linger_ns = h->linger_ms * NS_PER_MS;
+
+	s->ping_ns = (h->quiet_ms > QUIET_MIN_MS ? h->quiet_ms : QUIET_MIN_MS) * NS_PER_MS / 3;
+	if (peer_ns > s->o.linger_ns)
+		peer_ns = s->o.linger_ns;
+	if (s->timeout_ns < peer_ns)
+		s->timeout_ns = peer_ns;
+	if (s->linger_ns > linger_ns)
+		s->linger_ns = linger_ns;
+}
+
 int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
@@ -48,9 +63,8 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		    "this is version %u (update the older side)", h.version_min, h.version_max, WIRE_VERSION);
 	if (s->o.one_channel && !has_ability(&h, WIRE_ABLE_ONE_CHANNEL))
 		return err_set(e, PTCP_EPROTO, "the peer does not accept data on the control connection (open a port to it)");
-	s->peer_timeout_ns = (h.timeout_ms > PEER_TIMEOUT_MIN_MS ? h.timeout_ms : PEER_TIMEOUT_MIN_MS) * NS_PER_MS;
+	agree_on_times(s, &h);
 	s->peer_entries = h.max_entries;
-	s->control_replay = s->control_replay && has_ability(&h, WIRE_ABLE_CONTROL_REPLAY);
 	if (!s->o.starter) {
 		engine_set_state(s, AWAIT_OPEN, "HELLO");
 		return 0;

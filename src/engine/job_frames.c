@@ -100,6 +100,26 @@ static int on_sample(struct job_frames *j, const struct frame *in, union job_fra
 	return 0;
 }
 
+static int on_leftover(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+{
+	(void)in, (void)f;
+	if (j->n_leftovers == WIRE_LEFTOVERS_MAX)
+		return err_set(e, PTCP_EPROTO, "more than %d LEFTOVER frames", WIRE_LEFTOVERS_MAX);
+	j->n_leftovers++;
+	j->progressed = j->last_input;
+	return 0;
+}
+
+static int on_cleaned(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+{
+	if (f->cleaned.files > UINT64_MAX - f->cleaned.failed || f->cleaned.files + f->cleaned.failed < j->n_leftovers)
+		return unexpected(in->type, e);
+	j->progressed = j->last_input;
+	if (f->cleaned.final)
+		job_frames_close(j);
+	return 0;
+}
+
 /* END or ERROR. */
 static int on_last(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
@@ -132,7 +152,7 @@ static int on_part(struct job_frames *j, const struct frame *in, union job_frame
 	return 1;
 }
 
-/* STATUS or LINKS: the whole request. */
+/* STATUS, LINKS or CLEAN: the whole request. */
 static int on_query(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
 	(void)in, (void)f;
@@ -173,7 +193,7 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 #define BIT(state) (1u << JOB_FRAMES_##state)
 #define REQUESTED (BIT(JOB_REQUESTED) | BIT(TIMING_REQUESTED))
 #define RUNNING (BIT(JOB_RUNNING) | BIT(TIMING_RUNNING))
-#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED))
+#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED))
 
 static const struct rule {
 	enum wire_type type;
@@ -190,12 +210,15 @@ static const struct rule {
 	{ WIRE_END, RUNNING, on_last },
 	{ WIRE_STATE, BIT(STATUS_REQUESTED), NULL },
 	{ WIRE_LINK, BIT(LINKS_REQUESTED), NULL },
+	{ WIRE_LEFTOVER, BIT(CLEAN_REQUESTED), on_leftover },
+	{ WIRE_CLEANED, BIT(CLEAN_REQUESTED), on_cleaned },
 	{ WIRE_JOB, BIT(AWAIT_REQUEST), on_part },
 	{ WIRE_GRANT, BIT(AWAIT_GRANT), on_part },
 	{ WIRE_OPEN, BIT(AWAIT_WORK), on_work },
 	{ WIRE_PROBE, BIT(AWAIT_WORK), on_work },
 	{ WIRE_STATUS, BIT(AWAIT_REQUEST), on_query },
 	{ WIRE_LINKS, BIT(AWAIT_REQUEST), on_query },
+	{ WIRE_CLEAN, BIT(AWAIT_REQUEST), on_query },
 };
 
 static int take(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
@@ -248,6 +271,7 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_TIMING_REQUESTED:
 	case JOB_FRAMES_TIMING_RUNNING:
 	case JOB_FRAMES_STATUS_REQUESTED:
+	case JOB_FRAMES_CLEAN_REQUESTED:
 		return j->timeout_ns * QUERY_TIMEOUTS;
 	case JOB_FRAMES_LINKS_REQUESTED:
 		return j->timeout_ns;

@@ -2,10 +2,10 @@
  * them to the owner, buffers the frames to be sent, and limits silence, stalls and unread output. No sockets and no
  * clock: inputs are bytes and `now`, outputs are bytes and a deadline.
  *
- * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED or
- *         LINKS_REQUESTED; each > CLOSED (END, ERROR)
+ * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED,
+ *         LINKS_REQUESTED or CLEAN_REQUESTED; each > CLOSED (END, ERROR, the last CLEANED)
  * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
- *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS); each > CLOSED */
+ *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN); each > CLOSED */
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
@@ -18,7 +18,7 @@
 enum job_frames_state {
 	JOB_FRAMES_AWAIT_REQUEST, JOB_FRAMES_AWAIT_GRANT, JOB_FRAMES_AWAIT_WORK, JOB_FRAMES_ANSWERING,
 	JOB_FRAMES_JOB_REQUESTED, JOB_FRAMES_JOB_RUNNING, JOB_FRAMES_TIMING_REQUESTED, JOB_FRAMES_TIMING_RUNNING,
-	JOB_FRAMES_STATUS_REQUESTED, JOB_FRAMES_LINKS_REQUESTED,
+	JOB_FRAMES_STATUS_REQUESTED, JOB_FRAMES_LINKS_REQUESTED, JOB_FRAMES_CLEAN_REQUESTED,
 	JOB_FRAMES_CLOSED
 };
 
@@ -43,6 +43,9 @@ union job_frame {
 	struct wire_end end;
 	struct wire_error error;
 	struct wire_status status;
+	struct wire_clean clean;
+	struct wire_leftover leftover;
+	struct wire_cleaned cleaned;
 	struct wire_job job;
 	struct wire_grant grant;
 	struct wire_open open;
@@ -66,7 +69,7 @@ struct job_frames {
 	struct outbox out;             /* frames to be sent */
 	struct ptcp_progress progress; /* client: the last one received */
 	struct mono requested, last_input, progressed;
-	unsigned n_samples;
+	unsigned n_samples, n_leftovers;
 	uint64_t samples_ns;           /* sum of their delays */
 };
 
@@ -94,7 +97,7 @@ enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono n
 /* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
 struct mono job_frames_deadline(const struct job_frames *j);
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
- * measurement 12 without a SAMPLE, a status query 12, a link query 1; a server's peer 10 s for its request, and 2 s to
+ * measurement 12 without a SAMPLE, a status query or a cleaning 12, a link query 1; a server's peer 10 s for its request, and 2 s to
  * close the connection after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 

@@ -51,7 +51,6 @@ struct snd_ops {
 struct snd_opts {
 	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
 	uint64_t timeout_ns;
-	uint64_t peer_timeout_ns; /* of its HELLO */
 	bool verify;            /* compare digests */
 	bool dry_run;
 	const struct snd_ops *ops;

@@ -361,12 +361,12 @@ static bool may_copy(const struct snd *s, const struct inflight *t, unsigned str
 
 /* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
  * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
- * comes within the peer's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
+ * comes within the session's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
     uint32_t *bytes)
 {
 	uint64_t patience = inflight_patience_ns(&s->flights, stream);
-	uint64_t most = s->o.peer_timeout_ns / 3, age;
+	uint64_t most = s->o.timeout_ns / 3, age;
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct inflight *t;
 	struct mono due;

@@ -4,15 +4,17 @@
 #include "engine/engine_impl.h"
 
 #define PING_MIN_NS (200 * NS_PER_MS) /* between two PINGs */
+#define STOPPED_NS (5 * NS_PER_S)     /* a tick later than this: this end did not run */
 
 void engine_progress(struct engine *s, struct mono now)
 {
 	s->last_progress = s->last_work = now;
+	s->moved = true;
 }
 
 static bool worked_within(const struct engine *s, unsigned timeouts, struct mono now)
 {
-	return mono_diff_ns(now, s->last_work) / timeouts < s->o.timeout_ns;
+	return mono_diff_ns(now, s->last_work) / timeouts < s->timeout_ns;
 }
 
 bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now)
@@ -50,22 +52,46 @@ static bool urgent(enum wire_busy b)
  * until then; so is a rate limit, or the peer would copy waiting blocks and spend the rate on copies. */
 static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 {
-	uint64_t regular = s->peer_timeout_ns / 3;
+	uint64_t regular = s->ping_ns;
 
 	if (now == s->busy_reported || (now != WIRE_IDLE && !urgent(now) && !urgent(s->busy_reported) && !paced(s)))
 		return regular;
 	return regular < PING_MIN_NS ? regular : PING_MIN_NS;
 }
 
+/* ---- Limits ---- */
+
+/* Without a connection a running session lingers, for a successor of the connection. Before, this end's time-out holds,
+ * so that a client that goes silent does not occupy a session for longer. */
+static uint64_t silence_limit_ns(const struct engine *s)
+{
+	if (s->state != RUNNING && s->state != CLOSING)
+		return s->o.timeout_ns;
+	return s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;
+}
+
+/* A session that has moved data waits for it to move again as long as for a lost connection. */
+static uint64_t progress_limit_ns(const struct engine *s)
+{
+	return s->moved ? silence_limit_ns(s) : s->timeout_ns;
+}
+
+/* The connection is dead, or about to be declared dead: the silence limit holds, not the progress limit. */
+static bool is_cut_off(const struct engine *s, struct mono now)
+{
+	return silence_limit_ns(s) > s->timeout_ns && mono_diff_ns(now, s->last_input) >= s->o.quiet_ns;
+}
+
 struct mono engine_deadline(const struct engine *s)
 {
-	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s)));
+	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s))), stalled;
 
 	if (engine_over(s))
 		return MONO_NEVER;
-	at = mono_min(at, mono_add_ns(s->last_input, s->o.timeout_ns));
-	if (waiting(s))
-		at = mono_min(at, mono_add_ns(s->last_progress, s->o.timeout_ns));
+	at = mono_min(at, mono_add_ns(s->last_input, silence_limit_ns(s)));
+	stalled = mono_add_ns(s->last_progress, progress_limit_ns(s));
+	if (waiting(s) && !is_cut_off(s, stalled))
+		at = mono_min(at, stalled);
 	if (s->snd != NULL)
 		at = mono_min(at, snd_deadline(s->snd));
 	if (s->rcv != NULL)
@@ -73,14 +99,27 @@ struct mono engine_deadline(const struct engine *s)
 	return at;
 }
 
-static void fail_late(struct engine *s, const char *what)
+static void fail_late(struct engine *s, const char *what, uint64_t limit_ns)
 {
+	char after[UNITS_TEXT_BYTES];
 	struct ptcp_err e;
 
-	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %.3g s (check the network and the other host, then run "
+	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %s (check the network and the other host, then run "
 	    "the same command again)",
-	    what, (double)s->o.timeout_ns / 1e9);
+	    what, units_time_text(after, (double)limit_ns / 1e9));
 	engine_fail(s, &e);
+}
+
+/* This process or the host was stopped (SIGSTOP, suspend): the peer had no chance to be heard meanwhile. */
+static void excuse_stop(struct engine *s, struct mono now)
+{
+	uint64_t late_ns = mono_diff_ns(now, s->due);
+
+	if (late_ns < STOPPED_NS)
+		return;
+	s->last_input = mono_min(now, mono_add_ns(s->last_input, late_ns));
+	s->last_progress = mono_min(now, mono_add_ns(s->last_progress, late_ns));
+	s->last_work = mono_min(now, mono_add_ns(s->last_work, late_ns));
 }
 
 static void check_time(struct engine *s, struct mono now)
@@ -91,14 +130,14 @@ static void check_time(struct engine *s, struct mono now)
 
 	/* A delay observed at the last tick lasted until now. */
 	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
-		engine_progress(s, now);
+		s->last_progress = s->last_work = now;
 	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))
 		s->last_progress = now;
 	s->was_busy = doing != WIRE_IDLE;
-	if (mono_diff_ns(now, s->last_input) >= s->o.timeout_ns) {
-		fail_late(s, "response");
-	} else if (mono_diff_ns(now, s->last_progress) >= s->o.timeout_ns) {
-		fail_late(s, "progress");
+	if (mono_diff_ns(now, s->last_input) >= silence_limit_ns(s)) {
+		fail_late(s, "response", silence_limit_ns(s));
+	} else if (mono_diff_ns(now, s->last_progress) >= progress_limit_ns(s) && !is_cut_off(s, now)) {
+		fail_late(s, "progress", progress_limit_ns(s));
 	} else if (mono_diff_ns(now, s->last_ping) >= ping_after_ns(s, doing)) {
 		s->busy_reported = doing;
 		ping.tick = ++s->ticks;
@@ -107,12 +146,20 @@ static void check_time(struct engine *s, struct mono now)
 	}
 }
 
+void engine_heard(struct engine *s, struct mono now)
+{
+	if (is_cut_off(s, now))
+		s->last_progress = now;
+	s->last_input = now;
+}
+
 void engine_tick(struct engine *s, struct mono now)
 {
 	struct ptcp_err e;
 
 	if (engine_over(s))
 		return;
+	excuse_stop(s, now);
 	if (s->snd != NULL) {
 		snd_tick(s->snd, now);
 		if (engine_over(s))
@@ -127,4 +174,7 @@ void engine_tick(struct engine *s, struct mono now)
 		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read, or memory is short");
 		engine_fail(s, &e);
 	}
+	s->due = engine_deadline(s);
+	if (s->due.ns < now.ns)
+		s->due = now;
 }

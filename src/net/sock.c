@@ -14,6 +14,8 @@
 #include "core/units.h"
 
 #define US_PER_S 1e6
+#define MS_PER_S 1e3
+#define KEEPALIVE_MAX_S 20 /* a NAT forgets an idle connection after 30 s at the earliest */
 
 int sock_split(const char *text, char host[SOCK_HOST_BYTES], unsigned *port, unsigned default_port,
     struct ptcp_err *e)
@@ -100,6 +102,8 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 
 	if (third == 0)
 		third = 1;
+	if (third > KEEPALIVE_MAX_S)
+		third = KEEPALIVE_MAX_S;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -137,6 +141,7 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.retransmits = i.tcpi_total_retrans;
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
+	all.silent_s = (i.tcpi_last_ack_recv < i.tcpi_last_data_recv ? i.tcpi_last_ack_recv : i.tcpi_last_data_recv) / MS_PER_S;
 	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;
 	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
 	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;

@@ -47,6 +47,7 @@ struct tcpinfo {
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* recent minimum; 0: none yet */
+	double silent_s;          /* since the last segment of the peer */
 	bool quiet;               /* all data written was sent and acknowledged */
 	double busy_s;            /* with data to send or unacknowledged; includes the next two */
 	double window_s;          /* limited by the receive window */

@@ -99,8 +99,6 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 
 	if ((r = admit_client(s, g, chan_fingerprint(g->chan), &a, e)) < 0)
 		return r;
-	if (s->ssh != NULL)
-		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
 	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
 		return err_set(e, PTCP_EBUSY, "too busy: too many connections for jobs (try again later)");

@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "engine/job_frames.h"
+#include "server/cleaning.h"
 #include "server/link_table.h"
 #include "store/fd_budget.h"
 
@@ -17,6 +18,7 @@ struct job_conn {
 	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
 	struct job_frames frames;
 	struct job *job;      /* NULL: none yet, or over */
+	struct cleaning *cleaning; /* the same */
 	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
 	bool closing;
 };
@@ -27,6 +29,8 @@ static void job_conn_free(struct job_conn *c)
 
 	if (c->job != NULL)
 		job_leave(c->job);
+	if (c->cleaning != NULL)
+		cleaning_leave(c->cleaning);
 	list_remove(&c->in_list);
 	chan_free(c->chan);
 	timer_free(c->timer);
@@ -43,7 +47,8 @@ void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg
 
 	LIST_EACH(&t->conns, c, struct job_conn, in_list)
 		if (c->job == NULL && c->frames.state != JOB_FRAMES_CLOSED &&
-		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth)))
+		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth) ||
+		    (c->cleaning != NULL && !cleaning_is_permitted(c->cleaning, &c->auth))))
 			job_conn_free(c);
 }
 
@@ -75,7 +80,10 @@ void job_conn_flush(struct job_conn *c)
 
 void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end)
 {
+	if (c->cleaning != NULL)
+		cleaning_leave(c->cleaning);
 	c->job = NULL;
+	c->cleaning = NULL;
 	c->canceled_id = 0;
 	job_frames_end(&c->frames, why, end, mono_now());
 	job_conn_flush(c);
@@ -85,6 +93,12 @@ static void refuse(struct job_conn *c, const struct ptcp_err *why)
 {
 	log_at(&c->set->host->log, LOG_WARN, "server", "event=job-refused from=%s client=%s why=\"%s\"", c->address,
 	    c->fingerprint, why->msg);
+	job_conn_over(c, why, NULL);
+}
+
+void job_conn_cleaned(struct job_conn *c, const struct ptcp_err *why)
+{
+	c->cleaning = NULL;
 	job_conn_over(c, why, NULL);
 }
 
@@ -134,12 +148,26 @@ static int on_links(struct job_conn *c, struct ptcp_err *e)
 	return 0;
 }
 
+/* One at a time: more would only divide the disk. */
+static int on_clean(struct job_conn *c, const struct job_client *client, const struct wire_clean *f, struct ptcp_err *e)
+{
+	const struct job_conn *other;
+
+	LIST_EACH(&c->set->conns, other, struct job_conn, in_list)
+		if (other->cleaning != NULL && strcmp(other->fingerprint, c->fingerprint) == 0)
+			return err_set(e, PTCP_EBUSY, "too busy: another ptcp clean of this client runs (try again when it has ended)");
+	return cleaning_new(&c->cleaning, c->set, client, f, e);
+}
+
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
 {
 	struct job_conn *c = arg;
 	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
 
+	if (c->set->ephemeral && type != WIRE_CLEAN)
+		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
 	switch (type) {
+	case WIRE_CLEAN: return on_clean(c, &client, &f->clean, e);
 	case WIRE_STATUS: return on_status(c, &f->status, e);
 	case WIRE_LINKS: return on_links(c, e);
 	default: return job_new(&c->job, c->set, &client, &f->request, e);

@@ -112,6 +112,20 @@ static void on_warning(void *arg, const char *path, const char *text)
 	report_event(arg, &f, path, text);
 }
 
+/* Only the third host has an address here. A longer URL would be cut. */
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	char where[WIRE_TEXT_MAX - 200], text[SESSION_LEFTOVERS_BYTES];
+	const struct job *r = arg;
+	struct remote to = { .port = r->port };
+
+	snprintf(to.host, sizeof to.host, "%s", r->host);
+	snprintf(to.path, sizeof to.path, "%s", r->to);
+	if (r->mode != WIRE_GRANT_WRITE || !remote_url(&to, where, sizeof where))
+		strcpy(where, "URL");
+	on_warning(arg, NULL, session_leftovers_text(text, f, where));
+}
+
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct wire_event f = { .kind = WIRE_EVENT_STREAMS, .from = (uint16_t)from, .to = (uint16_t)to };
@@ -146,7 +160,7 @@ static void on_waiting(void *arg, uint32_t ahead)
 }
 
 static const struct session_ops session_ops = {
-	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .streams = on_streams, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
@@ -155,7 +169,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
-		.ops = &session_ops, .arg = r
+		.linger_ns = (uint64_t)(r->set->o->max_linger_s * 1e9), .ops = &session_ops, .arg = r
 	};
 	int err;
 

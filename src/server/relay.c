@@ -357,7 +357,7 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 	if (r->to == NULL)
 		return err_set(e, PTCP_EREFUSED, "this host is no relay (its administrator permits next hops with --relay-to)");
 	if (r->n >= max || connections_of(r, client) >= (max + 1) / 2 || fd_budget_left() < SPLICE_FDS + SPLICE_SPOOL_FDS)
-		return err_set(e, PTCP_EREFUSED, "too busy: the relay has %u connections, at most %u, and half of them for one "
+		return err_set(e, PTCP_EBUSY, "too busy: the relay has %u connections, at most %u, and half of them for one "
 		    "client (use fewer streams, or try again later)", r->n, max);
 	/* A client must not build a loop of relays. */
 	if (chan_hops(c) >= CONNECT_RELAYS_MAX)

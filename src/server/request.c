@@ -148,12 +148,21 @@ static int check_cipher(struct request *a, const struct wire_open *o, struct ptc
 	return 0;
 }
 
-static int check_rights(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+static int check_root(const struct request *a, struct ptcp_err *e)
 {
-	if (a->measures)
-		return check_cipher(a, o, e);
 	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
 		return err_set(e, PTCP_EREFUSED, "files: none are served (have the server started with --root)");
+	return 0;
+}
+
+static int check_rights(struct request *a, const struct wire_open *o, struct ptcp_err *e)
+{
+	int r;
+
+	if (a->measures)
+		return check_cipher(a, o, e);
+	if ((r = check_root(a, e)) < 0)
+		return r;
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize it "
 		    "without --read-only)");
@@ -214,6 +223,31 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;
 	return take_places(a, o, e);
+}
+
+int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = check_root(a, e)) < 0)
+		return r;
+	if (a->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "removing leftovers: this client may only receive (have the server's administrator "
+		    "authorize it without --read-only)");
+	a->sends = true;
+	if ((a->path = calloc(1, sizeof *a->path)) == NULL || (a->path->path = malloc(path.n + 1)) == NULL)
+		return err_nomem(e);
+	span_copy(a->path->path, path);
+	a->path->contents = true;
+	a->n_paths = 1;
+	return 0;
+}
+
+struct dir *request_dir(const struct request *a, struct ptcp_err *why)
+{
+	if (a->path->dir == NULL)
+		*why = a->path->why;
+	return a->path->dir;
 }
 
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)

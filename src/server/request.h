@@ -42,11 +42,15 @@ struct request {
 
 /* Copies the OPEN if it is permitted; else `e` is a sentence for the client. */
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e);
+/* The same for the directory `path`, whose leftovers the client removes; then request_find() and request_dir(). */
+int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
 /* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer. The
  * request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
 /* Adds the sources or destination to the session, or starts the measurement. */
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e);
+/* The directory of request_take_clean(), borrowed; NULL: not found, see `why`. */
+struct dir *request_dir(const struct request *a, struct ptcp_err *why);
 /* The first path as written by the client; "" without paths. */
 const char *request_first(const struct request *a);
 void request_fini(struct request *a); /* zeros are fine; not between request_find() and `found` */

@@ -11,6 +11,7 @@
 #include "server/server_impl.h"
 #include "store/fd_budget.h"
 
+#define LINGER_MAX_S (30 * 86400)
 #define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */
 
 /* ---- Listeners ---- */
@@ -157,6 +158,8 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 			    limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
+	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
+		return err_set(e, PTCP_EUSAGE, "--max-linger %g: must be 0 to %d seconds", o->max_linger_s, LINGER_MAX_S);
 	if (o->max_memory_bytes < PTCP_MEMORY_MIN)
 		return err_set(e, PTCP_EUSAGE, "--max-memory: below the minimum of %u MiB (give more)", PTCP_MEMORY_MIN >> 20);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
@@ -321,7 +324,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, server_try_end, s);
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
+	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
 	s->jobs.memory = s->memory;
@@ -453,6 +457,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_client_sessions = all.max_client_sessions;
 	s->o.max_waiting = all.max_waiting;
 	s->o.timeout_s = all.timeout_s;
+	s->o.max_linger_s = all.max_linger_s;
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
 	server_session_serve(&s->sessions);
@@ -485,7 +490,8 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
 		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
-		.max_startups = 512, .timeout_s = 30, .max_relayed = 512, .max_memory_bytes = UINT64_C(256) << 20,
+		.max_startups = 512, .timeout_s = 30, .max_linger_s = 3600, .max_relayed = 512,
+		.max_memory_bytes = UINT64_C(256) << 20,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }

@@ -68,6 +68,8 @@ void server_forget_needs(struct ptcp_server *s);
 
 int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e);
 void ssh_server_free(struct ssh_server *o); /* NULL is fine */
+/* As job_set.gone: the client's only request is over. */
+void ssh_server_job_gone(void *arg);
 /* Whether the fingerprint is the client that started the server. */
 bool ssh_server_admits(const struct ssh_server *o, const char *fingerprint);
 

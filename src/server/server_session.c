@@ -157,6 +157,14 @@ static void on_warning(void *arg, const char *path, const char *text)
 	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
 }
 
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	struct server_session *s = arg;
+
+	log_at(log_of(s), LOG_INFO, "server", "event=leftovers client=%s files=%llu bytes=%llu", s->client,
+	    (unsigned long long)f->files, (unsigned long long)f->bytes);
+}
+
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct server_session *s = arg;
@@ -238,7 +246,7 @@ static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t
 }
 
 static const struct session_ops session_ops = {
-	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning,
+	.open = on_open, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
 	.streams = on_streams, .contended = on_contended, .gone = on_gone
 };
 
@@ -274,7 +282,8 @@ int server_session_new(struct server_session_set *t, const struct server_session
 		.host = t->host, .control = l->control, .connects = l->connects, .one_channel = l->one_channel,
 		.address = l->host != NULL ? l->host : "", .port = l->port,
 		.max_streams = (uint16_t)t->o->max_streams,
-		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .ops = &session_ops
+		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .linger_ns = (uint64_t)(t->o->max_linger_s * 1e9),
+		.ops = &session_ops
 	};
 	struct server_session *s = calloc(1, sizeof *s);
 	struct queue_limits limit = server_session_limits(t);

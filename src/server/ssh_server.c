@@ -173,6 +173,15 @@ static void on_closed(void *arg, bool broken)
 	end(arg, NULL);
 }
 
+void ssh_server_job_gone(void *arg)
+{
+	struct ptcp_server *s = arg;
+
+	if (s->sessions.n == 0 && job_set_idle(&s->jobs))
+		ptcp_server_stop(s);
+	server_try_end(s);
+}
+
 static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
 
 /* ---- Start and end ---- */
@@ -183,7 +192,7 @@ static void on_timer(void *arg)
 {
 	struct ssh_server *o = arg;
 
-	if (o->s->sessions.n == 0)
+	if (o->s->sessions.n == 0 && job_set_idle(&o->s->jobs))
 		end(o, NULL);
 	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));
 }

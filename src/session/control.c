@@ -2,12 +2,16 @@
 #include "core/err.h"
 #include "session/session_impl.h"
 
+#define RTT_MAX_S 5.0 /* that prolongs the wait for a silent peer */
+
 static struct control_replay_session replay_session(const struct session *sess)
 {
-	return (struct control_replay_session){ .agreed = engine_replays(sess->engine), .running = sess->running,
+	return (struct control_replay_session){ .agreed = engine_linger_ns(sess->engine) > 0, .running = sess->running,
 		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
-		.last_input = engine_last_input(sess->engine) };
+		.last_input = engine_last_input(sess->engine), .quiet_ns = sess->quiet_ns, .rtt_ns = sess->rtt_ns };
 }
+
+bool control_is_up(const struct session *sess) { return sess->control_replay.state == CONTROL_UP; }
 
 bool control_may_resume(const struct session *sess)
 {
@@ -37,7 +41,7 @@ static size_t write_bytes(struct session *sess, const uint8_t *bytes, size_t n)
 	struct span again;
 	size_t done;
 
-	if (!engine_replays(sess->engine))
+	if (engine_linger_ns(sess->engine) == 0)
 		return n > 0 ? chan_write(sess->control, bytes, n) : 0;
 	while ((again = control_replay_unsent(r)).n > 0) {
 		if ((done = chan_write(sess->control, again.p, again.n)) == 0)
@@ -105,7 +109,7 @@ static void on_readable(void *arg)
 	} else {
 		while (total < 8 * sizeof bytes && (n = chan_read(sess->control, bytes, sizeof bytes)) > 0) {
 			total += n;
-			acks = engine_replays(sess->engine) && sess->running ? engine_outbox(sess->engine) : NULL;
+			acks = engine_linger_ns(sess->engine) > 0 && sess->running ? engine_outbox(sess->engine) : NULL;
 			control_replay_received(&sess->control_replay, n, acks);
 			engine_input(sess->engine, bytes, n, mono_now());
 		}
@@ -116,6 +120,16 @@ static void on_readable(void *arg)
 static void on_writable(void *arg)
 {
 	session_pump(arg);
+}
+
+/* `why`: of the loss, or of the last attempt. */
+static void report_attempt(const struct session *sess, const char *why)
+{
+	struct mono now = mono_now();
+	unsigned n = sess->retries[STREAM_CONNECT_CONTROL];
+
+	if (control_wants_successor(sess) && sess->o.ops->reconnecting != NULL)
+		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->retry_at[STREAM_CONNECT_CONTROL], now), why);
 }
 
 static void log_lost(const struct session *sess, const char *why)
@@ -135,6 +149,9 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	if (control_may_resume(sess)) {
 		log_lost(sess, why->msg);
 		control_replay_lost(&sess->control_replay);
+		if (!sess->control_replay.opens)
+			sess->return_by = mono_add_ns(mono_now(), sess->o.timeout_ns);
+		report_attempt(sess, why->msg);
 	} else {
 		engine_closed(sess->engine, &cut);
 	}
@@ -178,6 +195,9 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
 	sess->retries[STREAM_CONNECT_CONTROL] = 0;
+	sess->rtt_ns = 0;
+	sess->return_by = MONO_NEVER;
+	streams_revive(sess);
 }
 
 static void on_answer(void *arg)
@@ -235,32 +255,58 @@ void control_take(struct session *sess, struct chan *c)
 	session_pump(sess);
 }
 
-void control_failed(struct session *sess, const struct ptcp_err *why, bool refused)
+void control_failed(struct session *sess, const struct connect_result *r)
 {
+	/* After its session, an ephemeral server is gone, and has missed no frame. */
+	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
+	bool path_over = r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED;
 	struct ptcp_err e;
 
-	/* After its session, an ephemeral server is gone, and has missed no frame. */
-	if (control_replay_failed(&sess->control_replay, why, refused || (sess->o.once && sess->over), &e) < 0)
+	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0)
 		engine_fail(sess->engine, &e);
+	else
+		report_attempt(sess, r->why.msg);
+}
+
+/* On a slow path, or behind a long queue, silence of a few RTTs is usual. */
+static bool rtt_excuses(struct session *sess)
+{
+	struct chan *c = sess->control != NULL ? sess->control : sess->successor;
+	uint64_t before_ns = sess->rtt_ns;
+	struct tcpinfo i;
+
+	if (c == NULL || tcpinfo_read(&i, chan_fd(c)) < 0)
+		return false;
+	sess->rtt_ns = (uint64_t)((i.rtt_s < RTT_MAX_S ? i.rtt_s : RTT_MAX_S) * 1e9);
+	return sess->rtt_ns > before_ns;
 }
 
 void control_pump(struct session *sess, struct mono now)
 {
 	struct control_replay_session s = replay_session(sess);
+	struct ptcp_err why;
 
+	if (now.ns >= sess->return_by.ns) {
+		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
+		engine_fail(sess->engine, &why);
+		return;
+	}
+	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))
+		s = replay_session(sess);
 	if (!control_replay_tick(&sess->control_replay, &s, now))
 		return;
 	log_lost(sess, "no response");
 	chan_free(sess->control);
 	chan_free(sess->successor);
 	sess->control = sess->successor = NULL;
+	report_attempt(sess, "the control connection is silent");
 }
 
 struct mono control_deadline(const struct session *sess)
 {
 	struct control_replay_session s = replay_session(sess);
 
-	return control_replay_deadline(&sess->control_replay, &s);
+	return mono_min(sess->return_by, control_replay_deadline(&sess->control_replay, &s));
 }
 
 void control_free(struct session *sess)

@@ -85,6 +85,15 @@ static void on_warning(void *arg, const struct wire_warning *n)
 		sess->o.ops->warning(sess->o.arg, path, why.msg);
 }
 
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	struct session *sess = arg;
+
+	sess->o.ops->leftovers(sess->o.arg, f);
+}
+
+static bool on_finish(void *arg) { return receive_finish(arg); }
+
 static enum wire_busy on_busy(void *arg)
 {
 	return session_busy(arg);
@@ -111,5 +120,5 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 const struct engine_ops session_engine_ops = {
 	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops, .set_streams = on_set_streams, .tcp_report = on_tcp_report,
-	.rate = adapt_on_rate, .load = adapt_on_load
+	.finish = on_finish, .leftovers = on_leftovers, .rate = adapt_on_rate, .load = adapt_on_load
 };

@@ -1,9 +1,11 @@
 /* Receiving side of a session: entries and blocks between the engine and the store. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/fd_budget.h"
 #include "store/part.h"
@@ -352,6 +354,61 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	sess->receive->total_files = files;
 	sess->receive->total_bytes = bytes;
 	sess->receive->total_known = final;
+}
+
+/* ---- The end ---- */
+
+void receive_report_leftovers(struct session *sess)
+{
+	const struct leftover_count *c = &sess->receive->left;
+	struct wire_leftovers f = { c->files, c->bytes, (uint64_t)(c->age_s * 1e3) };
+
+	if (c->files == 0 || engine_failed(sess->engine) > 0 || sess->over)
+		return;
+	engine_report_leftovers(sess->engine, &f);
+	sess->o.ops->leftovers(sess->o.arg, &f);
+}
+
+/* The minimum age that includes the youngest, now and later. */
+static const char *older_text(char out[40], uint64_t age_ms)
+{
+	uint64_t s = age_ms / 1000;
+
+	if (s >= 86400)
+		return strcpy(out, ""); /* the default */
+	snprintf(out, 40, s >= 7200 ? "--older %lluh " : s >= 120 ? "--older %llum " : "--older %llus ",
+	    (unsigned long long)(s >= 7200 ? s / 3600 : s >= 120 ? s / 60 : s));
+	return out;
+}
+
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f, const char *where)
+{
+	char size[UNITS_TEXT_BYTES], older[40];
+
+	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
+	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
+	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
+	return out;
+}
+
+/* The directories of the transfer were listed when they ended; the base has no entry of its own. */
+bool receive_finish(struct session *sess)
+{
+	const struct destination *at;
+	struct receive_entry *t = NULL;
+
+	if (sess->receive == NULL)
+		return true;
+	at = &sess->receive->place;
+	if (at->contents && (engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) == 0)
+		t = calloc(1, sizeof *t);
+	if (t == NULL) {
+		receive_report_leftovers(sess);
+		return true;
+	}
+	t->self = dir_ref(at->base);
+	receive_enqueue(sess, t, WORK_COUNT);
+	return false;
 }
 
 /* No `.hole`: a part is zero outside its verified blocks, see sink_inspect(). */

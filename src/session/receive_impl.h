@@ -5,6 +5,7 @@
 
 #include "session/linked_files.h"
 #include "session/session_impl.h"
+#include "store/leftover.h"
 #include "store/owner.h"
 #include "store/sink.h"
 #include "store/xattr.h"
@@ -24,6 +25,7 @@ enum work {
 	WORK_SYMLINK,
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
+	WORK_COUNT,      /* leftovers in the base, at the end */
 	WORK_RELEASE     /* of a failed file: delete the part, or keep it for the next run */
 };
 
@@ -54,6 +56,7 @@ struct receive_entry {
 	struct sink_existing existing;
 	struct mono locked_since, retry_at; /* another session has locked the part, */
 	bool same_client;       /* a session of the same client */
+	struct leftover_count left; /* in an existing directory, at its end */
 	int result;
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
@@ -80,6 +83,7 @@ struct receive_side {
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct msg done, sync_done;
 	struct io_job io, sync_io;
+	struct leftover_count left; /* in all directories */
 	uint64_t total_files, total_bytes;
 	bool total_known;
 };
@@ -99,6 +103,8 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
 /* ---- receive.c ---- */
 
+/* Tells both users of leftovers, unless a file failed: its part is no leftover, and may be anywhere. */
+void receive_report_leftovers(struct session *sess);
 void receive_entry_free(struct session *sess, struct receive_entry *t);
 
 /* ---- verify_queue.c ---- */

@@ -93,7 +93,12 @@ static void do_work(struct receive_entry *t)
 	case WORK_HARDLINK:
 		t->result = make_hardlink(t);
 		break;
+	case WORK_COUNT:
+		leftovers_count(t->self, &t->left);
+		break;
 	case WORK_FINISH_DIR:
+		if (!t->fresh) /* before the mode, which may forbid it */
+			leftovers_count(t->self, &t->left);
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
 		t->lacking = t->result > 0;
 		break;
@@ -312,6 +317,13 @@ static void work_done(struct session *sess, struct receive_entry *t)
 	enum work work = t->work;
 
 	t->work = WORK_NONE;
+	leftover_count_add(&sess->receive->left, &t->left);
+	if (work == WORK_COUNT) {
+		receive_report_leftovers(sess);
+		receive_entry_free(sess, t);
+		engine_finished(sess->engine);
+		return;
+	}
 	if (t->ended) {
 		receive_entry_done(sess, t);
 		return;
@@ -345,6 +357,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		warn_lacking(sess, t);
 		rcv_committed(rcv, t->id, NULL);
 		break;
+	case WORK_COUNT:
 	case WORK_NONE:
 	case WORK_RELEASE: /* only of ended entries */
 		break;

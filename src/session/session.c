@@ -7,6 +7,9 @@
 #include "core/units.h"
 #include "store/fd_budget.h"
 
+#define QUIET_NS (5 * NS_PER_S)       /* of the end that replaces the control connection; see control_pump() */
+#define KEPT_ALIVE_NS (60 * NS_PER_S) /* three PINGs in this time keep the entry of a NAT */
+
 /* ---- Its parts ---- */
 
 /* While the session runs, pump() does the part's due work, and is called at the deadline at the latest. Each part checks
@@ -165,7 +168,7 @@ void session_yield(struct session *sess)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECANCELED, "transfer: superseded by a newer run of the same client with the same files "
+	err_set(&why, PTCP_ESUPERSEDED, "transfer: superseded by a newer run of the same client with the same files "
 	    "(let the newer run finish)");
 	engine_fail(sess->engine, &why);
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
@@ -176,18 +179,15 @@ bool session_over(const struct session *sess) { return sess->over; }
 
 /* ---- Making one ---- */
 
-/* A relay may die while the peer lives. */
-static bool has_relays_or_paths(const struct session_opts *o)
-{
-	return o->connects && o->paths != NULL && (o->paths->n > 1 || o->paths->at[0].n_relays > 0);
-}
+static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 int session_new(struct session **out, const struct session_opts *o, struct ptcp_err *e)
 {
 	static const char software[] = "ptcp " PTCP_VERSION;
 	struct engine_opts so = {
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
-		.control_replay = !o->one_channel && (o->open == NULL || has_relays_or_paths(o)), .timeout_ns = o->timeout_ns,
+		.timeout_ns = o->timeout_ns, .quiet_ns = min_ns(o->timeout_ns, o->connects ? QUIET_NS : KEPT_ALIVE_NS),
+		.linger_ns = o->one_channel ? 0 : o->linger_ns,
 		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
 		.ops = &session_engine_ops, .log = &o->host->log
 	};
@@ -209,9 +209,9 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		sess->n_fds_base = SESSION_FDS;
 		sess->n_fds_reserved = o->fds;
 	}
-	if (so.starter && so.control_replay && so.timeout_ns > CONTROL_REPLAY_QUIET_NS)
-		so.hello_timeout_ns = CONTROL_REPLAY_QUIET_NS;
 	sess->o = *o;
+	sess->quiet_ns = so.quiet_ns;
+	sess->return_by = MONO_NEVER;
 	sess->pump = pump;
 	path_rates_init(&sess->path_rates);
 	control_replay_init(&sess->control_replay, o->connects && so.starter, o->path, o->paths != NULL ? o->paths->n : 1,

@@ -28,10 +28,15 @@ struct session_ops {
 	    const struct ptcp_err *why);
 	/* A warning about a file path (NULL: about the session). */
 	void (*warning)(void *arg, const char *path, const char *text);
+	/* A receiver's directories contain leftovers of transfers whose sources are gone. */
+	void (*leftovers)(void *arg, const struct wire_leftovers *f);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
 	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
 	 * and release the file soon, so try again. NULL: never. */
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
+	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after `wait_ns`.
+	 * Ends that connect only; or NULL. */
+	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
@@ -54,7 +59,8 @@ struct session_opts {
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
-	uint64_t timeout_ns;
+	uint64_t timeout_ns;          /* without progress, while the peer responds */
+	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
 	void *arg;
@@ -116,6 +122,10 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
 const struct stream_control *session_stream_control(const struct session *sess);
+
+/* The warning about leftovers, with the command that removes them beneath `where`, a word for a shell. */
+#define SESSION_LEFTOVERS_BYTES 6000
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f, const char *where);
 
 /* ---- Data connections ---- */
 

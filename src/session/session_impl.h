@@ -98,6 +98,8 @@ struct session {
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
+	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
+	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
@@ -183,12 +185,14 @@ void control_flush(struct session *sess);
 int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e);
 /* A lost control connection may be replaced: the session continues. */
 bool control_may_resume(const struct session *sess);
+/* It works, as far as this end knows. */
+bool control_is_up(const struct session *sess);
 /* The starter is to connect a successor now. */
 bool control_wants_successor(const struct session *sess);
 /* A joined connection as the successor; taken. */
 void control_take(struct session *sess, struct chan *c);
 /* An attempt to connect a successor failed. */
-void control_failed(struct session *sess, const struct ptcp_err *why, bool refused);
+void control_failed(struct session *sess, const struct connect_result *r);
 void control_pump(struct session *sess, struct mono now);
 struct mono control_deadline(const struct session *sess);
 void control_free(struct session *sess);
@@ -204,6 +208,8 @@ void streams_activate(struct session *sess, unsigned streams, const char *why);
 unsigned streams_connected(const struct session *sess);
 /* Reports a changed number to the user, unless more connections are in progress. */
 void streams_report(struct session *sess);
+/* After an outage: replaces streams whose peer was silent, and retries the others at once. */
+void streams_revive(struct session *sess);
 /* The connection failed: closes the stream; the TLS client connects a new one. */
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why);
 /* Applies the rate limit of a stream's path, see path_rates.h. */
@@ -275,6 +281,8 @@ void receive_pump(struct session *sess, struct mono now);
 struct mono receive_deadline(const struct session *sess);
 bool receive_idle(const struct session *sess); /* no job queued or on an I/O thread */
 enum wire_busy receive_busy(const struct session *sess);
+/* As engine_ops.finish. */
+bool receive_finish(struct session *sess);
 extern const struct rcv_ops receive_rcv_ops;
 void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results);
 

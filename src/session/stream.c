@@ -156,6 +156,19 @@ static void on_sample(struct msg *m)
 	atomic_store(&s->sampling, false);
 }
 
+static void on_check(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, check);
+	struct ptcp_err why;
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && i.silent_s * 1e9 >= (double)s->silent_ns) {
+		err_set(&why, PTCP_ETIMEOUT, "no answer since an outage of the path");
+		stream_fail(s, &why);
+	}
+	atomic_store(&s->checking, false);
+}
+
 static void on_stop(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, stop);
@@ -194,6 +207,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);
+	atomic_init(&s->checking, false);
 	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
@@ -219,6 +233,15 @@ uint64_t stream_retransmits(struct stream *s)
 		loop_post(s->loop, &s->sample);
 	}
 	return atomic_load(&s->retransmits);
+}
+
+void stream_check(struct stream *s, uint64_t silent_ns)
+{
+	if (s->stop_posted || atomic_exchange(&s->checking, true))
+		return;
+	s->silent_ns = silent_ns;
+	s->check.run = on_check;
+	loop_post(s->loop, &s->check);
 }
 
 void stream_share(struct stream *s, struct pacer *p)

@@ -5,7 +5,8 @@
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define PATH_NS (5 * NS_PER_S)
+#define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths exist */
+#define ONLY_PATH_NS (10 * NS_PER_S) /* else */
 
 static void stop(struct session *sess, unsigned number)
 {
@@ -18,7 +19,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
-		control_failed(sess, &r->why, r->cause == CONNECT_REFUSED);
+		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
 		streams_report(sess);
@@ -75,10 +76,12 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
 }
 
-/* Shorter with several paths: an attempt started on a cut path would notice the recovery late. */
+/* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
 static uint64_t patience_ns(const struct session *sess)
 {
-	return sess->o.paths != NULL && sess->o.paths->n > 1 && sess->o.timeout_ns > PATH_NS ? PATH_NS : sess->o.timeout_ns;
+	uint64_t most = sess->o.paths != NULL && sess->o.paths->n > 1 ? PATH_NS : ONLY_PATH_NS;
+
+	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
 }
 
 static void start(struct session *sess, unsigned number)
@@ -135,6 +138,14 @@ static bool is_missing(const struct session *sess, unsigned number)
 	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
+/* A session that had streams waits for them as long as for the control connection. */
+static uint64_t none_limit_ns(const struct session *sess)
+{
+	uint64_t linger_ns = sess->ever_connected ? engine_linger_ns(sess->engine) : 0;
+
+	return linger_ns > sess->o.timeout_ns ? linger_ns : sess->o.timeout_ns;
+}
+
 static bool lacks_all(const struct session *sess) { return sess->n_active > 0 && sess->n_connected == 0; }
 
 void stream_connect_pump(struct session *sess, struct mono now)
@@ -147,12 +158,14 @@ void stream_connect_pump(struct session *sess, struct mono now)
 	if (!sess->o.connects)
 		return;
 	stream_connect_control(sess, now);
+	if (!control_is_up(sess))
+		return; /* one connection finds out whether the peer can be reached; streams_revive() follows */
 	for (i = 0; i < sess->n_active; i++)
 		if (is_missing(sess, i) && sess->connecting[i].connect == NULL && sess->retry_at[i].ns <= now.ns)
 			start(sess, i);
-	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= sess->o.timeout_ns) {
+	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= none_limit_ns(sess)) {
 		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
-		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)sess->o.timeout_ns / 1e9,
+		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)none_limit_ns(sess) / 1e9,
 		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
 		engine_fail(sess->engine, &why);
 	}
@@ -168,12 +181,12 @@ struct mono stream_connect_deadline(const struct session *sess)
 		return at;
 	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL].connect == NULL)
 		at = sess->retry_at[STREAM_CONNECT_CONTROL];
-	if (sess->over)
+	if (sess->over || !control_is_up(sess))
 		return at;
 	for (i = 0; i < sess->n_active; i++)
 		if (sess->connecting[i].connect == NULL && is_missing(sess, i))
 			at = mono_min(at, sess->retry_at[i]);
-	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, sess->o.timeout_ns)) : at;
+	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, none_limit_ns(sess))) : at;
 }
 
 void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why)

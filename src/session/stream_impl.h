@@ -53,6 +53,9 @@ struct stream {
 	atomic_uint on_disk;
 	atomic_ullong retransmits;
 	atomic_bool sampling;            /* `sample` is posted */
+	struct msg check;
+	atomic_bool checking;            /* `check` is posted */
+	uint64_t silent_ns;              /* for `check` */
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_posted;

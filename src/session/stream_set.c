@@ -8,7 +8,8 @@
 #include "store/fd_budget.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
-#define RETRY_MAX_NS (2 * NS_PER_S)
+#define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts */
+#define SILENT_NS (2 * NS_PER_S)     /* without an answer after an outage: not alive */
 
 /* ---- Active streams ---- */
 
@@ -195,10 +196,11 @@ void streams_share_rate(struct session *sess, unsigned number)
 
 void streams_retry_later(struct session *sess, unsigned number)
 {
-	uint64_t wait = RETRY_FIRST_NS << (sess->retries[number] < 5 ? sess->retries[number] : 5);
+	unsigned n = sess->retries[number]++;
+	uint64_t wait = RETRY_FIRST_NS << (n < RETRY_DOUBLINGS ? n : RETRY_DOUBLINGS);
 
-	sess->retries[number]++;
-	sess->retry_at[number] = mono_add_ns(mono_now(), wait < RETRY_MAX_NS ? wait : RETRY_MAX_NS);
+	/* Many sessions that an outage has cut come back at different times. */
+	sess->retry_at[number] = mono_add_ns(mono_now(), wait - wait / 4 + wait / 2 * sess->id[n % sizeof sess->id] / 255);
 }
 
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
@@ -226,6 +228,20 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 		streams_retry_later(sess, number);
 	}
 	session_pump(sess);
+}
+
+void streams_revive(struct session *sess)
+{
+	unsigned i;
+
+	if (sess->n_connected == 0)
+		sess->none_since = mono_now();
+	for (i = 0; i < sess->n_granted && sess->o.connects; i++) {
+		sess->retries[i] = 0;
+		sess->retry_at[i] = (struct mono){ 0 };
+		if (sess->stream[i] != NULL)
+			stream_check(sess->stream[i], SILENT_NS);
+	}
 }
 
 static bool accepts_stream(const struct session *sess, unsigned number)

@@ -200,6 +200,8 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 		r = use_parent(out, root, path, into, (flags & DESTINATION_DRY_RUN) != 0, e);
 	if (r < 0)
 		destination_fini(out);
+	else
+		out->contents = (flags & DESTINATION_CONTENTS) != 0;
 	return r;
 }
 

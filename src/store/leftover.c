@@ -1,6 +1,7 @@
 #include "store/leftover.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,10 +19,10 @@ struct mark {
 	char name[PART_NAME_BYTES];
 };
 
-struct cleaning {
-	const struct leftover_opts *o;
-	struct leftover_totals *totals;
-	bool stopped;
+struct leftovers {
+	struct leftover_opts o;
+	struct leftover_totals totals;
+	struct walk *walk;
 	unsigned n_marks;
 	struct mark mark[MARKS_MAX];
 };
@@ -105,60 +106,92 @@ static const char *not_ours(const struct candidate *c)
 	return NULL;
 }
 
-static void report(struct cleaning *k, const struct candidate *c, double age, const char *why)
+static void report(struct leftovers *k, const struct candidate *c, double age, const char *why)
 {
 	const struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
 		.why = why };
 
 	if (why != NULL) {
-		k->totals->failed++;
+		k->totals.failed++;
 	} else {
-		k->totals->files++;
-		k->totals->bytes += l.size_bytes;
+		k->totals.files++;
+		k->totals.bytes += l.size_bytes;
 	}
-	if (k->o->found != NULL && !k->o->found(k->o->arg, &l))
-		k->stopped = true;
+	if (k->o.found != NULL)
+		k->o.found(k->o.arg, &l);
 }
 
 /* The part's lock is ours where the file has one. */
-static void remove_file(struct cleaning *k, struct candidate *c, double age)
+static void remove_file(struct leftovers *k, struct candidate *c, double age)
 {
 	const char *why = not_ours(c);
 
-	if (why == NULL && !k->o->dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
+	if (why == NULL && !k->o.dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
 		if (errno == ENOENT)
 			return;
 		why = strerror(errno);
 	}
-	if (why == NULL && !k->o->dry_run)
+	if (why == NULL && !k->o.dry_run)
 		dir_changed(c->d);
 	report(k, c, age, why);
 }
 
-static void judge(struct cleaning *k, struct candidate *c)
+/* Whether a journal has a part, with which it is judged: alone it has no lock. */
+static bool is_with_part(const struct candidate *c)
 {
-	double age, min_s = k->o->older_s;
+	char name[PART_NAME_BYTES];
+	struct stat st;
+
+	if (!has_suffix(c->name, PART_JOURNAL_SUFFIX))
+		return false;
+	memcpy(name, c->name, STEM_BYTES);
+	strcpy(name + STEM_BYTES, PART_SUFFIX);
+	return c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void conclude(struct leftovers *k, struct candidate *c, bool in_use, double age, double min_s)
+{
+	if (in_use)
+		k->totals.in_use++;
+	else if (age < min_s)
+		k->totals.recent++;
+	else
+		remove_file(k, c, age);
+}
+
+/* Before the part, whose removal ends the protection by the lock. */
+static void conclude_journal(struct leftovers *k, const struct candidate *part, bool in_use, double age, double min_s)
+{
+	char name[PART_NAME_BYTES];
+	struct candidate c = *part;
+
+	memcpy(name, part->name, STEM_BYTES);
+	strcpy(name + STEM_BYTES, PART_JOURNAL_SUFFIX);
+	c.name = name;
+	if (has_suffix(part->name, PART_SUFFIX) && c.sys->fstatat(c.at, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
+		conclude(k, &c, in_use, age, min_s);
+}
+
+static void judge(struct leftovers *k, struct candidate *c)
+{
+	double age, min_s = k->o.older_s;
 	bool in_use = false, ours;
 	int fd = -1;
 
-	if (c->sys->fstatat(c->at, c->name, &c->st, AT_SYMLINK_NOFOLLOW) != 0)
-		return; /* gone since the listing */
+	if (c->sys->fstatat(c->at, c->name, &c->st, AT_SYMLINK_NOFOLLOW) != 0 || is_with_part(c))
+		return; /* the former: gone since the listing */
 	if ((ours = not_ours(c) == NULL)) /* the lock of another user's file is not ours to take */
 		fd = lock_part(c, &in_use);
-	age = group_age_s(c, &k->o->now);
+	age = group_age_s(c, &k->o.now);
 	if (ours && !c->locked && min_s < LEFTOVER_UNLOCKED_S)
 		min_s = LEFTOVER_UNLOCKED_S;
-	if (in_use)
-		k->totals->in_use++;
-	else if (age < min_s)
-		k->totals->recent++;
-	else
-		remove_file(k, c, age);
+	conclude_journal(k, c, in_use, age, min_s);
+	conclude(k, c, in_use, age, min_s);
 	if (fd >= 0)
 		c->sys->close(fd);
 }
 
-static int judge_in(struct cleaning *k, struct dir *d, const char *name, struct ptcp_err *e)
+static int judge_in(struct leftovers *k, struct dir *d, const char *name, struct ptcp_err *e)
 {
 	struct candidate c = { .d = d, .sys = dir_sys(d), .name = name };
 
@@ -169,7 +202,7 @@ static int judge_in(struct cleaning *k, struct dir *d, const char *name, struct 
 	return 0;
 }
 
-static void postpone(struct cleaning *k, const struct walk_entry *w)
+static void postpone(struct leftovers *k, const struct walk_entry *w)
 {
 	if (k->n_marks == MARKS_MAX)
 		return; /* the next run removes it */
@@ -177,60 +210,152 @@ static void postpone(struct cleaning *k, const struct walk_entry *w)
 	k->mark[k->n_marks++].dir = dir_ref(w->dir);
 }
 
-static void on_entry(struct cleaning *k, const struct walk_entry *w)
+static void report_failed(struct leftovers *k, const struct walk_entry *w)
 {
-	struct ptcp_err why;
 	char path[DIR_PATH_TEXT_BYTES];
+	size_t n = strlen(dir_path_text(w->dir, w->name, path, sizeof path));
+	const struct leftover l = { .dir = w->dir, .name = w->name,
+		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0) };
 
-	if (w->type == WALK_FAILED) {
-		k->totals->failed++;
-		if (k->o->found != NULL && !k->o->found(k->o->arg, &(struct leftover){ .dir = w->dir, .name = w->name,
-		    .why = w->why + (strncmp(w->why, dir_path_text(w->dir, w->name, path, sizeof path), strlen(path)) == 0 ?
-		    strlen(path) + 2 : 0) }))
-			k->stopped = true;
-	} else if (w->type != WALK_SKIPPED || !part_is_own_name(w->name)) {
-		return;
-	} else if (has_suffix(w->name, PART_DIR_SUFFIX)) {
-		postpone(k, w);
-	} else if (judge_in(k, w->dir, w->name, &why) < 0) {
-		k->totals->failed++;
-	}
+	k->totals.failed++;
+	if (k->o.found != NULL)
+		k->o.found(k->o.arg, &l);
 }
 
-static int walk_all(struct cleaning *k, struct walk *w, struct ptcp_err *e)
+static void on_entry(struct leftovers *k, const struct walk_entry *w)
 {
-	struct walk_entry entry;
+	struct ptcp_err why;
+
+	if (w->type == WALK_FAILED)
+		report_failed(k, w);
+	else if (w->type != WALK_SKIPPED || !part_is_own_name(w->name))
+		return;
+	else if (has_suffix(w->name, PART_DIR_SUFFIX))
+		postpone(k, w);
+	else if (judge_in(k, w->dir, w->name, &why) < 0)
+		k->totals.failed++;
+}
+
+static void judge_marks(struct leftovers *k)
+{
 	struct ptcp_err why;
 	unsigned i;
-	int r = 0;
 
-	while (!k->stopped && (r = walk_next(w, &entry, e)) > 0) {
+	for (i = 0; i < k->n_marks && k->totals.in_use == 0 && k->totals.recent == 0; i++)
+		if (judge_in(k, k->mark[i].dir, k->mark[i].name, &why) < 0)
+			k->totals.failed++;
+}
+
+int leftovers_new(struct leftovers **out, struct dir *base, const struct leftover_opts *o, struct ptcp_err *e)
+{
+	struct leftovers *k = calloc(1, sizeof *k);
+	int r;
+
+	if (k == NULL)
+		return err_nomem(e);
+	k->o = *o;
+	if ((r = walk_new(&k->walk, e)) < 0 || (r = walk_add(k->walk, base, NULL, e)) < 0) {
+		leftovers_free(k);
+		return r;
+	}
+	*out = k;
+	return 0;
+}
+
+int leftovers_step(struct leftovers *k, unsigned entries, struct ptcp_err *e)
+{
+	struct walk_entry entry;
+	int r = 1;
+
+	while (entries-- > 0 && (r = walk_next(k->walk, &entry, e)) > 0) {
 		on_entry(k, &entry);
 		walk_entry_fini(&entry);
 	}
-	for (i = 0; i < k->n_marks; i++) {
-		if (r == 0 && !k->stopped && k->totals->in_use == 0 && k->totals->recent == 0 &&
-		    judge_in(k, k->mark[i].dir, k->mark[i].name, &why) < 0)
-			k->totals->failed++;
+	if (r == 0)
+		judge_marks(k);
+	return r;
+}
+
+const struct leftover_totals *leftovers_totals(const struct leftovers *k) { return &k->totals; }
+
+void leftovers_free(struct leftovers *k)
+{
+	unsigned i;
+
+	if (k == NULL)
+		return;
+	for (i = 0; i < k->n_marks; i++)
 		dir_unref(k->mark[i].dir);
-	}
-	return r < 0 ? r : 0;
+	walk_free(k->walk);
+	free(k);
 }
 
 int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct leftover_totals *out, struct ptcp_err *e)
 {
-	struct cleaning *k = calloc(1, sizeof *k);
-	struct walk *w = NULL;
+	struct leftovers *k = NULL;
 	int r;
 
 	*out = (struct leftover_totals){ 0 };
-	if (k == NULL)
-		return err_nomem(e);
-	k->o = o;
-	k->totals = out;
-	if ((r = walk_new(&w, e)) == 0 && (r = walk_add(w, base, NULL, e)) == 0)
-		r = walk_all(k, w, e);
-	walk_free(w);
-	free(k);
+	if ((r = leftovers_new(&k, base, o, e)) < 0)
+		return r;
+	while ((r = leftovers_step(k, UINT_MAX, e)) > 0)
+		;
+	*out = k->totals;
+	leftovers_free(k);
 	return r;
+}
+
+/* ---- Counting ---- */
+
+void leftover_count_add(struct leftover_count *to, const struct leftover_count *c)
+{
+	if (c->files > 0 && (to->files == 0 || c->age_s < to->age_s))
+		to->age_s = c->age_s;
+	to->files += c->files;
+	to->bytes += c->bytes;
+}
+
+static void on_counted(void *arg, const struct leftover *l)
+{
+	const struct leftover_count c = { 1, l->size_bytes, l->age_s > 0 ? l->age_s : 0 };
+
+	if (l->why == NULL)
+		leftover_count_add(arg, &c);
+}
+
+static void count_in(struct dir *d, DIR *stream, struct leftover_count *c)
+{
+	struct leftovers *k = NULL;
+	struct dirent *de;
+
+	while ((de = dir_sys(d)->readdir(stream)) != NULL) {
+		if (!part_is_own_name(de->d_name) || has_suffix(de->d_name, PART_DIR_SUFFIX))
+			continue;
+		if (k == NULL && (k = calloc(1, sizeof *k)) == NULL)
+			return;
+		k->o = (struct leftover_opts){ .dry_run = true, .found = on_counted, .arg = c };
+		clock_gettime(CLOCK_REALTIME, &k->o.now);
+		judge_in(k, d, de->d_name, NULL);
+	}
+	leftovers_free(k);
+}
+
+void leftovers_count(struct dir *d, struct leftover_count *c)
+{
+	const struct sys *sys = dir_sys(d);
+	DIR *stream;
+	int at, fd;
+
+	if ((at = dir_fd(d, NULL)) < 0)
+		return;
+	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	dir_fd_done(d);
+	if (fd < 0)
+		return;
+	if ((stream = sys->fdopendir(fd)) == NULL) {
+		sys->close(fd);
+		return;
+	}
+	count_in(d, stream, c);
+	sys->closedir(stream);
 }

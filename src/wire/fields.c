@@ -29,7 +29,8 @@
 
 static const struct wire_field hello[] = {
 	FIXED("magic", 4, WIRE_MAGIC), ANY("version_min", hello, version_min), ANY("version_max", hello, version_max),
-	POSITIVE("timeout_ms", hello, timeout_ms), POSITIVE("max_entries", hello, max_entries),
+	POSITIVE("timeout_ms", hello, timeout_ms), POSITIVE("quiet_ms", hello, quiet_ms),
+	ANY("linger_ms", hello, linger_ms), POSITIVE("max_entries", hello, max_entries),
 	POSITIVE("max_streams", hello, max_streams), UINT("n", hello, n_abilities, 0, WIRE_ABILITIES_MAX),
 	ARRAY("abilities", hello, abilities, n_abilities, 0, UINT16_MAX),
 	LENGTH("m", 1, hello, software, 0, WIRE_SOFTWARE_MAX), DATA(hello, software, ANY)
@@ -92,6 +93,8 @@ static const struct wire_field hello[] = {
 	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_ONLY), ANY("code", warning, code),
 	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, warning, text, 0, WIRE_TEXT_MAX),
 	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
+}, leftovers[] = {
+	POSITIVE("files", leftovers, files), ANY("bytes", leftovers, bytes), ANY("age_ms", leftovers, age_ms)
 }, route[] = {
 	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
 	ANY("spool", route, spool_bytes)
@@ -141,6 +144,15 @@ progress[] = {
 	POSITIVE("port", link, port), UINT("flags", link, flags, 0, WIRE_LINK_FLAGS),
 	LENGTH("n", 1, link, host, 1, WIRE_HOST_MAX), LENGTH("m", 2, link, text, 0, WIRE_TEXT_MAX),
 	DATA(link, host, WORD), DATA(link, text, ANY)
+}, clean[] = {
+	ANY("older_ms", clean, older_ms), UINT("dry_run", clean, dry_run, 0, 1),
+	LENGTH("n", 2, clean, path, 0, WIRE_PATH_MAX), DATA(clean, path, NO_NUL)
+}, leftover[] = {
+	ANY("bytes", leftover, bytes), ANY("age_ms", leftover, age_ms), LENGTH("n", 2, leftover, path, 0, WIRE_PATH_MAX),
+	LENGTH("m", 2, leftover, text, 0, WIRE_TEXT_MAX), DATA(leftover, path, NO_NUL), DATA(leftover, text, ANY)
+}, cleaned[] = {
+	ANY("files", cleaned, files), ANY("bytes", cleaned, bytes), ANY("in_use", cleaned, in_use),
+	ANY("recent", cleaned, recent), ANY("failed", cleaned, failed), UINT("final", cleaned, final, 0, 1)
 };
 
 /* ---- Rules that span fields ---- */
@@ -301,5 +313,6 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL), LAYOUT(STARTED, started, started, NULL),
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
-	LAYOUT(LINK, link, link, link_valid)
+	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
+	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(LEFTOVERS, leftovers, leftovers, NULL)
 };

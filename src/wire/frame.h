@@ -55,6 +55,7 @@
 	X(END, 25, 16) \
 	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
+	X(LEFTOVERS, 28, 24) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
@@ -68,7 +69,10 @@
 	X(STATE, 62, 115 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(SAMPLE, 63, 24) \
 	X(LINKS, 64, 0) \
-	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX)
+	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
+	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
+	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(CLEANED, 68, 41)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
@@ -146,14 +150,15 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 
 /* Choices of the two ends; in use when both list the ability. */
 enum wire_ability {
-	WIRE_ABLE_ONE_CHANNEL = 1,   /* BLOCKs also on the control connection */
-	WIRE_ABLE_CONTROL_REPLAY = 2 /* the control connection may be replaced */
+	WIRE_ABLE_ONE_CHANNEL = 1 /* BLOCKs also on the control connection */
 };
 
 /* First frame of both sides of a control connection. */
 struct wire_hello {
 	uint16_t version_min, version_max;
-	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without a frame */
+	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
+	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
+	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
 	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;
@@ -372,6 +377,15 @@ struct wire_warning {
 	struct span text;
 };
 WIRE_CODEC(WARNING, warning, wire_warning)
+
+/* From an acceptor that receives, at most once: files of interrupted transfers in the directories of this transfer, for
+ * sources that are gone. */
+struct wire_leftovers {
+	uint64_t files; /* not 0 */
+	uint64_t bytes;
+	uint64_t age_ms; /* of the youngest, since its last change */
+};
+WIRE_CODEC(LEFTOVERS, leftovers, wire_leftovers)
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 

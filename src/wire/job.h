@@ -121,4 +121,33 @@ struct wire_link {
 };
 WIRE_CODEC(LINK, link, wire_link)
 
+/* ---- Leftovers of interrupted transfers ---- */
+
+#define WIRE_LEFTOVERS_MAX 10000 /* in one reply; CLEANED counts all */
+
+/* Requests the removal of the leftovers beneath a directory. */
+struct wire_clean {
+	uint64_t older_ms; /* min age */
+	uint8_t dry_run;   /* 1: remove nothing */
+	struct span path;  /* of the directory, as in OPEN; without NUL */
+};
+WIRE_CODEC(CLEAN, clean, wire_clean)
+
+/* A removed file, or with `text` a file that cannot be removed. */
+struct wire_leftover {
+	uint64_t bytes, age_ms;
+	struct span path;  /* below the directory; without NUL */
+	struct span text;  /* why the file remains; empty: removed, or would be in a dry run */
+};
+WIRE_CODEC(LEFTOVER, leftover, wire_leftover)
+
+/* Totals so far, regularly; the last frame has `final`. */
+struct wire_cleaned {
+	uint64_t files, bytes;   /* removed */
+	uint64_t in_use, recent; /* retained */
+	uint64_t failed;
+	uint8_t final;
+};
+WIRE_CODEC(CLEANED, cleaned, wire_cleaned)
+
 #endif

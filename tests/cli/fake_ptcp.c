@@ -293,6 +293,22 @@ int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct ptcp_cle
 	return e->code;
 }
 
+bool ptcp_is_remote(const char *path) { return strstr(path, "://") != NULL; }
+
+int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct ptcp_clean_opts *clean, struct ptcp_err *e)
+{
+	fake.clean = *clean;
+	return new_prober(out, o, url, e);
+}
+
+void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r)
+{
+	(void)t;
+	r->files = 20000;
+	r->unlisted = 10000;
+}
+
 /* ---- Server */
 
 struct ptcp_server {

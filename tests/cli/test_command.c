@@ -470,6 +470,19 @@ static void cleans(void **state)
 	assert_int_equal(command("clean"), 2);
 }
 
+static void cleans_elsewhere(void **state)
+{
+	(void)state;
+	assert_int_equal(command("clean --older 2h --timeout 4s ptcp://h/d"), 0);
+	assert_string_equal(fake.dest, "ptcp://h/d");
+	assert_true(fake.clean.older_s == 7200 && fake.opts.timeout_s == 4 && fake.runs == 1);
+	assert_string_equal(cap.err, "10000 more, not listed\n"
+	    "removed 20000 leftovers, 0 B; retained 0 in use, 0 too recent\n");
+	assert_int_equal(command("clean --json ptcp://h/d"), 0);
+	assert_end(0);
+	assert_non_null(strstr(cap.out, "\"unlisted\":10000"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -483,6 +496,7 @@ int main(void)
 		cmocka_unit_test_setup(serves, setup),
 		cmocka_unit_test_setup(reloads, setup),
 		cmocka_unit_test_setup(cleans, setup),
+		cmocka_unit_test_setup(cleans_elsewhere, setup),
 		cmocka_unit_test_setup(keys, setup),
 		cmocka_unit_test_setup(advises, setup),
 		cmocka_unit_test_setup(measures, setup),

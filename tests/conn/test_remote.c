@@ -103,6 +103,40 @@ static void targets(void **state)
 	}
 }
 
+/* A URL means what it was made of, and is one word for a shell. */
+static void urls(void **state)
+{
+	static const struct { const char *text, *url; } cases[] = {
+		{ "ptcp://h/x", "ptcp://h:7811/x" },
+		{ "ptcp://[::1]:1/a%20b/%27$(id)", "ptcp://[::1]:1/a%20b/%27%24%28id%29" },
+		{ "u@h:x/", "ssh://u@h/~/x/" },
+		{ "h:", "ssh://h/~/" },
+		{ "h:/a;b", "ssh://h/a%3Bb" },
+		{ "h:~/x", "ssh://h/~/x" },
+		{ "ssh://u@[::1]:22/%ff", "ssh://u@[::1]:22/%FF" },
+		{ "DOM\\u@h:x", NULL },
+	};
+	char out[200], *again;
+	struct remote t, back;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(remote_parse(&t, cases[i].text, NULL), 1);
+		if (cases[i].url == NULL) {
+			assert_false(remote_url(&t, out, sizeof out));
+			continue;
+		}
+		assert_true(remote_url(&t, out, sizeof out));
+		assert_string_equal(out, cases[i].url);
+		assert_int_equal(remote_parse(&back, out, NULL), 1);
+		assert_true(remote_same_host(&t, &back));
+		again = t.ssh && t.path[0] != '/' && t.path[0] != '~' ? back.path + 2 : back.path;
+		assert_string_equal(again, t.path);
+		assert_false(remote_url(&t, out, strlen(out) - 2));
+	}
+}
+
 static void contents(void **state)
 {
 	static const char *const itself[] = { "h:x", "h:/x", "h:~/x", "h:a/~", "ptcp://h/~" };
@@ -258,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(targets),
+		cmocka_unit_test(urls),
 		cmocka_unit_test(contents),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test(greetings),

@@ -13,7 +13,7 @@ static void every_code_has_a_name(void **state)
 	int code;
 
 	(void)state;
-	for (code = PTCP_ENOMEM; code >= PTCP_ERANGE; code--) {
+	for (code = PTCP_ENOMEM; code >= PTCP_ESUPERSEDED; code--) {
 		assert_memory_equal(ptcp_err_name(code), "PTCP_E", 6);
 		assert_string_not_equal(ptcp_err_text(code), "unknown error");
 	}

@@ -173,6 +173,13 @@ static void on_load(void *arg, const struct wire_load *f)
 	assert_int_equal(f->busy_permille, 900);
 }
 
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	((struct one *)arg)->leftovers += f->files;
+}
+
+static bool on_finish(void *arg) { return !((struct one *)arg)->finish_later; }
+
 static void on_waiting(void *arg, uint32_t ahead)
 {
 	struct one *o = arg;
@@ -199,7 +206,7 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 
 static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .load = on_load, .waiting = on_waiting };
+	.rate = on_rate, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
 
 /* ---- From its beginning to RUNNING ---- */
 
@@ -219,13 +226,33 @@ static struct wire_open open_as(uint8_t role)
 		.wait_ms = ONE_WAIT_MS };
 }
 
-void one_as_open(struct one *o, bool starter, const struct wire_open *f)
+static void begin_lingering(struct one *o, bool starter, const struct wire_open *f, uint64_t linger_ns, uint64_t quiet_ns)
 {
-	struct engine_opts so = { .starter = starter, .control_replay = true, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
-		.max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
+	struct engine_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
+		.linger_ns = linger_ns, .quiet_ns = quiet_ns, .max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
 
 	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
 	assert_int_equal(engine_new(&o->s, &so, starter ? f : NULL, (struct mono){ o->now_ns }, NULL), 0);
+}
+
+void one_as_open(struct one *o, bool starter, const struct wire_open *f)
+{
+	begin_lingering(o, starter, f, ONE_TIMEOUT_NS, 0);
+}
+
+void one_run_lingering(struct one *o, bool starter, uint64_t linger_ns, const struct wire_hello *peer)
+{
+	struct wire_open f = open_of(!starter, false);
+
+	begin_lingering(o, starter, &f, linger_ns, ONE_QUIET_NS);
+	ONE_PUT(o, hello, peer);
+	if (starter) {
+		one_opened(o);
+	} else {
+		one_open(o, true, false);
+		one_accept(o);
+	}
+	one_forget(o);
 }
 
 static void init(struct one *o, bool starter, bool sends, uint32_t flags)
@@ -278,9 +305,8 @@ void one_tick(struct one *o, uint64_t after_ns)
 
 void one_hello(struct one *o)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8, .n_abilities = 1,
-		.abilities = { WIRE_ABLE_CONTROL_REPLAY } };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000, .linger_ms = 9000,
+		.max_entries = WIRE_SLOTS, .max_streams = 8 };
 
 	ONE_PUT(o, hello, &h);
 }

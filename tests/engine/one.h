@@ -6,6 +6,7 @@
 #include "world.h"
 
 #define ONE_TIMEOUT_NS (12 * NS_PER_S)
+#define ONE_QUIET_NS (5 * NS_PER_S)
 #define ONE_WAIT_MS 60000u
 
 struct one {
@@ -27,6 +28,8 @@ struct one {
 	unsigned used;               /* streams, as USE last said */
 	uint64_t seen_us;            /* elapsed, of all SEEN */
 	unsigned waited, ahead;      /* WAITING frames, and the position of the last one */
+	bool finish_later;           /* what finish() answers */
+	uint64_t leftovers;          /* files, as LEFTOVERS said */
 	unsigned rates;              /* RATE frames, and the last one */
 	struct wire_rate rate;
 };
@@ -36,6 +39,8 @@ void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
 void one_run_dry(struct one *o, bool sends);
+/* A sender, with the HELLO of its peer, that keeps the session for so long without a connection. */
+void one_run_lingering(struct one *o, bool starter, uint64_t linger_ns, const struct wire_hello *peer);
 void one_run_as(struct one *o, bool starter, bool sends);
 /* The side of a session with that WIRE_ACCEPTOR_*, before HELLO; the acceptor gets OPEN by one_open_as(). */
 void one_as(struct one *o, bool starter, uint8_t role);

@@ -32,7 +32,8 @@ static int setup(void **state)
 	(void)state;
 	memset(&fx, 0, sizeof fx);
 	fx.now = (struct mono){ 1000 * SECOND };
-	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .last_input = fx.now };
+	fx.s = (struct control_replay_session){ .agreed = true, .running = true, .last_input = fx.now,
+		.quiet_ns = 3 * SECOND };
 	fx.wire = malloc(2 * MAX);
 	fx.room = 2 * MAX;
 	control_replay_init(&fx.r, true, 0, 3, fx.now);
@@ -318,7 +319,7 @@ static void sessions_without_successors(void **state)
 
 static void silence(void **state)
 {
-	struct mono late = mono_add_ns(fx.now, CONTROL_REPLAY_QUIET_NS);
+	struct mono late = mono_add_ns(fx.now, 3 * SECOND);
 
 	(void)state;
 	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, late.ns);
@@ -334,7 +335,7 @@ static void silence(void **state)
 	fx.now = mono_add_ns(late, 100 * SECOND);
 	resumes(0); /* the time counts from the successor's start */
 	assert_false(control_replay_wants(&fx.r, &fx.s));
-	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, fx.now.ns + CONTROL_REPLAY_QUIET_NS);
+	assert_int_equal(control_replay_deadline(&fx.r, &fx.s).ns, fx.now.ns + 3 * SECOND);
 }
 
 /* A successor is connected, but its peer does not send CONTROL_ACK. */
@@ -357,13 +358,32 @@ static void path_by_path(void **state)
 
 	(void)state;
 	control_replay_lost(&fx.r);
-	assert_int_equal(control_replay_failed(&fx.r, &why, false, &fx.e), 0);
+	assert_int_equal(control_replay_failed(&fx.r, &why, false, false, &fx.e), 0);
 	assert_int_equal(fx.r.path, 2);
-	assert_int_equal(control_replay_failed(&fx.r, &why, false, &fx.e), 0);
+	assert_int_equal(control_replay_failed(&fx.r, &why, false, false, &fx.e), 0);
 	assert_int_equal(fx.r.path, 0);
 	assert_true(control_replay_possible(&fx.r, &fx.s));
-	assert_int_equal(control_replay_failed(&fx.r, &why, true, &fx.e), PTCP_EPEER); /* the peer runs, the session ended */
+	assert_int_equal(control_replay_failed(&fx.r, &why, true, false, &fx.e), PTCP_EPEER); /* the peer runs, the session ended */
 	assert_non_null(strstr(fx.e.msg, "not reachable"));
+	assert_false(control_replay_possible(&fx.r, &fx.s));
+}
+
+/* Relays that refuse will go on refusing: the session ends when all its paths were refused in a row. */
+static void relays_that_refuse(void **state)
+{
+	struct ptcp_err no = { .code = PTCP_EREFUSED, .msg = "no entry" }, down = { .code = PTCP_ECONNECT, .msg = "down" };
+	unsigned i;
+
+	(void)state;
+	control_replay_lost(&fx.r);
+	for (i = 0; i + 1 < fx.r.n_paths; i++)
+		assert_int_equal(control_replay_failed(&fx.r, &no, false, true, &fx.e), 0);
+	assert_int_equal(control_replay_failed(&fx.r, &down, false, false, &fx.e), 0);
+	for (i = 0; i + 1 < fx.r.n_paths; i++)
+		assert_int_equal(control_replay_failed(&fx.r, &no, false, true, &fx.e), 0);
+	assert_true(control_replay_possible(&fx.r, &fx.s));
+	assert_int_equal(control_replay_failed(&fx.r, &no, false, true, &fx.e), PTCP_EREFUSED);
+	assert_non_null(strstr(fx.e.msg, "no entry"));
 	assert_false(control_replay_possible(&fx.r, &fx.s));
 }
 
@@ -416,7 +436,7 @@ int main(void)
 		test(retained_until_acknowledged), test(retained_bytes_are_bounded), test(acknowledges),
 		test(resumes_where_the_peer_stopped), test(unsent_bytes_cannot_be_acknowledged), test(lost_again),
 		test(the_old_connection_delivered_more), test(answer_in_pieces), test(false_answer), test(wrong_answer),
-		test(sessions_without_successors), test(silence), test(mute_successor), test(path_by_path),
+		test(sessions_without_successors), test(silence), test(mute_successor), test(path_by_path), test(relays_that_refuse),
 		test(the_acceptor_waits), test(two_ends_over_bad_connections),
 	};
 

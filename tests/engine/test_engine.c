@@ -12,7 +12,7 @@ static void versions(void **state)
 	static const struct { uint16_t min, max; bool fits; } of[] = {
 		{ 1, 1, true }, { 1, 9, true }, { 2, 3, false }
 	};
-	struct wire_hello h = { .timeout_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
 	struct span p;
 	struct one o;
 	size_t i;
@@ -64,7 +64,7 @@ static void who_has_one_channel(void **state)
 {
 	static const struct engine_ops ops = { .busy = never_busy, .ended = keep_code };
 	static const uint16_t abilities[] = { 7, WIRE_ABLE_ONE_CHANNEL };
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
 		.max_streams = 1 };
 	struct mono now = { 1 };
 	struct engine *s;
@@ -90,18 +90,18 @@ static void who_has_one_channel(void **state)
 	}
 }
 
-/* Without the ability nobody may acknowledge the control stream. */
+/* Where one end does not let sessions linger nobody may acknowledge the control stream. */
 static void a_control_ack_that_was_not_agreed(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
 	struct wire_control_ack f = { 1 };
 	struct one o;
 
 	(void)state;
 	one_init(&o, false, true);
-	assert_true(engine_replays(o.s)); /* offered */
+	assert_true(engine_linger_ns(o.s) > 0); /* offered */
 	ONE_PUT(&o, hello, &h);
-	assert_false(engine_replays(o.s));
+	assert_int_equal(engine_linger_ns(o.s), 0);
 	ONE_PUT(&o, control_ack, &f);
 	assert_true(one_broke(&o));
 	one_fini(&o);
@@ -110,7 +110,7 @@ static void a_control_ack_that_was_not_agreed(void **state)
 /* The acceptor takes fewer streams than are wanted: no more are asked for. */
 static void asks_for_no_more_streams_than_there_are(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
 		.max_streams = 2 };
 	struct wire_opened granted = { .streams = 3 };
 	struct wire_open f;
@@ -233,7 +233,7 @@ static void tells_the_position(void **state)
 static void byte_by_byte(void **state)
 {
 	uint8_t bytes[1000];
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
 		.max_streams = 1 };
 	size_t n = wire_hello_encode(bytes, &h), i;
 	struct span p;
@@ -279,7 +279,7 @@ static void nonsense(void **state)
 static void the_peers_codes(void **state)
 {
 	static const int keeps[] = { PTCP_ENOMEM, PTCP_EREFUSED, PTCP_EVERIFY, PTCP_EPROTO, PTCP_ETIMEOUT,
-		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY };
+		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED };
 	struct wire_error f = { 0, { (const uint8_t *)"a\033b", 3 } };
 	struct one o;
 	size_t i;
@@ -553,9 +553,9 @@ static void busy_until_now(void **state)
 	o.busy = WIRE_READING;
 	one_tick(&o, NS_PER_S);
 	o.busy = WIRE_IDLE;
-	one_tick(&o, 8 * NS_PER_S);
+	one_tick(&o, 7 * NS_PER_S);
 	ONE_PUT(&o, ping, &f);
-	one_tick(&o, 8 * NS_PER_S);
+	one_tick(&o, 7 * NS_PER_S);
 	assert_int_equal(o.ended, 0);
 	ONE_PUT(&o, ping, &f);
 	one_tick(&o, 5 * NS_PER_S);
@@ -592,7 +592,7 @@ static void judging_is_work(void **state)
 /* A peer with a time-out of 1 ms does not make us ping a thousand times a second. */
 static void a_hasty_peer(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .quiet_ms = 1, .max_entries = 1,
 		.max_streams = 1 };
 	struct span p;
 	struct one o;
@@ -622,6 +622,62 @@ static void end_with_something_unfinished(void **state)
 	ONE_PUT(&o, entry, &f);
 	ONE_PUT(&o, end, &end);
 	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+/* A receiver may have work after the last entry; nothing but its end is possible meanwhile. */
+static void finished_later(void **state)
+{
+	const struct wire_leftovers left = { 2, 100, 5000 };
+	const struct wire_entry late = one_entry(WIRE_FILE, one_id(1, 1), 0, 10);
+	struct wire_end end = { 0, 0 };
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	assert_false(one_found(&o, WIRE_END, &p));
+	assert_true(engine_closing(o.s) && !engine_over(o.s) && o.ended == 0);
+	engine_report_leftovers(o.s, &left);
+	engine_finished(o.s);
+	assert_int_equal(one_said(&o, &p), WIRE_LEFTOVERS);
+	assert_int_equal(one_said(&o, &p), WIRE_END);
+	assert_true(o.ended == 1 && o.why.code == 0);
+	engine_finished(o.s);
+	assert_int_equal(o.ended, 1);
+	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	ONE_PUT(&o, end, &end);
+	assert_true(one_broke(&o));
+	engine_finished(o.s);
+	assert_int_equal(o.ended, 1);
+	one_fini(&o);
+
+	one_run(&o, false, true);
+	o.finish_later = true;
+	ONE_PUT(&o, end, &end);
+	ONE_PUT(&o, entry, &late);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+/* A starter that sends is told once. */
+static void leftovers_once(void **state)
+{
+	const struct wire_leftovers left = { 2, 100, 5000 };
+	struct one o;
+
+	(void)state;
+	one_run_as(&o, true, true);
+	ONE_PUT(&o, leftovers, &left);
+	assert_true(o.leftovers == 2 && o.ended == 0);
+	ONE_PUT(&o, leftovers, &left);
+	assert_true(one_broke(&o) && o.leftovers == 2);
 	one_fini(&o);
 }
 
@@ -857,6 +913,8 @@ int main(void)
 		cmocka_unit_test(judging_is_work),
 		cmocka_unit_test(a_hasty_peer),
 		cmocka_unit_test(end_with_something_unfinished),
+		cmocka_unit_test(finished_later),
+		cmocka_unit_test(leftovers_once),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),
 		cmocka_unit_test(a_peer_that_never_reads),

@@ -244,6 +244,53 @@ static void queries(void **state)
 	fini(&c, &s);
 }
 
+static void put_cleaned(struct outbox *o, uint64_t files, uint8_t final)
+{
+	struct wire_cleaned f = { .files = files, .final = final };
+
+	OUTBOX_PUT(o, cleaned, CLEANED, &f);
+}
+
+/* A client counts what is listed: not more than there may be, nor more than was removed. */
+static void cleaning(void **state)
+{
+	struct wire_clean q = { .older_ms = 1, .path = text("d") };
+	struct wire_leftover l = { .path = text("p") };
+	struct end c, s;
+	struct ptcp_err e;
+	unsigned i;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	OUTBOX_PUT(&c.j.out, clean, CLEAN, &q);
+	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
+	assert_int_equal(s.calls[WIRE_CLEAN], 1);
+	put_cleaned(&s.j.out, 0, 0);
+	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+	put_cleaned(&s.j.out, 1, 0);
+	assert_int_equal(deliver(&s, &c, 3, 1, NULL), 0);
+	assert_true(c.calls[WIRE_LEFTOVER] == 1 && c.calls[WIRE_CLEANED] == 2);
+	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+	put_cleaned(&s.j.out, 1, 1);
+	assert_int_equal(deliver(&s, &c, 3, 2, &e), PTCP_EPROTO);
+	assert_string_equal(e.msg, "unexpected CLEANED frame");
+	put_cleaned(&s.j.out, 2, 1);
+	assert_int_equal(deliver(&s, &c, 3, 2, NULL), 0);
+	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+	fini(&c, &s);
+
+	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	for (i = 0; i < WIRE_LEFTOVERS_MAX; i++)
+		OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+	assert_int_equal(deliver(&s, &c, 1000, 0, NULL), 0);
+	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
+	assert_string_equal(e.msg, "more than 10000 LEFTOVER frames");
+	fini(&c, &s);
+}
+
 /* Every frame in every state: only those of this list are not "unexpected". */
 static void wrong_order(void **state)
 {
@@ -255,9 +302,10 @@ static void wrong_order(void **state)
 		{ WIRE_WAITING, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
 		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) }, { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		{ WIRE_CLEAN, IN(AWAIT_REQUEST) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) }, { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
 		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) }, { WIRE_LINK, IN(LINKS_REQUESTED) },
 		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
-		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) },
+		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) },
 	};
 	unsigned type, st, k, states;
 	struct ptcp_err e;
@@ -461,6 +509,7 @@ int main(void)
 		cmocka_unit_test(measurement),
 		cmocka_unit_test(implausible_samples),
 		cmocka_unit_test(queries),
+		cmocka_unit_test(cleaning),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(unknown_frames),
 		cmocka_unit_test(trailing_bytes),

@@ -462,12 +462,12 @@ static void patience_ends_before_the_peers(void **state)
 	(void)state;
 	assert_int_equal(again(&o, 0, id), 0);
 	assert_int_equal(again(&o, 1, id), 1);
-	o.now_ns += 2 * NS_PER_S;
+	o.now_ns += 3 * NS_PER_S;
 	one_ack(&o, id, 1);
 	assert_int_equal(one_take(&o, 1), UINT32_MAX);
-	one_tick(&o, NS_PER_S); /* a third of what one_hello() says has passed */
+	one_tick(&o, NS_PER_S); /* a third of ONE_TIMEOUT_NS has passed */
 	assert_int_equal(one_take(&o, 1), 0);
-	one_tick(&o, 3 * NS_PER_S);
+	one_tick(&o, 4 * NS_PER_S);
 	assert_int_equal(one_take(&o, 2), 0);
 	one_fini(&o);
 }

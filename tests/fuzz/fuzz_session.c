@@ -148,7 +148,7 @@ static void begin(struct owner *c, unsigned kind)
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
 		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,
 		.max_streams = OWNER_STREAMS, .ops = &owner_ops, .arg = c };
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000,
 		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = OWNER_STREAMS,
 		.n_abilities = 1, .abilities = { WIRE_ABLE_ONE_CHANNEL } };
 

@@ -308,6 +308,12 @@ static void on_load(void *arg, const struct wire_load *f)
 	MUST(f->busy_permille <= 1000 && f->disk_permille <= 1000);
 }
 
+static void on_leftovers(void *arg, const struct wire_leftovers *f)
+{
+	MUST(!((struct owner *)arg)->ended);
+	MUST(f->files > 0);
+}
+
 static void on_waiting(void *arg, uint32_t ahead)
 {
 	(void)ahead;
@@ -330,7 +336,8 @@ static void on_rate(void *arg, const struct wire_rate *f)
 
 const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
-	.tcp_report = on_seen, .rate = on_rate, .load = on_load, .waiting = on_waiting };
+	.tcp_report = on_seen, .rate = on_rate, .load = on_load, .waiting = on_waiting,
+	.leftovers = on_leftovers };
 
 /* ---- Moves of a sender's owner ---- */
 

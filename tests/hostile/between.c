@@ -26,7 +26,7 @@ static struct session returning(unsigned port, bool returns)
 {
 	struct session s = { .port = port, .control = control(port) };
 
-	send_hello_able(s.control, returns ? WIRE_ABLE_CONTROL_REPLAY : 0);
+	send_hello_lingering(s.control, returns ? 60000 : 0);
 	expect(s.control, WIRE_HELLO);
 	ask(s.control, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
 	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);

@@ -298,7 +298,7 @@ static void links_out(unsigned port, char **arguments)
  * ask for. */
 static void rate_flood(unsigned port, char **arguments)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .max_entries = 1000,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .quiet_ms = 30000, .max_entries = 1000,
 		.max_streams = 16 };
 	struct wire_rate f = { .all_bps = 1, .n = WIRE_RATES_MAX, .m = WIRE_RATE_STREAMS_MAX };
 	struct session s = { .port = port, .control = control(port) };

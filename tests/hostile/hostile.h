@@ -28,6 +28,8 @@ extern const struct hostile hostile_grants[];
 extern const struct hostile hostile_between[], hostile_relay[];
 /* What tells, or asks, what is known of links. */
 extern const struct hostile hostile_lying[], hostile_askers[];
+/* What cleans, or reports what was removed. */
+extern const struct hostile hostile_cleaners[], hostile_cleaning[];
 /* What makes a server hold memory. */
 extern const struct hostile hostile_holders[];
 /* What disturbs a host from within: arguments as they are. */

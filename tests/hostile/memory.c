@@ -17,8 +17,8 @@ static struct session open_session(unsigned port, uint8_t role, const char *path
 {
 	struct session s = { .port = port, .control = control(port) };
 	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_BYTES(sizeof paths)];
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 60000, .max_entries = 1000,
-		.max_streams = STREAMS_MAX };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 60000, .quiet_ms = 60000,
+		.max_entries = 1000, .max_streams = STREAMS_MAX };
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM,
 		.flags = path != NULL ? WIRE_OPEN_VERIFY : 0,
 		.streams = (uint16_t)streams, .n_paths = path != NULL };

@@ -60,7 +60,7 @@ void expect_end(struct peer *p);
 /* ---- Frames ---- */
 
 void send_hello(struct peer *p);
-void send_hello_able(struct peer *p, unsigned ability); /* one WIRE_ABLE_*; 0: none */
+void send_hello_lingering(struct peer *p, unsigned linger_ms);
 void send_error(struct peer *p, unsigned code, const char *text);
 void send_ping(struct peer *p);
 void send_entry(struct peer *p, uint8_t type, uint64_t id, uint64_t parent, const void *name, size_t n,

@@ -6,20 +6,20 @@
 
 bool server_session_by_grant;
 
-struct server_session server_session_greet(struct peer *control, unsigned ability)
+struct server_session server_session_greet(struct peer *control)
 {
 	struct server_session s = { .control = control };
 
-	send_hello_able(s.control, ability);
+	send_hello(s.control);
 	if (server_session_by_grant)
 		expect(s.control, WIRE_GRANT);
 	expect(s.control, WIRE_HELLO);
 	return s;
 }
 
-struct server_session server_session_hello(unsigned ability)
+struct server_session server_session_hello(void)
 {
-	return server_session_greet(peer_accept(hostile_listener, server_session_by_grant ? ALPN_GRANT : ALPN_CONTROL), ability);
+	return server_session_greet(peer_accept(hostile_listener, server_session_by_grant ? ALPN_GRANT : ALPN_CONTROL));
 }
 
 void server_session_read_open(struct server_session *s)
@@ -41,7 +41,7 @@ void server_session_agree(struct server_session *s, unsigned streams, unsigned c
 
 struct server_session server_session_opened(void)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 
 	server_session_read_open(&s);
 	server_session_agree(&s, 1, 0);

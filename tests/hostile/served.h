@@ -16,8 +16,8 @@ struct server_session {
 extern bool server_session_by_grant;
 
 /* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data connection is made and has joined. */
-struct server_session server_session_hello(unsigned ability);
-struct server_session server_session_greet(struct peer *control, unsigned ability); /* the same, of who has connected */
+struct server_session server_session_hello(void);
+struct server_session server_session_greet(struct peer *control); /* the same, of who has connected */
 void server_session_read_open(struct server_session *s);
 void server_session_agree(struct server_session *s, unsigned streams, unsigned cipher);
 struct server_session server_session_opened(void);

@@ -102,7 +102,7 @@ static void rude_texts(unsigned port, char **arguments)
 
 static void too_generous(unsigned port, char **arguments)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 
 	(void)port;
 	server_session_read_open(&s);
@@ -186,7 +186,7 @@ static void silent(unsigned port, char **arguments)
 	if (strcmp(after, "handshake") == 0)
 		s.control = peer_accept(hostile_listener, ALPN_CONTROL);
 	else if (strcmp(after, "hello") == 0)
-		s = server_session_hello(0);
+		s = server_session_hello();
 	else if (strcmp(after, "opened") == 0)
 		s = server_session_opened();
 	else
@@ -224,7 +224,7 @@ static void wrong_frame(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[64];
 	unsigned after = (unsigned)atoi(arguments[0]);
-	struct server_session s = after == 0 ? server_session_hello(0) : after == 1 ? server_session_opened() : server_session_joined();
+	struct server_session s = after == 0 ? server_session_hello() : after == 1 ? server_session_opened() : server_session_joined();
 
 	(void)port;
 	if (after == 0)
@@ -284,7 +284,7 @@ static void elsewhere(unsigned port, char **arguments)
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct wire_opened o = { .session = { 7 }, .streams = 1, .n_endpoints = 1 };
 	uint8_t out[WIRE_OPENED_MAX_BYTES], endpoint[64] = { 0, 0, 9, '1', '2', '7', '.', '0', '.', '0', '.', '1' };
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 	struct pollfd there = { .events = POLLIN };
 	socklen_t n = sizeof sa;
 

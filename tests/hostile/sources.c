@@ -23,7 +23,7 @@ static bool only_looks(const struct server_session *s) { return (s->flags & WIRE
 /* A session as it should be, up to its stream. */
 static struct server_session begun(struct peer *control)
 {
-	struct server_session s = server_session_greet(control, 0);
+	struct server_session s = server_session_greet(control);
 
 	server_session_read_open(&s);
 	server_session_agree(&s, 1, 0);

@@ -47,24 +47,34 @@ static uint8_t role_named(const char *name)
 	    strcmp(name, "drop") == 0 ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_GENERATES;
 }
 
-/* A session up to OPENED in which the server has that role, about `path` unless it measures. */
-static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams)
+/* A session up to OPENED in which the server has that role, about `path` unless it measures. *granted: of `streams`. */
+static struct session begun_with(unsigned port, uint8_t role, const char *path, unsigned streams, unsigned *granted)
 {
 	bool measures = role == WIRE_ACCEPTOR_DISCARDS || role == WIRE_ACCEPTOR_GENERATES;
 	uint8_t paths[100], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .streams = (uint16_t)streams, .n_paths = !measures,
 		.flags = measures ? 0 : WIRE_OPEN_VERIFY };
 	struct session s = { .port = port, .control = control(port) };
+	const struct frame *f;
 
 	o.paths.p = paths;
 	o.paths.n = measures ? 0 : wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
-	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
+	f = expect(s.control, WIRE_OPENED);
+	memcpy(s.id, f->payload, sizeof s.id);
+	*granted = (unsigned)get_u16(f->payload + sizeof s.id + 1);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	return s;
+}
+
+static struct session begun(unsigned port, uint8_t role, const char *path, unsigned streams)
+{
+	unsigned granted;
+
+	return begun_with(port, role, path, streams, &granted);
 }
 
 /* Where they may not come: all before OPEN; RATE to a server that does not send, TCP_REPORT from any client. */
@@ -303,10 +313,10 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 /* STREAMS: joins all that were granted and never says that any is in use. */
 static void streams_in_no_use(unsigned port, char **arguments)
 {
-	unsigned i, most = (unsigned)atoi(arguments[0]);
-	struct session s = begun(port, WIRE_ACCEPTOR_SENDS, "/", most);
+	unsigned i, granted;
+	struct session s = begun_with(port, WIRE_ACCEPTOR_SENDS, "/", (unsigned)atoi(arguments[0]), &granted);
 
-	for (i = 0; i < most; i++)
+	for (i = 0; i < granted; i++)
 		join(&s, i);
 	hold();
 }
@@ -323,7 +333,7 @@ const struct hostile hostile_steerers[] = {
 /* A session with as many streams as its client asked for, up to 16. */
 static struct server_session steered(void)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 
 	server_session_read_open(&s);
 	server_session_agree(&s, s.streams < 16 ? s.streams : 16, 0);
@@ -492,7 +502,7 @@ static const struct frame *but_rates(struct peer *p)
 /* BLOCKS: sends a file of so many as fast as it can, whatever rate its client has asked for. */
 static void keeps_to_no_rate(unsigned port, char **arguments)
 {
-	struct server_session s = server_session_hello(0);
+	struct server_session s = server_session_hello();
 	uint64_t size = (uint64_t)atoi(arguments[0]) * GRID, at;
 	const struct frame *f;
 

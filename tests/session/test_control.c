@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct chan {
 
 struct engine {
 	struct outbox out;
-	bool returns;
+	uint64_t linger_ns;
 	struct mono last_input;
 	size_t input;
 	unsigned closed;
@@ -86,7 +87,9 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 void chan_flush(struct chan *c) { assert_false(c->freed); }
 int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
 
-bool engine_replays(const struct engine *s) { return s->returns; }
+uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
+void streams_revive(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
+int tcpinfo_read(struct tcpinfo *out, int fd) { return out == NULL || fd < 0 ? -1 : -1; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct mono engine_last_input(const struct engine *s) { return s->last_input; }
 void engine_fail(struct engine *s, const struct ptcp_err *why) { s->failed = *why; }
@@ -109,6 +112,20 @@ bool mux_has_pending(const struct mux *m) { return m != NULL; }
 void mux_input(struct mux *m, struct chan *c) { (void)m, (void)c; }
 bool mux_output(struct mux *m, struct chan *c) { return m == NULL && c == NULL; }
 
+/* The last attempt that was reported. */
+static unsigned attempt;
+static char attempt_why[100];
+
+static void on_reconnecting(void *arg, unsigned n, uint64_t wait_ns, const char *why)
+{
+	(void)arg;
+	assert_true(wait_ns < 100 * NS_PER_S);
+	attempt = n;
+	snprintf(attempt_why, sizeof attempt_why, "%s", why);
+}
+
+static const struct session_ops session_ops = { .reconnecting = on_reconnecting };
+
 static void pump(struct session *sess)
 {
 	assert_ptr_equal(sess, &fx.s);
@@ -129,13 +146,17 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&fx, 0, sizeof fx);
-	fx.engine.returns = true;
+	fx.engine.linger_ns = 600 * NS_PER_S;
 	fx.engine.last_input = mono_now();
 	fx.paths.n = 3;
-	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .open = &fx.open, .paths = &fx.paths };
+	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .open = &fx.open, .paths = &fx.paths,
+		.ops = &session_ops };
+	attempt = 0;
 	fx.s.engine = &fx.engine;
 	fx.s.pump = pump;
 	fx.s.running = true;
+	fx.s.quiet_ns = 3 * NS_PER_S;
+	fx.s.return_by = MONO_NEVER;
 	fx.s.control = new_chan();
 	control_replay_init(&fx.s.control_replay, true, 0, 3, fx.engine.last_input);
 	return 0;
@@ -179,7 +200,7 @@ static struct chan *successor(void)
 static void without_replay(void **state)
 {
 	(void)state;
-	fx.engine.returns = false;
+	fx.engine.linger_ns = 0;
 	sends(1000);
 	assert_int_equal(fx.chan[0]->out_n, 1000);
 	assert_int_equal(buf_len(&fx.s.control_replay.retained), 0);
@@ -295,6 +316,8 @@ static void a_lost_connection(void **state)
 	closed(false);
 	assert_int_equal(fx.engine.closed, 0);
 	assert_true(control_wants_successor(&fx.s));
+	assert_int_equal(attempt, 1);
+	assert_string_equal(attempt_why, "reset");
 	assert_int_equal(fx.s.control_replay.path, 1);
 }
 
@@ -308,7 +331,7 @@ static void closed_in_good_order(void **state)
 
 static void a_dead_connection(void **state)
 {
-	struct mono late = mono_add_ns(fx.engine.last_input, CONTROL_REPLAY_QUIET_NS);
+	struct mono late = mono_add_ns(fx.engine.last_input, 3 * NS_PER_S);
 
 	(void)state;
 	assert_int_equal(control_deadline(&fx.s).ns, late.ns);
@@ -321,13 +344,14 @@ static void a_dead_connection(void **state)
 
 static void no_successor(void **state)
 {
-	struct ptcp_err why = { .code = PTCP_ECONNECT, .msg = "refused" };
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
 	closed(false);
-	control_failed(&fx.s, &why, false);
+	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, 0);
-	control_failed(&fx.s, &why, true);
+	r.cause = CONNECT_REFUSED;
+	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, PTCP_EPEER);
 }
 
@@ -335,14 +359,14 @@ static void no_successor(void **state)
 static void an_ephemeral_server_is_gone(void **state)
 {
 	static struct receive_side *receives = (struct receive_side *)1; /* only compared with NULL */
-	struct ptcp_err why = { .code = PTCP_ECONNECT, .msg = "refused" };
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
 	fx.s.o.once = fx.s.over = true;
 	fx.s.receive = receives;
 	closed(false);
 	assert_true(control_wants_successor(&fx.s));
-	control_failed(&fx.s, &why, false);
+	control_failed(&fx.s, &r);
 	assert_false(control_wants_successor(&fx.s));
 }
 

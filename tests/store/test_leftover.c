@@ -18,14 +18,13 @@
 static struct leftover_totals totals;
 static char listed[4000]; /* "PATH" or "PATH!" for one that cannot be removed, each with a space behind */
 
-static bool on_found(void *arg, const struct leftover *l)
+static void on_found(void *arg, const struct leftover *l)
 {
 	char path[DIR_PATH_RAW_BYTES];
 
 	(void)arg;
 	strcat(listed, dir_path_raw(l->dir, l->name, path, sizeof path));
 	strcat(listed, l->why != NULL ? "! " : " ");
-	return true;
 }
 
 /* As `later_s` seconds from now. */
@@ -117,6 +116,28 @@ static void part_and_journal_have_one_age(void **state)
 	assert_true(fx_exists(STEM ".journal"));
 }
 
+/* The lock of the part covers the journal, in any order of the listing. */
+static void journals_go_with_their_parts(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 16; i++) {
+		char part[PART_NAME_BYTES], journal[PART_NAME_BYTES];
+
+		snprintf(part, sizeof part, ".ptcp-%016x.part", i);
+		snprintf(journal, sizeof journal, ".ptcp-%016x.journal", i);
+		fx_text(part, "data");
+		fx_text(journal, "journal");
+	}
+	clean(1, 0, true);
+	assert_int_equal(totals.files, 32);
+	clean(1, 0, false);
+	assert_int_equal(totals.files, 32);
+	assert_int_equal(totals.recent, 0);
+	assert_int_equal(fx_count("."), 0);
+}
+
 static void links_are_not_followed(void **state)
 {
 	(void)state;
@@ -197,13 +218,79 @@ static void every_call_may_fail(void **state)
 	assert_int_equal(totals.files, 3);
 }
 
+/* What a transfer tells of a directory: what it would not resume, there alone. */
+static void counted(void **state)
+{
+	struct leftover_count c = { 0 };
+	struct dir *d = dir_child(fx_root, "d");
+	int fd;
+
+	(void)state;
+	fx_mkdir("d");
+	fx_mkdir("d/e");
+	fx_text("d/e/" STEM ".part", "below");
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 0);
+	fx_text("d/" STEM ".part", "data");
+	fx_text("d/" STEM ".journal", "journal");
+	fx_text("d/" STEM ".dir", "a mark");
+	fx_text("d/" OTHER ".part", "in use");
+	fx_text("d/file", "final");
+	fd = open(fx_path("d/" OTHER ".part"), O_RDWR);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 2);
+	assert_int_equal(c.bytes, 4 + 7);
+	assert_true(c.age_s >= 0 && c.age_s < 60);
+	close(fd);
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 2 + 3);
+	assert_true(fx_exists("d/" STEM ".part"));
+	dir_unref(d);
+	d = dir_child(fx_root, "missing");
+	leftovers_count(d, &c);
+	assert_int_equal(c.files, 5);
+	dir_unref(d);
+}
+
+/* In steps of one entry each, and given up after any of them. */
+static void steps(void **state)
+{
+	struct leftover_opts o = { .found = on_found };
+	int n, k, left, open_before = fx_open_fds();
+	struct leftovers *l;
+
+	(void)state;
+	clock_gettime(CLOCK_REALTIME, &o.now);
+	o.now.tv_sec += 1000000;
+	fx_mkdir("d");
+	for (k = 0; k < 4; k++) {
+		listed[0] = '\0';
+		fx_text("d/" STEM ".part", "data");
+		fx_text("d/" OTHER ".part", "data");
+		assert_int_equal(leftovers_new(&l, fx_root, &o, NULL), 0);
+		for (n = 0, left = 1; n < k && left > 0; n++)
+			assert_true((left = leftovers_step(l, 1, NULL)) >= 0);
+		leftovers_free(l);
+		assert_int_equal(fx_count("d"), k < 2 ? 2 : 3 - k);
+		assert_in_range(fx_open_fds(), 0, open_before + 4);
+	}
+	assert_int_equal(leftovers_new(&l, fx_root, &o, NULL), 0);
+	for (n = 1; (left = leftovers_step(l, 1, NULL)) > 0; n++)
+		;
+	assert_int_equal(left, 0);
+	assert_int_equal(n, 3); /* d, the end of d, the end */
+	assert_int_equal(leftovers_totals(l)->files, 0);
+	leftovers_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(old_ones_are_removed), fx_tree_test(locked_ones_are_retained),
 		fx_tree_test(unlocked_ones_need_an_age), fx_tree_test(part_and_journal_have_one_age),
-		fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
-		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail),
+		fx_tree_test(journals_go_with_their_parts), fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
+		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps), fx_tree_test(counted),
 	};
 
 	return cmocka_run_group_tests_name("store/leftover", tests, NULL, NULL);

@@ -21,8 +21,8 @@ static void drop(struct span s)
 
 static void hello_golden(void **state)
 {
-	const struct wire_hello h = { 1, 1, 30000, 16384, 128, 2,
-		{ WIRE_ABLE_ONE_CHANNEL, WIRE_ABLE_CONTROL_REPLAY }, text_span("ptcp 0.1.0") };
+	const struct wire_hello h = { 1, 1, 30000, 5000, 600000, 16384, 128, 2,
+		{ WIRE_ABLE_ONE_CHANNEL, 0x8001 }, text_span("ptcp 0.1.0") };
 	uint8_t f[WIRE_HELLO_MAX_BYTES];
 	struct span in = check_golden("hello", f, wire_hello_encode(f, &h));
 	struct wire_hello d;
@@ -32,11 +32,13 @@ static void hello_golden(void **state)
 	assert_int_equal(d.version_min, 1);
 	assert_int_equal(d.version_max, 1);
 	assert_int_equal(d.timeout_ms, 30000);
+	assert_int_equal(d.quiet_ms, 5000);
+	assert_int_equal(d.linger_ms, 600000);
 	assert_int_equal(d.max_entries, 16384);
 	assert_int_equal(d.max_streams, 128);
 	assert_int_equal(d.n_abilities, 2);
 	assert_int_equal(d.abilities[0], 1);
-	assert_int_equal(d.abilities[1], 2);
+	assert_int_equal(d.abilities[1], 0x8001);
 	assert_span(d.software, "ptcp 0.1.0");
 	drop(in);
 }
@@ -44,7 +46,7 @@ static void hello_golden(void **state)
 static void hello_largest(void **state)
 {
 	char software[WIRE_SOFTWARE_MAX];
-	struct wire_hello h = { UINT16_MAX, UINT16_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX,
+	struct wire_hello h = { UINT16_MAX, UINT16_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT16_MAX,
 		WIRE_ABILITIES_MAX, { 0 }, { (const uint8_t *)software, sizeof software } };
 	uint8_t f[WIRE_HELLO_MAX_BYTES];
 	size_t n;
@@ -53,7 +55,7 @@ static void hello_largest(void **state)
 	memset(software, 0xff, sizeof software);
 	memset(h.abilities, 0xff, sizeof h.abilities);
 	n = wire_hello_encode(f, &h);
-	assert_int_equal(n, WIRE_HEADER_BYTES + 148);
+	assert_int_equal(n, WIRE_HEADER_BYTES + 156);
 	check_frame("largest HELLO", f, n);
 	h.version_min = h.version_max = 1;
 	n = wire_hello_encode(f, &h);
@@ -71,18 +73,20 @@ static void hello_rules(void **state)
 		{ "no version in common is the engine's to judge", "hello", 4, "0002 0003", true },
 		{ "no time", "hello", 8, "00000000", false },
 		{ "longest time", "hello", 8, "ffffffff", true },
-		{ "no entries", "hello", 12, "00000000", false },
-		{ "more entries than slots", "hello", 12, "00004001", true },
-		{ "zero streams", "hello", 16, "0000", false },
-		{ "most streams", "hello", 16, "ffff", true },
-		{ "abilities that are not there", "hello", 18, "09", false },
-		{ "too many abilities", "hello", 18, "21", false },
-		{ "unknown abilities", "hello", 19, "ffff 0000", true },
-		{ "software that is not there", "hello", 23, "0b", false },
-		{ "bytes left over", "hello", 23, "09", false },
+		{ "no silence", "hello", 12, "00000000", false },
+		{ "no lingering", "hello", 16, "00000000", true },
+		{ "no entries", "hello", 20, "00000000", false },
+		{ "more entries than slots", "hello", 20, "00004001", true },
+		{ "zero streams", "hello", 24, "0000", false },
+		{ "most streams", "hello", 24, "ffff", true },
+		{ "abilities that are not there", "hello", 26, "09", false },
+		{ "too many abilities", "hello", 26, "21", false },
+		{ "unknown abilities", "hello", 27, "ffff 0000", true },
+		{ "software that is not there", "hello", 31, "0b", false },
+		{ "bytes left over", "hello", 31, "09", false },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES] = { 0 };
-	size_t n, fields = WIRE_HEADER_BYTES + 20;
+	size_t n, fields = WIRE_HEADER_BYTES + 28;
 	unsigned i;
 	bool same;
 

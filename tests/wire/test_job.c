@@ -273,6 +273,52 @@ static void status_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void clean_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "neither dry nor not", "clean", 8, "02", false },
+		{ "a path that is not there", "clean", 9, "0004", false },
+		{ "a NUL in the path", "clean", 11, "00", false },
+		{ "a NUL in a leftover's path", "leftover", 20, "00", false },
+		{ "any byte in its text", "leftover", 23, "1b", true },
+		{ "a text that is not there", "leftover", 18, "0005", false },
+		{ "neither the last nor not", "cleaned", 40, "02", false },
+		{ "no leftovers", "leftovers", 0, "0000000000000000", false },
+	};
+	const struct wire_clean c = { 86400000, 1, text_span("in/") };
+	const struct wire_leftover l = { 5000, 86400001, text_span("a/\xff"), text_span("gone") };
+	const struct wire_leftovers left = { 3, 5000, 86400001 };
+	struct wire_leftovers dleft;
+	const struct wire_cleaned t = { 3, 5000, 2, 1, 7, 1 };
+	uint8_t f[WIRE_LEFTOVER_MAX_BYTES];
+	struct wire_clean dc;
+	struct wire_leftover dl;
+	struct wire_cleaned dt;
+	struct span in;
+
+	(void)state;
+	in = check_golden("clean", f, wire_clean_encode(f, &c));
+	assert_int_equal(wire_clean_decode(&dc, in, NULL), 0);
+	assert_true(dc.older_ms == 86400000 && dc.dry_run == 1);
+	assert_span(dc.path, "in/");
+	drop(in);
+	in = check_golden("leftover", f, wire_leftover_encode(f, &l));
+	assert_int_equal(wire_leftover_decode(&dl, in, NULL), 0);
+	assert_true(dl.bytes == 5000 && dl.age_ms == 86400001);
+	assert_span(dl.path, "a/\xff");
+	assert_span(dl.text, "gone");
+	drop(in);
+	in = check_golden("cleaned", f, wire_cleaned_encode(f, &t));
+	assert_int_equal(wire_cleaned_decode(&dt, in, NULL), 0);
+	assert_true(dt.files == 3 && dt.bytes == 5000 && dt.in_use == 2 && dt.recent == 1 && dt.failed == 7 && dt.final == 1);
+	drop(in);
+	in = check_golden("leftovers", f, wire_leftovers_encode(f, &left));
+	assert_int_equal(wire_leftovers_decode(&dleft, in, NULL), 0);
+	assert_true(dleft.files == 3 && dleft.bytes == 5000 && dleft.age_ms == 86400001);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
 static void state_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -365,6 +411,7 @@ int main(void)
 		cmocka_unit_test(progress_golden),
 		cmocka_unit_test(event_golden),
 		cmocka_unit_test(status_golden),
+		cmocka_unit_test(clean_golden),
 		cmocka_unit_test(state_golden),
 		cmocka_unit_test(probe_golden),
 		cmocka_unit_test(sample_golden),

@@ -1,0 +1,12 @@
+/* What removing leftovers here and on another host have in common. */
+#ifndef CLIENT_CLEAN_TASK_H
+#define CLIENT_CLEAN_TASK_H
+
+#include <ptcp/ptcp.h>
+
+/* The caller's options over the defaults, checked. */
+int clean_take_opts(struct ptcp_clean_opts *out, const struct ptcp_clean_opts *o, struct ptcp_err *e);
+/* The error of a removal in `dir` with these counts, or 0. */
+int clean_outcome(const char *dir, const struct ptcp_clean_result *r, struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,83 @@
+/* A transfer that has begun begins again after its session ends for want of a connection: with pauses, and as long as
+ * retry_for_s permits. The new session resumes what the earlier sessions have transferred. */
+#include "client/task_impl.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "net/tls.h"
+
+#define FIRST_NS NS_PER_S
+#define DOUBLINGS 6u /* at most 64 s between two attempts */
+
+/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs would
+ * supersede each other by turns. */
+static bool may_help(int code)
+{
+	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT;
+}
+
+bool retry_is_due(const struct ptcp_task *t)
+{
+	return t->retry.worked && may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
+	    t->remote_job == NULL && t->prober == NULL &&
+	    (double)mono_diff_ns(mono_now(), t->retry.moved) < t->o.retry_for_s * 1e9;
+}
+
+void retry_moved(struct ptcp_task *t, uint64_t bytes)
+{
+	if (t->retry.worked && bytes == t->retry.bytes)
+		return;
+	t->retry.worked = true;
+	t->retry.bytes = bytes;
+	t->retry.moved = mono_now();
+	t->retry.attempts = 0;
+}
+
+void retry_report(struct ptcp_task *t, unsigned attempt, uint64_t wait_ns, const char *why)
+{
+	struct ptcp_event ev = { .type = PTCP_EVENT_RECONNECTING, .attempt = attempt, .in_s = (double)wait_ns / 1e9,
+		.text = why };
+
+	task_emit(t, &ev);
+}
+
+void retry_give_up(struct ptcp_task *t)
+{
+	struct ptcp_err last = t->why;
+
+	if (t->retry.worked && last.code == PTCP_ECONNECT)
+		t->result = err_set(&t->why, PTCP_EPEER, "transfer: cut off, and not continued within %.4g s: %s (run the same "
+		    "command again to resume it)", t->o.retry_for_s, last.msg);
+}
+
+static void on_timer(void *arg)
+{
+	struct ptcp_task *t = arg;
+
+	t->over = true;
+	loop_stop(t->loop);
+}
+
+int retry_pause(struct ptcp_task *t, struct ptcp_err *e)
+{
+	unsigned n = t->retry.attempts++;
+	uint64_t wait = FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS);
+	uint8_t random = 0;
+	int r;
+
+	tls_random(&random, sizeof random, e);
+	wait = wait - wait / 4 + wait / 2 * random / 255; /* many clients that an outage has cut come back at different times */
+	if ((r = timer_new(&t->retry.timer, t->loop, on_timer, t, e)) < 0)
+		return r;
+	timer_set(t->retry.timer, mono_add_ns(mono_now(), wait));
+	retry_report(t, n + 1, wait, t->why.msg);
+	t->over = false;
+	t->result = 0;
+	loop_reset(t->loop);
+	return 0;
+}
+
+void retry_pause_end(struct ptcp_task *t)
+{
+	timer_free(t->retry.timer);
+	t->retry.timer = NULL;
+}
