@@ -104,12 +104,15 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 
 	ptcp_advice_at(a, 1, &one);
 	ptcp_advice_at(a, 2, &two);
-	fprintf(f, "%u stream%s: %s; any transfer takes %.2g %% from others here; ", a->streams, plural(a->streams),
-	    units_rate_text(rate, a->throughput_bps), one.impact_total_percent);
-	if (a->streams == 1)
-		fprintf(f, "a second stream would take %.2g %% more", two.impact_percent);
+	fprintf(f, "%u stream%s: %s; ", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
+	if (a->others == PTCP_OTHERS_NONE_SEEN)
+		fprintf(f, "no other flows seen");
+	else if (a->streams == 1)
+		fprintf(f, "any transfer takes %.2g %% from others here; a second stream would take %.2g %% more",
+		    one.impact_total_percent, two.impact_percent);
 	else
-		fprintf(f, "%u streams take %.2g %% more", a->streams, a->impact_percent);
+		fprintf(f, "any transfer takes %.2g %% from others here; %u streams take %.2g %% more",
+		    one.impact_total_percent, a->streams, a->impact_percent);
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s, and %.0f to %.0f %% of impact; other flows: %s.\n",
 	    units_rate_text(rate, a->throughput_low_bps), units_rate_text(high, a->throughput_high_bps),

@@ -461,18 +461,10 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 /* The alternative to the budget, if the budget limited the answer. */
 static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 {
-	struct advice_opts o;
 	struct advice_point p;
-	enum advice_limit limited_by;
-	unsigned n;
+	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
 
-	advice_opts_init(&o);
-	o.max_streams = m->o.max_streams;
-	n = advice_for_budget(&m->advice, &o, 1, &limited_by);
-	if (n <= m->answer)
-		return;
-	advice_at(&m->advice, n, &p);
-	if (p.impact_ratio <= m->o.budget_ratio)
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio)
 		return;
 	r->budget_percent = m->o.budget_ratio * 100;
 	r->fastest_streams = n;

@@ -176,6 +176,7 @@ void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams, struct ptcp_a
 	struct advice found = { .fit = { .model = (enum fit_model)a->model } };
 	struct advice_point p;
 
+	streams = streams > 0 ? streams : 1;
 	if (streams <= a->n_curve) {
 		*out = a->curve[streams - 1];
 		return;

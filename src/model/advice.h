@@ -163,6 +163,9 @@ void advice_at(const struct advice *a, unsigned streams, struct advice_point *ou
 unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, double budget_ratio,
     enum advice_limit *limited_by);
 
+/* The fastest number of streams up to a maximum, whatever its impact, with its prediction. */
+unsigned advice_fastest(const struct advice *a, unsigned max_streams, struct advice_point *out);
+
 /* For advice_from_probes() and tests: ranges from the deviations of throughput and impact. */
 void advice_set_ranges(struct advice *a);
 bool advice_is_narrow(const struct advice *a);

@@ -100,6 +100,19 @@ unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, 
 	return n;
 }
 
+unsigned advice_fastest(const struct advice *a, unsigned max_streams, struct advice_point *out)
+{
+	enum advice_limit limited_by;
+	struct advice_opts o;
+	unsigned n;
+
+	advice_opts_init(&o);
+	o.max_streams = max_streams;
+	n = advice_for_budget(a, &o, 1, &limited_by);
+	advice_at(a, n, out);
+	return n;
+}
+
 static void take_answer(struct advice *a, const struct advice_opts *o)
 {
 	const struct advice_point *p;

@@ -101,6 +101,7 @@ static void fifteen_others(void **state)
 {
 	struct evidence e = path(level(4, 20, 104, 98, 2e-3), level(15, 48, 109, 100, 4e-3), 116, 103, 68);
 	struct advice a = judge(&e, 0.1);
+	struct advice_point p;
 
 	(void)state;
 	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
@@ -108,6 +109,8 @@ static void fifteen_others(void **state)
 	a = judge(&e, 0.3);
 	assert_in_range(a.streams, 4, 8);
 	assert_true(a.impact_high_ratio <= 0.3 + ADVICE_OVER_BUDGET);
+	assert_in_range(advice_fastest(&a, 32, &p), 20, 32);
+	assert_true(p.throughput_bps > 55 * MBIT && p.impact_ratio > 0.4);
 }
 
 /* Windows: as many streams as fill the path. */
