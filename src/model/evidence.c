@@ -87,3 +87,13 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	summarize(&l, w);
 	e->level[i] = l;
 }
+
+void evidence_drop_level(struct evidence *e, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
+		;
+	if (i < e->n)
+		memmove(&e->level[i], &e->level[i + 1], (--e->n - i) * sizeof *e->level);
+}

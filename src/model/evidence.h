@@ -85,6 +85,9 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
     double older_ratio);
 
+/* Forgets the level, if there is one. */
+void evidence_drop_level(struct evidence *e, unsigned streams);
+
 /* ---- Judgment ---- */
 
 enum evidence_kind {

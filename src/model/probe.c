@@ -180,6 +180,14 @@ void profile_add(struct profile *l, unsigned streams, double mean_bps, double ru
 	l->host_limited[i] = host_limited;
 }
 
+void profile_drop(struct profile *l, size_t i)
+{
+	l->n--;
+	memmove(&l->probe[i], &l->probe[i + 1], (l->n - i) * sizeof *l->probe);
+	memmove(&l->runs[i], &l->runs[i + 1], (l->n - i) * sizeof *l->runs);
+	memmove(&l->host_limited[i], &l->host_limited[i + 1], (l->n - i) * sizeof *l->host_limited);
+}
+
 void profile_recall(struct profile *l, const struct probe *p, size_t count)
 {
 	for (l->n = 0; l->n < count; l->n++) {

@@ -101,6 +101,9 @@ struct profile {
 /* Adds a level, weighted as `runs` short runs. A full profile drops its least known level. */
 void profile_add(struct profile *l, unsigned streams, double mean_bps, double runs, bool host_limited);
 
+/* Forgets a level. */
+void profile_drop(struct profile *l, size_t i);
+
 /* Replaces all levels by at most PROFILE_MAX earlier probes, each weighted as one run. */
 void profile_recall(struct profile *l, const struct probe *p, size_t count);
 

@@ -10,6 +10,7 @@
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
 #define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
+#define SIMILAR 2          /* ratio of stream counts whose rates determine each other */
 #define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
@@ -72,7 +73,7 @@ static void charge_levels(struct stream_control *s)
 
 	for (i = 0; i < s->profile.n; i++) {
 		advice_at(&s->advice, s->profile.probe[i].streams, &p);
-		s->spent_s[s->second] += p.impact_ratio * STREAM_CONTROL_LEVEL_S;
+		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
 	}
 }
 
@@ -195,16 +196,11 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 static bool is_affordable(const struct stream_control *s, unsigned streams)
 {
 	struct advice_point p;
-	double spent_s = 0;
-	size_t i;
 
 	if (!s->advised)
 		return true;
-	for (i = 0; i < STREAM_CONTROL_BUDGET_S; i++)
-		spent_s += s->spent_s[i];
 	advice_at(&s->advice, streams, &p);
-	return spent_s + p.impact_ratio * STREAM_CONTROL_LEVEL_S <=
-	    (s->o.budget_ratio + STREAM_CONTROL_OVER_RATIO) * STREAM_CONTROL_BUDGET_S;
+	return impact_budget_allows(&s->spent, s->o.budget_ratio, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
 }
 
 /* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
@@ -319,10 +315,9 @@ static bool wait_for_budget(struct stream_control *s)
  * levels are useless. */
 static bool reprobe(struct stream_control *s)
 {
-	const struct probe *room, *above;
+	const struct probe *room, *above, *worst;
 	unsigned up = STREAM_CONTROL_LEVER * s->streams;
 	bool alone;
-	const struct probe *worst;
 
 	up = up < s->o.max_streams ? up : s->o.max_streams;
 	record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
@@ -372,8 +367,23 @@ static bool is_short(const struct stream_control *s)
 /* Few streams show whether others fill the queue, and cost no budget. */
 static bool is_unsure(const struct stream_control *s)
 {
-	return s->advised && s->advice.n_curve > 0 && !s->recalled && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
-	    profile_find(&s->profile, s->streams) == s->profile.n;
+	return s->level_s >= STREAM_CONTROL_UNSURE_S && s->advised && s->advice.n_curve > 0 && !s->recalled &&
+	    s->advice.others == ADVICE_OTHERS_UNKNOWN && profile_find(&s->profile, s->streams) == s->profile.n;
+}
+
+/* The first run may have been too fast, without any losses yet: the longer observation replaces it. */
+static void forget_similar(struct stream_control *s)
+{
+	size_t i;
+
+	for (i = s->profile.n; i-- > 0;) {
+		unsigned n = s->profile.probe[i].streams;
+
+		if (n == s->streams || n > SIMILAR * s->streams || s->streams > SIMILAR * n || s->profile.runs[i] > 1)
+			continue;
+		evidence_drop_level(&s->evidence, n);
+		profile_drop(&s->profile, i);
+	}
 }
 
 static bool add_holding(struct stream_control *s, const struct stream_control_sample *x)
@@ -398,12 +408,10 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	if (which != 0)
 		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
 		    path_changed(s, which);
-	if (is_short(s)) {
+	if (is_short(s) || is_unsure(s)) {
 		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
-		return conclude(s);
-	}
-	if (s->level_s >= STREAM_CONTROL_UNSURE_S && is_unsure(s)) {
-		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+		if (is_short(s))
+			forget_similar(s);
 		return conclude(s);
 	}
 	return s->level_s >= s->hold_s && reprobe(s);
@@ -468,13 +476,7 @@ static void spend(struct stream_control *s, double interval_s)
 
 	if (s->advised)
 		advice_at(&s->advice, s->streams, &p);
-	s->second_s += interval_s;
-	if (s->second_s >= 1) {
-		s->second_s = 0;
-		s->second = (s->second + 1) % STREAM_CONTROL_BUDGET_S;
-		s->spent_s[s->second] = 0;
-	}
-	s->spent_s[s->second] += p.impact_ratio * interval_s;
+	impact_budget_spend(&s->spent, p.impact_ratio, interval_s);
 }
 
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)

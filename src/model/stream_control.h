@@ -15,6 +15,7 @@
 #define MODEL_STREAM_CONTROL_H
 
 #include "model/advice.h"
+#include "model/impact_budget.h"
 #include "model/stats.h"
 #include "model/probe.h"
 
@@ -48,10 +49,7 @@
  * which use the link meanwhile. */
 #define STREAM_CONTROL_LEAVE_S 0.3
 #define STREAM_CONTROL_LEAVE_ALONE_S 1.0
-/* The budget holds for the mean impact over this time, probes included: a level that would exceed the budget by more
- * than OVER_RATIO waits. */
-#define STREAM_CONTROL_BUDGET_S 60
-#define STREAM_CONTROL_OVER_RATIO 0.04
+/* A level that the budget of the minute cannot afford waits for so long. */
 #define STREAM_CONTROL_WAIT_S 5.0
 /* An answer replaces another if it gains this much throughput, or if the other exceeds the budget by this much. */
 #define STREAM_CONTROL_GAIN_RATIO 0.05
@@ -86,9 +84,7 @@ struct stream_control {
 	struct advice advice;            /* valid once `advised` */
 	struct profile profile;
 	struct evidence evidence;        /* of the same levels */
-	double spent_s[STREAM_CONTROL_BUDGET_S]; /* impact x time of each of the last seconds, a ring; the current second */
-	double second_s;                 /* has lasted so long */
-	unsigned second;
+	struct impact_budget spent;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
 	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */

@@ -463,6 +463,7 @@ static void the_path_changes(void **state)
 struct seen {
 	double others;        /* flows beside ours */
 	double each_bps;      /* limit of a stream by random loss; 0: none */
+	double early_s;       /* before the first losses */
 };
 
 static double seen_bps(const struct seen *p, unsigned n)
@@ -499,7 +500,8 @@ static struct course course_of(const struct seen *p, double seconds, double from
 	size_t i, n = (size_t)(seconds / STREAM_CONTROL_SAMPLE_S);
 
 	for (i = 0; i < n && i < 6000; i++) {
-		struct stream_control_sample x = see(p, s.streams, &r);
+		bool early = (double)i * STREAM_CONTROL_SAMPLE_S < p->early_s;
+		struct stream_control_sample x = see(early ? &(struct seen){ p->others, 0, 0 } : p, s.streams, &r);
 		unsigned before = s.streams, target = s.target;
 
 		if ((double)i * STREAM_CONTROL_SAMPLE_S >= from_s)
@@ -519,7 +521,7 @@ static struct course course_of(const struct seen *p, double seconds, double from
 /* Random loss and nobody else, 5 Mbit/s a stream: as many streams as fill the link, and no others later. */
 static void random_loss_and_nobody_else(void **state)
 {
-	struct seen p = { 0, 5e6 };
+	struct seen p = { 0, 5e6, 0 };
 	struct course c;
 	uint64_t seed;
 
@@ -532,10 +534,25 @@ static void random_loss_and_nobody_else(void **state)
 	}
 }
 
+/* The streams of the first level had no losses yet, and filled the link. */
+static void random_loss_after_the_first_level(void **state)
+{
+	struct seen p = { 0, 7e6, 5 };
+	struct course c;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 5; seed++) {
+		c = course_of(&p, 120, 35, seed);
+		assert_true(c.sent_bits >= 0.7 * 96e6 * 85);
+		assert_true(c.ends >= 11);
+	}
+}
+
 /* Nobody else: what fills the link is not taken back at once. */
 static void the_link_stays_full(void **state)
 {
-	struct seen p = { 0, 0 };
+	struct seen p = { 0, 0, 0 };
 	struct course c = course_of(&p, 120, 0, 1);
 
 	(void)state;
@@ -554,7 +571,7 @@ static void every_minute(void **state)
 	(void)state;
 	for (i = 0; i < sizeof others / sizeof *others; i++)
 		for (seed = 1; seed <= 3; seed++) {
-			c = course_of(&(struct seen){ others[i], 0 }, 300, 0, seed);
+			c = course_of(&(struct seen){ others[i], 0, 0 }, 300, 0, seed);
 			if (c.most_minute > 0.15)
 				fail_msg("%g others: %.1f %% in a minute", others[i], 100 * c.most_minute);
 		}
@@ -575,6 +592,7 @@ int main(void)
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(random_loss_and_nobody_else),
+		cmocka_unit_test(random_loss_after_the_first_level),
 		cmocka_unit_test(the_link_stays_full),
 		cmocka_unit_test(every_minute),
 		cmocka_unit_test(time_lost),
