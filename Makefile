@@ -39,10 +39,10 @@ net_SRC   := loop sock resolve dial listen admission line_reader child spool spl
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
-	control_replay dead_path path_select path_rates stream_count host_load
+	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
-	stream_connect adapt tcp_report \
+	stream_connect stalls adapt tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
@@ -77,7 +77,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path path_select path_rates stream_count host_load
+	measuring worlds torture control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure
@@ -88,7 +88,7 @@ conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
-fuzz_TESTS  := wire session state trust overlay settings glob text place options
+fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
@@ -322,19 +322,32 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
 	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
-# make check-long: run campaigns (random overlays, kills, disturbances, a million files, floods, advice)
+# make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
 # disturbs 500, sends a million files, floods a server with unauthenticated connections, compares advice with
-# measured throughput, and prints the results.
-.PHONY: check-long
+# measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
+# sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
+	$(addprefix hostile/test_,hostile memory swaps strangers) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths collect)) bench/advice/test_campaign)
+long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
+.PHONY: check-long check-long-once
 check-long: setup
-	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS)
-	$(Q)LONG=1 TEST_TIMEOUT=7200 BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' tests/run \
-		$(BUILD)/tests/plan/long tests/campaign/test_kills tests/campaign/test_chaos \
-		tests/campaign/test_bounds tests/campaign/test_crowd tests/hostile/test_hostile tests/hostile/test_swaps \
-		tests/hostile/test_strangers \
-		tests/lab/test_advise.sh tests/lab/test_auto.sh tests/lab/test_links.sh tests/lab/test_twopaths.sh tests/lab/test_collect.sh \
-		tests/bench/advice/test_campaign
+	$(Q)failed=0; for san in $(if $(SAN),'$(SAN)','' address,undefined thread); do \
+		echo "$${san:+with sanitizers: }$${san:-without sanitizers}"; \
+		$(MAKE) --no-print-directory check-long-once SAN="$$san" || failed=1; \
+	done; exit $$failed
+
+check-long-once:
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS) \
+		$(if $(SAN),$(test_NEEDS))
+	$(Q)LONG=1 TEST_TIMEOUT=$(if $(SAN),21600,7200) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(long_ALL)
+
+# make check-mutants: remove each security check of SECURITY.md, one at a time; the test named there must fail
+.PHONY: check-mutants
+check-mutants: setup
+	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
+	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
 
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds

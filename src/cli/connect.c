@@ -117,8 +117,6 @@ const struct opt connect_options[] = {
 	    0, 0, 0 },
 	{ "timeout", 0, "TIME", "give up after this time without progress of the peer (default: 30s)", opt_seconds,
 	    AT(timeout_s), OPT_PATIENCE },
-	{ "retry-for", 0, "TIME", "try again for this time after a connection is lost (default: 10m; 0: not at all)",
-	    opt_seconds, AT(retry_for_s), 0, 30 * 86400 },
 	{ "wait", 0, "TIME", "how long to wait for a busy server; 0: fail at once (default: 1m)", opt_seconds,
 	    AT(wait_s), 0, 86400 },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },

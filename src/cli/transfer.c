@@ -134,6 +134,8 @@ static const struct opt transfer_options[] = {
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true, TRANSFER(no_verify), 0, 0 },
 	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
 	    0, 0, 0 },
+	{ "retry-for", 0, "TIME", "try again for this time after a connection is lost (default: 10m; 0: not at all)",
+	    opt_seconds, TRANSFER(retry_for_s), 0, 30 * 86400 },
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
 	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },

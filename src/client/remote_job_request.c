@@ -20,7 +20,7 @@ static void put_job(struct ptcp_task *t)
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
 		.family = (uint8_t)t->o.family, .port = (uint16_t)h->other.port,
-		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000),
+		.timeout_ms = (uint32_t)(t->o.timeout_s * 1000), .linger_ms = (uint32_t)(t->o.retry_for_s * 1000),
 		.host = { (const uint8_t *)h->other.host, strlen(h->other.host) },
 		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
 	};

@@ -229,7 +229,7 @@ static void on_timer(void *arg)
 static int inbound_new(struct pending *l, int fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
 {
-	struct sock_opts so = { 0, l->o.timeout_ns, NULL };
+	struct sock_opts so = { .timeout_ns = l->o.timeout_ns };
 	struct inbound *g = calloc(1, sizeof *g);
 	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
 	int r;

@@ -165,6 +165,8 @@ static int attempt_start(struct dial *d, const union address *to, char address[S
 	fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return errno;
+	if (d->o.sock.segment_bytes > 0) /* before the SYN, which tells the peer */
+		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &d->o.sock.segment_bytes, sizeof d->o.sock.segment_bytes);
 	if (connect(fd, &to->sa, address_bytes(to)) < 0 && errno != EINPROGRESS) {
 		int sys = errno;
 

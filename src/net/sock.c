@@ -142,6 +142,8 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
 	all.silent_s = (i.tcpi_last_ack_recv < i.tcpi_last_data_recv ? i.tcpi_last_ack_recv : i.tcpi_last_data_recv) / MS_PER_S;
+	all.timeouts = i.tcpi_retransmits;
+	all.unacked = i.tcpi_unacked > 0;
 	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;
 	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
 	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;

@@ -16,6 +16,7 @@ struct sock_opts {
 	int family;             /* 0, 4 or 6 */
 	uint64_t timeout_ns;    /* for connecting, for unacknowledged data, and for a silent peer */
 	const char *congestion; /* congestion control; NULL: the system's default */
+	unsigned segment_bytes; /* maximum, of connections made; 0: the path's */
 };
 
 /* Splits "HOST", "HOST:PORT", "[V6]:PORT", ":PORT", or a bare IPv6 address; PTCP_EUSAGE. */
@@ -48,6 +49,8 @@ struct tcpinfo {
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* recent minimum; 0: none yet */
 	double silent_s;          /* since the last segment of the peer */
+	unsigned timeouts;        /* retransmissions in a row without an acknowledgment */
+	bool unacked;             /* segments wait for an acknowledgment */
 	bool quiet;               /* all data written was sent and acknowledged */
 	double busy_s;            /* with data to send or unacknowledged; includes the next two */
 	double window_s;          /* limited by the receive window */

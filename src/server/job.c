@@ -296,6 +296,7 @@ static int reserve_fds(struct job *r, struct ptcp_err *e)
 static int take(struct job *r, const struct job_client *c, const struct job_request *q, struct ptcp_err *e)
 {
 	uint64_t timeout_ns = q->job.timeout_ms * NS_PER_MS, max_ns = (uint64_t)(r->set->o->timeout_s * 1e9);
+	uint64_t linger_ns = q->job.linger_ms * NS_PER_MS, max_linger_ns = (uint64_t)(r->set->o->max_linger_s * 1e9);
 	int err;
 
 	if ((r->grant = malloc(q->grant_frame.n)) == NULL)
@@ -303,8 +304,9 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->grant_bytes = q->grant_frame.n;
 	memcpy(r->grant, q->grant_frame.p, r->grant_bytes);
 	span_copy(r->congestion, q->job.congestion);
-	r->sock = (struct sock_opts){ q->job.family, timeout_ns < max_ns ? timeout_ns : max_ns,
-		r->congestion[0] != '\0' ? r->congestion : NULL };
+	r->sock = (struct sock_opts){ .family = q->job.family, .timeout_ns = timeout_ns < max_ns ? timeout_ns : max_ns,
+		.congestion = r->congestion[0] != '\0' ? r->congestion : NULL };
+	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
 		.roots = r->set->roots, .o = r->set->o, .auth = *c->auth };

@@ -17,6 +17,7 @@ struct job {
 	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
 	unsigned port;
 	struct sock_opts sock;
+	uint64_t linger_ns;   /* of the session with the third host */
 	uint64_t rate_bps;             /* limit of all streams together; 0: none */
 	enum wire_grant_mode mode;     /* what the third host does: WRITE receives, READ sends, PROBE discards */
 	struct wire_open open;         /* to the third host, with `path` only, or without a path for PROBE */

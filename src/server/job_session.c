@@ -169,7 +169,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
-		.linger_ns = (uint64_t)(r->set->o->max_linger_s * 1e9), .ops = &session_ops, .arg = r
+		.linger_ns = r->linger_ns, .ops = &session_ops, .arg = r
 	};
 	int err;
 

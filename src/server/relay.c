@@ -323,7 +323,7 @@ static void refuse(struct relayed *d, const struct ptcp_err *cause)
 static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
 {
 	struct relayed *d = arg;
-	struct sock_opts so = { 0, d->relay->timeout_ns, NULL };
+	struct sock_opts so = { .timeout_ns = d->relay->timeout_ns };
 	struct ptcp_err e;
 
 	d->dial = NULL;

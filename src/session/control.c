@@ -132,8 +132,15 @@ static void report_attempt(const struct session *sess, const char *why)
 		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->retry_at[STREAM_CONNECT_CONTROL], now), why);
 }
 
-static void log_lost(const struct session *sess, const char *why)
+/* The control connection, which is open still or was closed by the peer. */
+static void note_lost(struct session *sess, const char *why)
 {
+	struct tcpinfo i;
+
+	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
+		sess->control_lost = true;
+		sess->control_delivered_bytes = i.acked_bytes + i.received_bytes;
+	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
@@ -147,7 +154,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	if (why == NULL)
 		control_replay_end(&sess->control_replay);
 	if (control_may_resume(sess)) {
-		log_lost(sess, why->msg);
+		note_lost(sess, why->msg);
 		control_replay_lost(&sess->control_replay);
 		if (!sess->control_replay.opens)
 			sess->return_by = mono_add_ns(mono_now(), sess->o.timeout_ns);
@@ -281,6 +288,22 @@ static bool rtt_excuses(struct session *sess)
 	return sess->rtt_ns > before_ns;
 }
 
+/* In LOST. */
+static void drop(struct session *sess, const char *why)
+{
+	note_lost(sess, why);
+	chan_free(sess->control);
+	chan_free(sess->successor);
+	sess->control = sess->successor = NULL;
+	report_attempt(sess, why);
+}
+
+void control_stuck(struct session *sess)
+{
+	control_replay_lost(&sess->control_replay);
+	drop(sess, "the control connection is stuck");
+}
+
 void control_pump(struct session *sess, struct mono now)
 {
 	struct control_replay_session s = replay_session(sess);
@@ -293,13 +316,8 @@ void control_pump(struct session *sess, struct mono now)
 	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))
 		s = replay_session(sess);
-	if (!control_replay_tick(&sess->control_replay, &s, now))
-		return;
-	log_lost(sess, "no response");
-	chan_free(sess->control);
-	chan_free(sess->successor);
-	sess->control = sess->successor = NULL;
-	report_attempt(sess, "the control connection is silent");
+	if (control_replay_tick(&sess->control_replay, &s, now))
+		drop(sess, "the control connection is silent");
 }
 
 struct mono control_deadline(const struct session *sess)

@@ -10,6 +10,7 @@
 #include "engine/control_replay.h"
 #include "engine/dead_path.h"
 #include "engine/host_load.h"
+#include "engine/mtu.h"
 #include "engine/path_rates.h"
 #include "engine/path_select.h"
 #include "engine/stream_count.h"
@@ -99,6 +100,8 @@ struct session {
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
+	bool control_lost;          /* until stalls.c has taken notice; it had delivered: */
+	uint64_t control_delivered_bytes;
 	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
@@ -140,6 +143,8 @@ struct session {
 	/* adaptation: adapt.c */
 	struct path_rates path_rates;
 	struct dead_path dead_path;
+	struct mono stalls_checked;
+	struct mtu mtu;
 	bool selects_paths;         /* the starter, with paths to choose from: */
 	struct path_select path_select;
 	bool checks_load;
@@ -193,6 +198,8 @@ bool control_wants_successor(const struct session *sess);
 void control_take(struct session *sess, struct chan *c);
 /* An attempt to connect a successor failed. */
 void control_failed(struct session *sess, const struct connect_result *r);
+/* Its segments are not acknowledged: drops it. */
+void control_stuck(struct session *sess);
 void control_pump(struct session *sess, struct mono now);
 struct mono control_deadline(const struct session *sess);
 void control_free(struct session *sess);
@@ -218,6 +225,13 @@ void streams_share_rate(struct session *sess, unsigned number);
 void streams_retry_later(struct session *sess, unsigned number);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
 void streams_close_tap(struct session *sess, unsigned number);
+
+/* ---- stalls.c ---- */
+
+/* A connection was lost that had delivered so many bytes: perhaps because of the path's MTU. */
+void stalls_suspect(struct session *sess, uint64_t delivered_bytes);
+void stalls_pump(struct session *sess, struct mono now);
+struct mono stalls_deadline(const struct session *sess);
 
 /* ---- progress.c ---- */
 

@@ -1,6 +1,7 @@
 #include "session/stream_impl.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -14,11 +15,19 @@ static void run_lost(struct msg *m)
 	s->o.ops->lost(s->o.arg, s, &s->why);
 }
 
+static uint64_t delivered(const struct stream *s)
+{
+	struct tcpinfo i;
+
+	return s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 ? i.acked_bytes + i.received_bytes : 0;
+}
+
 void stream_fail(struct stream *s, const struct ptcp_err *why)
 {
 	if (s->lost_posted || s->stopping)
 		return;
 	s->lost_posted = true;
+	s->delivered_bytes = delivered(s);
 	s->why = *why;
 	s->lost.run = run_lost;
 	loop_post(s->o.host->control, &s->lost);
@@ -159,11 +168,15 @@ static void on_sample(struct msg *m)
 static void on_check(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, check);
+	struct linger now = { 1, 0 };
 	struct ptcp_err why;
 	struct tcpinfo i;
 
-	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && i.silent_s * 1e9 >= (double)s->silent_ns) {
-		err_set(&why, PTCP_ETIMEOUT, "no answer since an outage of the path");
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
+	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
+		/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
+		setsockopt(chan_fd(s->chan), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+		err_set(&why, PTCP_ETIMEOUT, "no answer of the peer's host on this connection");
 		stream_fail(s, &why);
 	}
 	atomic_store(&s->checking, false);
@@ -235,11 +248,14 @@ uint64_t stream_retransmits(struct stream *s)
 	return atomic_load(&s->retransmits);
 }
 
-void stream_check(struct stream *s, uint64_t silent_ns)
+uint64_t stream_delivered(const struct stream *s) { return s->delivered_bytes; }
+
+void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
 {
 	if (s->stop_posted || atomic_exchange(&s->checking, true))
 		return;
 	s->silent_ns = silent_ns;
+	s->unacked = unacked;
 	s->check.run = on_check;
 	loop_post(s->loop, &s->check);
 }

@@ -111,8 +111,10 @@ uint64_t stream_retransmits(struct stream *s);
 bool stream_on_disk(const struct stream *s);
 /* Bytes through the channel, both directions. */
 uint64_t stream_moved(const struct stream *s);
-/* Fails the stream if its peer's TCP was silent for so long. */
-void stream_check(struct stream *s, uint64_t silent_ns);
+/* Resets the stream if its peer's TCP was silent for so long, and three RTTs; `unacked`: only if it owes acknowledgments. */
+void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
+/* In ops.lost: bytes that its connection has delivered, in both directions. */
+uint64_t stream_delivered(const struct stream *s);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);
 /* Ends the stream. ops.gone follows as the last callback and calls stream_free(). */

@@ -55,7 +55,9 @@ struct stream {
 	atomic_bool sampling;            /* `sample` is posted */
 	struct msg check;
 	atomic_bool checking;            /* `check` is posted */
-	uint64_t silent_ns;              /* for `check` */
+	uint64_t silent_ns;              /* for `check`: */
+	bool unacked;
+	uint64_t delivered_bytes;        /* at the loss */
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_posted;

@@ -138,6 +138,8 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
+	if (sess->stream[stream_number(s)] == s && sess->running && !engine_closing(sess->engine) && sess->probe == NULL)
+		stalls_suspect(sess, stream_delivered(s));
 	streams_lost(sess, s, why);
 }
 
@@ -240,7 +242,7 @@ void streams_revive(struct session *sess)
 		sess->retries[i] = 0;
 		sess->retry_at[i] = (struct mono){ 0 };
 		if (sess->stream[i] != NULL)
-			stream_check(sess->stream[i], SILENT_NS);
+			stream_check(sess->stream[i], SILENT_NS, false);
 	}
 }
 

@@ -104,7 +104,7 @@ static const struct wire_field hello[] = {
 	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL), BYTES(grant, signature)
 }, job[] = {
 	UINT("flags", job, flags, 0, WIRE_JOB_FLAGS), UINT("family", job, family, 0, 6), POSITIVE("port", job, port),
-	POSITIVE("timeout_ms", job, timeout_ms), LENGTH("n", 1, job, host, 1, WIRE_HOST_MAX),
+	POSITIVE("timeout_ms", job, timeout_ms), ANY("linger_ms", job, linger_ms), LENGTH("n", 1, job, host, 1, WIRE_HOST_MAX),
 	LENGTH("m", 1, job, congestion, 0, WIRE_CONGESTION_MAX), DATA(job, host, WORD), DATA(job, congestion, WORD),
 	UINT("rate", job, rate_bps, 0, WIRE_RATE_IDLE - 1)
 }, probe[] = {

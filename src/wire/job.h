@@ -17,7 +17,7 @@ enum wire_job_flags {
 struct wire_job {
 	uint8_t flags, family;  /* family 0, 4 or 6 */
 	uint16_t port;
-	uint32_t timeout_ms;
+	uint32_t timeout_ms, linger_ms; /* as in HELLO, of the session with the third host */
 	struct span host;       /* 1 to WIRE_HOST_MAX printable ASCII bytes */
 	struct span congestion; /* printable ASCII; empty: the system's default */
 	uint64_t rate_bps;      /* of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */

@@ -198,6 +198,8 @@ static void many(void **state)
 	}
 	g.nonce[2] ^= 1;
 	refused(&t, &g, own, peer, NOW, "too busy");
+	g.issuer[0]++; /* which has none */
+	refused(&t, &g, own, peer, NOW, "too busy");
 	refused(&t, &first, own, peer, NOW, "used before");
 	g.expiry_s = NOW + GRANT_LIFE_S + 1;
 	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S, NULL), 0); /* all others have expired */

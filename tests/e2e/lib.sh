@@ -9,6 +9,8 @@
 #   all_beside                  has shown them in their order; they share nothing that they change
 #   after_case                  what a script may define: runs after each case
 #   done_testing                last line of a script
+#
+# CASE=text: only the cases whose name contains the text.
 
 set -u
 export LC_ALL=C
@@ -60,8 +62,11 @@ measure_patience
 
 # ---- Cases
 
+wanted() { [[ $1 == *"${CASE-}"* ]]; }
+
 test_case() {
 	local name=$1 rc
+	wanted "$name" || return 0
 	cases=$((cases + 1))
 	measure_patience
 	dir=$tmp/case$cases
@@ -94,6 +99,7 @@ timed() {
 }
 
 beside() {
+	wanted "${@: -2:1}" || return 0
 	"$@" >"$tmp/beside$cases" &
 	besides+=("$! $tmp/beside$cases")
 	cases=$((cases + 1))

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 	o.relay_spool_bytes = &hold;
 	o.streams = (unsigned)atoi(argv[6]);
 	o.timeout_s = atof(argv[7]);
-	o.retry_for_s = 0;
+	o.retry_for_s = 10;
 	o.fingerprints = (const char *const *)&argv[8];
 	o.n_fingerprints = (size_t)argc - 8;
 	o.event = on_event;

@@ -45,14 +45,14 @@ static void wrong_alpn(unsigned port, char **arguments)
 			die("ALPN %s is accepted", names[i]);
 }
 
-/* Nothing but changes of the key. */
+/* Nothing but changes of the key: by a connection without a JOIN, or with "joined" by a stream, on which no limit on
+ * the time of unauthenticated connections ends the flood in place of the limit on key updates. */
 static void key_updates(unsigned port, char **arguments)
 {
-	struct peer *p = data(port);
+	struct peer *p = arguments[0] == NULL ? data(port) : sending(port, "/updated").data;
 	int i;
 
-	(void)arguments;
-	for (i = 0; i < 200000; i++)
+	for (i = 0; i < 50000; i++)
 		if (SSL_key_update(p->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1 || SSL_do_handshake(p->ssl) != 1)
 			return;
 	die("it takes any number of key updates");
@@ -355,6 +355,38 @@ static void bad_blocks(unsigned port, char **arguments)
 	finish(&s, 1, 0);
 }
 
+/* A block of several chunks whose chunks are not all there, in order: none of it counts, the stream ends. */
+static void bad_chunks(unsigned port, char **arguments)
+{
+	static const struct { unsigned n, block[4], chunk[4]; } bad[] = { { 1, { 0 }, { 1 } }, { 2, { 0, 0 }, { 0, 2 } },
+		{ 3, { 0, 0, 0 }, { 0, 1, 1 } }, { 2, { 0, 1 }, { 0, 1 } }, { 4, { 0, 0, 0, 0 }, { 0, 1, 2, 1 } },
+		{ 2, { 0, 0 }, { 0, 3 } } };
+	const uint64_t size = UINT64_C(600) << 30, id = ID(0, 1);
+	const uint32_t grid = wire_grid_bytes(size);
+	struct session s;
+	size_t i;
+	unsigned k;
+
+	(void)arguments;
+	for (i = 0; i <= sizeof bad / sizeof *bad; i++) {
+		s = sending(port, "/");
+		send_entry(s.control, WIRE_FILE, id, 0, "chunks", 6, size, NULL);
+		if (answer(&s, id) == 0)
+			die("refused");
+		if (i == sizeof bad / sizeof *bad) {
+			for (k = 0; k < grid / WIRE_CHUNK_BYTES; k++)
+				send_block(s.data, id, grid + k * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, true);
+			if (get_u32(expect(s.control, WIRE_ACK)->payload + 8) != 1)
+				die("another block is acknowledged");
+		} else {
+			for (k = 0; k < bad[i].n; k++)
+				send_block(s.data, id, bad[i].block[k] * grid + bad[i].chunk[k] * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, true);
+			expect_end(s.data);
+		}
+		drop(&s);
+	}
+}
+
 /* Holes beyond the file, twice, where blocks are, in a file that has none, of what was never offered. */
 static void bad_holes(unsigned port, char **arguments)
 {
@@ -623,6 +655,7 @@ const struct hostile hostile_client[] = {
 	{ "wrong-states", wrong_states }, { "bad-headers", bad_headers }, { "bad-names", bad_names },
 	{ "bad-attributes", bad_attributes }, { "bad-holes", bad_holes },
 	{ "through-a-link", through_a_link }, { "onto-links", onto_links }, { "bad-blocks", bad_blocks },
+	{ "bad-chunks", bad_chunks },
 	{ "wrong-digest", wrong_digest }, { "early-end", early_end }, { "bitmap-bomb", bitmap_bomb },
 	{ "unauthorised", unauthorised }, { "read-escape", read_escape }, { "write-escape", write_escape },
 	{ "read-only", read_only }, { "silent", silent }, { "reads-nothing", reads_nothing },

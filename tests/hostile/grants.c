@@ -180,7 +180,7 @@ static void once(unsigned port, char **arguments)
 	peer_close(p);
 	p = opened(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted"); /* resumed */
 	q = opened(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted");
-	if (get_u16(expect(p, WIRE_ERROR)->payload) != 9) /* the older one has ended */
+	if (get_u16(expect(p, WIRE_ERROR)->payload) != -PTCP_ESUPERSEDED) /* the older one has ended */
 		die("the older session ends otherwise");
 	expect_end(p);
 	send_end(q, 0, 0);

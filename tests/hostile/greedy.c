@@ -32,6 +32,25 @@ static void many_sessions(unsigned port, char **arguments)
 	hold();
 }
 
+/* Control connections that never send OPEN, until one is refused: after how many, is the argument. */
+static void many_waiting(unsigned port, char **arguments)
+{
+	unsigned most = (unsigned)atoi(arguments[0]), i;
+	const struct frame *f;
+	struct peer *p;
+
+	for (i = 0; i <= most; i++) {
+		p = control(port);
+		send_hello(p);
+		f = peer_frame(p);
+		if (i < most && f->type != WIRE_HELLO)
+			die("session %u: %s came", i + 1, frame_name(f->type));
+	}
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 || memmem(f->payload, f->n, "of this client wait", 19) == NULL)
+		die("session %u is not refused: %s came", i, frame_name(f->type));
+	hold();
+}
+
 /* Asks for 65,535 streams: gets as many as the argument says, and none beyond that joins. */
 static void many_streams(unsigned port, char **arguments)
 {
@@ -40,17 +59,15 @@ static void many_streams(unsigned port, char **arguments)
 	struct session s = { .port = port, .control = control(port) };
 	unsigned most = (unsigned)atoi(arguments[0]), i;
 	uint8_t out[WIRE_OPEN_BYTES(sizeof path)];
-	const struct frame *f;
 	struct wire_join j;
 	struct peer *p;
 
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
-	f = expect(s.control, WIRE_OPENED);
-	if (get_u16(f->payload + 17) != most)
-		die("%u streams are granted", get_u16(f->payload + 17));
-	memcpy(s.id, f->payload, sizeof s.id);
+	take_opened(&s);
+	if (s.granted != most)
+		die("%u streams are granted", s.granted);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	for (i = 0; i < most; i++)
@@ -59,6 +76,18 @@ static void many_streams(unsigned port, char **arguments)
 	j = join_frame(&s, p, most);
 	send_join(p, &j);
 	expect_no_join(p, "a stream over the granted ones");
+	drop(&s);
+}
+
+/* Connections beside a session, to which the limits of strangers do not apply; none ever joins. */
+static void unjoined(unsigned port, char **arguments)
+{
+	unsigned n = (unsigned)atoi(arguments[0]);
+	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
+
+	while (n-- > 0)
+		peer_dial(port);
+	hold();
 	drop(&s);
 }
 
@@ -240,6 +269,23 @@ static void unasked_bits(unsigned port, char **arguments)
 }
 
 /* Types that are none, such as devices would be. */
+/* Names of part files, journals and the like: the data of other transfers. */
+static void reserved_names(unsigned port, char **arguments)
+{
+	static const char *const names[] = { ".ptcp-0123456789abcdef.part", ".ptcp-0123456789abcdef.journal",
+		".ptcp-0123456789abcdef.link", ".ptcp-0123456789abcdef.dir" };
+	struct session s = sending(port, "/");
+	unsigned i;
+
+	(void)arguments;
+	for (i = 0; i < 4; i++)
+		if (file(&s, ID(i, i + 1), 0, names[i]))
+			die("%s is received", names[i]);
+	if (!file(&s, ID(4, 5), 0, "x"))
+		die("the session has suffered");
+	finish(&s, 1, 4);
+}
+
 static void no_devices(unsigned port, char **arguments)
 {
 	unsigned type;
@@ -323,9 +369,11 @@ static void rate_flood(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_greedy[] = {
-	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "revoked", revoked },
+	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "many-waiting", many_waiting },
+	{ "unjoined", unjoined }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
+	{ "reserved-names", reserved_names },
 	{ "links-out", links_out }, { "rate-flood", rate_flood }, { NULL, NULL }
 };

@@ -29,7 +29,7 @@ static struct session open_session(unsigned port, uint8_t role, const char *path
 	peer_send(s.control, out, wire_hello_encode(out, &h));
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
-	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
+	take_opened(&s);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	return s;

@@ -27,6 +27,14 @@ struct session opened(unsigned port, uint8_t role, const char *path)
 	return opened_with(port, role, path, WIRE_OPEN_VERIFY);
 }
 
+void take_opened(struct session *s)
+{
+	const struct frame *f = expect(s->control, WIRE_OPENED);
+
+	memcpy(s->id, f->payload, sizeof s->id);
+	s->granted = get_u16(f->payload + sizeof s->id + 1);
+}
+
 struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags)
 {
 	struct session s = { .port = port, .control = control(port) };
@@ -34,7 +42,7 @@ struct session opened_with(unsigned port, uint8_t role, const char *path, uint32
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
 	ask(s.control, role, path, strlen(path), flags);
-	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
+	take_opened(&s);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	if (role == WIRE_ACCEPTOR_SENDS)

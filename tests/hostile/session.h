@@ -9,6 +9,7 @@ struct session {
 	unsigned port;
 	struct peer *control, *data;
 	uint8_t id[16], key[32];
+	unsigned granted; /* streams */
 };
 
 /* Sends OPEN for that path, with 2 streams. */
@@ -18,6 +19,7 @@ struct peer *control(unsigned port);
 struct peer *data(unsigned port);
 /* A session up to OPENED; with flags of OPEN; with a stream that has joined. */
 struct session opened(unsigned port, uint8_t role, const char *path);
+void take_opened(struct session *s); /* expects OPENED */
 void send_streams(struct peer *p, unsigned streams, uint64_t bytes); /* SET_STREAMS */
 struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags);
 struct session sending(unsigned port, const char *path);

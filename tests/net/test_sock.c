@@ -100,7 +100,7 @@ static int option(int fd, int level, int name)
 
 static void tune(void **state)
 {
-	struct sock_opts o = { 0, 30 * NS_PER_S, NULL };
+	struct sock_opts o = { .timeout_ns = 30 * NS_PER_S };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), pair[2];
 	struct ptcp_err e;
 

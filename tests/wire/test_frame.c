@@ -34,6 +34,24 @@ static void every_sample(void **state)
 	}
 }
 
+/* The fuzz target begins with frames that are valid today: make fuzz-seeds. */
+static void seeds_of_the_fuzz_target(void **state)
+{
+	uint8_t want[SAMPLE_MAX_BYTES], got[SAMPLE_MAX_BYTES + 1];
+	char path[200];
+	size_t i, n;
+	FILE *f;
+
+	(void)state;
+	for (i = 0; i < N_SAMPLES; i++) {
+		n = hex_bytes(want, samples[i].hex);
+		snprintf(path, sizeof path, "tests/fuzz/seeds/wire/%s", samples[i].name);
+		check_that((f = fopen(path, "rb")) != NULL, "%s: missing (make fuzz-seeds)", path);
+		check_that(fread(got, 1, sizeof got, f) == n && memcmp(got, want, n) == 0, "%s: outdated (make fuzz-seeds)", path);
+		fclose(f);
+	}
+}
+
 /* Each sample from the front of what has come: nothing until all of it is here, and what follows is left alone. */
 static void one_after_the_other(void **state)
 {
@@ -590,7 +608,7 @@ static void grid_of_random_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_sample),
+		cmocka_unit_test(every_sample), cmocka_unit_test(seeds_of_the_fuzz_target),
 		cmocka_unit_test(one_after_the_other),
 		cmocka_unit_test(every_frame_has_a_sample),
 		cmocka_unit_test(every_frame_is_listed),

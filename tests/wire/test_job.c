@@ -133,7 +133,7 @@ static void assert_progress(const struct ptcp_progress *p)
 
 static void job_golden(void **state)
 {
-	const struct wire_job e = { WIRE_JOB_DETACH | WIRE_JOB_FILES, 6, 7811, 30000, text_span("::1"),
+	const struct wire_job e = { WIRE_JOB_DETACH | WIRE_JOB_FILES, 6, 7811, 30000, 600000, text_span("::1"),
 		text_span("cubic"), 0 };
 	uint8_t f[WIRE_JOB_MAX_BYTES];
 	struct span in = check_golden("job", f, wire_job_encode(f, &e));
@@ -145,6 +145,7 @@ static void job_golden(void **state)
 	assert_int_equal(d.family, 6);
 	assert_int_equal(d.port, 7811);
 	assert_int_equal(d.timeout_ms, 30000);
+	assert_int_equal(d.linger_ms, 600000);
 	assert_span(d.host, "::1");
 	assert_span(d.congestion, "cubic");
 	drop(in);
@@ -152,7 +153,7 @@ static void job_golden(void **state)
 
 static void job_with_rate(void **state)
 {
-	const struct wire_job e = { 0, 0, 1, 1, text_span("b"), { NULL, 0 }, 20000000 };
+	const struct wire_job e = { 0, 0, 1, 1, 0, text_span("b"), { NULL, 0 }, 20000000 };
 	uint8_t f[WIRE_JOB_MAX_BYTES];
 	struct span in = check_golden("job-rate", f, wire_job_encode(f, &e));
 	struct wire_job d;
@@ -167,20 +168,20 @@ static void job_rules(void **state)
 {
 	static const struct patch cases[] = {
 		{ "an unknown flag", "job", 0, "04", false },
-		{ "the least rate", "job-rate", 11, "0000000000002710", true },
-		{ "one less", "job-rate", 11, "000000000000270f", false },
-		{ "no limit", "job-rate", 11, "0000000000000000", true },
-		{ "the largest rate", "job-rate", 11, "fffffffffffffffe", true },
-		{ "a rate that means idle", "job-rate", 11, "ffffffffffffffff", false },
+		{ "the least rate", "job-rate", 15, "0000000000002710", true },
+		{ "one less", "job-rate", 15, "000000000000270f", false },
+		{ "no limit", "job-rate", 15, "0000000000000000", true },
+		{ "the largest rate", "job-rate", 15, "fffffffffffffffe", true },
+		{ "a rate that means idle", "job-rate", 15, "ffffffffffffffff", false },
 		{ "IPv4", "job", 1, "04", true },
 		{ "any family", "job", 1, "00", true },
 		{ "another family", "job", 1, "05", false },
 		{ "no port", "job", 2, "0000", false },
 		{ "no time", "job", 4, "00000000", false },
-		{ "no host", "job-bare", 8, "00", false },
-		{ "a host that is not there", "job", 8, "09", false },
-		{ "a blank in the host", "job", 10, "20", false },
-		{ "a control byte in the congestion control", "job", 13, "1b", false },
+		{ "no host", "job-bare", 12, "00", false },
+		{ "a host that is not there", "job", 12, "09", false },
+		{ "a blank in the host", "job", 14, "20", false },
+		{ "a control byte in the congestion control", "job", 17, "1b", false },
 	};
 
 	(void)state;

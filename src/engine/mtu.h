@@ -1,0 +1,22 @@
+/* Suspects a path that drops large packets without a word (a black hole for packets above its MTU): connections are made,
+ * as their first packets are small, but full segments are never acknowledged. The remedy is a smaller segment size. */
+#ifndef ENGINE_MTU_H
+#define ENGINE_MTU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MTU_SEGMENT_BYTES 1200             /* fits the smallest MTU of IPv6, 1280, with options */
+#define MTU_PROOF_BYTES (UINT64_C(64) << 10) /* delivered by a connection: its full segments do arrive */
+#define MTU_STALLS 2
+
+struct mtu {
+	unsigned stalls;        /* connections in a row that stalled without MTU_PROOF_BYTES */
+	bool reduced;           /* new connections use MTU_SEGMENT_BYTES */
+};
+
+/* A connection stalled, or was closed by its peer, after it had delivered so many bytes, in both directions, while another
+ * connection to the peer works. True: use MTU_SEGMENT_BYTES from now on, and warn. */
+bool mtu_stalled(struct mtu *m, uint64_t delivered_bytes);
+
+#endif

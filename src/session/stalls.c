@@ -1,0 +1,79 @@
+/* Connections whose segments are no longer acknowledged, although the peer answers: TCP waits with growing pauses, for
+ * minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the path seems to
+ * drop full ones. */
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "core/err.h"
+#include "net/sock.h"
+#include "session/session_impl.h"
+
+#define CHECK_NS (2 * NS_PER_S)
+#define STALLED_NS (5 * NS_PER_S)    /* without an acknowledgment, beside 3 RTTs */
+#define STUCK_TIMEOUTS 4u            /* of the control connection: retransmissions in a row */
+#define HEARD_NS (4 * NS_PER_S)      /* the peer answers */
+
+static bool is_heard(const struct session *sess, struct mono now)
+{
+	return control_is_up(sess) && mono_diff_ns(now, engine_last_input(sess->engine)) < HEARD_NS;
+}
+
+void stalls_suspect(struct session *sess, uint64_t delivered_bytes)
+{
+	char text[2 * SOCK_HOST_BYTES + 300];
+
+	if (engine_spooled(sess->engine) || !is_heard(sess, mono_now()) || !mtu_stalled(&sess->mtu, delivered_bytes))
+		return;
+	if (!sess->o.connects)
+		return; /* its connections follow the peer's segment size */
+	sess->o.sock.segment_bytes = MTU_SEGMENT_BYTES;
+	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d bytes "
+	    "(ping -M do -s 1400 %s fails if so: have the MTU or the filter of ICMP on the path corrected)", sess->address,
+	    MTU_SEGMENT_BYTES, sess->address);
+	sess->o.ops->warning(sess->o.arg, NULL, text);
+}
+
+/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
+static void reset(int fd)
+{
+	struct linger now = { 1, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+static void check_control(struct session *sess)
+{
+	struct tcpinfo i;
+
+	if (sess->control == NULL || !control_is_up(sess) || tcpinfo_read(&i, chan_fd(sess->control)) < 0 ||
+	    i.timeouts < STUCK_TIMEOUTS)
+		return;
+	reset(chan_fd(sess->control));
+	control_stuck(sess);
+}
+
+void stalls_pump(struct session *sess, struct mono now)
+{
+	const struct snd *snd = engine_snd(sess->engine);
+	unsigned i;
+
+	if (now.ns < stalls_deadline(sess).ns)
+		return;
+	sess->stalls_checked = now;
+	if (sess->control_lost && is_heard(sess, now)) { /* by a successor */
+		sess->control_lost = false;
+		stalls_suspect(sess, sess->control_delivered_bytes);
+	}
+	if (control_may_resume(sess))
+		check_control(sess);
+	for (i = 0; i < sess->n_granted && snd != NULL && is_heard(sess, now); i++)
+		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) &&
+		    mono_diff_ns(now, snd_stream_acked(snd, i)) >= STALLED_NS)
+			stream_check(sess->stream[i], STALLED_NS, true);
+}
+
+struct mono stalls_deadline(const struct session *sess)
+{
+	return sess->running && !sess->o.one_channel && !engine_spooled(sess->engine) ?
+	    mono_add_ns(sess->stalls_checked, CHECK_NS) : MONO_NEVER;
+}
