@@ -262,7 +262,6 @@ static void bad_size(unsigned port, char **arguments)
  * next JOIN is answered well, and no block comes before that. */
 static void joined_ahead(unsigned port, char **arguments)
 {
-	static const uint8_t garbage[WIRE_HEADER_BYTES] = { 9, 1, 0, 0, 0, 0, 0, 1 };
 	struct server_session s = server_session_opened();
 	struct wire_answer answer = { .verdict = WIRE_SEND_ALL };
 	struct wire_ack ack = { .block = 0 };
@@ -279,8 +278,8 @@ static void joined_ahead(unsigned port, char **arguments)
 	peer_send(s.control, out, wire_answer_encode(out, &answer));
 	expect(s.data, WIRE_JOIN);
 	expect(s.data, WIRE_BLOCK);
-	if (strcmp(arguments[0], "garbage") == 0) {
-		peer_send(s.data, garbage, sizeof garbage);
+	if (strcmp(arguments[0], "routed") == 0) {
+		peer_send(s.data, out, wire_routed_encode(out));
 		expect_error(s.control, 10);
 		server_session_drop(&s);
 		return;
