@@ -119,7 +119,7 @@ struct stream_count_opts {
 /* Starter, within ops.running: adjusts the number of streams to the observed throughput (engine/stream_count.h). */
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o);
 /* Uses probes of the path by earlier transfers. */
-void session_recall_probes(struct session *sess, const struct probe *probe, size_t count);
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
 const struct stream_control *session_stream_control(const struct session *sess);
 

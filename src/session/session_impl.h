@@ -86,6 +86,7 @@ struct tcp_delta {
 	uint64_t active_bytes;    /* of active streams, TLS included: acknowledged, or received */
 	uint64_t inactive_bytes;  /* of inactive streams, which drain */
 	struct limit_times times; /* of active streams, as senders */
+	struct evidence_sample kernel; /* the same */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];
 };

@@ -103,7 +103,7 @@ size_t stream_allowance(struct stream *s, size_t want)
 		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
 		if (p == NULL || !pacer_limits(p))
 			continue;
-		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, mono_now(), &at)) == 0) {
+		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, &s->turn[i], mono_now(), &at)) == 0) {
 			if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
 				stream_fail(s, &why);
 			else

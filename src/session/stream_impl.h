@@ -66,6 +66,7 @@ struct stream {
 	bool stopping, lost_posted, gone_posted;
 	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
 	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
+	struct pacer_turn turn[PACES];
 	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
 	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
 	bool paced;                      /* until then */
