@@ -31,8 +31,8 @@ struct paths {
 /* `names` as ptcp_transfer_opts.paths; none: direct. Deals streams in turn. PTCP_EUSAGE. */
 int paths_parse(struct paths *p, const char *const *names, size_t n, const struct remote *to, struct ptcp_err *e);
 /* Uses `places` paths, drawn in proportion to prior_bps (NULL: unknown; unknown ones as their mean); all n are
- * candidates. 1 <= places <= p->n. */
-void paths_choose(struct paths *p, unsigned places, const double *prior_bps, uint64_t seed);
+ * candidates. 1 <= places <= p->n. PTCP_EUSAGE: a negative or infinite bandwidth. */
+int paths_choose(struct paths *p, unsigned places, const double *prior_bps, uint64_t seed, struct ptcp_err *e);
 /* Deals streams in proportion to the places' shares, after one stream for each path, by D'Hondt's method: for any
  * number of streams the first are dealt in proportion. Shares are finite and not negative; NULL: equal. */
 void paths_deal(struct paths *p, const double *shares);
