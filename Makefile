@@ -77,7 +77,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path mtu path_select path_rates stream_count host_load
+	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control adapt path_rates
 measure_TESTS := measure
@@ -190,6 +190,8 @@ $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/boun
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
 $(BUILD)/tests/model/test_study $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
+$(BUILD)/tests/engine/test_path_trials $(BUILD)/tests/bench/multipath/report: \
+	$(patsubst %,$(BUILD)/tests/bench/multipath/%.o,candidates candidates_cases)
 $(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
@@ -329,7 +331,7 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths collect)) bench/advice/test_campaign)
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths relays collect)) bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup

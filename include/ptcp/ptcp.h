@@ -281,9 +281,9 @@ struct ptcp_transfer_opts {
 	/* Shares of the n_paths paths, in any unit, not negative: streams are divided in proportion, at least one for each
 	 * path; a free stream takes the next block. NULL: equal shares */
 	const double *path_shares;
-	/* Instead of paths: candidates, written alike, of which n_selected (0: 2) are in use, selected at random. A path
-	 * without progress, or with `rate` and too little throughput, is replaced by a different candidate. `rate` is
-	 * divided among the paths in use by their throughput. */
+	/* Instead of paths: candidates, written alike, of which n_selected (0: 2) are in use at a time. Unless the transfer
+	 * ends before, or `rate` is reached, each candidate carries data for a few seconds, and the fastest remain in use;
+	 * a path that fails or slows down is replaced. `rate` is divided among the paths in use by their throughput. */
 	const char *const *candidates;
 	size_t n_candidates;        /* at most PTCP_PATHS_MAX */
 	unsigned n_selected;
@@ -302,6 +302,9 @@ struct ptcp_transfer_opts {
 	 * 30 days */
 	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
+	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
+	 * in proportion. NULL: all unknown */
+	const double *candidate_bps;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

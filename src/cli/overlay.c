@@ -140,39 +140,90 @@ static int copy_paths(struct overlay_paths *r, const struct ptcp_overlay *o, con
 	return 0;
 }
 
-static int find(struct overlay_paths *r, const struct ptcp_overlay *o, const struct overlay_query *q,
-    const char *server, struct ptcp_err *e)
+/* The overlay, to be freed in any case, and the hosts that send and receive the data. */
+static int load(struct ptcp_overlay **o, int *from, int *to, const struct overlay_query *q, struct ptcp_err *e)
 {
-	uint64_t bytes = q->sends ? size_of(q->srcs, q->n_srcs) : LARGE_BYTES;
-	struct ptcp_paths *p;
-	int local, remote, code;
+	char *server = NULL;
+	int local, remote, r;
 
-	if ((code = ptcp_overlay_local_host(o, q->local_host, &local, e)) < 0 ||
-	    (code = ptcp_overlay_remote_host(o, server, &remote, e)) < 0)
-		return code;
-	if (local == remote)
-		return err_set(e, PTCP_EUSAGE, "%s: is also the local host in the overlay (name the local host with --local-host)",
-		    server);
-	if ((code = ptcp_paths_find(&p, o, q->sends ? local : remote, q->sends ? remote : local, bytes,
-	    q->n_paths > 0 ? q->n_paths : PATHS_DEFAULT, e)) < 0)
-		return code;
-	code = copy_paths(r, o, p, q->verbose, e);
-	ptcp_paths_free(p);
-	return code;
+	*o = NULL;
+	if ((r = authority(&server, q->sends ? q->dest : q->srcs[0], e)) == 0 &&
+	    (r = ptcp_overlay_load(o, q->file, e)) == 0 &&
+	    (r = ptcp_overlay_local_host(*o, q->local_host, &local, e)) == 0 &&
+	    (r = ptcp_overlay_remote_host(*o, server, &remote, e)) == 0) {
+		*from = q->sends ? local : remote;
+		*to = q->sends ? remote : local;
+		if (local == remote)
+			r = err_set(e, PTCP_EUSAGE, "%s: is also the local host in the overlay (name the local host with "
+			    "--local-host)", server);
+	}
+	free(server);
+	return r;
 }
 
 int overlay_paths_find(struct overlay_paths *r, const struct overlay_query *q, struct ptcp_err *e)
 {
-	struct ptcp_overlay *o = NULL;
-	char *server = NULL;
-	int code;
+	uint64_t bytes = q->sends ? size_of(q->srcs, q->n_srcs) : LARGE_BYTES;
+	struct ptcp_paths *p = NULL;
+	struct ptcp_overlay *o;
+	int from, to, code;
 
-	if ((code = authority(&server, q->sends ? q->dest : q->srcs[0], e)) == 0 &&
-	    (code = ptcp_overlay_load(&o, q->file, e)) == 0)
-		code = find(r, o, q, server, e);
+	if ((code = load(&o, &from, &to, q, e)) == 0 &&
+	    (code = ptcp_paths_find(&p, o, from, to, bytes, q->n_paths > 0 ? q->n_paths : PATHS_DEFAULT, e)) == 0)
+		code = copy_paths(r, o, p, q->verbose, e);
+	ptcp_paths_free(p);
 	ptcp_overlay_free(o);
-	free(server);
 	return code;
+}
+
+/* ---- Candidates ---- */
+
+/* 0: unknown. */
+static double link_bps(const struct ptcp_overlay *o, int from, int to)
+{
+	struct ptcp_overlay_link l;
+	size_t i;
+
+	for (i = 0; i < ptcp_overlay_links(o); i++) {
+		ptcp_overlay_link(o, i, &l);
+		if (l.from == from && l.to == to && l.rate_bps != PTCP_UNKNOWN)
+			return (double)l.rate_bps;
+	}
+	return 0;
+}
+
+static double candidate_bps(const struct ptcp_overlay *o, int from, int to, const char *candidate)
+{
+	struct ptcp_err ignored;
+	double in, out;
+	int relay;
+
+	if (strcmp(candidate, "direct") == 0)
+		return link_bps(o, from, to);
+	if (ptcp_overlay_remote_host(o, candidate, &relay, &ignored) < 0)
+		return 0;
+	in = link_bps(o, from, relay);
+	out = link_bps(o, relay, to);
+	return in < out ? in : out;
+}
+
+int overlay_candidates(double *bps, const char *const *candidates, size_t n, const struct overlay_query *q,
+    struct ptcp_err *e)
+{
+	char rate[UNITS_TEXT_BYTES];
+	struct ptcp_overlay *o;
+	int from, to, r;
+	size_t i;
+
+	r = load(&o, &from, &to, q, e);
+	for (i = 0; r == 0 && i < n; i++) {
+		bps[i] = candidate_bps(o, from, to, candidates[i]);
+		if (q->verbose)
+			terminal_line("ptcp: candidate %s: %s", candidates[i],
+			    bps[i] > 0 ? units_rate_text(rate, (uint64_t)bps[i]) : "unknown bandwidth");
+	}
+	ptcp_overlay_free(o);
+	return r;
 }
 
 void overlay_paths_fini(struct overlay_paths *r)

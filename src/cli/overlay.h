@@ -39,6 +39,10 @@ struct overlay_query {
 /* Finds the quickest paths between local host and server; *r is zeroed. PTCP_EUSAGE: an end is not in the
  * overlay, or a relay has no address; PTCP_EINFEASIBLE: no path; PTCP_ECONFIG. Waits for resolver and disk. */
 int overlay_paths_find(struct overlay_paths *r, const struct overlay_query *q, struct ptcp_err *e);
+/* Bandwidths of n candidates (a relay, or "direct") by the rates of their links, in bit/s; 0: unknown. Else as
+ * overlay_paths_find(). */
+int overlay_candidates(double *bps, const char *const *candidates, size_t n, const struct overlay_query *q,
+    struct ptcp_err *e);
 void overlay_paths_fini(struct overlay_paths *r); /* zeroed is fine */
 
 #endif

@@ -139,11 +139,12 @@ static const struct opt transfer_options[] = {
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
 	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
-	{ "overlay", 0, "FILE", "with --via auto: overlay file to take the quickest paths from", opt_text, AT(overlay),
-	    0, 0 },
+	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)", opt_text,
+	    AT(overlay), 0, 0 },
 	{ "local-host", 0, "HOST", "with --overlay: name of the local host in the overlay (default: by address)",
 	    opt_text, AT(local_host), 0, 0 },
-	{ "relays", 0, "A,B,..", "relays to choose paths from; direct is the path without a relay", set_relays, 0, 0, 0 },
+	{ "relays", 0, "A,B,..", "relays to try, and to use the fastest of; direct is the path without a relay", set_relays,
+	    0, 0, 0 },
 	{ "paths", 0, "K", "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)", opt_unsigned,
 	    TRANSFER(n_selected), 1, PTCP_PATHS_MAX },
 	{ .name = NULL },
@@ -185,7 +186,7 @@ void transfer_args_fini(struct transfer_args *a)
 	connect_opts_fini(&a->connect);
 }
 
-/* --via auto: takes the paths of the overlay. */
+/* --via auto: takes the paths of the overlay; --relays: their bandwidths. */
 static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(a);
@@ -196,14 +197,20 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 
 	if (a->overlay == NULL && automatic)
 		return err_set(e, PTCP_EUSAGE, "--via auto: needs the overlay to take paths from (--overlay FILE)");
-	if (a->overlay != NULL && !automatic)
-		return err_set(e, PTCP_EUSAGE, "--overlay: needs --via auto, without a further --via (add --via auto)");
+	if (a->overlay != NULL && !automatic && (t->n_paths > 0 || t->n_candidates == 0))
+		return err_set(e, PTCP_EUSAGE, "--overlay: needs --via auto, without a further --via, or --relays (add --via "
+		    "auto)");
 	if (a->overlay == NULL && a->local_host != NULL)
 		return err_set(e, PTCP_EUSAGE, "--local-host: only with --overlay (leave it out)");
 	if (a->overlay == NULL && t->n_candidates == 0 && t->n_selected > 0)
 		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
 	if (a->overlay == NULL)
 		return 0;
+	if (!automatic) {
+		t->candidate_bps = a->candidate_bps;
+		return overlay_candidates(a->candidate_bps, t->candidates, t->n_candidates < PTCP_PATHS_MAX ? t->n_candidates :
+		    PTCP_PATHS_MAX, &q, e);
+	}
 	if ((r = overlay_paths_find(&a->routes, &q, e)) < 0)
 		return r;
 	opt_list_free(&t->paths, &t->n_paths);

@@ -9,7 +9,8 @@ struct transfer_args {
 	struct connect_opts connect; /* first; lists in connect.transfer are owned */
 	const char *overlay;         /* NULL: none */
 	const char *local_host;      /* in the overlay; NULL: by its address */
-	struct overlay_paths routes; /* of the overlay */
+	struct overlay_paths routes;
+	double candidate_bps[PTCP_PATHS_MAX]; /* of --relays, by the overlay */ /* of the overlay */
 	const char *const *srcs;     /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;

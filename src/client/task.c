@@ -118,8 +118,7 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 
 	for (i = 0; o->path_shares != NULL && i < o->n_paths; i++)
 		if (!(o->path_shares[i] >= 0 && o->path_shares[i] <= DBL_MAX))
-			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
-			    o->path_shares[i]);
+			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i, o->path_shares[i]);
 	for (i = 0; o->relay_spool_bytes != NULL && i < o->n_paths; i++)
 		if (o->relay_spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
 			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext (choose another "
@@ -194,7 +193,8 @@ static int choose(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	if ((r = tls_random(seed, sizeof seed, e)) == 0)
-		paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, get_u64(seed));
+		r = paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, t->o.candidate_bps, get_u64(seed), e);
+	t->o.candidate_bps = NULL; /* the caller's */
 	return r;
 }
 

@@ -1,5 +1,6 @@
 #include "conn/paths.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -109,14 +110,25 @@ int paths_parse(struct paths *p, const char *const *names, size_t n, const struc
 	return 0;
 }
 
-void paths_choose(struct paths *p, unsigned places, uint64_t seed)
+int paths_choose(struct paths *p, unsigned places, const double *prior_bps, uint64_t seed, struct ptcp_err *e)
 {
 	struct rng r = { seed };
+	double sum = 0;
+	unsigned i, known = 0;
 
+	for (i = 0; prior_bps != NULL && i < p->n; i++) {
+		if (!(prior_bps[i] >= 0 && prior_bps[i] <= DBL_MAX))
+			return err_set(e, PTCP_EUSAGE, "the bandwidth of candidate %u: %g (must be 0 or more)", i, prior_bps[i]);
+		sum += prior_bps[i];
+		known += prior_bps[i] > 0;
+	}
+	for (i = 0; known > 0 && i < p->n; i++)
+		p->prior_bps[i] = prior_bps[i] > 0 ? prior_bps[i] : sum / known;
 	p->chosen = true;
 	p->n_places = places;
-	choose_paths(p->place, places, NULL, p->n, &r);
+	choose_paths(p->place, places, p->prior_bps, p->n, &r);
 	paths_deal(p, NULL);
+	return 0;
 }
 
 void paths_deal(struct paths *p, const double *shares)

@@ -22,6 +22,7 @@ struct paths {
 	/* The paths in use; candidates may replace them. */
 	unsigned n_places;
 	size_t place[PTCP_PATHS_MAX];
+	double prior_bps[PTCP_PATHS_MAX]; /* bandwidth known in advance; 0: unknown */
 	bool chosen;                  /* n_places of n candidates, by the transfer */
 	bool spools;                  /* a relay of some path may spool */
 	uint8_t dealt[PTCP_STREAMS_MAX]; /* place of each stream, by number */
@@ -29,8 +30,9 @@ struct paths {
 
 /* `names` as ptcp_transfer_opts.paths; none: direct. Deals streams in turn. PTCP_EUSAGE. */
 int paths_parse(struct paths *p, const char *const *names, size_t n, const struct remote *to, struct ptcp_err *e);
-/* Uses `places` paths at random; all n are candidates. 1 <= places <= p->n. */
-void paths_choose(struct paths *p, unsigned places, uint64_t seed);
+/* Uses `places` paths, drawn in proportion to prior_bps (NULL: unknown; unknown ones as their mean); all n are
+ * candidates. 1 <= places <= p->n. PTCP_EUSAGE: a negative or infinite bandwidth. */
+int paths_choose(struct paths *p, unsigned places, const double *prior_bps, uint64_t seed, struct ptcp_err *e);
 /* Deals streams in proportion to the places' shares, after one stream for each path, by D'Hondt's method: for any
  * number of streams the first are dealt in proportion. Shares are finite and not negative; NULL: equal. */
 void paths_deal(struct paths *p, const double *shares);

@@ -16,6 +16,7 @@
 struct stream_view {
 	unsigned path;          /* index of the path */
 	unsigned place;         /* index among the paths in use */
+	bool moving;            /* still connected through an earlier path of the place */
 	struct mono since;      /* time of connection; 0: not connected */
 	uint64_t moved;         /* counter of bytes through the connection, sent and received */
 	/* sender: */

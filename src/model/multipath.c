@@ -71,21 +71,30 @@ size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const d
 	return changed;
 }
 
-/* ---- Control ---- */
+/* ---- Places ---- */
 
-#define BETTER 1.05       /* throughput factor required of a known candidate */
+#define BETTER 1.1        /* throughput factor required of another combination */
+#define MUCH_BETTER 1.25  /* and of another candidate, whose throughput was observed earlier */
+#define DROPPED 0.6       /* throughput factor that indicates a change of a path */
+#define FAST 0.3          /* weights of a new sample in moving averages */
+#define SLOW 0.05
+#define SLOW_START 4      /* intervals in which a new path may still accelerate, */
+#define GROWS 1.15        /* by this factor in each */
 #define MIN_RATIO 0.01
 
-static void forget_candidates(struct multipath *r)
+static void begin_trials(struct multipath *r, size_t untried)
+{
+	r->trying = untried > 0;
+	r->at_once = (untried + MULTIPATH_TRIALS - 1) / MULTIPATH_TRIALS;
+	r->best_bps = 0;
+	memcpy(r->peak_bps, r->known_bps, sizeof r->peak_bps);
+}
+
+void multipath_init(struct multipath *r, size_t candidates, const size_t *place, size_t places,
+    const double *prior_bps, uint64_t seed)
 {
 	size_t i;
 
-	for (i = 0; i < r->candidates; i++)
-		r->known_bps[i] = -1;
-}
-
-void multipath_init(struct multipath *r, size_t candidates, const size_t *place, size_t places, uint64_t seed)
-{
 	assert(places >= 1 && places <= candidates && candidates <= RATECTL_PATHS_MAX);
 	memset(r, 0, sizeof *r);
 	ratectl_opts_init(&r->opts);
@@ -95,8 +104,14 @@ void multipath_init(struct multipath *r, size_t candidates, const size_t *place,
 	r->candidates = candidates;
 	r->places = places;
 	memcpy(r->place, place, places * sizeof *place);
+	for (i = 0; i < candidates; i++) {
+		r->known_bps[i] = -1;
+		r->prior_bps[i] = prior_bps != NULL ? prior_bps[i] : 0;
+	}
+	begin_trials(r, candidates - places);
 	r->rest = MULTIPATH_REST;
-	forget_candidates(r);
+	r->pause = MULTIPATH_PAUSE;
+	r->wait = MULTIPATH_SETTLED;
 }
 
 /* Restarts with free sharing. */
@@ -107,47 +122,16 @@ static void restart(struct multipath *r)
 	memset(r->start_bps, 0, sizeof r->start_bps);
 }
 
-/* Chances of the candidates; 0 for throughput up to `min_bps`. */
-static void weigh(const struct multipath *r, double least, double *weight)
-{
-	double sum = 0;
-	size_t i, n = 0;
+static bool in_use(const struct multipath *r, size_t candidate) { return among(r->place, r->places, candidate); }
 
-	for (i = 0; i < r->candidates; i++)
-		if (r->known_bps[i] > 0) {
-			sum += r->known_bps[i];
-			n++;
-		}
-	for (i = 0; i < r->candidates; i++)
-		weight[i] = r->known_bps[i] < 0 ? (n > 0 ? sum / (double)n : 1) : r->known_bps[i] > least ? r->known_bps[i] : 0;
-}
-
-static unsigned changed_places(const struct multipath *r, const size_t *before)
+static bool same_set(const struct multipath *r, const size_t *set)
 {
-	unsigned bits = 0;
 	size_t i;
 
 	for (i = 0; i < r->places; i++)
-		if (r->place[i] != before[i])
-			bits |= 1u << i;
-	return bits;
-}
-
-static void replace_dead(struct multipath *r, const bool *down)
-{
-	double weight[RATECTL_PATHS_MAX], alive[RATECTL_PATHS_MAX];
-	size_t i, k;
-
-	for (i = 0; i < r->places; i++) {
-		if (!down[i])
-			continue;
-		r->known_bps[r->place[i]] = 0;
-		weigh(r, 0, weight);
-		for (k = 0; k < r->places; k++)
-			alive[k] = k == i ? 0 : 1;
-		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
-			r->reason = "the old path delivers no data";
-	}
+		if (!in_use(r, set[i]))
+			return false;
+	return true;
 }
 
 /* Moves candidates in use before and after to their previous places. */
@@ -163,50 +147,282 @@ static void keep_places(struct multipath *r, const size_t *before)
 			}
 }
 
-/* No single candidate is better: restores the best combination, or, if it is in use, redraws all after a
- * pause, since throughput depends on the combination. */
-static void reselect_all(struct multipath *r, double sum_bps)
+static void use(struct multipath *r, const size_t *set, const char *reason)
 {
 	size_t before[RATECTL_PATHS_MAX];
 
 	memcpy(before, r->place, sizeof before);
-	if (sum_bps * BETTER < r->best_bps) {
-		memcpy(r->place, r->best, sizeof before);
-		r->reason = "higher throughput with the new path";
-		r->best_bps = 0;
-	} else {
-		memcpy(r->best, r->place, sizeof before);
-		r->best_bps = sum_bps;
-		if (++r->rested < r->rest)
-			return;
-		r->rested = 0;
-		r->rest = 2 * r->rest < MULTIPATH_REST_MAX ? 2 * r->rest : MULTIPATH_REST_MAX;
-		reselect_paths(r->place, r->places, RESELECT_ALL, NULL, NULL, r->candidates, &r->rng);
-		forget_candidates(r);
-		r->reason = "the demand is not met, and no single other path is better";
-	}
+	memcpy(r->place, set, r->places * sizeof *set);
 	keep_places(r, before);
+	r->reason = reason;
 }
 
-static void reselect(struct multipath *r, const double *observed_bps)
+/* Resets the state of new paths. Returns their places as bits. */
+static unsigned changed_places(struct multipath *r, const size_t *before)
 {
-	double weight[RATECTL_PATHS_MAX], worst = observed_bps[0], sum = 0;
-	bool any = false;
+	unsigned bits = 0;
 	size_t i;
 
-	r->unmet = 0;
-	for (i = 0; i < r->places; i++) {
-		worst = fmin(worst, observed_bps[i]);
-		sum += observed_bps[i];
+	for (i = 0; i < r->places; i++)
+		if (r->place[i] != before[i]) {
+			bits |= 1u << i;
+			r->measured[i] = 0;
+		}
+	if (bits != 0) {
+		restart(r);
+		r->settled = 0;
 	}
-	weigh(r, BETTER * worst, weight);
-	for (i = 0; i < r->candidates; i++)
-		any |= !among(r->place, r->places, i) && weight[i] > 0;
-	if (any && reselect_paths(r->place, r->places, RESELECT_WORST, observed_bps, weight, r->candidates, &r->rng) > 0)
-		r->reason = "the demand is not met";
-	else if (r->candidates > r->places)
-		reselect_all(r, sum);
+	return bits;
 }
+
+/* The `count` candidates with the highest bps[]; among equals, candidates in use. */
+static void fastest(const struct multipath *r, const double *candidate_bps, size_t *set, size_t count)
+{
+	size_t i, k, best;
+
+	for (k = 0; k < count; k++) {
+		for (best = r->candidates, i = 0; i < r->candidates; i++)
+			if (!among(set, k, i) && (best == r->candidates || candidate_bps[i] > candidate_bps[best] ||
+			    (candidate_bps[i] >= candidate_bps[best] && in_use(r, i) && !in_use(r, best))))
+				best = i;
+		set[k] = best;
+	}
+}
+
+/* ---- Observing ---- */
+
+double multipath_rival_bps(const struct multipath *r)
+{
+	size_t set[RATECTL_PATHS_MAX];
+
+	fastest(r, r->known_bps, set, r->places);
+	return fmax(r->known_bps[set[r->places - 1]], 0);
+}
+
+/* A path at its rate limit may be capable of more. */
+static void observe(struct multipath *r, const struct multipath_sample *x)
+{
+	double rival_bps = multipath_rival_bps(r);
+	size_t i;
+
+	for (i = 0; i < r->places; i++) {
+		double *known = &r->known_bps[r->place[i]], bps = x->observed_bps[i];
+		bool limited = r->rate_bps[i] > 0 && bps >= (1 - r->opts.delta_ratio) * r->rate_bps[i];
+
+		if (x->down[i])
+			*known = 0;
+		if (x->settling[i] || x->down[i])
+			continue;
+		if (r->measured[i] == 0 || ((r->measured[i] < SLOW_START || limited) && bps > *known))
+			*known = bps;
+		else if (!limited)
+			*known += FAST * (bps - *known);
+		r->growing[i] = bps > rival_bps / 2 &&
+		    (r->measured[i] == 0 || (r->measured[i] < SLOW_START && bps > GROWS * r->last_bps[i]));
+		r->last_bps[i] = bps;
+		r->measured[i]++;
+	}
+}
+
+static bool all_measured(const struct multipath *r, const struct multipath_sample *x)
+{
+	size_t i;
+
+	for (i = 0; i < r->places; i++)
+		if ((r->measured[i] == 0 || r->growing[i]) && !x->down[i])
+			return false;
+	return true;
+}
+
+/* ---- Dead paths ---- */
+
+/* Chances of the candidates; 0 for dead ones. */
+static void weigh(const struct multipath *r, double *weight)
+{
+	double sum = 0;
+	size_t i, n = 0;
+
+	for (i = 0; i < r->candidates; i++)
+		if (r->known_bps[i] > 0) {
+			sum += r->known_bps[i];
+			n++;
+		}
+	for (i = 0; i < r->candidates; i++)
+		weight[i] = r->known_bps[i] < 0 ? (n > 0 ? sum / (double)n : 1) : r->known_bps[i];
+}
+
+static void replace_dead(struct multipath *r, const bool *down, const size_t *before)
+{
+	double weight[RATECTL_PATHS_MAX], alive[RATECTL_PATHS_MAX];
+	size_t i, k;
+
+	for (i = 0; i < r->places; i++) {
+		if (!down[i] || r->place[i] != before[i])
+			continue;
+		r->known_bps[r->place[i]] = 0;
+		r->best_bps = 0;
+		weigh(r, weight);
+		for (k = 0; k < r->places; k++)
+			alive[k] = k == i ? 0 : 1;
+		if (reselect_paths(r->place, r->places, RESELECT_WORST, alive, weight, r->candidates, &r->rng) > 0)
+			r->reason = "the old path delivers no data";
+	}
+}
+
+/* ---- Trials ---- */
+
+static size_t untried(const struct multipath *r)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < r->candidates; i++)
+		n += r->known_bps[i] < 0;
+	return n;
+}
+
+static void end_trials(struct multipath *r)
+{
+	size_t set[RATECTL_PATHS_MAX];
+	bool confirmed;
+
+	r->trying = false;
+	fastest(r, r->peak_bps, set, r->places);
+	use(r, set, "the fastest of the candidates");
+	confirmed = r->tried_before && same_set(r, r->tried_from);
+	r->pause = !confirmed ? MULTIPATH_PAUSE : 2 * r->pause < MULTIPATH_PAUSE_MAX ? 2 * r->pause : MULTIPATH_PAUSE_MAX;
+	r->tried_before = true;
+	r->since_trials = 0;
+	r->wait = MULTIPATH_SETTLED;
+}
+
+/* Tries as few candidates at a time as end the trials in time, beside the fastest known. */
+static void try_next(struct multipath *r, double sum_bps)
+{
+	size_t set[RATECTL_PATHS_MAX], left = untried(r), at_once, i;
+	double weight[RATECTL_PATHS_MAX];
+
+	for (i = 0; i < r->places; i++)
+		r->peak_bps[r->place[i]] = fmax(r->peak_bps[r->place[i]], r->known_bps[r->place[i]]);
+	if (sum_bps > r->best_bps) {
+		memcpy(r->best, r->place, sizeof r->best);
+		r->best_bps = sum_bps;
+	}
+	if (left == 0) {
+		end_trials(r);
+		return;
+	}
+	at_once = r->at_once < r->places ? r->at_once : r->places;
+	at_once = at_once < left ? at_once : left;
+	for (i = 0; i < r->candidates; i++)
+		weight[i] = r->known_bps[i] >= 0 ? 0 : r->prior_bps[i] > 0 ? r->prior_bps[i] : 1;
+	fastest(r, r->peak_bps, set, r->places - at_once);
+	for (i = r->places - at_once; i < r->places; i++)
+		set[i] = draw(set, i, weight, r->candidates, &r->rng);
+	use(r, set, "trying each candidate");
+}
+
+static void try_again(struct multipath *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->candidates; i++)
+		if (!in_use(r, i))
+			r->known_bps[i] = -1;
+	memcpy(r->tried_from, r->place, sizeof r->tried_from);
+	begin_trials(r, untried(r));
+	try_next(r, 0);
+}
+
+/* ---- Reselection ---- */
+
+/* Replaces the slowest path by a candidate that was much faster; in growing intervals, as observations age. */
+static bool swap_one(struct multipath *r)
+{
+	size_t i, worst = 0, best = r->candidates;
+
+	for (i = 1; i < r->places; i++)
+		if (r->known_bps[r->place[i]] < r->known_bps[r->place[worst]])
+			worst = i;
+	for (i = 0; i < r->candidates; i++)
+		if (!in_use(r, i) && (best == r->candidates || r->known_bps[i] > r->known_bps[best]))
+			best = i;
+	if (r->settled < r->wait || r->known_bps[best] <= MUCH_BETTER * r->known_bps[r->place[worst]])
+		return false;
+	r->place[worst] = best;
+	r->reason = "higher throughput observed earlier";
+	r->wait = 2 * r->wait < MULTIPATH_REST_MAX ? 2 * r->wait : MULTIPATH_REST_MAX;
+	return true;
+}
+
+/* Other combinations may be better, and candidates may have improved: redraws all paths after a pause. */
+static void redraw(struct multipath *r)
+{
+	size_t before[RATECTL_PATHS_MAX];
+
+	if (++r->rested < r->rest)
+		return;
+	r->rested = 0;
+	r->rest = 2 * r->rest < MULTIPATH_REST_MAX ? 2 * r->rest : MULTIPATH_REST_MAX;
+	memcpy(before, r->place, sizeof before);
+	reselect_paths(r->place, r->places, RESELECT_ALL, NULL, NULL, r->candidates, &r->rng);
+	keep_places(r, before);
+	r->reason = "trying other paths together";
+}
+
+/* False: other paths had a higher total throughput together, and are restored. */
+static bool keep_best(struct multipath *r)
+{
+	if (same_set(r, r->best) && r->best_bps > 0) {
+		r->best_bps += SLOW * (r->level_bps - r->best_bps);
+		return true;
+	}
+	if (r->level_bps * BETTER < r->best_bps) {
+		use(r, r->best, "higher throughput with the new path");
+		r->best_bps = 0;
+		return false;
+	}
+	if (r->settled < MULTIPATH_SETTLED)
+		return true;
+	memcpy(r->best, r->place, sizeof r->best);
+	r->best_bps = r->level_bps;
+	return true;
+}
+
+/* A path delivers much less than before, and not only for a moment. */
+static bool has_dropped(struct multipath *r)
+{
+	bool low = false;
+	size_t i;
+
+	for (i = 0; i < r->places; i++) {
+		double bps = r->known_bps[r->place[i]];
+
+		r->usual_bps[i] = r->settled == MULTIPATH_SETTLED ? bps : r->usual_bps[i] + SLOW * (bps - r->usual_bps[i]);
+		low |= bps < DROPPED * r->usual_bps[i];
+	}
+	r->low = low ? r->low + 1 : 0;
+	return r->low >= MULTIPATH_SETTLED;
+}
+
+static void reselect(struct multipath *r, double sum_bps)
+{
+	bool dropped;
+
+	r->since_trials++;
+	r->level_bps = r->settled == 0 ? sum_bps : r->level_bps + FAST * (sum_bps - r->level_bps);
+	r->settled++;
+	if (!keep_best(r) || r->settled < MULTIPATH_SETTLED || r->candidates == r->places)
+		return;
+	dropped = has_dropped(r) && r->since_trials >= r->pause;
+	if (r->demand_bps > 0 && r->unmet < (dropped ? MULTIPATH_SETTLED : MULTIPATH_PATIENCE))
+		return;
+	if (untried(r) > 0 || dropped)
+		try_again(r);
+	else if (!swap_one(r))
+		redraw(r);
+}
+
+/* ---- Control ---- */
 
 static void set_rates(struct multipath *r)
 {
@@ -223,7 +439,6 @@ static void set_rates(struct multipath *r)
 
 static void control(struct multipath *r, const double *observed_bps)
 {
-	double sum = 0;
 	size_t i;
 
 	if (r->started < MULTIPATH_START) {
@@ -236,30 +451,43 @@ static void control(struct multipath *r, const double *observed_bps)
 		ratectl_step(&r->control, observed_bps, rng_uniform(&r->rng));
 		set_rates(r);
 	}
+}
+
+static void decide(struct multipath *r, const struct multipath_sample *x)
+{
+	double sum = 0;
+	size_t i;
+
 	for (i = 0; i < r->places; i++)
-		sum += observed_bps[i];
-	r->unmet = sum < MULTIPATH_MET_RATIO * r->demand_bps ? r->unmet + 1 : 0;
+		sum += x->observed_bps[i];
+	r->unmet = x->demand_bps == 0 || sum < MULTIPATH_MET_RATIO * x->demand_bps ? r->unmet + 1 : 0;
+	if (r->trying && r->unmet >= (x->demand_bps > 0 ? 2 : 1)) {
+		if (!x->ending)
+			try_next(r, sum);
+		return;
+	}
+	if (r->trying && r->unmet > 0)
+		return;
+	r->trying = false;
+	if (x->demand_bps > 0)
+		control(r, x->observed_bps);
+	if (!x->ending)
+		reselect(r, sum);
 }
 
 unsigned multipath_step(struct multipath *r, const struct multipath_sample *x)
 {
-	size_t before[RATECTL_PATHS_MAX], i;
-	unsigned bits;
+	size_t before[RATECTL_PATHS_MAX];
 
 	memcpy(before, r->place, sizeof before);
 	if (x->demand_bps != r->demand_bps || x->starved)
 		restart(r);
 	r->demand_bps = x->demand_bps;
 	if (!x->starved) {
-		for (i = 0; i < r->places; i++)
-			r->known_bps[r->place[i]] = x->observed_bps[i];
-		if (x->demand_bps > 0)
-			control(r, x->observed_bps);
-		if (r->unmet >= MULTIPATH_PATIENCE)
-			reselect(r, x->observed_bps);
+		observe(r, x);
+		if (all_measured(r, x))
+			decide(r, x);
 	}
-	replace_dead(r, x->down);
-	if ((bits = changed_places(r, before)) != 0)
-		restart(r);
-	return bits;
+	replace_dead(r, x->down, before);
+	return changed_places(r, before);
 }

@@ -1,5 +1,6 @@
 /* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h, path_select.h,
  * stream_count.h) and carries out their decisions. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/byteorder.h"
@@ -24,7 +25,7 @@ static int start_path_select(struct session *sess, struct ptcp_err *e)
 		return 0;
 	if ((r = tls_random(seed, sizeof seed, e)) < 0)
 		return r;
-	path_select_init(&sess->path_select, p->n, p->place, p->n_places, get_u64(seed), mono_now());
+	path_select_init(&sess->path_select, p->n, p->place, p->n_places, p->prior_bps, get_u64(seed), mono_now());
 	sess->selects_paths = true;
 	return 0;
 }
@@ -53,6 +54,8 @@ static void view(const struct session *sess, struct streams_view *v)
 
 		*s = (struct stream_view){ .path = paths_of_stream(p, i), .place = p->dealt[i] };
 		if (sess->stream[i] != NULL) {
+			s->path = stream_path(sess->stream[i]);
+			s->moving = stream_connect_moves(sess, i);
 			s->since = sess->since[i];
 			s->moved = stream_moved(sess->stream[i]);
 		}
@@ -140,7 +143,7 @@ static void abandon(struct session *sess, unsigned path)
 
 	err_set(&why, PTCP_ETIMEOUT, "path %s: no progress", paths_name(sess->o.paths, path));
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->stream[i] != NULL && paths_of_stream(sess->o.paths, i) == path)
+		if (sess->stream[i] != NULL && stream_path(sess->stream[i]) == path)
 			streams_lost(sess, sess->stream[i], &why);
 }
 
@@ -171,14 +174,14 @@ static void replace(struct session *sess, unsigned place)
 	struct paths *paths = sess->o.paths;
 	const struct multipath *m = &sess->path_select.model;
 	const char *old = paths_name(paths, (unsigned)paths->place[place]), *new;
-	struct ptcp_err why;
+	char why[200];
 
 	paths->place[place] = m->place[place];
 	new = paths_name(paths, (unsigned)paths->place[place]);
-	err_set(&why, PTCP_ETIMEOUT, "%s in place of %s: %s", new, old, m->reason);
+	snprintf(why, sizeof why, "%s in place of %s: %s", new, old, m->reason);
 	log_at(&sess->o.host->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"", old, new, m->reason);
-	stream_connect_move(sess, place, &why);
-	sess->o.ops->paths(sess->o.arg, why.msg);
+	stream_connect_move(sess, place);
+	sess->o.ops->paths(sess->o.arg, why);
 }
 
 void adapt_paths(struct session *sess, struct mono now)
@@ -334,7 +337,8 @@ void adapt_streams(struct session *sess, struct mono now)
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
 		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel, .all_connected = streams_connected(sess) == sess->n_active,
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
-		.rate_limited = path_rates_limited(&sess->path_rates) };
+		.rate_limited = path_rates_limited(&sess->path_rates) ||
+		    (sess->selects_paths && path_select_in_trial(&sess->path_select)) };
 	changed = stream_count_add(c, &in, now);
 	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
 	    c->sample.rate_bps, c->sample.steady, c->sample.starved);

@@ -250,8 +250,10 @@ bool session_waits_for_disk(const struct session *sess);
 void stream_connect_pump(struct session *sess, struct mono now);
 struct mono stream_connect_deadline(const struct session *sess);
 void stream_connect_stop(struct session *sess);
-/* Reconnects the streams of a place, over its present path. */
-void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why);
+/* Moves the streams of a place to its present path: the old connections carry data until the new ones have joined. */
+void stream_connect_move(struct session *sess, unsigned place);
+/* The stream is still connected over an earlier path. */
+bool stream_connect_moves(const struct session *sess, unsigned number);
 /* Connects a successor of the control connection, if wanted. */
 void stream_connect_control(struct session *sess, struct mono now);
 void stream_connect_stop_control(struct session *sess);

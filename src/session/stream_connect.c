@@ -160,9 +160,17 @@ void stream_connect_control(struct session *sess, struct mono now)
 
 void stream_connect_stop_control(struct session *sess) { stop(sess, STREAM_CONNECT_CONTROL); }
 
+bool stream_connect_moves(const struct session *sess, unsigned number)
+{
+	return sess->selects_paths && sess->stream[number] != NULL &&
+	    stream_path(sess->stream[number]) != session_path_of(sess, number);
+}
+
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] == NULL && !(sess->probe != NULL && sess->probe->early[number].ended);
+	if (sess->stream[number] != NULL)
+		return stream_connect_moves(sess, number) && !engine_closing(sess->engine);
+	return !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
 /* A session that had streams waits for them as long as for the control connection. */
@@ -216,7 +224,7 @@ struct mono stream_connect_deadline(const struct session *sess)
 	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, none_limit_ns(sess))) : at;
 }
 
-void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why)
+void stream_connect_move(struct session *sess, unsigned place)
 {
 	unsigned i;
 
@@ -224,8 +232,6 @@ void stream_connect_move(struct session *sess, unsigned place, const struct ptcp
 		if (sess->o.paths->dealt[i] != place)
 			continue;
 		stop(sess, i);
-		if (sess->stream[i] != NULL)
-			streams_lost(sess, sess->stream[i], why);
 		sess->retries[i] = 0;
 		sess->retry_at[i] = mono_now();
 	}

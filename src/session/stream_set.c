@@ -138,7 +138,8 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
-	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running && !engine_closing(sess->engine) && sess->probe == NULL)
+	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running &&
+	    !engine_closing(sess->engine) && sess->probe == NULL && !stream_connect_moves(sess, stream_number(s)))
 		stalls_suspect(sess, stream_delivered(s));
 	streams_lost(sess, s, why);
 }
@@ -208,6 +209,7 @@ void streams_retry_later(struct session *sess, unsigned number)
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
 	unsigned number = stream_number(s), before = streams_connected(sess);
+	bool moves = stream_connect_moves(sess, number);
 
 	if (sess->stream[number] != s)
 		return;
@@ -225,7 +227,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
-		if (streams_connected(sess) < before)
+		if (streams_connected(sess) < before && !moves)
 			report(sess, why->msg);
 		streams_retry_later(sess, number);
 	}
@@ -294,7 +296,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 		return;
 	}
 	if (sess->stream[number] != NULL) { /* the peer noticed its death first */
-		err_set(&e, PTCP_EPEER, "replaced by the peer");
+		err_set(&e, PTCP_EPEER, stream_connect_moves(sess, number) ? "moved to another path" : "replaced by the peer");
 		streams_lost(sess, sess->stream[number], &e);
 	}
 	if (sess->payload->opts != NULL)

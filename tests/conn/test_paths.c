@@ -69,11 +69,35 @@ static void in_proportion(void **state)
 	paths_fini(&p);
 }
 
+/* The first path is drawn by the bandwidths; unknown ones count as the mean of the known. */
+static void drawn_by_bandwidth(void **state)
+{
+	const char *const names[] = { "a", "b", "c" };
+	const double bps[] = { 3e6, 1e6, 0 }, wrong[] = { 1, -1, 1 };
+	struct paths p = { .n = 0 };
+	unsigned came[3] = { 0 };
+	struct ptcp_err e;
+	uint64_t seed;
+
+	(void)state;
+	assert_int_equal(paths_parse(&p, names, 3, &there, NULL), 0);
+	for (seed = 0; seed < 6000; seed++) {
+		assert_int_equal(paths_choose(&p, 1, bps, seed, &e), 0);
+		came[paths_of_stream(&p, 0)]++;
+	}
+	assert_in_range(came[0], 2850, 3150);
+	assert_in_range(came[1], 900, 1100);
+	assert_in_range(came[2], 1850, 2150);
+	assert_int_equal(paths_choose(&p, 1, wrong, 1, &e), PTCP_EUSAGE);
+	paths_fini(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_turn),
 		cmocka_unit_test(in_proportion),
+		cmocka_unit_test(drawn_by_bandwidth),
 	};
 
 	return cmocka_run_group_tests_name("lib/paths", tests, NULL, NULL);

@@ -39,7 +39,9 @@ static int setup(void **state)
 	fx.in = (struct path_select_input){ .streams = &fx.v, .left_bytes = UINT64_MAX };
 	for (i = 0; i < STREAMS; i++)
 		fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = fx.now };
-	path_select_init(&fx.c, CANDIDATES, place, PLACES, 7, fx.now);
+	path_select_init(&fx.c, CANDIDATES, place, PLACES, NULL, 7, fx.now);
+	fx.c.model.trying = false; /* the others have been tried, without success */
+	fx.c.model.known_bps[2] = fx.c.model.known_bps[3] = 0;
 	return 0;
 }
 
@@ -113,11 +115,13 @@ static void throughput_of_a_sender(void **state)
 	sampled(0, 10e6);
 	sampled(1, 0);
 	path_select_step(&fx.c, &fx.in, mono_add_ns(fx.now, 2 * NS_PER_S)); /* none in this interval */
-	sampled(0, 0);
+	sampled(0, 10e6);
 	s->acked_bytes += 26 * MBIT / 8;
 	s->acked = mono_add_ns(fx.now, 3400 * NS_PER_MS);
 	path_select_step(&fx.c, &fx.in, mono_add_ns(fx.now, 4 * NS_PER_S));
 	sampled(0, 10e6);
+	path_select_step(&fx.c, &fx.in, mono_add_ns(fx.now, 8 * NS_PER_S));
+	sampled(0, 0);
 }
 
 static void starved_intervals(void **state)
@@ -146,9 +150,11 @@ static void starved_intervals(void **state)
 static void length_of_intervals(void **state)
 {
 	(void)state;
-	assert_int_equal(fx.c.next.ns, fx.now.ns + NS_PER_S);
+	assert_int_equal(fx.c.next.ns, fx.now.ns + NS_PER_S / 2); /* new paths */
+	assert_true(path_select_in_trial(&fx.c));
 	step();
 	assert_int_equal(fx.c.next.ns, fx.now.ns + NS_PER_S);
+	assert_false(path_select_in_trial(&fx.c));
 	fx.in.demand_bps = 10 * MBIT; /* 8 blocks on each of two paths */
 	step();
 	assert_int_equal(fx.c.next.ns, fx.now.ns + (uint64_t)(8e9 * 8 * 262144 * 2 / 10e6));
@@ -171,7 +177,7 @@ static void a_path_is_down(void **state)
 	fx.bps[0] = 30e6;
 	fx.bps[1] = -1;
 	fx.bps[2] = fx.bps[3] = 20e6;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 5; i++)
 		assert_int_equal(step(), 0);
 	assert_int_equal(step(), 2);
 	assert_int_equal(fx.c.model.place[0], 0);
@@ -188,22 +194,49 @@ static void connections_come_back_in_time(void **state)
 	(void)state;
 	fx.bps[0] = fx.bps[1] = 30e6;
 	for (i = 0; i < 30; i++) {
-		fx.bps[1] = i % 3 < 2 ? -1 : 30e6;
+		fx.bps[1] = i % 6 > 3 ? -1 : 30e6;
 		assert_int_equal(step(), 0);
 	}
 }
 
-/* Without a demand the selection has nothing to improve. */
-static void without_demand_slow_paths_stay(void **state)
+/* Untried candidates carry data for a few intervals each; the two fastest stay. */
+static void the_fastest_candidates_stay(void **state)
 {
+	static const size_t place[] = { 1, 3 };
 	unsigned i;
 
 	(void)state;
+	path_select_init(&fx.c, CANDIDATES, place, PLACES, NULL, 7, fx.now);
 	fx.bps[0] = 30e6;
 	fx.bps[1] = 1e6;
-	for (i = 0; i < 100; i++)
+	fx.bps[2] = 20e6;
+	fx.bps[3] = 5e6;
+	for (i = 0; i < 20; i++)
+		step();
+	assert_false(path_select_in_trial(&fx.c));
+	assert_int_equal(fx.c.model.place[0] + fx.c.model.place[1], 0 + 2);
+	for (i = 0; i < 80; i++)
 		assert_int_equal(step(), 0);
 	assert_true(fx.c.model.rate_bps[0] == 0 && fx.c.model.rate_bps[1] == 0);
+}
+
+/* Until the new path is connected, data of the old one is not taken for the new one's. */
+static void streams_that_move(void **state)
+{
+	(void)state;
+	fx.bps[0] = fx.bps[1] = 30e6;
+	step();
+	fx.c.model.measured[0] = 0;
+	fx.v.stream[0].moving = fx.v.stream[2].moving = true;
+	step();
+	assert_true(fx.c.sample.settling[0]);
+	assert_false(fx.c.sample.settling[1]);
+	fx.v.stream[0].moving = false;
+	fx.v.stream[0].since.ns = fx.now.ns + 1;
+	step();
+	assert_true(fx.c.sample.settling[0]); /* not yet for a whole interval */
+	step();
+	assert_false(fx.c.sample.settling[0]);
 }
 
 /* An unmet demand replaces the slow path, until the demand is met; the paths share it. */
@@ -217,6 +250,7 @@ static void a_demand_replaces_slow_paths(void **state)
 	fx.bps[0] = 30e6;
 	fx.bps[1] = fx.bps[2] = 1e6;
 	fx.bps[3] = 40e6;
+	fx.c.model.known_bps[2] = fx.c.model.known_bps[3] = -1;
 	for (i = 0; i < 300; i++)
 		step();
 	assert_int_equal(fx.replaced, 2);
@@ -252,7 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(throughput_of_a_receiver), test(throughput_of_a_sender), test(starved_intervals),
 		test(length_of_intervals), test(a_path_is_down), test(connections_come_back_in_time),
-		test(without_demand_slow_paths_stay), test(a_demand_replaces_slow_paths), test(starved_paths_stay),
+		test(the_fastest_candidates_stay), test(streams_that_move), test(a_demand_replaces_slow_paths), test(starved_paths_stay),
 	};
 
 	return cmocka_run_group_tests_name("engine/path_select", tests, NULL, NULL);

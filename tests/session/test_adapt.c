@@ -94,11 +94,18 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 unsigned streams_connected(const struct session *sess) { return sess->n_active; }
 void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->stream[i] != NULL ? 1u << i : 0; }
 
-void stream_connect_move(struct session *sess, unsigned place, const struct ptcp_err *why)
+void stream_connect_move(struct session *sess, unsigned place)
 {
 	assert_ptr_equal(sess, &fx.s);
 	fx.moved_places |= 1u << place;
-	strncpy(fx.why, why->msg, sizeof fx.why - 1);
+}
+
+/* Stream i uses path i % 2 from the start. */
+unsigned stream_path(const struct stream *s) { return (unsigned)(s - fx.stream) % 2; }
+
+bool stream_connect_moves(const struct session *sess, unsigned i)
+{
+	return sess->stream[i] != NULL && stream_path(sess->stream[i]) != paths_of_stream(&fx.paths, i);
 }
 
 void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
@@ -146,6 +153,13 @@ static void on_paths(void *arg, const char *why)
 {
 	assert_true(arg == NULL && why != NULL);
 	fx.n_paths_events++;
+	strncpy(fx.why, why, sizeof fx.why - 1);
+}
+
+/* The old path carries data while the new one connects, and is not mistaken for it. */
+static bool moves_in_view(unsigned stream)
+{
+	return stream_connect_moves(&fx.s, stream) && fx.s.path_select.model.measured[fx.paths.dealt[stream]] == 0;
 }
 
 static const struct session_ops ops = { .warning = on_warning, .paths = on_paths };
@@ -262,6 +276,10 @@ static void a_candidate_replaces_a_path(void **state)
 	assert_int_equal(fx.paths.place[0], 2);
 	assert_int_equal(fx.n_paths_events, 1);
 	assert_non_null(strstr(fx.why, "in place of relay"));
+	fx.s.stream[0] = &fx.stream[0]; /* still over path 0 */
+	pass(1, 0xb);
+	assert_true(moves_in_view(0));
+	assert_true(fx.s.path_select.sample.settling[0]);
 	fx.s.selects_paths = false;
 	assert_int_equal(adapt_paths_deadline(&fx.s).ns, MONO_NEVER.ns);
 }
