@@ -193,6 +193,7 @@ static size_t same_pages(const uint8_t *p, size_t n, bool *zero)
 	size_t at, page;
 	bool z;
 
+	*zero = false;
 	for (at = 0; at < n; at += page) {
 		page = n - at < PAGE_BYTES ? n - at : PAGE_BYTES;
 		z = p[at] == 0 && memcmp(p + at, p + at + 1, page - 1) == 0;
