@@ -37,6 +37,10 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
  * kernel counts a closed window as unacknowledged data). A dead peer is then detected much later. */
 void sock_no_user_timeout(int fd);
 
+/* The next close() resets the connection, and drops unsent data. Only a reset reaches a peer that the data does not
+ * reach. */
+void sock_reset_on_close(int fd);
+
 #define TCPINFO_CC_BYTES 16
 
 /* TCP_INFO of a connection, totals since it began; mostly about sending. */

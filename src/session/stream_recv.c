@@ -113,8 +113,7 @@ static bool wait_for_lock(struct stream *s)
 			return false;
 		s->querying = true;
 		s->lock = PART_QUERIED;
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
+		stream_io_begin(s);
 		s->lock_query.run = run_lock_query;
 		loop_post(s->o.host->control, &s->lock_query);
 		break;
@@ -222,8 +221,7 @@ static bool write_out(struct stream *s)
 
 	if (start.ns < s->slow_until.ns) {
 		chan_pause(s->chan, true);
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
+		stream_io_begin(s);
 		s->write_io.run = write_on_disk;
 		io_submit(s->o.host->io, &s->write_io);
 		return false;

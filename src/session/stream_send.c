@@ -152,8 +152,7 @@ static bool job_read(struct stream *s, struct stream_job *job)
 		return true;
 	job->reading = true;
 	job->io.run = read_on_disk;
-	s->n_io++;
-	atomic_fetch_add(&s->on_disk, 1);
+	stream_io_begin(s);
 	io_submit(s->o.host->io, &job->io);
 	return false;
 }
