@@ -721,7 +721,7 @@ PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_
 struct ptcp_server_stats {
 	size_t size;
 	uint64_t connections;       /* accepted, authenticated or not */
-	uint64_t refused;           /* clients, connections and requests without permission */
+	uint64_t refused;           /* clients, connections and requests */
 	uint64_t sessions, sessions_failed; /* started; failed */
 	uint64_t received_bytes, sent_bytes; /* file data over connections */
 	uint64_t received_files, sent_files;

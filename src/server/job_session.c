@@ -160,7 +160,8 @@ static void on_waiting(void *arg, uint32_t ahead)
 }
 
 static const struct session_ops session_ops = {
-	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning,
+	.leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
