@@ -184,7 +184,7 @@ PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 
 /* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
 struct ptcp_leftover {
-	const char *path;    /* below the directory */
+	const char *path;    /* below the directory; valid, like `why`, during the call only */
 	uint64_t bytes;
 	double age_s;        /* since the last change */
 	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
@@ -193,7 +193,8 @@ struct ptcp_clean_opts {
 	size_t size;
 	double older_s;      /* min age; default: 86400 */
 	bool dry_run;        /* remove nothing */
-	void (*found)(void *arg, const struct ptcp_leftover *l); /* or NULL */
+	/* Each leftover, on the thread that runs ptcp_clean() or the task; or NULL */
+	void (*found)(void *arg, const struct ptcp_leftover *l);
 	void *arg;
 };
 struct ptcp_clean_result {
@@ -237,8 +238,8 @@ struct ptcp_transfer_opts {
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
-	/* Give up after timeout_s without progress at the start, or of a peer that responds; 30, at least 0.5. The peer's is
-	 * used where it is longer, as far as retry_for_s permits */
+	/* Give up after timeout_s without progress of the peer; 30, at least 0.5. The peer's is used if it is longer, but at
+	 * most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the server's max_linger_s */
 	double timeout_s;
 	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
@@ -297,9 +298,9 @@ struct ptcp_transfer_opts {
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
-	/* Of transfers from or to this host: after data has moved, a lost connection is tried again for so long, in the same
-	 * session (as long as the server keeps it), or in a new session that resumes the transfer. 600; 0: not at all; at most
-	 * 30 days */
+	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server keeps
+	 * the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not at all;
+	 * at most 30 days */
 	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
 };
@@ -374,7 +375,7 @@ struct ptcp_status {
 PTCP_API int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e);
 
-/* Whether a path, as written by a user, is on another host. */
+/* Whether a path, as written by a user, names another host; false if malformed. */
 PTCP_API bool ptcp_is_remote(const char *path);
 /* Removes leftovers as ptcp_clean() does, beneath a directory on another host, "ptcp://HOST/PATH", "HOST:PATH" or
  * "ssh://HOST/PATH", with the rights of that server's user. The server must permit this identity to write.
@@ -679,8 +680,8 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
-	/* A session that has lost its connections is kept for so long, or for the client's retry_for_s if that is shorter;
-	 * 3600; 0: not at all; at most 30 days */
+	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s. 3600; 0: not
+	 * at all; at most 30 days */
 	double max_linger_s;
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
 	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
