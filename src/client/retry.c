@@ -1,5 +1,5 @@
-/* Further attempts of a transfer whose session was lost with its connection: with pauses, for at most retry_for_s since
- * data last moved. The new session resumes what the earlier sessions have transferred. */
+/* Further attempts of a transfer whose session was lost with its connection: with pauses, for at most retry_for_s
+ * since data last moved. The new session resumes what the earlier sessions have transferred. */
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -8,8 +8,8 @@
 #define FIRST_PAUSE_NS NS_PER_S
 #define DOUBLINGS 6u /* at most 64 s between two attempts, and a quarter */
 
-/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs would
- * supersede each other by turns. */
+/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs
+ * would supersede each other by turns. */
 static bool may_help(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT;

@@ -1,4 +1,5 @@
-/* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the client. */
+/* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the
+ * client. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

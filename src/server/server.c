@@ -268,8 +268,9 @@ static int check_root_dir(struct ptcp_server *s, struct ptcp_err *e)
 	return 0;
 }
 
-/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
- * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
+/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and
+ * confinement come before the threads of the context, because threads inherit the restrictions of the starting
+ * thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct identity *id = &s->host.identity;

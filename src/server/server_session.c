@@ -222,8 +222,9 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	server_session_free(s);
 }
 
-/* A client with a lost connection starts a new session while the old session still locks part files. So a newer session
- * ends an older session of the same client, and an older session waits, because the newer session may end soon. */
+/* A client with a lost connection starts a new session while the old session still locks part files. So a newer
+ * session ends an older session of the same client, and an older session waits, because the newer session may end
+ * soon. */
 static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
 {
 	struct server_session *s = arg, *other;

@@ -1,5 +1,5 @@
-/* Internals of a server's sessions, for server_session.c (requests, running sessions) and session_wait.c (sessions that
- * wait for room). */
+/* Internals of a server's sessions, for server_session.c (requests, running sessions) and session_wait.c (sessions
+ * that wait for room). */
 #ifndef SERVER_SERVER_SESSION_IMPL_H
 #define SERVER_SERVER_SESSION_IMPL_H
 

@@ -1,7 +1,7 @@
-/* The admitted sessions of a server, and the queue of the sessions that wait for room: first come, first served within a
- * client, round robin among clients. Fair queueing: a session's turn is the present virtual time, or one unit after the
- * client's previous turn, whichever is later. An admission advances the virtual time by one unit, divided by the number
- * of waiting clients, so that newcomers do not starve the others.
+/* The admitted sessions of a server, and the queue of the sessions that wait for room: first come, first served
+ * within a client, round robin among clients. Fair queueing: a session's turn is the present virtual time, or one
+ * unit after the client's previous turn, whichever is later. An admission advances the virtual time by one unit,
+ * divided by the number of waiting clients, so that newcomers do not starve the others.
  *
  * Pure: no sockets, no clock. Control thread. */
 #ifndef SERVER_SESSION_QUEUE_H

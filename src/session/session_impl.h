@@ -31,8 +31,8 @@ struct stream_connect {
 	struct connect *connect;    /* NULL: none is being made */
 };
 
-/* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
- * Members may be NULL. */
+/* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks
+ * (probe_session.c). Members may be NULL. */
 struct payload_ops {
 	void (*opts)(const struct session *sess, struct stream_opts *o); /* completes the options of a new stream */
 	void (*connected)(struct session *sess, unsigned number);

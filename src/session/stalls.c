@@ -1,6 +1,6 @@
-/* Connections whose segments are no longer acknowledged, although the peer answers: TCP waits with growing pauses, for
- * minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the path seems to
- * drop full ones. */
+/* Connections whose segments are no longer acknowledged, although the peer answers: TCP waits with growing pauses,
+ * for minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the
+ * path seems to drop full ones. */
 #include <stdio.h>
 
 #include "core/err.h"
@@ -26,8 +26,8 @@ void stalls_suspect(struct session *sess, uint64_t delivered_bytes)
 	if (!sess->o.connects)
 		return; /* its connections follow the peer's segment size */
 	sess->o.sock.segment_bytes = MTU_SEGMENT_BYTES;
-	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d bytes "
-	    "(ping -M do -s 1400 %s fails if so: have the MTU or the filter of ICMP on the path corrected)", sess->address,
+	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d "
+	    "bytes (if ping -M do -s 1400 %s fails, have the MTU or the filter of ICMP on the path corrected)", sess->address,
 	    MTU_SEGMENT_BYTES, sess->address);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }

@@ -1,5 +1,5 @@
-/* Memory of a stream: taken from the session's account while the stream has data in buffers, so idle streams have none.
- * Beyond the limit streams wait in turn, while their data waits in the sockets. */
+/* Memory of a stream: taken from the session's account while the stream has data in buffers, so idle streams have
+ * none. Beyond the limit streams wait in turn, while their data waits in the sockets. */
 #include <assert.h>
 
 #include "core/err.h"

@@ -86,8 +86,8 @@ static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait
 	return 0;
 }
 
-/* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent that
- * cannot be read leaves no frame. */
+/* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent
+ * that cannot be read leaves no frame. */
 static int read_extents(struct stream_job *job, bool verify, bool wait)
 {
 	uint32_t n;

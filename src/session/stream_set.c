@@ -130,8 +130,8 @@ void streams_close_tap(struct session *sess, unsigned number)
 
 /* ---- Operations for streams ---- */
 
-/* Through TLS, a wrong frame is the peer's own fault, and a new connection would repeat the fault. In plaintext the path
- * may have damaged the frame. */
+/* Through TLS, a wrong frame is the peer's own fault, and a new connection would repeat the fault. In plaintext the
+ * path may have damaged the frame. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct session *sess = arg;

@@ -71,8 +71,8 @@ static double group_age_s(const struct candidate *c, const struct timespec *now)
 	return min;
 }
 
-/* Locks the part that `c` belongs to, which may be `c` itself: sets c->locked. Returns the part's descriptor, or -1: no
- * part, or it cannot be opened. *in_use: a transfer holds the lock; false also if the file system has no locks. */
+/* Locks the part that `c` belongs to, which may be `c` itself: sets c->locked. Returns the part's descriptor, or -1:
+ * no part, or it cannot be opened. *in_use: a transfer holds the lock; false also if the file system has no locks. */
 static int lock_part(struct candidate *c, bool *in_use)
 {
 	char part[PART_NAME_BYTES];

@@ -225,7 +225,8 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 }
 
 /* `hash` NULL: no record for the journal. */
-static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, const uint64_t *hash, struct ptcp_err *e)
+static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, const uint64_t *hash,
+    struct ptcp_err *e)
 {
 	uint64_t end = off + n;
 	int fd, r;
