@@ -1,8 +1,8 @@
 /* Errors of libptcp and libptcp-plan.
  *
- * A function that can fail returns 0 or a negative PTCP_E* and fills the caller's struct ptcp_err (which may be NULL) with
- * the same code, the underlying errno (or 0) and one sentence "what: why (what to do)" without a newline. Control bytes of
- * names in the sentence are escaped. The struct is unchanged on success. */
+ * A function that can fail returns 0 or a negative PTCP_E* and fills the caller's struct ptcp_err (which may be NULL)
+ * with the same code, the underlying errno (or 0) and one sentence "what: why (what to do)" without a newline.
+ * Control bytes of names in the sentence are escaped. The struct is unchanged on success. */
 #ifndef PTCP_ERR_H
 #define PTCP_ERR_H
 

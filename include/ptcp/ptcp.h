@@ -1,12 +1,12 @@
 /* libptcp: transfers files and trees between hosts over parallel TLS streams.
  *
- * Handles are opaque. Options are plain structs, initialized by an _init() function and copied by the function that takes
- * them. Errors: see <ptcp/err.h>. Unless stated otherwise, functions may be called from any thread, a handle by one thread
- * at a time, and different handles by different threads at once. The library never exits, prints or touches signal
- * handlers, and keeps no state between handles. The host program should ignore SIGPIPE.
+ * Handles are opaque. Options are plain structs, initialized by an _init() function and copied by the function that
+ * takes them. Errors: see <ptcp/err.h>. Unless stated otherwise, functions may be called from any thread, a handle by
+ * one thread at a time, and different handles by different threads at once. The library never exits, prints or
+ * touches signal handlers, and keeps no state between handles. The host program should ignore SIGPIPE.
  *
- * Sizes are bytes, rates bits per second, times seconds. Rates that a caller sets are uint64_t, measured and predicted
- * rates are double. Unknown numbers are NAN, or PTCP_UNKNOWN (<ptcp/plan.h>) for integers. */
+ * Sizes are bytes, rates bits per second, times seconds. Rates that a caller sets are uint64_t, measured and
+ * predicted rates are double. Unknown numbers are NAN, or PTCP_UNKNOWN (<ptcp/plan.h>) for integers. */
 #ifndef PTCP_PTCP_H
 #define PTCP_PTCP_H
 
@@ -35,16 +35,16 @@ PTCP_API const char *ptcp_version(void);
  * SubjectPublicKeyInfo of an identity key. */
 #define PTCP_FINGERPRINT_BYTES 51
 
-/* A config_dir of NULL means $XDG_CONFIG_HOME/ptcp, else ~/.config/ptcp. The directory contains identity.pem, known_hosts
- * and authorized_clients. */
+/* A config_dir of NULL means $XDG_CONFIG_HOME/ptcp, else ~/.config/ptcp. The directory contains identity.pem,
+ * known_hosts and authorized_clients. */
 
-/* The default config_dir. PTCP_ECONFIG: neither variable is set, or the path is longer than `cap` (PTCP_PATH_BYTES always
- * suffices). */
+/* The default config_dir. PTCP_ECONFIG: neither variable is set, or the path is longer than `cap` (PTCP_PATH_BYTES
+ * always suffices). */
 #define PTCP_PATH_BYTES 4096
 PTCP_API int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e);
 
-/* The fingerprint of this host's identity; generates a missing identity. PTCP_ECONFIG: the key is damaged or readable by
- * other users. */
+/* The fingerprint of this host's identity; generates a missing identity. PTCP_ECONFIG: the key is damaged or readable
+ * by other users. */
 PTCP_API int ptcp_key_show(const char *config_dir, char fingerprint[PTCP_FINGERPRINT_BYTES],
     struct ptcp_err *e);
 
@@ -63,8 +63,8 @@ struct ptcp_permission {
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
-/* Adds or replaces the client's line in authorized_clients, atomically. Applies from the next connection on; sessions that
- * are no longer permitted end within a second. PTCP_EUSAGE: malformed fingerprint, root or name. */
+/* Adds or replaces the client's line in authorized_clients, atomically. Applies from the next connection on; sessions
+ * that are no longer permitted end within a second. PTCP_EUSAGE: malformed fingerprint, root or name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
 /* Removes the client's line; PTCP_EUSAGE: no such line. */
@@ -88,7 +88,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_DETACHED, /* the servers continue the transfer alone: text = name of the job, for ptcp_status_new() */
 	PTCP_EVENT_STATUS,   /* of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
-	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; PROGRESS shows when data moves again */
+	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
 	PTCP_EVENT_WAITING,  /* before START: the server is busy: ahead */
 };
 
@@ -127,8 +127,9 @@ struct ptcp_event {
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
-	unsigned ahead;               /* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server
-	                                 has no room for more waiting sessions, and the task connects again later */
+	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
+	 * sessions, and the task connects again later */
+	unsigned ahead;
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
@@ -138,19 +139,19 @@ typedef void ptcp_event_fn(void *arg, const struct ptcp_event *ev);
 
 /* ---- Tasks: work of a client ------------------------------------------------ */
 
-/* A transfer, query, advice, measurement or timing, created by a function ptcp_*_new(struct ptcp_task **out, ..), which
- * copies all arguments and does not connect. Results are returned by functions named after the kind of task. */
+/* A transfer, query, advice, measurement or timing, created by a function ptcp_*_new(struct ptcp_task **out, ..),
+ * which copies all arguments and does not connect. Results are returned by functions named after the kind of task. */
 struct ptcp_task;
 
 /* Blocks until the task is done, failed or canceled; once per task. Returns 0 or the task's error. PTCP_ECANCELED:
  * interrupted. */
 PTCP_API int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e);
 
-/* Runs the task from an event loop of the host program: start the task; whenever the descriptor is readable or the timeout
- * has passed, step and query the timeout again. poll(), epoll, libuv (uv_poll_t and uv_timer_t) and glib all have these two
- * primitives, so this header depends on no event loop; contrib/examples/receive.c is an example in 30 lines. Threads of the
- * library do the bulk work. A step makes decisions and calls the callbacks; no step blocks except the last, which joins the
- * threads. */
+/* Runs the task from an event loop of the host program: start the task; whenever the descriptor is readable or the
+ * timeout has passed, step and query the timeout again. poll(), epoll, libuv (uv_poll_t and uv_timer_t) and glib all
+ * have these two primitives, so this header depends on no event loop; contrib/examples/receive.c is an example in 30
+ * lines. Threads of the library do the bulk work. A step makes decisions and calls the callbacks; no step blocks
+ * except the last, which joins the threads. */
 PTCP_API int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e);
 /* The descriptor to watch, for reading only; constant for the lifetime of the task. */
 PTCP_API int ptcp_task_fd(const struct ptcp_task *t);
@@ -160,7 +161,8 @@ PTCP_API int ptcp_task_timeout_ms(const struct ptcp_task *t);
 PTCP_API int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent; also before the run. */
 PTCP_API void ptcp_task_cancel(struct ptcp_task *t);
-/* NULL is fine. Cancels a running task and waits for its end. May wait for the resolver, which cannot be interrupted. */
+/* NULL is fine. Cancels a running task and waits for its end. May wait for the resolver, which cannot be
+ * interrupted. */
 PTCP_API void ptcp_task_free(struct ptcp_task *t);
 
 /* ---- Transfers ------------------------------------------------------------ */
@@ -177,14 +179,14 @@ enum ptcp_cipher {
 PTCP_API const char *ptcp_cipher_name(enum ptcp_cipher c);
 PTCP_API bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
 
-/* Speed of one core of this host, encrypting with a cipher, or hashing as in a transfer: bit/s, measured for `seconds`,
- * above 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
+/* Speed of one core of this host, encrypting with a cipher, or hashing as in a transfer: bit/s, measured for
+ * `seconds`, above 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
 PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
 PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 
 /* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
 struct ptcp_leftover {
-	const char *path;    /* below the directory */
+	const char *path;    /* below the directory; valid, like `why`, during the call only */
 	uint64_t bytes;
 	double age_s;        /* since the last change */
 	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
@@ -193,7 +195,8 @@ struct ptcp_clean_opts {
 	size_t size;
 	double older_s;      /* min age; default: 86400 */
 	bool dry_run;        /* remove nothing */
-	void (*found)(void *arg, const struct ptcp_leftover *l); /* or NULL */
+	/* Each leftover, on the thread that runs ptcp_clean() or the task; or NULL */
+	void (*found)(void *arg, const struct ptcp_leftover *l);
 	void *arg;
 };
 struct ptcp_clean_result {
@@ -237,8 +240,9 @@ struct ptcp_transfer_opts {
 	bool no_verify;             /* no hashing of blocks and files */
 	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
-	/* Give up after timeout_s without progress at the start, or of a peer that responds; 30, at least 0.5. The peer's is
-	 * used where it is longer, as far as retry_for_s permits */
+	/* Give up after timeout_s without progress of the peer; 30, at least 0.5. The peer's is used if it is longer, but at
+	 * most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the server's
+	 * max_linger_s */
 	double timeout_s;
 	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
@@ -287,9 +291,9 @@ struct ptcp_transfer_opts {
 	const char *const *candidates;
 	size_t n_candidates;        /* at most PTCP_PATHS_MAX */
 	unsigned n_selected;
-	/* Bytes that each relay of the n_paths paths may spool while the next hop accepts less than arrives, if the relay has
-	 * storage (ptcp_server_opts.relay_storage_bytes): divided among the streams of the path, in whole MiB each. If any
-	 * value is not 0, the transfer, and likewise a silent path, fails only after 120 timeouts of the peer (an hour)
+	/* Bytes that each relay of the n_paths paths may spool while the next hop accepts less than arrives, if the relay
+	 * has storage (ptcp_server_opts.relay_storage_bytes): divided among the streams of the path, in whole MiB each. If
+	 * any value is not 0, the transfer, and likewise a silent path, fails only after 120 timeouts of the peer (an hour)
 	 * without progress, and `streams` of 0 does not adapt to throughput. NULL: no spooling */
 	const uint64_t *relay_spool_bytes;
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
@@ -297,9 +301,9 @@ struct ptcp_transfer_opts {
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
 	 * command. Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
-	/* Of transfers from or to this host: after data has moved, a lost connection is tried again for so long, in the same
-	 * session (as long as the server keeps it), or in a new session that resumes the transfer. 600; 0: not at all; at most
-	 * 30 days */
+	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
+	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
+	 * at all; at most 30 days */
 	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
@@ -309,15 +313,15 @@ struct ptcp_transfer_opts {
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
 
-/* Send: local paths to a remote `dest`, or paths of one server to another server. Receive: remote `srcs`, all on one host,
- * into the local path `dest`. Remote forms: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4 address or a
- * bracketed IPv6 address, for a server; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH" through SSH. The ssh process
- * inherits standard error, and libuv handles SIGCHLD meanwhile (and waits for that process only).
- * Destination names are as with cp -r: below dest if dest is a directory, ends with a slash or has several sources;
- * otherwise the single source becomes dest. A slash at the end of a source directory means its contents.
+/* Send: local paths to a remote `dest`, or paths of one server to another server. Receive: remote `srcs`, all on one
+ * host, into the local path `dest`. Remote forms: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4
+ * address or a bracketed IPv6 address, for a server; "[USER@]HOST:PATH" or "ssh://[USER@]HOST[:PORT]/PATH" through
+ * SSH. The ssh process inherits standard error, and libuv handles SIGCHLD meanwhile (and waits for that process
+ * only). Destination names are as with cp -r: below dest if dest is a directory, ends with a slash or has several
+ * sources; otherwise the single source becomes dest. A slash at the end of a source directory means its contents.
  * PTCP_EUSAGE: malformed arguments; PTCP_ENOTYET: remote sources on several hosts, and SSH between two remote hosts.
- * ptcp_task_run() returns 0 if every file is complete and verified under its name; PTCP_EPARTIAL: files failed (with an
- * event each), the rest is done. */
+ * ptcp_task_run() returns 0 if every file is complete and verified under its name; PTCP_EPARTIAL: files failed (with
+ * an event each), the rest is done. */
 PTCP_API int ptcp_send_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 PTCP_API int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
@@ -334,7 +338,8 @@ struct ptcp_result {
 	double predicted_impact_percent; /* slowdown of each other flow, compared with one stream */
 	double measured_bps;             /* observed throughput of these streams; NAN: used too briefly */
 	bool from_history;               /* predicted from earlier transfers, and confirmed */
-	/* What the budget cost: streams that would have had the highest throughput; 0: the budget did not limit the streams. */
+	/* What the budget cost: streams that would have had the highest throughput; 0: the budget did not limit the
+	 * streams. */
 	double budget_percent;
 	unsigned fastest_streams;
 	double fastest_bps, fastest_impact_percent;
@@ -345,9 +350,9 @@ PTCP_API void ptcp_result_init(struct ptcp_result *r);
 /* Fills the fields known to the caller's ptcp_result_init(). */
 PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
- * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or .candidates; 0
- * for a transfer without either. opts.rate applies in addition. Any thread, before and during the run. PTCP_EUSAGE: path
- * or rate out of range, or the data does not pass this host. */
+ * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or
+ * .candidates; 0 for a transfer without either. opts.rate applies in addition. Any thread, before and during the run.
+ * PTCP_EUSAGE: path or rate out of range, or the data does not pass this host. */
 #define PTCP_PATH_IDLE UINT64_MAX
 PTCP_API int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e);
 
@@ -371,13 +376,13 @@ struct ptcp_status {
 	bool fetched;
 };
 
-/* Queries the server that runs the jobs: the job with that name, or for "HOST[:PORT]" all jobs of this identity. `cancel`:
- * first cancels the job, which can be resumed. Every job has a PTCP_EVENT_STATUS. Servers remember
- * ended jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
+/* Queries the server that runs the jobs: the job with that name, or for "HOST[:PORT]" all jobs of this identity.
+ * `cancel`: first cancels the job, which can be resumed. Every job has a PTCP_EVENT_STATUS. Servers remember ended
+ * jobs for a day, at most 64 of all clients, until restarted. PTCP_EPEER: no job of that name. */
 PTCP_API int ptcp_status_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *name,
     bool cancel, struct ptcp_err *e);
 
-/* Whether a path, as written by a user, is on another host. */
+/* Whether a path, as written by a user, names another host; false if malformed. */
 PTCP_API bool ptcp_is_remote(const char *path);
 /* Removes leftovers as ptcp_clean() does, beneath a directory on another host, "ptcp://HOST/PATH", "HOST:PATH" or
  * "ssh://HOST/PATH", with the rights of that server's user. The server must permit this identity to write.
@@ -507,15 +512,15 @@ struct ptcp_advice {
 };
 PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 
-/* The largest number of streams within the budget whose last stream has the minimum gain. Uses no network. PTCP_EUSAGE:
- * options out of range, a throughput or error that is not positive and finite, or fewer different numbers of streams than
- * the model has coefficients. */
+/* The largest number of streams within the budget whose last stream has the minimum gain. Uses no network.
+ * PTCP_EUSAGE: options out of range, a throughput or error that is not positive and finite, or fewer different
+ * numbers of streams than the model has coefficients. */
 PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
-/* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server started
- * through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 21 seconds, 30 with a
- * further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
+/* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server
+ * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 21 seconds,
+ * 30 with a further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
 PTCP_API int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);
 /* PTCP_EUSAGE: the task has no advice. */
@@ -591,18 +596,19 @@ struct ptcp_timing_opts {
 };
 PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
 
-/* Messages of four sizes in turn to a server, over streams that stay open. A warm-up sends growing messages, not counted,
- * until one takes about half a second: TCP reaches its rate, and the sizes are chosen for a second at most. */
+/* Messages of four sizes in turn to a server, over streams that stay open. A warm-up sends growing messages, not
+ * counted, until one takes about half a second: TCP reaches its rate, and the sizes are chosen for a second at
+ * most. */
 PTCP_API int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
-/* Timing between two remote servers, "HOST[:PORT]": `from` measures the path to `to`, with our permissions at both, if its
- * operator allows connections to `to`. PTCP_EREFUSED: not allowed; PTCP_ECONNECT: `from` cannot connect. */
+/* Timing between two remote servers, "HOST[:PORT]": `from` measures the path to `to`, with our permissions at both,
+ * if its operator allows connections to `to`. PTCP_EREFUSED: not allowed; PTCP_ECONNECT: `from` cannot connect. */
 PTCP_API int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *from, const char *to, const struct ptcp_timing_opts *m, struct ptcp_err *e);
 
-/* Stores at most `most` messages; returns the number of messages, fewer than requested after a failure. *round_trip_s: min
- * RTT of a packet, or NAN. */
+/* Stores at most `most` messages; returns the number of messages, fewer than requested after a failure.
+ * *round_trip_s: min RTT of a packet, or NAN. */
 PTCP_API size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_message *out,
     size_t most, double *round_trip_s);
 
@@ -620,12 +626,12 @@ struct ptcp_published_link {
 };
 #define PTCP_PUBLISHED_LINKS_MAX 1024
 
-/* Queries the server at "HOST[:PORT]" for its links; the server answers clients that may connect through it. PTCP_EPEER: the
- * server does not measure links; PTCP_EREFUSED. */
+/* Queries the server at "HOST[:PORT]" for its links; the server answers clients that may connect through it.
+ * PTCP_EPEER: the server does not measure links; PTCP_EREFUSED. */
 PTCP_API int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,
     struct ptcp_err *e);
-/* Stores at most `most` links; returns the number of links. `to` includes the port, an IPv6 address is in brackets; strings
- * are escaped and owned by the task. */
+/* Stores at most `most` links; returns the number of links. `to` includes the port, an IPv6 address is in brackets;
+ * strings are escaped and owned by the task. */
 PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most);
 
 /* ---- Server ---------------------------------------------------------------- */
@@ -682,11 +688,11 @@ struct ptcp_server_opts {
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
-	/* A session that has lost its connections is kept for so long, or for the client's retry_for_s if that is shorter;
-	 * 3600; 0: not at all; at most 30 days */
+	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s. 3600; 0:
+	 * not at all; at most 30 days */
 	double max_linger_s;
-	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter; streams
-	 * beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
+	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter;
+	 * streams beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
 };
 #define PTCP_LISTEN_MAX 32
@@ -702,7 +708,8 @@ PTCP_API int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_
 PTCP_API const char *ptcp_server_address(const struct ptcp_server *s);
 PTCP_API unsigned ptcp_server_port(const struct ptcp_server *s);
 PTCP_API const char *ptcp_server_fingerprint(const struct ptcp_server *s);
-/* Address and port of the i-th listening socket, from 0; false after the last. The functions above return the first. */
+/* Address and port of the i-th listening socket, from 0; false after the last. The functions above return the
+ * first. */
 PTCP_API bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **address,
     unsigned *port);
 /* Serves until ptcp_server_stop(); once per handle; 0 when stopped. */
@@ -714,9 +721,9 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining fields
- * are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and all values
- * are unchanged. */
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining
+ * fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
+ * all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 
@@ -724,7 +731,7 @@ PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_
 struct ptcp_server_stats {
 	size_t size;
 	uint64_t connections;       /* accepted, authenticated or not */
-	uint64_t refused;           /* clients, connections and requests without permission */
+	uint64_t refused;           /* clients, connections and requests */
 	uint64_t sessions, sessions_failed; /* started; failed */
 	uint64_t received_bytes, sent_bytes; /* file data over connections */
 	uint64_t received_files, sent_files;
@@ -740,9 +747,9 @@ struct ptcp_server_stats {
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
-/* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server, instead
- * of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a number is out of
- * range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
+/* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server,
+ * instead of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a
+ * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
 PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
 /* Any thread and signal handlers; idempotent. Ends running sessions at once, with a message to the peers. */

@@ -49,7 +49,8 @@ static void print_json(const struct ptcp_clean_result *r, int code, const struct
 	    json_count(r->recent), "failed", json_count(r->failed), "unlisted", json_count(r->unlisted)));
 }
 
-static void print_end(const struct clean_args *a, const struct ptcp_clean_result *r, int code, const struct ptcp_err *e)
+static void print_end(const struct clean_args *a, const struct ptcp_clean_result *r, int code,
+    const struct ptcp_err *e)
 {
 	char size[UNITS_TEXT_BYTES];
 

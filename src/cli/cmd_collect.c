@@ -108,7 +108,8 @@ static void print_source(const struct output *s, const struct ptcp_collect_sourc
 
 	if (source->progress.resumed_bytes > 0)
 		snprintf(more, sizeof more, " (%s already transferred)", units_size_text(resumed, source->progress.resumed_bytes));
-	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, source->host), (unsigned long long)source->progress.files,
+	terminal_line("  %s: %llu file%s, %s%s", host_name(s->overlay, source->host),
+	    (unsigned long long)source->progress.files,
 	    plural(source->progress.files), units_size_text(size, source->progress.bytes), more);
 }
 
@@ -151,8 +152,8 @@ static json_t *source_json(const struct output *s, const struct ptcp_collect_sou
 {
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, source->host), "state",
 	    ptcp_collect_state_name(source->state), "bytes", json_count(source->progress.bytes), "total_bytes",
-	    source->progress.total_known ? json_count(source->progress.total_bytes) : json_null(), "wire_bytes", json_count(source->progress.wire_bytes),
-	    "resumed_bytes", json_count(source->progress.resumed_bytes));
+	    source->progress.total_known ? json_count(source->progress.total_bytes) : json_null(), "wire_bytes",
+	    json_count(source->progress.wire_bytes), "resumed_bytes", json_count(source->progress.resumed_bytes));
 
 	if (running) {
 		json_object_set_new(j, "rate_bps", json_rate(source->rate_bps));
@@ -273,7 +274,8 @@ static void json_end(const struct output *s, const struct ptcp_collect *c, int s
 	if (c != NULL)
 		ptcp_collect_result(c, &r);
 	end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
-	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes), "wire_bytes",
+	    "end", "ok", status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r.bytes),
+	    "wire_bytes",
 	    json_count(r.wire_bytes), "files", json_count(r.files), "failed", json_count(r.failed), "resumed_bytes",
 	    json_count(r.resumed_bytes), "seconds", json_seconds(r.seconds), "throughput_bps",
 	    json_rate(connect_throughput_bps(r.wire_bytes, r.seconds)), "makespan_s", json_seconds(r.seconds),

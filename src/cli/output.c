@@ -141,8 +141,9 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
 	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
-	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes), part,
-	    units_time_text(time, r->seconds), units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
+	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes),
+	    part, units_time_text(time, r->seconds),
+	    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
 	    r->progress.max_streams, plural(r->progress.max_streams));
 	text_advised(r);
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
@@ -250,10 +251,12 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 {
 	bool advised = r->advised_streams > 0, measured = advised && r->measured_bps > 0;
 	json_t *end = json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok",
-	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->progress.file_bytes), "wire_bytes",
-	    json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed", json_count(r->progress.failed), "resumed_bytes",
+	    status == 0, "exit", status, "error", json_text(failure), "bytes", json_count(r->progress.file_bytes),
+	    "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed",
+	    json_count(r->progress.failed), "resumed_bytes",
 	    json_count(r->progress.resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
-	    json_rate(connect_throughput_bps(r->progress.wire_bytes, r->seconds)), "streams", json_count(r->progress.max_streams), "paths",
+	    json_rate(connect_throughput_bps(r->progress.wire_bytes, r->seconds)), "streams",
+	    json_count(r->progress.max_streams), "paths",
 	    paths(o, false));
 
 	/* prediction and result of --streams auto */

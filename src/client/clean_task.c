@@ -8,12 +8,12 @@
 #include "core/opts.h"
 #include "core/text.h"
 
-#define OLDER_USUAL_S 86400.0
+#define OLDER_DEFAULT_S 86400.0
 #define OLDER_MAX_S 1e12
 
 void ptcp_clean_opts_init(struct ptcp_clean_opts *o)
 {
-	*o = (struct ptcp_clean_opts){ .size = sizeof *o, .older_s = OLDER_USUAL_S };
+	*o = (struct ptcp_clean_opts){ .size = sizeof *o, .older_s = OLDER_DEFAULT_S };
 }
 
 void ptcp_clean_result_init(struct ptcp_clean_result *r)
@@ -29,7 +29,7 @@ int clean_take_opts(struct ptcp_clean_opts *out, const struct ptcp_clean_opts *o
 	if ((r = opts_copy(out, sizeof *out, o, "ptcp_clean_opts_init", e)) < 0)
 		return r;
 	if (!(out->older_s >= 0 && out->older_s <= OLDER_MAX_S))
-		return err_set(e, PTCP_EUSAGE, "minimum age: must not be negative");
+		return err_set(e, PTCP_EUSAGE, "minimum age %g: must be 0 to %g seconds", out->older_s, OLDER_MAX_S);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* Delegated jobs: a grant lets one of two remote hosts send to, fetch from or measure the path to the second host, and the
- * client follows the progress. Queries use the same connection. */
+/* Delegated jobs: a grant lets one of two remote hosts send to, fetch from or measure the path to the second host,
+ * and the client follows the progress. Queries use the same connection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -82,7 +82,8 @@ static void put_open(struct ptcp_task *t)
 static void put_probe(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
-	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher, task_wait_ms(t) };
+	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher,
+		task_wait_ms(t) };
 
 	OUTBOX_PUT(&h->frames.out, probe, PROBE, &f);
 }

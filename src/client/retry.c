@@ -1,15 +1,15 @@
-/* A transfer that has begun begins again after its session ends for want of a connection: with pauses, and as long as
- * retry_for_s permits. The new session resumes what the earlier sessions have transferred. */
+/* Further attempts of a transfer whose session was lost with its connection: with pauses, for at most retry_for_s
+ * since data last moved. The new session resumes what the earlier sessions have transferred. */
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "net/tls.h"
 
-#define FIRST_NS NS_PER_S
-#define DOUBLINGS 6u /* at most 64 s between two attempts */
+#define FIRST_PAUSE_NS NS_PER_S
+#define DOUBLINGS 6u /* at most 64 s between two attempts, and a quarter */
 
-/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs would
- * supersede each other by turns. */
+/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs
+ * would supersede each other by turns. */
 static bool may_help(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT;
@@ -60,12 +60,12 @@ static void on_timer(void *arg)
 int retry_pause(struct ptcp_task *t, struct ptcp_err *e)
 {
 	unsigned n = t->retry.attempts++;
-	uint64_t wait = FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS);
 	uint8_t random = 0;
+	uint64_t wait;
 	int r;
 
 	tls_random(&random, sizeof random, e);
-	wait = wait - wait / 4 + wait / 2 * random / 255; /* many clients that an outage has cut come back at different times */
+	wait = backoff_ns(FIRST_PAUSE_NS, n, DOUBLINGS, random);
 	if ((r = timer_new(&t->retry.timer, t->loop, on_timer, t, e)) < 0)
 		return r;
 	timer_set(t->retry.timer, mono_add_ns(mono_now(), wait));

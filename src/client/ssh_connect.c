@@ -11,7 +11,8 @@
 #define STAGGER_NS (250 * NS_PER_MS)   /* between the first address and the second */
 
 /* To the started server, whose fingerprint came through ssh. */
-static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port, uint64_t timeout_ns)
+static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port,
+    uint64_t timeout_ns)
 {
 	return (struct connect_opts){ .context = f->o.host, .host = host, .port = port, .timeout_ns = timeout_ns,
 		.sock = f->o.sock, .alpn = f->o.job ? ALPN_JOB : ALPN_CONTROL, .fingerprint = f->answer.fingerprint };

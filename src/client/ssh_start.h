@@ -1,6 +1,6 @@
-/* Starts a server for a single transfer on a remote host, through ssh or a launch command, and connects: directly, else
- * from the server to this host, else through ssh. The server's fingerprint arrives through ssh: a wrong address does no
- * harm. Control thread. */
+/* Starts a server for a single transfer on a remote host, through ssh or a launch command, and connects: directly,
+ * else from the server to this host, else through ssh. The server's fingerprint arrives through ssh: a wrong address
+ * does no harm. Control thread. */
 #ifndef CLIENT_SSH_START_H
 #define CLIENT_SSH_START_H
 

@@ -17,8 +17,8 @@ static void add(struct start_args *a, const char *word)
 }
 
 /* Appends the words of `text` at *to, {host} expanded; `what` names the option in errors. */
-static int add_words(struct start_args *a, char **to, unsigned max, const char *what, const char *text, const char *host,
-    struct ptcp_err *e)
+static int add_words(struct start_args *a, char **to, unsigned max, const char *what, const char *text,
+    const char *host, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *scratch = malloc(strlen(text) + 2), *at = scratch, *word;
 	const char *p = text;

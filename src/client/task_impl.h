@@ -159,7 +159,8 @@ void task_waits(struct ptcp_task *t, uint32_t ahead);
 /* After a failure because the server is busy: true if the task will connect again, when t->timer fires. `until`: no
  * later. */
 bool task_pauses(struct ptcp_task *t, struct mono until);
-/* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again. `why` NULL: done. */
+/* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
+ * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- retry.c ---- */
@@ -178,10 +179,11 @@ void retry_give_up(struct ptcp_task *t);
 
 /* ---- trust.c ---- */
 
-/* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown the user
- * may be asked. */
+/* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown
+ * the user may be asked. */
 int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
-/* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can tell. */
+/* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can
+ * tell. */
 bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 
 /* ---- connect.c ---- */

@@ -265,7 +265,8 @@ bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const stru
 		return false;
 	/* Without any success it is a failure, not a partial success. */
 	err_set(out, g->files > 0 || g->file_bytes > 0 || g->others > 0 ? PTCP_EPARTIAL : PTCP_EIO,
-	    "transfer: %llu %s failed, the remaining files are complete (see above; fix the cause and run the same command again)",
+	    "transfer: %llu %s failed, the remaining files are complete (see above; fix the cause and run the same command "
+	    "again)",
 	    (unsigned long long)g->failed, g->failed == 1 ? "file" : "files");
 	if (out->code == PTCP_EIO)
 		err_set(out, PTCP_EIO, "transfer: all sources failed (see above)");

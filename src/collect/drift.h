@@ -60,9 +60,9 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, con
  * paths with competing flows. A late source therefore gets extra rate on all its paths, up to the rates of
  * their links, including paths without a planned rate. Pure. */
 
-/* Next extra rate per path; before_bps: the present extra rate. `behind_bytes`: bytes behind the plan; negative: ahead.
- * assigned_bps: total assigned rate; observed_bps: observed part of it. Starts with a long delay and slow paths,
- * and ends when the source is ahead by the deficit of its own paths. */
+/* Next extra rate per path; before_bps: the present extra rate. `behind_bytes`: bytes behind the plan; negative:
+ * ahead. assigned_bps: total assigned rate; observed_bps: observed part of it. Starts with a long delay and slow
+ * paths, and ends when the source is ahead by the deficit of its own paths. */
 double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps);
 
 #endif

@@ -35,8 +35,8 @@ static int take(struct link_state *l, const char *from, const struct ptcp_publis
 }
 
 /* Finds the published link with the same address as in our overlay. */
-static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known, size_t n,
-    struct ptcp_err *e)
+static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known,
+    size_t n, struct ptcp_err *e)
 {
 	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	size_t i;

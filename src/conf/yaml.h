@@ -14,9 +14,10 @@
 #define CONF_DEPTH_MAX 32
 #define CONF_NODES_MAX 2000000
 
-/* Reads a whole file, freed by the caller: at most CONF_FILE_MAX_BYTES and one more, which reveals a file
- * too long. `shown` names the file in errors. *fault (fault may be NULL): trusted_file_fault(). PTCP_EIO, with e->sys. */
-int conf_read_file(char **out, size_t *n, const char *path, const char *shown, const char **fault, struct ptcp_err *e);
+/* Reads a whole file, freed by the caller: at most CONF_FILE_MAX_BYTES and one more, which reveals a file too long.
+ * `shown` names the file in errors. *fault (fault may be NULL): trusted_file_fault(). PTCP_EIO, with e->sys. */
+int conf_read_file(char **out, size_t *n, const char *path, const char *shown, const char **fault,
+    struct ptcp_err *e);
 
 struct conf_doc;
 
@@ -26,7 +27,8 @@ struct conf_mark {
 
 /* `name` names the file in errors. Does not keep the text. */
 int conf_doc_parse(struct conf_doc **out, const char *text, size_t n, const char *name, struct ptcp_err *e);
-int conf_doc_load(struct conf_doc **out, const char *path, const char **fault, struct ptcp_err *e); /* conf_read_file() */
+/* `fault`: as conf_read_file() has it. */
+int conf_doc_load(struct conf_doc **out, const char *path, const char **fault, struct ptcp_err *e);
 void conf_doc_free(struct conf_doc *d); /* NULL is fine */
 
 int conf_doc_root(const struct conf_doc *d);

@@ -85,8 +85,8 @@ void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_le
 	h->log = (struct log){ fn != NULL ? write_log : NULL, h, (enum log_level)level };
 }
 
-int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
-    unsigned server_ciphers, struct ptcp_err *e)
+int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
+    unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	struct identity id = h->identity;

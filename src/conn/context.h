@@ -42,8 +42,8 @@ struct context {
 void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
 /* `workers`: maximum number of worker loops, at most one per core. `server_ciphers` 0: only a client.
  * Log and identity may be set already; the identity is then not read. On failure nothing is left. */
-int context_init(struct context *h, struct loop *control, const char *config, unsigned workers, unsigned client_ciphers,
-    unsigned server_ciphers, struct ptcp_err *e);
+int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
+    unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e);
 /* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);
 

@@ -1,5 +1,5 @@
-/* Grants: a grant of an authorized client permits another host a single session at a server (PROTOCOL.md, section 13).
- * Control thread. */
+/* Grants: a grant of an authorized client permits another host a single session at a server (PROTOCOL.md, section
+ * 13). Control thread. */
 #ifndef CONN_GRANTS_H
 #define CONN_GRANTS_H
 

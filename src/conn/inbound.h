@@ -77,8 +77,8 @@ void inbound_free(struct inbound *g);
 struct chan *inbound_take_chan(struct inbound *g);
 /* Sends the reason and closes. */
 void inbound_refuse(struct inbound *g, const struct ptcp_err *why);
-/* Logs an event of an unauthenticated connection: "event=EVENT from=ADDRESS ", then the rest. All such lines together are
- * limited, as strangers cause them. */
+/* Logs an event of an unauthenticated connection: "event=EVENT from=ADDRESS ", then the rest. All such lines together
+ * are limited, as strangers cause them. */
 void inbound_log(struct inbound *g, enum log_level level, const char *event, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Answers ROUTED; ops.relay_begin follows, after TLS is left. */

@@ -49,7 +49,8 @@ static int check_ssh(const struct remote *t, const char *shown, struct ptcp_err 
 	if (t->host[0] != '\0' && is_harmless(t->user, "'`\"$;&<>|(){}") &&
 	    is_harmless(t->host, "'`\"$\\;&<>|(){},*?[]!#/@"))
 		return 1;
-	return err_set(e, PTCP_EUSAGE, "%s: a user or host name with characters that ssh could misread (" WRITE_SSH ")", shown);
+	return err_set(e, PTCP_EUSAGE, "%s: a user or host name with characters that ssh could misread (" WRITE_SSH ")",
+	    shown);
 }
 
 /* [USER@]HOST:PATH; `colon` points to the separator. */
@@ -148,8 +149,8 @@ bool remote_url(const struct remote *t, char *out, size_t cap)
 		sock_join(host, sizeof host, t->host, t->port);
 	else
 		snprintf(host, sizeof host, v6 ? "[%s]" : "%s", t->host);
-	if ((size_t)snprintf(out, cap, "%s://%s%s%s%s", t->ssh ? "ssh" : "ptcp", t->user, t->user[0] != '\0' ? "@" : "", host,
-	    t->path[0] == '/' ? "" : t->ssh && t->path[0] != '~' ? "/~/" : "/") >= cap)
+	if ((size_t)snprintf(out, cap, "%s://%s%s%s%s", t->ssh ? "ssh" : "ptcp", t->user, t->user[0] != '\0' ? "@" : "",
+	    host, t->path[0] == '/' ? "" : t->ssh && t->path[0] != '~' ? "/~/" : "/") >= cap)
 		return false;
 	if (t->ssh && t->path[0] == '~') { /* at the start it is a home directory's */
 		strcat(out, "~");

@@ -31,16 +31,16 @@ int remote_parse_host(struct remote *out, const char *text, struct ptcp_err *e);
 
 /* The name in sentences and known_hosts: "HOST:PORT", or "USER@HOST" through ssh. */
 void remote_name(const struct remote *t, char *out, size_t cap);
-/* As remote_parse() reads it: ptcp://HOST:PORT/PATH, or ssh://USER@HOST:PORT/PATH. No character is special to a shell.
- * False: `cap` is too small, or a name contains such a character. */
+/* As remote_parse() reads it: ptcp://HOST:PORT/PATH, or ssh://USER@HOST:PORT/PATH. No character is special to a
+ * shell. False: `cap` is too small, or a name contains such a character. */
 bool remote_url(const struct remote *t, char *out, size_t cap);
 bool remote_same_host(const struct remote *a, const struct remote *b);
 /* Whether the path, as a source, means the contents of a directory: PATH/, or a home directory. */
 bool remote_is_contents(const struct remote *t);
 
 /* At the remote end of ssh: the absolute path. "~" and "~USER" at the start (alone or before a slash) become a home
- * directory; a relative path is below this user's. No other character is special; a final slash stays. PTCP_EUSAGE for
- * a result that is too long, or without a home directory. May query name services. */
+ * directory; a relative path is below this user's. No other character is special; a final slash stays. PTCP_EUSAGE
+ * for a result that is too long, or without a home directory. May query name services. */
 int home_path(char out[HOME_PATH_BYTES], const char *path, struct ptcp_err *e);
 
 #endif

@@ -33,8 +33,8 @@ struct log_limit {
 };
 #define LOG_LIMIT_LINES 60 /* a minute */
 
-/* Whether one more line may be written now. *left_out: number of lines refused in the minute before, with the first line
- * after it; else 0. */
+/* Whether one more line may be written now. *left_out: number of lines refused in the minute before, with the first
+ * line after it; else 0. */
 bool log_limit_allows(struct log_limit *l, struct mono now, unsigned *left_out);
 
 #endif

@@ -35,21 +35,21 @@ struct memory_budget {
 /* A session is charged for its guaranteed part even if it does not use it. */
 static uint64_t charge(uint64_t held) { return held > MEMORY_SESSION_BYTES ? held : MEMORY_SESSION_BYTES; }
 
-/* By how much `bytes` more would raise the charge: by nothing within the guaranteed part. */
-static uint64_t raise(const struct memory_account *a, uint64_t bytes)
+/* Increase of the charge by `bytes` more: 0 within the guaranteed part. */
+static uint64_t charge_increase(const struct memory_account *a, uint64_t bytes)
 {
 	uint64_t held = atomic_load(&a->held);
 
 	return charge(held + bytes) - charge(held);
 }
 
-/* Whether the limits permit `bytes` more. Sets the flag of the first limit that does not. Where a claim already waits for a
- * limit, further claims wait behind it, however small. */
+/* Whether the limits permit `bytes` more. Sets the flag of the first limit that does not. Where a claim already waits
+ * for a limit, further claims wait behind it, however small. */
 static bool permitted(struct memory_account *a, uint64_t bytes)
 {
 	struct memory_budget *b = a->budget;
 	struct client *k = a->client;
-	uint64_t more = raise(a, bytes);
+	uint64_t more = charge_increase(a, bytes);
 
 	if (more == 0)
 		return true;
@@ -88,7 +88,7 @@ static void hold(struct memory_claim *c)
 
 /* ---- Turns ---- */
 
-static void wait_no_more(struct memory_claim *c)
+static void end_wait(struct memory_claim *c)
 {
 	struct memory_account *a = c->account;
 
@@ -106,7 +106,7 @@ static void grant(struct memory_account *a)
 	list_append(&a->client->waiting, &a->in_list);
 	list_remove(&a->client->in_list);
 	list_append(&a->budget->clients, &a->client->in_list);
-	wait_no_more(c);
+	end_wait(c);
 	hold(c);
 	c->granted(c);
 }
@@ -183,7 +183,7 @@ bool memory_grow(struct memory_claim *c, uint64_t bytes)
 		set_held(a, atomic_load(&a->held) + bytes);
 		c->bytes += bytes;
 	} else {
-		serve(a->budget); /* nobody waits for what was refused here */
+		serve(a->budget); /* clears the flags of permitted(): nothing waits for these bytes */
 	}
 	pthread_mutex_unlock(&a->budget->lock);
 	return held;
@@ -212,7 +212,7 @@ bool memory_give(struct memory_claim *c)
 		return false;
 	pthread_mutex_lock(&a->budget->lock);
 	if ((waited = c->waiting)) {
-		wait_no_more(c);
+		end_wait(c);
 	} else if (c->bytes > 0) {
 		list_remove(&c->in_list);
 		set_held(a, atomic_load(&a->held) - c->bytes);
@@ -234,7 +234,8 @@ bool memory_wanted(const struct memory_claim *c)
 
 /* ---- Accounts ---- */
 
-static struct client *find_client(struct memory_budget *b, const char *name)
+/* Made if there is none; NULL without memory. */
+static struct client *client_named(struct memory_budget *b, const char *name)
 {
 	struct client *k;
 
@@ -259,7 +260,7 @@ int memory_account_new(struct memory_account **out, struct memory_budget *b, con
 	if (a == NULL)
 		return err_nomem(e);
 	pthread_mutex_lock(&b->lock);
-	if ((a->client = find_client(b, client)) != NULL) {
+	if ((a->client = client_named(b, client)) != NULL) {
 		a->budget = b;
 		atomic_init(&a->held, 0);
 		atomic_init(&a->n_waiting, 0);

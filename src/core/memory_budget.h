@@ -1,7 +1,8 @@
-/* Budget for the memory of data in transit: a limit in total, for each client (half of the total) and for each session
- * (a quarter). A claim takes memory at once or waits in turn: clients in rotation, the sessions of a client in rotation,
- * the claims of a session in order. Each session is guaranteed MEMORY_SESSION_BYTES, so that no session waits for another for ever; sessions hold that
- * part of the total from their beginning. A waiting claim holds nothing, so claims cannot deadlock.
+/* Budget for the memory of data in transit: a limit in total, for each client (half of the total) and for each
+ * session (a quarter). A claim takes memory at once or waits in turn: clients in rotation, the sessions of a client
+ * in rotation, the claims of a session in order. Each session is guaranteed MEMORY_SESSION_BYTES, so that no session
+ * waits for another for ever; sessions hold that part of the total from their beginning. A waiting claim holds
+ * nothing, so claims cannot deadlock.
  *
  * Pure accounting: allocates no data, reads no clock. Any thread, except where stated. */
 #ifndef CORE_MEMORY_BUDGET_H
@@ -24,23 +25,24 @@ struct memory_account; /* of a session */
 /* Embedded by the user, initialized by memory_claim_init(). */
 struct memory_claim {
 	struct memory_account *account;   /* NULL: no limit */
-	/* A waiting claim got its memory; and: others wait, while this claim's user has made no progress for
-	 * MEMORY_STALL_NS. Called under the budget's lock, on any thread: may only post a message. `stalled` may be NULL. */
-	void (*granted)(struct memory_claim *c);
+	/* Both are called under the budget's lock, on any thread, and may only post a message. */
+	void (*granted)(struct memory_claim *c); /* the wait is over: the claim holds its memory */
+	/* Others wait, and *moved has not changed for MEMORY_STALL_NS; or NULL. */
 	void (*stalled)(struct memory_claim *c);
-	const atomic_uint_fast64_t *moved; /* progress of the user */
+	const atomic_uint_fast64_t *moved; /* counter of the user's progress */
 	/* the budget's */
 	struct list in_list;               /* of holders, or of the session's waiting claims */
 	uint64_t bytes;                    /* held, or waited for */
 	bool waiting;
-	uint64_t seen;                     /* of *moved, */
-	struct mono since;                 /* at that time; 0: not checked */
+	uint64_t seen;                     /* value of *moved, */
+	struct mono since;                 /* and the time since which it is the same; 0: not checked */
 };
 
 int memory_budget_new(struct memory_budget **out, uint64_t max_bytes, struct ptcp_err *e);
 void memory_budget_free(struct memory_budget *b); /* without accounts; NULL is fine */
+/* Changes the total; claims that hold more keep it. */
 void memory_budget_set(struct memory_budget *b, uint64_t max_bytes);
-/* Memory held now. */
+/* Memory held now, in bytes. */
 uint64_t memory_budget_held(struct memory_budget *b);
 /* To be called about once a second: reports stalled holders while others wait for their memory. */
 void memory_budget_check(struct memory_budget *b, struct mono now);
@@ -57,7 +59,8 @@ bool memory_grow(struct memory_claim *c, uint64_t bytes);
 void memory_shrink(struct memory_claim *c, uint64_t bytes);
 /* Gives all back, or ends the wait and returns true: `granted` does not follow. An empty claim is fine. */
 bool memory_give(struct memory_claim *c);
-/* Whether others wait for memory that this holder has: a user between two pieces of work takes memory anew. */
+/* Whether others wait for memory that this holder has: between two pieces of work, a user gives its memory back and
+ * takes it again in turn. */
 bool memory_wanted(const struct memory_claim *c);
 
 #endif

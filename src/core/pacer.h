@@ -1,10 +1,10 @@
 /* A rate limit shared by several users on any threads. A user takes a quantum of bytes from the pacer before each
  * transfer, in turn: a user that must wait has its place, so that users with permanent demand get equal parts, in
- * whatever order they wake. Unused rate expires after PACER_BURST_NS, a reserve from which users that wake up late catch
- * up.
+ * whatever order they wake. Unused rate expires after PACER_BURST_NS, a reserve from which users that wake up late
+ * catch up.
  *
- * In any time t at rate r the users take at most r (t + PACER_BURST_NS) plus one quantum for each user; with permanent
- * demand and users that return in time, at least r t minus one quantum. */
+ * In any time t at rate r the users take at most r (t + PACER_BURST_NS) plus one quantum for each user; with
+ * permanent demand and users that return in time, at least r t minus one quantum. */
 #ifndef CORE_PACER_H
 #define CORE_PACER_H
 
@@ -53,8 +53,8 @@ static inline uint64_t pacer_loose_bps(uint64_t bps) { return bps + bps / 8; }
 /* Duration of one quantum at `bps` (not 0). */
 uint64_t pacer_quantum_ns(uint64_t bps);
 
-/* Takes a quantum: the number of bytes to transfer now, or 0: the turn holds a place, try again at *at. Any thread, one
- * at a time for each turn. */
+/* Takes a quantum: the number of bytes to transfer now, or 0: the turn holds a place, try again at *at. Any thread,
+ * one at a time for each turn. */
 size_t pacer_take(struct pacer *p, struct pacer_turn *turn, struct mono now, struct mono *at);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef CORE_TRUSTED_FILE_H
 #define CORE_TRUSTED_FILE_H
 
-/* Opens a regular file for reading, without waiting for the other end of a FIFO. Returns a descriptor, or -1 with errno;
- * EINVAL: not a regular file. */
+/* Opens a regular file for reading, without waiting for the other end of a FIFO. Returns a descriptor, or -1 with
+ * errno; EINVAL: not a regular file. */
 int trusted_file_open(const char *path);
 
 /* Why the open file at `path` must not be trusted, with the remedy, as a phrase; NULL: trusted. Its owner must be the

@@ -113,8 +113,8 @@ size_t control_replay_missing(const struct control_replay *r)
 	return sizeof r->frame - r->got;
 }
 
-enum control_replay_answer control_replay_answer(struct control_replay *r, const uint8_t *p, size_t n, struct mono now,
-    struct ptcp_err *e)
+enum control_replay_answer control_replay_answer(struct control_replay *r, const uint8_t *p, size_t n,
+    struct mono now, struct ptcp_err *e)
 {
 	struct wire_header h;
 	struct wire_control_ack f;

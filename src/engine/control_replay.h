@@ -1,6 +1,6 @@
 /* Replays control frames over a new control connection. When the control connection dies, the starter opens a
- * successor, over the next path where several exist; each end reports the number of bytes received in a CONTROL_ACK, and
- * its peer retransmits the rest. Each end therefore retains control frames until acknowledged.
+ * successor, over the next path where several exist; each end reports the number of bytes received in a CONTROL_ACK,
+ * and its peer retransmits the rest. Each end therefore retains control frames until acknowledged.
  *
  *   UP        next LOST, RESUMING (acceptor: the starter left the connection first)
  *   LOST      next RESUMING
@@ -75,20 +75,21 @@ void control_replay_end(struct control_replay *r);
 /* A successor is connected: RESUMING. Encodes the first frame for it; returns its length. */
 size_t control_replay_begin(struct control_replay *r, uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES], struct mono now);
 
-enum control_replay_answer { CONTROL_ANSWER_PARTIAL, CONTROL_ANSWER_RESUMED, CONTROL_ANSWER_WRONG, CONTROL_ANSWER_VIOLATION };
+enum control_replay_answer { CONTROL_ANSWER_PARTIAL, CONTROL_ANSWER_RESUMED, CONTROL_ANSWER_WRONG,
+    CONTROL_ANSWER_VIOLATION };
 /* Bytes of the peer's answer, at most as many as are missing. RESUMED: UP, all unacknowledged bytes are to be
  * retransmitted. WRONG: not a CONTROL_ACK, the successor is to be dropped. VIOLATION: fails the session, with *e. */
 size_t control_replay_missing(const struct control_replay *r);
-enum control_replay_answer control_replay_answer(struct control_replay *r, const uint8_t *p, size_t n, struct mono now,
-    struct ptcp_err *e);
+enum control_replay_answer control_replay_answer(struct control_replay *r, const uint8_t *p, size_t n,
+    struct mono now, struct ptcp_err *e);
 
 /* True: the connection is dead, to be closed; LOST. */
 bool control_replay_tick(struct control_replay *r, const struct control_replay_session *s, struct mono now);
 /* Whether this end is to open a successor now. */
 bool control_replay_wants(const struct control_replay *r, const struct control_replay_session *s);
 /* No successor could be opened on this path. over: the peer refused it, or is known to have ended. path_over: a relay
- * refused it. Returns an error that fails the session, also after all paths were refused; or 0 after moving to the next
- * path. */
+ * refused it. Returns an error that fails the session, also after all paths were refused; or 0 after moving to the
+ * next path. */
 int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool over, bool path_over,
     struct ptcp_err *e);
 struct mono control_replay_deadline(const struct control_replay *r, const struct control_replay_session *s);

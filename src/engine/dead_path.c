@@ -15,7 +15,8 @@ void dead_path_excuse(struct dead_path *d, unsigned path, struct mono now)
 static struct mono later(struct mono a, struct mono b) { return a.ns > b.ns ? a : b; }
 
 /* Time of the stream's last known progress. */
-static struct mono progress(struct dead_path *d, unsigned number, const struct stream_view *s, bool sends, struct mono now)
+static struct mono progress(struct dead_path *d, unsigned number, const struct stream_view *s, bool sends,
+    struct mono now)
 {
 	if (d->stream[number].since.ns != s->since.ns) {
 		d->stream[number].since = d->stream[number].progress = s->since;

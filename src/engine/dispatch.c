@@ -1,4 +1,5 @@
-/* Incoming control frames: one table says in which state and role each is accepted. In a handler last_input is now. */
+/* Incoming control frames: one table says in which state and role each is accepted. In a handler last_input is
+ * now. */
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine_impl.h"

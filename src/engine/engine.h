@@ -40,8 +40,8 @@ struct engine_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
-	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or NULL: the
-	 * session ends now. */
+	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or NULL:
+	 * the session ends now. */
 	bool (*finish)(void *arg);
 	/* Starter that sends: leftovers at the receiver. */
 	void (*leftovers)(void *arg, const struct wire_leftovers *f);

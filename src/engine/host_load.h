@@ -1,6 +1,6 @@
-/* Detects a host as the bottleneck: each end measures the idle time of its worker threads and how long its disk blocked
- * streams; the acceptor reports a high load to the starter, and the starter warns once. While the network is the
- * bottleneck, both ends have idle time. */
+/* Detects a host as the bottleneck: each end measures the idle time of its worker threads and how long its disk
+ * blocked streams; the acceptor reports a high load to the starter, and the starter warns once. While the network is
+ * the bottleneck, both ends have idle time. */
 #ifndef ENGINE_HOST_LOAD_H
 #define ENGINE_HOST_LOAD_H
 
@@ -15,7 +15,8 @@
 #define HOST_LOAD_FULL_PERMILLE 800u    /* of an interval: the resource is saturated */
 #define HOST_LOAD_INTERVALS 4u          /* saturated minus unsaturated intervals before the warning */
 
-enum host_load_cause { HOST_LOAD_OUR_CPU, HOST_LOAD_OUR_DISK, HOST_LOAD_PEER_CPU, HOST_LOAD_PEER_DISK, HOST_LOAD_CAUSES };
+enum host_load_cause { HOST_LOAD_OUR_CPU, HOST_LOAD_OUR_DISK, HOST_LOAD_PEER_CPU, HOST_LOAD_PEER_DISK,
+    HOST_LOAD_CAUSES };
 enum host_load_action { HOST_LOAD_NOTHING, HOST_LOAD_WARN, HOST_LOAD_REPORT };
 
 struct host_load {
@@ -37,8 +38,8 @@ void host_load_peer(struct host_load *h, const struct wire_load *f, struct mono 
 /* Call at every event: whether a stream waits for a disk from now on. */
 void host_load_disk(struct host_load *h, bool waits, struct mono now);
 bool host_load_due(const struct host_load *h, struct mono now);
-/* Ends the interval. idle_ns: idle time of each worker thread since its start. throttled: a rate limit, spooling relays or
- * verification make the session slow on purpose. REPORT: send `ours`; WARN: host_load_warning(). */
+/* Ends the interval. idle_ns: idle time of each worker thread since its start. throttled: a rate limit, spooling
+ * relays or verification make the session slow on purpose. REPORT: send `ours`; WARN: host_load_warning(). */
 enum host_load_action host_load_check(struct host_load *h, const uint64_t *idle_ns, unsigned workers, bool throttled,
     struct mono now);
 void host_load_warning(const struct host_load *h, char *text, size_t cap);

@@ -129,7 +129,8 @@ static const struct inflight *delivered_by(const struct list *file_list, uint32_
 	return n_sent == 1 ? sent : n == 1 ? any : NULL;
 }
 
-void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now)
+void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes,
+    struct mono now)
 {
 	const struct inflight *f = delivered_by(file_list, block);
 	struct mono begun;

@@ -1,5 +1,5 @@
-/* Blocks in flight, with stream and time. Each block is in three lists, oldest first: all blocks, the blocks of its stream,
- * the blocks of its file. Used by the sender only. */
+/* Blocks in flight, with stream and time. Each block is in three lists, oldest first: all blocks, the blocks of its
+ * stream, the blocks of its file. Used by the sender only. */
 #ifndef ENGINE_INFLIGHT_H
 #define ENGINE_INFLIGHT_H
 
@@ -51,9 +51,10 @@ void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream);
 struct inflight *inflight_other(const struct inflight *f, const struct list *file_list);
 /* A block was acknowledged: adds its latency to the average of the stream that delivered it, if only one stream
  * qualifies. */
-void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes, struct mono now);
-/* Age at which this stream copies a block in flight on another stream: derived from the latency of this stream, or, while
- * unknown, from the mean latency of the other streams. */
+void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes,
+    struct mono now);
+/* Age at which this stream copies a block in flight on another stream: derived from the latency of this stream, or,
+ * while unknown, from the mean latency of the other streams. */
 uint64_t inflight_patience_ns(const struct inflights *t, unsigned stream);
 
 #endif

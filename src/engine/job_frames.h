@@ -55,8 +55,8 @@ union job_frame {
 
 /* The owner fills in the first group; the rest starts as zeros. */
 struct job_frames {
-	/* A frame that the state allows; a server gets JOB and GRANT with the frame that completes the request. 0 or an error,
-	 * which job_frames_input() returns. */
+	/* A frame that the state allows; a server gets JOB and GRANT with the frame that completes the request. 0 or an
+	 * error, which job_frames_input() returns. */
 	int (*frame)(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e);
 	void *arg;
 	uint64_t timeout_ns;           /* client: maximum silence of the server */
@@ -79,8 +79,8 @@ void job_frames_await(struct job_frames *j, struct mono now);
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
 void job_frames_fini(struct job_frames *j);
 
-/* Passes the complete frames among the bytes received to the owner. The owner's error, PTCP_ENOMEM, or PTCP_EPROTO for a
- * violation, after which the owner ends the connection. CLOSED: ignores the bytes. */
+/* Passes the complete frames among the bytes received to the owner. The owner's error, PTCP_ENOMEM, or PTCP_EPROTO
+ * for a violation, after which the owner ends the connection. CLOSED: ignores the bytes. */
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e);
 /* Ignores further bytes; frame() may call it. */
 void job_frames_close(struct job_frames *j);
@@ -97,8 +97,8 @@ enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono n
 /* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
 struct mono job_frames_deadline(const struct job_frames *j);
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
- * measurement 12 without a SAMPLE, a status query or a cleaning 12, a link query 1; a server's peer 10 s for its request, and 2 s to
- * close the connection after the last frame. */
+ * measurement 12 without a SAMPLE, a status query or a cleaning 12, a link query 1; a server's peer 10 s for its
+ * request, and 2 s to close the connection after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 
 #endif

@@ -1,5 +1,6 @@
-/* Suspects a path that drops large packets without a word (a black hole for packets above its MTU): connections are made,
- * as their first packets are small, but full segments are never acknowledged. The remedy is a smaller segment size. */
+/* Suspects a path that drops large packets without a word (a black hole for packets above its MTU): connections are
+ * made, as their first packets are small, but full segments are never acknowledged. The remedy is a smaller segment
+ * size. */
 #ifndef ENGINE_MTU_H
 #define ENGINE_MTU_H
 
@@ -15,8 +16,8 @@ struct mtu {
 	bool reduced;           /* new connections use MTU_SEGMENT_BYTES */
 };
 
-/* A connection stalled, or was closed by its peer, after it had delivered so many bytes, in both directions, while another
- * connection to the peer works. True: use MTU_SEGMENT_BYTES from now on, and warn. */
+/* A connection stalled, or was closed by its peer, after it had delivered so many bytes, in both directions, while
+ * another connection to the peer works. True: use MTU_SEGMENT_BYTES from now on, and warn. */
 bool mtu_stalled(struct mtu *m, uint64_t delivered_bytes);
 
 #endif

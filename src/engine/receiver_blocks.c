@@ -4,8 +4,8 @@
 #include "core/err.h"
 #include "engine/receiver_impl.h"
 
-/* Bytes in the outbox, and blocks requested and not received, above which no more are requested: the sender stores each
- * range. */
+/* Bytes in the outbox, and blocks requested and not received, above which no more are requested: the sender stores
+ * each range. */
 #define BACKLOG_BYTES (1u << 20)
 #define REQUESTED_MAX (1u << 17)
 

@@ -61,8 +61,8 @@ static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 
 /* ---- Limits ---- */
 
-/* Without a connection a running session lingers, for a successor of the connection. Before, this end's time-out holds,
- * so that a client that goes silent does not occupy a session for longer. */
+/* Without a connection a running session lingers, for a successor of the connection. Before, this end's time-out
+ * holds, so that a client that goes silent does not occupy a session for longer. */
 static uint64_t silence_limit_ns(const struct engine *s)
 {
 	if (s->state != RUNNING && s->state != CLOSING)

@@ -1,6 +1,7 @@
-/* Probes several levels (numbers of streams), each until its rate is steady, then advises; probes further levels while they
- * improve the fit and time remains. Each level keeps the streams of the level before and adds streams, because slow start
- * dominates the first seconds of a fresh group; tests/bench/advice/README.md compares the predictions. */
+/* Probes several levels (numbers of streams), each until its rate is steady, then advises; probes further levels
+ * while they improve the fit and time remains. Each level keeps the streams of the level before and adds streams,
+ * because slow start dominates the first seconds of a fresh group; tests/bench/advice/README.md compares the
+ * predictions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,8 @@ static void watch(struct advise *a, const struct evidence_sample *t, double rtt_
 	if (interval_s > 0 && n > 0)
 		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ interval_s,
 		    t->delivered_bytes - was->delivered_bytes, t->sent_segments - was->sent_segments,
-		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s, t->window_s - was->window_s });
+		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s,
+		    t->window_s - was->window_s });
 	a->total = *t;
 }
 
@@ -202,7 +204,8 @@ static void next_level(struct advise *a)
 		probe_session_clear(a->base.session);
 }
 
-/* Throughput per older stream over throughput per added stream, in the second half of the level; 1 for a shorter level. */
+/* Throughput per older stream over throughput per added stream, in the second half of the level; 1 for a shorter
+ * level. */
 static double older_ratio(const struct advise *a)
 {
 	double older = (double)(a->at_end.older - a->at_half.older) / a->older;

@@ -30,7 +30,8 @@ void prober_lost(struct prober *b, const struct ptcp_err *why)
 {
 	struct ptcp_err lost;
 
-	err_set(&lost, why != NULL ? why->code : PTCP_EPEER, "measurement: a stream was lost: %s (run the same command again)",
+	err_set(&lost, why != NULL ? why->code : PTCP_EPEER,
+	    "measurement: a stream was lost: %s (run the same command again)",
 	    why != NULL ? why->msg : "the peer ended it");
 	prober_fail(b, &lost);
 }

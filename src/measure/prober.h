@@ -43,8 +43,8 @@ static inline int prober_take_opts(void *out, size_t bytes, const void *opts, co
 	return 0;
 }
 
-/* For `running`: starts probing the session with at most `streams` streams at a time. Callbacks of `ops` and the timer get
- * the prober. False: the session has been canceled. */
+/* For `running`: starts probing the session with at most `streams` streams at a time. Callbacks of `ops` and the
+ * timer get the prober. False: the session has been canceled. */
 bool prober_begin(struct prober *b, struct session *sess, const struct probe_session_ops *ops,
     void (*on_timer)(void *arg), unsigned streams);
 /* Stops the timer and cancels the session. */
@@ -62,8 +62,8 @@ static inline struct ptcp_probe probe_to_public(const struct probe *p)
 	return (struct ptcp_probe){ p->streams, p->throughput_bps, p->error_bps > 0 ? p->error_bps : NAN };
 }
 
-/* ptcp_advice_from_probes(). `evidence`: of our own probes, which are short; the answer is by its mixture of hypotheses unless
- * the options name a model. NULL: given probes. */
+/* ptcp_advice_from_probes(). `evidence`: of our own probes, which are short; the answer is by its mixture of
+ * hypotheses unless the options name a model. NULL: given probes. */
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, const struct evidence *evidence,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 

@@ -40,8 +40,8 @@
 #define ADVICE_RANGE_SD 1.2816
 /* An answer may exceed the budget by more than this with a probability of at most 10 %. */
 #define ADVICE_OVER_BUDGET 0.05
-/* Probabilities of nobody else from which nobody, and up to which somebody is reported. With nobody else the budget limits
- * nothing, as the probability of an impact is at most 10 %. */
+/* Probabilities of nobody else from which nobody, and up to which somebody is reported. With nobody else the budget
+ * limits nothing, as the probability of an impact is at most 10 %. */
 #define ADVICE_NOBODY_RATIO 0.9
 #define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */
@@ -155,7 +155,8 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
     const struct advice_opts *o, struct ptcp_err *e);
 
 /* The same by the mixture of hypotheses about the path. The fit of the probes is included, but predicts nothing. */
-int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o, struct ptcp_err *e);
+int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o,
+    struct ptcp_err *e);
 
 /* Prediction for a stream count, at least 1. */
 void advice_at(const struct advice *a, unsigned streams, struct advice_point *out);

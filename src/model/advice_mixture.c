@@ -163,7 +163,8 @@ static enum evidence_growth growth_of(enum advice_congestion c)
 	return c == ADVICE_CC_BBR ? EVIDENCE_MODEL : c == ADVICE_CC_RENO ? EVIDENCE_RENO : EVIDENCE_CUBIC;
 }
 
-int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o, struct ptcp_err *e)
+int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o,
+    struct ptcp_err *e)
 {
 	struct evidence seen = *ev;
 	struct probe probes[EVIDENCE_LEVELS_MAX];

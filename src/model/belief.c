@@ -22,7 +22,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
 #define NO_OWN_QUEUE 0.3   /* .. probability of less */
-#define NO_QUEUE 0.1       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
+#define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside other flows, over alone */
 #define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
 #define FULL_LINK 0.95     /* .. and min part at which it may have any length */
 #define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
@@ -135,7 +135,8 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 {
 	double cycle;
 
-	if (!has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 || !(l->time_s > 0))
+	if (!has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
+	    !(l->time_s > 0))
 		return 0;
 	cycle = cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, e->growth);
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
@@ -223,7 +224,8 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 			continue;
 		full = fullness(p, e->level[i].probe.streams);
 		/* Our own losses need a queue that is full at times. */
-		if (full == 1 && !has_others(p) && e->growth != EVIDENCE_MODEL && e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
+		if (full == 1 && !has_others(p) && e->growth != EVIDENCE_MODEL &&
+		    e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
 			sum += log(NO_OWN_QUEUE);
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);

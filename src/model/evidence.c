@@ -63,8 +63,8 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 	l->window_ratio = busy_s > 0 ? window_s / busy_s : -1;
 }
 
-void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
-    double older_ratio)
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
+    const struct steady_result *s, double older_ratio)
 {
 	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, MIN_ERROR * s->mean_bps) } };
 	double lag_before, lag;

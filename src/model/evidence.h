@@ -1,18 +1,18 @@
 /* Judgment of a path: who else is there, and what limits our streams, from the kernel's view of our streams.
  *
- * Throughput at two stream counts cannot tell other flows from our own losses: behind a short queue 1, 4 and 15 streams
- * have curves of one shape alone and beside five others. We therefore weigh hypotheses by the likelihood of all that the
- * kernel reports. A hypothesis is a point of a grid:
+ * Throughput at two stream counts cannot distinguish other flows from our own losses: behind a short queue, 1, 4 and
+ * 15 streams have a curve of the same shape alone and beside five other flows. Therefore hypotheses are weighed by the
+ * likelihood of all observations of the kernel. A hypothesis is a point of a grid:
  *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
- * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in units
- * of our streams: other flows (the share of each is then proportional to 1 / (n + h)), or with nobody else the losses
- * that our own streams cause (then nobody is slowed down).
+ * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in
+ * units of our streams: other flows (the share of each is then proportional to 1 / (n + h)), or with nobody else the
+ * losses that our own streams cause (then nobody is slowed down).
  *
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
- *   - the largest rate that arrived over a short time: at most C, and close to C while many streams are in slow start;
- *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that limits
- *     all flows, the queue is empty while the link is not full, and before our streams start;
+ *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
+ *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
+ *     limits all flows, the queue is empty while the link is not full, and before our streams start;
  *   - the loss per segment: constant with random loss, growing with n with congestion;
  *   - the time limited by windows.
  * The answer is the mixture of all hypotheses by weight. */
@@ -31,7 +31,7 @@
 /* Observation of one stream count, after slow start. Unknown values are negative. */
 struct evidence_level {
 	struct probe probe;
-	double lag_ratio;       /* further error of the rate if there are other flows: not all streams have their share yet */
+	double lag_ratio;       /* further error of the rate beside other flows: not all streams have their share yet */
 	double rtt_s;           /* mean over the streams and time */
 	double low_rtt_s;       /* a tenth of the time the mean over the streams was lower */
 	double loss_ratio;      /* retransmitted of all segments sent */
@@ -82,8 +82,8 @@ struct evidence {
 void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s);
 /* Ends the level and adds it, or replaces the level with the same stream count. A full list drops the first level.
  * older_ratio: rate per stream of the level before over the rate per added stream, 0 if all streams are new. */
-void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
-    double older_ratio);
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
+    const struct steady_result *s, double older_ratio);
 
 /* Forgets the level, if there is one. */
 void evidence_drop_level(struct evidence *e, unsigned streams);

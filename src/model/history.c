@@ -69,8 +69,8 @@ static size_t put_path(char *out, size_t cap, const struct history_entry *h)
 static size_t put_level(char *out, size_t cap, const struct evidence_level *l)
 {
 	return (size_t)snprintf(out, cap, ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%.0f:%" PRIu64 ":%" PRIu64,
-	    millionths(l->lag_ratio), millionths(l->rtt_s), millionths(l->low_rtt_s), millionths(l->loss_ratio), fmax(l->segments, 0),
-	    millionths(l->window_ratio), millionths(l->time_s));
+	    millionths(l->lag_ratio), millionths(l->rtt_s), millionths(l->low_rtt_s), millionths(l->loss_ratio),
+	    fmax(l->segments, 0), millionths(l->window_ratio), millionths(l->time_s));
 }
 
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h)

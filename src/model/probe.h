@@ -53,8 +53,8 @@ void probe_of_steady(struct probe *out, unsigned streams, const struct steady_re
 
 #define PROBE_ALONE_RATIO 0.02
 
-/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part of
- * probe_grew() that is caused by streams that had not reached their share. */
+/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part
+ * of probe_grew() that is caused by streams that had not reached their share. */
 void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
     double *lag_after);
 

@@ -237,7 +237,7 @@ static bool conclude(struct stream_control *s)
 	fewest = profile_fewest(&s->profile);
 	if (s->advice.n_curve == 0 && s->profile.runs[fewest - s->profile.probe] < 2)
 		return probe_at(s, fewest->streams);
-	return probe_at(s, n < STREAM_CONTROL_STRETCH * s->advice.fit.most ? n : STREAM_CONTROL_STRETCH * s->advice.fit.most);
+	return probe_at(s, (unsigned)fmin(n, STREAM_CONTROL_STRETCH * s->advice.fit.most));
 }
 
 static bool restart(struct stream_control *s, const char *why)
@@ -252,7 +252,7 @@ static bool restart(struct stream_control *s, const char *why)
 
 /* ---- Probing ---- */
 
-/* Pauses of a disk or the application neither count nor end a level. If the pauses last, a level above the first ends:
+/* Pauses of a disk or the application neither count nor end a level. If pauses last, a level above the first ends:
  * with its rate if the rate exceeds that of the first level, otherwise without, as the application limits both. */
 static bool add_starved(struct stream_control *s, const struct stream_control_sample *x)
 {

@@ -45,8 +45,8 @@
 /* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
-/* Streams leave gradually, and the others take over: half of the surplus at a time, or one unless other flows are seen,
- * which use the link meanwhile. */
+/* Streams leave gradually, and the others take over: half of the surplus at a time, or one unless other flows are
+ * seen, which use the link meanwhile. */
 #define STREAM_CONTROL_LEAVE_S 0.3
 #define STREAM_CONTROL_LEAVE_ALONE_S 1.0
 /* A level that the budget of the minute cannot afford waits for so long. */

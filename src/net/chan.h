@@ -57,8 +57,8 @@ size_t chan_read(struct chan *c, void *buf, size_t n);
  * buffered until a send is worthwhile or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
-/* Without read-ahead (default: with), chan_read() takes no more from the socket than requested, except for the rest of
- * a TLS record: so a channel that is not read holds no buffer. */
+/* Without read-ahead (default: with), chan_read() takes no more from the socket than requested, except for the rest
+ * of a TLS record: so a channel that is not read holds no buffer. */
 void chan_read_ahead(struct chan *c, bool read_ahead);
 /* Whether the channel's buffer has received bytes. */
 bool chan_holds_input(const struct chan *c);

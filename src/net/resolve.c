@@ -234,7 +234,8 @@ static int lookup_run(struct lookup *u, struct ptcp_err *e)
 	return err;
 }
 
-/* The lookup to start, NULL: none. Of the clients with the fewest running lookups, the one that has waited longest. */
+/* The lookup to start, NULL: none. Of the clients with the fewest running lookups, the one that has waited
+ * longest. */
 static struct lookup *next_waiting(const struct resolver *r)
 {
 	struct lookup *u, *next = NULL;

@@ -1,6 +1,6 @@
-/* Addresses of hosts. A number needs no resolver. A name is looked up by getaddrinfo(), hence as in all programs of the
- * system (nsswitch.conf, hosts file, search domains, mDNS), in one detached thread per lookup: getaddrinfo() blocks and
- * cannot be interrupted. An abandoned lookup counts until its thread has ended. Loop thread. */
+/* Addresses of hosts. A number needs no resolver. A name is looked up by getaddrinfo(), hence as in all programs of
+ * the system (nsswitch.conf, hosts file, search domains, mDNS), in one detached thread per lookup: getaddrinfo()
+ * blocks and cannot be interrupted. An abandoned lookup counts until its thread has ended. Loop thread. */
 #ifndef NET_RESOLVE_H
 #define NET_RESOLVE_H
 
@@ -44,9 +44,9 @@ struct resolve {
 	void (*done)(struct resolve *q, const struct resolve_answer *a);
 };
 
-/* Looks up `host` for a client (NULL: for the process itself). Requests of one client for the same name and family share
- * a lookup. `done` is called once, from the loop, and never within the call; the answer is valid within `done` only.
- * No deadline: the caller cancels. PTCP_ENOMEM. */
+/* Looks up `host` for a client (NULL: for the process itself). Requests of one client for the same name and family
+ * share a lookup. `done` is called once, from the loop, and never within the call; the answer is valid within `done`
+ * only. No deadline: the caller cancels. PTCP_ENOMEM. */
 int resolve_start(struct resolve *q, struct resolver *r, const char *client, const char *host, int family,
     void (*done)(struct resolve *q, const struct resolve_answer *a), struct ptcp_err *e);
 /* Instead of `done`. Zeroed memory is fine. */

@@ -124,6 +124,13 @@ void sock_no_user_timeout(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never);
 }
 
+void sock_reset_on_close(int fd)
+{
+	struct linger now = { 1, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 int tcpinfo_read(struct tcpinfo *out, int fd)
 {
 	struct tcp_info i;
@@ -141,7 +148,8 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.retransmits = i.tcpi_total_retrans;
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
-	all.silent_s = (i.tcpi_last_ack_recv < i.tcpi_last_data_recv ? i.tcpi_last_ack_recv : i.tcpi_last_data_recv) / MS_PER_S;
+	all.silent_s = (i.tcpi_last_ack_recv < i.tcpi_last_data_recv ? i.tcpi_last_ack_recv : i.tcpi_last_data_recv) /
+	    MS_PER_S;
 	all.timeouts = i.tcpi_retransmits;
 	all.unacked = i.tcpi_unacked > 0;
 	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;

@@ -17,10 +17,11 @@ bool server_admits(void *arg, const char *fingerprint, struct authorization *a)
 	return ssh_server_admits(s->ssh, fingerprint);
 }
 
-static int refuse(struct ptcp_server *s)
+/* Counts a refusal; returns `code`. */
+static int refused(struct ptcp_server *s, int code)
 {
 	s->sessions.past.refused++;
-	return PTCP_EREFUSED;
+	return code;
 }
 
 static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a,
@@ -30,8 +31,8 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fi
 		return 0;
 	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized\"", fingerprint);
 	g->end = ADMISSION_BAD;
-	return err_set(e, refuse(s), "this client: not authorized (have the server's administrator run: ptcp key authorize "
-	    "%s)", fingerprint);
+	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator run: "
+	    "ptcp key authorize %s)", fingerprint);
 }
 
 /* Starts a session for the authorized client, or for the issuer of the grant. */
@@ -42,10 +43,8 @@ static int begin(struct ptcp_server *s, struct inbound *g, const struct authoriz
 		.grant = grant, .issuer = issuer };
 	int r;
 
-	if ((r = server_session_room(&s->sessions, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0) {
-		refuse(s);
-		return r;
-	}
+	if ((r = server_session_check_room(&s->sessions, grant != NULL ? issuer : chan_fingerprint(g->chan), e)) < 0)
+		return refused(s, r);
 	l.control = inbound_take_chan(g);
 	if (server_session_new(&s->sessions, &l, a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
@@ -119,7 +118,7 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 		inbound_log(g, LOG_WARN, "join-refused", "client=%s", chan_fingerprint(g->chan));
 		if (!server_admits(s, chan_fingerprint(g->chan), &a)) /* a client may be late to a session that has ended */
 			g->end = ADMISSION_BAD;
-		return err_set(e, refuse(s), "no such session or stream");
+		return err_set(e, refused(s, PTCP_EREFUSED), "no such session or stream");
 	}
 	*plaintext = server_session_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE;
 	return 0;
@@ -145,8 +144,8 @@ static int on_route(void *arg, struct inbound *g, const struct wire_route *f, st
 	if ((r = admit_client(s, g, chan_fingerprint(g->chan), &a, e)) < 0)
 		return r;
 	if (a.no_relay)
-		return err_set(e, refuse(s), "relaying: not permitted to this client (have the relay's administrator authorize it "
-		    "without --no-relay)");
+		return err_set(e, refused(s, PTCP_EREFUSED), "relaying: not permitted to this client (have the relay's "
+		    "administrator authorize it without --no-relay)");
 	return relay_request(&s->relay, g, f, e);
 }
 

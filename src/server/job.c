@@ -351,9 +351,10 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 		job_free(r);
 		return err;
 	}
-	log_at(&r->set->host->log, LOG_INFO, "server", "event=job from=%s client=%s kind=%s third=%s:%u streams=%u detached=%d",
-	    r->address, r->client, r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send",
-	    r->host, r->port, r->request.n_granted, r->detached);
+	log_at(&r->set->host->log, LOG_INFO, "server", "event=job from=%s client=%s kind=%s third=%s:%u streams=%u "
+	    "detached=%d", r->address, r->client,
+	    r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send", r->host, r->port,
+	    r->request.n_granted, r->detached);
 	list_append(&t->jobs, &r->in_list);
 	t->n_running++;
 	*out = r;

@@ -1,7 +1,7 @@
 /* Jobs of a server: transfers to or from a third host, and measurements of the path to the third host, for authorized
- * clients with a grant of the third host (PROTOCOL.md, section 13). A job is a session of this host with the third host,
- * under the grant. The client follows the job on a job connection; the job ends with the connection, unless the job is
- * detached. A detached job is remembered for a day after the end. Control thread. */
+ * clients with a grant of the third host (PROTOCOL.md, section 13). A job is a session of this host with the third
+ * host, under the grant. The client follows the job on a job connection; the job ends with the connection, unless the
+ * job is detached. A detached job is remembered for a day after the end. Control thread. */
 #ifndef SERVER_JOB_H
 #define SERVER_JOB_H
 
@@ -30,8 +30,8 @@ struct job_set {
 	void *arg;
 };
 
-/* Everything is borrowed until job_set_fini(); the owner fills in `roots` and `links`. `gone` is called in the middle of
- * the end of a job or connection: defer what depends on job_set_idle(). */
+/* Everything is borrowed until job_set_fini(); the owner fills in `roots` and `links`. `gone` is called in the middle
+ * of the end of a job or connection: defer what depends on job_set_idle(). */
 void job_set_init(struct job_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg);
 /* No job or cleaning runs and no connection is open. */
@@ -49,8 +49,8 @@ struct job_client {
 	const struct authorization *auth;
 };
 
-/* Starts a job, which reports to the client's connection and frees itself. On failure `e` is a sentence for the client:
- * PTCP_EREFUSED, PTCP_EPROTO, PTCP_ENOMEM. */
+/* Starts a job, which reports to the client's connection and frees itself. On failure `e` is a sentence for the
+ * client: PTCP_EREFUSED, PTCP_EPROTO, PTCP_ENOMEM. */
 int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
     struct ptcp_err *e);
 /* The connection has ended: cancels the job unless detached. */

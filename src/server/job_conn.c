@@ -142,14 +142,15 @@ static int on_links(struct job_conn *c, struct ptcp_err *e)
 		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
 		    "authorize it without --no-relay)");
 	if (!link_table_put(c->set->links, &c->frames.out))
-		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator start it with "
-		    "--watch)");
+		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator "
+		    "start it with --watch)");
 	job_conn_over(c, NULL, NULL);
 	return 0;
 }
 
 /* One at a time: more would only divide the disk. */
-static int on_clean(struct job_conn *c, const struct job_client *client, const struct wire_clean *f, struct ptcp_err *e)
+static int on_clean(struct job_conn *c, const struct job_client *client, const struct wire_clean *f,
+    struct ptcp_err *e)
 {
 	const struct job_conn *other;
 

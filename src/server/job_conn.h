@@ -1,5 +1,5 @@
-/* A connection of a client that requests and follows a job, queries jobs or published links, or removes leftovers. Control
- * thread. */
+/* A connection of a client that requests and follows a job, queries jobs or published links, or removes leftovers.
+ * Control thread. */
 #ifndef SERVER_JOB_CONN_H
 #define SERVER_JOB_CONN_H
 

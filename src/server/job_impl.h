@@ -1,4 +1,5 @@
-/* Internals of a job, for job.c (requests, ends, remembered jobs) and job_session.c (the session with the third host). */
+/* Internals of a job, for job.c (requests, ends, remembered jobs) and job_session.c (the session with the third
+ * host). */
 #ifndef SERVER_JOB_IMPL_H
 #define SERVER_JOB_IMPL_H
 

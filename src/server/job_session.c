@@ -1,4 +1,5 @@
-/* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the client. */
+/* The course of a job: finds the sources, dials the third host, runs the session with it, and reports to the
+ * client. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,8 @@ static void on_waiting(void *arg, uint32_t ahead)
 }
 
 static const struct session_ops session_ops = {
-	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
+	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning,
+	.leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)

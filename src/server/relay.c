@@ -123,7 +123,8 @@ static struct storage *storage_new(struct relay *r, const char *fingerprint, uin
 	}
 	c->n++;
 	st->client = c;
-	st->quota = (struct spool_quota){ .max_bytes = bytes < c->quota.max_bytes ? bytes : c->quota.max_bytes, .parent = &c->quota };
+	st->quota = (struct spool_quota){ .max_bytes = bytes < c->quota.max_bytes ? bytes : c->quota.max_bytes,
+		.parent = &c->quota };
 	if (st->quota.max_bytes < SPOOL_GRAIN)
 		st->quota.max_bytes = SPOOL_GRAIN;
 	st->splice = (struct splice_spool){ .dir = r->storage.dir, .quota = &st->quota, .idle_ns = SPOOL_IDLE_NS,
@@ -236,7 +237,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
-	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS, .spool = d->storage != NULL ? &d->storage->splice : NULL,
+	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS,
+		.spool = d->storage != NULL ? &d->storage->splice : NULL,
 		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
 

@@ -1,6 +1,6 @@
-/* Relayed connections of a server: a client requests a connection to a next hop, then a worker loop moves encrypted bytes
- * in both directions. Connections of clients that request storage spool to disk while the next hop is slower than the
- * input. Control thread, except for the splices. */
+/* Relayed connections of a server: a client requests a connection to a next hop, then a worker loop moves encrypted
+ * bytes in both directions. Connections of clients that request storage spool to disk while the next hop is slower
+ * than the input. Control thread, except for the splices. */
 #ifndef SERVER_RELAY_H
 #define SERVER_RELAY_H
 
@@ -38,8 +38,8 @@ void relay_init(struct relay *r, struct context *host, struct relay_acl *to, uns
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
 uint64_t relay_stored_bytes(const struct relay *r);
-/* The request of an authorized client: as inbound_ops.route; answered once the next hop is connected; g->relayed is set
- * until then. */
+/* The request of an authorized client: as inbound_ops.route; answered once the next hop is connected; g->relayed is
+ * set until then. */
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
 /* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);

@@ -164,8 +164,8 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if ((r = check_root(a, e)) < 0)
 		return r;
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize it "
-		    "without --read-only)");
+		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize "
+		    "it without --read-only)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "OPEN frame without exactly one destination");
 	return check_cipher(a, o, e);
@@ -232,8 +232,8 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 	if ((r = check_root(a, e)) < 0)
 		return r;
 	if (a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "removing leftovers: this client may only receive (have the server's administrator "
-		    "authorize it without --read-only)");
+		return err_set(e, PTCP_EREFUSED, "removing leftovers: this client may only receive (have the server's "
+		    "administrator authorize it without --read-only)");
 	a->sends = true;
 	if ((a->path = calloc(1, sizeof *a->path)) == NULL || (a->path->path = malloc(path.n + 1)) == NULL)
 		return err_nomem(e);

@@ -1,5 +1,5 @@
-/* A client's OPEN: checked against the client's rights, the paths resolved below the client's root, then passed to the
- * session. Control thread. */
+/* A client's OPEN: checked against the client's rights, the paths resolved below the client's root, then passed to
+ * the session. Control thread. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
@@ -44,8 +44,8 @@ struct request {
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e);
 /* The same for the directory `path`, whose leftovers the client removes; then request_find() and request_dir(). */
 int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
-/* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer. The
- * request must live until then. */
+/* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer.
+ * The request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
 /* Adds the sources or destination to the session, or starts the measurement. */
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e);

@@ -240,8 +240,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
-/* Tells the operator that a root contains the server's own configuration; refuses the configuration itself as the root. */
-static int judge_root(struct ptcp_server *s, struct ptcp_err *e)
+/* Warns of a root that contains the server's own configuration; refuses the configuration itself as the root. */
+static int check_root_dir(struct ptcp_server *s, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *root, *dir;
 	struct stat of_root, of_dir;
@@ -263,8 +263,9 @@ static int judge_root(struct ptcp_server *s, struct ptcp_err *e)
 	return 0;
 }
 
-/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and confinement
- * come before the threads of the context, because threads inherit the restrictions of the starting thread. */
+/* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and
+ * confinement come before the threads of the context, because threads inherit the restrictions of the starting
+ * thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct identity *id = &s->host.identity;
@@ -275,7 +276,7 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
 	    (!s->o.ephemeral && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
 		return r;
-	if (!s->o.ephemeral && (r = judge_root(s, e)) < 0)
+	if (!s->o.ephemeral && (r = check_root_dir(s, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -308,7 +309,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	link_table_init(&s->links);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 ||
 	    (!s->o.ephemeral && (r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0) ||
-	    (r = start_context(s, e)) < 0 || (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 || (r = start_pending(s, e)) < 0)
+	    (r = start_context(s, e)) < 0 || (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 ||
+	    (r = start_pending(s, e)) < 0)
 		goto out;
 	if ((r = server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s, e)) < 0)
 		goto out;
@@ -319,7 +321,8 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops, s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
+	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops,
+	    s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
 	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.links = &s->links;
@@ -455,7 +458,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_linger_s = all.max_linger_s;
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
-	server_session_serve(&s->sessions);
+	server_session_admit_waiting(&s->sessions);
 	return 0;
 }
 

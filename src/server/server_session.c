@@ -8,7 +8,8 @@
 #include "store/store_err.h"
 
 int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
-    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg, struct ptcp_err *e)
+    const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
+    struct ptcp_err *e)
 {
 	*t = (struct server_session_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
 	list_init(&t->list);
@@ -37,7 +38,7 @@ static void server_session_free(struct server_session *s)
 	list_remove(&s->in_list);
 	set->n--;
 	free(s);
-	server_session_serve(set);
+	server_session_admit_waiting(set);
 	set->gone(set->arg, from);
 }
 
@@ -221,8 +222,9 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	server_session_free(s);
 }
 
-/* A client with a lost connection starts a new session while the old session still locks part files. So a newer session
- * ends an older session of the same client, and an older session waits, because the newer session may end soon. */
+/* A client with a lost connection starts a new session while the old session still locks part files. So a newer
+ * session ends an older session of the same client, and an older session waits, because the newer session may end
+ * soon. */
 static bool on_contended(void *arg, struct session *sess, uint64_t dev, uint64_t ino)
 {
 	struct server_session *s = arg, *other;
@@ -275,11 +277,11 @@ static int take_grant(struct server_session *s, const struct server_session_link
 	return 0;
 }
 
-int server_session_new(struct server_session_set *t, const struct server_session_link *l, const struct authorization *a,
-    struct ptcp_err *e)
+int server_session_new(struct server_session_set *t, const struct server_session_link *l,
+    const struct authorization *a, struct ptcp_err *e)
 {
 	struct session_opts o = {
-		.host = t->host, .control = l->control, .connects = l->connects, .one_channel = l->one_channel,
+		.host = t->host, .connects = l->connects, .one_channel = l->one_channel,
 		.address = l->host != NULL ? l->host : "", .port = l->port,
 		.max_streams = (uint16_t)t->o->max_streams,
 		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .linger_ns = (uint64_t)(t->o->max_linger_s * 1e9),
@@ -287,10 +289,11 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	};
 	struct server_session *s = calloc(1, sizeof *s);
 	struct queue_limits limit = server_session_limits(t);
+	struct chan *control = l->control;
 	int r;
 
 	if (s == NULL) {
-		chan_free(l->control);
+		chan_free(control);
 		return err_nomem(e);
 	}
 	o.sock.timeout_ns = o.timeout_ns;
@@ -300,34 +303,28 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
-	strcpy(s->client, chan_fingerprint(l->control));
+	strcpy(s->client, chan_fingerprint(control));
 	o.arg = s;
 	if ((l->grant != NULL && (r = take_grant(s, l, e)) < 0) ||
-	    (r = queue_enter(&t->queue, &s->place, s->client, &limit, e)) < 0) {
-		chan_free(l->control);
-		free(s->path);
-		free(s);
-		return r;
-	}
-	if (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0) {
-		queue_leave(&t->queue, &s->place, &limit);
-		chan_free(l->control);
-		free(s->path);
-		free(s);
-		return r;
-	}
+	    (r = queue_enter(&t->queue, &s->place, s->client, &limit, e)) < 0 ||
+	    (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0))
+		goto out;
+	o.control = control;
+	control = NULL; /* session_new() takes it */
 	o.memory = s->memory;
-	if ((r = session_new(&s->session, &o, e)) < 0) {
-		queue_leave(&t->queue, &s->place, &limit);
-		memory_account_free(s->memory);
-		free(s->path);
-		free(s);
-		return r;
-	}
+	if ((r = session_new(&s->session, &o, e)) < 0)
+		goto out;
 	list_append(&t->list, &s->in_list);
 	t->n++;
 	t->past.sessions++;
 	return 0;
+out:
+	chan_free(control);
+	queue_leave(&t->queue, &s->place, &limit);
+	memory_account_free(s->memory);
+	free(s->path);
+	free(s);
+	return r;
 }
 
 static struct server_session *find(struct server_session_set *t, const uint8_t *id)

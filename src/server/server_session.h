@@ -31,9 +31,9 @@ int server_session_set_init(struct server_session_set *t, struct context *host, 
     struct ptcp_err *e);
 void server_session_set_fini(struct server_session_set *t);
 /* PTCP_EBUSY: too many sessions wait, in all or of this client. */
-int server_session_room(struct server_session_set *t, const char *client, struct ptcp_err *e);
+int server_session_check_room(struct server_session_set *t, const char *client, struct ptcp_err *e);
 /* Admits waiting sessions for which there is room; to be called when a limit has changed. */
-void server_session_serve(struct server_session_set *t);
+void server_session_admit_waiting(struct server_session_set *t);
 /* The connection of a client. */
 struct server_session_link {
 	struct chan *control;
@@ -48,8 +48,8 @@ struct server_session_link {
 };
 /* A session of the authorized client. Takes l->control, also on failure. Under a grant the client is the issuer, the
  * session is limited to the grant, and an older session under the same grant ends. */
-int server_session_new(struct server_session_set *t, const struct server_session_link *l, const struct authorization *a,
-    struct ptcp_err *e);
+int server_session_new(struct server_session_set *t, const struct server_session_link *l,
+    const struct authorization *a, struct ptcp_err *e);
 /* The running session with the id, or NULL. */
 struct session *server_session_find(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);
 enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8_t id[WIRE_SESSION_BYTES]);

@@ -1,5 +1,5 @@
-/* Internals of a server's sessions, for server_session.c (requests, running sessions) and session_wait.c (sessions that
- * wait for room). */
+/* Internals of a server's sessions, for server_session.c (requests, running sessions) and session_wait.c (sessions
+ * that wait for room). */
 #ifndef SERVER_SERVER_SESSION_IMPL_H
 #define SERVER_SERVER_SESSION_IMPL_H
 
@@ -15,8 +15,9 @@ struct server_session {
 	struct peer_address *from;
 	struct mono since;
 	struct queue_entry place;
-	struct mono wait_until, told_at; /* of a waiting session */
-	unsigned told;                 /* its position, as of the last WAITING */
+	struct mono wait_until;        /* of a waiting session */
+	struct mono reported_at;       /* time of its last WAITING, */
+	unsigned reported_ahead;       /* and the position in it */
 	bool gone;
 	unsigned failures;             /* of files, as far as logged */
 	struct request request;

@@ -43,7 +43,7 @@ static struct queue_client *new_client(struct session_queue *q, const char *name
 	return c;
 }
 
-int queue_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e)
+int queue_check_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e)
 {
 	const struct queue_client *c = find_client(q, client);
 
@@ -51,8 +51,8 @@ int queue_room(struct session_queue *q, const char *client, const struct queue_l
 		return err_set(e, PTCP_EBUSY, "too busy: %u sessions wait for the server, its limit (try again later)",
 		    q->n_waiting);
 	if (c != NULL && c->waiting >= l->client_waiting)
-		return err_set(e, PTCP_EBUSY, "too busy: %u sessions of this client wait for the server, its limit (try again later)",
-		    c->waiting);
+		return err_set(e, PTCP_EBUSY, "too busy: %u sessions of this client wait for the server, its limit (try again "
+		    "later)", c->waiting);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ int queue_enter(struct session_queue *q, struct queue_entry *s, const char *clie
 	struct queue_client *c = find_client(q, client);
 	int r;
 
-	if ((r = queue_room(q, client, l, e)) < 0)
+	if ((r = queue_check_room(q, client, l, e)) < 0)
 		return r;
 	if (c == NULL && (c = new_client(q, client)) == NULL)
 		return err_nomem(e);
@@ -126,7 +126,7 @@ void queue_admit(struct session_queue *q, struct queue_entry *s)
 	q->n_admitted++;
 }
 
-/* The client was at its own limit: its turns that have passed meanwhile are lost, or it would hold up the others now. */
+/* The client was at its own limit: the turns that it missed are lost, else it would delay the others now. */
 static void renew_turns(struct session_queue *q, struct queue_client *c)
 {
 	struct queue_entry *s;

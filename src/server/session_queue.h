@@ -1,7 +1,7 @@
-/* The sessions of a server that have been admitted, and the queue of those that wait for room: first come, first served
- * within a client, round robin among clients (fair queueing: a session's turn is the present virtual time, or one unit after
- * the client's previous turn, whichever is later; an admission advances the virtual time by one unit, divided by the number
- * of clients that wait, so that newcomers do not starve the others).
+/* The admitted sessions of a server, and the queue of the sessions that wait for room: first come, first served
+ * within a client, round robin among clients. Fair queueing: a session's turn is the present virtual time, or one
+ * unit after the client's previous turn, whichever is later. An admission advances the virtual time by one unit,
+ * divided by the number of waiting clients, so that newcomers do not starve the others.
  *
  * Pure: no sockets, no clock. Control thread. */
 #ifndef SERVER_SESSION_QUEUE_H
@@ -31,15 +31,15 @@ struct session_queue {
 };
 
 struct queue_limits {
-	unsigned sessions, client_sessions; /* admitted */
-	unsigned waiting, client_waiting;
+	unsigned sessions, client_sessions; /* admitted: of the server, of one client */
+	unsigned waiting, client_waiting;   /* the same */
 };
 
 void queue_init(struct session_queue *q);
 
 /* PTCP_EBUSY: too many sessions wait. */
-int queue_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e);
-/* A session of the client, before OPEN; as queue_room(), or PTCP_ENOMEM. */
+int queue_check_room(struct session_queue *q, const char *client, const struct queue_limits *l, struct ptcp_err *e);
+/* A session of the client, before OPEN; as queue_check_room(), or PTCP_ENOMEM. */
 int queue_enter(struct session_queue *q, struct queue_entry *s, const char *client, const struct queue_limits *l,
     struct ptcp_err *e);
 /* OPEN has arrived. */

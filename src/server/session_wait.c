@@ -7,7 +7,7 @@
 
 #define TICK_NS NS_PER_S
 #define WAIT_MAX_MS (60 * 60 * 1000u)
-#define SIGN_OF_LIFE_NS (10 * NS_PER_S) /* between two WAITING frames with the same position */
+#define REPEAT_NS (10 * NS_PER_S) /* between two WAITING frames with the same position */
 
 struct queue_limits server_session_limits(const struct server_session_set *t)
 {
@@ -24,11 +24,11 @@ void server_session_leave(struct server_session *s)
 	queue_leave(&s->set->queue, &s->place, &l);
 }
 
-int server_session_room(struct server_session_set *t, const char *client, struct ptcp_err *e)
+int server_session_check_room(struct server_session_set *t, const char *client, struct ptcp_err *e)
 {
 	struct queue_limits l = server_session_limits(t);
 
-	return queue_room(&t->queue, client, &l, e);
+	return queue_check_room(&t->queue, client, &l, e);
 }
 
 static struct server_session *of_place(struct queue_entry *p)
@@ -36,7 +36,7 @@ static struct server_session *of_place(struct queue_entry *p)
 	return CONTAINER_OF(p, struct server_session, place);
 }
 
-void server_session_serve(struct server_session_set *t)
+void server_session_admit_waiting(struct server_session_set *t)
 {
 	struct queue_limits l = server_session_limits(t);
 	struct server_session *s;
@@ -67,16 +67,16 @@ static void refuse_busy(struct server_session *s)
 	server_session_refuse(s, &why);
 }
 
-static void tell_position(struct server_session *s, struct mono now)
+static void report_position(struct server_session *s, struct mono now)
 {
 	struct queue_limits l = server_session_limits(s->set);
 
-	s->told = queue_ahead(&s->set->queue, &s->place, &l);
-	s->told_at = now;
-	session_wait(s->session, s->told);
+	s->reported_ahead = queue_ahead(&s->set->queue, &s->place, &l);
+	s->reported_at = now;
+	session_wait(s->session, s->reported_ahead);
 }
 
-/* Positions change at each admission: told once a second at most. */
+/* Positions change at each admission: a session's is reported once a second at most. */
 void server_session_tick(void *arg)
 {
 	struct server_session_set *t = arg;
@@ -90,11 +90,11 @@ void server_session_tick(void *arg)
 		else if (now.ns >= of_place(p)->wait_until.ns)
 			refuse_busy(of_place(p));
 	}
-	server_session_serve(t);
+	server_session_admit_waiting(t);
 	LIST_EACH(&t->queue.waiting, p, struct queue_entry, in_list)
-		if (queue_ahead(&t->queue, p, &l) != of_place(p)->told ||
-		    mono_diff_ns(now, of_place(p)->told_at) >= SIGN_OF_LIFE_NS)
-			tell_position(of_place(p), now);
+		if (queue_ahead(&t->queue, p, &l) != of_place(p)->reported_ahead ||
+		    mono_diff_ns(now, of_place(p)->reported_at) >= REPEAT_NS)
+			report_position(of_place(p), now);
 	if (!list_empty(&t->queue.waiting))
 		timer_set(t->tick, mono_add_ns(now, TICK_NS));
 }
@@ -120,7 +120,7 @@ void server_session_wait(struct server_session *s, uint32_t wait_ms)
 	struct mono now = mono_now();
 
 	queue_wait(&s->set->queue, &s->place);
-	server_session_serve(s->set);
+	server_session_admit_waiting(s->set);
 	if (s->place.state != QUEUE_WAITING)
 		return;
 	end_abandoned(s);
@@ -129,7 +129,8 @@ void server_session_wait(struct server_session *s, uint32_t wait_ms)
 		return;
 	}
 	s->wait_until = mono_add_ns(now, (wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS) * NS_PER_MS);
-	tell_position(s, now);
-	log_at(&s->set->host->log, LOG_INFO, "server", "event=waiting from=%s client=%s ahead=%u", s->address, s->client, s->told);
+	report_position(s, now);
+	log_at(&s->set->host->log, LOG_INFO, "server", "event=waiting from=%s client=%s ahead=%u", s->address, s->client,
+	    s->reported_ahead);
 	timer_set(s->set->tick, mono_add_ns(now, TICK_NS));
 }

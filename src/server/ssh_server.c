@@ -1,6 +1,6 @@
-/* The ephemeral server of a session through ssh: writes address and identity to ssh's pipe, serves a single session to the
- * client behind the pipe, over TCP in either direction or over the pipe, and ends with the session or with ssh.
- * PROTOCOL.md, section 12, describes the lines. */
+/* The ephemeral server of a session through ssh: writes address and identity to ssh's pipe, serves a single session
+ * to the client behind the pipe, over TCP in either direction or over the pipe, and ends with the session or with
+ * ssh. PROTOCOL.md, section 12, describes the lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

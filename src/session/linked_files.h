@@ -1,5 +1,5 @@
-/* Receiver: the place of each file of the session to which hard links may follow. A hard link names the file by id only,
- * so a sender reaches no other file of this host. Control thread. */
+/* Receiver: the place of each file of the session to which hard links may follow. A hard link names the file by id
+ * only, so a sender reaches no other file of this host. Control thread. */
 #ifndef SESSION_LINKED_FILES_H
 #define SESSION_LINKED_FILES_H
 

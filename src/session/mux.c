@@ -148,8 +148,8 @@ void mux_input(struct mux *m, struct chan *control)
 
 /* ---- To the peer ---- */
 
-/* The stream has ended within a block: completes the block with zeros and, unless the status is already being sent, the
- * status "void". */
+/* The stream has ended within a block: completes the block with zeros and, unless the status is already being sent,
+ * the status "void". */
 static bool fill_void(struct mux *m)
 {
 	struct lane *l = &m->out;

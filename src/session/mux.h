@@ -1,6 +1,6 @@
-/* Blocks on the control connection, the only channel of a session with ability ONE_CHANNEL: forwards between the control
- * connection and a stream, whose channel is one end of a socket pair. Keeps frames whole; control frames are sent
- * between blocks. Control thread. */
+/* Blocks on the control connection, the only channel of a session with ability ONE_CHANNEL: forwards between the
+ * control connection and a stream, whose channel is one end of a socket pair. Keeps frames whole; control frames are
+ * sent between blocks. Control thread. */
 #ifndef SESSION_MUX_H
 #define SESSION_MUX_H
 

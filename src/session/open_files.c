@@ -16,8 +16,8 @@ void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64
 	pthread_mutex_unlock(&t->lock);
 }
 
-struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes, uint64_t ns,
-    struct mono now)
+struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes,
+    uint64_t ns, struct mono now)
 {
 	unsigned i = wire_slot(id);
 

@@ -1,5 +1,5 @@
-/* Files that blocks may be written to: set by the control thread, looked up by the workers. A short lock, about 30 ns a
- * block: the peer chooses the ids, so a look-up must be exact, and a file must stay open during a write. */
+/* Files that blocks may be written to: set by the control thread, looked up by the workers. A short lock, about 30 ns
+ * a block: the peer chooses the ids, so a look-up must be exact, and a file must stay open during a write. */
 #ifndef SESSION_OPEN_FILES_H
 #define SESSION_OPEN_FILES_H
 
@@ -31,8 +31,8 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, s
 
 /* Control thread: counts a written block. If the file, one with a journal, now has `bytes` unsynced bytes, or any for
  * `ns`, and `sync` is set, restarts the count and returns the sink (a reference for the caller); otherwise NULL. */
-struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes, uint64_t ns,
-    struct mono now);
+struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes,
+    uint64_t ns, struct mono now);
 /* Control thread: true if the part with that inode belongs to an open file. */
 bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino);
 

@@ -1,5 +1,5 @@
-/* A measurement session: transfers no files. The sender generates blocks, over n streams at a time, the receiver discards
- * them; the starter decides. Control thread. */
+/* A measurement session: transfers no files. The sender generates blocks, over n streams at a time, the receiver
+ * discards them; the starter decides. Control thread. */
 #ifndef SESSION_PROBE_SESSION_H
 #define SESSION_PROBE_SESSION_H
 

@@ -29,8 +29,8 @@ enum wire_busy session_busy(const struct session *sess)
 
 	if (b != WIRE_IDLE)
 		return b;
-	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit does
-	 * the same; a receiver only requests the limit, see session_is_paced(). */
+	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit
+	 * does the same; a receiver only requests the limit, see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
 	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)

@@ -194,8 +194,8 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	return t;
 }
 
-/* A server may not choose names: a top-level entry must be one of the requested sources, by its last component, unless
- * the client requested the contents of a source (unknown names). */
+/* A server may not choose names: a top-level entry must be one of the requested sources, by its last component,
+ * unless the client requested the contents of a source (unknown names). */
 static bool is_requested(const struct wire_open *o, const char *name)
 {
 	struct span rest = o->paths, path;
@@ -381,7 +381,8 @@ static const char *older_text(char out[40], uint64_t age_ms)
 	return out;
 }
 
-const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f, const char *where)
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
+    const char *where)
 {
 	char size[UNITS_TEXT_BYTES], older[40];
 

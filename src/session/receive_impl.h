@@ -1,5 +1,5 @@
-/* Receiving side of a session: receive.c (the engine's decisions), receive_io.c (the store's work, in batches on an I/O
- * thread), verify_queue.c (data of an earlier run). */
+/* Receiving side of a session: receive.c (the engine's decisions), receive_io.c (the store's work, in batches on an
+ * I/O thread), verify_queue.c (data of an earlier run). */
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 

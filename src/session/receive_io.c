@@ -1,5 +1,5 @@
-/* The store's work for received entries, everything except writing blocks: queues it, runs it in batches on an I/O thread
- * and reports the results to the engine. */
+/* The store's work for received entries, everything except writing blocks: queues it, runs it in batches on an I/O
+ * thread and reports the results to the engine. */
 #include <errno.h>
 
 #include "core/err.h"

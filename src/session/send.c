@@ -227,7 +227,8 @@ static void feed_streams(struct session *sess, struct mono now)
 	unsigned i;
 	bool more = true;
 
-	snd_set_paced(s, engine_spooled(sess->engine) || pacer_limits(&sess->o.host->pacing.out) || pacer_limits(&sess->path_rates.all) ||
+	snd_set_paced(s, engine_spooled(sess->engine) || pacer_limits(&sess->o.host->pacing.out) ||
+	    pacer_limits(&sess->path_rates.all) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {

@@ -1,5 +1,5 @@
-/* Sending side of a session: send.c (listing, the streams' jobs), send_list.c (listed entries to the engine), send_io.c
- * (the engine's requests about sources). */
+/* Sending side of a session: send.c (listing, the streams' jobs), send_list.c (listed entries to the engine),
+ * send_io.c (the engine's requests about sources). */
 #ifndef SESSION_SEND_IMPL_H
 #define SESSION_SEND_IMPL_H
 

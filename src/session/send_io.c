@@ -1,5 +1,5 @@
-/* The engine's requests about sources, answered on I/O threads: is the file unchanged, where are its holes, what is its
- * digest? */
+/* The engine's requests about sources, answered on I/O threads: is the file unchanged, where are its holes, what is
+ * its digest? */
 #include <stdlib.h>
 
 #include "core/bitmap.h"
@@ -60,8 +60,8 @@ static void submit(struct check *c)
 	io_submit(c->session->o.host->io, &c->io);
 }
 
-/* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading blocks
- * would wait behind the digests. */
+/* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading
+ * blocks would wait behind the digests. */
 static void start_digests(struct session *sess)
 {
 	struct send_side *t = sess->send;

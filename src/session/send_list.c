@@ -56,7 +56,8 @@ static struct span pack_xattrs(struct send_side *t, const struct xattrs *x)
 }
 
 /* Optional attributes of an entry, encoded. */
-static struct span attributes(struct session *sess, const struct send_entry *o, const struct hardlink *link_to, unsigned i)
+static struct span attributes(struct session *sess, const struct send_entry *o, const struct hardlink *link_to,
+    unsigned i)
 {
 	struct wire_attrs a = { .link_id = link_to != NULL ? link_to->id : 0, .linked = o->hardlink != NULL };
 	struct send_side *t = sess->send;

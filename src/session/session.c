@@ -12,8 +12,8 @@
 
 /* ---- Its parts ---- */
 
-/* While the session runs, pump() does the part's due work, and is called at the deadline at the latest. Each part checks
- * itself whether the session has it. Members may be NULL. */
+/* While the session runs, pump() does the part's due work, and is called at the deadline at the latest. Each part
+ * checks itself whether the session has it. Members may be NULL. */
 static const struct part {
 	void (*pump)(struct session *sess, struct mono now);
 	struct mono (*deadline)(const struct session *sess);

@@ -34,8 +34,8 @@ struct session_ops {
 	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
 	 * and release the file soon, so try again. NULL: never. */
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
-	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after `wait_ns`.
-	 * Ends that connect only; or NULL. */
+	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after
+	 * `wait_ns`. Ends that connect only; or NULL. */
 	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
@@ -67,9 +67,9 @@ struct session_opts {
 	void *arg;
 };
 
-/* Reserves the descriptors of a session with up to `want` streams, of `each` descriptors; fewer streams if room is short.
- * Returns the number of streams, and the descriptors in *fds; 0: no room. `alone`: at least one stream, whatever the
- * room. */
+/* Reserves the descriptors of a session with up to `want` streams, of `each` descriptors; fewer streams if room is
+ * short. Returns the number of streams, and the descriptors in *fds; 0: no room. `alone`: at least one stream,
+ * whatever the room. */
 unsigned session_take_fds(unsigned *fds, unsigned want, unsigned each, bool alone);
 int session_new(struct session **out, const struct session_opts *o, struct ptcp_err *e);
 void session_free(struct session *sess); /* only after ops.gone; NULL is fine */
@@ -126,7 +126,8 @@ const struct stream_control *session_stream_control(const struct session *sess);
 
 /* The warning about leftovers, with the command that removes them beneath `where`, a word for a shell. */
 #define SESSION_LEFTOVERS_BYTES 6000
-const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f, const char *where);
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
+    const char *where);
 
 /* ---- Data connections ---- */
 

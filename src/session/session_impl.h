@@ -32,8 +32,8 @@ struct stream_connect {
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
 
-/* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
- * Members may be NULL. */
+/* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks
+ * (probe_session.c). Members may be NULL. */
 struct payload_ops {
 	void (*opts)(const struct session *sess, struct stream_opts *o); /* completes the options of a new stream */
 	void (*connected)(struct session *sess, unsigned number);
@@ -101,8 +101,8 @@ struct session {
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
-	bool control_lost;          /* until stalls.c has taken notice; it had delivered: */
-	uint64_t control_delivered_bytes;
+	bool control_lost;          /* a control connection was lost that stalls.c has not judged yet, */
+	uint64_t control_delivered_bytes; /* and what it had delivered, in both directions */
 	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
@@ -207,10 +207,10 @@ void control_free(struct session *sess);
 
 /* ---- stream_set.c: connected data streams ---- */
 
-/* Sets the number of active streams; `why` is for the user. */
 /* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
  * socket. */
 bool streams_report_tcp(const struct session *sess);
+/* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);

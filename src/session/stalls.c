@@ -1,8 +1,7 @@
-/* Connections whose segments are no longer acknowledged, although the peer answers: TCP waits with growing pauses, for
- * minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the path seems to
- * drop full ones. */
+/* Connections whose segments are no longer acknowledged, although the peer answers: TCP waits with growing pauses,
+ * for minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the
+ * path seems to drop full ones. */
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -11,34 +10,26 @@
 #define CHECK_NS (2 * NS_PER_S)
 #define STALLED_NS (5 * NS_PER_S)    /* without an acknowledgment, beside 3 RTTs */
 #define STUCK_TIMEOUTS 4u            /* of the control connection: retransmissions in a row */
-#define HEARD_NS (4 * NS_PER_S)      /* the peer answers */
+#define RESPONDS_NS (4 * NS_PER_S)   /* since the peer's last frame, at most */
 
-static bool is_heard(const struct session *sess, struct mono now)
+static bool peer_responds(const struct session *sess, struct mono now)
 {
-	return control_is_up(sess) && mono_diff_ns(now, engine_last_input(sess->engine)) < HEARD_NS;
+	return control_is_up(sess) && mono_diff_ns(now, engine_last_input(sess->engine)) < RESPONDS_NS;
 }
 
 void stalls_suspect(struct session *sess, uint64_t delivered_bytes)
 {
 	char text[2 * SOCK_HOST_BYTES + 300];
 
-	if (engine_spooled(sess->engine) || !is_heard(sess, mono_now()) || !mtu_stalled(&sess->mtu, delivered_bytes))
+	if (engine_spooled(sess->engine) || !peer_responds(sess, mono_now()) || !mtu_stalled(&sess->mtu, delivered_bytes))
 		return;
 	if (!sess->o.connects)
 		return; /* its connections follow the peer's segment size */
 	sess->o.sock.segment_bytes = MTU_SEGMENT_BYTES;
-	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d bytes "
-	    "(ping -M do -s 1400 %s fails if so: have the MTU or the filter of ICMP on the path corrected)", sess->address,
+	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d "
+	    "bytes (if ping -M do -s 1400 %s fails, have the MTU or the filter of ICMP on the path corrected)", sess->address,
 	    MTU_SEGMENT_BYTES, sess->address);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
-}
-
-/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
-static void reset(int fd)
-{
-	struct linger now = { 1, 0 };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
 static void check_control(struct session *sess)
@@ -48,7 +39,7 @@ static void check_control(struct session *sess)
 	if (sess->control == NULL || !control_is_up(sess) || tcpinfo_read(&i, chan_fd(sess->control)) < 0 ||
 	    i.timeouts < STUCK_TIMEOUTS)
 		return;
-	reset(chan_fd(sess->control));
+	sock_reset_on_close(chan_fd(sess->control));
 	control_stuck(sess);
 }
 
@@ -60,13 +51,13 @@ void stalls_pump(struct session *sess, struct mono now)
 	if (now.ns < stalls_deadline(sess).ns)
 		return;
 	sess->stalls_checked = now;
-	if (sess->control_lost && is_heard(sess, now)) { /* by a successor */
+	if (sess->control_lost && peer_responds(sess, now)) { /* by a successor */
 		sess->control_lost = false;
 		stalls_suspect(sess, sess->control_delivered_bytes);
 	}
 	if (control_may_resume(sess))
 		check_control(sess);
-	for (i = 0; i < sess->n_granted && snd != NULL && is_heard(sess, now); i++)
+	for (i = 0; i < sess->n_granted && snd != NULL && peer_responds(sess, now); i++)
 		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) &&
 		    mono_diff_ns(now, snd_stream_acked(snd, i)) >= STALLED_NS)
 			stream_check(sess->stream[i], STALLED_NS, true);

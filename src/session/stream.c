@@ -1,7 +1,6 @@
 #include "session/stream_impl.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -163,6 +162,12 @@ void stream_try_gone(struct stream *s)
 	loop_post(s->o.host->control, &s->gone);
 }
 
+void stream_io_begin(struct stream *s)
+{
+	s->n_io++;
+	atomic_fetch_add(&s->on_disk, 1);
+}
+
 void stream_io_done(struct stream *s)
 {
 	s->n_io--;
@@ -189,14 +194,12 @@ static void on_sample(struct msg *m)
 static void on_check(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, check);
-	struct linger now = { 1, 0 };
 	struct ptcp_err why;
 	struct tcpinfo i;
 
 	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
 	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
-		/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
-		setsockopt(chan_fd(s->chan), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+		sock_reset_on_close(chan_fd(s->chan));
 		err_set(&why, PTCP_ETIMEOUT, "no answer of the peer's host on this connection");
 		stream_fail(s, &why);
 	}

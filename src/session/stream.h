@@ -105,14 +105,15 @@ void stream_generate(struct stream *s, uint64_t bytes);
 bool stream_generated(const struct stream *s, struct mono *from, struct mono *until);
 /* In ops.lost of a receiving stream: bytes of received blocks, time of the first block and of the end. */
 uint64_t stream_received(const struct stream *s, struct mono *from, struct mono *until);
-/* TCP segments retransmitted, as of the previous call (each call requests a new sample) or of the end; 0 if the kernel
- * does not report the number. */
+/* TCP segments retransmitted, as of the previous call (each call requests a new sample) or of the end; 0 if the
+ * kernel does not report the number. */
 uint64_t stream_retransmits(struct stream *s);
 /* A job or block of the stream waits for a disk. */
 bool stream_on_disk(const struct stream *s);
 /* Bytes through the channel, both directions. */
 uint64_t stream_moved(const struct stream *s);
-/* Resets the stream if its peer's TCP was silent for so long, and three RTTs; `unacked`: only if it owes acknowledgments. */
+/* Resets the stream if its peer's TCP was silent for so long, and three RTTs; `unacked`: only if it owes
+ * acknowledgments. */
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 /* In ops.lost: bytes that its connection has delivered, in both directions. */
 uint64_t stream_delivered(const struct stream *s);

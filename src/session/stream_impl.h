@@ -118,7 +118,10 @@ struct stream {
 
 /* The connection is unusable: posts ops.lost, once. */
 void stream_fail(struct stream *s, const struct ptcp_err *why);
-/* An I/O job of the stream has returned to the worker loop. May post ops.gone. */
+/* The stream waits for an I/O thread, for the control thread or for memory: stream_on_disk(), and no end before
+ * stream_io_done(). */
+void stream_io_begin(struct stream *s);
+/* The wait is over, on the worker loop. May post ops.gone. */
 void stream_io_done(struct stream *s);
 /* Control thread: a job has returned from the worker. */
 void stream_job_sent(struct msg *m);

@@ -1,5 +1,5 @@
-/* Memory of a stream: taken from the session's account while the stream has data in buffers, so idle streams have none.
- * Beyond the limit streams wait in turn, while their data waits in the sockets. */
+/* Memory of a stream: taken from the session's account while the stream has data in buffers, so idle streams have
+ * none. Beyond the limit streams wait in turn, while their data waits in the sockets. */
 #include <assert.h>
 
 #include "core/err.h"
@@ -98,8 +98,7 @@ bool stream_memory_take(struct stream *s)
 		chan_pause(s->chan, true);
 	if (!s->awaits_memory) { /* to the peer, the stream is busy */
 		s->awaits_memory = true;
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
+		stream_io_begin(s);
 	}
 	return false;
 }
@@ -153,7 +152,6 @@ bool stream_memory_fini(struct stream *s)
 	if (!atomic_load(&s->stall_posted))
 		return true;
 	s->awaits_stall = true;
-	s->n_io++;
-	atomic_fetch_add(&s->on_disk, 1);
+	stream_io_begin(s);
 	return false;
 }

@@ -1,5 +1,5 @@
-/* Receiving half of a stream, on its worker: gathers a chunk of a block in memory, verifies the chunk and then writes it
- * to the file. Corrupt data never reaches a file. A block is reported with its last chunk. */
+/* Receiving half of a stream, on its worker: gathers a chunk of a block in memory, verifies the chunk and then writes
+ * it to the file. Corrupt data never reaches a file. A block is reported with its last chunk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,8 @@ static void run_lock_query(struct msg *m)
 	loop_post(s->loop, m);
 }
 
-/* Another session has locked the part, for example after its connection died unnoticed. Returns true if the stream pauses
- * and retries, false if the wait is over or pointless. */
+/* Another session has locked the part, for example after its connection died unnoticed. Returns true if the stream
+ * pauses and retries, false if the wait is over or pointless. */
 static bool wait_for_lock(struct stream *s)
 {
 	struct mono now = mono_now();
@@ -113,8 +113,7 @@ static bool wait_for_lock(struct stream *s)
 			return false;
 		s->querying = true;
 		s->lock = PART_QUERIED;
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
+		stream_io_begin(s);
 		s->lock_query.run = run_lock_query;
 		loop_post(s->o.host->control, &s->lock_query);
 		break;
@@ -222,8 +221,7 @@ static bool write_out(struct stream *s)
 
 	if (start.ns < s->slow_until.ns) {
 		chan_pause(s->chan, true);
-		s->n_io++;
-		atomic_fetch_add(&s->on_disk, 1);
+		stream_io_begin(s);
 		s->write_io.run = write_on_disk;
 		io_submit(s->o.host->io, &s->write_io);
 		return false;
@@ -359,8 +357,8 @@ static bool discard(struct stream *s, size_t n)
 	return true;
 }
 
-/* Between two frames: while others wait for memory, the stream reads no further ahead, and gives way as soon as it has no
- * data in buffers. */
+/* Between two frames: while others wait for memory, the stream reads no further ahead, and gives way as soon as it
+ * has no data in buffers. */
 static bool next_turn(struct stream *s)
 {
 	bool wanted = memory_wanted(&s->memory);

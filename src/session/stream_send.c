@@ -86,8 +86,8 @@ static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait
 	return 0;
 }
 
-/* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent that
- * cannot be read leaves no frame. */
+/* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent
+ * that cannot be read leaves no frame. */
 static int read_extents(struct stream_job *job, bool verify, bool wait)
 {
 	uint32_t n;
@@ -152,8 +152,7 @@ static bool job_read(struct stream *s, struct stream_job *job)
 		return true;
 	job->reading = true;
 	job->io.run = read_on_disk;
-	s->n_io++;
-	atomic_fetch_add(&s->on_disk, 1);
+	stream_io_begin(s);
 	io_submit(s->o.host->io, &job->io);
 	return false;
 }

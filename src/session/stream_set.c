@@ -8,7 +8,7 @@
 #include "store/fd_budget.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
-#define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts */
+#define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */
 #define SILENT_NS (2 * NS_PER_S)     /* without an answer after an outage: not alive */
 
 /* ---- Active streams ---- */
@@ -130,8 +130,8 @@ void streams_close_tap(struct session *sess, unsigned number)
 
 /* ---- Operations for streams ---- */
 
-/* Through TLS, a wrong frame is the peer's own fault, and a new connection would repeat the fault. In plaintext the path
- * may have damaged the frame. */
+/* Through TLS, a wrong frame is the peer's own fault, and a new connection would repeat the fault. In plaintext the
+ * path may have damaged the frame. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
@@ -200,10 +200,9 @@ void streams_share_rate(struct session *sess, unsigned number)
 void streams_retry_later(struct session *sess, unsigned number)
 {
 	unsigned n = sess->retries[number]++;
-	uint64_t wait = RETRY_FIRST_NS << (n < RETRY_DOUBLINGS ? n : RETRY_DOUBLINGS);
 
-	/* Many sessions that an outage has cut come back at different times. */
-	sess->retry_at[number] = mono_add_ns(mono_now(), wait - wait / 4 + wait / 2 * sess->id[n % sizeof sess->id] / 255);
+	sess->retry_at[number] = mono_add_ns(mono_now(),
+	    backoff_ns(RETRY_FIRST_NS, n, RETRY_DOUBLINGS, sess->id[n % sizeof sess->id])); /* the id is random */
 }
 
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)

@@ -1,5 +1,5 @@
-/* Data of an earlier run is read back and hashed before it counts, on I/O threads, a step at a time and a few files at
- * once, while missing blocks are received. Also syncs large files to disk from time to time. */
+/* Data of an earlier run is read back and hashed before it counts, on I/O threads, a step at a time and a few files
+ * at once, while missing blocks are received. Also syncs large files to disk from time to time. */
 #include <stdlib.h>
 
 #include "core/err.h"

@@ -13,8 +13,8 @@
  * of all programs. */
 #define FEW 8
 
-/* 1: the mode or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no modes
- * or times (vfat, some network shares). */
+/* 1: the mode or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no
+ * modes or times (vfat, some network shares). */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);

@@ -75,7 +75,10 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 
 void tree_exclude(struct tree *t, const struct excluded *x) { t->excluded = *x; }
 
-bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino) { return excluded_has(&d->tree->excluded, dev, ino); }
+bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)
+{
+	return excluded_has(&d->tree->excluded, dev, ino);
+}
 
 void tree_unref(struct tree *t)
 {

@@ -24,8 +24,8 @@ struct dir;
 
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
-/* No node is one of these directories, or lies beneath: PTCP_EREFUSED; no entry of them is replaced. The root itself is not
- * judged. Before the first use of the tree. */
+/* No node is one of these directories, or lies beneath: PTCP_EREFUSED; no entry of them is replaced. The root itself
+ * is not judged. Before the first use of the tree. */
 void tree_exclude(struct tree *t, const struct excluded *x);
 /* Whether this inode is one of them. */
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino);
@@ -67,8 +67,8 @@ void dir_fd_done(struct dir *d);
  * RESOLVE_CACHED. `flags` create no file. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
-/* Whether d still lies beneath the root at its path: 0, or PTCP_EIO with ESTALE, naming the directory that was moved or
- * replaced. d was opened before. */
+/* Whether d still lies beneath the root at its path: 0, or PTCP_EIO with ESTALE, naming the directory that was moved
+ * or replaced. d was opened before. */
 int dir_in_place(struct dir *d, struct ptcp_err *e);
 
 /* To be called after a change of names in d, or of d's mode or times. */
@@ -94,8 +94,8 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 /* As dir_path_text(), in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);
 
-/* The whole path of `name` in d, relative to `base` (d itself or a directory above d); the caller frees it. NULL without
- * memory. */
+/* The whole path of `name` in d, relative to `base` (d itself or a directory above d); the caller frees it. NULL
+ * without memory. */
 char *dir_path_below(const struct dir *d, const struct dir *base, const char *name);
 
 #define DIR_PATH_TEXT_BYTES 400  /* for messages */

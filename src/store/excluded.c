@@ -1,12 +1,11 @@
 #include "store/excluded.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define LINKS_MAX 16 /* of one path */
 
 bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino)
 {
@@ -22,8 +21,7 @@ static void add(struct excluded *x, const struct stat *st)
 {
 	if (excluded_has(x, st->st_dev, st->st_ino))
 		return;
-	if ((x->full |= x->n == EXCLUDED_MAX))
-		return;
+	assert(x->n < EXCLUDED_MAX);
 	x->of[x->n].dev = st->st_dev;
 	x->of[x->n++].ino = st->st_ino;
 }
@@ -73,15 +71,15 @@ static bool next_link(struct excluded *x, char path[PATH_MAX])
 
 void excluded_add(struct excluded *x, const char *path)
 {
-	char now[PATH_MAX];
+	char rest[PATH_MAX];
 	struct stat st;
 	int links;
 
 	if (stat(path, &st) == 0)
 		add(x, &st);
-	if (path[0] == '\0' || strlen(path) >= sizeof now)
+	if (path[0] == '\0' || strlen(path) >= sizeof rest)
 		return;
-	strcpy(now, path);
-	for (links = 0; links < LINKS_MAX && next_link(x, now); links++)
+	strcpy(rest, path);
+	for (links = 0; links < EXCLUDED_LINKS_MAX && next_link(x, rest); links++)
 		;
 }

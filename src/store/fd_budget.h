@@ -1,7 +1,7 @@
 /* Limit on open descriptors. The limit is the process's (RLIMIT_NOFILE), so one count per process covers all
- * long-lived descriptors, in shares that cannot crowd each other out: an eighth of the limit for inbound connections, an
- * eighth for sessions that wait for room, a sixteenth for directories, and the rest, but for a few short-lived ones, for
- * sessions, event loops, relayed connections and files in transfer. Any thread; never blocks. */
+ * long-lived descriptors, in shares that cannot crowd each other out: an eighth of the limit for inbound connections,
+ * an eighth for sessions that wait for room, a sixteenth for directories, and the rest, but for a few short-lived
+ * ones, for sessions, event loops, relayed connections and files in transfer. Any thread; never blocks. */
 #ifndef STORE_FD_BUDGET_H
 #define STORE_FD_BUDGET_H
 
@@ -14,7 +14,8 @@ bool fd_budget_reserve(unsigned n);
 /* The largest n that fd_budget_reserve() grants now. */
 unsigned fd_budget_left(void);
 
-/* Takes n descriptors for files, which have half of the room. False: used up; try again after other files are closed. */
+/* Takes n descriptors for files, which have half of the room. False: used up; try again after other files are
+ * closed. */
 bool fd_budget_take(unsigned n);
 /* Takes n descriptors even beyond the budget. */
 void fd_budget_take_unchecked(unsigned n);

@@ -1,7 +1,7 @@
 /* Hashes of blocks and files (XXH3, chosen at run time for this processor).
  *
- *   content hash of a chunk    XXH3_64(bytes); a block is a run of chunks of HASH_CHUNK_BYTES, the last may be shorter
- *   content hash of a block    of one chunk: the chunk's; otherwise XXH3_64(be64(content hash) of each chunk in order)
+ *   content hash of a chunk    XXH3_64(bytes); a block consists of chunks of HASH_CHUNK_BYTES, the last may be shorter
+ *   content hash of a block    of one chunk: the chunk's; else XXH3_64(be64(content hash) of each chunk, in order)
  *   check of a chunk on the wire   XXH3_64(24 bytes of its header as sent | be64(content hash))
  *   term of a block in its file    XXH3_128(be64(index) | be64(length) | be64(content hash))
  *   digest of a file           sum of its blocks' terms, modulo 2^128

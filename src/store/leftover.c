@@ -27,18 +27,25 @@ struct leftovers {
 	struct mark mark[MARKS_MAX];
 };
 
-/* One file to be judged, in `d`, open at `at`. */
+/* A hidden file that may be a leftover, in `d`, open at `at`. */
 struct candidate {
 	struct dir *d;
 	const struct sys *sys;
 	int at;
 	const char *name;
 	struct stat st;
-	char part[PART_NAME_BYTES];  /* the part with the same stem, which may be `name` itself */
-	bool part_exists, locked;
+	bool locked; /* its part's lock is ours */
 };
 
 static bool has_suffix(const char *name, const char *suffix) { return strcmp(name + STEM_BYTES, suffix) == 0; }
+
+/* The name of the same transfer's file with another suffix. */
+static const char *with_suffix(char out[PART_NAME_BYTES], const char *name, const char *suffix)
+{
+	memcpy(out, name, STEM_BYTES);
+	strcpy(out + STEM_BYTES, suffix);
+	return out;
+}
 
 /* The newest ctime: transfers set the mtime of a part to the source's. */
 static double age_s(const struct timespec *now, const struct stat *st)
@@ -49,48 +56,44 @@ static double age_s(const struct timespec *now, const struct stat *st)
 static double group_age_s(const struct candidate *c, const struct timespec *now)
 {
 	static const char *const suffixes[] = { PART_SUFFIX, PART_JOURNAL_SUFFIX };
-	double least = age_s(now, &c->st), age;
+	double min = age_s(now, &c->st), age;
 	char name[PART_NAME_BYTES];
 	struct stat st;
 	size_t i;
 
 	if (!has_suffix(c->name, PART_SUFFIX) && !has_suffix(c->name, PART_JOURNAL_SUFFIX))
-		return least;
+		return min;
 	for (i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-		memcpy(name, c->name, STEM_BYTES);
-		strcpy(name + STEM_BYTES, suffixes[i]);
-		if (c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (age = age_s(now, &st)) < least)
-			least = age;
+		with_suffix(name, c->name, suffixes[i]);
+		if (c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (age = age_s(now, &st)) < min)
+			min = age;
 	}
-	return least;
+	return min;
 }
 
-/* Locks the part that `c` belongs to. Returns its descriptor, or -1: no part, or not locked; c->locked false with
- * c->part_exists: in use, or without locks on this file system (*in_use false). */
+/* Locks the part that `c` belongs to, which may be `c` itself: sets c->locked. Returns the part's descriptor, or -1:
+ * no part, or it cannot be opened. *in_use: a transfer holds the lock; false also if the file system has no locks. */
 static int lock_part(struct candidate *c, bool *in_use)
 {
+	char part[PART_NAME_BYTES];
 	struct stat st, named;
 	int fd;
 
 	*in_use = false;
 	if (!has_suffix(c->name, PART_SUFFIX) && !has_suffix(c->name, PART_JOURNAL_SUFFIX))
 		return -1;
-	memcpy(c->part, c->name, STEM_BYTES);
-	strcpy(c->part + STEM_BYTES, PART_SUFFIX);
-	fd = c->sys->openat(c->at, c->part, SYS_READ_FLAGS | O_RDWR, 0); /* NFS locks writable descriptors only */
+	with_suffix(part, c->name, PART_SUFFIX);
+	fd = c->sys->openat(c->at, part, SYS_READ_FLAGS | O_RDWR, 0); /* NFS locks writable descriptors only */
 	if (fd < 0 && errno == EACCES)
-		fd = c->sys->openat(c->at, c->part, SYS_READ_FLAGS, 0);
-	if (fd < 0) {
-		c->part_exists = errno != ENOENT;
+		fd = c->sys->openat(c->at, part, SYS_READ_FLAGS, 0);
+	if (fd < 0)
 		return -1;
-	}
-	c->part_exists = true;
 	if (c->sys->flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		*in_use = errno == EWOULDBLOCK;
 		return fd;
 	}
 	/* With the lock ours, nobody else renames the part: this comparison is final. */
-	c->locked = c->sys->fstat(fd, &st) == 0 && c->sys->fstatat(c->at, c->part, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	c->locked = c->sys->fstat(fd, &st) == 0 && c->sys->fstatat(c->at, part, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    st.st_dev == named.st_dev && st.st_ino == named.st_ino;
 	*in_use = !c->locked; /* another transfer has taken over or completed the part just now */
 	return fd;
@@ -106,34 +109,32 @@ static const char *not_ours(const struct candidate *c)
 	return NULL;
 }
 
-static void report(struct leftovers *k, const struct candidate *c, double age, const char *why)
+static void report(struct leftovers *k, const struct leftover *l)
 {
-	const struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
-		.why = why };
-
-	if (why != NULL) {
+	if (l->why != NULL) {
 		k->totals.failed++;
 	} else {
 		k->totals.files++;
-		k->totals.bytes += l.size_bytes;
+		k->totals.bytes += l->size_bytes;
 	}
 	if (k->o.found != NULL)
-		k->o.found(k->o.arg, &l);
+		k->o.found(k->o.arg, l);
 }
 
-/* The part's lock is ours where the file has one. */
+/* With the lock of its part, if it has one. */
 static void remove_file(struct leftovers *k, struct candidate *c, double age)
 {
-	const char *why = not_ours(c);
+	struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
+		.why = not_ours(c) };
 
-	if (why == NULL && !k->o.dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
+	if (l.why == NULL && !k->o.dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
 		if (errno == ENOENT)
 			return;
-		why = strerror(errno);
+		l.why = strerror(errno);
 	}
-	if (why == NULL && !k->o.dry_run)
+	if (l.why == NULL && !k->o.dry_run)
 		dir_changed(c->d);
-	report(k, c, age, why);
+	report(k, &l);
 }
 
 /* Whether a journal has a part, with which it is judged: alone it has no lock. */
@@ -144,8 +145,7 @@ static bool is_with_part(const struct candidate *c)
 
 	if (!has_suffix(c->name, PART_JOURNAL_SUFFIX))
 		return false;
-	memcpy(name, c->name, STEM_BYTES);
-	strcpy(name + STEM_BYTES, PART_SUFFIX);
+	with_suffix(name, c->name, PART_SUFFIX);
 	return c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -165,9 +165,7 @@ static void conclude_journal(struct leftovers *k, const struct candidate *part, 
 	char name[PART_NAME_BYTES];
 	struct candidate c = *part;
 
-	memcpy(name, part->name, STEM_BYTES);
-	strcpy(name + STEM_BYTES, PART_JOURNAL_SUFFIX);
-	c.name = name;
+	c.name = with_suffix(name, part->name, PART_JOURNAL_SUFFIX);
 	if (has_suffix(part->name, PART_SUFFIX) && c.sys->fstatat(c.at, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
 		conclude(k, &c, in_use, age, min_s);
 }
@@ -217,9 +215,7 @@ static void report_failed(struct leftovers *k, const struct walk_entry *w)
 	const struct leftover l = { .dir = w->dir, .name = w->name,
 		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0) };
 
-	k->totals.failed++;
-	if (k->o.found != NULL)
-		k->o.found(k->o.arg, &l);
+	report(k, &l);
 }
 
 static void on_entry(struct leftovers *k, const struct walk_entry *w)

@@ -39,8 +39,8 @@ struct leftovers;
  * are removed, and a part only while its lock is ours: no running transfer uses the part. Marks of directories are
  * removed last, and only if the walk found no part in use and none too recent, since these resume by the mark.
  *
- * leftovers_step() examines up to `entries` entries: 1: more remain; 0: done; or a negative PTCP_E* if `base` cannot be
- * listed or without memory. Freed earlier, the walk ends; each removal is whole. `o` is copied. */
+ * leftovers_step() examines up to `entries` entries: 1: more remain; 0: done; or a negative PTCP_E* if `base` cannot
+ * be listed or without memory. Freed earlier, the walk ends; each removal is whole. `o` is copied. */
 int leftovers_new(struct leftovers **out, struct dir *base, const struct leftover_opts *o, struct ptcp_err *e);
 int leftovers_step(struct leftovers *k, unsigned entries, struct ptcp_err *e);
 const struct leftover_totals *leftovers_totals(const struct leftovers *k);

@@ -193,6 +193,7 @@ static size_t same_pages(const uint8_t *p, size_t n, bool *zero)
 	size_t at, page;
 	bool z;
 
+	*zero = false;
 	for (at = 0; at < n; at += page) {
 		page = n - at < PAGE_BYTES ? n - at : PAGE_BYTES;
 		z = p[at] == 0 && memcmp(p + at, p + at + 1, page - 1) == 0;
@@ -224,7 +225,8 @@ static int write_sparse(struct sink *s, int fd, const uint8_t *p, size_t n, uint
 }
 
 /* `hash` NULL: no record for the journal. */
-static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, const uint64_t *hash, struct ptcp_err *e)
+static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, const uint64_t *hash,
+    struct ptcp_err *e)
 {
 	uint64_t end = off + n;
 	int fd, r;

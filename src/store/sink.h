@@ -79,9 +79,9 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
  * effects. I/O threads. */
 bool sink_seems_same(struct sink *s);
 
-/* For a target with the right content: sets mode, owner and extended attributes where requested and
- * different. Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`.
- * I/O threads. */
+/* For a target with the right content: sets mode, owner and extended attributes where requested and different.
+ * Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`. I/O
+ * threads. */
 int sink_refresh(struct sink *s, struct ptcp_err *e);
 
 /* dev and inode of the part that this sink holds or was refused, hence of the complete file; after sink_refresh() of
@@ -114,7 +114,8 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
  * any, were written by sink_write_chunk(); `hash` is the block's content hash, for the journal. PTCP_ECANCELED after
  * store_complete() or sink_discard(); after a failed sync its error. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
-/* As sink_write(), for data that ends no block: the journal gets no record, so a later run does not trust the data. */
+/* As sink_write(), for data that ends no block: the journal gets no record, so a later run does not trust the
+ * data. */
 int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
 
 /* Maximum number of descriptors until the file is complete or discarded; to be taken (fd_budget.h) before
@@ -191,8 +192,9 @@ struct store_file {
 	uint64_t dev, ino;
 };
 
-/* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is already
- * a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not followed. */
+/* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is
+ * already a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not
+ * followed. */
 int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e);
 
 #endif

@@ -88,8 +88,8 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
     struct ptcp_err *e);
 
-/* After a failed change of the mode of the open file, with errno. 1: the mode cannot be set, and differs: named by `e`.
- * 0: the file has the mode. */
+/* After a failed change of the mode of the open file, with errno. 1: the mode cannot be set, and differs: named by
+ * `e`. 0: the file has the mode. */
 int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e);
 
 /* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or

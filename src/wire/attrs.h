@@ -1,5 +1,5 @@
-/* Optional attributes of an ENTRY: tag u16, length u16, value, in ascending order of tags, each at most once. No I/O, no
- * allocation; any thread. */
+/* Optional attributes of an ENTRY: tag u16, length u16, value, in ascending order of tags, each at most once. No I/O,
+ * no allocation; any thread. */
 #ifndef WIRE_ATTRS_H
 #define WIRE_ATTRS_H
 

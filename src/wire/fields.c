@@ -104,8 +104,9 @@ static const struct wire_field hello[] = {
 	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL), BYTES(grant, signature)
 }, job[] = {
 	UINT("flags", job, flags, 0, WIRE_JOB_FLAGS), UINT("family", job, family, 0, 6), POSITIVE("port", job, port),
-	POSITIVE("timeout_ms", job, timeout_ms), ANY("linger_ms", job, linger_ms), LENGTH("n", 1, job, host, 1, WIRE_HOST_MAX),
-	LENGTH("m", 1, job, congestion, 0, WIRE_CONGESTION_MAX), DATA(job, host, WORD), DATA(job, congestion, WORD),
+	POSITIVE("timeout_ms", job, timeout_ms), ANY("linger_ms", job, linger_ms),
+	LENGTH("n", 1, job, host, 1, WIRE_HOST_MAX), LENGTH("m", 1, job, congestion, 0, WIRE_CONGESTION_MAX),
+	DATA(job, host, WORD), DATA(job, congestion, WORD),
 	UINT("rate", job, rate_bps, 0, WIRE_RATE_IDLE - 1)
 }, probe[] = {
 	POSITIVE("streams", probe, streams), UINT("messages", probe, messages, 1, WIRE_SAMPLES_MAX),
@@ -133,9 +134,10 @@ progress[] = {
 }, state[] = {
 	POSITIVE("id", state, id), UINT("kind", state, kind, WIRE_STATE_RUNNING, WIRE_STATE_OVER),
 	UINT("mode", state, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("code", state, code),
-	POSITIVE("port", state, port), ANY("age_ms", state, age_ms), ANY("took_ms", state, took_ms), PROGRESS(state, progress.),
-	LENGTH("n", 1, state, host, 1, WIRE_HOST_MAX), LENGTH("m", 2, state, from, 0, WIRE_PATH_MAX),
-	LENGTH("k", 2, state, to, 0, WIRE_PATH_MAX), LENGTH("l", 2, state, text, 0, WIRE_TEXT_MAX),
+	POSITIVE("port", state, port), ANY("age_ms", state, age_ms), ANY("took_ms", state, took_ms),
+	PROGRESS(state, progress.), LENGTH("n", 1, state, host, 1, WIRE_HOST_MAX),
+	LENGTH("m", 2, state, from, 0, WIRE_PATH_MAX), LENGTH("k", 2, state, to, 0, WIRE_PATH_MAX),
+	LENGTH("l", 2, state, text, 0, WIRE_TEXT_MAX),
 	DATA(state, host, WORD), DATA(state, from, NO_NUL), DATA(state, to, NO_NUL), DATA(state, text, ANY)
 }, link[] = {
 	UINT("rate_bps", link, rate_bps, 0, WIRE_LINK_BPS_MAX), ANY("rate_error_bps", link, rate_error_bps),

@@ -1,11 +1,11 @@
-/* The frames of ptcp/1, byte for byte as in PROTOCOL.md: numbers, limits, structs, encoders and decoders. The fields of
- * each frame are listed once, in wire/fields.c. No I/O, no allocation; any thread.
+/* The frames of ptcp/1, byte for byte as in PROTOCOL.md: numbers, limits, structs, encoders and decoders. The fields
+ * of each frame are listed once, in wire/fields.c. No I/O, no allocation; any thread.
  *
- * Every frame starts with a header of 8 bytes: type, flags, two zero bytes, and the length of the payload. Integers are
- * big-endian and, except for times, unsigned.
+ * Every frame starts with a header of 8 bytes: type, flags, two zero bytes, and the length of the payload. Integers
+ * are big-endian and, except for times, unsigned.
  *
- * Encoders return the bytes written, header included, and assert that spans are within their limits. Decoders take the
- * payload alone and return 0, or PTCP_EPROTO with a sentence. Spans in the result point into the payload. */
+ * Encoders return the bytes written, header included, and assert that spans are within their limits. Decoders take
+ * the payload alone and return 0, or PTCP_EPROTO with a sentence. Spans in the result point into the payload. */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
@@ -99,8 +99,8 @@ struct wire_header {
 };
 
 void wire_header_encode(uint8_t out[WIRE_HEADER_BYTES], const struct wire_header *h);
-/* PTCP_EPROTO for a length above the type's limit, an unknown type that is critical or longer than WIRE_CONTROL_MAX, an
- * unknown flag, and a reserved byte that is not zero. */
+/* PTCP_EPROTO for a length above the type's limit, an unknown type that is critical or longer than WIRE_CONTROL_MAX,
+ * an unknown flag, and a reserved byte that is not zero. */
 int wire_header_decode(struct wire_header *h, const uint8_t in[WIRE_HEADER_BYTES],
     struct ptcp_err *e);
 bool wire_type_known(unsigned type);
@@ -119,11 +119,12 @@ static inline char *span_copy(char *out, struct span s)
 	return out;
 }
 
-/* The first frame in `in`, bytes of a control channel without BLOCKs: 1 and the payload, 0 if the frame is incomplete. */
+/* The first frame in `in`, bytes of a control channel without BLOCKs: 1 and the payload, 0 if the frame is
+ * incomplete. */
 int wire_frame_next(struct wire_header *h, struct span *payload, struct span in, struct ptcp_err *e);
 
-/* Any frame but BLOCK; `f` is the struct of the type (NULL for a type without payload). wire_encode() writes the whole
- * frame at `out`, which has room for WIRE_X_MAX_BYTES. wire_decode() leaves *f alone on failure. */
+/* Any frame but BLOCK; `f` is the struct of the type (NULL for a type without payload). wire_encode() writes the
+ * whole frame at `out`, which has room for WIRE_X_MAX_BYTES. wire_decode() leaves *f alone on failure. */
 size_t wire_encode(uint8_t *out, unsigned type, const void *f);
 int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 
@@ -202,8 +203,8 @@ enum wire_path_flags {
 	WIRE_PATH_INCLUDE = 1 << 2
 };
 
-/* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path flags;
- * or sources, at least one, and patterns; or, for a measurement, no path. */
+/* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
+ * flags; or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
 	uint8_t role, cipher, fsync;
 	uint32_t flags;
@@ -222,8 +223,8 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 
 #define WIRE_SESSION_BYTES 16
 
-/* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of the
- * control connection. */
+/* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
+ * the control connection. */
 struct wire_opened {
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint8_t cipher;
@@ -242,7 +243,8 @@ WIRE_CODEC(ERROR, error, wire_error)
 
 enum wire_busy { WIRE_IDLE, WIRE_READING, WIRE_WRITING, WIRE_SYNCING, WIRE_VERIFYING };
 
-/* Keepalive, at least every third of the peer's timeout, with the disk operation that the sender of PING waits for. */
+/* Keepalive, at least every third of the peer's timeout, with the disk operation that the sender of PING waits
+ * for. */
 struct wire_ping {
 	uint8_t busy;
 	uint64_t tick;
@@ -274,12 +276,12 @@ struct wire_rate {
 	uint64_t all_bps;                  /* of all streams together; 0: no limit */
 	uint8_t n, m;
 	uint64_t bps[WIRE_RATES_MAX];      /* n rates, not 0; WIRE_RATE_IDLE: the sender begins no block */
-	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: number of the shared rate, from 1; 0: none; last not 0 */
+	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: number of the shared rate from 1; 0: none; last not 0 */
 };
 WIRE_CODEC(RATE, rate, wire_rate)
 
-/* From an acceptor whose processor or disk limits the transfer: thousandths of the last second in which all data threads
- * were busy, and in which the transfer waited for the disk. */
+/* From an acceptor whose processor or disk limits the transfer: thousandths of the last second in which all data
+ * threads were busy, and in which the transfer waited for the disk. */
 struct wire_load {
 	uint16_t busy_permille, disk_permille;
 };
@@ -334,8 +336,8 @@ static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS &
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 
-/* DIR_END has the id of the directory, no name and parent 0; every entry below the directory has a verdict, and the mode
- * and mtime of DIR_END are final. */
+/* DIR_END has the id of the directory, no name and parent 0; every entry below the directory has a verdict, and the
+ * mode and mtime of DIR_END are final. */
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent; /* parent 0: the destination */
@@ -352,8 +354,8 @@ struct wire_entry {
 #define WIRE_ENTRY_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
 WIRE_CODEC(ENTRY, entry, wire_entry)
 
-/* All blocks of the file are acknowledged and the source is unchanged; not sent for a file of exactly one block. Also the
- * reply to WIRE_COMPARE. */
+/* All blocks of the file are acknowledged and the source is unchanged; not sent for a file of exactly one block. Also
+ * the reply to WIRE_COMPARE. */
 struct wire_file_end {
 	uint64_t id;
 	struct digest digest;
@@ -378,8 +380,8 @@ struct wire_warning {
 };
 WIRE_CODEC(WARNING, warning, wire_warning)
 
-/* From an acceptor that receives, at most once: files of interrupted transfers in the directories of this transfer, for
- * sources that are gone. */
+/* From an acceptor that receives, at most once: files of interrupted transfers in the directories of this transfer,
+ * for sources that are gone. */
 struct wire_leftovers {
 	uint64_t files; /* not 0 */
 	uint64_t bytes;
@@ -445,7 +447,8 @@ WIRE_CODEC(END, end, wire_end)
 
 /* ---- Blocks: on data connections ------------------------------------------------ */
 
-/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of data, the 16 bytes of wire_block_end. */
+/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of
+ * data, the 16 bytes of wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
 	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
@@ -474,8 +477,8 @@ uint32_t wire_grid_bytes(uint64_t size_bytes);
 uint32_t wire_grid_blocks(uint64_t size_bytes);
 /* Length of one block; 0 if the file has no such block. */
 uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
-/* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last may
- * be shorter; each chunk has a frame of its own. */
+/* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last
+ * may be shorter; each chunk has a frame of its own. */
 struct wire_chunk {
 	uint32_t block, index; /* of the chunk within the block */
 	uint32_t block_bytes;

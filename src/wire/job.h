@@ -1,5 +1,5 @@
-/* Frames of a delegated job: a transfer to or from a third host, or a measurement of the path to the third host, that a
- * server carries out for a client, and the reports to the client (PROTOCOL.md, section 13). */
+/* Frames of a delegated job: a transfer to or from a third host, or a measurement of the path to the third host, that
+ * a server carries out for a client, and the reports to the client (PROTOCOL.md, section 13). */
 #ifndef WIRE_JOB_H
 #define WIRE_JOB_H
 

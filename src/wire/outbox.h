@@ -1,5 +1,5 @@
-/* Outgoing control frames, collected until the channel accepts them. Sets `failed` when memory or the limit ran out, so
- * that a caller checks once per round. */
+/* Outgoing control frames, collected until the channel accepts them. Sets `failed` when memory or the limit ran out,
+ * so that a caller checks once per round. */
 #ifndef WIRE_OUTBOX_H
 #define WIRE_OUTBOX_H
 
@@ -42,8 +42,8 @@ static inline void outbox_added(struct outbox *o, size_t n) { buf_added(&o->b, n
 void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 
-/* The reason that the peer sent, with the text escaped. An unknown code, and a code without meaning for this side (usage,
- * configuration or interrupt of the peer), becomes PTCP_EPEER. */
+/* The reason that the peer sent, with the text escaped. An unknown code, and a code without meaning for this side
+ * (usage, configuration or interrupt of the peer), becomes PTCP_EPEER. */
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
 #endif

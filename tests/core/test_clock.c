@@ -35,8 +35,19 @@ static void saturates(void **state)
 	assert_int_equal(mono_min(MONO_NEVER, t).ns, 5);
 }
 
+static void backs_off(void **state)
+{
+	(void)state;
+	assert_int_equal(backoff_ns(100, 0, 3, 0), 75);
+	assert_int_equal(backoff_ns(100, 0, 3, 255), 125);
+	assert_int_equal(backoff_ns(100, 2, 3, 0), 300);
+	assert_int_equal(backoff_ns(100, 3, 3, 255), 1000);
+	assert_int_equal(backoff_ns(100, 70, 3, 255), 1000);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(goes_on), cmocka_unit_test(saturates) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(goes_on), cmocka_unit_test(saturates),
+		cmocka_unit_test(backs_off) };
 	return cmocka_run_group_tests_name("core/clock", tests, NULL, NULL);
 }

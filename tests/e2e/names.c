@@ -1,5 +1,4 @@
 /* To be preloaded: names *.dead never have an answer, names *.live are 127.0.0.1, and every other name is looked up. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
 #include <string.h>

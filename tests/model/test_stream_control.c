@@ -95,10 +95,11 @@ static struct stream_control_sample step(struct line *l, const struct path *p, u
 	l->rate_bps += (brings(p, n) - l->rate_bps) * (1 - exp(-STREAM_CONTROL_SAMPLE_S / 0.5));
 	l->unsteady_s = fmax(0, l->unsteady_s - STREAM_CONTROL_SAMPLE_S);
 	share = l->rate_bps * exp(sd * l->noise - sd * sd / 2);
-	return (struct stream_control_sample){ STREAM_CONTROL_SAMPLE_S, p->enough_bps > 0 ? fmin(share, p->enough_bps) : share,
-		l->unsteady_s == 0, p->enough_bps > 0 && p->enough_bps < brings(&(struct path){ 0,
+	return (struct stream_control_sample){ .interval_s = STREAM_CONTROL_SAMPLE_S,
+		.rate_bps = p->enough_bps > 0 ? fmin(share, p->enough_bps) : share,
+		.steady = l->unsteady_s == 0, .starved = p->enough_bps > 0 && p->enough_bps < brings(&(struct path){ 0,
 		p->capacity_bps, p->others, p->window_bps, p->falls_ratio, 0 }, n),
-		p->window_bps > 0 && p->capacity_bps > p->window_bps * (n + p->others) };
+		.host_limited = p->window_bps > 0 && p->capacity_bps > p->window_bps * (n + p->others) };
 }
 
 /* honest: lost, where time above the budget earns no more than the best fixed number would have. */
@@ -233,7 +234,8 @@ static void time_lost_where_it_is_calm(void **state)
 /* So long at this rate, not counting the time in which streams leave; the number of decisions. */
 static unsigned feed(struct stream_control *s, double seconds, double rate_bps, bool starved)
 {
-	struct stream_control_sample x = { STREAM_CONTROL_SAMPLE_S, rate_bps, true, starved, false };
+	struct stream_control_sample x = { .interval_s = STREAM_CONTROL_SAMPLE_S, .rate_bps = rate_bps, .steady = true,
+		.starved = starved };
 	unsigned changes = 0, target;
 	double t;
 
@@ -310,7 +312,7 @@ static void few_allowed(void **state)
 /* Nothing that the application or a disk does says anything about the path. */
 static void too_little_to_send(void **state)
 {
-	struct stream_control_sample other = { STREAM_CONTROL_SAMPLE_S, 9e6, false, false, false };
+	struct stream_control_sample other = { .interval_s = STREAM_CONTROL_SAMPLE_S, .rate_bps = 9e6 };
 	struct stream_control s = begun(0.1, 32);
 	unsigned i;
 
@@ -351,7 +353,8 @@ static void early_levels(void **state)
 /* All streams wait for their buffers, and more of them bring no more: a processor has all it can do. */
 static void no_room(void **state)
 {
-	struct stream_control_sample busy = { STREAM_CONTROL_SAMPLE_S, 4e9, true, false, true };
+	struct stream_control_sample busy = { .interval_s = STREAM_CONTROL_SAMPLE_S, .rate_bps = 4e9, .steady = true,
+		.host_limited = true };
 	struct stream_control s = begun(0.1, 32);
 	unsigned i;
 
@@ -365,7 +368,8 @@ static void no_room(void **state)
 /* As many as fill the path: 8 Mbit/s each, 196 in all. */
 static void windows(void **state)
 {
-	struct stream_control_sample host_limited = { STREAM_CONTROL_SAMPLE_S, 0, true, false, true };
+	struct stream_control_sample host_limited = { .interval_s = STREAM_CONTROL_SAMPLE_S, .steady = true,
+		.host_limited = true };
 	struct stream_control s = begun(0.1, 32);
 	unsigned i;
 
@@ -391,7 +395,8 @@ static void pauses_of_the_receiver(void **state)
 	(void)state;
 	for (i = 0; i < 300; i++) {
 		bool syncs = i % 30 < 2;
-		struct stream_control_sample x = { STREAM_CONTROL_SAMPLE_S, fmin(s.streams * 8e6, 196e6), true, syncs, true };
+		struct stream_control_sample x = { .interval_s = STREAM_CONTROL_SAMPLE_S,
+			.rate_bps = fmin(s.streams * 8e6, 196e6), .steady = true, .starved = syncs, .host_limited = true };
 
 		x.rate_bps *= syncs ? 0.1 : 1;
 		stream_control_add(&s, &x);

@@ -227,7 +227,7 @@ static void score_sight(struct score score[SUBSETS], const struct method *m, con
 static void score_method(struct score score[SUBSETS], const struct method *m, const struct path_case *c)
 {
 	struct advice fixed = { .streams = m->fixed };
-	bool no_curve[SUBSETS] = { true, true, true };
+	bool no_curve[SUBSETS] = { true, true };
 	size_t i;
 
 	for (i = 0; m->levels == 0 && i < BUDGETS; i++) {
