@@ -220,6 +220,8 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	sess->control = o->control;
 	so.arg = sess;
 	strncpy(sess->address, o->address, sizeof sess->address - 1);
+	if (o->name != NULL && strcmp(o->name, o->address) != 0)
+		strncpy(sess->name, o->name, sizeof sess->name - 1);
 	strcpy(sess->fingerprint, chan_fingerprint(sess->control));
 	if ((r = chan_export(sess->control, sess->key, e)) < 0 ||
 	    (r = timer_new(&sess->timer, o->host->control, on_timer, sess, e)) < 0 ||

@@ -29,6 +29,7 @@ struct stream_connect {
 	struct session *session;
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
+	bool by_name;               /* a direct connection resolves the peer's name */
 };
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
@@ -93,7 +94,7 @@ struct tcp_delta {
 struct session {
 	struct session_opts o;
 	void (*pump)(struct session *sess); /* see session_pump() */
-	char address[SOCK_HOST_BYTES];
+	char address[SOCK_HOST_BYTES], name[SOCK_HOST_BYTES]; /* of the peer: last reached; "": no name */
 	struct engine *engine;
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
