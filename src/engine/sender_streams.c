@@ -2,6 +2,7 @@
 #include "core/units.h"
 #include "engine/sender_impl.h"
 
+#define STALL_DOUBLINGS 6          /* of the limit for a stalled stream */
 #define QUEUE_NS (500 * NS_PER_MS) /* of blocks at the shared rate, if more than one job */
 
 /* ---- Shared rates ---- */
@@ -62,6 +63,16 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
 
+/* Without this patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose each
+ * connection before its first acknowledgment, for ever. */
+static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)
+{
+	uint64_t limit = s->o.timeout_ns / 4 * 3 << s->flights.stalls[stream], usual;
+
+	usual = inflight_patience_ns(&s->flights, stream);
+	return limit > usual ? limit : usual;
+}
+
 /* When a stream counts as stalled; MONO_NEVER without blocks. Early enough before the session's time-out for another
  * stream to take over, and with time for the blocks queued at the rate. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)
@@ -77,7 +88,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	if (since.ns < s->flights.last_ack[stream].ns)
 		since = s->flights.last_ack[stream];
 	queued_ns = bps > 0 ? (uint64_t)((double)queued_bytes(s, stream) * 8e9 / (double)bps) : 0;
-	return mono_add_ns(since, s->o.timeout_ns / 4 * 3 + queued_ns);
+	return mono_add_ns(since, stall_limit_ns(s, stream) + queued_ns);
 }
 
 struct mono snd_deadline(const struct snd *s)
@@ -102,6 +113,8 @@ void snd_tick(struct snd *s, struct mono now)
 	for (i = 0; i < INFLIGHT_STREAMS; i++)
 		if (stalls_at(s, i).ns <= now.ns) {
 			s->flights.last_ack[i] = now; /* report once */
+			if (s->flights.stalls[i] < STALL_DOUBLINGS)
+				s->flights.stalls[i]++;
 			s->o.ops->stalled(s->o.arg, i);
 		}
 }

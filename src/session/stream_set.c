@@ -299,8 +299,8 @@ void session_add_stream(struct session *sess, unsigned number, struct chan *c)
 		sess->payload->opts(sess, &o);
 	reserve_fds(sess, number + 1); /* a peer may join more than the active streams */
 	before = streams_connected(sess);
-	if (engine_spooled(sess->engine))
-		sock_no_user_timeout(fd);
+	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
+		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {

@@ -503,6 +503,39 @@ static void a_stalled_stream_is_told_of_once(void **state)
 	one_tick(&o, 8 * NS_PER_S);
 	ONE_PUT(&o, ping, &idle);
 	one_tick(&o, 2 * NS_PER_S);
+	assert_int_equal(o.stalled, 0);
+	one_tick(&o, 8 * NS_PER_S); /* the second limit is twice the first */
+	assert_int_equal(o.stalled, 1);
+	one_fini(&o);
+}
+
+/* Blocks that need longer than the time-out are acknowledged in the end: each connection gets more time than the last,
+ * until the stream's latency is known. */
+static void a_slow_stream_gets_more_time(void **state)
+{
+	const uint64_t limit = ONE_TIMEOUT_NS / 4 * 3;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL);
+	unsigned i;
+
+	(void)state;
+	again(&o, 0, id);
+	for (i = 0; i < 3; i++) {
+		one_tick(&o, (limit << i) - 1);
+		assert_int_equal(o.stalled, 0);
+		one_tick(&o, 1);
+		assert_int_equal(o.stalled, 1);
+		o.stalled = 0;
+		snd_stream_lost(one_snd(&o), 0);
+		snd_stream_up(one_snd(&o), 0, (struct mono){ o.now_ns });
+		again(&o, 0, id);
+	}
+	o.now_ns += 5 * limit;
+	one_ack(&o, id, 0);
+	again(&o, 0, id);
+	one_tick(&o, 9 * limit);
+	assert_int_equal(o.stalled, 0);
+	one_tick(&o, 2 * limit);
 	assert_int_equal(o.stalled, 1);
 	one_fini(&o);
 }
@@ -659,6 +692,7 @@ int main(void)
 		cmocka_unit_test(patience),
 		cmocka_unit_test(patience_ends_before_the_peers),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),
+		cmocka_unit_test(a_slow_stream_gets_more_time),
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),
 		cmocka_unit_test(small_files_share_jobs),
 		cmocka_unit_test(slots_are_used_again_with_higher_counts),
