@@ -2,7 +2,6 @@
  * minutes. Both ends reset such a connection, and the TLS client makes a new one; with smaller segments if the path seems to
  * drop full ones. */
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -33,14 +32,6 @@ void stalls_suspect(struct session *sess, uint64_t delivered_bytes)
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
-/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
-static void reset(int fd)
-{
-	struct linger now = { 1, 0 };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
 static void check_control(struct session *sess)
 {
 	struct tcpinfo i;
@@ -48,7 +39,6 @@ static void check_control(struct session *sess)
 	if (sess->control == NULL || !control_is_up(sess) || tcpinfo_read(&i, chan_fd(sess->control)) < 0 ||
 	    i.timeouts < STUCK_TIMEOUTS)
 		return;
-	reset(chan_fd(sess->control));
 	control_stuck(sess);
 }
 
