@@ -124,6 +124,13 @@ void sock_no_user_timeout(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never);
 }
 
+void sock_reset_on_close(int fd)
+{
+	struct linger now = { 1, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 int tcpinfo_read(struct tcpinfo *out, int fd)
 {
 	struct tcp_info i;

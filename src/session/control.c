@@ -1,6 +1,4 @@
 /* The control connection: frames out and in, and its successors (engine/control_replay.h). */
-#include <sys/socket.h>
-
 #include "core/err.h"
 #include "session/session_impl.h"
 
@@ -290,22 +288,12 @@ static bool rtt_excuses(struct session *sess)
 	return sess->rtt_ns > before_ns;
 }
 
-/* A reset instead of a close: a close waits for the data before it, is repeated until it arrives, and after an outage tells
- * the peer that this end has left. */
-static void reset(const struct chan *c)
-{
-	struct linger now = { 1, 0 };
-
-	if (c != NULL)
-		setsockopt(chan_fd(c), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
 /* In LOST. */
 static void drop(struct session *sess, const char *why)
 {
 	note_lost(sess, why);
-	reset(sess->control);
-	reset(sess->successor);
+	if (sess->control != NULL)
+		sock_reset_on_close(chan_fd(sess->control));
 	chan_free(sess->control);
 	chan_free(sess->successor);
 	sess->control = sess->successor = NULL;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -227,7 +226,6 @@ void probe_session_on_report(struct session *sess, const struct wire_tcp_report 
 void probe_session_clear(struct session *sess)
 {
 	struct probe_session *b = sess->probe;
-	struct linger now = { 1, 0 };
 	unsigned i;
 
 	b->clearing = true;
@@ -236,10 +234,10 @@ void probe_session_clear(struct session *sess)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
 		/* Reset: megabytes in socket buffers would overlap the next level for seconds. */
 		if (sess->tap[i] >= 0)
-			setsockopt(sess->tap[i], SOL_SOCKET, SO_LINGER, &now, sizeof now);
+			sock_reset_on_close(sess->tap[i]);
 		streams_close_tap(sess, i);
 		if (sess->stream[i] != NULL)
-			stream_stop(sess->stream[i]);
+			stream_stop(sess->stream[i], false);
 	}
 	session_pump(sess);
 }

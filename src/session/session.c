@@ -53,7 +53,7 @@ static void wind_up(struct session *sess, struct mono now)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL) {
 			streams_close_tap(sess, i);
-			stream_stop(sess->stream[i]);
+			stream_stop(sess->stream[i], false);
 		}
 	if (sess->control != NULL) {
 		control_flush(sess);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "core/err.h"
-#include "net/sock.h"
 #include "session/session_impl.h"
 
 #define CHECK_NS (2 * NS_PER_S)

@@ -1,7 +1,6 @@
 #include "session/stream_impl.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -168,14 +167,12 @@ static void on_sample(struct msg *m)
 static void on_check(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, check);
-	struct linger now = { 1, 0 };
 	struct ptcp_err why;
 	struct tcpinfo i;
 
 	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
 	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
-		/* Only a reset reaches a peer that the data does not reach: a close would wait for the data. */
-		setsockopt(chan_fd(s->chan), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+		sock_reset_on_close(chan_fd(s->chan));
 		err_set(&why, PTCP_ETIMEOUT, "no answer of the peer's host on this connection");
 		stream_fail(s, &why);
 	}
@@ -188,6 +185,8 @@ static void on_stop(struct msg *m)
 
 	s->stopping = true;
 	sample_retransmits(s);
+	if (s->resets && s->chan != NULL)
+		sock_reset_on_close(chan_fd(s->chan));
 	chan_free(s->chan);
 	s->chan = NULL;
 	timer_free(s->lock_timer);
@@ -322,10 +321,11 @@ uint64_t stream_received(const struct stream *s, struct mono *from, struct mono 
 	return s->received_bytes;
 }
 
-void stream_stop(struct stream *s)
+void stream_stop(struct stream *s, bool reset)
 {
 	if (s->stop_posted)
 		return;
+	s->resets = reset;
 	s->stop_posted = true;
 	s->stop.run = on_stop;
 	loop_post(s->loop, &s->stop);

@@ -117,8 +117,8 @@ void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 uint64_t stream_delivered(const struct stream *s);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);
-/* Ends the stream. ops.gone follows as the last callback and calls stream_free(). */
-void stream_stop(struct stream *s);
+/* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls stream_free(). */
+void stream_stop(struct stream *s, bool reset);
 void stream_free(struct stream *s);
 
 #endif

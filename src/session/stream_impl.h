@@ -60,7 +60,7 @@ struct stream {
 	uint64_t delivered_bytes;        /* at the loss */
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
-	bool stop_posted;
+	bool stop_posted, resets;
 	struct stream_job *free_jobs;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;

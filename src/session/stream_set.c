@@ -217,7 +217,8 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (sess->payload->lost != NULL)
 		sess->payload->lost(sess, s, why);
 	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
-	stream_stop(s);
+	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
+	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
 	if (sess->n_connected == 0)
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)
