@@ -35,7 +35,7 @@ bool snd_stream_waits(const struct snd *s, unsigned stream)
 {
 	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued;
 
-	if (s->rate[s->rate_of[stream]].idle)
+	if (s->rate[s->rate_of[stream]].idle || (s->flights.lost[stream] && snd_stream_carries(s, stream)))
 		return true;
 	if (bps == 0 || (queued = queued_bytes(s, stream)) == 0)
 		return false;
@@ -63,14 +63,16 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
 
-/* Without this patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose each
- * connection before its first acknowledgment, for ever. */
+/* Without growing patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose
+ * each connection before its first acknowledgment, for ever. */
 static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)
 {
-	uint64_t limit = s->o.timeout_ns / 4 * 3 << s->flights.stalls[stream], usual;
+	uint64_t first = s->o.timeout_ns / 4 * 3, most = s->o.linger_ns / 4 * 3;
+	uint64_t limit = first << s->flights.stalls[stream], usual = inflight_patience_ns(&s->flights, stream);
 
-	usual = inflight_patience_ns(&s->flights, stream);
-	return limit > usual ? limit : usual;
+	limit = limit > usual ? limit : usual;
+	most = most > first ? most : first;
+	return limit < most ? limit : most;
 }
 
 /* When a stream counts as stalled; MONO_NEVER without blocks. Early enough before the session's time-out for another
