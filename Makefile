@@ -321,8 +321,8 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh l
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
-# disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated connections, compares advice with
-# measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
+# disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
+# connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \

@@ -146,7 +146,7 @@ moves_on() {
 	since=$(now_ms)
 	moved
 	until [ "$moved" -gt "$1" ] || ! kill -0 "$job" 2>/dev/null; do
-		! overdue "$since" 150 || fail "stands still: $(tail -n 2 stamped)"
+		! overdue "$since" 60 || fail "stands still: $(grep -v progress stamped | tail -n 6)"
 		nap 0.1
 		moved
 	done
@@ -162,6 +162,7 @@ event() {
 	local from=$EPOCHREALTIME flying
 	flying=$(in_flight)
 	moved
+	echo "$1"
 	happens "$1"
 	echo "$from $EPOCHREALTIME $flying $1" >>events
 	moves_on $((moved + 400000))
