@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress advice stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief advice advice_mixture impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -71,7 +71,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats probe fit regress advice stream_control history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress evidence advice impact_budget stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
 	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
@@ -96,10 +96,11 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
-	tests/bench/advice/test_report
+	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
-test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report e2e/spool)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
+	bench/advice/campaign_report e2e/spool)
 
 # ------------------------------------------------------------- Compiling
 
@@ -182,6 +183,8 @@ $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAG
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records replay seed_score)
+$(BUILD)/tests/bench/advice/campaign_report: test_LIBS := $(call pc_libs,jansson)
 
 $(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
 
@@ -326,7 +329,7 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh l
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths collect weather)))
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths collect weather)) bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup
@@ -389,8 +392,13 @@ bench: ARGS ?= large streams small start disk
 bench bench-quick: all $(bench_HELPERS)
 	$(Q)BUILD='$(BUILD)' tests/bench/peers $(ARGS)
 
-$(bench_HELPERS): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
+$(bench_HELPERS) $(BUILD)/tests/bench/trips: $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	$(Q)$(link)
+
+# make bench-trips: count the round trips of small transfers in a laboratory (root)
+.PHONY: bench-trips
+bench-trips: all lab-programs $(BUILD)/tests/bench/trips
+	$(Q)BUILD='$(BUILD)' tests/bench/trips $(ARGS)
 
 # make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay
@@ -428,6 +436,15 @@ advice-report: $(BUILD)/tests/bench/advice/report
 
 advice-pictures: $(BUILD)/tests/bench/advice/report
 	$(Q)BUILD='$(BUILD)' tests/bench/advice/pictures
+
+# make advice-campaign: measure truth, advice and transfers on random paths (hours, root)
+# Settings: see tests/bench/advice/campaign. Report: make campaign-report, OUT as there
+.PHONY: advice-campaign campaign-report
+advice-campaign: all lab-programs $(BUILD)/tests/e2e/jsonget
+	$(Q)BUILD='$(BUILD)' tests/bench/advice/campaign
+
+campaign-report: $(BUILD)/tests/bench/advice/campaign_report
+	$(Q)$< $(wildcard $(or $(OUT),$(BUILD)/advice-campaign)/*/*.jsonl)
 
 # make advice-witness: measure the impact of advice and of an advised transfer externally (five minutes, root)
 advice-witness: all lab-programs $(BUILD)/tests/e2e/jsonget

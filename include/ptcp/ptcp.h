@@ -331,6 +331,10 @@ struct ptcp_result {
 	double predicted_impact_percent; /* slowdown of each other flow, compared with one stream */
 	double measured_bps;             /* observed throughput of these streams; NAN: used too briefly */
 	bool from_history;               /* predicted from earlier transfers, and confirmed */
+	/* What the budget cost: streams that would have had the highest throughput; 0: the budget did not limit the streams. */
+	double budget_percent;
+	unsigned fastest_streams;
+	double fastest_bps, fastest_impact_percent;
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);
@@ -442,12 +446,44 @@ enum ptcp_limit {
 /* "unknown", "network", "send-buffer", "receive-window", "application" */
 PTCP_API const char *ptcp_limit_name(enum ptcp_limit l);
 
+/* Whether other flows share the path. */
+enum ptcp_others {
+	PTCP_OTHERS_UNKNOWN,   /* not distinguishable from losses of the streams themselves, or given probes */
+	PTCP_OTHERS_NONE_SEEN,
+	PTCP_OTHERS_SOME,
+};
+/* "unknown", "none seen", "some" */
+PTCP_API const char *ptcp_others_name(enum ptcp_others o);
+
+/* Prediction for a number of streams. low and high: a range that holds 80 % of the truth. */
+struct ptcp_advice_point {
+	double throughput_bps, throughput_low_bps, throughput_high_bps;
+	/* Slowdown of each other flow, compared with one stream of ours; total: compared with no transfer. */
+	double impact_percent, impact_low_percent, impact_high_percent;
+	double impact_total_percent;
+};
+
+/* Answer for another budget. */
+struct ptcp_choice {
+	double impact_percent;  /* budget */
+	unsigned streams;
+	double throughput_bps;
+};
+#define PTCP_CHOICES 3
+#define PTCP_ADVICE_CURVE 128
+
 struct ptcp_advice {
 	size_t size;
 	unsigned streams;
 	double throughput_bps;       /* predicted, as the next two */
 	double impact_percent;       /* slowdown of each other flow, compared with one stream of ours */
 	double impact_total_percent; /* compared with no transfer */
+	double throughput_low_bps, throughput_high_bps; /* ranges that hold 80 % of the truth */
+	double impact_low_percent, impact_high_percent;
+	enum ptcp_others others;
+	struct ptcp_choice choices[PTCP_CHOICES]; /* this budget, half of it, the fastest */
+	struct ptcp_advice_point curve[PTCP_ADVICE_CURVE]; /* from 1 stream on; use ptcp_advice_at() */
+	unsigned n_curve;            /* 0: the model predicts */
 	double budget_percent;       /* options in effect: */
 	double min_gain_percent;
 	unsigned max_streams;
@@ -484,9 +520,6 @@ PTCP_API int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a
     struct ptcp_err *e);
 
 /* Prediction for a number of streams, at least 1. */
-struct ptcp_advice_point {
-	double throughput_bps, impact_percent, impact_total_percent;
-};
 PTCP_API void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams,
     struct ptcp_advice_point *out);
 

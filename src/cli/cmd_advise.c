@@ -96,6 +96,29 @@ static const char *formula(enum ptcp_model m)
 	}
 }
 
+/* The impact of one stream is a fact about the path: the budget limits the further streams. */
+static void print_answer(FILE *f, const struct ptcp_advice *a)
+{
+	struct ptcp_advice_point one, two;
+	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+
+	ptcp_advice_at(a, 1, &one);
+	ptcp_advice_at(a, 2, &two);
+	fprintf(f, "%u stream%s: %s; ", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
+	if (a->others == PTCP_OTHERS_NONE_SEEN)
+		fprintf(f, "no other flows seen");
+	else if (a->streams == 1)
+		fprintf(f, "any transfer takes %.2g %% from others here; a second stream would take %.2g %% more",
+		    one.impact_total_percent, two.impact_percent);
+	else
+		fprintf(f, "any transfer takes %.2g %% from others here; %u streams take %.2g %% more",
+		    one.impact_total_percent, a->streams, a->impact_percent);
+	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
+	fprintf(f, "In 80 %% of cases %s to %s, and %.0f to %.0f %% of impact; other flows: %s.\n",
+	    units_rate_text(rate, a->throughput_low_bps), units_rate_text(high, a->throughput_high_bps),
+	    a->impact_low_percent, a->impact_high_percent, ptcp_others_name(a->others));
+}
+
 static void print_reason(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point next;
@@ -190,12 +213,33 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 	}
 }
 
+/* What each budget costs and brings, with the command that keeps the budget. */
+static void command_of(char *out, size_t cap, const struct ptcp_choice *c)
+{
+	snprintf(out, cap, "ptcp send --streams %u", c->streams);
+}
+
+static void print_choices(FILE *f, const struct ptcp_advice *a)
+{
+	static const char *const name[PTCP_CHOICES] = { "this budget", "half of it", "the fastest" };
+	char rate[UNITS_TEXT_BYTES], command[64];
+	struct ptcp_advice_point at;
+	size_t i;
+
+	fprintf(f, "\n");
+	for (i = 0; i < PTCP_CHOICES; i++) {
+		ptcp_advice_at(a, a->choices[i].streams, &at);
+		command_of(command, sizeof command, &a->choices[i]);
+		fprintf(f, "%-11s %3.3g %%: about %s, impact %.2g %%: %s\n", name[i], a->choices[i].impact_percent,
+		    units_rate_text(rate, at.throughput_bps), at.impact_percent, command);
+	}
+}
+
 static void print_text(FILE *f, const struct ptcp_advice *a)
 {
-	char rate[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
+	char age[UNITS_TEXT_BYTES];
 
-	fprintf(f, "%u stream%s: %s, slowing each other flow by %.3g %% (budget %.3g %%)\n", a->streams,
-	    plural(a->streams), units_rate_text(rate, a->throughput_bps), a->impact_percent, a->budget_percent);
+	print_answer(f, a);
 	if (a->from_history)
 		fprintf(f, "From probes %s ago, in the path history (--no-history probes again).\n",
 		    units_time_text(age, a->age_s));
@@ -207,6 +251,7 @@ static void print_text(FILE *f, const struct ptcp_advice *a)
 	print_probes(f, a);
 	print_model(f, a);
 	print_curve(f, a);
+	print_choices(f, a);
 }
 
 /* ---- JSON: fields and units are described in ptcp-advise(1) ---- */
@@ -262,9 +307,26 @@ static json_t *curve(const struct ptcp_advice *a)
 	return json_whole(list, a->max_streams);
 }
 
+static json_t *choices(const struct ptcp_advice *a)
+{
+	json_t *list = json_array();
+	char command[64];
+	size_t i;
+
+	for (i = 0; i < PTCP_CHOICES; i++) {
+		const struct ptcp_choice *c = &a->choices[i];
+
+		command_of(command, sizeof command, c);
+		json_array_append_new(list, json_pack("{s:f, s:o, s:f, s:s}", "impact_percent", c->impact_percent, "streams",
+		    json_count(c->streams), "throughput_bps", c->throughput_bps, "command", command));
+	}
+	return json_whole(list, PTCP_CHOICES);
+}
+
 static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
 {
-	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o}",
+	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
+	    "s:f, s:f, s:f, s:f, s:s, s:o}",
 	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
 	    "impact_percent", a->impact_percent, "budget_percent", a->budget_percent,
 	    "limited_by", ptcp_limited_by_name(a->limited_by),
@@ -272,7 +334,10 @@ static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
 	    "impact_total_percent", a->impact_total_percent,
 	    "congestion", a->congestion[0] != '\0' ? a->congestion : NULL,
 	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit),
-	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a)), e);
+	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a),
+	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
+	    "impact_low_percent", a->impact_low_percent, "impact_high_percent", a->impact_high_percent,
+	    "others", ptcp_others_name(a->others), "choices", choices(a)), e);
 }
 
 /* ---- Plot ---- */

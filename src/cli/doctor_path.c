@@ -27,6 +27,15 @@
 #define ASSUMED_BPS 1e9    /* rate of a path of unknown speed */
 #define STREAMS_FEW 32     /* a path that needs more streams is a problem */
 
+#define CLOSED_PORT 33434        /* traceroute's first: hardly any service listens there */
+#define WAIT_MIN_S 1.0           /* hosts send few ICMP errors a second */
+#define WAIT_RTTS 3
+#define MTU_TRIES 3
+#define SMALL_BYTES 128u
+#define LARGE_MAX_BYTES 9000u    /* of interfaces with a larger MTU, such as lo */
+#define MIN_BYTES 1280u          /* of IPv6; IPv4 paths below are rare */
+#define STEP_BYTES 20u
+
 /* ---- Interface ---- */
 
 struct queue {
@@ -236,6 +245,86 @@ static int connect_once(const struct addrinfo *ai, double timeout_s, struct path
 	return r;
 }
 
+/* ---- Large packets ---- */
+
+/* A host answers a datagram to a closed port by an ICMP error; a path that drops large packets without a word (an MTU
+ * black hole) leaves only the large datagrams without an answer. */
+struct target {
+	const struct sockaddr *address;
+	socklen_t address_bytes;
+	double rtt_s;
+	unsigned mtu;    /* of the path as the kernel knows it */
+};
+
+enum answer { ANSWERED, SIGNALED, SILENT };
+
+/* One datagram of that size with all headers, never fragmented. SIGNALED: this host or a router says that the packet is
+ * too large. */
+static enum answer ask(const struct target *to, unsigned packet_bytes)
+{
+	bool v6 = to->address->sa_family == AF_INET6;
+	int probe = v6 ? IPV6_PMTUDISC_PROBE : IP_PMTUDISC_PROBE, error = 0;
+	static const char data[LARGE_MAX_BYTES];
+	struct sockaddr_storage address;
+	socklen_t n = sizeof error;
+	enum answer answer = SILENT;
+	struct pollfd p;
+
+	memcpy(&address, to->address, to->address_bytes);
+	if (v6)
+		((struct sockaddr_in6 *)(void *)&address)->sin6_port = htons(CLOSED_PORT);
+	else
+		((struct sockaddr_in *)(void *)&address)->sin_port = htons(CLOSED_PORT);
+	p = (struct pollfd){ .fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), .events = POLLIN };
+	if (p.fd < 0)
+		return SILENT;
+	setsockopt(p.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &probe, sizeof probe);
+	if (connect(p.fd, (struct sockaddr *)&address, to->address_bytes) < 0 ||
+	    send(p.fd, data, packet_bytes - (v6 ? 48 : 28), 0) < 0)
+		error = errno;
+	else if (poll(&p, 1, (int)(1e3 * (WAIT_RTTS * to->rtt_s > WAIT_MIN_S ? WAIT_RTTS * to->rtt_s : WAIT_MIN_S))) > 0 &&
+	    getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
+		answer = ANSWERED; /* the port is open after all */
+	if (error == ECONNREFUSED)
+		answer = ANSWERED;
+	else if (error == EMSGSIZE)
+		answer = SIGNALED;
+	close(p.fd);
+	return answer;
+}
+
+static enum answer ask_again(const struct target *to, unsigned packet_bytes)
+{
+	enum answer answer = SILENT;
+	int i;
+
+	for (i = 0; i < MTU_TRIES && answer == SILENT; i++)
+		answer = ask(to, packet_bytes);
+	return answer;
+}
+
+static void judge_large_packets(struct doctor *d, const struct target *to)
+{
+	unsigned large = to->mtu < LARGE_MAX_BYTES ? to->mtu : LARGE_MAX_BYTES, below = MIN_BYTES, above = large, middle;
+	struct finding *f;
+
+	if (large <= MIN_BYTES || ask(to, SMALL_BYTES) != ANSWERED || ask_again(to, large) != SILENT)
+		return; /* the host does not answer, or the path works as it should */
+	if (ask_again(to, MIN_BYTES) != ANSWERED)
+		below = SMALL_BYTES;
+	while (below >= MIN_BYTES && above - below > STEP_BYTES) {
+		middle = below + (above - below) / 2;
+		if (ask(to, middle) == ANSWERED)
+			below = middle;
+		else
+			above = middle;
+	}
+	f = doctor_add(d, "black-hole", VERDICT_BAD, below, "bytes",
+	    "packets of %u bytes vanish on the path without a word, packets of %u arrive", large, below);
+	doctor_fix(f, "permit ICMP (fragmentation needed, packet too big) on the path, or lower the MTU of the interface; until "
+	    "then sysctl -w net.ipv4.tcp_mtu_probing=1");
+}
+
 /* ---- Findings ---- */
 
 /* Compares the bandwidth-delay product with the buffers of a stream. The window is half of the receive buffer;
@@ -292,6 +381,7 @@ static int examine_target(struct doctor *d, const struct addrinfo *ai, const cha
 		if (w.rtt_s < best.rtt_s)
 			best = w;
 	}
+	judge_large_packets(d, &(struct target){ ai->ai_addr, ai->ai_addrlen, best.rtt_s, best.mtu });
 	judge_path(d, &best, name, rate_bps > 0 ? rate_bps : speed > 0 ? speed : ASSUMED_BPS);
 	return 0;
 }

@@ -120,6 +120,10 @@ static void text_advised(const struct ptcp_result *r)
 		    r->advised_streams, plural(r->advised_streams), r->from_history ? " from history" : "",
 		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
 		    units_rate_text(measured, r->measured_bps));
+	if (r->fastest_streams > 0)
+		terminal_line("kept to %u stream%s by --impact %.3g; %u streams would have brought about %s and taken %.0f %%",
+		    r->advised_streams, plural(r->advised_streams), r->budget_percent, r->fastest_streams,
+		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }
 
 static void text_end(const struct output *o, const struct ptcp_result *r)
@@ -260,6 +264,10 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	    advised ? json_real(r->predicted_impact_percent) : json_null());
 	json_object_set_new(end, "measured_bps", measured ? json_rate(r->measured_bps) : json_null());
 	json_object_set_new(end, "from_history", json_boolean(r->from_history));
+	json_object_set_new(end, "fastest_streams", r->fastest_streams > 0 ? json_count(r->fastest_streams) : json_null());
+	json_object_set_new(end, "fastest_bps", r->fastest_streams > 0 ? json_rate(r->fastest_bps) : json_null());
+	json_object_set_new(end, "fastest_impact_percent",
+	    r->fastest_streams > 0 ? json_real(r->fastest_impact_percent) : json_null());
 	if (o->dry_run)
 		json_object_set_new(end, "dry_run", json_true());
 	json_line(end);

@@ -48,7 +48,8 @@ static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES],
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
-static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct ptcp_err *e)
+static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
+    struct ptcp_err *e)
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
@@ -66,7 +67,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
-		.host = &t->host, .control = control, .connects = mode == SSH_START_DIRECT,
+		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
 		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
@@ -82,20 +83,21 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		open.flags = 0;
 	}
 	if (o.connects && (r = direct_address(t, address, &o.port, e)) < 0) {
+		connect_cancel(spare);
 		chan_free(control);
 		return r;
 	}
 	return session_new(&t->session, &o, e);
 }
 
-/* On the control connection, which is taken. */
-static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control)
+/* On the control connection, which is taken, as is the spare data connection. */
+static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare)
 {
 	struct ptcp_err why;
 
 	strcpy(t->fingerprint, chan_fingerprint(control));
 	task_name_path(t, chan_fd(control));
-	if (new_session(t, mode, control, &why) < 0) {
+	if (new_session(t, mode, control, spare, &why) < 0) {
 		task_finish(t, &why);
 		return;
 	}
@@ -151,10 +153,16 @@ static void on_connected(void *arg, const struct connect_result *r)
 	}
 	strcpy(t->peer, r->address);
 	if (t->remote_job == NULL) {
-		start_session(t, SSH_START_DIRECT, r->chan);
+		start_session(t, SSH_START_DIRECT, r->chan, r->spare);
 		return;
 	}
 	take_job_chan(t, r->chan);
+}
+
+/* Transfers of files use a data connection at once. */
+static const enum ptcp_cipher *task_spare(const struct ptcp_task *t)
+{
+	return t->remote_job == NULL && t->prober == NULL && !t->o.dry_run ? &t->o.cipher : NULL;
 }
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
@@ -164,7 +172,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
 		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
-		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .check = task_trust, .done = on_connected, .arg = t };
+		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .spare = task_spare(t), .check = task_trust,
+		.done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
 }
@@ -178,7 +187,7 @@ int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 
 /* ---- Through ssh, or started by a command ---- */
 
-static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address)
+static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address)
 {
 	struct ptcp_task *t = arg;
 	char text[2 * sizeof t->known_as + 200];
@@ -201,7 +210,7 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, cons
 		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
 		task_warn(t, text);
 	}
-	start_session(t, mode, c);
+	start_session(t, mode, c, spare);
 }
 
 static void on_start_failed(void *arg, const struct ptcp_err *why) { task_finish(arg, why); }
@@ -259,7 +268,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
 		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port, .job = t->remote_job != NULL,
-		.sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
+		.spare = task_spare(t), .sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)

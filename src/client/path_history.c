@@ -66,7 +66,7 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 
 	strcpy(t->history.key.congestion, congestion);
 	if (find(t, &h))
-		session_recall_probes(sess, h.probe, h.n_probes);
+		session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
 }
 
 void task_adapt_streams(struct ptcp_task *t, struct session *sess)
@@ -83,8 +83,13 @@ void task_remember(struct ptcp_task *t)
 	const struct stream_control *m = &t->history.control;
 	struct history_entry h = { .key = t->history.key, .when_s = (int64_t)time(NULL) };
 	bool learned = m->advised && m->answer > 0 && !m->recalled;
+	size_t i;
 
 	if (learned) {
+		h.limit = LIMIT_NETWORK;
+		h.evidence = m->evidence;
+		for (i = 0; i < m->profile.n; i++)
+			h.partly_limited |= m->profile.host_limited[i];
 		h.n_probes = m->profile.n;
 		memcpy(h.probe, m->profile.probe, m->profile.n * sizeof *h.probe);
 	}
@@ -117,6 +122,7 @@ void task_remember_advice(struct ptcp_task *t)
 	if (a == NULL || a->from_history || a->limit != PTCP_LIMIT_NETWORK)
 		return;
 	strcpy(h.key.congestion, a->congestion);
+	advise_remember(t->prober, &h);
 	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
 		h.probe[h.n_probes++] = probe_of_public(&a->probes[i]);
 	keep(t, &h);

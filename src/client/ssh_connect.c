@@ -40,12 +40,12 @@ static void stop_listening(struct ssh_start *f)
 	pending_empty(&f->pending);
 }
 
-static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *c, const char *address)
+static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address)
 {
 	f->state = REACHED;
 	stop_attempts(f);
 	timer_set(f->timer, MONO_NEVER);
-	f->o.ops->reached(f->o.arg, mode, c, address);
+	f->o.ops->reached(f->o.arg, mode, c, spare, address);
 }
 
 /* ---- Through ssh ---- */
@@ -58,7 +58,7 @@ static void on_pipe_connected(void *arg, const struct connect_result *r)
 	if (r->chan == NULL)
 		ssh_start_fail(f, &r->why);
 	else
-		reached(f, SSH_START_PIPE, r->chan, r->address);
+		reached(f, SSH_START_PIPE, r->chan, NULL, r->address);
 }
 
 static void pipe_begin(struct ssh_start *f)
@@ -92,7 +92,7 @@ static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0)
 		return err_set(e, PTCP_EREFUSED, "no session: not the server that was started, or too late");
 	admission_session(f->pending.admission, g->from, true);
-	reached(f, SSH_START_BACK, inbound_take_chan(g), g->address);
+	reached(f, SSH_START_BACK, inbound_take_chan(g), NULL, g->address);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	if (r->chan == NULL)
 		attempt_failed(a->start, r->address, &r->why);
 	else
-		reached(a->start, SSH_START_DIRECT, r->chan, r->address);
+		reached(a->start, SSH_START_DIRECT, r->chan, r->spare, r->address);
 }
 
 static void attempt(struct ssh_start *f, const char *host)
@@ -203,6 +203,7 @@ static void attempt(struct ssh_start *f, const char *host)
 	struct ptcp_err why;
 
 	a->start = f;
+	o.spare = f->o.spare;
 	o.done = on_connected;
 	o.arg = a;
 	if (connect_start(&a->connect, &o, &why) < 0)

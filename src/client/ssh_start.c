@@ -107,6 +107,8 @@ static void on_answer(struct ssh_start *f, const char *line)
 		fail(f, "%s", why.msg);
 		return;
 	}
+	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port)
+		return; /* sent before the server has read of the port */
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
 	if (f->o.launch == NULL) {

@@ -16,8 +16,9 @@ enum ssh_start_mode {
 };
 
 struct ssh_start_ops {
-	/* A control connection to the started server, authenticated; taken. `address`: connected to, or from. */
-	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, const char *address);
+	/* A control connection to the started server, authenticated; taken, as is the spare data connection (NULL: none).
+	 * `address`: connected to, or from. */
+	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address);
 	/* At most once, never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
 	/* With `launch`, instead of `reached`: the server listens at `port` and has that fingerprint. Its process belongs to
@@ -34,6 +35,7 @@ struct ssh_start_opts {
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
 	unsigned remote_port;
 	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */
+	const enum ptcp_cipher *spare; /* as connect_opts.spare */
 	struct sock_opts sock;
 	const struct ssh_start_ops *ops;
 	void *arg;

@@ -458,6 +458,20 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 	return 0;
 }
 
+/* The alternative to the budget, if the budget limited the answer. */
+static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
+{
+	struct advice_point p;
+	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
+
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio)
+		return;
+	r->budget_percent = m->o.budget_ratio * 100;
+	r->fastest_streams = n;
+	r->fastest_bps = p.throughput_bps;
+	r->fastest_impact_percent = p.impact_ratio * 100;
+}
+
 void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
@@ -474,6 +488,7 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 		if (m->observed_bps > 0)
 			all.measured_bps = m->observed_bps;
 		all.from_history = m->recalled;
+		fill_fastest(&all, m);
 	}
 
 	memcpy(r, &all, all.size);

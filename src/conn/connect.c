@@ -22,7 +22,9 @@ struct connect {
 	struct timer *timer;
 	struct mono deadline;
 	unsigned at;             /* o.relay[at]; n_relays: the host */
-	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS } state;
+	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY } state; /* READY: a spare connection, until adopted */
+	struct connect *spare;
+	bool failed;             /* a spare connection; until adopted it has no o.done */
 	uint8_t answer[WIRE_ERROR_MAX_BYTES];
 	size_t got;
 	char relay_fingerprint[CONNECT_RELAYS_MAX][PTCP_FINGERPRINT_BYTES];
@@ -32,6 +34,7 @@ void connect_cancel(struct connect *c)
 {
 	if (c == NULL)
 		return;
+	connect_cancel(c->spare);
 	dial_cancel(c->dial);
 	chan_free(c->chan);
 	timer_free(c->timer);
@@ -45,6 +48,10 @@ static void finish(struct connect *c, struct connect_result *r)
 
 	strcpy(address, c->address);
 	r->address = address;
+	if (r->chan != NULL) {
+		r->spare = c->spare;
+		c->spare = NULL;
+	}
 	connect_cancel(c);
 	o.done(o.arg, r);
 }
@@ -68,7 +75,14 @@ static void fail(struct connect *c, enum connect_cause cause, const struct ptcp_
 {
 	struct connect_result r = { .cause = cause, .why = *why };
 
-	finish(c, &r);
+	if (c->o.done != NULL) {
+		finish(c, &r);
+		return;
+	}
+	c->failed = true;
+	chan_free(c->chan);
+	c->chan = NULL;
+	timer_set(c->timer, MONO_NEVER);
 }
 
 /* `what` happened at the present hop. */
@@ -153,14 +167,11 @@ static void hop_done(struct connect *c)
 	begin_hop(c, fd);
 }
 
-static void on_opened(void *arg)
+static void begin_frames(struct connect *c)
 {
-	struct connect *c = arg;
 	struct ptcp_err why;
 
-	if (c->state == LEAVE_TLS) {
-		hop_done(c);
-	} else if (check_identity(c, &why) < 0) {
+	if (check_identity(c, &why) < 0) {
 		fail(c, CONNECT_IDENTITY, &why);
 	} else if (write_first(c, &why) < 0) {
 		fail(c, CONNECT_UNREACHABLE, &why);
@@ -170,6 +181,18 @@ static void on_opened(void *arg)
 		if (!at_relay(c) && c->o.answer == 0)
 			hop_done(c);
 	}
+}
+
+static void on_opened(void *arg)
+{
+	struct connect *c = arg;
+
+	if (c->state == LEAVE_TLS)
+		hop_done(c);
+	else if (c->o.done == NULL)
+		c->state = READY;
+	else
+		begin_frames(c);
 }
 
 static void on_error_frame(struct connect *c, struct span in)
@@ -201,6 +224,10 @@ static void on_readable(void *arg)
 	struct wire_header h;
 	struct ptcp_err why;
 
+	if (c->state == READY && fill(c, 1)) {
+		broken(c, "data before the first frame");
+		return;
+	}
 	if (c->state != AWAIT_ANSWER || !fill(c, WIRE_HEADER_BYTES))
 		return;
 	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0)) ||
@@ -250,6 +277,19 @@ static void begin_hop(struct connect *c, int fd)
 
 /* ---- All hops ---- */
 
+/* A second connection to the address, for the first data stream: its TCP and TLS take no time of their own. Only the
+ * session's peer is sent a frame on it. */
+static void start_spare(struct connect *c)
+{
+	char host[SOCK_HOST_BYTES];
+	struct connect_opts o = { .context = c->o.context, .host = host, .timeout_ns = c->o.timeout_ns, .sock = c->o.sock,
+		.alpn = ALPN_DATA, .one_cipher = *c->o.spare != PTCP_CIPHER_NONE, .cipher = *c->o.spare };
+	struct ptcp_err e;
+
+	if (sock_split(c->address, host, &o.port, c->to.port, &e) == 0)
+		connect_start(&c->spare, &o, &e); /* without it the session connects all streams itself */
+}
+
 static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
@@ -266,15 +306,22 @@ static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_
 	if (c->o.n_relays == 0)
 		snprintf(c->address, sizeof c->address, "%s", address);
 	timer_set(c->timer, c->deadline);
+	if (c->o.spare != NULL && c->o.n_relays == 0)
+		start_spare(c);
 	begin_hop(c, fd);
 }
 
 static void on_timer(void *arg)
 {
-	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS" };
+	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS", "use" };
 	struct connect *c = arg;
 	char text[80];
 
+	if (c->state == READY && c->o.done != NULL) {
+		timer_set(c->timer, c->deadline);
+		begin_frames(c);
+		return;
+	}
 	snprintf(text, sizeof text, "no %s within %.3g s", awaited[c->state], (double)c->o.timeout_ns / 1e9);
 	fail_at_hop(c, CONNECT_TIMED_OUT, PTCP_ECONNECT, text, true);
 }
@@ -325,6 +372,16 @@ static int start(struct connect **out, int fd, const struct connect_opts *o, str
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e)
 {
 	return start(out, -1, o, e);
+}
+
+bool connect_adopt(struct connect *c, const struct connect_opts *o)
+{
+	if (c->failed)
+		return false;
+	c->o = *o;
+	c->deadline = mono_add_ns(mono_now(), o->timeout_ns);
+	timer_set(c->timer, c->state == READY ? mono_now() : c->deadline);
+	return true;
 }
 
 int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e)

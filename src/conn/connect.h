@@ -29,6 +29,7 @@ struct connect_result {
 	enum connect_cause cause;
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
+	struct connect *spare;  /* with `chan`, see connect_opts.spare: the caller's, for connect_adopt() or connect_cancel() */
 };
 
 struct connect_opts {
@@ -45,6 +46,9 @@ struct connect_opts {
 	enum ptcp_cipher cipher;
 	bool plaintext;         /* leave TLS after the answer */
 	enum wire_type answer;  /* to `first`: this frame, without payload, or ERROR; 0: no answer */
+	/* With a direct path: also begin a data connection with this cipher, to the same address, as soon as TCP is connected.
+	 * NULL: no. */
+	const enum ptcp_cipher *spare;
 	const char *hint;       /* remedy in errors of the host; NULL: "is it a ptcp server?" */
 	const char *client;     /* that lookups are counted for, as dial_opts has it; borrowed until `done` */
 	/* Addresses of the host that may be connected to, as dial_opts has it. */
@@ -64,6 +68,9 @@ struct connect;
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e);
 /* The same over a connected socket, which is taken, also on failure. */
 int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e);
+/* A spare connection, with or without finished TLS, continues as if connect_start() with these options had begun it. False:
+ * it has failed, and is still the caller's. */
+bool connect_adopt(struct connect *spare, const struct connect_opts *o);
 /* Before `done`, and instead of it. NULL is fine. */
 void connect_cancel(struct connect *c);
 

@@ -60,6 +60,9 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		s->open.paths.p = p;
 	}
 	OUTBOX_PUT(&s->out, hello, HELLO, &h);
+	/* At once: no field of OPEN depends on the peer's HELLO. */
+	if (open != NULL && (p = outbox_room(&s->out, WIRE_OPEN_BYTES(open->paths.n))) != NULL)
+		outbox_added(&s->out, wire_open_encode(p, open));
 	*out = s;
 	return 0;
 }

@@ -29,7 +29,7 @@ struct engine {
 	uint64_t ticks;
 	uint32_t peer_entries;
 	uint64_t n_rates;                /* RATE frames received */
-	struct mono running_since, opened;   /* opened: starter, when OPEN was sent */
+	struct mono running_since, opened;   /* opened: starter, when the peer's HELLO arrived */
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
 	bool leftovers_received;

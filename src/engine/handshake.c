@@ -53,7 +53,6 @@ static void agree_on_times(struct engine *s, const struct wire_hello *h)
 int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_hello h;
-	uint8_t *p;
 	int r;
 
 	if ((r = wire_hello_decode(&h, in, e)) < 0)
@@ -69,10 +68,6 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
 		engine_set_state(s, AWAIT_OPEN, "HELLO");
 		return 0;
 	}
-	if (s->open.streams > h.max_streams)
-		s->open.streams = h.max_streams;
-	if ((p = outbox_room(&s->out, WIRE_OPEN_BYTES(s->open.paths.n))) != NULL)
-		outbox_added(&s->out, wire_open_encode(p, &s->open));
 	s->opened = s->last_input;
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;

@@ -59,6 +59,8 @@ bool stream_count_add(struct stream_count *c, const struct stream_count_input *i
 		.starved = is_starved(limit, in->disk_busy) || in->rate_limited,
 		/* Buffers and windows limit each stream separately, so more streams increase throughput. */
 		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
+	if (in->sends)
+		c->sample.kernel = in->kernel;
 	c->sampled = now;
 	return stream_control_add(&c->model, &c->sample);
 }

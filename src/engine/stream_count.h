@@ -32,6 +32,7 @@ struct stream_count_input {
 	bool sends;
 	uint64_t active_bytes, inactive_bytes;  /* carried by active streams; by inactive ones, which drain */
 	struct limit_times times;               /* sender: of active streams */
+	struct evidence_sample kernel;          /* sender: the same */
 	bool all_connected;                     /* all active streams */
 	bool disk_busy;                         /* an end waits for a disk */
 	bool rate_limited;

@@ -22,7 +22,8 @@ _Static_assert((int)PTCP_LIMIT_UNKNOWN == LIMIT_UNKNOWN &&
     (int)PTCP_LIMIT_RECEIVE_WINDOW == LIMIT_RECEIVE_WINDOW &&
     (int)PTCP_LIMIT_APPLICATION == LIMIT_APPLICATION, "limits");
 _Static_assert(PTCP_PROBES_MAX == FIT_PROBES_MAX &&
-    PTCP_ADVICE_STREAMS_MAX == ADVICE_STREAMS_MAX &&
+    PTCP_ADVICE_STREAMS_MAX == ADVICE_STREAMS_MAX && PTCP_ADVICE_CURVE == ADVICE_CURVE_MAX &&
+    (int)PTCP_OTHERS_NONE_SEEN == ADVICE_OTHERS_NONE && (int)PTCP_OTHERS_SOME == ADVICE_OTHERS_SOME &&
     sizeof ((struct ptcp_advice *)0)->used == sizeof ((struct fit *)0)->used, "sizes");
 
 const char *ptcp_model_name(enum ptcp_model m)
@@ -63,8 +64,47 @@ void ptcp_advice_init(struct ptcp_advice *a)
 	*a = (struct ptcp_advice){ .size = sizeof *a };
 }
 
+const char *ptcp_others_name(enum ptcp_others o)
+{
+	return advice_others_name((enum advice_others)o);
+}
+
+static struct ptcp_advice_point to_public(const struct advice_point *p)
+{
+	return (struct ptcp_advice_point){ p->throughput_bps, p->throughput_low_bps, p->throughput_high_bps,
+		p->impact_ratio * 100, p->impact_low_ratio * 100, p->impact_high_ratio * 100, p->impact_total_ratio * 100 };
+}
+
+/* The prices of this budget, of half, and of no budget. */
+static void fill_choices(struct ptcp_advice *out, const struct advice *a, const struct advice_opts *o)
+{
+	const double budget[PTCP_CHOICES] = { o->budget_ratio, o->budget_ratio / 2, 1 };
+	enum advice_limit unused;
+	struct advice_point p;
+	size_t i;
+
+	for (i = 0; i < PTCP_CHOICES; i++) {
+		struct ptcp_choice *c = &out->choices[i];
+
+		c->impact_percent = budget[i] * 100;
+		c->streams = advice_for_budget(a, o, budget[i], &unused);
+		advice_at(a, c->streams, &p);
+		c->throughput_bps = p.throughput_bps;
+	}
+}
+
 static void fill(struct ptcp_advice *out, const struct advice *a)
 {
+	unsigned n;
+
+	out->throughput_low_bps = a->throughput_low_bps;
+	out->throughput_high_bps = a->throughput_high_bps;
+	out->impact_low_percent = a->impact_low_ratio * 100;
+	out->impact_high_percent = a->impact_high_ratio * 100;
+	out->others = (enum ptcp_others)a->others;
+	out->n_curve = a->n_curve;
+	for (n = 0; n < a->n_curve; n++)
+		out->curve[n] = to_public(&a->curve[n]);
 	out->streams = a->streams;
 	out->throughput_bps = a->throughput_bps;
 	out->impact_percent = a->impact_ratio * 100;
@@ -82,12 +122,13 @@ static void fill(struct ptcp_advice *out, const struct advice *a)
 int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
     const struct ptcp_advice_opts *o, struct ptcp_err *e)
 {
-	return advice_of_probes(a, p, n, false, o, e);
+	return advice_of_probes(a, p, n, NULL, o, e);
 }
 
-int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
-    const struct ptcp_advice_opts *o, struct ptcp_err *e)
+int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n,
+    const struct evidence *evidence, const struct ptcp_advice_opts *o, struct ptcp_err *e)
 {
+	struct advice_opts model_opts;
 	struct ptcp_advice_opts opts;
 	struct ptcp_advice all = { .size = a->size < sizeof all ? a->size : sizeof all };
 	struct probe probes[FIT_PROBES_MAX];
@@ -107,14 +148,18 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 			return err_set(e, PTCP_EUSAGE, "probes: %g bit/s is not an error of a rate (NAN: unknown)", p[i].error_bps);
 		probes[i] = probe_of_public(&p[i]);
 	}
-	r = advice_from_probes(&found, probes, n, &(struct advice_opts){
+	model_opts = (struct advice_opts){
 	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
 	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
 	    .congestion = advice_congestion_by_name(opts.congestion),
-	    .prior_others = own && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0 }, e);
+	    .prior_others = evidence != NULL && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0 };
+	r = evidence != NULL && evidence->n > 0 && opts.model == PTCP_MODEL_AUTO ?
+	    advice_from_evidence(&found, evidence, &model_opts, e) :
+	    advice_from_probes(&found, probes, n, &model_opts, e);
 	if (r < 0)
 		return r;
 	fill(&all, &found);
+	fill_choices(&all, &found, &model_opts);
 	all.budget_percent = opts.impact_percent;
 	all.min_gain_percent = opts.min_gain_percent;
 	all.max_streams = opts.max_streams;
@@ -128,12 +173,17 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 
 void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams, struct ptcp_advice_point *out)
 {
-	struct fit f = { .model = (enum fit_model)a->model };
+	struct advice found = { .fit = { .model = (enum fit_model)a->model } };
+	struct advice_point p;
 
-	memcpy(f.used, a->used, sizeof f.used);
-	out->throughput_bps = fit_throughput_bps(&f, streams);
-	out->impact_percent = fit_impact_ratio(&f, streams) * 100;
-	out->impact_total_percent = fit_impact_total_ratio(&f, streams) * 100;
+	streams = streams > 0 ? streams : 1;
+	if (streams <= a->n_curve) {
+		*out = a->curve[streams - 1];
+		return;
+	}
+	memcpy(found.fit.used, a->used, sizeof found.fit.used);
+	advice_at(&found, streams, &p);
+	*out = to_public(&p);
 }
 
 const char *ptcp_advice_warning(const struct ptcp_advice *a, size_t i)

@@ -32,8 +32,11 @@ struct advise {
 	unsigned older;      /* streams from earlier levels; 0: a fresh group */
 	struct steady settle;
 	struct limit_times times;
+	struct evidence_sample total; /* counters of the level so far */
+	struct evidence_watch watch;
 	struct share at_half, at_end; /* at half of PROBE_MAX_S, and at the last sample */
 	/* results */
+	struct evidence evidence;
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	enum limit limit;
@@ -55,15 +58,62 @@ static void start_level(struct advise *a, unsigned older)
 	a->at_half = (struct share){ 0 };
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
+	a->total = (struct evidence_sample){ 0 };
+	a->watch.n = 0;
 	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX, false);
 }
 
+/* Before the streams send, their handshakes see the queue of other flows. */
+static void observe_idle(struct advise *a)
+{
+	struct tcpinfo now;
+	double sum_s = 0;
+	unsigned i, n = 0;
+
+	if (a->base.receives || a->evidence.n > 0)
+		return;
+	for (i = 0; i < a->level[a->at] && i < PTCP_STREAMS_MAX; i++)
+		if (probe_session_tcpinfo(a->base.session, i, &now) && now.min_rtt_s > 0) {
+			sum_s += now.min_rtt_s;
+			n++;
+		}
+	if (n > 0)
+		a->evidence.idle_rtt_s = sum_s / n;
+	if (tcpinfo_read(&now, session_control_fd(a->base.session)) == 0 && now.min_rtt_s > 0)
+		a->evidence.base_rtt_s = now.min_rtt_s;
+}
+
+static void add_stream(struct evidence_sample *t, const struct tcpinfo *now, const struct tcpinfo *first)
+{
+	if (now->min_rtt_s > 0 && (t->min_rtt_s == 0 || now->min_rtt_s < t->min_rtt_s))
+		t->min_rtt_s = now->min_rtt_s;
+	t->delivered_bytes += (double)(now->delivered_bytes - first->delivered_bytes);
+	t->sent_segments += (double)(now->sent_segments - first->sent_segments);
+	t->lost_segments += (double)(now->retransmits - first->retransmits);
+	t->busy_s += now->busy_s - first->busy_s;
+	t->window_s += now->window_s - first->window_s + now->buffer_s - first->buffer_s;
+}
+
+/* Adds the interval between two totals; rtt_s is a sum over n streams. */
+static void watch(struct advise *a, const struct evidence_sample *t, double rtt_s, unsigned n, double interval_s)
+{
+	const struct evidence_sample *was = &a->total;
+
+	if (interval_s > 0 && n > 0)
+		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ interval_s,
+		    t->delivered_bytes - was->delivered_bytes, t->sent_segments - was->sent_segments,
+		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s, t->window_s - was->window_s });
+	a->total = *t;
+}
+
 /* Samples all streams of the level; returns the sum of acknowledged bytes. */
-static uint64_t sample(struct advise *a, double elapsed_s)
+static uint64_t sample(struct advise *a, double elapsed_s, double interval_s)
 {
 	uint64_t acked = 0, unused;
+	struct evidence_sample t = { 0 };
 	struct tcpinfo now;
-	unsigned i;
+	double rtt_s = 0;
+	unsigned i, n = 0;
 
 	a->times = (struct limit_times){ 0 };
 	a->at_end = (struct share){ 0 };
@@ -76,6 +126,9 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 			strcpy(a->advice.congestion, now.congestion);
 		}
 		acked += now.acked_bytes;
+		add_stream(&t, &now, &a->first[i]);
+		rtt_s += now.rtt_s;
+		n++;
 		*(i < a->older ? &a->at_end.older : &a->at_end.younger) += now.acked_bytes;
 		a->times.elapsed_s += elapsed_s;
 		a->times.busy_s += now.busy_s - a->first[i].busy_s;
@@ -84,6 +137,8 @@ static uint64_t sample(struct advise *a, double elapsed_s)
 	}
 	if (a->base.receives)
 		probe_session_reported(a->base.session, &a->times, &unused);
+	else
+		watch(a, &t, rtt_s, n, interval_s);
 	return acked;
 }
 
@@ -93,7 +148,8 @@ static void on_begun(void *arg)
 
 	memset(a->seen, 0, sizeof a->seen);
 	a->begun = a->sampled = mono_now();
-	a->acked = a->acked_first = sample(a, 0);
+	observe_idle(a);
+	a->acked = a->acked_first = sample(a, 0, 0);
 	timer_set(a->base.timer, mono_add_ns(a->begun, SAMPLE_NS));
 }
 
@@ -106,7 +162,7 @@ static int advise(struct advise *a, struct ptcp_err *e)
 
 	strcpy(congestion, a->advice.congestion);
 	a->o.congestion = congestion;
-	r = advice_of_probes(&a->advice, a->probes, a->n_probes, true, &a->o, e);
+	r = advice_of_probes(&a->advice, a->probes, a->n_probes, &a->evidence, &a->o, e);
 	a->o.congestion = NULL;
 	if (r < 0)
 		return r;
@@ -161,6 +217,7 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 	struct ptcp_probe *last = &a->probes[a->n_probes];
 	struct probe p, before;
 
+	evidence_add_level(&a->evidence, &a->watch, a->level[a->at], s, a->older > 0 ? older_ratio(a) : 0);
 	probe_of_steady(&p, a->level[a->at], s);
 	if (a->older > 0) {
 		before = probe_of_public(&last[-1]);
@@ -196,7 +253,7 @@ static void on_timer(void *arg)
 	struct advise *a = arg;
 	struct mono now = mono_now();
 	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
-	uint64_t acked = sample(a, (double)elapsed / 1e9);
+	uint64_t acked = sample(a, (double)elapsed / 1e9, (double)step / 1e9);
 
 	steady_add(&a->settle, 8e9 * (double)(acked - a->acked) / (double)step);
 	log_at(a->base.log, LOG_DEBUG, "probe", "streams=%u elapsed_s=%.3f rate_bps=%.0f",
@@ -261,6 +318,9 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 	for (i = 0; i < h->n_probes; i++)
 		a->probes[i] = probe_to_public(&h->probe[i]);
 	a->n_probes = h->n_probes;
+	a->evidence = h->evidence;
+	a->limit = h->limit;
+	a->partly_limited = h->partly_limited;
 	strcpy(a->advice.congestion, h->key.congestion);
 	if (advise(a, NULL) < 0)
 		return false;
@@ -329,6 +389,15 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	}
 	*out = &a->base;
 	return 0;
+}
+
+void advise_remember(const struct prober *b, struct history_entry *h)
+{
+	const struct advise *a = of((struct prober *)(uintptr_t)b);
+
+	h->evidence = a->evidence;
+	h->limit = a->limit;
+	h->partly_limited = a->partly_limited;
 }
 
 const struct ptcp_advice *advise_advice(const struct prober *b)

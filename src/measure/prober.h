@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "model/evidence.h"
 #include "model/history.h"
 #include "session/probe_session.h"
 
@@ -61,12 +62,15 @@ static inline struct ptcp_probe probe_to_public(const struct probe *p)
 	return (struct ptcp_probe){ p->streams, p->throughput_bps, p->error_bps > 0 ? p->error_bps : NAN };
 }
 
-/* ptcp_advice_from_probes(); `own`: the probes are short, so the fit uses a prior (model/fit.h). */
-int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, bool own,
+/* ptcp_advice_from_probes(). `evidence`: of our own probes, which are short; the answer is by its mixture of hypotheses unless
+ * the options name a model. NULL: given probes. */
+int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, const struct evidence *evidence,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
 /* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
+/* Evidence and limit of the advice. */
+void advise_remember(const struct prober *b, struct history_entry *h);
 /* NULL: no advice yet, or another kind of prober. */
 const struct ptcp_advice *advise_advice(const struct prober *b);
 

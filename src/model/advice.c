@@ -249,8 +249,6 @@ static void warn(struct advice *a, const struct probe *p, size_t count, const st
 		a->warnings |= ADVICE_WARN_NOISY;
 	if (off_curve(&a->fit, p, count))
 		a->warnings |= ADVICE_WARN_MISFIT;
-	if (a->impact_total_ratio > o->budget_ratio + EXACT)
-		a->warnings |= ADVICE_WARN_TOTAL;
 	if (o->congestion == ADVICE_CC_BBR) {
 		a->warnings |= ADVICE_WARN_BBR;
 		a->congestion_advice = "cubic";
@@ -278,7 +276,7 @@ static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 static unsigned suggest(const struct advice *a, const struct probe *p, size_t count,
     const struct advice_opts *o, unsigned noisiest)
 {
-	const unsigned no_help = ADVICE_WARN_TOTAL | ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
+	const unsigned no_help = ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
 	const unsigned shape = ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT;
 	const unsigned between = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
 	unsigned n = noisiest <= FEW_STREAMS ? between : noisiest;
@@ -332,7 +330,8 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	    (a.fit.prior_others == 0 && (r = compare_rival(&a, p, count, e)) < 0))
 		return r;
 	warn(&a, p, count, o);
-	a.confident = a.warnings == 0;
+	advice_set_ranges(&a);
+	a.confident = a.warnings == 0 && advice_is_narrow(&a);
 	a.next_probe = suggest(&a, p, count, o, noisiest);
 	*out = a;
 	return 0;

@@ -14,9 +14,8 @@
  * half of the answers are confident, with throughput within 15 % in the median and 35 % in nine cases of
  * ten, impact within 12 points, and few budgets exceeded (tests/bench/advice/README.md).
  *
- * An impact relative to no transfer above the budget also lowers confidence. With fair share every answer
- * limited by the budget has this warning: n/(n+m) exceeds n/(n+1+m), and n+1 streams would be the answer if
- * n/(n+1+m) were within the budget. */
+ * The impact relative to no transfer is the price of any transfer: a fact, which the budget does not limit
+ * and which says nothing about the certainty of the answer. */
 #ifndef MODEL_ADVICE_H
 #define MODEL_ADVICE_H
 
@@ -25,6 +24,7 @@
 
 #include <ptcp/err.h>
 
+#include "model/evidence.h"
 #include "model/fit.h"
 
 /* Default stream counts of probes; the first count also starts a transfer, and remains when a transfer is
@@ -32,6 +32,20 @@
  * counts would exceed the budget by far, and distant counts determine the number of other flows best. */
 #define ADVICE_START 4u
 #define ADVICE_LEVELS { ADVICE_START, 15u }
+
+/* Confidence is high if the ranges that hold 80 % of the truth are narrow enough to act on. */
+#define ADVICE_RANGE_RATIO 1.5      /* throughput: high over low */
+#define ADVICE_RANGE_IMPACT 0.15    /* impact: high minus low */
+/* Normal deviation of the 90 % quantile. */
+#define ADVICE_RANGE_SD 1.2816
+/* An answer may exceed the budget by more than this with a probability of at most 10 %. */
+#define ADVICE_OVER_BUDGET 0.05
+/* Probabilities of nobody else from which nobody, and up to which somebody is reported. With nobody else the budget limits
+ * nothing, as the probability of an impact is at most 10 %. */
+#define ADVICE_NOBODY_RATIO 0.9
+#define ADVICE_SOMEBODY_RATIO 0.3
+/* Stream counts with a prediction in struct advice. */
+#define ADVICE_CURVE_MAX 128u
 
 /* Limits of two standard deviations caused by the probes' errors: throughput at the answer, and the
  * share of the path per stream, from which the number of other flows follows. Impact at the answer is no
@@ -89,10 +103,10 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_NOISY, 16, "the probes scatter too much to determine the answer") \
 	X(ADVICE_WARN_MISFIT, 32, "the probes do not lie on the model's curve") \
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \
-	X(ADVICE_WARN_TOTAL, 128, "the impact against no transfer exceeds the budget") \
-	X(ADVICE_WARN_BBR, 256, "BBR streams slow other flows down more than the model predicts") \
-	X(ADVICE_WARN_CONGESTION, 512, "no model is known for this congestion control") \
-	X(ADVICE_WARN_HOST_LIMITED, 1024, "windows or buffers, not the path, limited the streams part of the time")
+	X(ADVICE_WARN_BBR, 128, "BBR streams slow other flows down more than the model predicts") \
+	X(ADVICE_WARN_CONGESTION, 256, "no model is known for this congestion control") \
+	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time") \
+	X(ADVICE_WARN_UNSEEN, 1024, "other flows cannot be distinguished from the streams' own losses")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,
@@ -100,11 +114,29 @@ enum advice_warning {
 #undef X
 };
 
+/* Whether other flows share the path. */
+enum advice_others { ADVICE_OTHERS_UNKNOWN, ADVICE_OTHERS_NONE, ADVICE_OTHERS_SOME };
+/* "unknown", "none seen", "some" */
+const char *advice_others_name(enum advice_others o);
+
+/* Prediction; the ranges hold 80 % of the truth. */
+struct advice_point {
+	double throughput_bps, throughput_low_bps, throughput_high_bps;
+	double impact_ratio, impact_low_ratio, impact_high_ratio;
+	double impact_total_ratio;
+	double mean_bps;  /* geometric mean of the hypotheses' throughput: smooth, for gains */
+};
+
 struct advice {
 	unsigned streams;
 	double throughput_bps;         /* predicted, as the next three fields */
 	double impact_ratio;           /* relative to one stream of ours */
 	double impact_total_ratio;     /* relative to no transfer; see fit.h */
+	double throughput_low_bps, throughput_high_bps; /* ranges that hold 80 % of the truth */
+	double impact_low_ratio, impact_high_ratio;
+	enum advice_others others;
+	struct advice_point curve[ADVICE_CURVE_MAX]; /* from 1 stream on; by the mixture (evidence.h) */
+	unsigned n_curve;              /* 0: none, the fit predicts */
 	double budget_ratio;
 	enum advice_limit limited_by;
 	bool confident;
@@ -121,6 +153,22 @@ struct advice {
 /* Fails as fit_probes() does, and with PTCP_EUSAGE for options out of range. */
 int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
     const struct advice_opts *o, struct ptcp_err *e);
+
+/* The same by the mixture of hypotheses about the path. The fit of the probes is included, but predicts nothing. */
+int advice_from_evidence(struct advice *out, const struct evidence *ev, const struct advice_opts *o, struct ptcp_err *e);
+
+/* Prediction for a stream count, at least 1. */
+void advice_at(const struct advice *a, unsigned streams, struct advice_point *out);
+/* Stream count for another budget. */
+unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, double budget_ratio,
+    enum advice_limit *limited_by);
+
+/* The fastest number of streams up to a maximum, whatever its impact, with its prediction. */
+unsigned advice_fastest(const struct advice *a, unsigned max_streams, struct advice_point *out);
+
+/* For advice_from_probes() and tests: ranges from the deviations of throughput and impact. */
+void advice_set_ranges(struct advice *a);
+bool advice_is_narrow(const struct advice *a);
 
 /* The search alone, on a known curve. */
 unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum advice_limit *limited_by);

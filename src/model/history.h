@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/evidence.h"
 #include "model/fit.h"
 
 #define HISTORY_PROBES_MAX 8
@@ -34,10 +35,15 @@ struct history_entry {
 	int64_t when_s;                       /* s since 1970 */
 	struct probe probe[HISTORY_PROBES_MAX];
 	size_t n_probes;                      /* at least 1 */
+	struct evidence evidence;             /* of the same probes; n 0: unknown */
+	enum limit limit;                     /* of the probes */
+	bool partly_limited;                  /* by windows or buffers, limit_is_partial() */
 };
 
 /* An empty congestion control matches any. */
 bool history_same(const struct history_key *a, const struct history_key *b);
+
+_Static_assert(HISTORY_PROBES_MAX <= EVIDENCE_LEVELS_MAX, "sizes");
 
 /* Writes a line with its newline; returns its length, or 0 if the entry does not fit. */
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "model/stats.h"
 
@@ -86,18 +87,28 @@ static bool is_alone(const struct probe *before, const struct probe *after, doub
 	    before->streams * older_ratio <= after->streams - before->streams;
 }
 
-void probe_grew(struct probe *before, struct probe *after, double older_ratio)
+void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
+    double *lag_after)
 {
 	double lag = older_ratio > 1 ? LAG_ERROR * log(older_ratio) : 0;
 	double more = log(after->throughput_bps / after->streams * before->streams / before->throughput_bps);
 
+	*lag_after = lag;
+	*lag_before = hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0);
+}
+
+void probe_grew(struct probe *before, struct probe *after, double older_ratio)
+{
+	double lag_before, lag_after;
+
+	probe_lag(before, after, older_ratio, &lag_before, &lag_after);
 	if (is_alone(before, after, older_ratio)) {
 		before->error_bps = PROBE_ALONE_RATIO * before->throughput_bps;
 		after->error_bps = PROBE_ALONE_RATIO * after->throughput_bps;
 		return;
 	}
-	widen(after, lag);
-	widen(before, hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0));
+	widen(after, lag_after);
+	widen(before, lag_before);
 }
 
 bool probe_is_done(const struct steady *s, double elapsed_s)
@@ -169,6 +180,14 @@ void profile_add(struct profile *l, unsigned streams, double mean_bps, double ru
 	l->host_limited[i] = host_limited;
 }
 
+void profile_drop(struct profile *l, size_t i)
+{
+	l->n--;
+	memmove(&l->probe[i], &l->probe[i + 1], (l->n - i) * sizeof *l->probe);
+	memmove(&l->runs[i], &l->runs[i + 1], (l->n - i) * sizeof *l->runs);
+	memmove(&l->host_limited[i], &l->host_limited[i + 1], (l->n - i) * sizeof *l->host_limited);
+}
+
 void profile_recall(struct profile *l, const struct probe *p, size_t count)
 {
 	for (l->n = 0; l->n < count; l->n++) {
@@ -217,6 +236,18 @@ static const struct {
 const char *limit_name(enum limit l)
 {
 	return all[l].name;
+}
+
+int limit_by_name(enum limit *out, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(all[i].name, name) == 0) {
+			*out = (enum limit)i;
+			return 0;
+		}
+	return -1;
 }
 
 const char *limit_advice(enum limit l)

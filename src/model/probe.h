@@ -53,6 +53,11 @@ void probe_of_steady(struct probe *out, unsigned streams, const struct steady_re
 
 #define PROBE_ALONE_RATIO 0.02
 
+/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part of
+ * probe_grew() that is caused by streams that had not reached their share. */
+void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
+    double *lag_after);
+
 /* Adjusts the errors of two successive probes with a growing group of streams. Widens both errors by
  * evidence that streams had not reached their share: each older stream got `older_ratio` times the rate of
  * each newer stream; or the rate per stream rose with the stream count, which has no other explanation. If
@@ -95,6 +100,9 @@ struct profile {
 
 /* Adds a level, weighted as `runs` short runs. A full profile drops its least known level. */
 void profile_add(struct profile *l, unsigned streams, double mean_bps, double runs, bool host_limited);
+
+/* Forgets a level. */
+void profile_drop(struct profile *l, size_t i);
 
 /* Replaces all levels by at most PROFILE_MAX earlier probes, each weighted as one run. */
 void profile_recall(struct profile *l, const struct probe *p, size_t count);
@@ -141,6 +149,8 @@ enum limit {
 };
 
 const char *limit_name(enum limit l);
+/* 0, or -1 for an unknown name. */
+int limit_by_name(enum limit *out, const char *name);
 const char *limit_advice(enum limit l);
 
 /* Sums over streams, in seconds. busy_s includes the next two. */

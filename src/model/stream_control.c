@@ -9,6 +9,9 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
+#define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
+#define SIMILAR 2          /* ratio of stream counts whose rates determine each other */
+#define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
@@ -26,9 +29,12 @@ static bool request(struct stream_control *s, unsigned streams)
 {
 	bool other = streams != s->streams;
 
-	s->streams = streams;
-	s->settle.n = 0;
-	s->level_s = s->starved_s = s->host_limited_s = 0;
+	s->target = streams;
+	s->leave_s = 0;
+	if (streams > s->streams || s->streams == 0)
+		s->streams = streams;
+	s->settle.n = s->kernel.n = 0;
+	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
 	return other;
 }
 
@@ -37,6 +43,7 @@ static bool request(struct stream_control *s, unsigned streams)
 static void reset_profile(struct stream_control *s)
 {
 	s->n_next = s->profile.n = 0;
+	s->evidence = (struct evidence){ .n = 0 };
 	s->recalled = false;
 	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
 	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
@@ -58,10 +65,23 @@ static void plan_levels(struct stream_control *s)
 	}
 }
 
+/* The impact of the first levels is known once all of them are. */
+static void charge_levels(struct stream_control *s)
+{
+	struct advice_point p;
+	size_t i;
+
+	for (i = 0; i < s->profile.n; i++) {
+		advice_at(&s->advice, s->profile.probe[i].streams, &p);
+		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
+	}
+}
+
 /* Fair share only: with many levels a rival may fit the noise better, but predicts no better. */
 static bool fit(struct stream_control *s, double prior_others)
 {
 	struct advice_opts o;
+	bool first = !s->advised && !s->recalled;
 
 	advice_opts_init(&o);
 	o.model = FIT_FAIR_SHARE;
@@ -69,13 +89,34 @@ static bool fit(struct stream_control *s, double prior_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
-	s->advised = advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL) == 0;
+	s->advised = (s->evidence.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &s->evidence, &o, NULL) :
+	    advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL)) == 0;
+	if (s->advised && first)
+		charge_levels(s);
 	return s->advised;
 }
 
 static void record(struct stream_control *s, double mean_bps, double runs)
 {
+	struct steady_result r = { 0, mean_bps, 0 };
+	size_t i;
+
 	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
+	if (!(s->evidence.base_rtt_s > 0))
+		return;
+	/* The kernel's view is of the latest run, the rate of all runs. */
+	evidence_add_level(&s->evidence, &s->kernel, s->streams, &r, 0);
+	for (i = 0; i < s->evidence.n; i++) {
+		struct evidence_level *l = &s->evidence.level[i];
+		size_t known = profile_find(&s->profile, l->probe.streams);
+
+		if (known < s->profile.n) {
+			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
+			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
+			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
+			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
+		}
+	}
 }
 
 /* ---- Transitions ---- */
@@ -113,8 +154,8 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= WELL_KNOWN_RUNS ?
 	    s->profile.probe[known].throughput_bps : 0;
 	if (s->answer > 0)
-		s->hold_s = is_close(streams, s->answer) && is_sure(s) ? fmin(2 * s->hold_s, STREAM_CONTROL_HOLD_MAX_S) :
-		    STREAM_CONTROL_FIRST_HOLD_S;
+		s->hold_s = !is_close(streams, s->answer) ? STREAM_CONTROL_FIRST_HOLD_S :
+		    fmin((is_sure(s) ? 2 : UNSURE_GROWTH) * s->hold_s, STREAM_CONTROL_HOLD_MAX_S);
 	if (streams != s->answer)
 		s->observed_bps = s->observed_s = 0;
 	s->answer = streams;
@@ -152,23 +193,49 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
+static bool is_affordable(const struct stream_control *s, unsigned streams)
+{
+	struct advice_point p;
+
+	if (!s->advised)
+		return true;
+	advice_at(&s->advice, streams, &p);
+	return impact_budget_allows(&s->spent, s->o.budget_ratio, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
+}
+
+/* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
+static unsigned settle_on(const struct stream_control *s, unsigned answer)
+{
+	struct advice_point old, new;
+
+	if (s->answer == 0 || s->answer > s->advice.n_curve)
+		return answer;
+	advice_at(&s->advice, s->answer, &old);
+	advice_at(&s->advice, answer, &new);
+	return old.impact_ratio <= s->o.budget_ratio + STREAM_CONTROL_EXCESS_RATIO &&
+	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
+}
+
 /* Holds at the answer, or probes towards an answer far outside the probed range. */
 static bool conclude(struct stream_control *s)
 {
 	const struct probe *room, *above, *fewest;
+	struct advice_point at;
 	unsigned n;
 
 	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
 	if (!fit(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
-	if ((room = profile_host_limited(&s->profile, &above)) != NULL)
+	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
 		return fill_path(s, room, above);
-	n = s->advice.streams;
-	if (n <= s->advice.fit.most)
-		return hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	n = settle_on(s, s->advice.streams);
+	if (n <= s->advice.fit.most) {
+		advice_at(&s->advice, n, &at);
+		return hold(s, n, at.throughput_bps, at.impact_ratio);
+	}
 	/* Unsteady streams at the first level make the next level look better than it is. */
 	fewest = profile_fewest(&s->profile);
-	if (s->profile.runs[fewest - s->profile.probe] < 2)
+	if (s->advice.n_curve == 0 && s->profile.runs[fewest - s->profile.probe] < 2)
 		return probe_at(s, fewest->streams);
 	return probe_at(s, n < STREAM_CONTROL_STRETCH * s->advice.fit.most ? n : STREAM_CONTROL_STRETCH * s->advice.fit.most);
 }
@@ -185,22 +252,31 @@ static bool restart(struct stream_control *s, const char *why)
 
 /* ---- Probing ---- */
 
+/* Pauses of a disk or the application neither count nor end a level. If the pauses last, a level above the first ends:
+ * with its rate if the rate exceeds that of the first level, otherwise without, as the application limits both. */
+static bool add_starved(struct stream_control *s, const struct stream_control_sample *x)
+{
+	s->starved_s += x->interval_s;
+	s->starved_bps += (x->rate_bps - s->starved_bps) * x->interval_s / s->starved_s;
+	if (s->profile.n == 0 || s->starved_s < STREAM_CONTROL_STARVED_S || s->starved_s < s->level_s)
+		return false;
+	if (s->starved_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
+		return restart(s, "too little data to send: stream counts cannot be compared");
+	record(s, s->starved_bps, 1);
+	return s->n_next > 0 ? probe_next(s) : conclude(s);
+}
+
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
 {
 	struct steady_result r;
 
-	if (x->starved && s->profile.n == 0) {
-		request(s, s->streams); /* the first level waits for enough data */
-		return false;
-	}
+	if (x->starved)
+		return add_starved(s, x);
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
-	s->starved_s += x->starved ? x->interval_s : 0;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
 	if (s->level_s < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 || steady_result(&r, &s->settle) < 0)
 		return false;
-	if (2 * s->starved_s > s->level_s && r.mean_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
-		return restart(s, "too little data to send: stream counts cannot be compared");
 	record(s, r.mean_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
@@ -227,23 +303,34 @@ static bool path_changed(struct stream_control *s, int which)
 	return other;
 }
 
+/* The level that has just been recorded goes on. */
+static bool wait_for_budget(struct stream_control *s)
+{
+	s->level_s = fmax(s->hold_s - STREAM_CONTROL_WAIT_S, STREAM_CONTROL_SKIP_S);
+	s->observed_s = s->observed_bps = 0;
+	return false;
+}
+
 /* The hold time is over: probes the least known level, or a distant higher level. On a path with room lower
  * levels are useless. */
 static bool reprobe(struct stream_control *s)
 {
-	const struct probe *room, *above;
+	const struct probe *room, *above, *worst;
 	unsigned up = STREAM_CONTROL_LEVER * s->streams;
-	const struct probe *worst;
+	bool alone;
 
 	up = up < s->o.max_streams ? up : s->o.max_streams;
-	record(s, s->observed_bps, (s->level_s - STREAM_CONTROL_SKIP_S) / PROFILE_RUN_S);
+	record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up)
+	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
-	worst = profile_worst(&s->profile, room != NULL ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
+	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
+	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
+	if (!is_affordable(s, worst->streams))
+		return wait_for_budget(s);
 	return probe_at(s, worst->streams);
 }
 
@@ -260,6 +347,45 @@ static int detect_change(struct stream_control *s, const struct stream_control_s
 	return 0;
 }
 
+/* The first seconds at a count, with few streams beside others, are no measure of what is to be expected. */
+static bool is_as_predicted(const struct stream_control *s)
+{
+	struct advice_point p;
+
+	if (!s->advised || s->recalled || s->advice.n_curve == 0)
+		return false;
+	advice_at(&s->advice, s->streams, &p);
+	return s->recent_bps >= p.throughput_low_bps && s->recent_bps <= p.throughput_high_bps;
+}
+
+static bool is_short(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && !s->recalled && s->level_s >= STREAM_CONTROL_DWELL_S &&
+	    s->observed_bps < STREAM_CONTROL_SHORT_RATIO * s->predicted_bps;
+}
+
+/* Few streams show whether others fill the queue, and cost no budget. */
+static bool is_unsure(const struct stream_control *s)
+{
+	return s->level_s >= STREAM_CONTROL_UNSURE_S && s->advised && s->advice.n_curve > 0 && !s->recalled &&
+	    s->advice.others == ADVICE_OTHERS_UNKNOWN && profile_find(&s->profile, s->streams) == s->profile.n;
+}
+
+/* The first run may have been too fast, without any losses yet: the longer observation replaces it. */
+static void forget_similar(struct stream_control *s)
+{
+	size_t i;
+
+	for (i = s->profile.n; i-- > 0;) {
+		unsigned n = s->profile.probe[i].streams;
+
+		if (n == s->streams || n > SIMILAR * s->streams || s->streams > SIMILAR * n || s->profile.runs[i] > 1)
+			continue;
+		evidence_drop_level(&s->evidence, n);
+		profile_drop(&s->profile, i);
+	}
+}
+
 static bool add_holding(struct stream_control *s, const struct stream_control_sample *x)
 {
 	int which;
@@ -273,10 +399,21 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	s->observed_s += x->interval_s;
 	s->observed_bps += (x->rate_bps - s->observed_bps) * x->interval_s / s->observed_s;
 	which = detect_change(s, x);
+	if (which != 0 && is_as_predicted(s)) {
+		cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
+		s->expected_bps = s->recent_bps;
+		which = 0;
+	}
 	s->contradicted |= which != 0 && s->recalled;
 	if (which != 0)
 		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
 		    path_changed(s, which);
+	if (is_short(s) || is_unsure(s)) {
+		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+		if (is_short(s))
+			forget_similar(s);
+		return conclude(s);
+	}
 	return s->level_s >= s->hold_s && reprobe(s);
 }
 
@@ -287,7 +424,7 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
 	*s = (struct stream_control){ .o = *o };
 	if (o->max_streams <= 1 || o->budget_ratio <= 0) {
 		s->phase = STREAM_CONTROL_FIXED;
-		s->streams = 1;
+		s->streams = s->target = 1;
 		return;
 	}
 	plan_levels(s);
@@ -295,28 +432,62 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
 	s->reason[0] = '\0';
 }
 
-void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count)
+void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count, const struct evidence *e)
 {
+	struct advice_point at;
 	unsigned n;
 
 	if (s->phase == STREAM_CONTROL_FIXED || count > PROFILE_MAX)
 		return;
 	profile_recall(&s->profile, p, count);
+	if (e->n == count)
+		s->evidence = *e;
 	if (!fit(s, 0)) {
 		s->profile.n = 0;
+		s->evidence = (struct evidence){ .n = 0 };
 		return;
 	}
 	s->recalled = true;
 	s->hold_s = 2 * STREAM_CONTROL_FIRST_HOLD_S; /* known already, and long enough to be contradicted */
 	s->n_next = 0;
 	n = s->advice.streams;
-	hold(s, n, fit_throughput_bps(&s->advice.fit, n), fit_impact_ratio(&s->advice.fit, n));
+	advice_at(&s->advice, n, &at);
+	hold(s, n, at.throughput_bps, at.impact_ratio);
+	s->streams = s->target; /* none has started */
+}
+
+/* Streams above the target leave gradually. */
+static bool leave(struct stream_control *s, double interval_s)
+{
+	bool alone = s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
+	unsigned surplus = s->streams - s->target;
+
+	s->leave_s += interval_s;
+	if (s->leave_s < (alone ? STREAM_CONTROL_LEAVE_ALONE_S : STREAM_CONTROL_LEAVE_S))
+		return false;
+	s->leave_s = 0;
+	s->streams -= alone ? surplus / 8 + (surplus < 8) : (surplus + 1) / 2;
+	return true;
+}
+
+static void spend(struct stream_control *s, double interval_s)
+{
+	struct advice_point p = { .impact_ratio = 0 };
+
+	if (s->advised)
+		advice_at(&s->advice, s->streams, &p);
+	impact_budget_spend(&s->spent, p.impact_ratio, interval_s);
 }
 
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
 {
+	spend(s, x->interval_s);
+	if (s->streams > s->target)
+		return leave(s, x->interval_s);
 	if (!x->steady)
 		return false;
+	if (!x->starved)
+		evidence_watch_add(&s->kernel, &s->evidence, &x->kernel);
 	switch (s->phase) {
 	case STREAM_CONTROL_PROBING:
 		return add_probing(s, x);

@@ -9,12 +9,13 @@
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
  * seconds of one level. Application-limited time has no information about the path and changes nothing. If
- * windows or buffers limit each stream, the controller takes as many streams as fill the path: models of
- * shares do not apply. */
+ * windows or buffers limit each stream and no other flows are seen, the controller takes as many streams as fill
+ * the path: models of shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
 #define MODEL_STREAM_CONTROL_H
 
 #include "model/advice.h"
+#include "model/impact_budget.h"
 #include "model/stats.h"
 #include "model/probe.h"
 
@@ -22,6 +23,8 @@
 
 /* Duration of a level; the first levels are ADVICE_LEVELS. */
 #define STREAM_CONTROL_LEVEL_S 5.0
+/* A level ends after this much time limited by the application or a disk; shorter pauses do not count. */
+#define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
 /* Upward extrapolation: at most this factor of the largest probed count. */
 #define STREAM_CONTROL_STRETCH 2u
 /* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
@@ -42,6 +45,21 @@
 /* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
+/* Streams leave gradually, and the others take over: half of the surplus at a time, or one unless other flows are seen,
+ * which use the link meanwhile. */
+#define STREAM_CONTROL_LEAVE_S 0.3
+#define STREAM_CONTROL_LEAVE_ALONE_S 1.0
+/* A level that the budget of the minute cannot afford waits for so long. */
+#define STREAM_CONTROL_WAIT_S 5.0
+/* An answer replaces another if it gains this much throughput, or if the other exceeds the budget by this much. */
+#define STREAM_CONTROL_GAIN_RATIO 0.05
+#define STREAM_CONTROL_EXCESS_RATIO 0.01
+
+/* Where others are neither seen nor excluded, the first answer is judged again after this time. */
+#define STREAM_CONTROL_UNSURE_S 6.0
+/* An answer that delivers this much less than predicted is judged again. */
+#define STREAM_CONTROL_SHORT_RATIO 0.8
+
 #define STREAM_CONTROL_REASON_BYTES 160
 
 struct stream_control_opts {
@@ -57,19 +75,25 @@ enum stream_control_phase { STREAM_CONTROL_PROBING, STREAM_CONTROL_HOLDING, STRE
 struct stream_control {
 	struct stream_control_opts o;
 	enum stream_control_phase phase;
-	unsigned streams;                /* requested now */
+	unsigned streams;                /* requested now; leaves gradually for */
+	unsigned target;                 /* the count of this level */
+	double leave_s;                  /* since the last stream left */
 	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
 	bool contradicted;               /* observed throughput disproved the history */
 	struct advice advice;            /* valid once `advised` */
 	struct profile profile;
+	struct evidence evidence;        /* of the same levels */
+	struct impact_budget spent;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
 	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */
 	/* this level */
 	struct steady settle;
-	double level_s;                  /* counted time; parts of it: */
-	double starved_s, host_limited_s;
+	struct evidence_watch kernel;
+	double level_s;                  /* counted time */
+	double host_limited_s;           /* part of it */
+	double starved_s, starved_bps;   /* uncounted time, and its rate */
 	unsigned next[PROFILE_MAX]; /* pending levels */
 	size_t n_next;
 	/* holding */
@@ -81,9 +105,9 @@ struct stream_control {
 /* Starts probing. Copies the options. */
 void stream_control_init(struct stream_control *s, const struct stream_control_opts *o);
 
-/* Before the first sample: loads probes of an earlier transfer and starts at their answer. Ignores probes
- * that cannot be fitted. */
-void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count);
+/* Before the first sample: loads probes of an earlier transfer, with their evidence (n 0: none), and starts at their
+ * answer. Ignores probes that cannot be fitted. */
+void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count, const struct evidence *e);
 
 /* Observation of one interval. */
 struct stream_control_sample {
@@ -92,6 +116,7 @@ struct stream_control_sample {
 	bool steady;           /* all requested streams were active, and no others */
 	bool starved;          /* limited by the application or a disk, not by the path */
 	bool host_limited;            /* limited by windows or buffers: the path has room for more streams */
+	struct evidence_sample kernel; /* the same interval, as the kernel reports it; rtt_s 0: unknown */
 };
 
 /* Adds a sample. True: the requested stream count changed. */

@@ -94,6 +94,14 @@ void listener_rest(struct listener *ls)
 	timer_set(ls->rest, mono_add_ns(mono_now(), REST_NS));
 }
 
+void listener_hold(struct listener *ls, bool hold)
+{
+	if (hold)
+		uv_poll_stop(&ls->poll);
+	else
+		uv_poll_start(&ls->poll, UV_READABLE, on_incoming);
+}
+
 /* Out of descriptors: closes a new connection by means of the reserve. If another thread has taken the freed
  * descriptor, polling pauses: otherwise the pending connection would wake the loop without end. */
 static void turn_away(struct listener *ls)

@@ -18,6 +18,8 @@ int listener_take(struct listener **out, struct loop *l, int fd,
     void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
 /* Accepts nothing for 50 ms: new connections wait. */
 void listener_rest(struct listener *ls);
+/* Accepts nothing until released: new connections wait in the kernel. */
+void listener_hold(struct listener *ls, bool hold);
 void listener_free(struct listener *ls); /* NULL is fine */
 /* The address ("127.0.0.1" or "::") and port. */
 const char *listener_address(const struct listener *ls);

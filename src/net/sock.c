@@ -139,10 +139,12 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 
 	memset(&i, 0, sizeof i);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0 ||
-	    n < offsetof(struct tcp_info, tcpi_sndbuf_limited) + sizeof i.tcpi_sndbuf_limited)
+	    n < offsetof(struct tcp_info, tcpi_delivered) + sizeof i.tcpi_delivered)
 		return -1;
 	all.acked_bytes = i.tcpi_bytes_acked;
 	all.received_bytes = i.tcpi_bytes_received;
+	all.delivered_bytes = (uint64_t)i.tcpi_delivered * i.tcpi_snd_mss;
+	all.sent_segments = i.tcpi_data_segs_out;
 	all.retransmits = i.tcpi_total_retrans;
 	all.rtt_s = i.tcpi_rtt / US_PER_S;
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;

@@ -46,6 +46,8 @@ void sock_reset_on_close(int fd);
 struct tcpinfo {
 	uint64_t acked_bytes;     /* acknowledged by the peer's kernel, TLS overhead included */
 	uint64_t received_bytes;  /* by our kernel, in order */
+	uint64_t delivered_bytes; /* acknowledged out of order, too; multiples of the segment size */
+	uint64_t sent_segments;   /* data segments, with retransmits */
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* recent minimum; 0: none yet */
@@ -59,7 +61,7 @@ struct tcpinfo {
 	char congestion[TCPINFO_CC_BYTES]; /* congestion control, "cubic" ..; "" if unknown */
 };
 
-/* 0, or -1 where the kernel does not report all fields (no TCP socket, or Linux before 4.10). */
+/* 0, or -1 where the kernel does not report all fields (no TCP socket, or Linux before 4.18). */
 int tcpinfo_read(struct tcpinfo *out, int fd);
 
 #endif

@@ -24,8 +24,7 @@ static void on_accepted(void *arg, int fd, const char *address)
 	s->sessions.past.connections++;
 	pending_take(&s->pending, fd, address, false);
 	for (i = 0; i < s->n_at && fd_budget_inbound_full(); i++)
-		if (s->at[i].listener != NULL)
-			listener_rest(s->at[i].listener);
+		listener_rest(s->at[i].listener);
 }
 
 static int listen_on(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)
@@ -70,14 +69,10 @@ static int listen_all(struct ptcp_server *s, const struct ptcp_server_opts *o, s
 	return r;
 }
 
-static void listen_end(struct ptcp_server *s)
+void server_unlisten(struct ptcp_server *s)
 {
-	unsigned i;
-
-	for (i = 0; i < s->n_at; i++) {
-		listener_free(s->at[i].listener);
-		s->at[i].listener = NULL;
-	}
+	while (s->n_at > 0)
+		listener_free(s->at[--s->n_at].listener);
 }
 
 /* ---- Stopping ---- */
@@ -125,7 +120,7 @@ static void on_wake(void *arg)
 	if (!atomic_load(&s->stop) || s->stopping)
 		return;
 	s->stopping = true;
-	listen_end(s);
+	server_unlisten(s);
 	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
 	    "command again when the server is back)");
 	pending_empty(&s->pending);
@@ -413,7 +408,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	ssh_server_free(s->ssh);
 	job_set_fini(&s->jobs);
 	server_session_set_fini(&s->sessions);
-	listen_end(s);
+	server_unlisten(s);
 	timer_free(s->watch);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);

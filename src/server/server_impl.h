@@ -47,6 +47,7 @@ struct ptcp_server {
 /* ---- server.c ---- */
 
 int server_listen(struct ptcp_server *s, const char *where, struct ptcp_err *e);
+void server_unlisten(struct ptcp_server *s);
 /* A session, job, relayed or inbound connection has ended: a stopping server ends with the last of these; `arg` is the
  * server. */
 void server_try_end(void *arg);

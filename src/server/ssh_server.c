@@ -95,27 +95,58 @@ static void back_stop(struct ssh_server *o)
 
 /* ---- Lines ---- */
 
+static void greet(struct ssh_server *o)
+{
+	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
+	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
+}
+
+/* Before the client's line, which takes a round trip more: the client connects to this port in the meantime. Nothing is
+ * accepted until the line has named the client. */
+static void listen_early(struct ssh_server *o)
+{
+	struct ptcp_err e;
+
+	if (server_listen(o->s, ":0", &e) < 0)
+		return; /* on_hello() tries again, and reports the failure */
+	listener_hold(o->s->at[0].listener, true);
+	greet(o);
+}
+
+/* On the port that the client has requested; 0: any. */
+static int listen_for(struct ssh_server *o, unsigned port, struct ptcp_err *e)
+{
+	char where[16];
+	int r;
+
+	if (o->s->n_at > 0 && (port == 0 || port == ptcp_server_port(o->s))) {
+		listener_hold(o->s->at[0].listener, false);
+		return 0;
+	}
+	server_unlisten(o->s);
+	snprintf(where, sizeof where, ":%u", port);
+	if ((r = server_listen(o->s, where, e)) == 0)
+		greet(o);
+	return r;
+}
+
 static void on_hello(struct ssh_server *o, const char *line)
 {
 	struct ssh_hello_hello h;
 	struct ptcp_err why;
-	char where[16];
 
 	if (ssh_hello_hello_parse(&h, line, &why) < 0) {
 		line_reader_send(o->lines, SSH_HELLO_WORD " %d %s", SSH_HELLO_VERSION, PTCP_VERSION);
 		end(o, &why);
 		return;
 	}
-	snprintf(where, sizeof where, ":%u", h.port);
-	if (server_listen(o->s, where, &why) < 0) {
+	if (listen_for(o, h.port, &why) < 0) {
 		line_reader_send(o->lines, SSH_HELLO_ERROR " %s", why.msg);
 		end(o, NULL); /* the client reports it */
 		return;
 	}
 	strcpy(o->client, h.fingerprint);
 	o->greeted = true;
-	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
-	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
 }
 
 /* The source address of ssh's connection is the most likely address of the client. */
@@ -226,6 +257,7 @@ int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = timer_new(&o->timer, s->loop, on_timer, o, e)) < 0)
 		return r;
 	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));
+	listen_early(o);
 	return 0;
 }
 

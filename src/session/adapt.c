@@ -300,12 +300,12 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 		activate(sess);
 }
 
-void session_recall_probes(struct session *sess, const struct probe *probe, size_t count)
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e)
 {
 	struct stream_control *m = &sess->stream_count.model;
 	unsigned before = m->streams;
 
-	stream_control_recall(m, probe, count);
+	stream_control_recall(m, probe, count, e);
 	if (m->streams != before)
 		activate(sess);
 }
@@ -332,7 +332,7 @@ void adapt_streams(struct session *sess, struct mono now)
 		return;
 	tcp_stats_read(sess, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
-		.inactive_bytes = d.inactive_bytes, .times = d.times, .all_connected = streams_connected(sess) == sess->n_active,
+		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel, .all_connected = streams_connected(sess) == sess->n_active,
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
 		.rate_limited = path_rates_limited(&sess->path_rates) };
 	changed = stream_count_add(c, &in, now);

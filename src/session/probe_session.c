@@ -194,7 +194,7 @@ bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct t
 		return false;
 	if (!sess->probe->generates) {
 		out->acked_bytes = out->received_bytes;
-		out->retransmits = 0;
+		out->delivered_bytes = out->sent_segments = out->retransmits = 0;
 		out->busy_s = out->window_s = out->buffer_s = 0;
 		strcpy(out->congestion, sess->probe->congestion);
 	}

@@ -99,6 +99,7 @@ void session_free(struct session *sess)
 
 	if (sess == NULL)
 		return;
+	connect_cancel(sess->o.spare);
 	mux_free(sess->mux);
 	timer_free(sess->timer);
 	engine_free(sess->engine);
@@ -198,6 +199,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 
 	if (sess == NULL) {
 		fd_budget_count(-(int)o->fds);
+		connect_cancel(o->spare);
 		chan_free(o->control);
 		return err_nomem(e);
 	}

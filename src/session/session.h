@@ -52,6 +52,7 @@ struct session_opts {
 	struct chan *control;         /* opened, peer's fingerprint accepted; taken, also on failure */
 	bool connects;                /* this end opens the data connections (the TLS client) */
 	bool one_channel;             /* no data connections: blocks travel on the control connection */
+	struct connect *spare;        /* connect_result.spare; taken, also on failure */
 	const char *address;          /* of the peer, for data connections; copied */
 	unsigned port;
 	const char *name;             /* of the peer, resolved where `address` does not answer; copied; NULL: none */
@@ -123,7 +124,7 @@ struct stream_count_opts {
 /* Starter, within ops.running: adjusts the number of streams to the observed throughput (engine/stream_count.h). */
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o);
 /* Uses probes of the path by earlier transfers. */
-void session_recall_probes(struct session *sess, const struct probe *probe, size_t count);
+void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
 const struct stream_control *session_stream_control(const struct session *sess);
 

@@ -30,6 +30,7 @@ struct stream_connect {
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
 	bool by_name;               /* a direct connection resolves the peer's name */
+	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks (probe_session.c).
@@ -87,6 +88,7 @@ struct tcp_delta {
 	uint64_t active_bytes;    /* of active streams, TLS included: acknowledged, or received */
 	uint64_t inactive_bytes;  /* of inactive streams, which drain */
 	struct limit_times times; /* of active streams, as senders */
+	struct evidence_sample kernel; /* the same */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];
 };
@@ -223,6 +225,8 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 void streams_share_rate(struct session *sess, unsigned number);
 /* A connection failed: delays the next attempt, longer after each failure. */
 void streams_retry_later(struct session *sess, unsigned number);
+/* As session_add_stream(); `joining`: JOINED has not arrived yet. */
+void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
 void streams_close_tap(struct session *sess, unsigned number);
 

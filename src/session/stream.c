@@ -46,14 +46,35 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	stream_fail(s, why);
 }
 
-/* The peer sends no data on this stream; reading detects the end of the connection. */
+/* The answer to JOIN; a refusal costs only the stream. False: another frame. */
+static bool take_joined(struct stream *s)
+{
+	struct wire_header h;
+	struct ptcp_err why;
+
+	s->joined_got += chan_read(s->chan, s->joined + s->joined_got, sizeof s->joined - s->joined_got);
+	if (s->joined_got < sizeof s->joined)
+		return true;
+	s->o.joining = false;
+	if (wire_header_decode(&h, s->joined, &why) < 0)
+		return false;
+	if (h.type == WIRE_ERROR) {
+		err_set(&why, PTCP_EREFUSED, "the peer refused the data connection");
+		chan_pause(s->chan, true);
+		stream_fail(s, &why);
+		return true;
+	}
+	return h.type == WIRE_JOINED && h.length == 0;
+}
+
+/* The peer sends no data on this stream, except JOINED; reading detects the end of the connection. */
 static void on_unexpected(void *arg)
 {
 	struct stream *s = arg;
 	struct ptcp_err why;
 	uint8_t byte;
 
-	if (chan_read(s->chan, &byte, 1) > 0) {
+	if (s->o.joining ? !take_joined(s) : !s->lost_posted && chan_read(s->chan, &byte, 1) > 0) {
 		err_set(&why, PTCP_EPROTO, "unexpected data on a sending stream");
 		chan_pause(s->chan, true);
 		stream_fail(s, &why);
@@ -102,7 +123,7 @@ size_t stream_allowance(struct stream *s, size_t want)
 		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
 		if (p == NULL || !pacer_limits(p))
 			continue;
-		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, mono_now(), &at)) == 0) {
+		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, &s->turn[i], mono_now(), &at)) == 0) {
 			if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
 				stream_fail(s, &why);
 			else

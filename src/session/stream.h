@@ -80,6 +80,7 @@ struct stream_opts {
 	struct memory_account *memory;  /* NULL: no limit */
 	bool only_stream;               /* without a replacement: the stream is not closed for its memory */
 	struct chan *chan;              /* taken, also on failure; on the control loop until now */
+	bool joining;                   /* sender: JOINED is yet to come */
 	bool verify;
 	struct open_files *files;       /* receiver: destination of the blocks; NULL: the stream sends */
 	uint64_t max_bytes;             /* receiver: the stream fails beyond this; 0: no limit */

@@ -83,7 +83,7 @@ static void on_done(void *arg, const struct connect_result *r)
 		control_take(sess, r->chan);
 	} else {
 		sess->retries[number] = 0;
-		session_add_stream(sess, number, r->chan);
+		streams_add(sess, number, r->chan, j->ahead);
 	}
 }
 
@@ -127,6 +127,30 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
 	return sess->o.ops->permits(sess->o.arg, all, sa);
 }
 
+/* Whether blocks follow JOIN at once. A JOIN that is refused costs the blocks, so the next attempt waits for JOINED; the
+ * time of a measurement begins with JOINED. */
+static bool sends_ahead(const struct session *sess, unsigned number)
+{
+	return number != STREAM_CONNECT_CONTROL && engine_snd(sess->engine) != NULL && sess->probe == NULL &&
+	    sess->cipher != PTCP_CIPHER_NONE && sess->retries[number] == 0;
+}
+
+/* True: the connection that was made along with the control connection serves. */
+static bool adopt_spare(struct session *sess, struct stream_connect *j, const struct connect_opts *o)
+{
+	struct connect *spare = sess->o.spare;
+
+	if (spare == NULL || j->number == STREAM_CONNECT_CONTROL || o->n_relays > 0)
+		return false;
+	sess->o.spare = NULL;
+	if (connect_adopt(spare, o)) {
+		j->connect = spare;
+		return true;
+	}
+	connect_cancel(spare);
+	return false;
+}
+
 static void start(struct session *sess, unsigned number)
 {
 	struct stream_connect *j = &sess->connecting[number];
@@ -145,6 +169,9 @@ static void start(struct session *sess, unsigned number)
 		o.host = sess->name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
 	}
+	j->ahead = sends_ahead(sess, number);
+	if (j->ahead)
+		o.answer = 0;
 	if (path != NULL && path->n_relays > 0) {
 		o.permits = NULL;
 		o.relay = path->relay;
@@ -154,7 +181,7 @@ static void start(struct session *sess, unsigned number)
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
-	if (connect_start(&j->connect, &o, &e) < 0) {
+	if (!adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
 		change_address(sess, number);
 		streams_retry_later(sess, number);
@@ -257,6 +284,8 @@ void stream_connect_stop(struct session *sess)
 {
 	unsigned i;
 
+	connect_cancel(sess->o.spare);
+	sess->o.spare = NULL;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* except the control connection's successor */
 		stop(sess, i);
 }

@@ -66,6 +66,7 @@ struct stream {
 	bool stopping, lost_posted, gone_posted;
 	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
 	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
+	struct pacer_turn turn[PACES];
 	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
 	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
 	bool paced;                      /* until then */
@@ -78,6 +79,8 @@ struct stream {
 	atomic_bool stall_posted;        /* memory_stalled is posted, */
 	bool awaits_stall;               /* and the stream's end waits for it */
 	struct mono closed_at;           /* by the peer */
+	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: JOINED, */
+	size_t joined_got;                 /* its first bytes */
 	/* sender: queue, the first job is being written */
 	struct stream_job *first, **last;
 	size_t written;                  /* bytes of the first job accepted by the channel */

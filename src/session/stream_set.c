@@ -138,7 +138,7 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
-	if (sess->stream[stream_number(s)] == s && sess->running && !engine_closing(sess->engine) && sess->probe == NULL)
+	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running && !engine_closing(sess->engine) && sess->probe == NULL)
 		stalls_suspect(sess, stream_delivered(s));
 	streams_lost(sess, s, why);
 }
@@ -271,11 +271,13 @@ bool session_knows(const struct session *sess, struct chan *c, const struct wire
 	return known;
 }
 
-void session_add_stream(struct session *sess, unsigned number, struct chan *c)
+void session_add_stream(struct session *sess, unsigned number, struct chan *c) { streams_add(sess, number, c, false); }
+
+void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
 {
 	struct stream_opts o = {
 		.host = sess->o.host, .number = number, .chan = c, .pacer = &sess->path_rates.all,
-		.path = session_path_of(sess, number), .memory = sess->o.memory, .only_stream = sess->o.one_channel,
+		.path = session_path_of(sess, number), .memory = sess->o.memory, .only_stream = sess->o.one_channel, .joining = joining,
 		.worker = sess->id[0] + number, /* sessions of a server start at different workers */
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ops = &stream_ops, .arg = sess

@@ -7,13 +7,26 @@
 
 #define REPORT_NS (500 * NS_PER_MS)
 
+/* rtt_s is a sum until all streams have been added. */
+static void add_sample(struct evidence_sample *s, const struct tcpinfo *now, const struct tcpinfo *then)
+{
+	s->delivered_bytes += (double)(now->delivered_bytes - then->delivered_bytes);
+	s->sent_segments += (double)(now->sent_segments - then->sent_segments);
+	s->lost_segments += (double)(now->retransmits - then->retransmits);
+	s->rtt_s += now->rtt_s;
+	if (now->min_rtt_s > 0 && (s->min_rtt_s == 0 || now->min_rtt_s < s->min_rtt_s))
+		s->min_rtt_s = now->min_rtt_s;
+	s->busy_s += now->busy_s - then->busy_s;
+	s->window_s += now->window_s - then->window_s + now->buffer_s - then->buffer_s;
+}
+
 void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
 {
 	struct tcp_stats *t = &sess->tcp_stats;
 	const struct tcpinfo *then;
 	struct tcpinfo now;
 	uint64_t moved;
-	unsigned i;
+	unsigned i, n = 0;
 
 	*out = (struct tcp_delta){ .active_bytes = 0 };
 	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++) {
@@ -30,6 +43,8 @@ void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *ou
 				out->times.busy_s += now.busy_s - then->busy_s;
 				out->times.window_s += now.window_s - then->window_s;
 				out->times.buffer_s += now.buffer_s - then->buffer_s;
+				add_sample(&out->kernel, &now, then);
+				n++;
 				out->retransmits += now.retransmits - then->retransmits;
 				strcpy(out->congestion, now.congestion);
 			} else {
@@ -39,6 +54,9 @@ void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *ou
 		t->since[i] = sess->since[i];
 		t->last[i] = now;
 	}
+	out->kernel.interval_s = elapsed_s;
+	if (n > 0)
+		out->kernel.rtt_s /= n;
 }
 
 /* ---- The sending acceptor ---- */

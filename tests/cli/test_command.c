@@ -389,6 +389,10 @@ static void advises(void **state)
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, "  - raise it\n"));
 	assert_non_null(strstr(cap.out, "congestion control bbr, limited by: send-buffer\n"));
+	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; any transfer takes "));
+	fake.advice.others = PTCP_OTHERS_NONE_SEEN;
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; no other flows seen (budget "));
 	fake.run_code = PTCP_ECONNECT;
 	fake.sentence = "h: nobody (look)";
 	assert_int_equal(command("advise h"), 3);

@@ -196,7 +196,8 @@ static void json_end(void **state)
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
 	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"advised_streams\":null,\"predicted_bps\":null,"
-	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false}\n");
+	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false,"
+	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null}\n");
 	assert_string_equal(cap.err, "");
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);

@@ -87,7 +87,7 @@ static void among_garbage(void **state)
 	(void)state;
 	assert_int_equal(history_put(dir, &h, NULL), 0);
 	assert_non_null(f = fopen(file, "a"));
-	fputs("no entry\nsend x cubic y 1 1:1:1\n", f); /* and an old one */
+	fputs("no entry\nsend x cubic y 1 network 0:0:0:0 1:1:1\n", f); /* and an old one */
 	for (i = 0; i < 20000; i++)
 		fputc(i % 7 == 0 ? '\0' : 'x', f);
 	fputs(" send good cubic 192.0.2.7 1 1:1:1\n", f);

@@ -46,6 +46,10 @@ static struct {
 	char routed[HOPS][100];
 	uint64_t spool_bytes;
 	unsigned accepted;
+	struct chan *second;    /* of a connection made beside `chan` */
+	uint8_t second_in[100];
+	size_t second_n;
+	bool second_opened, second_has_frame, speaks_first, refuses_second;
 } peer;
 
 static struct {
@@ -54,6 +58,7 @@ static struct {
 	enum connect_cause cause;
 	struct ptcp_err why;
 	struct chan *chan;
+	struct connect *spare;
 	char address[300], checked[200];
 	bool refuse, fail_first;
 } out;
@@ -151,12 +156,49 @@ static void begin(int fd)
 	assert_int_equal(chan_new(&peer.chan, us.control, server_tls[peer.identity[peer.at]], &o, NULL), 0);
 }
 
+static void second_opened(void *arg)
+{
+	(void)arg;
+	peer.second_opened = true;
+	if (peer.speaks_first) {
+		chan_write(peer.second, "x", 1);
+		chan_flush(peer.second);
+	}
+}
+
+static void second_readable(void *arg)
+{
+	uint8_t frame[WIRE_JOINED_MAX_BYTES];
+
+	(void)arg;
+	peer.second_n += chan_read(peer.second, peer.second_in + peer.second_n, sizeof peer.second_in - peer.second_n);
+	if (peer.second_n < WIRE_HEADER_BYTES || peer.second_has_frame)
+		return;
+	peer.second_has_frame = true;
+	chan_write(peer.second, frame, wire_joined_encode(frame));
+	chan_write(peer.second, "behind", 6);
+	chan_flush(peer.second);
+}
+
+static const struct chan_ops second_ops = { .opened = second_opened, .readable = second_readable };
+
+static void begin_second(int fd)
+{
+	struct chan_opts o = { .fd = fd, .server = true, .ops = &second_ops };
+
+	assert_int_equal(chan_new(&peer.second, us.control, server_tls[peer.identity[0]], &o, NULL), 0);
+}
+
 static void on_accepted(void *arg, int fd, const char *address)
 {
 	(void)arg;
 	(void)address;
-	peer.accepted++;
-	begin(fd);
+	if (peer.accepted++ > 0 && peer.refuses_second)
+		close(fd);
+	else if (peer.accepted > 1)
+		begin_second(fd);
+	else
+		begin(fd);
 }
 
 /* ---- Our side ---- */
@@ -167,6 +209,7 @@ static void on_done(void *arg, const struct connect_result *r)
 	out.came = true;
 	out.n++;
 	out.chan = r->chan;
+	out.spare = r->spare;
 	out.cause = r->cause;
 	out.why = r->why;
 	snprintf(out.address, sizeof out.address, "%s", r->address);
@@ -232,8 +275,12 @@ static void over(void)
 {
 	chan_free(out.chan);
 	out.chan = NULL;
+	connect_cancel(out.spare);
+	out.spare = NULL;
 	chan_free(peer.chan);
 	peer.chan = NULL;
+	chan_free(peer.second);
+	peer.second = NULL;
 	listener_free(peer.listener);
 	peer.listener = NULL;
 	nf_run_for(us.control, 2);
@@ -492,6 +539,100 @@ static void is_another(void **state)
 	assert_int_equal(out.n_first, 0);
 }
 
+static const enum ptcp_cipher spare_cipher = PTCP_CIPHER_AES128GCM;
+
+/* A host with a spare data connection. */
+static struct connect_opts with_spare(void)
+{
+	struct connect_opts o = opts(LISTEN, 0, 0, 0);
+
+	o.answer = 0;
+	o.spare = &spare_cipher;
+	return o;
+}
+
+/* The spare connection goes on as if it had just been started, whether TLS has come to its end by then or not. */
+static void adopts_a_spare_connection(void **state)
+{
+	struct connect_opts o;
+	struct connect *spare;
+	unsigned ready;
+
+	(void)state;
+	for (ready = 0; ready < 2; ready++) {
+		o = with_spare();
+		run(&o);
+		assert_non_null(out.spare);
+		if (ready) {
+			assert_true(nf_run_until(us.control, &peer.second_opened, 5000));
+			nf_run_for(us.control, 5);
+		}
+		assert_int_equal(peer.second_n, 0); /* nothing is said on it before */
+		chan_free(out.chan);
+		spare = out.spare;
+		memset(&out, 0, sizeof out);
+		o.spare = NULL;
+		o.answer = WIRE_JOINED;
+		assert_true(connect_adopt(spare, &o));
+		assert_false(out.came);
+		assert_true(nf_run_until(us.control, &out.came, 5000));
+		assert_int_equal(out.checks, 1);
+		assert_int_equal(out.n_first, 1);
+		assert_int_equal(peer.accepted, 2);
+		behind_is_there();
+		over();
+	}
+}
+
+/* The identity counts when the connection is adopted: an intruder gets no frame. */
+static void a_spare_connection_to_another(void **state)
+{
+	struct connect_opts o = with_spare();
+	struct connect *spare;
+
+	(void)state;
+	run(&o);
+	assert_true(nf_run_until(us.control, &peer.second_opened, 5000));
+	chan_free(out.chan);
+	spare = out.spare;
+	memset(&out, 0, sizeof out);
+	o.fingerprint = id[1].fingerprint;
+	assert_true(connect_adopt(spare, &o));
+	assert_true(nf_run_until(us.control, &out.came, 5000));
+	assert_null(out.chan);
+	assert_int_equal(out.cause, CONNECT_IDENTITY);
+	assert_int_equal(out.n_first, 0);
+	over();
+}
+
+/* Through a relay there is none; a host that closes it, or speaks first, costs only the connection. */
+static void no_spare_connection(void **state)
+{
+	struct connect_opts o = opts(FORWARD, LISTEN, 0, 1);
+	unsigned i;
+
+	(void)state;
+	o.answer = 0;
+	o.spare = &spare_cipher;
+	run(&o);
+	assert_true(out.chan != NULL && out.spare == NULL);
+	over();
+	for (i = 0; i < 2; i++) {
+		o = with_spare();
+		peer.speaks_first = i == 0;
+		peer.refuses_second = i == 1;
+		run(&o);
+		assert_non_null(out.chan);
+		nf_run_for(us.control, 100);
+		assert_false(connect_adopt(out.spare, &o));
+		over();
+	}
+	o = with_spare();
+	out.refuse = true;
+	fails(&o, CONNECT_IDENTITY, PTCP_EREFUSED, "a stranger", "");
+	assert_null(out.spare);
+}
+
 /* After any number of turns of the loop. */
 static void canceled_at_any_point(void **state)
 {
@@ -558,6 +699,9 @@ int main(void)
 		nf_test(answers_nonsense),
 		nf_timed_test(is_late),
 		nf_test(is_another),
+		nf_test(adopts_a_spare_connection),
+		nf_test(a_spare_connection_to_another),
+		nf_test(no_spare_connection),
 		nf_test(canceled_at_any_point),
 	};
 

@@ -107,23 +107,48 @@ static void a_control_ack_that_was_not_agreed(void **state)
 	one_fini(&o);
 }
 
-/* The acceptor takes fewer streams than are wanted: no more are asked for. */
-static void asks_for_no_more_streams_than_there_are(void **state)
+/* OPEN does not wait for the acceptor's HELLO. */
+static void hello_and_open_at_once(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
-		.max_streams = 2 };
-	struct wire_opened granted = { .streams = 3 };
 	struct wire_open f;
 	struct span p;
 	struct one o;
 
 	(void)state;
 	one_init(&o, true, true);
-	ONE_PUT(&o, hello, &h);
-	assert_true(one_found(&o, WIRE_OPEN, &p));
+	assert_int_equal(one_said(&o, &p), WIRE_HELLO);
+	assert_int_equal(one_said(&o, &p), WIRE_OPEN);
 	assert_int_equal(wire_open_decode(&f, p, NULL), 0);
-	assert_int_equal(f.streams, 2);
-	ONE_PUT(&o, opened, &granted); /* more than that */
+	assert_true(f.streams == 3 && f.n_paths == 1 && f.paths.n > 0);
+	one_hello(&o);
+	assert_int_equal(one_said(&o, &p), 0);
+	one_fini(&o);
+}
+
+/* Both in one piece. */
+static void takes_hello_and_open_at_once(void **state)
+{
+	struct one starter, o;
+
+	(void)state;
+	one_init(&starter, true, true);
+	one_init(&o, false, false);
+	one_input(&o, buf_head(&engine_outbox(starter.s)->b), buf_len(&engine_outbox(starter.s)->b));
+	assert_int_equal(o.opened, 1);
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+	one_fini(&starter);
+}
+
+static void more_streams_than_requested(void **state)
+{
+	struct wire_opened granted = { .streams = 4 };
+	struct one o;
+
+	(void)state;
+	one_init(&o, true, true);
+	one_hello(&o);
+	ONE_PUT(&o, opened, &granted);
 	assert_true(one_broke(&o));
 	one_fini(&o);
 }
@@ -232,21 +257,22 @@ static void tells_the_position(void **state)
 
 static void byte_by_byte(void **state)
 {
-	uint8_t bytes[1000];
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
-		.max_streams = 1 };
-	size_t n = wire_hello_encode(bytes, &h), i;
-	struct span p;
-	struct one o;
+	struct one starter, o;
+	const uint8_t *bytes;
+	size_t n, i;
 
 	(void)state;
-	one_init(&o, true, true);
+	one_init(&starter, true, true);
+	one_init(&o, false, false);
+	bytes = buf_head(&engine_outbox(starter.s)->b);
+	n = buf_len(&engine_outbox(starter.s)->b);
 	for (i = 0; i < n; i++) {
-		assert_false(one_found(&o, WIRE_OPEN, &p));
+		assert_int_equal(o.opened, 0);
 		one_input(&o, bytes + i, 1);
 	}
-	assert_true(one_found(&o, WIRE_OPEN, &p));
+	assert_int_equal(o.opened, 1);
 	one_fini(&o);
+	one_fini(&starter);
 }
 
 static void nonsense(void **state)
@@ -895,7 +921,9 @@ int main(void)
 		cmocka_unit_test(streams),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(a_flood_of_rates),
-		cmocka_unit_test(asks_for_no_more_streams_than_there_are),
+		cmocka_unit_test(hello_and_open_at_once),
+		cmocka_unit_test(takes_hello_and_open_at_once),
+		cmocka_unit_test(more_streams_than_requested),
 		cmocka_unit_test(a_granted_cipher_that_was_not_asked_for),
 		cmocka_unit_test(waits_for_room),
 		cmocka_unit_test(waits_no_longer_than_requested),

@@ -42,11 +42,12 @@ static bool reports(uint64_t all_bps)
 static double carries_bps(struct pacer *p, double seconds)
 {
 	struct mono end = mono_add_ns(fx.now, (uint64_t)(seconds * 1e9)), at;
+	struct pacer_turn turn = { 0 };
 	uint64_t bytes = 0;
 	size_t n;
 
 	while (fx.now.ns < end.ns)
-		if ((n = pacer_take(p, fx.now, &at)) > 0)
+		if ((n = pacer_take(p, &turn, fx.now, &at)) > 0)
 			bytes += n;
 		else
 			fx.now = at;
@@ -230,6 +231,7 @@ static double transfer_s(uint32_t n_blocks, uint64_t bytes[2])
 	uint32_t block[2], arrived = 0, i;
 	bool *seen = calloc(n_blocks, sizeof *seen);
 	struct mono from = fx.now, at;
+	struct pacer_turn turn[2] = { 0 };
 	size_t n;
 
 	bytes[0] = bytes[1] = 0;
@@ -241,7 +243,7 @@ static double transfer_s(uint32_t n_blocks, uint64_t bytes[2])
 		for (i = 0; i < 2; i++) {
 			if (left[i] == 0 && !snd_stream_waits(one_snd(&o), i) && (block[i] = one_take(&o, i)) != UINT32_MAX)
 				left[i] = ONE_BLOCK;
-			if (left[i] == 0 || (n = pacer_take(&fx.r.of[i], fx.now, &at)) == 0)
+			if (left[i] == 0 || (n = pacer_take(&fx.r.of[i], &turn[i], fx.now, &at)) == 0)
 				continue;
 			left[i] -= n < left[i] ? n : left[i];
 			if (left[i] > 0)

@@ -258,6 +258,52 @@ static void bad_size(unsigned port, char **arguments)
 	server_session_drop(&s);
 }
 
+/* JOIN of a client that sends, which lets a block follow at once. ARGUMENT: the answer to JOIN and block; after "error" the
+ * next JOIN is answered well, and no block comes before that. */
+static void joined_ahead(unsigned port, char **arguments)
+{
+	struct server_session s = server_session_opened();
+	struct wire_answer answer = { .verdict = WIRE_SEND_ALL };
+	struct wire_ack ack = { .block = 0 };
+	uint8_t out[64];
+	const struct frame *f;
+
+	(void)port;
+	s.data = peer_accept(hostile_listener, ALPN_DATA);
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
+		;
+	if (f->type != WIRE_ENTRY)
+		die("%s came", frame_name(f->type));
+	answer.id = ack.id = get_u64(f->payload + 1);
+	peer_send(s.control, out, wire_answer_encode(out, &answer));
+	expect(s.data, WIRE_JOIN);
+	expect(s.data, WIRE_BLOCK);
+	if (strcmp(arguments[0], "routed") == 0) {
+		peer_send(s.data, out, wire_routed_encode(out));
+		expect_error(s.control, 10);
+		server_session_drop(&s);
+		return;
+	}
+	send_error(s.data, 5, "no such session or stream");
+	peer_close(s.data);
+	s.data = peer_accept(hostile_listener, ALPN_DATA);
+	expect(s.data, WIRE_JOIN);
+	peer_patience(s.data, 1);
+	if ((f = peer_frame(s.data))->type >= 0)
+		die("%s follows the second JOIN before JOINED", frame_name(f->type));
+	peer_patience(s.data, TIMEOUT_S);
+	peer_send(s.data, out, wire_joined_encode(out));
+	expect(s.data, WIRE_BLOCK);
+	peer_send(s.control, out, wire_ack_encode(out, &ack));
+	peer_send(s.control, out, wire_done_encode(out, &(struct wire_done){ ack.id }));
+	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
+		;
+	if (f->type != WIRE_END)
+		die("%s instead of END", frame_name(f->type));
+	peer_send_raw(s.control, WIRE_END, 1, f->payload, (uint32_t)f->n);
+	server_session_end(&s);
+}
+
 /* Somebody else is where data connections go: no JOIN is said to him. ARGUMENT: his identity. */
 static void thief(unsigned port, char **arguments)
 {
@@ -465,7 +511,7 @@ const struct hostile hostile_server[] = {
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
 	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },
-	{ "bad-size", bad_size }, { "thief", thief }, { "elsewhere", elsewhere }, { "tickets", tickets },
+	{ "bad-size", bad_size }, { "joined-ahead", joined_ahead }, { "thief", thief }, { "elsewhere", elsewhere }, { "tickets", tickets },
 	{ "old-tls", old_tls }, { "never-content", never_content }, { "busy-for-ever", busy_for_ever },
 	{ "unasked-bits", unasked_bits }, { "link-out", link_out }, { "notes", notes }, { NULL, NULL }
 };

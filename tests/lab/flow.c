@@ -3,19 +3,27 @@
  *   flow sink [-p PORT]
  *       accepts connections and throws away what arrives, until killed
  *   flow source [-p PORT] [-n STREAMS] [-d DELAY_S] [-s SPREAD_S] [-w WARM_S]
- *               [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL] ADDRESS
+ *               [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL]
+ *               [-o ON_S,OFF_S] [-T FILE] ADDRESS
  *       waits DELAY_S, opens STREAMS connections spread evenly over SPREAD_S,
  *       and measures from WARM_S after the last one's start for TIME_S
+ *   flow source -l N:SECONDS,.. [-p PORT] [-d DELAY_S] [-i INTERVAL_S]
+ *               [-c CONGESTION_CONTROL] [-T FILE] ADDRESS
+ *       measures with N streams for SECONDS, then with the next number: opens
+ *       further streams, or closes the newest
  *
  * A source prints one line a stream and one "total" line, key=value. Rates are
  * goodput: bytes the receiver acknowledged (TCP_INFO) in the measured time. With -i
  * it also prints, from the first start to the end, every INTERVAL_S a line of the
  * monotonic time in seconds, the bytes acknowledged so far on each stream, and, of all
  * streams together so far, seconds in which they were busy, and of these held up by the
- * receiver's window and by their own buffers. */
+ * receiver's window and by their own buffers. At the same times -T writes the TCP_INFO of
+ * each open stream to FILE, as CSV with a header; 0 is an unknown RTT or an unlimited pacing rate.
+ *
+ * With -o the streams come and go: each is open for ON_S on average and closed for OFF_S,
+ * exponentially distributed, independently of the other streams and of earlier runs. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,28 +33,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/units.h"
+#include "flow.h"
 
-#define MAX_STREAMS 256
-#define CHUNK_BYTES (128 * 1024)
 #define DISCARD_BYTES (1 << 20)
-#define STATE_SYN_SENT 2 /* TCP_SYN_SENT, which <linux/tcp.h> lacks */
 
-struct opts {
-	const char *address, *cc;
-	int port, streams;
-	double delay_s, spread_s, warm_s, time_s, interval_s; /* interval_s 0: no lines */
-};
-
-struct stream {
-	int fd;              /* -1: not open, or failed */
-	int failed;          /* errno */
-	struct tcp_info was; /* at the start of the measured time */
-	struct tcp_info is;  /* at its end */
-};
-
-static int complain(const char *what)
+int flow_fail(const char *what)
 {
 	fprintf(stderr, "flow: %s: %s\n", what, strerror(errno));
 	return 1;
@@ -63,7 +54,7 @@ static int listen_on(int port)
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, MAX_STREAMS) == 0)
+	if (bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, FLOW_STREAMS_MAX) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -85,14 +76,14 @@ static int sink(int port)
 
 	ev.data.fd = l;
 	if (ep < 0 || l < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, l, &ev) < 0)
-		return complain("cannot listen");
+		return flow_fail("cannot listen");
 	printf("listening port=%d\n", port);
 	fflush(stdout);
 	for (;;) {
 		int n = epoll_wait(ep, got, 64, -1);
 
 		if (n < 0 && errno != EINTR)
-			return complain("epoll_wait");
+			return flow_fail("epoll_wait");
 		for (int i = 0; i < n; i++) {
 			if (got[i].data.fd != l) {
 				discard(got[i].data.fd);
@@ -105,180 +96,16 @@ static int sink(int port)
 	}
 }
 
-/* ---------------------------------------------------------------- source */
-
-static int open_stream(const struct opts *o, struct stream *s, int ep, int index)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)o->port) };
-	struct epoll_event ev = { .events = EPOLLOUT, .data.u32 = (uint32_t)index };
-	struct linger none = { 1, 0 }; /* or what is in buffers would go on after the end */
-
-	inet_pton(AF_INET, o->address, &a.sin_addr);
-	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->fd < 0)
-		return -1;
-	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-	if (o->cc && setsockopt(s->fd, IPPROTO_TCP, TCP_CONGESTION, o->cc,
-	    (socklen_t)strlen(o->cc)) < 0)
-		return -1;
-	if (connect(s->fd, (struct sockaddr *)&a, sizeof a) < 0 && errno != EINPROGRESS)
-		return -1;
-	return epoll_ctl(ep, EPOLL_CTL_ADD, s->fd, &ev);
-}
-
-static void read_info(struct stream *s, struct tcp_info *info)
-{
-	socklen_t len = sizeof *info;
-
-	if (s->fd >= 0)
-		getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, info, &len);
-}
-
-static void feed(struct stream *s)
-{
-	static const char zeros[CHUNK_BYTES];
-	ssize_t n = send(s->fd, zeros, sizeof zeros, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	if (n >= 0 || errno == EAGAIN || errno == EINTR)
-		return;
-	s->failed = errno;
-	close(s->fd);
-	s->fd = -1;
-}
-
-/* Keep all open streams full until `end`. */
-static int keep_full(struct stream *streams, int ep, struct mono end)
-{
-	struct epoll_event got[64];
-
-	for (;;) {
-		uint64_t left_ns = mono_diff_ns(end, mono_now());
-		int n;
-
-		if (left_ns == 0)
-			return 0;
-		n = epoll_wait(ep, got, 64, (int)(left_ns / NS_PER_MS));
-		if (n < 0 && errno != EINTR)
-			return -1;
-		for (int i = 0; i < n; i++)
-			feed(&streams[got[i].data.u32]);
-	}
-}
-
-static void print_acked(const struct opts *o, struct stream *streams, struct mono now)
-{
-	uint64_t busy_us = 0, window_us = 0, buffer_us = 0;
-	struct tcp_info info;
-
-	printf("at=%.3f acked=", (double)now.ns / 1e9);
-	for (int i = 0; i < o->streams; i++) {
-		memset(&info, 0, sizeof info);
-		read_info(&streams[i], &info);
-		printf("%s%llu", i ? "," : "", (unsigned long long)info.tcpi_bytes_acked);
-		busy_us += info.tcpi_busy_time;
-		window_us += info.tcpi_rwnd_limited;
-		buffer_us += info.tcpi_sndbuf_limited;
-	}
-	printf(" busy=%.3f window=%.3f buffer=%.3f\n", (double)busy_us / 1e6, (double)window_us / 1e6,
-	    (double)buffer_us / 1e6);
-	fflush(stdout);
-}
-
-/* The same, with a line at each multiple of the interval after `start`. */
-static int pump(const struct opts *o, struct stream *streams, int ep, struct mono start,
-    struct mono end)
-{
-	uint64_t interval_ns = (uint64_t)(o->interval_s * 1e9);
-	struct mono now = mono_now(), next;
-
-	while (interval_ns > 0) {
-		next = mono_add_ns(start, (mono_diff_ns(now, start) / interval_ns + 1) * interval_ns);
-		if (next.ns > end.ns)
-			break;
-		if (keep_full(streams, ep, next) < 0)
-			return -1;
-		now = mono_now();
-		print_acked(o, streams, now);
-	}
-	return keep_full(streams, ep, end);
-}
-
-static double stream_mbps(const struct stream *s, double seconds)
-{
-	if (s->failed)
-		return 0;
-	return (double)(s->is.tcpi_bytes_acked - s->was.tcpi_bytes_acked) * 8e-6 / seconds;
-}
-
-static int report(const struct opts *o, const struct stream *streams, double seconds)
-{
-	double sum = 0, squares = 0, rtt = 0;
-	unsigned retrans = 0;
-	int failed = 0, n = o->streams;
-
-	for (int i = 0; i < n; i++) {
-		const struct stream *s = &streams[i];
-		double mbps = stream_mbps(s, seconds);
-		unsigned re = s->is.tcpi_total_retrans - s->was.tcpi_total_retrans;
-
-		printf("stream=%d mbps=%.4f retrans=%u rtt_ms=%.3f min_rtt_ms=%.3f cwnd=%u",
-		    i, mbps, re, s->is.tcpi_rtt / 1e3, s->is.tcpi_min_rtt / 1e3,
-		    s->is.tcpi_snd_cwnd);
-		if (s->failed)
-			printf(" error=\"%s\"", strerror(s->failed));
-		putchar('\n');
-		sum += mbps;
-		squares += mbps * mbps;
-		rtt += s->is.tcpi_rtt / 1e3 / n;
-		retrans += re;
-		failed += s->failed != 0;
-	}
-	printf("total streams=%d failed=%d cc=%s seconds=%.3f mbps=%.4f retrans=%u "
-	    "rtt_ms=%.3f fairness=%.3f\n", n, failed, o->cc ? o->cc : "default",
-	    seconds, sum, retrans, rtt, squares > 0 ? sum * sum / (n * squares) : 0);
-	return failed > 0;
-}
-
-static int source(const struct opts *o)
-{
-	static struct stream streams[MAX_STREAMS];
-	int ep = epoll_create1(EPOLL_CLOEXEC);
-	struct mono start = mono_add_ns(mono_now(), (uint64_t)(o->delay_s * 1e9)), t;
-	double gap_s = o->streams > 1 ? o->spread_s / (o->streams - 1) : 0;
-
-	if (ep < 0)
-		return complain("epoll_create");
-	for (int i = 0; i < o->streams; i++)
-		streams[i].fd = -1;
-	for (int i = 0; i < o->streams; i++) {
-		if (pump(o, streams, ep, start, mono_add_ns(start, (uint64_t)(i * gap_s * 1e9))) < 0)
-			return complain("epoll_wait");
-		if (open_stream(o, &streams[i], ep, i) < 0)
-			return complain(o->cc ? o->cc : o->address);
-	}
-	if (pump(o, streams, ep, start, mono_add_ns(start,
-	    (uint64_t)((o->spread_s + o->warm_s) * 1e9))) < 0)
-		return complain("epoll_wait");
-	t = mono_now();
-	for (int i = 0; i < o->streams; i++)
-		read_info(&streams[i], &streams[i].was);
-	if (pump(o, streams, ep, start, mono_add_ns(t, (uint64_t)(o->time_s * 1e9))) < 0)
-		return complain("epoll_wait");
-	for (int i = 0; i < o->streams; i++) {
-		read_info(&streams[i], &streams[i].is);
-		if (streams[i].fd >= 0 && streams[i].is.tcpi_state == STATE_SYN_SENT)
-			streams[i].failed = ETIMEDOUT; /* never connected */
-	}
-	return report(o, streams, (double)mono_diff_ns(mono_now(), t) / 1e9);
-}
-
 /* ------------------------------------------------------------- arguments */
 
 static int usage(void)
 {
 	fputs("usage: flow sink [-p PORT]\n"
 	    "       flow source [-p PORT] [-n STREAMS] [-d DELAY_S] [-s SPREAD_S] [-w WARM_S]\n"
-	    "                   [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL] ADDRESS\n", stderr);
+	    "                   [-t TIME_S] [-i INTERVAL_S] [-c CONGESTION_CONTROL]\n"
+	    "                   [-o ON_S,OFF_S] [-T FILE] ADDRESS\n"
+	    "       flow source -l N:SECONDS,.. [-p PORT] [-d DELAY_S] [-i INTERVAL_S]\n"
+	    "                   [-c CONGESTION_CONTROL] [-T FILE] ADDRESS\n", stderr);
 	return 2;
 }
 
@@ -294,33 +121,72 @@ static int number(const char *text, double max, double *out)
 	return 0;
 }
 
-static int parse(struct opts *o, int argc, char **argv)
+/* N:SECONDS,.. */
+static int parse_levels(struct flow_opts *o, char *text)
+{
+	char *save = NULL, *item, *colon;
+	double n;
+
+	o->streams = 0;
+	for (item = strtok_r(text, ",", &save); item != NULL; item = strtok_r(NULL, ",", &save)) {
+		colon = strchr(item, ':');
+		if (colon == NULL || o->levels == FLOW_LEVELS_MAX)
+			return -1;
+		*colon = '\0';
+		if (number(item, FLOW_STREAMS_MAX, &n) < 0 || number(colon + 1, 86400, &o->level_s[o->levels]) < 0)
+			return -1;
+		o->level[o->levels++] = (int)n;
+		if ((int)n > o->streams)
+			o->streams = (int)n;
+	}
+	return o->levels > 0 ? 0 : -1;
+}
+
+/* ON_S,OFF_S */
+static int parse_on_off(struct flow_opts *o, char *text)
+{
+	char *comma = strchr(text, ',');
+
+	if (comma == NULL)
+		return -1;
+	*comma = '\0';
+	if (number(text, 86400, &o->on_s) < 0 || number(comma + 1, 86400, &o->off_s) < 0)
+		return -1;
+	return o->on_s > 0 && o->off_s > 0 ? 0 : -1;
+}
+
+static int parse(struct flow_opts *o, int argc, char **argv)
 {
 	double v;
 	int c, bad = 0;
 
-	while ((c = getopt(argc, argv, "p:n:d:s:w:t:i:c:")) != -1) {
+	while ((c = getopt(argc, argv, "p:n:d:s:w:t:i:c:o:l:T:")) != -1) {
 		switch (c) {
 		case 'p': bad |= number(optarg, 65535, &v); o->port = (int)v; break;
-		case 'n': bad |= number(optarg, MAX_STREAMS, &v); o->streams = (int)v; break;
+		case 'n': bad |= number(optarg, FLOW_STREAMS_MAX, &v); o->streams = (int)v; break;
 		case 'd': bad |= number(optarg, 86400, &o->delay_s); break;
 		case 's': bad |= number(optarg, 86400, &o->spread_s); break;
 		case 'w': bad |= number(optarg, 86400, &o->warm_s); break;
 		case 't': bad |= number(optarg, 86400, &o->time_s); break;
 		case 'i': bad |= number(optarg, 86400, &o->interval_s); break;
 		case 'c': o->cc = optarg; break;
+		case 'o': bad |= parse_on_off(o, optarg); break;
+		case 'l': bad |= parse_levels(o, optarg); break;
+		case 'T': o->trace = optarg; break;
 		default: bad = 1;
 		}
 		if (bad)
 			return -1;
 	}
 	o->address = argv[optind];
+	if (o->levels > 0 && o->on_s > 0)
+		return -1;
 	return o->streams < 1 || o->port < 1 || o->time_s <= 0 ? -1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct opts o = { .port = 5001, .streams = 1, .time_s = 10 };
+	struct flow_opts o = { .port = 5001, .streams = 1, .time_s = 10 };
 	struct in_addr ip;
 
 	if (argc < 2 || parse(&o, argc - 1, argv + 1) < 0)
@@ -333,6 +199,6 @@ int main(int argc, char **argv)
 		return sink(o.port);
 	if (strcmp(argv[0], "source") == 0 && o.address != NULL &&
 	    argv[optind + 1] == NULL && inet_pton(AF_INET, o.address, &ip) == 1)
-		return source(&o);
+		return flow_source(&o);
 	return usage();
 }

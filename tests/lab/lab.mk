@@ -4,14 +4,14 @@ lab_PARTS := rng red link net vclock params topo veth ns packetio ctl emu emu_ct
 	state keeper
 lab_CMDS  := lab cmd_up cmd_use cmd_down selftest
 lab_dir   := $(BUILD)/tests/lab
-lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp
+lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp $(lab_dir)/draw
 
 # Laboratory tests of `make check`: unit tests, and a script with its programs.
-test_BINS    += $(patsubst %,$(lab_dir)/test_%,link net topo)
-test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab advise links watch overlay collect weather)
+test_BINS    += $(patsubst %,$(lab_dir)/test_%,link net topo random_path)
+test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab draw advise links watch overlay collect weather)
 test_PROGRAMS += $(lab_BINS)
 
-lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo)
+lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo random_path)
 $(lab_dir)/test_%: $(lab_dir)/test_%.o $(lab_unit_OBJS) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,yaml-0.1 $(TEST_PC)) -lm
 
@@ -21,8 +21,11 @@ lab-programs: $(lab_BINS)
 $(lab_dir)/lab: $(patsubst %,$(lab_dir)/%.o,$(lab_CMDS) $(lab_PARTS)) $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pc_libs,yaml-0.1) -lm
 
-$(lab_dir)/flow: $(lab_dir)/flow.o $(BUILD)/libptcp.a
-	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(lab_dir)/flow: $(patsubst %,$(lab_dir)/%.o,flow flow_source rng) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+$(lab_dir)/draw: $(patsubst %,$(lab_dir)/%.o,draw random_path rng) $(BUILD)/libptcp.a
+	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
 
 $(lab_dir)/udp: $(lab_dir)/udp.o $(BUILD)/libptcp.a
 	$(Q)$(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^

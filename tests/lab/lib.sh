@@ -50,9 +50,11 @@ thrice() {
 within() { awk -v x="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(x >= a && x <= b) }'; }
 get() { "$BUILD/tests/e2e/jsonget" "$dir/$1.out" last "$2"; } # NAME FIELD: of the last line of NAME.out
 
-# up TOPOLOGY [OPTION...]: a lab for as long as this script runs; without one the rest of the script is skipped
+# up TOPOLOGY|FILE [OPTION...]: a lab for as long as this script runs; without one the rest of the script is skipped
 up() {
-	"$lab" up -w $$ "${@:2}" "$here/topologies/$1.yaml" >"$dir/up" 2>&1
+	local file=$here/topologies/$1.yaml
+	[ -e "$file" ] || file=$1
+	"$lab" up -w $$ "${@:2}" "$file" >"$dir/up" 2>&1
 	case $? in
 	0) ;;
 	77) echo "ok labs # SKIP $(cat "$dir/up")" && exit 0 ;;

@@ -49,7 +49,7 @@ address() {
 }
 
 # The hosts file of all, which the programs there see as /etc/hosts
-resolves_to() { printf '127.0.0.1 localhost\n10.7.0.%d far\n2001:db8::%d far\n10.7.0.3 between\n' "$1" "$1" >hosts; }
+resolves_to() { printf '127.0.0.1 localhost\n10.7.0.%d far\n2001:db8::%d far\n10.7.0.200 between\n' "$1" "$1" >hosts; }
 
 program() {
 	printf '#!/bin/sh\nexec ip netns exec %s sh -c '\''mount --bind "%s" /etc/hosts && exec "$@"'\'' - "%s" "$@"\n' \
@@ -221,7 +221,7 @@ transfer() {
 	options+=(--fingerprint "far=$fps")
 	if [ "$paths" -eq 2 ]; then
 		far="s r"
-		host r && address r 3 && program r
+		host r && address r 200 && program r
 		PTCP=$PWD/at-r serve relay --relay-to far:7811 --listen :7811 --timeout "$timeout" --no-sandbox
 		options+=(--via direct --via between --fingerprint "between=$fpr")
 	fi

@@ -104,7 +104,7 @@ static void equals_enumeration(void **state)
 		assert_in_range(a.streams, 1, o.max_streams);
 		assert_true(a.streams_low >= 1 && a.streams_low <= a.streams);
 		assert_true(a.streams_high >= a.streams && a.streams_high <= o.max_streams);
-		assert_true(a.confident == (a.warnings == 0));
+		assert_true(a.confident == (a.warnings == 0 && advice_is_narrow(&a)));
 		assert_true(a.next_probe <= o.max_streams);
 		if (a.fit.flags & FIT_FALLS) {
 			assert_int_equal(a.streams, 1);
@@ -237,8 +237,8 @@ static void options_out_of_range(void **state)
 	assert_int_equal(advice_from_probes(&a, p, 2, &o, &e), PTCP_EUSAGE);
 }
 
-/* Five others on a link shared equally: good repeated probes are believed, single
- * short ones are not. A budget above the total impact keeps that one out of it. */
+/* Five others on a link shared equally: good repeated probes are believed, single short ones are not. The impact against
+ * no transfer, here above the budget, is no reason for doubt. */
 static void confidence(void **state)
 {
 	struct probe p[] = { { 1, 100e6 / 6, 0 }, { 4, 400e6 / 9, 0 }, { 15, 75e6, 0 } };
@@ -252,8 +252,9 @@ static void confidence(void **state)
 	assert_int_equal(advice_from_probes(&a, p, 3, &o, NULL), 0);
 	assert_int_equal(a.streams, 7);
 	assert_near(a.impact_total_ratio, 7.0 / 12, 1e-6);
-	assert_int_equal(a.warnings, ADVICE_WARN_TOTAL);
-	assert_false(a.confident);
+	assert_true(a.impact_total_ratio > o.budget_ratio);
+	assert_int_equal(a.warnings, 0);
+	assert_true(a.confident);
 	assert_int_equal(a.next_probe, 0);
 
 	o.budget_ratio = 0.8;
@@ -373,7 +374,7 @@ static void noisy_probes(struct probe *p, const struct fit *truth, struct rng *r
 }
 
 /* Where the model holds, what is said of the answer's errors is what they are, and
- * answers nothing but the total impact speaks against keep the marks: throughput
+ * answers of high confidence keep the marks: throughput
  * within 15 % in the median and 35 % in nine of ten, impact within 12 points. */
 static void errors_are_as_claimed(void **state)
 {
@@ -394,9 +395,7 @@ static void errors_are_as_claimed(void **state)
 		o.budget_ratio = 0.1 * (1 + rng_below(&r, 3));
 		noisy_probes(p, &truth, &r);
 		assert_int_equal(advice_from_probes(&a, p, 3, &o, NULL), 0);
-		if (a.limited_by == ADVICE_BY_IMPACT && a.fit.model == FIT_FAIR_SHARE)
-			assert_true(a.warnings & ADVICE_WARN_TOTAL);
-		if (a.warnings & ~(unsigned)ADVICE_WARN_TOTAL)
+		if (!a.confident)
 			continue;
 		miss = a.throughput_bps / fit_throughput_bps(&truth, a.streams) - 1;
 		claimed += a.throughput_sd_ratio * a.throughput_sd_ratio;
@@ -409,7 +408,7 @@ static void errors_are_as_claimed(void **state)
 	print_message("# %.0f %% settled; throughput off by %.1f %%, p90 %.1f %%; impact by %.1f points\n",
 	    n / 60.0, 100 * quantile(rate_miss, n, 0.5),
 	    100 * quantile(rate_miss, n, 0.9), 100 * quantile(impact_miss, n, 0.5));
-	assert_true(n > 3000);
+	assert_true(n > 2500);
 	assert_true(quantile(rate_miss, n, 0.5) < 0.15);
 	assert_true(quantile(rate_miss, n, 0.9) < 0.35);
 	assert_true(quantile(impact_miss, n, 0.5) < 0.12);

@@ -8,9 +8,12 @@
 
 static const struct history_entry sample = {
 	.key = { true, "ann@archive:7811", "cubic", "192.0.2.7" }, .when_s = 1700000000,
-	.probe = { { 4, 31e6, 2.4e6 }, { 12, 50e6, 3.1e6 } }, .n_probes = 2
+	.probe = { { 4, 31e6, 2.4e6 }, { 12, 50e6, 3.1e6 } }, .n_probes = 2,
+	.evidence = { .level = { { { 4, 31e6, 0.93e6 }, 0.15, 0.104, 0.092, 4e-4, 20000, 0, 10 } }, .n = 1, .base_rtt_s = 0.058, .peak_rtt_s = 0.116,
+	    .idle_rtt_s = 0.0581, .burst_bps = 96e6 }, .limit = LIMIT_NETWORK, .partly_limited = true
 };
-static const char golden[] = "send ann@archive:7811 cubic 192.0.2.7 1700000000 4:31000000:2400000,12:50000000:3100000\n";
+static const char golden[] = "send ann@archive:7811 cubic 192.0.2.7 1700000000 network+ 58000:116000:58100:96000000 "
+    "4:31000000:2400000:150000:104000:92000:400:20000:0:10000000,12:50000000:3100000\n";
 
 static void there_and_back(void **state)
 {
@@ -31,6 +34,14 @@ static void there_and_back(void **state)
 	assert_int_equal(h.probe[1].streams, 12);
 	assert_near(h.probe[1].throughput_bps, 50e6, 0);
 	assert_near(h.probe[1].error_bps, 3.1e6, 0);
+	assert_int_equal(h.limit, LIMIT_NETWORK);
+	assert_true(h.partly_limited);
+	assert_int_equal(h.evidence.n, 1);
+	assert_near(h.evidence.level[0].low_rtt_s, 0.092, 1e-9);
+	assert_near(h.evidence.level[0].loss_ratio, 4e-4, 1e-9);
+	assert_near(h.evidence.level[0].time_s, 10, 1e-9);
+	assert_near(h.evidence.peak_rtt_s, 0.116, 1e-9);
+	assert_near(h.evidence.burst_bps, 96e6, 0);
 	line[strlen(line) - 1] = '\0';
 	assert_true(history_parse(&h, line));
 }
@@ -66,13 +77,15 @@ static void odd_names(void **state)
 static void what_is_no_entry(void **state)
 {
 	static const char *const bad[] = {
-		"", "\n", "#", "send", "send a cubic b 1", "send a cubic b 1 ", "give a cubic b 1 4:1:1", "send a cubic b x 4:1:1",
-		"send a cubic b -1 4:1:1", "send a cubic b 1 4:1", "send a cubic b 1 4:1:1,", "send a cubic b 1 ,4:1:1",
-		"send a cubic b 1 0:1:1", "send a cubic b 1 4:0:1", "send a cubic b 1 4:1:0", "send a cubic b 1 4:1:1 ",
-		"send a cubic b 1 4:1e9:1", "send a cubic b 1 4:1:1;", "send a  b 1 4:1:1", "send a cubic b  1 4:1:1",
-		"send a%0 cubic b 1 4:1:1", "send a%00 cubic b 1 4:1:1", "send a seventeen-letters b 1 4:1:1",
-		"send a cubic b 1 4:9999999999999999:1", "send a cubic b 99999999999999999999 4:1:1",
-		"send a cubic b 1 4:1:1\n\n", "send a cubic b 1 1:1:1,2:1:1,3:1:1,4:1:1,5:1:1,6:1:1,7:1:1,8:1:1,9:1:1",
+		"", "\n", "#", "send", "send a cubic b 1", "send a cubic b 1 ", "give a cubic b 1 network 0:0:0:0 4:1:1", "send a cubic b x network 0:0:0:0 4:1:1",
+		"send a cubic b -1 network 0:0:0:0 4:1:1", "send a cubic b 1 network 0:0:0:0 4:1", "send a cubic b 1 network 0:0:0:0 4:1:1,", "send a cubic b 1 network 0:0:0:0 ,4:1:1",
+		"send a cubic b 1 network 0:0:0:0 0:1:1", "send a cubic b 1 network 0:0:0:0 4:0:1", "send a cubic b 1 network 0:0:0:0 4:1:0", "send a cubic b 1 network 0:0:0:0 4:1:1 ",
+		"send a cubic b 1 network 0:0:0:0 4:1e9:1", "send a cubic b 1 network 0:0:0:0 4:1:1;", "send a  b 1 4:1:1", "send a cubic b  1 4:1:1",
+		"send a%0 cubic b 1 network 0:0:0:0 4:1:1", "send a%00 cubic b 1 network 0:0:0:0 4:1:1", "send a seventeen-letters b 1 network 0:0:0:0 4:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:9999999999999999:1", "send a cubic b 99999999999999999999 network 0:0:0:0 4:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1\n\n", "send a cubic b 1 network 0:0:0:0 1:1:1,2:1:1,3:1:1,4:1:1,5:1:1,6:1:1,7:1:1,8:1:1,9:1:1",
+		"send a cubic b 1 4:1:1", "send a cubic b 1 net 0:0:0:0 4:1:1", "send a cubic b 1 network 0:0:0 4:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1:1", "send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:9999999:1", "send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:1",
 		" send a cubic b 1 4:1:1", "sendsendsendsend a cubic b 1 4:1:1",
 	};
 	struct history_entry h;
@@ -82,7 +95,7 @@ static void what_is_no_entry(void **state)
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (history_parse(&h, bad[i]))
 			fail_msg("taken: '%s'", bad[i]);
-	assert_true(history_parse(&h, "recv a cubic b 1 4:1:1"));
+	assert_true(history_parse(&h, "recv a cubic b 1 network 0:0:0:0 4:1:1"));
 	assert_false(h.key.sends);
 }
 

@@ -176,6 +176,8 @@ static void counts_what_is_acknowledged(void **state)
 	}
 	assert_int_equal(after.acked_bytes - before.acked_bytes, sizeof bytes);
 	assert_int_equal(after.retransmits, 0);
+	assert_true(after.delivered_bytes - before.delivered_bytes >= sizeof bytes);
+	assert_true(after.sent_segments > before.sent_segments);
 	assert_true(after.rtt_s > 0 && after.rtt_s < 1);
 }
 

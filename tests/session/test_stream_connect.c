@@ -52,6 +52,8 @@ void control_failed(struct session *sess, const struct connect_result *r) { asse
 void control_take(struct session *sess, struct chan *c) { assert_true(sess == &fx.s && c == made); }
 bool control_wants_successor(const struct session *sess) { return sess == &fx.s; }
 bool control_is_up(const struct session *sess) { return sess != &fx.s; }
+struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
+bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
 bool engine_spooled(const struct engine *s) { return s != NULL; }
 uint64_t engine_linger_ns(const struct engine *s) { return s != NULL; }
 void engine_fail(struct engine *s, const struct ptcp_err *why) { assert_true(s == NULL && why == NULL); }

@@ -46,8 +46,8 @@ static const struct method rivals[METHODS_MAX] = {
 	{ .name = "ptcp", .level = ADVICE_LEVELS, .levels = 2, .joins = true, .level_s = 10, .usual = true },
 };
 
-/* Which answers count: all, those of high confidence if impact_total_percent did not count, and as printed. */
-enum subset { ALL, SURE, SURE_AS_PRINTED, SUBSETS };
+/* Which answers count: all, or those without warnings. */
+enum subset { ALL, SURE, SUBSETS };
 
 static bool list_cases, list_curves, every_sight;
 static size_t n_methods; /* of those that are scored now */
@@ -149,7 +149,7 @@ static bool is_held(const struct path_case *c, const struct case_sight *s)
 static void add_answer(struct score score[SUBSETS], const struct path_case *c, const struct advice *a,
     bool held, bool drawn[SUBSETS])
 {
-	bool counts[SUBSETS] = { true, !held && (a->warnings & ~ADVICE_WARN_TOTAL) == 0, !held && a->confident };
+	bool counts[SUBSETS] = { true, !held && a->warnings == 0 };
 	int i;
 
 	for (i = 0; i < SUBSETS; i++) {
@@ -299,8 +299,7 @@ static void print_table(const char *title, const struct method *all, enum subset
 	print_row("impact above budget, 9 in 10, points", of, excess_p90, "%.0f");
 }
 
-/* What is wanted of answers of high confidence beside what ptcp reaches, whether impact_total_percent counts
- * or not: by the contract of `confidence` it does. */
+/* The goals for answers without warnings beside what ptcp reaches. */
 static void print_marks(void)
 {
 	static const struct {
@@ -317,20 +316,15 @@ static void print_marks(void)
 	};
 	const struct score *s = scores[n_methods - 1];
 	size_t i;
-	int of;
 
-	printf("\nAnswers of high confidence by ptcp, with impact_total_percent left out and as printed\n\n"
-	    "|  | goal | stretch goal | left out | as printed |\n");
-	printf("|---|---:|---:|---:|---:|\n");
+	printf("\nAnswers without warnings by ptcp\n\n|  | goal | stretch goal | ptcp |\n|---|---:|---:|---:|\n");
 	for (i = 0; i < sizeof mark / sizeof *mark; i++) {
 		printf("| %s | %.0f | %.0f", mark[i].what, mark[i].least, mark[i].better);
-		for (of = SURE; of <= SURE_AS_PRINTED; of++)
-			print_cell(s[of].cases > 0 ? mark[i].value(&s[of]) : NAN, "%.0f");
+		print_cell(s[SURE].cases > 0 ? mark[i].value(&s[SURE]) : NAN, "%.0f");
 		printf(" |\n");
 	}
 	printf("| of all answers, %% | 50 | 70");
-	for (of = SURE; of <= SURE_AS_PRINTED; of++)
-		print_cell(100.0 * (double)s[of].cases / (double)s[ALL].cases, "%.0f");
+	print_cell(100.0 * (double)s[SURE].cases / (double)s[ALL].cases, "%.0f");
 	printf(" |\n");
 }
 
@@ -382,7 +376,7 @@ int main(int argc, char **argv)
 	if (!list_cases && !list_curves) {
 		printf("%zu paths, budgets of 10, 20 and 30 %%.\n", paths);
 		print_table("All answers", methods, ALL);
-		print_table("Answers of high confidence, impact_total_percent left out", methods, SURE);
+		print_table("Answers without warnings", methods, SURE);
 		print_marks();
 		paths = score_all(rivals, all, count);
 		printf("\nOther ways to probe, on the %zu paths where all were tried.\n", paths);

@@ -1,0 +1,465 @@
+#include <math.h>
+
+#include "model/evidence.h"
+#include "model/stats.h"
+
+/* ---- Parameters, calibrated on random paths of the laboratory (tests/bench/advice/README.md) ---- */
+
+static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
+
+#define CURVE_SD 0.07      /* of a rate from its curve, beside its error */
+#define TAIL 4.0           /* degrees of freedom: single levels may be far off, .. */
+#define TAIL_ALONE 8.0     /* .. less so with nobody else */
+#define BURST_SD_BELOW 0.12 /* logarithm of the burst over its expectation */
+#define BURST_SD_ABOVE 0.05
+#define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
+#define BURST_SHARE 0.5    /* part of their share that other flows keep against slow start */
+#define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
+#define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
+#define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
+#define BURST_QUEUE_S 0.002 /* .. without bursts */
+#define IDLE_MEAN 0.03     /* the same before our streams start */
+#define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
+#define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
+#define NO_OWN_QUEUE 0.3   /* .. probability of less */
+#define NO_QUEUE 0.1       /* probability of a queue too short to be seen beside other flows, over that of nobody else */
+#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
+#define FULL_LINK 0.95     /* .. and min part at which it may have any length */
+#define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
+#define LAG_MAX 0.5        /* max of lag_ratio */
+#define LAG_SLOPE 1.2      /* expected lag: per cycle of a window over the duration of the level, .. */
+#define LAG_FROM_S 1.0     /* .. beyond so much of a cycle */
+#define LAG_MOST 1.0
+#define LAG_SD 0.7         /* of the expected lag */
+#define MODEL_SD 0.15      /* of a rate if our streams ignore losses */
+#define LOSS_POWER 0.6     /* rate ~ loss^-LOSS_POWER: Reno 0.5, CUBIC 0.75 (RFC 9438) */
+#define LOSS_SD 0.3
+#define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
+#define WINDOW_LIMITED 0.3
+#define WEAK_SD 0.5        /* logarithm of the contenders below one */
+#define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
+#define FUTURE_ALONE_SD 0.02 /* .. with nobody else */
+#define FUTURE_IMPACT_SD 0.05 /* of the impact, times its root */
+#define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
+#define PI 3.14159265358979
+#define SMOOTH 6.0         /* power of the smooth minimum */
+#define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
+
+/* ---- Grid ---- */
+
+#define N_CAPACITIES 26
+#define N_CONTENDERS 24
+#define N_LIMITS 10
+
+/* Over the largest rate seen: from slightly below (a burst may exceed the capacity) to four times. */
+static double capacity_ratio(unsigned i)
+{
+	return exp(-0.04 + 0.045 * i + 0.0008 * i * i);
+}
+
+static double contenders(unsigned i, const struct evidence *e)
+{
+	return (e->growth == EVIDENCE_MODEL ? 0.04 : 0.25) * pow(1.27, i);
+}
+
+/* Limit of each stream over the largest rate per stream seen. */
+static double limit_ratio(unsigned i)
+{
+	return exp(-0.15 + 0.1 * i + 0.02 * i * i);
+}
+
+/* ---- Hypotheses ---- */
+
+static double smooth_min(double x, double y)
+{
+	return x * pow(1 + pow(x / y, SMOOTH), -1 / SMOOTH);
+}
+
+double belief_point_bps(const struct belief_point *p, double streams)
+{
+	double share_bps = p->capacity_bps * streams / (streams + p->contenders);
+
+	return isinf(p->limit_bps) ? share_bps : smooth_min(share_bps, streams * p->limit_bps);
+}
+
+static bool has_others(const struct belief_point *p)
+{
+	return p->kind != EVIDENCE_NOBODY && p->kind != EVIDENCE_NOBODY_LIMITED;
+}
+
+/* Rate of each flow if random loss limits all. */
+static double each_bps(const struct belief_point *p, double streams)
+{
+	return smooth_min(p->capacity_bps / (streams + p->contenders), p->limit_bps);
+}
+
+/* Part of the capacity that is used, unless others use the rest. */
+static double load(const struct belief_point *p, double streams)
+{
+	return p->kind == EVIDENCE_ALL_LIMITED ? each_bps(p, streams) * (streams + p->contenders) / p->capacity_bps :
+	    belief_point_bps(p, streams) / p->capacity_bps;
+}
+
+/* Others get what our streams leave, or as much as each of our streams. */
+double belief_point_impact(const struct belief_point *p, double streams)
+{
+	if (!has_others(p))
+		return 0;
+	if (p->kind == EVIDENCE_ALL_LIMITED)
+		return 1 - each_bps(p, streams) / each_bps(p, 1);
+	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
+}
+
+/* ---- Likelihoods, as logarithms ---- */
+
+static double tailed(double off, double sd, double tail)
+{
+	return -(tail + 1) / 2 * log1p(off * off / (sd * sd * tail)) - log(sd);
+}
+
+#define SEGMENT_BYTES 1448
+#define CUBIC_BACK_OFF 0.3 /* RFC 9438: 1 - beta, and C */
+#define CUBIC_C 0.4
+
+/* Cycle of a window: the time from a loss until the window is as large again. */
+static double cycle_s(double bps, double rtt_s, enum evidence_growth growth)
+{
+	double segments = bps * rtt_s / (8 * SEGMENT_BYTES), reno_s = segments / 2 * rtt_s;
+
+	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt(segments * CUBIC_BACK_OFF / CUBIC_C));
+}
+
+/* Streams that join others need several cycles to reach their share. Logarithm of the share over the mean rate of the
+ * level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
+static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
+{
+	double cycle;
+
+	if (!has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 || !(l->time_s > 0))
+		return 0;
+	cycle = cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, e->growth);
+	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
+}
+
+static double of_rates(const struct belief_point *p, const struct evidence *e)
+{
+	double sum = 0, sd, lag;
+	size_t i;
+
+	for (i = 0; i < e->n; i++) {
+		const struct probe *x = &e->level[i].probe;
+
+		lag = expected_lag(p, e, &e->level[i]);
+		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !has_others(p) ? ALONE_SD :
+		    hypot(hypot(SCATTER_PART * fmin(e->level[i].lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
+		sum += tailed(log(x->throughput_bps / belief_point_bps(p, x->streams)) + lag, hypot(probe_error_ratio(x), sd),
+		    has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+	}
+	return sum;
+}
+
+static unsigned most_streams(const struct evidence *e)
+{
+	unsigned most = 0;
+	size_t i;
+
+	for (i = 0; i < e->n; i++)
+		most = e->level[i].probe.streams > most ? e->level[i].probe.streams : most;
+	return most;
+}
+
+/* Limited streams may never fill the link; then the burst only is a lower bound of the capacity. */
+static double of_burst(const struct belief_point *p, const struct evidence *e)
+{
+	double n = most_streams(e), others = has_others(p) ? BURST_SHARE * p->contenders : 0, off, sd;
+
+	if (!(e->burst_bps > 0))
+		return 0;
+	off = log(e->burst_bps / (p->capacity_bps * n / (n + others)));
+	if (off < 0 && !isinf(p->limit_bps))
+		return -log(BURST_LIMITED);
+	sd = off < 0 ? BURST_SD_BELOW : BURST_SD_ABOVE;
+	return -off * off / (2 * sd * sd) - log((BURST_SD_BELOW + BURST_SD_ABOVE) / 2 * sqrt(2 * PI));
+}
+
+/* Density of an exponential distribution on [0, 1]; a large mean makes it uniform. */
+static double emptiness(double x, double mean)
+{
+	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
+}
+
+static double unit(double x)
+{
+	return fmin(fmax(x, 0), 1);
+}
+
+/* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
+static double longest_queue_s(const struct evidence *e)
+{
+	double queue_s = e->peak_rtt_s - e->base_rtt_s;
+
+	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
+}
+
+/* Part to which the link is so full that the queue may have any length. */
+static double fullness(const struct belief_point *p, double streams)
+{
+	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
+}
+
+/* Other flows fill the queue to any length. With nobody else, or losses that limit all flows, it is empty unless the
+ * link is full. */
+static double of_queue(const struct belief_point *p, const struct evidence *e)
+{
+	double queue_s = longest_queue_s(e), sum = 0, full, low, mean;
+	size_t i;
+
+	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
+		return e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : 0;
+	if (queue_s == 0)
+		return 0;
+	for (i = 0; i < e->n; i++) {
+		if (e->level[i].low_rtt_s <= 0)
+			continue;
+		full = fullness(p, e->level[i].probe.streams);
+		/* Our own losses need a queue that is full at times. */
+		if (full == 1 && !has_others(p) && e->growth != EVIDENCE_MODEL && e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
+			sum += log(NO_OWN_QUEUE);
+		if (full < 1) {
+			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
+			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BURST_QUEUE_S) / queue_s);
+			/* A short mean queue proves nothing: others may keep it short, too. */
+			sum += (1 - full) * (emptiness(low, QUEUE_MEAN) + fmin(emptiness(mean, MEAN_QUEUE_MEAN), 0));
+		}
+	}
+	if (e->idle_rtt_s > 0 && fullness(p, 0) == 0)
+		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), IDLE_MEAN);
+	return sum;
+}
+
+/* The rate of a stream follows from its loss and RTT, once it has converged, whatever the cause: losses measure the
+ * ratio of the rates per stream at two levels even while the rates still change. */
+static double of_losses(const struct belief_point *p, const struct evidence *e)
+{
+	const struct evidence_level *a, *b;
+	double sum = 0, lost_a, lost_b, seen, expected;
+	size_t i;
+
+	for (i = 1; i < e->n && e->growth != EVIDENCE_MODEL; i++) {
+		a = &e->level[i - 1];
+		b = &e->level[i];
+		if (a->loss_ratio < 0 || b->loss_ratio < 0 || a->rtt_s <= 0 || b->rtt_s <= 0 || !(a->segments > 0) ||
+		    !(b->segments > 0) || a->probe.streams == b->probe.streams)
+			continue;
+		lost_a = a->loss_ratio * a->segments + 0.5;
+		lost_b = b->loss_ratio * b->segments + 0.5;
+		seen = -LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) - log(b->rtt_s / a->rtt_s);
+		expected = log(belief_point_bps(p, b->probe.streams) / b->probe.streams /
+		    (belief_point_bps(p, a->probe.streams) / a->probe.streams));
+		sum += tailed(seen - expected, hypot(LOSS_SD, LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)), TAIL);
+	}
+	return sum;
+}
+
+static double of_windows(const struct belief_point *p, const struct evidence *e)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && isinf(p->limit_bps); i++)
+		if (e->level[i].window_ratio > WINDOW_LIMITED)
+			return log(UNLIMITED_WINDOW);
+	return 0;
+}
+
+/* Few other flows rarely are much weaker than our streams, unless ours ignore losses. */
+static double of_contenders(const struct belief_point *p, const struct evidence *e)
+{
+	double below = has_others(p) ? fmin(log(p->contenders / (e->growth == EVIDENCE_MODEL ? 0.1 : 1)), 0) : 0;
+
+	return -below * below / (2 * WEAK_SD * WEAK_SD);
+}
+
+static double likelihood(const struct belief_point *p, const struct evidence *e)
+{
+	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_windows(p, e) + of_contenders(p, e);
+}
+
+/* ---- All hypotheses ---- */
+
+struct weighing {
+	const struct evidence *e;
+	struct belief *b;
+	double most_bps, most_each_bps; /* largest rate seen, and per stream */
+	double best;                    /* largest logarithm of a weight so far */
+};
+
+/* Adds the point unless its weight is negligible; drops the lighter half if there is no room. */
+static void add(struct weighing *w, struct belief_point *p, double share)
+{
+	struct belief *b = w->b;
+	size_t i, n;
+
+	p->weight = log(prior[p->kind] * share) + likelihood(p, w->e);
+	w->best = fmax(w->best, p->weight);
+	if (p->weight < w->best - NEGLIGIBLE)
+		return;
+	if (b->n == BELIEF_POINTS_MAX) {
+		for (i = n = 0; i < b->n; i++)
+			if (b->point[i].weight >= w->best - NEGLIGIBLE)
+				b->point[n++] = b->point[i];
+		b->n = n;
+	}
+	if (b->n < BELIEF_POINTS_MAX)
+		b->point[b->n++] = *p;
+}
+
+static void weigh_kind(struct weighing *w, enum evidence_kind kind)
+{
+	bool limited = kind != EVIDENCE_NOBODY && kind != EVIDENCE_OTHERS;
+	unsigned n_contenders = kind == EVIDENCE_NOBODY_LIMITED ? 1 : kind != EVIDENCE_NOBODY ? N_CONTENDERS :
+	    w->e->growth == EVIDENCE_MODEL ? 2 : N_CONTENDERS / 2;
+	unsigned n_limits = limited ? N_LIMITS : 1, c, h, l;
+	struct belief_point p = { .kind = kind };
+	double share = 1.0 / N_CAPACITIES / n_contenders / n_limits;
+
+	for (c = 0; c < N_CAPACITIES; c++)
+		for (h = 0; h < n_contenders; h++)
+			for (l = 0; l < n_limits; l++) {
+				p.capacity_bps = w->most_bps * capacity_ratio(c);
+				p.contenders = kind == EVIDENCE_NOBODY_LIMITED || (kind == EVIDENCE_NOBODY && h == 0) ? 0.01 :
+				    contenders(h, w->e);
+				p.limit_bps = limited ? w->most_each_bps * limit_ratio(l) : INFINITY;
+				/* Alone, half of the links are filled by any number of streams. */
+				add(w, &p, kind != EVIDENCE_NOBODY ? share : h == 0 ? 0.5 * n_contenders * share :
+				    0.5 * n_contenders / (n_contenders - 1) * share);
+			}
+}
+
+static void normalize(struct weighing *w)
+{
+	struct belief *b = w->b;
+	double sum = 0, others = 0, logs = 0, unseen = 0, most = fmax(most_streams(w->e), 2);
+	size_t i, n = 0;
+
+	for (i = 0; i < b->n; i++) {
+		b->point[i].weight = exp(b->point[i].weight - w->best);
+		if (b->point[i].weight >= exp(-NEGLIGIBLE)) {
+			sum += b->point[i].weight;
+			b->point[n++] = b->point[i];
+		}
+	}
+	b->n = n;
+	for (i = 0; i < n; i++) {
+		struct belief_point *p = &b->point[i];
+
+		p->weight /= sum;
+		if (has_others(p)) {
+			others += p->weight;
+			logs += p->weight * log(p->contenders);
+		}
+		if (belief_point_impact(p, most) < UNSEEN_IMPACT)
+			unseen += p->weight;
+	}
+	b->nobody_ratio = unseen;
+	b->contenders = others > 0 ? exp(logs / others) : 0;
+}
+
+int belief_of(struct belief *out, const struct evidence *e)
+{
+	struct weighing w = { .e = e, .b = out, .best = -INFINITY };
+	int kind;
+	size_t i;
+
+	w.most_bps = e->burst_bps;
+	for (i = 0; i < e->n; i++) {
+		const struct probe *x = &e->level[i].probe;
+
+		w.most_bps = fmax(w.most_bps, x->throughput_bps);
+		w.most_each_bps = fmax(w.most_each_bps, x->throughput_bps / x->streams);
+	}
+	if (e->n == 0 || !(w.most_each_bps > 0))
+		return -1;
+	out->n = 0;
+	for (kind = 0; kind < EVIDENCE_KINDS; kind++)
+		weigh_kind(&w, (enum evidence_kind)kind);
+	normalize(&w);
+	return 0;
+}
+
+/* ---- Predictions ---- */
+
+#define BINS 256
+
+/* Quantiles of weighted values in [from, until], from a histogram. */
+struct histogram {
+	double from, until, weight[BINS];
+};
+
+static void histogram_add(struct histogram *h, double x, double weight)
+{
+	double at = (x - h->from) / (h->until - h->from) * BINS;
+
+	h->weight[(size_t)fmin(fmax(at, 0), BINS - 1)] += weight;
+}
+
+/* A normal distribution around x, by quantiles. */
+static void spread(struct histogram *h, double x, double sd, double weight)
+{
+	static const double quantile[] = { -1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645 };
+	size_t i;
+
+	for (i = 0; i < sizeof quantile / sizeof *quantile; i++)
+		histogram_add(h, x + sd * quantile[i], weight / (sizeof quantile / sizeof *quantile));
+}
+
+/* Linear within a bin, but the first, which has the values without any impact. */
+static double histogram_quantile(const struct histogram *h, double part)
+{
+	double below = 0;
+	size_t i;
+
+	for (i = 0; i < BINS - 1 && below + h->weight[i] < part; i++)
+		below += h->weight[i];
+	if (i == 0)
+		return h->from;
+	return h->from + (h->until - h->from) / BINS * ((double)i + unit((part - below) / fmax(h->weight[i], 1e-12)));
+}
+
+static struct belief_range range_of(const struct histogram *h)
+{
+	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
+}
+
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams)
+{
+	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
+	struct belief_range logs;
+	size_t i;
+
+	*out = (struct belief_prediction){ .mean_impact_ratio = 0 };
+	for (i = 0; i < b->n; i++) {
+		double x = log(belief_point_bps(&b->point[i], streams));
+		double sd = has_others(&b->point[i]) ? 2 * FUTURE_SD : 2 * FUTURE_ALONE_SD;
+
+		rate.from = fmin(rate.from, x - sd);
+		rate.until = fmax(rate.until, x + sd + 1e-9);
+	}
+	for (i = 0; i < b->n; i++) {
+		const struct belief_point *p = &b->point[i];
+		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
+
+		spread(&rate, log(bps), has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
+		if (has_others(p) && streams > 1)
+			spread(&impact, taken, FUTURE_IMPACT_SD * sqrt(taken), p->weight);
+		else
+			histogram_add(&impact, taken, p->weight);
+		out->mean_bps += p->weight * log(bps);
+		out->mean_impact_ratio += p->weight * taken;
+		out->total_impact_ratio += p->weight * (p->kind == EVIDENCE_ALL_LIMITED ?
+		    1 - each_bps(p, streams) / each_bps(p, 0) : has_others(p) ? bps / p->capacity_bps : 0);
+	}
+	logs = range_of(&rate);
+	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));
+	out->throughput_bps = (struct belief_range){ exp(logs.low), exp(logs.middle), exp(logs.high) };
+	out->impact_ratio = range_of(&impact);
+}

@@ -1,0 +1,99 @@
+#include "model/evidence.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/stats.h"
+
+/* ---- Observation ---- */
+
+static double burst_of(const struct evidence_watch *w)
+{
+	double bytes = 0, time_s = 0;
+	size_t i = w->n;
+
+	while (i > 0 && time_s < EVIDENCE_BURST_S * (1 - 1e-6)) {
+		bytes += w->sample[--i].delivered_bytes;
+		time_s += w->sample[i].interval_s;
+	}
+	return time_s >= EVIDENCE_BURST_S * (1 - 1e-6) ? 8 * bytes / time_s : 0;
+}
+
+void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s)
+{
+	double least_s;
+
+	if (w->n == STEADY_MAX)
+		return;
+	w->sample[w->n++] = *s;
+	e->burst_bps = fmax(e->burst_bps, burst_of(w));
+	if (!(s->rtt_s > 0))
+		return;
+	e->peak_rtt_s = fmax(e->peak_rtt_s, s->rtt_s);
+	least_s = s->min_rtt_s > 0 ? fmin(s->min_rtt_s, s->rtt_s) : s->rtt_s;
+	if (!(e->base_rtt_s > 0) || least_s < e->base_rtt_s)
+		e->base_rtt_s = least_s;
+}
+
+#define MIN_ERROR 0.002 /* of a rate */
+
+/* Without slow start. */
+static void summarize(struct evidence_level *l, const struct evidence_watch *w)
+{
+	double rtt_s[STEADY_MAX], sum_s = 0, lost = 0, busy_s = 0, window_s = 0;
+	size_t i, n = 0;
+
+	l->segments = l->time_s = 0;
+	for (i = 0; i < w->n; i++)
+		l->time_s += w->sample[i].interval_s;
+	for (i = w->n / 3; i < w->n; i++) {
+		const struct evidence_sample *s = &w->sample[i];
+
+		l->segments += s->sent_segments;
+		lost += s->lost_segments;
+		busy_s += s->busy_s;
+		window_s += s->window_s;
+		if (s->rtt_s > 0)
+			sum_s += rtt_s[n++] = s->rtt_s;
+	}
+	stats_sort(rtt_s, n);
+	l->rtt_s = n > 0 ? sum_s / (double)n : -1;
+	l->low_rtt_s = n > 0 ? rtt_s[n / 10] : -1;
+	l->loss_ratio = l->segments > 0 ? lost / l->segments : -1;
+	l->window_ratio = busy_s > 0 ? window_s / busy_s : -1;
+}
+
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
+    double older_ratio)
+{
+	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, MIN_ERROR * s->mean_bps) } };
+	double lag_before, lag;
+	size_t i;
+
+	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 });
+	if (older_ratio > 0 && e->n > 0) {
+		probe_lag(&e->level[e->n - 1].probe, &l.probe, older_ratio, &lag_before, &lag);
+		l.lag_ratio = hypot(l.lag_ratio, lag);
+		e->level[e->n - 1].lag_ratio = hypot(e->level[e->n - 1].lag_ratio, lag_before);
+	}
+	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
+		;
+	if (i == EVIDENCE_LEVELS_MAX) {
+		memmove(e->level, e->level + 1, (EVIDENCE_LEVELS_MAX - 1) * sizeof *e->level);
+		i--;
+	} else if (i == e->n) {
+		e->n++;
+	}
+	summarize(&l, w);
+	e->level[i] = l;
+}
+
+void evidence_drop_level(struct evidence *e, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
+		;
+	if (i < e->n)
+		memmove(&e->level[i], &e->level[i + 1], (--e->n - i) * sizeof *e->level);
+}

@@ -1,0 +1,136 @@
+/* Judgment of a path: who else is there, and what limits our streams, from the kernel's view of our streams.
+ *
+ * Throughput at two stream counts cannot tell other flows from our own losses: behind a short queue 1, 4 and 15 streams
+ * have curves of one shape alone and beside five others. We therefore weigh hypotheses by the likelihood of all that the
+ * kernel reports. A hypothesis is a point of a grid:
+ *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
+ * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in units
+ * of our streams: other flows (the share of each is then proportional to 1 / (n + h)), or with nobody else the losses
+ * that our own streams cause (then nobody is slowed down).
+ *
+ * Likelihoods, with their deviations in belief.c:
+ *   - the rates of the levels, by their errors;
+ *   - the largest rate that arrived over a short time: at most C, and close to C while many streams are in slow start;
+ *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that limits
+ *     all flows, the queue is empty while the link is not full, and before our streams start;
+ *   - the loss per segment: constant with random loss, growing with n with congestion;
+ *   - the time limited by windows.
+ * The answer is the mixture of all hypotheses by weight. */
+#ifndef MODEL_EVIDENCE_H
+#define MODEL_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/probe.h"
+
+#define EVIDENCE_LEVELS_MAX 8
+/* Time over which evidence.burst_bps is averaged, approximate. */
+#define EVIDENCE_BURST_S 0.2
+
+/* Observation of one stream count, after slow start. Unknown values are negative. */
+struct evidence_level {
+	struct probe probe;
+	double lag_ratio;       /* further error of the rate if there are other flows: not all streams have their share yet */
+	double rtt_s;           /* mean over the streams and time */
+	double low_rtt_s;       /* a tenth of the time the mean over the streams was lower */
+	double loss_ratio;      /* retransmitted of all segments sent */
+	double segments;        /* sent */
+	double window_ratio;    /* part of the busy time limited by windows or buffers */
+	double time_s;          /* duration of the level */
+};
+
+/* ---- Observation of one level ---- */
+
+/* One interval, of all streams together. */
+struct evidence_sample {
+	double interval_s;
+	double delivered_bytes, sent_segments, lost_segments;
+	double rtt_s;           /* mean over the streams; 0: unknown */
+	double min_rtt_s;       /* smallest of all streams so far; 0: unknown */
+	double busy_s, window_s; /* of all streams; window_s: limited by windows or buffers */
+};
+
+/* Zero-initialize for each level. */
+struct evidence_watch {
+	struct evidence_sample sample[STEADY_MAX];
+	size_t n;
+};
+
+/* ---- All levels ---- */
+
+/* How a congestion control takes its share from others. */
+enum evidence_growth {
+	EVIDENCE_CUBIC,         /* CUBIC, or unknown */
+	EVIDENCE_RENO,
+	EVIDENCE_MODEL,         /* not driven by loss: BBR */
+};
+
+/* Zero-initialize. */
+struct evidence {
+	struct evidence_level level[EVIDENCE_LEVELS_MAX];
+	size_t n;
+	/* 0: unknown */
+	double base_rtt_s;      /* smallest RTT seen */
+	double peak_rtt_s;      /* largest mean RTT of all streams at one time */
+	double idle_rtt_s;      /* before our streams sent data */
+	double burst_bps;       /* largest rate of arrival over EVIDENCE_BURST_S */
+	enum evidence_growth growth; /* of our windows */
+};
+
+/* Adds a sample to the level, and to base, peak and burst of all levels. */
+void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const struct evidence_sample *s);
+/* Ends the level and adds it, or replaces the level with the same stream count. A full list drops the first level.
+ * older_ratio: rate per stream of the level before over the rate per added stream, 0 if all streams are new. */
+void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams, const struct steady_result *s,
+    double older_ratio);
+
+/* Forgets the level, if there is one. */
+void evidence_drop_level(struct evidence *e, unsigned streams);
+
+/* ---- Judgment ---- */
+
+enum evidence_kind {
+	EVIDENCE_NOBODY,        /* nobody else: our own queue limits the streams */
+	EVIDENCE_NOBODY_LIMITED, /* nobody else; random loss or windows limit each stream */
+	EVIDENCE_OTHERS,        /* other flows share the link */
+	EVIDENCE_OTHERS_LIMITED, /* the same, and random loss or windows limit each of our streams */
+	EVIDENCE_ALL_LIMITED,   /* random loss on the link limits all flows: ours slow others down once the link is full */
+	EVIDENCE_KINDS
+};
+
+struct belief_point {
+	enum evidence_kind kind;
+	double weight;          /* all weights sum to 1 */
+	double capacity_bps, contenders, limit_bps; /* C, h, r */
+};
+
+#define BELIEF_POINTS_MAX 6000
+
+/* The weighted hypotheses, without those of negligible weight. */
+struct belief {
+	struct belief_point point[BELIEF_POINTS_MAX];
+	size_t n;
+	double nobody_ratio;    /* probability of nobody else, or of others that the probed streams do not slow down */
+	double contenders;      /* geometric mean of h beside others */
+};
+
+/* Weighs all hypotheses. Needs a level with a positive rate; -1 without. */
+int belief_of(struct belief *out, const struct evidence *e);
+
+/* Throughput, and the slowdown of each other flow relative to one stream of ours (0 with nobody else). */
+double belief_point_bps(const struct belief_point *p, double streams);
+double belief_point_impact(const struct belief_point *p, double streams);
+
+struct belief_range {
+	double low, middle, high; /* quantiles of 10, 50 and 90 % */
+};
+struct belief_prediction {
+	struct belief_range throughput_bps, impact_ratio;
+	double mean_bps;           /* geometric mean */
+	double mean_impact_ratio;
+	double total_impact_ratio; /* mean; relative to no transfer */
+};
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams);
+
+#endif

@@ -1,0 +1,254 @@
+/* The controller with the kernel's view of its streams, on random paths that are formulas: shares of a link that streams
+ * reach with time, noise, queues, random loss, windows. Each transfer of 120 s, probes included, is compared with the best
+ * fixed number of streams that keeps the budget. */
+#include "model/near.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/rng.h"
+#include "model/stats.h"
+#include "model/stream_control.h"
+#include "quantile.h"
+
+#define PATHS 100
+#define RUN_S 120.0
+#define WINDOW_S 60
+#define STEP_S STREAM_CONTROL_SAMPLE_S
+#define STEPS 1200
+#define BUDGET 0.10
+#define STREAMS_MOST 32
+#define SEGMENT_BITS (8.0 * 1448)
+
+/* ---- Paths ---- */
+
+struct drawn {
+	double capacity_bps, rtt_s, queue_s;
+	double loss_ratio, window_bytes; /* of random loss; 0: none */
+	double others;
+};
+
+static double between(struct rng *r, double from, double until)
+{
+	return from * pow(until / from, rng_uniform(r));
+}
+
+static struct drawn draw_path(uint64_t seed)
+{
+	struct rng r = { seed * 7919 };
+	struct drawn p = { .capacity_bps = between(&r, 5e6, 300e6), .rtt_s = between(&r, 0.005, 0.25) };
+	double bdp_s = p.rtt_s, least_s = 25 * SEGMENT_BITS / p.capacity_bps;
+
+	p.queue_s = between(&r, fmin(least_s, 2 * bdp_s), fmax(least_s, 2 * bdp_s));
+	p.others = rng_uniform(&r) < 0.3 ? 0 : floor(between(&r, 1, 21));
+	p.loss_ratio = rng_uniform(&r) < 0.5 ? 0 : between(&r, 1e-4, 5e-3);
+	p.window_bytes = rng_uniform(&r) < 0.8 ? 0 : between(&r, 16e3, 256e3);
+	return p;
+}
+
+/* RFC 9438: CUBIC, and not less than Reno. */
+static double lossy_bps(const struct drawn *p)
+{
+	double reno = 1.22 / sqrt(p->loss_ratio), cubic = 1.054 * pow(p->rtt_s / p->loss_ratio, 0.75);
+
+	return p->loss_ratio > 0 ? fmax(reno, cubic) * SEGMENT_BITS / p->rtt_s : INFINITY;
+}
+
+static double windowed_bps(const struct drawn *p)
+{
+	return p->window_bytes > 0 ? 8 * p->window_bytes / p->rtt_s : INFINITY;
+}
+
+/* Alone, a queue shorter than the bandwidth-delay product leaves the link idle after losses. */
+static double fills(const struct drawn *p, double n)
+{
+	return n / (n + 1.3 * pow(fmax(0, 1 - p->queue_s / p->rtt_s), 2));
+}
+
+static double brings(const struct drawn *p, double n)
+{
+	double share = p->others > 0 ? p->capacity_bps / (n + p->others) : p->capacity_bps * fills(p, n) / n;
+
+	return n * fmin(share, fmin(lossy_bps(p), windowed_bps(p)));
+}
+
+static double leaves(const struct drawn *p, double n)
+{
+	return fmin(p->capacity_bps - brings(p, n), p->others * lossy_bps(p));
+}
+
+static double impact(const struct drawn *p, double n)
+{
+	return p->others > 0 ? 1 - leaves(p, n) / leaves(p, 1) : 0;
+}
+
+static bool is_full(const struct drawn *p, double n)
+{
+	return brings(p, n) + (p->others > 0 ? leaves(p, n) : 0) > 0.93 * p->capacity_bps;
+}
+
+static double best_bps(const struct drawn *p)
+{
+	double best = 0;
+	unsigned n;
+
+	for (n = 1; n <= STREAMS_MOST; n++)
+		if (impact(p, n) <= BUDGET + 1e-9)
+			best = fmax(best, brings(p, n));
+	return best;
+}
+
+/* ---- A transfer ---- */
+
+struct world {
+	const struct drawn *p;
+	struct rng r;
+	double n;          /* streams, as far as they have their share */
+	double noise;
+};
+
+/* Streams that join others reach their share within a cycle of their windows. */
+static void advance(struct world *w, unsigned n)
+{
+	const struct drawn *p = w->p;
+	double rtt_s = p->rtt_s + (is_full(p, n) ? p->queue_s : 0), segments = brings(p, n) / n * rtt_s / SEGMENT_BITS;
+	double cycle_s = fmin(segments / 2 * rtt_s, cbrt(0.75 * segments)), keep = exp(-STEP_S / 2);
+	double tau_s = n < w->n ? 0.3 : p->others > 0 && is_full(p, n) ? fmax(cycle_s, 0.5) : 0.5;
+
+	w->n += (n - w->n) * (1 - exp(-STEP_S / tau_s));
+	w->noise = keep * w->noise + sqrt(1 - keep * keep) * (rng_uniform(&w->r) - 0.5) * sqrt(12);
+}
+
+static struct stream_control_sample observe(struct world *w, unsigned n)
+{
+	const struct drawn *p = w->p;
+	double sd = p->others == 0 || !is_full(p, n) ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6);
+	double bps = fmin(brings(p, w->n) * exp(sd * w->noise - sd * sd / 2), p->capacity_bps);
+	double segments = bps * STEP_S / SEGMENT_BITS, at = rng_uniform(&w->r);
+	double rtt_s = p->rtt_s + p->queue_s * (is_full(p, w->n) ? 0.5 + 0.5 * at : 0.02 * at);
+	double congestion = 1.22 * SEGMENT_BITS / (rtt_s * bps / n), loss = p->loss_ratio;
+	bool windowed = brings(p, n) > 0.95 * n * windowed_bps(p);
+
+	if (is_full(p, w->n) && !windowed)
+		loss = fmin(fmax(loss, congestion * congestion), 0.3);
+	return (struct stream_control_sample){ STEP_S, bps, true, false, windowed,
+		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
+		    p->rtt_s + (is_full(p, n) && p->others > 0 ? 0.3 * p->queue_s : 0), n * STEP_S, windowed ? n * STEP_S : 0 } };
+}
+
+struct outcome {
+	double bps, above;  /* above: largest mean impact over WINDOW_S over the budget */
+	unsigned changes;
+};
+
+static struct outcome transfer(const struct drawn *p, uint64_t seed)
+{
+	struct world w = { .p = p, .r = { seed } };
+	static double taken[STEPS];
+	struct stream_control_opts o;
+	struct stream_control s;
+	struct outcome out = { .above = -INFINITY };
+	double sum = 0;
+	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5);
+
+	stream_control_opts_init(&o);
+	o.budget_ratio = BUDGET;
+	o.congestion = ADVICE_CC_CUBIC;
+	stream_control_init(&s, &o);
+	for (i = 0; i < STEPS; i++) {
+		unsigned target = s.target;
+		struct stream_control_sample x;
+
+		advance(&w, s.streams);
+		x = observe(&w, s.streams);
+		out.bps += x.rate_bps / (double)STEPS;
+		sum += taken[i] = impact(p, w.n);
+		sum -= i >= window ? taken[i - window] : 0;
+		if (i + 1 >= window)
+			out.above = fmax(out.above, sum / (double)window - BUDGET);
+		stream_control_add(&s, &x);
+		out.changes += s.target != target;
+
+	}
+	return out;
+}
+
+/* ---- Results ---- */
+
+struct results {
+	double x[PATHS];
+	size_t n;
+};
+
+static double quantile_of(struct results *r, double q)
+{
+	stats_sort(r->x, r->n);
+	return quantile(r->x, r->n, q);
+}
+
+static void add(struct results *r, double x)
+{
+	r->x[r->n++] = x;
+}
+
+static void print_path(uint64_t seed, const struct drawn *p, const struct outcome *o)
+{
+	printf("#> %3u: %5.1f Mbit/s %3.0f ms, queue %4.0f ms, loss %.2f %%, window %3.0f kB, %2.0f others: %5.1f of %5.1f "
+	    "Mbit/s, %3.0f points above, %u changes\n", (unsigned)seed, p->capacity_bps / 1e6, p->rtt_s * 1e3, p->queue_s * 1e3,
+	    p->loss_ratio * 100, p->window_bytes / 1e3, p->others, o->bps / 1e6, best_bps(p) / 1e6, o->above * 100, o->changes);
+}
+
+static void expect(const char *what, struct results *r, double median, double tenth)
+{
+	printf("#> %s: %zu paths, median %.0f %%, worst tenth %.0f %%\n", what, r->n, 100 * quantile_of(r, 0.5),
+	    100 * quantile_of(r, 0.1));
+	assert_true(quantile_of(r, 0.5) >= median);
+	assert_true(quantile_of(r, 0.1) >= tenth);
+}
+
+/* V=1 prints each path. */
+static void random_paths(void **state)
+{
+	static struct results all, alone, lossy, windowed, no_gain, above, changes;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= PATHS; seed++) {
+		struct drawn p = draw_path(seed);
+		struct outcome o = transfer(&p, seed);
+		double part = o.bps / best_bps(&p);
+
+		if (getenv("V"))
+			print_path(seed, &p, &o);
+		add(&all, part);
+		if (p.others == 0)
+			add(&alone, part);
+		if (p.others == 0 && p.loss_ratio > 0)
+			add(&lossy, o.bps / brings(&p, STREAMS_MOST));
+		if (p.window_bytes > 0 && windowed_bps(&p) < p.capacity_bps / 2)
+			add(&windowed, part);
+		if (brings(&p, STREAMS_MOST) < 1.03 * brings(&p, 1))
+			add(&no_gain, o.bps / brings(&p, 1));
+		if (p.others > 0)
+			add(&above, o.above);
+		add(&changes, o.changes);
+	}
+	expect("auto over the best fixed number in the budget", &all, 0.94, 0.74);
+	expect("nobody else", &alone, 0.92, 0.78);
+	expect("random loss and nobody else, over 32 streams", &lossy, 0.88, 0.75);
+	expect("windows", &windowed, 0.88, 0.50);
+	expect("one stream is enough", &no_gain, 0.97, 0.97);
+	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 %.0f\n",
+	    100 * quantile_of(&above, 0.5), 100 * quantile_of(&above, 0.9), quantile_of(&changes, 0.5), quantile_of(&changes, 0.9));
+	assert_true(quantile_of(&above, 0.5) <= 0.03);
+	assert_true(quantile_of(&above, 0.9) <= 0.08);
+	assert_true(quantile_of(&changes, 0.9) <= 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_paths),
+	};
+	return cmocka_run_group_tests_name("model/auto", tests, NULL, NULL);
+}

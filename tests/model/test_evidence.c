@@ -1,0 +1,235 @@
+/* Who else is on a path, from what the kernel reports of our streams: paths of 100 Mbit/s and 58 ms as laboratories have
+ * them (96 Mbit/s of payload), one test for each kind. */
+#include "model/near.h"
+
+#include "model/advice.h"
+#include "model/evidence.h"
+
+#define MBIT 1e6
+
+static struct evidence_level level(unsigned streams, double mbps, double rtt_ms, double low_ms, double loss_ratio)
+{
+	return (struct evidence_level){ .probe = { streams, mbps * MBIT, 0.03 * mbps * MBIT }, .lag_ratio = 0.12, .rtt_s = rtt_ms / 1e3,
+		.low_rtt_s = low_ms / 1e3, .loss_ratio = loss_ratio, .segments = 20000, .window_ratio = 0, .time_s = 10 };
+}
+
+static struct evidence path(struct evidence_level four, struct evidence_level fifteen, double peak_ms, double idle_ms,
+    double burst_mbps)
+{
+	return (struct evidence){ .level = { four, fifteen }, .n = 2, .base_rtt_s = 0.058, .peak_rtt_s = peak_ms / 1e3,
+		.idle_rtt_s = idle_ms / 1e3, .burst_bps = burst_mbps * MBIT };
+}
+
+static struct advice judge_with(const struct evidence *e, double budget_ratio, enum advice_congestion congestion)
+{
+	struct advice_opts o;
+	struct advice a;
+
+	advice_opts_init(&o);
+	o.budget_ratio = budget_ratio;
+	o.congestion = congestion;
+	assert_int_equal(advice_from_evidence(&a, e, &o, NULL), 0);
+	assert_true(a.throughput_low_bps <= a.throughput_bps && a.throughput_bps <= a.throughput_high_bps);
+	assert_true(a.impact_low_ratio <= a.impact_high_ratio);
+	return a;
+}
+
+static struct advice judge(const struct evidence *e, double budget_ratio)
+{
+	return judge_with(e, budget_ratio, ADVICE_CC_CUBIC);
+}
+
+/* A queue of one bandwidth-delay product and nobody else: any number of streams fills the link. */
+static void nobody_behind_a_deep_queue(void **state)
+{
+	struct evidence e = path(level(4, 96, 100, 75, 3e-4), level(15, 96, 108, 80, 2e-3), 116, 58, 96.5);
+	struct advice a = judge(&e, 0.1);
+
+	(void)state;
+	assert_int_equal(a.others, ADVICE_OTHERS_NONE);
+	assert_in_range(a.streams, 1, 3);
+	assert_near(a.throughput_bps, 96 * MBIT, 0.03);
+	assert_near(a.impact_high_ratio, 0, 0);
+}
+
+/* 25 packets of queue: 4 and 15 streams alone have the curve of 4 and 15 beside others, but the queue is empty. */
+static void nobody_behind_a_short_queue(void **state)
+{
+	struct evidence e = path(level(4, 53, 58.6, 58.1, 2.6e-3), level(15, 79, 59.2, 58.2, 6e-3), 60.8, 58.1, 94);
+	struct advice a = judge(&e, 0.1);
+
+	(void)state;
+	assert_int_equal(a.others, ADVICE_OTHERS_NONE);
+	assert_true(a.streams > 8); /* by gain */
+	assert_true(a.throughput_bps > 65 * MBIT);
+}
+
+/* Random loss: the rate is proportional to the number, the loss constant, the RTT at its minimum. */
+static void nobody_but_random_loss(void **state)
+{
+	struct evidence e = path(level(4, 22, 58.3, 58, 1e-3), level(15, 74, 60, 58.2, 1.05e-3), 66, 58, 80);
+	struct advice a = judge(&e, 0.1);
+	struct advice_point p;
+
+	(void)state;
+	assert_int_equal(a.others, ADVICE_OTHERS_NONE);
+	assert_true(a.streams >= 20);
+	advice_at(&a, 1, &p);
+	assert_near(p.throughput_bps, 5.5 * MBIT, 0.15);
+	advice_at(&a, 32, &p);
+	assert_true(p.throughput_high_bps > 90 * MBIT);
+}
+
+/* Two others: five or more of them would leave less to 4 streams, and nobody would leave the queue empty. */
+static void two_others(void **state)
+{
+	struct evidence e = path(level(4, 62, 104, 92, 4e-4), level(15, 84, 108, 96, 1.5e-3), 116, 98, 92);
+	struct advice a = judge(&e, 0.1);
+	struct advice_point p;
+
+	(void)state;
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_int_equal(a.streams, 1); /* a second one takes a quarter */
+	assert_near(a.throughput_bps, 32 * MBIT, 0.25);
+	advice_at(&a, 2, &p);
+	assert_in_range((int)(100 * p.impact_ratio), 18, 32);
+	advice_at(&a, 15, &p);
+	assert_in_range((int)(100 * p.impact_ratio), 75, 90);
+}
+
+static void fifteen_others(void **state)
+{
+	struct evidence e = path(level(4, 20, 104, 98, 2e-3), level(15, 48, 109, 100, 4e-3), 116, 103, 68);
+	struct advice a = judge(&e, 0.1);
+	struct advice_point p;
+
+	(void)state;
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_in_range(a.streams, 2, 3);
+	a = judge(&e, 0.3);
+	assert_in_range(a.streams, 4, 8);
+	assert_true(a.impact_high_ratio <= 0.3 + ADVICE_OVER_BUDGET);
+	assert_in_range(advice_fastest(&a, 32, &p), 20, 32);
+	assert_true(p.throughput_bps > 55 * MBIT && p.impact_ratio > 0.4);
+}
+
+/* Windows: as many streams as fill the path. */
+static void windows(void **state)
+{
+	struct evidence e = path(level(4, 9, 58.2, 58, 0), level(15, 33.5, 58.3, 58, 0), 59, 58, 36);
+	struct advice a;
+
+	(void)state;
+	e.level[0].window_ratio = e.level[1].window_ratio = 0.95;
+	a = judge(&e, 0.1);
+	assert_in_range(a.streams, 28, 32);
+	assert_true(a.throughput_bps > 50 * MBIT);
+}
+
+/* One BBR stream alone fills the link: it says nothing about 32 Mbit/s. */
+static void bbr_alone(void **state)
+{
+	struct evidence e = path(level(4, 93, 66, 60, 1e-4), level(15, 94, 72, 61, 2e-3), 90, 58, 95);
+	struct advice a;
+
+	(void)state;
+	a = judge_with(&e, 0.1, ADVICE_CC_BBR);
+	assert_in_range(a.streams, 1, 4);
+	assert_true(a.throughput_high_bps > 90 * MBIT);
+	assert_near(a.throughput_bps, 92 * MBIT, 0.08);
+}
+
+/* One BBR stream takes most of a link that 17 other flows share: what 4 and 15 had is the same. */
+static void bbr_beside_others(void **state)
+{
+	struct evidence e = path(level(4, 84, 86, 85, 0.13), level(15, 86, 70, 68, 0.16), 88, 82, 92);
+	struct advice a;
+
+	(void)state;
+	e.level[0].lag_ratio = e.level[1].lag_ratio = 0.5;
+	a = judge_with(&e, 0.1, ADVICE_CC_BBR);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_int_equal(a.streams, 1);
+	assert_true(a.throughput_bps > 50 * MBIT && a.throughput_high_bps > 80 * MBIT);
+}
+
+/* 15 Reno flows behind a queue of one bandwidth-delay product of 118 ms. 4 streams that join them have 6 Mbit/s in the
+ * first 10 s, and 28 in the end; 15 have 36 and 47. */
+static void shares_not_reached_yet(void **state)
+{
+	struct evidence e = path(level(4, 6, 215, 200, 2e-4), level(15, 36, 220, 205, 1e-3), 236, 210, 60);
+	struct advice a;
+	struct advice_point p;
+
+	(void)state;
+	e.base_rtt_s = 0.118;
+	a = judge_with(&e, 0.1, ADVICE_CC_RENO);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	advice_at(&a, 15, &p);
+	assert_true(p.throughput_bps > 40 * MBIT && p.throughput_high_bps > 47 * MBIT);
+	advice_at(&a, 4, &p);
+	assert_true(p.throughput_bps > 10 * MBIT && p.throughput_high_bps > 20 * MBIT);
+	assert_false(a.confident);
+}
+
+/* 4 streams had half of the link and a queue of half of the longest: somebody else filled it. */
+static void others_fill_the_queue(void **state)
+{
+	struct evidence e = path(level(4, 14, 163, 124, 1.15e-3), level(15, 27, 189, 164, 3e-3), 263, 0, 29);
+	struct advice a;
+
+	(void)state;
+	e.base_rtt_s = 0.109;
+	a = judge_with(&e, 0.3, ADVICE_CC_RENO);
+	assert_int_not_equal(a.others, ADVICE_OTHERS_NONE);
+	assert_in_range(a.streams, 1, 2);
+}
+
+static void watches_levels(void **state)
+{
+	struct evidence e = { .n = 0 };
+	struct evidence_watch w = { .n = 0 };
+	const struct steady_result s = { 0, 80 * MBIT, MBIT };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 60; i++) {
+		double surge = i == 10 || i == 11 ? 1.2 : 1;
+
+		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, 0.06, i == 3 ? 0.05 : 0.055, 0.4,
+		    i < 20 ? 0.4 : 0.1 });
+	}
+	evidence_add_level(&e, &w, 4, &s, 0);
+	assert_int_equal(e.n, 1);
+	assert_near(e.burst_bps, 96 * MBIT, 1e-9);
+	assert_near(e.base_rtt_s, 0.05, 1e-12);
+	assert_near(e.peak_rtt_s, 0.06, 1e-12);
+	assert_near(e.level[0].loss_ratio, 0.01, 1e-9); /* without slow start */
+	assert_near(e.level[0].window_ratio, 0.25, 1e-9);
+	assert_near(e.level[0].time_s, 6, 1e-9);
+	assert_near(e.level[0].lag_ratio, 0.1 * pow(2, 0.6), 1e-9);
+	evidence_add_level(&e, &w, 4, &s, 0);
+	assert_int_equal(e.n, 1);
+	evidence_add_level(&e, &w, 15, &s, exp(0.4)); /* the older streams have more */
+	assert_int_equal(e.n, 2);
+	assert_near(e.level[0].lag_ratio, hypot(0.1 * pow(2, 0.6), 0.2), 1e-9);
+	assert_near(e.level[1].lag_ratio, hypot(0.1, 0.2), 1e-9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nobody_behind_a_deep_queue),
+		cmocka_unit_test(nobody_behind_a_short_queue),
+		cmocka_unit_test(nobody_but_random_loss),
+		cmocka_unit_test(two_others),
+		cmocka_unit_test(fifteen_others),
+		cmocka_unit_test(windows),
+		cmocka_unit_test(bbr_alone),
+		cmocka_unit_test(bbr_beside_others),
+		cmocka_unit_test(shares_not_reached_yet),
+		cmocka_unit_test(others_fill_the_queue),
+		cmocka_unit_test(watches_levels),
+	};
+	return cmocka_run_group_tests_name("model/evidence", tests, NULL, NULL);
+}
