@@ -79,7 +79,7 @@ net_TESTS   := loop sock resolve dial listen admission line_reader child spool s
 engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
-session_TESTS := mux hardlinks linked_files control adapt path_rates
+session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue
@@ -319,19 +319,19 @@ check: setup
 		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
 
 # The longest tests begin first, but laboratories do not run side by side; programs, which compute, come last.
-test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh e2e/test_ssh hostile/test_collect \
+test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh hostile/test_collect \
 	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
 	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
 	e2e/test_spool e2e/test_via lab/test_lab.sh))
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
-# disturbs 500, sends a million files, floods a server with unauthenticated connections, compares advice with
-# measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
+# disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
+# connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths relays collect)) bench/advice/test_campaign)
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths relays collect weather)) bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup

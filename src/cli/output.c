@@ -188,8 +188,9 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
-	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "rate_bps", json_rate(ev->rate_bps),
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
+	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "wire_bytes",
+	    json_count(ev->progress.wire_bytes), "rate_bps", json_rate(ev->rate_bps),
 	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->progress.streams), "resumed_bytes",
 	    json_count(ev->progress.resumed_bytes), "activity", activity[ev->progress.activity], "paths", paths(o, true));
 }

@@ -69,6 +69,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	struct session_opts o = {
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
+		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
 		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,

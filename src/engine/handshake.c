@@ -10,8 +10,8 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
 	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
 	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
-	struct snd_opts snd = { s->peer_entries, s->timeout_ns, verify, dry_run, s->o.ops->snd,
-		s->o.arg };
+	struct snd_opts snd = { s->peer_entries, s->timeout_ns, s->linger_ns, verify, dry_run,
+		s->o.ops->snd, s->o.arg };
 	struct rcv_opts rcv = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
 	int r = 0;
 

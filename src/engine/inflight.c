@@ -143,6 +143,8 @@ void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t 
 	avg = &t->latency_ns[f->stream];
 	*avg = *avg == 0 ? ns + 1 : *avg - *avg / 8 + ns / 8;
 	t->last_ack[f->stream] = now;
+	t->stalls[f->stream] = 0;
+	t->lost[f->stream] = false;
 	t->acked_bytes[f->stream] += bytes;
 	t->any_acked = true;
 }

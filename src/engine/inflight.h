@@ -28,6 +28,8 @@ struct inflights {
 	uint64_t unread_bytes[INFLIGHT_STREAMS]; /* estimated from the mean length */
 	struct mono handed[INFLIGHT_STREAMS];
 	struct mono last_ack[INFLIGHT_STREAMS];
+	bool lost[INFLIGHT_STREAMS];       /* with blocks in flight, and none acknowledged since, on the new connection */
+	uint8_t stalls[INFLIGHT_STREAMS]; /* reported since the last acknowledgment, on any connection of the stream */
 	uint64_t acked_bytes[INFLIGHT_STREAMS];
 	bool any_acked;
 	unsigned n_copies; /* total */

@@ -1,12 +1,12 @@
 #include "engine/mtu.h"
 
-bool mtu_stalled(struct mtu *m, uint64_t delivered_bytes)
+bool mtu_suspect(struct mtu *m, const struct mtu_lost *lost)
 {
-	if (delivered_bytes >= MTU_PROOF_BYTES) {
+	if (lost->delivered_bytes >= MTU_PROOF_BYTES) {
 		m->stalls = 0;
 		return false;
 	}
-	if (m->reduced || ++m->stalls < MTU_STALLS)
+	if (m->reduced || lost->silent_s < MTU_SILENT_S || ++m->stalls < MTU_STALLS)
 		return false;
 	m->reduced = true;
 	return true;

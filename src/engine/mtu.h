@@ -10,14 +10,20 @@
 #define MTU_SEGMENT_BYTES 1200             /* fits the smallest MTU of IPv6, 1280, with options */
 #define MTU_PROOF_BYTES (UINT64_C(64) << 10) /* delivered by a connection: its full segments do arrive */
 #define MTU_STALLS 2
+#define MTU_SILENT_S 3.0 /* without a segment from the peer: no other cause is likely */
+
+struct mtu_lost {
+	uint64_t delivered_bytes; /* in both directions */
+	double silent_s;          /* since its last segment from the peer */
+};
 
 struct mtu {
 	unsigned stalls;        /* connections in a row that stalled without MTU_PROOF_BYTES */
 	bool reduced;           /* new connections use MTU_SEGMENT_BYTES */
 };
 
-/* A connection stalled, or was closed by its peer, after it had delivered so many bytes, in both directions, while
- * another connection to the peer works. True: use MTU_SEGMENT_BYTES from now on, and warn. */
-bool mtu_stalled(struct mtu *m, uint64_t delivered_bytes);
+/* A connection was lost, by an end of its own or its peer's, while another connection to the peer works. True: use
+ * MTU_SEGMENT_BYTES from now on, and warn. */
+bool mtu_suspect(struct mtu *m, const struct mtu_lost *lost);
 
 #endif

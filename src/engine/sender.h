@@ -51,6 +51,7 @@ struct snd_ops {
 struct snd_opts {
 	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
 	uint64_t timeout_ns;
+	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
 	bool verify;            /* compare digests */
 	bool dry_run;
 	const struct snd_ops *ops;

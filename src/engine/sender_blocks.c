@@ -122,6 +122,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 	struct list *l = &s->flights.stream[stream];
 
 	s->up[stream] = false;
+	s->flights.lost[stream] |= !list_empty(l);
 	while (!list_empty(l))
 		inflight_lost(s, CONTAINER_OF(l->next, struct inflight, in_stream));
 }

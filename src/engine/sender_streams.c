@@ -2,6 +2,7 @@
 #include "core/units.h"
 #include "engine/sender_impl.h"
 
+#define STALL_DOUBLINGS 6          /* of the limit for a stalled stream */
 #define QUEUE_NS (500 * NS_PER_MS) /* of blocks at the shared rate, if more than one job */
 
 /* ---- Shared rates ---- */
@@ -34,7 +35,7 @@ bool snd_stream_waits(const struct snd *s, unsigned stream)
 {
 	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued;
 
-	if (s->rate[s->rate_of[stream]].idle)
+	if (s->rate[s->rate_of[stream]].idle || (s->flights.lost[stream] && snd_stream_carries(s, stream)))
 		return true;
 	if (bps == 0 || (queued = queued_bytes(s, stream)) == 0)
 		return false;
@@ -62,6 +63,18 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
 
+/* Without growing patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose
+ * each connection before its first acknowledgment, for ever. */
+static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)
+{
+	uint64_t first = s->o.timeout_ns / 4 * 3, most = s->o.linger_ns / 4 * 3;
+	uint64_t limit = first << s->flights.stalls[stream], usual = inflight_patience_ns(&s->flights, stream);
+
+	limit = limit > usual ? limit : usual;
+	most = most > first ? most : first;
+	return limit < most ? limit : most;
+}
+
 /* When a stream counts as stalled; MONO_NEVER without blocks. Early enough before the session's time-out for another
  * stream to take over, and with time for the blocks queued at the rate. */
 static struct mono stalls_at(const struct snd *s, unsigned stream)
@@ -77,7 +90,7 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	if (since.ns < s->flights.last_ack[stream].ns)
 		since = s->flights.last_ack[stream];
 	queued_ns = bps > 0 ? (uint64_t)((double)queued_bytes(s, stream) * 8e9 / (double)bps) : 0;
-	return mono_add_ns(since, s->o.timeout_ns / 4 * 3 + queued_ns);
+	return mono_add_ns(since, stall_limit_ns(s, stream) + queued_ns);
 }
 
 struct mono snd_deadline(const struct snd *s)
@@ -102,6 +115,8 @@ void snd_tick(struct snd *s, struct mono now)
 	for (i = 0; i < INFLIGHT_STREAMS; i++)
 		if (stalls_at(s, i).ns <= now.ns) {
 			s->flights.last_ack[i] = now; /* report once */
+			if (s->flights.stalls[i] < STALL_DOUBLINGS)
+				s->flights.stalls[i]++;
 			s->o.ops->stalled(s->o.arg, i);
 		}
 }

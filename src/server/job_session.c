@@ -160,9 +160,16 @@ static void on_waiting(void *arg, uint32_t ahead)
 	job_conn_flush(r->conn);
 }
 
+static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
+{
+	const struct job *r = arg;
+
+	return relay_acl_permit(r->set->next_hops, r->host, r->port, r->sock.family == 0 ? all : NULL, sa);
+}
+
 static const struct session_ops session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning,
-	.leftovers = on_leftovers, .streams = on_streams, .gone = on_gone
+	.leftovers = on_leftovers, .streams = on_streams, .permits = permits, .gone = on_gone
 };
 
 static int start_session(struct job *r, struct chan *control, struct ptcp_err *e)
@@ -171,7 +178,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
-		.linger_ns = r->linger_ns, .ops = &session_ops, .arg = r
+		.linger_ns = r->linger_ns, .name = r->host, .client = r->client, .ops = &session_ops, .arg = r
 	};
 	int err;
 
@@ -227,13 +234,6 @@ static void on_connected(void *arg, const struct connect_result *c)
 	strcpy(r->peer, c->address);
 	if (start_session(r, c->chan, &why) < 0)
 		job_over(r, &why);
-}
-
-static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
-{
-	const struct job *r = arg;
-
-	return relay_acl_permit(r->set->next_hops, r->host, r->port, r->sock.family == 0 ? all : NULL, sa);
 }
 
 static int connect_there(struct job *r, struct ptcp_err *e)

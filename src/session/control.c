@@ -139,7 +139,7 @@ static void note_lost(struct session *sess, const char *why)
 
 	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
 		sess->control_lost = true;
-		sess->control_delivered_bytes = i.acked_bytes + i.received_bytes;
+		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
@@ -292,6 +292,10 @@ static bool rtt_excuses(struct session *sess)
 static void drop(struct session *sess, const char *why)
 {
 	note_lost(sess, why);
+	if (sess->control != NULL)
+		sock_reset_on_close(chan_fd(sess->control));
+	if (sess->successor != NULL)
+		sock_reset_on_close(chan_fd(sess->successor));
 	chan_free(sess->control);
 	chan_free(sess->successor);
 	sess->control = sess->successor = NULL;

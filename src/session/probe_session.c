@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -238,7 +237,7 @@ void probe_session_clear(struct session *sess)
 			sock_reset_on_close(sess->tap[i]);
 		streams_close_tap(sess, i);
 		if (sess->stream[i] != NULL)
-			stream_stop(sess->stream[i]);
+			stream_stop(sess->stream[i], false);
 	}
 	session_pump(sess);
 }

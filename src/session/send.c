@@ -109,14 +109,22 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	free(o);
 }
 
+/* A stream that still takes bytes is slow, not dead: on a new connection each block would begin again, for ever. */
 static void on_stalled(void *arg, unsigned number)
 {
 	struct session *sess = arg;
+	struct stream *s = sess->stream[number];
+	uint64_t *before = &sess->send->moved_bytes[number];
 	struct ptcp_err why;
 
+	if (s == NULL || stream_on_disk(s))
+		return;
+	if (stream_moved(s) != *before) {
+		*before = stream_moved(s);
+		return;
+	}
 	err_set(&why, PTCP_ETIMEOUT, "no acknowledgment for too long");
-	if (sess->stream[number] != NULL && !stream_on_disk(sess->stream[number]))
-		streams_lost(sess, sess->stream[number], &why);
+	streams_lost(sess, s, &why);
 }
 
 const struct snd_ops send_snd_ops = {
@@ -268,6 +276,7 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 
 static void on_connected(struct session *sess, unsigned number)
 {
+	sess->send->moved_bytes[number] = 0;
 	snd_stream_up(engine_snd(sess->engine), number, mono_now());
 }
 

@@ -37,6 +37,7 @@ struct send_side {
 	bool listing, end;          /* an I/O thread lists; the list is complete */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
+	uint64_t moved_bytes[PTCP_STREAMS_MAX]; /* by each stream, until a block of the stream was last overdue */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
 	struct hardlinks hardlinks;

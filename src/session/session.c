@@ -53,7 +53,7 @@ static void wind_up(struct session *sess, struct mono now)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL) {
 			streams_close_tap(sess, i);
-			stream_stop(sess->stream[i]);
+			stream_stop(sess->stream[i], false);
 		}
 	if (sess->control != NULL) {
 		control_flush(sess);
@@ -222,6 +222,8 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	sess->control = o->control;
 	so.arg = sess;
 	strncpy(sess->address, o->address, sizeof sess->address - 1);
+	if (o->name != NULL && strcmp(o->name, o->address) != 0)
+		strncpy(sess->name, o->name, sizeof sess->name - 1);
 	strcpy(sess->fingerprint, chan_fingerprint(sess->control));
 	if ((r = chan_export(sess->control, sess->key, e)) < 0 ||
 	    (r = timer_new(&sess->timer, o->host->control, on_timer, sess, e)) < 0 ||

@@ -41,6 +41,8 @@ struct session_ops {
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+	/* As connect_opts.permits, for the addresses of opts.name; or NULL. */
+	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The last call: only session_free() remains. `why` NULL: success. */
 	void (*gone)(void *arg, struct session *sess, const struct ptcp_err *why);
 };
@@ -53,6 +55,8 @@ struct session_opts {
 	struct connect *spare;        /* connect_result.spare; taken, also on failure */
 	const char *address;          /* of the peer, for data connections; copied */
 	unsigned port;
+	const char *name;             /* of the peer, resolved where `address` does not answer; copied; NULL: none */
+	const char *client;           /* as connect_opts has it; outlives the session */
 	bool once;                    /* the peer is an ephemeral server */
 	struct paths *paths;          /* several, or one with relays; outlives the session. NULL: direct */
 	unsigned path;                /* index of the control connection's path */

@@ -29,6 +29,7 @@ struct stream_connect {
 	struct session *session;
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
+	bool by_name;               /* a direct connection resolves the peer's name */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
 
@@ -95,14 +96,14 @@ struct tcp_delta {
 struct session {
 	struct session_opts o;
 	void (*pump)(struct session *sess); /* see session_pump() */
-	char address[SOCK_HOST_BYTES];
+	char address[SOCK_HOST_BYTES], name[SOCK_HOST_BYTES]; /* of the peer: last reached; "": no name */
 	struct engine *engine;
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	bool control_lost;          /* a control connection was lost that stalls.c has not judged yet, */
-	uint64_t control_delivered_bytes; /* and what it had delivered, in both directions */
+	struct mtu_lost lost_control;
 	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
@@ -231,8 +232,8 @@ void streams_close_tap(struct session *sess, unsigned number);
 
 /* ---- stalls.c ---- */
 
-/* A connection was lost that had delivered so many bytes: perhaps because of the path's MTU. */
-void stalls_suspect(struct session *sess, uint64_t delivered_bytes);
+/* A connection was lost, perhaps because of the path's MTU. */
+void stalls_suspect(struct session *sess, const struct mtu_lost *lost);
 void stalls_pump(struct session *sess, struct mono now);
 struct mono stalls_deadline(const struct session *sess);
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "core/err.h"
-#include "net/sock.h"
 #include "session/session_impl.h"
 
 #define CHECK_NS (2 * NS_PER_S)
@@ -17,11 +16,11 @@ static bool peer_responds(const struct session *sess, struct mono now)
 	return control_is_up(sess) && mono_diff_ns(now, engine_last_input(sess->engine)) < RESPONDS_NS;
 }
 
-void stalls_suspect(struct session *sess, uint64_t delivered_bytes)
+void stalls_suspect(struct session *sess, const struct mtu_lost *lost)
 {
 	char text[2 * SOCK_HOST_BYTES + 300];
 
-	if (engine_spooled(sess->engine) || !peer_responds(sess, mono_now()) || !mtu_stalled(&sess->mtu, delivered_bytes))
+	if (engine_spooled(sess->engine) || !peer_responds(sess, mono_now()) || !mtu_suspect(&sess->mtu, lost))
 		return;
 	if (!sess->o.connects)
 		return; /* its connections follow the peer's segment size */
@@ -39,7 +38,6 @@ static void check_control(struct session *sess)
 	if (sess->control == NULL || !control_is_up(sess) || tcpinfo_read(&i, chan_fd(sess->control)) < 0 ||
 	    i.timeouts < STUCK_TIMEOUTS)
 		return;
-	sock_reset_on_close(chan_fd(sess->control));
 	control_stuck(sess);
 }
 
@@ -53,7 +51,7 @@ void stalls_pump(struct session *sess, struct mono now)
 	sess->stalls_checked = now;
 	if (sess->control_lost && peer_responds(sess, now)) { /* by a successor */
 		sess->control_lost = false;
-		stalls_suspect(sess, sess->control_delivered_bytes);
+		stalls_suspect(sess, &sess->lost_control);
 	}
 	if (control_may_resume(sess))
 		check_control(sess);

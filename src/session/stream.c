@@ -14,11 +14,13 @@ static void run_lost(struct msg *m)
 	s->o.ops->lost(s->o.arg, s, &s->why);
 }
 
-static uint64_t delivered(const struct stream *s)
+static struct mtu_lost lost_conn(const struct stream *s)
 {
 	struct tcpinfo i;
 
-	return s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 ? i.acked_bytes + i.received_bytes : 0;
+	if (s->chan == NULL || tcpinfo_read(&i, chan_fd(s->chan)) < 0)
+		return (struct mtu_lost){ 0 };
+	return (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
 }
 
 void stream_fail(struct stream *s, const struct ptcp_err *why)
@@ -26,7 +28,7 @@ void stream_fail(struct stream *s, const struct ptcp_err *why)
 	if (s->lost_posted || s->stopping)
 		return;
 	s->lost_posted = true;
-	s->delivered_bytes = delivered(s);
+	s->lost_conn = lost_conn(s);
 	s->why = *why;
 	s->lost.run = run_lost;
 	loop_post(s->o.host->control, &s->lost);
@@ -212,6 +214,8 @@ static void on_stop(struct msg *m)
 
 	s->stopping = true;
 	sample_retransmits(s);
+	if (s->resets && s->chan != NULL)
+		sock_reset_on_close(chan_fd(s->chan));
 	chan_free(s->chan);
 	s->chan = NULL;
 	timer_free(s->lock_timer);
@@ -272,7 +276,7 @@ uint64_t stream_retransmits(struct stream *s)
 	return atomic_load(&s->retransmits);
 }
 
-uint64_t stream_delivered(const struct stream *s) { return s->delivered_bytes; }
+const struct mtu_lost *stream_lost(const struct stream *s) { return &s->lost_conn; }
 
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
 {
@@ -346,10 +350,11 @@ uint64_t stream_received(const struct stream *s, struct mono *from, struct mono 
 	return s->received_bytes;
 }
 
-void stream_stop(struct stream *s)
+void stream_stop(struct stream *s, bool reset)
 {
 	if (s->stop_posted)
 		return;
+	s->resets = reset;
 	s->stop_posted = true;
 	s->stop.run = on_stop;
 	loop_post(s->loop, &s->stop);

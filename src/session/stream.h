@@ -13,6 +13,7 @@
 
 #include "conn/context.h"
 #include "core/memory_budget.h"
+#include "engine/mtu.h"
 #include "engine/receiver.h"
 #include "engine/sender.h"
 #include "session/open_files.h"
@@ -115,12 +116,12 @@ uint64_t stream_moved(const struct stream *s);
 /* Resets the stream if its peer's TCP was silent for so long, and three RTTs; `unacked`: only if it owes
  * acknowledgments. */
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
-/* In ops.lost: bytes that its connection has delivered, in both directions. */
-uint64_t stream_delivered(const struct stream *s);
+/* In ops.lost. */
+const struct mtu_lost *stream_lost(const struct stream *s);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);
-/* Ends the stream. ops.gone follows as the last callback and calls stream_free(). */
-void stream_stop(struct stream *s);
+/* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls stream_free(). */
+void stream_stop(struct stream *s, bool reset);
 void stream_free(struct stream *s);
 
 #endif

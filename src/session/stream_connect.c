@@ -5,7 +5,7 @@
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths exist */
+#define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths or addresses exist */
 #define ONLY_PATH_NS (10 * NS_PER_S) /* else */
 
 static void stop(struct session *sess, unsigned number)
@@ -14,9 +14,47 @@ static void stop(struct session *sess, unsigned number)
 	sess->connecting[number].connect = NULL;
 }
 
+/* NULL: direct. */
+static const struct path *path_of(const struct session *sess, unsigned number)
+{
+	if (sess->o.paths == NULL)
+		return NULL;
+	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
+}
+
+static bool is_direct(const struct session *sess, unsigned number)
+{
+	const struct path *path = path_of(sess, number);
+
+	return path == NULL || path->n_relays == 0;
+}
+
+/* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
+ * resolver, or lead to several hosts. */
+static void change_address(struct session *sess, unsigned number)
+{
+	if (is_direct(sess, number) && sess->name[0] != '\0')
+		sess->connecting[number].by_name ^= true;
+}
+
+/* All other connections follow. */
+static void keep_address(struct session *sess, const char *reached)
+{
+	char host[SOCK_HOST_BYTES];
+	unsigned port;
+
+	if (sock_split(reached, host, &port, sess->o.port, NULL) < 0)
+		return;
+	if (strcmp(host, sess->address) != 0)
+		log_at(&sess->o.host->log, LOG_INFO, "session", "event=address-changed to=%s", reached);
+	strcpy(sess->address, host);
+	sess->o.port = port;
+}
+
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
+	change_address(sess, number);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
 		control_failed(sess, r);
@@ -36,7 +74,12 @@ static void on_done(void *arg, const struct connect_result *r)
 	j->connect = NULL;
 	if (r->chan == NULL) {
 		join_failed(sess, number, r);
-	} else if (number == STREAM_CONNECT_CONTROL) {
+		return;
+	}
+	j->by_name = false;
+	if (is_direct(sess, number))
+		keep_address(sess, r->address);
+	if (number == STREAM_CONNECT_CONTROL) {
 		control_take(sess, r->chan);
 	} else {
 		sess->retries[number] = 0;
@@ -68,20 +111,20 @@ static int check_relay(void *arg, const struct connect_hop *hop, bool relay, con
 	return sess->o.ops->check(sess->o.arg, hop, relay, fingerprint, e);
 }
 
-/* NULL: direct. */
-static const struct path *path_of(const struct session *sess, unsigned number)
-{
-	if (sess->o.paths == NULL)
-		return NULL;
-	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
-}
-
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
-static uint64_t patience_ns(const struct session *sess)
+static uint64_t patience_ns(const struct session *sess, bool by_name)
 {
-	uint64_t most = sess->o.paths != NULL && sess->o.paths->n > 1 ? PATH_NS : ONLY_PATH_NS;
+	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (by_name || sess->name[0] == '\0');
+	uint64_t most = only ? ONLY_PATH_NS : PATH_NS;
 
 	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
+}
+
+static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
+{
+	struct session *sess = ((struct stream_connect *)arg)->session;
+
+	return sess->o.ops->permits(sess->o.arg, all, sa);
 }
 
 /* Whether blocks follow JOIN at once. A JOIN that is refused costs the blocks, so the next attempt waits for JOINED; the
@@ -113,7 +156,7 @@ static void start(struct session *sess, unsigned number)
 	struct stream_connect *j = &sess->connecting[number];
 	bool control = number == STREAM_CONNECT_CONTROL;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
-		.timeout_ns = patience_ns(sess), .sock = sess->o.sock, .alpn = ALPN_DATA,
+		.client = sess->o.client, .timeout_ns = patience_ns(sess, j->by_name), .sock = sess->o.sock, .alpn = ALPN_DATA,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };
@@ -122,10 +165,15 @@ static void start(struct session *sess, unsigned number)
 
 	j->session = sess;
 	j->number = number;
+	if (j->by_name) {
+		o.host = sess->name;
+		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
+	}
 	j->ahead = sends_ahead(sess, number);
 	if (j->ahead)
 		o.answer = 0;
 	if (path != NULL && path->n_relays > 0) {
+		o.permits = NULL;
 		o.relay = path->relay;
 		o.n_relays = path->n_relays;
 		o.host = sess->o.paths->host;
@@ -135,6 +183,7 @@ static void start(struct session *sess, unsigned number)
 	}
 	if (!adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
+		change_address(sess, number);
 		streams_retry_later(sess, number);
 	}
 }

@@ -57,10 +57,10 @@ struct stream {
 	atomic_bool checking;            /* `check` is posted */
 	uint64_t silent_ns;              /* for `check`: */
 	bool unacked;
-	uint64_t delivered_bytes;        /* at the loss */
+	struct mtu_lost lost_conn;
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
-	bool stop_posted;
+	bool stop_posted, resets;
 	struct stream_job *free_jobs;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;

@@ -140,7 +140,7 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 		engine_fail(sess->engine, why);
 	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running &&
 	    !engine_closing(sess->engine) && sess->probe == NULL && !stream_connect_moves(sess, stream_number(s)))
-		stalls_suspect(sess, stream_delivered(s));
+		stalls_suspect(sess, stream_lost(s));
 	streams_lost(sess, s, why);
 }
 
@@ -218,7 +218,8 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (sess->payload->lost != NULL)
 		sess->payload->lost(sess, s, why);
 	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
-	stream_stop(s);
+	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
+	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
 	if (sess->n_connected == 0)
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)
@@ -302,8 +303,8 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 		sess->payload->opts(sess, &o);
 	reserve_fds(sess, number + 1); /* a peer may join more than the active streams */
 	before = streams_connected(sess);
-	if (engine_spooled(sess->engine))
-		sock_no_user_timeout(fd);
+	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
+		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {

@@ -212,7 +212,7 @@ verdicts() {
 	for ((n = SEED; n < SEED + RUNS; n++)); do
 		[ -e "$tmp/logs/$n" ] && [ "$(tail -n 1 "$tmp/logs/$n")" != FAILED ] && continue
 		cases=$((cases + 1)) failures=$((failures + 1))
-		echo "not ok $1, run $n (again: SEED=$n RUNS=1 tests/campaign/${0##*/})"
+		echo "not ok $1, run $n (again: SEED=$n RUNS=1 ${0#"$here"/})"
 		report "$tmp/logs/$n" log
 	done
 	[ $failures -gt 0 ] || {

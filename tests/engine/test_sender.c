@@ -507,6 +507,64 @@ static void a_stalled_stream_is_told_of_once(void **state)
 	one_fini(&o);
 }
 
+/* Blocks that need longer than the time-out are acknowledged in the end: each connection gets more time than the last,
+ * until the stream's latency is known. */
+static void a_slow_stream_gets_more_time(void **state)
+{
+	const struct wire_hello peer = { .version_min = 1, .version_max = 1, .timeout_ms = ONE_TIMEOUT_NS / NS_PER_MS,
+		.linger_ms = 600000, .quiet_ms = 9000, .max_entries = WIRE_SLOTS, .max_streams = 8 };
+	const uint64_t limit = ONE_TIMEOUT_NS / 4 * 3;
+	struct one o;
+	uint64_t id;
+	unsigned i;
+
+	(void)state;
+	one_run_lingering(&o, true, 600 * NS_PER_S, &peer);
+	snd_stream_up(one_snd(&o), 0, (struct mono){ o.now_ns });
+	id = one_offer(&o, WIRE_FILE, 10 * ONE_BLOCK);
+	snd_listed(one_snd(&o), 1, 0, true);
+	one_answer(&o, id, WIRE_SEND_ALL);
+	again(&o, 0, id);
+	for (i = 0; i < 3; i++) {
+		one_tick(&o, (limit << i) - 1);
+		assert_int_equal(o.stalled, 0);
+		one_tick(&o, 1);
+		assert_int_equal(o.stalled, 1);
+		o.stalled = 0;
+		snd_stream_lost(one_snd(&o), 0);
+		snd_stream_up(one_snd(&o), 0, (struct mono){ o.now_ns });
+		again(&o, 0, id);
+	}
+	o.now_ns += 5 * limit;
+	one_ack(&o, id, 0);
+	again(&o, 0, id);
+	one_tick(&o, 9 * limit);
+	assert_int_equal(o.stalled, 0);
+	one_tick(&o, 2 * limit);
+	assert_int_equal(o.stalled, 1);
+	one_fini(&o);
+}
+
+/* A connection in the place of a lost one may die in the same way: its buffers would be sent again, too. */
+static void a_new_connection_begins_with_one_job(void **state)
+{
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 10, WIRE_SEND_ALL);
+
+	(void)state;
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(again(&o, 0, id), 1);
+	snd_stream_lost(one_snd(&o), 0);
+	snd_stream_up(one_snd(&o), 0, (struct mono){ o.now_ns });
+	assert_int_equal(again(&o, 0, id), 0);
+	assert_int_equal(one_take(&o, 0), UINT32_MAX);
+	assert_int_equal(again(&o, 1, id), 1); /* a stream that works takes the rest */
+	one_ack(&o, id, 0);
+	assert_int_equal(again(&o, 0, id), 2);
+	assert_int_equal(again(&o, 0, id), 3);
+	one_fini(&o);
+}
+
 /* The file has failed; its block still blocks the stream. */
 static void stalled_with_what_nobody_waits_for(void **state)
 {
@@ -659,6 +717,8 @@ int main(void)
 		cmocka_unit_test(patience),
 		cmocka_unit_test(patience_ends_before_the_peers),
 		cmocka_unit_test(a_stalled_stream_is_told_of_once),
+		cmocka_unit_test(a_slow_stream_gets_more_time),
+		cmocka_unit_test(a_new_connection_begins_with_one_job),
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),
 		cmocka_unit_test(small_files_share_jobs),
 		cmocka_unit_test(slots_are_used_again_with_higher_counts),

@@ -40,6 +40,7 @@ static struct {
 	struct wire_open open;
 	struct chan *chan[4];
 	unsigned n_chans, n_pumps;
+	bool reset;
 } fx;
 
 /* ---- Channels and engine ---- */
@@ -86,6 +87,7 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 
 void chan_flush(struct chan *c) { assert_false(c->freed); }
 int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
+void sock_reset_on_close(int fd) { fx.reset = fd == 7; }
 
 uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
 void streams_revive(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
@@ -247,6 +249,15 @@ static void answer_in_pieces(void **state)
 	assert_ptr_equal(fx.s.control, c);
 }
 
+/* A close in an outage would arrive after it, and then end the session of a client that is slow to return. */
+static void silent_connection_is_reset(void **state)
+{
+	(void)state;
+	control_pump(&fx.s, mono_add_ns(fx.engine.last_input, 4 * NS_PER_S));
+	assert_true(fx.chan[0]->freed);
+	assert_true(fx.reset);
+}
+
 static void wrong_answers(void **state)
 {
 	struct chan *c = successor();
@@ -384,7 +395,8 @@ static void counts_what_it_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(without_replay), test(retransmits_on_the_successor), test(answer_in_pieces), test(wrong_answers),
+		test(without_replay), test(retransmits_on_the_successor), test(answer_in_pieces),
+		test(silent_connection_is_reset), test(wrong_answers),
 		test(no_loop_takes_it), test(not_taken), test(a_lost_connection), test(closed_in_good_order),
 		test(a_dead_connection), test(no_successor), test(an_ephemeral_server_is_gone), test(counts_what_it_reads),
 	};

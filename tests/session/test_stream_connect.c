@@ -1,0 +1,203 @@
+/* Which address a lost connection is made to again. The test plays connecting. */
+#include "session/session_impl.h"
+
+#include "core/err.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NUMERIC "192.0.2.1"
+#define NAME "host.example"
+
+static struct {
+	struct session s;
+	struct context host;
+	struct paths paths;
+	struct connect_opts tried;   /* last attempt */
+	char tried_host[SOCK_HOST_BYTES];
+	unsigned n_tried;
+} fx;
+
+static struct connect *const some = (struct connect *)&fx;
+static struct chan *const made = (struct chan *)&fx;
+
+/* ---- Connecting and the rest of the session ---- */
+
+int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e)
+{
+	fx.tried = *o;
+	fx.n_tried++;
+	snprintf(fx.tried_host, sizeof fx.tried_host, "%s", o->host);
+	*out = some;
+	return e != NULL ? 0 : -1;
+}
+
+void connect_cancel(struct connect *c) { assert_true(c == NULL || c == some); }
+
+void streams_retry_later(struct session *sess, unsigned number)
+{
+	sess->retries[number]++;
+	sess->retry_at[number] = mono_now();
+}
+
+void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	(void)sess, (void)s, (void)why;
+}
+
+void streams_report(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
+void session_add_stream(struct session *sess, unsigned number, struct chan *c) { (void)sess, (void)number, (void)c; }
+void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
+{
+	(void)sess, (void)number, (void)c, (void)joining;
+}
+
+void control_failed(struct session *sess, const struct connect_result *r)
+{
+	assert_true(sess == &fx.s && r->chan == NULL);
+}
+
+void control_take(struct session *sess, struct chan *c) { assert_true(sess == &fx.s && c == made); }
+bool control_wants_successor(const struct session *sess) { return sess == &fx.s; }
+bool control_is_up(const struct session *sess) { return sess != &fx.s; }
+struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
+bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
+bool engine_spooled(const struct engine *s) { return s != NULL; }
+uint64_t engine_linger_ns(const struct engine *s) { return s != NULL; }
+unsigned stream_path(const struct stream *s) { return s == NULL; }
+bool engine_closing(const struct engine *s) { return s != NULL; }
+void engine_fail(struct engine *s, const struct ptcp_err *why) { assert_true(s == NULL && why == NULL); }
+int mux_open(struct mux *m, struct chan **out, struct ptcp_err *e) { (void)out, (void)e; return m != NULL; }
+int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e) { (void)out, (void)e; return c != NULL; }
+size_t chan_write(struct chan *c, const void *p, size_t n) { (void)p; return c != NULL ? n : 0; }
+static void pump(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
+
+static bool only_some(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
+{
+	assert_ptr_equal(arg, &fx);
+	return all == NULL && sa == NULL;
+}
+
+static const struct session_ops ops = { .permits = only_some };
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&fx, 0, sizeof fx);
+	fx.paths.n = 1;
+	strcpy(fx.paths.host, NAME);
+	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .paths = &fx.paths, .port = 7811,
+		.client = "client", .timeout_ns = 30 * NS_PER_S, .ops = &ops, .arg = &fx };
+	fx.s.pump = pump;
+	fx.s.running = true;
+	strcpy(fx.s.address, NUMERIC);
+	strcpy(fx.s.name, NAME);
+	strcpy(fx.s.fingerprint, "SHA256:peer");
+	return 0;
+}
+
+static void tries(const char *host)
+{
+	unsigned before = fx.n_tried;
+
+	stream_connect_control(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_int_equal(fx.n_tried, before + 1);
+	assert_string_equal(fx.tried_host, host);
+	assert_string_equal(fx.tried.fingerprint, "SHA256:peer");
+}
+
+static void fails(void)
+{
+	struct connect_result r = { .cause = CONNECT_TIMED_OUT };
+
+	fx.tried.done(fx.tried.arg, &r);
+}
+
+static void succeeds(const char *address)
+{
+	struct connect_result r = { .chan = made, .address = address };
+
+	fx.tried.done(fx.tried.arg, &r);
+}
+
+/* ---- Cases ---- */
+
+static void name_after_a_failure(void **state)
+{
+	(void)state;
+	tries(NUMERIC);
+	assert_null(fx.tried.permits); /* reached before */
+	fails();
+	tries(NAME);
+	assert_string_equal(fx.tried.client, "client");
+	assert_true(fx.tried.permits(fx.tried.arg, NULL, NULL));
+	fails();
+	tries(NUMERIC); /* the outage may have taken the resolver, too */
+	fails();
+	tries(NAME);
+}
+
+static void reached_address_is_kept(void **state)
+{
+	(void)state;
+	tries(NUMERIC);
+	fails();
+	tries(NAME);
+	succeeds("[2001:db8::7]:7812");
+	tries("2001:db8::7");
+	assert_int_equal(fx.tried.port, 7812);
+	fails();
+	tries(NAME);
+}
+
+static void dead_address_costs_less_than_a_name(void **state)
+{
+	(void)state;
+	tries(NUMERIC);
+	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
+	fails();
+	tries(NAME); /* lookup, and all addresses */
+	assert_true(fx.tried.timeout_ns == 10 * NS_PER_S);
+}
+
+static void without_a_name(void **state)
+{
+	(void)state;
+	fx.s.name[0] = '\0';
+	tries(NUMERIC);
+	assert_true(fx.tried.timeout_ns == 10 * NS_PER_S);
+	fails();
+	tries(NUMERIC);
+}
+
+/* The last relay resolves the name, each time. */
+static void through_relays(void **state)
+{
+	(void)state;
+	fx.paths.at[0].n_relays = 1;
+	tries(NAME);
+	fails();
+	tries(NAME);
+	succeeds("relay.example:7811");
+	assert_string_equal(fx.s.address, NUMERIC);
+	fx.paths.at[0].n_relays = 0;
+	tries(NUMERIC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(name_after_a_failure, setup),
+		cmocka_unit_test_setup(reached_address_is_kept, setup),
+		cmocka_unit_test_setup(dead_address_costs_less_than_a_name, setup),
+		cmocka_unit_test_setup(without_a_name, setup),
+		cmocka_unit_test_setup(through_relays, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
