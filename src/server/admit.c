@@ -100,7 +100,7 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 		return r;
 	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: too many connections for jobs (try again later)");
+		return err_set(e, refused(s, PTCP_EBUSY), "too busy: too many connections for jobs (try again later)");
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, e) < 0)
 		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
 	else

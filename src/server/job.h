@@ -18,6 +18,7 @@ struct link_table;
 struct job_set {
 	struct list jobs, conns;
 	unsigned n_running, n_remembered, n_conns, n_cleaning;
+	uint64_t n_refused;               /* requests so far */
 	bool ephemeral;                   /* started through ssh: serves requests of ptcp clean only */
 	struct context *host;
 	const char *root;                 /* NULL: none */

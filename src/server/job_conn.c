@@ -91,6 +91,7 @@ void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct 
 
 static void refuse(struct job_conn *c, const struct ptcp_err *why)
 {
+	c->set->n_refused++;
 	log_at(&c->set->host->log, LOG_WARN, "server", "event=job-refused from=%s client=%s why=\"%s\"", c->address,
 	    c->fingerprint, why->msg);
 	job_conn_over(c, why, NULL);

@@ -466,7 +466,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 {
 	struct ptcp_server_stats all = s->sessions.past;
 
-	all.refused += s->pending.shut_out;
+	all.refused += s->pending.shut_out + s->jobs.n_refused;
 	server_session_add_stats(&s->sessions, &all);
 	all.relayed_now = s->relay.n;
 	all.links_known = link_table_count(&s->links);
