@@ -262,9 +262,9 @@ uint32_t task_wait_ms(const struct ptcp_task *t)
 	return now.ns >= t->wait.until.ns ? 0 : (uint32_t)(mono_diff_ns(t->wait.until, now) / NS_PER_MS + 1);
 }
 
-void task_waits(struct ptcp_task *t, uint32_t ahead)
+void task_waits(struct ptcp_task *t, uint32_t ahead, const char *why)
 {
-	struct ptcp_event ev = { .type = PTCP_EVENT_WAITING, .ahead = ahead };
+	struct ptcp_event ev = { .type = PTCP_EVENT_WAITING, .ahead = ahead, .text = why };
 
 	if (t->wait.waited && t->wait.ahead == ahead)
 		return;
@@ -273,7 +273,7 @@ void task_waits(struct ptcp_task *t, uint32_t ahead)
 	task_emit(t, &ev);
 }
 
-bool task_pauses(struct ptcp_task *t, struct mono until)
+bool task_pauses(struct ptcp_task *t, struct mono until, const char *why)
 {
 	unsigned doubled = t->wait.pauses < PAUSES_DOUBLED ? t->wait.pauses : PAUSES_DOUBLED;
 	struct mono now = mono_now(), next;
@@ -288,7 +288,7 @@ bool task_pauses(struct ptcp_task *t, struct mono until)
 	t->wait.pausing = true;
 	t->wait.pauses++;
 	timer_set(t->timer, next);
-	task_waits(t, PTCP_AHEAD_UNKNOWN);
+	task_waits(t, PTCP_AHEAD_UNKNOWN, why);
 	return true;
 }
 
@@ -298,7 +298,7 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 
 	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)))
 		return;
-	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until))
+	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until, why->msg))
 		return;
 	t->over = true;
 	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */

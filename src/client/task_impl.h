@@ -112,7 +112,8 @@ struct ptcp_task {
 	struct connect *connect;
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
-	struct ptcp_err path_why;       /* the first path's error */
+	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
+	uint64_t route_session;         /* as connect_opts has it */
 	struct {                        /* for a busy server */
 		struct mono until, until_closed;
 		bool pausing;               /* before the next connection */
@@ -154,11 +155,11 @@ void task_fini(struct ptcp_task *t);
 void task_pace(struct ptcp_task *t);
 /* Remaining time to wait for a busy server, as OPEN has it. */
 uint32_t task_wait_ms(const struct ptcp_task *t);
-/* Reports the position in the server's queue. */
-void task_waits(struct ptcp_task *t, uint32_t ahead);
-/* After a failure because the server is busy: true if the task will connect again, when t->timer fires. `until`: no
+/* Reports the position in the server's queue; `why`: or who is busy; may be NULL. */
+void task_waits(struct ptcp_task *t, uint32_t ahead, const char *why);
+/* After a failure because the server or a relay is busy, for the reason `why`: true if the task will connect again, when t->timer fires. `until`: no
  * later. */
-bool task_pauses(struct ptcp_task *t, struct mono until);
+bool task_pauses(struct ptcp_task *t, struct mono until, const char *why);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
