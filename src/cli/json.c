@@ -14,7 +14,7 @@ json_t *json_waiting(const struct ptcp_event *ev)
 {
 	return json_pack("{s:s, s:o, s:o*}", "event", "waiting",
 	    "ahead", ev->ahead == PTCP_AHEAD_UNKNOWN ? json_null() : json_count(ev->ahead),
-	    "why", ev->text != NULL ? json_text(ev->text) : NULL);
+	    "reason", ev->text != NULL ? json_text(ev->text) : NULL);
 }
 
 int json_line(json_t *object)

@@ -181,7 +181,8 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 		return err_nomem(e);
 	atomic_init(&t->canceled, false);
 	atomic_init(&t->path_rates.changed, false);
-	if ((r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 && (r = check_pins(t, e)) == 0)
+	if ((r = context_check_fds(0, e)) == 0 && (r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 &&
+	    (r = check_pins(t, e)) == 0)
 		r = check_shares(&t->o, e);
 	return task_made(out, t, r);
 }
@@ -296,9 +297,8 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_err canceled;
 
-	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)))
-		return;
-	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until, why->msg))
+	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)) ||
+	    (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until, why->msg)))
 		return;
 	t->over = true;
 	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */

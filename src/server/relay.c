@@ -152,11 +152,11 @@ static void storage_free(struct storage *st)
 
 /* ---- Room ---- */
 
-/* Descriptors of a connection. */
-static unsigned fds_each(const struct relay *r)
-{
-	return r->storage.all.max_bytes > 0 ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS;
-}
+static unsigned connection_fds(bool stores) { return stores ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS; }
+
+unsigned relay_min_fds(bool stores) { return RELAY_SESSION_PLACES * connection_fds(stores); }
+
+static unsigned fds_each(const struct relay *r) { return connection_fds(r->storage.all.max_bytes > 0); }
 
 /* Relayed connections have half of the descriptors. */
 static struct relay_limits limits(const struct relay *r)

@@ -34,6 +34,8 @@ struct relay {
 	void *arg;
 };
 
+/* Descriptors of the smallest relay, for one session. */
+unsigned relay_min_fds(bool stores);
 /* Borrows all but the numbers; relay_fini() once no connection is left. */
 void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);

@@ -223,7 +223,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0)
+	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0 ||
+	    (r = context_check_fds(s->next_hops != NULL ? relay_min_fds(s->o.relay_storage_bytes > 0) : 0, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
