@@ -112,7 +112,8 @@ struct ptcp_task {
 	struct connect *connect;
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
-	struct ptcp_err path_why;       /* the first path's error */
+	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
+	uint64_t route_session;         /* as connect_opts has it */
 	struct {                        /* for a busy server */
 		struct mono until, until_closed;
 		bool pausing;               /* before the next connection */
@@ -153,16 +154,22 @@ int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 void task_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
 void task_pace(struct ptcp_task *t);
-/* Remaining time to wait for a busy server, as OPEN has it. */
-uint32_t task_wait_ms(const struct ptcp_task *t);
-/* Reports the position in the server's queue. */
-void task_waits(struct ptcp_task *t, uint32_t ahead);
-/* After a failure because the server is busy: true if the task will connect again, when t->timer fires. `until`: no
- * later. */
-bool task_pauses(struct ptcp_task *t, struct mono until);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- wait.c ---- */
+
+/* An attempt begins. */
+void wait_begin(struct ptcp_task *t);
+/* Remaining time to wait for a busy server, as OPEN has it. */
+uint32_t wait_ms(const struct ptcp_task *t);
+/* Reports the position in the server's queue; `why`: or who is busy; may be NULL. */
+void wait_report(struct ptcp_task *t, uint32_t ahead, const char *why);
+/* After a failure because `why` is busy: true if the task will connect again, when t->timer fires. `until`: no later. */
+bool wait_pause(struct ptcp_task *t, struct mono until, const char *why);
+/* After an error: as wait_pause(), if the server is busy, or was busy and is lost: it may restart. */
+bool wait_after(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- retry.c ---- */
 

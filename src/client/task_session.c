@@ -135,7 +135,7 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
-static void on_waiting(void *arg, uint32_t ahead) { task_waits(arg, ahead); }
+static void on_waiting(void *arg, uint32_t ahead) { wait_report(arg, ahead, NULL); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {

@@ -70,7 +70,9 @@ static uint64_t progress_limit_ns(const struct engine *s)
 
 static uint64_t silence_limit_ns(const struct engine *s)
 {
-	return s->state == RUNNING || s->state == CLOSING ? progress_limit_ns(s) : s->o.timeout_ns;
+	if (s->state != RUNNING && s->state != CLOSING)
+		return s->o.timeout_ns;
+	return progress_limit_ns(s);
 }
 
 /* The connection is dead, or about to be declared dead: the silence limit holds, not the progress limit. */

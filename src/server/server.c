@@ -136,21 +136,21 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	const struct {
 		const char *name;
-		unsigned n, max;
+		unsigned n, min, max;
 	} limits[] = {
-		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
-		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
-		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
-		{ "waiting", o->max_waiting, PTCP_SESSIONS_MAX },
-		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
-		{ "relayed", o->max_relayed, UINT_MAX },
+		{ "streams", o->max_streams, 1, PTCP_STREAMS_MAX },
+		{ "sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
+		{ "startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
+		{ "relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof limits / sizeof *limits; i++)
-		if (limits[i].n < 1 || limits[i].n > limits[i].max)
-			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be 1 to %u", limits[i].name, limits[i].n,
-			    limits[i].max);
+		if (limits[i].n < limits[i].min || limits[i].n > limits[i].max)
+			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be %u to %u", limits[i].name, limits[i].n,
+			    limits[i].min, limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
@@ -223,7 +223,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0)
+	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0 ||
+	    (r = context_check_fds(s->next_hops != NULL ? relay_min_fds(s->o.relay_storage_bytes > 0) : 0, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
@@ -289,7 +290,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct pending_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
-		.waiting = s->o.max_startups, .sessions = s->o.max_sessions, .streams = s->o.max_streams,
+		.waiting = s->o.max_startups,
+		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
 		.ops = &server_inbound_ops, .arg = s };
 
 	return pending_init(&s->pending, &o, e);
@@ -413,6 +415,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_session_set_fini(&s->sessions);
 	server_unlisten(s);
 	timer_free(s->watch);
+	relay_fini(&s->relay);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
 	context_fini(&s->host);

@@ -79,6 +79,10 @@ static void json_start_and_streams(void **state)
 	j = event(true, &ev);
 	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":null}\n");
 	json_decref(j);
+	ev.text = "relay r: too busy";
+	j = event(true, &ev);
+	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":null,\"reason\":\"relay r: too busy\"}\n");
+	json_decref(j);
 }
 
 /* Every name results in a line of valid JSON that contains all bytes of the name. */
