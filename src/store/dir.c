@@ -73,11 +73,9 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	return 0;
 }
 
-void tree_exclude(struct tree *t, const struct excluded *x) { t->excluded = *x; }
-
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)
 {
-	return excluded_has(&d->tree->excluded, dev, ino);
+	return d->tree->excluded != NULL && excluded_has(d->tree->excluded, dev, ino);
 }
 
 void tree_unref(struct tree *t)
@@ -122,6 +120,7 @@ void dir_unref(struct dir *d)
 		free(d);
 		if (parent == NULL) {
 			pthread_mutex_destroy(&t->lock);
+			excluded_free(t->excluded);
 			free(t);
 		}
 		d = parent;

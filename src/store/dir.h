@@ -24,9 +24,10 @@ struct dir;
 
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
-/* No node is one of these directories, or lies beneath: PTCP_EREFUSED; no entry of them is replaced. The root itself
- * is not judged. Before the first use of the tree. */
-void tree_exclude(struct tree *t, const struct excluded *x);
+/* No node is one of these directories, or lies beneath, and no file is one of these files: PTCP_EREFUSED; none of them
+ * is replaced. Takes `x`. PTCP_EREFUSED if the root itself is one of them, or lies beneath. Before the first use of the
+ * tree. */
+int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e);
 /* Whether this inode is one of them. */
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino);
 /* Drops the caller's reference; nodes keep their tree alive. NULL is fine. */
@@ -42,8 +43,8 @@ struct dir *dir_child(struct dir *parent, const char *name);
 /* A node for an existing directory at `path`, from a peer or user, below `base`: "" and "." are `base`; a
  * leading '/' is dropped; ".." and symbolic links are followed as long as they stay below the root, by
  * openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS), or without that call (ENOSYS, EPERM) component by
- * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist), ENOTDIR (not a directory)
- * or EXDEV (leaves the root). */
+ * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist) or ENOTDIR (not a directory);
+ * PTCP_EREFUSED with EXDEV (leaves the root). */
 int dir_resolve(struct dir **out, struct dir *base, const char *path, struct ptcp_err *e);
 
 struct dir *dir_ref(struct dir *d);
