@@ -68,8 +68,8 @@ void dir_fd_done(struct dir *d);
  * RESOLVE_CACHED. `flags` create no file. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
-/* Whether d still lies beneath the root at its path: 0, or PTCP_EIO with ESTALE, naming the directory that was moved
- * or replaced. d was opened before. */
+/* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO with
+ * ESTALE, naming the directory that was moved or replaced. d was opened before. */
 int dir_in_place(struct dir *d, struct ptcp_err *e);
 
 /* To be called after a change of names in d, or of d's mode or times. */
@@ -91,6 +91,9 @@ void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint);
 /* "a/b/name" relative to the root, escaped for display (text_escape()); `name` may be NULL; "." is the root.
  * Cut in front with "../" where `cap` (at least 16) is too small. Returns `out`. */
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap);
+
+/* The path of d with that of the root as given to tree_open(), likewise; cut at the end where `cap` is too small. */
+const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap);
 
 /* As dir_path_text(), in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);

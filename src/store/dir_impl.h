@@ -36,6 +36,7 @@ struct tree {
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct dir *root;
+	char *path; /* of the root, as given */
 };
 
 /* After closing a directory other than the root, with tree->lock held. */

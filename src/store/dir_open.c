@@ -244,12 +244,14 @@ void dir_fd_done(struct dir *d)
 
 /* ---- Directories that are moved ---- */
 
-/* The directory that has the name of d now; `at` is the parent of d. */
+/* The directory that has the name of d now; `at` is the parent of d. Links are followed in the path of the root. */
 static int stat_name(const struct dir *d, int at, struct stat *st)
 {
 	const struct sys *sys = d->tree->sys;
 	int fd, r;
 
+	if (d->parent == NULL)
+		return sys->fstatat(AT_FDCWD, d->tree->path, st, 0);
 	if (!d->resolved)
 		return sys->fstatat(at, d->name, st, AT_SYMLINK_NOFOLLOW);
 	if ((fd = open_flags(d, at, O_PATH | O_DIRECTORY | O_CLOEXEC, false)) < 0)
@@ -262,17 +264,19 @@ static int stat_name(const struct dir *d, int at, struct stat *st)
 static int check_name(struct dir *d, struct ptcp_err *e)
 {
 	struct stat st = { 0 };
-	int at, r;
+	int at = -1, r;
 
-	if ((at = dir_fd(d->parent, e)) < 0)
+	if (d->parent != NULL && (at = dir_fd(d->parent, e)) < 0)
 		return at;
 	r = stat_name(d, at, &st);
 	if (r != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
 		r = store_err_sys(e, errno, d, NULL, NULL);
 	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
 		r = store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
-		    "the directory was moved or replaced during the transfer (run the same command again)");
-	dir_fd_done(d->parent);
+		    "the directory was moved or replaced during the transfer (run the same command again, and ptcp clean where it is "
+		    "now)");
+	if (d->parent != NULL)
+		dir_fd_done(d->parent);
 	return r;
 }
 
@@ -280,7 +284,7 @@ int dir_in_place(struct dir *d, struct ptcp_err *e)
 {
 	int r = 0;
 
-	for (; d->parent != NULL && r == 0; d = d->parent)
+	for (; d != NULL && r == 0; d = d->parent)
 		r = check_name(d, e);
 	return r;
 }
