@@ -217,7 +217,7 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 	const struct wire_open *o = engine_open(sess->engine);
 
 	if (part_is_own_name(t->name))
-		return err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (rename it)");
+		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
 	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not requested");
 	return 0;
