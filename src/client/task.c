@@ -266,6 +266,7 @@ void task_waits(struct ptcp_task *t, uint32_t ahead)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_WAITING, .ahead = ahead };
 
+	t->wait.has_answered |= ahead != PTCP_AHEAD_UNKNOWN;
 	if (t->wait.waited && t->wait.ahead == ahead)
 		return;
 	t->wait.waited = true;
@@ -292,13 +293,20 @@ bool task_pauses(struct ptcp_task *t, struct mono until)
 	return true;
 }
 
+/* A server that was busy may be lost, and restart, while the task waits. */
+static bool waits_after(struct ptcp_task *t, int code)
+{
+	t->wait.has_answered |= code == PTCP_EBUSY;
+	return (code == PTCP_EBUSY || (t->wait.has_answered && retry_may_help(code))) && task_pauses(t, t->wait.until);
+}
+
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_err canceled;
 
 	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)))
 		return;
-	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until))
+	if (why != NULL && waits_after(t, why->code))
 		return;
 	t->over = true;
 	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
@@ -334,7 +342,7 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 		t->started = mono_now();
 	t->wait.until = mono_add_ns(mono_now(), (uint64_t)(t->o.wait_s * 1e9));
 	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(mono_now(), CLOSED_NS));
-	t->wait.pausing = t->wait.waited = false;
+	t->wait.pausing = t->wait.waited = t->wait.has_answered = false;
 	t->wait.pauses = 0;
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
 	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,

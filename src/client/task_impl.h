@@ -117,6 +117,7 @@ struct ptcp_task {
 		struct mono until, until_closed;
 		bool pausing;               /* before the next connection */
 		bool waited;
+		bool has_answered;          /* the server: that it is busy */
 		uint32_t ahead;             /* as reported last */
 		unsigned pauses;
 	} wait;
@@ -165,10 +166,14 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* ---- retry.c ---- */
 
-/* The transfer has `bytes` bytes, of which some are new. */
+/* A session runs. */
+void retry_worked(struct ptcp_task *t);
+/* The transfer has `bytes` bytes; if their number is new, data has moved. */
 void retry_moved(struct ptcp_task *t, uint64_t bytes);
 /* Emits PTCP_EVENT_RECONNECTING. */
 void retry_report(struct ptcp_task *t, unsigned attempt, uint64_t wait_ns, const char *why);
+/* Whether another attempt may succeed after an error of this code. */
+bool retry_may_help(int code);
 /* Whether the task, whose attempt has ended, is to make another one. */
 bool retry_is_due(const struct ptcp_task *t);
 /* Runs the loop for the pause before the next attempt, instead of an attempt. */

@@ -66,8 +66,7 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
-	if (t->report.last.bytes > 0)
-		retry_moved(t, t->report.last.bytes);
+	retry_moved(t, t->report.last.bytes);
 	t->report.last.wire_bytes += t->retry.wire_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
@@ -227,6 +226,7 @@ void task_started(struct ptcp_task *t)
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->report.announced = true;
+	retry_worked(t);
 	if (t->wait.waited)
 		t->started = mono_now(); /* the waiting is no part of the transfer */
 	t->report.sample[0].at = mono_now();
