@@ -48,7 +48,7 @@ measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request confine_needs relay relay_room \
-	job job_session job_conn cleaning link_table ssh_server
+	job job_session job_conn cleaning link_table ssh_server own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \

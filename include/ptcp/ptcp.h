@@ -639,6 +639,7 @@ PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_pub
 /* Files and rights that a started server needs, beside the files of the name services; valid during the call. */
 struct ptcp_server_needs {
 	const char *config_dir;     /* files are read */
+	const char *state_dir;      /* is listed, to be served to nobody; NULL: none */
 	/* Everything below is read, created, changed and removed; NULL-terminated. "/": clients may request any path */
 	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen again; connects to hosts */

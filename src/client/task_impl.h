@@ -56,7 +56,7 @@ struct task_trust {
 /* task_session.c: events, and the numbers in them. */
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
-	uint64_t warnings;
+	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];

@@ -89,6 +89,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status, c
 
 	if (status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
+	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
 		ev.text = why->msg;
 		ev.code = why->code;
@@ -283,6 +284,8 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	if (t->report.announced)
 		task_emit(t, &ev);
 	failed = task_failed(&outcome, &t->report.last, why);
+	if (why == NULL && failed && outcome.code == PTCP_EIO && t->report.refused == t->report.last.failed)
+		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	task_finish(t, failed ? &outcome : NULL);
 }
 
