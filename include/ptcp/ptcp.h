@@ -299,7 +299,8 @@ struct ptcp_transfer_opts {
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
 	 * that starts an ephemeral server (`remote_ptcp` serve --ephemeral) instead of a permanent one. The server serves
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
-	 * command. Relays are permanent servers all the same. NULL: a permanent server */
+	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
+	 * permanent servers all the same. NULL: a permanent server */
 	const char *launch;
 	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
 	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not

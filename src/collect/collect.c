@@ -258,18 +258,12 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	double tick_at_s = 0, report_at_s = 0, next_s;
 	struct source_transfer *s;
-	bool ending = false;
+	bool ending;
 
 	while (any_at_work(c)) {
-		if (!ending && collect_is_ending(c)) {
-			ending = true;
-			for (s = c->source; s < c->source + c->n; s++) {
-				s->restart = false;
-				s->retry_at_s = INFINITY;
-				if (s->t != NULL)
-					ptcp_task_cancel(s->t);
-			}
-		}
+		ending = collect_is_ending(c);
+		for (s = c->source; s < c->source + c->n && ending; s++)
+			source_end(s);
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
 			for (s = c->source; s < c->source + c->n && collect_now_s(c) >= c->sizing_until_s; s++)
@@ -332,7 +326,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);
 	work(c, fd, due); /* counts the data of sources with unknown size */
-	if (c->fatal.code != 0 || atomic_load(&c->canceled))
+	if (collect_is_ending(c))
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)

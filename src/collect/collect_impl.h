@@ -49,6 +49,7 @@ struct source_transfer {
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
 	bool restart;                        /* canceled by us, to restart over other paths */
+	bool ending;                         /* canceled for good */
 	bool planned;                      /* in the current plan, */
 	bool truncated;                       /* but with less than its data, for lack of space */
 	double extra_bps;                   /* extra rate per path, for catching up */
@@ -122,6 +123,8 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 void source_start(struct source_transfer *s);
 /* Steps the transfer. */
 void source_step(struct source_transfer *s);
+/* Of a collection that is ending: cancels the transfer, and any retry. Idempotent. */
+void source_end(struct source_transfer *s);
 /* Cancels the transfer, to restart it over other paths. */
 void source_restart(struct source_transfer *s);
 bool source_is_over(const struct source_transfer *s);

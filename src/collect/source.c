@@ -49,7 +49,7 @@ void source_reset(struct source_transfer *s)
 		free(s->route[i].limit);
 	memset(s->route, 0, sizeof s->route);
 	candidates_fini(&s->candidates);
-	s->busy = false;
+	s->busy = s->ending = false;
 	s->status->rate_bps = 0;
 }
 
@@ -333,8 +333,19 @@ void source_start(struct source_transfer *s)
 	int r;
 
 	s->retry_at_s = s->flows_since_s = INFINITY;
+	if (collect_is_ending(s->c))
+		return;
 	if ((r = start(s, &why)) < 0)
 		ended(s, r, &why);
+}
+
+void source_end(struct source_transfer *s)
+{
+	s->restart = false;
+	s->retry_at_s = INFINITY;
+	if (s->t != NULL && !s->ending)
+		ptcp_task_cancel(s->t);
+	s->ending = true;
 }
 
 void source_step(struct source_transfer *s)
