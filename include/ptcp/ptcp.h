@@ -124,6 +124,10 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	/* WARNING that a path has no connection: the path, one of `paths`, and the hop that cannot be reached, counted from 0
+	 * on the client's side; the last one is the server. Once a path, until it connects. Else NULL */
+	const struct ptcp_path *failed_path;
+	unsigned failed_hop;
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
@@ -310,6 +314,7 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
+	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

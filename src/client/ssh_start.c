@@ -107,7 +107,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 		fail(f, "%s", why.msg);
 		return;
 	}
-	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port)
+	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port && !f->answer.final)
 		return; /* sent before the server has read of the port */
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
@@ -208,8 +208,8 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
 		return r;
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
-	    f->o.remote_port);
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "");
 	if (!user_can_answer(f->o.launch == NULL))
 		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
 	return 0;

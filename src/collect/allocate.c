@@ -303,6 +303,7 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 	int r;
 
 	c->unfit = NULL;
+	c->urgent = false;
 	c->planning_at_s = c->next_start_s = pass_time(c);
 	ptcp_plan_opts_init(&o);
 	o.method = c->o.method;
@@ -369,7 +370,8 @@ void allocate_replan(struct ptcp_collect *c)
 	if (c->planner != NULL) {
 		if (planner_thread_is_done(c->planner))
 			r = end_replanning(c, &why);
-	} else if (c->unfit != NULL && !c->probing && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S) {
+	} else if (c->unfit != NULL &&
+	    (c->urgent || (!c->probing && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S))) {
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}

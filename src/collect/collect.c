@@ -117,6 +117,8 @@ static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
 		c->source[c->n] = (struct source_transfer){ .c = c, .status = &c->status[c->n], .name = h.name,
 			.address = h.address, .path = h.path, .data_bytes = h.data_bytes, .retry_at_s = INFINITY };
 		c->status[c->n++].host = (int)i;
+		if ((c->source[c->n - 1].warned = calloc(c->n_links + 1, sizeof(bool))) == NULL)
+			return err_nomem(e);
 	}
 	if (c->n == 0)
 		return err_set(e, PTCP_ECONFIG, "overlay: no host has data to collect (give hosts a path)");
@@ -148,6 +150,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->status = calloc(hosts, sizeof *c->status)) == NULL ||
 	    (c->flow = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->flow)) == NULL ||
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
+	    (c->failed_link = calloc(c->n_links + 1, sizeof *c->failed_link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
 	    (c->divided = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->divided)) == NULL ||
@@ -193,8 +196,10 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 	if (c == NULL)
 		return;
-	for (i = 0; i < c->n; i++)
+	for (i = 0; i < c->n; i++) {
 		source_reset(&c->source[i]);
+		free(c->source[i].warned);
+	}
 	planner_thread_free(c->planner);
 	ptcp_plan_free(c->plan);
 	schedule_free(c->schedule);
@@ -203,6 +208,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->status);
 	free(c->flow);
 	free(c->link);
+	free(c->failed_link);
 	free(c->limit_first_bps);
 	free(c->limit_bps);
 	free(c->found_bps);

@@ -46,6 +46,7 @@ struct source_transfer {
 	const char *name, *address, *path; /* the overlay's */
 	struct ptcp_task *t;           /* current transfer, or NULL */
 	struct candidates candidates;                  /* of the current transfer */
+	bool *warned;                       /* of each link: reported as failed on a path of this source */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
 	bool restart;                        /* canceled by us, to restart over other paths */
@@ -76,6 +77,7 @@ struct ptcp_collect {
 	struct ptcp_collect_source *status;  /* public state of each source */
 	size_t n;
 	struct ptcp_collect_link *link;
+	bool *failed_link;                 /* has no connection: rate 0 in the overlay */
 	size_t n_links, n_limits;
 	double *limit_first_bps;           /* initial rates of the limits */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
@@ -92,6 +94,7 @@ struct ptcp_collect {
 	bool probing;
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
+	bool urgent;                       /* without waiting PLAN_AGAIN_S */
 	char unfit_text[320];
 	/* next plan */
 	struct planner_thread *planner;           /* at work, or NULL */
