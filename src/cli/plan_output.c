@@ -19,6 +19,10 @@ static void print_method(FILE *f, const struct plan_shown *s, int m)
 		fprintf(f, "%12s\n", "impossible");
 		return;
 	}
+	if (isinf(i->makespan_s)) {
+		fprintf(f, "%12s\n", "not planned");
+		return;
+	}
 	fprintf(f, "%10.6g s  %-8s", i->makespan_s, units_time_text(b, i->makespan_s));
 	if (m == PTCP_PLAN_COORDINATED && i->slot_s > 0)
 		fprintf(f, "  slots of %.6g s", i->slot_s);
@@ -111,7 +115,7 @@ static json_t *baselines(const struct plan_shown *s)
 	int m;
 
 	for (m = 0; m < PLAN_METHODS; m++)
-		json_object_set_new(o, baseline_names[m], isnan(s->baseline[m].makespan_s) ? json_null() :
+		json_object_set_new(o, baseline_names[m], !isfinite(s->baseline[m].makespan_s) ? json_null() :
 		    json_real(s->baseline[m].makespan_s));
 	return o;
 }

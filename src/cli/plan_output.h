@@ -12,7 +12,8 @@
 struct plan_shown {
 	const struct ptcp_overlay *overlay;
 	const struct ptcp_plan *plan;
-	struct ptcp_plan_info baseline[PLAN_METHODS]; /* by method; makespan_s is NAN without a plan */
+	struct ptcp_plan_info baseline[PLAN_METHODS]; /* by method; makespan_s is NAN without a plan, INFINITY if planning took
+	                                               * too long */
 };
 
 void plan_text(FILE *f, const struct plan_shown *s);

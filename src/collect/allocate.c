@@ -297,6 +297,12 @@ static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedul
 	collect_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
 }
 
+static bool go_on(void *arg, double cpu_s)
+{
+	(void)cpu_s;
+	return !collect_is_canceled(arg);
+}
+
 static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts o;
@@ -309,6 +315,8 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 	o.method = c->o.method;
 	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* a late plan is better than none */
 	o.effort_s = EFFORT_S;
+	o.go_on = go_on;
+	o.arg = c;
 	if ((r = set_data(c, e)) < 0)
 		return r;
 	return planner_thread_new(&c->planner, c->overlay, &o, e);
@@ -375,6 +383,6 @@ void allocate_replan(struct ptcp_collect *c)
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}
-	if (r < 0 && r != PTCP_EINFEASIBLE)
+	if (r < 0 && r != PTCP_EINFEASIBLE && r != PTCP_ECANCELED)
 		collect_report(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r);
 }

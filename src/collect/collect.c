@@ -57,9 +57,11 @@ void ptcp_collect_cancel(struct ptcp_collect *c)
 	atomic_store(&c->canceled, true); /* poll() returns within a tick */
 }
 
+bool collect_is_canceled(const struct ptcp_collect *c) { return atomic_load(&c->canceled); }
+
 bool collect_is_ending(const struct ptcp_collect *c)
 {
-	return atomic_load(&c->canceled) || c->fatal.code != 0;
+	return collect_is_canceled(c) || c->fatal.code != 0;
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -196,6 +198,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 	if (c == NULL)
 		return;
+	atomic_store(&c->canceled, true); /* for the planner */
 	for (i = 0; i < c->n; i++) {
 		source_reset(&c->source[i]);
 		free(c->source[i].warned);
@@ -336,7 +339,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)
-		return r;
+		return r == PTCP_ECANCELED ? outcome(c, e) : r;
 	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {

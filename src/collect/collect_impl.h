@@ -116,6 +116,7 @@ static inline double collect_now_s(const struct ptcp_collect *c)
 
 /* Canceled or failed: no source is tried again. */
 bool collect_is_ending(const struct ptcp_collect *c);
+bool collect_is_canceled(const struct ptcp_collect *c); /* any thread */
 void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
     const char *path, const char *text, int code);
 

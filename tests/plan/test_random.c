@@ -3,7 +3,11 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+
+#include <ptcp/plan.h>
 
 #include "compare.h"
 
@@ -54,6 +58,70 @@ static void many_slots_lose_nothing(void **state)
 	try(2001668, 40, 5, 10, COMPARE_VERIFY, COMPARE_MANY);
 }
 
+static bool until_called(void *arg, double cpu_s)
+{
+	*(double *)arg = cpu_s;
+	return false;
+}
+
+/* Plans `in` without effort; 0: infeasible. */
+static int plan_hurriedly(struct ptcp_plan_opts *opts, struct ptcp_plan_info *info)
+{
+	char *text = inst_text(&in);
+	struct ptcp_overlay *o;
+	struct ptcp_plan *p;
+	struct ptcp_err e;
+	int r;
+
+	opts->effort_s = 0;
+	assert_int_equal(ptcp_overlay_parse(&o, text, strlen(text), "random", &e), 0);
+	free(text);
+	if ((r = ptcp_plan_make(&p, o, opts, &e)) == 0) {
+		assert_int_equal(ptcp_plan_verify(p, o, &e), 0);
+		ptcp_plan_info(p, info);
+		ptcp_plan_free(p);
+	}
+	ptcp_overlay_free(o);
+	return r;
+}
+
+static void hurried_plans_are_near_their_bound(void **state)
+{
+	struct inst_kind kind = { .hosts = 8, .density = 0.6, .windows = 40, .span = 40 };
+	struct ptcp_plan_info hurried;
+	struct ptcp_plan_opts opts;
+	int n = 0, inexact = 0, i;
+
+	(void)state;
+	for (i = 0; i < 60; i++) {
+		inst_make(&in, &kind, 500000 + (uint64_t)i);
+		ptcp_plan_opts_init(&opts);
+		if (plan_hurriedly(&opts, &hurried) < 0)
+			continue;
+		n++;
+		assert_true(hurried.makespan_s <= 1.031 * hurried.bound_s);
+		inexact += hurried.makespan_s > hurried.bound_s * (1 + 1e-6);
+		assert_true(hurried.bound_s > 0 && hurried.bound_s <= hurried.makespan_s * (1 + 1e-9));
+	}
+	assert_true(n > 30 && inexact > 0);
+}
+
+static void planning_can_be_canceled(void **state)
+{
+	struct inst_kind kind = { .hosts = 8, .density = 1 };
+	struct ptcp_plan_info info;
+	struct ptcp_plan_opts opts;
+	double cpu_s = -1;
+
+	(void)state;
+	inst_make(&in, &kind, 1);
+	ptcp_plan_opts_init(&opts);
+	opts.go_on = until_called;
+	opts.arg = &cpu_s;
+	assert_int_equal(plan_hurriedly(&opts, &info), PTCP_ECANCELED);
+	assert_true(cpu_s >= 0);
+}
+
 static void plans_are_optimal(void **state)
 {
 	(void)state;
@@ -72,6 +140,8 @@ int main(void)
 		cmocka_unit_test(every_plan_is_verified),
 		cmocka_unit_test(short_periods),
 		cmocka_unit_test(many_slots_lose_nothing),
+		cmocka_unit_test(hurried_plans_are_near_their_bound),
+		cmocka_unit_test(planning_can_be_canceled),
 		cmocka_unit_test(plans_are_optimal),
 		cmocka_unit_test(plans_of_stages_are_optimal),
 	};
