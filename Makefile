@@ -46,9 +46,9 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry
-server_SRC := server admit session_queue server_session session_wait request confine_needs relay \
-	job job_session job_conn cleaning link_table ssh_server
+	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry wait
+server_SRC := server admit session_queue server_session session_wait request confine_needs relay relay_room \
+	job job_session job_conn cleaning link_table ssh_server own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
@@ -82,7 +82,7 @@ conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
-server_TESTS := session_queue
+server_TESTS := session_queue relay_room
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits

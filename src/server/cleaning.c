@@ -181,8 +181,8 @@ int cleaning_new(struct cleaning **out, struct job_set *t, const struct job_clie
 	k->set = t;
 	k->conn = c->conn;
 	strcpy(k->client, c->fingerprint);
-	k->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots, .o = t->o, .own = t->ephemeral,
-		.auth = *c->auth };
+	k->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
 	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run, .found = on_leftover,
 		.arg = k };
 	clock_gettime(CLOCK_REALTIME, &k->opts.now);

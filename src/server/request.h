@@ -5,6 +5,7 @@
 
 #include "core/glob.h"
 #include "net/trust.h"
+#include "server/own_dirs.h"
 #include "session/session.h"
 
 /* Failed files of a session or job to log individually: a client must not fill the log. */
@@ -17,6 +18,7 @@ struct request {
 	struct context *host;
 	const char *root;              /* of the server; NULL: none */
 	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
+	const struct own_dirs *own_dirs; /* beneath no root */
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;

@@ -57,7 +57,7 @@
 	X(HOLE, 27, 16) \
 	X(LEFTOVERS, 28, 24) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
-	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
+	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
 	X(PROBE, 55, 9) \
 	X(GRANT, 56, 187 + WIRE_PATH_MAX) \
@@ -320,6 +320,8 @@ struct wire_route {
 	uint16_t port;       /* not 0 */
 	struct span host;    /* name or address, IPv6 without brackets */
 	uint64_t spool_bytes; /* bytes that the relay may spool while the next hop accepts no data */
+	uint64_t session;    /* the same random number for all connections of a session; 0: of no session */
+	uint8_t control;     /* 1: the session's control connection */
 };
 WIRE_CODEC(ROUTE, route, wire_route)
 
