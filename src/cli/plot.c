@@ -15,13 +15,25 @@ extern char **environ;
 
 void plot_begin(FILE *f, const char *file, size_t height)
 {
-	fprintf(f, "set terminal svg size 900,%zu dynamic noenhanced\nset output '", height);
+	fprintf(f, "set terminal svg size 900,%zu dynamic noenhanced background rgb 'white'\nset output '", height);
 	for (; *file != '\0'; file++) {
 		if (*file == '\'') /* gnuplot doubles quotes within quotes */
 			putc('\'', f);
 		putc(*file, f);
 	}
 	fprintf(f, "'\n");
+}
+
+double plot_unit(double max, const char **prefix)
+{
+	static const struct { const char *prefix; double unit; } units[] = { { "T", 1e12 }, { "G", 1e9 }, { "M", 1e6 },
+		{ "k", 1e3 }, { "", 1 } };
+	size_t i = 0;
+
+	while (units[i].unit > 1 && max < units[i].unit)
+		i++;
+	*prefix = units[i].prefix;
+	return units[i].unit;
 }
 
 /* The last message of gnuplot, escaped. */
