@@ -24,7 +24,7 @@ int plan_json(const struct plan_shown *s, struct ptcp_err *e);
 /* The steps of a plan; NULL if out of memory. */
 json_t *plan_json_schedule(const struct ptcp_overlay *o, const struct ptcp_plan *p);
 
-/* plan_plot.c: plots the rates of links over time, and below the data that relays store, if any; errors as
+/* plot.c: plots the rates of links over time, and below the data that relays store, if any; errors as
  * plot_draw(). */
 int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e);
 
