@@ -51,8 +51,8 @@ server_SRC := server admit session_queue server_session session_wait request con
 	job job_session job_conn cleaning link_table ssh_server own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines infeasible verify plan rate_limits
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
+	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
