@@ -143,6 +143,8 @@ static void pump(struct session *sess)
 			if (parts[i].pump != NULL)
 				parts[i].pump(sess, now);
 		engine_tick(sess->engine, now);
+	} else if (!sess->over) {
+		send_early(sess);
 	}
 	sess->pumping = false;
 	if (sess->over) {
@@ -176,6 +178,8 @@ void session_yield(struct session *sess)
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);
 }
+
+void session_offer_early(struct session *sess) { pump(sess); }
 
 bool session_over(const struct session *sess) { return sess->over; }
 

@@ -12,7 +12,7 @@ static void versions(void **state)
 	static const struct { uint16_t min, max; bool fits; } of[] = {
 		{ 1, 1, true }, { 1, 9, true }, { 2, 3, false }
 	};
-	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1 };
 	struct span p;
 	struct one o;
 	size_t i;
@@ -64,7 +64,7 @@ static void who_has_one_channel(void **state)
 {
 	static const struct engine_ops ops = { .busy = never_busy, .ended = keep_code };
 	static const uint16_t abilities[] = { 7, WIRE_ABLE_ONE_CHANNEL };
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES,
 		.max_streams = 1 };
 	struct mono now = { 1 };
 	struct engine *s;
@@ -73,7 +73,7 @@ static void who_has_one_channel(void **state)
 	unsigned i;
 	int code;
 	struct engine_opts so = { .one_channel = true, .software = "x", .timeout_ns = ONE_TIMEOUT_NS,
-		.max_entries = 1, .max_streams = 1, .ops = &ops, .arg = &code };
+		.max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1, .ops = &ops, .arg = &code };
 
 	(void)state;
 	memcpy(h.abilities, abilities, sizeof abilities);
@@ -93,7 +93,7 @@ static void who_has_one_channel(void **state)
 /* Where one end does not let sessions linger nobody may acknowledge the control stream. */
 static void a_control_ack_that_was_not_agreed(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1 };
 	struct wire_control_ack f = { 1 };
 	struct one o;
 
@@ -618,7 +618,7 @@ static void judging_is_work(void **state)
 /* A peer with a time-out of 1 ms does not make us ping a thousand times a second. */
 static void a_hasty_peer(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .quiet_ms = 1, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .quiet_ms = 1, .max_entries = WIRE_EARLY_ENTRIES,
 		.max_streams = 1 };
 	struct span p;
 	struct one o;
