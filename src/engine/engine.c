@@ -233,7 +233,8 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 	engine_end(s, why);
 }
 
+/* In CLOSING every entry has its verdict, and a starter that receives may leave right behind its END. */
 void engine_closed(struct engine *s, const struct ptcp_err *why)
 {
-	engine_end(s, why);
+	engine_end(s, s->state == CLOSING && s->snd != NULL && !s->o.starter ? NULL : why);
 }

@@ -90,7 +90,7 @@ void engine_drop(struct engine *s);
 /* Control frames of the peer, without BLOCKs of a session with one channel. Empty input
  * counts as a sign of life, too. A violation fails the session. */
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now);
-/* The channel is gone: fails the session unless it has ended. */
+/* The channel is gone: fails the session unless it has ended, or only the END of a starter that receives is missing. */
 void engine_closed(struct engine *s, const struct ptcp_err *why);
 /* Bytes for the peer; the caller consumes them. */
 struct outbox *engine_outbox(struct engine *s);

@@ -707,6 +707,27 @@ static void leftovers_once(void **state)
 	one_fini(&o);
 }
 
+/* In CLOSING: a starter that receives may be gone behind its END; a starter that sends needs the END. */
+static void the_end_of_the_channel_in_closing(void **state)
+{
+	struct ptcp_err why;
+	struct one o;
+	int starter, closing;
+
+	(void)state;
+	err_set(&why, PTCP_EPEER, "gone");
+	for (starter = 0; starter <= 1; starter++)
+		for (closing = 0; closing <= 1; closing++) {
+			one_run_as(&o, starter, true);
+			snd_listed(one_snd(&o), 0, 0, closing);
+			one_tick(&o, 0);
+			engine_closed(o.s, &why);
+			assert_int_equal(o.ended, 1);
+			assert_int_equal(o.why.code, closing && !starter ? 0 : PTCP_EPEER);
+			one_fini(&o);
+		}
+}
+
 static void end_counts_agree(void **state)
 {
 	static const struct { bool sends; uint64_t files, failed; bool fits; } of[] = {
@@ -943,6 +964,7 @@ int main(void)
 		cmocka_unit_test(end_with_something_unfinished),
 		cmocka_unit_test(finished_later),
 		cmocka_unit_test(leftovers_once),
+		cmocka_unit_test(the_end_of_the_channel_in_closing),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),
 		cmocka_unit_test(a_peer_that_never_reads),
