@@ -10,7 +10,6 @@
 #include "store/destination.h"
 
 #define PROGRESS_NS (200 * NS_PER_MS)
-#define EARLY_SOURCES 16 /* more sources than entries that may be early would not help */
 
 /* ---- Events ---- */
 
@@ -224,13 +223,13 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 
 int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	struct place place[EARLY_SOURCES];
+	struct place place[WIRE_EARLY_ENTRIES];
 	struct ptcp_err why;
 	size_t n = 0, i;
 	int r;
 
 	t->files.added = false;
-	if (!t->files.sends || t->prober != NULL || t->files.n_local > EARLY_SOURCES)
+	if (!t->files.sends || t->prober != NULL || t->files.n_local > WIRE_EARLY_ENTRIES)
 		return 0;
 	while (n < t->files.n_local && find_source(t, n, &place[n], &why) == 0)
 		n++;
