@@ -316,13 +316,13 @@ check: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(call named_T,$(test_BINS)) \
 		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
-		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
+		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
 
-# The longest tests begin first, but laboratories do not run side by side; programs, which compute, come last.
-test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh hostile/test_collect \
-	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
-	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_spool e2e/test_via lab/test_lab.sh))
+# The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.
+test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh campaign/test_crowd \
+	hostile/test_collect hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering \
+	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
+	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
