@@ -102,6 +102,11 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 		task_finish(t, &why);
 		return;
 	}
+	if (task_add_early(t, t->session, &why) < 0) {
+		session_cancel(t->session, &why);
+		return;
+	}
+	session_offer_early(t->session);
 	atomic_store(&t->path_rates.changed, true); /* path rates that were set before, or in an earlier attempt */
 	task_pace(t);
 }

@@ -39,6 +39,7 @@ struct task_files {
 	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
+	bool added;                     /* the sources, to the session */
 };
 
 /* trust.c: identities accepted in this attempt, and the unknown identity. */
@@ -227,6 +228,9 @@ void task_remember_advice(struct ptcp_task *t);
 
 extern const struct session_ops task_session_ops;
 void task_emit(struct ptcp_task *t, const struct ptcp_event *ev);
+/* Adds the sources before the server has accepted the session, so that the first entries travel early; not if a source
+ * cannot be found: the user is told of it once the session runs. */
+int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e);
 /* Emits PTCP_EVENT_START. */
 void task_started(struct ptcp_task *t);
 /* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */

@@ -317,7 +317,7 @@ void control_pump(struct session *sess, struct mono now)
 
 	if (now.ns >= sess->return_by.ns) {
 		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
-		engine_fail(sess->engine, &why);
+		engine_closed(sess->engine, &why);
 		return;
 	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))

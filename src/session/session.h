@@ -101,6 +101,8 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino);
 
 /* Adds a source; `name` NULL: the contents of dir. Keeps a reference to dir. */
 int session_send_from(struct session *sess, struct dir *dir, const char *name, struct ptcp_err *e);
+/* Starter that has added all its sources before the peer has accepted: offers the first entries early. */
+void session_offer_early(struct session *sess);
 /* Filters the entries of all sources. Borrows f for the session's lifetime. */
 int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */

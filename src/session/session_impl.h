@@ -291,6 +291,8 @@ struct mono tcp_report_deadline(const struct session *sess);
 void send_free(struct session *sess);
 /* Continues the listing, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
+/* Before the peer has accepted the session: begins the listing. */
+void send_early(struct session *sess);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
