@@ -72,7 +72,10 @@
 	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
 	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
 	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(CLEANED, 68, 41)
+	X(CLEANED, 68, 41) \
+	X(MANAGE, 69, WIRE_CONTROL_MAX) \
+	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(MANAGED, 71, 33)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
