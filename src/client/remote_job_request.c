@@ -109,6 +109,10 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 		remote_job_put_clean(h, t->target.path);
 		return 0;
 	}
+	if (h->request == JOB_FRAMES_MANAGE_REQUESTED) {
+		remote_job_put_manage(t);
+		return 0;
+	}
 	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {
 		OUTBOX_PUT(&h->frames.out, status, STATUS, &h->status);
 		return 0;

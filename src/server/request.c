@@ -28,9 +28,12 @@ void request_fini(struct request *a)
 		free(a->path[i].path);
 	}
 	free(a->path);
+	tree_unref(a->tree);
 	filter_free(a->filter);
 	destination_fini(&a->place);
 }
+
+const char *request_path(const struct request *a, unsigned i) { return a->path[i].path; }
 
 const char *request_first(const struct request *a)
 {
@@ -95,13 +98,17 @@ static int look_up(struct request *a, struct ptcp_err *e)
 	int r;
 
 	if (a->own)
-		return find_places(a, NULL, e);
+		return a->manages ? 0 : find_places(a, NULL, e);
 	if ((r = open_root(a, root, &tree, e)) < 0) {
 		/* The client must not learn the path. */
 		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
 		    text_escape_quoted(shown, sizeof shown, root), e->msg);
 		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
 		    "administrator)");
+	}
+	if (a->manages) {
+		a->tree = tree;
+		return 0;
 	}
 	r = find_places(a, tree, e);
 	tree_unref(tree);
@@ -134,6 +141,17 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 	a->finding = true;
 	a->io.run = find;
 	io_submit(a->host->io, &a->io);
+}
+
+int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
+    char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
+{
+	char own[HOME_PATH_BYTES];
+	int r;
+
+	if (!a->own)
+		return destination_source(a->tree, path, contents, dir, name, e);
+	return (r = home_path(own, path, e)) < 0 ? r : destination_source(NULL, own, contents, dir, name, e);
 }
 
 /* ---- Rights ---- */
@@ -240,6 +258,29 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 	span_copy(a->path->path, path);
 	a->path->contents = true;
 	a->n_paths = 1;
+	return 0;
+}
+
+int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e)
+{
+	bool modifies = f->op != WIRE_MANAGE_LIST && f->op != WIRE_MANAGE_COUNT;
+	struct span rest = f->paths, path;
+	uint8_t flags;
+	int r;
+
+	if ((r = check_root(a, e)) < 0)
+		return r;
+	if (modifies && a->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "changing files: this client may only receive (have the server's "
+		    "administrator authorize it without --read-only)");
+	a->manages = true;
+	if ((a->path = calloc(f->n_paths, sizeof *a->path)) == NULL)
+		return err_nomem(e);
+	while (a->n_paths < f->n_paths && wire_path_next(&rest, &flags, &path)) {
+		if ((a->path[a->n_paths].path = malloc(path.n + 1)) == NULL)
+			return err_nomem(e);
+		span_copy(a->path[a->n_paths++].path, path);
+	}
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "store/excluded.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,61 @@ bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino)
 		if (x->of[i].dev == dev && x->of[i].ino == ino)
 			return true;
 	return false;
+}
+
+bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino)
+{
+	unsigned i;
+
+	for (i = 0; i < x->n_above; i++)
+		if (x->above[i].dev == dev && x->above[i].ino == ino)
+			return true;
+	return x->too_deep;
+}
+
+static void add_above(struct excluded *x, const struct stat *st)
+{
+	if (excluded_below(x, st->st_dev, st->st_ino))
+		return;
+	if (x->n_above == EXCLUDED_ABOVE_MAX)
+		x->too_deep = true;
+	else
+		x->above[x->n_above++] = (struct excluded_inode){ st->st_dev, st->st_ino };
+}
+
+/* The directories that the path names before its last component. */
+static void add_prefixes(struct excluded *x, const char *path)
+{
+	char part[PATH_MAX];
+	struct stat st;
+	size_t i;
+
+	for (i = 1; path[i] != '\0'; i++) {
+		if (path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (stat(part, &st) == 0)
+			add_above(x, &st);
+	}
+}
+
+/* The directories above the directory at `path`, whatever links lead there. */
+static void add_parents(struct excluded *x, const char *path)
+{
+	struct stat last = { 0 }, st;
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
+
+	while (fd >= 0 && (up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+		close(fd);
+		fd = up;
+		if (fstat(fd, &st) != 0 || (st.st_dev == last.st_dev && st.st_ino == last.st_ino))
+			break;
+		add_above(x, &st);
+		last = st;
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 static void add(struct excluded *x, const struct stat *st)
@@ -79,7 +135,9 @@ void excluded_add(struct excluded *x, const char *path)
 		add(x, &st);
 	if (path[0] == '\0' || strlen(path) >= sizeof rest)
 		return;
+	add_parents(x, path);
 	strcpy(rest, path);
+	add_prefixes(x, rest);
 	for (links = 0; links < EXCLUDED_LINKS_MAX && next_link(x, rest); links++)
-		;
+		add_prefixes(x, rest);
 }

@@ -10,9 +10,15 @@
 #define EXCLUDED_LINKS_MAX 15 /* symbolic links of one path */
 #define EXCLUDED_MAX (EXCLUDED_PATHS_MAX * (1 + EXCLUDED_LINKS_MAX))
 
+#define EXCLUDED_ABOVE_MAX 256
+
+struct excluded_inode { uint64_t dev, ino; };
+
 struct excluded {
-	unsigned n;
-	struct { uint64_t dev, ino; } of[EXCLUDED_MAX];
+	unsigned n, n_above;
+	struct excluded_inode of[EXCLUDED_MAX];
+	struct excluded_inode above[EXCLUDED_ABOVE_MAX]; /* directories above them: not to be renamed */
+	bool too_deep; /* not all directories above are known */
 };
 
 #define EXCLUDED_WHY "the server's own configuration or state: not served"
@@ -21,5 +27,7 @@ struct excluded {
  * the directory. For EXCLUDED_PATHS_MAX paths at most (asserted). */
 void excluded_add(struct excluded *x, const char *path);
 bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino);
+/* Whether one of them lies, or may lie, below the directory of this inode. */
+bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino);
 
 #endif
