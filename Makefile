@@ -47,7 +47,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry
-server_SRC := server admit session_queue server_session session_wait request confine_needs relay \
+server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit

@@ -205,15 +205,15 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
+	bool several = t->files.n_remote > 1 || session_sources_expanded(sess);
+	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct destination place;
 	int r;
 
-	if (t->files.n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
-	    (path_flags & WIRE_PATH_CONTENTS) != 0)
+	if (!several && wire_path_next(&rest, &path_flags, &path) && (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));

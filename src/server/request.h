@@ -25,6 +25,7 @@ struct request {
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */
 	bool generates;                /* or sends generated blocks */
+	bool literal;                  /* a pattern is a name like any other */
 	bool manages;                  /* no transfer: request_source() resolves the paths */
 	unsigned n_granted;            /* streams */
 	enum ptcp_cipher cipher;
@@ -36,6 +37,8 @@ struct request {
 	struct filter *filter;         /* of the sources; NULL: no rules */
 	struct destination place;      /* unless the server sends */
 	bool finding;
+	bool expanded;                 /* a source was a pattern; `path` has its matches in place of it */
+	struct request_search *search; /* during request_find(), for sources */
 	struct ptcp_err why;
 	int result;
 	struct io_job io;

@@ -51,6 +51,20 @@ bool expand_has_wildcard(const char *text)
 	return false;
 }
 
+bool expand_can_match(const char *pattern, const char *name)
+{
+	const char *last = strrchr(pattern, '/');
+	struct glob *g;
+	bool can;
+
+	last = last != NULL ? last + 1 : pattern;
+	if (!expand_has_wildcard(pattern) || (name[0] == '.' && last[0] != '.') || glob_new(&g, last, NULL) < 0)
+		return false;
+	can = glob_match(g, name, true);
+	glob_free(g);
+	return can;
+}
+
 int expand_new(struct expand **out, const char *path, expand_open_fn *open, void *arg, struct ptcp_err *e)
 {
 	struct expand *x = calloc(1, sizeof *x);

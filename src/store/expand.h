@@ -29,6 +29,8 @@ const char *expand_path(const struct expand *x, size_t i);
 /* Whether the path was a pattern. */
 bool expand_is_pattern(const struct expand *x);
 
+/* Whether a match of the pattern can have this last component. */
+bool expand_can_match(const char *pattern, const char *name);
 /* Whether the text contains an unescaped wildcard. */
 bool expand_has_wildcard(const char *text);
 

@@ -32,9 +32,9 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "0201 0000 00000022 02 00 02 00 000007c0 0001 0003 00000000 02 0003 2a2e6f 00 0001 61 04 0005"
 	    " 6b2f2a2e6f" },
 	{ "opened", WIRE_OPENED,
-	    "0301 0000 00000014 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 00 0004 00" },
+	    "0301 0000 00000015 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 00 0004 00 00" },
 	{ "opened-endpoints", WIRE_OPENED,
-	    "0301 0000 00000026 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 03 0080 02 1e83 09"
+	    "0301 0000 00000027 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 03 0080 01 02 1e83 09"
 	    " 3139322e302e322e31 0001 03 3a3a31" },
 	{ "error", WIRE_ERROR,
 	    "0401 0000 0000000e 0005 000a 6e6f7420796f752c2078" },
