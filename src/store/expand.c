@@ -271,7 +271,7 @@ static int advance(struct expand *x, char *path, const char *rest, struct ptcp_e
 		free(path);
 		return 0;
 	}
-	longer = x->dirs_only ? join(path, "", 0, "/") : path;
+	longer = x->dirs_only ? join(path, "", 0, "") : path;
 	if (longer != path)
 		free(path);
 	return add_found(x, longer, e);
@@ -310,7 +310,7 @@ static int begin_listing(struct expand *x, struct ptcp_err *e)
 		return r;
 	if (!deep)
 		walk_flat(x->walk);
-	if (p->rest[0] != '.' && strstr(p->rest, "/.") == NULL)
+	if (p->rest[0] != '.' && (!deep || strstr(p->rest, "/.") == NULL))
 		walk_filter(x->walk, x->visible);
 	return walk_add(x->walk, x->base, NULL, e);
 }
