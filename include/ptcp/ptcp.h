@@ -89,7 +89,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_STATUS,   /* of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
 	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
-	PTCP_EVENT_WAITING,  /* before START: the server is busy: ahead */
+	PTCP_EVENT_WAITING,  /* before START: the server or a relay is busy: ahead, text = reason or NULL */
 };
 
 struct ptcp_status;
@@ -128,7 +128,7 @@ struct ptcp_event {
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
 	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
-	 * sessions, and the task connects again later */
+	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
@@ -305,7 +305,7 @@ struct ptcp_transfer_opts {
 	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
 	 * at all; at most 30 days */
 	double retry_for_s;
-	double wait_s;              /* how long to wait for a busy server; 60, 0: PTCP_EBUSY at once; at most 86400 */
+	double wait_s;              /* how long to wait for a busy server or relay; 60, 0: PTCP_EBUSY at once; at most 86400 */
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
@@ -697,6 +697,7 @@ PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_pub
 /* Files and rights that a started server needs, beside the files of the name services; valid during the call. */
 struct ptcp_server_needs {
 	const char *config_dir;     /* files are read */
+	const char *state_dir;      /* is listed, to be served to nobody; NULL: none */
 	/* Everything below is read, created, changed and removed; NULL-terminated. "/": clients may request any path */
 	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen again; connects to hosts */
@@ -732,7 +733,7 @@ struct ptcp_server_opts {
 	 * ptcp-serve(1). PTCP_EUSAGE: malformed. */
 	const char *const *relay_to;
 	size_t n_relay_to;          /* 0: no relaying */
-	unsigned max_relayed;       /* concurrent relayed connections, of which one client may have half; 512 */
+	unsigned max_relayed;       /* concurrent relayed connections, at least 2, of which one client may have half; 512 */
 	unsigned max_client_sessions; /* concurrent, per client; 16 */
 	unsigned max_startups;        /* unauthenticated connections; 512 */
 	unsigned max_waiting;         /* sessions that wait for room, of which one client may have three quarters; 256 */

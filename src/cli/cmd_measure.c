@@ -233,7 +233,7 @@ static void print_waiting_json(void *arg, const struct ptcp_event *ev)
 {
 	(void)arg;
 	if (ev->type == PTCP_EVENT_WAITING)
-		json_line(json_waiting(ev->ahead));
+		json_line(json_waiting(ev));
 }
 
 static int measure(struct measure_args *a, const char *target, struct ptcp_err *e)

@@ -117,7 +117,7 @@ const struct opt connect_options[] = {
 	    0, 0, 0 },
 	{ "timeout", 0, "TIME", "give up after this time without progress of the peer (default: 30s)", opt_seconds,
 	    AT(timeout_s), OPT_PATIENCE },
-	{ "wait", 0, "TIME", "how long to wait for a busy server; 0: fail at once (default: 1m)", opt_seconds,
+	{ "wait", 0, "TIME", "how long to wait for a busy server or relay; 0: fail at once (default: 1m)", opt_seconds,
 	    AT(wait_s), 0, 86400 },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_family, 0, 0, 0 },
@@ -200,22 +200,23 @@ int connect_stream_counts(const struct opt *o, const char *text, unsigned *count
 
 /* ---- Runs ---- */
 
-const char *connect_waiting_text(char *buf, size_t cap, unsigned ahead)
+const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev)
 {
-	if (ahead == PTCP_AHEAD_UNKNOWN)
-		snprintf(buf, cap, "waiting: the server is busy");
+	if (ev->ahead != PTCP_AHEAD_UNKNOWN)
+		snprintf(buf, cap, "waiting: %u ahead", ev->ahead);
 	else
-		snprintf(buf, cap, "waiting: %u ahead", ahead);
+		snprintf(buf, cap < terminal_width() ? cap : terminal_width(), "waiting: %s",
+		    ev->text != NULL ? ev->text : "the server is busy");
 	return buf;
 }
 
 static void show_streams(void *arg, const struct ptcp_event *ev)
 {
-	char line[64];
+	char line[256];
 
 	(void)arg;
 	if (ev->type == PTCP_EVENT_WAITING)
-		terminal_status(connect_waiting_text(line, sizeof line, ev->ahead));
+		terminal_status(connect_waiting_text(line, sizeof line, ev));
 	if (ev->type != PTCP_EVENT_STREAMS)
 		return;
 	snprintf(line, sizeof line, "probing with %u stream%s", ev->to, plural(ev->to));

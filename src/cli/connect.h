@@ -23,7 +23,7 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 void connect_opts_fini(struct connect_opts *a);
 
 /* Status line of a client that waits for a busy server. */
-const char *connect_waiting_text(char *buf, size_t cap, unsigned ahead);
+const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev);
 
 /* Shows the number of streams of a measurement, or the position in the server's queue, on the status line. */
 void connect_show_streams(struct connect_opts *a);

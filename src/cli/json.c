@@ -10,10 +10,11 @@
 #include "core/err.h"
 #include "core/text.h"
 
-json_t *json_waiting(unsigned ahead)
+json_t *json_waiting(const struct ptcp_event *ev)
 {
-	return json_pack("{s:s, s:o}", "event", "waiting", "ahead", ahead == PTCP_AHEAD_UNKNOWN ? json_null() :
-	    json_count(ahead));
+	return json_pack("{s:s, s:o, s:o*}", "event", "waiting",
+	    "ahead", ev->ahead == PTCP_AHEAD_UNKNOWN ? json_null() : json_count(ev->ahead),
+	    "reason", ev->text != NULL ? json_text(ev->text) : NULL);
 }
 
 int json_line(json_t *object)

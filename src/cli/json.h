@@ -7,12 +7,13 @@
 #include <stdint.h>
 
 struct ptcp_err;
+struct ptcp_event;
 
 /* Prints the object as a line on stdout, flushed, and frees the object. Returns -1, without a line, for NULL
  * (jansson is out of memory) or if writing fails. */
 int json_line(json_t *object);
 /* PTCP_EVENT_WAITING. */
-json_t *json_waiting(unsigned ahead);
+json_t *json_waiting(const struct ptcp_event *ev);
 
 /* As json_line(), but returns 0, or PTCP_ENOMEM for NULL; exit_checked() detects failed writes. */
 int json_result(json_t *object, struct ptcp_err *e);

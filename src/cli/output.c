@@ -103,7 +103,7 @@ static void text_event(const struct output *o, const struct ptcp_event *ev)
 	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS)
 		text_progress(o, ev);
 	else if (ev->type == PTCP_EVENT_WAITING && o->status)
-		terminal_status(connect_waiting_text(path, sizeof path, ev->ahead));
+		terminal_status(connect_waiting_text(path, sizeof path, ev));
 	else if (ev->type == PTCP_EVENT_FILE && o->dry_run && ev->status == PTCP_FILE_DONE)
 		puts(text_escape(path, sizeof path, ev->path));
 	else if (ev->type == PTCP_EVENT_DETACHED)
@@ -240,7 +240,7 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o}", "event", "detached", "name", json_text(ev->text)));
 		break;
 	case PTCP_EVENT_WAITING:
-		json_line(json_waiting(ev->ahead));
+		json_line(json_waiting(ev));
 		break;
 	case PTCP_EVENT_STATUS: /* only for status queries */
 	case PTCP_EVENT_WARNING:

@@ -107,7 +107,7 @@ static const struct opt serve_options[] = {
 	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
 	    0, 0, 0 },
 	{ "max-relayed", 0, "N", "maximum number of relayed connections; half as many per client (default: 512)",
-	    opt_unsigned, AT(server.max_relayed), 1, 65535 },
+	    opt_unsigned, AT(server.max_relayed), 2, 65535 },
 	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
 	    set_storage, 0, 0, 0 },
 	{ .name = NULL },

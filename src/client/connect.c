@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/task_impl.h"
+#include "core/byteorder.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -62,7 +63,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.n_paths = t->files.n_open_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
-		.wait_ms = task_wait_ms(t),
+		.wait_ms = wait_ms(t),
 		.paths = { t->files.open_paths, t->files.open_paths_bytes }
 	};
 	char address[SOCK_HOST_BYTES] = "";
@@ -70,7 +71,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
-		.paths = &t->paths, .path = t->path, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
+		.paths = &t->paths, .path = t->path, .route_session = t->route_session, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
@@ -118,15 +119,15 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, bool cl
 		task_finish(t, why);
 		return;
 	}
-	if (t->n_tried++ == 0)
+	if (t->n_tried++ == 0 || (why->code == PTCP_EBUSY && t->path_why.code != PTCP_EBUSY))
 		t->path_why = *why;
-	if (t->paths.n > 1) {
+	if (t->paths.n > 1 && t->wait.pauses == 0) {
 		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, t->path),
 		    why->msg);
 		task_warn(t, text);
 	}
 	if (t->n_tried == t->paths.n) {
-		if (!closed || !task_pauses(t, t->wait.until_closed))
+		if (!closed || !wait_pause(t, t->wait.until_closed, t->path_why.msg))
 			task_finish(t, &t->path_why);
 		return;
 	}
@@ -171,7 +172,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
-		.n_relays = p->n_relays, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
+		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .spare = task_spare(t), .check = task_trust,
 		.done = on_connected, .arg = t };
 
@@ -180,6 +181,12 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 
 int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 {
+	uint8_t random[8];
+	int r;
+
+	if ((r = tls_random(random, sizeof random, e)) < 0)
+		return r;
+	t->route_session = t->remote_job == NULL ? get_u64(random) | 1 : 0;
 	timer_set(t->timer, MONO_NEVER);
 	t->path = (unsigned)t->paths.place[0];
 	return try_path(t, e);

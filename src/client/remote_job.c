@@ -137,7 +137,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	struct ptcp_task *t = arg;
 
 	switch (type) {
-	case WIRE_WAITING: task_waits(t, f->waiting.ahead); break;
+	case WIRE_WAITING: wait_report(t, f->waiting.ahead, NULL); break;
 	case WIRE_STARTED: on_started(t, &f->started); break;
 	case WIRE_EVENT: on_event(t, &f->event); break;
 	case WIRE_SAMPLE: remote_job_sampled(t->remote_job, &f->sample); break;

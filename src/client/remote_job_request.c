@@ -69,7 +69,7 @@ static void put_open(struct ptcp_task *t)
 		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
 		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams,
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes },
-		.wait_ms = task_wait_ms(t)
+		.wait_ms = wait_ms(t)
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 
@@ -87,7 +87,7 @@ static void put_probe(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
 	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher,
-		task_wait_ms(t) };
+		wait_ms(t) };
 
 	OUTBOX_PUT(&h->frames.out, probe, PROBE, &f);
 }

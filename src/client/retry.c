@@ -8,25 +8,32 @@
 #define FIRST_PAUSE_NS NS_PER_S
 #define DOUBLINGS 6u /* at most 64 s between two attempts, and a quarter */
 
-/* The next attempt may succeed: the network, or the other host, has failed. Not after PTCP_ESUPERSEDED: two runs
+/* The next attempt may succeed: the network, or the other host, has failed, or a relay has given the room to others. Not after PTCP_ESUPERSEDED: two runs
  * would supersede each other by turns. */
-static bool may_help(int code)
+bool retry_may_help(int code)
 {
-	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT;
+	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT || code == PTCP_EBUSY;
 }
 
 bool retry_is_due(const struct ptcp_task *t)
 {
-	return t->retry.worked && may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
+	return t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
 	    t->remote_job == NULL && t->prober == NULL &&
 	    (double)mono_diff_ns(mono_now(), t->retry.moved) < t->o.retry_for_s * 1e9;
 }
 
-void retry_moved(struct ptcp_task *t, uint64_t bytes)
+void retry_worked(struct ptcp_task *t)
 {
-	if (t->retry.worked && bytes == t->retry.bytes)
+	if (t->retry.worked)
 		return;
 	t->retry.worked = true;
+	t->retry.moved = mono_now();
+}
+
+void retry_moved(struct ptcp_task *t, uint64_t bytes)
+{
+	if (bytes == 0 || bytes == t->retry.bytes)
+		return;
 	t->retry.bytes = bytes;
 	t->retry.moved = mono_now();
 	t->retry.attempts = 0;

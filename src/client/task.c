@@ -13,9 +13,6 @@
 
 #define PATHS_USUAL 2
 #define RETRY_FOR_MAX_S (30 * 86400)
-#define PAUSE_NS (500 * NS_PER_MS) /* between two connections to a busy server, at first; then up to 8 times that */
-#define PAUSES_DOUBLED 3
-#define CLOSED_NS (10 * NS_PER_S)  /* how long to try a host that closes connections: it may be no busy ptcp server */
 
 /* ---- Options ---- */
 
@@ -181,7 +178,8 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 		return err_nomem(e);
 	atomic_init(&t->canceled, false);
 	atomic_init(&t->path_rates.changed, false);
-	if ((r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 && (r = check_pins(t, e)) == 0)
+	if ((r = context_check_fds(0, e)) == 0 && (r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 &&
+	    (r = check_pins(t, e)) == 0)
 		r = check_shares(&t->o, e);
 	return task_made(out, t, r);
 }
@@ -272,50 +270,13 @@ static void on_wake(void *arg)
 	task_pace(arg);
 }
 
-uint32_t task_wait_ms(const struct ptcp_task *t)
-{
-	struct mono now = mono_now();
-
-	return now.ns >= t->wait.until.ns ? 0 : (uint32_t)(mono_diff_ns(t->wait.until, now) / NS_PER_MS + 1);
-}
-
-void task_waits(struct ptcp_task *t, uint32_t ahead)
-{
-	struct ptcp_event ev = { .type = PTCP_EVENT_WAITING, .ahead = ahead };
-
-	if (t->wait.waited && t->wait.ahead == ahead)
-		return;
-	t->wait.waited = true;
-	t->wait.ahead = ahead;
-	task_emit(t, &ev);
-}
-
-bool task_pauses(struct ptcp_task *t, struct mono until)
-{
-	unsigned doubled = t->wait.pauses < PAUSES_DOUBLED ? t->wait.pauses : PAUSES_DOUBLED;
-	struct mono now = mono_now(), next;
-	uint8_t random;
-
-	if (t->report.announced || atomic_load(&t->canceled) || t->target.ssh || t->o.launch != NULL ||
-	    tls_random(&random, 1, NULL) < 0)
-		return false;
-	next = mono_add_ns(now, (PAUSE_NS << doubled) * (128 + random) / 256); /* a crowd must not return at once */
-	if (next.ns >= until.ns)
-		return false;
-	t->wait.pausing = true;
-	t->wait.pauses++;
-	timer_set(t->timer, next);
-	task_waits(t, PTCP_AHEAD_UNKNOWN);
-	return true;
-}
-
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	struct ptcp_err canceled;
 
 	if (t->over || (t->wait.pausing && !atomic_load(&t->canceled)))
 		return;
-	if (why != NULL && why->code == PTCP_EBUSY && task_pauses(t, t->wait.until))
+	if (why != NULL && wait_after(t, why))
 		return;
 	t->over = true;
 	if (why != NULL && atomic_load(&t->canceled)) { /* ^C on a terminal ends ssh, too, whose end may arrive first */
@@ -349,10 +310,7 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->result = 0;
 	if (!t->retry.worked)
 		t->started = mono_now();
-	t->wait.until = mono_add_ns(mono_now(), (uint64_t)(t->o.wait_s * 1e9));
-	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(mono_now(), CLOSED_NS));
-	t->wait.pausing = t->wait.waited = false;
-	t->wait.pauses = 0;
+	wait_begin(t);
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
 	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)

@@ -56,7 +56,7 @@ struct task_trust {
 /* task_session.c: events, and the numbers in them. */
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
-	uint64_t warnings;
+	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
@@ -112,11 +112,13 @@ struct ptcp_task {
 	struct connect *connect;
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
-	struct ptcp_err path_why;       /* the first path's error */
+	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
+	uint64_t route_session;         /* as connect_opts has it */
 	struct {                        /* for a busy server */
 		struct mono until, until_closed;
 		bool pausing;               /* before the next connection */
 		bool waited;
+		bool has_answered;          /* the server: that it is busy */
 		uint32_t ahead;             /* as reported last */
 		unsigned pauses;
 	} wait;
@@ -154,23 +156,33 @@ int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 void task_fini(struct ptcp_task *t);
 /* Applies requested path rates to the session. */
 void task_pace(struct ptcp_task *t);
-/* Remaining time to wait for a busy server, as OPEN has it. */
-uint32_t task_wait_ms(const struct ptcp_task *t);
-/* Reports the position in the server's queue. */
-void task_waits(struct ptcp_task *t, uint32_t ahead);
-/* After a failure because the server is busy: true if the task will connect again, when t->timer fires. `until`: no
- * later. */
-bool task_pauses(struct ptcp_task *t, struct mono until);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
+/* ---- wait.c ---- */
+
+/* An attempt begins. */
+void wait_begin(struct ptcp_task *t);
+/* Remaining time to wait for a busy server, as OPEN has it. */
+uint32_t wait_ms(const struct ptcp_task *t);
+/* Reports the position in the server's queue; `why`: or who is busy; may be NULL. */
+void wait_report(struct ptcp_task *t, uint32_t ahead, const char *why);
+/* After a failure because `why` is busy: true if the task will connect again, when t->timer fires. `until`: no later. */
+bool wait_pause(struct ptcp_task *t, struct mono until, const char *why);
+/* After an error: as wait_pause(), if the server is busy, or was busy and is lost: it may restart. */
+bool wait_after(struct ptcp_task *t, const struct ptcp_err *why);
+
 /* ---- retry.c ---- */
 
-/* The transfer has `bytes` bytes, of which some are new. */
+/* A session runs. */
+void retry_worked(struct ptcp_task *t);
+/* The transfer has `bytes` bytes; if their number is new, data has moved. */
 void retry_moved(struct ptcp_task *t, uint64_t bytes);
 /* Emits PTCP_EVENT_RECONNECTING. */
 void retry_report(struct ptcp_task *t, unsigned attempt, uint64_t wait_ns, const char *why);
+/* Whether another attempt may succeed after an error of this code. */
+bool retry_may_help(int code);
 /* Whether the task, whose attempt has ended, is to make another one. */
 bool retry_is_due(const struct ptcp_task *t);
 /* Runs the loop for the pause before the next attempt, instead of an attempt. */

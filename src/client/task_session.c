@@ -66,8 +66,7 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 {
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
-	if (t->report.last.bytes > 0)
-		retry_moved(t, t->report.last.bytes);
+	retry_moved(t, t->report.last.bytes);
 	t->report.last.wire_bytes += t->retry.wire_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
@@ -90,6 +89,7 @@ static void on_file(void *arg, const char *path, enum ptcp_file_status status, c
 
 	if (status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
+	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
 		ev.text = why->msg;
 		ev.code = why->code;
@@ -136,7 +136,7 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
-static void on_waiting(void *arg, uint32_t ahead) { task_waits(arg, ahead); }
+static void on_waiting(void *arg, uint32_t ahead) { wait_report(arg, ahead, NULL); }
 
 static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
@@ -226,6 +226,7 @@ void task_started(struct ptcp_task *t)
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->report.announced = true;
+	retry_worked(t);
 	if (t->wait.waited)
 		t->started = mono_now(); /* the waiting is no part of the transfer */
 	t->report.sample[0].at = mono_now();
@@ -283,6 +284,8 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	if (t->report.announced)
 		task_emit(t, &ev);
 	failed = task_failed(&outcome, &t->report.last, why);
+	if (why == NULL && failed && outcome.code == PTCP_EIO && t->report.refused == t->report.last.failed)
+		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	task_finish(t, failed ? &outcome : NULL);
 }
 

@@ -139,7 +139,7 @@ static int write_first(struct connect *c, struct ptcp_err *e)
 		return c->o.first != NULL ? c->o.first(c->o.arg, c->chan, e) : 0;
 	next = c->at + 1 < c->o.n_relays ? &c->o.relay[c->at + 1] : &c->to;
 	f = (struct wire_route){ .port = (uint16_t)next->port, .host = { (const uint8_t *)next->host, strlen(next->host) },
-		.spool_bytes = c->o.spool_bytes };
+		.spool_bytes = c->o.spool_bytes, .session = c->o.route_session, .control = c->o.route_control };
 	chan_write(c->chan, frame, wire_route_encode(frame, &f));
 	return 0;
 }
@@ -251,8 +251,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
 
-	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER ?
-	    CONNECT_CLOSED : CONNECT_UNREACHABLE, PTCP_ECONNECT, why != NULL ? why->msg : "the host closed the connection", true);
+	fail_at_hop(c, c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER ? CONNECT_CLOSED :
+	    at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT, why != NULL ? why->msg : "the host closed the connection", true);
 }
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };

@@ -16,7 +16,7 @@ struct connect_hop {
 };
 
 enum connect_cause {
-	CONNECT_CLOSED,      /* the host closed the connection during the handshake: it may be busy */
+	CONNECT_CLOSED,      /* the host or a relay closed the connection during the handshake: it may be busy */
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
 	CONNECT_REFUSED,     /* the host answered ERROR, or has no permitted address */
 	CONNECT_TIMED_OUT,
@@ -39,6 +39,8 @@ struct connect_opts {
 	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
 	unsigned n_relays;
 	uint64_t spool_bytes;    /* that each relay may spool */
+	uint64_t route_session; /* the same random number for all connections of a session through relays; 0: of no session */
+	bool route_control;     /* the session's control connection */
 	uint64_t timeout_ns;    /* from connect_start() to `done` */
 	struct sock_opts sock;  /* for the established connection */
 	const char *alpn;

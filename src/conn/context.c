@@ -10,6 +10,8 @@
 #define IO_THREADS 4
 #define LOOP_FDS 4 /* libuv's */
 #define PACING_NS NS_PER_S
+/* Of a session with one stream, whose connection is duplicated for TCP_INFO, that receives a file with a journal. */
+#define SESSION_MIN_FDS 7u
 
 /* ---- The rate ---- */
 
@@ -85,6 +87,11 @@ void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_le
 	h->log = (struct log){ fn != NULL ? write_log : NULL, h, (enum log_level)level };
 }
 
+int context_check_fds(unsigned fds, struct ptcp_err *e)
+{
+	return fd_budget_check(LOOP_FDS + (fds > SESSION_MIN_FDS ? fds : SESSION_MIN_FDS), e);
+}
+
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e)
 {
@@ -99,6 +106,8 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 		workers = (unsigned)cores;
 	if (workers > CONTEXT_WORKERS_MAX)
 		workers = CONTEXT_WORKERS_MAX;
+	while (workers > 1 && !fd_budget_fits(4 * workers * LOOP_FDS)) /* sessions need more */
+		workers--;
 	if ((r = userdir_config(h->config_dir, config, e)) < 0 ||
 	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||

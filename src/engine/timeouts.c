@@ -61,19 +61,18 @@ static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 
 /* ---- Limits ---- */
 
-/* Without a connection a running session lingers, for a successor of the connection. Before, this end's time-out
- * holds, so that a client that goes silent does not occupy a session for longer. */
+/* Without a connection, or without progress, a session that has begun to move data lingers. Before, the time-outs
+ * hold, so that a client that goes silent while it waits, or when it is admitted, does not occupy a session for longer. */
+static uint64_t progress_limit_ns(const struct engine *s)
+{
+	return s->moved && s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;
+}
+
 static uint64_t silence_limit_ns(const struct engine *s)
 {
 	if (s->state != RUNNING && s->state != CLOSING)
 		return s->o.timeout_ns;
-	return s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;
-}
-
-/* A session that has moved data waits for it to move again as long as for a lost connection. */
-static uint64_t progress_limit_ns(const struct engine *s)
-{
-	return s->moved ? silence_limit_ns(s) : s->timeout_ns;
+	return progress_limit_ns(s);
 }
 
 /* The connection is dead, or about to be declared dead: the silence limit holds, not the progress limit. */

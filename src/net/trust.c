@@ -254,28 +254,29 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
-/* NULL: nobody is admitted; except for a missing file, logs the reason. */
-static FILE *open_clients(const char *dir, const struct log *log)
+/* *f NULL: nobody is admitted; negative, with the reason in the log, unless the file is missing. */
+static int open_clients(FILE **f, const char *dir, const struct log *log)
 {
 	struct ptcp_err e;
-	FILE *f;
+	int r = open_trusted(f, dir, "authorized_clients", &e);
 
-	if (open_trusted(&f, dir, "authorized_clients", &e) == 0)
-		return f;
+	if (r == 0)
+		return 0;
+	*f = NULL;
 	log_at(log, LOG_ERROR, "trust", "no client is admitted: %s", e.msg);
-	return NULL;
+	return r;
 }
 
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log)
 {
-	struct lines l = { .f = open_clients(dir, log) };
+	struct lines l = { .f = NULL };
 	struct authorization a;
 	char *rest, *fp;
-	int found = 0;
+	int found = open_clients(&l.f, dir, log);
 
 	if (l.f == NULL)
-		return 0;
+		return found;
 	while (next_line(&l, &fp, &rest)) {
 		if (strcmp(fp, fingerprint) != 0)
 			continue;
@@ -286,9 +287,9 @@ int authorized_find(const char *dir, const char *fingerprint, struct authorizati
 		break;
 	}
 	if (ferror(l.f))
-		found = 0;
+		found = PTCP_EIO;
 	close_lines(&l);
-	if (found)
+	if (found > 0)
 		*out = a;
 	return found;
 }
@@ -312,10 +313,11 @@ bool authorized_changed(const char *dir, struct trust_stamp *last)
 void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
     const struct log *log)
 {
-	struct lines l = { .f = open_clients(dir, log) };
+	struct lines l = { .f = NULL };
 	struct authorization a;
 	char *rest, *fp;
 
+	open_clients(&l.f, dir, log);
 	if (l.f == NULL)
 		return;
 	while (next_line(&l, &fp, &rest))

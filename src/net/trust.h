@@ -35,8 +35,8 @@ struct authorization {
 /* Whether the identity may connect now; if so fills *a. */
 typedef bool trust_admits_fn(void *arg, const char *fingerprint, struct authorization *a);
 
-/* 1 and `out` filled, or 0: not authorized, also when its first line is malformed or the file cannot be read or
- * trusted (both are logged). */
+/* 1 and `out` filled; 0: not authorized, also when its first line is malformed, which is logged; negative: the file
+ * cannot be read or trusted, which is logged. */
 int authorized_find(const char *dir, const char *fingerprint, struct authorization *out,
     const struct log *log);
 /* Identifies a version of authorized_clients; zeroed: none. */

@@ -7,14 +7,18 @@
 
 #define JOB_CONNS_MAX 256
 
-bool server_admits(void *arg, const char *fingerprint, struct authorization *a)
+/* As authorized_find(). */
+static int authorization_of(const struct ptcp_server *s, const char *fingerprint, struct authorization *a)
 {
-	struct ptcp_server *s = arg;
-
 	if (s->ssh == NULL)
 		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
 	*a = (struct authorization){ .name = "ssh" };
 	return ssh_server_admits(s->ssh, fingerprint);
+}
+
+bool server_admits(void *arg, const char *fingerprint, struct authorization *a)
+{
+	return authorization_of(arg, fingerprint, a) > 0;
 }
 
 /* Counts a refusal; returns `code`. */
@@ -27,8 +31,13 @@ static int refused(struct ptcp_server *s, int code)
 static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a,
     struct ptcp_err *e)
 {
-	if (server_admits(s, fingerprint, a))
+	int found = authorization_of(s, fingerprint, a);
+
+	if (found > 0)
 		return 0;
+	if (found < 0)
+		return err_set(e, refused(s, PTCP_EREFUSED), "this client: the server cannot read its list of authorized clients "
+		    "(its administrator finds the reason in the log)");
 	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized\"", fingerprint);
 	g->end = ADMISSION_BAD;
 	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator run: "

@@ -129,8 +129,8 @@ void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct jo
 	j->set = t;
 	j->conn = c->conn;
 	strcpy(j->client, c->fingerprint);
-	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots, .o = t->o, .own = t->ephemeral,
-		.auth = *c->auth };
+	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
 	j->reported = mono_now();
 }
 

@@ -309,7 +309,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
-		.roots = r->set->roots, .o = r->set->o, .auth = *c->auth };
+		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .o = r->set->o, .auth = *c->auth };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;
 	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);

@@ -49,6 +49,9 @@ struct relayed {
 	struct loop *worker;
 	struct splice *splice;
 	struct storage *storage; /* NULL: none */
+	struct relay_place place;
+	struct admission *admission;
+	struct peer_address *peer;
 	struct msg start, over, stop, gone;
 	bool moving, stopping;
 	struct ptcp_err why;     /* code 0: both directions have ended */
@@ -147,6 +150,47 @@ static void storage_free(struct storage *st)
 	free(c);
 }
 
+/* ---- Room ---- */
+
+static unsigned connection_fds(bool stores) { return stores ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS; }
+
+unsigned relay_min_fds(bool stores) { return RELAY_SESSION_PLACES * connection_fds(stores); }
+
+static unsigned fds_each(const struct relay *r) { return connection_fds(r->storage.all.max_bytes > 0); }
+
+/* Relayed connections have half of the descriptors. */
+static struct relay_limits limits(const struct relay *r)
+{
+	unsigned share = 2 * fd_budget_connections() / fds_each(r), left = r->room.places + fd_budget_left() / fds_each(r);
+	unsigned files = share < left ? share : left;
+
+	return (struct relay_limits){ .places = r->max < files ? r->max : files, .max = r->max };
+}
+
+/* Kept places have descriptors, too. */
+static void count_fds(const struct relay *r, unsigned places_before)
+{
+	fd_budget_count((int)fds_each(r) * ((int)r->room.places - (int)places_before));
+}
+
+static int enter(struct relay *r, struct relay_place *p, const char *client, const struct wire_route *f, struct ptcp_err *e)
+{
+	struct relay_limits l = limits(r);
+	unsigned before = r->room.places;
+	int code = relay_room_enter(&r->room, p, client, f->session, f->control != 0, &l, mono_now(), e);
+
+	count_fds(r, before);
+	return code;
+}
+
+static void leave(struct relay *r, struct relay_place *p)
+{
+	unsigned before = r->room.places;
+
+	relay_room_leave(&r->room, p);
+	count_fds(r, before);
+}
+
 /* ---- Connections ---- */
 
 static void relayed_free(struct relayed *d)
@@ -160,7 +204,8 @@ static void relayed_free(struct relayed *d)
 			close(d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
-	fd_budget_count(d->storage != NULL ? -(SPLICE_FDS + SPLICE_SPOOL_FDS) : -SPLICE_FDS);
+	leave(r, &d->place);
+	admission_session(d->admission, d->peer, false);
 	storage_free(d->storage);
 	free(d);
 	r->gone(r->arg);
@@ -179,6 +224,13 @@ void relay_init(struct relay *r, struct context *host, struct relay_acl *to, uns
 	    .arg = arg };
 	list_init(&r->list);
 	list_init(&r->storage.clients);
+	relay_room_init(&r->room);
+}
+
+void relay_fini(struct relay *r)
+{
+	if (r->host != NULL)
+		relay_room_fini(&r->room);
 }
 
 static void on_gone(struct msg *m)
@@ -341,26 +393,10 @@ static void on_dialled(void *arg, int fd, const char *address, const struct ptcp
 	inbound_routed(d->inbound);
 }
 
-static unsigned connections_of(const struct relay *r, const char *client)
-{
-	const struct relayed *d;
-	unsigned n = 0;
-
-	LIST_EACH(&r->list, d, struct relayed, in_list)
-		n += strcmp(d->client, client) == 0;
-	return n;
-}
-
 static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e)
 {
-	const char *client = chan_fingerprint(c);
-	unsigned files = 2 * fd_budget_connections() / SPLICE_FDS, max = r->max < files ? r->max : files;
-
 	if (r->to == NULL)
 		return err_set(e, PTCP_EREFUSED, "this host is no relay (its administrator permits next hops with --relay-to)");
-	if (r->n >= max || connections_of(r, client) >= (max + 1) / 2 || fd_budget_left() < SPLICE_FDS + SPLICE_SPOOL_FDS)
-		return err_set(e, PTCP_EBUSY, "too busy: the relay has %u connections, at most %u, and half of them for one "
-		    "client (use fewer streams, or try again later)", r->n, max);
 	/* A client must not build a loop of relays. */
 	if (chan_hops(c) >= CONNECT_RELAYS_MAX)
 		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give fewer with "
@@ -383,16 +419,22 @@ static void dial_next_hop(struct relayed *d)
 
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
 {
+	struct relay_place place = { NULL };
 	struct relayed *d;
 
-	if (check(r, g->chan, e) < 0) {
-		log_at(&r->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s why=\"%s\"",
-		    chan_fingerprint(g->chan), g->address, e->msg);
+	if (check(r, g->chan, e) < 0 || enter(r, &place, chan_fingerprint(g->chan), f, e) < 0) {
+		inbound_log(g, LOG_WARN, "relay-refused", "client=%s why=\"%s\"", chan_fingerprint(g->chan), e->msg);
 		return PTCP_EREFUSED;
 	}
-	if ((d = calloc(1, sizeof *d)) == NULL)
+	if ((d = calloc(1, sizeof *d)) == NULL) {
+		leave(r, &place);
 		return err_nomem(e);
+	}
 	d->relay = r;
+	d->place = place;
+	d->admission = g->pending->admission;
+	d->peer = g->from;
+	admission_session(d->admission, d->peer, true); /* its streams follow from the same address */
 	d->inbound = g;
 	d->fd[0] = d->fd[1] = -1;
 	strcpy(d->client, chan_fingerprint(g->chan));
@@ -402,7 +444,6 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 	list_append(&r->list, &d->in_list);
 	r->n++;
 	d->storage = storage_new(r, d->client, f->spool_bytes);
-	fd_budget_count(d->storage != NULL ? SPLICE_FDS + SPLICE_SPOOL_FDS : SPLICE_FDS);
 	g->relayed = d;
 	dial_next_hop(d);
 	return 0;

@@ -9,6 +9,7 @@
 #include "net/relay_acl.h"
 #include "net/splice.h"
 #include "net/trust.h"
+#include "server/relay_room.h"
 #include "store/io.h"
 #include "wire/frame.h"
 
@@ -28,13 +29,17 @@ struct relay {
 	} storage;
 	struct list list;
 	unsigned n;
+	struct relay_room room;
 	void (*gone)(void *arg);     /* a connection has ended */
 	void *arg;
 };
 
-/* Borrows all but the numbers. */
+/* Descriptors of the smallest relay, for one session. */
+unsigned relay_min_fds(bool stores);
+/* Borrows all but the numbers; relay_fini() once no connection is left. */
 void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);
+void relay_fini(struct relay *r); /* zeroed is fine */
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
 uint64_t relay_stored_bytes(const struct relay *r);

@@ -5,6 +5,7 @@
 
 #include "core/glob.h"
 #include "net/trust.h"
+#include "server/own_dirs.h"
 #include "session/session.h"
 #include "wire/job.h"
 
@@ -18,6 +19,7 @@ struct request {
 	struct context *host;
 	const char *root;              /* of the server; NULL: none */
 	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
+	const struct own_dirs *own_dirs; /* beneath no root */
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;

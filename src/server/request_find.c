@@ -1,12 +1,10 @@
 /* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many names. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
-#include "core/userdir.h"
 #include "server/request_impl.h"
 #include "store/expand.h"
 
@@ -50,18 +48,6 @@ void request_search_free(struct request_search *s)
 
 /* ---- Roots ---- */
 
-/* Looks them up for each request: the directories may be replaced while the server runs. */
-static void exclude_own(const struct request *a, struct tree *tree)
-{
-	struct excluded x = { .n = 0 };
-	char state[USERDIR_BYTES];
-
-	excluded_add(&x, a->host->config_dir);
-	if (userdir_state(state, NULL, NULL) == 0)
-		excluded_add(&x, state);
-	tree_exclude(tree, &x);
-}
-
 /* A confined server cannot open a root configured later; the sentence must not blame permissions. */
 static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
 {
@@ -72,8 +58,8 @@ static int open_root(const struct request *a, const char *root, struct tree **ou
 		at++;
 	if (at != NULL && *at == NULL)
 		return err_set(e, PTCP_ECONFIG, "configured after the server had started (restart the server)");
-	if ((r = tree_open(out, root, &sys_real, e)) == 0)
-		exclude_own(a, *out);
+	if ((r = tree_open(out, root, &sys_real, e)) == 0 && (r = own_dirs_exclude(a->own_dirs, *out, e)) < 0)
+		tree_unref(*out);
 	return r;
 }
 
@@ -86,11 +72,13 @@ static int begin(struct request *a, struct ptcp_err *e)
 	int r;
 
 	if (!a->own && (r = open_root(a, root, &a->tree, &why)) < 0) {
+		a->tree = NULL;
 		/* The client must not learn the path. */
 		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
 		    text_escape_quoted(shown, sizeof shown, root), why.msg);
-		return err_set(e, r, "the root for this client cannot be opened (tell the server's "
-		    "administrator)");
+		return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
+		    "directory (tell the server's administrator)" :
+		    "the root for this client cannot be opened (tell the server's administrator)");
 	}
 	if (a->manages)
 		return 0;
@@ -285,7 +273,7 @@ static void on_found(struct msg *m)
 
 	a->finding = false;
 	if (a->result < 0)
-		err_while(&a->why, a->result, "destination %s", text_escape(shown, sizeof shown, request_first(a)));
+		err_while(&a->why, a->result, a->sends ? "%s" : "destination %s", text_escape(shown, sizeof shown, request_first(a)));
 	else if (a->sends && a->search != NULL) {
 		request_paths_free(a->path, a->n_paths);
 		a->path = a->search->found;

@@ -136,21 +136,21 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	const struct {
 		const char *name;
-		unsigned n, max;
+		unsigned n, min, max;
 	} limits[] = {
-		{ "streams", o->max_streams, PTCP_STREAMS_MAX },
-		{ "sessions", o->max_sessions, PTCP_SESSIONS_MAX },
-		{ "client-sessions", o->max_client_sessions, PTCP_SESSIONS_MAX },
-		{ "waiting", o->max_waiting, PTCP_SESSIONS_MAX },
-		{ "startups", o->max_startups, PTCP_STARTUPS_MAX },
-		{ "relayed", o->max_relayed, UINT_MAX },
+		{ "streams", o->max_streams, 1, PTCP_STREAMS_MAX },
+		{ "sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
+		{ "startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
+		{ "relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof limits / sizeof *limits; i++)
-		if (limits[i].n < 1 || limits[i].n > limits[i].max)
-			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be 1 to %u", limits[i].name, limits[i].n,
-			    limits[i].max);
+		if (limits[i].n < limits[i].min || limits[i].n > limits[i].max)
+			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be %u to %u", limits[i].name, limits[i].n,
+			    limits[i].min, limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
@@ -223,7 +223,8 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0)
+	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0 ||
+	    (r = context_check_fds(s->next_hops != NULL ? relay_min_fds(s->o.relay_storage_bytes > 0) : 0, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
 	    (s->o.root != NULL && (s->root = strdup(s->o.root)) == NULL) ||
@@ -240,29 +241,6 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	return 0;
 }
 
-/* Warns of a root that contains the server's own configuration; refuses the configuration itself as the root. */
-static int check_root_dir(struct ptcp_server *s, struct ptcp_err *e)
-{
-	char shown[TEXT_NAME_BYTES], *root, *dir;
-	struct stat of_root, of_dir;
-	size_t n;
-
-	if (s->root == NULL || stat(s->root, &of_root) < 0 || stat(s->host.config_dir, &of_dir) < 0)
-		return 0;
-	if (of_root.st_dev == of_dir.st_dev && of_root.st_ino == of_dir.st_ino)
-		return err_set(e, PTCP_ECONFIG, "--root %s: the server's own configuration, with its key (serve another directory)",
-		    text_escape(shown, sizeof shown, s->root));
-	root = realpath(s->root, NULL);
-	dir = realpath(s->host.config_dir, NULL);
-	n = root != NULL ? strlen(root) : 0;
-	if (n > 0 && dir != NULL && strncmp(dir, root, n) == 0 && (dir[n] == '/' || root[n - 1] == '/'))
-		log_at(&s->host.log, LOG_WARN, "server", "event=not-served dir=\"%s\" why=\"the server's own configuration lies "
-		    "beneath the root\"", text_escape_quoted(shown, sizeof shown, dir));
-	free(root);
-	free(dir);
-	return 0;
-}
-
 /* An ephemeral server makes an identity of its own. Both kinds may connect to further hosts. Listening and
  * confinement come before the threads of the context, because threads inherit the restrictions of the starting
  * thread. */
@@ -274,9 +252,10 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.ephemeral && (r = listen_all(s, &s->o, e)) < 0) || (r = server_confine(s, e)) < 0)
+	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 ||
+	    (r = own_dirs_open(&s->own_dirs, s->host.config_dir, e)) < 0)) || (r = server_confine(s, e)) < 0)
 		return r;
-	if (!s->o.ephemeral && (r = check_root_dir(s, e)) < 0)
+	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->host.log, e)) < 0)
 		return r;
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -289,7 +268,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct pending_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
-		.waiting = s->o.max_startups, .sessions = s->o.max_sessions, .streams = s->o.max_streams,
+		.waiting = s->o.max_startups,
+		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
 		.ops = &server_inbound_ops, .arg = s };
 
 	return pending_init(&s->pending, &o, e);
@@ -317,6 +297,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.memory = s->memory;
 	s->sessions.roots = (const char *const *)s->roots;
+	s->sessions.own_dirs = &s->own_dirs;
 	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
@@ -325,6 +306,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	    s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
 	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
+	s->jobs.own_dirs = &s->own_dirs;
 	s->jobs.links = &s->links;
 	s->jobs.memory = s->memory;
 	loop_on_wake(s->loop, on_wake, s);
@@ -413,6 +395,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_session_set_fini(&s->sessions);
 	server_unlisten(s);
 	timer_free(s->watch);
+	relay_fini(&s->relay);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
 	context_fini(&s->host);
@@ -420,6 +403,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	loop_free(s->loop);
 	server_forget_needs(s);
 	link_table_fini(&s->links);
+	own_dirs_close(&s->own_dirs);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);

@@ -10,6 +10,7 @@
 #include "net/listen.h"
 #include "server/job.h"
 #include "server/link_table.h"
+#include "server/own_dirs.h"
 #include "server/relay.h"
 #include "server/server_session.h"
 
@@ -23,6 +24,7 @@ struct ptcp_server {
 	struct timetable rate;
 	struct loop *loop;
 	struct context host;
+	struct own_dirs own_dirs;       /* not of an ephemeral server */
 	struct server_listener {
 		struct listener *listener;      /* NULL once stopping */
 		char address[SOCK_TEXT_BYTES];  /* as long as the handle */

@@ -299,7 +299,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.o = t->o, .own = t->ephemeral, .auth = *a };
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);

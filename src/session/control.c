@@ -266,7 +266,9 @@ void control_failed(struct session *sess, const struct connect_result *r)
 {
 	/* After its session, an ephemeral server is gone, and has missed no frame. */
 	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
-	bool path_over = r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED;
+	/* An address may be another host's by now: if the name is next, the name decides. */
+	bool stranger = r->cause == CONNECT_IDENTITY && !sess->connecting[STREAM_CONNECT_CONTROL].by_name;
+	bool path_over = stranger || (r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED);
 	struct ptcp_err e;
 
 	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0)

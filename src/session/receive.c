@@ -147,8 +147,7 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_e
 	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
 }
 
-/* Linked files are remembered by their paths below this directory. */
-static struct dir *linked_base(const struct receive_side *r) { return r->top != NULL ? r->top : r->place.base; }
+struct dir *receive_named(const struct receive_side *r) { return r->top != NULL ? r->top : r->place.base; }
 
 static bool make_dir_node(struct receive_side *r, struct receive_entry *t)
 {
@@ -222,7 +221,7 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 	const struct wire_open *o = engine_open(sess->engine);
 
 	if (part_is_own_name(t->name))
-		return err_set(e, PTCP_EREFUSED, "a name that ptcp reserves for unfinished files (rename it)");
+		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
 	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not requested");
 	return 0;
@@ -311,7 +310,7 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 		set_meta(sess, &t->meta, end);
 	if (t->type == WIRE_HARDLINK) {
 		t->file = linked_files_find(&sess->receive->linked, t->link_id);
-		t->self = dir_ref(linked_base(sess->receive));
+		t->self = dir_ref(receive_named(sess->receive));
 	}
 	receive_enqueue(sess, t, work[t->type]);
 }
@@ -322,7 +321,7 @@ static void remember_linked(struct receive_side *r, const struct receive_entry *
 	uint64_t dev, ino;
 	char *path;
 
-	if (!sink_part_id(t->sink, &dev, &ino) || (path = dir_path_below(t->dir, linked_base(r), t->name)) == NULL)
+	if (!sink_part_id(t->sink, &dev, &ino) || (path = dir_path_below(t->dir, receive_named(r), t->name)) == NULL)
 		return;
 	linked_files_add(&r->linked, t->id, dev, ino, path);
 	free(path);
@@ -399,20 +398,22 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 /* The directories of the transfer were listed when they ended; the base has no entry of its own. */
 bool receive_finish(struct session *sess)
 {
-	const struct destination *at;
-	struct receive_entry *t = NULL;
+	struct receive_entry *t;
+	struct ptcp_err e;
 
 	if (sess->receive == NULL)
 		return true;
-	at = &sess->receive->place;
-	if (at->contents && (engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) == 0)
-		t = calloc(1, sizeof *t);
-	if (t == NULL) {
+	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0) {
 		receive_report_leftovers(sess);
 		return true;
 	}
-	t->self = dir_ref(at->base);
-	receive_enqueue(sess, t, WORK_COUNT);
+	if ((t = calloc(1, sizeof *t)) == NULL) {
+		err_nomem(&e);
+		engine_fail(sess->engine, &e);
+		return false;
+	}
+	t->self = sess->receive->place.contents ? dir_ref(sess->receive->place.base) : NULL;
+	receive_enqueue(sess, t, WORK_END);
 	return false;
 }
 

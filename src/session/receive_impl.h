@@ -25,7 +25,7 @@ enum work {
 	WORK_SYMLINK,
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
-	WORK_COUNT,      /* leftovers in the base, at the end */
+	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
 	WORK_RELEASE     /* of a failed file: delete the part, or keep it for the next run */
 };
 
@@ -76,6 +76,8 @@ struct receive_side {
 	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */
 	struct receive_entry *batch; /* on the I/O thread */
 	struct store_item ends[WORK_BATCH]; /* completions of the batch */
+	struct dir *named;          /* borrowed by the batch: the directory of the transfer that the user named */
+	struct ptcp_err moved;      /* by the batch: why that directory has lost its name; code 0: it has not */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct list verify_queue;   /* verify_queue.c: entries that wait for an I/O thread, */
@@ -102,6 +104,10 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
 /* ---- receive.c ---- */
+
+/* The directory of the transfer that the user named, or the parent of a file: the base, or the new directory in it.
+ * Linked files are remembered by their paths below this directory. */
+struct dir *receive_named(const struct receive_side *r);
 
 /* Tells both users of leftovers, unless a file failed: its part is no leftover, and may be anywhere. */
 void receive_report_leftovers(struct session *sess);

@@ -93,8 +93,9 @@ static void do_work(struct receive_entry *t)
 	case WORK_HARDLINK:
 		t->result = make_hardlink(t);
 		break;
-	case WORK_COUNT:
-		leftovers_count(t->self, &t->left);
+	case WORK_END:
+		if (t->self != NULL)
+			leftovers_count(t->self, &t->left);
 		break;
 	case WORK_FINISH_DIR:
 		if (!t->fresh) /* before the mode, which may forbid it */
@@ -142,6 +143,27 @@ static void complete(struct receive_side *r)
 	}
 }
 
+/* Files are complete under the name that the user gave only while the directory has the name; a directory that was never
+ * opened has no files. */
+static void check_named(struct receive_side *r)
+{
+	const struct receive_entry *t;
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err why;
+
+	for (t = r->batch; t != NULL && (t->work < WORK_COMMIT || t->work > WORK_END); t = t->next)
+		;
+	if (t == NULL || dir_dev(r->named) == 0 || dir_in_place(r->named, &why) == 0)
+		return;
+	if (why.sys == ESTALE)
+		err_set(&why, PTCP_EIO, "the directory was moved or replaced during the transfer, together with the received "
+		    "files (move it back, then run the same command again)");
+	/* The peer of a server must not learn the path of the root. */
+	err_while(&why, why.code, "destination %s", r->session->o.open != NULL ?
+	    dir_whole_path_text(r->named, text, sizeof text) : dir_path_text(r->named, NULL, text, sizeof text));
+	r->moved = why;
+}
+
 static void on_done(struct msg *m);
 
 static void run_batch(struct io_job *io)
@@ -152,6 +174,7 @@ static void run_batch(struct io_job *io)
 	for (t = r->batch; t != NULL; t = t->next)
 		do_work(t);
 	complete(r);
+	check_named(r);
 	r->done.run = on_done;
 	loop_post(r->session->o.host->control, &r->done);
 }
@@ -318,7 +341,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 
 	t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
-	if (work == WORK_COUNT) {
+	if (work == WORK_END) {
 		receive_report_leftovers(sess);
 		receive_entry_free(sess, t);
 		engine_finished(sess->engine);
@@ -357,7 +380,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		warn_lacking(sess, t);
 		rcv_committed(rcv, t->id, NULL);
 		break;
-	case WORK_COUNT:
+	case WORK_END:
 	case WORK_NONE:
 	case WORK_RELEASE: /* only of ended entries */
 		break;
@@ -371,6 +394,8 @@ static void on_done(struct msg *m)
 
 	r->batch = NULL;
 	engine_progress(r->session->engine, mono_now());
+	if (r->moved.code != 0)
+		engine_fail(r->session->engine, &r->moved);
 	for (; t != NULL; t = next) {
 		next = t->next;
 		work_done(r->session, t);
@@ -461,6 +486,7 @@ void receive_pump(struct session *sess, struct mono now)
 	if ((r->first = t->next) == NULL)
 		r->last = &r->first;
 	t->next = NULL;
+	r->named = receive_named(r);
 	r->io.run = run_batch;
 	io_submit(sess->o.host->io, &r->io);
 }

@@ -14,7 +14,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	char path[DIR_PATH_RAW_BYTES], shown[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why, bare;
 
-	err_set(&why, PTCP_EIO, "%s", text);
+	err_set(&why, w->refused ? PTCP_EREFUSED : PTCP_EIO, "%s", text);
 	store_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);

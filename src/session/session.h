@@ -60,6 +60,7 @@ struct session_opts {
 	bool once;                    /* the peer is an ephemeral server */
 	struct paths *paths;          /* several, or one with relays; outlives the session. NULL: direct */
 	unsigned path;                /* index of the control connection's path */
+	uint64_t route_session;       /* as connect_opts has it, of the control connection */
 	struct sock_opts sock;        /* copied; congestion outlives the session */
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;

@@ -176,6 +176,8 @@ static void start(struct session *sess, unsigned number)
 		o.permits = NULL;
 		o.relay = path->relay;
 		o.n_relays = path->n_relays;
+		o.route_session = sess->o.route_session;
+		o.route_control = control;
 		o.host = sess->o.paths->host;
 		o.port = sess->o.paths->port;
 		if (engine_spooled(sess->engine) && !control)

@@ -307,10 +307,10 @@ static void complete(struct store_item *of, unsigned n, bool sync)
 			of[i].result = give_name(of[i].sink, of[i].why);
 	if (sync)
 		sync_dirs(of, n);
-	check_places(of, n);
 	for (i = 0; i < n; i++)
 		if (of[i].sink != NULL && of[i].sink->named)
 			finish(of[i].sink, of[i].result == 0);
+	check_places(of, n); /* last: a complete file needs no journal, wherever it is */
 }
 
 void store_complete(struct store_item *of, unsigned n, enum store_sync sync)

@@ -48,6 +48,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	const int flags = O_DIRECTORY | O_CLOEXEC;
 	char text[TEXT_NAME_BYTES];
 	struct tree *t;
+	struct stat st;
 	int fd, r;
 
 	if (*root == '\0')
@@ -56,8 +57,16 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 		fd = sys->openat(AT_FDCWD, root, flags | O_PATH, 0);
 	if (fd < 0)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(text, sizeof text, root));
-	if ((t = calloc(1, sizeof *t)) == NULL || (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
+	if (sys->fstat(fd, &st) != 0) {
+		r = err_sys(e, PTCP_EIO, "%s", text_escape(text, sizeof text, root));
+		sys->close(fd);
+		return r;
+	}
+	if ((t = calloc(1, sizeof *t)) == NULL || (t->path = strdup(root)) == NULL ||
+	    (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
 		r = err_nomem(e);
+		if (t != NULL)
+			free(t->path);
 		free(t);
 		sys->close(fd);
 		return r;
@@ -68,21 +77,22 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 	pthread_mutex_init(&t->lock, NULL);
 	list_init(&t->idle);
 	t->root->fd = fd;
+	t->root->known = true;
+	t->root->dev = st.st_dev;
+	t->root->ino = st.st_ino;
 	t->root->pins = 1;
 	*out = t;
 	return 0;
 }
 
-void tree_exclude(struct tree *t, const struct excluded *x) { t->excluded = *x; }
-
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)
 {
-	return excluded_has(&d->tree->excluded, dev, ino);
+	return d->tree->excluded != NULL && excluded_has(d->tree->excluded, dev, ino);
 }
 
 bool dir_has_excluded_below(const struct dir *d, uint64_t dev, uint64_t ino)
 {
-	return excluded_below(&d->tree->excluded, dev, ino);
+	return d->tree->excluded != NULL && excluded_below(d->tree->excluded, dev, ino);
 }
 
 void tree_unref(struct tree *t)
@@ -127,6 +137,8 @@ void dir_unref(struct dir *d)
 		free(d);
 		if (parent == NULL) {
 			pthread_mutex_destroy(&t->lock);
+			excluded_free(t->excluded);
+			free(t->path);
 			free(t);
 		}
 		d = parent;

@@ -24,9 +24,10 @@ struct dir;
 
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
-/* No node is one of these directories, or lies beneath: PTCP_EREFUSED; no entry of them is replaced. The root itself
- * is not judged. Before the first use of the tree. */
-void tree_exclude(struct tree *t, const struct excluded *x);
+/* No node is one of these directories, or lies beneath, and no file is one of these files: PTCP_EREFUSED; none of them
+ * is replaced. Takes `x`. PTCP_EREFUSED if the root itself is one of them, or lies beneath. Before the first use of the
+ * tree. */
+int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e);
 /* Whether this inode is one of them. */
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino);
 /* Whether an excluded directory lies, or may lie, below the directory of this inode. */
@@ -44,8 +45,8 @@ struct dir *dir_child(struct dir *parent, const char *name);
 /* A node for an existing directory at `path`, from a peer or user, below `base`: "" and "." are `base`; a
  * leading '/' is dropped; ".." and symbolic links are followed as long as they stay below the root, by
  * openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS), or without that call (ENOSYS, EPERM) component by
- * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist), ENOTDIR (not a directory)
- * or EXDEV (leaves the root). */
+ * component, refusing links and "..". PTCP_EIO with e->sys ENOENT (does not exist) or ENOTDIR (not a directory);
+ * PTCP_EREFUSED with EXDEV (leaves the root). */
 int dir_resolve(struct dir **out, struct dir *base, const char *path, struct ptcp_err *e);
 
 struct dir *dir_ref(struct dir *d);
@@ -69,8 +70,8 @@ void dir_fd_done(struct dir *d);
  * RESOLVE_CACHED. `flags` create no file. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
-/* Whether d still lies beneath the root at its path: 0, or PTCP_EIO with ESTALE, naming the directory that was moved
- * or replaced. d was opened before. */
+/* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO with
+ * ESTALE, naming the directory that was moved or replaced. d was opened before. */
 int dir_in_place(struct dir *d, struct ptcp_err *e);
 
 /* To be called after a change of names in d, or of d's mode or times. */
@@ -92,6 +93,9 @@ void dir_set_fs_hint(const struct dir *d, uint64_t dev, unsigned hint);
 /* "a/b/name" relative to the root, escaped for display (text_escape()); `name` may be NULL; "." is the root.
  * Cut in front with "../" where `cap` (at least 16) is too small. Returns `out`. */
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap);
+
+/* The path of d with that of the root as given to tree_open(), likewise; cut at the end where `cap` is too small. */
+const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap);
 
 /* As dir_path_text(), in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);

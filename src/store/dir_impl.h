@@ -34,8 +34,9 @@ struct tree {
 	mode_t umask;
 	atomic_bool no_cached; /* the kernel lacks RESOLVE_CACHED */
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
-	struct excluded excluded;
+	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct dir *root;
+	char *path; /* of the root, as given */
 };
 
 /* After closing a directory other than the root, with tree->lock held. */

@@ -55,8 +55,8 @@ static int open_flags(const struct dir *d, int at, int flags, bool cached)
 	}
 }
 
-/* Whether the open directory is excluded, or, for a path of several components, lies beneath one that is: `st` is its
- * result of fstat. The directories above the root are judged in vain. */
+/* Whether the open directory is excluded, or, for the root and for a path of several components, lies beneath one that
+ * is: `st` is its result of fstat. */
 static bool is_excluded(const struct dir *d, int fd, struct stat st)
 {
 	const struct sys *sys = d->tree->sys;
@@ -64,9 +64,9 @@ static bool is_excluded(const struct dir *d, int fd, struct stat st)
 	int at = fd, up;
 	bool found;
 
-	if (d->tree->excluded.n == 0)
+	if (d->tree->excluded == NULL)
 		return false;
-	while (!(found = dir_excludes(d, st.st_dev, st.st_ino)) && d->resolved) {
+	while (!(found = dir_excludes(d, st.st_dev, st.st_ino)) && (d->resolved || d->parent == NULL)) {
 		up = sys->openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (at != fd)
 			sys->close(at);
@@ -78,6 +78,18 @@ static bool is_excluded(const struct dir *d, int fd, struct stat st)
 	if (at != fd && at >= 0)
 		sys->close(at);
 	return found;
+}
+
+int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e)
+{
+	struct stat st;
+
+	t->excluded = x;
+	if (t->sys->fstat(t->root->fd, &st) != 0)
+		return store_err_sys(e, errno, t->root, NULL, NULL);
+	if (is_excluded(t->root, t->root->fd, st))
+		return err_set(e, PTCP_EREFUSED, "%s", EXCLUDED_WHY);
+	return 0;
 }
 
 static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st, struct ptcp_err *e)
@@ -93,7 +105,7 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (errno == ENOTDIR || errno == ELOOP)
 			return store_err_set(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return store_err_set(e, PTCP_EIO, errno, d, NULL, "leads out of the root directory");
+			return store_err_set(e, PTCP_EREFUSED, errno, d, NULL, "leads out of the root directory");
 		return store_err_sys(e, errno, d, NULL, NULL);
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {
@@ -232,12 +244,14 @@ void dir_fd_done(struct dir *d)
 
 /* ---- Directories that are moved ---- */
 
-/* The directory that has the name of d now; `at` is the parent of d. */
+/* The directory that has the name of d now; `at` is the parent of d. Links are followed in the path of the root. */
 static int stat_name(const struct dir *d, int at, struct stat *st)
 {
 	const struct sys *sys = d->tree->sys;
 	int fd, r;
 
+	if (d->parent == NULL)
+		return sys->fstatat(AT_FDCWD, d->tree->path, st, 0);
 	if (!d->resolved)
 		return sys->fstatat(at, d->name, st, AT_SYMLINK_NOFOLLOW);
 	if ((fd = open_flags(d, at, O_PATH | O_DIRECTORY | O_CLOEXEC, false)) < 0)
@@ -250,17 +264,19 @@ static int stat_name(const struct dir *d, int at, struct stat *st)
 static int check_name(struct dir *d, struct ptcp_err *e)
 {
 	struct stat st = { 0 };
-	int at, r;
+	int at = -1, r;
 
-	if ((at = dir_fd(d->parent, e)) < 0)
+	if (d->parent != NULL && (at = dir_fd(d->parent, e)) < 0)
 		return at;
 	r = stat_name(d, at, &st);
 	if (r != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
 		r = store_err_sys(e, errno, d, NULL, NULL);
 	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
 		r = store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
-		    "the directory was moved or replaced during the transfer (run the same command again)");
-	dir_fd_done(d->parent);
+		    "the directory was moved or replaced during the transfer (run the same command again, and ptcp clean where it is "
+		    "now)");
+	if (d->parent != NULL)
+		dir_fd_done(d->parent);
 	return r;
 }
 
@@ -268,7 +284,7 @@ int dir_in_place(struct dir *d, struct ptcp_err *e)
 {
 	int r = 0;
 
-	for (; d->parent != NULL && r == 0; d = d->parent)
+	for (; d != NULL && r == 0; d = d->parent)
 		r = check_name(d, e);
 	return r;
 }
@@ -306,7 +322,7 @@ static int resolve_plain(struct dir **out, struct dir *base, char *path, struct 
 	for (name = strtok_r(path, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save)) {
 		if (!text_name_ok(name, strlen(name))) {
 			int r = strcmp(name, "..") == 0 ?
-			    store_err_set(e, PTCP_EIO, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
+			    store_err_set(e, PTCP_EREFUSED, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
 			    store_err_sys(e, ENAMETOOLONG, d, name, NULL);
 
 			dir_unref(d);

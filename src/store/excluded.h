@@ -1,33 +1,32 @@
-/* Directories that no peer may reach, wherever they lie beneath a root: the server's own configuration and state.
- * Compared by inode, so that other paths to them, or renamed parents, do not help. Any thread. */
+/* Directories and files that no peer may reach, wherever they lie beneath a root: the server's own configuration and
+ * state. Compared by inode, so that other paths to them, bind mounts, hard links or renamed parents do not help. An
+ * inode that another file takes over while the set is in use stays excluded. Any thread; a set changes only before
+ * its use. */
 #ifndef STORE_EXCLUDED_H
 #define STORE_EXCLUDED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXCLUDED_PATHS_MAX 2
-#define EXCLUDED_LINKS_MAX 15 /* symbolic links of one path */
-#define EXCLUDED_MAX (EXCLUDED_PATHS_MAX * (1 + EXCLUDED_LINKS_MAX))
+#include <ptcp/err.h>
 
-#define EXCLUDED_ABOVE_MAX 256
-
-struct excluded_inode { uint64_t dev, ino; };
-
-struct excluded {
-	unsigned n, n_above;
-	struct excluded_inode of[EXCLUDED_MAX];
-	struct excluded_inode above[EXCLUDED_ABOVE_MAX]; /* directories above them: not to be renamed */
-	bool too_deep; /* not all directories above are known */
-};
+struct excluded;
 
 #define EXCLUDED_WHY "the server's own configuration or state: not served"
+#define EXCLUDED_MAX 20000u /* inodes of a set */
 
-/* Adds the directory at `path`, if it exists, and the symbolic links that lead there: whoever replaces a link chooses
- * the directory. For EXCLUDED_PATHS_MAX paths at most (asserted). */
-void excluded_add(struct excluded *x, const char *path);
+int excluded_new(struct excluded **out, struct ptcp_err *e);
+void excluded_free(struct excluded *x); /* NULL is fine */
+
+/* Adds the directory at `path`, if it exists, all directories and files in it, the regular files that its links lead
+ * to, and the symbolic links that lead to the directory: whoever replaces a link chooses the directory. What may not be
+ * listed is left out, apart from the directory itself. */
+int excluded_add(struct excluded *x, const char *path, struct ptcp_err *e);
+/* The same for the directory open at `fd`, which may have been moved. */
+int excluded_add_open(struct excluded *x, int fd, struct ptcp_err *e);
+
 bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino);
-/* Whether one of them lies, or may lie, below the directory of this inode. */
+/* Whether a directory of the set, or a link that leads there, lies below the directory of this inode. */
 bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino);
 
 #endif

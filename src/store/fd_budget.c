@@ -3,9 +3,14 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "core/err.h"
+
 /* An idle process has 12 descriptors besides its worker loops; each I/O thread briefly opens up to two
  * directories and a file. */
 #define SPARE 24u
+
+/* Shares of the limit: one descriptor in so many. */
+enum { INBOUND = 8, WAITING = 8, DIRECTORIES = 16 };
 
 /* Limit on files, whatever the process's limit: more would only wait for completion. */
 #define FILES_MAX 4096u
@@ -24,16 +29,36 @@ static unsigned limit(void)
 	return (unsigned)r.rlim_cur;
 }
 
-static unsigned share_of_inbound(void) { return limit() / 8; }
-static unsigned share_of_waiting(void) { return limit() / 8; }
-static unsigned share_of_directories(void) { return limit() / 16; }
+static unsigned share_of_inbound(void) { return limit() / INBOUND; }
+static unsigned share_of_waiting(void) { return limit() / WAITING; }
+static unsigned share_of_directories(void) { return limit() / DIRECTORIES; }
 
 /* For `others` and `files`. */
-static unsigned room(void)
+static unsigned room_of(unsigned max)
 {
-	unsigned shares = SPARE + share_of_inbound() + share_of_waiting() + share_of_directories();
+	unsigned shares = SPARE + max / INBOUND + max / WAITING + max / DIRECTORIES;
 
-	return limit() > shares ? limit() - shares : 0;
+	return max > shares ? max - shares : 0;
+}
+
+static unsigned room(void) { return room_of(limit()); }
+
+/* The lowest limit from which on there is room for n: the shares are rounded. */
+static unsigned limit_for(unsigned n)
+{
+	unsigned max = 2 * (n + SPARE);
+
+	while (room_of(max - 1) >= n)
+		max--;
+	return max;
+}
+
+bool fd_budget_fits(unsigned n) { return limit() >= limit_for(n); }
+
+int fd_budget_check(unsigned n, struct ptcp_err *e)
+{
+	return fd_budget_fits(n) ? 0 : err_set(e, PTCP_ECONFIG, "open files: the limit of %u is too low, at least %u are needed "
+	    "(run ulimit -n %u first, or set LimitNOFILE= in a systemd unit)", limit(), limit_for(n), limit_for(n));
 }
 
 /* Adds n to *count if the result is at most `max`. */

@@ -5,7 +5,14 @@
 #ifndef STORE_FD_BUDGET_H
 #define STORE_FD_BUDGET_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
+
+/* Whether the limit permits n descriptors of sessions, event loops, relayed connections and files, if nothing else is
+ * open. */
+bool fd_budget_fits(unsigned n);
+/* PTCP_ECONFIG if not, with the limit that does. */
+int fd_budget_check(unsigned n, struct ptcp_err *e);
 
 /* Adds n descriptors (negative: closed again) of users that cannot wait. */
 void fd_budget_count(int n);

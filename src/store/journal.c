@@ -125,7 +125,7 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at, 
 	fd = sys->openat(at, part_name(name, k->name, PART_JOURNAL_SUFFIX), flags, 0);
 	if (fd < 0)
 		return errno == ENOENT ? JOURNAL_NONE : JOURNAL_DAMAGED;
-	if (sys->fstat(fd, &st) == 0 && private(&st) &&
+	if (sys->fstat(fd, &st) == 0 && private(&st) && !dir_excludes(d, st.st_dev, st.st_ino) &&
 	    sys_read_all(sys, fd, header, sizeof header, 0) == (ssize_t)sizeof header)
 		state = compare(header, k);
 	if (state == JOURNAL_MATCHES) {

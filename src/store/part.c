@@ -152,7 +152,7 @@ static int found(const struct opening *o, int fd, bool writable, struct ptcp_err
 	o->out->existed = true;
 	if (o->sys->fstat(fd, &st) != 0)
 		return stat_failed(o, errno, e);
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || dir_excludes(o->d, st.st_dev, st.st_ino))
 		return not_a_part(o, e);
 	if ((r = lock(o, fd, e)) != 0)
 		return r;

@@ -177,6 +177,8 @@ static int inspect_target(struct sink *s, int at, struct sink_existing *out, str
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : store_err_sys(e, errno, s->dir, s->name, NULL);
+	if (dir_excludes(s->dir, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if ((uint64_t)st.st_size > s->opts.block_bytes)
@@ -206,7 +208,7 @@ bool sink_seems_same(struct sink *s)
 	if ((at = dir_fd(s->dir, NULL)) < 0)
 		return false;
 	same = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && seems_same(s, &st);
+	    S_ISREG(st.st_mode) && !dir_excludes(s->dir, st.st_dev, st.st_ino) && seems_same(s, &st);
 	dir_fd_done(s->dir);
 	return same;
 }
@@ -260,6 +262,8 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0)
 		r = store_err_sys(e, errno, s->dir, s->name, NULL);
+	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
+		r = store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	else if (S_ISREG(st.st_mode) && seems_same(s, &st))
 		r = refresh_file(s, fd, e);
 	sys->close(fd);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -46,6 +47,17 @@ static const char *path(const struct dir *d, const char *name, char *out, size_t
 const char *dir_path_text(const struct dir *d, const char *name, char *out, size_t cap)
 {
 	return path(d, name, out, cap, true);
+}
+
+const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap)
+{
+	char below[DIR_PATH_TEXT_BYTES];
+	size_t n;
+
+	n = strlen(text_escape(out, cap, d->tree->path));
+	if (d->parent != NULL && n < cap)
+		snprintf(out + n, cap - n, "%s%s", out[n - 1] == '/' ? "" : "/", dir_path_text(d, NULL, below, sizeof below));
+	return out;
 }
 
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap)

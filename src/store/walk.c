@@ -357,7 +357,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
 		r = skip(out, "an unfinished file of ptcp, by its name: not sent (remove it "
 		    "with ptcp clean, or rename it)", &why);
-	if (r == 0 && out->type == WALK_DIR && (out->excluded = dir_excludes(dir, out->dev, out->ino)))
+	if (r == 0 && (out->type == WALK_DIR || out->type == WALK_FILE) &&
+	    (out->excluded = dir_excludes(dir, out->dev, out->ino)))
 		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
 		    store_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
 	if (r == 0 && out->type == WALK_DIR && !w->flat && (w->enter = dir_child(dir, name)) == NULL)
@@ -365,6 +366,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	w->enter_depth = out->depth;
 	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {
 		out->type = WALK_FAILED;
+		out->refused = why.code == PTCP_EREFUSED;
 		r = (out->why = strdup(why.msg)) != NULL ? 0 : PTCP_ENOMEM;
 	}
 	if (r == 0)

@@ -27,6 +27,7 @@ struct walk_entry {
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
+	bool refused;     /* of WALK_FAILED: PTCP_EREFUSED */
 	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
 	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */

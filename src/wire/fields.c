@@ -97,7 +97,7 @@ static const struct wire_field hello[] = {
 	POSITIVE("files", leftovers, files), ANY("bytes", leftovers, bytes), ANY("age_ms", leftovers, age_ms)
 }, route[] = {
 	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
-	ANY("spool", route, spool_bytes)
+	ANY("spool", route, spool_bytes), ANY("session", route, session), UINT("control", route, control, 0, 1)
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
 	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
@@ -298,6 +298,13 @@ static bool range_valid(const void *f)
 	return d->count <= UINT32_MAX - d->first;
 }
 
+static bool route_valid(const void *f)
+{
+	const struct wire_route *d = f;
+
+	return d->control == 0 || d->session != 0;
+}
+
 static bool grant_valid(const void *f)
 {
 	const struct wire_grant *d = f;
@@ -353,7 +360,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),
 	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
-	LAYOUT(ROUTE, route, route, NULL), LAYOUT(GRANT, grant, grant, grant_valid), LAYOUT(JOB, job, job, job_valid),
+	LAYOUT(ROUTE, route, route, route_valid), LAYOUT(GRANT, grant, grant, grant_valid), LAYOUT(JOB, job, job, job_valid),
 	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL), LAYOUT(STARTED, started, started, NULL),
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),

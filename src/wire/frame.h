@@ -57,7 +57,7 @@
 	X(HOLE, 27, 16) \
 	X(LEFTOVERS, 28, 24) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
-	X(ROUTE, 48, 11 + WIRE_HOST_MAX) \
+	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
 	X(PROBE, 55, 9) \
 	X(GRANT, 56, 187 + WIRE_PATH_MAX) \
@@ -227,8 +227,7 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 #define WIRE_SESSION_BYTES 16
 
 enum wire_opened_flags {
-	WIRE_OPENED_EXPANDED = 1 << 0, /* a source of OPEN was a pattern: there may be several */
-	WIRE_OPENED_FLAGS = (1 << 1) - 1
+	WIRE_OPENED_EXPANDED = 1 << 0, WIRE_OPENED_FLAGS = (1 << 1) - 1 /* a source was a pattern: there may be several */
 };
 
 /* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
@@ -327,6 +326,8 @@ struct wire_route {
 	uint16_t port;       /* not 0 */
 	struct span host;    /* name or address, IPv6 without brackets */
 	uint64_t spool_bytes; /* bytes that the relay may spool while the next hop accepts no data */
+	uint64_t session;    /* the same random number for all connections of a session; 0: of no session */
+	uint8_t control;     /* 1: the session's control connection */
 };
 WIRE_CODEC(ROUTE, route, wire_route)
 

@@ -264,7 +264,7 @@ static void serve(void **state)
 	assert_string_equal(a.server.relay_to[1], "10.0.0.0/8");
 	assert_int_equal(a.server.max_relayed, 9);
 	serve_args_fini(&a);
-	assert_int_equal(parse_serve(&a, "--max-relayed|0", &e), PTCP_EUSAGE);
+	assert_int_equal(parse_serve(&a, "--max-relayed|1", &e), PTCP_EUSAGE); /* a session takes two */
 	assert_int_equal(parse_serve(&a, "--ephemeral", &e), 0);
 	assert_true(a.server.ephemeral);
 	assert_int_equal(parse_serve(&a, "--listen|[::1]:0|--root=/srv|--cipher|none,chacha20|-v", &e), 0);

@@ -39,7 +39,7 @@ static void json_progress(void **state)
 
 	(void)state;
 	assert_string_equal(cap.out, "{\"event\":\"progress\",\"bytes\":5000000000,"
-	    "\"total_bytes\":9223372036854775807,\"rate_bps\":812400000,\"eta_s\":12.345679,"
+	    "\"total_bytes\":9223372036854775807,\"wire_bytes\":0,\"rate_bps\":812400000,\"eta_s\":12.345679,"
 	    "\"streams\":4,\"resumed_bytes\":0,\"activity\":\"transferring\",\"paths\":[]}\n");
 	assert_string_equal(cap.err, "");
 	json_decref(j);
@@ -78,6 +78,10 @@ static void json_start_and_streams(void **state)
 	ev.ahead = PTCP_AHEAD_UNKNOWN;
 	j = event(true, &ev);
 	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":null}\n");
+	json_decref(j);
+	ev.text = "relay r: too busy";
+	j = event(true, &ev);
+	assert_string_equal(cap.out, "{\"event\":\"waiting\",\"ahead\":null,\"reason\":\"relay r: too busy\"}\n");
 	json_decref(j);
 }
 

@@ -44,7 +44,8 @@ static struct {
 	uint8_t in[600];
 	size_t n;
 	char routed[HOPS][100];
-	uint64_t spool_bytes;
+	uint64_t spool_bytes, session;
+	uint8_t control;
 	unsigned accepted;
 	struct chan *second;    /* of a connection made beside `chan` */
 	uint8_t second_in[100];
@@ -120,6 +121,8 @@ static void peer_readable(void *arg)
 		assert_int_equal(wire_route_decode(&f, in, NULL), 0);
 		snprintf(peer.routed[peer.at], sizeof peer.routed[0], "%.*s:%u", (int)f.host.n, (const char *)f.host.p, f.port);
 		peer.spool_bytes = f.spool_bytes;
+		peer.session = f.session;
+		peer.control = f.control;
 	}
 	if (peer.act[peer.at] != LISTEN)
 		peer.n = 0;
@@ -391,6 +394,8 @@ static void passes_relays(void **state)
 
 	(void)state;
 	o.spool_bytes = 1 << 20;
+	o.route_session = 77;
+	o.route_control = true;
 	run(&o);
 	assert_non_null(out.chan);
 	assert_string_equal(chan_fingerprint(out.chan), id[2].fingerprint);
@@ -399,6 +404,7 @@ static void passes_relays(void **state)
 	assert_string_equal(peer.routed[0], "second.test:702");
 	assert_string_equal(peer.routed[1], "host.test:703");
 	assert_int_equal(peer.spool_bytes, 1 << 20);
+	assert_true(peer.session == 77 && peer.control == 1);
 	assert_int_equal(out.n_first, 1);
 	assert_int_equal(peer.accepted, 1);
 	behind_is_there();

@@ -209,6 +209,20 @@ stop() {
 	wait "$1"
 }
 
+# few N COMMAND...: with programs that may open N files; the command is one of those here
+few() {
+	local PTCP=$PTCP dir
+	dir=$(mktemp -d "$tmp/few.XXXXXX")
+	printf '#!/bin/sh\nulimit -n %s\nexec "%s" "$@"\n' "$1" "$PTCP" >"$dir/ptcp"
+	chmod +x "$dir/ptcp"
+	PTCP=$dir/ptcp
+	shift
+	"$@"
+}
+
+# The limit on open files that the last sentence asks for
+needed_files() { grep -oE 'ulimit -n [0-9]+' err | grep -oE '[0-9]+'; }
+
 # run ARGUMENT...: the tool as the side "client", trusting $fp when there is one. Sets $status;
 # its output is in the files out and err of the current folder.
 run() {

@@ -119,13 +119,17 @@ static void revoked_control(unsigned port, char **arguments)
 
 /* ---- Routes ---- */
 
-static void send_route_to(struct peer *p, const char *host, unsigned port, uint64_t spool_bytes)
+static void put_route(struct peer *p, struct wire_route f, const char *host)
 {
-	struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)host, strlen(host) },
-		.spool_bytes = spool_bytes };
 	uint8_t out[WIRE_ROUTE_MAX_BYTES];
 
+	f.host = (struct span){ (const uint8_t *)host, strlen(host) };
 	peer_send(p, out, wire_route_encode(out, &f));
+}
+
+static void send_route_to(struct peer *p, const char *host, unsigned port, uint64_t spool_bytes)
+{
+	put_route(p, (struct wire_route){ .port = (uint16_t)port, .spool_bytes = spool_bytes }, host);
 }
 
 static void send_route(struct peer *p, unsigned port, uint64_t spool_bytes)
@@ -225,6 +229,28 @@ static void pretends(unsigned port, char **arguments)
 		if (send(fd, said == 0 ? "\x81\x81" : "\x7f", 2, MSG_NOSIGNAL) != 2 || peer_over(fd, ALPN_ROUTE) != NULL)
 			die("it is taken for the beginning of TLS");
 	}
+}
+
+/* PORT MOST: the control connections of as many sessions, each of which says that it is one of its own, and so has a
+ * place kept for a stream; others are refused. */
+static void many_routed_sessions(unsigned port, char **arguments)
+{
+	struct wire_route f = { .port = (uint16_t)atoi(arguments[0]), .control = 1 };
+	unsigned most = (unsigned)atoi(arguments[1]);
+	struct peer *p;
+
+	for (f.session = 1; f.session < most + 20; f.session++) {
+		if ((p = peer_connect(port, ALPN_ROUTE)) == NULL)
+			die("no handshake");
+		put_route(p, f, "127.0.0.1");
+		if (f.session <= most) {
+			expect(p, WIRE_ROUTED);
+			continue;
+		}
+		expect_error(p, 18); /* too busy */
+		peer_close(p);
+	}
+	hold();
 }
 
 struct third {
@@ -569,7 +595,8 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-job", revoked_job },
 	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
-	{ "many-routes", many_routes }, { "hoarding-routes", hoarding_routes }, { "dead-names", dead_names }, { "circle", circle },
+	{ "many-routes", many_routes }, { "many-routed-sessions", many_routed_sessions },
+	{ "hoarding-routes", hoarding_routes }, { "dead-names", dead_names }, { "circle", circle },
 	{ "pretends", pretends }, { "waiting-job", waiting_job }, { "many-jobs", many_jobs }, { "dribbles", dribbles },
 	{ "scans", scans }, { "listens-by-job", listens_by_job },
 	{ "talks-on", talks_on }, { "reads-no-event", reads_no_event }, { NULL, NULL }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -397,7 +398,7 @@ static void no_regular_files(void **state)
 	(void)state;
 	alarm(10);
 	assert_int_equal(mkfifo(nf_path("authorized_clients"), 0600), 0);
-	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(complaints, 1);
 	put(A, false, false, NULL, NULL, PTCP_ECONFIG);
 	assert_int_equal(mkfifo(nf_path("known_hosts"), 0600), 0);
@@ -418,7 +419,7 @@ static void a_list_that_others_write_admits_nobody(void **state)
 	put(A, false, false, NULL, NULL, 0);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(chmod(nf_path("authorized_clients"), bad[i]), 0);
-		assert_int_equal(find(A, &a), 0);
+		assert_int_equal(find(A, &a), PTCP_ECONFIG);
 		assert_int_equal(complaints, 1);
 	}
 	for (i = 0; i < sizeof good / sizeof *good; i++) {
@@ -426,12 +427,12 @@ static void a_list_that_others_write_admits_nobody(void **state)
 		assert_int_equal(find(A, &a), 1);
 	}
 	assert_int_equal(chmod(nf_dir, 0770), 0);
-	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(chmod(nf_dir, 0700), 0);
 	if (geteuid() != 0)
 		return;
 	assert_int_equal(chown(nf_path("authorized_clients"), 12345, 12345), 0);
-	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(complaints, 1);
 }
 
@@ -459,17 +460,29 @@ static void changes_are_seen(void **state)
 
 static void what_cannot_be_read_admits_nobody(void **state)
 {
+	struct rlimit old, none;
 	struct authorization a;
+	int r;
 
 	(void)state;
 	assert_int_equal(mkdir(nf_path("authorized_clients"), 0700), 0);
-	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	put(A, false, false, NULL, NULL, PTCP_ECONFIG);
 	assert_int_equal(rmdir(nf_path("authorized_clients")), 0);
 	assert_int_equal(nf_count_files(), 1); /* the lock; nothing temporary stays */
 	assert_int_equal(symlink("authorized_clients", nf_path("authorized_clients")), 0);
-	assert_int_equal(find(A, &a), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(complaints, 1);
+	assert_int_equal(unlink(nf_path("authorized_clients")), 0);
+	put(A, false, false, NULL, NULL, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){ 0, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = find(A, &a);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_true(r < 0); /* which is not to be taken for "not authorized" */
+	assert_int_equal(complaints, 1);
+	assert_int_equal(find(A, &a), 1);
 }
 
 static void an_unfinished_line_stays_whole(void **state)

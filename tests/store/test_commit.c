@@ -425,6 +425,74 @@ static void directory_moved(void **state)
 	}
 }
 
+/* A complete file keeps no journal where its directory is now. */
+static void journal_of_moved(void **state)
+{
+	struct store_item one = { .why = &why[0] };
+	struct dir *d = dir_child(fx_root, "d");
+	char journal[PART_NAME_BYTES], path[PART_NAME_BYTES + 10];
+
+	(void)state;
+	fx_mkdir("d");
+	one.sink = offer_sink(d, &big);
+	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
+	assert_int_equal(sink_sync(one.sink, NULL), 0);
+	snprintf(path, sizeof path, "d/%s", part_name(journal, "big", PART_JOURNAL_SUFFIX));
+	assert_true(fx_exists(path));
+	assert_int_equal(rename(fx_path("d"), fx_path("away")), 0);
+	store_complete(&one, 1, STORE_SYNC_GROUP);
+	assert_int_equal(one.result, PTCP_EIO);
+	assert_int_equal(why[0].sys, ESTALE);
+	sink_unref(one.sink);
+	dir_unref(d);
+	assert_true(fx_exists("away/big"));
+	assert_int_equal(fx_count("away"), 1);
+}
+
+/* The root, by the path that the user gave: moved, replaced, or reached by a link that leads elsewhere now. */
+static void root_moved(void **state)
+{
+	struct dir *root, *d;
+	struct tree *t;
+	struct ptcp_err e;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		fx_mkdir("top");
+		fx_mkdir("top/d");
+		assert_int_equal(symlink("top", fx_path("link")), 0);
+		assert_int_equal(tree_open(&t, fx_path(i == 3 ? "link" : "top"), &fx_sys, NULL), 0);
+		root = tree_root(t);
+		d = dir_child(root, "d");
+		assert_int_equal(dir_fd(d, NULL) >= 0, 1);
+		dir_fd_done(d);
+		assert_int_equal(dir_in_place(d, &e), 0);
+		assert_int_equal(dir_in_place(root, &e), 0);
+		if (i == 3)
+			assert_int_equal(unlink(fx_path("link")), 0);
+		else
+			assert_int_equal(rename(fx_path("top"), fx_path("away")), 0);
+		if (i == 1)
+			fx_mkdir("top");
+		if (i >= 2)
+			assert_int_equal(symlink(i == 2 ? "none" : ".", fx_path(i == 2 ? "top" : "link")), 0);
+		assert_int_equal(dir_in_place(root, &e), PTCP_EIO);
+		assert_int_equal(e.sys, ESTALE);
+		assert_int_equal(dir_in_place(d, &e), PTCP_EIO);
+		assert_int_equal(e.sys, ESTALE);
+		dir_unref(d);
+		dir_unref(root);
+		tree_unref(t);
+		remove(fx_path("link"));
+		remove(fx_path("away/d"));
+		remove(fx_path("away"));
+		remove(fx_path("top/d"));
+		remove(fx_path("top"));
+		assert_int_equal(fx_count(""), 0);
+	}
+}
+
 /* A finished directory, too, and with the names of directories above replaced by links. */
 static void directory_replaced_by_link(void **state)
 {
@@ -454,7 +522,8 @@ int main(void)
 		fx_tree_test(data_lost),
 		fx_tree_test(cannot_sync), fx_tree_test(not_readable), fx_tree_test(name_lost),
 		fx_tree_test(new_directories),
-		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(directory_replaced_by_link),
+		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(journal_of_moved),
+		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link),
 	};
 	return cmocka_run_group_tests_name("store/group", tests, NULL, NULL);
 }

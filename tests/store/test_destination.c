@@ -53,7 +53,7 @@ static void refused(void **state)
 	fx_text("file", "old");
 	assert_int_equal(destination_target(&p, fx_tree, "no/where", 0, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
-	assert_int_equal(destination_target(&p, fx_tree, "../up", 0, &e), PTCP_EIO);
+	assert_int_equal(destination_target(&p, fx_tree, "../up", 0, &e), PTCP_EREFUSED);
 	assert_int_equal(destination_target(&p, fx_tree, "file/", 0, &e), PTCP_EIO);
 	assert_int_equal(destination_target(&p, fx_tree, "file", DESTINATION_INTO_DIR, &e), PTCP_EIO);
 	fx_holds("file", "old");

@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,13 +16,14 @@ static struct tree *tree;
 /* The fixture's root, with these directories excluded; to be released by end(). */
 static struct dir *begin(const char *a, const char *b)
 {
-	struct excluded x = { .n = 0 };
+	struct excluded *x;
 
-	excluded_add(&x, fx_path(a));
+	assert_int_equal(excluded_new(&x, NULL), 0);
+	assert_int_equal(excluded_add(x, fx_path(a), NULL), 0);
 	if (b != NULL)
-		excluded_add(&x, fx_path(b));
+		assert_int_equal(excluded_add(x, fx_path(b), NULL), 0);
 	assert_int_equal(tree_open(&tree, fx_path("."), &sys_real, NULL), 0);
-	tree_exclude(tree, &x);
+	assert_int_equal(tree_exclude(tree, x, NULL), 0);
 	return tree_root(tree);
 }
 
@@ -62,6 +64,8 @@ static void directories(void **state)
 	refused(root, "home/conf", true);
 	refused(root, "home/conf/deep", true);
 	refused(root, "home/conf/deep/er", true);
+	fx_mkdir("home/conf/deep/late");
+	refused(root, "home/conf/deep/late", true);
 	refused(root, "home/other/../conf", true);
 	refused(root, "home/other/to", true);
 	refused(root, "in", true);
@@ -113,6 +117,92 @@ static void links_to_it(void **state)
 	end(root);
 }
 
+/* A root in the directory, at any depth; moved away, or with another directory in its place. */
+static void roots(void **state)
+{
+	static const struct { const char *path; int want; } of[] = {
+		{ "conf", PTCP_EREFUSED }, { "conf/deep", PTCP_EREFUSED }, { "conf/deep/er", PTCP_EREFUSED }, { "link", PTCP_EREFUSED },
+		{ "conf/late", PTCP_EREFUSED }, { "away", PTCP_EREFUSED }, { "away/in", PTCP_EREFUSED }, { "other", 0 }, { ".", 0 },
+	};
+	struct excluded *x;
+	struct tree *t;
+	struct ptcp_err e;
+	unsigned i;
+	int fd, r;
+
+	(void)state;
+	fx_mkdir("conf");
+	fx_mkdir("conf/in");
+	fd = open(fx_path("conf"), O_PATH | O_CLOEXEC);
+	assert_int_equal(rename(fx_path("conf"), fx_path("away")), 0);
+	fx_mkdir("conf");
+	fx_mkdir("conf/deep");
+	fx_mkdir("conf/deep/er");
+	fx_mkdir("other");
+	assert_int_equal(symlink("conf/deep", fx_path("link")), 0);
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		assert_int_equal(excluded_new(&x, NULL), 0);
+		assert_int_equal(excluded_add(x, fx_path("conf"), NULL), 0);
+		assert_int_equal(excluded_add_open(x, fd, NULL), 0);
+		fx_mkdir("conf/late");
+		assert_int_equal(tree_open(&t, fx_path(of[i].path), &sys_real, NULL), 0);
+		if ((r = tree_exclude(t, x, &e)) != of[i].want)
+			fail_msg("%s: %d", of[i].path, r);
+		tree_unref(t);
+		assert_int_equal(rmdir(fx_path("conf/late")), 0);
+	}
+	close(fd);
+}
+
+/* Files of the directory have the same inode under any other name: of a hard link here, as of a bind mount. Neither
+ * their content nor their attributes are reached, and none is replaced. */
+static void other_names(void **state)
+{
+	static const char *const files[] = { "key", "list", "target" };
+	const struct meta m = { .set_mode = true, .mode = 0640 };
+	struct sink_existing found = { 0 };
+	struct sink_opts o = { .block_bytes = 1 << 20 };
+	struct walk_entry out;
+	struct dir *root;
+	struct sink *s;
+	struct walk *w;
+	struct ptcp_err e;
+	unsigned i;
+
+	(void)state;
+	fx_mkdir("conf");
+	fx_mkdir("conf/deep");
+	fx_mkdir("data");
+	fx_text("conf/key", "secret");
+	fx_text("conf/deep/list", "secret");
+	fx_text("elsewhere", "secret");
+	assert_int_equal(symlink("../elsewhere", fx_path("conf/pointer")), 0);
+	assert_int_equal(link(fx_path("conf/key"), fx_path("data/key")), 0);
+	assert_int_equal(link(fx_path("conf/deep/list"), fx_path("data/list")), 0);
+	assert_int_equal(link(fx_path("elsewhere"), fx_path("data/target")), 0);
+	root = begin("conf", NULL);
+	for (i = 0; i < 3; i++) {
+		struct dir *data = dir_child(root, "data");
+
+		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_add(w, data, files[i], NULL), 0);
+		assert_true(walk_next(w, &out, NULL) > 0);
+		assert_int_equal(out.type, WALK_FAILED);
+		assert_true(out.refused);
+		walk_entry_fini(&out);
+		walk_free(w);
+		s = sink_new(data, files[i], 6, &m, &o);
+		assert_int_equal(sink_inspect(s, &found, &e), PTCP_EREFUSED);
+		assert_int_equal(sink_refresh(s, &e), PTCP_EREFUSED);
+		assert_int_equal(store_symlink(data, files[i], "x", &m, &e), PTCP_EREFUSED);
+		sink_unref(s);
+		dir_unref(data);
+	}
+	fx_holds("conf/key", "secret");
+	fx_holds("data/key", "secret");
+	end(root);
+}
+
 /* The list of a source leaves the directory out, with a warning; requested itself, it fails. */
 static void listing(void **state)
 {
@@ -145,7 +235,8 @@ static void listing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(directories), fx_tree_test(links_to_it), fx_tree_test(listing),
+		fx_tree_test(directories), fx_tree_test(links_to_it), fx_tree_test(listing), fx_tree_test(roots),
+		fx_tree_test(other_names),
 	};
 	return cmocka_run_group_tests_name("store/excluded", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <cmocka.h>
 
@@ -167,12 +168,35 @@ static void strangers_have_a_part_of_it(void **state)
 	assert_int_equal(fd_budget_waiting(2), 2);
 }
 
+static void a_limit_that_is_too_low_is_named(void **state)
+{
+	unsigned n, max, named;
+	struct ptcp_err e;
+
+	(void)state;
+	for (n = 1; n < 64; n++) {
+		limit(8);
+		assert_false(fd_budget_fits(n));
+		assert_int_equal(fd_budget_check(n, &e), PTCP_ECONFIG);
+		assert_int_equal(sscanf(e.msg, "open files: the limit of 8 is too low, at least %u are needed", &named), 1);
+		limit(named - 1);
+		assert_int_equal(fd_budget_check(n, NULL), PTCP_ECONFIG);
+		for (max = named; max < 400; max++) {
+			limit(max);
+			assert_int_equal(fd_budget_check(n, NULL), 0);
+			assert_true(fd_budget_reserve(n));
+			fd_budget_count(-(int)n);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free), cmocka_unit_test(strangers_have_a_part_of_it),
 		cmocka_unit_test(connections_count), cmocka_unit_test(reservations),
 		cmocka_unit_test(shares_do_not_overlap), cmocka_unit_test(taken_anyway),
-		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares) };
+		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares),
+		cmocka_unit_test(a_limit_that_is_too_low_is_named) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

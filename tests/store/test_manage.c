@@ -115,7 +115,7 @@ static void renames_without_flags(void **state)
 /* Neither an excluded directory, nor one above it, nor a link on the way to it is touched. */
 static void excluded_ones(void **state)
 {
-	struct excluded x = { .n = 0 };
+	struct excluded *x;
 	struct tree *tree;
 	struct dir *root, *d;
 
@@ -125,9 +125,10 @@ static void excluded_ones(void **state)
 	fx_mkdir("home/conf/ptcp");
 	fx_mkdir("other");
 	assert_int_equal(symlink("home/conf", fx_path("way")), 0);
-	excluded_add(&x, fx_path("way/ptcp"));
+	assert_int_equal(excluded_new(&x, NULL), 0);
+	assert_int_equal(excluded_add(x, fx_path("way/ptcp"), NULL), 0);
 	assert_int_equal(tree_open(&tree, fx_path("."), &sys_real, NULL), 0);
-	tree_exclude(tree, &x);
+	assert_int_equal(tree_exclude(tree, x, NULL), 0);
 	root = tree_root(tree);
 	assert_int_equal(manage_rename(root, "home", root, "x", false, &why), PTCP_EREFUSED);
 	assert_int_equal(manage_rename(root, "way", root, "x", false, &why), PTCP_EREFUSED);

@@ -645,6 +645,9 @@ static void route_golden(void **state)
 		{ "a spool of a byte", "route-spool", 14, "0000000000000001", true },
 		{ "the largest spool", "route-spool", 14, "ffffffffffffffff", true },
 		{ "a longer host, which takes a byte of the spool", "route-spool", 2, "0c", false },
+		{ "the highest session", "route-control", 22, "ffffffffffffffff", true },
+		{ "a control connection of no session", "route-control", 22, "0000000000000000", false },
+		{ "neither control nor data connection", "route-control", 30, "02", false },
 	};
 	static const struct payload answers[] = {
 		{ "a byte in ROUTED", WIRE_ROUTED, "00", false },
@@ -652,8 +655,9 @@ static void route_golden(void **state)
 	};
 	const struct wire_route w = { .port = 7811, .host = text_span("r.example-1") };
 	uint8_t f[WIRE_ROUTE_MAX_BYTES], longest[255];
-	const struct wire_route holds = { 7811, text_span("r.example-1"), 0x100000000 };
-	struct wire_route large = { 1, { longest, sizeof longest }, UINT64_MAX }, d;
+	const struct wire_route holds = { 7811, text_span("r.example-1"), 0x100000000, 0x123456789abcdef0, 0 };
+	const struct wire_route control = { 7811, text_span("r.example-1"), 0, 0x123456789abcdef0, 1 };
+	struct wire_route large = { 1, { longest, sizeof longest }, UINT64_MAX, UINT64_MAX, 1 }, d;
 	struct span in = check_golden("route", f, wire_route_encode(f, &w));
 
 	(void)state;
@@ -666,6 +670,11 @@ static void route_golden(void **state)
 	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
 	assert_span(d.host, "r.example-1");
 	assert_int_equal(d.spool_bytes, 0x100000000);
+	assert_true(d.session == 0x123456789abcdef0 && d.control == 0);
+	drop(in);
+	in = check_golden("route-control", f, wire_route_encode(f, &control));
+	assert_int_equal(wire_route_decode(&d, in, NULL), 0);
+	assert_true(d.session == 0x123456789abcdef0 && d.control == 1);
 	drop(in);
 	memset(longest, 'h', sizeof longest);
 	assert_int_equal(wire_route_encode(f, &large), WIRE_ROUTE_MAX_BYTES);
