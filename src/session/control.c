@@ -139,7 +139,7 @@ static void note_lost(struct session *sess, const char *why)
 
 	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
 		sess->control_lost = true;
-		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
+		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
