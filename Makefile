@@ -378,8 +378,9 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 # ------------------------------------------------------------- Measuring
 
 # make bench-hash, bench-small, bench-chan: compare optimizations with plain code (tests/bench/README.md)
-.PHONY: bench-hash bench-small bench-chan multipath-report
-bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
+# make bench-engine: measure the time of the engine for each block
+.PHONY: bench-engine bench-hash bench-small bench-chan multipath-report
+bench-engine bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
 # make bench-quick: compare ptcp with its peers and with the limit, in about a minute
