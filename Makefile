@@ -76,7 +76,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates

@@ -9,6 +9,8 @@
 #include "engine/sender_impl.h"
 #include "wire/attrs.h"
 
+static_assert(INFLIGHT_RATES == SND_RATES + 1, "a queue for each rate");
+
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
 	struct snd *s = calloc(1, sizeof *s);
