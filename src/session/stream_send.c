@@ -239,4 +239,6 @@ void stream_send_queue(struct msg *m)
 	s->last = &job->next;
 	if (s->first == job)
 		stream_send_writable(s);
+	else if (s->first->reading)
+		job_read(s, job);
 }
