@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/thread.h"
 #include "core/units.h"
 #include "session/stream_impl.h"
 #include "store/store_err.h"
@@ -189,17 +190,19 @@ static bool write_ended(struct stream *s, struct stream_write *w)
 	return true;
 }
 
-/* On the worker or an I/O thread. The time decides where the session's next write is made. */
+/* On the worker or an I/O thread. Decides where the session's next write is made. A write that only lacked a processor
+ * is not slow: else a busy host would go on writing with threads, which compete for the processors. */
 static void write_chunk(struct stream_write *w)
 {
 	atomic_bool *slow = &w->stream->o.files->slow;
 	const struct wire_block *b = &w->block;
+	uint64_t waits = thread_waits();
 	struct mono start = mono_now();
 	bool was_slow;
 
 	w->result = w->chunk.last ? sink_write(w->sink, w->buf, b->length_bytes, b->offset, w->hash, &w->why) :
 	    sink_write_chunk(w->sink, w->buf, b->length_bytes, b->offset, &w->why);
-	was_slow = mono_diff_ns(mono_now(), start) > SLOW_WRITE_NS;
+	was_slow = mono_diff_ns(mono_now(), start) > SLOW_WRITE_NS && thread_waits() != waits;
 	if (atomic_load_explicit(slow, memory_order_relaxed) != was_slow)
 		atomic_store_explicit(slow, was_slow, memory_order_relaxed);
 }
