@@ -57,6 +57,7 @@ struct task_trust {
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
+	uint64_t failed_paths;          /* with a warning, and not connected since */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
@@ -232,6 +233,8 @@ void task_started(struct ptcp_task *t);
 bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* Ends the transfer, `why` NULL: in order, though files may have failed. */
 void task_outcome(struct ptcp_task *t, const struct ptcp_err *why);
+/* Warns that a path has no connection because of that hop (connect_result.hop). */
+void task_path_failed(struct ptcp_task *t, unsigned path, unsigned hop, const char *why);
 void task_warn(struct ptcp_task *t, const char *text);
 void task_show_progress(struct ptcp_task *t);
 

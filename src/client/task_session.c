@@ -58,6 +58,8 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
 		t->report.path_stats[i].bytes = g.bytes;
 		t->report.path_stats[i].streams = g.streams;
+		if (g.streams > 0)
+			t->report.failed_paths &= ~(UINT64_C(1) << i);
 	}
 	ev->paths = t->report.path_stats;
 	ev->n_paths = t->paths.n;
@@ -132,6 +134,26 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 	else if (!remote_url(&t->target, where, sizeof where))
 		snprintf(where, sizeof where, "URL");
 	on_warning(t, NULL, session_leftovers_text(text, f, where));
+}
+
+void task_path_failed(struct ptcp_task *t, unsigned path, unsigned hop, const char *why)
+{
+	char text[sizeof ((struct ptcp_err *)0)->msg + TEXT_NAME_BYTES + 20];
+	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text, .failed_hop = hop };
+
+	if ((t->report.failed_paths >> path & 1) != 0)
+		return;
+	t->report.failed_paths |= UINT64_C(1) << path;
+	show_paths(t, &ev);
+	ev.failed_path = &ev.paths[path];
+	snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, path), why);
+	t->report.warnings++;
+	task_emit(t, &ev);
+}
+
+static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
+{
+	task_path_failed(arg, path, hop, why);
 }
 
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
@@ -307,5 +329,5 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
-	.streams = on_streams, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
+	.streams = on_streams, .path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };

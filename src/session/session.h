@@ -37,6 +37,9 @@ struct session_ops {
 	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after
 	 * `wait_ns`. Ends that connect only; or NULL. */
 	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
+	/* No connection over that path of several, because of that hop (connect_result.hop); once, until a stream of the
+	 * path connects. */
+	void (*path_failed)(void *arg, unsigned path, unsigned hop, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */

@@ -137,6 +137,7 @@ struct session {
 	struct mono began;          /* start of RUNNING */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* of the last failed connection */
+	uint64_t failed_paths;      /* reported by ops.path_failed, and not connected since */
 	uint64_t retransmits;       /* of ended streams */
 	/* one of: */
 	struct send_side *send;
