@@ -41,7 +41,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
+session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write stream_memory mux open_files \
 	stream_connect stalls adapt tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
@@ -76,7 +76,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 	leftover manage expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine early outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
@@ -378,8 +378,9 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 # ------------------------------------------------------------- Measuring
 
 # make bench-hash, bench-small, bench-chan: compare optimizations with plain code (tests/bench/README.md)
-.PHONY: bench-hash bench-small bench-chan multipath-report
-bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
+# make bench-engine: measure the time of the engine for each block
+.PHONY: bench-engine bench-hash bench-small bench-chan multipath-report
+bench-engine bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
 # make bench-quick: compare ptcp with its peers and with the limit, in about a minute
@@ -401,6 +402,11 @@ $(bench_HELPERS) $(BUILD)/tests/bench/trips: $(BUILD)/tests/bench/%: $(BUILD)/te
 .PHONY: bench-trips
 bench-trips: all lab-programs $(BUILD)/tests/bench/trips
 	$(Q)BUILD='$(BUILD)' tests/bench/trips $(ARGS)
+
+# make bench-slow: measure the goodput over storage with latency
+.PHONY: bench-slow
+bench-slow: all $(BUILD)/tests/e2e/slow.so $(BUILD)/tests/e2e/patience
+	$(Q)BUILD='$(BUILD)' tests/bench/slow
 
 # make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay
