@@ -139,7 +139,7 @@ static void note_lost(struct session *sess, const char *why)
 
 	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
 		sess->control_lost = true;
-		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
+		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
@@ -317,7 +317,7 @@ void control_pump(struct session *sess, struct mono now)
 
 	if (now.ns >= sess->return_by.ns) {
 		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
-		engine_fail(sess->engine, &why);
+		engine_closed(sess->engine, &why);
 		return;
 	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))

@@ -160,7 +160,7 @@ struct wire_hello {
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
 	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
-	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
+	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -335,6 +335,10 @@ WIRE_CODEC_EMPTY(ROUTED, routed)
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
+
+/* Entries that a starter may send before OPENED: their number, and the bytes of their frames. */
+#define WIRE_EARLY_ENTRIES 16
+#define WIRE_EARLY_BYTES 16384
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 
