@@ -32,7 +32,7 @@ class Event(c.Structure):
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("attempt", c.c_uint), ("in_s", f64),
-                ("ahead", c.c_uint)]
+                ("ahead", c.c_uint), ("failed_path", c.POINTER(Path)), ("failed_hop", c.c_uint)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))
@@ -57,7 +57,8 @@ class TransferOpts(c.Structure):
                 ("max_streams", c.c_uint), ("state_dir", text), ("no_history", c.c_bool),
                 ("path_shares", c.POINTER(f64)), ("candidates", c.POINTER(text)), ("n_candidates", c.c_size_t),
                 ("n_selected", c.c_uint), ("relay_spool_bytes", c.POINTER(u64)), ("launch", text),
-                ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64))]
+                ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64)),
+                ("remote_port_or_any", c.c_bool)]
 
 
 class Result(c.Structure):
@@ -104,7 +105,8 @@ class OverlayHost(c.Structure):
 
 
 class PlanOpts(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("method", c.c_int), ("slot_s", f64), ("deadline_s", f64), ("effort_s", f64)]
+    _fields_ = [("size", c.c_size_t), ("method", c.c_int), ("slot_s", f64), ("deadline_s", f64), ("effort_s", f64),
+                ("go_on", c.c_void_p), ("arg", c.c_void_p)]
 
 
 class PlanInfo(c.Structure):
