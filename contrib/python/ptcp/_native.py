@@ -31,8 +31,8 @@ class Event(c.Structure):
     _fields_ = [("type", c.c_int), ("peer", text), ("peer_fingerprint", text), ("progress", Progress),
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
-                ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("attempt", c.c_uint), ("in_s", f64),
-                ("ahead", c.c_uint), ("failed_path", c.POINTER(Path)), ("failed_hop", c.c_uint)]
+                ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
+                ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("ahead", c.c_uint)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))

@@ -61,7 +61,8 @@ class CanceledError(Error):
 # As in src/cli/command.c; all other codes have exit status 1.
 _CLASSES = {
     "PTCP_EUSAGE": UsageError, "PTCP_ECONFIG": UsageError, "PTCP_ENOTYET": UsageError, "PTCP_ERANGE": UsageError,
-    "PTCP_ECONNECT": ConnectError, "PTCP_EREFUSED": RefusedError, "PTCP_EBUSY": RefusedError, "PTCP_EVERIFY": VerifyError, "PTCP_EPARTIAL": PartialError,
+    "PTCP_ECONNECT": ConnectError, "PTCP_EREFUSED": RefusedError, "PTCP_EBUSY": RefusedError,
+    "PTCP_EVERIFY": VerifyError, "PTCP_EPARTIAL": PartialError,
     "PTCP_EINFEASIBLE": InfeasibleError, "PTCP_ECANCELED": CanceledError,
 }
 
