@@ -196,6 +196,18 @@ static bool next_turn(struct stream *s)
 	return chan_flushed(s->chan) && stream_memory_turn(s);
 }
 
+/* While the first job waits for the disk. In order: a later job must not hold the memory that an earlier one lacks. */
+static void read_ahead(struct stream *s)
+{
+	struct stream_job *job = s->first != NULL ? s->first->next : NULL;
+
+	for (; job != NULL; job = job->next) {
+		job_read(s, job);
+		if (job->buf == NULL && !job->ready)
+			break;
+	}
+}
+
 void stream_send_writable(void *arg)
 {
 	struct stream *s = arg;
@@ -214,9 +226,7 @@ void stream_send_writable(void *arg)
 		if (job->n_read == job->job.n)
 			job_sent(s, job);
 	}
-	/* While the first job waits for the disk, start reading the rest of the queue. */
-	for (job = s->first != NULL ? s->first->next : NULL; job != NULL; job = job->next)
-		job_read(s, job);
+	read_ahead(s);
 	chan_flush(s->chan);
 	if (s->first == NULL && s->has_memory && chan_flushed(s->chan))
 		stream_memory_give(s);
@@ -241,5 +251,5 @@ void stream_send_queue(struct msg *m)
 	if (s->first == job)
 		stream_send_writable(s);
 	else if (s->first->reading)
-		job_read(s, job);
+		read_ahead(s);
 }
