@@ -96,6 +96,11 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 {
 	struct ptcp_err why;
 
+	if (t->over) { /* canceled in this turn of the loop */
+		connect_cancel(spare);
+		chan_free(control);
+		return;
+	}
 	strcpy(t->fingerprint, chan_fingerprint(control));
 	task_name_path(t, chan_fd(control));
 	if (new_session(t, mode, control, spare, &why) < 0) {

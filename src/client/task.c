@@ -407,7 +407,10 @@ void ptcp_task_free(struct ptcp_task *t)
 		ptcp_task_cancel(t);
 		while (!t->over)
 			loop_run_once(t->loop, true);
-		attempt_end(t);
+		if (t->retry.timer != NULL) /* between two attempts */
+			retry_pause_end(t);
+		else
+			attempt_end(t);
 	}
 	task_fini(t);
 }
