@@ -120,13 +120,20 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
 	struct ptcp_server *s = arg;
+	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct authorization a;
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
-	if (!session_knows(server_session_find(&s->sessions, j->session), g->chan, j)) {
-		inbound_log(g, LOG_WARN, "join-refused", "client=%s", chan_fingerprint(g->chan));
-		if (!server_admits(s, chan_fingerprint(g->chan), &a)) /* a client may be late to a session that has ended */
+	if (!session_knows(sess, g->chan, j)) {
+		bool known = server_admits(s, chan_fingerprint(g->chan), &a);
+
+		if (known && sess == NULL) { /* the session ended while the stream was on its way */
+			inbound_log(g, LOG_INFO, "join-late", "client=%s", chan_fingerprint(g->chan));
+			return err_set(e, PTCP_EREFUSED, "no such session or stream");
+		}
+		if (!known)
 			g->end = ADMISSION_BAD;
+		inbound_log(g, LOG_WARN, "join-refused", "client=%s", chan_fingerprint(g->chan));
 		return err_set(e, refused(s, PTCP_EREFUSED), "no such session or stream");
 	}
 	*plaintext = server_session_cipher(&s->sessions, j->session) == PTCP_CIPHER_NONE;
