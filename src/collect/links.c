@@ -15,6 +15,7 @@
 #include "model/regress.h"
 
 #define LEAST 8          /* messages over each link: two of each size */
+#define ACCURATE 0.02    /* relative standard error that needs no more messages */
 #define SURE_SHARE 0.1   /* messages_bound: relative error */
 #define SURE_RISK 0.05   /* and its probability */
 
@@ -54,14 +55,15 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 		r = err_nomem(e);
 	for (i = 0; r == 0 && i < l->n; i++) {
 		bytes[i] = (double)l->message[i].bytes;
-		delay[i] = l->message[i].delay_s;
+		delay[i] = l->message[i].delay_s + l->round_trip_s; /* as if the message had been alone */
 	}
 	if (r == 0)
 		r = regress_delay(&fit, bytes, delay, l->n, e);
 	if (r == 0) {
 		m->result = regress_result_name(fit.result);
 		estimate_delay(m, &fit, l->round_trip_s);
-		if (fit.result == REGRESS_NO_INTERCEPT)
+		/* Messages of one flow leave no other intercept than the RTT: the slope through it is more accurate. */
+		if (fit.result == REGRESS_OK || fit.result == REGRESS_NO_INTERCEPT)
 			r = regress_through(&fit, bytes, delay, l->n, l->round_trip_s, e);
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
@@ -199,7 +201,8 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 	if (counts == NULL || sd == NULL || scratch == NULL || which == NULL)
 		r = err_nomem(e);
 	for (i = 0; r == 0 && i < s->n; i++)
-		if (s->link[i].estimate.state == PTCP_LINK_MEASURED) {
+		if (s->link[i].estimate.state == PTCP_LINK_MEASURED &&
+		    !(s->link[i].estimate.rate_error_bps <= ACCURATE * s->link[i].estimate.rate_bps)) {
 			which[n] = i;
 			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
 		}
