@@ -37,7 +37,8 @@ shared() {
 	ok "no other link shares one" [ "$(get shared shared.0.links.2) $(get shared shared.1.rate_bps)" = "missing missing" ]
 	ok "the bottleneck has 30 Mbit/s ($(get shared shared.0.rate_bps))" within "$(get shared shared.0.rate_bps)" 24.2e6 32.8e6
 	ok "the file has it" grep -qE '^  - \{rate: [0-9.]+Mbit/s, links: \[x1>y1, x2>y2\]\}$' "$dir/shared.yaml"
-	ok "and can be used" "$BUILD/ptcp" paths --from x1 --to y1 --size 10MB "$dir/shared.yaml"
+	"$BUILD/ptcp" paths --from x1 --to y1 --size 10MB "$dir/shared.yaml" >"$dir/paths.out" 2>"$dir/paths.err"
+	ok "and can be used" [ $? -eq 0 ]
 }
 
 # Over each link a flow of four streams, without its first four seconds
