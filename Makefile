@@ -42,7 +42,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
+session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write stream_memory mux open_files \
 	stream_connect stalls adapt tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
@@ -74,11 +74,11 @@ core_TESTS  := err log text list buf memory_budget units clock pacer timetable b
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress evidence advice impact_budget settle disjoint shared stream_control \
 	auto history divide paths bound ratectl multipath study
-store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
-	leftover manage expand faults power torture
+store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
+	entry owner xattr leftover manage expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine early outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
@@ -93,7 +93,7 @@ cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure do
 fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
-	$(addprefix tests/e2e/test_,install package documents cli demo \
+	$(addprefix tests/e2e/test_,install package static python documents cli demo \
 	send_recv trees kept resume failures interrupt clean files disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
@@ -162,6 +162,20 @@ $(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/li
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
 
+# make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
+# pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
+# about each lookup of names: src/net/name_services.c is the answer, so its output is shown after a failure only.
+STATIC_LIBS ?= -l:libuv_a.a -lssl -lcrypto -lxxhash -lyaml -ljansson -lglpk -lamd -lcolamd -lsuitesparseconfig \
+	-lltdl -lz -lgmp
+STATIC := $(BUILD)/static/ptcp
+.PHONY: static
+static: $(STATIC)
+
+$(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/hash_dispatch) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	@mkdir -p $(@D)
+	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
+
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<")
@@ -176,6 +190,7 @@ include tests/lab/lab.mk
 
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+$(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
@@ -298,16 +313,22 @@ uninstall:
 		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
 
-# make dist: pack the committed sources (without git: all sources) into ptcp-VERSION.tar.gz, reproducibly
+# make dist: pack the committed sources (without git: all sources) into ptcp-VERSION.tar.gz, and the static executable
+# with manual, completions and an install script into ptcp-VERSION-linux-x86_64.tar.gz, reproducibly
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist deb
-dist:
+.PHONY: dist dist-sources dist-static deb
+dist: dist-sources dist-static
+
+dist-sources:
 	$(Q)contrib/dist $(DIST) $(BUILD)
 
+dist-static: $(STATIC)
+	$(Q)contrib/dist-static $(DIST)-linux-$(shell uname -m) $(BUILD) $(STATIC)
+
 # make deb: build Debian packages in build/deb
-deb: dist
+deb: dist-sources
 	$(Q)contrib/deb $(DIST) $(BUILD)
 
 # --------------------------------------------------------------- Testing
@@ -380,8 +401,9 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 # ------------------------------------------------------------- Measuring
 
 # make bench-hash, bench-small, bench-chan: compare optimizations with plain code (tests/bench/README.md)
-.PHONY: bench-hash bench-small bench-chan multipath-report
-bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
+# make bench-engine: measure the time of the engine for each block
+.PHONY: bench-engine bench-hash bench-small bench-chan multipath-report
+bench-engine bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
 
 # make bench-quick: compare ptcp with its peers and with the limit, in about a minute
@@ -403,6 +425,11 @@ $(bench_HELPERS) $(BUILD)/tests/bench/trips: $(BUILD)/tests/bench/%: $(BUILD)/te
 .PHONY: bench-trips
 bench-trips: all lab-programs $(BUILD)/tests/bench/trips
 	$(Q)BUILD='$(BUILD)' tests/bench/trips $(ARGS)
+
+# make bench-slow: measure the goodput over storage with latency
+.PHONY: bench-slow
+bench-slow: all $(BUILD)/tests/e2e/slow.so $(BUILD)/tests/e2e/patience
+	$(Q)BUILD='$(BUILD)' tests/bench/slow
 
 # make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay

@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "store/fd_budget.h"
 
-#define IO_THREADS 4
+#define IO_THREADS 64 /* operations on disks at once: a disk with latency needs some for each stream */
 #define LOOP_FDS 4 /* libuv's */
 #define PACING_NS NS_PER_S
 /* Of a session with one stream, whose connection is duplicated for TCP_INFO, that receives a file with a journal. */

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/err.h"
 
@@ -39,4 +40,11 @@ int thread_start_detached(size_t stack_bytes, void *(*fn)(void *arg), void *arg,
 	r = start(&thread, &attr, fn, arg, e);
 	pthread_attr_destroy(&attr);
 	return r;
+}
+
+uint64_t thread_waits(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) == 0 ? (uint64_t)u.ru_nvcsw : 0;
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ptcp/err.h>
 
@@ -11,5 +12,8 @@
 int thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
 /* A thread that nobody joins: it may outlive all objects that are not its own. */
 int thread_start_detached(size_t stack_bytes, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
+
+/* How often the calling thread has waited: for a disk, a lock, a time; not because others had the processor. */
+uint64_t thread_waits(void);
 
 #endif

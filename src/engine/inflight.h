@@ -1,5 +1,6 @@
-/* Blocks in flight, with stream and time. Each block is in three lists, oldest first: all blocks, the blocks of its
- * stream, the blocks of its file. Used by the sender only. */
+/* Blocks in flight, with stream and time. A block is found by file and number; the lists of a stream and of a file are
+ * in the order of handing out; blocks that may be copied are in the order of `since`, so that the oldest is at hand
+ * whatever the number in flight. Used by the sender only. */
 #ifndef ENGINE_INFLIGHT_H
 #define ENGINE_INFLIGHT_H
 
@@ -7,9 +8,13 @@
 #include "core/list.h"
 
 #define INFLIGHT_STREAMS 128
+#define INFLIGHT_RATES 17       /* shared rates, and 0: none */
+#define INFLIGHT_DOUBLINGS 20   /* of a block's age between copies, at most */
+#define INFLIGHT_FEW 64
 
 struct inflight {
-	struct list in_all, in_stream, in_file;
+	struct list in_age, in_stream, in_file; /* in_age: in neither list of `age` if copied */
+	struct inflight *next;          /* with the same place in `index`; newest first */
 	void *file;
 	struct mono handed; /* when the stream got the block */
 	struct mono since;  /* when the stream sent the block; until inflight_sent() the same as `handed` */
@@ -21,11 +26,17 @@ struct inflight {
 };
 
 struct inflights {
-	struct list all, stream[INFLIGHT_STREAMS], spare;
+	struct list age[INFLIGHT_DOUBLINGS + 1]; /* by number of copies, the oldest first; without copied flights */
+	struct list stream[INFLIGHT_STREAMS], spare;
+	struct inflight **index;        /* hash table of n_index lists, a power of two */
+	uint32_t n_index, n;            /* n: number of flights */
+	struct inflight *few[INFLIGHT_FEW];
 	/* Blocks handed to the stream and not sent yet, including blocks whose flights were removed, which the stream
 	 * sends nevertheless. `handed`: time of the newest. */
 	uint32_t unread[INFLIGHT_STREAMS];
 	uint64_t unread_bytes[INFLIGHT_STREAMS]; /* estimated from the mean length */
+	uint64_t queued_bytes[INFLIGHT_RATES];   /* the same, of all streams with the rate */
+	uint8_t rate_of[INFLIGHT_STREAMS];       /* 0: none */
 	struct mono handed[INFLIGHT_STREAMS];
 	struct mono last_ack[INFLIGHT_STREAMS];
 	bool lost[INFLIGHT_STREAMS];       /* with blocks in flight, and none acknowledged since, on the new connection */
@@ -39,22 +50,29 @@ struct inflights {
 void inflights_init(struct inflights *t);
 void inflights_fini(struct inflights *t); /* all flights must have been removed */
 
+/* A new connection of the stream: nothing is queued, and its latency is unknown. */
+void inflight_stream_up(struct inflights *t, unsigned stream, struct mono now);
+void inflight_share(struct inflights *t, unsigned stream, unsigned rate);
 /* NULL: out of memory. */
 struct inflight *inflight_add(struct inflights *t, struct list *file_list, void *file, uint32_t block,
     uint32_t bytes, unsigned stream, struct mono now);
 /* A block that was handed to the stream has been sent; `f` NULL: its flight was removed. */
 void inflight_sent(struct inflights *t, unsigned stream, struct inflight *f, struct mono now);
 void inflight_remove(struct inflights *t, struct inflight *f);
+/* Removes all flights of these blocks of the file. */
+void inflight_remove_blocks(struct inflights *t, struct list *file_list, const void *file, uint32_t first,
+    uint32_t count);
 /* The flight of a block that the stream carries, or NULL. */
-struct inflight *inflight_on(const struct list *file_list, unsigned stream, uint32_t block);
+struct inflight *inflight_on(const struct inflights *t, const void *file, unsigned stream, uint32_t block);
 /* The stream's newest flight is a copy of `of`. */
 void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream);
+/* The copy of the flight is lost: the block may be copied again. */
+void inflight_uncopy(struct inflights *t, struct inflight *f);
 /* Another flight of the same block of the same file, preferably a sent one; or NULL. */
-struct inflight *inflight_other(const struct inflight *f, const struct list *file_list);
+struct inflight *inflight_other(const struct inflights *t, const struct inflight *f);
 /* A block was acknowledged: adds its latency to the average of the stream that delivered it, if only one stream
- * qualifies. */
-void inflight_acked(struct inflights *t, const struct list *file_list, uint32_t block, uint32_t bytes,
-    struct mono now);
+ * qualifies; returns that stream, or -1. */
+int inflight_acked(struct inflights *t, const void *file, uint32_t block, uint32_t bytes, struct mono now);
 /* Age at which this stream copies a block in flight on another stream: derived from the latency of this stream, or,
  * while unknown, from the mean latency of the other streams. */
 uint64_t inflight_patience_ns(const struct inflights *t, unsigned stream);

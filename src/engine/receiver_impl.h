@@ -5,6 +5,7 @@
 #include "core/bitmap.h"
 #include "core/list.h"
 #include "engine/receiver.h"
+#include "wire/block.h"
 
 /* Limit for all unfinished entries together. */
 #define BITMAPS_MAX_BYTES (64u << 20)

@@ -8,6 +8,9 @@
 #include "core/err.h"
 #include "engine/sender_impl.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
+
+static_assert(INFLIGHT_RATES == SND_RATES + 1, "a queue for each rate");
 
 /* The spare slots of lower numbers come first. */
 static void add_slots(struct snd *s, unsigned from, unsigned to)

@@ -156,7 +156,7 @@ int snd_on_done(struct snd *s, struct span in, struct ptcp_err *e);
 int snd_on_fail(struct snd *s, struct span in, struct ptcp_err *e);
 /* The receiver reports a busy disk: no stream counts as stalled meanwhile. */
 void snd_peer_busy(struct snd *s, struct mono now);
-struct mono snd_deadline(const struct snd *s);
+struct mono snd_deadline(struct snd *s);
 void snd_tick(struct snd *s, struct mono now);
 
 /* The listing is complete and all entries have ended. */

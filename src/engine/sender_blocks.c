@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "engine/sender_impl.h"
+#include "wire/block.h"
 
 #define RANGES_MAX (1u << 22) /* of all files, waiting for retransmission */
 
@@ -66,22 +67,9 @@ bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t co
 
 /* ---- Blocks in flight ---- */
 
-void snd_forget_flights(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
-{
-	struct list *l, *next;
-	struct inflight *t;
-
-	for (l = f->flights.next; l != &f->flights; l = next) {
-		next = l->next;
-		t = CONTAINER_OF(l, struct inflight, in_file);
-		if (t->block >= first && t->block - first < count)
-			inflight_remove(&s->flights, t);
-	}
-}
-
 void snd_drop_blocks(struct snd *s, struct snd_entry *f)
 {
-	snd_forget_flights(s, f, 0, UINT32_MAX);
+	inflight_remove_blocks(&s->flights, &f->flights, f, 0, UINT32_MAX);
 	snd_drop_map(s, f);
 	list_remove(&f->in_ready);
 	s->n_ranges -= f->again.end - f->again.head;
@@ -93,10 +81,8 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 {
 	assert(stream < INFLIGHT_STREAMS && list_empty(&s->flights.stream[stream]));
 	s->up[stream] = true;
-	s->flights.last_ack[stream] = now;
-	s->flights.latency_ns[stream] = 0;
-	s->flights.unread[stream] = 0;
-	s->flights.unread_bytes[stream] = 0;
+	inflight_stream_up(&s->flights, stream, now);
+	s->stalls_at = (struct mono){ 0 };
 }
 
 /* The stream is lost: retransmits the block unless another stream carries a copy. An acknowledged block, too, if
@@ -104,13 +90,13 @@ void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 static void inflight_lost(struct snd *s, struct inflight *t)
 {
 	struct snd_entry *f = t->file;
-	struct inflight *other = inflight_other(t, &f->flights);
+	struct inflight *other = inflight_other(&s->flights, t);
 	uint32_t block = t->block;
 	struct ptcp_err why;
 
 	inflight_remove(&s->flights, t);
 	if (other != NULL) {
-		other->copied = false;
+		inflight_uncopy(&s->flights, other);
 	} else if (!snd_requeue(s, f, block, 1)) {
 		err_set(&why, PTCP_ENOMEM, "too many blocks wait to be sent again");
 		snd_fail(s, f, &why);
@@ -139,9 +125,10 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd
 		return false;
 	if (inflight_add(&s->flights, &f->flights, f, block, length, stream, now) == NULL) {
 		/* Without any block in flight no memory will be freed. */
-		s->out->failed |= list_empty(&s->flights.all);
+		s->out->failed |= s->flights.n == 0;
 		return false;
 	}
+	snd_stall_soon(s, stream);
 	x = &job->extent[job->n++];
 	x->id = f->id;
 	x->block = block;
@@ -278,7 +265,7 @@ static void read_failed(struct snd *s, struct snd_entry *f, struct inflight *t,
 
 	if (t == NULL)
 		return;
-	other = inflight_other(t, &f->flights);
+	other = inflight_other(&s->flights, t);
 	if (snd_settled(f, t->block) || (other != NULL && (other->sent || bitmap_has(f->acked, t->block))))
 		inflight_remove(&s->flights, t);
 	else
@@ -291,8 +278,10 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	struct snd_entry *f = snd_find(s, id);
 	struct inflight *t;
 
-	t = f != NULL ? inflight_on(&f->flights, stream, block) : NULL;
+	t = f != NULL ? inflight_on(&s->flights, f, stream, block) : NULL;
 	inflight_sent(&s->flights, stream, why == NULL ? t : NULL, now);
+	if (s->rate[s->flights.rate_of[stream]].bps > 0)
+		s->stalls_at = (struct mono){ 0 }; /* less is queued at the rate */
 	if (f == NULL || f->state != SENDING)
 		return;
 	if (why != NULL) {
@@ -304,7 +293,7 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 		digest_add(&f->digest, term);
 	}
 	if (snd_settled(f, block))
-		snd_forget_flights(s, f, block, 1);
+		inflight_remove_blocks(&s->flights, &f->flights, f, block, 1);
 	snd_try_complete(s, f);
 }
 
@@ -345,19 +334,56 @@ void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct
 
 /* ---- The tail: copies of blocks in flight on slower streams ---- */
 
-#define DOUBLINGS_MAX 20 /* of a block's age between copies */
-
-/* Whether `stream` may carry a copy of a block in flight: not where one rate delays both streams, and a stream with
- * blocks of its own only helps a stream of at least twice its latency. */
-static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
+/* Whether `stream` may carry copies of blocks in flight on `other`: not where one rate delays both streams, and a
+ * stream with blocks of its own only helps a stream of at least twice its latency. */
+static bool may_help(const struct snd *s, unsigned stream, unsigned other)
 {
 	const uint64_t *latency_ns = s->flights.latency_ns;
 
-	if (t->copied || (s->paced && s->rate_of[t->stream] == s->rate_of[stream]) ||
-	    (snd_stream_carries(s, stream) && (latency_ns[stream] == 0 || latency_ns[t->stream] / 2 < latency_ns[stream])))
+	if (s->paced && s->flights.rate_of[other] == s->flights.rate_of[stream])
 		return false;
-	return !snd_settled(t->file, t->block) &&
-	    inflight_on(&((struct snd_entry *)t->file)->flights, stream, t->block) == NULL;
+	return !snd_stream_carries(s, stream) || (latency_ns[stream] > 0 && latency_ns[other] / 2 >= latency_ns[stream]);
+}
+
+static bool may_help_any(const struct snd *s, unsigned stream)
+{
+	unsigned i;
+
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		if (!list_empty(&s->flights.stream[i]) && may_help(s, stream, i))
+			return true;
+	return false;
+}
+
+static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
+{
+	return may_help(s, stream, t->stream) && !snd_settled(t->file, t->block) &&
+	    inflight_on(&s->flights, t->file, stream, t->block) == NULL;
+}
+
+/* Copies blocks of one list, the oldest first, from that age on. False: the job is full, or the stream helps none. */
+static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsigned stream, struct mono now,
+    struct snd_job *job, uint32_t *bytes)
+{
+	bool helps = false;
+	struct inflight *t;
+	struct mono due;
+
+	LIST_EACH(list, t, struct inflight, in_age) {
+		due = mono_add_ns(t->since, age_ns);
+		if (due.ns > now.ns) {
+			s->tail_at = mono_min(s->tail_at, due);
+			return true;
+		}
+		if (!helps && !(helps = may_help_any(s, stream)))
+			return false;
+		if (!may_copy(s, t, stream))
+			continue;
+		if (!snd_job_add(s, job, bytes, t->file, t->block, stream, now))
+			return false;
+		inflight_copy(&s->flights, t, stream);
+	}
+	return true;
 }
 
 /* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
@@ -368,30 +394,14 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 {
 	uint64_t patience = inflight_patience_ns(&s->flights, stream);
 	uint64_t most = s->terms.timeout_ns / 3, age;
-	struct list *l, *next, *last = s->flights.all.prev;
-	struct inflight *t;
-	struct mono due;
+	unsigned i;
 
 	if (!s->flights.any_acked && s->flights.n_copies > 0)
 		return;
-	for (l = s->flights.all.next; l != &s->flights.all; l = next) {
-		next = l->next;
-		t = CONTAINER_OF(l, struct inflight, in_all);
-		age = patience << (t->copies < DOUBLINGS_MAX ? t->copies : DOUBLINGS_MAX);
-		due = mono_add_ns(t->since, age < most ? age : most);
-		if (may_copy(s, t, stream)) {
-			if (due.ns > now.ns && due.ns < s->tail_at.ns)
-				s->tail_at = due;
-			if (due.ns > now.ns && t->copies == 0)
-				break; /* the following blocks are younger */
-			if (due.ns <= now.ns && !snd_job_add(s, job, bytes, t->file, t->block, stream, now))
-				break;
-			if (due.ns <= now.ns)
-				inflight_copy(&s->flights, t, stream);
-		}
-		if (l == last)
-			break;
+	for (i = 0; i <= INFLIGHT_DOUBLINGS; i++) {
+		age = patience << i;
+		if (!copy_older(s, &s->flights.age[i], age < most ? age : most, stream, now, job, bytes) ||
+		    s->flights.n_copies == 0)
+			return;
 	}
 }
-
-/* ---- Time ---- */

@@ -1,6 +1,7 @@
 /* Frames of the receiver: PROTOCOL.md, section 8, "At the sender". */
 #include "core/err.h"
 #include "engine/sender_impl.h"
+#include "wire/block.h"
 
 /* A file fails after MISMATCHES_MAX corrupt blocks, and one more for each MISMATCHES_ONE_IN acknowledged. */
 #define MISMATCHES_MAX 16
@@ -96,7 +97,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return 0;
 	}
 	/* Blocks in flight are corrupt: do not wait for their acknowledgment. */
-	snd_forget_flights(s, f, b.first, b.count);
+	inflight_remove_blocks(&s->flights, &f->flights, f, b.first, b.count);
 	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
 }
 
@@ -129,7 +130,7 @@ int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 	f->n_acked += b.count;
 	f->n_read += b.count;
 	digest_add(&f->digest, b.digest);
-	snd_forget_flights(s, f, b.first, b.count);
+	inflight_remove_blocks(&s->flights, &f->flights, f, b.first, b.count);
 	snd_try_complete(s, f);
 	return 0;
 }
@@ -138,7 +139,7 @@ int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *
 {
 	struct wire_ack a;
 	struct snd_entry *f;
-	int r;
+	int r, by;
 
 	if ((r = wire_ack_decode(&a, in, e)) < 0)
 		return r;
@@ -154,9 +155,11 @@ int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *
 		return violation("ACK", e);
 	f->n_acked++;
 	s->stats.done.bytes += wire_grid_length(f->size_bytes, a.block);
-	inflight_acked(&s->flights, &f->flights, a.block, wire_grid_length(f->size_bytes, a.block), now);
+	by = inflight_acked(&s->flights, f, a.block, wire_grid_length(f->size_bytes, a.block), now);
+	if (by >= 0)
+		snd_stall_soon(s, (unsigned)by);
 	if (bitmap_has(f->read, a.block)) /* else the digest still needs snd_read() */
-		snd_forget_flights(s, f, a.block, 1);
+		inflight_remove_blocks(&s->flights, &f->flights, f, a.block, 1);
 	snd_try_complete(s, f);
 	return 0;
 }

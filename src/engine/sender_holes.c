@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/sender_impl.h"
+#include "wire/block.h"
 
 #define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
 #define MAPPING_MAX 64             /* maps in progress: they share a disk */

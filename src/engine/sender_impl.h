@@ -71,9 +71,10 @@ struct snd {
 	struct inflights flights;
 	bool up[INFLIGHT_STREAMS], listed;
 	bool paced;
-	uint8_t rate_of[INFLIGHT_STREAMS]; /* 0: none */
 	struct { uint64_t bps; bool idle; } rate[SND_RATES + 1];
 	struct mono tail_at;            /* when an idle stream may copy a block */
+	/* No stream counts as stalled before; all streams are examined then. {0}: now. */
+	struct mono stalls_at;
 	struct snd_stats stats;
 };
 
@@ -97,8 +98,6 @@ void snd_start(struct snd *s, struct snd_entry *f, bool parts);
 bool snd_track(struct snd *s, struct snd_entry *f);
 /* Retransmits blocks, ahead of new ones; false when too many ranges wait. */
 bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
-/* Removes these blocks from the blocks in flight. */
-void snd_forget_flights(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
 /* Removes the flights and waiting blocks of the file. */
 void snd_drop_blocks(struct snd *s, struct snd_entry *f);
 /* The file's next block to send, and the end of its run; false when none is left. */
@@ -118,6 +117,9 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd
     unsigned stream, struct mono now);
 
 /* ---- sender_streams.c ---- */
+
+/* The stream got a block or an acknowledgment: it may now count as stalled earlier than the others. */
+void snd_stall_soon(struct snd *s, unsigned stream);
 
 /* Copies of blocks in flight on slower streams, once no other block is left. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes);

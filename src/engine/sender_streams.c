@@ -9,7 +9,8 @@
 
 void snd_share(struct snd *s, unsigned stream, unsigned rate)
 {
-	s->rate_of[stream] = (uint8_t)rate;
+	inflight_share(&s->flights, stream, rate);
+	s->stalls_at = (struct mono){ 0 };
 }
 
 void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps)
@@ -17,25 +18,21 @@ void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps)
 	s->rate[rate].idle = bps == SND_IDLE;
 	if (bps != SND_IDLE) /* queued blocks still leave at the old rate */
 		s->rate[rate].bps = bps;
+	s->stalls_at = (struct mono){ 0 };
 }
 
 /* Of all streams of the stream's rate: blocks that are not sent. */
 static uint64_t queued_bytes(const struct snd *s, unsigned stream)
 {
-	uint64_t bytes = 0;
-	unsigned i;
-
-	for (i = 0; i < INFLIGHT_STREAMS; i++)
-		if (s->rate_of[i] == s->rate_of[stream])
-			bytes += s->flights.unread_bytes[i];
-	return bytes;
+	return s->flights.queued_bytes[s->flights.rate_of[stream]];
 }
 
 bool snd_stream_waits(const struct snd *s, unsigned stream)
 {
-	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued;
+	unsigned rate = s->flights.rate_of[stream];
+	uint64_t bps = s->rate[rate].bps, queued;
 
-	if (s->rate[s->rate_of[stream]].idle || (s->flights.lost[stream] && snd_stream_carries(s, stream)))
+	if (s->rate[rate].idle || (s->flights.lost[stream] && snd_stream_carries(s, stream)))
 		return true;
 	if (bps == 0 || (queued = queued_bytes(s, stream)) == 0)
 		return false;
@@ -44,6 +41,8 @@ bool snd_stream_waits(const struct snd *s, unsigned stream)
 
 void snd_set_paced(struct snd *s, bool paced)
 {
+	if (s->paced != paced)
+		s->stalls_at = (struct mono){ 0 };
 	s->paced = paced;
 }
 
@@ -80,7 +79,7 @@ static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)
 static struct mono stalls_at(const struct snd *s, unsigned stream)
 {
 	const struct list *l = &s->flights.stream[stream];
-	uint64_t bps = s->rate[s->rate_of[stream]].bps, queued_ns;
+	uint64_t bps = s->rate[s->flights.rate_of[stream]].bps, queued_ns;
 	struct mono since = s->flights.handed[stream];
 
 	if (s->paced || !snd_stream_carries(s, stream))
@@ -93,16 +92,28 @@ static struct mono stalls_at(const struct snd *s, unsigned stream)
 	return mono_add_ns(since, stall_limit_ns(s, stream) + queued_ns);
 }
 
-struct mono snd_deadline(const struct snd *s)
+void snd_stall_soon(struct snd *s, unsigned stream)
 {
-	struct mono at = s->tail_at;
+	s->stalls_at = mono_min(s->stalls_at, stalls_at(s, stream));
+}
+
+/* Acknowledgments postpone the time of each stream: the minimum may be too early, and is then computed again. */
+static void find_stalls_at(struct snd *s)
+{
 	unsigned i;
 
+	s->stalls_at = MONO_NEVER;
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		snd_stall_soon(s, i);
+}
+
+struct mono snd_deadline(struct snd *s)
+{
 	if (s->holes_wait && buf_len(&s->out->b) <= BACKLOG_BYTES)
 		return (struct mono){ 0 };
-	for (i = 0; i < INFLIGHT_STREAMS; i++)
-		at = mono_min(at, stalls_at(s, i));
-	return at;
+	if (s->stalls_at.ns == 0)
+		find_stalls_at(s);
+	return mono_min(s->tail_at, s->stalls_at);
 }
 
 void snd_tick(struct snd *s, struct mono now)
@@ -112,6 +123,8 @@ void snd_tick(struct snd *s, struct mono now)
 	snd_tick_holes(s);
 	if (s->tail_at.ns <= now.ns)
 		s->tail_at = MONO_NEVER;
+	if (s->stalls_at.ns > now.ns)
+		return;
 	for (i = 0; i < INFLIGHT_STREAMS; i++)
 		if (stalls_at(s, i).ns <= now.ns) {
 			s->flights.last_ack[i] = now; /* report once */
@@ -119,4 +132,5 @@ void snd_tick(struct snd *s, struct mono now)
 				s->flights.stalls[i]++;
 			s->o.ops->stalled(s->o.arg, i);
 		}
+	find_stalls_at(s);
 }

@@ -7,7 +7,7 @@
 
 #include "core/byteorder.h"
 #include "core/err.h"
-#include "wire/frame.h"
+#include "wire/block.h"
 
 #define PIECE_BYTES (32u << 10)
 #define TURN_BYTES (256u << 10) /* from the peer, per turn of the loop */

@@ -1,6 +1,11 @@
 #include "session/open_files.h"
+#include "wire/block.h"
 
-void open_files_init(struct open_files *t) { pthread_mutex_init(&t->lock, NULL); }
+void open_files_init(struct open_files *t)
+{
+	pthread_mutex_init(&t->lock, NULL);
+	atomic_init(&t->slow, false);
+}
 
 void open_files_fini(struct open_files *t) { pthread_mutex_destroy(&t->lock); }
 

@@ -4,13 +4,15 @@
 #define SESSION_OPEN_FILES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/clock.h"
 #include "store/sink.h"
-#include "wire/frame.h"
+#include "wire/block.h"
 
 struct open_files {
 	pthread_mutex_t lock;
+	atomic_bool slow; /* the last write took long: make the next one on an I/O thread */
 	struct {
 		uint64_t id; /* 0: free */
 		struct sink *sink;

@@ -11,6 +11,7 @@
 #include "store/fd_budget.h"
 #include "store/part.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 static const struct payload_ops receive_payload;
 

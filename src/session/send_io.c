@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "session/send_impl.h"
 #include "store/store_err.h"
+#include "wire/block.h"
 
 #define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
 

@@ -7,6 +7,7 @@
 #include "session/send_impl.h"
 #include "store/store_err.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 /* An entry without extended attributes, at most. */
 #define PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)

@@ -23,6 +23,7 @@
 struct stream;
 
 #define STREAM_JOBS 3 /* jobs of a sending stream: the first is being sent, the rest are being read */
+#define STREAM_WRITES 4 /* chunks of a receiving stream that I/O threads write at once */
 #define STREAM_RESULTS 64
 #define STREAM_GENERATED_BLOCK (256u << 10)
 

@@ -1,5 +1,6 @@
 /* Sending half of a measurement stream, on its worker: blocks of no entry, without pause. */
 #include "session/stream_impl.h"
+#include "wire/block.h"
 
 #define TURN_BYTES (1u << 20) /* per turn of the loop: fairness between streams */
 #define NO_ENTRY (1u << 16)   /* a well-formed id of no entry */

@@ -1,4 +1,4 @@
-/* Internals of a stream, for stream.c, stream_send.c, stream_generate.c and stream_recv.c. */
+/* Internals of a stream, for stream.c, stream_send.c, stream_generate.c, stream_recv.c and stream_write.c. */
 #ifndef SESSION_STREAM_IMPL_H
 #define SESSION_STREAM_IMPL_H
 
@@ -6,6 +6,7 @@
 
 #include "session/stream.h"
 #include "store/hash.h"
+#include "wire/block.h"
 
 /* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
 enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
@@ -41,6 +42,20 @@ enum part_lock {
 	PART_RETRIED
 };
 
+/* A chunk that is being written, or waits for the lock of its part. */
+struct stream_write {
+	struct stream *stream;
+	struct sink *sink;               /* NULL: unused */
+	uint8_t *buf;
+	struct wire_block block;
+	struct wire_chunk chunk;
+	uint64_t hash;                   /* of the block, with its last chunk */
+	struct io_job io;
+	struct msg done;
+	struct ptcp_err why;
+	int result;
+};
+
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's */
@@ -72,7 +87,7 @@ struct stream {
 	struct memory_claim memory;
 	bool has_memory, awaits_memory;
 	bool worked;                     /* with the memory that it has */
-	unsigned n_bufs;                 /* sender: job buffers in use, the first as part of the stream's memory */
+	unsigned n_bufs;                 /* of jobs or chunks, in use, the first as part of the stream's memory */
 	struct msg memory_granted, memory_stalled;
 	atomic_bool stall_posted;        /* memory_stalled is posted, */
 	bool awaits_stall;               /* and the stream's end waits for it */
@@ -98,13 +113,13 @@ struct stream {
 	enum block_state state;
 	struct block_hash sum;
 	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
-	uint8_t *buf;                    /* the loop's; NULL: no chunk is in progress */
-	struct mono slow_until;          /* the disk is slow: write on I/O threads until then */
-	struct io_job write_io;
-	struct msg write_done;
-	struct ptcp_err write_why;
-	int write_result;
+	uint8_t *buf;                    /* the loop's, for the next chunk; or NULL */
+	bool complete;                   /* the chunk in buf waits for earlier writes */
+	unsigned n_writes;               /* in use */
+	bool writes_alone;               /* the only one opens its part */
+	struct stream_write writes[STREAM_WRITES];
 	/* the part is locked by another session */
+	struct stream_write *locked;     /* retried by the timer; or NULL */
 	struct timer *lock_timer;
 	struct mono locked_since;
 	enum part_lock lock;
@@ -139,7 +154,7 @@ bool stream_memory_take(struct stream *s);
 bool stream_memory_turn(struct stream *s);
 /* No buffer is in use, and none is needed for now. */
 void stream_memory_give(struct stream *s);
-/* Sender: a job's buffer; NULL: too little memory for one more, or (the first) none at all. */
+/* A buffer for a job or a chunk; NULL: too little memory for one more, or (the first) none at all. */
 uint8_t *stream_memory_take_buf(struct stream *s);
 void stream_memory_give_buf(struct stream *s, uint8_t *buf);
 /* At the end: cancels a wait; gives all back, unless a message of the budget is still to come. */
@@ -156,6 +171,22 @@ void stream_send_writable(void *arg);
 void stream_send_queue(struct msg *m);
 
 void stream_recv_readable(void *arg);
+/* Gives memory back unless the stream has data. */
+void stream_recv_release(struct stream *s);
 void stream_recv_fini(struct stream *s);
+
+/* ---- stream_write.c ---- */
+
+void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
+    const struct ptcp_err *why);
+void stream_results_post(struct stream *s);
+/* Writes the complete and verified chunk in `buf` to `sink`. False: the chunk waits, and the stream pauses. */
+bool stream_write(struct stream *s);
+/* Before a chunk: whether a further one may be received, with a buffer if others are being written; else the stream
+ * pauses until a write ends. */
+bool stream_write_room(struct stream *s);
+/* A complete chunk waits. */
+bool stream_write_waits(const struct stream *s);
+void stream_write_fini(struct stream *s);
 
 #endif

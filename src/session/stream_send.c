@@ -7,6 +7,7 @@
 #include "core/err.h"
 #include "session/stream_impl.h"
 #include "store/store_err.h"
+#include "wire/block.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
 #define BUF_BYTES (SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
@@ -239,4 +240,6 @@ void stream_send_queue(struct msg *m)
 	s->last = &job->next;
 	if (s->first == job)
 		stream_send_writable(s);
+	else if (s->first->reading)
+		job_read(s, job);
 }

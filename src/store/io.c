@@ -12,7 +12,7 @@ struct io {
 	pthread_cond_t wake;
 	struct io_job *first, **last;
 	bool stop;
-	unsigned n;
+	unsigned n, max, idle, queued; /* threads, of these without work; jobs */
 	pthread_t threads[];
 };
 
@@ -26,11 +26,14 @@ static void *worker(void *arg)
 		if ((job = io->first) == NULL) {
 			if (io->stop)
 				break;
+			io->idle++;
 			pthread_cond_wait(&io->wake, &io->lock);
+			io->idle--;
 			continue;
 		}
 		if ((io->first = job->next) == NULL)
 			io->last = &io->first;
+		io->queued--;
 		pthread_mutex_unlock(&io->lock);
 		job->run(job);
 		pthread_mutex_lock(&io->lock);
@@ -39,22 +42,22 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-int io_new(struct io **out, unsigned threads, struct ptcp_err *e)
+int io_new(struct io **out, unsigned max_threads, struct ptcp_err *e)
 {
-	struct io *io = calloc(1, sizeof *io + threads * sizeof io->threads[0]);
-	int r = 0;
+	struct io *io = calloc(1, sizeof *io + max_threads * sizeof io->threads[0]);
+	int r;
 
 	if (io == NULL)
 		return err_nomem(e);
 	pthread_mutex_init(&io->lock, NULL);
 	pthread_cond_init(&io->wake, NULL);
 	io->last = &io->first;
-	while (io->n < threads && (r = thread_start(&io->threads[io->n], worker, io, e)) == 0)
-		io->n++;
-	if (r < 0) {
+	io->max = max_threads;
+	if ((r = thread_start(&io->threads[0], worker, io, e)) < 0) {
 		io_free(io);
 		return r;
 	}
+	io->n = 1;
 	*out = io;
 	return 0;
 }
@@ -65,6 +68,9 @@ void io_submit(struct io *io, struct io_job *job)
 	pthread_mutex_lock(&io->lock);
 	*io->last = job;
 	io->last = &job->next;
+	if (++io->queued > io->idle && io->n < io->max && !io->stop &&
+	    thread_start(&io->threads[io->n], worker, io, NULL) == 0)
+		io->n++;
 	pthread_mutex_unlock(&io->lock);
 	pthread_cond_signal(&io->wake);
 }

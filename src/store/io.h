@@ -13,9 +13,10 @@ struct io_job {
 
 struct io;
 
-/* Starts `threads` (at least 1) threads, with all signals blocked. */
-int io_new(struct io **out, unsigned threads, struct ptcp_err *e);
-/* Any thread; first in, first out. Never fails, allocates nothing. */
+/* Starts a thread, and later, while jobs wait, further threads up to `max_threads` (at least 1), with all signals
+ * blocked. */
+int io_new(struct io **out, unsigned max_threads, struct ptcp_err *e);
+/* Any thread; first in, first out. Never fails: if no further thread can be started, the job waits. */
 void io_submit(struct io *io, struct io_job *job);
 /* Runs the submitted jobs, then ends the threads. NULL is fine. */
 void io_free(struct io *io);

@@ -27,6 +27,7 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 	if (opts != NULL)
 		s->opts = *opts;
 	atomic_init(&s->refs, 1);
+	atomic_init(&s->part_opened, false);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
 	memcpy(s->name, name, n + 1);
@@ -78,6 +79,8 @@ bool sink_has_journal(const struct sink *s)
 	return s->opts.has_version && s->size_bytes > s->opts.block_bytes;
 }
 
+bool sink_is_open(const struct sink *s) { return atomic_load(&s->part_opened); }
+
 unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
 
 struct journal_key sink_key(const struct sink *s)
@@ -100,6 +103,8 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 
 	atomic_store(&s->part_dev, s->part.dev);
 	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
+	if (r == 0)
+		atomic_store(&s->part_opened, true);
 	return r;
 }
 

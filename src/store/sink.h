@@ -122,6 +122,9 @@ int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, st
  * sink_inspect() or the first write. No I/O. */
 unsigned sink_fds(const struct sink *s);
 
+/* Whether the part was opened: writes no longer fail with EWOULDBLOCK. No I/O, never blocks. */
+bool sink_is_open(const struct sink *s);
+
 /* Whether sink_write() uses the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);
 

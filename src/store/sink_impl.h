@@ -33,6 +33,7 @@ struct sink {
 	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during
 	 * I/O. */
 	_Atomic uint64_t part_dev, part_ino;
+	atomic_bool part_opened;
 	uint64_t part_number; /* parts are numbered in the order of opening */
 	struct journal journal;
 	uint64_t durable;   /* number of records whose blocks are durable */

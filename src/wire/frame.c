@@ -1,3 +1,4 @@
+#include "wire/block.h"
 #include "wire/frame.h"
 
 #include <assert.h>

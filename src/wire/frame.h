@@ -19,6 +19,7 @@
 
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
+#define WIRE_FILE_MAX (UINT64_C(1) << 48)
 #define WIRE_CHUNK_BYTES (256u << 10)
 #define WIRE_TEXT_MAX 500
 #define WIRE_HOST_MAX 255
@@ -456,49 +457,5 @@ struct wire_end {
 	uint64_t files, failed;
 };
 WIRE_CODEC(END, end, wire_end)
-
-/* ---- Blocks: on data connections ------------------------------------------------ */
-
-/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of
- * data, the 16 bytes of wire_block_end. */
-struct wire_block {
-	uint64_t id, offset;
-	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
-};
-#define WIRE_BLOCK_FIELDS 24
-#define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
-size_t wire_block_encode(uint8_t *out, const struct wire_block *f);
-/* Decodes header and fields at once, from WIRE_BLOCK_HEAD_BYTES. */
-int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *e);
-
-enum wire_block_status { WIRE_BLOCK_GOOD = 0, WIRE_BLOCK_VOID = 1 /* the receiver ignores the block */ };
-
-struct wire_block_end {
-	uint32_t status;
-	uint64_t check; /* see store/hash.h; 0 without hashing */
-};
-#define WIRE_BLOCK_END_BYTES 16
-size_t wire_block_end_encode(uint8_t *out, const struct wire_block_end *f);
-int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct ptcp_err *e);
-
-/* Length of the blocks of a file, which depends on the file's size alone: 256 KiB, doubled until the file has at most
- * 2^20 blocks, up to WIRE_BLOCK_MAX. */
-uint32_t wire_grid_bytes(uint64_t size_bytes);
-#define WIRE_FILE_MAX (UINT64_C(1) << 48)
-/* Number of blocks, at most 2^27; 0 for an empty file and for a size above WIRE_FILE_MAX. */
-uint32_t wire_grid_blocks(uint64_t size_bytes);
-/* Length of one block; 0 if the file has no such block. */
-uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
-/* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last
- * may be shorter; each chunk has a frame of its own. */
-struct wire_chunk {
-	uint32_t block, index; /* of the chunk within the block */
-	uint32_t block_bytes;
-	bool last;             /* of its block */
-};
-/* False: the frame does not fit the grid of the file. */
-bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes);
-/* Bytes of `count` blocks from `first` on; blocks beyond the end of the file count nothing. */
-uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
 
 #endif

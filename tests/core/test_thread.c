@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <signal.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "core/thread.h"
@@ -31,9 +32,21 @@ static void takes_no_signals(void **state)
 	assert_int_equal(sigismember(&after, SIGTERM), 0);
 }
 
+static void counts_waits(void **state)
+{
+	const struct timespec short_while = { .tv_nsec = 1000000 };
+	uint64_t before = thread_waits();
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		nanosleep(&short_while, NULL);
+	assert_in_range(thread_waits() - before, 3, 3 + 3);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(takes_no_signals) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(takes_no_signals), cmocka_unit_test(counts_waits) };
 
 	return cmocka_run_group_tests_name("core/thread", tests, NULL, NULL);
 }

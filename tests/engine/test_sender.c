@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "engine/inflight.h"
 
 
 static void news(struct one *o, unsigned stream, uint64_t id, uint32_t block, bool bad)
@@ -653,46 +652,6 @@ static void a_lost_directory_takes_all_within(void **state)
 	one_fini(&o);
 }
 
-/* ---- Flights ---- */
-
-static void inflights_find_each_other(void **state)
-{
-	struct inflights t;
-	struct list f, g;
-	struct inflight *a, *b, *c;
-	struct mono t0 = { 1000 };
-
-	(void)state;
-	inflights_init(&t);
-	list_init(&f);
-	list_init(&g);
-	a = inflight_add(&t, &f, &f, 1, 9, 0, t0);
-	b = inflight_add(&t, &f, &f, 2, 9, 1, t0);
-	assert_null(inflight_other(a, &f));
-	c = inflight_add(&t, &f, &f, 1, 9, 2, t0);
-	assert_ptr_equal(inflight_other(a, &f), c);
-	assert_ptr_equal(inflight_other(c, &f), a);
-	assert_null(inflight_other(b, &f));
-	assert_int_equal(inflight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * NS_PER_S);
-	inflight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S }); /* of a or c: nobody knows */
-	assert_true(t.acked_bytes[0] == 0 && t.acked_bytes[2] == 0);
-	inflight_sent(&t, 0, a, t0);
-	inflight_acked(&t, &f, 1, 77, (struct mono){ 1000 + NS_PER_S });
-	assert_int_equal(t.acked_bytes[0], 77);
-	assert_int_equal(t.acked_bytes[1], 0);
-	assert_int_equal(inflight_patience_ns(&t, 0), 50 * NS_PER_MS + 2 * (NS_PER_S + 1));
-	assert_int_equal(inflight_patience_ns(&t, 1), inflight_patience_ns(&t, 0)); /* for want of its own */
-	inflight_remove(&t, a);
-	assert_null(inflight_other(c, &f));
-	assert_ptr_equal(inflight_add(&t, &g, &g, 9, 9, 0, t0), a); /* used again */
-	assert_false(a->copied);
-	inflight_remove(&t, a);
-	inflight_remove(&t, b);
-	inflight_remove(&t, c);
-	assert_true(list_empty(&f) && list_empty(&g) && list_empty(&t.all) && list_empty(&t.stream[1]));
-	inflights_fini(&t);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -723,7 +682,6 @@ int main(void)
 		cmocka_unit_test(small_files_share_jobs),
 		cmocka_unit_test(slots_are_used_again_with_higher_counts),
 		cmocka_unit_test(a_lost_directory_takes_all_within),
-		cmocka_unit_test(inflights_find_each_other),
 	};
 	return cmocka_run_group_tests_name("engine/sender", tests, NULL, NULL);
 }

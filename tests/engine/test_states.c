@@ -8,6 +8,7 @@
 
 #include "core/bitmap.h"
 #include "core/err.h"
+#include "wire/block.h"
 
 #define BLOCK (256u << 10)
 

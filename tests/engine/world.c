@@ -7,6 +7,7 @@
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 #define EVENTS_MAX 20000000u
 

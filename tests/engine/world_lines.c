@@ -3,6 +3,7 @@
 
 #include "core/bitmap.h"
 #include "core/err.h"
+#include "wire/block.h"
 
 static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "fuzz.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 static void check_attrs(const struct wire_entry *f)
 {

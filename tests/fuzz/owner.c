@@ -3,6 +3,7 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 static const uint64_t sizes[] = { 0, 1, 1000, 256 << 10, (256 << 10) + 1, 1 << 20, 20 << 20, 100 << 20,
 	1 << 30, UINT64_C(1) << 38, WIRE_FILE_MAX };

@@ -8,6 +8,7 @@
 
 #include "hostile.h"
 #include "session.h"
+#include "wire/block.h"
 
 /* ---- Before TLS, and in its handshake ---- */
 

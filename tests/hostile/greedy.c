@@ -9,6 +9,7 @@
 #include "hostile.h"
 #include "session.h"
 #include "wire/attrs.h"
+#include "wire/block.h"
 
 /* ---- Sessions and streams ---- */
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "session.h"
+#include "wire/block.h"
 
 #define STREAMS_MAX 128u
 #define FILE_ID ID(0, 1)

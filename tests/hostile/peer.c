@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "store/hash.h"
+#include "wire/block.h"
 
 
 struct identity self;

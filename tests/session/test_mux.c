@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "session/mux.h"
-#include "wire/frame.h"
+#include "wire/block.h"
 
 #define BLOCK_BYTES WIRE_CHUNK_BYTES
 

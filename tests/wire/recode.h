@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/byteorder.h"
+#include "wire/block.h"
 #include "wire/fields.h"
 #include "wire/grant.h"
 #include "wire/job.h"

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "wire/block.h"
 
 /* All of it; the caller frees it. Tests run at the top of the tree. */
 static char *protocol(void)

@@ -1,0 +1,65 @@
+"""Transfer files and trees between hosts over parallel TLS streams, with libptcp.
+
+    import ptcp
+    ptcp.send("run7/", "ptcp://server/run7/", fingerprints=["SHA256:.."])
+
+The functions block; ptcp.aio has the same functions as coroutines. Failures are subclasses of ptcp.Error.
+"""
+
+from __future__ import annotations
+
+import ctypes as _c
+
+from . import _native, _plan
+from ._task import Advise as _Advise
+from ._task import Transfer as _Transfer
+from ._task import check as _check
+from ._task import encoded as _encoded
+from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, UsageError,
+                     VerifyError)
+from .types import Advice, Choice, FailedFile, Plan, Probe, Progress, Step, TransferResult
+
+__all__ = ["send", "recv", "advise", "plan", "fingerprint", "version", "Error", "UsageError", "ConnectError",
+           "RefusedError", "VerifyError", "PartialError", "InfeasibleError", "CanceledError", "Advice", "Choice",
+           "FailedFile", "Plan", "Probe", "Progress", "Step", "TransferResult"]
+
+
+def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+    """Sends local paths to a remote `dest`, or paths of one server to another server.
+
+    `sources` is one path or a list; `dest` has a form of ptcp-send(1). on_progress(Progress) is called about five
+    times a second, on_warning(str) with each warning. trust(host, fingerprint) decides about an unknown server;
+    without it, an unknown server is refused. `options` have the names of struct ptcp_transfer_opts.
+    """
+    return _Transfer("ptcp_send_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
+                     trust=trust).run()
+
+
+def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+    """Receives remote paths, all on one host, into the local path `dest`; see send()."""
+    return _Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
+                     trust=trust).run()
+
+
+def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
+           receive=False, trust=None, **options) -> Advice:
+    """Recommends a number of streams to a server, "HOST[:PORT]", from probes of 5 to 30 seconds."""
+    return _Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, options,
+                   trust=trust).run()
+
+
+def plan(overlay, *, method="pipelined", slot_s=0.0, deadline_s=0.0, effort_s=10.0, text=False) -> Plan:
+    """Plans the collection of an overlay file, or with text=True of the overlay in a string."""
+    return _plan.make(overlay, method, slot_s, deadline_s, effort_s, text)
+
+
+def fingerprint(config_dir=None) -> str:
+    """The fingerprint of this user's identity, for `ptcp key authorize`; generates a missing identity."""
+    lib, err, out = _native.ptcp(), _native.Err(), _c.create_string_buffer(51)
+    _check(lib, lib.ptcp_key_show(_encoded(config_dir) if config_dir is not None else None, out, _c.byref(err)), err)
+    return out.value.decode()
+
+
+def version() -> str:
+    """The version of libptcp."""
+    return _native.ptcp().ptcp_version().decode()

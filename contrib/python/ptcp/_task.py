@@ -1,0 +1,233 @@
+"""Tasks of libptcp, run in steps: between steps Python handles signals, or an event loop runs other work."""
+
+from __future__ import annotations
+
+import ctypes as c
+import functools
+import itertools
+import math
+import os
+import select
+
+from . import _native as n
+from .errors import PartialError, error
+from .types import Advice, Choice, FailedFile, Probe, Progress, TransferResult
+
+_START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
+_FAILED = 2
+_ACTIVITIES = ("transferring", "verifying", "syncing")
+# Set by functions of this package, or without a meaning in Python.
+_OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg"}
+_COUNTS = {"n_fingerprints", "n_rules", "n_paths", "n_candidates"}
+
+
+def check(lib, r, err):
+    if r < 0:
+        raise error(lib, err)
+    return r
+
+
+def encoded(value):
+    """A string or path as the library takes it."""
+    value = os.fsencode(value)
+    if b"\0" in value:
+        raise ValueError("a string contains a null byte")
+    return value
+
+
+def strings(values):
+    values = [encoded(v) for v in values]
+    return (n.text * len(values))(*values), len(values)
+
+
+def _number(lib, field, value):
+    if field == "cipher":
+        number = c.c_int()
+        if not lib.ptcp_cipher_parse(encoded(value), c.byref(number)):
+            raise ValueError(f"cipher {value!r}: unknown")
+        return number.value
+    if field == "fsync":
+        return n.FSYNC.index(value)
+    return value
+
+
+def transfer_opts(lib, options):
+    """Options by the names of struct ptcp_transfer_opts; lists without their counts."""
+    o = n.initialized(lib, n.TransferOpts, "ptcp_transfer_opts_init")
+    types = dict(n.TransferOpts._fields_)
+    for field, value in options.items():
+        if field not in types or field in _OWN | _COUNTS:
+            raise TypeError(f"unknown option {field!r}")
+        if value is None:
+            continue
+        if types[field] is n.text:
+            setattr(o, field, encoded(value))
+        elif field == "rules":
+            rules = [n.Rule(bool(include), encoded(pattern)) for include, pattern in value]
+            o.rules, o.n_rules = (n.Rule * len(rules))(*rules), len(rules)
+        elif field in ("fingerprints", "paths", "candidates"):
+            array, count = strings(value)
+            setattr(o, field, array)
+            setattr(o, "n_" + field, count)
+        elif field in ("path_shares", "candidate_bps", "relay_spool_bytes"):
+            value, of = list(value), "candidates" if field == "candidate_bps" else "paths"
+            if len(value) != len(options.get(of) or ()):
+                raise ValueError(f"{field}: needs one value for each of {of}")
+            setattr(o, field, (types[field]._type_ * len(value))(*value))
+        else:
+            setattr(o, field, _number(lib, field, value))
+    return o
+
+
+def progress_of(p, rate_bps=math.nan, eta_s=math.nan):
+    values = {name: getattr(p, name) for name, _ in n.Progress._fields_}
+    values["activity"] = _ACTIVITIES[p.activity]
+    return Progress(rate_bps=rate_bps, eta_s=eta_s, **values)
+
+
+class Task:
+    """One task. An exception of a callback cancels the task, and is raised at its end."""
+
+    def __init__(self, options, on_progress=None, on_warning=None, trust=None):
+        self.lib = n.ptcp()
+        self.handle = c.c_void_p()
+        self.err = n.Err()
+        self.raised = None
+        self.warnings, self.failed_files = [], []
+        self.on_progress, self.on_warning, self.on_trust = on_progress, on_warning, trust
+        self.opts = transfer_opts(self.lib, options)
+        # The library calls these functions until the task is freed.
+        self.opts.event = n.EventFn(self._event)
+        if trust is not None:
+            self.opts.trust = n.TrustFn(self._trust)
+
+    def _stop_with(self, e):
+        self.raised = self.raised or e
+        self.lib.ptcp_task_cancel(self.handle)
+
+    def _event(self, _, event):
+        ev = event.contents
+        try:
+            if ev.type in (_START, _PROGRESS) and self.on_progress:
+                self.on_progress(progress_of(ev.progress, ev.rate_bps, ev.eta_s))
+            elif ev.type == _FILE and ev.status == _FAILED:
+                code = self.lib.ptcp_err_name(ev.code).decode()
+                self.failed_files.append(FailedFile(ev.path, code, os.fsdecode(ev.text or b"")))
+            elif ev.type == _WARNING:
+                self.warnings.append(os.fsdecode(ev.text))
+                if self.on_warning:
+                    self.on_warning(self.warnings[-1])
+        except BaseException as e:  # must not pass through C
+            self._stop_with(e)
+
+    def _trust(self, _, host, fingerprint):
+        try:
+            return bool(self.on_trust(os.fsdecode(host), os.fsdecode(fingerprint)))
+        except BaseException as e:
+            self._stop_with(e)
+            return False
+
+    def start(self):
+        check(self.lib, self.lib.ptcp_task_start(self.handle, c.byref(self.err)), self.err)
+
+    def fd(self):
+        return self.lib.ptcp_task_fd(self.handle)
+
+    def timeout_ms(self):
+        return self.lib.ptcp_task_timeout_ms(self.handle)
+
+    def cancel(self):
+        self.lib.ptcp_task_cancel(self.handle)
+
+    def step(self):
+        """Whether the task has ended; then call end()."""
+        self.status = self.lib.ptcp_task_step(self.handle, c.byref(self.err))
+        return self.status <= 0
+
+    def end(self):
+        """The result, or the exception."""
+        result = self.result() if self.status == 0 or isinstance(self, Transfer) else None
+        if self.raised is not None:
+            raise self.raised
+        if self.status < 0:
+            e = error(self.lib, self.err)
+            e.result = result
+            if isinstance(e, PartialError):
+                e.failed_files = list(self.failed_files)
+            raise e
+        return result
+
+    def run(self):
+        try:
+            self.start()
+            poll = select.poll()
+            poll.register(self.fd(), select.POLLIN)
+            while True:
+                try:
+                    poll.poll(self.timeout_ms())
+                    if self.step():
+                        return self.end()
+                except KeyboardInterrupt as e:
+                    if self.raised is not None:
+                        raise
+                    self._stop_with(e)
+        finally:
+            self.free()
+
+    def free(self):
+        handle, self.handle = self.handle, c.c_void_p()
+        self.lib.ptcp_task_free(handle)
+
+
+class Transfer(Task):
+    def __init__(self, function, sources, dest, options, **callbacks):
+        super().__init__(options, **callbacks)
+        if isinstance(sources, (str, bytes, os.PathLike)):
+            sources = [sources]
+        array, count = strings(sources)
+        new = getattr(self.lib, function)
+        check(self.lib, new(c.byref(self.handle), c.byref(self.opts), array, count, encoded(dest),
+                            c.byref(self.err)), self.err)
+
+    def result(self):
+        r = n.initialized(self.lib, n.Result, "ptcp_result_init")
+        self.lib.ptcp_transfer_result(self.handle, c.byref(r))
+        return TransferResult(progress_of(r.progress), tuple(self.warnings), tuple(self.failed_files), r.seconds,
+                              r.advised_streams, r.predicted_bps, r.predicted_impact_percent, r.measured_bps)
+
+
+class Advise(Task):
+    def __init__(self, target, impact_percent, min_gain_percent, max_streams, model, levels, receive, options,
+                 **callbacks):
+        super().__init__(options, **callbacks)
+        a = n.initialized(self.lib, n.AdviceOpts, "ptcp_advice_opts_init")
+        a.impact_percent, a.min_gain_percent = impact_percent, min_gain_percent
+        a.max_streams, a.receive = max_streams, receive
+        number = c.c_int()
+        if not self.lib.ptcp_model_parse(encoded(model), c.byref(number)):
+            raise ValueError(f"model {model!r}: unknown")
+        a.model = number.value
+        if levels is not None:
+            levels = list(levels)
+            a.levels, a.n_levels = (c.c_uint * len(levels))(*levels), len(levels)
+        check(self.lib, self.lib.ptcp_advise_new(c.byref(self.handle), c.byref(self.opts), encoded(target),
+                                                 c.byref(a), c.byref(self.err)), self.err)
+
+    def _named(self, kind, value):
+        return getattr(self.lib, f"ptcp_{kind}_name")(value).decode()
+
+    def result(self):
+        a = n.initialized(self.lib, n.Advice, "ptcp_advice_init")
+        check(self.lib, self.lib.ptcp_advise_result(self.handle, c.byref(a), c.byref(self.err)), self.err)
+        warning = functools.partial(self.lib.ptcp_advice_warning, c.byref(a))
+        warnings = [w.decode() for w in itertools.takewhile(bool, map(warning, itertools.count()))]
+        return Advice(
+            streams=a.streams, throughput_bps=a.throughput_bps,
+            throughput_range_bps=(a.throughput_low_bps, a.throughput_high_bps), impact_percent=a.impact_percent,
+            impact_range_percent=(a.impact_low_percent, a.impact_high_percent), confident=a.confident,
+            warnings=tuple(warnings), limited_by=self._named("limited_by", a.limited_by),
+            limit=self._named("limit", a.limit), limit_advice=a.limit_advice.decode() if a.limit_advice else None,
+            others=self._named("others", a.others), model=self._named("model", a.model),
+            choices=tuple(Choice(x.impact_percent, x.streams, x.throughput_bps) for x in a.choices),
+            probes=tuple(Probe(p.streams, p.throughput_bps, p.error_bps) for p in a.probes[:a.n_probes]),
+            from_history=a.from_history, age_s=a.age_s)

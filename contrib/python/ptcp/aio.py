@@ -1,0 +1,68 @@
+"""The functions of the package as coroutines. Callbacks run in the event loop. Canceling a coroutine cancels the
+transfer, which the same call resumes later."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+
+from . import _plan
+from ._task import Advise, Transfer
+from .types import Advice, Plan, TransferResult
+
+
+async def _run(task):
+    loop = asyncio.get_running_loop()
+    ended, timer = loop.create_future(), None
+
+    def step():
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+            timer = None
+        if task.step():
+            loop.remove_reader(task.fd())
+            ended.set_result(None)
+            return
+        ms = task.timeout_ms()
+        if ms >= 0:
+            timer = loop.call_later(ms / 1000, step)
+
+    try:
+        task.start()
+        loop.add_reader(task.fd(), step)
+        timer = loop.call_later(max(task.timeout_ms(), 0) / 1000, step)
+        canceled = None
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError as e:
+                canceled = e
+                task.cancel()
+        if canceled is not None:
+            raise canceled
+        return task.end()
+    finally:
+        task.free()
+
+
+async def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+    return await _run(Transfer("ptcp_send_new", sources, dest, options, on_progress=on_progress,
+                               on_warning=on_warning, trust=trust))
+
+
+async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+    return await _run(Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress,
+                               on_warning=on_warning, trust=trust))
+
+
+async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
+                 receive=False, trust=None, **options) -> Advice:
+    return await _run(Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, options,
+                             trust=trust))
+
+
+async def plan(overlay, *, method="pipelined", slot_s=0.0, deadline_s=0.0, effort_s=10.0, text=False) -> Plan:
+    """In a thread. Cannot be canceled: limit `effort_s`."""
+    make = functools.partial(_plan.make, overlay, method, slot_s, deadline_s, effort_s, text)
+    return await asyncio.get_running_loop().run_in_executor(None, make)

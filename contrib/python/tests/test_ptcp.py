@@ -1,0 +1,245 @@
+"""Tests of the package against servers on loopback; tests/e2e/test_python starts them and sets the environment:
+PTCP_URL, PTCP_FINGERPRINT, PTCP_ROOT (the served directory), PTCP_SOURCES (the repository), PTCP_LIBDIR."""
+
+import asyncio
+import ctypes
+import math
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+import ptcp
+from ptcp import _native, aio, errors
+
+URL, ROOT, SOURCES = (os.environ[name] for name in ("PTCP_URL", "PTCP_ROOT", "PTCP_SOURCES"))
+TRUST = {"fingerprints": [os.environ["PTCP_FINGERPRINT"]], "timeout_s": 20}
+OVERLAY = """
+destination: D
+hosts:
+  D: {address: d.example.org}
+  S: {address: s.example.org, data: 1GB, path: /data}
+links:
+  - {from: S, to: D, rate: 8Gbit/s}
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+
+    def file(self, name, size):
+        path = os.path.join(self.dir, name)
+        with open(path, "wb") as f:
+            f.write(os.urandom(size))
+        return path
+
+    def content(self, path):
+        with open(path, "rb") as f:
+            return f.read()
+
+
+class Transfers(Case):
+    def test_both_directions(self):
+        source, seen = self.file("data", 5_000_000), []
+        sent = ptcp.send(source, f"{URL}/both", streams=3, on_progress=seen.append, **TRUST)
+        self.assertEqual((sent.progress.files, sent.progress.bytes), (1, 5_000_000))
+        self.assertTrue(seen and all(isinstance(p, ptcp.Progress) for p in seen))
+        self.assertEqual(self.content(os.path.join(ROOT, "both")), self.content(source))
+        ptcp.recv([f"{URL}/both"], os.path.join(self.dir, "back"), cipher="chacha20", **TRUST)
+        self.assertEqual(self.content(os.path.join(self.dir, "back")), self.content(source))
+
+    def test_resumes_and_filters(self):
+        os.mkdir(os.path.join(self.dir, "tree"))
+        self.file("tree/keep", 1000), self.file("tree/skip.tmp", 1000)
+        tree, dest = os.path.join(self.dir, "tree/"), f"{URL}/filtered/"
+        self.assertEqual(ptcp.send(tree, dest, rules=[(False, "*.tmp")], **TRUST).progress.files, 1)
+        self.assertEqual(os.listdir(os.path.join(ROOT, "filtered")), ["keep"])
+        self.assertEqual(ptcp.send(tree, dest, rules=[(False, "*.tmp")], **TRUST).progress.wire_bytes, 0)
+
+    def test_trust(self):
+        source, asked = self.file("data", 10), []
+        answer = False
+
+        def trust(host, fingerprint):
+            asked.append((host, fingerprint))
+            return answer
+
+        with self.assertRaises(ptcp.RefusedError) as caught:
+            ptcp.send(source, f"{URL}/trusted", trust=trust, config_dir=self.config())
+        self.assertEqual(caught.exception.code, "PTCP_EREFUSED")
+        answer = True
+        ptcp.send(source, f"{URL}/trusted", trust=trust, config_dir=self.config())
+        self.assertEqual([f for _, f in asked], TRUST["fingerprints"] * 2)
+
+    def config(self):
+        """The identity of the client, without known_hosts."""
+        config = os.path.join(self.dir, "config")
+        os.makedirs(config, mode=0o700, exist_ok=True)
+        copy = os.path.join(config, "identity.pem")
+        if not os.path.exists(copy):
+            with open(os.open(copy, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
+                f.write(self.content(os.path.join(os.environ["XDG_CONFIG_HOME"], "ptcp", "identity.pem")))
+        return config
+
+    def test_exception_of_callback_ends_transfer(self):
+        def stop(_):
+            raise KeyError("enough")
+
+        with self.assertRaises(KeyError):
+            ptcp.send(self.file("data", 5_000_000), f"{URL}/stopped", on_progress=stop, rate="1Mbit/s", **TRUST)
+        self.assertFalse(os.path.exists(os.path.join(ROOT, "stopped")))
+
+    def test_errors(self):
+        source = self.file("data", 10)
+        for options, cls, exit_code in (({"streams": 1000}, ptcp.UsageError, 2), ({"rate": "x"}, ptcp.UsageError, 2)):
+            with self.assertRaises(cls) as caught:
+                ptcp.send(source, f"{URL}/x", **options)
+            self.assertEqual(caught.exception.exit_code, exit_code)
+        with self.assertRaises(ptcp.ConnectError) as caught:
+            ptcp.send(source, "ptcp://127.0.0.1:1/x", **TRUST)
+        self.assertRegex(str(caught.exception), r"127\.0\.0\.1:1: .*\(.*\)")
+        self.assertEqual(caught.exception.exit_code, 3)
+        for wrong, cls in (({"stream": 1}, TypeError), ({"cipher": "rot13"}, ValueError), ({"n_paths": 1}, TypeError),
+                           ({"paths": ["direct"], "path_shares": [1, 2]}, ValueError), ({"rate": "\0"}, ValueError)):
+            with self.assertRaises(cls):
+                ptcp.send(source, f"{URL}/x", **wrong)
+
+    def test_partial(self):
+        os.mkdir(os.path.join(self.dir, "tree"))
+        self.file("tree/good", 10)
+        self.file("tree/name", 10)
+        os.makedirs(os.path.join(ROOT, "partial", "name", "full"))
+        with self.assertRaises(ptcp.PartialError) as caught:
+            ptcp.send(os.path.join(self.dir, "tree/"), f"{URL}/partial/", **TRUST)
+        e = caught.exception
+        self.assertEqual((e.exit_code, [f.path for f in e.failed_files], e.result.progress.files), (6, [b"name"], 1))
+
+    def test_identity(self):
+        self.assertRegex(ptcp.fingerprint(), r"^SHA256:[A-Za-z0-9+/]{43}$")
+        self.assertNotEqual(ptcp.fingerprint(os.path.join(self.dir, "new")), ptcp.fingerprint())
+
+
+class Asyncio(Case):
+    def test_loop_keeps_running(self):
+        async def both():
+            ticks = 0
+            sending = asyncio.ensure_future(aio.send(self.file("data", 500_000), f"{URL}/aio", rate="8Mbit/s", **TRUST))
+            while not sending.done():
+                await asyncio.sleep(0.01)
+                ticks += 1
+            return await sending, ticks
+
+        result, ticks = asyncio.run(both())
+        self.assertEqual(result.progress.bytes, 500_000)
+        self.assertGreater(ticks, 5)
+
+    def test_several_at_once(self):
+        sources = [self.file(f"f{i}", 100_000) for i in range(3)]
+
+        async def all_of_them():
+            return await asyncio.gather(*(aio.send(s, f"{URL}/several{i}", **TRUST) for i, s in enumerate(sources)))
+
+        self.assertEqual([r.progress.files for r in asyncio.run(all_of_them())], [1, 1, 1])
+
+    def test_cancel_and_resume(self):
+        source = self.file("data", 3_000_000)
+
+        async def canceled():
+            moving = asyncio.Event()
+            sending = asyncio.ensure_future(aio.send(
+                source, f"{URL}/canceled", rate="8Mbit/s", on_progress=lambda p: p.bytes and moving.set(), **TRUST))
+            await moving.wait()
+            sending.cancel()
+            await sending
+
+        with self.assertRaises(asyncio.CancelledError):
+            asyncio.run(canceled())
+        self.assertGreater(ptcp.send(source, f"{URL}/canceled", **TRUST).progress.resumed_bytes, 0)
+
+    def test_error_and_plan(self):
+        with self.assertRaises(ptcp.ConnectError):
+            asyncio.run(aio.recv("ptcp://127.0.0.1:1/x", self.dir))
+        self.assertAlmostEqual(asyncio.run(aio.plan(OVERLAY, text=True)).makespan_s, 1)
+
+
+class Advising(Case):
+    def test_advise(self):
+        advice = ptcp.advise(os.environ["PTCP_SLOW"], levels=[1, 2, 3], max_streams=8, no_history=True, **TRUST)
+        self.assertTrue(1 <= advice.streams <= 8)
+        self.assertTrue(0 < advice.throughput_bps < math.inf)
+        self.assertEqual([p.streams for p in advice.probes[:3]], [1, 2, 3])
+        self.assertEqual(len(advice.choices), 3)
+        self.assertTrue(advice.confident or advice.warnings)
+        with self.assertRaises(ptcp.UsageError):
+            ptcp.advise("127.0.0.1:1", impact_percent=101)
+
+
+class Planning(Case):
+    def test_plan(self):
+        plan = ptcp.plan(OVERLAY, text=True)
+        self.assertAlmostEqual(plan.makespan_s, 1)
+        self.assertEqual([(s.source, s.from_host, s.to_host, s.bytes) for s in plan.steps], [("S", "S", "D", 10**9)])
+        path = os.path.join(self.dir, "overlay.yaml")
+        with open(path, "w") as f:
+            f.write(OVERLAY)
+        self.assertAlmostEqual(ptcp.plan(path, method="direct").makespan_s, 1)
+
+    def test_errors(self):
+        with self.assertRaises(ptcp.InfeasibleError) as caught:
+            ptcp.plan(OVERLAY, text=True, deadline_s=0.1)
+        self.assertEqual(caught.exception.exit_code, 7)
+        with self.assertRaises(ptcp.UsageError) as caught:
+            ptcp.plan("destination: [", text=True)
+        self.assertRegex(str(caught.exception), r"^overlay:\d+:\d+: ")
+        with self.assertRaises(ValueError):
+            ptcp.plan(OVERLAY, text=True, method="magic")
+
+
+class Declarations(Case):
+    """The package repeats the headers and a table of the command: both must be the same."""
+
+    STRUCTS = {"err": "Err", "progress": "Progress", "path": "Path", "event": "Event", "rule": "Rule",
+               "transfer_opts": "TransferOpts", "result": "Result", "probe": "Probe", "advice_opts": "AdviceOpts",
+               "advice_point": "AdvicePoint", "choice": "Choice", "advice": "Advice", "overlay_host": "OverlayHost",
+               "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
+
+    def test_structs(self):
+        lines, mine = [], []
+        for name, cls in self.STRUCTS.items():
+            struct = getattr(_native, cls)
+            lines.append(f'printf("{name} %zu\\n", sizeof(struct ptcp_{name}));')
+            mine.append(f"{name} {ctypes.sizeof(struct)}")
+            for field, _ in struct._fields_:
+                at = getattr(struct, field)
+                what = f"struct ptcp_{name}"
+                lines.append(f'printf("{name}.{field} %zu %zu\\n", offsetof({what}, {field}), '
+                             f"sizeof((({what} *)0)->{field}));")
+                mine.append(f"{name}.{field} {at.offset} {at.size}")
+        program = os.path.join(self.dir, "layout")
+        with open(program + ".c", "w") as f:
+            f.write("#include <stdio.h>\n#include <ptcp/ptcp.h>\n#include <ptcp/plan.h>\nint main(void) {\n" +
+                    "\n".join(lines) + "\nreturn 0; }\n")
+        subprocess.run(["cc", "-I", f"{SOURCES}/include", "-o", program, program + ".c"], check=True)
+        self.assertEqual(subprocess.check_output([program], text=True).split("\n")[:-1], mine)
+
+    def test_exit_codes(self):
+        def read(path):
+            return self.content(os.path.join(SOURCES, path)).decode()
+
+        status = dict(re.findall(r"(EXIT_\w+) = (\d)", read("src/cli/command.h")))
+        table = re.findall(r"\{ (PTCP_E\w+), (EXIT_\w+) \}", read("src/cli/command.c"))
+        self.assertGreater(len(table), 8)
+        listed = {code: cls.exit_code for code, cls in errors._CLASSES.items()}
+        self.assertEqual(listed, {code: int(status[name]) for code, name in table})
+
+    def test_versions(self):
+        with open(f"{SOURCES}/contrib/python/pyproject.toml") as f:
+            self.assertIn(f'\nversion = "{ptcp.version()}"\n', f.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
