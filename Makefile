@@ -32,7 +32,8 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief advice advice_mixture impact_budget stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief advice advice_mixture settle disjoint shared impact_budget stream_control \
+	history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -53,7 +54,7 @@ api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
-collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
+collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
@@ -71,7 +72,8 @@ TEST_PC := cmocka
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats probe fit regress evidence advice impact_budget stream_control auto history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress evidence advice impact_budget settle disjoint shared stream_control \
+	auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner xattr leftover manage expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
@@ -352,7 +354,7 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths relays collect weather)) bench/advice/test_campaign)
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto links shared twopaths relays collect weather)) bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup

@@ -88,6 +88,17 @@ struct ptcp_overlay_found {
 PTCP_API int ptcp_overlay_save(const char *from, const char *to,
     const struct ptcp_overlay_found *found, size_t n, struct ptcp_err *e);
 
+/* Links that share a bottleneck. */
+struct ptcp_shared_bottleneck {
+	double rate_bps; /* of all of them */
+	const size_t *links; /* indices, ascending */
+	size_t n;
+};
+/* The same for shared bottlenecks, which are appended as `shared:`. Returns 1, and writes nothing, if the file has
+ * shared bottlenecks already. PTCP_ECONFIG: nothing can be appended to the file. */
+PTCP_API int ptcp_overlay_save_shared(const char *from, const char *to, const struct ptcp_shared_bottleneck *found,
+    size_t n, struct ptcp_err *e);
+
 /* ---- Measuring links, by messages between the servers at their ends, or from the local host ---- */
 
 struct ptcp_links;
@@ -104,6 +115,9 @@ struct ptcp_links_opts {
 	bool local_only;     /* skip links that begin at remote hosts */
 	/* max size of a message from this host, at least 256 KiB; 0: about a second's worth */
 	uint64_t most_bytes;
+	bool no_shared;      /* omit the search for shared bottlenecks */
+	void (*measured)(void *arg, size_t link);    /* after each estimate; or NULL */
+	void (*together)(void *arg, size_t n_links); /* before links are measured together; or NULL */
 };
 PTCP_API void ptcp_links_opts_init(struct ptcp_links_opts *o);
 
@@ -133,9 +147,11 @@ struct ptcp_link_estimate {
  * `local_host` is unknown, or no link can be measured. Does not connect, but waits for the resolver. */
 PTCP_API int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
     const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *opts, struct ptcp_err *e);
-/* Measures link after link: a few messages each, then the rest of the budget where the standard errors of
- * the rates are largest. Blocks; once. PTCP_EPARTIAL: some links failed; if all failed, the code of the
- * first; PTCP_ECANCELED. Successful measurements are available in any case. */
+/* Measures the links: a few messages each, links without a common host at the same time unless they disturb
+ * each other; then the rest of the budget where the standard errors of the rates are largest. At the end links
+ * are measured together, to find shared bottlenecks; at most 64 links. Blocks; once. PTCP_EPARTIAL: some links
+ * failed; if all failed, the code of the first; PTCP_ECANCELED. Successful measurements are available in any
+ * case. */
 PTCP_API int ptcp_links_measure(struct ptcp_links *l, struct ptcp_err *e);
 
 struct ptcp_links_watch {
@@ -165,6 +181,9 @@ PTCP_API void ptcp_links_cancel(struct ptcp_links *l);
  * missing file is no error. Not during a measurement, except from `seen`. */
 PTCP_API int ptcp_links_keep(const struct ptcp_links *l, const char *file, struct ptcp_err *e);
 PTCP_API int ptcp_links_recall(struct ptcp_links *l, const char *file, struct ptcp_err *e);
+/* Stores at most `most` shared bottlenecks found by ptcp_links_measure(), which carry less together than apart;
+ * returns their number. Pointers are valid until the links are freed. */
+PTCP_API size_t ptcp_links_shared(const struct ptcp_links *l, struct ptcp_shared_bottleneck *out, size_t most);
 /* Estimate of the overlay's i-th link. */
 PTCP_API void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out);
 PTCP_API int ptcp_links_local_host(const struct ptcp_links *l); /* index of the local host, or -1 */

@@ -648,7 +648,7 @@ PTCP_API size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level
 
 struct ptcp_message {
 	uint64_t bytes;
-	double delay_s; /* from the first byte given to TCP to the acknowledgment of the last */
+	double delay_s; /* from the acknowledgment of the byte before it to that of its last, in a flow without pause */
 };
 #define PTCP_MESSAGES_MAX 1024
 

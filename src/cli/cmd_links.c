@@ -31,13 +31,23 @@ static const struct opt links_options[] = {
 	    PTCP_LINKS_BUDGET_MAX },
 	{ "streams", 0, "N", "number of streams to measure with, 1 to 128 (default: 4)", opt_unsigned, AT(opts.streams), 1,
 	    PTCP_STREAMS_MAX },
-	{ "write", 0, "FILE", "write the overlay with the results to FILE", opt_text, AT(write), 0, 0 },
+	{ "write", 0, "FILE", "write the overlay with the results to FILE, as they are known", opt_text, AT(write), 0, 0 },
+	{ "no-shared", 0, NULL, "do not search for shared bottlenecks", opt_true, AT(opts.no_shared), 0, 0 },
 	{ "query", 0, NULL, "do not measure; query servers for their estimates", opt_true, AT(query), 0, 0 },
 	{ "watch", 0, NULL, "measure continuously until interrupted", opt_true, AT(watch), 0, 0 },
 	{ "interval", 0, "TIME", "with --watch: pause before each link (default: 60s)", opt_seconds, AT(interval_s),
 	    OPT_PATIENCE },
 	{ .name = NULL },
 };
+
+/* The shared bottlenecks, freed by the caller; returns their number. */
+static size_t shared_of(struct ptcp_shared_bottleneck **out, const struct ptcp_links *l)
+{
+	size_t n = ptcp_links_shared(l, NULL, 0);
+
+	*out = n > 0 ? calloc(n, sizeof **out) : NULL;
+	return *out != NULL ? ptcp_links_shared(l, *out, n) : 0;
+}
 
 /* ---- Text ---- */
 
@@ -78,6 +88,21 @@ static void print_link(const struct ptcp_overlay *o, const struct ptcp_links *l,
 	fflush(stdout);
 }
 
+static void print_shared(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
+	struct ptcp_shared_bottleneck *found;
+	char name[LINK_NAME_BYTES], rate[UNITS_TEXT_BYTES];
+	size_t i, k, n = shared_of(&found, l);
+
+	for (i = 0; i < n; i++) {
+		printf("shared: %s over", units_rate_text(rate, found[i].rate_bps));
+		for (k = 0; k < found[i].n; k++)
+			printf("%s %s", k > 0 ? "," : "", link_name_of(name, o, found[i].links[k]));
+		puts("");
+	}
+	free(found);
+}
+
 static void print_links(const struct ptcp_overlay *o, const struct ptcp_links *l, bool queried)
 {
 	size_t i;
@@ -88,6 +113,7 @@ static void print_links(const struct ptcp_overlay *o, const struct ptcp_links *l
 	puts("  messages");
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		print_link(o, l, i);
+	print_shared(o, l);
 }
 
 /* ---- JSON: fields and units are described in ptcp-links(1) ---- */
@@ -116,6 +142,23 @@ static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *
 	    "age_s", json_seconds(m.age_s));
 }
 
+static json_t *shared_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
+{
+	struct ptcp_shared_bottleneck *found;
+	char name[LINK_NAME_BYTES];
+	json_t *list = json_array(), *links;
+	size_t i, k, n = shared_of(&found, l);
+
+	for (i = 0; i < n; i++) {
+		links = json_array();
+		for (k = 0; k < found[i].n; k++)
+			json_array_append_new(links, json_string(link_name_of(name, o, found[i].links[k])));
+		json_array_append_new(list, json_pack("{s:f, s:o}", "rate_bps", found[i].rate_bps, "links", links));
+	}
+	free(found);
+	return list;
+}
+
 static json_t *links_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
 {
 	json_t *list = json_array();
@@ -124,8 +167,8 @@ static json_t *links_json(const struct ptcp_overlay *o, const struct ptcp_links 
 
 	for (i = 0; i < ptcp_overlay_links(o); i++)
 		json_array_append_new(list, link_json(o, l, i));
-	return json_pack("{s:s?, s:o}", "local_host", local >= 0 ? host_name(o, local) : NULL, "links",
-	    json_whole(list, ptcp_overlay_links(o)));
+	return json_pack("{s:s?, s:o, s:o}", "local_host", local >= 0 ? host_name(o, local) : NULL, "links",
+	    json_whole(list, ptcp_overlay_links(o)), "shared", shared_json(o, l));
 }
 
 /* ---- Results ---- */
@@ -183,6 +226,22 @@ static int write_back(const struct links_args *a, const char *file, const struct
 				(uint64_t)(m.delay_s * 1e9 + 0.5) };
 	}
 	r = ptcp_overlay_save(file, a->write, found, n, e);
+	free(found);
+	return r;
+}
+
+/* Appends shared bottlenecks to the written file, unless the overlay names its own. */
+static int write_shared(const struct links_args *a, const struct ptcp_links *l, struct ptcp_err *e)
+{
+	struct ptcp_shared_bottleneck *found;
+	size_t n = shared_of(&found, l);
+	int r = 0;
+
+	if (a->write != NULL && n > 0 && (r = ptcp_overlay_save_shared(a->write, a->write, found, n, e)) > 0) {
+		terminal_line("ptcp: warning: %s: has shared bottlenecks already, which were not changed (remove 'shared' to have "
+		    "the measured ones)", a->write);
+		r = 0;
+	}
 	free(found);
 	return r;
 }
@@ -247,26 +306,81 @@ static int watch(const struct links_args *a, const char *file, struct ptcp_overl
 
 /* ---- The command ---- */
 
+static int report_measured(const struct links_args *a, struct ptcp_overlay *o, struct ptcp_links *l,
+    struct ptcp_err *e)
+{
+	if (a->connect.log.json)
+		return json_result(links_json(o, l), e);
+	print_links(o, l, a->query);
+	return 0;
+}
+
 /* Prints and writes all results, even if some links have failed. */
 static int report(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
-	int r = 0;
+	int r;
 
 	warn_failed(o, l);
-	if (a->connect.log.json)
-		r = json_result(links_json(o, l), e);
-	else
-		print_links(o, l, a->query);
-	return r < 0 ? r : write_back(a, file, o, l, e);
+	r = report_measured(a, o, l, e);
+	if (r < 0 || (r = write_back(a, file, o, l, e)) < 0)
+		return r;
+	return write_shared(a, l, e);
+}
+
+/* ---- Progress ---- */
+
+struct progress {
+	const struct links_args *a;
+	const char *file;
+	struct ptcp_overlay *o;
+	struct ptcp_links *l;
+	struct ptcp_err failed; /* to write; code 0: no failure */
+};
+
+static size_t count(const struct progress *p, enum ptcp_link_state state)
+{
+	struct ptcp_link_estimate m;
+	size_t i, n = 0;
+
+	for (i = 0; i < ptcp_overlay_links(p->o); i++) {
+		ptcp_links_get(p->l, i, &m);
+		n += m.state == state;
+	}
+	return n;
 }
 
 static void on_begin(void *arg, size_t link)
 {
-	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 16];
+	const struct progress *p = arg;
+	char name[LINK_NAME_BYTES], line[LINK_NAME_BYTES + 64];
 
-	snprintf(line, sizeof line, "measuring %s", link_name_of(name, arg, link));
+	if (!log_opts_status(&p->a->connect.log))
+		return;
+	snprintf(line, sizeof line, "measuring %s (%zu of %zu measured)", link_name_of(name, p->o, link),
+	    count(p, PTCP_LINK_MEASURED), ptcp_overlay_links(p->o) - count(p, PTCP_LINK_ELSEWHERE));
 	terminal_status(line);
+}
+
+static void on_together(void *arg, size_t n_links)
+{
+	const struct progress *p = arg;
+	char line[100];
+
+	if (!log_opts_status(&p->a->connect.log))
+		return;
+	snprintf(line, sizeof line, "measuring %zu links together, to find shared bottlenecks", n_links);
+	terminal_status(line);
+}
+
+/* Writes all results so far: an interrupted measurement keeps them. */
+static void on_estimate(void *arg, size_t link)
+{
+	struct progress *p = arg;
+
+	(void)link;
+	if (p->failed.code == 0 && write_back(p->a, p->file, p->o, p->l, &p->failed) < 0)
+		ptcp_links_cancel(p->l);
 }
 
 static void cancel(void *handle)
@@ -274,15 +388,25 @@ static void cancel(void *handle)
 	ptcp_links_cancel(handle);
 }
 
-static int measure(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
-    struct ptcp_err *e)
+static int measure(const struct links_args *a, const struct progress *p, struct ptcp_err *e)
 {
+	struct ptcp_overlay *o = p->o;
+	struct ptcp_links *l = p->l;
+	const char *file = p->file;
 	struct ptcp_err later;
 	int r, r2;
 
 	process_set_stop(cancel, l);
 	r = a->query ? ptcp_links_query(l, e) : ptcp_links_measure(l, e);
 	terminal_status("");
+	if (p->failed.code != 0) {
+		*e = p->failed;
+		r = e->code;
+	} else if (r == PTCP_ECANCELED && !a->query && count(p, PTCP_LINK_MEASURED) > 0 &&
+	    (r2 = report_measured(a, o, l, &later)) < 0) {
+		*e = later;
+		r = r2;
+	}
 	if (a->query && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
 		warn_failed(o, l); /* with the reason of each host */
 	if (r == 0 || r == PTCP_EPARTIAL) {
@@ -299,27 +423,27 @@ static int measure(const struct links_args *a, const char *file, struct ptcp_ove
 
 static int load_and_measure(struct links_args *a, const char *file, struct ptcp_err *e)
 {
-	struct ptcp_overlay *o = NULL;
-	struct ptcp_links *l = NULL;
+	struct progress p = { .a = a, .file = file };
 	int r;
 
-	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
+	if ((r = ptcp_overlay_load(&p.o, file, e)) < 0)
 		return r;
-	if (log_opts_status(&a->connect.log))
-		a->opts.begin = on_begin;
-	a->opts.arg = o;
+	a->opts.begin = on_begin;
+	a->opts.together = on_together;
+	a->opts.measured = on_estimate;
+	a->opts.arg = &p;
 	a->opts.local_only = a->local_only;
-	if ((r = ptcp_links_new(&l, o, &a->connect.transfer, &a->opts, e)) == 0)
-		r = measure(a, file, o, l, e);
-	ptcp_links_free(l);
-	ptcp_overlay_free(o);
+	if ((r = ptcp_links_new(&p.l, p.o, &a->connect.transfer, &a->opts, e)) == 0)
+		r = measure(a, &p, e);
+	ptcp_links_free(p.l);
+	ptcp_overlay_free(p.o);
 	return r;
 }
 
 static int check(const struct command *c, const struct links_args *a, const struct options_given *given,
     struct ptcp_err *e)
 {
-	static const char *const measuring[] = { "watch", "budget", "streams", NULL };
+	static const char *const measuring[] = { "watch", "budget", "streams", "no-shared", NULL };
 	const char *const *name;
 
 	if (a->interval_s > 0 && !a->watch)

@@ -1,8 +1,5 @@
-/* Measures the links of an overlay one after the other, without mutual disturbance: some messages over
- * each, and the rest of the budget over the links with the noisiest estimates. Servers measure the links
- * that begin at their hosts. */
+/* Links of an overlay: selection, estimates from messages, and the overall result. */
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +8,8 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "core/opts.h"
-#include "model/divide.h"
 #include "model/regress.h"
 
-#define LEAST 8          /* messages over each link: two of each size */
 #define SURE_SHARE 0.1   /* messages_bound: relative error */
 #define SURE_RISK 0.05   /* and its probability */
 
@@ -54,14 +49,15 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 		r = err_nomem(e);
 	for (i = 0; r == 0 && i < l->n; i++) {
 		bytes[i] = (double)l->message[i].bytes;
-		delay[i] = l->message[i].delay_s;
+		delay[i] = l->message[i].delay_s + l->round_trip_s; /* as if the message had been alone */
 	}
 	if (r == 0)
 		r = regress_delay(&fit, bytes, delay, l->n, e);
 	if (r == 0) {
 		m->result = regress_result_name(fit.result);
 		estimate_delay(m, &fit, l->round_trip_s);
-		if (fit.result == REGRESS_NO_INTERCEPT)
+		/* Messages of one flow leave no other intercept than the RTT: the slope through it is more accurate. */
+		if (fit.result == REGRESS_OK || fit.result == REGRESS_NO_INTERCEPT)
 			r = regress_through(&fit, bytes, delay, l->n, l->round_trip_s, e);
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
@@ -74,75 +70,20 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 	return r;
 }
 
-/* ---- Measuring ---- */
-
-int links_canceled(struct ptcp_err *e)
+int links_take(struct link_state *l, const struct ptcp_message *message, size_t n, double round_trip_s,
+    struct ptcp_err *e)
 {
-	return err_set(e, PTCP_ECANCELED, "links: interrupted (run the same command again)");
-}
-
-/* Polls the transfer's loop and the cancel flag. Whatever ends a canceled transfer is the cancellation: a server
- * may have received the same signal. */
-int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
-{
-	struct pollfd fd = { .fd = ptcp_task_fd(t), .events = POLLIN };
-	int r, ms;
-
-	if ((r = ptcp_task_start(t, e)) < 0)
-		return r;
-	do {
-		if (atomic_load(&s->canceled))
-			ptcp_task_cancel(t);
-		ms = ptcp_task_timeout_ms(t);
-		poll(&fd, 1, ms >= 0 && ms < LINKS_CANCEL_MS ? ms : LINKS_CANCEL_MS);
-	} while ((r = ptcp_task_step(t, e)) > 0);
-	return r < 0 && atomic_load(&s->canceled) ? links_canceled(e) : r;
-}
-
-static int keep_messages(struct link_state *l, const struct ptcp_task *t, struct ptcp_err *e)
-{
-	double round_trip;
-	size_t n = ptcp_timing_messages(t, NULL, 0, &round_trip);
 	struct ptcp_message *more = realloc(l->message, (l->n + n + 1) * sizeof *more);
+	int r;
 
 	if (more == NULL)
 		return err_nomem(e);
 	l->message = more;
-	ptcp_timing_messages(t, more + l->n, n, &round_trip);
+	memcpy(more + l->n, message, n * sizeof *message);
 	l->n += n;
-	if (round_trip > 0 && (l->round_trip_s == 0 || round_trip < l->round_trip_s))
-		l->round_trip_s = round_trip;
-	return 0;
-}
-
-/* Timing by us, or by the server where the link begins. */
-static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const struct link_state *l,
-    unsigned messages, struct ptcp_err *e)
-{
-	struct ptcp_overlay_host from, to;
-	struct ptcp_timing_opts o;
-
-	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
-	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
-	ptcp_timing_opts_init(&o);
-	o.streams = s->o.streams;
-	o.messages = messages;
-	o.most_bytes = s->o.most_bytes;
-	return l->of.from == s->local_host ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
-	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
-}
-
-int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e)
-{
-	struct ptcp_task *t;
-	int r;
-
-	if ((r = timing_of(&t, s, l, messages, e)) < 0)
-		return r;
-	if ((r = links_run(s, t, e)) == 0)
-		r = keep_messages(l, t, e);
-	ptcp_task_free(t);
-	if (r < 0 || (r = estimate(l, e)) < 0)
+	if (round_trip_s > 0 && (l->round_trip_s == 0 || round_trip_s < l->round_trip_s))
+		l->round_trip_s = round_trip_s;
+	if ((r = estimate(l, e)) < 0)
 		return r;
 	if (isnan(l->estimate.rate_bps))
 		return err_set(e, PTCP_ERANGE, "%s: %zu messages yield no rate (try a larger --budget)",
@@ -161,58 +102,6 @@ void links_fail(struct link_state *l, const struct ptcp_err *why)
 double links_age_s(const struct link_state *l)
 {
 	return l->estimate.age_s + (double)mono_diff_ns(mono_now(), l->measured_at) / 1e9;
-}
-
-/* Measures a link; only cancellation and lack of memory end the whole. */
-static int try_link(struct ptcp_links *s, size_t i, unsigned messages, struct ptcp_err *e)
-{
-	struct link_state *l = &s->link[i];
-	struct ptcp_err why;
-	int r;
-
-	if (s->o.begin != NULL)
-		s->o.begin(s->o.arg, i);
-	if ((r = links_measure_link(s, l, messages, &why)) == 0) {
-		l->estimate.state = PTCP_LINK_MEASURED;
-		return 0;
-	}
-	if (r == PTCP_ECANCELED || r == PTCP_ENOMEM) {
-		if (e != NULL)
-			*e = why;
-		return r;
-	}
-	if (l->estimate.state == PTCP_LINK_MEASURED)
-		return 0; /* the previous estimate stands */
-	links_fail(l, &why);
-	return 0;
-}
-
-/* Spends remaining messages in proportion to the relative error of the rate, so that slow links count as
- * much as fast ones. */
-static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
-{
-	unsigned *counts = calloc(s->n + 1, sizeof *counts);
-	double *sd = calloc(s->n + 1, sizeof *sd), *scratch = calloc(s->n + 1, sizeof *scratch);
-	size_t *which = calloc(s->n + 1, sizeof *which), i, n = 0;
-	int r = 0;
-
-	if (counts == NULL || sd == NULL || scratch == NULL || which == NULL)
-		r = err_nomem(e);
-	for (i = 0; r == 0 && i < s->n; i++)
-		if (s->link[i].estimate.state == PTCP_LINK_MEASURED) {
-			which[n] = i;
-			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
-		}
-	if (r == 0)
-		divide_measurements(counts, sd, scratch, n, rest, 0);
-	for (i = 0; r == 0 && i < n; i++)
-		if (counts[i] > 0)
-			r = try_link(s, which[i], counts[i] < PTCP_MESSAGES_MAX ? counts[i] : PTCP_MESSAGES_MAX, e);
-	free(counts);
-	free(sd);
-	free(scratch);
-	free(which);
-	return r;
 }
 
 int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
@@ -235,29 +124,6 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 		    "them)", failed, failed + measured);
 	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command again when "
 	    "their hosts can be reached)", failed, failed + measured);
-}
-
-int ptcp_links_measure(struct ptcp_links *s, struct ptcp_err *e)
-{
-	unsigned left, each;
-	size_t i, n = 0, spent = 0;
-	int r = 0;
-
-	for (i = 0; i < s->n; i++)
-		n += !s->link[i].out;
-	left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LEAST * n);
-	for (i = 0; i < s->n && r == 0; i++) {
-		if (s->link[i].out)
-			continue;
-		each = left / (unsigned)(n - spent) < LEAST ? left / (unsigned)(n - spent) : LEAST;
-		spent++;
-		r = try_link(s, i, each, e);
-		if (s->link[i].estimate.state == PTCP_LINK_MEASURED)
-			left -= each;
-	}
-	if (r == 0 && left > 0)
-		r = spend_rest(s, left, e);
-	return r < 0 ? r : links_outcome(s, false, e);
 }
 
 void ptcp_links_cancel(struct ptcp_links *s)
@@ -353,6 +219,13 @@ void ptcp_links_get(const struct ptcp_links *s, size_t i, struct ptcp_link_estim
 	out->why = s->link[i].why[0] != '\0' ? s->link[i].why : NULL;
 	if (out->state == PTCP_LINK_MEASURED)
 		out->age_s = links_age_s(&s->link[i]);
+}
+
+size_t ptcp_links_shared(const struct ptcp_links *s, struct ptcp_shared_bottleneck *out, size_t most)
+{
+	if (most > 0)
+		memcpy(out, s->shared, (s->n_shared < most ? s->n_shared : most) * sizeof *out);
+	return s->n_shared;
 }
 
 int ptcp_links_local_host(const struct ptcp_links *s)

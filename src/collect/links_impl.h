@@ -1,5 +1,5 @@
-/* Internals of links: links.c (measurement within a budget), links_watch.c (continuous measurement),
- * links_query.c (queries of servers) and links_file.c (the file). */
+/* Internals of links: links.c (selection and estimates), links_measure.c (measurement within a budget),
+ * links_watch.c (continuous measurement), links_query.c (queries of servers) and links_file.c (the file). */
 #ifndef COLLECT_LINKS_IMPL_H
 #define COLLECT_LINKS_IMPL_H
 
@@ -8,8 +8,9 @@
 #include <stdatomic.h>
 
 #include "core/clock.h"
-#include "model/stats.h"
 #include "model/history.h"
+#include "model/shared.h"
+#include "model/stats.h"
 
 struct link_state {
 	struct ptcp_overlay_link of;
@@ -32,6 +33,8 @@ struct ptcp_links {
 	size_t n;
 	int local_host;
 	atomic_bool canceled;
+	struct ptcp_shared_bottleneck shared[SHARED_LINKS_MAX];
+	size_t n_shared, shared_links[SHARED_LINKS_MAX]; /* of all bottlenecks */
 };
 
 /* Polling interval of the cancel flag, which any thread may set. */
@@ -41,17 +44,24 @@ struct ptcp_links {
 
 /* ---- links.c ---- */
 
-/* Sends more messages, and estimates from all. */
-int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e);
+/* Adds messages, and estimates from all. */
+int links_take(struct link_state *l, const struct ptcp_message *message, size_t n, double round_trip_s,
+    struct ptcp_err *e);
 /* Fills *e; returns PTCP_ECANCELED. */
 int links_canceled(struct ptcp_err *e);
-/* Runs a transfer until its end, or until the links are canceled. */
-int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e);
 /* Records the reason of a failed measurement. */
 void links_fail(struct link_state *l, const struct ptcp_err *why);
 /* Overall result. */
 int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e);
 /* Age of the estimate in seconds. */
 double links_age_s(const struct link_state *l);
+
+
+/* ---- links_measure.c ---- */
+
+/* Runs a transfer until its end, or until the links are canceled. */
+int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e);
+/* Sends more messages, and estimates from all. */
+int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e);
 
 #endif

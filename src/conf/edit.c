@@ -267,6 +267,38 @@ out:
 	return r;
 }
 
+/* ---- Shared bottlenecks ---- */
+
+int conf_overlay_add_shared(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
+    const char *shared, struct ptcp_err *e)
+{
+	struct ptcp_overlay *was = NULL, *now = NULL;
+	char *copy = malloc(n + strlen(shared) + 16);
+	bool same;
+	int len, r;
+
+	if (copy == NULL)
+		return err_nomem(e);
+	memcpy(copy, text, n);
+	len = sprintf(copy + n, "%sshared:\n%s", n > 0 && text[n - 1] != '\n' ? "\n" : "", shared);
+	if ((r = conf_overlay_parse(&was, text, n, name, e)) == 0) {
+		same = conf_overlay_parse(&now, copy, n + (size_t)len, name, e) == 0 && was->ngroups == 0 &&
+		    now->ngroups > 0 && same_links(now, was, NULL, 0);
+		if (!same)
+			r = err_set(e, PTCP_ECONFIG, "%s: the key 'shared' cannot be appended (write the file as a block mapping, "
+			    "without 'shared')", name);
+	}
+	conf_overlay_free(now);
+	conf_overlay_free(was);
+	if (r < 0) {
+		free(copy);
+		return r;
+	}
+	*out = copy;
+	*out_bytes = n + (size_t)len;
+	return 0;
+}
+
 /* ---- The file ---- */
 
 int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e)

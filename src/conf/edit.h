@@ -21,6 +21,11 @@ struct conf_change {
 int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
     const struct conf_change *changes, size_t count, struct ptcp_err *e);
 
+/* Appends `shared`, lines of items of the list, to an overlay that has no shared bottlenecks. PTCP_ECONFIG for a text
+ * to which no key can be appended. */
+int conf_overlay_add_shared(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
+    const char *shared, struct ptcp_err *e);
+
 /* Replaces a file atomically: writes and syncs a new file beside it, then renames; keeps the mode, and
  * follows a symbolic link. PTCP_EIO or PTCP_ENOSPC leave the old file unchanged. */
 int conf_save(const char *path, const char *text, size_t n, struct ptcp_err *e);

@@ -61,7 +61,7 @@ static void start_level(struct advise *a, unsigned older)
 	a->times = (struct limit_times){ 0 };
 	a->total = (struct evidence_sample){ 0 };
 	a->watch.n = 0;
-	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX, false);
+	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX);
 }
 
 /* Before the streams send, their handshakes see the queue of other flows. */

@@ -41,7 +41,7 @@ static void start_round(struct measure *m)
 	m->n_ended = 0;
 	m->retransmits = 0;
 	m->failed = false;
-	probe_session_level(m->base.session, this_level(m)->streams, m->o.bytes_per_stream, false);
+	probe_session_level(m->base.session, this_level(m)->streams, m->o.bytes_per_stream);
 }
 
 static void on_begun(void *arg)

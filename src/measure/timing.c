@@ -1,5 +1,6 @@
-/* Times messages, one at a time, over streams that stay open: from the first byte written until the last byte is
- * acknowledged. Fresh connections would measure slow start. */
+/* Times messages within a flow that never pauses: the streams first run until their rate has settled, then each
+ * message is the next part of the flow, and its delay the time between the acknowledgments of its ends. A message
+ * alone would measure slow start, the burst that begins it, or the slowest stream. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +8,24 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "measure/prober.h"
+#include "model/settle.h"
 
-#define SAMPLE_NS NS_PER_MS          /* resolution of the delays */
-#define FIRST_BYTES (64u << 10)
-#define KNOWN_NS (400 * NS_PER_MS)   /* a message that takes longer determines the rate */
-#define LARGEST_NS (800 * NS_PER_MS)
+#define SAMPLE_NS (5 * NS_PER_MS)    /* resolution of the delays */
+#define LARGEST_S 0.8                /* delay of the largest message */
+#define LARGEST_RTTS 8               /* or more, at a large RTT */
+#define LEAST_BYTES (64u << 10)      /* of the largest message */
 #define MAX_BYTES (UINT64_C(8) << 30)
 #define SIZES 4                      /* each half of the next larger */
 
 struct timing {
 	struct prober base;
 	struct ptcp_timing_opts o;
-	bool known;                      /* `largest` is determined */
-	uint64_t largest;
-	/* the message in transit */
-	uint64_t bytes;
-	struct mono sent;
-	uint64_t acked[PTCP_STREAMS_MAX]; /* before the message */
+	struct settle settle;
+	uint64_t before[PTCP_STREAMS_MAX]; /* delivered when the flow started */
+	uint64_t largest;                /* 0: the rate has not settled */
+	/* the present message */
+	uint64_t first_bytes;            /* delivered before it */
+	struct mono since;
 	/* results */
 	struct ptcp_message *message;
 	size_t n;
@@ -35,53 +37,46 @@ static struct timing *of(struct prober *b)
 	return CONTAINER_OF(b, struct timing, base);
 }
 
-static void send_message(struct timing *t, uint64_t bytes)
+/* Sums over the streams. False: not available. */
+static bool read_flow(struct timing *t, struct settle_flow *out)
 {
 	struct tcpinfo now;
 	unsigned i;
 
-	for (i = 0; i < t->o.streams; i++)
-		t->acked[i] = probe_session_tcpinfo(t->base.session, i, &now) ? now.acked_bytes : 0;
-	t->bytes = bytes;
-	t->sent = mono_now();
-	probe_session_message(t->base.session, bytes);
-	timer_set(t->base.timer, mono_add_ns(t->sent, SAMPLE_NS));
-}
-
-/* Each stream has acknowledged its part of the message, and has no byte in transit. */
-static bool arrived(struct timing *t)
-{
-	struct tcpinfo now;
-	bool all = true;
-	unsigned i;
-
+	*out = (struct settle_flow){ .streams = t->o.streams };
 	for (i = 0; i < t->o.streams; i++) {
 		if (!probe_session_tcpinfo(t->base.session, i, &now))
 			return false;
 		if (now.min_rtt_s > 0 && (t->round_trip_s == 0 || now.min_rtt_s < t->round_trip_s))
 			t->round_trip_s = now.min_rtt_s;
-		all &= now.quiet && now.acked_bytes - t->acked[i] >= t->bytes / t->o.streams;
+		out->delivered_bytes += now.acked_bytes + now.sacked_bytes - t->before[i];
+		out->retransmits += now.retransmits;
+		out->rtt_s += now.rtt_s / t->o.streams;
+		out->busy_s += now.busy_s;
+		out->window_s += now.window_s + now.buffer_s;
 	}
-	return all;
+	out->min_rtt_s = t->round_trip_s;
+	return true;
 }
 
-/* Finds the size of the largest message. Sizes grow by a factor of at most 4, so that a slow path does not get a huge
- * message. */
-static void grow(struct timing *t, uint64_t took_ns)
+static void start_message(struct timing *t, const struct settle_flow *f, struct mono now)
 {
-	uint64_t max = t->o.most_bytes > 0 ? t->o.most_bytes : MAX_BYTES, next;
-	double rate = (double)t->bytes / (double)took_ns;
+	t->first_bytes = f->delivered_bytes;
+	t->since = now;
+}
 
-	if (took_ns < KNOWN_NS && t->bytes < max) {
-		next = took_ns < KNOWN_NS / 4 ? 4 * t->bytes : 2 * t->bytes;
-		send_message(t, next < max ? next : max);
-		return;
-	}
-	t->known = true;
-	t->largest = rate * (double)LARGEST_NS < (double)max ? (uint64_t)(rate * (double)LARGEST_NS) : max;
-	if (t->largest < SIZES * FIRST_BYTES)
-		t->largest = SIZES * FIRST_BYTES;
-	send_message(t, t->largest);
+/* The rate has settled: chooses the sizes of the messages. */
+static void start_messages(struct timing *t, const struct settle_flow *f, struct mono now)
+{
+	uint64_t max = t->o.most_bytes > 0 ? t->o.most_bytes : MAX_BYTES;
+	double bytes = settle_rate_bps(&t->settle) / 8 * fmax(LARGEST_S, LARGEST_RTTS * t->round_trip_s);
+
+	t->largest = bytes < (double)max ? (uint64_t)bytes : max;
+	if (t->largest < LEAST_BYTES)
+		t->largest = LEAST_BYTES;
+	log_at(t->base.log, LOG_DEBUG, "timing", "settled_s=%.3f rate_bps=%.0f largest=%llu", settle_took_s(&t->settle),
+	    settle_rate_bps(&t->settle), (unsigned long long)t->largest);
+	start_message(t, f, now);
 }
 
 static void give_up(struct timing *t)
@@ -89,40 +84,57 @@ static void give_up(struct timing *t)
 	struct ptcp_err why;
 
 	err_set(&why, PTCP_ETIMEOUT, "timing of messages: %llu bytes did not arrive within %.3g s (the path is too slow to be "
-	    "measured, or needs a longer --timeout)", (unsigned long long)t->bytes, (double)TIMING_TIMEOUTS *
-	    (double)probe_session_timeout_ns(t->base.session) / 1e9);
+	    "measured, or needs a longer --timeout)", (unsigned long long)(t->largest >> (t->n % SIZES)),
+	    (double)TIMING_TIMEOUTS * (double)probe_session_timeout_ns(t->base.session) / 1e9);
 	prober_fail(&t->base, &why);
+}
+
+/* Takes the present message if it has been acknowledged. Its end is where the sample finds it, so that the
+ * sampling interval adds no error. */
+static void sample_message(struct timing *t, const struct settle_flow *f, struct mono now)
+{
+	uint64_t bytes = f->delivered_bytes - t->first_bytes, took_ns = mono_diff_ns(now, t->since);
+
+	if (bytes < t->largest >> (t->n % SIZES)) {
+		if (took_ns > TIMING_TIMEOUTS * probe_session_timeout_ns(t->base.session))
+			give_up(t);
+		return;
+	}
+	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f", (unsigned long long)bytes,
+	    (double)took_ns / 1e9);
+	t->message[t->n++] = (struct ptcp_message){ bytes, (double)took_ns / 1e9 };
+	start_message(t, f, now);
 }
 
 static void on_timer(void *arg)
 {
 	struct timing *t = arg;
 	struct mono now = mono_now();
-	uint64_t took = mono_diff_ns(now, t->sent);
+	struct settle_flow f;
 
-	if (!arrived(t)) {
-		if (took > TIMING_TIMEOUTS * probe_session_timeout_ns(t->base.session))
-			give_up(t);
-		else
-			timer_set(t->base.timer, mono_add_ns(now, SAMPLE_NS));
+	timer_set(t->base.timer, mono_add_ns(now, SAMPLE_NS));
+	if (!read_flow(t, &f))
 		return;
-	}
-	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f known=%d", (unsigned long long)t->bytes,
-	    (double)took / 1e9, t->known);
-	if (!t->known) {
-		grow(t, took);
-		return;
-	}
-	t->message[t->n++] = (struct ptcp_message){ t->bytes, (double)took / 1e9 };
-	if (t->n == t->o.messages)
+	if (t->largest > 0)
+		sample_message(t, &f, now);
+	else if (settle_add(&t->settle, &f, (double)mono_diff_ns(now, t->since) / 1e9))
+		start_messages(t, &f, now);
+	if (t->n == t->o.messages) {
+		timer_set(t->base.timer, MONO_NEVER);
 		probe_session_clear(t->base.session);
-	else
-		send_message(t, t->largest >> (t->n % SIZES));
+	}
 }
 
 static void on_begun(void *arg)
 {
-	send_message(arg, FIRST_BYTES);
+	struct timing *t = arg;
+	struct tcpinfo now;
+	unsigned i;
+
+	for (i = 0; i < t->o.streams; i++)
+		t->before[i] = probe_session_tcpinfo(t->base.session, i, &now) ? now.acked_bytes : 0;
+	t->since = mono_now();
+	timer_set(t->base.timer, mono_add_ns(t->since, SAMPLE_NS));
 }
 
 static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
@@ -147,8 +159,10 @@ static void running(struct prober *b, struct session *sess)
 	struct timing *t = of(b);
 
 	t->n = 0;
+	t->largest = 0;
+	t->settle = (struct settle){ .windows = 0 };
 	if (prober_begin(b, sess, &probe_session_ops, on_timer, t->o.streams))
-		probe_session_level(sess, t->o.streams, 0, true);
+		probe_session_level(sess, t->o.streams, UINT64_MAX);
 }
 
 static void timing_free(struct prober *b)
@@ -185,7 +199,7 @@ int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts
 	if (prober_take_opts(out, sizeof *out, o, "ptcp_timing_opts_init", e) < 0)
 		return PTCP_EUSAGE;
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
-	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * FIRST_BYTES))
+	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * LEAST_BYTES))
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or message size (at least 256 KiB): out of "
 		    "range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
 	return 0;

@@ -143,6 +143,7 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 		return -1;
 	all.acked_bytes = i.tcpi_bytes_acked;
 	all.received_bytes = i.tcpi_bytes_received;
+	all.sacked_bytes = (uint64_t)i.tcpi_sacked * i.tcpi_snd_mss;
 	all.delivered_bytes = (uint64_t)i.tcpi_delivered * i.tcpi_snd_mss;
 	all.sent_segments = i.tcpi_data_segs_out;
 	all.retransmits = i.tcpi_total_retrans;
@@ -153,7 +154,6 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.no_data_s = i.tcpi_last_data_recv / MS_PER_S;
 	all.timeouts = i.tcpi_retransmits;
 	all.unacked = i.tcpi_unacked > 0;
-	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;
 	all.busy_s = (double)i.tcpi_busy_time / US_PER_S;
 	all.window_s = (double)i.tcpi_rwnd_limited / US_PER_S;
 	all.buffer_s = (double)i.tcpi_sndbuf_limited / US_PER_S;

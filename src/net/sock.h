@@ -46,6 +46,7 @@ void sock_reset_on_close(int fd);
 struct tcpinfo {
 	uint64_t acked_bytes;     /* acknowledged by the peer's kernel, TLS overhead included */
 	uint64_t received_bytes;  /* by our kernel, in order */
+	uint64_t sacked_bytes;    /* beyond acked_bytes, acknowledged out of order; multiples of the segment size */
 	uint64_t delivered_bytes; /* acknowledged out of order, too; multiples of the segment size */
 	uint64_t sent_segments;   /* data segments, with retransmits */
 	uint64_t retransmits;     /* segments */
@@ -55,7 +56,6 @@ struct tcpinfo {
 	double no_data_s;         /* since the last segment with data, in order */
 	unsigned timeouts;        /* retransmissions in a row without an acknowledgment */
 	bool unacked;             /* segments wait for an acknowledgment */
-	bool quiet;               /* all data written was sent and acknowledged */
 	double busy_s;            /* with data to send or unacknowledged; includes the next two */
 	double window_s;          /* limited by the receive window */
 	double buffer_s;          /* limited by the send buffer */

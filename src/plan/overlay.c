@@ -242,3 +242,60 @@ void overlay_snapshot_free(struct ptcp_overlay *o)
 	free(o->windows);
 	free(o);
 }
+
+static bool are_links(const struct ptcp_overlay *o, const struct ptcp_shared_bottleneck *found, size_t n)
+{
+	size_t i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < found[i].n; k++)
+			if (found[i].links[k] >= o->nlinks)
+				return false;
+	return true;
+}
+
+/* The items of the list, one per line; freed by the caller. */
+static char *shared_text(const struct ptcp_overlay *o, const struct ptcp_shared_bottleneck *found, size_t n)
+{
+	char rate[CONF_CHANGE_BYTES], *text = NULL;
+	const struct conf_link *l;
+	size_t i, k, bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	for (i = 0; f != NULL && i < n; i++) {
+		rate_text(rate, (uint64_t)(found[i].rate_bps + 0.5));
+		fprintf(f, "  - {rate: %s, links: [", rate);
+		for (k = 0; k < found[i].n; k++) {
+			l = &o->links[found[i].links[k]];
+			fprintf(f, "%s%s>%s", k > 0 ? ", " : "", o->hosts[l->from].name, o->hosts[l->to].name);
+		}
+		fputs("]}\n", f);
+	}
+	return f != NULL && fclose(f) == 0 ? text : NULL;
+}
+
+int ptcp_overlay_save_shared(const char *from, const char *to, const struct ptcp_shared_bottleneck *found, size_t n,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *text = NULL, *shared = NULL, *now = NULL;
+	struct ptcp_overlay *was = NULL;
+	size_t bytes, now_bytes;
+	int r;
+
+	text_escape(shown, sizeof shown, from);
+	if ((r = conf_read_file(&text, &bytes, from, shown, NULL, e)) < 0)
+		return r;
+	if ((r = conf_overlay_parse(&was, text, bytes, shown, e)) == 0 && was->ngroups > 0)
+		r = 1;
+	if (r == 0 && !are_links(was, found, n))
+		r = err_set(e, PTCP_EUSAGE, "shared bottlenecks to write: must be of links");
+	if (r == 0 && (shared = shared_text(was, found, n)) == NULL)
+		r = err_nomem(e);
+	if (r == 0 && (r = conf_overlay_add_shared(&now, &now_bytes, text, bytes, shown, shared, e)) == 0)
+		r = conf_save(to, now, now_bytes, e);
+	conf_overlay_free(was);
+	free(text);
+	free(shared);
+	free(now);
+	return r;
+}

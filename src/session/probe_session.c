@@ -75,13 +75,12 @@ static void set_streams(struct session *sess, unsigned streams)
 	engine_set_streams(sess->engine, &use);
 }
 
-void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open)
+void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes)
 {
 	struct probe_session *b = sess->probe;
 	struct mono now = mono_now();
 	unsigned i;
 
-	b->stays_open = stays_open;
 	b->streams = streams < sess->n_granted ? streams : sess->n_granted;
 	b->stream_bytes = stream_bytes;
 	b->started = b->clearing = false;
@@ -93,15 +92,6 @@ void probe_session_level(struct session *sess, unsigned streams, uint64_t stream
 	set_streams(sess, b->streams);
 	sess->none_since = now;
 	session_pump(sess);
-}
-
-void probe_session_message(struct session *sess, uint64_t bytes)
-{
-	struct probe_session *b = sess->probe;
-	unsigned i;
-
-	for (i = 0; i < b->streams; i++)
-		stream_generate(sess->stream[i], bytes / b->streams + (i < bytes % b->streams));
 }
 
 void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes)
@@ -121,7 +111,6 @@ static void set_opts(const struct session *sess, struct stream_opts *o)
 
 	if (b->generates) {
 		o->generate_data = b->data;
-		o->stays_open = b->stays_open;
 	} else {
 		o->files = &b->files;
 		o->max_bytes = b->ops == NULL ? PROBE_SESSION_STREAM_BYTES : b->stream_bytes < UINT64_MAX ? b->stream_bytes : 0;
@@ -142,7 +131,7 @@ static void on_connected(struct session *sess, unsigned number)
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
 	sess->n_active = 0; /* a stream lost from now on is not replaced */
-	for (i = 0; b->generates && !b->stays_open && i < b->streams; i++)
+	for (i = 0; b->generates && i < b->streams; i++)
 		if (sess->stream[i] != NULL && !b->generating[i]) {
 			b->generating[i] = true;
 			stream_generate(sess->stream[i], b->stream_bytes);

@@ -32,10 +32,8 @@ unsigned probe_session_granted(const struct session *sess); /* streams */
 uint64_t probe_session_timeout_ns(const struct session *sess);
 /* Starts a level: connects `streams` streams (at most the granted number), then sends stream_bytes bytes of blocks on
  * each (UINT64_MAX: until the level is cleared). The streams of a previous level without end continue and the missing
- * streams are added. With `stays_open` the streams stay open for messages. */
-void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes, bool stays_open);
-/* Sends a message, after the previous message has arrived: `bytes` bytes, divided among the streams. */
-void probe_session_message(struct session *sess, uint64_t bytes);
+ * streams are added. */
+void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes);
 /* Reads TCP_INFO of a stream; false: not available. If the other side sends, acked_bytes is the number of received
  * bytes and the times and retransmits are 0; instead: */
 bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out);

@@ -60,7 +60,6 @@ struct probe_session {
 	uint8_t *data;              /* sender: content of the blocks */
 	unsigned streams;           /* of this level; 0: between levels */
 	uint64_t stream_bytes;
-	bool stays_open;            /* streams stay open after their bytes */
 	bool started;
 	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
 	/* starter */

@@ -330,8 +330,7 @@ void stream_send(struct stream *s)
 
 void stream_generate(struct stream *s, uint64_t bytes)
 {
-	(void)atomic_load(&s->gen.starts); /* the peer has received all bytes, so the worker no longer reads more_bytes */
-	s->gen.more_bytes = bytes;
+	s->gen.left_bytes = bytes; /* the worker reads it from the start on */
 	s->gen.start.run = stream_generate_start;
 	loop_post(s->loop, &s->gen.start);
 }

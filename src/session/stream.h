@@ -88,7 +88,6 @@ struct stream_opts {
 	uint64_t max_bytes;             /* receiver: the stream fails beyond this; 0: no limit */
 	const uint8_t *generate_data;   /* sender: content of generated blocks, STREAM_GENERATED_BLOCK bytes; NULL: the
 	                                   stream sends jobs */
-	bool stays_open;                /* stream_generate() does not close the stream after the last block */
 	const struct stream_ops *ops;
 	void *arg;
 };

@@ -92,11 +92,7 @@ void stream_generate_writable(void *arg)
 		g->written = 0;
 		s->worked = true;
 	}
-	if (g->left_bytes == 0 && s->o.stays_open) {
-		chan_flush(s->chan);
-		if (chan_flushed(s->chan))
-			stream_memory_give(s);
-	} else if (g->left_bytes == 0) {
+	if (g->left_bytes == 0) {
 		chan_shutdown(s->chan);
 	} else if (!g->turn_posted) {
 		g->turn_posted = true;
@@ -112,8 +108,5 @@ void stream_generate_start(struct msg *m)
 	if (s->stopping || s->lost_posted)
 		return;
 	s->gen.from = mono_now();
-	s->gen.left_bytes += s->gen.more_bytes;
-	s->gen.more_bytes = 0;
-	atomic_fetch_add(&s->gen.starts, 1);
 	stream_generate_writable(s);
 }

@@ -27,12 +27,10 @@ struct generator {
 	bool turn_posted;
 	bool complete;                   /* all bytes were sent before the peer closed */
 	uint64_t left_bytes;             /* of blocks not yet written completely */
-	uint64_t more_bytes;             /* added to left_bytes by `start` */
 	struct wire_block block;         /* being written, */
 	size_t written;                  /* bytes of its frame so far */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct mono from;                /* 0: not started */
-	atomic_uint starts;              /* runs of `start`; orders accesses to more_bytes */
 };
 
 /* Another session has locked the part file of the block: */

@@ -542,6 +542,12 @@ void ptcp_links_cancel(struct ptcp_links *l) { (void)l; }
 void ptcp_links_free(struct ptcp_links *l) { (void)l; }
 int ptcp_links_local_host(const struct ptcp_links *l) { return l != NULL; }
 
+size_t ptcp_links_shared(const struct ptcp_links *l, struct ptcp_shared_bottleneck *out, size_t most)
+{
+	(void)l, (void)out, (void)most;
+	return 0;
+}
+
 void ptcp_links_get(const struct ptcp_links *l, size_t i, struct ptcp_link_estimate *out)
 {
 	(void)l;

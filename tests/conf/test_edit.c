@@ -202,6 +202,57 @@ static void formatting_is_kept(void **state)
 	}
 }
 
+/* ---- Shared bottlenecks ---- */
+
+#define LINKS "links: [{from: S, to: D, rate: 1}, {from: K, to: D, rate: 2}] # all"
+#define SHARED "  - {rate: 5Mbit/s, links: [S>D, K>D]}\n"
+
+static int add_shared(char **out, const char *text, const char *shared)
+{
+	struct ptcp_err e;
+	size_t bytes;
+	char *now = NULL;
+	int r = conf_overlay_add_shared(&now, &bytes, text, strlen(text), "o.yaml", shared, &e);
+
+	*out = r == 0 ? strndup(now, bytes) : NULL;
+	free(now);
+	return r;
+}
+
+static void shared_added(void **state)
+{
+	char *got;
+
+	(void)state;
+	assert_int_equal(add_shared(&got, HEAD LINKS "\n", SHARED), 0);
+	assert_string_equal(got, HEAD LINKS "\nshared:\n" SHARED);
+	free(got);
+	assert_int_equal(add_shared(&got, HEAD LINKS, SHARED), 0); /* without an end of line */
+	assert_string_equal(got, HEAD LINKS "\nshared:\n" SHARED);
+	free(got);
+}
+
+static void shared_refused(void **state)
+{
+	static const struct {
+		const char *text, *shared;
+	} bad[] = {
+		{ HEAD LINKS "\nshared:\n" SHARED, SHARED },
+		{ "{destination: D, hosts: {D: {}, S: {}}, links: [{from: S, to: D}]}\n", "  - {rate: 1, links: [S>D]}\n" },
+		{ HEAD LINKS "\n", "  - {rate: 1, links: [S>K]}\n" },
+		{ HEAD LINKS "\n", "  - {rate: 1, links: [S>D]}\ndeadline: 1h\nlinks: []\n" },
+		{ HEAD "links: [{from: S, to: X}]\n", SHARED },
+	};
+	char *got;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(add_shared(&got, bad[i].text, bad[i].shared), PTCP_ECONFIG);
+		assert_null(got);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +261,8 @@ int main(void)
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(formatting_is_kept),
+		cmocka_unit_test(shared_added),
+		cmocka_unit_test(shared_refused),
 	};
 
 	return cmocka_run_group_tests_name("conf/edit", tests, NULL, NULL);

@@ -24,7 +24,7 @@ YAML
 
 # measure NAME OPTION...: on a, into NAME.out and NAME.yaml
 measure() {
-	on a "$BUILD/ptcp" links --json --local-only "${pins[@]}" --write "$dir/$1.yaml" "${@:2}" "$dir/o.yaml" >"$dir/$1.out" \
+	on a "$BUILD/ptcp" links --json --local-only --no-shared "${pins[@]}" --write "$dir/$1.yaml" "${@:2}" "$dir/o.yaml" >"$dir/$1.out" \
 		2>"$dir/$1.err"
 	ok "$1: links are measured" [ $? -eq 0 ]
 	# Of 1500 bytes of a packet 1424 are data: 9.5 and 47.5 Mbit/s.
