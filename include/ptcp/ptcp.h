@@ -309,6 +309,7 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
+	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

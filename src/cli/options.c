@@ -269,6 +269,14 @@ int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	return 0;
 }
 
+int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)text;
+	(void)e;
+	*(bool *)member(args, o) = false;
+	return 0;
+}
+
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;

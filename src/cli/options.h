@@ -63,8 +63,9 @@ int opt_decimal(const char *text, double max, double *out);
 int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
 void opt_list_free(const char *const **list, size_t *n);
 
-/* Setters of a bool, a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
+/* Setters of a bool (true, false), a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

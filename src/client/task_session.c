@@ -205,7 +205,8 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
+	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0) |
+	    (t->o.no_mkpath ? 0 : DESTINATION_MKPATH);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
@@ -292,6 +293,7 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_task *t = arg;
+	struct ptcp_err named;
 
 	if (session_stream_control(sess) != NULL) {
 		t->history.control = *session_stream_control(sess);
@@ -299,6 +301,11 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	}
 	if (t->prober != NULL && why == NULL)
 		task_remember_advice(t);
+	if (why != NULL && engine_ended_by_peer(session_engine(sess))) { /* the server does not know its name */
+		named = *why;
+		err_while(&named, named.code, "%s", t->known_as);
+		why = &named;
+	}
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;

@@ -188,7 +188,8 @@ enum wire_open_flags {
 	WIRE_OPEN_XATTR = 1 << 9,
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
 	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
-	WIRE_OPEN_FLAGS = (1 << 12) - 1
+	WIRE_OPEN_MKPATH = 1 << 12,     /* missing parents of the destination are created */
+	WIRE_OPEN_FLAGS = (1 << 13) - 1
 };
 
 /* When the receiver makes data durable. */
