@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/suggest.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/timetable.h"
@@ -28,7 +29,7 @@ static const struct opt *find(const struct command *c, const char *name, size_t 
 
 	for (t = c->options; t != NULL && *t != NULL; t++)
 		for (o = *t; o->name != NULL; o++)
-			if (letter != 0 ? o->letter == letter : strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
 				return o;
 	return NULL;
 }
@@ -48,12 +49,27 @@ bool options_is_given(const struct options_given *given, const struct opt *o)
 	return false;
 }
 
-static int unknown(const struct parse *p, const char *arg)
+/* `arg` has an unknown long option, n bytes at `name`, or the unknown `letter`. */
+static int unknown(const struct parse *p, const char *arg, const char *name, size_t n, char letter)
 {
-	char shown[TEXT_NAME_BYTES];
+	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name, n, letter) : NULL;
+	char shown[TEXT_NAME_BYTES], which[16] = "";
+	const struct opt *const *t;
+	const struct opt *o;
+	struct suggest near;
 
-	return err_set(p->e, PTCP_EUSAGE, "%s: no such option (ptcp help %s lists them)",
-	    text_escape(shown, sizeof shown, arg), p->c->name);
+	suggest_init(&near, name, n);
+	for (t = p->c->options; letter == 0 && t != NULL && *t != NULL; t++)
+		for (o = *t; o->name != NULL; o++)
+			suggest_offer(&near, o->name);
+	text_escape(shown, sizeof shown, arg);
+	if (letter != 0 && arg[2] != '\0') /* one of several */
+		snprintf(which, sizeof which, "-%c: ", letter > ' ' && letter < 127 ? letter : '?');
+	if (habit != NULL)
+		return err_set(p->e, PTCP_EUSAGE, "%s: %sno such option (%s)", shown, which, habit);
+	if (near.best != NULL)
+		return err_set(p->e, PTCP_EUSAGE, "%s: no such option (did you mean --%s?)", shown, near.best);
+	return err_set(p->e, PTCP_EUSAGE, "%s: %sno such option (ptcp help %s lists them)", shown, which, p->c->name);
 }
 
 static int set(const struct parse *p, const struct opt *o, const char *text)
@@ -69,10 +85,11 @@ static int set(const struct parse *p, const struct opt *o, const char *text)
 static int parse_long(struct parse *p, const char *arg)
 {
 	const char *name = arg + 2, *eq = strchr(name, '=');
-	const struct opt *o = find(p->c, name, eq != NULL ? (size_t)(eq - name) : strlen(name), 0);
+	size_t n = eq != NULL ? (size_t)(eq - name) : strlen(name);
+	const struct opt *o = find(p->c, name, n, 0);
 
 	if (o == NULL)
-		return unknown(p, arg);
+		return unknown(p, arg, name, n, 0);
 	if (o->value == NULL && eq != NULL)
 		return opt_reject(o, eq + 1, p->e, "takes no value (leave it out)");
 	if (o->value == NULL || eq != NULL)
@@ -93,7 +110,7 @@ static int parse_letters(struct parse *p, const char *arg)
 		if (*l == 'h')
 			return OPTIONS_HELP;
 		if ((o = find(p->c, NULL, 0, *l)) == NULL)
-			return unknown(p, arg);
+			return unknown(p, arg, "", 0, *l);
 		if (o->value != NULL && l[1] != '\0')
 			return set(p, o, l + 1);
 		if (o->value != NULL && p->next == p->argc)
@@ -165,6 +182,8 @@ static void help_line(FILE *f, const struct opt *o)
 	char left[80];
 	int n;
 
+	if (o->help == NULL)
+		return;
 	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
 	    o->letter != 0 ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
 	if (n <= 31)
@@ -259,6 +278,15 @@ void opt_list_free(const char *const **list, size_t *n)
 static void *member(void *args, const struct opt *o)
 {
 	return (char *)args + o->at;
+}
+
+int opt_ignore(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)args;
+	(void)o;
+	(void)text;
+	(void)e;
+	return 0;
 }
 
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

@@ -15,7 +15,7 @@ struct opt {
 	const char *name;  /* without dashes; NULL ends a table */
 	char letter;       /* short form, or 0 */
 	const char *value; /* name of the value in the help; NULL: the option takes no value */
-	const char *help;
+	const char *help;  /* NULL: a further spelling, not listed in the help */
 	/* Stores `text` (NULL without a value) in `args`, the command's own struct, or returns a negative PTCP_E*. */
 	int (*set)(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 	size_t at;         /* offset in `args` of the member that the setters below fill */
@@ -63,6 +63,8 @@ int opt_decimal(const char *text, double max, double *out);
 int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
 void opt_list_free(const char *const **list, size_t *n);
 
+/* Accepts an option that requests the default. */
+int opt_ignore(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 /* Setters of a bool (true, false), a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

@@ -29,6 +29,12 @@ static int set_cipher(void *args, const struct opt *o, const char *text, struct 
 	    opt_reject(o, text, e, "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
 }
 
+/* Without setid, which is dropped unless named. */
+static void preserve_all(struct ptcp_transfer_opts *t)
+{
+	t->preserve_times = t->preserve_mode = t->preserve_links = t->preserve_owner = t->preserve_xattr = true;
+}
+
 static int preserve_part(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(args);
@@ -38,12 +44,25 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 	};
 	size_t i;
 
+	if (strcmp(part, "all") == 0) {
+		preserve_all(t);
+		return 0;
+	}
 	for (i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(part, known[i].word) == 0) {
 			*known[i].preserve = true;
 			return 0;
 		}
-	return opt_reject(o, part, e, "cannot be preserved (times, mode, owner, xattr, links and setid can, or none)");
+	return opt_reject(o, part, e, "cannot be preserved (times, mode, owner, xattr, links and setid can, or all, or none)");
+}
+
+static int set_archive(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	(void)e;
+	preserve_all(opts(args));
+	return 0;
 }
 
 static int set_preserve(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -129,8 +148,9 @@ static const struct opt transfer_options[] = {
 	    0, 0, 0 },
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
-	{ "preserve", 0, "LIST", "attributes to preserve: times,mode,links (default), owner, xattr, setid; or none",
+	{ "preserve", 0, "LIST", "attributes to preserve: times,mode,links (default), owner, xattr, setid; or all; or none",
 	    set_preserve, 0, 0, 0 },
+	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true, TRANSFER(no_verify), 0, 0 },
 	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
 	    0, 0, 0 },
@@ -151,6 +171,15 @@ static const struct opt transfer_options[] = {
 	    0, 0, 0 },
 	{ "paths", 0, "K", "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)", opt_unsigned,
 	    TRANSFER(n_selected), 1, PTCP_PATHS_MAX },
+	{ .name = NULL },
+};
+
+/* Defaults that users of scp and rsync request. */
+static const struct opt habit_options[] = {
+	{ "recursive", 'r', NULL, "send directories with their contents, the default", opt_ignore, 0, 0, 0 },
+	{ "progress", 'P', NULL, "show the progress on a terminal, the default", opt_ignore, 0, 0, 0 },
+	{ "partial", 0, NULL, "retain the data of unfinished files, the default", opt_ignore, 0, 0, 0 },
+	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
 	{ .name = NULL },
 };
 
@@ -280,9 +309,9 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-static const struct opt *const send_options[] = { transfer_options, third_party_options, connect_options, ssh_options,
+static const struct opt *const send_options[] = { transfer_options, habit_options, third_party_options, connect_options, ssh_options,
 	log_options, NULL };
-static const struct opt *const recv_options[] = { transfer_options, connect_options, ssh_options, log_options, NULL };
+static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options, log_options, NULL };
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_options, 2, INT_MAX, "needs a source and a destination" };
