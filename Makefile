@@ -55,7 +55,7 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
-cli_SRC   := main command options suggest process terminal log_opts confine connect json plot overlay output transfer \
+cli_SRC   := main command options suggest listing process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api

@@ -127,6 +127,9 @@ struct ptcp_event {
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
+	/* FILE */
+	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
+	bool is_link;                 /* symbolic or hard; false if unknown */
 	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
 	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;

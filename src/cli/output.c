@@ -13,7 +13,7 @@
 
 void output_init(struct output *o, const char *command, const struct log_opts *log)
 {
-	*o = (struct output){ .command = command, .json = log->json, .quiet = log->quiet,
+	*o = (struct output){ .command = command, .json = log->json, .quiet = log->quiet, .list = log->list,
 		.status = log_opts_status(log) };
 }
 
@@ -95,17 +95,30 @@ static void text_progress(const struct output *o, const struct ptcp_event *ev)
 	terminal_status(line);
 }
 
-/* Changes of streams and paths are in the log, failed files in the lines on stderr. */
-static void text_event(const struct output *o, const struct ptcp_event *ev)
+/* A file or link that is done, or in a dry run would be. */
+static void text_file(struct output *o, const struct ptcp_event *ev)
 {
-	char path[4 * 4096 + 1];
+	const char *action = ev->is_link ? "link" : o->command;
+
+	if (o->dry_run) {
+		listing_add(&o->listing, action, ev->size_bytes, ev->path);
+	} else if (o->list) {
+		terminal_status("");
+		listing_print(action, ev->size_bytes, ev->path);
+	}
+}
+
+/* Changes of streams and paths are in the log, failed files in the lines on stderr. */
+static void text_event(struct output *o, const struct ptcp_event *ev)
+{
+	char path[256];
 
 	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS)
 		text_progress(o, ev);
 	else if (ev->type == PTCP_EVENT_WAITING && o->status)
 		terminal_status(connect_waiting_text(path, sizeof path, ev));
-	else if (ev->type == PTCP_EVENT_FILE && o->dry_run && ev->status == PTCP_FILE_DONE)
-		puts(text_escape(path, sizeof path, ev->path));
+	else if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_DONE)
+		text_file(o, ev);
 	else if (ev->type == PTCP_EVENT_DETACHED)
 		puts(ev->text);
 }
@@ -200,8 +213,9 @@ static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 	static const char *const status[] = { "done", "skipped", "failed" };
 	json_t *j, *utf8 = json_string(ev->path);
 
-	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
-	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text));
+	j = json_pack("{s:s, s:o, s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
+	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text), "type",
+	    ev->is_link ? "link" : "file", "bytes", ev->size_bytes == UINT64_MAX ? json_null() : json_count(ev->size_bytes));
 	if (utf8 == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", json_base64(ev->path));
 	json_decref(utf8);
@@ -325,6 +339,7 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 	const char *failure = code != 0 ? exit_sentence(e) : NULL;
 
 	terminal_status("");
+	listing_end(&o->listing);
 	if (o->json)
 		json_end(o, r, status, failure);
 	else if (status == 0 && !o->quiet && !o->detached)

@@ -12,6 +12,7 @@
 
 #include <ptcp/ptcp.h>
 
+#include "cli/listing.h"
 #include "cli/log_opts.h"
 #include "core/clock.h"
 
@@ -25,6 +26,7 @@ struct output_reconnect {
 struct output {
 	const char *command;      /* "send" or "recv" */
 	bool json, quiet;
+	bool list;                /* print each file that is done */
 	bool status;              /* draw the status line */
 	bool detached;
 	bool dry_run;
@@ -33,6 +35,7 @@ struct output {
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */
 	size_t n_paths;
+	struct listing listing;   /* of a dry run */
 };
 
 void output_init(struct output *o, const char *command, const struct log_opts *log);

@@ -196,7 +196,7 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
-	opts(a)->file_events = a->connect.log.json || opts(a)->dry_run;
+	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
 	a->srcs = (const char *const *)argv;
 	a->n_srcs = (size_t)n - 1;
 	a->dest = argv[n - 1];
@@ -225,7 +225,7 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	struct ptcp_transfer_opts *t = opts(a);
 	bool automatic = t->n_paths == 1 && strcmp(t->paths[0], "auto") == 0;
 	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends, t->n_selected,
-		a->connect.log.verbose > 0 };
+		a->connect.log.list };
 	int r;
 
 	if (a->overlay == NULL && automatic)
@@ -310,8 +310,8 @@ static int run_recv(const struct command *c, int argc, char **argv)
 }
 
 static const struct opt *const send_options[] = { transfer_options, habit_options, third_party_options, connect_options, ssh_options,
-	log_options, NULL };
-static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options, log_options, NULL };
+	list_options, NULL };
+static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options, list_options, NULL };
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_options, 2, INT_MAX, "needs a source and a destination" };

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"
@@ -82,12 +83,14 @@ void task_show_progress(struct ptcp_task *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
-static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
+static void on_file(void *arg, const struct session_file *f)
 {
 	struct ptcp_task *t = arg;
-	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = path, .status = status };
+	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = f->path, .status = f->status,
+		.size_bytes = f->size_bytes, .is_link = f->is_link };
+	const struct ptcp_err *why = f->why;
 
-	if (status != PTCP_FILE_FAILED && !t->o.file_events)
+	if (f->status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
@@ -162,8 +165,16 @@ static void on_paths(void *arg, const char *why)
 
 /* ---- Sources and destination ---- */
 
-/* Whether an earlier source has the same name at the destination. */
-static bool named_before(const struct ptcp_task *t, size_t source, const char *name)
+/* Whether both paths lead to one file. */
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return lstat(a, &x) == 0 && lstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The earlier source with the same name at the destination, or NULL. */
+static const char *named_before(const struct ptcp_task *t, size_t source, const char *name)
 {
 	size_t i, n, len = strlen(name);
 	const char *s;
@@ -173,15 +184,16 @@ static bool named_before(const struct ptcp_task *t, size_t source, const char *n
 		n = strlen(s);
 		if (!destination_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
 		    (n == len || s[n - len - 1] == '/'))
-			return true;
+			return s;
 	}
-	return false;
+	return NULL;
 }
 
 /* A source that cannot be found is a failed file; the transfer goes on. */
 static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES];
+	const char *before;
 	struct ptcp_err why;
 	struct dir *dir;
 	size_t i;
@@ -192,10 +204,11 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 			r = session_send_missing(sess, t->files.local[i], &why);
 			continue;
 		}
-		if (name[0] != '\0' && named_before(t, i, name)) {
+		before = name[0] != '\0' ? named_before(t, i, name) : NULL;
+		if (before != NULL && !same_file(before, t->files.local[i])) {
 			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
 			r = session_send_missing(sess, t->files.local[i], &why);
-		} else {
+		} else if (before == NULL) { /* else named twice */
 			r = session_send_from(sess, dir, name[0] != '\0' ? name : NULL, e);
 		}
 		dir_unref(dir);

@@ -168,6 +168,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		return NULL;
 	t->id = id;
 	t->type = f->type;
+	t->size_bytes = f->size_bytes;
 	set_meta(sess, &t->meta, f);
 	if (parent == NULL) {
 		ok = set_place(sess->receive, t, f);
@@ -234,6 +235,19 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 	return RCV_LATER;
 }
 
+static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
+{
+	if (t->type == WIRE_HARDLINK) {
+		t->file = linked_files_find(&sess->receive->linked, t->link_id);
+		t->self = dir_ref(receive_named(sess->receive));
+	}
+	if (fresh)
+		return RCV_ACCEPT;
+	t->dry_run = dry_run;
+	receive_enqueue(sess, t, WORK_FIND_LINK);
+	return RCV_LATER;
+}
+
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
     void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
@@ -264,8 +278,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
-	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh || (flags & WIRE_OPEN_NO_RESUME) != 0, dry_run) :
-	    RCV_ACCEPT;
+	fresh |= (flags & WIRE_OPEN_NO_RESUME) != 0;
+	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh, dry_run);
 }
 
 /* The file differs; its first block creates the part. */
@@ -304,10 +318,6 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 		open_files_clear(&sess->receive->files, id);
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
-	if (t->type == WIRE_HARDLINK) {
-		t->file = linked_files_find(&sess->receive->linked, t->link_id);
-		t->self = dir_ref(receive_named(sess->receive));
-	}
 	receive_enqueue(sess, t, work[t->type]);
 }
 
@@ -333,9 +343,11 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		open_files_clear(&sess->receive->files, id);
 	dir_path_raw(t->dir, t->name, path, sizeof path);
 	if (why != NULL && why->code != PTCP_ECANCELED)
-		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, why);
+		session_file_failed(sess, path, why);
 	else if (why == NULL && t->type != WIRE_DIR)
-		sess->o.ops->file(sess->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
+		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
+		    .status = skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, .is_link = t->type != WIRE_FILE,
+		    .size_bytes = t->size_bytes });
 	if (why == NULL && t->linked)
 		remember_linked(sess->receive, t);
 	t->ended = true;

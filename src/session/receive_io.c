@@ -49,16 +49,31 @@ static int make_dir(struct receive_entry *t)
 	return r;
 }
 
+static struct store_file linked_file(const struct receive_entry *t)
+{
+	return (struct store_file){ .base = t->self, .path = t->file->path, .dev = t->file->dev, .ino = t->file->ino };
+}
+
 static int make_hardlink(struct receive_entry *t)
 {
-	struct store_file to = { .base = t->self };
+	struct store_file to;
 
 	if (t->file == NULL)
 		return err_set(&t->why, PTCP_EREFUSED, "the sender did not announce hard links to that file");
-	to.path = t->file->path;
-	to.dev = t->file->dev;
-	to.ino = t->file->ino;
+	to = linked_file(t);
 	return store_hardlink(&to, t->dir, t->name, &t->why);
+}
+
+static bool find_link(const struct receive_entry *t)
+{
+	struct store_file to;
+
+	if (t->type == WIRE_SYMLINK)
+		return store_symlink_same(t->dir, t->name, t->target, &t->meta, !t->dry_run);
+	if (t->file == NULL)
+		return false;
+	to = linked_file(t);
+	return store_hardlink_same(&to, t->dir, t->name);
 }
 
 static void do_work(struct receive_entry *t)
@@ -86,6 +101,9 @@ static void do_work(struct receive_entry *t)
 		break;
 	case WORK_DRY_FILE:
 		t->same = sink_seems_same(t->sink);
+		break;
+	case WORK_FIND_LINK:
+		t->same = find_link(t);
 		break;
 	case WORK_SYMLINK:
 		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
@@ -367,6 +385,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		resume_found(sess, t);
 		break;
 	case WORK_DRY_FILE:
+	case WORK_FIND_LINK:
 		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:

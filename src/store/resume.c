@@ -199,6 +199,12 @@ void sink_restart(struct sink *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void set_id(struct sink *s, const struct stat *st)
+{
+	atomic_store(&s->part_dev, st->st_dev);
+	atomic_store(&s->part_ino, st->st_ino);
+}
+
 bool sink_seems_same(struct sink *s)
 {
 	struct stat st;
@@ -209,6 +215,8 @@ bool sink_seems_same(struct sink *s)
 		return false;
 	same = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st.st_mode) && !dir_excludes(s->dir, st.st_dev, st.st_ino) && seems_same(s, &st);
+	if (same)
+		set_id(s, &st);
 	dir_fd_done(s->dir);
 	return same;
 }
@@ -224,12 +232,6 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 		return true;
 	owners_resolve(m->owners, m->owner, &uid, &gid);
 	return st->st_uid == uid && st->st_gid == gid;
-}
-
-static void set_id(struct sink *s, const struct stat *st)
-{
-	atomic_store(&s->part_dev, st->st_dev);
-	atomic_store(&s->part_ino, st->st_ino);
 }
 
 static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)

@@ -75,8 +75,8 @@ struct sink_existing {
  * sink_part_id(). */
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 
-/* Whether the target has the same size and mtime, as far as can be determined; for a dry run, without side
- * effects. I/O threads. */
+/* Whether the target has the same size and mtime, as far as can be determined, and then the id of sink_part_id(); for a
+ * dry run, without side effects. I/O threads. */
 bool sink_seems_same(struct sink *s);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and different.
@@ -185,6 +185,9 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
+/* Whether `name` is a symbolic link to `target` with the owner of `m`; `refresh`: if so, sets its times, where permitted. */
+bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh);
+
 /* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */
 struct store_file {
 	struct dir *base;
@@ -196,5 +199,7 @@ struct store_file {
  * already a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not
  * followed. */
 int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e);
+/* Whether `name` is a name of the file. */
+bool store_hardlink_same(const struct store_file *to, struct dir *parent, const char *name);
 
 #endif
