@@ -43,7 +43,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
 	stream_connect stalls adapt tcp_report \
-	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
+	hardlinks linked_files send send_list send_io receive receive_io receive_links verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry wait
@@ -55,7 +55,7 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
-cli_SRC   := main command options suggest listing process terminal log_opts confine connect json plot overlay output transfer \
+cli_SRC   := main command options suggest listing rules process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api

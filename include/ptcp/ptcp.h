@@ -312,6 +312,10 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
+	/* Existing files at the destination that are kept: of the same size, whatever the mtime; with a later mtime than the
+	 * source; or all. Without these, and unless ignore_times, files of the same size and mtime are compared by hash. */
+	bool size_only, update, ignore_existing;
+	bool ignore_times;          /* transfer complete files again */
 	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
 };
 #define PTCP_PATHS_MAX 16

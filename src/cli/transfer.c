@@ -82,14 +82,15 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 /* --exclude and --include; the library checks the pattern. */
 static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	struct ptcp_transfer_opts *t = opts(args);
-	struct ptcp_rule *more = realloc((void *)(uintptr_t)t->rules, (t->n_rules + 1) * sizeof *more);
+	return rules_add(&((struct transfer_args *)args)->rules, strcmp(o->name, "include") == 0, text, e);
+}
 
-	if (more == NULL)
-		return err_nomem(e);
-	t->rules = more;
-	more[t->n_rules++] = (struct ptcp_rule){ strcmp(o->name, "include") == 0, text };
-	return 0;
+static int read_rules(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+
+	return rules_read(&((struct transfer_args *)args)->rules, text, &why) == 0 ? 0 :
+	    opt_reject(o, text, e, "%s", why.msg);
 }
 
 static int set_fsync(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -159,6 +160,14 @@ static const struct opt transfer_options[] = {
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
 	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
+	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
+	    0, 0, 0 },
+	{ "size-only", 0, NULL, "skip existing files of the same size, without comparing", opt_true, TRANSFER(size_only),
+	    0, 0 },
+	{ "ignore-times", 0, NULL, "transfer files again that seem to be up to date", opt_true, TRANSFER(ignore_times),
+	    0, 0 },
+	{ "update", 'u', NULL, "skip existing files that are newer than the source", opt_true, TRANSFER(update), 0, 0 },
+	{ "ignore-existing", 0, NULL, "skip existing files and links", opt_true, TRANSFER(ignore_existing), 0, 0 },
 	{ "no-mkpath", 0, NULL, "fail if a parent of the destination is missing (default: create it)", opt_true,
 	    TRANSFER(no_mkpath), 0, 0 },
 	{ "mkpath", 0, NULL, "create missing parents of the destination, the default", opt_false, TRANSFER(no_mkpath),
@@ -196,6 +205,8 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
+	opts(a)->rules = a->rules.rule;
+	opts(a)->n_rules = a->rules.n;
 	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
 	a->srcs = (const char *const *)argv;
 	a->n_srcs = (size_t)n - 1;
@@ -213,9 +224,7 @@ void transfer_args_fini(struct transfer_args *a)
 	while (t->n_candidates > 0)
 		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
 	opt_list_free(&t->candidates, &t->n_candidates);
-	free((void *)(uintptr_t)t->rules);
-	t->rules = NULL;
-	t->n_rules = 0;
+	rules_fini(&a->rules);
 	connect_opts_fini(&a->connect);
 }
 

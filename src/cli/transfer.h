@@ -4,9 +4,11 @@
 
 #include "cli/connect.h"
 #include "cli/overlay.h"
+#include "cli/rules.h"
 
 struct transfer_args {
 	struct connect_opts connect; /* first; lists in connect.transfer are owned */
+	struct rules rules;          /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */
 	const char *local_host;      /* in the overlay; NULL: by its address */
 	struct overlay_paths routes;

@@ -137,9 +137,10 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a)
+static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a,
+    bool ignore_same)
 {
-	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
+	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes), .ignore_same = ignore_same,
 		.has_version = a->has_version, .sparse = a->sparse };
 
 	memcpy(o.version, a->version, sizeof o.version);
@@ -184,7 +185,8 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, f, &a)) != NULL;
+		ok = (t->sink = make_sink(t, f, &a,
+		    (engine_open(sess->engine)->flags & WIRE_OPEN_IGNORE_TIMES) != 0)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -224,9 +226,17 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 	return 0;
 }
 
-/* `fresh`: ignore data of an earlier run. */
+static unsigned existing_to_spare(uint32_t open_flags)
+{
+	return ((open_flags & WIRE_OPEN_IGNORE_EXISTING) != 0 ? SINK_KEEP_EXISTING : 0) |
+	    ((open_flags & WIRE_OPEN_UPDATE) != 0 ? SINK_KEEP_NEWER : 0) |
+	    ((open_flags & WIRE_OPEN_SIZE_ONLY) != 0 ? SINK_KEEP_SAME_SIZE : 0);
+}
+
+/* `fresh`: nothing exists that could be used, or kept. */
 static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
 {
+	fresh |= t->no_resume && t->spare == 0;
 	if (!dry_run && !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : WORK_RESUME))
 		return RCV_LATER;
 	if (fresh)
@@ -241,7 +251,7 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 		t->file = linked_files_find(&sess->receive->linked, t->link_id);
 		t->self = dir_ref(receive_named(sess->receive));
 	}
-	if (fresh)
+	if (fresh || (t->no_resume && t->spare == 0))
 		return RCV_ACCEPT;
 	t->dry_run = dry_run;
 	receive_enqueue(sess, t, WORK_FIND_LINK);
@@ -278,7 +288,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
-	fresh |= (flags & WIRE_OPEN_NO_RESUME) != 0;
+	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
+	t->spare = existing_to_spare(flags);
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh, dry_run);
 }
 

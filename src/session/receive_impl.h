@@ -40,8 +40,9 @@ struct receive_entry {
 	bool ended;             /* in the engine */
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
-	bool same;              /* the link, or in a dry run the file, is up to date */
-	bool dry_run;
+	bool same;              /* the file or link is up to date, or kept */
+	bool dry_run, no_resume; /* of the session */
+	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
@@ -105,6 +106,12 @@ void receive_entry_done(struct session *sess, struct receive_entry *t);
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+
+/* ---- receive_links.c: on an I/O thread ---- */
+
+int receive_link_make(struct receive_entry *t);
+/* Whether the link exists, or an existing entry is to be kept. */
+bool receive_link_found(const struct receive_entry *t);
 
 /* ---- receive.c ---- */
 

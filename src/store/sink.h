@@ -37,6 +37,7 @@ struct meta {
 struct sink_opts {
 	uint32_t block_bytes; /* of the grid; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
+	bool ignore_same;     /* a complete target does not count as SINK_SAME */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 };
@@ -74,6 +75,14 @@ struct sink_existing {
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
  * sink_part_id(). */
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+
+/* Existing targets that are not replaced. */
+enum sink_keep { SINK_KEEP_EXISTING = 1, SINK_KEEP_NEWER = 2, SINK_KEEP_SAME_SIZE = 4 };
+/* Whether `keep`, flags of enum sink_keep, applies to the target: any file or link of the name; a regular file with a
+ * later mtime than the source; a regular file of the same size. No side effects. I/O threads. */
+bool sink_keeps(struct sink *s, unsigned keep);
+/* Whether the directory has a file or link of that name. I/O threads. */
+bool store_exists(struct dir *parent, const char *name);
 
 /* Whether the target has the same size and mtime, as far as can be determined, and then the id of sink_part_id(); for a
  * dry run, without side effects. I/O threads. */

@@ -189,7 +189,11 @@ enum wire_open_flags {
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
 	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
 	WIRE_OPEN_MKPATH = 1 << 12,     /* missing parents of the destination are created */
-	WIRE_OPEN_FLAGS = (1 << 13) - 1
+	WIRE_OPEN_SIZE_ONLY = 1 << 13,  /* existing files that are skipped without a comparison of contents: same size, */
+	WIRE_OPEN_UPDATE = 1 << 14,     /* later mtime than the source, */
+	WIRE_OPEN_IGNORE_EXISTING = 1 << 15, /* all, links included */
+	WIRE_OPEN_IGNORE_TIMES = 1 << 16, /* complete files are received again */
+	WIRE_OPEN_FLAGS = (1 << 17) - 1
 };
 
 /* When the receiver makes data durable. */
