@@ -51,11 +51,11 @@ server_SRC := server admit session_queue server_session session_wait request con
 	job job_session job_conn cleaning link_table ssh_server own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines infeasible verify plan rate_limits
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
+	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
-cli_SRC   := main command options suggest listing rules process terminal log_opts confine connect json plot overlay output transfer \
+cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api
@@ -76,7 +76,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash sink journ
 	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine early outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
@@ -316,13 +316,13 @@ check: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(call named_T,$(test_BINS)) \
 		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
-		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
+		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
 
-# The longest tests begin first, but laboratories do not run side by side; programs, which compute, come last.
-test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh hostile/test_collect \
-	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
-	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_spool e2e/test_via lab/test_lab.sh))
+# The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.
+test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh campaign/test_crowd \
+	hostile/test_collect hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering \
+	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
+	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and

@@ -124,6 +124,10 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	/* WARNING that a path has no connection: the path, one of `paths`, and the hop that cannot be reached, counted from 0
+	 * on the client's side; the last one is the server. Once a path, until it connects. Else NULL */
+	const struct ptcp_path *failed_path;
+	unsigned failed_hop;
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
@@ -302,7 +306,8 @@ struct ptcp_transfer_opts {
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
 	 * that starts an ephemeral server (`remote_ptcp` serve --ephemeral) instead of a permanent one. The server serves
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
-	 * command. Relays are permanent servers all the same. NULL: a permanent server */
+	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
+	 * permanent servers all the same. NULL: a permanent server */
 	const char *launch;
 	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
 	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
@@ -317,6 +322,7 @@ struct ptcp_transfer_opts {
 	bool size_only, update, ignore_existing;
 	bool ignore_times;          /* transfer complete files again */
 	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
+	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

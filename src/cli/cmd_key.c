@@ -8,7 +8,6 @@
 #include <ptcp/ptcp.h>
 
 #include "cli/options.h"
-#include "cli/suggest.h"
 #include "core/err.h"
 #include "core/text.h"
 

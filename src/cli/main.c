@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/process.h"
-#include "cli/suggest.h"
 #include "core/err.h"
 #include "core/text.h"
 

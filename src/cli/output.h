@@ -12,7 +12,6 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/listing.h"
 #include "cli/log_opts.h"
 #include "core/clock.h"
 
@@ -21,6 +20,18 @@ struct output_reconnect {
 	unsigned attempt;         /* 0: none */
 	struct mono at;           /* its start */
 	uint64_t bytes;           /* transferred before */
+};
+
+/* Lines to be printed sorted, at the end. */
+struct listing_line {
+	const char *action; /* static */
+	uint64_t bytes;
+	char *path;
+};
+
+struct listing {
+	struct listing_line *line;
+	size_t n, room;
 };
 
 struct output {

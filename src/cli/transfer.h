@@ -4,7 +4,14 @@
 
 #include "cli/connect.h"
 #include "cli/overlay.h"
-#include "cli/rules.h"
+
+/* --exclude, --include and --exclude-from. */
+struct rules {
+	struct ptcp_rule *rule;
+	size_t n;
+	char **text; /* patterns read from files */
+	size_t n_text;
+};
 
 struct transfer_args {
 	struct connect_opts connect; /* first; lists in connect.transfer are owned */

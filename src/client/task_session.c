@@ -59,6 +59,8 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
 		t->report.path_stats[i].bytes = g.bytes;
 		t->report.path_stats[i].streams = g.streams;
+		if (g.streams > 0)
+			t->report.failed_paths &= ~(UINT64_C(1) << i);
 	}
 	ev->paths = t->report.path_stats;
 	ev->n_paths = t->paths.n;
@@ -137,6 +139,26 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 	on_warning(t, NULL, session_leftovers_text(text, f, where));
 }
 
+void task_path_failed(struct ptcp_task *t, unsigned path, unsigned hop, const char *why)
+{
+	char text[sizeof ((struct ptcp_err *)0)->msg + TEXT_NAME_BYTES + 20];
+	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text, .failed_hop = hop };
+
+	if ((t->report.failed_paths >> path & 1) != 0)
+		return;
+	t->report.failed_paths |= UINT64_C(1) << path;
+	show_paths(t, &ev);
+	ev.failed_path = &ev.paths[path];
+	snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, path), why);
+	t->report.warnings++;
+	task_emit(t, &ev);
+}
+
+static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
+{
+	task_path_failed(arg, path, hop, why);
+}
+
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_waiting(void *arg, uint32_t ahead) { wait_report(arg, ahead, NULL); }
@@ -189,30 +211,76 @@ static const char *named_before(const struct ptcp_task *t, size_t source, const 
 	return NULL;
 }
 
+struct place {
+	struct dir *dir;
+	char name[DESTINATION_NAME_BYTES];
+};
+
+/* 1: an earlier source is the same file. */
+static int find_source(const struct ptcp_task *t, size_t i, struct place *out, struct ptcp_err *why)
+{
+	int r = destination_source(NULL, t->files.local[i], false, &out->dir, out->name, why);
+	const char *before;
+
+	if (r < 0 || out->name[0] == '\0' || (before = named_before(t, i, out->name)) == NULL)
+		return r;
+	dir_unref(out->dir);
+	return same_file(before, t->files.local[i]) ? 1 :
+	    err_set(why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
+}
+
+static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
+{
+	return t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+}
+
+/* Takes the reference to the directory. */
+static int add_source(struct session *sess, struct place *p, struct ptcp_err *e)
+{
+	int r = session_send_from(sess, p->dir, p->name[0] != '\0' ? p->name : NULL, e);
+
+	dir_unref(p->dir);
+	return r;
+}
+
 /* A source that cannot be found is a failed file; the transfer goes on. */
 static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	char name[DESTINATION_NAME_BYTES];
-	const char *before;
 	struct ptcp_err why;
-	struct dir *dir;
+	struct place place;
 	size_t i;
-	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+	int r = add_filter(t, sess, e), found;
 
-	for (i = 0; i < t->files.n_local && r == 0; i++) {
-		if (destination_source(NULL, t->files.local[i], false, &dir, name, &why) < 0) {
-			r = session_send_missing(sess, t->files.local[i], &why);
-			continue;
-		}
-		before = name[0] != '\0' ? named_before(t, i, name) : NULL;
-		if (before != NULL && !same_file(before, t->files.local[i])) {
-			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
-			r = session_send_missing(sess, t->files.local[i], &why);
-		} else if (before == NULL) { /* else named twice */
-			r = session_send_from(sess, dir, name[0] != '\0' ? name : NULL, e);
-		}
-		dir_unref(dir);
+	for (i = 0; i < t->files.n_local && r == 0; i++)
+		if ((found = find_source(t, i, &place, &why)) <= 0)
+			r = found < 0 ? session_send_missing(sess, t->files.local[i], &why) : add_source(sess, &place, e);
+	return r;
+}
+
+int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
+{
+	struct place place[WIRE_EARLY_ENTRIES];
+	struct ptcp_err why;
+	size_t n = 0, i;
+	int r;
+
+	t->files.added = false;
+	if (!t->files.sends || t->prober != NULL || t->files.n_local > WIRE_EARLY_ENTRIES)
+		return 0;
+	while (n < t->files.n_local && find_source(t, n, &place[n], &why) == 0)
+		n++;
+	if (n < t->files.n_local) {
+		while (n > 0)
+			dir_unref(place[--n].dir);
+		return 0;
 	}
+	t->files.added = true;
+	r = add_filter(t, sess, e);
+	for (i = 0; i < n; i++)
+		if (r < 0)
+			dir_unref(place[i].dir);
+		else
+			r = add_source(sess, &place[i], e);
 	return r;
 }
 
@@ -264,6 +332,8 @@ static void on_running(void *arg, struct session *sess)
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	task_adapt_streams(t, sess);
+	if (t->files.added)
+		return;
 	if ((t->files.sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_engine(sess), &why);
 }
@@ -327,5 +397,5 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
-	.streams = on_streams, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
+	.streams = on_streams, .path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };

@@ -137,6 +137,7 @@ struct session {
 	struct mono began;          /* start of RUNNING */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* of the last failed connection */
+	uint64_t failed_paths;      /* reported by ops.path_failed, and not connected since */
 	uint64_t retransmits;       /* of ended streams */
 	/* one of: */
 	struct send_side *send;
@@ -290,6 +291,8 @@ struct mono tcp_report_deadline(const struct session *sess);
 void send_free(struct session *sess);
 /* Continues the listing, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
+/* Before the peer has accepted the session: begins the listing. */
+void send_early(struct session *sess);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;

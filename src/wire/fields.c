@@ -30,7 +30,7 @@
 static const struct wire_field hello[] = {
 	FIXED("magic", 4, WIRE_MAGIC), ANY("version_min", hello, version_min), ANY("version_max", hello, version_max),
 	POSITIVE("timeout_ms", hello, timeout_ms), POSITIVE("quiet_ms", hello, quiet_ms),
-	ANY("linger_ms", hello, linger_ms), POSITIVE("max_entries", hello, max_entries),
+	ANY("linger_ms", hello, linger_ms), UINT("max_entries", hello, max_entries, WIRE_EARLY_ENTRIES, UINT64_MAX),
 	POSITIVE("max_streams", hello, max_streams), UINT("n", hello, n_abilities, 0, WIRE_ABILITIES_MAX),
 	ARRAY("abilities", hello, abilities, n_abilities, 0, UINT16_MAX),
 	LENGTH("m", 1, hello, software, 0, WIRE_SOFTWARE_MAX), DATA(hello, software, ANY)

@@ -160,7 +160,7 @@ struct wire_hello {
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
 	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
-	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
+	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -179,20 +179,16 @@ enum wire_open_flags {
 	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
 	WIRE_OPEN_INTO_DIR = 1 << 1,    /* the destination is, or becomes, a directory */
 	WIRE_OPEN_CONTENTS = 1 << 2,    /* the only source is the content of a directory */
-	WIRE_OPEN_TIMES = 1 << 3,       /* what to preserve */
-	WIRE_OPEN_MODE = 1 << 4,
-	WIRE_OPEN_LINKS = 1 << 5,
+	WIRE_OPEN_TIMES = 1 << 3, WIRE_OPEN_MODE = 1 << 4, WIRE_OPEN_LINKS = 1 << 5, /* what to preserve */
 	WIRE_OPEN_NO_RESUME = 1 << 6,   /* no data of an earlier session is used */
 	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only */
-	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
-	WIRE_OPEN_XATTR = 1 << 9,
+	WIRE_OPEN_OWNER = 1 << 8, WIRE_OPEN_XATTR = 1 << 9, /* preserve more */
 	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
 	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
 	WIRE_OPEN_MKPATH = 1 << 12,     /* missing parents of the destination are created */
-	WIRE_OPEN_SIZE_ONLY = 1 << 13,  /* existing files that are skipped without a comparison of contents: same size, */
-	WIRE_OPEN_UPDATE = 1 << 14,     /* later mtime than the source, */
-	WIRE_OPEN_IGNORE_EXISTING = 1 << 15, /* all, links included */
-	WIRE_OPEN_IGNORE_TIMES = 1 << 16, /* complete files are received again */
+	/* existing files that are kept: of the same size, with a later mtime, all; complete files are received again */
+	WIRE_OPEN_SIZE_ONLY = 1 << 13, WIRE_OPEN_UPDATE = 1 << 14, WIRE_OPEN_IGNORE_EXISTING = 1 << 15,
+	WIRE_OPEN_IGNORE_TIMES = 1 << 16,
 	WIRE_OPEN_FLAGS = (1 << 17) - 1
 };
 
@@ -340,6 +336,10 @@ WIRE_CODEC_EMPTY(ROUTED, routed)
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
+
+/* Entries that a starter may send before OPENED: their number, and the bytes of their frames. */
+#define WIRE_EARLY_ENTRIES 16
+#define WIRE_EARLY_BYTES 16384
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 

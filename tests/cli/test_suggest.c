@@ -5,7 +5,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cli/suggest.h"
+#include "cli/options.h"
 
 static const char *nearest(const char *text)
 {

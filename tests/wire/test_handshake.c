@@ -76,6 +76,8 @@ static void hello_rules(void **state)
 		{ "no silence", "hello", 12, "00000000", false },
 		{ "no lingering", "hello", 16, "00000000", true },
 		{ "no entries", "hello", 20, "00000000", false },
+		{ "fewer entries than may be early", "hello", 20, "0000000f", false },
+		{ "as many entries as may be early", "hello", 20, "00000010", true },
 		{ "more entries than slots", "hello", 20, "00004001", true },
 		{ "zero streams", "hello", 24, "0000", false },
 		{ "most streams", "hello", 24, "ffff", true },
