@@ -146,6 +146,8 @@ static inline unsigned task_max_streams(const struct ptcp_task *t)
 
 /* A task with options, but without a target. */
 int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Adds a remote path or rule to t->files.open_paths. */
+int task_add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e);
 /* Once t->target is set: its name and paths. */
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */

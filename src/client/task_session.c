@@ -1,4 +1,4 @@
-/* The callbacks of a client's session, and the events of its caller. */
+/* The callbacks of a client's session, and the events and results of its caller. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -286,7 +286,8 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0) |
+	bool several = t->files.n_remote > 1 || session_sources_expanded(sess);
+	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0) |
 	    (t->o.no_mkpath ? 0 : DESTINATION_MKPATH);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
@@ -294,8 +295,7 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 	struct destination place;
 	int r;
 
-	if (t->files.n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
-	    (path_flags & WIRE_PATH_CONTENTS) != 0)
+	if (!several && wire_path_next(&rest, &path_flags, &path) && (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
@@ -399,3 +399,46 @@ const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
 	.streams = on_streams, .path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };
+
+/* ---- Results ---- */
+
+/* The alternative to the budget, if the budget limited the answer. */
+static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
+{
+	struct advice_point p;
+	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
+
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio)
+		return;
+	r->budget_percent = m->o.budget_ratio * 100;
+	r->fastest_streams = n;
+	r->fastest_bps = p.throughput_bps;
+	r->fastest_impact_percent = p.impact_ratio * 100;
+}
+
+void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
+{
+	struct ptcp_result all = {
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
+		.warnings = t->report.warnings, .seconds = t->seconds,
+		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
+	};
+	const struct stream_control *m = &t->history.control;
+
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
+		all.predicted_bps = m->predicted_bps;
+		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
+		if (m->observed_bps > 0)
+			all.measured_bps = m->observed_bps;
+		all.from_history = m->recalled;
+		fill_fastest(&all, m);
+	}
+
+	memcpy(r, &all, all.size);
+}
+
+void ptcp_result_init(struct ptcp_result *r)
+{
+	*r = (struct ptcp_result){ .size = sizeof *r };
+}

@@ -280,10 +280,12 @@ void session_wait(struct session *sess, uint32_t ahead)
 	pump(sess);
 }
 
-void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher)
+bool session_sources_expanded(const struct session *sess) { return sess->sources_expanded; }
+
+void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded)
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
-		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams) };
+		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams), .flags = expanded ? WIRE_OPENED_EXPANDED : 0 };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

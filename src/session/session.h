@@ -117,8 +117,10 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
-/* Acceptor: grants the request with up to `streams` streams. */
-void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
+/* Acceptor: grants the request with up to `streams` streams. `expanded`: a source was a pattern. */
+void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
+/* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */
+bool session_sources_expanded(const struct session *sess);
 
 /* Acceptor: session_take_fds() for this session. */
 unsigned session_reserve(struct session *sess, unsigned want, bool alone);

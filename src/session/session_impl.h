@@ -101,6 +101,7 @@ struct session {
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
+	bool sources_expanded;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	bool control_lost;          /* a control connection was lost that stalls.c has not judged yet, */
 	struct mtu_lost lost_control;

@@ -17,6 +17,8 @@
 #include "core/digest.h"
 #include <ptcp/err.h>
 
+#include "wire/open_flags.h"
+
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
 #define WIRE_CHUNK_BYTES (256u << 10)
@@ -32,7 +34,7 @@
 #define WIRE_FRAMES(X) \
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
-	X(OPENED, 3, 20 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
+	X(OPENED, 3, 21 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
 	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
@@ -72,7 +74,10 @@
 	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
 	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
 	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(CLEANED, 68, 41)
+	X(CLEANED, 68, 41) \
+	X(MANAGE, 69, WIRE_CONTROL_MAX) \
+	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(MANAGED, 71, 33)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
@@ -175,23 +180,6 @@ enum wire_role {
 	WIRE_ACCEPTOR_GENERATES = 4  /* measurement: the acceptor sends the blocks */
 };
 
-enum wire_open_flags {
-	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
-	WIRE_OPEN_INTO_DIR = 1 << 1,    /* the destination is, or becomes, a directory */
-	WIRE_OPEN_CONTENTS = 1 << 2,    /* the only source is the content of a directory */
-	WIRE_OPEN_TIMES = 1 << 3, WIRE_OPEN_MODE = 1 << 4, WIRE_OPEN_LINKS = 1 << 5, /* what to preserve */
-	WIRE_OPEN_NO_RESUME = 1 << 6,   /* no data of an earlier session is used */
-	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only */
-	WIRE_OPEN_OWNER = 1 << 8, WIRE_OPEN_XATTR = 1 << 9, /* preserve more */
-	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
-	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
-	WIRE_OPEN_MKPATH = 1 << 12,     /* missing parents of the destination are created */
-	/* existing files that are kept: of the same size, with a later mtime, all; complete files are received again */
-	WIRE_OPEN_SIZE_ONLY = 1 << 13, WIRE_OPEN_UPDATE = 1 << 14, WIRE_OPEN_IGNORE_EXISTING = 1 << 15,
-	WIRE_OPEN_IGNORE_TIMES = 1 << 16,
-	WIRE_OPEN_FLAGS = (1 << 17) - 1
-};
-
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
@@ -224,13 +212,16 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 
 #define WIRE_SESSION_BYTES 16
 
+enum wire_opened_flags {
+	WIRE_OPENED_EXPANDED = 1 << 0, WIRE_OPENED_FLAGS = (1 << 1) - 1 /* a source was a pattern: there may be several */
+};
+
 /* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
  * the control connection. */
 struct wire_opened {
-	uint8_t session[WIRE_SESSION_BYTES];
-	uint8_t cipher;
+	uint8_t session[WIRE_SESSION_BYTES], cipher;
 	uint16_t streams;
-	uint8_t n_endpoints;
+	uint8_t flags, n_endpoints;
 	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
