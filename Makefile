@@ -44,7 +44,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write stream_memory mux open_files \
 	stream_connect stalls adapt tcp_report \
-	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
+	hardlinks linked_files send send_list send_io receive receive_io receive_links verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
@@ -89,12 +89,12 @@ api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
-cli_TESTS   := options output command confine cmd_plan cmd_advise cmd_measure doctor
+cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package static python documents cli demo \
-	send_recv trees kept resume failures interrupt clean files disk ssh via third clocks rate \
+	send_recv everyday trees kept resume failures interrupt clean files disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \

@@ -20,7 +20,7 @@ _ptcp_values() {
 	--fsync) echo none group file ;;
 	--model) echo auto partial-quadratic fair-share quadratic linear ;;
 	--method) echo direct best-path coordinated pipelined ;;
-	--preserve) echo times mode links owner xattr setid none ;;
+	--preserve) echo times mode links owner xattr setid all none ;;
 	--streams) echo auto ;;
 	esac
 }

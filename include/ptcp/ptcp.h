@@ -131,6 +131,9 @@ struct ptcp_event {
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
+	/* FILE */
+	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
+	bool is_link;                 /* symbolic or hard; false if unknown */
 	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
 	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;
@@ -314,6 +317,11 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
+	/* Existing files at the destination that are kept: of the same size, whatever the mtime; with a later mtime than the
+	 * source; or all. Without these, and unless ignore_times, files of the same size and mtime are compared by hash. */
+	bool size_only, update, ignore_existing;
+	bool ignore_times;          /* transfer complete files again */
+	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
 	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
 };
 #define PTCP_PATHS_MAX 16

@@ -73,13 +73,19 @@ static int check_and_run(struct ptcp_permission *p, int n, char **operands, stru
 {
 	static const char *const names[] = { "show", "generate", "authorize", "revoke" };
 	char shown[TEXT_NAME_BYTES];
+	struct suggest near;
 	enum action action = SHOW;
 
 	while (action < N_ACTIONS && strcmp(names[action], operands[0]) != 0)
 		action++;
-	if (action == N_ACTIONS)
-		return err_set(e, PTCP_EUSAGE, "key %s: no such action (show, generate, authorize or revoke)",
-		    text_escape(shown, sizeof shown, operands[0]));
+	if (action == N_ACTIONS) {
+		suggest_init(&near, operands[0], strlen(operands[0]));
+		for (action = SHOW; action < N_ACTIONS; action++)
+			suggest_offer(&near, names[action]);
+		return err_set(e, PTCP_EUSAGE, "key %s: no such action (%s%s%s)", text_escape(shown, sizeof shown, operands[0]),
+		    near.best != NULL ? "did you mean " : "show, generate, authorize or revoke",
+		    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
+	}
 	if (action >= AUTHORIZE && n != 2)
 		return err_set(e, PTCP_EUSAGE, "key %s: needs one fingerprint "
 		    "(SHA256:.., as 'ptcp key show' prints it on the client)", names[action]);

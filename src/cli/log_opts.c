@@ -28,14 +28,39 @@ static int set_level(void *args, const struct opt *o, const char *text, struct p
 	return opt_reject(o, text, e, "no such level (error, warn, info or debug)");
 }
 
+/* The first -v lists files, further ones log. */
+static int set_list(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct log_opts *a = args;
+
+	(void)o;
+	(void)text;
+	(void)e;
+	a->verbose += a->list;
+	a->list = true;
+	return 0;
+}
+
+#define JSON_AND_QUIET \
+	{ "json", 0, NULL, "print JSON objects on standard output, one per line", opt_true, \
+	    offsetof(struct log_opts, json), 0, 0 }, \
+	{ "quiet", 'q', NULL, "print warnings and errors only", opt_true, offsetof(struct log_opts, quiet), 0, 0 }
+#define LOG_LEVEL \
+	{ "log-level", 0, "LEVEL", "log messages of this level and above: error, warn, info or debug", set_level, \
+	    0, 0, 0 }
+
 const struct opt log_options[] = {
-	{ "json", 0, NULL, "print JSON objects on standard output, one per line", opt_true,
-	    offsetof(struct log_opts, json), 0, 0 },
-	{ "quiet", 'q', NULL, "print warnings and errors only", opt_true, offsetof(struct log_opts, quiet), 0, 0 },
+	JSON_AND_QUIET,
 	{ "verbose", 'v', NULL, "log to standard error; repeat for more detail", opt_count,
 	    offsetof(struct log_opts, verbose), 0, 0 },
-	{ "log-level", 0, "LEVEL", "log messages of this level and above: error, warn, info or debug", set_level,
-	    0, 0, 0 },
+	LOG_LEVEL,
+	{ .name = NULL },
+};
+
+const struct opt list_options[] = {
+	JSON_AND_QUIET,
+	{ "verbose", 'v', NULL, "print each file as it is done; -vv: log to standard error", set_list, 0, 0, 0 },
+	LOG_LEVEL,
 	{ .name = NULL },
 };
 

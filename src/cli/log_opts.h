@@ -8,8 +8,9 @@
 
 #include "cli/options.h"
 
-/* First member of the args of a command whose tables contain log_options. */
+/* First member of the args of a command whose tables contain log_options or list_options. */
 struct log_opts {
+	bool list; /* files as they are done */
 	bool json;
 	bool quiet;
 	unsigned verbose;
@@ -18,6 +19,7 @@ struct log_opts {
 #define LOG_NONE (-1)
 
 extern const struct opt log_options[];
+extern const struct opt list_options[]; /* the same, but the first -v lists files */
 
 void log_opts_init(struct log_opts *a);
 

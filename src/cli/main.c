@@ -38,10 +38,22 @@ static const struct command *find(const char *name)
 
 static int no_such_command(const char *name)
 {
+	const char *habit = suggest_command(name);
 	char shown[TEXT_NAME_BYTES];
+	struct suggest near;
 	struct ptcp_err e;
+	size_t i;
 
-	err_set(&e, PTCP_EUSAGE, "%s: no such command (ptcp help lists them)", text_escape(shown, sizeof shown, name));
+	suggest_init(&near, name, strlen(name));
+	for (i = 0; i < N_COMMANDS; i++)
+		suggest_offer(&near, commands[i]->name);
+	text_escape(shown, sizeof shown, name);
+	if (habit != NULL)
+		err_set(&e, PTCP_EUSAGE, "%s: no such command (%s)", shown, habit);
+	else if (near.best != NULL)
+		err_set(&e, PTCP_EUSAGE, "%s: no such command (did you mean %s?)", shown, near.best);
+	else
+		err_set(&e, PTCP_EUSAGE, "%s: no such command (ptcp help lists them)", shown);
 	return exit_fail(&e);
 }
 
@@ -85,7 +97,7 @@ static int run(int argc, char **argv)
 	}
 	if (options_is_help(argv[0]))
 		return run_help(&help_entry, argc - 1, argv + 1);
-	if (strcmp(argv[0], "--version") == 0)
+	if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0)
 		return run_version(&version_entry, argc - 1, argv + 1);
 	if ((c = find(argv[0])) == NULL)
 		return no_such_command(argv[0]);

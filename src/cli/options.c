@@ -11,6 +11,114 @@
 #include "core/timetable.h"
 #include "core/units.h"
 
+/* ---- Remedies for unknown words ---- */
+
+#define WORD_BYTES 32 /* longer words are not compared */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* Optimal string alignment, by three rows of the table of distances between prefixes. */
+static unsigned distance(const char *a, size_t n, const char *b, size_t m)
+{
+	unsigned row[3][WORD_BYTES + 1], *before = row[0], *above = row[1], *now = row[2], *spare, change;
+	size_t i, j;
+
+	for (j = 0; j <= m; j++)
+		now[j] = (unsigned)j;
+	for (i = 1; i <= n; i++) {
+		spare = before;
+		before = above;
+		above = now;
+		now = spare;
+		now[0] = (unsigned)i;
+		for (j = 1; j <= m; j++) {
+			change = a[i - 1] != b[j - 1];
+			now[j] = min3(above[j] + 1, now[j - 1] + 1, above[j - 1] + change);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
+				now[j] = before[j - 2] + 1;
+		}
+	}
+	return now[m];
+}
+
+void suggest_init(struct suggest *s, const char *text, size_t n)
+{
+	*s = (struct suggest){ .text = text, .n = n, .distance = n < 6 ? 2 : (unsigned)n / 3 + 1 };
+}
+
+void suggest_offer(struct suggest *s, const char *word)
+{
+	size_t m = strlen(word);
+	unsigned d;
+
+	if (s->n < 2 || s->n > WORD_BYTES || m > WORD_BYTES || m == 0)
+		return;
+	d = s->n >= 3 && strncmp(word, s->text, s->n) == 0 ? 1 : distance(s->text, s->n, word, m);
+	if (d < s->distance) {
+		s->distance = d;
+		s->best = word;
+	}
+}
+
+static const struct {
+	const char *name;
+	char letter;
+	const char *remedy;
+} options[] = {
+	{ "parallel", 'p', "--streams N sets the number of TCP streams; times and modes are preserved by default" },
+	{ "transfers", 0, "--streams N sets the number of TCP streams, auto by default" },
+	{ "bwlimit", 'l', "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
+	{ "limit-rate", 0, "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
+	{ "compress", 'z', "ptcp does not compress: compress the files before, or leave the option out" },
+	{ NULL, 'C', "ptcp does not compress: compress the files before, or leave the option out" },
+	{ "rsh", 'e', "--ssh names the ssh command, such as --ssh 'ssh -p 2222'" },
+	{ NULL, 'i', "--ssh names the ssh command, such as --ssh 'ssh -i FILE'" },
+	{ NULL, 'o', "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'" },
+	{ "port", 0, "the port belongs to the URL: ptcp://HOST:PORT/PATH, or ssh://HOST:PORT/PATH for ssh" },
+	{ "rsync-path", 0, "--remote-ptcp names the command on the remote host" },
+	{ "checksum", 'c', "existing files of the same size and time are always compared by hash: leave the option out" },
+	{ "delete", 0, "ptcp deletes no files at the destination" },
+	{ NULL, 't', "times are preserved by default: leave the option out" },
+};
+
+const char *suggest_option(const char *name, size_t n, char letter)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof options / sizeof *options; i++)
+		if (letter != 0 ? options[i].letter == letter :
+		    options[i].name != NULL && strlen(options[i].name) == n && memcmp(options[i].name, name, n) == 0)
+			return options[i].remedy;
+	return NULL;
+}
+
+#define SEND_OR_RECV "ptcp send SRC... HOST:DEST, or ptcp recv HOST:SRC... DEST"
+
+static const struct {
+	const char *name, *remedy;
+} commands[] = {
+	{ "cp", SEND_OR_RECV }, { "copy", SEND_OR_RECV }, { "sync", SEND_OR_RECV },
+	{ "get", "ptcp recv HOST:SRC... DEST" }, { "pull", "ptcp recv HOST:SRC... DEST" },
+	{ "put", "ptcp send SRC... HOST:DEST" }, { "push", "ptcp send SRC... HOST:DEST" },
+};
+
+const char *suggest_command(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].remedy;
+	return NULL;
+}
+
+/* ---- Parsing ---- */
+
 struct parse {
 	const struct command *c;
 	int argc;
@@ -28,7 +136,7 @@ static const struct opt *find(const struct command *c, const char *name, size_t 
 
 	for (t = c->options; t != NULL && *t != NULL; t++)
 		for (o = *t; o->name != NULL; o++)
-			if (letter != 0 ? o->letter == letter : strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
 				return o;
 	return NULL;
 }
@@ -48,12 +156,27 @@ bool options_is_given(const struct options_given *given, const struct opt *o)
 	return false;
 }
 
-static int unknown(const struct parse *p, const char *arg)
+/* `arg` has an unknown long option, n bytes at `name`, or the unknown `letter`. */
+static int unknown(const struct parse *p, const char *arg, const char *name, size_t n, char letter)
 {
-	char shown[TEXT_NAME_BYTES];
+	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name, n, letter) : NULL;
+	char shown[TEXT_NAME_BYTES], which[16] = "";
+	const struct opt *const *t;
+	const struct opt *o;
+	struct suggest near;
 
-	return err_set(p->e, PTCP_EUSAGE, "%s: no such option (ptcp help %s lists them)",
-	    text_escape(shown, sizeof shown, arg), p->c->name);
+	suggest_init(&near, name, n);
+	for (t = p->c->options; letter == 0 && t != NULL && *t != NULL; t++)
+		for (o = *t; o->name != NULL; o++)
+			suggest_offer(&near, o->name);
+	text_escape(shown, sizeof shown, arg);
+	if (letter != 0 && arg[2] != '\0') /* one of several */
+		snprintf(which, sizeof which, "-%c: ", letter > ' ' && letter < 127 ? letter : '?');
+	if (habit != NULL)
+		return err_set(p->e, PTCP_EUSAGE, "%s: %sno such option (%s)", shown, which, habit);
+	if (near.best != NULL)
+		return err_set(p->e, PTCP_EUSAGE, "%s: no such option (did you mean --%s?)", shown, near.best);
+	return err_set(p->e, PTCP_EUSAGE, "%s: %sno such option (ptcp help %s lists them)", shown, which, p->c->name);
 }
 
 static int set(const struct parse *p, const struct opt *o, const char *text)
@@ -69,10 +192,11 @@ static int set(const struct parse *p, const struct opt *o, const char *text)
 static int parse_long(struct parse *p, const char *arg)
 {
 	const char *name = arg + 2, *eq = strchr(name, '=');
-	const struct opt *o = find(p->c, name, eq != NULL ? (size_t)(eq - name) : strlen(name), 0);
+	size_t n = eq != NULL ? (size_t)(eq - name) : strlen(name);
+	const struct opt *o = find(p->c, name, n, 0);
 
 	if (o == NULL)
-		return unknown(p, arg);
+		return unknown(p, arg, name, n, 0);
 	if (o->value == NULL && eq != NULL)
 		return opt_reject(o, eq + 1, p->e, "takes no value (leave it out)");
 	if (o->value == NULL || eq != NULL)
@@ -93,7 +217,7 @@ static int parse_letters(struct parse *p, const char *arg)
 		if (*l == 'h')
 			return OPTIONS_HELP;
 		if ((o = find(p->c, NULL, 0, *l)) == NULL)
-			return unknown(p, arg);
+			return unknown(p, arg, "", 0, *l);
 		if (o->value != NULL && l[1] != '\0')
 			return set(p, o, l + 1);
 		if (o->value != NULL && p->next == p->argc)
@@ -165,6 +289,8 @@ static void help_line(FILE *f, const struct opt *o)
 	char left[80];
 	int n;
 
+	if (o->help == NULL)
+		return;
 	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
 	    o->letter != 0 ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
 	if (n <= 31)
@@ -261,11 +387,28 @@ static void *member(void *args, const struct opt *o)
 	return (char *)args + o->at;
 }
 
+int opt_ignore(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)args;
+	(void)o;
+	(void)text;
+	(void)e;
+	return 0;
+}
+
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;
 	(void)e;
 	*(bool *)member(args, o) = true;
+	return 0;
+}
+
+int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)text;
+	(void)e;
+	*(bool *)member(args, o) = false;
 	return 0;
 }
 

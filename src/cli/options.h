@@ -15,7 +15,7 @@ struct opt {
 	const char *name;  /* without dashes; NULL ends a table */
 	char letter;       /* short form, or 0 */
 	const char *value; /* name of the value in the help; NULL: the option takes no value */
-	const char *help;
+	const char *help;  /* NULL: a further spelling, not listed in the help */
 	/* Stores `text` (NULL without a value) in `args`, the command's own struct, or returns a negative PTCP_E*. */
 	int (*set)(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 	size_t at;         /* offset in `args` of the member that the setters below fill */
@@ -63,8 +63,11 @@ int opt_decimal(const char *text, double max, double *out);
 int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
 void opt_list_free(const char *const **list, size_t *n);
 
-/* Setters of a bool, a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
+/* Accepts an option that requests the default. */
+int opt_ignore(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Setters of a bool (true, false), a counting unsigned, a borrowed string, and a borrowed rate or timetable. */
 int opt_true(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
@@ -77,5 +80,28 @@ int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err
 /* Ranges of opt_seconds: time-outs and pauses, and times above 0. */
 #define OPT_PATIENCE 0.5, 86400
 #define OPT_ANY_TIME 0.001, 1e8
+
+/* ---- Remedies for options and commands that do not exist: the spelling of ptcp for a habit from scp, rsync, rclone or
+ * bbcp, else the nearest known word ---- */
+
+struct suggest {
+	const char *text; /* the unknown word, n bytes */
+	size_t n;
+	const char *best; /* the nearest word offered so far, or NULL */
+	unsigned distance;
+};
+
+/* `text` must outlive *s. */
+void suggest_init(struct suggest *s, const char *text, size_t n);
+/* A known word, which must outlive *s. Words too different from the text are not taken: an edit is an inserted, deleted
+ * or replaced character or a swap of two; a third of the text, at least one character, may differ. A text of three or
+ * more characters also stands for the words that it begins. */
+void suggest_offer(struct suggest *s, const char *word);
+
+/* The remedy for an option of other programs: a long option of n bytes, or, with `letter` not 0, a short one; NULL for
+ * an unknown habit. */
+const char *suggest_option(const char *name, size_t n, char letter);
+/* The remedy for a command of other programs, or NULL. */
+const char *suggest_command(const char *name);
 
 #endif

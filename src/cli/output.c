@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/connect.h"
@@ -13,7 +14,7 @@
 
 void output_init(struct output *o, const char *command, const struct log_opts *log)
 {
-	*o = (struct output){ .command = command, .json = log->json, .quiet = log->quiet,
+	*o = (struct output){ .command = command, .json = log->json, .quiet = log->quiet, .list = log->list,
 		.status = log_opts_status(log) };
 }
 
@@ -21,6 +22,58 @@ void output_init(struct output *o, const char *command, const struct log_opts *l
 static const char *route(const struct output *o, size_t i)
 {
 	return o->routes == NULL || strcmp(o->routes[i], "direct") == 0 ? NULL : o->routes[i];
+}
+
+/* ---- Lists of files ---- */
+
+/* A line "ACTION BYTES PATH"; `path` is raw; `bytes` of UINT64_MAX is shown as -. */
+static void listing_print(const char *action, uint64_t bytes, const char *path)
+{
+	char shown[4 * 4096 + 1];
+
+	text_escape(shown, sizeof shown, path);
+	if (bytes == UINT64_MAX)
+		printf("%-6s %12s %s\n", action, "-", shown);
+	else
+		printf("%-6s %12llu %s\n", action, (unsigned long long)bytes, shown);
+}
+
+/* The same later, by listing_end(), in the order of the bytes of the paths; without memory at once. */
+static void listing_add(struct listing *l, const char *action, uint64_t bytes, const char *path)
+{
+	size_t room = l->room > 0 ? 2 * l->room : 64;
+	struct listing_line *more = l->n < l->room ? l->line : realloc(l->line, room * sizeof *more);
+	char *copy = strdup(path);
+
+	if (more != NULL && l->n == l->room)
+		l->room = room;
+	if (more != NULL)
+		l->line = more;
+	if (more == NULL || copy == NULL) {
+		free(copy);
+		listing_print(action, bytes, path);
+		return;
+	}
+	l->line[l->n++] = (struct listing_line){ action, bytes, copy };
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct listing_line *)a)->path, ((const struct listing_line *)b)->path);
+}
+
+static void listing_end(struct listing *l)
+{
+	size_t i;
+
+	if (l->n > 0)
+		qsort(l->line, l->n, sizeof *l->line, by_path);
+	for (i = 0; i < l->n; i++) {
+		listing_print(l->line[i].action, l->line[i].bytes, l->line[i].path);
+		free(l->line[i].path);
+	}
+	free(l->line);
+	*l = (struct listing){ 0 };
 }
 
 /* ---- Text ---- */
@@ -95,17 +148,30 @@ static void text_progress(const struct output *o, const struct ptcp_event *ev)
 	terminal_status(line);
 }
 
-/* Changes of streams and paths are in the log, failed files in the lines on stderr. */
-static void text_event(const struct output *o, const struct ptcp_event *ev)
+/* A file or link that is done, or in a dry run would be. */
+static void text_file(struct output *o, const struct ptcp_event *ev)
 {
-	char path[4 * 4096 + 1];
+	const char *action = ev->is_link ? "link" : o->command;
+
+	if (o->dry_run) {
+		listing_add(&o->listing, action, ev->size_bytes, ev->path);
+	} else if (o->list) {
+		terminal_status("");
+		listing_print(action, ev->size_bytes, ev->path);
+	}
+}
+
+/* Changes of streams and paths are in the log, failed files in the lines on stderr. */
+static void text_event(struct output *o, const struct ptcp_event *ev)
+{
+	char path[256];
 
 	if (ev->type == PTCP_EVENT_START || ev->type == PTCP_EVENT_PROGRESS)
 		text_progress(o, ev);
 	else if (ev->type == PTCP_EVENT_WAITING && o->status)
 		terminal_status(connect_waiting_text(path, sizeof path, ev));
-	else if (ev->type == PTCP_EVENT_FILE && o->dry_run && ev->status == PTCP_FILE_DONE)
-		puts(text_escape(path, sizeof path, ev->path));
+	else if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_DONE)
+		text_file(o, ev);
 	else if (ev->type == PTCP_EVENT_DETACHED)
 		puts(ev->text);
 }
@@ -200,8 +266,9 @@ static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 	static const char *const status[] = { "done", "skipped", "failed" };
 	json_t *j, *utf8 = json_string(ev->path);
 
-	j = json_pack("{s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
-	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text));
+	j = json_pack("{s:s, s:o, s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
+	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text), "type",
+	    ev->is_link ? "link" : "file", "bytes", ev->size_bytes == UINT64_MAX ? json_null() : json_count(ev->size_bytes));
 	if (utf8 == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", json_base64(ev->path));
 	json_decref(utf8);
@@ -325,6 +392,7 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 	const char *failure = code != 0 ? exit_sentence(e) : NULL;
 
 	terminal_status("");
+	listing_end(&o->listing);
 	if (o->json)
 		json_end(o, r, status, failure);
 	else if (status == 0 && !o->quiet && !o->detached)

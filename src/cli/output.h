@@ -22,9 +22,22 @@ struct output_reconnect {
 	uint64_t bytes;           /* transferred before */
 };
 
+/* Lines to be printed sorted, at the end. */
+struct listing_line {
+	const char *action; /* static */
+	uint64_t bytes;
+	char *path;
+};
+
+struct listing {
+	struct listing_line *line;
+	size_t n, room;
+};
+
 struct output {
 	const char *command;      /* "send" or "recv" */
 	bool json, quiet;
+	bool list;                /* print each file that is done */
 	bool status;              /* draw the status line */
 	bool detached;
 	bool dry_run;
@@ -33,6 +46,7 @@ struct output {
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */
 	size_t n_paths;
+	struct listing listing;   /* of a dry run */
 };
 
 void output_init(struct output *o, const char *command, const struct log_opts *log);

@@ -1,7 +1,9 @@
 /* ptcp send and ptcp recv. */
 #include "cli/transfer.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,12 @@ static int set_cipher(void *args, const struct opt *o, const char *text, struct 
 	    opt_reject(o, text, e, "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
 }
 
+/* Without setid, which is dropped unless named. */
+static void preserve_all(struct ptcp_transfer_opts *t)
+{
+	t->preserve_times = t->preserve_mode = t->preserve_links = t->preserve_owner = t->preserve_xattr = true;
+}
+
 static int preserve_part(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(args);
@@ -38,12 +46,25 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 	};
 	size_t i;
 
+	if (strcmp(part, "all") == 0) {
+		preserve_all(t);
+		return 0;
+	}
 	for (i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(part, known[i].word) == 0) {
 			*known[i].preserve = true;
 			return 0;
 		}
-	return opt_reject(o, part, e, "cannot be preserved (times, mode, owner, xattr, links and setid can, or none)");
+	return opt_reject(o, part, e, "cannot be preserved (times, mode, owner, xattr, links and setid can, or all, or none)");
+}
+
+static int set_archive(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	(void)e;
+	preserve_all(opts(args));
+	return 0;
 }
 
 static int set_preserve(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -60,17 +81,96 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 	return r;
 }
 
-/* --exclude and --include; the library checks the pattern. */
-static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+static int rules_add(struct rules *r, bool include, const char *pattern, struct ptcp_err *e)
 {
-	struct ptcp_transfer_opts *t = opts(args);
-	struct ptcp_rule *more = realloc((void *)(uintptr_t)t->rules, (t->n_rules + 1) * sizeof *more);
+	struct ptcp_rule *more = realloc(r->rule, (r->n + 1) * sizeof *more);
 
 	if (more == NULL)
 		return err_nomem(e);
-	t->rules = more;
-	more[t->n_rules++] = (struct ptcp_rule){ strcmp(o->name, "include") == 0, text };
+	r->rule = more;
+	more[r->n++] = (struct ptcp_rule){ include, pattern };
 	return 0;
+}
+
+/* Takes the line. */
+static int add_line(struct rules *r, char *line, struct ptcp_err *e)
+{
+	char **more = realloc(r->text, (r->n_text + 1) * sizeof *more);
+	bool marked = (line[0] == '+' || line[0] == '-') && line[1] == ' ';
+
+	if (more == NULL) {
+		free(line);
+		return err_nomem(e);
+	}
+	r->text = more;
+	more[r->n_text++] = line;
+	return rules_add(r, marked && line[0] == '+', line + (marked ? 2 : 0), e);
+}
+
+static int read_lines(struct rules *r, FILE *f, struct ptcp_err *e)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	int code = 0;
+
+	while (code == 0 && (errno = 0, n = getline(&line, &cap, f)) >= 0) {
+		if (n > 0 && line[n - 1] == '\n')
+			line[--n] = '\0';
+		if (n > 0 && line[n - 1] == '\r')
+			line[--n] = '\0';
+		if (strlen(line) != (size_t)n) {
+			code = err_set(e, PTCP_EUSAGE, "a NUL byte in a pattern (write one pattern per line)");
+			break;
+		}
+		if (n == 0 || line[0] == '#' || line[0] == ';')
+			continue;
+		code = add_line(r, line, e);
+		line = NULL;
+		cap = 0;
+	}
+	if (code == 0 && ferror(f))
+		code = err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
+	free(line);
+	return code;
+}
+
+/* The rules of a file ("-": standard input) of one pattern per line: "+ PATTERN" includes, "- PATTERN" and PATTERN
+ * exclude; empty lines and lines that begin with # or ; are comments, as in rsync. */
+static int rules_read(struct rules *r, const char *file, struct ptcp_err *e)
+{
+	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	int code;
+
+	if (f == NULL)
+		return err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
+	code = read_lines(r, f, e);
+	if (f != stdin)
+		fclose(f);
+	return code;
+}
+
+static void rules_fini(struct rules *r)
+{
+	while (r->n_text > 0)
+		free(r->text[--r->n_text]);
+	free(r->text);
+	free(r->rule);
+	*r = (struct rules){ 0 };
+}
+
+/* --exclude and --include; the library checks the pattern. */
+static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return rules_add(&((struct transfer_args *)args)->rules, strcmp(o->name, "include") == 0, text, e);
+}
+
+static int read_rules(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+
+	return rules_read(&((struct transfer_args *)args)->rules, text, &why) == 0 ? 0 :
+	    opt_reject(o, text, e, "%s", why.msg);
 }
 
 static int set_fsync(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -129,8 +229,9 @@ static const struct opt transfer_options[] = {
 	    0, 0, 0 },
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
-	{ "preserve", 0, "LIST", "attributes to preserve: times,mode,links (default), owner, xattr, setid; or none",
+	{ "preserve", 0, "LIST", "attributes to preserve: times,mode,links (default), owner, xattr, setid; or all; or none",
 	    set_preserve, 0, 0, 0 },
+	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 },
 	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true, TRANSFER(no_verify), 0, 0 },
 	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
 	    0, 0, 0 },
@@ -139,6 +240,18 @@ static const struct opt transfer_options[] = {
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
 	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
+	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
+	    0, 0, 0 },
+	{ "size-only", 0, NULL, "skip existing files of the same size, without comparing", opt_true, TRANSFER(size_only),
+	    0, 0 },
+	{ "ignore-times", 0, NULL, "transfer files again that seem to be up to date", opt_true, TRANSFER(ignore_times),
+	    0, 0 },
+	{ "update", 'u', NULL, "skip existing files that are newer than the source", opt_true, TRANSFER(update), 0, 0 },
+	{ "ignore-existing", 0, NULL, "skip existing files and links", opt_true, TRANSFER(ignore_existing), 0, 0 },
+	{ "no-mkpath", 0, NULL, "fail if a parent of the destination is missing (default: create it)", opt_true,
+	    TRANSFER(no_mkpath), 0, 0 },
+	{ "mkpath", 0, NULL, "create missing parents of the destination, the default", opt_false, TRANSFER(no_mkpath),
+	    0, 0 },
 	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)", opt_text,
 	    AT(overlay), 0, 0 },
 	{ "local-host", 0, "HOST", "with --overlay: name of the local host in the overlay (default: by address)",
@@ -147,6 +260,15 @@ static const struct opt transfer_options[] = {
 	    0, 0, 0 },
 	{ "paths", 0, "K", "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)", opt_unsigned,
 	    TRANSFER(n_selected), 1, PTCP_PATHS_MAX },
+	{ .name = NULL },
+};
+
+/* Defaults that users of scp and rsync request. */
+static const struct opt habit_options[] = {
+	{ "recursive", 'r', NULL, "send directories with their contents, the default", opt_ignore, 0, 0, 0 },
+	{ "progress", 'P', NULL, "show the progress on a terminal, the default", opt_ignore, 0, 0, 0 },
+	{ "partial", 0, NULL, "retain the data of unfinished files, the default", opt_ignore, 0, 0, 0 },
+	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
 	{ .name = NULL },
 };
 
@@ -163,7 +285,9 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
-	opts(a)->file_events = a->connect.log.json || opts(a)->dry_run;
+	opts(a)->rules = a->rules.rule;
+	opts(a)->n_rules = a->rules.n;
+	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
 	a->srcs = (const char *const *)argv;
 	a->n_srcs = (size_t)n - 1;
 	a->dest = argv[n - 1];
@@ -180,9 +304,7 @@ void transfer_args_fini(struct transfer_args *a)
 	while (t->n_candidates > 0)
 		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
 	opt_list_free(&t->candidates, &t->n_candidates);
-	free((void *)(uintptr_t)t->rules);
-	t->rules = NULL;
-	t->n_rules = 0;
+	rules_fini(&a->rules);
 	connect_opts_fini(&a->connect);
 }
 
@@ -192,7 +314,7 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	struct ptcp_transfer_opts *t = opts(a);
 	bool automatic = t->n_paths == 1 && strcmp(t->paths[0], "auto") == 0;
 	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends, t->n_selected,
-		a->connect.log.verbose > 0 };
+		a->connect.log.list };
 	int r;
 
 	if (a->overlay == NULL && automatic)
@@ -276,9 +398,9 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-static const struct opt *const send_options[] = { transfer_options, third_party_options, connect_options, ssh_options,
-	log_options, NULL };
-static const struct opt *const recv_options[] = { transfer_options, connect_options, ssh_options, log_options, NULL };
+static const struct opt *const send_options[] = { transfer_options, habit_options, third_party_options, connect_options, ssh_options,
+	list_options, NULL };
+static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options, list_options, NULL };
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_options, 2, INT_MAX, "needs a source and a destination" };

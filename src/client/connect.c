@@ -21,7 +21,9 @@ uint32_t task_open_flags(const struct ptcp_task *t)
 	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
 	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
 	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
-	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) |
+	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) | (o->no_mkpath ? 0 : WIRE_OPEN_MKPATH) |
+	    (o->size_only ? WIRE_OPEN_SIZE_ONLY : 0) | (o->update ? WIRE_OPEN_UPDATE : 0) |
+	    (o->ignore_existing ? WIRE_OPEN_IGNORE_EXISTING : 0) | (o->ignore_times ? WIRE_OPEN_IGNORE_TIMES : 0) |
 	    (f->sends && (f->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (f->sends && f->n_local == 1 && destination_is_contents(f->local[0]) ? WIRE_OPEN_CONTENTS : 0);
 

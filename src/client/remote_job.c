@@ -104,14 +104,19 @@ static void on_event(struct ptcp_task *t, const struct wire_event *f)
 {
 	const struct session_ops *ops = &task_session_ops;
 	char path[WIRE_PATH_MAX + 1];
+	struct session_file file = { .path = path, .size_bytes = SESSION_SIZE_UNKNOWN };
 	struct ptcp_err why;
 
 	span_copy(path, f->path);
 	outbox_reason(&why, f->code, f->text);
+	file.status = f->kind == WIRE_EVENT_DONE ? PTCP_FILE_DONE :
+	    f->kind == WIRE_EVENT_SKIPPED ? PTCP_FILE_SKIPPED : PTCP_FILE_FAILED;
+	if (f->kind == WIRE_EVENT_FAILED || (f->kind == WIRE_EVENT_SKIPPED && f->text.n > 0))
+		file.why = &why;
 	switch (f->kind) {
-	case WIRE_EVENT_DONE: ops->file(t, path, PTCP_FILE_DONE, NULL); break;
-	case WIRE_EVENT_SKIPPED: ops->file(t, path, PTCP_FILE_SKIPPED, f->text.n > 0 ? &why : NULL); break;
-	case WIRE_EVENT_FAILED: ops->file(t, path, PTCP_FILE_FAILED, &why); break;
+	case WIRE_EVENT_DONE:
+	case WIRE_EVENT_SKIPPED:
+	case WIRE_EVENT_FAILED: ops->file(t, &file); break;
 	case WIRE_EVENT_WARNING: ops->warning(t, f->path.n > 0 ? path : NULL, why.msg); break;
 	default: ops->streams(t, f->from, f->to, why.msg); break;
 	}

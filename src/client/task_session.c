@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"
@@ -84,12 +85,14 @@ void task_show_progress(struct ptcp_task *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
-static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
+static void on_file(void *arg, const struct session_file *f)
 {
 	struct ptcp_task *t = arg;
-	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = path, .status = status };
+	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = f->path, .status = f->status,
+		.size_bytes = f->size_bytes, .is_link = f->is_link };
+	const struct ptcp_err *why = f->why;
 
-	if (status != PTCP_FILE_FAILED && !t->o.file_events)
+	if (f->status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
@@ -184,8 +187,16 @@ static void on_paths(void *arg, const char *why)
 
 /* ---- Sources and destination ---- */
 
-/* Whether an earlier source has the same name at the destination. */
-static bool named_before(const struct ptcp_task *t, size_t source, const char *name)
+/* Whether both paths lead to one file. */
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return lstat(a, &x) == 0 && lstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The earlier source with the same name at the destination, or NULL. */
+static const char *named_before(const struct ptcp_task *t, size_t source, const char *name)
 {
 	size_t i, n, len = strlen(name);
 	const char *s;
@@ -195,9 +206,9 @@ static bool named_before(const struct ptcp_task *t, size_t source, const char *n
 		n = strlen(s);
 		if (!destination_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
 		    (n == len || s[n - len - 1] == '/'))
-			return true;
+			return s;
 	}
-	return false;
+	return NULL;
 }
 
 struct place {
@@ -205,14 +216,17 @@ struct place {
 	char name[DESTINATION_NAME_BYTES];
 };
 
+/* 1: an earlier source is the same file. */
 static int find_source(const struct ptcp_task *t, size_t i, struct place *out, struct ptcp_err *why)
 {
 	int r = destination_source(NULL, t->files.local[i], false, &out->dir, out->name, why);
+	const char *before;
 
-	if (r < 0 || out->name[0] == '\0' || !named_before(t, i, out->name))
+	if (r < 0 || out->name[0] == '\0' || (before = named_before(t, i, out->name)) == NULL)
 		return r;
 	dir_unref(out->dir);
-	return err_set(why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
+	return same_file(before, t->files.local[i]) ? 1 :
+	    err_set(why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
 }
 
 static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
@@ -235,11 +249,11 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 	struct ptcp_err why;
 	struct place place;
 	size_t i;
-	int r = add_filter(t, sess, e);
+	int r = add_filter(t, sess, e), found;
 
 	for (i = 0; i < t->files.n_local && r == 0; i++)
-		r = find_source(t, i, &place, &why) < 0 ? session_send_missing(sess, t->files.local[i], &why) :
-		    add_source(sess, &place, e);
+		if ((found = find_source(t, i, &place, &why)) <= 0)
+			r = found < 0 ? session_send_missing(sess, t->files.local[i], &why) : add_source(sess, &place, e);
 	return r;
 }
 
@@ -273,7 +287,8 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	bool several = t->files.n_remote > 1 || session_sources_expanded(sess);
-	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
+	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0) |
+	    (t->o.no_mkpath ? 0 : DESTINATION_MKPATH);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
@@ -361,6 +376,7 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct ptcp_task *t = arg;
+	struct ptcp_err named;
 
 	if (session_stream_control(sess) != NULL) {
 		t->history.control = *session_stream_control(sess);
@@ -368,6 +384,11 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	}
 	if (t->prober != NULL && why == NULL)
 		task_remember_advice(t);
+	if (why != NULL && engine_ended_by_peer(session_engine(sess))) { /* the server does not know its name */
+		named = *why;
+		err_while(&named, named.code, "%s", t->known_as);
+		why = &named;
+	}
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;

@@ -125,9 +125,39 @@ static int take_paths(struct ptcp_task *t, const char *const *srcs, size_t n, co
 	return (r = local(dest, e)) < 0 ? r : take_remote_sources(t, srcs, n, e);
 }
 
+/* The sources, each once although named twice; on the heap. */
+static const char *const *unique(const char *const *srcs, size_t n, size_t *left)
+{
+	const char **list = calloc(n, sizeof *list);
+	size_t i, k;
+
+	*left = 0;
+	for (i = 0; list != NULL && i < n; i++) {
+		for (k = 0; k < *left && strcmp(list[k], srcs[i]) != 0; k++)
+			;
+		if (k == *left)
+			list[(*left)++] = srcs[i];
+	}
+	return list;
+}
+
+static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t n_srcs, const char *dest,
+    struct ptcp_err *e)
+{
+	int r;
+
+	t->files.sends = sends;
+	if ((r = take_paths(t, srcs, n_srcs, dest, e)) < 0 || (r = take_rules(t, e)) < 0)
+		return r;
+	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
+		return err_nomem(e);
+	return task_name_target(t, e);
+}
+
 static int transfer_new(struct ptcp_task **out, bool sends, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
+	const char *const *once;
 	struct ptcp_task *t;
 	struct ptcp_err scratch;
 	int r;
@@ -138,14 +168,11 @@ static int transfer_new(struct ptcp_task **out, bool sends, const struct ptcp_tr
 		return err_set(e, PTCP_EUSAGE, "no source (name a file or directory)");
 	if ((r = task_new(&t, o, e)) < 0)
 		return r;
-	t->files.sends = sends;
-	r = take_paths(t, srcs, n_srcs, dest, e);
-	if (r == 0)
-		r = take_rules(t, e);
-	if (r == 0 && (t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
+	if ((once = unique(srcs, n_srcs, &n_srcs)) == NULL)
 		r = err_nomem(e);
-	if (r == 0)
-		r = task_name_target(t, e);
+	else
+		r = make(t, sends, once, n_srcs, dest, e);
+	free((void *)(uintptr_t)once);
 	return task_made(out, t, r);
 }
 

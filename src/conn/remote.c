@@ -66,10 +66,23 @@ static int parse_scp(struct remote *t, const char *text, const char *colon, cons
 	return check_ssh(t, shown, e);
 }
 
+/* The right spelling is the scheme, the first n bytes of the host, and the path. */
+static int misspelled(const char *shown, const char *why, const char *scheme, const char *host, size_t n,
+    const char *path, struct ptcp_err *e)
+{
+	char right[TEXT_NAME_BYTES], spelling[TEXT_NAME_BYTES];
+
+	snprintf(right, sizeof right, "%s%.*s%s", scheme, (int)n, host, path);
+	return err_set(e, PTCP_EUSAGE, "%s: %s (write %s)", shown, why, text_escape(spelling, sizeof spelling, right));
+}
+
 static int parse_url(struct remote *t, const char *rest, const char *shown, struct ptcp_err *e)
 {
 	const char *slash = rest + strcspn(rest, "/"), *scheme = t->ssh ? "ssh" : "ptcp";
 
+	if (slash > rest && slash[-1] == ':' && slash[0] == '/')
+		return misspelled(shown, "a colon before the path", t->ssh ? "ssh://" : "ptcp://", rest,
+		    (size_t)(slash - rest - 1), slash, e);
 	if (!split_where(t, rest, (size_t)(slash - rest), t->ssh ? 0 : PTCP_PORT))
 		return err_set(e, PTCP_EUSAGE, "%s: malformed or too long host or port (write %s://HOST[:PORT]/PATH, "
 		    "an IPv6 address in brackets)", shown, scheme);
@@ -101,6 +114,8 @@ int remote_parse(struct remote *out, const char *text, struct ptcp_err *e)
 		colon = strstr(bracket, "]:") != NULL ? strstr(bracket, "]:") + 1 : NULL;
 	if (t.ssh || strncasecmp(text, "ptcp://", 7) == 0)
 		r = parse_url(&t, text + (t.ssh ? 6 : 7), shown, e);
+	else if (strncasecmp(text, "ptcp:/", 6) == 0)
+		r = misspelled(shown, "a slash is missing", "ptcp://", text + 6, strlen(text + 6), "", e);
 	else if (colon == NULL || colon == text || (slash != NULL && slash < colon))
 		return 0;
 	else if (strncmp(colon, "://", 3) == 0)

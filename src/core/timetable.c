@@ -18,7 +18,7 @@ static int bad(struct ptcp_err *e, const char *part, const char *why)
 static int parse_rate(uint64_t *bps, const char *text, struct ptcp_err *e)
 {
 	if (units_parse_rate(text, bps) < 0)
-		return bad(e, text, "not a rate (such as 200Mbit/s; 0: no limit)");
+		return bad(e, text, "not a rate (such as 200Mbit/s or, in bytes, 25MB/s; 0: no limit)");
 	if (*bps > 0 && *bps < TIMETABLE_MIN_BPS)
 		return bad(e, text, "below 10kbit/s (0: no limit)");
 	return 0;

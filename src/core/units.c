@@ -21,6 +21,8 @@ static const struct unit size_units[] = {
 static const struct unit rate_units[] = {
 	{ "", 1 }, { "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 },
 	{ "Gbit/s", 1e9 },
+	{ "B/s", 8 }, { "kB/s", 8e3 }, { "MB/s", 8e6 }, { "GB/s", 8e9 },
+	{ "KiB/s", 8 * 1024.0 }, { "MiB/s", 8 * 1048576.0 }, { "GiB/s", 8 * 1073741824.0 },
 	{ NULL, 0 }
 };
 static const struct unit time_units[] = {
@@ -59,7 +61,13 @@ static int parse(const char *text, const struct unit *u, uint64_t *out)
 }
 
 int units_parse_size(const char *text, uint64_t *bytes) { return parse(text, size_units, bytes); }
-int units_parse_rate(const char *text, uint64_t *bps) { return parse(text, rate_units, bps); }
+
+/* "Mb/s" may mean bits: bytes need a capital B. */
+int units_parse_rate(const char *text, uint64_t *bps)
+{
+	return strstr(text, "b/s") == NULL ? parse(text, rate_units, bps) : -1;
+}
+
 int units_parse_time(const char *text, uint64_t *ns) { return parse(text, time_units, ns); }
 
 /* v to three digits, in the largest unit of which v is at least 1. */
@@ -86,7 +94,10 @@ const char *units_size_text(char *buf, uint64_t bytes)
 
 const char *units_rate_text(char *buf, double bps)
 {
-	return scaled(buf, bps > 0 ? bps : 0, rate_units + 1);
+	static const struct unit shown[] = {
+		{ "bit/s", 1 }, { "kbit/s", 1e3 }, { "Mbit/s", 1e6 }, { "Gbit/s", 1e9 }, { NULL, 0 }
+	};
+	return scaled(buf, bps > 0 ? bps : 0, shown);
 }
 
 const char *units_time_text(char *buf, double s)

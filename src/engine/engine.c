@@ -116,6 +116,7 @@ bool engine_over(const struct engine *s)
 	return s->state == ENDED || s->state == FAILED;
 }
 
+bool engine_ended_by_peer(const struct engine *s) { return s->ended_by_peer; }
 bool engine_closing(const struct engine *s) { return s->state == CLOSING || engine_over(s); }
 
 bool engine_measures(const struct engine *s)

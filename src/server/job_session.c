@@ -89,8 +89,11 @@ static void on_running(void *arg, struct session *sess)
 		engine_fail(session_engine(sess), &why);
 }
 
-static void on_file(void *arg, const char *path, enum ptcp_file_status status, const struct ptcp_err *why)
+static void on_file(void *arg, const struct session_file *file)
 {
+	enum ptcp_file_status status = file->status;
+	const struct ptcp_err *why = file->why;
+	const char *path = file->path;
 	struct job *r = arg;
 	struct wire_event f = { .kind = status == PTCP_FILE_DONE ? WIRE_EVENT_DONE :
 	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };

@@ -103,7 +103,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->measures = a->generates || o->role == WIRE_ACCEPTOR_DISCARDS;
 	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
-	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0);
+	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0) |
+	    ((o->flags & WIRE_OPEN_MKPATH) ? DESTINATION_MKPATH : 0);
 	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();
 	a->cipher = o->cipher;

@@ -133,20 +133,19 @@ static void on_running(void *arg, struct session *sess)
 		engine_fail(session_engine(sess), &why);
 }
 
-static void on_file(void *arg, const char *path, enum ptcp_file_status status,
-    const struct ptcp_err *why)
+static void on_file(void *arg, const struct session_file *f)
 {
 	struct server_session *s = arg;
 	char shown[TEXT_NAME_BYTES];
 
-	if (status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
+	if (f->status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
 		return;
 	if (s->failures++ == LOGGED_FAILURES)
 		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed; event=end "
 		    "counts all\"", s->client, LOGGED_FAILURES);
 	else
 		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
-		    s->client, text_escape_quoted(shown, sizeof shown, path), why->msg);
+		    s->client, text_escape_quoted(shown, sizeof shown, f->path), f->why->msg);
 }
 
 static void on_warning(void *arg, const char *path, const char *text)

@@ -81,7 +81,7 @@ static void on_warning(void *arg, const struct wire_warning *n)
 	path[n->path.n] = '\0';
 	outbox_reason(&why, n->code, n->text);
 	if (n->kind == WIRE_WARNING_FAILED)
-		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &why);
+		session_file_failed(sess, path, &why);
 	else
 		sess->o.ops->warning(sess->o.arg, path, why.msg);
 }

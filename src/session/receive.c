@@ -139,9 +139,10 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a)
+static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a,
+    bool ignore_same)
 {
-	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
+	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes), .ignore_same = ignore_same,
 		.has_version = a->has_version, .sparse = a->sparse };
 
 	memcpy(o.version, a->version, sizeof o.version);
@@ -170,6 +171,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		return NULL;
 	t->id = id;
 	t->type = f->type;
+	t->size_bytes = f->size_bytes;
 	set_meta(sess, &t->meta, f);
 	if (parent == NULL) {
 		ok = set_place(sess->receive, t, f);
@@ -185,7 +187,8 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, f, &a)) != NULL;
+		ok = (t->sink = make_sink(t, f, &a,
+		    (engine_open(sess->engine)->flags & WIRE_OPEN_IGNORE_TIMES) != 0)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -228,14 +231,35 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 	return 0;
 }
 
-/* `fresh`: ignore data of an earlier run. */
+static unsigned existing_to_spare(uint32_t open_flags)
+{
+	return ((open_flags & WIRE_OPEN_IGNORE_EXISTING) != 0 ? SINK_KEEP_EXISTING : 0) |
+	    ((open_flags & WIRE_OPEN_UPDATE) != 0 ? SINK_KEEP_NEWER : 0) |
+	    ((open_flags & WIRE_OPEN_SIZE_ONLY) != 0 ? SINK_KEEP_SAME_SIZE : 0);
+}
+
+/* `fresh`: nothing exists that could be used, or kept. */
 static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
 {
+	fresh |= t->no_resume && t->spare == 0;
 	if (!dry_run && !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : WORK_RESUME))
 		return RCV_LATER;
 	if (fresh)
 		return RCV_ACCEPT;
 	receive_enqueue(sess, t, dry_run ? WORK_DRY_FILE : WORK_RESUME);
+	return RCV_LATER;
+}
+
+static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
+{
+	if (t->type == WIRE_HARDLINK) {
+		t->file = linked_files_find(&sess->receive->linked, t->link_id);
+		t->self = dir_ref(receive_named(sess->receive));
+	}
+	if (fresh || (t->no_resume && t->spare == 0))
+		return RCV_ACCEPT;
+	t->dry_run = dry_run;
+	receive_enqueue(sess, t, WORK_FIND_LINK);
 	return RCV_LATER;
 }
 
@@ -269,8 +293,9 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
-	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh || (flags & WIRE_OPEN_NO_RESUME) != 0, dry_run) :
-	    RCV_ACCEPT;
+	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
+	t->spare = existing_to_spare(flags);
+	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh, dry_run);
 }
 
 /* The file differs; its first block creates the part. */
@@ -309,10 +334,6 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 		open_files_clear(&sess->receive->files, id);
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
-	if (t->type == WIRE_HARDLINK) {
-		t->file = linked_files_find(&sess->receive->linked, t->link_id);
-		t->self = dir_ref(receive_named(sess->receive));
-	}
 	receive_enqueue(sess, t, work[t->type]);
 }
 
@@ -338,9 +359,11 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		open_files_clear(&sess->receive->files, id);
 	dir_path_raw(t->dir, t->name, path, sizeof path);
 	if (why != NULL && why->code != PTCP_ECANCELED)
-		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, why);
+		session_file_failed(sess, path, why);
 	else if (why == NULL && t->type != WIRE_DIR)
-		sess->o.ops->file(sess->o.arg, path, skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, NULL);
+		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
+		    .status = skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, .is_link = t->type != WIRE_FILE,
+		    .size_bytes = t->size_bytes });
 	if (why == NULL && t->linked)
 		remember_linked(sess->receive, t);
 	t->ended = true;

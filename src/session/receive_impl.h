@@ -12,7 +12,7 @@
 
 #define WORK_BATCH 1000
 
-/* Kinds up to WORK_DRY_FILE prepare an entry, WORK_COMMIT to WORK_FINISH_DIR complete an entry. */
+/* Kinds up to WORK_FIND_LINK prepare an entry, WORK_COMMIT to WORK_FINISH_DIR complete an entry. */
 enum work {
 	WORK_NONE,
 	WORK_ACCEPT,     /* nothing but the answer */
@@ -21,6 +21,7 @@ enum work {
 	WORK_REFRESH,    /* the file is up to date: set its mode */
 	WORK_DRY_DIR,    /* dry run: does the directory exist? */
 	WORK_DRY_FILE,   /* dry run: is the file up to date? */
+	WORK_FIND_LINK,  /* is the link up to date? */
 	WORK_COMMIT,
 	WORK_SYMLINK,
 	WORK_HARDLINK,
@@ -34,11 +35,14 @@ struct receive_entry {
 	struct receive_entry *next; /* in a queue, in the batch, or among the locked entries */
 	uint64_t id;
 	uint8_t type;
+	uint64_t size_bytes;
 	enum work work;         /* queued, or in progress */
 	bool ended;             /* in the engine */
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
-	bool same;              /* dry run: the file is up to date */
+	bool same;              /* the file or link is up to date, or kept */
+	bool dry_run, no_resume; /* of the session */
+	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
@@ -102,6 +106,12 @@ void receive_entry_done(struct session *sess, struct receive_entry *t);
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+
+/* ---- receive_links.c: on an I/O thread ---- */
+
+int receive_link_make(struct receive_entry *t);
+/* Whether the link exists, or an existing entry is to be kept. */
+bool receive_link_found(const struct receive_entry *t);
 
 /* ---- receive.c ---- */
 

@@ -49,18 +49,6 @@ static int make_dir(struct receive_entry *t)
 	return r;
 }
 
-static int make_hardlink(struct receive_entry *t)
-{
-	struct store_file to = { .base = t->self };
-
-	if (t->file == NULL)
-		return err_set(&t->why, PTCP_EREFUSED, "the sender did not announce hard links to that file");
-	to.path = t->file->path;
-	to.dev = t->file->dev;
-	to.ino = t->file->ino;
-	return store_hardlink(&to, t->dir, t->name, &t->why);
-}
-
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -73,7 +61,8 @@ static void do_work(struct receive_entry *t)
 		t->result = make_dir(t);
 		break;
 	case WORK_RESUME:
-		t->result = sink_inspect(t->sink, &t->existing, &t->why);
+		if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
+			t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
 		t->result = sink_refresh(t->sink, &t->why);
@@ -85,13 +74,14 @@ static void do_work(struct receive_entry *t)
 			dir_fd_done(t->self);
 		break;
 	case WORK_DRY_FILE:
-		t->same = sink_seems_same(t->sink);
+		t->same = sink_keeps(t->sink, t->spare) || (!t->no_resume && sink_seems_same(t->sink));
+		break;
+	case WORK_FIND_LINK:
+		t->same = receive_link_found(t);
 		break;
 	case WORK_SYMLINK:
-		t->result = store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
-		break;
 	case WORK_HARDLINK:
-		t->result = make_hardlink(t);
+		t->result = receive_link_make(t);
 		break;
 	case WORK_END:
 		if (t->self != NULL)
@@ -364,9 +354,13 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_RESUME:
-		resume_found(sess, t);
+		if (t->same)
+			rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
+		else
+			resume_found(sess, t);
 		break;
 	case WORK_DRY_FILE:
+	case WORK_FIND_LINK:
 		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:

@@ -78,7 +78,7 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 		return r;
 	store_err_strip(&bare, why, text_escape(text, sizeof text, path));
 	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &bare);
-	sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+	session_file_failed(sess, path, &bare);
 	return 0;
 }
 
@@ -112,9 +112,11 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 			o->hardlink->failed = true;
 		store_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 		    dir_path_text(o->dir, o->name, text, sizeof text));
-		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+		session_file_failed(sess, path, &bare);
 	} else if (fate != SND_DROPPED && !o->is_dir) {
-		sess->o.ops->file(sess->o.arg, path, fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, NULL);
+		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
+		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
+		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0 });
 	}
 	source_unref(o->source);
 	dir_unref(o->dir);

@@ -23,7 +23,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);
 	if (kind == WIRE_WARNING_FAILED)
-		sess->o.ops->file(sess->o.arg, path, PTCP_FILE_FAILED, &bare);
+		session_file_failed(sess, path, &bare);
 	else
 		sess->o.ops->warning(sess->o.arg, path, bare.msg);
 }

@@ -15,6 +15,15 @@ struct filter;
 struct session;
 struct stream;
 
+struct session_file {
+	const char *path; /* raw bytes */
+	enum ptcp_file_status status;
+	bool is_link;
+	uint64_t size_bytes; /* SESSION_SIZE_UNKNOWN: unknown */
+	const struct ptcp_err *why; /* NULL unless failed or skipped for a reason */
+};
+#define SESSION_SIZE_UNKNOWN UINT64_MAX
+
 struct session_ops {
 	/* Acceptor: authorize the request; then call session_send_from() or session_receive_into(), and session_accept();
 	 * or engine_fail(session_engine()). */
@@ -23,9 +32,8 @@ struct session_ops {
 	void (*waiting)(void *arg, uint32_t ahead);
 	/* Accepted. */
 	void (*running)(void *arg, struct session *sess);
-	/* A file or link is done, or a directory failed; `path` in raw bytes. */
-	void (*file)(void *arg, const char *path, enum ptcp_file_status status,
-	    const struct ptcp_err *why);
+	/* A file or link is done, or a directory failed. */
+	void (*file)(void *arg, const struct session_file *f);
 	/* A warning about a file path (NULL: about the session). */
 	void (*warning)(void *arg, const char *path, const char *text);
 	/* A receiver's directories contain leftovers of transfers whose sources are gone. */

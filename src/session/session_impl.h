@@ -319,4 +319,10 @@ void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes);
 /* Starter: the sending end's report. */
 void probe_session_on_report(struct session *sess, const struct wire_tcp_report *f);
 
+static inline void session_file_failed(struct session *sess, const char *path, const struct ptcp_err *why)
+{
+	sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path, .status = PTCP_FILE_FAILED,
+	    .size_bytes = SESSION_SIZE_UNKNOWN, .why = why });
+}
+
 #endif

@@ -161,15 +161,85 @@ static int find_mark(struct destination *out, struct tree *root, const char *pat
 	return r == PTCP_ENOMEM ? r : 0; /* other failures count as no mark */
 }
 
-/* `path` is missing or not a directory. */
-static int use_parent(struct destination *out, struct tree *root, const char *path, bool into, bool dry_run,
+/* ---- Missing parents ---- */
+
+/* Opens the nearest existing directory at or above `path`; *rest is the missing part of the path. */
+static int open_nearest(struct tree *root, char *path, struct dir **out, char **rest, struct ptcp_err *e)
+{
+	size_t n = strlen(path);
+	char cut;
+	int r;
+
+	for (;;) {
+		cut = path[n];
+		path[n] = '\0';
+		r = open_dir(root, path, out, e);
+		path[n] = cut;
+		if (r == 0 || e->sys != ENOENT || n == 0)
+			break;
+		while (n > 0 && path[n - 1] == '/')
+			n--;
+		while (n > 0 && path[n - 1] != '/')
+			n--;
+	}
+	*rest = path + n;
+	return r;
+}
+
+/* Replaces *d by the directory `name` in it, which is created except in a dry run. A link of that name is refused. */
+static int make_one(struct dir **d, const char *name, bool dry_run, struct ptcp_err *e)
+{
+	struct dir *child;
+	int r;
+
+	if (!text_name_ok(name, strlen(name)))
+		return store_err_set(e, PTCP_EIO, 0, *d, strcmp(name, "..") == 0 ? ".." : NULL,
+		    "not possible behind a missing directory (write the path without ..)");
+	if (!dry_run && (r = store_mkdir(*d, name, NULL, NULL, e)) < 0)
+		return r;
+	if ((child = dir_child(*d, name)) == NULL)
+		return err_nomem(e);
+	dir_unref(*d);
+	*d = child;
+	return 0;
+}
+
+/* The directory at `path`, created with its parents if it is missing and the flags permit it. */
+static int open_or_make(struct destination *out, struct tree *root, char *path, int flags, struct dir **d,
     struct ptcp_err *e)
 {
+	bool dry_run = (flags & DESTINATION_DRY_RUN) != 0;
+	char *rest, *name, *save = NULL;
+	struct ptcp_err why;
+	int r;
+
+	if ((r = open_dir(root, path, d, e)) == 0 || e->sys != ENOENT)
+		return r;
+	if ((flags & DESTINATION_MKPATH) == 0) {
+		why = *e;
+		err_set(e, r, "%s (create the directory, or leave out --no-mkpath)", why.msg);
+		e->sys = ENOENT;
+		return r;
+	}
+	if ((r = open_nearest(root, path, d, &rest, e)) < 0)
+		return r;
+	for (name = strtok_r(rest, "/", &save); name != NULL && r == 0; name = strtok_r(NULL, "/", &save))
+		if (strcmp(name, ".") != 0)
+			r = make_one(d, name, dry_run, e);
+	out->missing = dry_run;
+	return r;
+}
+
+/* `path` is missing or not a directory. */
+static int use_parent(struct destination *out, struct tree *root, const char *path, bool into, int flags,
+    struct ptcp_err *e)
+{
+	bool dry_run = (flags & DESTINATION_DRY_RUN) != 0;
 	char name[DESTINATION_NAME_BYTES], *above = NULL;
 	struct dir *parent = NULL;
 	int r;
 
-	if ((r = split(path, &above, name, e)) < 0 || (r = open_dir(root, above, &parent, e)) < 0)
+	if ((r = split(path, &above, name, e)) < 0 || (r = open_or_make(out, root, above, flags, &parent, e)) < 0)
 		goto out;
 	if (!into) {
 		strcpy(out->rename, name);
@@ -197,7 +267,7 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 		r = into ? 0 : find_mark(out, root, path, e);
 	/* Existing files, and links that leave the root, will be replaced. */
 	else if (e->sys == ENOENT || (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
-		r = use_parent(out, root, path, into, (flags & DESTINATION_DRY_RUN) != 0, e);
+		r = use_parent(out, root, path, into, flags, e);
 	if (r < 0)
 		destination_fini(out);
 	else

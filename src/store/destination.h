@@ -17,7 +17,8 @@
 enum destination_flags {
 	DESTINATION_INTO_DIR = 1, /* the path must be, or becomes, a directory */
 	DESTINATION_CONTENTS = 2, /* the content of one directory is received */
-	DESTINATION_DRY_RUN = 4   /* create nothing */
+	DESTINATION_DRY_RUN = 4,  /* create nothing */
+	DESTINATION_MKPATH = 8    /* create missing parents */
 };
 
 /* Where received entries are placed, as with cp -r. */
@@ -33,7 +34,7 @@ struct destination {
 };
 
 /* The base is the existing directory at `path`; or a new one (for a path with a trailing slash or by a flag,
- * if the parent exists); else the parent, with `rename` the last component. `root` NULL: `path` is the user's
+ * with DESTINATION_MKPATH also its missing parents); else the parent, with `rename` the last component. `root` NULL: `path` is the user's
  * own and trusted; else a peer's, below `root`. On failure *out is empty. */
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e);
 void destination_fini(struct destination *p); /* zeroed is fine */

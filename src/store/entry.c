@@ -223,6 +223,40 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 	return r;
 }
 
+static bool same_symlink(const struct dir *parent, int at, const char *name, const char *target, const struct meta *m,
+    struct stat *st)
+{
+	char now[PATH_MAX + 1];
+	uint32_t uid, gid;
+	ssize_t n;
+
+	if (dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(st->st_mode) ||
+	    (n = dir_sys(parent)->readlinkat(at, name, now, sizeof now)) < 0 || (size_t)n != strlen(target) ||
+	    memcmp(now, target, (size_t)n) != 0)
+		return false;
+	if (m->owner == NULL)
+		return true;
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	return st->st_uid == uid && st->st_gid == gid;
+}
+
+bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh)
+{
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct stat st;
+	bool same;
+	int at;
+
+	if ((at = dir_fd(parent, NULL)) < 0)
+		return false;
+	same = same_symlink(parent, at, name, target, m, &st);
+	if (same && refresh && m->set_mtime &&
+	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec))
+		dir_sys(parent)->utimensat(at, name, ts, AT_SYMLINK_NOFOLLOW);
+	dir_fd_done(parent);
+	return same;
+}
+
 /* ---- Hard links ---- */
 
 /* The directory of the file, and its name there. */
@@ -309,4 +343,18 @@ int store_hardlink(const struct store_file *to, struct dir *parent, const char *
 	dir_fd_done(in);
 	dir_unref(in);
 	return r;
+}
+
+bool store_hardlink_same(const struct store_file *to, struct dir *parent, const char *name)
+{
+	struct stat st;
+	bool same;
+	int at;
+
+	if ((at = dir_fd(parent, NULL)) < 0)
+		return false;
+	same = dir_sys(parent)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == to->dev &&
+	    st.st_ino == to->ino;
+	dir_fd_done(parent);
+	return same;
 }

@@ -183,7 +183,7 @@ static int inspect_target(struct sink *s, int at, struct sink_existing *out, str
 		return 0;
 	if ((uint64_t)st.st_size > s->opts.block_bytes)
 		remove_stale_journal(s, at);
-	if (s->opts.block_bytes == 0 || !seems_same(s, &st))
+	if (s->opts.block_bytes == 0 || s->opts.ignore_same || !seems_same(s, &st))
 		return 0;
 	if ((r = sink_same_begin(s, &st, e)) == 0)
 		out->found = SINK_SAME;
@@ -199,6 +199,50 @@ void sink_restart(struct sink *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void set_id(struct sink *s, const struct stat *st)
+{
+	atomic_store(&s->part_dev, st->st_dev);
+	atomic_store(&s->part_ino, st->st_ino);
+}
+
+static bool later(struct timespec a, struct timespec b)
+{
+	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+static bool stat_name(struct dir *parent, const char *name, struct stat *st)
+{
+	int at = dir_fd(parent, NULL);
+	bool found;
+
+	if (at < 0)
+		return false;
+	found = dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !dir_excludes(parent, st->st_dev, st->st_ino);
+	dir_fd_done(parent);
+	return found;
+}
+
+bool store_exists(struct dir *parent, const char *name)
+{
+	struct stat st;
+
+	return stat_name(parent, name, &st) && !S_ISDIR(st.st_mode);
+}
+
+bool sink_keeps(struct sink *s, unsigned keep)
+{
+	struct stat st;
+
+	if (keep == 0 || !stat_name(s->dir, s->name, &st) || S_ISDIR(st.st_mode))
+		return false;
+	if ((keep & SINK_KEEP_EXISTING) != 0)
+		return true;
+	return S_ISREG(st.st_mode) &&
+	    (((keep & SINK_KEEP_NEWER) != 0 && later(st.st_mtim, s->meta.mtime)) ||
+	    ((keep & SINK_KEEP_SAME_SIZE) != 0 && (uint64_t)st.st_size == s->size_bytes));
+}
+
 bool sink_seems_same(struct sink *s)
 {
 	struct stat st;
@@ -207,8 +251,10 @@ bool sink_seems_same(struct sink *s)
 
 	if ((at = dir_fd(s->dir, NULL)) < 0)
 		return false;
-	same = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	same = !s->opts.ignore_same && dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st.st_mode) && !dir_excludes(s->dir, st.st_dev, st.st_ino) && seems_same(s, &st);
+	if (same)
+		set_id(s, &st);
 	dir_fd_done(s->dir);
 	return same;
 }
@@ -224,12 +270,6 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 		return true;
 	owners_resolve(m->owners, m->owner, &uid, &gid);
 	return st->st_uid == uid && st->st_gid == gid;
-}
-
-static void set_id(struct sink *s, const struct stat *st)
-{
-	atomic_store(&s->part_dev, st->st_dev);
-	atomic_store(&s->part_ino, st->st_ino);
 }
 
 static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)

@@ -37,6 +37,7 @@ struct meta {
 struct sink_opts {
 	uint32_t block_bytes; /* of the grid; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
+	bool ignore_same;     /* a complete target does not count as SINK_SAME */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 };
@@ -75,8 +76,16 @@ struct sink_existing {
  * sink_part_id(). */
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 
-/* Whether the target has the same size and mtime, as far as can be determined; for a dry run, without side
- * effects. I/O threads. */
+/* Existing targets that are not replaced. */
+enum sink_keep { SINK_KEEP_EXISTING = 1, SINK_KEEP_NEWER = 2, SINK_KEEP_SAME_SIZE = 4 };
+/* Whether `keep`, flags of enum sink_keep, applies to the target: any file or link of the name; a regular file with a
+ * later mtime than the source; a regular file of the same size. No side effects. I/O threads. */
+bool sink_keeps(struct sink *s, unsigned keep);
+/* Whether the directory has a file or link of that name. I/O threads. */
+bool store_exists(struct dir *parent, const char *name);
+
+/* Whether the target has the same size and mtime, as far as can be determined, and then the id of sink_part_id(); for a
+ * dry run, without side effects. I/O threads. */
 bool sink_seems_same(struct sink *s);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and different.
@@ -188,6 +197,9 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
+/* Whether `name` is a symbolic link to `target` with the owner of `m`; `refresh`: if so, sets its times, where permitted. */
+bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh);
+
 /* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */
 struct store_file {
 	struct dir *base;
@@ -199,5 +211,7 @@ struct store_file {
  * already a name of the file. PTCP_EIO with ESTALE if another file has the path: links in the path are not
  * followed. */
 int store_hardlink(const struct store_file *to, struct dir *parent, const char *name, struct ptcp_err *e);
+/* Whether `name` is a name of the file. */
+bool store_hardlink_same(const struct store_file *to, struct dir *parent, const char *name);
 
 #endif

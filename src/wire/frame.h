@@ -17,6 +17,8 @@
 #include "core/digest.h"
 #include <ptcp/err.h>
 
+#include "wire/open_flags.h"
+
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
 #define WIRE_FILE_MAX (UINT64_C(1) << 48)
@@ -177,22 +179,6 @@ enum wire_role {
 	WIRE_ACCEPTOR_SENDS = 2,
 	WIRE_ACCEPTOR_DISCARDS = 3,  /* measurement: the starter sends blocks without an entry */
 	WIRE_ACCEPTOR_GENERATES = 4  /* measurement: the acceptor sends the blocks */
-};
-
-enum wire_open_flags {
-	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
-	WIRE_OPEN_INTO_DIR = 1 << 1,    /* the destination is, or becomes, a directory */
-	WIRE_OPEN_CONTENTS = 1 << 2,    /* the only source is the content of a directory */
-	WIRE_OPEN_TIMES = 1 << 3,       /* what to preserve */
-	WIRE_OPEN_MODE = 1 << 4,
-	WIRE_OPEN_LINKS = 1 << 5,
-	WIRE_OPEN_NO_RESUME = 1 << 6,   /* no data of an earlier session is used */
-	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only */
-	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
-	WIRE_OPEN_XATTR = 1 << 9,
-	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
-	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
-	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
 /* When the receiver makes data durable. */

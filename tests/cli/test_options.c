@@ -172,6 +172,20 @@ static void order_and_dashes(void **state)
 	    a.connect.transfer.preserve_links);
 	transfer_args_fini(&a);
 
+	/* habits of users of scp and rsync */
+	assert_int_equal(parse_send(&a, "-rvP|-R|--recursive|--progress|--partial|--rate|100MB/s|a|b", &e), 0);
+	assert_int_equal(a.n_srcs, 1);
+	assert_false(a.connect.transfer.preserve_owner);
+	transfer_args_fini(&a);
+	assert_int_equal(parse_send(&a, "-a|a|b", &e), 0);
+	assert_true(a.connect.transfer.preserve_times && a.connect.transfer.preserve_mode &&
+	    a.connect.transfer.preserve_links && a.connect.transfer.preserve_owner && a.connect.transfer.preserve_xattr);
+	assert_false(a.connect.transfer.preserve_setid);
+	transfer_args_fini(&a);
+	assert_int_equal(parse_send(&a, "--preserve|all,setid|a|b", &e), 0);
+	assert_true(a.connect.transfer.preserve_owner && a.connect.transfer.preserve_setid);
+	transfer_args_fini(&a);
+
 	assert_int_equal(parse_send(&a, "|b", &e), 0); /* the library checks empty operands */
 	assert_string_equal(a.srcs[0], "");
 	transfer_args_fini(&a);
@@ -187,10 +201,23 @@ static void usage_errors(void **state)
 {
 	static const struct { const char *args; int code; const char *names[2]; } bad[] = {
 		{ "a", PTCP_EUSAGE, { "send", "destination" } },
-		{ "--strems|4|a|b", PTCP_EUSAGE, { "--strems", "no such option" } },
-		{ "--stream=4|a|b", PTCP_EUSAGE, { "--stream=4", "no such option" } },
-		{ "-z|a|b", PTCP_EUSAGE, { "-z", "no such option" } },
-		{ "-qz|a|b", PTCP_EUSAGE, { "-qz", "no such option" } },
+		{ "--strems|4|a|b", PTCP_EUSAGE, { "--strems", "no such option (did you mean --streams?)" } },
+		{ "--stream=4|a|b", PTCP_EUSAGE, { "--stream=4", "no such option (did you mean --streams?)" } },
+		{ "--frobnicate|a|b", PTCP_EUSAGE, { "--frobnicate", "no such option (ptcp help send lists them)" } },
+		{ "--=4|a|b", PTCP_EUSAGE, { "--=4", "no such option" } },
+		{ "-z|a|b", PTCP_EUSAGE, { "-z", "no such option (ptcp does not compress" } },
+		{ "-qz|a|b", PTCP_EUSAGE, { "-qz: -z", "no such option (ptcp does not compress" } },
+		{ "-p|4|a|b", PTCP_EUSAGE, { "-p", "--streams N" } },
+		{ "-p4|a|b", PTCP_EUSAGE, { "-p4", "--streams N" } },
+		{ "--parallel=4|a|b", PTCP_EUSAGE, { "--parallel=4", "--streams N" } },
+		{ "--transfers|4|a|b", PTCP_EUSAGE, { "--transfers", "--streams N" } },
+		{ "-l|100|a|b", PTCP_EUSAGE, { "-l", "--rate" } },
+		{ "--bwlimit=1M|a|b", PTCP_EUSAGE, { "--bwlimit=1M", "--rate" } },
+		{ "-C|a|b", PTCP_EUSAGE, { "-C", "does not compress" } },
+		{ "-e|ssh|a|b", PTCP_EUSAGE, { "-e", "--ssh" } },
+		{ "--port|22|a|b", PTCP_EUSAGE, { "--port", "ssh://HOST:PORT/PATH" } },
+		{ "--rate|10M|a|b", PTCP_EUSAGE, { "--rate '10M'", "200Mbit/s or, in bytes, 25MB/s" } },
+		{ "--rate|10Mb/s|a|b", PTCP_EUSAGE, { "--rate '10Mb/s'", "25MB/s" } },
 		{ "a|b|--streams", PTCP_EUSAGE, { "--streams", "needs a value" } },
 		{ "a|b|--streams|0", PTCP_EUSAGE, { "--streams", "'0'" } },
 		{ "a|b|--streams=129", PTCP_EUSAGE, { "--streams", "'129'" } },

@@ -77,6 +77,10 @@ static void targets(void **state)
 		{ "ssh://h/%zz", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "ssh://-x/y", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 		{ "ptcp://u@h/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "ptcp:/h/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "ptcp:/h\n/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "ptcp://h:7811:/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
+		{ "ssh://h:/x", PTCP_EUSAGE, 0, 0, 0, 0, 0, 0 },
 	};
 	char name[256];
 	struct remote t;

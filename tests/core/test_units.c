@@ -42,7 +42,17 @@ static void rates_and_times(void **state)
 	assert_int_equal(v, 94000000);
 	assert_int_equal(units_parse_rate("2.5Gbit/s", &v), 0);
 	assert_int_equal(v, 2500000000);
+	assert_int_equal(units_parse_rate("100MB/s", &v), 0);
+	assert_int_equal(v, 800000000);
+	assert_int_equal(units_parse_rate("12 MiB/s", &v), 0);
+	assert_int_equal(v, 12 * 8 * 1048576);
+	assert_int_equal(units_parse_rate("1.5KB/s", &v), 0);
+	assert_int_equal(v, 12000);
 	assert_int_equal(units_parse_rate("10MB", &v), -1);
+	assert_int_equal(units_parse_rate("10M", &v), -1);
+	assert_int_equal(units_parse_rate("10Mb/s", &v), -1);
+	assert_int_equal(units_parse_rate("10mb/s", &v), -1);
+	assert_int_equal(units_parse_rate("10Mbps", &v), -1);
 	assert_int_equal(units_parse_time("0.25s", &v), 0);
 	assert_int_equal(v, 250000000);
 	assert_int_equal(units_parse_time("30", &v), 0);
@@ -67,6 +77,7 @@ static void texts(void **state)
 	assert_string_equal(units_size_text(b, 999999999), "1.00 GB");
 	assert_string_equal(units_size_text(b, UINT64_MAX), "18446744 TB");
 	assert_string_equal(units_rate_text(b, 412e6), "412 Mbit/s");
+	assert_string_equal(units_rate_text(b, 4e12), "4000 Gbit/s");
 	assert_string_equal(units_rate_text(b, -1), "0 bit/s");
 	assert_string_equal(units_time_text(b, 0.25), "0.25s");
 	assert_string_equal(units_time_text(b, 59.4), "59s");

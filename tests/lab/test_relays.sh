@@ -8,7 +8,7 @@ close_to() { awk -v x="$1" -v best="$2" 'BEGIN { exit !(best > 0 && x >= 0.9 * b
 go() {
 	local name=$1 from=$2 to=$3 sending began=$EPOCHREALTIME
 	shift 3
-	on s timeout "$to" "$BUILD/ptcp" send --json -v --no-history "${trusted[@]}" "$@" "$dir/large" \
+	on s timeout "$to" "$BUILD/ptcp" send --json -vv --no-history "${trusted[@]}" "$@" "$dir/large" \
 		"ptcp://$("$lab" addr r)/$name" 2>"$dir/$name.err" >"$dir/$name.out" &
 	sending=$!
 	sleep 0.3

@@ -59,6 +59,60 @@ static void refused(void **state)
 	fx_holds("file", "old");
 }
 
+static void absent(const char *path) { assert_int_equal(fx_exists(path), 0); }
+
+static void missing_parents(void **state)
+{
+	char text[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err e;
+	struct destination p;
+
+	(void)state;
+	lands("a/b/new", DESTINATION_MKPATH, "a/b", "new");
+	absent("a/b/new");
+	lands("a//./c/.//d/", DESTINATION_MKPATH, "a/c/d", "");
+	lands("/x/y", DESTINATION_MKPATH | DESTINATION_CONTENTS, "x/y", "");
+	/* without the flag */
+	assert_int_equal(destination_target(&p, fx_tree, "no/where", 0, &e), PTCP_EIO);
+	assert_non_null(strstr(e.msg, "no: No such file or directory"));
+	assert_non_null(strstr(e.msg, "--no-mkpath"));
+	absent("no");
+	/* in a dry run */
+	assert_int_equal(destination_target(&p, fx_tree, "dry/run/new", DESTINATION_MKPATH | DESTINATION_DRY_RUN, &e), 0);
+	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), "dry/run");
+	assert_string_equal(p.rename, "new");
+	assert_true(p.missing);
+	destination_fini(&p);
+	absent("dry");
+	/* ".." has no meaning behind a missing directory */
+	assert_int_equal(destination_target(&p, fx_tree, "no/../where/x", DESTINATION_MKPATH, &e), PTCP_EIO);
+	absent("where");
+}
+
+/* No directory is made through a link that leaves the root, or in the place of a file or a dangling link. */
+static void parents_stay_beneath(void **state)
+{
+	struct ptcp_err e;
+	struct destination p;
+
+	(void)state;
+	fx_text("file", "old");
+	fx_mkdir("in");
+	assert_int_equal(symlink("in", fx_path("good")), 0);
+	assert_int_equal(symlink("/tmp", fx_path("out")), 0);
+	assert_int_equal(symlink("nowhere", fx_path("dangling")), 0);
+	assert_int_equal(destination_target(&p, fx_tree, "out/ptcp-a/b/", DESTINATION_MKPATH, &e), PTCP_EREFUSED);
+	assert_int_equal(access("/tmp/ptcp-a", F_OK), -1);
+	assert_int_equal(destination_target(&p, fx_tree, "../ptcp-a/b/", DESTINATION_MKPATH, &e), PTCP_EREFUSED);
+	assert_int_equal(destination_target(&p, fx_tree, "file/a/b", DESTINATION_MKPATH, &e), PTCP_EIO);
+	assert_int_equal(destination_target(&p, fx_tree, "dangling/a/b", DESTINATION_MKPATH, &e), PTCP_EIO);
+	absent("nowhere");
+	fx_holds("file", "old");
+	assert_int_equal(destination_target(&p, fx_tree, "good/a/b", DESTINATION_MKPATH, &e), 0);
+	destination_fini(&p);
+	assert_int_equal(fx_exists("in/a"), 1);
+}
+
 static bool marked(const char *name, const char *source)
 {
 	char got[DESTINATION_NAME_BYTES];
@@ -154,7 +208,8 @@ static void failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(mark), fx_tree_test(goes_on),
+		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(missing_parents),
+		fx_tree_test(parents_stay_beneath), fx_tree_test(mark), fx_tree_test(goes_on),
 		fx_tree_test(planted), fx_tree_test(failing),
 	};
 

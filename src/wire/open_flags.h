@@ -1,0 +1,26 @@
+/* Flags of OPEN, as in PROTOCOL.md, section 4. */
+#ifndef WIRE_OPEN_FLAGS_H
+#define WIRE_OPEN_FLAGS_H
+
+enum wire_open_flags {
+	WIRE_OPEN_VERIFY = 1 << 0,      /* blocks and files carry hashes */
+	WIRE_OPEN_INTO_DIR = 1 << 1,    /* the destination is, or becomes, a directory */
+	WIRE_OPEN_CONTENTS = 1 << 2,    /* the only source is the content of a directory */
+	WIRE_OPEN_TIMES = 1 << 3,       /* what to preserve */
+	WIRE_OPEN_MODE = 1 << 4,
+	WIRE_OPEN_LINKS = 1 << 5,
+	WIRE_OPEN_NO_RESUME = 1 << 6,   /* no data of an earlier session is used */
+	WIRE_OPEN_DRY_RUN = 1 << 7,     /* verdicts only */
+	WIRE_OPEN_OWNER = 1 << 8,       /* preserve more */
+	WIRE_OPEN_XATTR = 1 << 9,
+	WIRE_OPEN_SETID = 1 << 10,      /* setuid, setgid and sticky bits of files as well */
+	WIRE_OPEN_SPOOLED = 1 << 11,    /* relays spool: data connections may stand still for long */
+	WIRE_OPEN_MKPATH = 1 << 12,     /* missing parents of the destination are created */
+	WIRE_OPEN_SIZE_ONLY = 1 << 13,  /* existing files are kept: of the same size, */
+	WIRE_OPEN_UPDATE = 1 << 14,     /* with a later mtime than the source, */
+	WIRE_OPEN_IGNORE_EXISTING = 1 << 15, /* all, links included */
+	WIRE_OPEN_IGNORE_TIMES = 1 << 16, /* complete files are received again */
+	WIRE_OPEN_FLAGS = (1 << 17) - 1
+};
+
+#endif
