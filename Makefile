@@ -32,7 +32,7 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief advice advice_mixture impact_budget stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -71,7 +71,7 @@ TEST_PC := cmocka
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats probe fit regress evidence advice impact_budget stream_control auto history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
 	leftover faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
