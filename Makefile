@@ -42,7 +42,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_memory mux open_files \
-	stream_connect stalls adapt tcp_report \
+	stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
@@ -331,7 +331,7 @@ test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh l
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links twopaths relays collect weather)) bench/advice/test_campaign)
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links twopaths relays collect weather)) bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup

@@ -146,6 +146,15 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	task_emit(t, &ev);
 }
 
+static void on_congestion(void *arg, const char *name, const char *why)
+{
+	struct ptcp_task *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_CONGESTION, .congestion = name, .text = why };
+
+	if (t->prober == NULL)
+		task_emit(t, &ev);
+}
+
 static void on_reconnecting(void *arg, unsigned attempt, uint64_t wait_ns, const char *why)
 {
 	retry_report(arg, attempt, wait_ns, why);
@@ -307,5 +316,5 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
-	.streams = on_streams, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
+	.streams = on_streams, .congestion = on_congestion, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };

@@ -11,19 +11,18 @@ void stream_count_init(struct stream_count *c, const struct stream_control_opts 
 
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
 {
-	if (n == 0 || n >= sizeof c->congestion || c->congestion[0] != '\0')
+	if (n == 0 || n >= sizeof c->congestion || (strlen(c->congestion) == n && memcmp(c->congestion, name, n) == 0))
 		return false;
 	memcpy(c->congestion, name, n);
 	c->congestion[n] = '\0';
-	c->model.o.congestion = advice_congestion_by_name(c->congestion);
+	stream_control_congestion(&c->model, advice_congestion_by_name(c->congestion));
 	return true;
 }
 
-bool stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
+void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
 {
 	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6, (double)f->window_us / 1e6,
 		(double)f->buffer_us / 1e6 };
-	return stream_count_congestion(c, (const char *)f->congestion.p, f->congestion.n);
 }
 
 static void add_times(struct limit_times *t, const struct limit_times *more)

@@ -33,6 +33,8 @@ static void grow(struct yield *y, const struct yield_sample *s, double growth)
 
 static void fill(struct yield *y, const struct yield_sample *s, bool queue)
 {
+	bool near;
+
 	if (queue && s->delivered_bps < YIELD_OTHERS_RATIO * y->best_bps) {
 		wait(y);
 		return;
@@ -46,7 +48,14 @@ static void fill(struct yield *y, const struct yield_sample *s, bool queue)
 		y->filled_s = 0;
 		y->hold_s = y->hold_s > YIELD_HOLD_MIN_S ? y->hold_s / 2 : y->hold_s;
 	}
-	grow(y, s, y->rate_bps < YIELD_RETURN_RATIO * y->full_bps ? YIELD_RETURN_GROWTH : YIELD_FILL_GROWTH);
+	near = y->rate_bps >= YIELD_RETURN_RATIO * y->full_bps && y->rate_bps <= YIELD_ROOM_RATIO * y->full_bps;
+	grow(y, s, near ? YIELD_FILL_GROWTH : YIELD_RETURN_GROWTH);
+}
+
+static void start(struct yield *y, const struct yield_sample *s)
+{
+	y->steps = 0;
+	grow(y, s, YIELD_START_GROWTH);
 }
 
 static void empty(struct yield *y, bool queue)
@@ -88,10 +97,10 @@ void yield_step(struct yield *y, const struct yield_sample *s)
 		y->rate_bps = 5 * least_bps;
 	switch (y->phase) {
 	case YIELD_START:
-		if (queue)
+		if (queue && ++y->steps >= YIELD_START_STEPS)
 			drain(y, s->delivered_bps);
-		else
-			grow(y, s, YIELD_START_GROWTH);
+		else if (!queue)
+			start(y, s);
 		break;
 	case YIELD_FILL:
 		fill(y, s, queue);

@@ -23,9 +23,11 @@
 #define YIELD_TARGET_RATIO 0.25    /* of the longest queue */
 #define YIELD_QUEUE_DECAY_S 60.0   /* time constant of the longest queue and of the best rate */
 #define YIELD_START_GROWTH 1.5     /* per step */
-#define YIELD_RETURN_GROWTH 1.15   /* after WAIT, up to RETURN_RATIO of the rate before */
+#define YIELD_START_STEPS 2u       /* with a queue: the connection's first bursts delay themselves */
+#define YIELD_RETURN_GROWTH 1.15   /* after WAIT, up to RETURN_RATIO of the rate that filled the path; above ROOM_RATIO */
 #define YIELD_RETURN_RATIO 0.85
 #define YIELD_FILL_GROWTH 1.01
+#define YIELD_ROOM_RATIO 1.1       /* of the rate that filled the path: beyond, the path has more room than it had */
 #define YIELD_DRAIN_RATIO 0.9      /* of the delivered rate */
 #define YIELD_DRAIN_STEPS 5        /* a queue that stands for longer is that of others */
 #define YIELD_OTHERS_RATIO 0.75    /* a queue at this part of the best rate is that of others */
@@ -45,7 +47,7 @@ struct yield {
 	double best_bps;               /* delivered; decaying */
 	double full_bps;               /* delivered when the path was full last; 0: not yet */
 	double hold_s, calm_s, filled_s;
-	unsigned steps;                /* of this DRAIN */
+	unsigned steps;                /* of this DRAIN; START: with a queue */
 };
 
 /* Over one step. */

@@ -191,6 +191,16 @@ enum wire_open_flags {
 	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
+/* How the sender's streams share links with other flows. */
+enum wire_congestion {
+	WIRE_CC_AUTO,   /* loss-driven where the sender's kernel permits it; BBR where random loss and nobody else is found */
+	WIRE_CC_SYSTEM, /* the default of the sender's host */
+	WIRE_CC_CUBIC,
+	WIRE_CC_BBR,
+	WIRE_CC_RENO,
+	WIRE_CC_YIELD   /* as AUTO at the start, and the sender yields to any queue */
+};
+
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
@@ -206,7 +216,7 @@ enum wire_path_flags {
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
  * flags; or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
-	uint8_t role, cipher, fsync;
+	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;
 	uint16_t streams;
 	uint16_t n_paths;

@@ -193,6 +193,17 @@ static void leaves_when_others_come(void **state)
 	assert_true(pass(30).ours_bps >= 0.9 * l.rate_bps);
 }
 
+/* A burst delays itself in the first steps: a low rate that seemed to fill the path is soon left behind. */
+static void a_wrong_start_is_overcome(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 14; i++)
+		yield_step(&y, &(struct yield_sample){ 0.06, 0.058 + 0.02 * (i > 2), 0.058, 1.5 * MBIT, SEGMENT_BITS, false });
+	assert_int_equal(y.phase, YIELD_WAIT);
+	pass(10);
+	assert_true(pass(30).ours_bps >= 0.9 * l.rate_bps);
+}
+
 static void knows_nothing_without_an_rtt(void **state)
 {
 	(void)state;
@@ -209,7 +220,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(fills_an_idle_link), test(jitter_is_no_queue), test(random_loss_is_no_queue), test(yields_to_others),
-		test(leaves_when_others_come), test(knows_nothing_without_an_rtt),
+		test(leaves_when_others_come),
+		test(a_wrong_start_is_overcome), test(knows_nothing_without_an_rtt),
 	};
 
 	return cmocka_run_group_tests_name("model/yield", tests, NULL, NULL);
