@@ -1,5 +1,6 @@
 #include "engine/stream_count.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now)
@@ -9,13 +10,29 @@ void stream_count_init(struct stream_count *c, const struct stream_control_opts 
 	stream_control_init(&c->model, o);
 }
 
+/* What the former congestion control had is no knowledge of the path, but has used the budget. */
+static void restart(struct stream_control *m)
+{
+	const struct stream_control_opts o = m->o;
+	const struct impact_budget spent = m->spent;
+
+	stream_control_init(m, &o);
+	m->spent = spent;
+	snprintf(m->reason, sizeof m->reason, "another congestion control: probing");
+}
+
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
 {
+	bool used;
+
 	if (n == 0 || n >= sizeof c->congestion || (strlen(c->congestion) == n && memcmp(c->congestion, name, n) == 0))
 		return false;
+	used = c->congestion[0] != '\0';
 	memcpy(c->congestion, name, n);
 	c->congestion[n] = '\0';
-	stream_control_congestion(&c->model, advice_congestion_by_name(c->congestion));
+	c->model.o.congestion = advice_congestion_by_name(c->congestion);
+	if (used)
+		restart(&c->model);
 	return true;
 }
 

@@ -456,17 +456,6 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 	s->streams = s->target; /* none has started */
 }
 
-void stream_control_congestion(struct stream_control *s, enum advice_congestion congestion)
-{
-	bool used = s->o.congestion != ADVICE_CC_UNKNOWN;
-
-	s->o.congestion = congestion;
-	if (!used || s->phase == STREAM_CONTROL_FIXED)
-		return;
-	s->answer = 0;
-	restart(s, "another congestion control: probing");
-}
-
 /* Streams above the target leave gradually. */
 static bool leave(struct stream_control *s, double interval_s)
 {

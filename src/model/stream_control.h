@@ -109,10 +109,6 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
  * answer. Ignores probes that cannot be fitted. */
 void stream_control_recall(struct stream_control *s, const struct probe *p, size_t count, const struct evidence *e);
 
-/* The congestion control of the streams is known, or another from now on: what is known of the path by the former
- * is dropped, and the requested stream count may have changed. */
-void stream_control_congestion(struct stream_control *s, enum advice_congestion congestion);
-
 /* Observation of one interval. */
 struct stream_control_sample {
 	double interval_s;     /* about STREAM_CONTROL_SAMPLE_S */

@@ -293,9 +293,6 @@ void stream_connect_stop_control(struct session *sess);
 
 /* ---- congestion.c, congestion_choice.c ---- */
 
-#define CONGESTION_WHY_LOSS "random loss limits each stream, and no other flows are seen"
-#define CONGESTION_WHY_OTHERS "other flows are seen"
-
 /* Whether this end sends the data. */
 bool congestion_is_ours(const struct session *sess);
 /* Once the session runs: chooses the congestion control of a sender. PTCP_EUSAGE: not permitted by the kernel. */

@@ -191,15 +191,8 @@ enum wire_open_flags {
 	WIRE_OPEN_FLAGS = (1 << 12) - 1
 };
 
-/* How the sender's streams share links with other flows. */
-enum wire_congestion {
-	WIRE_CC_AUTO,   /* loss-driven where the sender's kernel permits it; BBR where random loss and nobody else is found */
-	WIRE_CC_SYSTEM, /* the default of the sender's host */
-	WIRE_CC_CUBIC,
-	WIRE_CC_BBR,
-	WIRE_CC_RENO,
-	WIRE_CC_YIELD   /* as AUTO at the start, and the sender yields to any queue */
-};
+/* Congestion control of the sender's streams (PROTOCOL.md, section 7). */
+enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO, WIRE_CC_YIELD };
 
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
