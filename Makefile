@@ -34,7 +34,7 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob at
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
-	sink part leftover journal resume resume_verify commit entry owner xattr
+	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -46,18 +46,18 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	hardlinks linked_files send send_list send_io receive receive_io verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task ssh_start ssh_connect start_args history_file retry wait
-server_SRC := server admit session_queue server_session session_wait request confine_needs relay relay_room \
-	job job_session job_conn cleaning link_table ssh_server own_dirs
+	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
+server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve pieces coordinated pipelined \
-	baselines infeasible verify plan rate_limits
+plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
+	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
 cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
-	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_doctor doctor_host doctor_path
+	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 
@@ -73,10 +73,10 @@ core_TESTS  := err log text list buf memory_budget units clock pacer timetable b
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash sink journal resume race commit entry owner xattr \
-	leftover faults power torture
+	leftover manage expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
-engine_TESTS := engine outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
+engine_TESTS := engine early outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
@@ -92,9 +92,9 @@ fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text 
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package documents cli demo \
-	send_recv trees kept resume failures interrupt clean disk ssh via third clocks rate \
+	send_recv trees kept resume failures interrupt clean files disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -235,7 +235,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links cleaning grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing
@@ -316,13 +316,13 @@ check: setup
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(call named_T,$(test_BINS)) \
 		$(if $(call named_T,$(test_SCRIPTS)),$(filter-out $(test_BINS),$(test_NEEDS)))
 	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
-		$(filter-out $(test_EARLY),$(test_SCRIPTS)) $(test_BINS)
+		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
 
-# The longest tests begin first, but laboratories do not run side by side; programs, which compute, come last.
-test_EARLY = $(filter $(test_SCRIPTS),$(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh hostile/test_collect \
-	hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering hostile/test_hostile \
-	hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
-	e2e/test_spool e2e/test_via lab/test_lab.sh))
+# The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.
+test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh campaign/test_crowd \
+	hostile/test_collect hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering \
+	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
+	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and

@@ -52,7 +52,7 @@ _ptcp() {
 	help) COMPREPLY=($(compgen -W "$(_ptcp_commands)" -- "$cur")) ;;
 	key) COMPREPLY=($(compgen -W "show generate authorize revoke" -- "$cur")) ;;
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;
-	send | recv)
+	send | recv | ls | du | mkdir | rm | mv)
 		case $cur in
 		# bash breaks words at colons: complete the part before the colon only
 		ptcp) COMPREPLY=("ptcp://") ;;

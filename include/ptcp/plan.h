@@ -216,6 +216,10 @@ struct ptcp_plan_opts {
 	double slot_s;     /* coordinated; 0: the overlay's, else 1/100 of the direct makespan */
 	double deadline_s; /* 0: the overlay's, if any */
 	double effort_s;   /* CPU time for a proof or a better plan after the first plan */
+	/* While planning, at least once a second or so, on another thread, with the CPU time so far: false ends planning with
+	 * PTCP_ECANCELED. NULL: none */
+	bool (*go_on)(void *arg, double cpu_s);
+	void *arg;
 };
 /* Pipelined, the overlay's slot and deadline, 10 s of effort. */
 PTCP_API void ptcp_plan_opts_init(struct ptcp_plan_opts *o);

@@ -126,6 +126,10 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
+	/* WARNING that a path has no connection: the path, one of `paths`, and the hop that cannot be reached, counted from 0
+	 * on the client's side; the last one is the server. Once a path, until it connects. Else NULL */
+	const struct ptcp_path *failed_path;
+	unsigned failed_hop;
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
 	double in_s;                  /* pause before it */
@@ -305,7 +309,8 @@ struct ptcp_transfer_opts {
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
 	 * that starts an ephemeral server (`remote_ptcp` serve --ephemeral) instead of a permanent one. The server serves
 	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
-	 * command. Relays are permanent servers all the same. NULL: a permanent server */
+	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
+	 * permanent servers all the same. NULL: a permanent server */
 	const char *launch;
 	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
 	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
@@ -315,6 +320,7 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
+	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -397,6 +403,64 @@ PTCP_API int ptcp_clean_new(struct ptcp_task **out, const struct ptcp_transfer_o
     const struct ptcp_clean_opts *clean, struct ptcp_err *e);
 /* Counts at the end, or so far; fills the fields known to the caller's ptcp_clean_result_init(). */
 PTCP_API void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r);
+
+/* Work on files and directories of another host. */
+enum ptcp_manage_op {
+	PTCP_LIST = 1,  /* the content of each directory, or the file */
+	PTCP_COUNT,     /* the size of each path with all content */
+	PTCP_MKDIR,
+	PTCP_REMOVE,
+	PTCP_RENAME     /* two URLs: from, to; into `to` if that is a directory */
+};
+enum ptcp_entry_type {
+	PTCP_ENTRY_UNKNOWN, /* of a failure */
+	PTCP_ENTRY_FILE, PTCP_ENTRY_DIR, PTCP_ENTRY_SYMLINK, PTCP_ENTRY_FIFO, PTCP_ENTRY_SOCKET, PTCP_ENTRY_CHAR_DEVICE,
+	PTCP_ENTRY_BLOCK_DEVICE
+};
+/* Strings are valid during the call only. */
+struct ptcp_entry {
+	/* Raw bytes. PTCP_LIST of one URL without wildcards: below the directory; else with the path of the URL */
+	const char *path;
+	enum ptcp_entry_type type;
+	unsigned mode;               /* 07777 */
+	uint64_t bytes, disk_bytes;  /* size and disk space; PTCP_COUNT: of regular files, and of all */
+	uint64_t entries;            /* PTCP_COUNT: files and directories, itself included; else 0 */
+	int64_t mtime_s;             /* since 1970-01-01, UTC */
+	unsigned mtime_ns;
+	const char *target;          /* raw bytes of a symbolic link; NULL: no link */
+	int code;                    /* PTCP_E* of a failure, else 0 */
+	const char *why;             /* of a failure, escaped; else NULL */
+};
+struct ptcp_manage_opts {
+	size_t size;
+	bool recursive; /* PTCP_LIST: whole trees; PTCP_REMOVE: directories with all content, part files included */
+	bool hidden;    /* PTCP_LIST: names that begin with a dot, part files of transfers included */
+	bool itself;    /* PTCP_LIST: directories instead of their content */
+	bool parents;   /* PTCP_MKDIR: missing parents as well; an existing directory is no failure */
+	bool replace;   /* PTCP_RENAME: replace an existing file */
+	/* Each listed entry, in no order; each sum of PTCP_COUNT; each failure. On the thread that runs the task; or NULL */
+	void (*entry)(void *arg, const struct ptcp_entry *e);
+	void *arg;
+};
+struct ptcp_manage_result {
+	size_t size;
+	uint64_t entries;           /* listed, counted, made, removed or renamed */
+	uint64_t bytes, disk_bytes; /* of those listed or counted */
+	uint64_t failed;
+};
+PTCP_API void ptcp_manage_opts_init(struct ptcp_manage_opts *o);
+PTCP_API void ptcp_manage_result_init(struct ptcp_manage_result *r);
+/* A task that works on paths of one host, "ptcp://HOST/PATH", "HOST:PATH" or "ssh://HOST/PATH", with the rights of that
+ * server's user; PTCP_MKDIR, PTCP_REMOVE and PTCP_RENAME need permission to write. Wildcards are expanded by the server
+ * (see ptcp-ls(1)), except for PTCP_MKDIR and PTCP_RENAME. ptcp_task_run() calls `entry`; its result is PTCP_EPARTIAL
+ * if some paths failed. If the only path fails, the task's error describes the failure, and `entry` is not called.
+ * PTCP_EUSAGE: several hosts, a local path, or an option of another `op`. */
+PTCP_API int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
+    const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e);
+/* Counts at the end, or so far; fills the fields known to the caller's ptcp_manage_result_init(). */
+PTCP_API void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r);
+/* The number of URLs, from the first on, that name the same host as the first: at least 1 unless n is 0. */
+PTCP_API size_t ptcp_same_host(const char *const *urls, size_t n);
 
 /* ---- Advice: how many streams ---------------------------------------------- */
 

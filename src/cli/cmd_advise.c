@@ -344,7 +344,25 @@ static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
 
 /* ---- Plot ---- */
 
-static void write_data(FILE *f, const struct ptcp_advice *a)
+/* The largest throughput of the plot. */
+static double max_bps(const struct ptcp_advice *a)
+{
+	struct ptcp_advice_point at;
+	double most = a->throughput_bps;
+	unsigned n;
+	size_t i;
+
+	for (n = 1; n <= a->max_streams; n++) {
+		ptcp_advice_at(a, n, &at);
+		most = fmax(most, at.throughput_bps);
+	}
+	for (i = 0; i < a->n_probes; i++)
+		most = fmax(most, a->probes[i].throughput_bps);
+	return most;
+}
+
+/* Throughput in `unit`. */
+static void write_data(FILE *f, const struct ptcp_advice *a, double unit)
 {
 	struct ptcp_advice_point at;
 	unsigned n;
@@ -353,26 +371,29 @@ static void write_data(FILE *f, const struct ptcp_advice *a)
 	fprintf(f, "$curve << EOD\n");
 	for (n = 1; n <= a->max_streams; n++) {
 		ptcp_advice_at(a, n, &at);
-		fprintf(f, "%u %.9g %.9g\n", n, at.throughput_bps, at.impact_percent);
+		fprintf(f, "%u %.9g %.9g\n", n, at.throughput_bps / unit, at.impact_percent);
 	}
 	fprintf(f, "EOD\n$probes << EOD\n");
 	for (i = 0; i < a->n_probes; i++)
-		fprintf(f, "%u %.9g\n", a->probes[i].streams, a->probes[i].throughput_bps);
-	fprintf(f, "EOD\n$advice << EOD\n%u %.9g %.9g\nEOD\n", a->streams, a->throughput_bps, a->impact_percent);
+		fprintf(f, "%u %.9g\n", a->probes[i].streams, a->probes[i].throughput_bps / unit);
+	fprintf(f, "EOD\n$advice << EOD\n%u %.9g %.9g\nEOD\n", a->streams, a->throughput_bps / unit,
+	    a->impact_percent);
 }
 
 static int write_plot(FILE *f, const char *file, const void *advice)
 {
 	const struct ptcp_advice *a = advice;
+	const char *prefix;
+	double unit = plot_unit(max_bps(a), &prefix);
 
 	plot_begin(f, file, 480);
-	write_data(f, a);
+	write_data(f, a, unit);
 	fprintf(f, "set title '%u stream%s, model %s'\n", a->streams,
 	    plural(a->streams), ptcp_model_name(a->model));
 	fprintf(f, "set xlabel 'streams'\nset xrange [0:*]\nset yrange [0:*]\nset y2range [0:100]\n"
-	    "set ylabel 'throughput'\nset format y '%%.0s %%cbit/s'\nset ytics nomirror\n"
+	    "set ylabel 'throughput (%sbit/s)'\nset ytics nomirror\n"
 	    "set y2label 'slowdown of each other flow, compared with one stream'\n"
-	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset grid\n");
+	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset bmargin 6\nset grid\n", prefix);
 	fprintf(f, "plot $curve using 1:2 with lines lw 2 title 'throughput', "
 	    "'' using 1:3 axes x1y2 with lines lw 2 title 'impact', %.9g axes x1y2 with lines dt 2 title 'budget', "
 	    "$probes using 1:2 with points pt 6 ps 1.5 title 'probes', "

@@ -174,18 +174,23 @@ static void print_summary_json(const struct summary *s)
 static int write_plot(FILE *f, const char *file, const void *summary)
 {
 	const struct summary *s = summary;
+	double most = 0, unit;
+	const char *prefix;
 	size_t i;
 
+	for (i = 0; i < s->n; i++)
+		most = s->level[i].max_bps > most ? s->level[i].max_bps : most;
+	unit = plot_unit(most, &prefix);
 	plot_begin(f, file, 480);
 	fprintf(f, "$levels << EOD\n");
 	for (i = 0; i < s->n; i++)
 		if (s->level[i].rounds > s->level[i].failed)
-			fprintf(f, "%u %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps,
-			    s->level[i].min_bps, s->level[i].max_bps, s->level[i].per_stream_mean_bps);
-	fprintf(f, "EOD\nset xlabel 'streams'\nset ylabel 'throughput'\nset xrange [0:*]\n"
-	    "set yrange [0:*]\nset format y '%%.0s %%cbit/s'\nset key below\nset grid\n"
+			fprintf(f, "%u %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps / unit,
+			    s->level[i].min_bps / unit, s->level[i].max_bps / unit, s->level[i].per_stream_mean_bps / unit);
+	fprintf(f, "EOD\nset xlabel 'streams'\nset ylabel 'throughput (%sbit/s)'\nset xrange [0:*]\n"
+	    "set yrange [0:*]\nset key below\nset bmargin 6\nset grid\n"
 	    "plot $levels using 1:2:3:4 with yerrorlines pt 7 title 'all streams: mean, min, max', "
-	    "'' using 1:5 with linespoints pt 6 title 'per stream'\n");
+	    "'' using 1:5 with linespoints pt 6 title 'per stream'\n", prefix);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/plan_output.h"
 #include "cli/process.h"
@@ -62,6 +63,26 @@ static int apply_what_if(struct ptcp_overlay *o, const char *text, struct ptcp_e
 	return r < 0 ? err_while(e, r, "--what-if '%s'", text_escape(shown, sizeof shown, text)) : 0;
 }
 
+#define COMPARE_S 2.0  /* CPU time of each method that was not requested */
+#define PROGRESS_S 1.0 /* before progress is shown */
+
+static bool show_progress(void *arg, double cpu_s)
+{
+	const struct ptcp_plan_opts *o = arg;
+	char line[80];
+
+	if (cpu_s >= PROGRESS_S && terminal_is(STDERR_FILENO)) {
+		snprintf(line, sizeof line, "planning: %s, %.0f s", ptcp_plan_method_name(o->method), cpu_s);
+		terminal_status(line);
+	}
+	return true;
+}
+
+static bool compare_briefly(void *arg, double cpu_s)
+{
+	return show_progress(arg, cpu_s) && cpu_s < COMPARE_S;
+}
+
 /* Plans by the remaining methods, for comparison, without a deadline. */
 static int plan_baselines(enum ptcp_plan_method chosen, struct plan_shown *s, struct ptcp_err *e)
 {
@@ -71,6 +92,9 @@ static int plan_baselines(enum ptcp_plan_method chosen, struct plan_shown *s, st
 
 	ptcp_plan_opts_init(&opts);
 	opts.deadline_s = INFINITY;
+	opts.effort_s = COMPARE_S / 2;
+	opts.go_on = compare_briefly;
+	opts.arg = &opts;
 	for (m = 0; m < PLAN_METHODS; m++) {
 		opts.method = (enum ptcp_plan_method)m;
 		if (opts.method == chosen) {
@@ -82,6 +106,8 @@ static int plan_baselines(enum ptcp_plan_method chosen, struct plan_shown *s, st
 		if (r == 0) {
 			ptcp_plan_info(p, &s->baseline[m]);
 			ptcp_plan_free(p);
+		} else if (r == PTCP_ECANCELED) {
+			s->baseline[m].makespan_s = INFINITY;
 		} else if (r == PTCP_ERANGE) {
 			terminal_line("ptcp: warning: %s: %s", ptcp_plan_method_name(opts.method), e->msg);
 		} else if (r != PTCP_EINFEASIBLE) {
@@ -94,17 +120,24 @@ static int plan_baselines(enum ptcp_plan_method chosen, struct plan_shown *s, st
 static int make(const struct plan_args *a, struct ptcp_overlay *o, struct plan_shown *s, struct ptcp_plan **plan,
     struct ptcp_err *e)
 {
+	struct ptcp_plan_opts opts = a->opts;
 	size_t i;
 	int r;
 
 	for (i = 0; i < a->n_what_if; i++)
 		if ((r = apply_what_if(o, a->what_if[i], e)) < 0)
 			return r;
-	if ((r = ptcp_plan_make(plan, o, &a->opts, e)) < 0)
-		return r;
-	s->overlay = o;
-	s->plan = *plan;
-	return plan_baselines(a->opts.method, s, e);
+	opts.go_on = show_progress;
+	opts.arg = &opts;
+	r = ptcp_plan_make(plan, o, &opts, e);
+	if (r == 0) {
+		s->overlay = o;
+		s->plan = *plan;
+		r = plan_baselines(a->opts.method, s, e);
+	}
+	if (terminal_is(STDERR_FILENO))
+		terminal_status("");
+	return r;
 }
 
 static int make_and_print(const struct plan_args *a, const char *file, struct ptcp_err *e)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
-#include "cli/plot.h"
 #include "core/units.h"
 
 /* ---- Text ---- */
@@ -17,6 +16,10 @@ static void print_method(FILE *f, const struct plan_shown *s, int m)
 	fprintf(f, "%-12s", ptcp_plan_method_name((enum ptcp_plan_method)m));
 	if (isnan(i->makespan_s)) {
 		fprintf(f, "%12s\n", "impossible");
+		return;
+	}
+	if (isinf(i->makespan_s)) {
+		fprintf(f, "%12s\n", "not planned");
 		return;
 	}
 	fprintf(f, "%10.6g s  %-8s", i->makespan_s, units_time_text(b, i->makespan_s));
@@ -111,7 +114,7 @@ static json_t *baselines(const struct plan_shown *s)
 	int m;
 
 	for (m = 0; m < PLAN_METHODS; m++)
-		json_object_set_new(o, baseline_names[m], isnan(s->baseline[m].makespan_s) ? json_null() :
+		json_object_set_new(o, baseline_names[m], !isfinite(s->baseline[m].makespan_s) ? json_null() :
 		    json_real(s->baseline[m].makespan_s));
 	return o;
 }
@@ -168,148 +171,4 @@ int plan_json(const struct plan_shown *s, struct ptcp_err *e)
 	    info.bound_s, "slot_s", s->baseline[PTCP_PLAN_COORDINATED].slot_s, "baselines",
 	    baselines(s), "solve_s", info.solve_s, "relayed_bytes", bytes(info.relayed_bytes),
 	    "schedule", plan_json_schedule(s->overlay, s->plan), "storage_bytes", storage(s)), e);
-}
-
-/* ---- Plot ---- */
-
-/* Rows of the plot: used links, from the top in the order of first use. */
-static size_t number_links(const struct plan_shown *s, int *row)
-{
-	size_t i, n = 0, hosts = ptcp_overlay_hosts(s->overlay);
-	struct ptcp_plan_step st;
-
-	for (i = 0; i < hosts * hosts; i++)
-		row[i] = -1;
-	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
-		int *r;
-
-		ptcp_plan_step(s->plan, i, &st);
-		r = &row[(size_t)st.from * hosts + (size_t)st.to];
-		if (*r < 0)
-			*r = (int)n++;
-	}
-	return n;
-}
-
-static void write_links(FILE *f, const struct plan_shown *s, const int *row, size_t rows)
-{
-	size_t i, hosts = ptcp_overlay_hosts(s->overlay), n = 0;
-	struct ptcp_plan_step st;
-	char link[LINK_NAME_BYTES];
-
-	fprintf(f, "$links << EOD\n");
-	for (i = 0; i < ptcp_plan_steps(s->plan); i++) {
-		ptcp_plan_step(s->plan, i, &st);
-		fprintf(f, "%.9g %d %.9g %d\n", st.start_s,
-		    row[(size_t)st.from * hosts + (size_t)st.to], st.end_s - st.start_s, st.source);
-	}
-	fprintf(f, "EOD\nset yrange [%zu.5:-0.5]\nset ytics (", rows > 0 ? rows - 1 : 0);
-	for (i = 0; i < hosts * hosts; i++)
-		if (row[i] >= 0)
-			fprintf(f, "%s'%s' %d", n++ == 0 ? "" : ", ",
-			    link_name(link, s->overlay, (int)(i / hosts), (int)(i % hosts)), row[i]);
-	fprintf(f, ")\n");
-}
-
-struct rate_change {
-	double t, rate;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct rate_change *x = a, *y = b;
-
-	return x->t < y->t ? -1 : x->t > y->t;
-}
-
-/* Data of other hosts that a host stores over time, piecewise linear. */
-static size_t write_stored(FILE *f, const struct plan_shown *s, int host, struct rate_change *h)
-{
-	struct ptcp_plan_piece p;
-	size_t i, k, n = 0;
-	double stored = 0, rate = 0, b;
-
-	for (i = 0; i < ptcp_plan_pieces(s->plan); i++) {
-		ptcp_plan_piece(s->plan, i, &p);
-		for (k = 1; k < p.nhops; k++) {
-			const struct ptcp_plan_hop *in = &p.hops[k - 1], *out = &p.hops[k];
-
-			if (in->to != host)
-				continue;
-			b = (double)p.bytes;
-			h[n++] = (struct rate_change){ in->start_s, b / (in->end_s - in->start_s) };
-			h[n++] = (struct rate_change){ in->end_s, -b / (in->end_s - in->start_s) };
-			h[n++] = (struct rate_change){ out->start_s, -b / (out->end_s - out->start_s) };
-			h[n++] = (struct rate_change){ out->end_s, b / (out->end_s - out->start_s) };
-		}
-	}
-	if (n == 0)
-		return 0;
-	qsort(h, n, sizeof *h, by_time);
-	fprintf(f, "$stored%d << EOD\n0 0\n", host);
-	for (i = 0; i < n; i++) {
-		if (i > 0)
-			stored += rate * (h[i].t - h[i - 1].t);
-		fprintf(f, "%.9g %.9g\n", h[i].t, stored > 0 ? stored : 0);
-		rate += h[i].rate;
-	}
-	fprintf(f, "EOD\n");
-	return n;
-}
-
-static int write_plot(FILE *f, const char *file, const void *shown_plan)
-{
-	const struct plan_shown *s = shown_plan;
-	size_t hosts = ptcp_overlay_hosts(s->overlay), rows, i, hops = 0, shown = 0;
-	int *row = calloc(hosts * hosts + 1, sizeof *row);
-	char *stores = calloc(hosts + 1, 1);
-	struct ptcp_plan_info info;
-	struct ptcp_plan_piece p;
-	struct rate_change *h;
-
-	for (i = 0; i < ptcp_plan_pieces(s->plan); i++) {
-		ptcp_plan_piece(s->plan, i, &p);
-		hops += p.nhops;
-	}
-	h = calloc(4 * hops + 1, sizeof *h);
-	if (row == NULL || stores == NULL || h == NULL) {
-		free(row);
-		free(stores);
-		free(h);
-		return -1;
-	}
-	ptcp_plan_info(s->plan, &info);
-	rows = number_links(s, row);
-	plot_begin(f, file, 360 + 18 * rows);
-	fprintf(f, "set multiplot layout 2,1\nset xrange [0:%.9g]\nset xlabel 'time (s)'\n"
-	    "set grid x\nset key outside\nset title '%s: %.6g s'\n", info.makespan_s > 0 ?
-	    info.makespan_s : 1, ptcp_plan_method_name(info.method), info.makespan_s);
-	write_links(f, s, row, rows);
-	fprintf(f, "plot ");
-	for (i = 0; i < hosts; i++) {
-		struct ptcp_overlay_host host;
-
-		ptcp_overlay_host(s->overlay, i, &host);
-		if (host.data_bytes > 0)
-			fprintf(f, "%s$links using ($4==%zu?$1:NaN):2:3:(0) with vectors nohead lw 8 "
-			    "title '%s'", shown++ == 0 ? "" : ", ", i, host.name);
-	}
-	fprintf(f, "%s\nset title 'data in transit'\nunset yrange\nset yrange [0:*]\nset ytics auto\n"
-	    "set format y '%%.1s %%cB'\n", shown == 0 ? "NaN notitle" : "");
-	for (i = 0; i < hosts; i++)
-		stores[i] = write_stored(f, s, (int)i, h) > 0;
-	fprintf(f, "plot 0 notitle");
-	for (i = 0; i < hosts; i++)
-		if (stores[i])
-			fprintf(f, ", $stored%zu with lines lw 2 title '%s'", i, host_name(s->overlay, (int)i));
-	fprintf(f, "\nunset multiplot\n");
-	free(row);
-	free(stores);
-	free(h);
-	return 0;
-}
-
-int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e)
-{
-	return plot_draw(file, write_plot, s, e);
 }

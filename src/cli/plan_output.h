@@ -12,7 +12,8 @@
 struct plan_shown {
 	const struct ptcp_overlay *overlay;
 	const struct ptcp_plan *plan;
-	struct ptcp_plan_info baseline[PLAN_METHODS]; /* by method; makespan_s is NAN without a plan */
+	struct ptcp_plan_info baseline[PLAN_METHODS]; /* by method; makespan_s is NAN without a plan, INFINITY if planning took
+	                                               * too long */
 };
 
 void plan_text(FILE *f, const struct plan_shown *s);
@@ -23,7 +24,8 @@ int plan_json(const struct plan_shown *s, struct ptcp_err *e);
 /* The steps of a plan; NULL if out of memory. */
 json_t *plan_json_schedule(const struct ptcp_overlay *o, const struct ptcp_plan *p);
 
-/* Plots links over time, and below the data that hosts store; errors as plot_draw(). */
+/* plot.c: plots the rates of links over time, and below the data that relays store, if any; errors as
+ * plot_draw(). */
 int plan_plot(const char *file, const struct plan_shown *s, struct ptcp_err *e);
 
 #endif

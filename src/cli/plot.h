@@ -14,7 +14,10 @@ typedef int plot_fn(FILE *f, const char *file, const void *data);
  * PTCP_ENOMEM. */
 int plot_draw(const char *file, plot_fn *write_script, const void *data, struct ptcp_err *e);
 
-/* Starts a script: an SVG of 900 by `height` pixels, without markup in texts. */
+/* Starts a script: an SVG of 900 by `height` pixels on white, without markup in texts. */
 void plot_begin(FILE *f, const char *file, size_t height);
+
+/* The decimal unit for an axis up to `max`: 1e9 and "G", for example. Axes in units have short, distinct labels. */
+double plot_unit(double max, const char **prefix);
 
 #endif

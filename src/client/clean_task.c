@@ -63,7 +63,7 @@ void remote_job_cleaned(struct ptcp_task *t, const struct wire_cleaned *f)
 	struct ptcp_err why;
 
 	h->cleaned = (struct ptcp_clean_result){ .files = f->files, .bytes = f->bytes, .in_use = f->in_use,
-		.recent = f->recent, .failed = f->failed, .unlisted = f->files + f->failed - h->frames.n_leftovers };
+		.recent = f->recent, .failed = f->failed, .unlisted = f->files + f->failed - h->frames.n_listed };
 	if (f->final)
 		task_finish(t, clean_outcome(t->known_as, &h->cleaned, &why) < 0 ? &why : NULL);
 }

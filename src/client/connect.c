@@ -120,6 +120,11 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 		task_finish(t, &why);
 		return;
 	}
+	if (task_add_early(t, t->session, &why) < 0) {
+		session_cancel(t->session, &why);
+		return;
+	}
+	session_offer_early(t->session);
 	atomic_store(&t->path_rates.changed, true); /* path rates that were set before, or in an earlier attempt */
 	task_pace(t);
 }
@@ -128,9 +133,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
 /* Tries the next path; after the last one, the first path's error is the outcome. `closed`: the host is there, and may be
  * busy. */
-static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, bool closed)
+static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, unsigned hop, bool closed)
 {
-	char text[sizeof why->msg + TEXT_NAME_BYTES + 20];
 	struct ptcp_err next;
 
 	if (t->trust.unknown && t->o.trust != NULL) {
@@ -139,11 +143,8 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, bool cl
 	}
 	if (t->n_tried++ == 0 || (why->code == PTCP_EBUSY && t->path_why.code != PTCP_EBUSY))
 		t->path_why = *why;
-	if (t->paths.n > 1 && t->wait.pauses == 0) {
-		snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, t->path),
-		    why->msg);
-		task_warn(t, text);
-	}
+	if (t->paths.n > 1)
+		task_path_failed(t, t->path, hop, why->msg);
 	if (t->n_tried == t->paths.n) {
 		if (!closed || !wait_pause(t, t->wait.until_closed, t->path_why.msg))
 			task_finish(t, &t->path_why);
@@ -167,7 +168,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 	t->connect = NULL;
 	if (r->chan == NULL) {
-		path_failed(t, &r->why, r->cause == CONNECT_CLOSED);
+		path_failed(t, &r->why, r->hop, r->cause == CONNECT_CLOSED);
 		return;
 	}
 	strcpy(t->peer, r->address);
@@ -292,7 +293,8 @@ static void on_timer(void *arg)
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
-		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port, .job = t->remote_job != NULL,
+		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
+		.remote_port_or_any = t->o.remote_port_or_any, .job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 

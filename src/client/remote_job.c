@@ -144,6 +144,8 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
 	case WIRE_LEFTOVER: remote_job_leftover(t, &f->leftover); break;
 	case WIRE_CLEANED: remote_job_cleaned(t, &f->cleaned); break;
+	case WIRE_LISTED: return remote_job_listed(t, &f->listed, e);
+	case WIRE_MANAGED: remote_job_managed(t, &f->managed); break;
 	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
 	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
@@ -188,7 +190,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	bool query = remote_job_is_query(t->remote_job);
 	struct ptcp_err why;
 
-	if (query && t->remote_job->request != JOB_FRAMES_CLEAN_REQUESTED && cause == NULL) {
+	if (query && !remote_job_is_on_files(t->remote_job) && cause == NULL) {
 		task_finish(t, NULL); /* the answer is complete */
 		return;
 	}
@@ -249,6 +251,7 @@ static void free_job(struct remote_job *h)
 	}
 	free(h->link);
 	free(h->message);
+	free(h->failed_path);
 	job_frames_fini(&h->frames);
 	free(h);
 }

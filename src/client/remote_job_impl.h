@@ -1,5 +1,5 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection and answers), remote_job_request.c (the
- * request), remote_query.c, clean_task.c and measure_task.c. */
+ * request), remote_query.c, clean_task.c, manage_task.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
@@ -8,7 +8,7 @@
 
 struct remote_job {
 	struct job_frames frames;
-	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_ or CLEAN_REQUESTED */
+	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_, CLEAN_ or MANAGE_REQUESTED */
 	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
@@ -19,15 +19,27 @@ struct remote_job {
 	size_t n_links;
 	struct ptcp_clean_opts clean;   /* CLEAN_REQUESTED: beneath t->target.path */
 	struct ptcp_clean_result cleaned;
+	enum ptcp_manage_op op;         /* MANAGE_REQUESTED: of the paths in t->files.open_paths */
+	struct ptcp_manage_opts manage;
+	struct ptcp_manage_result managed;
+	size_t known_prefix;            /* of each listed path: the part that the user knows */
+	char *failed_path;              /* of the last failure, not yet reported; NULL: none */
+	struct ptcp_err failure;
 	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
 	struct ptcp_message *message;   /* timing.messages of them; frames.n_samples have arrived */
 	double round_trip_s;
 };
 
+/* The answer ends with a final frame. */
+static inline bool remote_job_is_on_files(const struct remote_job *h)
+{
+	return h->request == JOB_FRAMES_CLEAN_REQUESTED || h->request == JOB_FRAMES_MANAGE_REQUESTED;
+}
+
 static inline bool remote_job_is_query(const struct remote_job *h)
 {
 	return h->request == JOB_FRAMES_STATUS_REQUESTED || h->request == JOB_FRAMES_LINKS_REQUESTED ||
-	    h->request == JOB_FRAMES_CLEAN_REQUESTED;
+	    remote_job_is_on_files(h);
 }
 
 /* A job: t->target sends to `to`. Sets t->job_ops. */
@@ -57,6 +69,12 @@ void remote_job_reverse(struct ptcp_task *t);
 void remote_job_put_clean(struct remote_job *h, const char *path);
 void remote_job_leftover(struct ptcp_task *t, const struct wire_leftover *f);
 void remote_job_cleaned(struct ptcp_task *t, const struct wire_cleaned *f);
+
+/* ---- manage_task.c ---- */
+
+void remote_job_put_manage(struct ptcp_task *t);
+int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e);
+void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f);
 
 /* ---- Answers: remote_query.c, measure_task.c ---- */
 

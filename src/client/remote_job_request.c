@@ -6,6 +6,7 @@
 #include "conn/grants.h"
 #include "core/err.h"
 #include "store/destination.h"
+#include "store/expand.h"
 
 static const struct remote *destination(const struct remote_job *h)
 {
@@ -45,15 +46,18 @@ static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
-/* Flags of OPEN for the path of the destination. */
+/* Flags of OPEN for the path of the destination. A pattern may stand for several sources. */
 static uint32_t destination_flags(const struct ptcp_task *t)
 {
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
+	char text[WIRE_PATH_MAX + 1];
 	uint8_t flags = 0;
+	bool several;
 
 	wire_path_next(&rest, &flags, &path);
-	return (t->files.n_remote > 1 || destination_is_contents(destination(t->remote_job)->path) ?
-	    WIRE_OPEN_INTO_DIR : 0) | (t->files.n_remote == 1 && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
+	several = t->files.n_remote > 1 || expand_has_wildcard(span_copy(text, path));
+	return (several || destination_is_contents(destination(t->remote_job)->path) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (!several && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
 }
 
 /* OPEN with the client in place of the third host. */
@@ -108,6 +112,10 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 	}
 	if (h->request == JOB_FRAMES_CLEAN_REQUESTED) {
 		remote_job_put_clean(h, t->target.path);
+		return 0;
+	}
+	if (h->request == JOB_FRAMES_MANAGE_REQUESTED) {
+		remote_job_put_manage(t);
 		return 0;
 	}
 	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {

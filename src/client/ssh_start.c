@@ -107,7 +107,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 		fail(f, "%s", why.msg);
 		return;
 	}
-	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port)
+	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port && !f->answer.final)
 		return; /* sent before the server has read of the port */
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
@@ -170,11 +170,11 @@ static void on_timer(void *arg)
 
 /* ---- Start and end ---- */
 
-/* Whether ssh can ask a user for a password, which has no time limit. */
-static bool user_can_answer(void)
+/* Whether ssh can ask a user for a password, which has no time limit. A launch command has no terminal. */
+static bool user_can_answer(bool terminal)
 {
 	static const char *const askers[] = { "SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY" };
-	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int fd = terminal ? open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
 	size_t i;
 
 	if (fd >= 0)
@@ -188,7 +188,7 @@ static bool user_can_answer(void)
 static int start(struct ssh_start *f, struct ptcp_err *e)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
-	struct child_opts co = { .ended = on_ended, .arg = f };
+	struct child_opts co = { .apart = f->o.launch != NULL, .ended = on_ended, .arg = f };
 	struct start_args args;
 	char remote[4096];
 	int fd, r;
@@ -208,9 +208,9 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
 		return r;
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
-	    f->o.remote_port);
-	if (!user_can_answer())
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "");
+	if (!user_can_answer(f->o.launch == NULL))
 		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
 	return 0;
 }

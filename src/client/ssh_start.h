@@ -34,6 +34,7 @@ struct ssh_start_opts {
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
 	unsigned remote_port;
+	bool remote_port_or_any;
 	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */
 	const enum ptcp_cipher *spare; /* as connect_opts.spare */
 	struct sock_opts sock;

@@ -212,6 +212,23 @@ static int choose(struct ptcp_task *t, struct ptcp_err *e)
 	return r;
 }
 
+int task_add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e)
+{
+	struct span s = { (const uint8_t *)path, strlen(path) };
+	uint8_t *p;
+
+	if (s.n > WIRE_PATH_MAX || t->files.n_open_paths == WIRE_PATHS_MAX ||
+	    t->files.open_paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
+		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
+		    "their directory)");
+	if ((p = realloc(t->files.open_paths, t->files.open_paths_bytes + s.n + 3)) == NULL)
+		return err_nomem(e);
+	t->files.open_paths = p;
+	t->files.open_paths_bytes += wire_path_encode(p + t->files.open_paths_bytes, flags, s);
+	t->files.n_open_paths++;
+	return 0;
+}
+
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
@@ -430,45 +447,4 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 	atomic_store(&t->path_rates.changed, true);
 	loop_wake(t->loop);
 	return 0;
-}
-
-/* The alternative to the budget, if the budget limited the answer. */
-static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
-{
-	struct advice_point p;
-	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
-
-	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio)
-		return;
-	r->budget_percent = m->o.budget_ratio * 100;
-	r->fastest_streams = n;
-	r->fastest_bps = p.throughput_bps;
-	r->fastest_impact_percent = p.impact_ratio * 100;
-}
-
-void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
-{
-	struct ptcp_result all = {
-		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
-		.warnings = t->report.warnings, .seconds = t->seconds,
-		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
-	};
-	const struct stream_control *m = &t->history.control;
-
-	if (m->answer > 0 && m->advised) {
-		all.advised_streams = m->answer;
-		all.predicted_bps = m->predicted_bps;
-		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
-		if (m->observed_bps > 0)
-			all.measured_bps = m->observed_bps;
-		all.from_history = m->recalled;
-		fill_fastest(&all, m);
-	}
-
-	memcpy(r, &all, all.size);
-}
-
-void ptcp_result_init(struct ptcp_result *r)
-{
-	*r = (struct ptcp_result){ .size = sizeof *r };
 }

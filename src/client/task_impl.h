@@ -39,6 +39,7 @@ struct task_files {
 	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
+	bool added;                     /* the sources, to the session */
 };
 
 /* trust.c: identities accepted in this attempt, and the unknown identity. */
@@ -57,6 +58,7 @@ struct task_trust {
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
+	uint64_t failed_paths;          /* with a warning, and not connected since */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
@@ -150,6 +152,8 @@ static inline bool task_yields(const struct ptcp_task *t)
 
 /* A task with options, but without a target. */
 int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Adds a remote path or rule to t->files.open_paths. */
+int task_add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e);
 /* Once t->target is set: its name and paths. */
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */
@@ -234,12 +238,17 @@ void task_remember_advice(struct ptcp_task *t);
 
 extern const struct session_ops task_session_ops;
 void task_emit(struct ptcp_task *t, const struct ptcp_event *ev);
+/* Adds the sources before the server has accepted the session, so that the first entries travel early; not if a source
+ * cannot be found: the user is told of it once the session runs. */
+int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e);
 /* Emits PTCP_EVENT_START. */
 void task_started(struct ptcp_task *t);
 /* The error of a transfer with this progress that ended with `why` (NULL: in order); false: none. */
 bool task_failed(struct ptcp_err *out, const struct ptcp_progress *g, const struct ptcp_err *why);
 /* Ends the transfer, `why` NULL: in order, though files may have failed. */
 void task_outcome(struct ptcp_task *t, const struct ptcp_err *why);
+/* Warns that a path has no connection because of that hop (connect_result.hop). */
+void task_path_failed(struct ptcp_task *t, unsigned path, unsigned hop, const char *why);
 void task_warn(struct ptcp_task *t, const char *text);
 void task_show_progress(struct ptcp_task *t);
 

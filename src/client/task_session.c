@@ -1,4 +1,4 @@
-/* The callbacks of a client's session, and the events of its caller. */
+/* The callbacks of a client's session, and the events and results of its caller. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +58,8 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
 		t->report.path_stats[i].bytes = g.bytes;
 		t->report.path_stats[i].streams = g.streams;
+		if (g.streams > 0)
+			t->report.failed_paths &= ~(UINT64_C(1) << i);
 	}
 	ev->paths = t->report.path_stats;
 	ev->n_paths = t->paths.n;
@@ -134,6 +136,26 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 	on_warning(t, NULL, session_leftovers_text(text, f, where));
 }
 
+void task_path_failed(struct ptcp_task *t, unsigned path, unsigned hop, const char *why)
+{
+	char text[sizeof ((struct ptcp_err *)0)->msg + TEXT_NAME_BYTES + 20];
+	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text, .failed_hop = hop };
+
+	if ((t->report.failed_paths >> path & 1) != 0)
+		return;
+	t->report.failed_paths |= UINT64_C(1) << path;
+	show_paths(t, &ev);
+	ev.failed_path = &ev.paths[path];
+	snprintf(text, sizeof text, "path %.*s: %s", TEXT_NAME_BYTES, paths_name(&t->paths, path), why);
+	t->report.warnings++;
+	task_emit(t, &ev);
+}
+
+static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
+{
+	task_path_failed(arg, path, hop, why);
+}
+
 void task_warn(struct ptcp_task *t, const char *text) { on_warning(t, NULL, text); }
 
 static void on_waiting(void *arg, uint32_t ahead) { wait_report(arg, ahead, NULL); }
@@ -187,42 +209,87 @@ static bool named_before(const struct ptcp_task *t, size_t source, const char *n
 	return false;
 }
 
+struct place {
+	struct dir *dir;
+	char name[DESTINATION_NAME_BYTES];
+};
+
+static int find_source(const struct ptcp_task *t, size_t i, struct place *out, struct ptcp_err *why)
+{
+	int r = destination_source(NULL, t->files.local[i], false, &out->dir, out->name, why);
+
+	if (r < 0 || out->name[0] == '\0' || !named_before(t, i, out->name))
+		return r;
+	dir_unref(out->dir);
+	return err_set(why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
+}
+
+static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
+{
+	return t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+}
+
+/* Takes the reference to the directory. */
+static int add_source(struct session *sess, struct place *p, struct ptcp_err *e)
+{
+	int r = session_send_from(sess, p->dir, p->name[0] != '\0' ? p->name : NULL, e);
+
+	dir_unref(p->dir);
+	return r;
+}
+
 /* A source that cannot be found is a failed file; the transfer goes on. */
 static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	char name[DESTINATION_NAME_BYTES];
 	struct ptcp_err why;
-	struct dir *dir;
+	struct place place;
 	size_t i;
-	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+	int r = add_filter(t, sess, e);
 
-	for (i = 0; i < t->files.n_local && r == 0; i++) {
-		if (destination_source(NULL, t->files.local[i], false, &dir, name, &why) < 0) {
-			r = session_send_missing(sess, t->files.local[i], &why);
-			continue;
-		}
-		if (name[0] != '\0' && named_before(t, i, name)) {
-			err_set(&why, PTCP_EUSAGE, "another source has the same name (send it separately, or to another directory)");
-			r = session_send_missing(sess, t->files.local[i], &why);
-		} else {
-			r = session_send_from(sess, dir, name[0] != '\0' ? name : NULL, e);
-		}
-		dir_unref(dir);
+	for (i = 0; i < t->files.n_local && r == 0; i++)
+		r = find_source(t, i, &place, &why) < 0 ? session_send_missing(sess, t->files.local[i], &why) :
+		    add_source(sess, &place, e);
+	return r;
+}
+
+int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
+{
+	struct place place[WIRE_EARLY_ENTRIES];
+	struct ptcp_err why;
+	size_t n = 0, i;
+	int r;
+
+	t->files.added = false;
+	if (!t->files.sends || t->prober != NULL || t->files.n_local > WIRE_EARLY_ENTRIES)
+		return 0;
+	while (n < t->files.n_local && find_source(t, n, &place[n], &why) == 0)
+		n++;
+	if (n < t->files.n_local) {
+		while (n > 0)
+			dir_unref(place[--n].dir);
+		return 0;
 	}
+	t->files.added = true;
+	r = add_filter(t, sess, e);
+	for (i = 0; i < n; i++)
+		if (r < 0)
+			dir_unref(place[i].dir);
+		else
+			r = add_source(sess, &place[i], e);
 	return r;
 }
 
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	int flags = (t->files.n_remote > 1 ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
+	bool several = t->files.n_remote > 1 || session_sources_expanded(sess);
+	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;
 	struct destination place;
 	int r;
 
-	if (t->files.n_remote == 1 && wire_path_next(&rest, &path_flags, &path) &&
-	    (path_flags & WIRE_PATH_CONTENTS) != 0)
+	if (!several && wire_path_next(&rest, &path_flags, &path) && (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
@@ -259,6 +326,8 @@ static void on_running(void *arg, struct session *sess)
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 	task_adapt_streams(t, sess);
+	if (t->files.added)
+		return;
 	if ((t->files.sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_engine(sess), &why);
 }
@@ -316,5 +385,49 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
-	.streams = on_streams, .congestion = on_congestion, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
+	.streams = on_streams, .congestion = on_congestion,
+	.path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };
+
+/* ---- Results ---- */
+
+/* The alternative to the budget, if the budget limited the answer. */
+static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
+{
+	struct advice_point p;
+	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
+
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio)
+		return;
+	r->budget_percent = m->o.budget_ratio * 100;
+	r->fastest_streams = n;
+	r->fastest_bps = p.throughput_bps;
+	r->fastest_impact_percent = p.impact_ratio * 100;
+}
+
+void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
+{
+	struct ptcp_result all = {
+		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
+		.warnings = t->report.warnings, .seconds = t->seconds,
+		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
+	};
+	const struct stream_control *m = &t->history.control;
+
+	if (m->answer > 0 && m->advised) {
+		all.advised_streams = m->answer;
+		all.predicted_bps = m->predicted_bps;
+		all.predicted_impact_percent = m->predicted_impact_ratio * 100;
+		if (m->observed_bps > 0)
+			all.measured_bps = m->observed_bps;
+		all.from_history = m->recalled;
+		fill_fastest(&all, m);
+	}
+
+	memcpy(r, &all, all.size);
+}
+
+void ptcp_result_init(struct ptcp_result *r)
+{
+	*r = (struct ptcp_result){ .size = sizeof *r };
+}

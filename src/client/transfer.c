@@ -6,23 +6,6 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static int add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e)
-{
-	struct span s = { (const uint8_t *)path, strlen(path) };
-	uint8_t *p;
-
-	if (s.n > WIRE_PATH_MAX || t->files.n_open_paths == WIRE_PATHS_MAX ||
-	    t->files.open_paths_bytes + s.n + 3 > WIRE_CONTROL_MAX - 64)
-		return err_set(e, PTCP_EUSAGE, "too many or too long remote paths for one transfer (name "
-		    "their directory)");
-	if ((p = realloc(t->files.open_paths, t->files.open_paths_bytes + s.n + 3)) == NULL)
-		return err_nomem(e);
-	t->files.open_paths = p;
-	t->files.open_paths_bytes += wire_path_encode(p + t->files.open_paths_bytes, flags, s);
-	t->files.n_open_paths++;
-	return 0;
-}
-
 /* A remote sender gets the rules in OPEN, behind the sources. */
 static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 {
@@ -38,7 +21,7 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 		if ((r = filter_add(t->files.filter, rule->include, rule->pattern, e)) < 0)
 			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
 			    text_escape(shown, sizeof shown, rule->pattern));
-		if (!t->files.sends && (r = add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		if (!t->files.sends && (r = task_add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
 		    rule->pattern, e)) < 0)
 			return r;
 	}
@@ -83,7 +66,7 @@ static int take_remote_sources(struct ptcp_task *t, const char *const *srcs, siz
 		else if (!remote_same_host(&each, &t->target))
 			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
 			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
-		if ((r = add_path(t, remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
+		if ((r = task_add_path(t, remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -100,7 +83,7 @@ static int take_local_sources(struct ptcp_task *t, const char *const *srcs, size
 			return r;
 	if ((r = remote(&t->target, dest, e)) < 0)
 		return r;
-	return add_path(t, 0, t->target.path, e);
+	return task_add_path(t, 0, t->target.path, e);
 }
 
 /* From one server to another; paths as if this host received. */

@@ -297,17 +297,26 @@ static void adopt(struct ptcp_collect *c, struct ptcp_plan *plan, struct schedul
 	collect_report(c, PTCP_COLLECT_PLAN, NULL, NULL, why, 0);
 }
 
+static bool go_on(void *arg, double cpu_s)
+{
+	(void)cpu_s;
+	return !collect_is_canceled(arg);
+}
+
 static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts o;
 	int r;
 
 	c->unfit = NULL;
+	c->urgent = false;
 	c->planning_at_s = c->next_start_s = pass_time(c);
 	ptcp_plan_opts_init(&o);
 	o.method = c->o.method;
 	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* a late plan is better than none */
 	o.effort_s = EFFORT_S;
+	o.go_on = go_on;
+	o.arg = c;
 	if ((r = set_data(c, e)) < 0)
 		return r;
 	return planner_thread_new(&c->planner, c->overlay, &o, e);
@@ -369,10 +378,11 @@ void allocate_replan(struct ptcp_collect *c)
 	if (c->planner != NULL) {
 		if (planner_thread_is_done(c->planner))
 			r = end_replanning(c, &why);
-	} else if (c->unfit != NULL && !c->probing && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S) {
+	} else if (c->unfit != NULL &&
+	    (c->urgent || (!c->probing && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S))) {
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}
-	if (r < 0 && r != PTCP_EINFEASIBLE)
+	if (r < 0 && r != PTCP_EINFEASIBLE && r != PTCP_ECANCELED)
 		collect_report(c, PTCP_COLLECT_WARNING, NULL, NULL, why.msg, r);
 }

@@ -57,9 +57,11 @@ void ptcp_collect_cancel(struct ptcp_collect *c)
 	atomic_store(&c->canceled, true); /* poll() returns within a tick */
 }
 
+bool collect_is_canceled(const struct ptcp_collect *c) { return atomic_load(&c->canceled); }
+
 bool collect_is_ending(const struct ptcp_collect *c)
 {
-	return atomic_load(&c->canceled) || c->fatal.code != 0;
+	return collect_is_canceled(c) || c->fatal.code != 0;
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -117,6 +119,8 @@ static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
 		c->source[c->n] = (struct source_transfer){ .c = c, .status = &c->status[c->n], .name = h.name,
 			.address = h.address, .path = h.path, .data_bytes = h.data_bytes, .retry_at_s = INFINITY };
 		c->status[c->n++].host = (int)i;
+		if ((c->source[c->n - 1].warned = calloc(c->n_links + 1, sizeof(bool))) == NULL)
+			return err_nomem(e);
 	}
 	if (c->n == 0)
 		return err_set(e, PTCP_ECONFIG, "overlay: no host has data to collect (give hosts a path)");
@@ -148,6 +152,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->status = calloc(hosts, sizeof *c->status)) == NULL ||
 	    (c->flow = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->flow)) == NULL ||
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
+	    (c->failed_link = calloc(c->n_links + 1, sizeof *c->failed_link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
 	    (c->divided = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->divided)) == NULL ||
@@ -193,8 +198,11 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 	if (c == NULL)
 		return;
-	for (i = 0; i < c->n; i++)
+	atomic_store(&c->canceled, true); /* for the planner */
+	for (i = 0; i < c->n; i++) {
 		source_reset(&c->source[i]);
+		free(c->source[i].warned);
+	}
 	planner_thread_free(c->planner);
 	ptcp_plan_free(c->plan);
 	schedule_free(c->schedule);
@@ -203,6 +211,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->status);
 	free(c->flow);
 	free(c->link);
+	free(c->failed_link);
 	free(c->limit_first_bps);
 	free(c->limit_bps);
 	free(c->found_bps);
@@ -258,18 +267,12 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 {
 	double tick_at_s = 0, report_at_s = 0, next_s;
 	struct source_transfer *s;
-	bool ending = false;
+	bool ending;
 
 	while (any_at_work(c)) {
-		if (!ending && collect_is_ending(c)) {
-			ending = true;
-			for (s = c->source; s < c->source + c->n; s++) {
-				s->restart = false;
-				s->retry_at_s = INFINITY;
-				if (s->t != NULL)
-					ptcp_task_cancel(s->t);
-			}
-		}
+		ending = collect_is_ending(c);
+		for (s = c->source; s < c->source + c->n && ending; s++)
+			source_end(s);
 		if (c->schedule == NULL || ending) {
 			turn(c, fd, due, INFINITY);
 			for (s = c->source; s < c->source + c->n && collect_now_s(c) >= c->sizing_until_s; s++)
@@ -332,11 +335,11 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);
 	work(c, fd, due); /* counts the data of sources with unknown size */
-	if (c->fatal.code != 0 || atomic_load(&c->canceled))
+	if (collect_is_ending(c))
 		return outcome(c, e);
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)
-		return r;
+		return r == PTCP_ECANCELED ? outcome(c, e) : r;
 	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {

@@ -46,9 +46,11 @@ struct source_transfer {
 	const char *name, *address, *path; /* the overlay's */
 	struct ptcp_task *t;           /* current transfer, or NULL */
 	struct candidates candidates;                  /* of the current transfer */
+	bool *warned;                       /* of each link: reported as failed on a path of this source */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
 	bool restart;                        /* canceled by us, to restart over other paths */
+	bool ending;                         /* canceled for good */
 	bool planned;                      /* in the current plan, */
 	bool truncated;                       /* but with less than its data, for lack of space */
 	double extra_bps;                   /* extra rate per path, for catching up */
@@ -75,6 +77,7 @@ struct ptcp_collect {
 	struct ptcp_collect_source *status;  /* public state of each source */
 	size_t n;
 	struct ptcp_collect_link *link;
+	bool *failed_link;                 /* has no connection: rate 0 in the overlay */
 	size_t n_links, n_limits;
 	double *limit_first_bps;           /* initial rates of the limits */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
@@ -91,6 +94,7 @@ struct ptcp_collect {
 	bool probing;
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
+	bool urgent;                       /* without waiting PLAN_AGAIN_S */
 	char unfit_text[320];
 	/* next plan */
 	struct planner_thread *planner;           /* at work, or NULL */
@@ -112,6 +116,7 @@ static inline double collect_now_s(const struct ptcp_collect *c)
 
 /* Canceled or failed: no source is tried again. */
 bool collect_is_ending(const struct ptcp_collect *c);
+bool collect_is_canceled(const struct ptcp_collect *c); /* any thread */
 void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
     const char *path, const char *text, int code);
 
@@ -122,6 +127,8 @@ void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, c
 void source_start(struct source_transfer *s);
 /* Steps the transfer. */
 void source_step(struct source_transfer *s);
+/* Of a collection that is ending: cancels the transfer, and any retry. Idempotent. */
+void source_end(struct source_transfer *s);
 /* Cancels the transfer, to restart it over other paths. */
 void source_restart(struct source_transfer *s);
 bool source_is_over(const struct source_transfer *s);

@@ -30,7 +30,7 @@ static const char *split(char out[LOCAL_HOST_ADDRESS_BYTES], const char *address
 	} else {
 		colon = NULL;
 	}
-	*port = colon != NULL ? strtol(colon + 1, NULL, 10) : PTCP_PORT;
+	*port = colon != NULL ? strtol(colon + 1, NULL, 10) : 0;
 	snprintf(out, LOCAL_HOST_ADDRESS_BYTES, "%.*s", (int)n, address);
 	return out;
 }
@@ -41,8 +41,18 @@ const char *local_host_authority(char out[LOCAL_HOST_ADDRESS_BYTES], const char 
 	long port;
 
 	split(host, address, &port);
-	snprintf(out, LOCAL_HOST_ADDRESS_BYTES, strchr(host, ':') != NULL ? "[%.200s]:%ld" : "%.200s:%ld", host, port);
+	snprintf(out, LOCAL_HOST_ADDRESS_BYTES, strchr(host, ':') != NULL ? "[%.200s]:%ld" : "%.200s:%ld", host,
+	    port != 0 ? port : PTCP_PORT);
 	return out;
+}
+
+unsigned local_host_port(const char *address)
+{
+	char host[LOCAL_HOST_ADDRESS_BYTES];
+	long port;
+
+	split(host, address, &port);
+	return port > 0 && port <= 65535 ? (unsigned)port : 0;
 }
 
 static bool is_here(const char *address)

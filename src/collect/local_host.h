@@ -13,4 +13,7 @@ const char *local_host_name(const struct ptcp_overlay *o, int host);
 /* Formats an overlay address as "HOST:PORT", IPv6 addresses in brackets. Returns out. */
 const char *local_host_authority(char out[LOCAL_HOST_ADDRESS_BYTES], const char *address);
 
+/* The port of an overlay address; 0: none given. */
+unsigned local_host_port(const char *address);
+
 #endif

@@ -49,7 +49,7 @@ void source_reset(struct source_transfer *s)
 		free(s->route[i].limit);
 	memset(s->route, 0, sizeof s->route);
 	candidates_fini(&s->candidates);
-	s->busy = false;
+	s->busy = s->ending = false;
 	s->status->rate_bps = 0;
 }
 
@@ -100,6 +100,24 @@ static void show_progress(struct source_transfer *s, const struct ptcp_progress 
 	p->resumed_bytes = g->resumed_bytes > s->wire_before ? g->resumed_bytes - s->wire_before : 0;
 }
 
+/* A path has connected, so all its links have. */
+static void on_path_connected(struct ptcp_collect *c, const struct route *r)
+{
+	char name[200];
+	size_t k, link;
+
+	for (k = 0; k < r->n_links; k++) {
+		link = (size_t)r->link[k];
+		if (!c->failed_link[link])
+			continue;
+		c->failed_link[link] = false;
+		limits_set_bps(c->overlay, link, c->limit_first_bps[link]);
+		snprintf(c->unfit_text, sizeof c->unfit_text, "%s has a connection again",
+		    limits_name(c->overlay, link, name, sizeof name));
+		c->unfit = c->unfit_text;
+	}
+}
+
 static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 {
 	const struct ptcp_progress *g = &ev->progress;
@@ -117,8 +135,10 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 	for (i = 0; i < ev->n_paths && i < s->candidates.n; i++) {
 		for (k = 0; k < s->route[i].n_links; k++)
 			s->c->link[s->route[i].link[k]].bytes += ev->paths[i].bytes - s->route[i].bytes;
-		if (s->route[i].streams == 0 && ev->paths[i].streams > 0)
+		if (s->route[i].streams == 0 && ev->paths[i].streams > 0) {
 			drift_returned(&s->c->drift, collect_now_s(s->c));
+			on_path_connected(s->c, &s->route[i]);
+		}
 		s->route[i].bytes = ev->paths[i].bytes;
 		s->route[i].streams = ev->paths[i].streams;
 		wire += ev->paths[i].bytes;
@@ -126,6 +146,38 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 	if (wire > s->wire_before)
 		s->flows_since_s = fmin(s->flows_since_s, collect_now_s(s->c));
 	show_progress(s, g, wire);
+}
+
+/* Host `hop` of a path in the direction of its connections, 0 the first after the destination. */
+static int host_at(const struct source_transfer *s, const struct candidate *v, unsigned hop)
+{
+	return hop + 1 < v->nhops ? v->hop[v->nhops - 2 - hop] : s->status->host;
+}
+
+/* A path without connection: the link to the hop that cannot be reached is out of the plan until it connects. */
+static void on_path_failed(struct source_transfer *s, const struct ptcp_event *ev)
+{
+	struct ptcp_collect *c = s->c;
+	size_t i = (size_t)(ev->failed_path - ev->paths);
+	const struct candidate *v = &s->candidates.at[i];
+	char name[200];
+	int to, link;
+
+	to = ev->failed_hop == 0 ? v->hop[v->nhops - 1] : host_at(s, v, ev->failed_hop - 1);
+	if (ev->failed_hop >= v->nhops || (link = limits_link(c->overlay, host_at(s, v, ev->failed_hop), to)) < 0) {
+		collect_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		return;
+	}
+	if (!s->warned[link])
+		collect_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+	s->warned[link] = true;
+	if (c->failed_link[link])
+		return;
+	c->failed_link[link] = c->urgent = true;
+	limits_set_bps(c->overlay, (size_t)link, 0);
+	snprintf(c->unfit_text, sizeof c->unfit_text, "%s has no connection",
+	    limits_name(c->overlay, (size_t)link, name, sizeof name));
+	c->unfit = c->unfit_text;
 }
 
 static void on_event(void *arg, const struct ptcp_event *ev)
@@ -147,7 +199,9 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 			collect_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
-		if (!s->sizing && s->failures == 0) /* report warnings once */
+		if (ev->failed_path != NULL && s->candidates.n > 1)
+			on_path_failed(s, ev);
+		else if (!s->sizing && s->failures == 0) /* report warnings once */
 			collect_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
@@ -213,6 +267,17 @@ static int make_routes(struct source_transfer *s, struct ptcp_err *e)
 	return r;
 }
 
+/* A launched server listens on the port of the address, else on the default port if that port is free: the port that
+ * relays and firewalls permit. */
+static void set_port(struct ptcp_transfer_opts *o, const struct source_transfer *s)
+{
+	o->remote_port = local_host_port(s->address);
+	if (o->remote_port == 0) {
+		o->remote_port = PTCP_PORT;
+		o->remote_port_or_any = true;
+	}
+}
+
 static int start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
@@ -241,6 +306,8 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.relay_spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
+	if (command != NULL && o.remote_port == 0)
+		set_port(&o, s);
 	o.event = on_event;
 	o.file_events = false;
 	o.log = o.log != NULL ? on_log : NULL;
@@ -333,8 +400,19 @@ void source_start(struct source_transfer *s)
 	int r;
 
 	s->retry_at_s = s->flows_since_s = INFINITY;
+	if (collect_is_ending(s->c))
+		return;
 	if ((r = start(s, &why)) < 0)
 		ended(s, r, &why);
+}
+
+void source_end(struct source_transfer *s)
+{
+	s->restart = false;
+	s->retry_at_s = INFINITY;
+	if (s->t != NULL && !s->ending)
+		ptcp_task_cancel(s->t);
+	s->ending = true;
 }
 
 void source_step(struct source_transfer *s)

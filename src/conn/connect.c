@@ -25,6 +25,7 @@ struct connect {
 	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY } state; /* READY: a spare connection, until adopted */
 	struct connect *spare;
 	bool failed;             /* a spare connection; until adopted it has no o.done */
+	bool next_failed;        /* a relay answered that it does not connect to the next hop */
 	uint8_t answer[WIRE_ERROR_MAX_BYTES];
 	size_t got;
 	char relay_fingerprint[CONNECT_RELAYS_MAX][PTCP_FINGERPRINT_BYTES];
@@ -73,7 +74,7 @@ static void hop_text(char out[HOP_TEXT_BYTES], const struct connect_hop *h)
 
 static void fail(struct connect *c, enum connect_cause cause, const struct ptcp_err *why)
 {
-	struct connect_result r = { .cause = cause, .why = *why };
+	struct connect_result r = { .cause = cause, .why = *why, .hop = c->next_failed ? c->at + 1 : c->at };
 
 	if (c->o.done != NULL) {
 		finish(c, &r);
@@ -205,6 +206,7 @@ static void on_error_frame(struct connect *c, struct span in)
 		return;
 	}
 	outbox_reason(&why, f.code, f.text);
+	c->next_failed = at_relay(c);
 	fail_at_hop(c, at_relay(c) ? CONNECT_RELAY : CONNECT_REFUSED,
 	    why.code == PTCP_EREFUSED || why.code == PTCP_EBUSY ? why.code : PTCP_ECONNECT, why.msg, false);
 }

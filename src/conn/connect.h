@@ -28,6 +28,7 @@ struct connect_result {
 	struct chan *chan;      /* opened, owned by the caller, attached to no loop (see chan_attach()); NULL: failed */
 	enum connect_cause cause;
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
+	unsigned hop;           /* failed: the hop without a connection, relay[hop]; n_relays: the host */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
 	struct connect *spare;  /* with `chan`, see connect_opts.spare: the caller's, for connect_adopt() or connect_cancel() */
 };

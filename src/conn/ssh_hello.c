@@ -89,6 +89,7 @@ int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct 
 	if (!identity_fingerprint_ok(w.at[2]) || !number(&out->port, w.at[3]))
 		return malformed(e);
 	strcpy(out->fingerprint, w.at[2]);
+	out->or_any = w.n > 4 && strcmp(w.at[4], SSH_HELLO_OR_ANY) == 0;
 	return 0;
 }
 
@@ -104,6 +105,7 @@ int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struc
 		return malformed(e);
 	snprintf(out->software, sizeof out->software, "%s", w.at[2]);
 	strcpy(out->fingerprint, w.at[3]);
+	out->final = w.n > 6 && strcmp(w.at[6], SSH_HELLO_FINAL) == 0;
 	snprintf(out->address, sizeof out->address, "%s", strcmp(w.at[5], "-") != 0 ? w.at[5] : "");
 	return 0;
 }

@@ -12,10 +12,14 @@
 #define SSH_HELLO_ERROR "ptcp-ssh-error" /* followed by a sentence, instead of an answer */
 #define SSH_HELLO_ADDRESSES 8
 
+#define SSH_HELLO_OR_ANY "or-any"
+#define SSH_HELLO_FINAL "final"
+
 /* From the client: `port` to listen on there, 0: any. */
 struct ssh_hello_hello {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
+	bool or_any; /* any other port if that port is taken */
 };
 /* From the server: identity and address. */
 struct ssh_hello_answer {
@@ -23,6 +27,7 @@ struct ssh_hello_answer {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
 	char address[SOCK_HOST_BYTES]; /* "": unknown */
+	bool final;  /* sent after the client's line */
 };
 /* From the client: addresses for the server to connect to. */
 struct ssh_hello_back {

@@ -88,8 +88,8 @@ bool control_replay_tick(struct control_replay *r, const struct control_replay_s
 /* Whether this end is to open a successor now. */
 bool control_replay_wants(const struct control_replay *r, const struct control_replay_session *s);
 /* No successor could be opened on this path. over: the peer refused it, or is known to have ended. path_over: a relay
- * refused it. Returns an error that fails the session, also after all paths were refused; or 0 after moving to the
- * next path. */
+ * refused it, or it leads to another host. Returns an error that fails the session, also after all paths were over; or
+ * 0 after moving to the next path. */
 int control_replay_failed(struct control_replay *r, const struct ptcp_err *why, bool over, bool path_over,
     struct ptcp_err *e);
 struct mono control_replay_deadline(const struct control_replay *r, const struct control_replay_session *s);

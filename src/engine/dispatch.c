@@ -200,6 +200,7 @@ static const struct rule {
 	{ WIRE_ACK, true, IN(RUNNING), SENDER, ENGINE(on_ack) },
 	{ WIRE_DONE, true, IN(RUNNING), SENDER, SND(snd_on_done) },
 	{ WIRE_FAIL, true, IN(RUNNING), SENDER, SND(snd_on_fail) },
+	{ WIRE_ENTRY, false, IN(AUTHORIZING), ACCEPTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(engine_on_early_entry) },
 	{ WIRE_ENTRY, true, IN(RUNNING), RECEIVER, RCV(rcv_on_entry) },
 	{ WIRE_FILE_END, true, IN(RUNNING), RECEIVER, RCV(rcv_on_file_end) },
 	{ WIRE_HOLE, true, IN(RUNNING), RECEIVER, RCV(rcv_on_hole) },

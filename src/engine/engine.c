@@ -24,6 +24,14 @@ int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
 	    state_names[s->state]);
 }
 
+int engine_new_sender(struct engine *s, struct ptcp_err *e)
+{
+	struct snd_opts o = { (s->open.flags & WIRE_OPEN_VERIFY) != 0, (s->open.flags & WIRE_OPEN_DRY_RUN) != 0,
+		s->o.ops->snd, s->o.arg };
+
+	return snd_new(&s->snd, &o, &s->out, e);
+}
+
 int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
     struct mono now, struct ptcp_err *e)
 {
@@ -37,6 +45,7 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 		.software = { (const uint8_t *)o->software, strlen(o->software) }
 	};
 	uint8_t *p;
+	int r;
 
 	if (s == NULL)
 		return err_nomem(e);
@@ -52,12 +61,16 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	if (open != NULL) {
 		s->open = *open;
 		if ((p = buf_reserve(&s->open_paths, open->paths.n + 1)) == NULL) {
-			free(s);
+			engine_free(s);
 			return err_nomem(e);
 		}
 		if (open->paths.n > 0)
 			memcpy(p, open->paths.p, open->paths.n);
 		s->open.paths.p = p;
+		if (open->role == WIRE_ACCEPTOR_RECEIVES && (r = engine_new_sender(s, e)) < 0) {
+			engine_free(s);
+			return r;
+		}
 	}
 	OUTBOX_PUT(&s->out, hello, HELLO, &h);
 	/* At once: no field of OPEN depends on the peer's HELLO. */
@@ -76,6 +89,7 @@ void engine_free(struct engine *s)
 	frame_reader_fini(&s->in);
 	buf_fini(&s->out.b);
 	buf_fini(&s->open_paths);
+	buf_fini(&s->early);
 	free(s);
 }
 
@@ -219,7 +233,8 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 	engine_end(s, why);
 }
 
+/* In CLOSING every entry has its verdict, and a starter that receives may leave right behind its END. */
 void engine_closed(struct engine *s, const struct ptcp_err *why)
 {
-	engine_end(s, why);
+	engine_end(s, s->state == CLOSING && s->snd != NULL && !s->o.starter ? NULL : why);
 }

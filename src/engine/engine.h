@@ -5,9 +5,9 @@
  * OPEN; either end may be the TLS client, and either end may send the data.
  *
  *   HELLO        HELLO is sent; next OPENING (starter), AWAIT_OPEN (acceptor)
- *   OPENING      OPEN is sent; next RUNNING
+ *   OPENING      OPEN is sent, and early entries; next RUNNING
  *   AWAIT_OPEN   next AUTHORIZING
- *   AUTHORIZING  the caller decides; next RUNNING
+ *   AUTHORIZING  the caller decides, early entries wait; next RUNNING
  *   RUNNING      entries and blocks; next CLOSING (sender), CLOSING or ENDED (receiver)
  *   CLOSING      sender: END is sent; receiver: END has arrived, ops.finish has work; next ENDED
  *   ENDED, FAILED   all input is ignored; FAILED from any state but ENDED */
@@ -90,7 +90,7 @@ void engine_drop(struct engine *s);
 /* Control frames of the peer, without BLOCKs of a session with one channel. Empty input
  * counts as a sign of life, too. A violation fails the session. */
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now);
-/* The channel is gone: fails the session unless it has ended. */
+/* The channel is gone: fails the session unless it has ended, or only the END of a starter that receives is missing. */
 void engine_closed(struct engine *s, const struct ptcp_err *why);
 /* Bytes for the peer; the caller consumes them. */
 struct outbox *engine_outbox(struct engine *s);
@@ -123,7 +123,8 @@ struct mono engine_deadline(const struct engine *s);
 /* At the deadline, and after any other call: sends PINGs, checks time-outs, and ends a session that is finished. */
 void engine_tick(struct engine *s, struct mono now);
 
-struct snd *engine_snd(struct engine *s); /* NULL unless sending and agreed */
+/* NULL unless sending, and at an acceptor agreed. */
+struct snd *engine_snd(struct engine *s);
 struct rcv *engine_rcv(struct engine *s); /* NULL unless receiving and agreed */
 /* RUNNING: relays may spool the data, hence streams may stall for a long time. */
 bool engine_spooled(const struct engine *s);

@@ -28,6 +28,8 @@ struct engine {
 	uint64_t ping_ns;                /* time between two PINGs, from the peer's HELLO */
 	uint64_t ticks;
 	uint32_t peer_entries;
+	struct buf early;                /* acceptor: ENTRY frames that arrived before the session was authorized, */
+	unsigned n_early;                /* and their number */
 	uint64_t n_rates;                /* RATE frames received */
 	struct mono running_since, opened;   /* opened: starter, when the peer's HELLO arrived */
 	uint64_t warned_failures;        /* files that the sender could not offer */
@@ -49,6 +51,8 @@ int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
 /* A measurement has neither a sender nor a receiver of files. */
 bool engine_measures(const struct engine *s);
 void engine_send_end(struct engine *s);
+/* The sending half, as OPEN requests it. */
+int engine_new_sender(struct engine *s, struct ptcp_err *e);
 /* Ends the session without informing the peer: done (`why` NULL) or failed. */
 void engine_end(struct engine *s, const struct ptcp_err *why);
 
@@ -58,6 +62,8 @@ int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e);
 int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
+/* An ENTRY that arrives in AUTHORIZING waits for the authorization. */
+int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */
 

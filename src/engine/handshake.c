@@ -3,22 +3,25 @@
 #include "core/units.h"
 #include "engine/engine_impl.h"
 
+#include <string.h>
+
 #define QUIET_MIN_MS 300u
 
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
-	bool sends = (s->open.role == WIRE_ACCEPTOR_SENDS) != s->o.starter;
-	bool verify = (s->open.flags & WIRE_OPEN_VERIFY) != 0;
-	bool dry_run = (s->open.flags & WIRE_OPEN_DRY_RUN) != 0;
-	struct snd_opts snd = { s->peer_entries, s->timeout_ns, s->linger_ns, verify, dry_run,
-		s->o.ops->snd, s->o.arg };
-	struct rcv_opts rcv = { s->o.max_entries, verify, dry_run, s->o.ops->rcv, s->o.arg };
+	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
+		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
+	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns };
 	int r = 0;
 
-	if (!engine_measures(s))
-		r = sends ? snd_new(&s->snd, &snd, &s->out, e) : rcv_new(&s->rcv, &rcv, &s->out, e);
+	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)
+		r = engine_new_sender(s, e);
+	else if (!engine_measures(s) && s->snd == NULL)
+		r = rcv_new(&s->rcv, &rcv, &s->out, e);
 	if (r < 0)
 		return r;
+	if (s->snd != NULL)
+		snd_agree(s->snd, &terms);
 	s->running_since = s->last_progress;
 	s->moved = false;
 	engine_set_state(s, RUNNING, event);
@@ -87,6 +90,36 @@ int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	uint8_t *p;
+
+	if (++s->n_early > WIRE_EARLY_ENTRIES || buf_len(&s->early) + WIRE_HEADER_BYTES + in.n > WIRE_EARLY_BYTES)
+		return err_set(e, PTCP_EPROTO, "too many ENTRY frames before OPENED");
+	if ((p = buf_reserve(&s->early, WIRE_HEADER_BYTES + in.n)) == NULL)
+		return err_nomem(e);
+	wire_header_encode(p, &(struct wire_header){ WIRE_ENTRY, WIRE_CRITICAL, (uint32_t)in.n });
+	memcpy(p + WIRE_HEADER_BYTES, in.p, in.n);
+	buf_added(&s->early, WIRE_HEADER_BYTES + in.n);
+	return 0;
+}
+
+/* The early entries, in order, as if they arrived now. */
+static int take_early(struct engine *s, struct ptcp_err *e)
+{
+	struct span in;
+	struct wire_header h;
+	int r = 0;
+
+	while (r == 0 && !engine_over(s) && buf_len(&s->early) > 0 &&
+	    (r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->early), buf_len(&s->early) }, e)) > 0) {
+		r = rcv_on_entry(s->rcv, in, e);
+		buf_consume(&s->early, WIRE_HEADER_BYTES + h.length);
+	}
+	buf_fini(&s->early);
+	return r;
+}
+
 int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_waiting f;
@@ -130,6 +163,6 @@ void engine_accept(struct engine *s, const struct wire_opened *o, struct mono no
 		return;
 	OUTBOX_PUT(&s->out, opened, OPENED, o);
 	engine_progress(s, now);
-	if (run(s, o, "accept", &e) < 0)
+	if (run(s, o, "accept", &e) < 0 || take_early(s, &e) < 0)
 		engine_fail(s, &e);
 }

@@ -9,6 +9,7 @@
 #define REQUEST_NS (10 * NS_PER_S)
 #define LINGER_NS (2 * NS_PER_S)
 #define QUERY_TIMEOUTS 12u
+#define PAUSE_NS (120 * NS_PER_S)
 #define MAX_BPS 1e14 /* no link carries more */
 
 void job_frames_await(struct job_frames *j, struct mono now)
@@ -100,24 +101,39 @@ static int on_sample(struct job_frames *j, const struct frame *in, union job_fra
 	return 0;
 }
 
-static int on_leftover(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+/* LEFTOVER or LISTED. */
+static int on_listed(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	(void)in, (void)f;
-	if (j->n_leftovers == WIRE_LEFTOVERS_MAX)
-		return err_set(e, PTCP_EPROTO, "more than %d LEFTOVER frames", WIRE_LEFTOVERS_MAX);
-	j->n_leftovers++;
+	unsigned max = in->type == WIRE_LISTED ? WIRE_LISTED_FRAMES_MAX : WIRE_LEFTOVERS_MAX;
+
+	(void)f;
+	if (j->n_listed == max)
+		return err_set(e, PTCP_EPROTO, "more than %u %s frames", max, wire_type_name(in->type));
+	j->n_listed++;
 	j->progressed = j->last_input;
+	return 0;
+}
+
+/* Totals, which include the listed. */
+static int check_totals(struct job_frames *j, const struct frame *in, uint64_t done, uint64_t failed, bool final,
+    struct ptcp_err *e)
+{
+	if (done > UINT64_MAX - failed || done + failed < j->n_listed)
+		return unexpected(in->type, e);
+	j->progressed = j->last_input;
+	if (final)
+		job_frames_close(j);
 	return 0;
 }
 
 static int on_cleaned(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
-	if (f->cleaned.files > UINT64_MAX - f->cleaned.failed || f->cleaned.files + f->cleaned.failed < j->n_leftovers)
-		return unexpected(in->type, e);
-	j->progressed = j->last_input;
-	if (f->cleaned.final)
-		job_frames_close(j);
-	return 0;
+	return check_totals(j, in, f->cleaned.files, f->cleaned.failed, f->cleaned.final, e);
+}
+
+static int on_managed(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+{
+	return check_totals(j, in, f->managed.entries, f->managed.failed, f->managed.final, e);
 }
 
 /* END or ERROR. */
@@ -152,7 +168,7 @@ static int on_part(struct job_frames *j, const struct frame *in, union job_frame
 	return 1;
 }
 
-/* STATUS, LINKS or CLEAN: the whole request. */
+/* STATUS, LINKS, CLEAN or MANAGE: the whole request. */
 static int on_query(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
 {
 	(void)in, (void)f;
@@ -193,7 +209,7 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 #define BIT(state) (1u << JOB_FRAMES_##state)
 #define REQUESTED (BIT(JOB_REQUESTED) | BIT(TIMING_REQUESTED))
 #define RUNNING (BIT(JOB_RUNNING) | BIT(TIMING_RUNNING))
-#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED))
+#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED) | BIT(MANAGE_REQUESTED))
 
 static const struct rule {
 	enum wire_type type;
@@ -210,8 +226,10 @@ static const struct rule {
 	{ WIRE_END, RUNNING, on_last },
 	{ WIRE_STATE, BIT(STATUS_REQUESTED), NULL },
 	{ WIRE_LINK, BIT(LINKS_REQUESTED), NULL },
-	{ WIRE_LEFTOVER, BIT(CLEAN_REQUESTED), on_leftover },
+	{ WIRE_LEFTOVER, BIT(CLEAN_REQUESTED), on_listed },
 	{ WIRE_CLEANED, BIT(CLEAN_REQUESTED), on_cleaned },
+	{ WIRE_LISTED, BIT(MANAGE_REQUESTED), on_listed },
+	{ WIRE_MANAGED, BIT(MANAGE_REQUESTED), on_managed },
 	{ WIRE_JOB, BIT(AWAIT_REQUEST), on_part },
 	{ WIRE_GRANT, BIT(AWAIT_GRANT), on_part },
 	{ WIRE_OPEN, BIT(AWAIT_WORK), on_work },
@@ -219,6 +237,7 @@ static const struct rule {
 	{ WIRE_STATUS, BIT(AWAIT_REQUEST), on_query },
 	{ WIRE_LINKS, BIT(AWAIT_REQUEST), on_query },
 	{ WIRE_CLEAN, BIT(AWAIT_REQUEST), on_query },
+	{ WIRE_MANAGE, BIT(AWAIT_REQUEST), on_query },
 };
 
 static int take(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
@@ -272,15 +291,36 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_TIMING_RUNNING:
 	case JOB_FRAMES_STATUS_REQUESTED:
 	case JOB_FRAMES_CLEAN_REQUESTED:
+	case JOB_FRAMES_MANAGE_REQUESTED:
 		return j->timeout_ns * QUERY_TIMEOUTS;
 	case JOB_FRAMES_LINKS_REQUESTED:
 		return j->timeout_ns;
 	case JOB_FRAMES_CLOSED:
 		return LINGER_NS;
 	case JOB_FRAMES_ANSWERING:
-		break;
+		return j->paused ? PAUSE_NS : UINT64_MAX;
 	}
 	return UINT64_MAX;
+}
+
+void job_frames_pause(struct job_frames *j, struct mono now)
+{
+	j->paused = true;
+	j->progressed = now;
+}
+
+void job_frames_wrote(struct job_frames *j, struct mono now)
+{
+	if (j->paused)
+		j->progressed = now;
+}
+
+bool job_frames_resume(struct job_frames *j)
+{
+	if (!j->paused || buf_len(&j->out.b) > JOB_FRAMES_PAUSE_BYTES / 2)
+		return false;
+	j->paused = false;
+	return true;
 }
 
 static bool is_unread(const struct job_frames *j)

@@ -3,9 +3,9 @@
  * clock: inputs are bytes and `now`, outputs are bytes and a deadline.
  *
  * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED,
- *         LINKS_REQUESTED or CLEAN_REQUESTED; each > CLOSED (END, ERROR, the last CLEANED)
+ *         LINKS_REQUESTED, CLEAN_REQUESTED or MANAGE_REQUESTED; each > CLOSED (END, ERROR, the last CLEANED or MANAGED)
  * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
- *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN); each > CLOSED */
+ *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE); each > CLOSED */
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
@@ -19,6 +19,7 @@ enum job_frames_state {
 	JOB_FRAMES_AWAIT_REQUEST, JOB_FRAMES_AWAIT_GRANT, JOB_FRAMES_AWAIT_WORK, JOB_FRAMES_ANSWERING,
 	JOB_FRAMES_JOB_REQUESTED, JOB_FRAMES_JOB_RUNNING, JOB_FRAMES_TIMING_REQUESTED, JOB_FRAMES_TIMING_RUNNING,
 	JOB_FRAMES_STATUS_REQUESTED, JOB_FRAMES_LINKS_REQUESTED, JOB_FRAMES_CLEAN_REQUESTED,
+	JOB_FRAMES_MANAGE_REQUESTED,
 	JOB_FRAMES_CLOSED
 };
 
@@ -46,6 +47,9 @@ union job_frame {
 	struct wire_clean clean;
 	struct wire_leftover leftover;
 	struct wire_cleaned cleaned;
+	struct wire_manage manage;
+	struct wire_listed listed;
+	struct wire_managed managed;
 	struct wire_job job;
 	struct wire_grant grant;
 	struct wire_open open;
@@ -69,7 +73,9 @@ struct job_frames {
 	struct outbox out;             /* frames to be sent */
 	struct ptcp_progress progress; /* client: the last one received */
 	struct mono requested, last_input, progressed;
-	unsigned n_samples, n_leftovers;
+	bool paused;                   /* server: the answer continues when the client has read, see job_frames_pause() */
+	unsigned n_samples;
+	unsigned n_listed;             /* LEFTOVER or LISTED frames */
 	uint64_t samples_ns;           /* sum of their delays */
 };
 
@@ -87,6 +93,14 @@ void job_frames_close(struct job_frames *j);
 /* Server: puts the last frame, ERROR with `why` or END with `end`, if any. */
 void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const struct wire_end *end, struct mono now);
 
+/* Server: a long answer waits until the client reads: from now on, a client that reads nothing for two minutes has
+ * stalled. job_frames_wrote() reports reading. */
+#define JOB_FRAMES_PAUSE_BYTES (256u << 10) /* in `out`: pause */
+void job_frames_pause(struct job_frames *j, struct mono now);
+void job_frames_wrote(struct job_frames *j, struct mono now);
+/* Whether the client has read enough for the answer to continue; ends the pause. */
+bool job_frames_resume(struct job_frames *j);
+
 enum job_frames_fault {
 	JOB_FRAMES_ALIVE,
 	JOB_FRAMES_SILENT,  /* client: no byte for timeout_ns */
@@ -97,7 +111,7 @@ enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono n
 /* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
 struct mono job_frames_deadline(const struct job_frames *j);
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
- * measurement 12 without a SAMPLE, a status query or a cleaning 12, a link query 1; a server's peer 10 s for its
+ * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer 10 s for its
  * request, and 2 s to close the connection after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 

@@ -14,7 +14,8 @@
 
 struct mtu_lost {
 	uint64_t delivered_bytes; /* in both directions */
-	double silent_s;          /* since its last segment from the peer */
+	double silent_s;          /* since the last sign that segments arrive: data at the receiver, acknowledgments at the
+	                             sender; MTU_SILENT_S for a control connection that has a successor */
 };
 
 struct mtu {

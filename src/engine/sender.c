@@ -9,18 +9,26 @@
 #include "engine/sender_impl.h"
 #include "wire/attrs.h"
 
+/* The spare slots of lower numbers come first. */
+static void add_slots(struct snd *s, unsigned from, unsigned to)
+{
+	unsigned i, n = to - from;
+
+	memmove(s->spare + n, s->spare, s->n_spare * sizeof *s->spare);
+	for (i = 0; i < n; i++)
+		s->spare[i] = (uint16_t)(to - 1 - i);
+	s->n_spare += n;
+}
+
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
 	struct snd *s = calloc(1, sizeof *s);
-	unsigned i;
 
 	if (s == NULL)
 		return err_nomem(e);
 	s->o = *o;
 	s->out = outbox;
-	s->n_spare = o->max_entries < WIRE_SLOTS ? o->max_entries : WIRE_SLOTS;
-	for (i = 0; i < s->n_spare; i++)
-		s->spare[i] = (uint16_t)(s->n_spare - 1 - i);
+	add_slots(s, 0, WIRE_EARLY_ENTRIES);
 	list_init(&s->all);
 	list_init(&s->ready);
 	list_init(&s->unmapped);
@@ -28,6 +36,12 @@ int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, s
 	s->tail_at = MONO_NEVER;
 	*out = s;
 	return 0;
+}
+
+void snd_agree(struct snd *s, const struct snd_terms *t)
+{
+	s->terms = *t;
+	add_slots(s, WIRE_EARLY_ENTRIES, t->max_entries < WIRE_SLOTS ? t->max_entries : WIRE_SLOTS);
 }
 
 /* ---- The end of an entry ---- */
@@ -164,6 +178,13 @@ unsigned snd_room(const struct snd *s)
 	return s->out->failed || buf_len(&s->out->b) > BACKLOG_BYTES ? 0 : s->n_spare;
 }
 
+static bool agreed(const struct snd *s) { return s->terms.max_entries > 0; }
+
+bool snd_early_room(const struct snd *s, size_t bytes)
+{
+	return snd_room(s) > 0 && bytes <= WIRE_EARLY_BYTES - s->early_bytes;
+}
+
 unsigned snd_depth(const struct snd *s)
 {
 	return s->depth + s->untracked;
@@ -252,6 +273,7 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	struct snd_entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
 	bool lost = top != NULL && top->state == LOST;
 	struct ptcp_err why;
+	size_t bytes;
 	uint8_t *p;
 
 	assert(s->n_spare > 0 && cookie != NULL);
@@ -271,8 +293,12 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	f->parent = top != NULL ? top->id : 0;
 	n->end = (struct wire_entry){ .type = WIRE_DIR_END, .id = n->id, .mode = f->mode,
 		.mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
-	if ((p = outbox_room(s->out, WIRE_ENTRY_BYTES(f->attrs.n))) != NULL)
-		outbox_added(s->out, wire_entry_encode(p, f));
+	if ((p = outbox_room(s->out, WIRE_ENTRY_BYTES(f->attrs.n))) != NULL) {
+		bytes = wire_entry_encode(p, f);
+		outbox_added(s->out, bytes);
+		if (!agreed(s))
+			s->early_bytes += bytes;
+	}
 	return n->id;
 }
 

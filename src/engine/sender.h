@@ -49,16 +49,22 @@ struct snd_ops {
 };
 
 struct snd_opts {
-	uint32_t max_entries;   /* the peer's, up to WIRE_SLOTS */
-	uint64_t timeout_ns;
-	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
 	bool verify;            /* compare digests */
 	bool dry_run;
 	const struct snd_ops *ops;
 	void *arg;
 };
 
+/* What the peer has agreed to. */
+struct snd_terms {
+	uint32_t max_entries;   /* up to WIRE_SLOTS */
+	uint64_t timeout_ns;
+	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
+};
+
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);
+/* Once, before any stream is connected. Until then only early entries may be offered. */
+void snd_agree(struct snd *s, const struct snd_terms *t);
 void snd_free(struct snd *s); /* NULL is fine */
 /* Ends all unfinished entries, SND_DROPPED; the statistics stay. */
 void snd_drop(struct snd *s);
@@ -68,6 +74,8 @@ void snd_drop(struct snd *s);
 /* Number of entries that may be offered now; 0 also while the outbox is full. */
 unsigned snd_room(const struct snd *s);
 
+/* Before snd_agree(): whether there is room for an early entry with frame of at most that size. */
+bool snd_early_room(const struct snd *s, size_t bytes);
 /* Offers an entry inside the directory that was offered last and not left; sets id and parent of `f`.
  * snd_room() must not be 0. Returns the id, for hard links to the file; 0 when the entry has ended. The target of a
  * HARDLINK must not have failed. After a WIRE_DIR entries are inside the directory until snd_leave(). Takes the

@@ -367,7 +367,7 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
     uint32_t *bytes)
 {
 	uint64_t patience = inflight_patience_ns(&s->flights, stream);
-	uint64_t most = s->o.timeout_ns / 3, age;
+	uint64_t most = s->terms.timeout_ns / 3, age;
 	struct list *l, *next, *last = s->flights.all.prev;
 	struct inflight *t;
 	struct mono due;

@@ -50,6 +50,8 @@ struct snd_entry {
 
 struct snd {
 	struct snd_opts o;
+	struct snd_terms terms;
+	size_t early_bytes;             /* of the frames of early entries */
 	struct outbox *out;
 	struct snd_entry *slot[WIRE_SLOTS];
 	uint16_t spare[WIRE_SLOTS];

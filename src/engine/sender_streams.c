@@ -67,7 +67,7 @@ uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s
  * each connection before its first acknowledgment, for ever. */
 static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)
 {
-	uint64_t first = s->o.timeout_ns / 4 * 3, most = s->o.linger_ns / 4 * 3;
+	uint64_t first = s->terms.timeout_ns / 4 * 3, most = s->terms.linger_ns / 4 * 3;
 	uint64_t limit = first << s->flights.stalls[stream], usual = inflight_patience_ns(&s->flights, stream);
 
 	limit = limit > usual ? limit : usual;

@@ -38,11 +38,21 @@ static void release(struct child *c)
 	uv_close((uv_handle_t *)&c->timer, on_handle_closed);
 }
 
+static void send_signal(struct child *c, int signal)
+{
+	if (c->o.apart)
+		kill(-c->uv.pid, signal);
+	else
+		uv_process_kill(&c->uv, signal);
+}
+
 static void on_ended(uv_process_t *p, int64_t status, int signal)
 {
 	struct child *c = p->data;
 
 	c->over = true;
+	if (c->o.apart) /* the rest of the group must not outlive the child */
+		send_signal(c, c->killed ? SIGKILL : SIGTERM);
 	if (c->freed)
 		release(c);
 	else if (c->o.ended != NULL)
@@ -52,7 +62,8 @@ static void on_ended(uv_process_t *p, int64_t status, int signal)
 int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e)
 {
 	uv_process_options_t uv = { .exit_cb = on_ended, .file = o->argv[0],
-		.args = (char **)(uintptr_t)o->argv, .stdio_count = 3 };
+		.args = (char **)(uintptr_t)o->argv, .stdio_count = 3,
+		.flags = o->apart ? UV_PROCESS_DETACHED : 0 };
 	struct child *c = calloc(1, sizeof *c);
 	char shown[TEXT_NAME_BYTES];
 	int pair[2], r;
@@ -90,7 +101,7 @@ static void on_exit_timeout(uv_timer_t *t)
 {
 	struct child *c = t->data;
 
-	uv_process_kill(&c->uv, c->killed ? SIGKILL : SIGTERM);
+	send_signal(c, c->killed ? SIGKILL : SIGTERM);
 	c->killed = true;
 	uv_timer_start(&c->timer, on_exit_timeout, TERM_MS, 0);
 }

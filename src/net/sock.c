@@ -168,6 +168,7 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	all.min_rtt_s = i.tcpi_min_rtt == UINT32_MAX ? 0 : i.tcpi_min_rtt / US_PER_S;
 	all.silent_s = (i.tcpi_last_ack_recv < i.tcpi_last_data_recv ? i.tcpi_last_ack_recv : i.tcpi_last_data_recv) /
 	    MS_PER_S;
+	all.no_data_s = i.tcpi_last_data_recv / MS_PER_S;
 	all.timeouts = i.tcpi_retransmits;
 	all.unacked = i.tcpi_unacked > 0;
 	all.quiet = i.tcpi_unacked == 0 && i.tcpi_notsent_bytes == 0;

@@ -55,7 +55,8 @@ struct tcpinfo {
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* recent minimum; 0: none yet */
-	double silent_s;          /* since the last segment of the peer */
+	double silent_s;          /* since the last segment of the peer; keepalives are answered, too */
+	double no_data_s;         /* since the last segment with data, in order */
 	unsigned timeouts;        /* retransmissions in a row without an acknowledgment */
 	bool unacked;             /* segments wait for an acknowledgment */
 	bool quiet;               /* all data written was sent and acknowledged */

@@ -45,7 +45,7 @@ static double scale(const struct lp *lp, int arc, double max)
 /* Scales a limit's row to a bound of 1, or 0: tolerances are absolute, and periods may be very short. */
 static double limit_scale(const struct lp *lp, int limit, int period)
 {
-	double cap = lp->n->limit[limit].rate * lp->g->period[period].len_s;
+	double cap = lp->n->limit[limit].rate * lp->full_s[period];
 
 	return cap > 0 ? lp->n->total / cap : 1;
 }
@@ -106,7 +106,9 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 
 /* ---- Rows and columns ---- */
 
-#define SEED_RELAYS 10 /* relays reached by the first columns of a host */
+#define SEED_RELAYS 10     /* relays reached by the first columns of a host, */
+#define SEED_RELAYS_MANY 2 /* in a program of more than MANY_PERIODS: the first solution costs most */
+#define MANY_PERIODS 8
 
 static int add_row(struct lp *lp, int type, double bound)
 {
@@ -272,6 +274,7 @@ static void seed(struct lp *lp)
 {
 	const struct graph *n = lp->n;
 	struct relay_rate *best = sandbox_alloc(lp->run, (size_t)n->nhosts, sizeof *best);
+	int most = lp->g->nperiods > MANY_PERIODS ? SEED_RELAYS_MANY : SEED_RELAYS;
 	int h, a, i, k, d;
 
 	for (h = 0; h < n->nhosts; h++) {
@@ -285,12 +288,12 @@ static void seed(struct lp *lp)
 			best[k++].arc = a;
 		}
 		qsort(best, (size_t)k, sizeof *best, by_rate);
-		for (i = 0; i < k && i < SEED_RELAYS; i++)
+		for (i = 0; i < k && i < most; i++)
 			add_arc(lp, best[i].arc);
 	}
 }
 
-struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
+struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *g, enum lp_mode mode,
     double max_share, bool all_arcs)
 {
 	struct lp *lp = sandbox_alloc(run, 1, sizeof *lp);
@@ -300,6 +303,10 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 
 	*lp = (struct lp){ .run = run, .n = n, .g = g, .mode = mode, .max_share = max_share };
 	lp->staged = g->nstages > 1 || g->slot_s > 0;
+	lp->full_s = sandbox_alloc(run, (size_t)g->nperiods, sizeof *lp->full_s);
+	for (lp->last = 0; lp->last < g->nperiods; lp->last++)
+		lp->full_s[lp->last] = g->period[lp->last].len_s;
+	lp->last--;
 	lp->src_row = sandbox_alloc(run, (size_t)n->nhosts, sizeof(int));
 	lp->store_row = sandbox_alloc(run, at, sizeof(int));
 	lp->out_row = sandbox_alloc(run, at, sizeof(int));
@@ -326,6 +333,34 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_
 		seed(lp);
 	glp_scale_prob(lp->p, GLP_SF_AUTO);
 	return lp;
+}
+
+void lp_set_horizon(struct lp *lp, double end_s)
+{
+	struct time_grid *g = lp->g;
+	int r, p, i, col;
+	double max;
+
+	g->end_s = end_s;
+	for (p = 0; p < g->nperiods; p++) {
+		struct period *t = &g->period[p];
+		bool endless = t->interval == lp->n->ntimes - 1;
+
+		t->len_s = fmax(0, endless ? end_s - t->start_s : fmin(lp->full_s[p], end_s - t->start_s));
+		if (t->len_s > 0)
+			lp->last = p;
+		for (r = 0; r < lp->n->nlimits; r++)
+			if (lp->limit_row[r * g->nperiods + p] != 0 && lp->n->limit[r].rate > 0)
+				glp_set_row_bnds(lp->p, lp->limit_row[r * g->nperiods + p], GLP_UP, 0,
+				    t->len_s / lp->full_s[p]);
+	}
+	for (i = 0; i < lp->n->narcs * g->nperiods; i++) {
+		if ((col = lp->flow_col[i]) == 0)
+			continue;
+		max = lp_flow_max(lp, i / g->nperiods, i % g->nperiods) / lp->flow_scale[i];
+		glp_set_col_bnds(lp->p, col, max > 0 ? GLP_DB : GLP_FX, 0, max);
+	}
+	lp->dual_first = lp->nvalues > 0; /* solved before: the basis is dual feasible */
 }
 
 void lp_make_exact(struct lp *lp)

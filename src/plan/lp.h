@@ -32,8 +32,11 @@ enum lp_goal {
 struct lp;
 
 /* `max_share` caps the share; 1 if only feasibility matters. `all_arcs`: no pruning. */
-struct lp *lp_new(struct sandbox *run, const struct graph *n, const struct time_grid *g, enum lp_mode mode,
+struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *g, enum lp_mode mode,
     double max_share, bool all_arcs);
+/* Fluid programs: changes the horizon of the grid and of the program, which keeps its basis. Periods after the
+ * horizon are empty; only the last period of the graph can become longer than at first. */
+void lp_set_horizon(struct lp *lp, double end_s);
 /* Makes a loose program, solved for LP_MIN_RELAYED, exact, and solves again from the present solution. If
  * the share becomes unreachable, solves for LP_MAX_DATA and returns false. */
 bool lp_tighten(struct lp *lp);
@@ -46,7 +49,7 @@ void lp_solve(struct lp *lp, enum lp_goal goal);
 double lp_bound(const struct lp *lp); /* proven bound of the optimum with all columns */
 double lp_share(const struct lp *lp); /* share that arrives in the present solution */
 
-/* Growth of the share per second of the last period. */
+/* Growth of the share per second of the last period that is not empty. */
 double lp_share_per_s(const struct lp *lp);
 
 /* The solution in bytes: flow over an arc in a period; own data started by a source that relays. */

@@ -9,7 +9,9 @@
 struct lp {
 	struct sandbox *run;
 	const struct graph *n;
-	const struct time_grid *g;
+	struct time_grid *g;
+	double *full_s;   /* lengths of the periods at first, of which rows and columns have their scales */
+	int last;         /* the last period that is not empty */
 	enum lp_mode mode;
 	bool staged;      /* storage and the start of own data are variables */
 	double max_share;

@@ -7,6 +7,7 @@
 #define KEEP 1e-9        /* loss allowed to the next goal */
 #define PRICE_EPS 1e-10  /* smaller reduced costs are noise */
 #define PROVEN 1e-9      /* possible gain by missing columns */
+#define PART_S 0.5       /* of the simplex method */
 #define BATCH 2000       /* columns added at a time */
 
 struct column {
@@ -84,16 +85,32 @@ static void keep_values(struct lp *lp)
 	/* The simplex method may exceed a bound by its tolerance; a link's rate must not be exceeded. */
 	for (i = 1; i <= n; i++) {
 		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
-		if (glp_get_col_type(lp->p, i) == GLP_DB)
+		if (glp_get_col_type(lp->p, i) == GLP_DB || glp_get_col_type(lp->p, i) == GLP_FX)
 			lp->value[i] = fmin(lp->value[i], glp_get_col_ub(lp->p, i));
 	}
 }
 
 enum outcome { OPTIMAL, OUT_OF_TIME, INFEASIBLE };
 
+/* In parts, between which the run may be canceled; a part begins from the basis of the part before. */
+static int run_simplex(struct lp *lp, glp_smcp *parm, double limit_s)
+{
+	double done_s = 0;
+	int r;
+
+	do {
+		parm->tm_lim = (int)(1000 * fmin(PART_S, limit_s - done_s));
+		r = glp_simplex(lp->p, parm);
+		sandbox_check(lp->run);
+		done_s += PART_S;
+	} while (r == GLP_ETMLIM && done_s < limit_s);
+	return r;
+}
+
 /* Runs the simplex method from the present basis, then with other bases and tolerances. */
 static enum outcome simplex(struct lp *lp)
 {
+	double until_s = lp->goal == LP_MAX_DATA ? INFINITY : fmax(1, sandbox_left_s(lp->run));
 	glp_smcp parm;
 	int attempt, r = 0;
 
@@ -101,8 +118,6 @@ static enum outcome simplex(struct lp *lp)
 	parm.msg_lev = GLP_MSG_OFF;
 	parm.tol_bnd = 1e-9;
 	parm.tol_dj = 1e-9;
-	if (lp->goal != LP_MAX_DATA)
-		parm.tm_lim = (int)(1000 * fmin(1e6, fmax(1, sandbox_left_s(lp->run))));
 	for (attempt = 0; attempt < 4; attempt++) {
 		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
 		lp->dual_first = false;
@@ -112,7 +127,7 @@ static enum outcome simplex(struct lp *lp)
 			glp_std_basis(lp->p);
 		else if (attempt == 3)
 			parm.tol_bnd = parm.tol_dj = 1e-7;
-		r = glp_simplex(lp->p, &parm);
+		r = run_simplex(lp, &parm, until_s);
 		if (r == 0 && glp_get_status(lp->p) == GLP_OPT)
 			return OPTIMAL;
 		if (r == 0 && glp_get_status(lp->p) == GLP_NOFEAS)
@@ -246,7 +261,7 @@ static double price_of_bound(const struct lp *lp, int col)
 
 double lp_share_per_s(const struct lp *lp)
 {
-	int P = lp->g->nperiods, last = P - 1, a, r;
+	int P = lp->g->nperiods, last = lp->last, a, r;
 	int interval = lp->g->period[last].interval;
 	double sum = 0;
 

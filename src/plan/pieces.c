@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/flow_paths.h"
+
 struct pieces *pieces_new(struct sandbox *run)
 {
 	struct pieces *p = sandbox_alloc(run, 1, sizeof *p);
@@ -25,20 +27,11 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
 
 /* ---- From flow paths to pieces ---- */
 
-/* Path of arrived data, hop by hop and slot by slot. Equal paths in successive slots become one piece. */
-struct flow_path_hop {
-	int arc, slot, period; /* fluid grids: the stage as slot */
-};
-
-struct flow_path {
-	int source, nhops;
-	const struct flow_path_hop *hop;
-	double bytes;
-};
-
-#define ALIKE 1e-7 /* relative difference of data in one piece */
-#define CRUMB 1e-8 /* of a source's data: remainders between goals, no piece */
-#define LOST 1e-6  /* of a source's data: max loss by rounding */
+#define ALIKE 1e-7   /* relative difference of data in one piece */
+#define ALIKE_B 1e-3 /* the same in bytes: rounding of all data shows in slots of few bytes */
+#define CRUMB 1e-8   /* of a source's data: remainders between goals, no piece */
+#define CRUMBS 1e-7  /* of a source's data: all its crumbs */
+#define LOST 1e-6    /* of a source's data: max loss by rounding */
 
 /* Orders by source, arcs and slots between hops; 0: the same path, perhaps at another time. */
 static int compare_paths(const struct flow_path *x, const struct flow_path *y)
@@ -106,47 +99,30 @@ static void add_piece(struct pieces *out, const struct graph *n, const struct ti
 	pieces_add(out, c->source, bytes, hop, (size_t)c->nhops);
 }
 
-/* Scales the paths of each source to exactly its data. */
-static void scale_sources(struct sandbox *run, const struct graph *n, struct flow_path *c, size_t nc,
-    double share)
+/* A run of equal paths in successive slots becomes one piece. */
+struct run {
+	size_t first;
+	int slots;
+	double bytes;
+};
+
+/* Merges paths that are equal in time as well. */
+static size_t merge_paths(struct flow_path *c, size_t nc)
 {
-	double *sum = sandbox_alloc(run, (size_t)n->nhosts, sizeof *sum);
-	size_t i;
-	int h;
+	size_t i, k = 0;
 
 	for (i = 0; i < nc; i++)
-		sum[c[i].source] += c[i].bytes;
-	for (h = 0; h < n->nhosts; h++) {
-		double want = share * n->host[h].data;
-
-		/* Rounding to whole bytes absorbs less than a byte. */
-		if (want > 0 && !(sum[h] > 0 && fabs(sum[h] - want) < LOST * want + 0.5))
-			sandbox_fail(run, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
-			    "rounding: rates or sizes of the overlay lie too far apart",
-			    want - sum[h], want, graph_name(n, h));
-	}
-	for (i = 0; i < nc; i++)
-		c[i].bytes *= n->host[c[i].source].data / sum[c[i].source];
-}
-
-/* Sorts `c`. `share` is the share of the data expected on the paths. */
-static void add_pieces(struct pieces *out, const struct graph *n, const struct time_grid *g,
-    struct flow_path *c, size_t nc, double share)
-{
-	size_t i, k = 0, end;
-
-	for (i = 0; i < nc; i++)
-		if (c[i].bytes > CRUMB * share * n->host[c[i].source].data)
-			c[k++] = c[i];
-	nc = k;
-	scale_sources(out->run, n, c, nc, share);
-	qsort(c, nc, sizeof *c, compare);
-	for (i = k = 0; i < nc; i++) /* merge equal paths and times */
 		if (k > 0 && compare(&c[k - 1], &c[i]) == 0)
 			c[k - 1].bytes += c[i].bytes;
 		else
 			c[k++] = c[i];
-	nc = k;
+	return k;
+}
+
+static size_t list_runs(const struct time_grid *g, const struct flow_path *c, size_t nc, struct run *run)
+{
+	size_t i, k = 0, end;
+
 	for (i = 0; i < nc; i = end) {
 		double sum = c[i].bytes;
 
@@ -154,291 +130,91 @@ static void add_pieces(struct pieces *out, const struct graph *n, const struct t
 		if (g->slot_s > 0 && whole_slots(g, &c[i]))
 			for (; end < nc && compare_paths(&c[i], &c[end]) == 0 &&
 			    c[end].hop[0].slot == c[end - 1].hop[0].slot + 1 && whole_slots(g, &c[end]) &&
-			    fabs(c[end].bytes - c[i].bytes) <= ALIKE * c[i].bytes; end++)
+			    fabs(c[end].bytes - c[i].bytes) <= ALIKE * c[i].bytes + ALIKE_B; end++)
 				sum += c[end].bytes;
-		add_piece(out, n, g, &c[i], (int)(end - i - 1), sum);
+		run[k++] = (struct run){ i, (int)(end - i), sum };
 	}
+	return k;
 }
 
-/* ---- From flows to paths ---- */
-
-#define NODES_MAX 8000000
-#define DUST 1e-15  /* of all data: rounding, no piece */
-#define SMALL 1e-5  /* relative to the largest simultaneous arrival */
-
-/* One hop of a batch; `before` leads back to its source. */
-struct node {
-	int before; /* node, or -1 at the source */
-	int arc, slot, period;
-	int hops;
-};
-
-struct batch {
-	int node;
-	double bytes;
-};
-
-struct queue {
-	struct batch *b;
-	size_t head, n, room;
-};
-
-struct arrival { /* data at the destination */
-	int node;
-	double bytes;
-};
-
-struct trace {
-	struct sandbox *run;
-	const struct lp *lp;
-	const struct graph *n;
-	const struct time_grid *g;
-	double dust;
-	struct node *node;
-	size_t nnodes, node_room;
-	struct queue *stored, *arriving; /* of each host */
-	struct arrival *arrival;
-	size_t narrivals, arrival_room;
-	/* Arcs in use in the present stage, with the bytes per slot */
-	int *arc, *arc_period, narcs;
-	double *bytes;
-};
-
-static void put(struct trace *t, struct queue *q, int node, double bytes)
+static int by_bytes(const void *a, const void *b)
 {
-	if (q->n == q->room && q->head > q->n / 2) {
-		memmove(q->b, q->b + q->head, (q->n - q->head) * sizeof *q->b);
-		q->n -= q->head;
-		q->head = 0;
-	}
-	if (q->n == q->room)
-		q->b = sandbox_grow(t->run, q->b, q->n, &q->room, sizeof *q->b);
-	q->b[q->n++] = (struct batch){ node, bytes };
+	const struct run *x = a, *y = b;
+
+	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* Sends `bytes` of node `before` (-1: the source's own) over an arc. */
-static void cross(struct trace *t, int before, int arc, int slot, int period, double bytes)
+/* The size below which the runs of each source are crumbs. Judged as runs, since a slot of thousands has
+ * little data, and limited in sum, so that leaving out crumbs never loses a noticeable part of the data. */
+static double *crumb_sizes(struct sandbox *sandbox, const struct graph *n, const struct flow_path *c,
+    const struct run *run, size_t nruns, double share)
 {
-	const struct graph_arc *a = &t->n->arc[arc];
-	int id = (int)t->nnodes;
-
-	if (t->nnodes == t->node_room && 2 * t->node_room > NODES_MAX)
-		sandbox_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces (longer slots make fewer)",
-		    NODES_MAX);
-	if (t->nnodes == t->node_room)
-		t->node = sandbox_grow(t->run, t->node, t->nnodes, &t->node_room, sizeof *t->node);
-	t->node[t->nnodes++] = (struct node){ before, arc, slot, period,
-		before < 0 ? 1 : t->node[before].hops + 1 };
-	if (a->to != t->n->dest) {
-		put(t, &t->arriving[a->to], id, bytes);
-		return;
-	}
-	if (t->narrivals == t->arrival_room)
-		t->arrival = sandbox_grow(t->run, t->arrival, t->narrivals, &t->arrival_room, sizeof *t->arrival);
-	t->arrival[t->narrivals++] = (struct arrival){ id, bytes };
-}
-
-/* Queues much smaller batches first: departures equal arrivals only up to rounding, and the last batch
- * absorbs the difference. */
-static void collect_arrived(struct trace *t, int host)
-{
-	struct queue *from = &t->arriving[host];
-	double most = 0;
+	double *size = sandbox_alloc(sandbox, (size_t)n->nhosts, sizeof *size);
+	double *sum = sandbox_alloc(sandbox, (size_t)n->nhosts, sizeof *sum);
+	struct run *sorted = sandbox_alloc(sandbox, nruns, sizeof *sorted);
 	size_t i;
-	int small;
 
-	for (i = from->head; i < from->n; i++)
-		most = fmax(most, from->b[i].bytes);
-	for (small = 1; small >= 0; small--)
-		for (i = from->head; i < from->n; i++)
-			if ((from->b[i].bytes < SMALL * most) == small)
-				put(t, &t->stored[host], from->b[i].node, from->b[i].bytes);
-	from->head = from->n = 0;
-}
+	memcpy(sorted, run, nruns * sizeof *run);
+	qsort(sorted, nruns, sizeof *sorted, by_bytes);
+	for (i = 0; i < nruns; i++) {
+		int h = c[sorted[i].first].source;
 
-/* Sends over the arcs [first, end) of the list: relayed data first, in order of arrival, then own data. */
-static void send(struct trace *t, int host, int first, int end, int slot, double own)
-{
-	struct queue *q = &t->stored[host];
-	double others = 0, give, left;
-	int i;
-
-	for (i = first; i < end; i++)
-		others += t->bytes[i];
-	others = t->n->host[host].relay ? others - own : 0;
-	for (i = first; i < end; i++) {
-		left = t->bytes[i];
-		while (others > t->dust && left > t->dust && q->head < q->n) {
-			struct batch *b = &q->b[q->head];
-
-			give = fmin(fmin(left, others), b->bytes);
-			cross(t, b->node, t->arc[i], slot, t->arc_period[i], give);
-			b->bytes -= give;
-			left -= give;
-			others -= give;
-			if (b->bytes <= t->dust)
-				q->head++;
-		}
-		if (left > t->dust && t->n->host[host].data > 0)
-			cross(t, -1, t->arc[i], slot, t->arc_period[i], left);
+		sum[h] += sorted[i].bytes;
+		if (size[h] == 0 && (sorted[i].bytes > CRUMB * share * n->host[h].data ||
+		    sum[h] > CRUMBS * share * n->host[h].data))
+			size[h] = sorted[i].bytes;
 	}
+	return size;
 }
 
-static void list_arcs(struct trace *t, const struct stage *s)
+/* Factors that scale the runs of each source, without crumbs, to exactly its data. */
+static double *scales(struct sandbox *sandbox, const struct graph *n, const struct flow_path *c,
+    const struct run *run, size_t nruns, const double *crumb, double share)
 {
-	int a, p;
+	double *sum = sandbox_alloc(sandbox, (size_t)n->nhosts, sizeof *sum);
+	size_t i;
+	int h;
 
-	t->narcs = 0;
-	for (a = 0; a < t->n->narcs; a++)
-		for (p = s->first_period; p < s->first_period + s->nperiods; p++) {
-			double f = lp_flow(t->lp, a, p) / s->nslots;
+	for (i = 0; i < nruns; i++)
+		if (run[i].bytes >= crumb[c[run[i].first].source])
+			sum[c[run[i].first].source] += run[i].bytes;
+	for (h = 0; h < n->nhosts; h++) {
+		double want = share * n->host[h].data;
 
-			if (f <= t->dust)
-				continue;
-			t->arc[t->narcs] = a;
-			t->arc_period[t->narcs] = p;
-			t->bytes[t->narcs++] = f;
-		}
-}
-
-/* End of the arcs with the same origin as the first. */
-static int end_of_arcs(const struct trace *t, int first)
-{
-	int end = first;
-
-	while (end < t->narcs && t->n->arc[t->arc[end]].from == t->n->arc[t->arc[first]].from)
-		end++;
-	return end;
-}
-
-static void trace_slots(struct trace *t, int stage)
-{
-	const struct stage *s = &t->g->stage[stage];
-	int k, i, end, h;
-
-	list_arcs(t, s);
-	for (k = 0; k < s->nslots; k++) {
-		for (i = 0; i < t->narcs; i = end) {
-			h = t->n->arc[t->arc[i]].from;
-			end = end_of_arcs(t, i);
-			send(t, h, i, end, s->first_slot + k, lp_own(t->lp, h, stage) / s->nslots);
-		}
-		for (h = 0; h < t->n->nhosts; h++)
-			collect_arrived(t, h);
+		/* Rounding to whole bytes absorbs less than a byte. */
+		if (want > 0 && !(sum[h] > 0 && fabs(sum[h] - want) < LOST * want + 0.5))
+			sandbox_fail(sandbox, PTCP_ERANGE, "planning: %g of %g bytes of host %s were lost in "
+			    "rounding: rates or sizes of the overlay lie too far apart",
+			    want - sum[h], want, graph_name(n, h));
+		sum[h] = sum[h] > 0 ? n->host[h].data / sum[h] : 0;
 	}
+	return sum;
 }
 
-/* Sorts the hosts along the flows of the stage; false for a cycle, which only rounding can cause. */
-static int order_hosts(struct trace *t, int *order, int *indegree)
+/* Sorts `c`. `share` is the share of the data expected on the paths. */
+static void add_pieces(struct pieces *out, const struct graph *n, const struct time_grid *g,
+    struct flow_path *c, size_t nc, double share)
 {
-	int n = t->n->nhosts, done = 0, at, i, h;
+	struct run *run = sandbox_alloc(out->run, nc, sizeof *run);
+	double *crumb, *scale;
+	size_t i, nruns;
 
-	memset(indegree, 0, (size_t)n * sizeof *indegree);
-	for (i = 0; i < t->narcs; i++)
-		if (t->bytes[i] > 0)
-			indegree[t->n->arc[t->arc[i]].to]++;
-	for (h = 0; h < n; h++)
-		if (indegree[h] == 0)
-			order[done++] = h;
-	for (at = 0; at < done; at++)
-		for (i = 0; i < t->narcs; i++)
-			if (t->bytes[i] > 0 && t->n->arc[t->arc[i]].from == order[at] &&
-			    --indegree[t->n->arc[t->arc[i]].to] == 0)
-				order[done++] = t->n->arc[t->arc[i]].to;
-	return done == n;
-}
+	qsort(c, nc, sizeof *c, compare);
+	nruns = list_runs(g, c, merge_paths(c, nc), run);
+	crumb = crumb_sizes(out->run, n, c, run, nruns, share);
+	scale = scales(out->run, n, c, run, nruns, crumb, share);
+	for (i = 0; i < nruns; i++) {
+		const struct flow_path *first = &c[run[i].first];
 
-static void cancel_cycle(struct trace *t, const int *indegree, int *entry)
-{
-	int h = 0, i, start;
-	double least = INFINITY;
-
-	for (i = 0; i < t->n->nhosts; i++)
-		entry[i] = -1;
-	while (indegree[h] == 0)
-		h++;
-	/* Walks back among unsorted hosts until one repeats. */
-	while (entry[h] < 0) {
-		for (i = 0; !(t->bytes[i] > 0) || t->n->arc[t->arc[i]].to != h ||
-		    indegree[t->n->arc[t->arc[i]].from] == 0; i++)
-			;
-		entry[h] = i;
-		h = t->n->arc[t->arc[i]].from;
+		if (run[i].bytes >= crumb[first->source])
+			add_piece(out, n, g, first, run[i].slots - 1, run[i].bytes * scale[first->source]);
 	}
-	start = h;
-	do {
-		least = fmin(least, t->bytes[entry[h]]);
-		h = t->n->arc[t->arc[entry[h]]].from;
-	} while (h != start);
-	do {
-		i = entry[h];
-		t->bytes[i] = t->bytes[i] > least ? t->bytes[i] - least : 0;
-		h = t->n->arc[t->arc[i]].from;
-	} while (h != start);
-}
-
-static void trace_fluid(struct trace *t, int stage)
-{
-	int *order = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *order), at, i, end, h;
-	int *indegree = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *indegree);
-	int *first = sandbox_alloc(t->run, (size_t)t->n->nhosts, sizeof *first);
-
-	list_arcs(t, &t->g->stage[stage]);
-	while (!order_hosts(t, order, indegree))
-		cancel_cycle(t, indegree, first);
-	for (h = 0; h < t->n->nhosts; h++)
-		first[h] = -1;
-	for (i = 0; i < t->narcs; i = end) {
-		first[t->n->arc[t->arc[i]].from] = i;
-		end = end_of_arcs(t, i);
-	}
-	for (at = 0; at < t->n->nhosts; at++) {
-		h = order[at];
-		collect_arrived(t, h);
-		if (first[h] >= 0) {
-			send(t, h, first[h], end_of_arcs(t, first[h]), stage, lp_own(t->lp, h, stage));
-		}
-	}
-}
-
-static struct flow_path *list_paths(struct trace *t)
-{
-	struct flow_path *c = sandbox_alloc(t->run, t->narrivals, sizeof *c);
-	struct flow_path_hop *hop;
-	size_t i, total = 0;
-	int id, k;
-
-	for (i = 0; i < t->narrivals; i++)
-		total += (size_t)t->node[t->arrival[i].node].hops;
-	hop = sandbox_alloc(t->run, total, sizeof *hop);
-	for (i = 0; i < t->narrivals; i++) {
-		id = t->arrival[i].node;
-		k = t->node[id].hops;
-		c[i] = (struct flow_path){ .bytes = t->arrival[i].bytes, .nhops = k, .hop = hop };
-		for (; id >= 0; id = t->node[id].before)
-			hop[--k] = (struct flow_path_hop){ t->node[id].arc, t->node[id].slot,
-				t->node[id].period };
-		c[i].source = t->n->arc[hop[0].arc].from;
-		hop += c[i].nhops;
-	}
-	return c;
 }
 
 void pieces_trace(struct pieces *out, const struct lp *lp, const struct graph *n, const struct time_grid *g)
 {
-	struct trace t = { .run = out->run, .lp = lp, .n = n, .g = g, .dust = DUST * n->total };
-	size_t arcs = (size_t)n->narcs * (size_t)g->nperiods;
-	int s;
+	struct flow_path *path;
+	size_t npaths = flow_paths(out->run, lp, n, g, &path);
 
-	t.stored = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.stored);
-	t.arriving = sandbox_alloc(t.run, (size_t)n->nhosts, sizeof *t.arriving);
-	t.arc = sandbox_alloc(t.run, arcs, sizeof *t.arc);
-	t.arc_period = sandbox_alloc(t.run, arcs, sizeof *t.arc_period);
-	t.bytes = sandbox_alloc(t.run, arcs, sizeof *t.bytes);
-	for (s = 0; s < g->nstages; s++)
-		if (g->slot_s > 0)
-			trace_slots(&t, s);
-		else
-			trace_fluid(&t, s);
-	add_pieces(out, n, g, list_paths(&t), t.narrivals, lp_share(lp));
+	add_pieces(out, n, g, path, npaths, lp_share(lp));
 }

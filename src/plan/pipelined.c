@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "plan/plan.h"
+#include "plan/streams.h"
 
 #define ROUNDS_MAX 100
 #define CLOSE 1e-10 /* of the data: tolerance of the horizon */
+#define GAP 0.03    /* between makespan and bound, once the effort is used up */
+#define LONGER 1.3  /* next horizon */
 
 struct horizon_search {
 	struct sandbox *run;
@@ -13,7 +16,10 @@ struct horizon_search {
 	size_t mark; /* memory of the present program */
 	struct lp *lp;
 	struct time_grid *g;
+	double reach_s;         /* horizon that the program has been made for */
 	double t, share, per_s; /* horizon, share that arrives, its growth */
+	double least_s;         /* lower bound of the makespan */
+	double enough_s;        /* a sufficient horizon, or 0 */
 };
 
 /* Lower bound of the makespan from the rates out of each source and into the destination; 0 with windows,
@@ -37,40 +43,76 @@ static double crude_bound(struct sandbox *run, const struct graph *n)
 	return least;
 }
 
-/* Solves for the share that can arrive by t. */
-static void solve_at(struct horizon_search *s, double t)
+/* A program for the first intervals of the graph, some more than needed to reach t. */
+static void new_program(struct horizon_search *s, double t)
 {
+	int k = graph_interval(s->n, t) + 1, most = s->n->ntimes;
+	double end_s = t;
+
+	k += k / 4 + 2;
+	if (k < most)
+		end_s = s->n->time[k];
+	else if (most > 1)
+		end_s = fmax(t, 2 * s->n->time[most - 1]);
 	if (s->lp != NULL) {
 		lp_free(s->lp);
 		sandbox_release(s->run, s->mark);
 	}
 	s->mark = sandbox_mark(s->run);
-	s->g = time_grid_pipelined(s->run, s->n, t);
+	s->g = time_grid_pipelined(s->run, s->n, end_s);
 	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs);
+}
+
+/* Solves for the share that can arrive by t. */
+static void solve_at(struct horizon_search *s, double t)
+{
+	if (s->lp == NULL || (t > s->reach_s && s->g->nperiods < s->n->ntimes)) {
+		new_program(s, t);
+		s->reach_s = s->g->end_s;
+	}
+	if (s->n->ntimes > 1)
+		lp_set_horizon(s->lp, t);
 	lp_solve(s->lp, LP_MAX_DATA);
 	s->t = t;
 	s->share = lp_share(s->lp);
 	s->per_s = lp_share_per_s(s->lp);
+	if (lp_bound(s->lp) < 1)
+		s->least_s = fmax(s->least_s, t);
 }
 
-/* The first interval by whose end all data can arrive; the last has no end. */
+/* Whether the effort is used up, and the sufficient horizon is good enough. */
+static bool is_enough(const struct horizon_search *s)
+{
+	return s->share >= 1 && sandbox_hurry(s->run) && s->t - s->least_s <= GAP * s->t;
+}
+
+/* The first interval by whose end all data can arrive; the last has no end. Starts beyond the lower bound of the
+ * makespan, since a program for a longer horizon also serves shorter horizons, from the same basis. */
 static int find_interval(struct horizon_search *s, double *share_before)
 {
-	int lo = 0, hi = s->n->ntimes - 1;
+	int lo = graph_interval(s->n, s->least_s * (1 - 1e-9)), hi = s->n->ntimes - 1, mid;
+	double guess_s = LONGER * s->least_s;
 
 	*share_before = 0;
 	while (lo < hi) {
-		int mid = lo + (hi - lo) / 2;
-
+		mid = lo + (hi - lo) / 2;
+		if (!(s->enough_s > 0)) {
+			mid = graph_interval(s->n, guess_s);
+			mid = mid < lo ? lo : mid < hi ? mid : hi - 1;
+		}
 		solve_at(s, s->n->time[mid + 1]);
+		guess_s = fmax(LONGER * s->t, s->t / s->share);
 		if (s->share >= 1) {
 			hi = mid;
+			s->enough_s = s->t;
+			if (is_enough(s))
+				break;
 		} else {
 			lo = mid + 1;
 			*share_before = s->share;
 		}
 	}
-	return lo;
+	return hi;
 }
 
 /* Within an interval the share is a concave function of the horizon: a tangent never overshoots (Newton), a
@@ -80,12 +122,12 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 	const struct graph *n = s->n;
 	double lo = n->time[interval], flo = share_before;
 	double hi = interval + 1 < n->ntimes ? n->time[interval + 1] : INFINITY;
-	double t = isfinite(hi) ? hi : lo + (lo > 0 ? lo : 1);
+	double t = s->enough_s > lo && isfinite(hi) ? hi : lo + (s->per_s > 0 && flo < 1 ? (1 - flo) / s->per_s : lo > 0 ? lo : 1);
 	int i;
 
 	for (i = 0; i < ROUNDS_MAX; i++) {
 		solve_at(s, t);
-		if (fabs(s->share - 1) <= CLOSE)
+		if (fabs(s->share - 1) <= CLOSE || is_enough(s))
 			return;
 		if (s->share < 1 && !(s->per_s > 0)) {
 			if (isinf(hi))
@@ -113,11 +155,32 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 		    "or sizes of the overlay lie too far apart", ROUNDS_MAX);
 }
 
+/* Lower bound of the makespan: each link at its highest rate throughout. */
+static void find_least(struct horizon_search *s)
+{
+	struct graph *steady = streams_steady(s->run, s->n);
+	struct horizon_search best = { .run = s->run, .n = steady, .tuning = s->tuning };
+
+	solve_at(&best, crude_bound(s->run, steady));
+	s->least_s = lp_bound(best.lp) > 0 ? best.t / lp_bound(best.lp) : 0;
+	lp_free(best.lp);
+}
+
+static void find_shortest(struct horizon_search *s)
+{
+	double before;
+	int interval;
+
+	find_least(s);
+	interval = find_interval(s, &before);
+	find_horizon(s, interval, before);
+}
+
 void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out)
 {
 	struct horizon_search s = { .run = run, .n = n, .tuning = tuning };
-	double before = 0, over;
+	double over;
 	size_t i;
 
 	infeasible_unreachable(run, n, false);
@@ -125,13 +188,14 @@ void method_pipelined(struct sandbox *run, const struct graph *n, const struct p
 	if (n->ntimes == 1)
 		solve_at(&s, crude_bound(run, n));
 	else
-		find_horizon(&s, find_interval(&s, &before), before);
+		find_shortest(&s);
 	infeasible_limits(out->limits, n, s.g, s.lp);
 	over = lp_bound(s.lp) - s.share;
 	if (n->ntimes == 1)
 		out->bound_s = s.t / (s.share + over);
 	else
-		out->bound_s = over > 0 && s.per_s > 0 ? s.t - over / s.per_s : s.t;
+		out->bound_s = fmax(s.least_s, fabs(s.share - 1) > 1e-9 ? 0 :
+		    over > 0 && s.per_s > 0 ? s.t - over / s.per_s : s.t);
 	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
 	if (pieces != NULL) {
 		lp_solve(s.lp, LP_MIN_RELAYED);

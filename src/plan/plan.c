@@ -249,6 +249,7 @@ static void plan_job(struct sandbox *run, void *arg)
 	struct method_result r = { 0 };
 	struct ptcp_err e;
 
+	sandbox_set_check(run, j->opts->go_on, j->opts->arg);
 	if (n->total > 0 && j->opts->method <= PTCP_PLAN_BEST_PATH)
 		method_baselines(run, n, j->opts->method == PTCP_PLAN_BEST_PATH, pieces, &r);
 	else if (n->total > 0)
@@ -289,7 +290,7 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 	struct ptcp_plan_opts own;
 	struct plan_tuning tuning;
 
-	if (opts->size < offsetof(struct ptcp_plan_opts, effort_s) + sizeof opts->effort_s)
+	if (opts->size < sizeof own)
 		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call ptcp_plan_opts_init())");
 	own = *opts;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)

@@ -1,6 +1,7 @@
 #include "plan/sandbox.h"
 
 #include <glpk.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,8 @@ struct sandbox {
 	struct block *blocks;
 	size_t nblocks, used_bytes, memory_bytes;
 	double effort_s; /* CPU time of the thread: the load of the machine does not change plans */
+	bool (*go_on)(void *arg, double cpu_s);
+	void *go_on_arg;
 	char glpk_error[200]; /* GLPK's last line, for errors */
 	int code;
 	struct ptcp_err err;
@@ -91,14 +94,28 @@ void sandbox_fail(struct sandbox *run, int code, const char *fmt, ...)
 	longjmp(run->out, 1);
 }
 
-double sandbox_left_s(const struct sandbox *run)
+static double cpu_s(void)
 {
 	struct timespec t;
-	double gone = 0;
 
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
-		gone = (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S;
-	return gone < run->effort_s ? run->effort_s - gone : 0;
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S : 0;
+}
+
+double sandbox_left_s(const struct sandbox *run)
+{
+	return fmax(0, run->effort_s - cpu_s());
+}
+
+void sandbox_set_check(struct sandbox *run, bool (*go_on)(void *arg, double cpu_s), void *arg)
+{
+	run->go_on = go_on;
+	run->go_on_arg = arg;
+}
+
+void sandbox_check(struct sandbox *run)
+{
+	if (run->go_on != NULL && !run->go_on(run->go_on_arg, cpu_s()))
+		sandbox_fail(run, PTCP_ECANCELED, "planning: canceled");
 }
 
 int sandbox_hurry(const struct sandbox *run)

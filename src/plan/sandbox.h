@@ -7,6 +7,7 @@
 #ifndef PLAN_SANDBOX_H
 #define PLAN_SANDBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <ptcp/err.h>
@@ -20,6 +21,10 @@ struct sandbox;
  * sandbox_hurry() becomes true after `effort_s`. */
 int sandbox_start(void (*fn)(struct sandbox *, void *), void *arg, size_t memory_bytes,
     double effort_s, struct ptcp_err *e);
+
+/* sandbox_check() calls go_on(arg, CPU time), and fails the run with PTCP_ECANCELED if the result is false. */
+void sandbox_set_check(struct sandbox *run, bool (*go_on)(void *arg, double cpu_s), void *arg);
+void sandbox_check(struct sandbox *run);
 
 /* n zeroed elements; never NULL. */
 void *sandbox_alloc(struct sandbox *run, size_t n, size_t size);

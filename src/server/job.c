@@ -25,7 +25,7 @@ void job_set_init(struct job_set *t, struct context *host, const char *root,
 
 bool job_set_idle(const struct job_set *t)
 {
-	return t->n_running == 0 && t->n_conns == 0 && t->n_cleaning == 0;
+	return t->n_running == 0 && t->n_conns == 0 && t->n_file_jobs == 0;
 }
 
 static void return_fds(struct job *r)

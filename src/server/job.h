@@ -17,9 +17,9 @@ struct link_table;
 
 struct job_set {
 	struct list jobs, conns;
-	unsigned n_running, n_remembered, n_conns, n_cleaning;
+	unsigned n_running, n_remembered, n_conns, n_file_jobs;
 	uint64_t n_refused;               /* requests so far */
-	bool ephemeral;                   /* started through ssh: serves requests of ptcp clean only */
+	bool ephemeral;                   /* started through ssh: serves work on files only */
 	struct context *host;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any path */
@@ -36,7 +36,7 @@ struct job_set {
  * of the end of a job or connection: defer what depends on job_set_idle(). */
 void job_set_init(struct job_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg);
-/* No job or cleaning runs and no connection is open. */
+/* No job runs and no connection is open. */
 bool job_set_idle(const struct job_set *t);
 /* Cancels all jobs with the reason `why`; the set becomes idle later. */
 void job_set_cancel(struct job_set *t, const struct ptcp_err *why);

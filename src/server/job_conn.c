@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "engine/job_frames.h"
-#include "server/cleaning.h"
+#include "server/file_job.h"
 #include "server/link_table.h"
 #include "store/fd_budget.h"
 
@@ -18,7 +18,7 @@ struct job_conn {
 	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
 	struct job_frames frames;
 	struct job *job;      /* NULL: none yet, or over */
-	struct cleaning *cleaning; /* the same */
+	struct file_job *file_job; /* the same */
 	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
 	bool closing;
 };
@@ -29,8 +29,8 @@ static void job_conn_free(struct job_conn *c)
 
 	if (c->job != NULL)
 		job_leave(c->job);
-	if (c->cleaning != NULL)
-		cleaning_leave(c->cleaning);
+	if (c->file_job != NULL)
+		file_job_leave(c->file_job);
 	list_remove(&c->in_list);
 	chan_free(c->chan);
 	timer_free(c->timer);
@@ -48,7 +48,7 @@ void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg
 	LIST_EACH(&t->conns, c, struct job_conn, in_list)
 		if (c->job == NULL && c->frames.state != JOB_FRAMES_CLOSED &&
 		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth) ||
-		    (c->cleaning != NULL && !cleaning_is_permitted(c->cleaning, &c->auth))))
+		    (c->file_job != NULL && !c->file_job->ops->permits(c->file_job, &c->auth))))
 			job_conn_free(c);
 }
 
@@ -64,13 +64,33 @@ unsigned job_conns_of(const struct job_set *t, const char *fingerprint)
 
 struct outbox *job_conn_outbox(struct job_conn *c) { return &c->frames.out; }
 
+static void write_out(struct job_conn *c)
+{
+	struct buf *b = &c->frames.out.b;
+	size_t n = buf_len(b) > 0 ? chan_write(c->chan, buf_head(b), buf_len(b)) : 0;
+
+	buf_consume(b, n);
+	chan_flush(c->chan);
+	if (n > 0)
+		job_frames_wrote(&c->frames, mono_now());
+}
+
+bool job_conn_flush_or_pause(struct job_conn *c)
+{
+	bool full;
+
+	write_out(c);
+	if ((full = buf_len(&c->frames.out.b) > JOB_FRAMES_PAUSE_BYTES))
+		job_frames_pause(&c->frames, mono_now());
+	timer_set(c->timer, job_frames_deadline(&c->frames));
+	return full;
+}
+
 void job_conn_flush(struct job_conn *c)
 {
 	struct buf *b = &c->frames.out.b;
 
-	if (buf_len(b) > 0)
-		buf_consume(b, chan_write(c->chan, buf_head(b), buf_len(b)));
-	chan_flush(c->chan);
+	write_out(c);
 	if (c->frames.state == JOB_FRAMES_CLOSED && !c->closing && buf_len(b) == 0) {
 		c->closing = true;
 		chan_shutdown(c->chan);
@@ -80,10 +100,12 @@ void job_conn_flush(struct job_conn *c)
 
 void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end)
 {
-	if (c->cleaning != NULL)
-		cleaning_leave(c->cleaning);
+	struct file_job *f = c->file_job;
+
 	c->job = NULL;
-	c->cleaning = NULL;
+	c->file_job = NULL;
+	if (f != NULL)
+		file_job_leave(f);
 	c->canceled_id = 0;
 	job_frames_end(&c->frames, why, end, mono_now());
 	job_conn_flush(c);
@@ -97,9 +119,9 @@ static void refuse(struct job_conn *c, const struct ptcp_err *why)
 	job_conn_over(c, why, NULL);
 }
 
-void job_conn_cleaned(struct job_conn *c, const struct ptcp_err *why)
+void job_conn_filed(struct job_conn *c, const struct ptcp_err *why)
 {
-	c->cleaning = NULL;
+	c->file_job = NULL;
 	job_conn_over(c, why, NULL);
 }
 
@@ -156,9 +178,9 @@ static int on_clean(struct job_conn *c, const struct job_client *client, const s
 	const struct job_conn *other;
 
 	LIST_EACH(&c->set->conns, other, struct job_conn, in_list)
-		if (other->cleaning != NULL && strcmp(other->fingerprint, c->fingerprint) == 0)
+		if (other->file_job != NULL && other->file_job->ops->exclusive && strcmp(other->fingerprint, c->fingerprint) == 0)
 			return err_set(e, PTCP_EBUSY, "too busy: another ptcp clean of this client runs (try again when it has ended)");
-	return cleaning_new(&c->cleaning, c->set, client, f, e);
+	return cleaning_new(&c->file_job, c->set, client, f, e);
 }
 
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
@@ -166,10 +188,11 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	struct job_conn *c = arg;
 	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
 
-	if (c->set->ephemeral && type != WIRE_CLEAN)
+	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE)
 		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
 	switch (type) {
 	case WIRE_CLEAN: return on_clean(c, &client, &f->clean, e);
+	case WIRE_MANAGE: return managing_new(&c->file_job, c->set, &client, &f->manage, e);
 	case WIRE_STATUS: return on_status(c, &f->status, e);
 	case WIRE_LINKS: return on_links(c, e);
 	default: return job_new(&c->job, c->set, &client, &f->request, e);
@@ -207,7 +230,14 @@ static void on_readable(void *arg)
 	timer_set(c->timer, job_frames_deadline(&c->frames));
 }
 
-static void on_writable(void *arg) { job_conn_flush(arg); }
+static void on_writable(void *arg)
+{
+	struct job_conn *c = arg;
+
+	job_conn_flush(c);
+	if (job_frames_resume(&c->frames) && c->file_job != NULL)
+		file_job_resume(c->file_job);
+}
 
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
@@ -221,7 +251,7 @@ static void on_timer(void *arg)
 {
 	struct job_conn *c = arg;
 
-	if (job_frames_fault(&c->frames, mono_now()) == JOB_FRAMES_UNREAD)
+	if (job_frames_fault(&c->frames, mono_now()) == JOB_FRAMES_UNREAD || c->frames.paused)
 		log_at(&c->set->host->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
 		    "the reports\"", c->address, c->fingerprint);
 	job_conn_free(c);

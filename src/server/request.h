@@ -7,6 +7,7 @@
 #include "net/trust.h"
 #include "server/own_dirs.h"
 #include "session/session.h"
+#include "wire/job.h"
 
 /* Failed files of a session or job to log individually: a client must not fill the log. */
 #define LOGGED_FAILURES 1000u
@@ -26,15 +27,20 @@ struct request {
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */
 	bool generates;                /* or sends generated blocks */
+	bool literal;                  /* a pattern is a name like any other */
+	bool manages;                  /* no transfer: request_source() resolves the paths */
 	unsigned n_granted;            /* streams */
 	enum ptcp_cipher cipher;
 	/* by request_find(), on an I/O thread */
 	int flags;
 	struct request_path *path;
 	unsigned n_paths;
+	struct tree *tree;             /* by request_take_manage(); NULL with `own` */
 	struct filter *filter;         /* of the sources; NULL: no rules */
 	struct destination place;      /* unless the server sends */
 	bool finding;
+	bool expanded;                 /* a source was a pattern; `path` has its matches in place of it */
+	struct request_search *search; /* during request_find(), for sources */
 	struct ptcp_err why;
 	int result;
 	struct io_job io;
@@ -46,6 +52,8 @@ struct request {
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e);
 /* The same for the directory `path`, whose leftovers the client removes; then request_find() and request_dir(). */
 int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
+/* The same for work on files: request_find() opens the root only. */
+int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e);
 /* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer.
  * The request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));
@@ -53,7 +61,13 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 int request_begin(struct request *a, struct session *sess, struct ptcp_err *e);
 /* The directory of request_take_clean(), borrowed; NULL: not found, see `why`. */
 struct dir *request_dir(const struct request *a, struct ptcp_err *why);
-/* The first path as written by the client; "" without paths. */
+/* On an I/O thread, after request_take_manage() and request_find(): as destination_source(), for any path as written by
+ * a client. */
+int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
+    char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
+/* The path with this number as written by the client. */
+const char *request_path(const struct request *a, unsigned i);
+/* The first path; "" without paths. */
 const char *request_first(const struct request *a);
 void request_fini(struct request *a); /* zeros are fine; not between request_find() and `found` */
 

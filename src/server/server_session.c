@@ -55,7 +55,7 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 	else if (why != NULL)
 		session_cancel(s->session, why);
 	else
-		session_accept(s->session, a->n_granted, a->cipher);
+		session_accept(s->session, a->n_granted, a->cipher, a->expanded);
 }
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
@@ -104,7 +104,7 @@ void server_session_admit(struct server_session *s)
 	    text_escape_quoted(shown, sizeof shown, request_first(&s->request)), s->request.n_granted,
 	    ptcp_cipher_name(s->request.cipher));
 	if (s->request.measures)
-		session_accept(s->session, s->request.n_granted, s->request.cipher);
+		session_accept(s->session, s->request.n_granted, s->request.cipher, false);
 	else
 		request_find(&s->request, on_found);
 }

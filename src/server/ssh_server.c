@@ -95,10 +95,11 @@ static void back_stop(struct ssh_server *o)
 
 /* ---- Lines ---- */
 
-static void greet(struct ssh_server *o)
+static void greet(struct ssh_server *o, bool final)
 {
-	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s", SSH_HELLO_VERSION, PTCP_VERSION,
-	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-");
+	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s%s", SSH_HELLO_VERSION, PTCP_VERSION,
+	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-",
+	    final ? " " SSH_HELLO_FINAL : "");
 }
 
 /* Before the client's line, which takes a round trip more: the client connects to this port in the meantime. Nothing is
@@ -110,23 +111,25 @@ static void listen_early(struct ssh_server *o)
 	if (server_listen(o->s, ":0", &e) < 0)
 		return; /* on_hello() tries again, and reports the failure */
 	listener_hold(o->s->at[0].listener, true);
-	greet(o);
+	greet(o, false);
 }
 
 /* On the port that the client has requested; 0: any. */
-static int listen_for(struct ssh_server *o, unsigned port, struct ptcp_err *e)
+static int listen_for(struct ssh_server *o, const struct ssh_hello_hello *h, struct ptcp_err *e)
 {
 	char where[16];
 	int r;
 
-	if (o->s->n_at > 0 && (port == 0 || port == ptcp_server_port(o->s))) {
+	if (o->s->n_at > 0 && (h->port == 0 || h->port == ptcp_server_port(o->s))) {
 		listener_hold(o->s->at[0].listener, false);
 		return 0;
 	}
 	server_unlisten(o->s);
-	snprintf(where, sizeof where, ":%u", port);
-	if ((r = server_listen(o->s, where, e)) == 0)
-		greet(o);
+	snprintf(where, sizeof where, ":%u", h->port);
+	if ((r = server_listen(o->s, where, e)) < 0 && h->or_any)
+		r = server_listen(o->s, ":0", e);
+	if (r == 0)
+		greet(o, true);
 	return r;
 }
 
@@ -140,7 +143,7 @@ static void on_hello(struct ssh_server *o, const char *line)
 		end(o, &why);
 		return;
 	}
-	if (listen_for(o, h.port, &why) < 0) {
+	if (listen_for(o, &h, &why) < 0) {
 		line_reader_send(o->lines, SSH_HELLO_ERROR " %s", why.msg);
 		end(o, NULL); /* the client reports it */
 		return;

@@ -139,7 +139,7 @@ static void note_lost(struct session *sess, const char *why)
 
 	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
 		sess->control_lost = true;
-		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
+		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
@@ -266,7 +266,9 @@ void control_failed(struct session *sess, const struct connect_result *r)
 {
 	/* After its session, an ephemeral server is gone, and has missed no frame. */
 	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
-	bool path_over = r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED;
+	/* An address may be another host's by now: if the name is next, the name decides. */
+	bool stranger = r->cause == CONNECT_IDENTITY && !sess->connecting[STREAM_CONNECT_CONTROL].by_name;
+	bool path_over = stranger || (r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED);
 	struct ptcp_err e;
 
 	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0)
@@ -315,7 +317,7 @@ void control_pump(struct session *sess, struct mono now)
 
 	if (now.ns >= sess->return_by.ns) {
 		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
-		engine_fail(sess->engine, &why);
+		engine_closed(sess->engine, &why);
 		return;
 	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))

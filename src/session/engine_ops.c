@@ -37,6 +37,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
 	sess->n_granted = o->streams;
+	sess->sources_expanded = (o->flags & WIRE_OPENED_EXPANDED) != 0;
 	sess->reports_tcp = streams_report_tcp(sess);
 	sess->tapped |= sess->reports_tcp;
 	if (sess->o.one_channel)

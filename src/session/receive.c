@@ -7,6 +7,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
+#include "store/expand.h"
 #include "store/fd_budget.h"
 #include "store/part.h"
 #include "wire/attrs.h"
@@ -194,10 +195,11 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 }
 
 /* A server may not choose names: a top-level entry must be one of the requested sources, by its last component,
- * unless the client requested the contents of a source (unknown names). */
-static bool is_requested(const struct wire_open *o, const char *name)
+ * unless the client requested the contents of a source (unknown names), or match the last component of a pattern. */
+static bool is_requested(const struct session *sess, const struct wire_open *o, const char *name)
 {
 	struct span rest = o->paths, path;
+	char pattern[WIRE_PATH_MAX + 1];
 	size_t n = strlen(name);
 	uint8_t flags;
 
@@ -207,6 +209,8 @@ static bool is_requested(const struct wire_open *o, const char *name)
 		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
 		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
 		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+		if (sess->sources_expanded && expand_can_match(span_copy(pattern, path), name))
 			return true;
 	}
 	return false;
@@ -218,7 +222,7 @@ static int check_name(struct session *sess, const struct receive_entry *t, bool 
 
 	if (part_is_own_name(t->name))
 		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
-	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(o, t->name))
+	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, t->name))
 		return err_set(e, PTCP_EREFUSED, "not requested");
 	return 0;
 }

@@ -28,10 +28,23 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	return r;
 }
 
+/* The next entry of the batch is offered, or dropped. */
+static void forget_listed(struct send_side *t)
+{
+	unsigned i = t->offered++;
+
+	walk_entry_fini(&t->entry[i]);
+	free(t->lacking[i]);
+	t->lacking[i] = NULL;
+	xattrs_fini(&t->xattrs[i]);
+}
+
 void send_free(struct session *sess)
 {
 	if (sess->send == NULL)
 		return;
+	while (sess->send->offered < sess->send->n)
+		forget_listed(sess->send);
 	walk_free(sess->send->walk);
 	send_digest_queue_fini(sess->send);
 	hardlinks_fini(&sess->send->hardlinks);
@@ -134,31 +147,37 @@ const struct snd_ops send_snd_ops = {
 
 /* ---- Listing ---- */
 
+/* Offers the batch; before the peer has accepted the session only its first entries, so far as they may be early. */
+static void offer_batch(struct session *sess)
+{
+	struct send_side *t = sess->send;
+	struct ptcp_err why;
+
+	while (t->offered < t->n && !sess->over && (sess->running || send_is_early(sess, t->offered))) {
+		send_offer(sess, t->offered);
+		forget_listed(t);
+	}
+	if (sess->over || !sess->running)
+		return;
+	t->offering = false;
+	if (t->result < 0) {
+		err_nomem(&why);
+		engine_fail(sess->engine, &why);
+	} else {
+		t->end = t->result == 0;
+		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
+	}
+}
+
 /* On the control thread: a batch of the list is complete. */
 static void on_listed(struct msg *m)
 {
 	struct send_side *t = CONTAINER_OF(m, struct send_side, done);
-	struct session *sess = t->session;
-	struct ptcp_err why;
-	unsigned i;
 
 	t->listing = false;
-	for (i = 0; i < t->n; i++) {
-		if (!sess->over)
-			send_offer(sess, i);
-		walk_entry_fini(&t->entry[i]);
-		free(t->lacking[i]);
-		t->lacking[i] = NULL;
-		xattrs_fini(&t->xattrs[i]);
-	}
-	if (!sess->over && t->result < 0) {
-		err_nomem(&why);
-		engine_fail(sess->engine, &why);
-	} else if (!sess->over) {
-		t->end = t->result == 0;
-		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
-	}
-	session_pump(sess);
+	t->offering = true;
+	offer_batch(t->session);
+	session_pump(t->session);
 }
 
 /* On an I/O thread: optional attributes. Symbolic links have no extended attributes. */
@@ -181,7 +200,6 @@ static void list_batch(struct io_job *io)
 	struct send_side *t = CONTAINER_OF(io, struct send_side, io);
 	struct ptcp_err why;
 
-	t->n = 0;
 	while (t->n < t->max && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
 		describe(t, t->n++);
 	t->done.run = on_listed;
@@ -195,10 +213,11 @@ static void list_more(struct session *sess)
 	unsigned room = snd_room(snd);
 
 	/* Lists full batches, unless the receiver allows fewer entries than a batch. */
-	if (t->listing || t->end || room == 0 ||
+	if (t->listing || t->offering || t->end || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
 	t->max = room < WALK_BATCH ? room : WALK_BATCH;
+	t->n = t->offered = 0;
 	t->listing = true;
 	t->io.run = list_batch;
 	io_submit(sess->o.host->io, &t->io);
@@ -250,8 +269,18 @@ void send_pump(struct session *sess, struct mono now)
 {
 	if (sess->send == NULL)
 		return;
+	if (sess->send->offering)
+		offer_batch(sess);
+	if (sess->over)
+		return;
 	list_more(sess);
 	feed_streams(sess, now);
+}
+
+void send_early(struct session *sess)
+{
+	if (sess->send != NULL && engine_snd(sess->engine) != NULL)
+		list_more(sess);
 }
 
 static void on_sent(struct session *sess, struct stream *s, struct stream_job *job)

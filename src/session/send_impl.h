@@ -32,7 +32,9 @@ struct send_side {
 	struct owner owner[WALK_BATCH]; /* and their values */
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
-	unsigned n, max;            /* entries in the batch */
+	unsigned n, max;            /* entries in the batch, */
+	unsigned offered;           /* offered of them */
+	bool offering;              /* the batch is listed, but not yet all of it offered */
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
 	uint64_t files, bytes;      /* listed */
@@ -46,6 +48,9 @@ struct send_side {
 
 /* Offers an entry of the batch to the engine, or reports why that is impossible; takes the name of the entry. */
 void send_offer(struct session *sess, unsigned i);
+
+/* Whether an entry of the batch may be offered before the peer has accepted the session. */
+bool send_is_early(struct session *sess, unsigned i);
 
 /* Operations of the engine; see snd_ops. */
 void send_check(void *arg, void *cookie, uint64_t id);

@@ -8,6 +8,9 @@
 #include "store/store_err.h"
 #include "wire/attrs.h"
 
+/* An entry without extended attributes, at most. */
+#define PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
+
 /* Reports an entry, or an attribute, that is not sent to the users of both sides. */
 static void not_sent(struct session *sess, const struct walk_entry *w, enum wire_warning_kind kind, const char *text)
 {
@@ -141,6 +144,18 @@ static void offer_file(struct session *sess, unsigned i)
 	if (l != NULL)
 		l->failed = false;
 	offer(sess, i, WIRE_FILE, NULL, l);
+}
+
+bool send_is_early(struct session *sess, unsigned i)
+{
+	const struct send_side *t = sess->send;
+	const struct walk_entry *w = &t->entry[i];
+	bool links = (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) != 0;
+
+	if (t->lacking[i] != NULL || t->xattrs[i].n > 0 || !snd_early_room(engine_snd(sess->engine), PLAIN_ENTRY_BYTES))
+		return false;
+	return w->type == WALK_DIR || w->type == WALK_DIR_END || (w->type == WALK_FILE && w->size_bytes <= WIRE_FILE_MAX) ||
+	    (w->type == WALK_SYMLINK && links);
 }
 
 void send_offer(struct session *sess, unsigned i)

@@ -45,6 +45,42 @@ static void notify_gone(struct msg *m)
 	sess->o.ops->gone(sess->o.arg, sess, sess->failed ? &sess->why : NULL);
 }
 
+/* A starter that has received everything, and confirmed the end, does not wait until the sender closes: the result is
+ * final. Reads what has arrived: with unread input the kernel would reset the connection, and END could be lost. */
+static bool leaves_first(struct session *sess)
+{
+	uint8_t rest[1024];
+
+	if (sess->failed || sess->o.open == NULL || sess->receive == NULL || sess->mux != NULL)
+		return false;
+	chan_flush(sess->control);
+	if (!chan_flushed(sess->control))
+		return false;
+	while (chan_read(sess->control, rest, sizeof rest) > 0)
+		;
+	control_replay_end(&sess->control_replay);
+	return true;
+}
+
+/* The last frames, and the end of the control connection. */
+static void wind_up_control(struct session *sess, struct mono now)
+{
+	bool done;
+
+	control_flush(sess);
+	chan_pause(sess->control, false); /* to notice its end */
+	done = buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control_replay.resend == 0 &&
+	    (sess->mux == NULL || mux_is_between(sess->mux));
+	if (done)
+		chan_shutdown(sess->control);
+	if ((done && leaves_first(sess)) || now.ns >= sess->give_up.ns) {
+		chan_free(sess->control);
+		sess->control = NULL;
+	} else {
+		timer_set(sess->timer, sess->give_up);
+	}
+}
+
 /* Ends the session: informs the peer, releases streams and files, and once no other thread works for the session,
  * informs the owner. */
 static void wind_up(struct session *sess, struct mono now)
@@ -57,19 +93,8 @@ static void wind_up(struct session *sess, struct mono now)
 			streams_close_tap(sess, i);
 			stream_stop(sess->stream[i], false);
 		}
-	if (sess->control != NULL) {
-		control_flush(sess);
-		chan_pause(sess->control, false); /* to notice its end */
-		if (buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control_replay.resend == 0 &&
-		    (sess->mux == NULL || mux_is_between(sess->mux)))
-			chan_shutdown(sess->control);
-		if (now.ns >= sess->give_up.ns) {
-			chan_free(sess->control);
-			sess->control = NULL;
-		} else {
-			timer_set(sess->timer, sess->give_up);
-		}
-	}
+	if (sess->control != NULL)
+		wind_up_control(sess, now);
 	if (sess->control == NULL && control_may_resume(sess) && now.ns < sess->give_up.ns) {
 		control_pump(sess, now);
 		stream_connect_control(sess, now);
@@ -145,6 +170,8 @@ static void pump(struct session *sess)
 			if (parts[i].pump != NULL)
 				parts[i].pump(sess, now);
 		engine_tick(sess->engine, now);
+	} else if (!sess->over) {
+		send_early(sess);
 	}
 	sess->pumping = false;
 	if (sess->over) {
@@ -178,6 +205,8 @@ void session_yield(struct session *sess)
 	sess->give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);
 }
+
+void session_offer_early(struct session *sess) { pump(sess); }
 
 bool session_over(const struct session *sess) { return sess->over; }
 
@@ -253,10 +282,12 @@ void session_wait(struct session *sess, uint32_t ahead)
 	pump(sess);
 }
 
-void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher)
+bool session_sources_expanded(const struct session *sess) { return sess->sources_expanded; }
+
+void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded)
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
-		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams) };
+		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams), .flags = expanded ? WIRE_OPENED_EXPANDED : 0 };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

@@ -39,6 +39,9 @@ struct session_ops {
 	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after
 	 * `wait_ns`. Ends that connect only; or NULL. */
 	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
+	/* No connection over that path of several, because of that hop (connect_result.hop); once, until a stream of the
+	 * path connects. */
+	void (*path_failed)(void *arg, unsigned path, unsigned hop, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
@@ -100,14 +103,18 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino);
 
 /* Adds a source; `name` NULL: the contents of dir. Keeps a reference to dir. */
 int session_send_from(struct session *sess, struct dir *dir, const char *name, struct ptcp_err *e);
+/* Starter that has added all its sources before the peer has accepted: offers the first entries early. */
+void session_offer_early(struct session *sess);
 /* Filters the entries of all sources. Borrows f for the session's lifetime. */
 int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
-/* Acceptor: grants the request with up to `streams` streams. */
-void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher);
+/* Acceptor: grants the request with up to `streams` streams. `expanded`: a source was a pattern. */
+void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
+/* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */
+bool session_sources_expanded(const struct session *sess);
 
 /* Acceptor: session_take_fds() for this session. */
 unsigned session_reserve(struct session *sess, unsigned want, bool alone);

@@ -131,6 +131,7 @@ struct session {
 	struct chan *control;       /* NULL once closed */
 	struct chan *successor;     /* of `control`, until the peer's CONTROL_ACK */
 	struct control_replay control_replay;
+	bool sources_expanded;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	bool control_lost;          /* a control connection was lost that stalls.c has not judged yet, */
 	struct mtu_lost lost_control;
@@ -167,6 +168,7 @@ struct session {
 	struct mono began;          /* start of RUNNING */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* of the last failed connection */
+	uint64_t failed_paths;      /* reported by ops.path_failed, and not connected since */
 	uint64_t retransmits;       /* of ended streams */
 	/* one of: */
 	struct send_side *send;
@@ -345,6 +347,8 @@ struct mono tcp_report_deadline(const struct session *sess);
 void send_free(struct session *sess);
 /* Continues the listing, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
+/* Before the peer has accepted the session: begins the listing. */
+void send_early(struct session *sess);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;

@@ -20,7 +20,7 @@ static struct mtu_lost lost_conn(const struct stream *s)
 
 	if (s->chan == NULL || tcpinfo_read(&i, chan_fd(s->chan)) < 0)
 		return (struct mtu_lost){ 0 };
-	return (struct mtu_lost){ i.acked_bytes + i.received_bytes, i.silent_s };
+	return (struct mtu_lost){ i.acked_bytes + i.received_bytes, s->o.files != NULL ? i.no_data_s : i.silent_s };
 }
 
 void stream_fail(struct stream *s, const struct ptcp_err *why)

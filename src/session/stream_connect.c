@@ -51,6 +51,17 @@ static void keep_address(struct session *sess, const char *reached)
 	sess->o.port = port;
 }
 
+static void report_path(struct session *sess, unsigned number, const struct connect_result *r)
+{
+	unsigned path = session_path_of(sess, number);
+
+	if (sess->o.paths == NULL || sess->o.paths->n < 2 || sess->o.open == NULL || sess->over ||
+	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0)
+		return;
+	sess->failed_paths |= UINT64_C(1) << path;
+	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
+}
+
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
@@ -60,6 +71,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
+		report_path(sess, number, r);
 		streams_report(sess);
 	}
 	session_pump(sess);

@@ -315,6 +315,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	}
 	sess->since[number] = mono_now();
 	sess->n_connected++;
+	sess->failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
 	sess->ever_connected = true;
 	if (streams_connected(sess) > sess->n_connected_peak)
 		sess->n_connected_peak = streams_connected(sess);

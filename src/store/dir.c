@@ -90,6 +90,11 @@ bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)
 	return d->tree->excluded != NULL && excluded_has(d->tree->excluded, dev, ino);
 }
 
+bool dir_has_excluded_below(const struct dir *d, uint64_t dev, uint64_t ino)
+{
+	return d->tree->excluded != NULL && excluded_below(d->tree->excluded, dev, ino);
+}
+
 void tree_unref(struct tree *t)
 {
 	if (t != NULL)

@@ -30,6 +30,8 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e);
 /* Whether this inode is one of them. */
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino);
+/* Whether an excluded directory lies, or may lie, below the directory of this inode. */
+bool dir_has_excluded_below(const struct dir *d, uint64_t dev, uint64_t ino);
 /* Drops the caller's reference; nodes keep their tree alive. NULL is fine. */
 void tree_unref(struct tree *t);
 

@@ -19,9 +19,14 @@ struct inode {
 	uint64_t dev, ino;
 };
 
-struct excluded {
+struct inodes {
 	struct inode *of; /* sorted */
 	size_t n, cap;
+};
+
+struct excluded {
+	struct inodes set;
+	struct inodes above; /* directories that lead there */
 };
 
 int excluded_new(struct excluded **out, struct ptcp_err *e)
@@ -31,13 +36,15 @@ int excluded_new(struct excluded **out, struct ptcp_err *e)
 
 void excluded_free(struct excluded *x)
 {
-	if (x != NULL)
-		free(x->of);
+	if (x != NULL) {
+		free(x->set.of);
+		free(x->above.of);
+	}
 	free(x);
 }
 
 /* The place of the inode: the first that is not before it. */
-static size_t find(const struct excluded *x, uint64_t dev, uint64_t ino)
+static size_t find(const struct inodes *x, uint64_t dev, uint64_t ino)
 {
 	size_t low = 0, high = x->n, at;
 
@@ -51,14 +58,17 @@ static size_t find(const struct excluded *x, uint64_t dev, uint64_t ino)
 	return low;
 }
 
-bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino)
+static bool contains(const struct inodes *x, uint64_t dev, uint64_t ino)
 {
 	size_t at = find(x, dev, ino);
 
 	return at < x->n && x->of[at].dev == dev && x->of[at].ino == ino;
 }
 
-static int add(struct excluded *x, const struct stat *st, struct ptcp_err *e)
+bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino) { return contains(&x->set, dev, ino); }
+bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino) { return contains(&x->above, dev, ino); }
+
+static int insert(struct inodes *x, const struct stat *st, struct ptcp_err *e)
 {
 	size_t at = find(x, st->st_dev, st->st_ino);
 	struct inode *more;
@@ -77,6 +87,8 @@ static int add(struct excluded *x, const struct stat *st, struct ptcp_err *e)
 	x->of[at] = (struct inode){ st->st_dev, st->st_ino };
 	return 0;
 }
+
+static int add(struct excluded *x, const struct stat *st, struct ptcp_err *e) { return insert(&x->set, st, e); }
 
 /* ---- What lies in a directory ---- */
 
@@ -135,7 +147,32 @@ static int add_open(struct excluded *x, int fd, int depth, struct ptcp_err *e)
 	return r;
 }
 
-int excluded_add_open(struct excluded *x, int fd, struct ptcp_err *e) { return add_open(x, fd, 0, e); }
+/* The directories above the directory open at `at`, whatever links lead there. */
+static int add_parents(struct excluded *x, int at, struct ptcp_err *e)
+{
+	struct stat last = { 0 }, st;
+	int fd = at, up, r = 0;
+
+	while (r == 0 && (up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+		if (fd != at)
+			close(fd);
+		fd = up;
+		if (fstat(fd, &st) != 0 || (st.st_dev == last.st_dev && st.st_ino == last.st_ino))
+			break;
+		r = insert(&x->above, &st, e);
+		last = st;
+	}
+	if (fd != at)
+		close(fd);
+	return r;
+}
+
+int excluded_add_open(struct excluded *x, int fd, struct ptcp_err *e)
+{
+	int r = add_open(x, fd, 0, e);
+
+	return r < 0 ? r : add_parents(x, fd, e);
+}
 
 /* ---- Links on the path of a directory ---- */
 
@@ -158,6 +195,25 @@ static bool follow(char path[PATH_MAX], size_t n)
 		return false;
 	strcpy(path, out);
 	return true;
+}
+
+/* The directories that the path names before its last component. */
+static int add_prefixes(struct excluded *x, const char *path, struct ptcp_err *e)
+{
+	char part[PATH_MAX];
+	struct stat st;
+	size_t i;
+	int r = 0;
+
+	for (i = 1; path[0] != '\0' && path[i] != '\0' && r == 0; i++) {
+		if (path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (stat(part, &st) == 0)
+			r = insert(&x->above, &st, e);
+	}
+	return r;
 }
 
 /* Adds the first link of the path, and follows it: 1; or 0 without a link. */
@@ -196,6 +252,7 @@ int excluded_add(struct excluded *x, const char *path, struct ptcp_err *e)
 		return r;
 	strcpy(rest, path);
 	for (links = 0, r = 1; links < LINKS_MAX && r > 0; links++)
-		r = next_link(x, rest, e);
+		if ((r = add_prefixes(x, rest, e)) == 0)
+			r = next_link(x, rest, e);
 	return r < 0 ? r : 0;
 }

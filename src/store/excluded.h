@@ -26,5 +26,7 @@ int excluded_add(struct excluded *x, const char *path, struct ptcp_err *e);
 int excluded_add_open(struct excluded *x, int fd, struct ptcp_err *e);
 
 bool excluded_has(const struct excluded *x, uint64_t dev, uint64_t ino);
+/* Whether a directory of the set, or a link that leads there, lies below the directory of this inode. */
+bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino);
 
 #endif

@@ -53,6 +53,7 @@ const struct sys sys_real = {
 	.symlinkat = symlinkat,
 	.linkat = linkat,
 	.renameat = renameat,
+	.renameat2 = renameat2,
 	.unlinkat = unlinkat,
 };
 

@@ -46,6 +46,8 @@ struct sys {
 	int (*symlinkat)(const char *target, int dirfd, const char *path);
 	int (*linkat)(int fromfd, const char *from, int tofd, const char *to, int flags);
 	int (*renameat)(int fromfd, const char *from, int tofd, const char *to);
+	/* without RENAME_EXCHANGE and RENAME_WHITEOUT */
+	int (*renameat2)(int fromfd, const char *from, int tofd, const char *to, unsigned flags);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 };
 

@@ -39,6 +39,7 @@ struct walk {
 	struct list items;
 	struct level *top;
 	unsigned streams, max_streams;
+	bool flat;
 	struct dir *enter; /* the WALK_DIR returned last: its content is next */
 	int enter_depth;
 	const struct filter *filter; /* NULL: includes all */
@@ -104,6 +105,7 @@ void walk_free(struct walk *w)
 }
 
 void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
+void walk_flat(struct walk *w) { w->flat = true; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {
@@ -287,10 +289,12 @@ static int skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
 static int classify(struct walk_entry *out, int at, const struct stat *st, struct ptcp_err *why)
 {
 	out->size_bytes = (uint64_t)st->st_size;
+	out->disk_bytes = (uint64_t)st->st_blocks * 512;
 	out->dev = (uint64_t)st->st_dev;
 	out->ino = (uint64_t)st->st_ino;
 	out->nlink = (uint64_t)st->st_nlink;
 	out->mode = st->st_mode & 07777;
+	out->format = st->st_mode & S_IFMT;
 	out->uid = st->st_uid;
 	out->gid = st->st_gid;
 	out->mtime = st->st_mtim;
@@ -353,10 +357,11 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
 		r = skip(out, "an unfinished file of ptcp, by its name: not sent (remove it "
 		    "with ptcp clean, or rename it)", &why);
-	if (r == 0 && (out->type == WALK_DIR || out->type == WALK_FILE) && dir_excludes(dir, out->dev, out->ino))
+	if (r == 0 && (out->type == WALK_DIR || out->type == WALK_FILE) &&
+	    (out->excluded = dir_excludes(dir, out->dev, out->ino)))
 		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
 		    store_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
-	if (r == 0 && out->type == WALK_DIR && (w->enter = dir_child(dir, name)) == NULL)
+	if (r == 0 && out->type == WALK_DIR && !w->flat && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
 	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {

@@ -14,7 +14,7 @@ enum walk_type {
 	WALK_DIR_END,
 	WALK_FILE,
 	WALK_SYMLINK,
-	WALK_SKIPPED, /* FIFO, socket, device, or an unfinished file of ptcp; `why` explains */
+	WALK_SKIPPED, /* FIFO, socket, device, an unfinished file of ptcp, or an excluded directory; `why` explains */
 	WALK_FAILED,  /* stat failed; or listing `dir` failed (name NULL, before WALK_DIR_END); `why` is the message */
 };
 
@@ -28,9 +28,11 @@ struct walk_entry {
 	char *target;     /* of WALK_SYMLINK, else NULL */
 	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
 	bool refused;     /* of WALK_FAILED: PTCP_EREFUSED */
-	uint64_t size_bytes, dev, ino, nlink;
+	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
 	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
+	uint32_t format;  /* S_IFMT bits; 0: stat failed */
+	bool excluded;    /* WALK_SKIPPED: by tree_exclude() */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
 };
@@ -48,6 +50,10 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
  * with the added name, to which the rules apply as well, or below an added directory's content. Borrows f for
  * w's lifetime; to be called before the first walk_next(). */
 void walk_filter(struct walk *w, const struct filter *f);
+
+/* Reports directories without entering them: WALK_DIR alone, without WALK_DIR_END. Added directories' content is listed
+ * all the same. To be called before the first walk_next(). */
+void walk_flat(struct walk *w);
 
 /* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory.
  * After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and

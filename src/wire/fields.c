@@ -30,7 +30,7 @@
 static const struct wire_field hello[] = {
 	FIXED("magic", 4, WIRE_MAGIC), ANY("version_min", hello, version_min), ANY("version_max", hello, version_max),
 	POSITIVE("timeout_ms", hello, timeout_ms), POSITIVE("quiet_ms", hello, quiet_ms),
-	ANY("linger_ms", hello, linger_ms), POSITIVE("max_entries", hello, max_entries),
+	ANY("linger_ms", hello, linger_ms), UINT("max_entries", hello, max_entries, WIRE_EARLY_ENTRIES, UINT64_MAX),
 	POSITIVE("max_streams", hello, max_streams), UINT("n", hello, n_abilities, 0, WIRE_ABILITIES_MAX),
 	ARRAY("abilities", hello, abilities, n_abilities, 0, UINT16_MAX),
 	LENGTH("m", 1, hello, software, 0, WIRE_SOFTWARE_MAX), DATA(hello, software, ANY)
@@ -42,7 +42,7 @@ static const struct wire_field hello[] = {
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
-	UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
+	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
 }, error[] = {
 	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
 }, ping[] = {
@@ -156,6 +156,19 @@ progress[] = {
 }, cleaned[] = {
 	ANY("files", cleaned, files), ANY("bytes", cleaned, bytes), ANY("in_use", cleaned, in_use),
 	ANY("recent", cleaned, recent), ANY("failed", cleaned, failed), UINT("final", cleaned, final, 0, 1)
+}, manage[] = {
+	UINT("op", manage, op, WIRE_MANAGE_LIST, WIRE_MANAGE_RENAME), UINT("flags", manage, flags, 0, WIRE_MANAGE_FLAGS),
+	UINT("n_paths", manage, n_paths, 1, WIRE_PATHS_MAX), REST(manage, paths)
+}, listed[] = {
+	UINT("type", listed, type, WIRE_LISTED_UNKNOWN, WIRE_LISTED_BLOCK_DEVICE), ANY("code", listed, code),
+	UINT("mode", listed, mode, 0, 07777), ANY("bytes", listed, bytes), ANY("disk_bytes", listed, disk_bytes),
+	ANY("entries", listed, entries), ANY("mtime_s", listed, mtime_s), UINT("mtime_ns", listed, mtime_ns, 0, 999999999),
+	LENGTH("n", 2, listed, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, listed, target, 0, WIRE_PATH_MAX),
+	LENGTH("k", 2, listed, text, 0, WIRE_TEXT_MAX), DATA(listed, path, NO_NUL), DATA(listed, target, NO_NUL),
+	DATA(listed, text, ANY)
+}, managed[] = {
+	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
+	ANY("failed", managed, failed), UINT("final", managed, final, 0, 1)
 };
 
 /* ---- Rules that span fields ---- */
@@ -200,6 +213,35 @@ static bool open_valid(const void *f)
 		any |= place;
 	}
 	return path_count_valid(o) && (any || o->n_paths == 0) && rest.n == 0;
+}
+
+/* Only the flags of the operation; a RENAME names two paths. */
+static bool manage_valid(const void *f)
+{
+	static const uint8_t flags[] = {
+		[WIRE_MANAGE_LIST] = WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF,
+		[WIRE_MANAGE_MKDIR] = WIRE_MANAGE_PARENTS, [WIRE_MANAGE_REMOVE] = WIRE_MANAGE_RECURSIVE,
+		[WIRE_MANAGE_RENAME] = WIRE_MANAGE_REPLACE
+	};
+	const struct wire_manage *d = f;
+	struct span rest = d->paths, path;
+	uint8_t path_flags;
+	unsigned i;
+	bool place;
+
+	for (i = 0; i < d->n_paths; i++)
+		if (!wire_path_next(&rest, &path_flags, &path) || path_flags != 0 ||
+		    !path_valid(WIRE_ACCEPTOR_SENDS, 0, path, &place))
+			return false;
+	return rest.n == 0 && (d->flags & ~flags[d->op]) == 0 && (d->op != WIRE_MANAGE_RENAME || d->n_paths == 2);
+}
+
+/* A failure has a code, an entry has a type. */
+static bool listed_valid(const void *f)
+{
+	const struct wire_listed *d = f;
+
+	return d->code != 0 || (d->type != WIRE_LISTED_UNKNOWN && d->text.n == 0);
 }
 
 static bool opened_valid(const void *f)
@@ -324,5 +366,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
 	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
-	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(LEFTOVERS, leftovers, leftovers, NULL)
+	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
+	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
+	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL)
 };

@@ -32,7 +32,7 @@
 #define WIRE_FRAMES(X) \
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
-	X(OPENED, 3, 20 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
+	X(OPENED, 3, 21 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
 	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
@@ -72,7 +72,10 @@
 	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
 	X(CLEAN, 66, 11 + WIRE_PATH_MAX) \
 	X(LEFTOVER, 67, 20 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(CLEANED, 68, 41)
+	X(CLEANED, 68, 41) \
+	X(MANAGE, 69, WIRE_CONTROL_MAX) \
+	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(MANAGED, 71, 33)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,
@@ -160,7 +163,7 @@ struct wire_hello {
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
 	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
-	uint32_t max_entries;     /* unfinished entries as a receiver; above WIRE_SLOTS means WIRE_SLOTS */
+	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; above WIRE_SLOTS means WIRE_SLOTS */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -226,13 +229,16 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 
 #define WIRE_SESSION_BYTES 16
 
+enum wire_opened_flags {
+	WIRE_OPENED_EXPANDED = 1 << 0, WIRE_OPENED_FLAGS = (1 << 1) - 1 /* a source was a pattern: there may be several */
+};
+
 /* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
  * the control connection. */
 struct wire_opened {
-	uint8_t session[WIRE_SESSION_BYTES];
-	uint8_t cipher;
+	uint8_t session[WIRE_SESSION_BYTES], cipher;
 	uint16_t streams;
-	uint8_t n_endpoints;
+	uint8_t flags, n_endpoints;
 	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
@@ -338,6 +344,10 @@ WIRE_CODEC_EMPTY(ROUTED, routed)
 #define WIRE_SLOTS 16384
 static inline unsigned wire_slot(uint64_t id) { return (unsigned)(id & 0xffff); }
 static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS && id >> 16 != 0; }
+
+/* Entries that a starter may send before OPENED: their number, and the bytes of their frames. */
+#define WIRE_EARLY_ENTRIES 16
+#define WIRE_EARLY_BYTES 16384
 
 enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
 

@@ -1,5 +1,6 @@
 /* Frames of a delegated job: a transfer to or from a third host, or a measurement of the path to the third host, that
- * a server carries out for a client, and the reports to the client (PROTOCOL.md, section 13). */
+ * a server carries out for a client, and the reports to the client; of queries; and of work on the server's files
+ * (PROTOCOL.md, section 13). */
 #ifndef WIRE_JOB_H
 #define WIRE_JOB_H
 
@@ -149,5 +150,63 @@ struct wire_cleaned {
 	uint8_t final;
 };
 WIRE_CODEC(CLEANED, cleaned, wire_cleaned)
+
+/* ---- Files and directories of a server: ls, mkdir, rm, mv, du ---- */
+
+enum wire_manage_op {
+	WIRE_MANAGE_LIST = 1,   /* each path, or the content of each directory */
+	WIRE_MANAGE_COUNT = 2,  /* the size of each path with all content */
+	WIRE_MANAGE_MKDIR = 3,
+	WIRE_MANAGE_REMOVE = 4,
+	WIRE_MANAGE_RENAME = 5  /* two paths: from, to */
+};
+
+enum wire_manage_flags {
+	WIRE_MANAGE_RECURSIVE = 1 << 0, /* LIST: the whole tree; REMOVE: directories with all content */
+	WIRE_MANAGE_HIDDEN = 1 << 1,    /* LIST: names that begin with a dot as well */
+	WIRE_MANAGE_ITSELF = 1 << 2,    /* LIST: a directory instead of its content */
+	WIRE_MANAGE_PARENTS = 1 << 3,   /* MKDIR: missing parents as well; an existing directory is no failure */
+	WIRE_MANAGE_REPLACE = 1 << 4,   /* RENAME: replace an existing file */
+	WIRE_MANAGE_FLAGS = (1 << 5) - 1
+};
+
+/* Requests work on the paths, coded as in OPEN, without path flags. LIST, COUNT and REMOVE expand patterns. */
+struct wire_manage {
+	uint8_t op, flags;
+	uint16_t n_paths;  /* not 0; RENAME: 2 */
+	struct span paths;
+};
+WIRE_CODEC(MANAGE, manage, wire_manage)
+
+enum wire_listed_type {
+	WIRE_LISTED_UNKNOWN, /* with a code only */
+	WIRE_LISTED_FILE, WIRE_LISTED_DIR, WIRE_LISTED_SYMLINK, WIRE_LISTED_FIFO, WIRE_LISTED_SOCKET,
+	WIRE_LISTED_CHAR_DEVICE, WIRE_LISTED_BLOCK_DEVICE
+};
+
+/* An entry of LIST, the sum of a path of COUNT, or a failure of any request. */
+struct wire_listed {
+	uint8_t type;
+	uint16_t code;      /* as in ERROR; 0: no failure */
+	uint16_t mode;      /* 07777 */
+	uint64_t bytes, disk_bytes;
+	uint64_t entries;   /* COUNT: files and directories; else 0 */
+	int64_t mtime_s;
+	uint32_t mtime_ns;
+	struct span path;   /* as in the request, with the names below; without NUL */
+	struct span target; /* of a symbolic link */
+	struct span text;   /* describes the code */
+};
+#define WIRE_LISTED_FRAMES_MAX 10000000 /* in one reply */
+WIRE_CODEC(LISTED, listed, wire_listed)
+
+/* Totals so far, regularly; the last frame has `final`. */
+struct wire_managed {
+	uint64_t entries;           /* listed, counted, made, removed or renamed */
+	uint64_t bytes, disk_bytes; /* LIST and COUNT: of the entries */
+	uint64_t failed;
+	uint8_t final;
+};
+WIRE_CODEC(MANAGED, managed, wire_managed)
 
 #endif

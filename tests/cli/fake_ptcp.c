@@ -153,6 +153,8 @@ int ptcp_task_run(struct ptcp_task *t, struct ptcp_err *e)
 		fake.opts.event(fake.opts.arg, &fake.events[i]);
 	for (size_t i = 0; i < fake.n_rounds; i++)
 		fake.measure.round(fake.measure.arg, &fake.rounds[i]);
+	for (size_t i = 0; i < fake.n_entries; i++)
+		fake.manage.entry(fake.manage.arg, &fake.entries[i]);
 	if (fake.raise != 0)
 		raise(fake.raise);
 	return play(fake.run_code, e);
@@ -307,6 +309,51 @@ void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r)
 	(void)t;
 	r->files = 20000;
 	r->unlisted = 10000;
+}
+
+/* ---- Files of another host */
+
+void ptcp_manage_opts_init(struct ptcp_manage_opts *o)
+{
+	*o = (struct ptcp_manage_opts){ .size = sizeof *o };
+}
+
+void ptcp_manage_result_init(struct ptcp_manage_result *r)
+{
+	*r = (struct ptcp_manage_result){ .size = sizeof *r };
+}
+
+int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
+    const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e)
+{
+	fake.op = op;
+	fake.manage = *m;
+	for (size_t i = 0; i < n; i++) {
+		strcat(fake.srcs, urls[i]);
+		strcat(fake.srcs, "|");
+	}
+	if (strncmp(urls[0], "ptcp://b", 8) == 0) {
+		e->code = PTCP_ECONNECT;
+		snprintf(e->msg, sizeof e->msg, "b: no connection");
+		return e->code;
+	}
+	return new_prober(out, o, urls[0], e);
+}
+
+void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r)
+{
+	(void)t;
+	r->entries = fake.n_entries;
+	r->failed = fake.failed;
+}
+
+size_t ptcp_same_host(const char *const *urls, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && strncmp(urls[i], urls[0], 8) == 0)
+		i++;
+	return i;
 }
 
 /* ---- Server */

@@ -35,6 +35,11 @@ struct fake {
 	bool status_cancel;
 	struct ptcp_clean_opts clean;   /* of the last ptcp_clean(), which reports one leftover; clean_why: why it remains */
 	const char *clean_why;
+	enum ptcp_manage_op op;          /* of the last ptcp_manage_new(), */
+	struct ptcp_manage_opts manage;  /* which fails on the host "b"; */
+	const struct ptcp_entry *entries; /* ptcp_task_run() reports them */
+	size_t n_entries;
+	uint64_t failed;
 	char srcs[512];                  /* joined by '|' */
 	char dest[256];
 	char listen[64], root[256];

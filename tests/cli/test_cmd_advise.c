@@ -15,6 +15,7 @@
 
 #include "capture.h"
 #include "cli/command.h"
+#include "cli/plot.h"
 
 static struct capture cap;
 static const char *const out = cap.out, *const err = cap.err;
@@ -258,6 +259,19 @@ static void plots(void **state)
 	assert_non_null(strstr(err, "ptcp: --plot /nonexistent/a.svg: gnuplot: "));
 }
 
+static void units_of_axes(void **state)
+{
+	const char *prefix;
+
+	(void)state;
+	assert_true(plot_unit(1.3e9, &prefix) == 1e9);
+	assert_string_equal(prefix, "G");
+	assert_true(plot_unit(999e6, &prefix) == 1e6);
+	assert_string_equal(prefix, "M");
+	assert_true(plot_unit(0, &prefix) == 1);
+	assert_string_equal(prefix, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +281,7 @@ int main(void)
 		cmocka_unit_test(text_for_people),
 		cmocka_unit_test(what_cannot_be_parsed),
 		cmocka_unit_test(plots),
+		cmocka_unit_test(units_of_axes),
 	};
 	return cmocka_run_group_tests_name("cli/cmd_advise", tests, NULL, NULL);
 }

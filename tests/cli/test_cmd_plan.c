@@ -189,6 +189,56 @@ static void plots(void **state)
 	unlink(file);
 }
 
+/* Plots with a gnuplot that only keeps its script, and returns the script. */
+static const char *script_of(const char *method)
+{
+	static char text[20000];
+	char path[300], program[100], file[100], *kept = strdup(getenv("PATH"));
+	FILE *f;
+
+	snprintf(program, sizeof program, "%s/gnuplot", dir);
+	snprintf(file, sizeof file, "%s/script", dir);
+	assert_non_null(f = fopen(program, "w"));
+	fprintf(f, "#!/bin/sh\n/bin/cp \"$1\" %s\n", file);
+	fclose(f);
+	assert_int_equal(chmod(program, 0755), 0);
+	snprintf(path, sizeof path, "%s:%.200s", dir, kept);
+	setenv("PATH", path, 1);
+	assert_int_equal(plan("--method", method, "--plot", "/dev/null"), 0);
+	setenv("PATH", kept, 1);
+	free(kept);
+	slurp(file, text, sizeof text);
+	unlink(program);
+	unlink(file);
+	return text;
+}
+
+/* Two sources share a link at half its rate each: their boxes are stacked. */
+static void shared_links_are_plotted(void **state)
+{
+	double top = 0, bottom = 0, y, other_bottom = 0;
+	const char *text, *rows;
+
+	(void)state;
+	write_overlay("destination: D\nslot: 1s\nhosts: {D: {}, A: {data: 10MB, path: /a, relay: true}, S: {data: 10MB, "
+	    "path: /s}}\nlinks:\n  - {from: S, to: A, rate: 80Mbit/s}\n  - {from: A, to: D, rate: 80Mbit/s}\n");
+	text = script_of("pipelined");
+	assert_non_null(strstr(text, "background rgb 'white'"));
+	assert_non_null(strstr(text, "\"A>D (80.0 Mbit/s)\""));
+	assert_non_null(strstr(text, "\"S>A (40.0 Mbit/s)\""));
+	assert_non_null(strstr(text, "set xlabel 'time (s)'"));
+	assert_non_null(rows = strstr(text, "$source1 << EOD\n"));
+	assert_int_equal(sscanf(rows, "$source1 << EOD\n%*f %lf %*f %*f %lf %lf", &y, &bottom, &top), 3);
+	assert_non_null(rows = strstr(text, "$source2 << EOD\n"));
+	assert_int_equal(sscanf(rows, "$source2 << EOD\n%*f %*f %*f %*f %lf", &other_bottom), 1);
+	assert_true(fabs(bottom - y - 0.45) < 1e-6 && fabs(bottom - top - 0.45) < 1e-6);
+	assert_true(fabs(other_bottom - top) < 1e-6);
+	assert_null(strstr(text, "stored")); /* nothing is */
+	text = script_of("coordinated");
+	assert_non_null(strstr(text, "set ylabel 'stored data (MB)'"));
+	assert_non_null(strstr(text, "title 'at A'"));
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -213,6 +263,7 @@ int main(void)
 		cmocka_unit_test(text_and_what_if),
 		cmocka_unit_test(exit_statuses),
 		cmocka_unit_test(plots),
+		cmocka_unit_test(shared_links_are_plotted),
 	};
 	return cmocka_run_group_tests_name("cli/cmd_plan", tests, set_up, tear_down);
 }

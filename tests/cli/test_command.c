@@ -22,7 +22,7 @@
 
 static const struct command *const commands[] = {
 	&command_send, &command_recv, &command_serve, &command_key, &command_advise, &command_measure,
-	&command_clean,
+	&command_clean, &command_ls, &command_du, &command_mkdir, &command_rm, &command_mv,
 };
 static struct capture cap;
 
@@ -487,6 +487,75 @@ static void cleans_elsewhere(void **state)
 	assert_non_null(strstr(cap.out, "\"unlisted\":10000"));
 }
 
+static void lists(void **state)
+{
+	static const struct ptcp_entry all[] = {
+		{ .path = "b-c", .type = PTCP_ENTRY_FILE, .mode = 04711, .bytes = 7000, .mtime_s = 86400 },
+		{ .path = "b/\033x", .type = PTCP_ENTRY_SYMLINK, .mode = 0777, .bytes = 3, .target = "a\nb" },
+		{ .path = "b", .type = PTCP_ENTRY_DIR, .mode = 01755, .bytes = 4096, .mtime_s = 1e9 },
+		{ .path = "d", .code = PTCP_EIO, .why = "gone" },
+	};
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	fake.entries = all;
+	fake.n_entries = 3;
+	assert_int_equal(command("ls -Ra ptcp://a/d"), 0);
+	assert_true(fake.op == PTCP_LIST && fake.manage.recursive && fake.manage.hidden && !fake.manage.itself);
+	assert_string_equal(cap.out, "b\nb/\\033x\nb-c\n");
+	assert_int_equal(command("ls -ld ptcp://a/d"), 0);
+	assert_true(fake.manage.itself);
+	assert_string_equal(cap.out, "drwxr-xr-t  4096  2001-09-09 01:46:40  b\n"
+	    "lrwxrwxrwx     3  1970-01-01 00:00:00  b/\\033x -> a\\012b\n"
+	    "-rws--x--x  7000  1970-01-02 00:00:00  b-c\n");
+	assert_int_equal(command("ls --json ptcp://a/d"), 0);
+	assert_end(0);
+	assert_non_null(strstr(cap.out, "{\"event\":\"entry\",\"path\":\"b-c\",\"type\":\"file\",\"mode\":\"4711\","
+	    "\"bytes\":7000,\"mtime_s\":86400.0,\"target\":null}\n"));
+	fake.n_entries = 4;
+	fake.failed = 1;
+	fake.run_code = PTCP_EPARTIAL;
+	fake.sentence = "a: 1 failure (see above)";
+	assert_int_equal(command("ls ptcp://a/d"), 6);
+	assert_string_equal(cap.err, "ptcp: d: gone\nptcp: a: 1 failure (see above)\n");
+	assert_int_equal(command("ls --json ptcp://a/d"), 6);
+	assert_end(6);
+	assert_non_null(strstr(cap.out, "{\"event\":\"failed\",\"path\":\"d\",\"error\":\"gone\"}\n"));
+	assert_int_equal(command("ls"), 2);
+}
+
+static void changes_files(void **state)
+{
+	static const struct ptcp_entry sum = { .path = "d", .type = PTCP_ENTRY_DIR, .bytes = 7000, .disk_bytes = 8192,
+		.entries = 3 };
+
+	(void)state;
+	assert_int_equal(command("mkdir -p ptcp://a/d ptcp://a/e"), 0);
+	assert_true(fake.op == PTCP_MKDIR && fake.manage.parents && fake.runs == 1);
+	assert_string_equal(fake.srcs, "ptcp://a/d|ptcp://a/e|");
+	assert_int_equal(command("rm -r ptcp://a/d"), 0);
+	assert_true(fake.op == PTCP_REMOVE && fake.manage.recursive);
+	assert_int_equal(command("mv -f ptcp://a/d ptcp://a/e"), 0);
+	assert_true(fake.op == PTCP_RENAME && fake.manage.replace);
+	assert_int_equal(command("mv ptcp://a/d"), 2);
+	assert_int_equal(command("rm -p ptcp://a/d"), 2);
+	fake_reset();
+	assert_int_equal(command("rm ptcp://a/d ptcp://a/e ptcp://c/f"), 0);
+	assert_string_equal(fake.srcs, "ptcp://a/d|ptcp://a/e|ptcp://c/f|");
+	assert_int_equal(fake.runs, 2);
+	fake.entries = &sum;
+	fake.n_entries = 1;
+	assert_int_equal(command("du ptcp://b/d ptcp://a/d"), 6);
+	assert_true(fake.op == PTCP_COUNT);
+	assert_string_equal(cap.out, "  7.00 kB  d\n");
+	assert_string_equal(cap.err, "ptcp: b: no connection\nptcp: 1 host failed (see above)\n");
+	assert_int_equal(command("du --json ptcp://a/d"), 0);
+	assert_end(0);
+	assert_non_null(strstr(cap.out, "\"disk_bytes\":8192,\"entries\":3}"));
+	assert_int_equal(command("du ptcp://b/d"), 3);
+	assert_string_equal(cap.err, "ptcp: b: no connection\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +570,8 @@ int main(void)
 		cmocka_unit_test_setup(reloads, setup),
 		cmocka_unit_test_setup(cleans, setup),
 		cmocka_unit_test_setup(cleans_elsewhere, setup),
+		cmocka_unit_test_setup(lists, setup),
+		cmocka_unit_test_setup(changes_files, setup),
 		cmocka_unit_test_setup(keys, setup),
 		cmocka_unit_test_setup(advises, setup),
 		cmocka_unit_test_setup(measures, setup),

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "fake_ptcp.h"
 
 static char root[64];

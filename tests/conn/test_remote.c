@@ -224,6 +224,9 @@ static void greetings(void **state)
 	assert_string_equal(a.address, "fe80::1%eth0");
 	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 1 - and more, later", &e), 0);
 	assert_string_equal(a.address, "");
+	assert_false(a.final);
+	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 1 - final", &e), 0);
+	assert_true(a.final);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (ssh_hello_answer_parse(&a, bad[i], &e) != PTCP_EPROTO)
 			fail_msg("taken: %s", bad[i]);
@@ -231,6 +234,9 @@ static void greetings(void **state)
 	assert_non_null(strstr(e.msg, "version 2"));
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 0", &e), 0);
 	assert_int_equal(h.port, 0);
+	assert_false(h.or_any);
+	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 7811 or-any", &e), 0);
+	assert_true(h.port == 7811 && h.or_any);
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP, &e), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_hello_parse(&h, "GET / HTTP/1.0", &e), PTCP_EPROTO);
 }

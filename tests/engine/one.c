@@ -240,11 +240,16 @@ void one_as_open(struct one *o, bool starter, const struct wire_open *f)
 	begin_lingering(o, starter, f, ONE_TIMEOUT_NS, 0);
 }
 
-void one_run_lingering(struct one *o, bool starter, uint64_t linger_ns, const struct wire_hello *peer)
+void one_init_lingering(struct one *o, bool starter, uint64_t linger_ns)
 {
 	struct wire_open f = open_of(!starter, false);
 
 	begin_lingering(o, starter, &f, linger_ns, ONE_QUIET_NS);
+}
+
+void one_run_lingering(struct one *o, bool starter, uint64_t linger_ns, const struct wire_hello *peer)
+{
+	one_init_lingering(o, starter, linger_ns);
 	ONE_PUT(o, hello, peer);
 	if (starter) {
 		one_opened(o);
@@ -425,7 +430,7 @@ struct wire_entry one_link(uint64_t id, uint64_t parent, uint64_t link_id)
 	return f;
 }
 
-static uint64_t offer(struct one *o, struct wire_entry *f)
+uint64_t one_offer_as(struct one *o, struct wire_entry *f)
 {
 	void *cookie = malloc(1);
 	uint64_t id;
@@ -440,7 +445,7 @@ uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes)
 {
 	struct wire_entry f = one_entry(type, 0, 0, size_bytes);
 
-	return offer(o, &f);
+	return one_offer_as(o, &f);
 }
 
 uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes)
@@ -449,7 +454,7 @@ uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes)
 	struct wire_entry f = one_entry(WIRE_FILE, 0, 0, size_bytes);
 
 	f.attrs = (struct span){ sparse, sizeof sparse };
-	return offer(o, &f);
+	return one_offer_as(o, &f);
 }
 
 void one_answer(struct one *o, uint64_t id, uint8_t verdict)

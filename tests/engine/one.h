@@ -35,6 +35,7 @@ struct one {
 };
 
 void one_init(struct one *o, bool starter, bool sends);
+void one_init_lingering(struct one *o, bool starter, uint64_t linger_ns);
 void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
@@ -71,6 +72,7 @@ struct wire_entry one_link(uint64_t id, uint64_t parent, uint64_t link_id);
 struct wire_entry one_entry(uint8_t type, uint64_t id, uint64_t parent, uint64_t size_bytes);
 /* Offers an entry; its id. */
 uint64_t one_offer(struct one *o, uint8_t type, uint64_t size_bytes);
+uint64_t one_offer_as(struct one *o, struct wire_entry *f);
 uint64_t one_offer_sparse(struct one *o, uint64_t size_bytes);
 void one_answer(struct one *o, uint64_t id, uint8_t verdict);
 void one_ack(struct one *o, uint64_t id, uint32_t block);

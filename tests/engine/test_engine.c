@@ -12,7 +12,7 @@ static void versions(void **state)
 	static const struct { uint16_t min, max; bool fits; } of[] = {
 		{ 1, 1, true }, { 1, 9, true }, { 2, 3, false }
 	};
-	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1 };
 	struct span p;
 	struct one o;
 	size_t i;
@@ -64,7 +64,7 @@ static void who_has_one_channel(void **state)
 {
 	static const struct engine_ops ops = { .busy = never_busy, .ended = keep_code };
 	static const uint16_t abilities[] = { 7, WIRE_ABLE_ONE_CHANNEL };
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES,
 		.max_streams = 1 };
 	struct mono now = { 1 };
 	struct engine *s;
@@ -73,7 +73,7 @@ static void who_has_one_channel(void **state)
 	unsigned i;
 	int code;
 	struct engine_opts so = { .one_channel = true, .software = "x", .timeout_ns = ONE_TIMEOUT_NS,
-		.max_entries = 1, .max_streams = 1, .ops = &ops, .arg = &code };
+		.max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1, .ops = &ops, .arg = &code };
 
 	(void)state;
 	memcpy(h.abilities, abilities, sizeof abilities);
@@ -93,7 +93,7 @@ static void who_has_one_channel(void **state)
 /* Where one end does not let sessions linger nobody may acknowledge the control stream. */
 static void a_control_ack_that_was_not_agreed(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = 1, .max_streams = 1 };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1 };
 	struct wire_control_ack f = { 1 };
 	struct one o;
 
@@ -618,7 +618,7 @@ static void judging_is_work(void **state)
 /* A peer with a time-out of 1 ms does not make us ping a thousand times a second. */
 static void a_hasty_peer(void **state)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .quiet_ms = 1, .max_entries = 1,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 1, .quiet_ms = 1, .max_entries = WIRE_EARLY_ENTRIES,
 		.max_streams = 1 };
 	struct span p;
 	struct one o;
@@ -705,6 +705,27 @@ static void leftovers_once(void **state)
 	ONE_PUT(&o, leftovers, &left);
 	assert_true(one_broke(&o) && o.leftovers == 2);
 	one_fini(&o);
+}
+
+/* In CLOSING: a starter that receives may be gone behind its END; a starter that sends needs the END. */
+static void the_end_of_the_channel_in_closing(void **state)
+{
+	struct ptcp_err why;
+	struct one o;
+	int starter, closing;
+
+	(void)state;
+	err_set(&why, PTCP_EPEER, "gone");
+	for (starter = 0; starter <= 1; starter++)
+		for (closing = 0; closing <= 1; closing++) {
+			one_run_as(&o, starter, true);
+			snd_listed(one_snd(&o), 0, 0, closing);
+			one_tick(&o, 0);
+			engine_closed(o.s, &why);
+			assert_int_equal(o.ended, 1);
+			assert_int_equal(o.why.code, closing && !starter ? 0 : PTCP_EPEER);
+			one_fini(&o);
+		}
 }
 
 static void end_counts_agree(void **state)
@@ -943,6 +964,7 @@ int main(void)
 		cmocka_unit_test(end_with_something_unfinished),
 		cmocka_unit_test(finished_later),
 		cmocka_unit_test(leftovers_once),
+		cmocka_unit_test(the_end_of_the_channel_in_closing),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),
 		cmocka_unit_test(a_peer_that_never_reads),

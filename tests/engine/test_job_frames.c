@@ -291,6 +291,67 @@ static void cleaning(void **state)
 	fini(&c, &s);
 }
 
+static void put_managed(struct outbox *o, uint64_t entries, uint8_t final)
+{
+	struct wire_managed f = { .entries = entries, .failed = 1, .final = final };
+
+	OUTBOX_PUT(o, managed, MANAGED, &f);
+}
+
+static void managing(void **state)
+{
+	static const uint8_t path[] = { 0, 0, 1, 'd' };
+	struct wire_manage q = { .op = WIRE_MANAGE_LIST, .n_paths = 1, .paths = { path, sizeof path } };
+	struct wire_listed l = { .type = WIRE_LISTED_FILE, .path = text("p") };
+	struct end c, s;
+	struct ptcp_err e;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_MANAGE_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	OUTBOX_PUT(&c.j.out, manage, MANAGE, &q);
+	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
+	assert_int_equal(s.calls[WIRE_MANAGE], 1);
+	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
+	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
+	put_managed(&s.j.out, 1, 0);
+	assert_int_equal(deliver(&s, &c, 3, 1, NULL), 0);
+	assert_true(c.calls[WIRE_LISTED] == 2 && c.calls[WIRE_MANAGED] == 1);
+	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
+	put_managed(&s.j.out, 1, 1);
+	assert_int_equal(deliver(&s, &c, 3, 2, &e), PTCP_EPROTO);
+	assert_string_equal(e.msg, "unexpected MANAGED frame");
+	put_managed(&s.j.out, 2, 1);
+	assert_int_equal(deliver(&s, &c, 3, 2, NULL), 0);
+	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+	fini(&c, &s);
+}
+
+/* A client that stops reading stalls a paused answer; the client's reading, however slow, keeps it alive. */
+static void pausing(void **state)
+{
+	static const uint8_t zeros[JOB_FRAMES_PAUSE_BYTES];
+	struct end s;
+
+	(void)state;
+	begin(&s, JOB_FRAMES_ANSWERING);
+	assert_true(job_frames_deadline(&s.j).ns == UINT64_MAX);
+	memcpy(buf_reserve(&s.j.out.b, sizeof zeros), zeros, sizeof zeros);
+	buf_added(&s.j.out.b, sizeof zeros);
+	job_frames_pause(&s.j, at(0));
+	assert_false(job_frames_resume(&s.j));
+	assert_int_equal(job_frames_fault(&s.j, at(119)), JOB_FRAMES_ALIVE);
+	buf_consume(&s.j.out.b, 1);
+	job_frames_wrote(&s.j, at(119));
+	assert_int_equal(job_frames_fault(&s.j, at(238)), JOB_FRAMES_ALIVE);
+	assert_int_equal(job_frames_fault(&s.j, at(239)), JOB_FRAMES_STALLED);
+	buf_consume(&s.j.out.b, sizeof zeros / 2);
+	assert_true(job_frames_resume(&s.j));
+	assert_false(job_frames_resume(&s.j));
+	assert_int_equal(job_frames_fault(&s.j, at(1000)), JOB_FRAMES_ALIVE);
+	job_frames_fini(&s.j);
+}
+
 /* Every frame in every state: only those of this list are not "unexpected". */
 static void wrong_order(void **state)
 {
@@ -302,10 +363,11 @@ static void wrong_order(void **state)
 		{ WIRE_WAITING, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
 		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) }, { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		{ WIRE_MANAGE, IN(AWAIT_REQUEST) }, { WIRE_LISTED, IN(MANAGE_REQUESTED) }, { WIRE_MANAGED, IN(MANAGE_REQUESTED) },
 		{ WIRE_CLEAN, IN(AWAIT_REQUEST) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) }, { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
 		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) }, { WIRE_LINK, IN(LINKS_REQUESTED) },
 		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
-		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) },
+		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) | IN(MANAGE_REQUESTED) },
 	};
 	unsigned type, st, k, states;
 	struct ptcp_err e;
@@ -510,6 +572,8 @@ int main(void)
 		cmocka_unit_test(implausible_samples),
 		cmocka_unit_test(queries),
 		cmocka_unit_test(cleaning),
+		cmocka_unit_test(managing),
+		cmocka_unit_test(pausing),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(unknown_frames),
 		cmocka_unit_test(trailing_bytes),

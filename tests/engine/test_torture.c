@@ -111,7 +111,7 @@ static void a_session_that_cannot_be(void **state)
 	static const uint8_t path[] = { 0, 0, 1, 'p' };
 	static const struct engine_ops none;
 	struct engine_opts o = { .starter = true, .software = "x", .timeout_ns = NS_PER_S,
-		.max_entries = 1, .max_streams = 1, .ops = &none };
+		.max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1, .ops = &none };
 	struct wire_open open = { .n_paths = 1, .paths = { path, sizeof path }, .role = 1, .streams = 1 };
 	struct engine *s = NULL;
 	struct ptcp_err e;

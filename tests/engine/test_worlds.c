@@ -73,6 +73,7 @@ static void plan_random(struct plan *p, uint64_t seed)
 	p->unreadable = maybe(&r, 2, 3);
 	p->rots = maybe(&r, 1, 3);
 	p->dry_run = rng_one_in(&r, 20);
+	p->early = rng_one_in(&r, 2);
 	p->deaths = maybe(&r, 1, 20);
 	p->stalls = maybe(&r, 1, 5);
 	p->fault_ns = (1 + rng_below(&r, 5)) * NS_PER_S;

@@ -303,16 +303,19 @@ static void offer(struct world *w, struct node *n)
 	n->snd_id = snd_offer(engine_snd(w->side[0].engine), &f, n);
 }
 
+#define EARLY_BYTES 1000 /* of an early entry, at most: names and attributes are short */
+
 static void on_listed(struct world *w)
 {
 	struct snd *s = engine_snd(w->side[0].engine);
+	bool running = w->side[0].running;
 	unsigned n = w->plan.list_batch;
 
 	w->listing = false;
 	w->side[0].busy--;
 	if (w->side[0].over)
 		return;
-	for (; n > 0 && w->at_step < w->n_steps && snd_room(s) > 0; n--) {
+	for (; n > 0 && w->at_step < w->n_steps && (running ? snd_room(s) > 0 : snd_early_room(s, EARLY_BYTES)); n--) {
 		struct step *st = &w->step[w->at_step++];
 
 		if (st->leave)
@@ -322,7 +325,10 @@ static void on_listed(struct world *w)
 	}
 	if (w->at_step == w->n_steps)
 		assert_int_equal(snd_depth(s), 0);
-	snd_listed(s, w->files, w->bytes, w->at_step == w->n_steps);
+	if (!running)
+		return;
+	w->listed = w->at_step == w->n_steps;
+	snd_listed(s, w->files, w->bytes, w->listed);
 }
 
 static void list(struct world *w)
@@ -330,7 +336,7 @@ static void list(struct world *w)
 	struct snd *s = engine_snd(w->side[0].engine);
 
 	/* snd_listed() says once that all has been. */
-	if (w->listing || (w->at_step == w->n_steps && w->n_steps > 0) || snd_room(s) == 0)
+	if (w->listing || w->listed || snd_room(s) == 0)
 		return;
 	w->listing = true;
 	w->side[0].busy++;
@@ -443,6 +449,8 @@ static void pump(struct world *w, struct side *sd)
 		lines_feed(w);
 		engine_tick(sd->engine, world_now(w));
 	}
+	if (w->plan.early && w->at_step == 0 && w->n_steps > 0 && sd->sends && !sd->running && !sd->over && !w->plan.receiver_starts)
+		list(w);
 	flush(w, sd);
 }
 

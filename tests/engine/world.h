@@ -90,6 +90,7 @@ struct plan {
 	unsigned control_split;         /* largest piece; 0: as it comes */
 	uint64_t store_ns, slow_store_ns; /* longest that an operation takes; one in 200 */
 	unsigned list_batch;
+	bool early;                     /* a sender that starts lists before OPENED */
 	/* one in so many; 0: never */
 	unsigned later, refuse, have_it, commit_fails, changes, spoils, read_fails, write_fails;
 	unsigned bad_blocks, late_news;
@@ -131,7 +132,7 @@ struct world {
 	uint32_t n_nodes, cap_nodes;
 	struct step *step;              /* the walk */
 	uint32_t n_steps, cap_steps, at_step;
-	bool listing;
+	bool listing, listed;
 	uint64_t files, bytes;
 	uint64_t handed;                /* blocks to streams */
 	uint64_t copies;                /* blocks that arrived more than once */

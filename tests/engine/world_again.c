@@ -56,7 +56,7 @@ void world_again(struct world *w, unsigned changes)
 			.latency_ns = w->line[i].latency_ns };
 	memset(w->side, 0, sizeof w->side);
 	w->at_step = 0;
-	w->listing = w->cut = false;
+	w->listing = w->listed = w->cut = false;
 	w->files = w->bytes = 0;
 	world_start(w);
 }

@@ -207,7 +207,7 @@ static void put_hello(struct start *c)
 	h.timeout_ms = (uint32_t)take_u16(&c->in) << 4;
 	h.quiet_ms = h.timeout_ms / 3 + 1;
 	h.linger_ms = (how >> 6) * 20000u;
-	h.max_entries = take_u16(&c->in);
+	h.max_entries = take_u16(&c->in) + (how & 32 ? 0 : WIRE_EARLY_ENTRIES);
 	h.max_streams = take_u16(&c->in);
 	for (i = 0; i < h.n_abilities; i++)
 		h.abilities[i] = take_byte(&c->in) % 4;

@@ -146,10 +146,10 @@ static void begin(struct owner *c, unsigned kind)
 		.streams = 3, .wait_ms = kind & VERIFY ? 1000 : 0, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
-		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? 4 : WIRE_SLOTS,
+		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? WIRE_EARLY_ENTRIES : WIRE_SLOTS,
 		.max_streams = OWNER_STREAMS, .ops = &owner_ops, .arg = c };
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000,
-		.max_entries = kind & FEW ? 3 : WIRE_SLOTS, .max_streams = OWNER_STREAMS,
+		.max_entries = kind & FEW ? WIRE_EARLY_ENTRIES : WIRE_SLOTS, .max_streams = OWNER_STREAMS,
 		.n_abilities = 1, .abilities = { WIRE_ABLE_ONE_CHANNEL } };
 
 	if (kind & MEASURES)

@@ -498,6 +498,13 @@ static void unauthorised(unsigned port, char **arguments)
 	if (f->type > 0)
 		die("more than an ERROR: %s", frame_name(f->type));
 	peer_close(p);
+	p = control(port); /* entries behind OPEN change nothing */
+	send_hello(p);
+	ask(p, WIRE_ACCEPTOR_RECEIVES, arguments[0], strlen(arguments[0]), 0);
+	send_entry(p, WIRE_DIR, ID(0, 1), 0, "early", 5, 0, NULL);
+	if ((f = peer_frame(p))->type != WIRE_ERROR || get_u16(f->payload) != 5)
+		die("ERROR 5 expected instead of entries, %s came", frame_name(f->type));
+	peer_close(p);
 	p = data(port);
 	j = join_frame(&s, p, 1);
 	send_join(p, &j);
@@ -559,6 +566,7 @@ static void read_only(unsigned port, char **arguments)
 	send_hello(p);
 	expect(p, WIRE_HELLO);
 	ask(p, WIRE_ACCEPTOR_RECEIVES, "/written", 8, 0);
+	send_entry(p, WIRE_DIR, ID(0, 1), 0, "early", 5, 0, NULL);
 	expect_error(p, 5);
 	peer_close(p);
 }

@@ -32,6 +32,77 @@ static void many_sessions(unsigned port, char **arguments)
 	hold();
 }
 
+/* A session that waits for a place. */
+static struct peer *waiting_session(unsigned port)
+{
+	static const uint8_t path[] = { 0, 0, 1, '/' };
+	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 1, .n_paths = 1, .wait_ms = 60000, .paths = { path, 4 } };
+	uint8_t out[WIRE_OPEN_BYTES(sizeof path)];
+	struct peer *p = control(port);
+
+	send_hello(p);
+	peer_send(p, out, wire_open_encode(out, &o));
+	expect(p, WIRE_HELLO);
+	return p;
+}
+
+static void send_early(struct peer *p, unsigned n, const char *target)
+{
+	char name[32];
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof name, "early-%u", i);
+		send_entry(p, target != NULL ? WIRE_SYMLINK : WIRE_DIR, ID(i, i + 1), 0, name, strlen(name), 0, target);
+	}
+}
+
+static const struct frame *after_waiting(struct peer *p)
+{
+	const struct frame *f;
+
+	while ((f = peer_frame(p))->type == WIRE_WAITING)
+		;
+	return f;
+}
+
+/* Entries of sessions that wait: too many, too long, malformed; and as many as there may be, which come to nothing before
+ * there is a place. The first argument: how many sessions a client may have. */
+static void early_entries(unsigned port, char **arguments)
+{
+	unsigned most = (unsigned)atoi(arguments[0]), i;
+	struct session s[16];
+	struct peer *p, *junk;
+	char target[4001];
+
+	for (i = 0; i < most; i++)
+		s[i] = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
+	p = waiting_session(port);
+	send_early(p, WIRE_EARLY_ENTRIES + 1, NULL);
+	expect_error(p, 10);
+	p = waiting_session(port);
+	memset(target, 't', sizeof target - 1);
+	target[sizeof target - 1] = '\0';
+	send_early(p, 5, target);
+	expect_error(p, 10);
+	junk = waiting_session(port);
+	peer_send_raw(junk, WIRE_ENTRY, WIRE_CRITICAL, "junk", 4);
+	p = waiting_session(port);
+	send_early(p, WIRE_EARLY_ENTRIES, NULL);
+	send_ping(p);
+	hold();
+	peer_close(s[0].control);
+	if (after_waiting(junk)->type != WIRE_OPENED)
+		die("a session with malformed entries is judged before them");
+	expect_error(junk, 10);
+	if (after_waiting(p)->type != WIRE_OPENED)
+		die("no OPENED");
+	for (i = 0; i < WIRE_EARLY_ENTRIES; i++)
+		if (get_u64(expect(p, WIRE_ANSWER)->payload) != ID(i, i + 1))
+			die("answer %u is about another entry", i);
+	peer_close(p);
+}
+
 /* Control connections that never send OPEN, until one is refused: after how many, is the argument. */
 static void many_waiting(unsigned port, char **arguments)
 {
@@ -370,7 +441,7 @@ static void rate_flood(unsigned port, char **arguments)
 
 const struct hostile hostile_greedy[] = {
 	{ "many-sessions", many_sessions }, { "many-streams", many_streams }, { "many-waiting", many_waiting },
-	{ "unjoined", unjoined }, { "revoked", revoked },
+	{ "unjoined", unjoined }, { "early-entries", early_entries }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
 	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },

@@ -30,6 +30,8 @@ extern const struct hostile hostile_between[], hostile_relay[];
 extern const struct hostile hostile_lying[], hostile_askers[];
 /* What cleans, or reports what was removed. */
 extern const struct hostile hostile_cleaners[], hostile_cleaning[];
+/* What works on files, or reports on them. */
+extern const struct hostile hostile_managers[], hostile_managed[];
 /* What makes a server hold memory. */
 extern const struct hostile hostile_holders[];
 /* What disturbs a host from within: arguments as they are. */

@@ -31,9 +31,12 @@ void server_session_read_open(struct server_session *s)
 	s->streams = get_u16(f->payload + 8);
 }
 
+uint8_t server_session_flags;
+
 void server_session_agree(struct server_session *s, unsigned streams, unsigned cipher)
 {
-	struct wire_opened o = { .session = { 7 }, .cipher = (uint8_t)cipher, .streams = (uint16_t)streams };
+	struct wire_opened o = { .session = { 7 }, .cipher = (uint8_t)cipher, .streams = (uint16_t)streams,
+		.flags = server_session_flags };
 	uint8_t out[WIRE_OPENED_MAX_BYTES];
 
 	peer_send(s->control, out, wire_opened_encode(out, &o));

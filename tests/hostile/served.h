@@ -19,6 +19,8 @@ extern bool server_session_by_grant;
 struct server_session server_session_hello(void);
 struct server_session server_session_greet(struct peer *control); /* the same, of who has connected */
 void server_session_read_open(struct server_session *s);
+/* Flags of the next OPENED. */
+extern uint8_t server_session_flags;
 void server_session_agree(struct server_session *s, unsigned streams, unsigned cipher);
 struct server_session server_session_opened(void);
 struct server_session server_session_joined(void);

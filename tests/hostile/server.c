@@ -42,6 +42,13 @@ static void unasked(unsigned port, char **arguments)
 	server_session_end(&s);
 }
 
+/* The same, as the matches of a pattern. */
+static void unmatched(unsigned port, char **arguments)
+{
+	server_session_flags = WIRE_OPENED_EXPANDED;
+	unasked(port, arguments);
+}
+
 /* The same to another server, which fetches it as we do not send it there. */
 static void fetched(unsigned port, char **arguments)
 {
@@ -507,7 +514,7 @@ static void notes(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_server[] = {
-	{ "good", good }, { "unasked", unasked }, { "fetched", fetched }, { "bad-name", bad_name },
+	{ "good", good }, { "unasked", unasked }, { "unmatched", unmatched }, { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
 	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },

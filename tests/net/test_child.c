@@ -124,12 +124,52 @@ static void is_ended(void **state)
 	when_freed("trap '' TERM", 4000); /* by force */
 }
 
+static bool is_gone(const char *pid_file)
+{
+	struct mono until = mono_add_ns(mono_now(), 3 * NS_PER_S);
+
+	while (is_alive(pid_file) && mono_now().ns < until.ns)
+		nf_sleep_ms(5); /* until init has reaped the orphan */
+	return !is_alive(pid_file);
+}
+
+/* The command of a shell outlives the shell, unless the whole group is ended. */
+static void group_is_ended(const char *traps)
+{
+	char text[300], got, *argv[] = { "sh", "-c", text, NULL };
+	struct child_opts o = { .argv = argv, .apart = true };
+	struct child *c;
+	struct loop *l;
+	int fd;
+
+	snprintf(text, sizeof text, "%s; sleep 1000 & echo $! >%s; ps -o sid= -p $$ >%s; echo; read x; wait", traps,
+	    nf_path("pid"), nf_path("sid"));
+	assert_int_equal(loop_new(&l, NULL), 0);
+	assert_int_equal(child_start(&c, l, &o, &fd, NULL), 0);
+	while (recv(fd, &got, 1, 0) < 0)
+		nf_sleep_ms(5);
+	assert_true(is_alive("pid"));
+	assert_int_not_equal(strtol(nf_read("sid"), NULL, 10), getsid(0));
+	close(fd);
+	child_free(c);
+	loop_free(l);
+	assert_true(is_gone("pid"));
+}
+
+static void groups_are_ended(void **state)
+{
+	(void)state;
+	group_is_ended(":");
+	group_is_ended("trap '' TERM");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(talks_and_ends),
 		nf_test(cannot_be_started),
 		nf_timed_test(is_ended),
+		nf_test(groups_are_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,9 @@
 #include "plan/plan.h"
 
 #define METHODS 4
-#define SLOTS 9 /* the slot is so that about so many fit the pipelined makespan */
-#define SLOTS_TOGETHER 25
+
+/* Slots of the pipelined makespan. */
+static const int slots_of[] = { [COMPARE_SINGLE] = 9, [COMPARE_STAGES] = 25, [COMPARE_MANY] = 9000 };
 
 struct result {
 	int code;
@@ -50,6 +51,10 @@ static int run(struct task *t, int method)
 	r->code = plan_make(&p, t->o, &opts, &t->tuning, &e);
 	if (r->code == PTCP_EINFEASIBLE)
 		return 0;
+	if (r->code == PTCP_ERANGE && strstr(e.msg, "take a longer slot") != NULL) {
+		r->code = PTCP_EINFEASIBLE;
+		return 0;
+	}
 	if (r->code < 0) {
 		snprintf(t->what, COMPARE_WHAT_BYTES, "%s: %s (slot %g)", ptcp_plan_method_name(opts.method),
 		    e.msg, t->slot_s);
@@ -162,7 +167,7 @@ static int check_slots(struct task *t, enum compare_depth depth, const char *sol
 	return 0;
 }
 
-int compare(const struct inst *in, enum compare_depth depth, bool together, const char *solver,
+int compare(const struct inst *in, enum compare_depth depth, enum compare_slots slots, const char *solver,
     struct compare_count *count, char what[COMPARE_WHAT_BYTES])
 {
 	struct task t = { .in = in, .slot_s = 1, .what = what };
@@ -171,7 +176,7 @@ int compare(const struct inst *in, enum compare_depth depth, bool together, cons
 	int m, r;
 
 	plan_tuning_init(&t.tuning);
-	if (together)
+	if (slots == COMPARE_STAGES)
 		t.tuning.small_cols = 0;
 	r = ptcp_overlay_parse(&t.o, text, strlen(text), "random", &e);
 	free(text);
@@ -182,7 +187,7 @@ int compare(const struct inst *in, enum compare_depth depth, bool together, cons
 	r = run(&t, PTCP_PLAN_PIPELINED);
 	if (r == 0 && t.r[PTCP_PLAN_PIPELINED].code == 0)
 		t.slot_s = t.r[PTCP_PLAN_PIPELINED].info.makespan_s /
-		    ((together ? SLOTS_TOGETHER : SLOTS) - 0.37);
+		    (slots_of[slots] - 0.37);
 	for (m = 0; m < PTCP_PLAN_PIPELINED && r == 0; m++)
 		r = run(&t, m);
 	for (m = 0; m < METHODS && r == 0; m++) {

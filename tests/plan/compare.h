@@ -14,9 +14,12 @@ struct compare_count {
 	int planned, infeasible, compared, unproven, relayed_unproven;
 };
 
-/* `together`: with as many slots put together as possible, as in large overlays;
- * otherwise slot by slot. 0, or -1 with `what` saying what is wrong. `solver` as in plain.h. */
-int compare(const struct inst *in, enum compare_depth depth, bool together, const char *solver,
+/* How the slots of coordinated plans are handled: one by one, merged into stages as in large overlays, or so
+ * many that only stages can be solved. */
+enum compare_slots { COMPARE_SINGLE, COMPARE_STAGES, COMPARE_MANY };
+
+/* 0, or -1 with the fault in `what`. `solver` as in plain.h. */
+int compare(const struct inst *in, enum compare_depth depth, enum compare_slots slots, const char *solver,
     struct compare_count *count, char what[COMPARE_WHAT_BYTES]);
 
 #endif

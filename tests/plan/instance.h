@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define HOSTS_MAX 200
+#define HOSTS_MAX 1000
 #define GROUPS_MAX 400
 #define GROUP_LINKS_MAX 12
-#define WINDOWS_MAX 16
+#define WINDOWS_MAX 256
 #define NONE (-1)
 
 struct inst_link {

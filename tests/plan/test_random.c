@@ -3,14 +3,18 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+
+#include <ptcp/plan.h>
 
 #include "compare.h"
 
 static struct inst in;
 
 static void try(uint64_t first, int count, int lo, int hi, enum compare_depth depth,
-    bool together)
+    enum compare_slots slots)
 {
 	struct compare_count c = { 0 };
 	char what[COMPARE_WHAT_BYTES];
@@ -20,7 +24,7 @@ static void try(uint64_t first, int count, int lo, int hi, enum compare_depth de
 		struct inst_kind kind = inst_draw(first + (uint64_t)i, lo, hi);
 
 		inst_make(&in, &kind, first + (uint64_t)i);
-		if (compare(&in, depth, together, NULL, &c, what) < 0)
+		if (compare(&in, depth, slots, NULL, &c, what) < 0)
 			fail_msg("seed %llu: %s", (unsigned long long)first + (uint64_t)i, what);
 	}
 	/* Overlays that are all infeasible, or nothing compared, would prove little. */
@@ -31,8 +35,8 @@ static void try(uint64_t first, int count, int lo, int hi, enum compare_depth de
 static void every_plan_is_verified(void **state)
 {
 	(void)state;
-	try(100000, 200, 5, 14, COMPARE_VERIFY, false);
-	try(150000, 60, 15, 40, COMPARE_VERIFY, false);
+	try(100000, 200, 5, 14, COMPARE_VERIFY, COMPARE_SINGLE);
+	try(150000, 60, 15, 40, COMPARE_VERIFY, COMPARE_SINGLE);
 }
 
 /* A window that ends shortly after a slot began once made a link carry a few
@@ -44,19 +48,90 @@ static void short_periods(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof seeds / sizeof *seeds; i++)
-		try(seeds[i], 1, 5, 40, COMPARE_VERIFY, false);
+		try(seeds[i], 1, 5, 40, COMPARE_VERIFY, COMPARE_SINGLE);
+}
+
+/* Slots may carry so little that each alone looks like a rounding error. */
+static void many_slots_lose_nothing(void **state)
+{
+	(void)state;
+	try(2001668, 40, 5, 10, COMPARE_VERIFY, COMPARE_MANY);
+}
+
+static bool until_called(void *arg, double cpu_s)
+{
+	*(double *)arg = cpu_s;
+	return false;
+}
+
+/* Plans `in` without effort; 0: infeasible. */
+static int plan_hurriedly(struct ptcp_plan_opts *opts, struct ptcp_plan_info *info)
+{
+	char *text = inst_text(&in);
+	struct ptcp_overlay *o;
+	struct ptcp_plan *p;
+	struct ptcp_err e;
+	int r;
+
+	opts->effort_s = 0;
+	assert_int_equal(ptcp_overlay_parse(&o, text, strlen(text), "random", &e), 0);
+	free(text);
+	if ((r = ptcp_plan_make(&p, o, opts, &e)) == 0) {
+		assert_int_equal(ptcp_plan_verify(p, o, &e), 0);
+		ptcp_plan_info(p, info);
+		ptcp_plan_free(p);
+	}
+	ptcp_overlay_free(o);
+	return r;
+}
+
+static void hurried_plans_are_near_their_bound(void **state)
+{
+	struct inst_kind kind = { .hosts = 8, .density = 0.6, .windows = 40, .span = 40 };
+	struct ptcp_plan_info hurried;
+	struct ptcp_plan_opts opts;
+	int n = 0, inexact = 0, i;
+
+	(void)state;
+	for (i = 0; i < 60; i++) {
+		inst_make(&in, &kind, 500000 + (uint64_t)i);
+		ptcp_plan_opts_init(&opts);
+		if (plan_hurriedly(&opts, &hurried) < 0)
+			continue;
+		n++;
+		assert_true(hurried.makespan_s <= 1.031 * hurried.bound_s);
+		inexact += hurried.makespan_s > hurried.bound_s * (1 + 1e-6);
+		assert_true(hurried.bound_s > 0 && hurried.bound_s <= hurried.makespan_s * (1 + 1e-9));
+	}
+	assert_true(n > 30 && inexact > 0);
+}
+
+static void planning_can_be_canceled(void **state)
+{
+	struct inst_kind kind = { .hosts = 8, .density = 1 };
+	struct ptcp_plan_info info;
+	struct ptcp_plan_opts opts;
+	double cpu_s = -1;
+
+	(void)state;
+	inst_make(&in, &kind, 1);
+	ptcp_plan_opts_init(&opts);
+	opts.go_on = until_called;
+	opts.arg = &cpu_s;
+	assert_int_equal(plan_hurriedly(&opts, &info), PTCP_ECANCELED);
+	assert_true(cpu_s >= 0);
 }
 
 static void plans_are_optimal(void **state)
 {
 	(void)state;
-	try(200000, 50, 5, 10, COMPARE_ALL, false);
+	try(200000, 50, 5, 10, COMPARE_ALL, COMPARE_SINGLE);
 }
 
 static void plans_of_stages_are_optimal(void **state)
 {
 	(void)state;
-	try(300000, 15, 5, 8, COMPARE_ALL, true);
+	try(300000, 15, 5, 8, COMPARE_ALL, COMPARE_STAGES);
 }
 
 int main(void)
@@ -64,6 +139,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_plan_is_verified),
 		cmocka_unit_test(short_periods),
+		cmocka_unit_test(many_slots_lose_nothing),
+		cmocka_unit_test(hurried_plans_are_near_their_bound),
+		cmocka_unit_test(planning_can_be_canceled),
 		cmocka_unit_test(plans_are_optimal),
 		cmocka_unit_test(plans_of_stages_are_optimal),
 	};

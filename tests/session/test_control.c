@@ -366,6 +366,22 @@ static void no_successor(void **state)
 	assert_int_equal(fx.engine.failed.code, PTCP_EPEER);
 }
 
+/* The address may be another host's by now; the transfer ends once the name, too, leads to another identity. */
+static void another_identity(void **state)
+{
+	struct connect_result r = { .cause = CONNECT_IDENTITY, .why = { .code = PTCP_EREFUSED, .msg = "another" } };
+
+	(void)state;
+	fx.s.control_replay.n_paths = 1;
+	closed(false);
+	fx.s.connecting[STREAM_CONNECT_CONTROL].by_name = true; /* the next attempt */
+	control_failed(&fx.s, &r);
+	assert_int_equal(fx.engine.failed.code, 0);
+	fx.s.connecting[STREAM_CONNECT_CONTROL].by_name = false;
+	control_failed(&fx.s, &r);
+	assert_int_equal(fx.engine.failed.code, PTCP_EREFUSED);
+}
+
 /* An ephemeral server is gone after the session's end. */
 static void an_ephemeral_server_is_gone(void **state)
 {
@@ -398,7 +414,8 @@ int main(void)
 		test(without_replay), test(retransmits_on_the_successor), test(answer_in_pieces),
 		test(silent_connection_is_reset), test(wrong_answers),
 		test(no_loop_takes_it), test(not_taken), test(a_lost_connection), test(closed_in_good_order),
-		test(a_dead_connection), test(no_successor), test(an_ephemeral_server_is_gone), test(counts_what_it_reads),
+		test(a_dead_connection), test(no_successor), test(another_identity),
+		test(an_ephemeral_server_is_gone), test(counts_what_it_reads),
 	};
 
 	return cmocka_run_group_tests_name("session/control", tests, NULL, NULL);

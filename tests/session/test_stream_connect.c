@@ -21,6 +21,9 @@ static struct {
 	struct connect_opts tried;   /* last attempt */
 	char tried_host[SOCK_HOST_BYTES];
 	unsigned n_tried;
+	bool up;                     /* the control connection */
+	unsigned n_failed, failed_path, failed_hop;
+	struct session_path path;    /* present state of every path */
 } fx;
 
 static struct connect *const some = (struct connect *)&fx;
@@ -64,7 +67,8 @@ void control_failed(struct session *sess, const struct connect_result *r)
 
 void control_take(struct session *sess, struct chan *c) { assert_true(sess == &fx.s && c == made); }
 bool control_wants_successor(const struct session *sess) { return sess == &fx.s; }
-bool control_is_up(const struct session *sess) { return sess != &fx.s; }
+bool control_is_up(const struct session *sess) { return sess == &fx.s && fx.up; }
+struct session_path session_path(const struct session *sess, unsigned path) { (void)sess, (void)path; return fx.path; }
 struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
 bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
 bool engine_spooled(const struct engine *s) { return s != NULL; }
@@ -83,7 +87,16 @@ static bool only_some(void *arg, const struct addrinfo *all, const struct sockad
 	return all == NULL && sa == NULL;
 }
 
-static const struct session_ops ops = { .permits = only_some };
+static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
+{
+	assert_ptr_equal(arg, &fx);
+	assert_string_equal(why, "no");
+	fx.n_failed++;
+	fx.failed_path = path;
+	fx.failed_hop = hop;
+}
+
+static const struct session_ops ops = { .permits = only_some, .path_failed = on_path_failed };
 
 static int setup(void **state)
 {
@@ -189,6 +202,46 @@ static void through_relays(void **state)
 	tries(NUMERIC);
 }
 
+static void try_stream(unsigned hop)
+{
+	struct connect_result r = { .cause = CONNECT_RELAY, .why = { .msg = "no" }, .hop = hop };
+
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	fx.tried.done(fx.tried.arg, &r);
+}
+
+/* Each path without a stream is reported once, until it connects. */
+static void failed_paths_are_reported(void **state)
+{
+	struct wire_open open = { .streams = 1 };
+
+	(void)state;
+	fx.up = true;
+	fx.s.o.open = &open;
+	fx.s.n_active = fx.s.n_connected = 1;
+	fx.paths.dealt[0] = 1;
+	fx.paths.place[1] = 1;
+	fx.paths.n = 2;
+	fx.paths.at[1].n_relays = 1;
+	fx.path.streams = 1; /* another stream carries the path */
+	try_stream(1);
+	assert_int_equal(fx.n_failed, 0);
+	fx.path.streams = 0;
+	try_stream(1);
+	try_stream(1);
+	assert_int_equal(fx.n_failed, 1);
+	assert_int_equal(fx.failed_path, 1);
+	assert_int_equal(fx.failed_hop, 1);
+	fx.s.failed_paths = 0; /* as streams_add() does */
+	try_stream(0);
+	assert_int_equal(fx.n_failed, 2);
+	assert_int_equal(fx.failed_hop, 0);
+	fx.s.failed_paths = 0;
+	fx.paths.n = 1; /* its failure ends the session, with the reason */
+	try_stream(0);
+	assert_int_equal(fx.n_failed, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup(dead_address_costs_less_than_a_name, setup),
 		cmocka_unit_test_setup(without_a_name, setup),
 		cmocka_unit_test_setup(through_relays, setup),
+		cmocka_unit_test_setup(failed_paths_are_reported, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

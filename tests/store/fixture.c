@@ -288,6 +288,7 @@ FAULTY(utimensat, int, -1, (int d, const char *p, const struct timespec ts[2], i
 FAULTY(mkdirat, int, -1, (int d, const char *p, mode_t m), (d, p, m))
 FAULTY(symlinkat, int, -1, (const char *t, int d, const char *p), (t, d, p))
 FAULTY(linkat, int, -1, (int a, const char *p, int b, const char *q, int f), (a, p, b, q, f))
+FAULTY(renameat2, int, -1, (int a, const char *p, int b, const char *q, unsigned f), (a, p, b, q, f))
 FAULTY(renameat, int, -1, (int a, const char *p, int b, const char *q), (a, p, b, q))
 FAULTY(fchownat, int, -1, (int d, const char *p, uid_t u, gid_t g, int f), (d, p, u, g, f))
 FAULTY(flistxattr, ssize_t, -1, (int fd, char *b, size_t n), (fd, b, n))

@@ -55,7 +55,7 @@ extern const struct sys fx_sys;
 	X(readdir) X(closedir) X(readlinkat) X(preadv2) X(pwrite) X(ftruncate) X(flock) \
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
 	X(unlinkat) X(fallocate) X(lseek) X(fsync) X(fdatasync) X(syncfs) X(fchownat) X(flistxattr) \
-	X(fgetxattr) X(fsetxattr) X(linkat)
+	X(fgetxattr) X(fsetxattr) X(linkat) X(renameat2)
 
 enum fx_call {
 #define X(name) FX_##name,

@@ -50,6 +50,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 		struct wire_rate rate;
 		struct wire_grant grant;
 		struct wire_state state;
+		struct wire_listed listed;
 	} f;
 	int r;
 

@@ -76,6 +76,8 @@ static void hello_rules(void **state)
 		{ "no silence", "hello", 12, "00000000", false },
 		{ "no lingering", "hello", 16, "00000000", true },
 		{ "no entries", "hello", 20, "00000000", false },
+		{ "fewer entries than may be early", "hello", 20, "0000000f", false },
+		{ "as many entries as may be early", "hello", 20, "00000010", true },
 		{ "more entries than slots", "hello", 20, "00004001", true },
 		{ "zero streams", "hello", 24, "0000", false },
 		{ "most streams", "hello", 24, "ffff", true },
@@ -337,7 +339,7 @@ static void open_largest(void **state)
 static void opened_golden(void **state)
 {
 	static const uint8_t ends[] = "\x1e\x83\x09" "192.0.2.1" "\0\x01\x03" "::1";
-	struct wire_opened o = { { 0 }, 0, 4, 0, { NULL, 0 } }, d;
+	struct wire_opened o = { { 0 }, 0, 4, 0, 0, { NULL, 0 } }, d;
 	uint8_t f[WIRE_OPENED_MAX_BYTES];
 	struct span in;
 
@@ -354,12 +356,14 @@ static void opened_golden(void **state)
 
 	o.cipher = 3;
 	o.streams = 128;
+	o.flags = WIRE_OPENED_EXPANDED;
 	o.n_endpoints = 2;
 	o.endpoints = (struct span){ ends, sizeof ends - 1 };
 	in = check_golden("opened-endpoints", f, wire_opened_encode(f, &o));
 	assert_int_equal(wire_opened_decode(&d, in, NULL), 0);
 	assert_int_equal(d.cipher, 3);
 	assert_int_equal(d.streams, 128);
+	assert_int_equal(d.flags, WIRE_OPENED_EXPANDED);
 	assert_int_equal(d.n_endpoints, 2);
 	assert_int_equal(d.endpoints.n, sizeof ends - 1);
 	assert_memory_equal(d.endpoints.p, ends, sizeof ends - 1);
@@ -370,20 +374,21 @@ static void opened_rules(void **state)
 {
 	static const struct patch cases[] = {
 		{ "zero streams", "opened", 17, "0000", false },
-		{ "endpoints that are not there", "opened", 19, "01", false },
-		{ "too many endpoints", "opened", 19, "11", false },
-		{ "fewer endpoints than there are", "opened-endpoints", 19, "01", false },
-		{ "more endpoints than there are", "opened-endpoints", 19, "03", false },
-		{ "port 0", "opened-endpoints", 20, "0000", false },
-		{ "last port", "opened-endpoints", 20, "ffff", true },
-		{ "host longer than the frame", "opened-endpoints", 34, "04", false },
-		{ "host shorter than the frame", "opened-endpoints", 34, "02", false },
-		{ "host without a byte", "opened-endpoints", 34, "00", false },
-		{ "NUL in a host", "opened-endpoints", 24, "00", false },
-		{ "space in a host", "opened-endpoints", 24, "20", false },
-		{ "escape in a host", "opened-endpoints", 24, "1b", false },
-		{ "DEL in a host", "opened-endpoints", 37, "7f", false },
-		{ "more than ASCII in a host", "opened-endpoints", 37, "e9", false },
+		{ "a flag that is none", "opened", 19, "02", false },
+		{ "endpoints that are not there", "opened", 20, "01", false },
+		{ "too many endpoints", "opened", 20, "11", false },
+		{ "fewer endpoints than there are", "opened-endpoints", 20, "01", false },
+		{ "more endpoints than there are", "opened-endpoints", 20, "03", false },
+		{ "port 0", "opened-endpoints", 21, "0000", false },
+		{ "last port", "opened-endpoints", 21, "ffff", true },
+		{ "host longer than the frame", "opened-endpoints", 35, "04", false },
+		{ "host shorter than the frame", "opened-endpoints", 35, "02", false },
+		{ "host without a byte", "opened-endpoints", 35, "00", false },
+		{ "NUL in a host", "opened-endpoints", 25, "00", false },
+		{ "space in a host", "opened-endpoints", 25, "20", false },
+		{ "escape in a host", "opened-endpoints", 25, "1b", false },
+		{ "DEL in a host", "opened-endpoints", 38, "7f", false },
+		{ "more than ASCII in a host", "opened-endpoints", 38, "e9", false },
 	};
 
 	(void)state;
@@ -393,7 +398,7 @@ static void opened_rules(void **state)
 static void opened_largest(void **state)
 {
 	uint8_t ends[WIRE_ENDPOINTS_MAX * 258], f[WIRE_OPENED_MAX_BYTES];
-	struct wire_opened o = { { 0 }, 255, UINT16_MAX, WIRE_ENDPOINTS_MAX, { ends, sizeof ends } };
+	struct wire_opened o = { { 0 }, 255, UINT16_MAX, WIRE_OPENED_FLAGS, WIRE_ENDPOINTS_MAX, { ends, sizeof ends } };
 	unsigned i;
 
 	(void)state;

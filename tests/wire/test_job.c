@@ -320,6 +320,62 @@ static void clean_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void manage_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no operation", "manage", 0, "00", false },
+		{ "an operation that is none", "manage", 0, "06", false },
+		{ "flags of another operation", "manage", 0, "04", false },
+		{ "a flag that is none", "manage", 1, "20", false },
+		{ "no path", "manage", 2, "0000", false },
+		{ "a path that is not there", "manage", 2, "0003", false },
+		{ "bytes behind the paths", "manage", 2, "0001", false },
+		{ "a path with a flag", "manage", 4, "01", false },
+		{ "a NUL in a path", "manage", 7, "00", false },
+		{ "a rename of one path", "manage-rename", 2, "0001", false },
+		{ "without replacing", "manage-rename", 1, "00", true },
+		{ "two paths to be made", "manage-rename", 0, "0308", true },
+		{ "a type that is none", "listed", 0, "08", false },
+		{ "neither a type nor a failure", "listed", 0, "00", false },
+		{ "a mode that is none", "listed", 3, "1000", false },
+		{ "a second of 10^9 ns", "listed", 37, "3b9aca00", false },
+		{ "a NUL in a listed path", "listed", 47, "00", false },
+		{ "a NUL in a target", "listed", 56, "00", false },
+		{ "a text without a code", "listed-failed", 1, "0000", false },
+		{ "any byte in the text", "listed-failed", 50, "1b", true },
+		{ "neither the last nor not", "managed", 32, "02", false },
+	};
+	static const uint8_t paths[] = { 0, 0, 3, 'a', '/', 0xff, 0, 0, 0 };
+	const struct wire_manage m = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF, 2,
+		{ paths, sizeof paths } };
+	const struct wire_listed l = { WIRE_LISTED_SYMLINK, 0, 07755, 5000, 8192, 0, -1, 999999999,
+		text_span("a/a/b/c/\xff"), text_span("../x"), { NULL, 0 } };
+	const struct wire_managed t = { 3, 5000, 8192, 7, 1 };
+	uint8_t f[WIRE_LISTED_MAX_BYTES];
+	struct wire_manage dm;
+	struct wire_listed dl;
+	struct wire_managed dt;
+	struct span in;
+
+	(void)state;
+	in = check_golden("manage", f, wire_manage_encode(f, &m));
+	assert_int_equal(wire_manage_decode(&dm, in, NULL), 0);
+	assert_true(dm.op == WIRE_MANAGE_LIST && dm.flags == 7 && dm.n_paths == 2 && dm.paths.n == sizeof paths);
+	drop(in);
+	in = check_golden("listed", f, wire_listed_encode(f, &l));
+	assert_int_equal(wire_listed_decode(&dl, in, NULL), 0);
+	assert_true(dl.type == WIRE_LISTED_SYMLINK && dl.code == 0 && dl.mode == 07755 && dl.bytes == 5000 &&
+	    dl.disk_bytes == 8192 && dl.entries == 0 && dl.mtime_s == -1 && dl.mtime_ns == 999999999 && dl.text.n == 0);
+	assert_span(dl.path, "a/a/b/c/\xff");
+	assert_span(dl.target, "../x");
+	drop(in);
+	in = check_golden("managed", f, wire_managed_encode(f, &t));
+	assert_int_equal(wire_managed_decode(&dt, in, NULL), 0);
+	assert_true(dt.entries == 3 && dt.bytes == 5000 && dt.disk_bytes == 8192 && dt.failed == 7 && dt.final == 1);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
 static void state_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -413,6 +469,7 @@ int main(void)
 		cmocka_unit_test(event_golden),
 		cmocka_unit_test(status_golden),
 		cmocka_unit_test(clean_golden),
+		cmocka_unit_test(manage_golden),
 		cmocka_unit_test(state_golden),
 		cmocka_unit_test(probe_golden),
 		cmocka_unit_test(sample_golden),

@@ -1,11 +1,12 @@
 /* make plan-bench: how long planning takes, beside the plain formulation.
  *
- *   bench [LIMIT_S]
+ *   bench [LIMIT_S [TEXT]]
  *
  * Full meshes as in the table below, one thread each; CPU seconds, and the most
  * memory of the process that planned. "all arcs" is the same programme without
  * columns left out at first. The plain formulation (tests/plan/plain.h) has a
- * variable for every link and slot; it is given LIMIT_S seconds (default 60). */
+ * variable for every link and slot; it is given LIMIT_S seconds (default 60). TEXT: only the rows whose names
+ * contain the text. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -33,6 +34,9 @@ static const struct row rows[] = {
 	    .limits = true } },
 	{ "100 hosts, storage", { .hosts = 100, .density = 1, .storage = true } },
 	{ "100 hosts, 8 windows", { .hosts = 100, .density = 1, .windows = 8, .span = 60 } },
+	{ "20 hosts, 200 windows", { .hosts = 20, .density = 1, .windows = 200, .span = 20 } },
+	{ "50 hosts, 40 windows", { .hosts = 50, .density = 1, .windows = 40, .span = 20 } },
+	{ "1,000 hosts, 10 links each", { .hosts = 1000, .density = 0.01 } },
 	{ "200 hosts", { .hosts = 200, .density = 1 } },
 	{ "200 hosts, 200 shared, limits", { .hosts = 200, .density = 1, .groups = 200,
 	    .limits = true } },
@@ -152,6 +156,8 @@ int main(int argc, char **argv)
 	int done;
 
 	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (argc > 2 && strstr(rows[i].name, argv[2]) == NULL)
+			continue;
 		inst_make(&in, &rows[i].kind, 1);
 		printf("%s (%d links)\n", rows[i].name, in.nlinks);
 		done = measure(FLUID, 0, 0, 600, &fluid);

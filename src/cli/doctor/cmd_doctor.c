@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "cli/json.h"
 #include "core/units.h"
 

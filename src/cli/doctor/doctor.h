@@ -38,7 +38,7 @@ void doctor_fix(struct finding *f, const char *fmt, ...) __attribute__((format(p
 bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* doctor_host.c */
+/* host.c */
 
 /* Maximum buffer of a stream by net.ipv4.NAME, tcp_rmem or tcp_wmem; 0 if unknown. */
 uint64_t doctor_max_buffer(const struct doctor *d, const char *sysctl);
@@ -49,7 +49,7 @@ int doctor_speed(struct doctor *d, struct ptcp_err *e);
 /* Writes and reads a temporary file in `dir`, limited in time, in size, and to an eighth of the free space. */
 int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e);
 
-/* doctor_path.c */
+/* path.c */
 
 /* The interface toward `target` ("HOST[:PORT]", "ptcp://.."), or, if NULL, of the default route; and the path
  * to the target. `rate_bps` is the desired rate; 0: the speed of the interface. PTCP_ECONNECT: no response

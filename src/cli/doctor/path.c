@@ -1,6 +1,6 @@
 /* The path to a target: interface, round-trip time, packet size, required buffers; and the identity of the
  * server. */
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

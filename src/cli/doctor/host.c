@@ -1,5 +1,5 @@
 /* Examinations of this host: kernel settings, clock, descriptors, processor, disk. */
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,197 @@
+/* Work on files and directories of another host: the client's side of ptcp ls, du, mkdir, rm and mv. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/remote_job_impl.h"
+#include "core/err.h"
+#include "core/opts.h"
+#include "core/text.h"
+#include "store/expand.h"
+
+void ptcp_manage_opts_init(struct ptcp_manage_opts *o)
+{
+	*o = (struct ptcp_manage_opts){ .size = sizeof *o };
+}
+
+void ptcp_manage_result_init(struct ptcp_manage_result *r)
+{
+	*r = (struct ptcp_manage_result){ .size = sizeof *r };
+}
+
+/* ---- Answers ---- */
+
+static void report(struct ptcp_task *t, const struct ptcp_entry *entry)
+{
+	const struct ptcp_manage_opts *o = &t->remote_job->manage;
+
+	if (o->entry != NULL)
+		o->entry(o->arg, entry);
+}
+
+/* A failure is reported once it is known not to be the only one, which is the task's error. */
+static void report_failure(struct ptcp_task *t)
+{
+	struct remote_job *h = t->remote_job;
+	const struct ptcp_entry entry = { .path = h->failed_path, .code = h->failure.code, .why = h->failure.msg };
+
+	if (h->failed_path == NULL)
+		return;
+	report(t, &entry);
+	free(h->failed_path);
+	h->failed_path = NULL;
+}
+
+int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e)
+{
+	struct remote_job *h = t->remote_job;
+	char path[WIRE_PATH_MAX + 1], target[WIRE_PATH_MAX + 1];
+	struct ptcp_entry entry = { .type = (enum ptcp_entry_type)f->type, .mode = f->mode, .bytes = f->bytes,
+		.disk_bytes = f->disk_bytes, .entries = f->entries, .mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
+
+	entry.path = span_copy(path, f->path);
+	if (f->code != 0) {
+		report_failure(t);
+		outbox_reason(&h->failure, f->code, f->text);
+		return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
+	}
+	if (f->path.n > h->known_prefix && h->op == PTCP_LIST)
+		entry.path += h->known_prefix;
+	if (f->type == WIRE_LISTED_SYMLINK)
+		entry.target = span_copy(target, f->target);
+	report(t, &entry);
+	return 0;
+}
+
+static int outcome(struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct ptcp_manage_result *m = &t->remote_job->managed;
+	char shown[TEXT_NAME_BYTES];
+
+	if (m->failed == 0)
+		return 0;
+	if (m->failed == 1 && m->entries == 0 && t->files.n_open_paths == 1 + (t->remote_job->op == PTCP_RENAME) &&
+	    t->remote_job->failed_path != NULL) {
+		*e = t->remote_job->failure;
+		return err_while(e, e->code, "%s", text_escape(shown, sizeof shown,
+		    t->remote_job->failed_path[0] != '\0' ? t->remote_job->failed_path : "."));
+	}
+	report_failure(t);
+	return err_set(e, m->entries > 0 ? PTCP_EPARTIAL : PTCP_EIO, "%s: %llu failure%s (see above)", t->known_as,
+	    (unsigned long long)m->failed, m->failed == 1 ? "" : "s");
+}
+
+void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f)
+{
+	struct ptcp_err why;
+
+	t->remote_job->managed = (struct ptcp_manage_result){ .entries = f->entries, .bytes = f->bytes,
+		.disk_bytes = f->disk_bytes, .failed = f->failed };
+	if (f->final)
+		task_finish(t, outcome(t, &why) < 0 ? &why : NULL);
+}
+
+/* ---- The request ---- */
+
+void remote_job_put_manage(struct ptcp_task *t)
+{
+	static const uint8_t op[] = { [PTCP_LIST] = WIRE_MANAGE_LIST, [PTCP_COUNT] = WIRE_MANAGE_COUNT,
+		[PTCP_MKDIR] = WIRE_MANAGE_MKDIR, [PTCP_REMOVE] = WIRE_MANAGE_REMOVE, [PTCP_RENAME] = WIRE_MANAGE_RENAME };
+	const struct ptcp_manage_opts *o = &t->remote_job->manage;
+	const struct wire_manage f = { .op = op[t->remote_job->op],
+		.flags = (o->recursive ? WIRE_MANAGE_RECURSIVE : 0) | (o->hidden ? WIRE_MANAGE_HIDDEN : 0) |
+		    (o->itself ? WIRE_MANAGE_ITSELF : 0) | (o->parents ? WIRE_MANAGE_PARENTS : 0) |
+		    (o->replace ? WIRE_MANAGE_REPLACE : 0),
+		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes } };
+
+	OUTBOX_PUT(&t->remote_job->frames.out, manage, MANAGE, &f);
+}
+
+static int check_opts(enum ptcp_manage_op op, size_t n, const struct ptcp_manage_opts *o, struct ptcp_err *e)
+{
+	if (op < PTCP_LIST || op > PTCP_RENAME || n == 0 || (op == PTCP_RENAME && n != 2) ||
+	    (o->recursive && op != PTCP_LIST && op != PTCP_REMOVE) || ((o->hidden || o->itself) && op != PTCP_LIST) ||
+	    (o->parents && op != PTCP_MKDIR) || (o->replace && op != PTCP_RENAME))
+		return err_set(e, PTCP_EUSAGE, "an operation without its URLs, or an option of another operation");
+	return 0;
+}
+
+static int take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct remote each;
+	size_t i;
+	int r;
+
+	for (i = 0; i < n; i++) {
+		text_escape(shown, sizeof shown, urls[i]);
+		if ((r = remote_parse(&each, urls[i], e)) < 0)
+			return r;
+		if (r == 0)
+			return err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/PATH or HOST:PATH)", shown);
+		if (i == 0)
+			t->target = each;
+		else if (!remote_same_host(&each, &t->target))
+			return err_set(e, PTCP_EUSAGE, "%s: on another host than the first (both must be on one host)", shown);
+		if ((r = task_add_path(t, 0, each.path, e)) < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* One directory: its content is shown relative to it. */
+static size_t prefix_of(const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 0 && path[n - 1] == '/')
+		n--;
+	if (strcmp(path, ".") == 0 || path[0] == '\0')
+		return 0;
+	return n + 1; /* with a slash */
+}
+
+int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,
+    const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e)
+{
+	struct remote none = { .ssh = false };
+	struct remote_job *h;
+	struct ptcp_task *t;
+	int r;
+
+	if ((r = task_new(&t, o, e)) < 0)
+		return r;
+	if ((r = remote_job_new(t, &none, e)) < 0)
+		return task_made(out, t, r);
+	h = t->remote_job;
+	ptcp_manage_opts_init(&h->manage);
+	if ((r = opts_copy(&h->manage, sizeof h->manage, m, "ptcp_manage_opts_init", e)) == 0 &&
+	    (r = check_opts(op, n, &h->manage, e)) == 0 && (r = take_urls(t, urls, n, e)) == 0 &&
+	    (r = task_name_target(t, e)) == 0) {
+		h->request = JOB_FRAMES_MANAGE_REQUESTED;
+		h->op = op;
+		if (op == PTCP_LIST && n == 1 && !expand_has_wildcard(t->target.path))
+			h->known_prefix = prefix_of(t->target.path);
+	}
+	return task_made(out, t, r);
+}
+
+void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r)
+{
+	struct ptcp_manage_result all = { 0 };
+
+	if (t->remote_job != NULL)
+		all = t->remote_job->managed;
+	all.size = r->size < sizeof all ? r->size : sizeof all;
+	memcpy(r, &all, all.size);
+}
+
+size_t ptcp_same_host(const char *const *urls, size_t n)
+{
+	struct remote first, each;
+	size_t i = n > 0;
+
+	if (n > 0 && remote_parse(&first, urls[0], NULL) > 0)
+		while (i < n && remote_parse(&each, urls[i], NULL) > 0 && remote_same_host(&first, &each))
+			i++;
+	return i;
+}

@@ -1,0 +1,141 @@
+#include "server/file_job.h"
+
+#include <string.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "server/job_conn.h"
+
+#define REPORT_NS (1 * NS_PER_S)
+
+static void job_free(struct file_job *j)
+{
+	struct job_set *t = j->set;
+
+	request_fini(&j->request);
+	buf_fini(&j->found.b);
+	j->ops->free(j);
+	t->n_file_jobs--;
+	t->gone(t->arg);
+}
+
+static void over(struct file_job *j, const struct ptcp_err *why)
+{
+	char totals[120];
+
+	log_at(&j->set->host->log, why != NULL ? LOG_WARN : LOG_INFO, "server", "event=%s-end client=%s %s why=\"%s\"",
+	    j->ops->name, j->client, j->ops->totals_text(j, totals, sizeof totals), why != NULL ? why->msg :
+	    j->conn == NULL ? "the client has left" : "done");
+	if (j->conn != NULL)
+		job_conn_filed(j->conn, why);
+	job_free(j);
+}
+
+struct span file_job_cut(const char *s, size_t max)
+{
+	size_t n = strlen(s);
+
+	return (struct span){ (const uint8_t *)s, n < max ? n : max };
+}
+
+/* ---- Steps ---- */
+
+static void on_step(struct msg *m);
+
+static void step(struct io_job *io)
+{
+	struct file_job *j = CONTAINER_OF(io, struct file_job, io);
+
+	j->result = j->ops->step(j, &j->why);
+	j->msg.run = on_step;
+	loop_post(j->set->host->control, &j->msg);
+}
+
+static void next_step(struct file_job *j)
+{
+	j->io.run = step;
+	io_submit(j->set->host->io, &j->io);
+}
+
+static void put_found(struct file_job *j)
+{
+	size_t n = buf_len(&j->found.b);
+	uint8_t *p;
+
+	if (n == 0 || (p = outbox_room(job_conn_outbox(j->conn), n)) == NULL)
+		return; /* full: the connection ends */
+	memcpy(p, buf_head(&j->found.b), n);
+	outbox_added(job_conn_outbox(j->conn), n);
+	buf_consume(&j->found.b, n);
+}
+
+static void on_step(struct msg *m)
+{
+	struct file_job *j = CONTAINER_OF(m, struct file_job, msg);
+	bool done = j->result == 0;
+
+	if (j->conn != NULL && j->found.failed)
+		j->result = err_nomem(&j->why);
+	if (j->conn == NULL || j->result < 0) {
+		over(j, j->result < 0 ? &j->why : NULL);
+		return;
+	}
+	put_found(j);
+	if (done || mono_diff_ns(mono_now(), j->reported) >= REPORT_NS) {
+		j->ops->put_totals(j, job_conn_outbox(j->conn), done);
+		j->reported = mono_now();
+	}
+	if (done) {
+		over(j, NULL);
+		return;
+	}
+	j->waits = job_conn_flush_or_pause(j->conn);
+	if (!j->waits)
+		next_step(j);
+}
+
+void file_job_resume(struct file_job *j)
+{
+	if (!j->waits)
+		return;
+	j->waits = false;
+	next_step(j);
+}
+
+void file_job_leave(struct file_job *j)
+{
+	j->conn = NULL;
+	if (j->waits)
+		over(j, NULL);
+}
+
+/* ---- The start ---- */
+
+static void on_found(struct request *a, const struct ptcp_err *why)
+{
+	struct file_job *j = CONTAINER_OF(a, struct file_job, request);
+
+	if (why == NULL && j->conn != NULL && j->ops->begin(j, &j->why) < 0)
+		why = &j->why;
+	if (why != NULL || j->conn == NULL)
+		over(j, why);
+	else
+		next_step(j);
+}
+
+void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c)
+{
+	j->ops = ops;
+	j->set = t;
+	j->conn = c->conn;
+	strcpy(j->client, c->fingerprint);
+	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
+	j->reported = mono_now();
+}
+
+void file_job_start(struct file_job *j)
+{
+	j->set->n_file_jobs++;
+	request_find(&j->request, on_found);
+}

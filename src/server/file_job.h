@@ -1,0 +1,65 @@
+/* Work on the files of a server that a client requests on a job connection (PROTOCOL.md, section 13): in short steps on
+ * an I/O thread, reported frame by frame, with pauses while the client does not read. Control thread, except where
+ * stated. */
+#ifndef SERVER_FILE_JOB_H
+#define SERVER_FILE_JOB_H
+
+#include "server/job.h"
+#include "server/request.h"
+
+#define FILE_JOB_STEP_ENTRIES 256          /* other clients' work on the I/O threads comes between two steps */
+#define FILE_JOB_STEP_BYTES (64u << 10)    /* of reports: end the step */
+
+struct file_job;
+
+struct file_job_ops {
+	const char *name; /* in the log */
+	bool exclusive;   /* a client has one at a time */
+	/* The request has found its paths. */
+	int (*begin)(struct file_job *j, struct ptcp_err *e);
+	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain; 0: done;
+	 * or an error for the client. */
+	int (*step)(struct file_job *j, struct ptcp_err *e);
+	/* Puts the totals so far. */
+	void (*put_totals)(const struct file_job *j, struct outbox *out, bool final);
+	/* "files=3 failed=0", for the log. */
+	const char *(*totals_text)(const struct file_job *j, char *out, size_t cap);
+	/* Whether the present rights of the client permit it. */
+	bool (*permits)(const struct file_job *j, const struct authorization *now);
+	void (*free)(struct file_job *j);
+};
+
+/* First member of each kind. */
+struct file_job {
+	const struct file_job_ops *ops;
+	struct job_set *set;
+	struct job_conn *conn; /* NULL: closed */
+	char client[PTCP_FINGERPRINT_BYTES];
+	struct request request;
+	struct outbox found;   /* frames of a step; of the I/O thread during the step */
+	bool waits;            /* for the client to read */
+	int result;            /* of a step */
+	struct ptcp_err why;
+	struct mono reported;
+	struct io_job io;
+	struct msg msg;
+};
+
+/* Fills in a zeroed job, whose request is to be taken next. */
+void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c);
+/* With the request taken: starts. The last report, or an error, ends the connection's request and frees the job. */
+void file_job_start(struct file_job *j);
+/* The client has read: continues. */
+void file_job_resume(struct file_job *j);
+/* The connection has ended: stops after the present step. */
+void file_job_leave(struct file_job *j);
+/* Any thread: at most max bytes of a text. */
+struct span file_job_cut(const char *s, size_t max);
+
+/* The kinds. On failure `e` is a sentence for the client. */
+int cleaning_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_clean *f,
+    struct ptcp_err *e);
+int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
+    struct ptcp_err *e);
+
+#endif

@@ -1,0 +1,305 @@
+/* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conn/remote.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "server/request_impl.h"
+#include "store/expand.h"
+
+#define STEP_NAMES 4096 /* other clients' work on the I/O threads comes between two steps */
+
+/* The sources found so far. */
+struct request_search {
+	unsigned next;          /* path of the request */
+	struct expand *expand;  /* of that path; NULL: not begun */
+	struct tree *near;      /* with `own`: the directory before the pattern's first wildcard, */
+	size_t near_bytes;      /* which takes so many bytes of each match */
+	struct request_path *found;
+	unsigned n_found;
+};
+
+void request_paths_free(struct request_path *path, unsigned n)
+{
+	while (n > 0) {
+		dir_unref(path[--n].dir);
+		free(path[n].path);
+	}
+	free(path);
+}
+
+static void end_pattern(struct request_search *s)
+{
+	expand_free(s->expand);
+	s->expand = NULL;
+	tree_unref(s->near);
+	s->near = NULL;
+}
+
+void request_search_free(struct request_search *s)
+{
+	if (s == NULL)
+		return;
+	end_pattern(s);
+	request_paths_free(s->found, s->n_found);
+	free(s);
+}
+
+/* ---- Roots ---- */
+
+/* A confined server cannot open a root configured later; the sentence must not blame permissions. */
+static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
+{
+	const char *const *at = a->roots;
+	int r;
+
+	while (at != NULL && *at != NULL && strcmp(*at, root) != 0)
+		at++;
+	if (at != NULL && *at == NULL)
+		return err_set(e, PTCP_ECONFIG, "configured after the server had started (restart the server)");
+	if ((r = tree_open(out, root, &sys_real, e)) == 0 && (r = own_dirs_exclude(a->own_dirs, *out, e)) < 0)
+		tree_unref(*out);
+	return r;
+}
+
+/* 1: the paths are next; 0: none are to be found. */
+static int begin(struct request *a, struct ptcp_err *e)
+{
+	const char *root = a->auth.root[0] != '\0' ? a->auth.root : a->root;
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
+	int r;
+
+	if (!a->own && (r = open_root(a, root, &a->tree, &why)) < 0) {
+		a->tree = NULL;
+		/* The client must not learn the path. */
+		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+		    text_escape_quoted(shown, sizeof shown, root), why.msg);
+		return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
+		    "directory (tell the server's administrator)" :
+		    "the root for this client cannot be opened (tell the server's administrator)");
+	}
+	if (a->manages)
+		return 0;
+	return (a->search = calloc(1, sizeof *a->search)) != NULL ? 1 : err_nomem(e);
+}
+
+/* ---- Sources ---- */
+
+int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
+    char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
+{
+	char own[HOME_PATH_BYTES];
+	int r;
+
+	if (!a->own)
+		return destination_source(a->tree, path, contents, dir, name, e);
+	return (r = home_path(own, path, e)) < 0 ? r : destination_source(NULL, own, contents, dir, name, e);
+}
+
+/* A source with a copy of `path`, for the next path of the request. */
+static struct request_path *add_found(struct request *a, const char *path)
+{
+	struct request_search *s = a->search;
+	struct request_path *p = s->found;
+
+	if ((s->n_found & (s->n_found - 1)) == 0) { /* room doubles at powers of two */
+		p = realloc(s->found, (s->n_found > 0 ? 2 * s->n_found : 1) * sizeof *p);
+		if (p == NULL)
+			return NULL;
+		s->found = p;
+	}
+	p = &s->found[s->n_found];
+	*p = (struct request_path){ .contents = a->path[s->next].contents, .path = strdup(path) };
+	s->n_found += p->path != NULL;
+	return p->path != NULL ? p : NULL;
+}
+
+/* A missing source is a failed file. */
+static int add_source(struct request *a, const char *path, struct ptcp_err *e)
+{
+	const struct request_search *s = a->search;
+	struct request_path *p = add_found(a, path);
+
+	if (p == NULL)
+		return err_nomem(e);
+	/* A link may lead out of `near`: then the source gets a tree of its own. */
+	if ((s->near == NULL || destination_source(s->near, p->path + s->near_bytes, p->contents, &p->dir, p->name, NULL) < 0) &&
+	    request_source(a, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
+		p->dir = NULL;
+	return 0;
+}
+
+static int open_path(void *arg, const char *path, struct dir **out, struct ptcp_err *e)
+{
+	char name[DESTINATION_NAME_BYTES];
+
+	return request_source(arg, path, true, out, name, e);
+}
+
+/* Every tree takes a descriptor: the matches of a pattern share one. */
+static void open_near(struct request *a, const char *pattern)
+{
+	struct request_search *s = a->search;
+	char above[WIRE_PATH_MAX + 1], own[HOME_PATH_BYTES];
+	size_t n = strcspn(pattern, "*?[\\");
+
+	while (n > 0 && pattern[n - 1] != '/')
+		n--;
+	memcpy(above, pattern, n);
+	above[n] = '\0';
+	s->near_bytes = n;
+	if (home_path(own, above, NULL) == 0 && tree_open(&s->near, own, &sys_real, NULL) < 0)
+		s->near = NULL;
+}
+
+/* All matches of a pattern, or the failure. */
+static int add_matches(struct request *a, const struct ptcp_err *why, struct ptcp_err *e)
+{
+	struct request_search *s = a->search;
+	struct request_path *p;
+	size_t i;
+	int r = 0;
+
+	if (why != NULL) {
+		if ((p = add_found(a, a->path[s->next].path)) == NULL)
+			return err_nomem(e);
+		p->why = *why;
+		return 0;
+	}
+	if (a->own && expand_is_pattern(s->expand))
+		open_near(a, a->path[s->next].path);
+	a->expanded |= expand_is_pattern(s->expand);
+	for (i = 0; i < expand_n(s->expand) && r == 0; i++)
+		r = add_source(a, expand_path(s->expand, i), e);
+	return r;
+}
+
+/* 1: more remain; 0: all are found. */
+static int find_sources(struct request *a, struct ptcp_err *e)
+{
+	struct request_search *s = a->search;
+	struct ptcp_err why;
+	int r;
+
+	for (; s->next < a->n_paths; s->next++) {
+		if (a->literal) {
+			if ((r = add_source(a, a->path[s->next].path, e)) < 0)
+				return r;
+			continue;
+		}
+		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, open_path, a, e)) < 0)
+			return r;
+		if ((r = expand_step(s->expand, STEP_NAMES, &why)) > 0)
+			return 1;
+		if (r == PTCP_ENOMEM && why.sys == 0)
+			return err_nomem(e);
+		if ((r = add_matches(a, r < 0 ? &why : NULL, e)) < 0)
+			return r;
+		end_pattern(s);
+	}
+	return 0;
+}
+
+/* ---- Names of sources ---- */
+
+static int compare(const void *x, const void *y)
+{
+	const struct request_path *a = *(struct request_path *const *)x, *b = *(struct request_path *const *)y;
+	int r = strcmp(a->name, b->name);
+
+	return r != 0 ? r : (a > b) - (a < b);
+}
+
+/* Only the first source of a name is sent: they would replace each other. */
+static int refuse_duplicates(struct request_search *s, struct ptcp_err *e)
+{
+	struct request_path **sorted = malloc((s->n_found + 1) * sizeof *sorted);
+	const struct request_path *kept = NULL;
+	unsigned i;
+
+	if (sorted == NULL)
+		return err_nomem(e);
+	for (i = 0; i < s->n_found; i++)
+		sorted[i] = &s->found[i];
+	qsort(sorted, s->n_found, sizeof *sorted, compare);
+	for (i = 0; i < s->n_found; i++) {
+		if (sorted[i]->dir == NULL || sorted[i]->name[0] == '\0')
+			continue;
+		if (kept == NULL || strcmp(sorted[i]->name, kept->name) != 0) {
+			kept = sorted[i];
+			continue;
+		}
+		dir_unref(sorted[i]->dir);
+		sorted[i]->dir = NULL;
+		err_set(&sorted[i]->why, PTCP_EUSAGE, "another source has the same name (receive it separately, to another "
+		    "directory)");
+	}
+	free(sorted);
+	return 0;
+}
+
+/* ---- Steps ---- */
+
+static int find_place(struct request *a, struct ptcp_err *e)
+{
+	char own[HOME_PATH_BYTES];
+	const char *path = request_first(a);
+	int r;
+
+	if (a->own && (r = home_path(own, path, e)) < 0)
+		return r;
+	return destination_target(&a->place, a->tree, a->own ? own : path, a->flags, e);
+}
+
+static int step(struct request *a, struct ptcp_err *e)
+{
+	int r;
+
+	if (a->search == NULL && (r = begin(a, e)) <= 0)
+		return r;
+	if (!a->sends)
+		return find_place(a, e);
+	if ((r = find_sources(a, e)) != 0)
+		return r;
+	return refuse_duplicates(a->search, e);
+}
+
+static void on_found(struct msg *m)
+{
+	struct request *a = CONTAINER_OF(m, struct request, msg);
+	char shown[TEXT_NAME_BYTES];
+
+	a->finding = false;
+	if (a->result < 0)
+		err_while(&a->why, a->result, a->sends ? "%s" : "destination %s", text_escape(shown, sizeof shown, request_first(a)));
+	else if (a->sends && a->search != NULL) {
+		request_paths_free(a->path, a->n_paths);
+		a->path = a->search->found;
+		a->n_paths = a->search->n_found;
+		a->search->found = NULL;
+		a->search->n_found = 0;
+	}
+	a->found(a, a->result < 0 ? &a->why : NULL);
+}
+
+static void find(struct io_job *io)
+{
+	struct request *a = CONTAINER_OF(io, struct request, io);
+
+	if ((a->result = step(a, &a->why)) > 0) {
+		io_submit(a->host->io, &a->io);
+		return;
+	}
+	a->msg.run = on_found;
+	loop_post(a->host->control, &a->msg);
+}
+
+void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why))
+{
+	a->found = found;
+	a->finding = true;
+	a->io.run = find;
+	io_submit(a->host->io, &a->io);
+}

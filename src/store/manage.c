@@ -1,0 +1,181 @@
+#include "store/manage.h"
+
+#include <errno.h>
+#include <stdio.h> /* RENAME_NOREPLACE */
+
+#include "store/dir_impl.h"
+#include "store/part.h"
+#include "store/store_err.h"
+
+#define RESERVED_WHY "a name that ptcp reserves for unfinished files (ptcp clean removes these)"
+
+static int check_name(const struct dir *d, const char *name, struct ptcp_err *e)
+{
+	return part_is_own_name(name) ? store_err_set(e, PTCP_EREFUSED, EACCES, d, name, RESERVED_WHY) : 0;
+}
+
+/* The entry, unless it is excluded. */
+static int examine(const struct dir *d, int at, const char *name, struct stat *st, struct ptcp_err *e)
+{
+	if (dir_sys(d)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) != 0)
+		return store_err_sys(e, errno, d, name, NULL);
+	return dir_excludes(d, st->st_dev, st->st_ino) ?
+	    store_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY) : 0;
+}
+
+static int mkdir_at(struct dir *d, int at, const char *name, bool existing, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct stat st;
+	int err;
+
+	if (sys->mkdirat(at, name, 0777) == 0) {
+		dir_changed(d);
+		return 0;
+	}
+	err = errno;
+	if (err == EEXIST && existing && sys->fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return store_err_sys(e, err, d, name, NULL);
+}
+
+int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((r = check_name(d, name, e)) < 0 || (at = r = dir_fd(d, e)) < 0)
+		return r;
+	r = mkdir_at(d, at, name, existing, e);
+	dir_fd_done(d);
+	return r;
+}
+
+/* ---- Removal ---- */
+
+int manage_clear(struct dir *d, const char *name, struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if ((r = examine(d, at, name, &st, e)) == 0) {
+		if (S_ISDIR(st.st_mode))
+			r = store_err_sys(e, EISDIR, d, name, NULL);
+		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
+			r = store_err_sys(e, errno, d, name, NULL);
+		else
+			dir_changed(d);
+	}
+	dir_fd_done(d);
+	return r;
+}
+
+int manage_remove(struct dir *d, const char *name, struct ptcp_err *e)
+{
+	int r = check_name(d, name, e);
+
+	return r < 0 ? r : manage_clear(d, name, e);
+}
+
+int manage_rmdir(struct dir *d, struct ptcp_err *e)
+{
+	struct dir *parent = d->parent;
+	int at, r = 0;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	if (dir_sys(d)->unlinkat(at, d->name, AT_REMOVEDIR) != 0)
+		r = store_err_sys(e, errno, d, NULL, NULL);
+	else
+		dir_changed(parent);
+	dir_fd_done(parent);
+	return r;
+}
+
+/* ---- Renaming ---- */
+
+static int check_source(const struct dir *d, int at, const char *name, struct ptcp_err *e)
+{
+	struct stat st;
+	int r;
+
+	if ((r = examine(d, at, name, &st, e)) < 0)
+		return r;
+	if (S_ISDIR(st.st_mode) && dir_has_excluded_below(d, st.st_dev, st.st_ino))
+		return store_err_set(e, PTCP_EREFUSED, EACCES, d, name,
+		    "contains the server's own configuration or state: not renamed");
+	return 0;
+}
+
+static int check_target(const struct dir *d, int at, const char *name, bool replace, struct ptcp_err *e)
+{
+	struct stat st;
+	int r = examine(d, at, name, &st, e);
+
+	if (r < 0)
+		return e->sys == ENOENT ? 0 : r;
+	return replace ? 0 : store_err_sys(e, EEXIST, d, name, NULL);
+}
+
+/* Without RENAME_NOREPLACE, which some file systems lack, the check of the target has to do. An errno, or 0. */
+static int rename_at(const struct sys *sys, int at, const char *name, int to, const char *new_name, bool replace)
+{
+	if (!replace && sys->renameat2(at, name, to, new_name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (!replace && errno != EINVAL && errno != ENOSYS)
+		return errno;
+	return sys->renameat2(at, name, to, new_name, 0) == 0 ? 0 : errno;
+}
+
+static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const char *name, struct dir *to,
+    const char *new_name)
+{
+	switch (sys) {
+	case EXDEV:
+		return store_err_set(e, PTCP_EIO, sys, from, name, "on another file system (copy the files, then remove them)");
+	case EINVAL:
+		return store_err_set(e, PTCP_EIO, sys, from, name, "cannot be moved below itself");
+	case EEXIST:
+	case ENOTEMPTY:
+	case EISDIR:
+	case ENOTDIR:
+		return store_err_sys(e, sys, to, new_name, NULL);
+	default:
+		return store_err_sys(e, sys, from, name, NULL);
+	}
+}
+
+/* Both directories are open. */
+static int rename_in(struct dir *from, int at, const char *name, struct dir *to, int dest, const char *new_name,
+    bool replace, struct ptcp_err *e)
+{
+	int r, sys;
+
+	if ((r = check_source(from, at, name, e)) < 0 || (r = check_target(to, dest, new_name, replace, e)) < 0)
+		return r;
+	if ((sys = rename_at(dir_sys(from), at, name, dest, new_name, replace)) != 0)
+		return rename_failed(e, sys, from, name, to, new_name);
+	dir_changed(from);
+	dir_changed(to);
+	return 0;
+}
+
+int manage_rename(struct dir *from, const char *name, struct dir *to, const char *new_name, bool replace,
+    struct ptcp_err *e)
+{
+	struct ptcp_err why = { 0 };
+	int at, dest, r;
+
+	if ((r = check_name(from, name, &why)) == 0 && (r = check_name(to, new_name, &why)) == 0 &&
+	    (r = at = dir_fd(from, &why)) >= 0) {
+		if ((r = dest = dir_fd(to, &why)) >= 0) {
+			r = rename_in(from, at, name, to, dest, new_name, replace, &why);
+			dir_fd_done(to);
+		}
+		dir_fd_done(from);
+	}
+	if (r < 0 && e != NULL)
+		*e = why;
+	return r;
+}

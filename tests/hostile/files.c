@@ -1,0 +1,174 @@
+/* Clients that request work on files as they should not, and servers that report nonsense about it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hostile.h"
+#include "served.h"
+#include "wire/job.h"
+
+static struct span text(const char *s) { return (struct span){ (const uint8_t *)s, strlen(s) }; }
+
+/* ---- Clients ---- */
+
+/* OP FLAGS PATH... */
+static struct peer *asks(unsigned port, char **arguments)
+{
+	struct wire_manage f = { .op = (uint8_t)atoi(arguments[0]), .flags = (uint8_t)atoi(arguments[1]) };
+	uint8_t *out = malloc(WIRE_MANAGE_MAX_BYTES), *paths = malloc(WIRE_CONTROL_MAX);
+	struct peer *p = peer_connect(port, ALPN_JOB);
+	size_t n = 0;
+
+	if (p == NULL || out == NULL || paths == NULL)
+		die("no handshake");
+	for (arguments += 2; arguments[f.n_paths] != NULL; f.n_paths++)
+		n += wire_path_encode(paths + n, 0, text(arguments[f.n_paths]));
+	f.paths = (struct span){ paths, n };
+	peer_send(p, out, wire_manage_encode(out, &f));
+	free(paths);
+	free(out);
+	return p;
+}
+
+/* CODE OP FLAGS PATH...: is refused. */
+static void manages(unsigned port, char **arguments)
+{
+	struct peer *p = asks(port, arguments + 1);
+
+	expect_error(p, (unsigned)atoi(arguments[0]));
+	peer_close(p);
+}
+
+/* OP FLAGS PATH...: each path fails, or lists nothing. */
+static void manages_nothing(unsigned port, char **arguments)
+{
+	struct peer *p = asks(port, arguments);
+	const struct frame *f;
+	struct wire_managed m;
+	struct wire_listed l;
+
+	while ((f = peer_frame(p))->type == WIRE_LISTED || f->type == WIRE_MANAGED) {
+		struct span in = { f->payload, f->n };
+
+		if (f->type == WIRE_LISTED) {
+			if (wire_listed_decode(&l, in, NULL) < 0 || l.code == 0)
+				die("listed: %.*s", (int)l.path.n, (const char *)l.path.p);
+		} else if (wire_managed_decode(&m, in, NULL) < 0 || m.entries > 0) {
+			die("done: %llu", (unsigned long long)m.entries);
+		} else if (m.final) {
+			peer_close(p);
+			return;
+		}
+	}
+	die("%s came", frame_name(f->type));
+}
+
+/* Malformed requests, answers as requests, a request behind a request, many requests that nobody waits for. */
+static void manages_badly(unsigned port, char **arguments)
+{
+	static const struct { uint8_t n, bytes[12]; } bad[] = {
+		{ 8, { 0, 0, 0, 1, 0, 0, 1, '/' } },                /* no operation */
+		{ 8, { 6, 0, 0, 1, 0, 0, 1, '/' } },                /* one that is none */
+		{ 8, { 1, 16, 0, 1, 0, 0, 1, '/' } },               /* a flag of another */
+		{ 8, { 1, 0, 0, 2, 0, 0, 1, '/' } },                /* a path that is not there */
+		{ 8, { 1, 0, 0, 1, 0, 0, 2, '/' } },                /* one that is too long */
+		{ 8, { 1, 0, 0, 1, 2, 0, 1, '/' } },                /* a filter */
+		{ 8, { 5, 0, 0, 1, 0, 0, 1, '/' } },                /* a rename without a new name */
+		{ 8, { 1, 0, 0, 1, 0, 0, 1, '\0' } },               /* a NUL */
+		{ 4, { 1, 0, 0, 0 } },                              /* no path at all */
+	};
+	static char *list[] = { "1", "1", "/", NULL };
+	struct wire_managed t = { .final = 1 };
+	uint8_t out[WIRE_MANAGED_MAX_BYTES];
+	struct peer *p;
+	size_t i;
+
+	(void)arguments;
+	for (i = 0; i <= sizeof bad / sizeof *bad; i++) {
+		if ((p = peer_connect(port, ALPN_JOB)) == NULL)
+			die("no handshake");
+		if (i < sizeof bad / sizeof *bad)
+			peer_send_raw(p, WIRE_MANAGE, WIRE_CRITICAL, bad[i].bytes, bad[i].n);
+		else
+			peer_send(p, out, wire_managed_encode(out, &t));
+		expect_error(p, 10);
+		peer_close(p);
+	}
+	for (i = 0; i < 100; i++) {
+		p = asks(port, list);
+		if (i % 2 == 0) /* the same is said once more, or it is gone at once */
+			peer_send_raw(p, WIRE_MANAGE, WIRE_CRITICAL, bad[2].bytes, bad[2].n);
+		peer_close(p);
+	}
+}
+
+/* N OP FLAGS PATH...: N requests, whose answers nobody reads. */
+static void lists_unread(unsigned port, char **arguments)
+{
+	int i;
+
+	for (i = 0; i < atoi(arguments[0]); i++)
+		asks(port, arguments + 1);
+	hold();
+}
+
+const struct hostile hostile_managers[] = {
+	{ "manages", manages }, { "manages-nothing", manages_nothing }, { "manages-badly", manages_badly },
+	{ "lists-unread", lists_unread }, { NULL, NULL }
+};
+
+/* ---- Servers ---- */
+
+static void put_listed(struct peer *p, const char *path, uint16_t code, const char *why)
+{
+	struct wire_listed f = { .type = code == 0 ? WIRE_LISTED_SYMLINK : WIRE_LISTED_UNKNOWN, .code = code, .mode = 07777,
+		.bytes = UINT64_MAX, .disk_bytes = UINT64_MAX, .mtime_s = INT64_MAX, .mtime_ns = 999999999, .path = text(path),
+		.target = text(code == 0 ? why : ""), .text = text(code != 0 ? why : "") };
+	uint8_t out[WIRE_LISTED_MAX_BYTES];
+
+	peer_try_send(p, out, wire_listed_encode(out, &f));
+}
+
+static void put_managed(struct peer *p, uint64_t entries, uint64_t failed, uint8_t final)
+{
+	struct wire_managed f = { .entries = entries, .bytes = UINT64_MAX, .failed = failed, .final = final };
+	uint8_t out[WIRE_MANAGED_MAX_BYTES];
+
+	peer_try_send(p, out, wire_managed_encode(out, &f));
+}
+
+/* HOW */
+static void lying_files(unsigned port, char **arguments)
+{
+	static const char rude[] = "\033[31mred\nptcp: all is well";
+	struct peer *p = peer_accept(hostile_listener, ALPN_JOB);
+	const char *how = arguments[0];
+	uint8_t byte;
+
+	(void)port;
+	expect(p, WIRE_MANAGE);
+	if (strcmp(how, "terminal") == 0) {
+		put_listed(p, rude, 0, rude);
+		put_listed(p, rude, 13, rude);
+		put_listed(p, "", 13, rude);
+		put_managed(p, 1, 2, 1);
+	} else if (strcmp(how, "uncounted") == 0) {
+		put_listed(p, "x", 0, "");
+		put_managed(p, 0, 0, 1);
+	} else if (strcmp(how, "overflow") == 0) {
+		put_managed(p, UINT64_MAX, 2, 1);
+	} else if (strcmp(how, "failures") == 0) {
+		put_managed(p, 0, 1, 1);
+	} else if (strcmp(how, "cut") == 0) {
+		put_listed(p, "x", 0, "");
+		put_managed(p, 1, 0, 0);
+	} else {
+		die("no way %s", how);
+	}
+	SSL_shutdown(p->ssl);
+	while (read(p->fd, &byte, 1) > 0)
+		;
+}
+
+const struct hostile hostile_managed[] = { { "lying-files", lying_files }, { NULL, NULL } };
