@@ -9,6 +9,14 @@ double yield_target_s(const struct yield *y)
 	return fmin(fmax(YIELD_TARGET_RATIO * y->longest_s, least_s), YIELD_TARGET_MAX_S);
 }
 
+/* Receivers delay acknowledgments until the second segment, and the sender sees that in the RTT. */
+static double ack_delay_s(const struct yield *y, const struct yield_sample *s)
+{
+	double bps = s->delivered_bps > 0 ? s->delivered_bps : y->rate_bps;
+
+	return bps > 0 ? fmin(2 * s->segment_bits / bps, YIELD_ACK_DELAY_MAX_S) : YIELD_ACK_DELAY_MAX_S;
+}
+
 static void drain(struct yield *y, double delivered_bps)
 {
 	y->phase = YIELD_DRAIN;
@@ -88,7 +96,7 @@ void yield_step(struct yield *y, const struct yield_sample *s)
 		y->base_s = s->rtt_s;
 	if (s->min_rtt_s > 0)
 		y->base_s = fmin(y->base_s, s->min_rtt_s);
-	queue_s = s->rtt_s - y->base_s;
+	queue_s = fmax(s->rtt_s - y->base_s - ack_delay_s(y, s), 0);
 	y->longest_s = fmax(y->longest_s * fade, queue_s);
 	y->best_bps = fmax(y->best_bps * fade, s->delivered_bps);
 	queue = queue_s > yield_target_s(y) || (s->lost && queue_s > yield_target_s(y) / 2);

@@ -21,6 +21,7 @@
 #define YIELD_TARGET_BASE 0.03     /* of the base RTT, at least */
 #define YIELD_TARGET_MAX_S 0.025
 #define YIELD_TARGET_RATIO 0.25    /* of the longest queue */
+#define YIELD_ACK_DELAY_MAX_S 0.04 /* of delayed acknowledgments */
 #define YIELD_QUEUE_DECAY_S 60.0   /* time constant of the longest queue and of the best rate */
 #define YIELD_START_GROWTH 1.5     /* per step */
 #define YIELD_START_STEPS 2u       /* with a queue: the connection's first bursts delay themselves */
