@@ -109,8 +109,8 @@ static struct outcome pass(double seconds)
 		lost = l.lost;
 		while (l.now_s - at < fmax(YIELD_STEP_S, seen_s))
 			tick();
-		yield_step(&y, &(struct yield_sample){ l.now_s - at, seen_s, l.delays_acks ? l.base_s : 0, (l.delivered_bits - bits) / (l.now_s - at), SEGMENT_BITS,
-		    l.lost > lost });
+		yield_step(&y, &(struct yield_sample){ l.now_s - at, seen_s, l.delays_acks ? l.base_s : 0,
+		    (l.delivered_bits - bits) / (l.now_s - at), SEGMENT_BITS, l.lost > lost });
 	}
 	return (struct outcome){ (l.delivered_bits - ours) / (l.now_s - from), (l.others_bits - others) / (l.now_s - from) };
 }
@@ -151,8 +151,8 @@ static void a_delayed_acknowledgment_is_no_queue(void **state)
 	l.delays_acks = true;
 	l.rate_bps = 20 * MBIT;
 	l.base_s = 0.034;
-	y.phase = YIELD_WAIT;
-	y.hold_s = YIELD_HOLD_MIN_S;
+	y = (struct yield){ .phase = YIELD_WAIT, .hold_s = YIELD_HOLD_MIN_S, .base_s = l.base_s,
+		.rate_bps = YIELD_LEAST_SEGMENTS * SEGMENT_BITS / l.base_s };
 	pass(10);
 	assert_true(pass(60).ours_bps >= 0.9 * l.rate_bps);
 }
