@@ -73,7 +73,6 @@ beside() {
 
 thrice alone
 "$lab" set bottleneck loss=0 >/dev/null
-[ -n "${ONLY_ALONE-}" ] && exit
 thrice beside deep
 "$lab" set bottleneck queue="20 packets" >/dev/null
 thrice beside short
