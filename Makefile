@@ -32,8 +32,8 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief advice advice_mixture settle disjoint shared impact_budget stream_control \
-	history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
+	impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -42,8 +42,8 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write stream_memory mux open_files \
-	stream_connect stalls adapt tcp_report \
+session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
+	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io receive_links verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
@@ -72,8 +72,8 @@ TEST_PC := cmocka
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
 wire_TESTS  := frame handshake entry attrs job link
-model_TESTS := rng stats probe fit regress evidence advice impact_budget settle disjoint shared stream_control \
-	auto history divide paths bound ratectl multipath study
+model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
+	stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner xattr leftover manage expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
@@ -354,7 +354,8 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto links shared twopaths relays collect weather)) bench/advice/test_campaign)
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links shared twopaths relays collect weather)) \
+	bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup

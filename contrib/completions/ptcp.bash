@@ -15,7 +15,7 @@ _ptcp_hosts() {
 _ptcp_values() {
 	case $1 in
 	--cipher) echo aes128gcm aes256gcm chacha20 none ;;
-	--congestion) echo auto cubic bbr reno ;;
+	--congestion) echo auto system cubic bbr reno ;;
 	--log-level) echo error warn info debug ;;
 	--fsync) echo none group file ;;
 	--model) echo auto partial-quadratic fair-share quadratic linear ;;

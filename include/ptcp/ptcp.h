@@ -90,6 +90,8 @@ enum ptcp_event_type {
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
 	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
 	PTCP_EVENT_WAITING,  /* before START: the server or a relay is busy: ahead, text = reason or NULL */
+	PTCP_EVENT_CONGESTION, /* congestion control of the sender's streams, at the start and after a change: congestion,
+	                          text = reason */
 };
 
 struct ptcp_status;
@@ -137,6 +139,7 @@ struct ptcp_event {
 	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
 	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;
+	const char *congestion;       /* CONGESTION: "cubic" .. */
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
@@ -251,7 +254,10 @@ struct ptcp_transfer_opts {
 	 * most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the server's
 	 * max_linger_s */
 	double timeout_s;
-	const char *congestion;     /* "cubic", "bbr", "reno"; NULL: the system's */
+	/* Congestion control of the sender's streams: "cubic", "bbr", "reno", or "system": the setting of the sender's
+	 * host. NULL or "auto": with streams 0, and for measurements and advice, cubic or reno where the sender's kernel
+	 * permits; a transfer changes to bbr where random loss and no other flows are found. Else as "system" */
+	const char *congestion;
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
 	const char *const *fingerprints;
 	size_t n_fingerprints;
@@ -572,7 +578,8 @@ struct ptcp_advice {
 	unsigned warnings;           /* for ptcp_advice_warning(); a warning implies !confident */
 	unsigned next_probe;         /* the most useful next number of streams to probe, or 0 */
 	char congestion[16];         /* congestion control of the probes; "": unknown */
-	const char *congestion_advice; /* a less aggressive congestion control within the budget, static; or NULL */
+	/* cubic, which takes less from other flows; bbr, which random loss does not slow down, with nobody else; or NULL */
+	const char *congestion_advice;
 	enum ptcp_limit limit;
 	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */
 	enum ptcp_model model;       /* with coefficients a, b, c: */

@@ -155,7 +155,9 @@ static void print_confidence(FILE *f, const struct ptcp_advice *a)
 		fprintf(f, "  - %s\n", warning);
 	if (a->next_probe > 0)
 		fprintf(f, "Most useful further probe: %u stream%s.\n", a->next_probe, plural(a->next_probe));
-	if (a->congestion_advice != NULL)
+	if (a->congestion_advice != NULL && strcmp(a->congestion_advice, "bbr") == 0)
+		fprintf(f, "Random loss limits each stream: bbr would carry more, and --streams auto changes to it.\n");
+	else if (a->congestion_advice != NULL)
 		fprintf(f, "A less aggressive congestion control: %s (--congestion).\n", a->congestion_advice);
 }
 

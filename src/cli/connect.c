@@ -99,7 +99,7 @@ static int set_family(void *args, const struct opt *o, const char *text, struct 
 
 static int set_congestion(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
-	static const char *const known[] = { "auto", "cubic", "bbr", "reno" };
+	static const char *const known[] = { "auto", "system", "cubic", "bbr", "reno" };
 	size_t i;
 
 	for (i = 0; i < sizeof known / sizeof *known; i++)
@@ -107,7 +107,7 @@ static int set_congestion(void *args, const struct opt *o, const char *text, str
 			((struct connect_opts *)args)->transfer.congestion = i > 0 ? known[i] : NULL;
 			return 0;
 		}
-	return opt_reject(o, text, e, "no such congestion control (auto, cubic, bbr or reno)");
+	return opt_reject(o, text, e, "no such congestion control (auto, system, cubic, bbr or reno)");
 }
 
 #define AT(member) offsetof(struct connect_opts, transfer.member)
@@ -121,7 +121,7 @@ const struct opt connect_options[] = {
 	    AT(wait_s), 0, 86400 },
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_family, 0, 0, 0 },
-	{ "congestion", 0, "NAME", "congestion control: cubic, bbr, reno or auto (default: auto, the system's)",
+	{ "congestion", 0, "NAME", "congestion control of the sender: auto, system, cubic, bbr or reno (default: auto)",
 	    set_congestion, 0, 0, 0 },
 	{ .name = NULL },
 };

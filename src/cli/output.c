@@ -212,6 +212,8 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
 	    r->progress.max_streams, plural(r->progress.max_streams));
 	text_advised(r);
+	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
+		terminal_line("congestion control: %s (%s)", o->congestion, o->congestion_why);
 	for (i = 0; o->n_paths > 1 && i < o->n_paths; i++)
 		terminal_line("  %s%s: %s", route(o, i) != NULL ? "via " : "", path_name(name, o, i),
 		    units_size_text(size, o->paths[i].bytes));
@@ -309,6 +311,10 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 	case PTCP_EVENT_WAITING:
 		json_line(json_waiting(ev));
 		break;
+	case PTCP_EVENT_CONGESTION:
+		json_line(json_pack("{s:s, s:o, s:o}", "event", "congestion", "name", json_text(ev->congestion), "reason",
+		    json_text(ev->text)));
+		break;
 	case PTCP_EVENT_STATUS: /* only for status queries */
 	case PTCP_EVENT_WARNING:
 		break;
@@ -338,6 +344,7 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	json_object_set_new(end, "fastest_bps", r->fastest_streams > 0 ? json_rate(r->fastest_bps) : json_null());
 	json_object_set_new(end, "fastest_impact_percent",
 	    r->fastest_streams > 0 ? json_real(r->fastest_impact_percent) : json_null());
+	json_object_set_new(end, "congestion", o->congestion[0] != '\0' ? json_text(o->congestion) : json_null());
 	if (o->dry_run)
 		json_object_set_new(end, "dry_run", json_true());
 	json_line(end);
@@ -361,6 +368,13 @@ static void note_reconnecting(struct output *o, const struct ptcp_event *ev)
 		terminal_line("ptcp: the connection is lost, trying again: %s", ev->text);
 }
 
+static void note_congestion(struct output *o, const struct ptcp_event *ev)
+{
+	o->changed_congestion |= o->congestion[0] != '\0';
+	snprintf(o->congestion, sizeof o->congestion, "%s", ev->congestion);
+	snprintf(o->congestion_why, sizeof o->congestion_why, "%s", ev->text);
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
@@ -379,6 +393,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
 		terminal_failed(NULL, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+	if (ev->type == PTCP_EVENT_CONGESTION)
+		note_congestion(o, ev);
 	o->detached |= ev->type == PTCP_EVENT_DETACHED;
 	if (o->json)
 		json_event(o, ev);

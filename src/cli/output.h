@@ -42,6 +42,8 @@ struct output {
 	bool detached;
 	bool dry_run;
 	struct output_reconnect reconnect;
+	char congestion[16], congestion_why[128]; /* of the sender's streams; "": unknown */
+	bool changed_congestion;
 	const char *cipher;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */

@@ -38,6 +38,22 @@ uint8_t task_fsync(const struct ptcp_task *t)
 	return wire[t->o.fsync];
 }
 
+uint8_t task_congestion(const struct ptcp_task *t)
+{
+	static const char *const names[] = { [WIRE_CC_AUTO] = "auto", [WIRE_CC_SYSTEM] = "system", [WIRE_CC_CUBIC] = "cubic",
+		[WIRE_CC_BBR] = "bbr", [WIRE_CC_RENO] = "reno" };
+	uint8_t i = WIRE_CC_RENO;
+
+	while (i > WIRE_CC_AUTO && t->o.congestion != NULL && strcmp(t->o.congestion, names[i]) != 0)
+		i--;
+	if (t->o.congestion != NULL && i > WIRE_CC_AUTO)
+		return i;
+	if (task_yields(t))
+		return WIRE_CC_YIELD;
+	/* Only where the number of streams is judged. */
+	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
+}
+
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
 static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
@@ -57,7 +73,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
 	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
-	unsigned requested = fixed || adaptive ? task_max_streams(t) : min_of(ADVICE_START, task_max_streams(t));
+	unsigned requested = task_yields(t) ? 1 : fixed || adaptive ? task_max_streams(t) :
+	    min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
@@ -73,14 +90,15 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
-		.paths = &t->paths, .path = t->path, .route_session = t->route_session, .sock = { t->o.family, task_timeout_ns(t), t->o.congestion },
+		.paths = &t->paths, .path = t->path, .route_session = t->route_session, .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
 	};
 	int r;
 
-	t->history.adaptive = adaptive;
+	t->history.adaptive = adaptive && t->prober == NULL;
+	open.congestion = task_congestion(t);
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
 		open.flags = 0;
@@ -180,7 +198,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
-		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0, .timeout_ns = timeout_ns, .sock = { t->o.family, timeout_ns, t->o.congestion },
+		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0, .timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .spare = task_spare(t), .check = task_trust,
 		.done = on_connected, .arg = t };
 
@@ -284,7 +302,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
 		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
 		.remote_port_or_any = t->o.remote_port_or_any, .job = t->remote_job != NULL,
-		.spare = task_spare(t), .sock = { t->o.family, task_timeout_ns(t), t->o.congestion }, .ops = &ssh_start_ops, .arg = t };
+		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) }, .ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)

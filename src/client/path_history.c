@@ -103,12 +103,11 @@ void task_remember(struct ptcp_task *t)
 bool task_recall_advice(struct ptcp_task *t)
 {
 	struct history_entry h;
-	struct tcpinfo control;
 
 	if (t->prober->ops->recall == NULL)
 		return false;
-	if (t->history.key.sends && tcpinfo_read(&control, session_control_fd(t->session)) == 0)
-		strcpy(t->history.key.congestion, control.congestion);
+	if (t->history.key.sends)
+		strcpy(t->history.key.congestion, session_congestion(t->session));
 	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 

@@ -16,7 +16,7 @@ static const struct remote *destination(const struct remote_job *h)
 static void put_job(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
-	const char *cc = t->o.congestion != NULL ? t->o.congestion : "";
+	const char *cc = task_congestion(t) > WIRE_CC_SYSTEM ? t->o.congestion : ""; /* of PROBE; OPEN has its own field */
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),
@@ -64,9 +64,10 @@ static uint32_t destination_flags(const struct ptcp_task *t)
 static void put_open(struct ptcp_task *t)
 {
 	const char *dest = destination(t->remote_job)->path;
-	unsigned streams = t->o.streams > 0 ? t->o.streams : ADVICE_START;
+	unsigned streams = t->o.streams > 0 ? t->o.streams : task_yields(t) ? 1 : ADVICE_START;
 	struct wire_open f = {
 		.role = WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher, .fsync = task_fsync(t),
+		.congestion = task_congestion(t),
 		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams,
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes },
 		.wait_ms = wait_ms(t)

@@ -59,6 +59,17 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
+static bool is_congestion(const char *name)
+{
+	static const char *const known[] = { "auto", "system", "cubic", "bbr", "reno" };
+	size_t i;
+
+	for (i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(name, known[i]) == 0)
+			return true;
+	return false;
+}
+
 static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
@@ -72,6 +83,11 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	    o->max_streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
 		    "(1 to %d) out of range", PTCP_STREAMS_MAX);
+	if (o->congestion != NULL && !is_congestion(o->congestion))
+		return err_set(e, PTCP_EUSAGE, "options: congestion control neither auto, system, cubic, bbr nor reno");
+	if (o->streams == 0 && o->impact_percent <= 0 && o->congestion != NULL && strcmp(o->congestion, "auto") != 0)
+		return err_set(e, PTCP_EUSAGE, "--congestion %s: not with --impact 0, which paces the stream itself (leave it out)",
+		    o->congestion);
 	return check_relays(o, e);
 }
 

@@ -142,6 +142,12 @@ static inline unsigned task_max_streams(const struct ptcp_task *t)
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
 
+/* One stream that takes only what other flows leave. */
+static inline bool task_yields(const struct ptcp_task *t)
+{
+	return t->prober == NULL && t->o.streams == 0 && t->o.impact_percent <= 0;
+}
+
 /* ---- task.c ---- */
 
 /* A task with options, but without a target. */
@@ -204,6 +210,8 @@ bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRIN
 
 /* ---- connect.c ---- */
 
+/* The congestion control to request in OPEN. */
+uint8_t task_congestion(const struct ptcp_task *t);
 /* Starts connecting; a session, t->job_ops->opened() or task_finish() follows. */
 int task_connect(struct ptcp_task *t, struct ptcp_err *e);
 /* Connects to t->target, from the first path on. */

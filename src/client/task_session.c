@@ -171,6 +171,15 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	task_emit(t, &ev);
 }
 
+static void on_congestion(void *arg, const char *name, const char *why)
+{
+	struct ptcp_task *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_CONGESTION, .congestion = name, .text = why };
+
+	if (t->prober == NULL)
+		task_emit(t, &ev);
+}
+
 static void on_reconnecting(void *arg, unsigned attempt, uint64_t wait_ns, const char *why)
 {
 	retry_report(arg, attempt, wait_ns, why);
@@ -397,7 +406,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 const struct session_ops task_session_ops = {
 	.waiting = on_waiting, .running = on_running, .file = on_file, .warning = on_warning, .leftovers = on_leftovers,
-	.streams = on_streams, .path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
+	.streams = on_streams, .congestion = on_congestion,
+	.path_failed = on_path_failed, .reconnecting = on_reconnecting, .paths = on_paths, .check = task_trust, .gone = on_gone
 };
 
 /* ---- Results ---- */

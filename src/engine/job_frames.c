@@ -193,7 +193,7 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 	if (in->type == WIRE_OPEN) {
 		q.open = f->open;
 	} else {
-		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = f->probe.cipher,
+		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .congestion = WIRE_CC_SYSTEM, .cipher = f->probe.cipher,
 			.streams = f->probe.streams, .wait_ms = f->probe.wait_ms };
 		q.messages = f->probe.messages;
 	}

@@ -1,5 +1,6 @@
 #include "engine/stream_count.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now)
@@ -9,21 +10,36 @@ void stream_count_init(struct stream_count *c, const struct stream_control_opts 
 	stream_control_init(&c->model, o);
 }
 
+/* What the former congestion control had is no knowledge of the path, but has used the budget. */
+static void restart(struct stream_control *m)
+{
+	const struct stream_control_opts o = m->o;
+	const struct impact_budget spent = m->spent;
+
+	stream_control_init(m, &o);
+	m->spent = spent;
+	snprintf(m->reason, sizeof m->reason, "another congestion control: probing");
+}
+
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
 {
-	if (n == 0 || n >= sizeof c->congestion || c->congestion[0] != '\0')
+	bool used;
+
+	if (n == 0 || n >= sizeof c->congestion || (strlen(c->congestion) == n && memcmp(c->congestion, name, n) == 0))
 		return false;
+	used = c->congestion[0] != '\0';
 	memcpy(c->congestion, name, n);
 	c->congestion[n] = '\0';
 	c->model.o.congestion = advice_congestion_by_name(c->congestion);
+	if (used)
+		restart(&c->model);
 	return true;
 }
 
-bool stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
+void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
 {
 	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6, (double)f->window_us / 1e6,
 		(double)f->buffer_us / 1e6 };
-	return stream_count_congestion(c, (const char *)f->congestion.p, f->congestion.n);
 }
 
 static void add_times(struct limit_times *t, const struct limit_times *more)

@@ -22,10 +22,10 @@ struct stream_count {
 };
 
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now);
-/* True: `congestion` was not known before. */
+/* True: `congestion` is new. A change starts the probing from scratch: model.streams may have changed. */
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n);
-/* The sending peer's report; as stream_count_congestion(). */
-bool stream_count_report(struct stream_count *c, const struct wire_tcp_report *f);
+/* The sending peer's report, without its congestion control. */
+void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f);
 
 /* Totals since the last sample. */
 struct stream_count_input {

@@ -385,6 +385,7 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 			r = try_advice(a, e);
 	}
 	a->o.levels = NULL;
+	a->base.judges_streams = true;
 	a->base.receives = a->o.receive;
 	if (r < 0) {
 		free(a);

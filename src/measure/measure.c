@@ -192,6 +192,7 @@ int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct p
 	if ((r = prober_take_opts(&m->o, sizeof m->o, o, "ptcp_measure_opts_init", e)) == 0)
 		r = take_opts(m, &m->o, e);
 	m->o.streams = NULL;
+	m->base.judges_streams = true;
 	m->base.receives = m->o.receive;
 	if (r < 0) {
 		free(m);

@@ -25,6 +25,7 @@ struct prober_ops {
 struct prober {
 	const struct prober_ops *ops;
 	unsigned max_streams;    /* to request of the acceptor */
+	bool judges_streams;     /* the result is about the number of streams */
 	bool receives;           /* the acceptor sends */
 	struct loop *loop;       /* of the owner, like log */
 	const struct log *log;

@@ -145,7 +145,7 @@ struct advice {
 	double impact_sd_ratio;        /* both at the answer */
 	double share_sd_ratio;         /* of the share of the path per stream */
 	unsigned streams_low, streams_high; /* answers with a single probe off by one deviation */
-	const char *congestion_advice; /* gentler congestion control, or NULL */
+	const char *congestion_advice; /* gentler: "cubic"; with random loss and nobody else "bbr"; or NULL */
 	unsigned next_probe;           /* stream count of the most useful further probe, or 0 */
 	struct fit fit;
 };

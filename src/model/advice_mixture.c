@@ -4,6 +4,7 @@
 
 #include "core/err.h"
 #include "model/advice.h"
+#include "model/congestion.h"
 
 const char *advice_others_name(enum advice_others o)
 {
@@ -131,7 +132,7 @@ static void take_answer(struct advice *a, const struct advice_opts *o)
 	a->impact_sd_ratio = (p->impact_high_ratio - p->impact_low_ratio) / (2 * ADVICE_RANGE_SD);
 }
 
-static void warn(struct advice *a, const struct advice_opts *o)
+static void warn(struct advice *a, const struct advice_opts *o, const struct evidence *seen, const struct belief *b)
 {
 	a->warnings = 0;
 	a->congestion_advice = NULL;
@@ -143,6 +144,8 @@ static void warn(struct advice *a, const struct advice_opts *o)
 		a->warnings |= ADVICE_WARN_BBR;
 		a->congestion_advice = "cubic";
 	}
+	if ((o->congestion == ADVICE_CC_CUBIC || o->congestion == ADVICE_CC_RENO) && congestion_is_random_loss(seen, b))
+		a->congestion_advice = "bbr";
 	if (o->congestion == ADVICE_CC_OTHER)
 		a->warnings |= ADVICE_WARN_CONGESTION;
 	a->confident = a->warnings == 0;
@@ -185,7 +188,7 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 		    b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME : ADVICE_OTHERS_UNKNOWN;
 		draw_curve(&a, b, o->max_streams);
 		take_answer(&a, o);
-		warn(&a, o);
+		warn(&a, o, &seen, b);
 		a.next_probe = a.confident || was_probed(ev, a.streams) ? 0 : a.streams;
 	}
 	free(b);

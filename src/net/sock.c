@@ -1,5 +1,6 @@
 #include "net/sock.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <linux/tcp.h> /* glibc's netinet/tcp.h lacks the newer fields */
 #include <net/if.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/text.h"
 #include "core/units.h"
@@ -95,6 +97,23 @@ unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max)
 	return n;
 }
 
+int sock_set_congestion(int fd, const char *name)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) < 0 ? errno : 0;
+}
+
+bool sock_permits_congestion(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool permitted;
+
+	if (fd < 0)
+		return false;
+	permitted = sock_set_congestion(fd, name) == 0;
+	close(fd);
+	return permitted;
+}
+
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 {
 	int on = 1, probes = 2, third = (int)(o->timeout_ns / NS_PER_S / 3);
@@ -110,8 +129,7 @@ int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &third, sizeof third);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &third, sizeof third);
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-	if (o->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o->congestion,
-	    (socklen_t)strlen(o->congestion)) < 0)
+	if (o->congestion != NULL && (errno = sock_set_congestion(fd, o->congestion)) != 0)
 		return err_sys(e, PTCP_EUSAGE, "--congestion %s (see sysctl "
 		    "net.ipv4.tcp_allowed_congestion_control)", o->congestion);
 	return 0;

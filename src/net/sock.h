@@ -33,6 +33,10 @@ unsigned sock_local(char out[][SOCK_HOST_BYTES], unsigned max);
 /* Sets the options of a connected or accepted socket, as far as the kernel supports them. PTCP_EUSAGE for a
  * congestion control that the kernel lacks or does not allow. */
 int sock_tune(int fd, const struct sock_opts *o, struct ptcp_err *e);
+/* 0, or an errno: the kernel lacks the congestion control, or does not permit it to this process. */
+int sock_set_congestion(int fd, const char *name);
+/* Whether sock_set_congestion() would succeed, by a socket of its own. */
+bool sock_permits_congestion(const char *name);
 /* Removes the limit on unacknowledged data: a live peer may keep its receive window closed for any time (the
  * kernel counts a closed window as unacknowledged data). A dead peer is then detected much later. */
 void sock_no_user_timeout(int fd);

@@ -280,13 +280,13 @@ static void activate(struct session *sess)
 
 static void on_congestion(struct session *sess)
 {
+	log_at(&sess->o.host->log, LOG_INFO, "streams", "congestion=%s", sess->stream_count.congestion);
 	if (sess->count_opts.known != NULL)
 		sess->count_opts.known(sess->count_opts.arg, sess, sess->stream_count.congestion);
 }
 
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o)
 {
-	struct tcpinfo control;
 	struct stream_control_opts so;
 
 	stream_control_opts_init(&so);
@@ -295,10 +295,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 	stream_count_init(&sess->stream_count, &so, mono_now());
 	sess->count_opts = *o;
 	sess->adapts_streams = sess->tapped = true;
-	/* The streams will have the control connection's congestion control. */
-	if (engine_open(sess->engine)->role == WIRE_ACCEPTOR_RECEIVES && tcpinfo_read(&control, session_control_fd(sess)) == 0 &&
-	    stream_count_congestion(&sess->stream_count, control.congestion, strlen(control.congestion)))
-		on_congestion(sess);
+	adapt_on_congestion(sess, session_congestion(sess));
 	if (sess->n_active == 0)
 		activate(sess);
 }
@@ -320,8 +317,23 @@ const struct stream_control *session_stream_control(const struct session *sess)
 
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
 {
-	if (sess->adapts_streams && stream_count_report(&sess->stream_count, f))
-		on_congestion(sess);
+	if (sess->adapts_streams)
+		stream_count_report(&sess->stream_count, f);
+}
+
+void adapt_on_congestion(struct session *sess, const char *name)
+{
+	struct stream_count *c = &sess->stream_count;
+	bool first;
+
+	if (!sess->adapts_streams)
+		return;
+	first = c->congestion[0] == '\0';
+	if (!stream_count_congestion(c, name, strlen(name)))
+		return;
+	on_congestion(sess);
+	if (!first)
+		activate(sess);
 }
 
 void adapt_streams(struct session *sess, struct mono now)
@@ -333,7 +345,7 @@ void adapt_streams(struct session *sess, struct mono now)
 
 	if (now.ns < adapt_streams_deadline(sess).ns)
 		return;
-	tcp_stats_read(sess, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
+	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
 		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel, .all_connected = streams_connected(sess) == sess->n_active,
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,

@@ -44,9 +44,10 @@ static void on_running(void *arg, const struct wire_opened *o)
 		streams_activate(sess, 1, "granted");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
-	if (adapt_start(sess, &why) < 0)
+	if (congestion_start(sess, &why) < 0 || adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
+	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
 		activate_granted(sess);
@@ -64,11 +65,17 @@ static void on_set_streams(void *arg, const struct wire_set_streams *u)
 static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 {
 	struct session *sess = arg;
+	char name[WIRE_CONGESTION_MAX + 1];
 
-	if (sess->probe != NULL)
+	if (sess->probe != NULL) {
 		probe_session_on_report(sess, f);
-	else
-		adapt_on_tcp_report(sess, f);
+		return;
+	}
+	adapt_on_tcp_report(sess, f);
+	memcpy(name, f->congestion.n > 0 ? (const char *)f->congestion.p : "", f->congestion.n);
+	name[f->congestion.n] = '\0';
+	if (name[0] != '\0')
+		congestion_use(sess, name, NULL);
 }
 
 static void on_warning(void *arg, const struct wire_warning *n)

@@ -25,6 +25,8 @@ static const struct part {
 	{ stream_connect_pump, stream_connect_deadline, NULL },
 	{ adapt_streams, adapt_streams_deadline, NULL },
 	{ tcp_report_pump, tcp_report_deadline, NULL },
+	{ congestion_pump, congestion_deadline, NULL },
+	{ yielding_pump, yielding_deadline, yielding_free },
 	{ adapt_dead_paths, adapt_dead_paths_deadline, NULL },
 	{ adapt_paths, adapt_paths_deadline, NULL },
 	{ adapt_load, adapt_load_deadline, NULL },

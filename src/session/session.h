@@ -39,6 +39,8 @@ struct session_ops {
 	/* A receiver's directories contain leftovers of transfers whose sources are gone. */
 	void (*leftovers)(void *arg, const struct wire_leftovers *f);
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
+	/* Congestion control of the sender's streams, once known and when it changes; or NULL. */
+	void (*congestion)(void *arg, const char *name, const char *why);
 	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
 	 * and release the file soon, so try again. NULL: never. */
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
@@ -127,12 +129,15 @@ unsigned session_reserve(struct session *sess, unsigned want, bool alone);
 /* Acceptor: tells a starter that waits how many sessions wait before this one. */
 void session_wait(struct session *sess, uint32_t ahead);
 
+/* Congestion control of the sender's data streams; "": not known yet. */
+const char *session_congestion(const struct session *sess);
+
 /* ---- Number of streams ---- */
 
 struct stream_count_opts {
 	double budget_ratio;          /* limit of the impact on other flows */
 	unsigned max_streams;
-	/* Once, when the congestion control of the sender is known: may call session_recall_probes(). Or NULL. */
+	/* The congestion control of the sender is known, or changed: may call session_recall_probes(). Or NULL. */
 	void (*known)(void *arg, struct session *sess, const char *congestion);
 	void *arg;
 };

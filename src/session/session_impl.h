@@ -14,7 +14,9 @@
 #include "engine/path_rates.h"
 #include "engine/path_select.h"
 #include "engine/stream_count.h"
+#include "model/congestion.h"
 #include "model/probe.h"
+#include "model/yield.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
@@ -92,6 +94,34 @@ struct tcp_delta {
 	char congestion[TCPINFO_CC_BYTES];
 };
 
+/* Congestion control of the sender's data streams (congestion.c, congestion_choice.c). */
+struct session_congestion {
+	char name[TCPINFO_CC_BYTES]; /* "": unknown yet */
+	bool sets;                  /* the sender: sets `name` on its streams */
+	const char *why;            /* of `name` */
+	bool announced;             /* changes are reported to the user */
+	/* the sender, which may change it: */
+	bool judges;
+	char fair[TCPINFO_CC_BYTES]; /* in use before bbr */
+	bool excluded;              /* bbr: not permitted, or other flows were seen beside it */
+	struct congestion_judge judge;
+	struct tcp_stats stats;
+	struct limit_times recent;
+	struct mono sampled;
+};
+
+/* The sender's streams that yield to other flows (yielding.c). */
+struct yielding {
+	struct mono sampled;
+	struct yielding_stream {
+		struct mono since;  /* as that of the session; another: a new connection */
+		struct yield law;
+		struct mono stepped; /* with these counters: */
+		struct tcpinfo last;
+		double least_s;     /* RTT since then; 0: unknown */
+	} stream[PTCP_STREAMS_MAX];
+};
+
 struct session {
 	struct session_opts o;
 	void (*pump)(struct session *sess); /* see session_pump() */
@@ -155,6 +185,8 @@ struct session {
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
+	struct session_congestion congestion;
+	struct yielding *yielding;  /* NULL: does not */
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
 	struct mono tcp_reported;
 };
@@ -260,6 +292,27 @@ bool stream_connect_moves(const struct session *sess, unsigned number);
 void stream_connect_control(struct session *sess, struct mono now);
 void stream_connect_stop_control(struct session *sess);
 
+/* ---- congestion.c, congestion_choice.c ---- */
+
+/* Whether this end sends the data. */
+bool congestion_is_ours(const struct session *sess);
+/* Once the session runs: chooses the congestion control of a sender. PTCP_EUSAGE: not permitted by the kernel. */
+int congestion_start(struct session *sess, struct ptcp_err *e);
+/* A new data connection. */
+void congestion_apply(const struct session *sess, int fd);
+/* Takes a name into use, or notes that of a sending peer, and reports a change to the user. `why` NULL: the peer's. */
+void congestion_use(struct session *sess, const char *name, const char *why);
+/* Reports the name, if known, and changes from now on. */
+void congestion_announce(struct session *sess);
+void congestion_pump(struct session *sess, struct mono now);
+struct mono congestion_deadline(const struct session *sess);
+
+/* ---- yielding.c ---- */
+
+void yielding_pump(struct session *sess, struct mono now);
+struct mono yielding_deadline(const struct session *sess);
+void yielding_free(struct session *sess);
+
 /* ---- adapt.c: the adaptive parts of the engine, joined with the session ---- */
 
 /* Once running. */
@@ -272,6 +325,8 @@ void adapt_paths(struct session *sess, struct mono now);
 struct mono adapt_paths_deadline(const struct session *sess);
 void adapt_load(struct session *sess, struct mono now);
 struct mono adapt_load_deadline(const struct session *sess);
+/* The sender uses another congestion control from now on. */
+void adapt_on_congestion(struct session *sess, const char *name);
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
 /* As engine_ops.rate, load and (unless a probe session) tcp_report. */
@@ -281,8 +336,8 @@ void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);
 
 /* ---- tcp_report.c: TCP_INFO of the streams ---- */
 
-/* Since the last call; a stream counts from its second sample. */
-void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out);
+/* Since the last call with these counters; a stream counts from its second sample. */
+void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out);
 void tcp_report_pump(struct session *sess, struct mono now);
 struct mono tcp_report_deadline(const struct session *sess);
 

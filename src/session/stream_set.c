@@ -305,6 +305,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	before = streams_connected(sess);
 	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
+	congestion_apply(sess, fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {

@@ -20,9 +20,8 @@ static void add_sample(struct evidence_sample *s, const struct tcpinfo *now, con
 	s->window_s += now->window_s - then->window_s + now->buffer_s - then->buffer_s;
 }
 
-void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
+void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
 {
-	struct tcp_stats *t = &sess->tcp_stats;
 	const struct tcpinfo *then;
 	struct tcpinfo now;
 	uint64_t moved;
@@ -66,18 +65,17 @@ static uint64_t us(double s)
 	return s > 0 ? (uint64_t)(s * 1e6) : 0;
 }
 
-/* Sends the first report at once, to name the congestion control; the control connection has the same. */
+/* Sends the first report at once, to name the congestion control. */
 void tcp_report_pump(struct session *sess, struct mono now)
 {
-	struct tcpinfo control = { .acked_bytes = 0 };
 	struct tcp_delta d;
 	struct wire_tcp_report f;
 
 	if (now.ns < tcp_report_deadline(sess).ns)
 		return;
-	tcp_stats_read(sess, (double)mono_diff_ns(now, sess->tcp_reported) / 1e9, &d);
-	if (d.congestion[0] == '\0' && tcpinfo_read(&control, session_control_fd(sess)) == 0)
-		strcpy(d.congestion, control.congestion);
+	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, sess->tcp_reported) / 1e9, &d);
+	if (d.congestion[0] == '\0')
+		strcpy(d.congestion, session_congestion(sess));
 	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
 		d.retransmits, { (const uint8_t *)d.congestion, strlen(d.congestion) } };
 	engine_report_tcp(sess->engine, &f);

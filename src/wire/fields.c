@@ -36,7 +36,8 @@ static const struct wire_field hello[] = {
 	LENGTH("m", 1, hello, software, 0, WIRE_SOFTWARE_MAX), DATA(hello, software, ANY)
 }, open[] = {
 	UINT("role", open, role, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_GENERATES), ANY("cipher", open, cipher),
-	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE), FIXED("", 1, 0),
+	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE),
+	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_YIELD),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms), REST(open, paths)
 }, opened[] = {

@@ -181,6 +181,9 @@ enum wire_role {
 	WIRE_ACCEPTOR_GENERATES = 4  /* measurement: the acceptor sends the blocks */
 };
 
+/* Congestion control of the sender's streams (PROTOCOL.md, section 7). */
+enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO, WIRE_CC_YIELD };
+
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
@@ -196,7 +199,7 @@ enum wire_path_flags {
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
  * flags; or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
-	uint8_t role, cipher, fsync;
+	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;
 	uint16_t streams;
 	uint16_t n_paths;

@@ -20,7 +20,7 @@ struct wire_job {
 	uint16_t port;
 	uint32_t timeout_ms, linger_ms; /* as in HELLO, of the session with the third host */
 	struct span host;       /* 1 to WIRE_HOST_MAX printable ASCII bytes */
-	struct span congestion; /* printable ASCII; empty: the system's default */
+	struct span congestion; /* for PROBE; printable ASCII; empty: the system's default */
 	uint64_t rate_bps;      /* of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */
 };
 #define WIRE_JOB_MIN_BPS 10000

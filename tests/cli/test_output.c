@@ -201,7 +201,7 @@ static void json_end(void **state)
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
 	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"advised_streams\":null,\"predicted_bps\":null,"
 	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false,"
-	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null}\n");
+	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null,\"congestion\":null}\n");
 	assert_string_equal(cap.err, "");
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);

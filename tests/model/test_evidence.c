@@ -78,6 +78,7 @@ static void nobody_but_random_loss(void **state)
 	assert_near(p.throughput_bps, 5.5 * MBIT, 0.15);
 	advice_at(&a, 32, &p);
 	assert_true(p.throughput_high_bps > 90 * MBIT);
+	assert_string_equal(a.congestion_advice, "bbr");
 }
 
 /* Two others: five or more of them would leave less to 4 streams, and nobody would leave the queue empty. */
@@ -90,6 +91,7 @@ static void two_others(void **state)
 	(void)state;
 	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
 	assert_int_equal(a.streams, 1); /* a second one takes a quarter */
+	assert_null(a.congestion_advice);
 	assert_near(a.throughput_bps, 32 * MBIT, 0.25);
 	advice_at(&a, 2, &p);
 	assert_in_range((int)(100 * p.impact_ratio), 18, 32);

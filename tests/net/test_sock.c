@@ -2,6 +2,7 @@
 
 #include "fixture.h"
 
+#include <errno.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -117,6 +118,10 @@ static void tune(void **state)
 	o.congestion = "no-such-thing";
 	assert_int_equal(sock_tune(fd, &o, &e), PTCP_EUSAGE);
 	assert_non_null(strstr(e.msg, "no-such-thing"));
+	assert_int_equal(sock_set_congestion(fd, "no-such-thing"), ENOENT);
+	assert_int_equal(sock_set_congestion(fd, "reno"), 0);
+	assert_true(sock_permits_congestion("reno"));
+	assert_false(sock_permits_congestion("no-such-thing"));
 	close(fd);
 	o.congestion = NULL;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);

@@ -108,15 +108,16 @@ bool stream_connect_moves(const struct session *sess, unsigned i)
 	return sess->stream[i] != NULL && stream_path(sess->stream[i]) != paths_of_stream(&fx.paths, i);
 }
 
-void tcp_stats_read(struct session *sess, double elapsed_s, struct tcp_delta *out)
+void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
 {
+	assert_ptr_equal(t, &sess->tcp_stats);
 	assert_true(sess == &fx.s && elapsed_s > 0);
 	*out = fx.delta;
 }
 
 enum wire_busy session_busy(const struct session *sess) { return sess == &fx.s ? WIRE_IDLE : WIRE_READING; }
 bool session_waits_for_disk(const struct session *sess) { return sess == &fx.s && fx.on_disk; }
-int session_control_fd(const struct session *sess) { return sess == &fx.s ? -1 : 0; }
+const char *session_congestion(const struct session *sess) { return sess->congestion.name; }
 
 struct ptcp_progress session_progress(const struct session *sess)
 {
@@ -446,6 +447,14 @@ static void the_number_of_streams(void **state)
 	}
 	assert_true(fx.n_activated > 2);
 	assert_true(session_stream_control(&fx.s)->answer > 0);
+	adapt_on_congestion(&fx.s, "cubic"); /* the sender's */
+	assert_true(session_stream_control(&fx.s)->answer > 0);
+	fx.n_activated = 0;
+	adapt_on_congestion(&fx.s, "bbr");
+	assert_int_equal(session_stream_control(&fx.s)->phase, STREAM_CONTROL_PROBING);
+	assert_int_equal(fx.n_activated, 1);
+	adapt_on_congestion(&fx.s, "bbr");
+	assert_int_equal(fx.n_activated, 1);
 }
 
 #define test(f) cmocka_unit_test_setup(f, setup)

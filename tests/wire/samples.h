@@ -29,7 +29,7 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	{ "open-flood", WIRE_OPEN,
 	    "0201 0000 00000010 04 01 0000 00000000 000a 0000 00000000" },
 	{ "open-filters", WIRE_OPEN,
-	    "0201 0000 00000022 02 00 02 00 000007c0 0001 0003 00000000 02 0003 2a2e6f 00 0001 61 04 0005"
+	    "0201 0000 00000022 02 00 02 03 000007c0 0001 0003 00000000 02 0003 2a2e6f 00 0001 61 04 0005"
 	    " 6b2f2a2e6f" },
 	{ "opened", WIRE_OPENED,
 	    "0301 0000 00000015 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 00 0004 00 00" },

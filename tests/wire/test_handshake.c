@@ -136,7 +136,7 @@ static void open_golden(void **state)
 		{ WIRE_PATH_CONTENTS, "a" }, { 0, "" }, { 0, "b\xff" "c" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
-	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
+	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
 		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000 };
 	struct wire_open d;
 	struct span in, rest, path;
@@ -154,7 +154,7 @@ static void open_golden(void **state)
 	assert_int_equal(d.wait_ms, 60000);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0 };
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -206,7 +206,7 @@ static void filters_golden(void **state)
 		{ WIRE_PATH_EXCLUDE, "*.o" }, { 0, "a" }, { WIRE_PATH_INCLUDE, "k/*.o" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
 		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
@@ -216,7 +216,7 @@ static void filters_golden(void **state)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-filters", f, wire_open_encode(f, &o));
 	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
-	assert_true(d.fsync == WIRE_FSYNC_FILE && d.flags == o.flags);
+	assert_true(d.fsync == WIRE_FSYNC_FILE && d.congestion == WIRE_CC_BBR && d.flags == o.flags);
 	for (rest = d.paths, i = 0; i < 3; i++) {
 		assert_true(wire_path_next(&rest, &flags, &path));
 		assert_int_equal(flags, want[i].flags);
@@ -241,7 +241,8 @@ static void open_rules(void **state)
 		{ "no source", "open-drop", 0, "02", false },
 		{ "a flag where there is nothing", "open-drop", 4, "00000001", false },
 		{ "any cipher is the engine's to judge", "open-put", 1, "ff", true },
-		{ "reserved field", "open-put", 2, "0001", false },
+		{ "last congestion control", "open-put", 2, "0005", true },
+		{ "unknown congestion control", "open-put", 2, "0006", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
 		{ "unknown way to sync", "open-put", 2, "0300", false },
 		{ "every flag", "open-put", 4, "00000fff", true },
@@ -291,7 +292,7 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0 };
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);

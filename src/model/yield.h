@@ -1,0 +1,68 @@
+/* Rate of a stream that yields to all other flows: it takes only what the path has left, and leaves when a queue
+ * shows that others want it (in the manner of LEDBAT, RFC 6817, and LEDBAT++, as a rate instead of a window).
+ *
+ *   START    the rate grows by half per step, until a queue stands
+ *   FILL     the rate grows in small steps; a queue above the target: next DRAIN
+ *   DRAIN    below the rate that the path delivered, the stream's own queue is gone within a few RTTs: next FILL; a
+ *            queue that stays is that of others: next WAIT
+ *   WAIT     the least rate, until no queue has been seen for the hold time; next FILL. The hold time doubles each
+ *            time others are met again, since their sawtooth leaves the queue empty for seconds
+ *
+ * Others are also met where a queue stands at a rate clearly below the best so far. The target is a quarter of the
+ * longest queue seen, within bounds: behind a short queue 25 ms of queueing delay would never be seen. Each DRAIN
+ * empties the stream's own queue, so that the base RTT needs no pauses of its own. */
+#ifndef MODEL_YIELD_H
+#define MODEL_YIELD_H
+
+#include <stdbool.h>
+
+#define YIELD_STEP_S 0.05          /* between two steps at least; else the RTT */
+#define YIELD_TARGET_MIN_S 0.002   /* of queueing delay; the RTT of short bursts varies by about so much */
+#define YIELD_TARGET_BASE 0.03     /* of the base RTT, at least */
+#define YIELD_TARGET_MAX_S 0.025
+#define YIELD_TARGET_RATIO 0.25    /* of the longest queue */
+#define YIELD_ACK_DELAY_MAX_S 0.04 /* of delayed acknowledgments */
+#define YIELD_QUEUE_DECAY_S 60.0   /* time constant of the longest queue and of the best rate */
+#define YIELD_START_GROWTH 1.5     /* per step */
+#define YIELD_START_STEPS 2u       /* with a queue: the connection's first bursts delay themselves */
+#define YIELD_RETURN_GROWTH 1.15   /* after WAIT, up to RETURN_RATIO of the rate that filled the path; above ROOM_RATIO */
+#define YIELD_RETURN_RATIO 0.85
+#define YIELD_FILL_GROWTH 1.01
+#define YIELD_ROOM_RATIO 1.1       /* of the rate that filled the path: beyond, the path has more room than it had */
+#define YIELD_DRAIN_RATIO 0.9      /* of the delivered rate */
+#define YIELD_DRAIN_STEPS 5        /* a queue that stands for longer is that of others */
+#define YIELD_OTHERS_RATIO 0.75    /* a queue at this part of the best rate is that of others */
+#define YIELD_USED_RATIO 0.8       /* less of the rate is used: it does not grow */
+#define YIELD_HOLD_MIN_S 2.0
+#define YIELD_HOLD_MAX_S 32.0
+#define YIELD_FILL_LONG_S 20.0     /* without others for so long halves the hold time */
+#define YIELD_LEAST_SEGMENTS 2.0   /* of the least rate, per base RTT */
+
+enum yield_phase { YIELD_START, YIELD_FILL, YIELD_DRAIN, YIELD_WAIT };
+
+/* Zero-initialize. */
+struct yield {
+	enum yield_phase phase;
+	double rate_bps;               /* the result; 0: before the first step */
+	double base_s, longest_s;      /* RTT without a queue; longest queueing delay, decaying */
+	double best_bps;               /* delivered; decaying */
+	double full_bps;               /* delivered when the path was full last; 0: not yet */
+	double hold_s, calm_s, filled_s;
+	unsigned steps;                /* of this DRAIN; START: with a queue */
+};
+
+/* Over one step. */
+struct yield_sample {
+	double interval_s;
+	double rtt_s;                  /* least smoothed RTT of the step; 0: unknown */
+	double min_rtt_s;              /* of the connection; 0: unknown */
+	double delivered_bps;
+	double segment_bits;
+	bool lost;                     /* segments were retransmitted */
+};
+
+/* Every RTT, or YIELD_STEP_S if that is longer. */
+void yield_step(struct yield *y, const struct yield_sample *s);
+double yield_target_s(const struct yield *y);
+
+#endif

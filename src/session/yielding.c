@@ -1,0 +1,75 @@
+/* Paces the sender's streams so that they yield to other flows (model/yield.h), if OPEN requests it. */
+#include <math.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "session/session_impl.h"
+
+#define SAMPLE_NS (10 * NS_PER_MS) /* the least of the RTTs of a step counts: bursts of the sender delay its own segments */
+#define SEGMENT_BITS (8 * 1448.0)
+
+static void set_rate(int fd, double rate_bps)
+{
+	uint64_t bytes = (uint64_t)(rate_bps / 8);
+
+	setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
+}
+
+static void begin(struct yielding_stream *s, const struct session *sess, unsigned number, const struct tcpinfo *at,
+    struct mono now)
+{
+	*s = (struct yielding_stream){ .since = sess->since[number], .stepped = now, .last = *at };
+	yield_step(&s->law, &(struct yield_sample){ YIELD_STEP_S, at->rtt_s, at->min_rtt_s, 0, SEGMENT_BITS, false });
+	set_rate(sess->tap[number], s->law.rate_bps);
+}
+
+static void step(struct session *sess, unsigned number, struct mono now)
+{
+	struct yielding_stream *s = &sess->yielding->stream[number];
+	struct tcpinfo at;
+	double elapsed_s;
+
+	if (!streams_tcpinfo(sess, number, &at))
+		return;
+	if (s->since.ns != sess->since[number].ns) {
+		begin(s, sess, number, &at, now);
+		return;
+	}
+	s->least_s = s->least_s > 0 ? fmin(s->least_s, at.rtt_s) : at.rtt_s;
+	elapsed_s = (double)mono_diff_ns(now, s->stepped) / 1e9;
+	if (elapsed_s < fmax(YIELD_STEP_S, at.rtt_s))
+		return;
+	yield_step(&s->law, &(struct yield_sample){ elapsed_s, s->least_s, at.min_rtt_s,
+	    8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s, SEGMENT_BITS,
+	    at.retransmits > s->last.retransmits });
+	log_at(&sess->o.host->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
+	    "delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3, s->law.base_s * 1e3,
+	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
+	set_rate(sess->tap[number], s->law.rate_bps);
+	s->stepped = now;
+	s->last = at;
+	s->least_s = 0;
+}
+
+void yielding_pump(struct session *sess, struct mono now)
+{
+	unsigned i;
+
+	if (now.ns < yielding_deadline(sess).ns)
+		return;
+	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++)
+		if (sess->stream[i] != NULL)
+			step(sess, i, now);
+	sess->yielding->sampled = now;
+}
+
+struct mono yielding_deadline(const struct session *sess)
+{
+	return sess->yielding != NULL ? mono_add_ns(sess->yielding->sampled, SAMPLE_NS) : MONO_NEVER;
+}
+
+void yielding_free(struct session *sess)
+{
+	free(sess->yielding);
+	sess->yielding = NULL;
+}
