@@ -34,7 +34,7 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob at
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
 	impact_budget stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
+store_SRC := sys store_err fd_budget io excluded dir dir_open destination selection walk source hash \
 	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io

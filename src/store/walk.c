@@ -30,6 +30,10 @@ struct level {
 	bool counted;     /* in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
 	struct buf names; /* of a directory read completely, each with its NUL */
+	bool selected;    /* the names are those of `part` instead */
+	struct selection_part part, below; /* not read yet; of the name read last */
+	bool whole;       /* the name read last is selected itself */
+	char name[256];   /* that name */
 	char *why;        /* the listing failed; to be reported next */
 	int depth;        /* of the directory; -1 for an added directory's content */
 	size_t above;     /* with a filter: length of its path and '/' in w->path */
@@ -42,6 +46,9 @@ struct walk {
 	bool flat;
 	struct dir *enter; /* the WALK_DIR returned last: its content is next */
 	int enter_depth;
+	bool enter_selected; /* as far as it is in enter_part */
+	struct selection_part enter_part;
+	const struct selection *selection; /* NULL: all */
 	const struct filter *filter; /* NULL: includes all */
 	char *path;        /* with a filter: path of the latest entry */
 	size_t path_cap;
@@ -106,6 +113,7 @@ void walk_free(struct walk *w)
 
 void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
 void walk_flat(struct walk *w) { w->flat = true; }
+void walk_select(struct walk *w, const struct selection *s) { w->selection = s; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {
@@ -120,11 +128,27 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
 	return 0;
 }
 
+static int select_name(const struct walk *w, struct level *l, const char **name)
+{
+	const char *at;
+	size_t n;
+
+	l->whole = false;
+	if (selection_next(w->selection, &l->part, &at, &n, &l->below, &l->whole) == 0)
+		return 0;
+	memcpy(l->name, at, n); /* at most 255 bytes: selection_add() */
+	l->name[n] = '\0';
+	*name = l->name;
+	return 1;
+}
+
 /* 1 and the name of l's next entry, valid until the next call; 0 at the end; -1 and errno. */
-static int read_name(struct level *l, const char **name)
+static int read_name(const struct walk *w, struct level *l, const char **name)
 {
 	struct dirent *de;
 
+	if (l->selected)
+		return select_name(w, l, name);
 	if (l->stream == NULL) {
 		if (buf_len(&l->names) == 0)
 			return 0;
@@ -180,7 +204,7 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
 	size_t n;
 	int r;
 
-	while ((r = read_name(l, &name)) > 0) {
+	while ((r = read_name(w, l, &name)) > 0) {
 		n = strlen(name) + 1;
 		if ((p = buf_reserve(&all, n)) == NULL) {
 			buf_fini(&all);
@@ -216,6 +240,15 @@ static int push(struct walk *w, struct dir *dir, int depth)
 	}
 	l->up = w->top;
 	w->top = l;
+	if (depth < 0 && w->selection != NULL)
+		l->selected = selection_begin(w->selection, &l->part);
+	else if (depth >= 0 && w->enter_selected) {
+		l->selected = true;
+		l->part = w->enter_part;
+	}
+	w->enter_selected = false;
+	if (l->selected)
+		return 0;
 	if ((r = open_stream(w, l, &why)) == 0 && (w->streams > w->max_streams || !l->counted))
 		r = read_whole(w, l, &why);
 	return r == 0 ? 0 : fail_listing(w, l, &why);
@@ -346,8 +379,13 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.type = WALK_FAILED,
 	};
 	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
+	if (r == 0 && in != NULL && in->selected && !in->whole && out->type != WALK_DIR) {
+		r = store_err_sys(&why, ENOTDIR, dir, name, NULL);
+		free(out->target);
+		out->target = NULL;
+	}
 	/* An entry removed since the listing counts as not listed. */
-	leave_out = in != NULL && r < 0 && why.sys == ENOENT;
+	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT;
 	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
 		r = err_nomem(&why);
 	if (leave_out > 0) {
@@ -364,6 +402,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r == 0 && out->type == WALK_DIR && !w->flat && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
+	if ((w->enter_selected = in != NULL && in->selected && !in->whole))
+		w->enter_part = in->below;
 	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {
 		out->type = WALK_FAILED;
 		out->refused = why.code == PTCP_EREFUSED;
@@ -396,8 +436,8 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 	struct ptcp_err why = { 0 };
 	int r;
 
-	if (l->stream != NULL || buf_len(&l->names) > 0) {
-		if ((r = read_name(l, &name)) > 0)
+	if (l->stream != NULL || buf_len(&l->names) > 0 || (l->selected && l->part.next < l->part.end)) {
+		if ((r = read_name(w, l, &name)) > 0)
 			return examine(w, l->dir, name, l, out);
 		if (r == 0) {
 			close_stream(w, l);

@@ -8,6 +8,7 @@
 
 #include "core/glob.h"
 #include "store/dir.h"
+#include "store/selection.h"
 
 enum walk_type {
 	WALK_DIR,     /* followed by the content, then WALK_DIR_END */
@@ -50,6 +51,11 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
  * with the added name, to which the rules apply as well, or below an added directory's content. Borrows f for
  * w's lifetime; to be called before the first walk_next(). */
 void walk_filter(struct walk *w, const struct filter *f);
+
+/* Limits the content of added directories to a selection, sorted: other entries are not examined; a selected path that
+ * does not exist, or leads through something else than a directory, is WALK_FAILED. Borrows s for w's lifetime; to be
+ * called before the first walk_next(). */
+void walk_select(struct walk *w, const struct selection *s);
 
 /* Reports directories without entering them: WALK_DIR alone, without WALK_DIR_END. Added directories' content is listed
  * all the same. To be called before the first walk_next(). */

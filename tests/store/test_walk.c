@@ -586,6 +586,88 @@ static void abandoned(void **state)
 	}
 }
 
+/* ---- Selections ---- */
+
+static struct selection *selected(const char *const *paths)
+{
+	struct selection *s;
+
+	assert_int_equal(selection_new(&s, NULL), 0);
+	for (; *paths != NULL; paths++)
+		assert_int_equal(selection_add(s, *paths, strlen(*paths), NULL), 0);
+	selection_sort(s);
+	walk_select(walk, s);
+	walk_add(walk, fx_root, NULL, NULL);
+	return s;
+}
+
+static void selections(void **state)
+{
+	struct filter *f;
+	struct selection *s;
+
+	(void)state;
+	fx_mkdir("a");
+	fx_mkdir("a/sub");
+	fx_mkdir("a/sub/deep");
+	fx_text("a/sub/deep/x", "");
+	fx_text("a/sub/y", "");
+	fx_text("a/z", "");
+	fx_text("a.b", "");
+	fx_text("other", "");
+	assert_int_equal(symlink("a", fx_path("link")), 0);
+	/* a directory's siblings that sort between it and its content; the same path twice; nothing that was not selected */
+	s = selected((const char *const[]){ "a.b", "./a//sub/deep/", "a/sub/deep/x", "/a/z", "a.b", "link", NULL });
+	assert_int_equal(selection_n(s), 5);
+	assert_string_equal(listing(1), "d0 a\nd1 a/sub\nd2 a/sub/deep\ne0 a\ne1 a/sub\ne2 a/sub/deep\nf0 a.b\nf1 a/z\n"
+	    "f3 a/sub/deep/x\nl0 link -> a\n");
+	selection_free(s);
+	again();
+	/* missing, and below a file or a link */
+	s = selected((const char *const[]){ "a/none/x", "other/x", "link/z", "a/z", NULL });
+	assert_string_equal(listing(1), "!0 link\n!0 other\n!1 a/none\nd0 a\ne0 a\nf1 a/z\n");
+	selection_free(s);
+	again();
+	/* the filter holds as well */
+	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_add(f, false, "sub/", NULL), 0);
+	walk_filter(walk, f);
+	s = selected((const char *const[]){ "a/sub/y", "a/z", NULL });
+	assert_string_equal(listing(1), "d0 a\ne0 a\nf1 a/z\n");
+	selection_free(s);
+	again();
+	s = selected((const char *const[]){ NULL });
+	assert_string_equal(listing(1), "");
+	selection_free(s);
+	again();
+	s = selected((const char *const[]){ ".", "a/z", NULL });
+	assert_string_equal(listing(1), "d0 a\nd1 a/sub\nd2 a/sub/deep\ne0 a\ne1 a/sub\ne2 a/sub/deep\nf0 a.b\nf0 other\n"
+	    "f1 a/z\nf2 a/sub/y\nf3 a/sub/deep/x\nl0 link -> a\n");
+	selection_free(s);
+	filter_free(f);
+}
+
+static void selections_refused(void **state)
+{
+	static const char *const bad[] = { "", "..", "a/../b", "a/.." };
+	char name[300], path[5000];
+	struct selection *s;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(selection_new(&s, NULL), 0);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(selection_add(s, bad[i], strlen(bad[i]), NULL), PTCP_EUSAGE);
+	assert_int_equal(selection_add(s, "a\0b", 3, NULL), PTCP_EUSAGE);
+	memset(name, 'n', sizeof name);
+	assert_int_equal(selection_add(s, name, 256, NULL), PTCP_EUSAGE);
+	assert_int_equal(selection_add(s, name, 255, NULL), 0);
+	memset(path, '/', sizeof path);
+	assert_int_equal(selection_add(s, path, 4097, NULL), PTCP_EUSAGE);
+	assert_int_equal(selection_n(s), 1);
+	selection_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -593,7 +675,7 @@ int main(void)
 		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
 		walk_test(filtered_failures), walk_test(deep),
 		walk_test(wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
-		walk_test(vanished), walk_test(abandoned),
+		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),
 	};
 	return cmocka_run_group_tests_name("store/walk", tests, NULL, NULL);
 }

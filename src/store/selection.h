@@ -1,0 +1,39 @@
+/* A set of paths below a directory: the entries of the directory that a walk visits. A selected directory is visited
+ * with its whole content, the directories above a selected path as far as the path needs. */
+#ifndef STORE_SELECTION_H
+#define STORE_SELECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+struct selection;
+
+int selection_new(struct selection **out, struct ptcp_err *e);
+void selection_free(struct selection *s); /* NULL is fine */
+
+/* Copies a path of n bytes; leading, trailing and repeated slashes and "." components do not count. "." alone selects
+ * everything. PTCP_EUSAGE, without the path: an empty path, "..", a NUL, a component over 255 or a path over 4096
+ * bytes. */
+int selection_add(struct selection *s, const char *path, size_t n, struct ptcp_err *e);
+size_t selection_n(const struct selection *s);
+/* Bytes of all paths, each with its NUL. */
+size_t selection_bytes(const struct selection *s);
+const char *selection_path(const struct selection *s, size_t i);
+
+/* Sorts the paths and removes duplicates; before any of the following. Afterwards no path may be added. */
+void selection_sort(struct selection *s);
+
+/* Paths [next, end), all with the same first `above` bytes: what is selected of one directory. */
+struct selection_part {
+	size_t next, end, above;
+};
+/* All paths; the whole directory is selected: false. */
+bool selection_begin(const struct selection *s, struct selection_part *all);
+/* Takes the next name off `of`: 1, with the name, not terminated, of *n bytes; 0 at the end. *whole: the entry itself is
+ * selected; else *below is what is selected of this directory. */
+int selection_next(const struct selection *s, struct selection_part *of, const char **name, size_t *n,
+    struct selection_part *below, bool *whole);
+
+#endif
