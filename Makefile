@@ -30,11 +30,11 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob atomic_file trusted_file userdir thread
+core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
 	impact_budget stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io excluded dir dir_open destination selection walk source hash \
+store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
@@ -44,7 +44,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
-	hardlinks linked_files send send_list send_io receive receive_io receive_links verify_queue probe_session
+	hardlinks linked_files send send_list send_io select receive receive_io receive_links verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
@@ -56,7 +56,7 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift source \
 	planner_thread allocate monitor collect
-cli_SRC   := main command options process terminal log_opts confine connect json plot overlay output transfer \
+cli_SRC   := main command options lists process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path
 libptcp_LAYERS := core wire model store net engine conn session measure client server api

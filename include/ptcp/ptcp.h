@@ -329,6 +329,11 @@ struct ptcp_transfer_opts {
 	bool ignore_times;          /* transfer complete files again */
 	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
 	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
+	/* Entries below the only source, a directory, whose contents are otherwise transferred: files, links, and whole
+	 * directories, with the directories that lead to them. A path that does not exist is a failed file. Not between two
+	 * servers; from a remote source at most 4 MiB of paths. NULL: all */
+	const char *const *files;
+	size_t n_files;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

@@ -1,7 +1,6 @@
 /* ptcp send and ptcp recv. */
 #include "cli/transfer.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "cli/output.h"
 #include "cli/process.h"
 #include "core/err.h"
+#include "core/text.h"
 
 static struct ptcp_transfer_opts *opts(void *args)
 {
@@ -79,84 +79,6 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 	if ((r = opt_each(args, o, text, e, preserve_part)) == 0 && t->preserve_setid && !t->preserve_mode)
 		r = opt_reject(o, text, e, "setid without mode (write mode,setid)");
 	return r;
-}
-
-static int rules_add(struct rules *r, bool include, const char *pattern, struct ptcp_err *e)
-{
-	struct ptcp_rule *more = realloc(r->rule, (r->n + 1) * sizeof *more);
-
-	if (more == NULL)
-		return err_nomem(e);
-	r->rule = more;
-	more[r->n++] = (struct ptcp_rule){ include, pattern };
-	return 0;
-}
-
-/* Takes the line. */
-static int add_line(struct rules *r, char *line, struct ptcp_err *e)
-{
-	char **more = realloc(r->text, (r->n_text + 1) * sizeof *more);
-	bool marked = (line[0] == '+' || line[0] == '-') && line[1] == ' ';
-
-	if (more == NULL) {
-		free(line);
-		return err_nomem(e);
-	}
-	r->text = more;
-	more[r->n_text++] = line;
-	return rules_add(r, marked && line[0] == '+', line + (marked ? 2 : 0), e);
-}
-
-static int read_lines(struct rules *r, FILE *f, struct ptcp_err *e)
-{
-	char *line = NULL;
-	size_t cap = 0;
-	ssize_t n;
-	int code = 0;
-
-	while (code == 0 && (errno = 0, n = getline(&line, &cap, f)) >= 0) {
-		if (n > 0 && line[n - 1] == '\n')
-			line[--n] = '\0';
-		if (n > 0 && line[n - 1] == '\r')
-			line[--n] = '\0';
-		if (strlen(line) != (size_t)n) {
-			code = err_set(e, PTCP_EUSAGE, "a NUL byte in a pattern (write one pattern per line)");
-			break;
-		}
-		if (n == 0 || line[0] == '#' || line[0] == ';')
-			continue;
-		code = add_line(r, line, e);
-		line = NULL;
-		cap = 0;
-	}
-	if (code == 0 && ferror(f))
-		code = err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
-	free(line);
-	return code;
-}
-
-/* The rules of a file ("-": standard input) of one pattern per line: "+ PATTERN" includes, "- PATTERN" and PATTERN
- * exclude; empty lines and lines that begin with # or ; are comments, as in rsync. */
-static int rules_read(struct rules *r, const char *file, struct ptcp_err *e)
-{
-	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
-	int code;
-
-	if (f == NULL)
-		return err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
-	code = read_lines(r, f, e);
-	if (f != stdin)
-		fclose(f);
-	return code;
-}
-
-static void rules_fini(struct rules *r)
-{
-	while (r->n_text > 0)
-		free(r->text[--r->n_text]);
-	free(r->text);
-	free(r->rule);
-	*r = (struct rules){ 0 };
 }
 
 /* --exclude and --include; the library checks the pattern. */
@@ -242,6 +164,10 @@ static const struct opt transfer_options[] = {
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
 	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
 	    0, 0, 0 },
+	{ "files-from", 0, "FILE", "transfer only the paths below SRC that FILE lists, one per line (-: standard input)", opt_text,
+	    AT(files_from), 0, 0 },
+	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true, AT(from0),
+	    0, 0 },
 	{ "size-only", 0, NULL, "skip existing files of the same size, without comparing", opt_true, TRANSFER(size_only),
 	    0, 0 },
 	{ "ignore-times", 0, NULL, "transfer files again that seem to be up to date", opt_true, TRANSFER(ignore_times),
@@ -280,11 +206,17 @@ static const struct opt third_party_options[] = {
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
 {
+	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err why;
 	int n, r;
 
 	memset(a, 0, sizeof *a);
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
+	if (a->files_from != NULL && path_list_read(&a->files, a->files_from, a->from0, &why) < 0)
+		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from), why.msg);
+	opts(a)->files = (const char *const *)a->files.path;
+	opts(a)->n_files = a->files.n;
 	opts(a)->rules = a->rules.rule;
 	opts(a)->n_rules = a->rules.n;
 	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
@@ -305,6 +237,7 @@ void transfer_args_fini(struct transfer_args *a)
 		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
 	opt_list_free(&t->candidates, &t->n_candidates);
 	rules_fini(&a->rules);
+	path_list_fini(&a->files);
 	connect_opts_fini(&a->connect);
 }
 

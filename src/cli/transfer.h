@@ -3,19 +3,15 @@
 #define CLI_TRANSFER_H
 
 #include "cli/connect.h"
+#include "cli/lists.h"
 #include "cli/overlay.h"
-
-/* --exclude, --include and --exclude-from. */
-struct rules {
-	struct ptcp_rule *rule;
-	size_t n;
-	char **text; /* patterns read from files */
-	size_t n_text;
-};
 
 struct transfer_args {
 	struct connect_opts connect; /* first; lists in connect.transfer are owned */
 	struct rules rules;          /* borrowed by connect.transfer */
+	const char *files_from;      /* NULL: none */
+	bool from0;
+	struct path_list files;      /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */
 	const char *local_host;      /* in the overlay; NULL: by its address */
 	struct overlay_paths routes;

@@ -172,6 +172,7 @@ void task_fini(struct ptcp_task *t)
 		free((char *)(uintptr_t)*text[i]);
 	paths_fini(&t->paths);
 	filter_free(t->files.filter);
+	selection_free(t->files.selection);
 	free(t->files.open_paths);
 	free(t);
 }

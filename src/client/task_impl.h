@@ -36,6 +36,7 @@ struct task_files {
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
+	struct selection *selection;    /* entries of the source; NULL: all */
 	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;

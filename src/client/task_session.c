@@ -228,7 +228,7 @@ struct place {
 /* 1: an earlier source is the same file. */
 static int find_source(const struct ptcp_task *t, size_t i, struct place *out, struct ptcp_err *why)
 {
-	int r = destination_source(NULL, t->files.local[i], false, &out->dir, out->name, why);
+	int r = destination_source(NULL, t->files.local[i], t->files.selection != NULL, &out->dir, out->name, why);
 	const char *before;
 
 	if (r < 0 || out->name[0] == '\0' || (before = named_before(t, i, out->name)) == NULL)
@@ -240,7 +240,9 @@ static int find_source(const struct ptcp_task *t, size_t i, struct place *out, s
 
 static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
-	return t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+	int r = t->files.filter != NULL ? session_send_filtered(sess, t->files.filter, e) : 0;
+
+	return r == 0 && t->files.selection != NULL ? session_send_selected(sess, t->files.selection, e) : r;
 }
 
 /* Takes the reference to the directory. */
@@ -343,6 +345,8 @@ static void on_running(void *arg, struct session *sess)
 	task_adapt_streams(t, sess);
 	if (t->files.added)
 		return;
+	if (!t->files.sends && t->files.selection != NULL)
+		session_select(sess, t->files.selection);
 	if ((t->files.sends ? add_sources(t, sess, &why) : add_target(t, sess, &why)) < 0)
 		engine_fail(session_engine(sess), &why);
 }

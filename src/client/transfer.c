@@ -28,6 +28,40 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
+/* A remote sender gets the selection in SELECT frames. */
+static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	size_t i;
+	int r;
+
+	if (t->o.files == NULL)
+		return 0;
+	if (n_srcs != 1)
+		return err_set(e, PTCP_EUSAGE, "--files-from: needs one source, the directory of the listed files (name one "
+		    "directory)");
+	if ((r = selection_new(&t->files.selection, e)) < 0)
+		return r;
+	for (i = 0; i < t->o.n_files; i++)
+		if ((r = selection_add(t->files.selection, t->o.files[i], strlen(t->o.files[i]), e)) < 0)
+			return err_while(e, r, "--files-from: %s", text_escape(shown, sizeof shown, t->o.files[i]));
+	t->o.files = NULL; /* the caller's */
+	selection_sort(t->files.selection);
+	return 0;
+}
+
+/* A path takes one byte more. */
+static int check_selection(const struct ptcp_task *t, struct ptcp_err *e)
+{
+	if (t->files.selection == NULL)
+		return 0;
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "--files-from: not between two other hosts (leave it out)");
+	if (!t->files.sends && selection_bytes(t->files.selection) + 1 > WIRE_SELECT_MAX_PATHS_BYTES)
+		return err_set(e, PTCP_EUSAGE, "--files-from: more than 4 MiB of paths for a remote sender (split the list)");
+	return 0;
+}
+
 static int remote(struct remote *out, const char *text, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -66,7 +100,8 @@ static int take_remote_sources(struct ptcp_task *t, const char *const *srcs, siz
 		else if (!remote_same_host(&each, &t->target))
 			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
 			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
-		if ((r = task_add_path(t, remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
+		if ((r = task_add_path(t, t->files.selection != NULL || remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0,
+		    each.path, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -147,7 +182,8 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	int r;
 
 	t->files.sends = sends;
-	if ((r = take_paths(t, srcs, n_srcs, dest, e)) < 0 || (r = take_rules(t, e)) < 0)
+	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
+	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		return err_nomem(e);

@@ -142,6 +142,19 @@ static int on_rate(struct engine *s, struct span in, struct ptcp_err *e)
 	return r;
 }
 
+static int on_select(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_select f;
+	int r;
+
+	if ((s->open.flags & WIRE_OPEN_SELECTED) == 0 || s->selected)
+		return engine_unexpected(s, WIRE_SELECT, e);
+	if ((r = wire_select_decode(&f, in, e)) < 0)
+		return r;
+	s->selected = f.final;
+	return s->o.ops->select(s->o.arg, &f, e);
+}
+
 static int on_ack(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	return snd_on_ack(s->snd, in, s->last_input, e);
@@ -191,6 +204,7 @@ static const struct rule {
 	{ WIRE_TCP_REPORT, false, AGREED, STARTS(WIRE_ACCEPTOR_SENDS) | STARTS(WIRE_ACCEPTOR_GENERATES),
 	    ENGINE(on_tcp_report) },
 	{ WIRE_RATE, false, AGREED, ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_rate) },
+	{ WIRE_SELECT, true, IN(RUNNING), ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_select) },
 	{ WIRE_WARNING, false, AGREED, SENDER | RECEIVER, ENGINE(on_warning) },
 	{ WIRE_LEFTOVERS, false, AGREED, STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_leftovers) },
 	{ WIRE_END, true, IN(RUNNING), RECEIVER | MEASURING_ACCEPTOR, ENGINE(on_end) },

@@ -173,6 +173,12 @@ void engine_set_rates(struct engine *s, const struct wire_rate *f)
 		OUTBOX_PUT(&s->out, rate, RATE, f);
 }
 
+void engine_select(struct engine *s, const struct wire_select *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, select, SELECT, f);
+}
+
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why)
 {
 	size_t path_n = strlen(path), text_n = strlen(why->msg);

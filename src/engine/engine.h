@@ -53,6 +53,8 @@ struct engine_ops {
 	void (*tcp_report)(void *arg, const struct wire_tcp_report *f);
 	/* Acceptor that sends: rate limits of the streams. */
 	void (*rate)(void *arg, const struct wire_rate *f);
+	/* Acceptor that sends, with SELECTED: entries of the source, until `final`. A negative code fails the session. */
+	int (*select)(void *arg, const struct wire_select *f, struct ptcp_err *e);
 };
 
 /* Maximum time without progress, in time-outs, of a peer that is busy or rate-limited, and of a peer that verifies
@@ -109,6 +111,8 @@ void engine_set_streams(struct engine *s, const struct wire_set_streams *u);
 void engine_report_tcp(struct engine *s, const struct wire_tcp_report *f);
 void engine_report_load(struct engine *s, const struct wire_load *f);
 void engine_set_rates(struct engine *s, const struct wire_rate *f);
+/* Starter that receives, RUNNING, with SELECTED: sends SELECT. */
+void engine_select(struct engine *s, const struct wire_select *f);
 /* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
 

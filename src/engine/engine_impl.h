@@ -35,6 +35,7 @@ struct engine {
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
 	bool leftovers_received;
+	bool selected;                  /* the last SELECT has arrived */
 	bool ended_by_peer;              /* by an ERROR */
 	bool was_busy;                   /* this end, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */

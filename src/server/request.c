@@ -55,6 +55,8 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 		    "it without --read-only)");
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
 		return err_set(e, PTCP_EPROTO, "OPEN frame without exactly one destination");
+	if (a->selected && !a->sends)
+		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED for a receiver");
 	return check_cipher(a, o, e);
 }
 
@@ -105,12 +107,15 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0) |
 	    ((o->flags & WIRE_OPEN_MKPATH) ? DESTINATION_MKPATH : 0);
+	a->selected = (o->flags & WIRE_OPEN_SELECTED) != 0;
 	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();
 	a->cipher = o->cipher;
 	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;
-	return take_places(a, o, e);
+	if ((r = take_places(a, o, e)) == 0 && a->selected && (a->n_paths != 1 || !a->path->contents))
+		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED, not for the content of one directory");
+	return r;
 }
 
 int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)

@@ -23,7 +23,9 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	list_init(&sess->send->digest_queue);
 	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
-	if ((r = walk_new(&sess->send->walk, e)) < 0)
+	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
+	if ((r = walk_new(&sess->send->walk, e)) < 0 ||
+	    (sess->send->selecting && (r = selection_new(&sess->send->selection, e)) < 0))
 		send_free(sess);
 	return r;
 }
@@ -46,6 +48,7 @@ void send_free(struct session *sess)
 	while (sess->send->offered < sess->send->n)
 		forget_listed(sess->send);
 	walk_free(sess->send->walk);
+	selection_free(sess->send->selection);
 	send_digest_queue_fini(sess->send);
 	hardlinks_fini(&sess->send->hardlinks);
 	free(sess->send);
@@ -65,6 +68,15 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 
 	if (r == 0)
 		walk_filter(sess->send->walk, f);
+	return r;
+}
+
+int session_send_selected(struct session *sess, const struct selection *s, struct ptcp_err *e)
+{
+	int r = send_new(sess, e);
+
+	if (r == 0)
+		walk_select(sess->send->walk, s);
 	return r;
 }
 
@@ -215,7 +227,7 @@ static void list_more(struct session *sess)
 	unsigned room = snd_room(snd);
 
 	/* Lists full batches, unless the receiver allows fewer entries than a batch. */
-	if (t->listing || t->offering || t->end || room == 0 ||
+	if (t->listing || t->offering || t->end || t->selecting || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
 	t->max = room < WALK_BATCH ? room : WALK_BATCH;

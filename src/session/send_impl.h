@@ -37,6 +37,8 @@ struct send_side {
 	bool offering;              /* the batch is listed, but not yet all of it offered */
 	int result;                 /* of the last walk_next() */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
+	struct selection *selection; /* of SELECT frames; NULL: none are expected */
+	bool selecting;             /* more are expected, before the listing */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
 	uint64_t moved_bytes[PTCP_STREAMS_MAX]; /* by each stream, until a block of the stream was last overdue */

@@ -6,6 +6,7 @@
 #include "conn/context.h"
 #include "conn/paths.h"
 #include "core/memory_budget.h"
+#include "core/selection.h"
 #include "engine/engine.h"
 #include "model/stream_control.h"
 #include "net/sock.h"
@@ -115,6 +116,10 @@ int session_send_from(struct session *sess, struct dir *dir, const char *name, s
 void session_offer_early(struct session *sess);
 /* Filters the entries of all sources. Borrows f for the session's lifetime. */
 int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e);
+/* Limits the content of the source, a directory, to a selection. Borrows s for the session's lifetime. */
+int session_send_selected(struct session *sess, const struct selection *s, struct ptcp_err *e);
+/* Starter that receives, within ops.running: sends the selection to the acceptor. */
+void session_select(struct session *sess, const struct selection *s);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */

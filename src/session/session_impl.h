@@ -348,6 +348,8 @@ void send_free(struct session *sess);
 void send_pump(struct session *sess, struct mono now);
 /* Before the peer has accepted the session: begins the listing. */
 void send_early(struct session *sess);
+/* As engine_ops.select; select.c. */
+int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "core/glob.h"
+#include "core/selection.h"
 #include "store/dir.h"
-#include "store/selection.h"
 
 enum walk_type {
 	WALK_DIR,     /* followed by the content, then WALK_DIR_END */

@@ -65,6 +65,8 @@ static const struct wire_field hello[] = {
 	UINT("busy", load, busy_permille, 0, 1000), UINT("disk", load, disk_permille, 0, 1000)
 }, waiting[] = {
 	ANY("ahead", waiting, ahead)
+}, select[] = {
+	UINT("final", select, final, 0, 1), ANY("n_paths", select, n_paths), REST(select, paths)
 }, entry[] = {
 	UINT("type", entry, type, WIRE_DIR, WIRE_HARDLINK), ID(entry, id), ANY("parent", entry, parent),
 	UINT("size", entry, size_bytes, 0, WIRE_FILE_MAX), ANY("mtime_s", entry, mtime_s),
@@ -272,6 +274,21 @@ static bool rate_valid(const void *f)
 	return d->m == 0 || d->of[d->m - 1] != 0;
 }
 
+static bool select_valid(const void *f)
+{
+	const struct wire_select *d = f;
+	struct span s = d->paths;
+	unsigned n = 0;
+	size_t i;
+
+	for (i = 0; i < s.n; i++) {
+		if (s.p[i] == '\0' && (i == 0 || s.p[i - 1] == '\0'))
+			return false;
+		n += s.p[i] == '\0';
+	}
+	return n == d->n_paths && (n == 0 ? s.n == 0 : s.p[s.n - 1] == '\0');
+}
+
 static bool entry_valid(const void *f)
 {
 	const struct wire_entry *d = f;
@@ -356,7 +373,8 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(SET_STREAMS, set_streams, set_streams, NULL), LAYOUT(TCP_REPORT, tcp_report, tcp_report, NULL),
 	LAYOUT(JOIN, join, join, NULL), LAYOUT(CONTROL_ACK, control_ack, control_ack, NULL),
 	OPTIONAL(RATE, rate, rate, rate_valid), OPTIONAL(LOAD, load, load, NULL),
-	LAYOUT(WAITING, waiting, waiting, NULL), LAYOUT(ENTRY, entry, entry, entry_valid),
+	LAYOUT(WAITING, waiting, waiting, NULL), LAYOUT(SELECT, select, select, select_valid),
+	LAYOUT(ENTRY, entry, entry, entry_valid),
 	LAYOUT(ANSWER, answer, answer, NULL), LAYOUT(NEED, range, blocks, range_valid),
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),

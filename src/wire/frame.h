@@ -46,6 +46,7 @@
 	X(RATE, 11, 10 + 8 * WIRE_RATES_MAX + WIRE_RATE_STREAMS_MAX) \
 	X(LOAD, 12, 4) \
 	X(WAITING, 13, 4) \
+	X(SELECT, 14, WIRE_CONTROL_MAX) \
 	X(ENTRY, 16, WIRE_CONTROL_MAX) \
 	X(ANSWER, 17, 9) \
 	X(NEED, 18, 16) \
@@ -275,6 +276,16 @@ struct wire_rate {
 	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: number of the shared rate from 1; 0: none; last not 0 */
 };
 WIRE_CODEC(RATE, rate, wire_rate)
+
+#define WIRE_SELECT_MAX_PATHS_BYTES (4u << 20) /* of all SELECT frames of a session */
+
+/* From a starter that receives: entries below the source that are sent, no others. */
+struct wire_select {
+	uint8_t final;     /* the last SELECT */
+	uint16_t n_paths;
+	struct span paths; /* each with a NUL behind it; none is empty */
+};
+WIRE_CODEC(SELECT, select, wire_select)
 
 /* From an acceptor whose processor or disk limits the transfer: thousandths of the last second in which all data
  * threads were busy, and in which the transfer waited for the disk. */

@@ -692,6 +692,44 @@ static void finished_later(void **state)
 	one_fini(&o);
 }
 
+/* SELECT frames: only where OPEN promised them, and none behind the last. */
+static void selects(void **state)
+{
+	static const struct { bool promised; uint8_t final[3]; bool ok; unsigned n; } cases[] = {
+		{ true, { 0, 0, 1 }, true, 3 }, { true, { 0, 1, 0 }, false, 2 }, { true, { 1, 1, 1 }, false, 1 },
+		{ false, { 1, 1, 1 }, false, 0 }
+	};
+	struct wire_open open = { .role = WIRE_ACCEPTOR_SENDS, .streams = 3, .n_paths = 1,
+		.paths = { (const uint8_t *)"\1\0\1a", 4 } };
+	struct wire_select f = { 0, 1, { (const uint8_t *)"x", 2 } }, bad = { 0, 1, { (const uint8_t *)"!", 2 } };
+	struct one o;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		one_as(&o, false, WIRE_ACCEPTOR_SENDS);
+		one_hello(&o);
+		open.flags = cases[i].promised ? WIRE_OPEN_SELECTED : 0;
+		ONE_PUT(&o, open, &open);
+		one_accept(&o);
+		for (k = 0; k < 3; k++) {
+			f.final = cases[i].final[k];
+			ONE_PUT(&o, select, &f);
+		}
+		assert_int_equal(o.selects, cases[i].n);
+		assert_true(cases[i].ok ? !engine_over(o.s) : one_broke(&o));
+		one_fini(&o);
+	}
+	one_as(&o, false, WIRE_ACCEPTOR_SENDS);
+	one_hello(&o);
+	open.flags = WIRE_OPEN_SELECTED;
+	ONE_PUT(&o, open, &open);
+	one_accept(&o);
+	ONE_PUT(&o, select, &bad);
+	assert_true(one_broke(&o) && strcmp(o.why.msg, "a refused path") == 0);
+	one_fini(&o);
+}
+
 /* A starter that sends is told once. */
 static void leftovers_once(void **state)
 {
@@ -963,7 +1001,7 @@ int main(void)
 		cmocka_unit_test(a_hasty_peer),
 		cmocka_unit_test(end_with_something_unfinished),
 		cmocka_unit_test(finished_later),
-		cmocka_unit_test(leftovers_once),
+		cmocka_unit_test(leftovers_once), cmocka_unit_test(selects),
 		cmocka_unit_test(the_end_of_the_channel_in_closing),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),

@@ -131,6 +131,14 @@ static void on_set_streams(void *arg, const struct wire_set_streams *f) { (void)
 static void on_tcp_report(void *arg, const struct wire_tcp_report *f) { (void)f; check_running(arg); }
 static void on_rate(void *arg, const struct wire_rate *f) { (void)f; check_running(arg); }
 
+static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e)
+{
+	(void)f;
+	(void)e;
+	check_running(arg);
+	return 0;
+}
+
 static void on_load(void *arg, const struct wire_load *f)
 {
 	MUST((((struct start *)arg)->kind & STARTER) != 0 && f->busy_permille <= 1000);
@@ -146,7 +154,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 
 static const struct engine_ops ops = { .open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning,
 	.control_ack = on_control_ack, .busy = on_busy, .ended = on_ended, .load = on_load,
-	.set_streams = on_set_streams, .tcp_report = on_tcp_report, .rate = on_rate };
+	.set_streams = on_set_streams, .tcp_report = on_tcp_report, .rate = on_rate, .select = on_select };
 
 /* ---- The peer ---- */
 

@@ -335,9 +335,22 @@ static void on_rate(void *arg, const struct wire_rate *f)
 		snd_share(engine_snd(c->s), i, f->of[i]);
 }
 
+static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e)
+{
+	struct owner *c = arg;
+	unsigned i;
+	size_t at = 0;
+
+	MUST(!c->ended && (engine_open(c->s)->flags & WIRE_OPEN_SELECTED) != 0);
+	for (i = 0; i < f->n_paths; i++)
+		at += strlen((const char *)f->paths.p + at) + 1;
+	MUST(at == f->paths.n);
+	return f->n_paths == 7 ? err_set(e, PTCP_EPROTO, "seven") : 0;
+}
+
 const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
-	.tcp_report = on_seen, .rate = on_rate, .load = on_load, .waiting = on_waiting,
+	.tcp_report = on_seen, .rate = on_rate, .select = on_select, .load = on_load, .waiting = on_waiting,
 	.leftovers = on_leftovers };
 
 /* ---- Moves of a sender's owner ---- */

@@ -62,6 +62,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "0c00 0000 00000004 03b6 03e8" },
 	{ "waiting", WIRE_WAITING,
 	    "0d01 0000 00000004 0000000e" },
+	{ "select", WIRE_SELECT,
+	    "0e01 0000 0000000b 01 0002 612f6200 2eff2000" },
 	{ "route", WIRE_ROUTE,
 	    "3001 0000 0000001f 1e83 0b 722e6578616d706c652d31 0000000000000000 0000000000000000 00" },
 	{ "route-control", WIRE_ROUTE,

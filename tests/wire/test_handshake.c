@@ -247,7 +247,7 @@ static void open_rules(void **state)
 		{ "unknown way to sync", "open-put", 2, "0300", false },
 		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00020000", false },
+		{ "unknown flag", "open-put", 4, "00040000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -583,6 +583,31 @@ static void waiting_golden(void **state)
 	drop(in);
 }
 
+static void select_golden(void **state)
+{
+	static const struct payload cases[] = {
+		{ "nothing selected", WIRE_SELECT, "01 0000", true },
+		{ "more follow", WIRE_SELECT, "00 0001 6100", true },
+		{ "neither final nor not", WIRE_SELECT, "02 0001 6100", false },
+		{ "no bytes", WIRE_SELECT, "", false },
+		{ "a path without its end", WIRE_SELECT, "00 0001 6100 62", false },
+		{ "more paths than there are", WIRE_SELECT, "00 0002 6100", false },
+		{ "fewer paths than there are", WIRE_SELECT, "00 0001 6100 6200", false },
+		{ "an empty path", WIRE_SELECT, "00 0001 00", false },
+		{ "an empty path in between", WIRE_SELECT, "00 0003 6100 00 6200", false },
+	};
+	const struct wire_select w = { 1, 2, { (const uint8_t *)"a/b\0.\xff ", 8 } };
+	struct wire_select d;
+	uint8_t f[SAMPLE_MAX_BYTES];
+	struct span in = check_golden("select", f, wire_select_encode(f, &w));
+
+	(void)state;
+	assert_int_equal(wire_select_decode(&d, in, NULL), 0);
+	assert_true(d.final == 1 && d.n_paths == 2 && d.paths.n == 8 && memcmp(d.paths.p, w.paths.p, 8) == 0);
+	drop(in);
+	CHECK(cases, check_payloads);
+}
+
 static void join_golden(void **state)
 {
 	struct wire_join w = { { 0 }, 7, { 0 } }, d;
@@ -732,7 +757,7 @@ int main(void)
 		cmocka_unit_test(tcp_report_golden),
 		cmocka_unit_test(rate_golden),
 		cmocka_unit_test(load_golden),
-		cmocka_unit_test(waiting_golden),
+		cmocka_unit_test(waiting_golden), cmocka_unit_test(select_golden),
 		cmocka_unit_test(join_golden),
 		cmocka_unit_test(joined_golden),
 		cmocka_unit_test(control_ack_golden),

@@ -58,7 +58,9 @@ class TransferOpts(c.Structure):
                 ("path_shares", c.POINTER(f64)), ("candidates", c.POINTER(text)), ("n_candidates", c.c_size_t),
                 ("n_selected", c.c_uint), ("relay_spool_bytes", c.POINTER(u64)), ("launch", text),
                 ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64)),
-                ("remote_port_or_any", c.c_bool)]
+                ("size_only", c.c_bool), ("update", c.c_bool), ("ignore_existing", c.c_bool),
+                ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool),
+                ("files", c.POINTER(text)), ("n_files", c.c_size_t)]
 
 
 class Result(c.Structure):

@@ -18,7 +18,7 @@ _FAILED = 2
 _ACTIVITIES = ("transferring", "verifying", "syncing")
 # Set by functions of this package, or without a meaning in Python.
 _OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg"}
-_COUNTS = {"n_fingerprints", "n_rules", "n_paths", "n_candidates"}
+_COUNTS = {"n_fingerprints", "n_rules", "n_paths", "n_candidates", "n_files"}
 
 
 def check(lib, r, err):
@@ -65,7 +65,7 @@ def transfer_opts(lib, options):
         elif field == "rules":
             rules = [n.Rule(bool(include), encoded(pattern)) for include, pattern in value]
             o.rules, o.n_rules = (n.Rule * len(rules))(*rules), len(rules)
-        elif field in ("fingerprints", "paths", "candidates"):
+        elif field in ("fingerprints", "paths", "candidates", "files"):
             array, count = strings(value)
             setattr(o, field, array)
             setattr(o, "n_" + field, count)

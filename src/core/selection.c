@@ -1,4 +1,4 @@
-#include "store/selection.h"
+#include "core/selection.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A set of paths below a directory: the entries of the directory that a walk visits. A selected directory is visited
  * with its whole content, the directories above a selected path as far as the path needs. */
-#ifndef STORE_SELECTION_H
-#define STORE_SELECTION_H
+#ifndef CORE_SELECTION_H
+#define CORE_SELECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

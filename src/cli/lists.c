@@ -1,0 +1,134 @@
+#include "cli/lists.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+
+/* Takes a line of a file. */
+typedef int line_fn(void *arg, char *line, struct ptcp_err *e);
+
+static bool is_comment(const char *line) { return line[0] == '\0' || line[0] == '#' || line[0] == ';'; }
+
+/* Each line but comments; with `nul`, each text up to a NUL. */
+static int read_lines(FILE *f, bool nul, line_fn *take, void *arg, struct ptcp_err *e)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	int code = 0;
+
+	while (code == 0 && (errno = 0, n = getdelim(&line, &cap, nul ? '\0' : '\n', f)) >= 0) {
+		if (!nul && n > 0 && line[n - 1] == '\n')
+			line[--n] = '\0';
+		if (!nul && n > 0 && line[n - 1] == '\r')
+			line[--n] = '\0';
+		if (!nul && strlen(line) != (size_t)n) {
+			code = err_set(e, PTCP_EUSAGE, "a NUL byte in a line (write one per line, or give paths that end with NULs to "
+			    "--files-from with -0)");
+			break;
+		}
+		if (nul ? line[0] == '\0' : is_comment(line))
+			continue;
+		code = take(arg, line, e);
+		line = NULL;
+		cap = 0;
+	}
+	if (code == 0 && ferror(f))
+		code = err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
+	free(line);
+	return code;
+}
+
+static int read_file(const char *file, bool nul, line_fn *take, void *arg, struct ptcp_err *e)
+{
+	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	int code;
+
+	if (f == NULL)
+		return err_set(e, PTCP_EUSAGE, "%s (name a readable file)", strerror(errno));
+	code = read_lines(f, nul, take, arg, e);
+	if (f != stdin)
+		fclose(f);
+	return code;
+}
+
+static void free_texts(char **text, size_t n)
+{
+	while (n > 0)
+		free(text[--n]);
+	free(text);
+}
+
+/* ---- Patterns ---- */
+
+int rules_add(struct rules *r, bool include, const char *pattern, struct ptcp_err *e)
+{
+	struct ptcp_rule *more = realloc(r->rule, (r->n + 1) * sizeof *more);
+
+	if (more == NULL)
+		return err_nomem(e);
+	r->rule = more;
+	more[r->n++] = (struct ptcp_rule){ include, pattern };
+	return 0;
+}
+
+static int add_pattern(void *arg, char *line, struct ptcp_err *e)
+{
+	struct rules *r = arg;
+	char **more = realloc(r->text, (r->n_text + 1) * sizeof *more);
+	bool marked = (line[0] == '+' || line[0] == '-') && line[1] == ' ';
+
+	if (more == NULL) {
+		free(line);
+		return err_nomem(e);
+	}
+	r->text = more;
+	more[r->n_text++] = line;
+	return rules_add(r, marked && line[0] == '+', line + (marked ? 2 : 0), e);
+}
+
+int rules_read(struct rules *r, const char *file, struct ptcp_err *e)
+{
+	return read_file(file, false, add_pattern, r, e);
+}
+
+void rules_fini(struct rules *r)
+{
+	free_texts(r->text, r->n_text);
+	free(r->rule);
+	*r = (struct rules){ 0 };
+}
+
+/* ---- Paths ---- */
+
+static int add_path(void *arg, char *line, struct ptcp_err *e)
+{
+	struct path_list *l = arg;
+	char **more;
+
+	if ((l->n & (l->n - 1)) == 0) { /* room doubles at powers of two */
+		if ((more = realloc(l->path, (l->n > 0 ? 2 * l->n : 1) * sizeof *more)) == NULL) {
+			free(line);
+			return err_nomem(e);
+		}
+		l->path = more;
+	}
+	l->path[l->n++] = line;
+	return 0;
+}
+
+int path_list_read(struct path_list *l, const char *file, bool nul, struct ptcp_err *e)
+{
+	if (l->path == NULL && (l->path = malloc(sizeof *l->path)) == NULL)
+		return err_nomem(e);
+	return read_file(file, nul, add_path, l, e);
+}
+
+void path_list_fini(struct path_list *l)
+{
+	free_texts(l->path, l->n);
+	*l = (struct path_list){ 0 };
+}
