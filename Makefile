@@ -30,12 +30,12 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection atomic_file trusted_file userdir thread
+core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
 	impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
-	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
+	sink part leftover manage prune expand journal resume resume_verify commit entry owner xattr
 net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -75,7 +75,7 @@ wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
 	stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
-	entry owner xattr leftover manage expand faults power torture
+	entry owner xattr leftover manage prune expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \

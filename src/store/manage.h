@@ -4,6 +4,8 @@
 #ifndef STORE_MANAGE_H
 #define STORE_MANAGE_H
 
+#include "core/glob.h"
+#include "core/name_set.h"
 #include "store/dir.h"
 
 /* Makes the directory `name` in `d`. `existing`: an existing directory is no failure. */
@@ -20,5 +22,37 @@ int manage_rmdir(struct dir *d, struct ptcp_err *e);
  * directory is replaced, else PTCP_EIO with EEXIST in e->sys. A directory above an excluded one is refused. */
 int manage_rename(struct dir *from, const char *name, struct dir *to, const char *new_name, bool replace,
     struct ptcp_err *e);
+
+/* ---- prune.c: removes what a transfer did not bring ----
+ *
+ * Entries of received directories that the source does not have. Never removed: excluded paths, special files and,
+ * unless the transfer preserves them, links (none of these are sent), unfinished files of ptcp, the server's own
+ * directories, and directories that contain any of these. One thread at a time. */
+
+struct prune_opts {
+	const struct name_set *names; /* of the source, by name_set_hash(); borrowed */
+	const struct filter *filter;  /* of the transfer; borrowed; NULL: includes all */
+	bool links;                   /* links are transferred */
+	bool dry_run;
+	uint64_t max;                 /* entries, files and directories; if there are more, none is removed */
+	/* An entry was removed (why NULL), or could not be; in a dry run, would be. */
+	void (*entry)(void *arg, const char *path, const struct ptcp_err *why);
+	void *arg;
+};
+
+struct prune;
+
+int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e);
+void prune_free(struct prune *p); /* NULL is fine; each removal is whole */
+/* Members of opts.names: the hash of each entry by name_set_hash(), and for directories prune_dir_hash() as well. */
+uint64_t prune_dir_hash(uint64_t hash);
+/* Adds a received directory: `hash` as it is among the names; `source`: its path in patterns of the filter, "" for the
+ * top. A directory that does not exist is fine. */
+int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e);
+/* Examines up to `entries` entries. 1: more remain; 0: done; PTCP_EIO if there are more than `max` entries to remove (in
+ * a dry run after listing `max` of them), or if a directory cannot be examined, before the first removal. */
+int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e);
+uint64_t prune_removed(const struct prune *p);
+uint64_t prune_failed(const struct prune *p);
 
 #endif

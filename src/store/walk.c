@@ -461,6 +461,12 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 	return r;
 }
 
+void walk_skip(struct walk *w)
+{
+	dir_unref(w->enter);
+	w->enter = NULL;
+}
+
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 {
 	struct walk_entry got;

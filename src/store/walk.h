@@ -61,6 +61,9 @@ void walk_select(struct walk *w, const struct selection *s);
  * all the same. To be called before the first walk_next(). */
 void walk_flat(struct walk *w);
 
+/* Does not enter the WALK_DIR returned last: no WALK_DIR_END follows. */
+void walk_skip(struct walk *w);
+
 /* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory.
  * After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and
  * journals, sink.h) are WALK_SKIPPED unless added by name. Files that vanish between listing and stat are not

@@ -1,0 +1,275 @@
+/* Removal of what a transfer did not bring; see manage.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/list.h"
+#include "store/manage.h"
+#include "store/store_err.h"
+#include "store/walk.h"
+
+struct prune_root {
+	struct list node;
+	struct dir *dir;
+	uint64_t hash;
+	char source[];
+};
+
+/* A directory from the root down to the present one. */
+struct prune_level {
+	uint64_t hash;
+	bool extra; /* the source does not have it */
+	bool kept;  /* something in it stays */
+};
+
+struct prune {
+	struct prune_opts o;
+	struct list roots, *next;
+	struct prune_root *root;     /* being walked */
+	struct walk *walk;
+	bool removing;         /* the second of two walks; the first one counts */
+	uint64_t count;        /* to be removed, as far as the walk has come */
+	uint64_t removed, failed;
+	struct prune_level level[WALK_DEPTH_MAX + 3]; /* [depth]: the directory that has the entries of this depth */
+	char path[DIR_PATH_RAW_BYTES];
+};
+
+int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e)
+{
+	struct prune *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_nomem(e);
+	p->o = *o;
+	list_init(&p->roots);
+	*out = p;
+	return 0;
+}
+
+void prune_free(struct prune *p)
+{
+	struct prune_root *r;
+
+	if (p == NULL)
+		return;
+	walk_free(p->walk);
+	while (!list_empty(&p->roots)) {
+		r = CONTAINER_OF(p->roots.next, struct prune_root, node);
+		list_remove(&r->node);
+		dir_unref(r->dir);
+		free(r);
+	}
+	free(p);
+}
+
+int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e)
+{
+	struct prune_root *r = malloc(sizeof *r + strlen(source) + 1);
+
+	if (r == NULL)
+		return err_nomem(e);
+	r->dir = dir_ref(d);
+	r->hash = hash;
+	strcpy(r->source, source);
+	list_append(&p->roots, &r->node);
+	p->next = p->roots.next;
+	return 0;
+}
+
+uint64_t prune_dir_hash(uint64_t hash) { return name_set_hash(hash, "/"); }
+uint64_t prune_removed(const struct prune *p) { return p->removed; }
+uint64_t prune_failed(const struct prune *p) { return p->failed; }
+
+/* ---- Entries ---- */
+
+/* Without memory the entry counts as excluded. */
+static bool excluded(struct prune *p, const struct walk_entry *w)
+{
+	const char *source = p->root->source;
+	char *below, *path;
+	bool yes;
+
+	if (p->o.filter == NULL)
+		return false;
+	if ((below = dir_path_below(w->dir, p->root->dir, w->name)) == NULL)
+		return true;
+	path = malloc(strlen(source) + strlen(below) + 2);
+	if (path != NULL)
+		sprintf(path, "%s%s%s", source, source[0] != '\0' ? "/" : "", below);
+	yes = path == NULL || !filter_includes(p->o.filter, path, w->type == WALK_DIR);
+	free(path);
+	free(below);
+	return yes;
+}
+
+/* The source does not have the entry, and the transfer would have brought it. */
+static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
+{
+	return !name_set_has(p->o.names, hash) && (w->type == WALK_DIR || w->type == WALK_FILE ||
+	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w);
+}
+
+static void report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
+{
+	dir_path_raw(dir, name, p->path, sizeof p->path);
+	p->o.entry(p->o.arg, p->path, why);
+}
+
+/* An entry is to be removed: a file or link, or, with name NULL, the emptied directory. The level above keeps it if that
+ * fails. */
+static void take(struct prune *p, struct dir *dir, const char *name, struct prune_level *above)
+{
+	struct ptcp_err why = { 0 };
+	int r;
+
+	if (p->count == p->o.max) { /* another program fills the directory meanwhile, or a dry run has listed enough */
+		above->kept = true;
+		p->count++;
+		return;
+	}
+	if (p->count > p->o.max)
+		return;
+	p->count++;
+	if (!p->removing && !p->o.dry_run)
+		return;
+	r = p->o.dry_run ? 0 : name != NULL ? manage_clear(dir, name, &why) : manage_rmdir(dir, &why);
+	if (r < 0 && why.sys == ENOENT) {
+		p->count--;
+		return;
+	}
+	if (r < 0) {
+		above->kept = true;
+		p->failed++;
+	} else {
+		p->removed++;
+	}
+	report(p, dir, name, r < 0 ? &why : NULL);
+}
+
+static void enter(struct prune *p, const struct walk_entry *w, uint64_t hash, bool extra)
+{
+	p->level[w->depth + 1] = (struct prune_level){ .hash = hash, .extra = extra };
+}
+
+static void leave(struct prune *p, const struct walk_entry *w)
+{
+	struct prune_level *l = &p->level[w->depth + 1], *above = &p->level[w->depth];
+
+	if (!l->extra)
+		return;
+	if (l->kept)
+		above->kept = true;
+	else
+		take(p, w->dir, NULL, above);
+}
+
+static int on_entry(struct prune *p, const struct walk_entry *w, struct ptcp_err *e)
+{
+	struct prune_level *l = &p->level[w->depth];
+	uint64_t hash;
+
+	if (w->type == WALK_DIR_END) {
+		leave(p, w);
+		return 0;
+	}
+	if (w->type == WALK_FAILED && !p->removing)
+		return err_set(e, PTCP_EIO, "%s", w->why);
+	if (w->name == NULL) { /* the listing of a directory ended early */
+		p->level[w->depth].kept = p->level[w->depth + 1].kept = true;
+		return 0;
+	}
+	hash = name_set_hash(l->hash, w->name);
+	if (w->type == WALK_DIR && name_set_has(p->o.names, prune_dir_hash(hash))) {
+		enter(p, w, hash, false);
+	} else if (!is_extra(p, w, hash)) {
+		l->kept = true;
+		if (w->type == WALK_DIR)
+			walk_skip(p->walk);
+	} else if (w->type == WALK_DIR) {
+		enter(p, w, hash, true);
+	} else {
+		take(p, w->dir, w->name, l);
+	}
+	return 0;
+}
+
+/* ---- Walks ---- */
+
+/* Whether the root exists: 1, 0, or a negative PTCP_E*. */
+static int exists(struct dir *d, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	int r = dir_fd(d, &why);
+
+	if (r < 0 && why.sys == ENOENT)
+		return 0;
+	if (r < 0) {
+		if (e != NULL)
+			*e = why;
+		return r;
+	}
+	dir_fd_done(d);
+	return 1;
+}
+
+static int begin_root(struct prune *p, struct ptcp_err *e)
+{
+	int r;
+
+	p->root = CONTAINER_OF(p->next, struct prune_root, node);
+	p->next = p->next->next;
+	if ((r = exists(p->root->dir, e)) <= 0)
+		return r;
+	p->level[0] = (struct prune_level){ .hash = p->root->hash };
+	if ((r = walk_new(&p->walk, e)) == 0)
+		r = walk_add(p->walk, p->root->dir, NULL, e);
+	return r;
+}
+
+static int too_many(const struct prune *p, struct ptcp_err *e)
+{
+	return err_set(e, PTCP_EIO, "more than %llu files and directories to delete: none is deleted (raise --max-delete, or "
+	    "list them with --dry-run)", (unsigned long long)p->o.max);
+}
+
+/* The end of a walk over all roots: 1: another one follows. */
+static int end_pass(struct prune *p)
+{
+	if (p->removing || p->o.dry_run || p->count == 0)
+		return 0;
+	p->removing = true;
+	p->count = 0;
+	p->next = p->roots.next;
+	return 1;
+}
+
+int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e)
+{
+	struct walk_entry w;
+	int r;
+
+	while (entries-- > 0) {
+		if (p->walk == NULL) {
+			if (list_empty(&p->roots) || (p->next == &p->roots && end_pass(p) == 0))
+				return 0;
+			if ((r = begin_root(p, e)) < 0)
+				return r;
+			continue;
+		}
+		if ((r = walk_next(p->walk, &w, e)) < 0)
+			return r;
+		if (r == 0) {
+			walk_free(p->walk);
+			p->walk = NULL;
+			continue;
+		}
+		r = on_entry(p, &w, e);
+		walk_entry_fini(&w);
+		if (r < 0)
+			return r;
+		if (p->count > p->o.max && !p->removing)
+			return too_many(p, e);
+	}
+	return 1;
+}

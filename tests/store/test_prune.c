@@ -1,0 +1,279 @@
+/* Removal of what the source of a transfer does not have. */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/manage.h"
+
+#define PART ".ptcp-0123456789abcdef.part"
+
+static struct name_set names;
+static struct ptcp_err why;
+static char said[4000];
+
+static int setup(void **state)
+{
+	said[0] = '\0';
+	return fx_tree_setup(state);
+}
+
+static int teardown(void **state)
+{
+	name_set_fini(&names);
+	return fx_tree_teardown(state);
+}
+
+/* The source has the path; a directory ends with a slash. Returns its hash. */
+static uint64_t has(const char *path)
+{
+	char copy[300], *name, *save = NULL;
+	uint64_t h = 0;
+
+	snprintf(copy, sizeof copy, "%s", path);
+	for (name = strtok_r(copy, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save))
+		h = name_set_hash(h, name);
+	assert_true(name_set_add(&names, h));
+	if (path[strlen(path) - 1] == '/')
+		assert_true(name_set_add(&names, prune_dir_hash(h)));
+	return h;
+}
+
+static void on_entry(void *arg, const char *path, const struct ptcp_err *e)
+{
+	(void)arg;
+	snprintf(said + strlen(said), sizeof said - strlen(said), "%s%s ", e != NULL ? "!" : "", path);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The words of `said`, sorted. */
+static const char *sorted(void)
+{
+	static char out[4000];
+	char copy[4000], *word[100], *save = NULL, *w;
+	size_t n = 0, i;
+
+	strcpy(copy, said);
+	for (w = strtok_r(copy, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))
+		word[n++] = w;
+	qsort(word, n, sizeof *word, by_name);
+	out[0] = '\0';
+	for (i = 0; i < n; i++)
+		sprintf(out + strlen(out), "%s%s", i > 0 ? " " : "", word[i]);
+	return out;
+}
+
+static const struct prune_opts usual = { .names = &names, .links = true, .max = 1000, .entry = on_entry };
+
+static int run_at(struct prune_opts o, struct dir *d, uint64_t hash, const char *source, uint64_t *removed, unsigned step)
+{
+	struct prune *p;
+	int r;
+
+	assert_int_equal(prune_new(&p, &o, NULL), 0);
+	if (d != NULL)
+		assert_int_equal(prune_add(p, d, hash, source, NULL), 0);
+	while ((r = prune_step(p, step, &why)) > 0)
+		;
+	*removed = prune_removed(p);
+	prune_free(p);
+	return r;
+}
+
+static void tree(void)
+{
+	fx_mkdir("a");
+	fx_mkdir("a/old");
+	fx_text("a/old/1", "");
+	fx_text("a/old/2", "");
+	fx_text("a/new", "");
+	fx_text("a/gone", "");
+	fx_mkdir("b");
+	fx_text("b/x", "");
+	assert_int_equal(symlink("a", fx_path("link")), 0);
+	has("a/");
+	has("a/new");
+}
+
+static void removes_what_the_source_lacks(void **state)
+{
+	uint64_t n;
+	unsigned step;
+
+	(void)state;
+	for (step = 1; step < 100; step += 98) {
+		said[0] = '\0';
+		tree();
+		assert_int_equal(run_at(usual, fx_root, 0, "", &n, step), 0);
+		assert_int_equal(n, 7);
+		assert_string_equal(sorted(), "a/gone a/old a/old/1 a/old/2 b b/x link");
+		assert_int_equal(fx_count("."), 1);
+		assert_int_equal(fx_count("a"), 1);
+		assert_int_equal(unlink(fx_path("a/new")), 0);
+		assert_int_equal(rmdir(fx_path("a")), 0);
+	}
+	said[0] = '\0';
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0); /* nothing is left to do */
+	assert_true(n == 0 && said[0] == '\0');
+	assert_int_equal(run_at(usual, NULL, 0, "", &n, 10), 0);
+}
+
+/* Only beneath the directories that were received. */
+static void only_received_directories(void **state)
+{
+	struct dir *a = dir_child(fx_root, "a"), *none = dir_child(fx_root, "none");
+	uint64_t n;
+
+	(void)state;
+	tree();
+	assert_int_equal(run_at(usual, a, has("a/"), "a", &n, 10), 0);
+	assert_string_equal(sorted(), "a/gone a/old a/old/1 a/old/2");
+	assert_int_equal(fx_count("b"), 1);
+	assert_int_equal(run_at(usual, none, has("none/"), "none", &n, 10), 0);
+	assert_int_equal(n, 0);
+	dir_unref(a);
+	dir_unref(none);
+}
+
+static void at_most_so_many(void **state)
+{
+	struct prune_opts o = usual;
+	uint64_t n;
+
+	(void)state;
+	tree();
+	for (o.max = 0; o.max < 7; o.max++) {
+		assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), PTCP_EIO);
+		assert_non_null(strstr(why.msg, "--max-delete"));
+		assert_true(n == 0 && said[0] == '\0');
+	}
+	o.dry_run = true;
+	o.max = 3;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), PTCP_EIO);
+	assert_int_equal(n, 3);
+	o.max = 7;
+	said[0] = '\0';
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), 0);
+	assert_string_equal(sorted(), "a/gone a/old a/old/1 a/old/2 b b/x link");
+	assert_int_equal(fx_count("a/old"), 2);
+	o.dry_run = false;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), 0);
+	assert_int_equal(n, 7);
+}
+
+/* Excluded paths, special files, unfinished files, links that are not transferred; and the directories that have them. */
+static void what_is_kept(void **state)
+{
+	struct prune_opts o = usual;
+	struct filter *f;
+	uint64_t n;
+
+	(void)state;
+	tree();
+	fx_text("a/old/keep.o", "");
+	fx_mkdir("fifos");
+	assert_int_equal(mkfifo(fx_path("fifos/fifo"), 0600), 0);
+	fx_mkdir("parts");
+	fx_text("parts/" PART, "");
+	fx_mkdir("excluded");
+	fx_text("excluded/x", "");
+	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_add(f, false, "*.o", NULL), 0);
+	assert_int_equal(filter_add(f, false, "/src/excluded/", NULL), 0);
+	o.filter = f;
+	o.links = false;
+	o.dry_run = true;
+	assert_int_equal(run_at(o, fx_root, 0, "src", &n, 10), 0);
+	assert_string_equal(sorted(), "a/gone a/old/1 a/old/2 b b/x");
+	o.dry_run = false;
+	said[0] = '\0';
+	assert_int_equal(run_at(o, fx_root, 0, "src", &n, 10), 0);
+	assert_string_equal(sorted(), "a/gone a/old/1 a/old/2 b b/x");
+	assert_int_equal(fx_count("a/old"), 1);
+	assert_int_equal(fx_count("fifos"), 1);
+	assert_int_equal(fx_count("parts"), 1);
+	assert_int_equal(fx_count("excluded"), 1);
+	assert_int_equal(unlink(fx_path("link")), 0);
+	filter_free(f);
+}
+
+/* A directory in place of a file of the source is no directory that was received. */
+static void a_directory_for_a_file(void **state)
+{
+	uint64_t n;
+
+	(void)state;
+	fx_mkdir("a");
+	fx_text("a/x", "");
+	has("a");
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(fx_count("a"), 1);
+}
+
+/* An entry that cannot be removed is reported, the others go; a directory that cannot be read stops all. */
+static void failures(void **state)
+{
+	uint64_t n;
+	struct prune_opts o = usual;
+	struct prune *p;
+	int r;
+
+	(void)state;
+	tree();
+	fx_fail_always(FX_unlinkat, EACCES);
+	assert_int_equal(prune_new(&p, &o, NULL), 0);
+	assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+	while ((r = prune_step(p, 10, &why)) > 0)
+		;
+	assert_int_equal(r, 0);
+	assert_int_equal(prune_removed(p), 0);
+	assert_int_equal(prune_failed(p), 5); /* directories that are not empty are not tried */
+	assert_string_equal(sorted(), "!a/gone !a/old/1 !a/old/2 !b/x !link");
+	prune_free(p);
+	fx_fail_always(FX_unlinkat, 0);
+	fx_fail_always(FX_fdopendir, EACCES);
+	said[0] = '\0';
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), PTCP_EIO);
+	assert_true(n == 0 && said[0] == '\0');
+	fx_fail_always(FX_fdopendir, 0);
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
+	assert_int_equal(n, 7);
+	assert_int_equal(fx_count("."), 1);
+}
+
+static void sets(void **state)
+{
+	struct name_set s = { 0 };
+	char name[20];
+	int i;
+
+	(void)state;
+	assert_false(name_set_has(&s, 5));
+	for (i = 0; i < 50000; i++) {
+		sprintf(name, "%d", i);
+		assert_true(name_set_add(&s, name_set_hash(7, name)));
+	}
+	assert_int_equal(s.n, 50000);
+	for (i = 0; i < 100000; i++) {
+		sprintf(name, "%d", i);
+		assert_true(name_set_has(&s, name_set_hash(7, name)) == (i < 50000));
+		assert_false(name_set_has(&s, name_set_hash(8, name)));
+	}
+	name_set_fini(&s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(what_is_kept),
+		T(a_directory_for_a_file), T(failures), T(sets),
+	};
+	return cmocka_run_group_tests_name("store/prune", tests, NULL, NULL);
+}
