@@ -96,7 +96,8 @@ enum ptcp_event_type {
 
 struct ptcp_status;
 
-enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED };
+enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED,
+	PTCP_FILE_DELETED /* at the destination; the path is that of the destination */ };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.paths, or .candidates. */
 struct ptcp_path {
@@ -334,6 +335,12 @@ struct ptcp_transfer_opts {
 	 * servers; from a remote source at most 4 MiB of paths. NULL: all */
 	const char *const *files;
 	size_t n_files;
+	/* Once all files are complete, and none has failed, remove the entries of received directories that the source does
+	 * not have, except excluded ones: of a destination that receives the contents of one directory, and of directories
+	 * that are sources themselves. With more than max_delete (1000) such entries none is removed, and the task fails. Not
+	 * between two servers, nor with `files` */
+	bool delete_extra;
+	uint32_t max_delete;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -368,6 +375,7 @@ struct ptcp_result {
 	double budget_percent;
 	unsigned fastest_streams;
 	double fastest_bps, fastest_impact_percent;
+	uint64_t deleted;                /* entries removed at the destination */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

@@ -148,10 +148,10 @@ static void text_progress(const struct output *o, const struct ptcp_event *ev)
 	terminal_status(line);
 }
 
-/* A file or link that is done, or in a dry run would be. */
+/* A file or link that is done or deleted, or in a dry run would be. */
 static void text_file(struct output *o, const struct ptcp_event *ev)
 {
-	const char *action = ev->is_link ? "link" : o->command;
+	const char *action = ev->status == PTCP_FILE_DELETED ? "delete" : ev->is_link ? "link" : o->command;
 
 	if (o->dry_run) {
 		listing_add(&o->listing, action, ev->size_bytes, ev->path);
@@ -170,7 +170,7 @@ static void text_event(struct output *o, const struct ptcp_event *ev)
 		text_progress(o, ev);
 	else if (ev->type == PTCP_EVENT_WAITING && o->status)
 		terminal_status(connect_waiting_text(path, sizeof path, ev));
-	else if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_DONE)
+	else if (ev->type == PTCP_EVENT_FILE && (ev->status == PTCP_FILE_DONE || ev->status == PTCP_FILE_DELETED))
 		text_file(o, ev);
 	else if (ev->type == PTCP_EVENT_DETACHED)
 		puts(ev->text);
@@ -195,22 +195,26 @@ static void text_advised(const struct ptcp_result *r)
 static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
-	char part[UNITS_TEXT_BYTES + 32] = "", name[TEXT_NAME_BYTES];
+	char part[UNITS_TEXT_BYTES + 32] = "", name[TEXT_NAME_BYTES], deleted[40] = "";
 	size_t i;
+
+	if (r->deleted > 0)
+		snprintf(deleted, sizeof deleted, o->dry_run ? ", would delete %llu" : ", %llu deleted",
+		    (unsigned long long)r->deleted);
 
 	units_size_text(resumed, r->progress.resumed_bytes);
 	if (o->dry_run) {
-		terminal_line("would complete %llu file%s, %s, %s of it already transferred", (unsigned long long)r->progress.files,
-		    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), resumed);
+		terminal_line("would complete %llu file%s, %s, %s of it already transferred%s", (unsigned long long)r->progress.files,
+		    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), resumed, deleted);
 		return;
 	}
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
+	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
 	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes),
 	    part, units_time_text(time, r->seconds),
 	    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
-	    r->progress.max_streams, plural(r->progress.max_streams));
+	    r->progress.max_streams, plural(r->progress.max_streams), deleted);
 	text_advised(r);
 	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
 		terminal_line("congestion control: %s (%s)", o->congestion, o->congestion_why);
@@ -265,11 +269,11 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 
 static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 {
-	static const char *const status[] = { "done", "skipped", "failed" };
+	static const char *const status[] = { "done", "skipped", "failed", "deleted" };
 	json_t *j, *utf8 = json_string(ev->path);
 
 	j = json_pack("{s:s, s:o, s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
-	    status[ev->status], "error", ev->status == PTCP_FILE_DONE ? json_null() : json_text(ev->text), "type",
+	    status[ev->status], "error", ev->text == NULL ? json_null() : json_text(ev->text), "type",
 	    ev->is_link ? "link" : "file", "bytes", ev->size_bytes == UINT64_MAX ? json_null() : json_count(ev->size_bytes));
 	if (utf8 == NULL && j != NULL)
 		json_object_set_new(j, "path_raw", json_base64(ev->path));
@@ -333,6 +337,7 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	    json_count(r->progress.max_streams), "paths",
 	    paths(o, false));
 
+	json_object_set_new(end, "deleted", json_count(r->deleted));
 	/* prediction and result of --streams auto */
 	json_object_set_new(end, "advised_streams", advised ? json_count(r->advised_streams) : json_null());
 	json_object_set_new(end, "predicted_bps", advised ? json_rate(r->predicted_bps) : json_null());

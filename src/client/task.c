@@ -21,7 +21,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600, .wait_s = 60,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000
 	};
 }
 

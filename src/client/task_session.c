@@ -92,6 +92,7 @@ static void on_file(void *arg, const struct session_file *f)
 		.size_bytes = f->size_bytes, .is_link = f->is_link };
 	const struct ptcp_err *why = f->why;
 
+	t->report.deleted += f->status == PTCP_FILE_DELETED;
 	if (f->status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
@@ -310,7 +311,9 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
-	return session_receive_into(sess, &place, e);
+	if ((r = session_receive_into(sess, &place, e)) == 0)
+		session_receive_filtered(sess, t->files.filter);
+	return r;
 }
 
 void task_started(struct ptcp_task *t)
@@ -434,7 +437,7 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
 		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
-		.warnings = t->report.warnings, .seconds = t->seconds,
+		.warnings = t->report.warnings, .seconds = t->seconds, .deleted = t->report.deleted,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->history.control;

@@ -6,7 +6,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-/* A remote sender gets the rules in OPEN, behind the sources. */
+/* A remote sender, and a remote receiver that deletes, get the rules in OPEN, behind the paths. */
 static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -21,7 +21,7 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 		if ((r = filter_add(t->files.filter, rule->include, rule->pattern, e)) < 0)
 			return err_while(e, r, "--%s '%s'", rule->include ? "include" : "exclude",
 			    text_escape(shown, sizeof shown, rule->pattern));
-		if (!t->files.sends && (r = task_add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
+		if ((!t->files.sends || t->o.delete_extra) && (r = task_add_path(t, rule->include ? WIRE_PATH_INCLUDE : WIRE_PATH_EXCLUDE,
 		    rule->pattern, e)) < 0)
 			return r;
 	}
@@ -47,6 +47,17 @@ static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e
 			return err_while(e, r, "--files-from: %s", text_escape(shown, sizeof shown, t->o.files[i]));
 	t->o.files = NULL; /* the caller's */
 	selection_sort(t->files.selection);
+	return 0;
+}
+
+static int check_delete(const struct ptcp_task *t, struct ptcp_err *e)
+{
+	if (!t->o.delete_extra)
+		return 0;
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "--delete: not between two other hosts (leave it out)");
+	if (t->files.selection != NULL)
+		return err_set(e, PTCP_EUSAGE, "--delete: not with --files-from, which names no whole directory (leave one out)");
 	return 0;
 }
 
@@ -183,7 +194,8 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 
 	t->files.sends = sends;
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
-	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0)
+	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
+	    (r = check_delete(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		return err_nomem(e);

@@ -108,6 +108,18 @@ static int on_leftovers(struct engine *s, struct span in, struct ptcp_err *e)
 	return 0;
 }
 
+static int on_deleted(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	struct wire_deleted f;
+	int r;
+
+	if ((s->open.flags & WIRE_OPEN_DELETE) == 0 || s->n_deleted++ == s->open.max_delete)
+		return engine_unexpected(s, WIRE_DELETED, e);
+	if ((r = wire_deleted_decode(&f, in, e)) == 0)
+		s->o.ops->deleted(s->o.arg, &f);
+	return r;
+}
+
 static int on_set_streams(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_set_streams u;
@@ -207,6 +219,7 @@ static const struct rule {
 	{ WIRE_SELECT, true, IN(RUNNING), ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_select) },
 	{ WIRE_WARNING, false, AGREED, SENDER | RECEIVER, ENGINE(on_warning) },
 	{ WIRE_LEFTOVERS, false, AGREED, STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_leftovers) },
+	{ WIRE_DELETED, true, IN(CLOSING), STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_deleted) },
 	{ WIRE_END, true, IN(RUNNING), RECEIVER | MEASURING_ACCEPTOR, ENGINE(on_end) },
 	{ WIRE_END, true, IN(CLOSING), SENDER | MEASURING_STARTER, ENGINE(on_end) },
 	{ WIRE_ANSWER, true, IN(RUNNING), SENDER, SND(snd_on_answer) },

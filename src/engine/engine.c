@@ -215,6 +215,14 @@ void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f)
 		OUTBOX_PUT(&s->out, leftovers, LEFTOVERS, f);
 }
 
+void engine_report_deleted(struct engine *s, const char *path)
+{
+	struct wire_deleted f = { { (const uint8_t *)path, strnlen(path, WIRE_PATH_MAX) } };
+
+	if (!s->o.starter && !engine_over(s))
+		OUTBOX_PUT(&s->out, deleted, DELETED, &f);
+}
+
 void engine_finished(struct engine *s)
 {
 	if (s->state != CLOSING || s->rcv == NULL)

@@ -45,6 +45,8 @@ struct engine_ops {
 	bool (*finish)(void *arg);
 	/* Starter that sends: leftovers at the receiver. */
 	void (*leftovers)(void *arg, const struct wire_leftovers *f);
+	/* Starter that sends, with DELETE: an entry that the receiver has removed. */
+	void (*deleted)(void *arg, const struct wire_deleted *f);
 	/* Starter: load of the acceptor's host. */
 	void (*load)(void *arg, const struct wire_load *f);
 	/* Acceptor: number of active streams. */
@@ -118,6 +120,8 @@ void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path
 
 /* Receiver, before the end: sends LEFTOVERS, if the peer is the starter. */
 void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f);
+/* Receiver, within or after ops.finish: sends DELETED, if the peer is the starter. */
+void engine_report_deleted(struct engine *s, const char *path);
 /* Receiver, after ops.finish: ends the session, unless it is over. */
 void engine_finished(struct engine *s);
 

@@ -35,6 +35,7 @@ struct engine {
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;
 	bool leftovers_received;
+	uint64_t n_deleted;             /* DELETED frames */
 	bool selected;                  /* the last SELECT has arrived */
 	bool ended_by_peer;              /* by an ERROR */
 	bool was_busy;                   /* this end, at the last tick */

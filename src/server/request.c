@@ -53,8 +53,6 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize "
 		    "it without --read-only)");
-	if (o->role == WIRE_ACCEPTOR_RECEIVES && o->n_paths != 1)
-		return err_set(e, PTCP_EPROTO, "OPEN frame without exactly one destination");
 	if (a->selected && !a->sends)
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED for a receiver");
 	return check_cipher(a, o, e);
@@ -173,8 +171,11 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 
 	if (a->measures)
 		return a->generates ? session_generate(sess, e) : session_discard(sess, e);
-	if (!a->sends)
-		return session_receive_into(sess, &a->place, e);
+	if (!a->sends) {
+		if ((r = session_receive_into(sess, &a->place, e)) == 0)
+			session_receive_filtered(sess, a->filter);
+		return r;
+	}
 	if (a->filter != NULL)
 		r = session_send_filtered(sess, a->filter, e);
 	for (i = 0; i < a->n_paths && r == 0; i++) {

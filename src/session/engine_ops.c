@@ -100,6 +100,15 @@ static void on_leftovers(void *arg, const struct wire_leftovers *f)
 	sess->o.ops->leftovers(sess->o.arg, f);
 }
 
+static void on_deleted(void *arg, const struct wire_deleted *f)
+{
+	struct session *sess = arg;
+	char path[WIRE_PATH_MAX + 1];
+
+	sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = span_copy(path, f->path),
+	    .status = PTCP_FILE_DELETED, .size_bytes = UINT64_MAX });
+}
+
 static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e) { return send_select(arg, f, e); }
 
 static bool on_finish(void *arg) { return receive_finish(arg); }
@@ -131,5 +140,5 @@ const struct engine_ops session_engine_ops = {
 	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report,
-	.finish = on_finish, .leftovers = on_leftovers, .rate = adapt_on_rate, .select = on_select, .load = adapt_on_load
+	.finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted, .rate = adapt_on_rate, .select = on_select, .load = adapt_on_load
 };

@@ -34,7 +34,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	*place = (struct destination){ 0 };
 	sess->receive = r;
 	sess->payload = &receive_payload;
-	return 0;
+	return (engine_open(sess->engine)->flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
 
 void receive_free(struct session *sess)
@@ -42,6 +42,7 @@ void receive_free(struct session *sess)
 	if (sess->receive == NULL)
 		return;
 	open_files_fini(&sess->receive->files);
+	receive_prune_free(sess->receive);
 	dir_unref(sess->receive->top);
 	linked_files_fini(&sess->receive->linked);
 	destination_fini(&sess->receive->place);
@@ -281,7 +282,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	}
 	*cookie = t;
-	if (check_name(sess, t, in == NULL, e) < 0)
+	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
@@ -420,13 +421,11 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 }
 
 /* The directories of the transfer were listed when they ended; the base has no entry of its own. */
-bool receive_finish(struct session *sess)
+bool receive_end(struct session *sess)
 {
 	struct receive_entry *t;
 	struct ptcp_err e;
 
-	if (sess->receive == NULL)
-		return true;
 	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0) {
 		receive_report_leftovers(sess);
 		return true;
@@ -439,6 +438,11 @@ bool receive_finish(struct session *sess)
 	t->self = sess->receive->place.contents ? dir_ref(sess->receive->place.base) : NULL;
 	receive_enqueue(sess, t, WORK_END);
 	return false;
+}
+
+bool receive_finish(struct session *sess)
+{
+	return sess->receive == NULL || (!receive_prune_begin(sess) && receive_end(sess));
 }
 
 /* No `.hole`: a part is zero outside its verified blocks, see sink_inspect(). */

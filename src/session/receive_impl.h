@@ -27,6 +27,7 @@ enum work {
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
 	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
+	WORK_PRUNE,      /* before the end: remove what the source does not have */
 	WORK_RELEASE     /* of a failed file: delete the part, or keep it for the next run */
 };
 
@@ -36,6 +37,7 @@ struct receive_entry {
 	uint64_t id;
 	uint8_t type;
 	uint64_t size_bytes;
+	uint64_t hash;          /* of the path, see core/name_set.h; not without --delete */
 	enum work work;         /* queued, or in progress */
 	bool ended;             /* in the engine */
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
@@ -61,6 +63,7 @@ struct receive_entry {
 	struct mono locked_since, retry_at; /* another session has locked the part, */
 	bool same_client;       /* a session of the same client */
 	struct leftover_count left; /* in an existing directory, at its end */
+	struct receive_prune *prune; /* of WORK_PRUNE */
 	int result;
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
@@ -90,6 +93,7 @@ struct receive_side {
 	struct msg done, sync_done;
 	struct io_job io, sync_io;
 	struct leftover_count left; /* in all directories */
+	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
 	uint64_t total_files, total_bytes;
 	bool total_known;
 };
@@ -113,7 +117,25 @@ int receive_link_make(struct receive_entry *t);
 /* Whether the link exists, or an existing entry is to be kept. */
 bool receive_link_found(const struct receive_entry *t);
 
+/* ---- receive_prune.c: --delete ---- */
+
+/* For a session with DELETE. */
+int receive_prune_new(struct session *sess, struct ptcp_err *e);
+void receive_prune_free(struct receive_side *r);
+/* Remembers an entry of the source, placed in the directory of `in`, or at the top. Without memory, the entry fails. */
+int receive_prune_note(struct receive_side *r, struct receive_entry *t, const struct receive_entry *in,
+    struct ptcp_err *e);
+/* All entries have ended. True: deletion begins, receive_end() follows. */
+bool receive_prune_begin(struct session *sess);
+void receive_prune_pump(struct session *sess);
+/* WORK_PRUNE: on an I/O thread; then on the control thread. */
+void receive_prune_step(struct receive_entry *t);
+void receive_prune_stepped(struct session *sess, struct receive_entry *t);
+
 /* ---- receive.c ---- */
+
+/* Behind the last entry and all deletions. True: the session may end. */
+bool receive_end(struct session *sess);
 
 /* The directory of the transfer that the user named, or the parent of a file: the base, or the new directory in it.
  * Linked files are remembered by their paths below this directory. */

@@ -93,6 +93,9 @@ static void do_work(struct receive_entry *t)
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
 		t->lacking = t->result > 0;
 		break;
+	case WORK_PRUNE:
+		receive_prune_step(t);
+		break;
 	case WORK_RELEASE:
 		if (t->keep)
 			sink_keep(t->sink);
@@ -331,6 +334,10 @@ static void work_done(struct session *sess, struct receive_entry *t)
 
 	t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
+	if (work == WORK_PRUNE) {
+		receive_prune_stepped(sess, t);
+		return;
+	}
 	if (work == WORK_END) {
 		receive_report_leftovers(sess);
 		receive_entry_free(sess, t);
@@ -375,6 +382,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		rcv_committed(rcv, t->id, NULL);
 		break;
 	case WORK_END:
+	case WORK_PRUNE:
 	case WORK_NONE:
 	case WORK_RELEASE: /* only of ended entries */
 		break;
@@ -472,6 +480,7 @@ void receive_pump(struct session *sess, struct mono now)
 	retry_due(sess, now);
 	serve_fd_queue(sess);
 	resume_verify_pump(sess);
+	receive_prune_pump(sess);
 	if (r->batch != NULL || r->first == NULL)
 		return;
 	r->batch = t = r->first;

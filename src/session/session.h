@@ -124,6 +124,9 @@ void session_select(struct session *sess, const struct selection *s);
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
+/* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
+ * session_receive_into(). */
+void session_receive_filtered(struct session *sess, const struct filter *f);
 /* Acceptor: grants the request with up to `streams` streams. `expanded`: a source was a pattern. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
 /* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */

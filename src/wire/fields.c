@@ -39,7 +39,8 @@ static const struct wire_field hello[] = {
 	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE),
 	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_YIELD),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
-	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms), REST(open, paths)
+	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms),
+	ANY("max_delete", open, max_delete), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS),
@@ -99,6 +100,8 @@ static const struct wire_field hello[] = {
 	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
 }, leftovers[] = {
 	POSITIVE("files", leftovers, files), ANY("bytes", leftovers, bytes), ANY("age_ms", leftovers, age_ms)
+}, deleted[] = {
+	LENGTH("n", 2, deleted, path, 1, WIRE_PATH_MAX), DATA(deleted, path, NO_NUL)
 }, route[] = {
 	POSITIVE("port", route, port), LENGTH("n", 1, route, host, 1, WIRE_HOST_MAX), DATA(route, host, WORD),
 	ANY("spool", route, spool_bytes), ANY("session", route, session), UINT("control", route, control, 0, 1)
@@ -186,19 +189,19 @@ static bool hello_valid(const void *f)
 static bool path_count_valid(const struct wire_open *o)
 {
 	switch (o->role) {
-	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1;
+	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1 || (o->flags & WIRE_OPEN_DELETE) != 0;
 	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0;
 	default: return o->n_paths == 0 && o->flags == 0;
 	}
 }
 
 /* One path of OPEN; *place: a source or destination, not a pattern. */
-static bool path_valid(uint8_t role, uint8_t flags, struct span path, bool *place)
+static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span path, bool *place)
 {
 	if (path.n > WIRE_PATH_MAX || (path.n > 0 && memchr(path.p, '\0', path.n) != NULL))
 		return false;
 	*place = flags == 0 || (flags == WIRE_PATH_CONTENTS && role == WIRE_ACCEPTOR_SENDS);
-	return *place || (role == WIRE_ACCEPTOR_SENDS && path.n > 0 &&
+	return *place || (patterns && path.n > 0 &&
 	    (flags == WIRE_PATH_EXCLUDE || flags == WIRE_PATH_INCLUDE));
 }
 
@@ -206,16 +209,17 @@ static bool open_valid(const void *f)
 {
 	const struct wire_open *o = f;
 	struct span rest = o->paths, path;
-	bool any = false, place;
+	bool deletes = (o->flags & WIRE_OPEN_DELETE) != 0, patterns = o->role == WIRE_ACCEPTOR_SENDS || deletes, place;
+	unsigned i, places = 0;
 	uint8_t flags;
-	unsigned i;
 
 	for (i = 0; i < o->n_paths; i++) {
-		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, flags, path, &place))
+		if (!wire_path_next(&rest, &flags, &path) || !path_valid(o->role, patterns, flags, path, &place))
 			return false;
-		any |= place;
+		places += place;
 	}
-	return path_count_valid(o) && (any || o->n_paths == 0) && rest.n == 0;
+	return path_count_valid(o) && (places > 0 || o->n_paths == 0) && rest.n == 0 && (deletes || o->max_delete == 0) &&
+	    (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 
 /* Only the flags of the operation; a RENAME names two paths. */
@@ -234,7 +238,7 @@ static bool manage_valid(const void *f)
 
 	for (i = 0; i < d->n_paths; i++)
 		if (!wire_path_next(&rest, &path_flags, &path) || path_flags != 0 ||
-		    !path_valid(WIRE_ACCEPTOR_SENDS, 0, path, &place))
+		    !path_valid(WIRE_ACCEPTOR_SENDS, true, 0, path, &place))
 			return false;
 	return rest.n == 0 && (d->flags & ~flags[d->op]) == 0 && (d->op != WIRE_MANAGE_RENAME || d->n_paths == 2);
 }
@@ -387,5 +391,5 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
-	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL)
+	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL)
 };

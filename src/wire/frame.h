@@ -60,6 +60,7 @@
 	X(WARNING, 26, 7 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(HOLE, 27, 16) \
 	X(LEFTOVERS, 28, 24) \
+	X(DELETED, 29, 2 + WIRE_PATH_MAX) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
@@ -190,7 +191,7 @@ enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
 
 #define WIRE_PATHS_MAX 1024
 
-/* Of a path in OPEN with WIRE_ACCEPTOR_SENDS; at most one flag. */
+/* Of a path in OPEN with WIRE_ACCEPTOR_SENDS; patterns also with WIRE_OPEN_DELETE; at most one flag. */
 enum wire_path_flags {
 	WIRE_PATH_CONTENTS = 1 << 0, /* the content of the directory instead of the directory */
 	WIRE_PATH_EXCLUDE = 1 << 1,  /* a glob pattern; the first match among all patterns decides */
@@ -198,7 +199,7 @@ enum wire_path_flags {
 };
 
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
- * flags; or sources, at least one, and patterns; or, for a measurement, no path. */
+ * flags, with WIRE_OPEN_DELETE also patterns; or sources, at least one, and patterns; or, for a measurement, no path. */
 struct wire_open {
 	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;
@@ -206,9 +207,10 @@ struct wire_open {
 	uint16_t n_paths;
 	struct span paths;
 	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
+	uint32_t max_delete; /* with WIRE_OPEN_DELETE: limit of the entries to remove, else 0 */
 };
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 16 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 20 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
@@ -404,6 +406,13 @@ struct wire_leftovers {
 	uint64_t age_ms; /* of the youngest, since its last change */
 };
 WIRE_CODEC(LEFTOVERS, leftovers, wire_leftovers)
+
+/* From an acceptor that receives, with WIRE_OPEN_DELETE: an entry that was removed, or in a dry run would be; at most
+ * wire_open.max_delete times. */
+struct wire_deleted {
+	struct span path; /* not empty, without NUL */
+};
+WIRE_CODEC(DELETED, deleted, wire_deleted)
 
 /* ---- Verdicts: receiver to sender ---------------------------------------------- */
 

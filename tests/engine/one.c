@@ -196,6 +196,12 @@ static void on_rate(void *arg, const struct wire_rate *f)
 	o->rate = *f;
 }
 
+static void on_deleted(void *arg, const struct wire_deleted *f)
+{
+	(void)f;
+	((struct one *)arg)->deleted++;
+}
+
 static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e)
 {
 	((struct one *)arg)->selects++;
@@ -212,7 +218,7 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 
 static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .select = on_select, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
+	.rate = on_rate, .select = on_select, .deleted = on_deleted, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
 
 /* ---- From its beginning to RUNNING ---- */
 

@@ -29,6 +29,7 @@ struct one {
 	uint64_t seen_us;            /* elapsed, of all SEEN */
 	unsigned waited, ahead;      /* WAITING frames, and the position of the last one */
 	bool finish_later;           /* what finish() answers */
+	unsigned deleted;            /* DELETED frames */
 	unsigned selects;            /* SELECT frames */
 	uint64_t leftovers;          /* files, as LEFTOVERS said */
 	unsigned rates;              /* RATE frames, and the last one */

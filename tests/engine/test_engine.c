@@ -730,6 +730,36 @@ static void selects(void **state)
 	one_fini(&o);
 }
 
+/* DELETED: a starter that requested it, in CLOSING, at most as often as it permitted. */
+static void deletions(void **state)
+{
+	static const struct { uint32_t flags, max; unsigned sent, n; } cases[] = {
+		{ WIRE_OPEN_DELETE, 2, 2, 2 }, { WIRE_OPEN_DELETE, 2, 3, 2 }, { WIRE_OPEN_DELETE, 0, 1, 0 }, { 0, 0, 1, 0 }
+	};
+	struct wire_open open = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 3, .n_paths = 1,
+		.paths = { (const uint8_t *)"\0\0\1a", 4 } };
+	const struct wire_deleted f = { { (const uint8_t *)"x", 1 } };
+	struct one o;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		open.flags = cases[i].flags;
+		open.max_delete = cases[i].max;
+		one_as_open(&o, true, &open);
+		one_hello(&o);
+		one_opened(&o);
+		snd_listed(engine_snd(o.s), 0, 0, true);
+		engine_tick(o.s, (struct mono){ o.now_ns });
+		assert_true(engine_closing(o.s));
+		for (k = 0; k < cases[i].sent; k++)
+			ONE_PUT(&o, deleted, &f);
+		assert_int_equal(o.deleted, cases[i].n);
+		assert_true(cases[i].sent > cases[i].n ? one_broke(&o) : !engine_over(o.s));
+		one_fini(&o);
+	}
+}
+
 /* A starter that sends is told once. */
 static void leftovers_once(void **state)
 {
@@ -1001,7 +1031,7 @@ int main(void)
 		cmocka_unit_test(a_hasty_peer),
 		cmocka_unit_test(end_with_something_unfinished),
 		cmocka_unit_test(finished_later),
-		cmocka_unit_test(leftovers_once), cmocka_unit_test(selects),
+		cmocka_unit_test(leftovers_once), cmocka_unit_test(selects), cmocka_unit_test(deletions),
 		cmocka_unit_test(the_end_of_the_channel_in_closing),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),

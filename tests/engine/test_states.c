@@ -15,7 +15,7 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
+	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(DELETED) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
@@ -103,6 +103,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	struct wire_control_ack control_ack = { 1 };
 	struct wire_load load = { 900, 1000 };
 	struct wire_waiting waiting = { 3 };
+	struct wire_deleted deleted = { { (const uint8_t *)"x", 1 } };
 	struct wire_select selected = { .final = 1 };
 	struct wire_leftovers left = { 3, 1, 1 };
 	struct wire_end end = { 0, 0 };
@@ -119,6 +120,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_LOAD:         ONE_PUT(o, load, &load); break;
 	case F_LEFTOVERS:    ONE_PUT(o, leftovers, &left); break;
 	case F_WAITING:      ONE_PUT(o, waiting, &waiting); break;
+	case F_DELETED:      ONE_PUT(o, deleted, &deleted); break;
 	case F_SELECT:       ONE_PUT(o, select, &selected); break;
 	case F_END:          ONE_PUT(o, end, &end); break;
 	case F_TOTALS:       ONE_PUT(o, totals, &totals); break;

@@ -247,6 +247,30 @@ static void failures(void **state)
 	assert_int_equal(fx_count("."), 1);
 }
 
+/* Stopped anywhere, another run completes the deletion, and what the source has stays. */
+static void stopped_anywhere(void **state)
+{
+	unsigned steps, i;
+	struct prune *p;
+	uint64_t n;
+
+	(void)state;
+	for (steps = 0; steps < 30; steps++) {
+		said[0] = '\0';
+		tree();
+		assert_int_equal(prune_new(&p, &usual, NULL), 0);
+		assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+		for (i = 0; i < steps; i++)
+			assert_true(prune_step(p, 1, &why) >= 0);
+		prune_free(p);
+		assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
+		assert_string_equal(sorted(), "a/gone a/old a/old/1 a/old/2 b b/x link");
+		assert_int_equal(fx_count("a"), 1);
+		assert_int_equal(unlink(fx_path("a/new")), 0);
+		assert_int_equal(rmdir(fx_path("a")), 0);
+	}
+}
+
 static void sets(void **state)
 {
 	struct name_set s = { 0 };
@@ -273,7 +297,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(what_is_kept),
-		T(a_directory_for_a_file), T(failures), T(sets),
+		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets),
 	};
 	return cmocka_run_group_tests_name("store/prune", tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void open_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
-		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000 };
+		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0 };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -154,7 +154,7 @@ static void open_golden(void **state)
 	assert_int_equal(d.wait_ms, 60000);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0 };
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0, 0 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -207,7 +207,7 @@ static void filters_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
-		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0 }, d;
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -222,6 +222,28 @@ static void filters_golden(void **state)
 		assert_int_equal(flags, want[i].flags);
 		assert_span(path, want[i].path);
 	}
+	drop(in);
+}
+
+static void deletions_golden(void **state)
+{
+	uint8_t f[SAMPLE_MAX_BYTES], paths[64];
+	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .flags = WIRE_OPEN_VERIFY | WIRE_OPEN_DELETE, .streams = 1,
+		.n_paths = 2, .paths = { paths, 0 }, .max_delete = 1000 }, d;
+	const struct wire_deleted w = { { (const uint8_t *)"a/\xff", 3 } };
+	struct wire_deleted gone;
+	struct span in;
+
+	(void)state;
+	o.paths.n = wire_path_encode(paths, 0, text_span("a"));
+	o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE, text_span("*.o"));
+	in = check_golden("open-delete", f, wire_open_encode(f, &o));
+	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_true(d.max_delete == 1000 && d.flags == o.flags && d.n_paths == 2);
+	drop(in);
+	in = check_golden("deleted", f, wire_deleted_encode(f, &w));
+	assert_int_equal(wire_deleted_decode(&gone, in, NULL), 0);
+	assert_span(gone.path, "a/\xff");
 	drop(in);
 }
 
@@ -247,7 +269,7 @@ static void open_rules(void **state)
 		{ "unknown way to sync", "open-put", 2, "0300", false },
 		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00040000", false },
+		{ "unknown flag", "open-put", 4, "00080000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -256,29 +278,36 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
 		{ "the longest wait", "open-put", 12, "ffffffff", true },
-		{ "contents of the destination", "open-put", 16, "01", false },
-		{ "unknown path flag", "open-get", 16, "08", false },
-		{ "two flags of a path", "open-get", 16, "03", false },
-		{ "two flags of a path", "open-filters", 16, "06", false },
-		{ "pattern for a destination", "open-put", 16, "02", false },
-		{ "pattern for a destination", "open-put", 16, "04", false },
-		{ "empty pattern", "open-get", 20, "02", false },
-		{ "patterns alone", "open-filters", 22, "02", false },
-		{ "sources alone", "open-filters", 16, "00", true },
-		{ "NUL in a pattern", "open-filters", 19, "00", false },
-		{ "unknown path flag", "open-get", 20, "80", false },
-		{ "path longer than the frame", "open-put", 17, "0008", false },
-		{ "path shorter than the frame", "open-put", 17, "0006", false },
-		{ "NUL in a path", "open-put", 19, "00", false },
-		{ "NUL at the end of a path", "open-put", 25, "00", false },
-		{ "NUL in a later path", "open-get", 26, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 19, "2e2e2f2e2e2f78", true },
+		{ "contents of the destination", "open-put", 20, "01", false },
+		{ "unknown path flag", "open-get", 20, "08", false },
+		{ "two flags of a path", "open-get", 20, "03", false },
+		{ "two flags of a path", "open-filters", 20, "06", false },
+		{ "pattern for a destination", "open-put", 20, "02", false },
+		{ "pattern for a destination", "open-put", 20, "04", false },
+		{ "empty pattern", "open-get", 24, "02", false },
+		{ "patterns alone", "open-filters", 26, "02", false },
+		{ "sources alone", "open-filters", 20, "00", true },
+		{ "NUL in a pattern", "open-filters", 23, "00", false },
+		{ "unknown path flag", "open-get", 24, "80", false },
+		{ "path longer than the frame", "open-put", 21, "0008", false },
+		{ "path shorter than the frame", "open-put", 21, "0006", false },
+		{ "NUL in a path", "open-put", 23, "00", false },
+		{ "NUL at the end of a path", "open-put", 29, "00", false },
+		{ "NUL in a later path", "open-get", 30, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 23, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
+		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
+		{ "a limit without DELETE", "open-put", 16, "00000001", false },
+		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
+		{ "two destinations with DELETE", "open-delete", 24, "00", false },
+		{ "no destination with DELETE", "open-delete", 20, "02", false },
+		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
+		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
-		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00 0000", true },
+		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
-		    "01 00 0000 00000000 0001 0002 00000000 00 0001 61 00 0001 62", false },
+		    "01 00 0000 00000000 0001 0002 00000000 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -292,12 +321,12 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0 };
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 16 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 20 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;
@@ -745,7 +774,7 @@ int main(void)
 		cmocka_unit_test(open_golden),
 		cmocka_unit_test(open_drop_golden),
 		cmocka_unit_test(open_flood_golden),
-		cmocka_unit_test(filters_golden),
+		cmocka_unit_test(filters_golden), cmocka_unit_test(deletions_golden),
 		cmocka_unit_test(open_rules),
 		cmocka_unit_test(open_largest),
 		cmocka_unit_test(opened_golden),

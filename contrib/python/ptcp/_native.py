@@ -61,14 +61,15 @@ class TransferOpts(c.Structure):
                 ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64)),
                 ("size_only", c.c_bool), ("update", c.c_bool), ("ignore_existing", c.c_bool),
                 ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool),
-                ("files", c.POINTER(text)), ("n_files", c.c_size_t)]
+                ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
+                ("max_delete", c.c_uint32)]
 
 
 class Result(c.Structure):
     _fields_ = [("size", c.c_size_t), ("progress", Progress), ("warnings", u64), ("seconds", f64),
                 ("advised_streams", c.c_uint), ("predicted_bps", f64), ("predicted_impact_percent", f64),
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
-                ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64)]
+                ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64)]
 
 
 class Probe(c.Structure):

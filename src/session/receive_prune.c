@@ -1,0 +1,211 @@
+/* --delete: at the end of a transfer without a failure, the receiver removes what the source does not have from the
+ * directories that were received. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "session/receive_impl.h"
+#include "store/manage.h"
+#include "store/store_err.h"
+
+#define STEP_ENTRIES 4096           /* other sessions' work on the I/O threads comes between two steps */
+#define STEP_REPORTS 256
+#define OUTBOX_BYTES (1u << 20)     /* reports wait for a slow peer above this */
+#define WARNINGS 20                 /* entries that cannot be removed, to report one by one */
+/* Names of the source, and 16 bytes each: of this user's transfer, or of a client's. */
+#define NAMES_MAX (16u << 20)
+#define CLIENT_NAMES_MAX (4u << 20)
+
+struct report {
+	char *path, *why; /* why: not removed; NULL: removed */
+};
+
+struct receive_prune {
+	struct name_set names;
+	struct prune *prune;
+	const struct filter *filter;
+	struct receive_entry *step;      /* waits for the outbox; NULL: on its way through the queue, or none */
+	struct report report[STEP_REPORTS]; /* of one step */
+	unsigned n_reports;
+	unsigned warnings;
+};
+
+int receive_prune_new(struct session *sess, struct ptcp_err *e)
+{
+	return (sess->receive->prune = calloc(1, sizeof *sess->receive->prune)) != NULL ? 0 : err_nomem(e);
+}
+
+static void forget_reports(struct receive_prune *p)
+{
+	while (p->n_reports > 0) {
+		p->n_reports--;
+		free(p->report[p->n_reports].path);
+		free(p->report[p->n_reports].why);
+	}
+}
+
+void receive_prune_free(struct receive_side *r)
+{
+	if (r->prune == NULL)
+		return;
+	forget_reports(r->prune);
+	prune_free(r->prune->prune);
+	name_set_fini(&r->prune->names);
+	free(r->prune->step);
+	free(r->prune);
+	r->prune = NULL;
+}
+
+void session_receive_filtered(struct session *sess, const struct filter *f)
+{
+	if (sess->receive->prune != NULL)
+		sess->receive->prune->filter = f;
+}
+
+/* ---- The names of the source ---- */
+
+/* On an I/O thread. */
+static void on_entry(void *arg, const char *path, const struct ptcp_err *why)
+{
+	struct receive_prune *p = arg;
+	struct report *r = &p->report[p->n_reports++];
+
+	r->path = strdup(path);
+	r->why = why != NULL ? strdup(why->msg) : NULL;
+}
+
+static int new_prune(struct session *sess, struct ptcp_err *e)
+{
+	const struct wire_open *open = engine_open(sess->engine);
+	struct receive_prune *p = sess->receive->prune;
+	const struct prune_opts o = { .names = &p->names, .filter = p->filter,
+		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
+		.max = open->max_delete, .entry = on_entry, .arg = p };
+	int r = prune_new(&p->prune, &o, e);
+
+	if (r == 0 && sess->receive->place.contents)
+		r = prune_add(p->prune, sess->receive->place.base, 0, "", e);
+	return r;
+}
+
+int receive_prune_note(struct receive_side *r, struct receive_entry *t, const struct receive_entry *in,
+    struct ptcp_err *e)
+{
+	struct receive_prune *p = r->prune;
+	int err;
+
+	if (p == NULL)
+		return 0;
+	if (p->prune == NULL && (err = new_prune(r->session, e)) < 0)
+		return err;
+	t->hash = name_set_hash(in != NULL ? in->hash : 0, t->name);
+	if (p->names.n >= (r->session->o.open != NULL ? NAMES_MAX : CLIENT_NAMES_MAX))
+		return err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
+	if (!name_set_add(&p->names, t->hash) || (t->type == WIRE_DIR && !name_set_add(&p->names, prune_dir_hash(t->hash))))
+		return err_nomem(e);
+	if (in != NULL || t->type != WIRE_DIR || r->place.contents)
+		return 0;
+	return prune_add(p->prune, t->self, t->hash, t->source != NULL ? t->source : t->name, e);
+}
+
+/* ---- Deletion ---- */
+
+bool receive_prune_begin(struct session *sess)
+{
+	struct receive_prune *p = sess->receive->prune;
+	struct receive_entry *t;
+	struct ptcp_err why;
+
+	if (p == NULL)
+		return false;
+	if (engine_failed(sess->engine) > 0) {
+		err_set(&why, PTCP_EIO, "nothing is deleted at the destination, as files failed");
+		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
+		sess->o.ops->warning(sess->o.arg, NULL, why.msg);
+		return false;
+	}
+	/* An empty source has no entry. */
+	if ((p->prune == NULL && new_prune(sess, &why) < 0) || (t = calloc(1, sizeof *t)) == NULL) {
+		err_nomem(&why);
+		engine_fail(sess->engine, &why);
+		return true;
+	}
+	t->prune = p;
+	receive_enqueue(sess, t, WORK_PRUNE);
+	return true;
+}
+
+/* Room for the reports of one step: an entry examined is reported once at most. */
+void receive_prune_step(struct receive_entry *t)
+{
+	unsigned n = STEP_ENTRIES;
+
+	t->result = 1;
+	while (t->result > 0 && n-- > 0 && t->prune->n_reports < STEP_REPORTS)
+		t->result = prune_step(t->prune->prune, 1, &t->why);
+}
+
+static void report(struct session *sess, const struct report *r)
+{
+	struct receive_prune *p = sess->receive->prune;
+	struct ptcp_err why;
+
+	if (r->path == NULL)
+		return; /* no memory for it */
+	if (r->why == NULL) {
+		engine_report_deleted(sess->engine, r->path);
+		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = r->path, .status = PTCP_FILE_DELETED,
+		    .size_bytes = UINT64_MAX });
+	} else if (p->warnings++ < WARNINGS) {
+		err_set(&why, PTCP_EIO, "not deleted: %s", r->why);
+		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
+		sess->o.ops->warning(sess->o.arg, NULL, why.msg);
+	}
+}
+
+static void finish(struct session *sess, const struct ptcp_err *failure)
+{
+	uint64_t failed = prune_failed(sess->receive->prune->prune);
+	struct ptcp_err why;
+
+	if (failure != NULL) {
+		why = *failure;
+		err_while(&why, why.code, "destination");
+	} else {
+		err_set(&why, PTCP_EIO, "destination: %llu file%s or director%s not deleted (see above; fix the cause and run the "
+		    "same command again)", (unsigned long long)failed, failed == 1 ? "" : "s", failed == 1 ? "y" : "ies");
+	}
+	if (failure != NULL || failed > 0)
+		engine_fail(sess->engine, &why);
+	else if (receive_end(sess))
+		engine_finished(sess->engine);
+}
+
+void receive_prune_stepped(struct session *sess, struct receive_entry *t)
+{
+	struct receive_prune *p = sess->receive->prune;
+	unsigned i;
+
+	for (i = 0; i < p->n_reports && !sess->over; i++)
+		report(sess, &p->report[i]);
+	forget_reports(p);
+	if (t->result > 0 && !sess->over) {
+		p->step = t;
+		return;
+	}
+	if (!sess->over)
+		finish(sess, t->result < 0 ? &t->why : NULL);
+	free(t);
+}
+
+void receive_prune_pump(struct session *sess)
+{
+	struct receive_prune *p = sess->receive->prune;
+	struct receive_entry *t;
+
+	if (p == NULL || (t = p->step) == NULL || sess->over ||
+	    buf_len(&engine_outbox(sess->engine)->b) > OUTBOX_BYTES)
+		return;
+	p->step = NULL;
+	receive_enqueue(sess, t, WORK_PRUNE);
+}
