@@ -341,6 +341,9 @@ struct ptcp_transfer_opts {
 	 * between two servers, nor with `files` */
 	bool delete_extra;
 	uint32_t max_delete;
+	/* Existing files of the same size are compared by hash whatever their mtime, and only their attributes are set where
+	 * the hashes match. Not with no_verify, ignore_times or size_only */
+	bool checksum;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

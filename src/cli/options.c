@@ -81,7 +81,6 @@ static const struct {
 	{ NULL, 'o', "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'" },
 	{ "port", 0, "the port belongs to the URL: ptcp://HOST:PORT/PATH, or ssh://HOST:PORT/PATH for ssh" },
 	{ "rsync-path", 0, "--remote-ptcp names the command on the remote host" },
-	{ "checksum", 'c', "existing files of the same size and time are always compared by hash: leave the option out" },
 	{ NULL, 't', "times are preserved by default: leave the option out" },
 };
 

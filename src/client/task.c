@@ -88,6 +88,9 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (o->streams == 0 && o->impact_percent <= 0 && o->congestion != NULL && strcmp(o->congestion, "auto") != 0)
 		return err_set(e, PTCP_EUSAGE, "--congestion %s: not with --impact 0, which paces the stream itself (leave it out)",
 		    o->congestion);
+	if (o->checksum && (o->no_verify || o->ignore_times || o->size_only))
+		return err_set(e, PTCP_EUSAGE, "--checksum: not with %s (leave one out)", o->no_verify ? "--no-verify" :
+		    o->ignore_times ? "--ignore-times" : "--size-only");
 	return check_relays(o, e);
 }
 

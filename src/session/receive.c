@@ -141,9 +141,11 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 }
 
 static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a,
-    bool ignore_same)
+    uint32_t flags)
 {
-	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes), .ignore_same = ignore_same,
+	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
+	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
+		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0, .any_time = (flags & checksum) == checksum,
 		.has_version = a->has_version, .sparse = a->sparse };
 
 	memcpy(o.version, a->version, sizeof o.version);
@@ -188,8 +190,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, f, &a,
-		    (engine_open(sess->engine)->flags & WIRE_OPEN_IGNORE_TIMES) != 0)) != NULL;
+		ok = (t->sink = make_sink(t, f, &a, engine_open(sess->engine)->flags)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -242,8 +243,12 @@ static unsigned existing_to_spare(uint32_t open_flags)
 /* `fresh`: nothing exists that could be used, or kept. */
 static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
 {
+	uint32_t flags = engine_open(sess->engine)->flags;
+
 	fresh |= t->no_resume && t->spare == 0;
-	if (!dry_run && !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : WORK_RESUME))
+	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
+	if ((!dry_run || (t->compares && !fresh)) &&
+	    !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME))
 		return RCV_LATER;
 	if (fresh)
 		return RCV_ACCEPT;
@@ -251,7 +256,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 	return RCV_LATER;
 }
 
-static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
+static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t, bool fresh)
 {
 	if (t->type == WIRE_HARDLINK) {
 		t->file = linked_files_find(&sess->receive->linked, t->link_id);
@@ -259,7 +264,6 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 	}
 	if (fresh || (t->no_resume && t->spare == 0))
 		return RCV_ACCEPT;
-	t->dry_run = dry_run;
 	receive_enqueue(sess, t, WORK_FIND_LINK);
 	return RCV_LATER;
 }
@@ -286,7 +290,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
-	dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
+	t->dry_run = dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
 	if (f->type == WIRE_DIR) {
 		t->fresh = fresh;
 		if (dry_run && fresh)
@@ -296,7 +300,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
 	t->spare = existing_to_spare(flags);
-	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh, dry_run);
+	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }
 
 /* The file differs; its first block creates the part. */

@@ -44,6 +44,7 @@ struct receive_entry {
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* the file or link is up to date, or kept */
 	bool dry_run, no_resume; /* of the session */
+	bool compares;          /* dry run: a file of the same size is compared */
 	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
@@ -116,6 +117,8 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 int receive_link_make(struct receive_entry *t);
 /* Whether the link exists, or an existing entry is to be kept. */
 bool receive_link_found(const struct receive_entry *t);
+/* WORK_DRY_FILE: sets t->same, or finds a file to compare. */
+void receive_dry_file(struct receive_entry *t);
 
 /* ---- receive_prune.c: --delete ---- */
 

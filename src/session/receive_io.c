@@ -65,7 +65,7 @@ static void do_work(struct receive_entry *t)
 			t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
-		t->result = sink_refresh(t->sink, &t->why);
+		t->result = t->dry_run ? 0 : sink_refresh(t->sink, &t->why);
 		t->lacking = t->result > 0;
 		break;
 	case WORK_DRY_DIR:
@@ -74,7 +74,7 @@ static void do_work(struct receive_entry *t)
 			dir_fd_done(t->self);
 		break;
 	case WORK_DRY_FILE:
-		t->same = sink_keeps(t->sink, t->spare) || (!t->no_resume && sink_seems_same(t->sink));
+		receive_dry_file(t);
 		break;
 	case WORK_FIND_LINK:
 		t->same = receive_link_found(t);
@@ -368,6 +368,10 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		break;
 	case WORK_DRY_FILE:
 	case WORK_FIND_LINK:
+		if (t->existing.found == SINK_SAME) {
+			resume_found(sess, t);
+			break;
+		}
 		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:

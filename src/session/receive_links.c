@@ -1,4 +1,4 @@
-/* The store's work for received links, on an I/O thread. */
+/* The store's work for received links, and for files of a dry run, on an I/O thread. */
 #include "core/err.h"
 #include "session/receive_impl.h"
 
@@ -33,4 +33,14 @@ bool receive_link_found(const struct receive_entry *t)
 		return false;
 	to = linked_file(t);
 	return store_hardlink_same(&to, t->dir, t->name);
+}
+
+void receive_dry_file(struct receive_entry *t)
+{
+	if ((t->same = sink_keeps(t->sink, t->spare)) || t->no_resume)
+		return;
+	if (t->compares)
+		t->result = sink_find_same(t->sink, &t->existing, &t->why);
+	else
+		t->same = sink_seems_same(t->sink);
 }

@@ -166,11 +166,12 @@ static void remove_stale_journal(struct sink *s, int at)
 /* The digest decides later; so timestamps without fractions of seconds are accepted. */
 static bool seems_same(const struct sink *s, const struct stat *st)
 {
-	return (uint64_t)st->st_size == s->size_bytes && st->st_mtim.tv_sec == s->meta.mtime.tv_sec &&
-	    (st->st_mtim.tv_nsec == s->meta.mtime.tv_nsec || st->st_mtim.tv_nsec == 0);
+	return (uint64_t)st->st_size == s->size_bytes && (s->opts.any_time ||
+	    (st->st_mtim.tv_sec == s->meta.mtime.tv_sec &&
+	    (st->st_mtim.tv_nsec == s->meta.mtime.tv_nsec || st->st_mtim.tv_nsec == 0)));
 }
 
-static int inspect_target(struct sink *s, int at, struct sink_existing *out, struct ptcp_err *e)
+static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct stat st;
 	int r;
@@ -181,7 +182,7 @@ static int inspect_target(struct sink *s, int at, struct sink_existing *out, str
 		return store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if ((uint64_t)st.st_size > s->opts.block_bytes)
+	if (!dry_run && (uint64_t)st.st_size > s->opts.block_bytes)
 		remove_stale_journal(s, at);
 	if (s->opts.block_bytes == 0 || s->opts.ignore_same || !seems_same(s, &st))
 		return 0;
@@ -259,12 +260,31 @@ bool sink_seems_same(struct sink *s)
 	return same;
 }
 
+static bool needs_time(const struct sink *s, const struct stat *st)
+{
+	return s->opts.any_time && s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
+	    st->st_mtim.tv_nsec != s->meta.mtime.tv_nsec);
+}
+
+/* 1: not permitted. */
+static int set_time(const struct sink *s, int fd, struct ptcp_err *e)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
+
+	if (dir_sys(s->dir)->futimens(fd, times) == 0)
+		return 0;
+	if (errno != EPERM)
+		return store_err_sys(e, errno, s->dir, s->name, "cannot set the time");
+	store_err_sys(e, EPERM, s->dir, s->name, "cannot set the time");
+	return 1;
+}
+
 static bool refreshed(const struct sink *s, const struct stat *st)
 {
 	const struct meta *m = &s->meta;
 	uint32_t uid, gid;
 
-	if (m->xattrs != NULL || (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+	if (needs_time(s, st) || m->xattrs != NULL || (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
 		return false;
 	if (m->owner == NULL)
 		return true;
@@ -291,7 +311,7 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	struct stat st;
-	int fd, r = 0;
+	int fd, r = 0, late;
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return store_err_sys(e, errno, s->dir, s->name, NULL);
@@ -304,8 +324,11 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		r = store_err_sys(e, errno, s->dir, s->name, NULL);
 	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
 		r = store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
-	else if (S_ISREG(st.st_mode) && seems_same(s, &st))
-		r = refresh_file(s, fd, e);
+	else if (S_ISREG(st.st_mode) && seems_same(s, &st)) {
+		late = needs_time(s, &st) ? set_time(s, fd, e) : 0;
+		r = late < 0 ? late : refresh_file(s, fd, e);
+		r = r < 0 ? r : r | late;
+	}
 	sys->close(fd);
 	return r;
 }
@@ -321,7 +344,7 @@ int sink_refresh(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
-int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+static int inspect(struct sink *s, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct sink_existing seen = { .found = SINK_NOTHING };
 	int at, r;
@@ -330,8 +353,8 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
-	r = inspect_target(s, at, &seen, e);
-	if (r == 0 && seen.found == SINK_NOTHING && sink_has_journal(s))
+	r = inspect_target(s, at, dry_run, &seen, e);
+	if (r == 0 && !dry_run && seen.found == SINK_NOTHING && sink_has_journal(s))
 		r = inspect_part(s, at, &seen, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
@@ -339,3 +362,6 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 		*out = seen;
 	return r;
 }
+
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, false, out, e); }
+int sink_find_same(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, true, out, e); }

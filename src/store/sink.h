@@ -38,6 +38,7 @@ struct sink_opts {
 	uint32_t block_bytes; /* of the grid; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
 	bool ignore_same;     /* a complete target does not count as SINK_SAME */
+	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 };
@@ -58,7 +59,7 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 
 enum sink_found {
 	SINK_NOTHING, /* receive the whole file */
-	SINK_SAME,    /* the target has the same size and mtime: sink_same_next() compares */
+	SINK_SAME,    /* the target has the same size and mtime (sink_opts): sink_same_next() compares */
 	SINK_PART     /* a part exists: sink_verify_next() verifies its blocks */
 };
 
@@ -87,6 +88,9 @@ bool store_exists(struct dir *parent, const char *name);
 /* Whether the target has the same size and mtime, as far as can be determined, and then the id of sink_part_id(); for a
  * dry run, without side effects. I/O threads. */
 bool sink_seems_same(struct sink *s);
+
+/* As sink_inspect(), without side effects on disk, for a dry run: SINK_NOTHING or SINK_SAME. */
+int sink_find_same(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and different.
  * Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`. I/O

@@ -22,7 +22,8 @@ enum wire_open_flags {
 	WIRE_OPEN_IGNORE_TIMES = 1 << 16, /* complete files are received again */
 	WIRE_OPEN_SELECTED = 1 << 17,   /* SELECT names the entries of the source */
 	WIRE_OPEN_DELETE = 1 << 18,     /* at the end, the receiver removes what the source does not have */
-	WIRE_OPEN_FLAGS = (1 << 19) - 1
+	WIRE_OPEN_CHECKSUM = 1 << 19,   /* with VERIFY: existing files of the same size are compared, whatever their mtime */
+	WIRE_OPEN_FLAGS = (1 << 20) - 1
 };
 
 #endif

@@ -592,6 +592,49 @@ static void same_hole(void **state)
 	sink_unref(s);
 }
 
+/* With any time: a file of the same size is compared, and gets the time of the source. */
+static void any_time(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct meta m = { .set_mtime = true, .mtime = { 2000, 7 } };
+	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .any_time = true };
+	struct sink_existing look;
+	struct digest sum, want = { 0, 0 };
+	struct ptcp_err e;
+	struct sink *s;
+	struct stat st;
+	int dry_run;
+
+	(void)state;
+	digest_add(&want, hash_term(0, 3, hash_content("abc", 3)));
+	for (dry_run = 0; dry_run < 2; dry_run++) {
+		fx_text("big", "abc");
+		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+		s = sink_new(fx_root, "big", 3, &m, &opts);
+		assert_int_equal((dry_run ? sink_find_same : sink_inspect)(s, &look, NULL), 0);
+		assert_int_equal(look.found, SINK_SAME);
+		assert_int_equal(sink_same_next(s, &sum, NULL), 0);
+		assert_true(digest_equal(sum, want));
+		assert_int_equal(stat(fx_path("big"), &st), 0);
+		assert_int_equal(st.st_mtim.tv_sec, 1000);
+		if (!dry_run) {
+			fx_fail_always(FX_futimens, EPERM);
+			assert_int_equal(sink_refresh(s, &e), 1);
+			fx_fail_always(FX_futimens, EIO);
+			assert_int_equal(sink_refresh(s, &e), PTCP_EIO);
+			fx_fail_always(FX_futimens, 0);
+			assert_int_equal(sink_refresh(s, NULL), 0);
+			assert_int_equal(stat(fx_path("big"), &st), 0);
+			assert_true(st.st_mtim.tv_sec == 2000 && st.st_mtim.tv_nsec == 7);
+		}
+		sink_unref(s);
+	}
+	s = sink_new(fx_root, "big", 4, &m, &opts); /* of another size */
+	assert_int_equal(sink_find_same(s, &look, NULL), 0);
+	assert_int_equal(look.found, SINK_NOTHING);
+	sink_unref(s);
+}
+
 /* The end came between the renaming and the removal of the journal. */
 static void dead_path_journal(void **state)
 {
@@ -688,7 +731,7 @@ int main(void)
 		fx_tree_test(goes_on), fx_tree_test(many_records), fx_tree_test(superseded),
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
-		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
+		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole), fx_tree_test(any_time),
 		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),
 	};
