@@ -44,7 +44,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
-	hardlinks linked_files send send_list send_io select receive receive_io receive_links receive_prune verify_queue probe_session
+	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_prune verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait

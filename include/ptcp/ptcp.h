@@ -344,6 +344,9 @@ struct ptcp_transfer_opts {
 	/* Existing files of the same size are compared by hash whatever their mtime, and only their attributes are set where
 	 * the hashes match. Not with no_verify, ignore_times or size_only */
 	bool checksum;
+	/* Remove each source file and link once the receiver has verified it and made it durable; directories stay. A source
+	 * that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers */
+	bool remove_sources;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

@@ -174,6 +174,8 @@ static const struct opt transfer_options[] = {
 	    opt_unsigned, TRANSFER(max_delete), 0, UINT32_MAX },
 	{ "size-only", 0, NULL, "skip existing files of the same size, without comparing", opt_true, TRANSFER(size_only),
 	    0, 0 },
+	{ "remove-source-files", 0, NULL, "remove each source file once it is verified and on disk at the destination", opt_true,
+	    TRANSFER(remove_sources), 0, 0 },
 	{ "checksum", 'c', NULL, "compare existing files of the same size by hash, whatever their times", opt_true,
 	    TRANSFER(checksum), 0, 0 },
 	{ "ignore-times", 0, NULL, "transfer files again that seem to be up to date", opt_true, TRANSFER(ignore_times),

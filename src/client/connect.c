@@ -24,6 +24,7 @@ uint32_t task_open_flags(const struct ptcp_task *t)
 	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) | (o->no_mkpath ? 0 : WIRE_OPEN_MKPATH) |
 	    (o->size_only ? WIRE_OPEN_SIZE_ONLY : 0) | (o->update ? WIRE_OPEN_UPDATE : 0) |
 	    (o->ignore_existing ? WIRE_OPEN_IGNORE_EXISTING : 0) | (o->ignore_times ? WIRE_OPEN_IGNORE_TIMES : 0) |
+	    (o->remove_sources ? WIRE_OPEN_REMOVE_SOURCES : 0) |
 	    (o->checksum ? WIRE_OPEN_CHECKSUM : 0) | (o->delete_extra ? WIRE_OPEN_DELETE : 0) |
 	    (f->selection != NULL && !f->sends ? WIRE_OPEN_SELECTED : 0) |
 	    (f->sends && (f->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |

@@ -91,6 +91,9 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (o->checksum && (o->no_verify || o->ignore_times || o->size_only))
 		return err_set(e, PTCP_EUSAGE, "--checksum: not with %s (leave one out)", o->no_verify ? "--no-verify" :
 		    o->ignore_times ? "--ignore-times" : "--size-only");
+	if (o->remove_sources && (o->no_verify || o->fsync == PTCP_FSYNC_NONE))
+		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not with %s (leave one out)", o->no_verify ? "--no-verify" :
+		    "--fsync none");
 	return check_relays(o, e);
 }
 

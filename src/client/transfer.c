@@ -52,6 +52,8 @@ static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e
 
 static int check_delete(const struct ptcp_task *t, struct ptcp_err *e)
 {
+	if (t->o.remove_sources && t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not between two other hosts (leave it out)");
 	if (!t->o.delete_extra)
 		return 0;
 	if (t->remote_job != NULL)

@@ -327,10 +327,16 @@ void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final)
 	OUTBOX_PUT(s->out, totals, TOTALS, &f);
 }
 
-bool snd_finished(const struct snd *s)
+bool snd_all_ended(const struct snd *s) { return s->listed && s->stats.live == 0; }
+void snd_hold(struct snd *s) { s->held++; }
+
+void snd_release(struct snd *s)
 {
-	return s->listed && s->stats.live == 0;
+	assert(s->held > 0);
+	s->held--;
 }
+
+bool snd_finished(const struct snd *s) { return snd_all_ended(s) && s->held == 0; }
 
 struct snd_stats snd_stats(const struct snd *s)
 {

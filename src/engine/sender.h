@@ -159,7 +159,11 @@ void snd_peer_busy(struct snd *s, struct mono now);
 struct mono snd_deadline(struct snd *s);
 void snd_tick(struct snd *s, struct mono now);
 
-/* The listing is complete and all entries have ended. */
+/* The listing is complete and all entries have ended: except for the caller's work on ended entries, between snd_hold()
+ * and snd_release(), the session is finished. */
+bool snd_all_ended(const struct snd *s);
+void snd_hold(struct snd *s);
+void snd_release(struct snd *s);
 bool snd_finished(const struct snd *s);
 
 struct snd_stats {

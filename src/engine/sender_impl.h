@@ -75,6 +75,7 @@ struct snd {
 	struct mono tail_at;            /* when an idle stream may copy a block */
 	/* No stream counts as stalled before; all streams are examined then. {0}: now. */
 	struct mono stalls_at;
+	unsigned held;                  /* snd_hold() */
 	struct snd_stats stats;
 };
 

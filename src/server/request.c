@@ -53,6 +53,9 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize "
 		    "it without --read-only)");
+	if (a->removes && a->auth.read_only)
+		return err_set(e, PTCP_EREFUSED, "removing sources: this client may only receive (have the server's administrator "
+		    "authorize it without --read-only)");
 	if (a->selected && !a->sends)
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED for a receiver");
 	return check_cipher(a, o, e);
@@ -105,6 +108,7 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
 	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0) |
 	    ((o->flags & WIRE_OPEN_MKPATH) ? DESTINATION_MKPATH : 0);
+	a->removes = a->sends && (o->flags & WIRE_OPEN_REMOVE_SOURCES) != 0;
 	a->selected = (o->flags & WIRE_OPEN_SELECTED) != 0;
 	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();

@@ -27,6 +27,7 @@ struct request {
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */
 	bool generates;                /* or sends generated blocks */
+	bool removes;                  /* it removes its sources */
 	bool selected;                 /* SELECT frames follow */
 	bool literal;                  /* a pattern is a name like any other */
 	bool manages;                  /* no transfer: request_source() resolves the paths */

@@ -68,6 +68,8 @@ static int check_grant(const struct server_session *s, const struct wire_open *o
 	if (o->role != role[s->grant.mode])
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this session (only: %s)",
 		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
+	if ((o->flags & WIRE_OPEN_UNGRANTED) != 0)
+		return err_set(e, PTCP_EREFUSED, "the grant: does not permit to remove files, or to select some");
 	while (wire_path_next(&rest, &flags, &path))
 		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0 && (path.n != s->grant.path.n ||
 		    (path.n > 0 && memcmp(path.p, s->path, path.n) != 0)))
@@ -352,7 +354,7 @@ enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8
 static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
 	return strcmp(now->root, s->request.auth.root) == 0 &&
-	    (s->request.sends || s->request.measures || !now->read_only || s->request.auth.read_only);
+	    ((s->request.sends && !s->request.removes) || s->request.measures || !now->read_only || s->request.auth.read_only);
 }
 
 void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *admits, void *arg)

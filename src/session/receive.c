@@ -300,6 +300,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
 	t->spare = existing_to_spare(flags);
+	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }
 

@@ -44,6 +44,7 @@ struct receive_entry {
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* the file or link is up to date, or kept */
 	bool dry_run, no_resume; /* of the session */
+	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
 	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
 	bool linked;            /* hard links to the file may follow */
@@ -117,6 +118,8 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 int receive_link_make(struct receive_entry *t);
 /* Whether the link exists, or an existing entry is to be kept. */
 bool receive_link_found(const struct receive_entry *t);
+/* Of a file or link that is up to date, where the sender will remove its own. */
+void receive_sync_existing(struct receive_entry *t);
 /* WORK_DRY_FILE: sets t->same, or finds a file to compare. */
 void receive_dry_file(struct receive_entry *t);
 
@@ -131,9 +134,10 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 /* All entries have ended. True: deletion begins, receive_end() follows. */
 bool receive_prune_begin(struct session *sess);
 void receive_prune_pump(struct session *sess);
-/* WORK_PRUNE: on an I/O thread; then on the control thread. */
+/* WORK_PRUNE: on an I/O thread. */
 void receive_prune_step(struct receive_entry *t);
-void receive_prune_stepped(struct session *sess, struct receive_entry *t);
+/* On the control thread, after WORK_PRUNE and WORK_END. */
+void receive_end_stepped(struct session *sess, struct receive_entry *t);
 
 /* ---- receive.c ---- */
 

@@ -67,6 +67,7 @@ static void do_work(struct receive_entry *t)
 	case WORK_REFRESH:
 		t->result = t->dry_run ? 0 : sink_refresh(t->sink, &t->why);
 		t->lacking = t->result > 0;
+		receive_sync_existing(t);
 		break;
 	case WORK_DRY_DIR:
 		t->fresh = dir_fd(t->self, NULL) < 0;
@@ -77,7 +78,8 @@ static void do_work(struct receive_entry *t)
 		receive_dry_file(t);
 		break;
 	case WORK_FIND_LINK:
-		t->same = receive_link_found(t);
+		if ((t->same = receive_link_found(t)))
+			receive_sync_existing(t);
 		break;
 	case WORK_SYMLINK:
 	case WORK_HARDLINK:
@@ -334,14 +336,8 @@ static void work_done(struct session *sess, struct receive_entry *t)
 
 	t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
-	if (work == WORK_PRUNE) {
-		receive_prune_stepped(sess, t);
-		return;
-	}
-	if (work == WORK_END) {
-		receive_report_leftovers(sess);
-		receive_entry_free(sess, t);
-		engine_finished(sess->engine);
+	if (work == WORK_PRUNE || work == WORK_END) {
+		receive_end_stepped(sess, t);
 		return;
 	}
 	if (t->ended) {

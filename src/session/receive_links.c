@@ -1,6 +1,7 @@
 /* The store's work for received links, and for files of a dry run, on an I/O thread. */
 #include "core/err.h"
 #include "session/receive_impl.h"
+#include "store/manage.h"
 
 static struct store_file linked_file(const struct receive_entry *t)
 {
@@ -43,4 +44,14 @@ void receive_dry_file(struct receive_entry *t)
 		t->result = sink_find_same(t->sink, &t->existing, &t->why);
 	else
 		t->same = sink_seems_same(t->sink);
+}
+
+void receive_sync_existing(struct receive_entry *t)
+{
+	struct ptcp_err why;
+
+	if (t->durable && t->result >= 0 && manage_sync(t->dir, t->name, &why) < 0) {
+		t->why = why;
+		t->result = why.code;
+	}
 }

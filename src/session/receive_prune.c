@@ -181,7 +181,7 @@ static void finish(struct session *sess, const struct ptcp_err *failure)
 		engine_finished(sess->engine);
 }
 
-void receive_prune_stepped(struct session *sess, struct receive_entry *t)
+static void stepped(struct session *sess, struct receive_entry *t)
 {
 	struct receive_prune *p = sess->receive->prune;
 	unsigned i;
@@ -196,6 +196,17 @@ void receive_prune_stepped(struct session *sess, struct receive_entry *t)
 	if (!sess->over)
 		finish(sess, t->result < 0 ? &t->why : NULL);
 	free(t);
+}
+
+void receive_end_stepped(struct session *sess, struct receive_entry *t)
+{
+	if (t->prune != NULL) {
+		stepped(sess, t);
+		return;
+	}
+	receive_report_leftovers(sess);
+	receive_entry_free(sess, t);
+	engine_finished(sess->engine);
 }
 
 void receive_prune_pump(struct session *sess)

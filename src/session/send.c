@@ -21,6 +21,9 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	sess->send->session = sess;
 	sess->payload = &send_payload;
 	list_init(&sess->send->digest_queue);
+	list_init(&sess->send->linked_done);
+	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
+	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
@@ -50,6 +53,7 @@ void send_free(struct session *sess)
 	walk_free(sess->send->walk);
 	selection_free(sess->send->selection);
 	send_digest_queue_fini(sess->send);
+	send_linked_free(sess->send);
 	hardlinks_fini(&sess->send->hardlinks);
 	free(sess->send);
 	sess->send = NULL;
@@ -130,10 +134,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
 		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0 });
 	}
-	source_unref(o->source);
-	dir_unref(o->dir);
-	free(o->name);
-	free(o);
+	if (!send_remove(sess, o, fate))
+		send_entry_free(o);
 }
 
 /* A stream that still takes bytes is slow, not dead: on a new connection each block would begin again, for ever. */
@@ -289,6 +291,7 @@ void send_pump(struct session *sess, struct mono now)
 		return;
 	list_more(sess);
 	feed_streams(sess, now);
+	send_remove_linked(sess);
 }
 
 void send_early(struct session *sess)

@@ -18,6 +18,9 @@ struct send_entry {
 	struct dir *dir;           /* the parent, */
 	char *name;                /* and the name */
 	bool is_dir;
+	struct manage_stamp stamp; /* without source */
+	bool compared;             /* the receiver has a similar file, and requested the digest */
+	struct list in_linked;     /* linked_done */
 	struct hardlink *hardlink; /* of a file sent under its first name; NULL: the file has a single name */
 };
 
@@ -42,6 +45,8 @@ struct send_side {
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
 	uint64_t moved_bytes[PTCP_STREAMS_MAX]; /* by each stream, until a block of the stream was last overdue */
+	bool removes;               /* sources that are durable at the receiver, */
+	struct list linked_done;    /* those with several names last: the removal of one changes the others */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
 	struct hardlinks hardlinks;
@@ -53,6 +58,13 @@ void send_offer(struct session *sess, unsigned i);
 
 /* Whether an entry of the batch may be offered before the peer has accepted the session. */
 bool send_is_early(struct session *sess, unsigned i);
+
+void send_entry_free(struct send_entry *o);
+/* send_remove.c: --remove-source-files. Takes an ended entry to remove it; false: the entry is to stay. */
+bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate);
+/* Once all entries have ended: removes the files with several names. */
+void send_remove_linked(struct session *sess);
+void send_linked_free(struct send_side *t);
 
 /* Operations of the engine; see snd_ops. */
 void send_check(void *arg, void *cookie, uint64_t id);

@@ -182,4 +182,9 @@ static void request(struct session *sess, void *cookie, uint64_t id, enum check_
 
 void send_check(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_UNCHANGED); }
 void send_map(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_HOLES); }
-void send_compare(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_DIGEST); }
+
+void send_compare(void *arg, void *cookie, uint64_t id)
+{
+	((struct send_entry *)cookie)->compared = true;
+	request(arg, cookie, id, CHECK_DIGEST);
+}

@@ -40,12 +40,21 @@ static struct send_entry *send_entry_new(struct walk_entry *w, uint8_t type)
 	}
 	if (type == WIRE_FILE)
 		return o;
+	o->stamp = walk_stamp(w);
 	o->dir = w->dir;
 	o->name = w->name;
 	o->is_dir = w->type == WALK_DIR;
 	w->dir = NULL;
 	w->name = NULL;
 	return o;
+}
+
+void send_entry_free(struct send_entry *o)
+{
+	source_unref(o->source);
+	dir_unref(o->dir);
+	free(o->name);
+	free(o);
 }
 
 static struct span pack_xattrs(struct send_side *t, const struct xattrs *x)

@@ -78,6 +78,61 @@ int manage_remove(struct dir *d, const char *name, struct ptcp_err *e)
 	return r < 0 ? r : manage_clear(d, name, e);
 }
 
+static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+static bool is_unchanged(const struct stat *st, const struct manage_stamp *was)
+{
+	return st->st_dev == was->dev && st->st_ino == was->ino && (uint64_t)st->st_size == was->size_bytes &&
+	    same_time(st->st_mtim, was->mtime) &&
+	    (was->nlink > 1 || st->st_nlink > 1 || same_time(st->st_ctim, was->ctime));
+}
+
+int manage_remove_unchanged(struct dir *d, const char *name, const struct manage_stamp *was, struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if ((r = examine(d, at, name, &st, e)) == 0) {
+		if (!is_unchanged(&st, was))
+			r = store_err_set(e, PTCP_ECHANGED, 0, d, name, "changed since");
+		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
+			r = store_err_sys(e, errno, d, name, NULL);
+		else
+			dir_changed(d);
+	}
+	dir_fd_done(d);
+	return r;
+}
+
+static int sync_file(const struct dir *d, int at, const char *name, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	int fd = sys->openat(at, name, SYS_READ_FLAGS, 0), r = 0;
+
+	if (fd < 0) /* a link, or already gone */
+		return errno == ELOOP ? 0 : store_err_sys(e, errno, d, name, "cannot sync");
+	if (sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
+		r = store_err_sys(e, errno, d, name, "cannot sync");
+	sys->close(fd);
+	return r;
+}
+
+int manage_sync(struct dir *d, const char *name, struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	r = sync_file(d, at, name, e);
+	dir_fd_done(d);
+	if (r < 0)
+		return r;
+	dir_changed(d); /* by an earlier run, or another program */
+	return dir_sync(d, e);
+}
+
 int manage_rmdir(struct dir *d, struct ptcp_err *e)
 {
 	struct dir *parent = d->parent;

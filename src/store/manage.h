@@ -4,6 +4,8 @@
 #ifndef STORE_MANAGE_H
 #define STORE_MANAGE_H
 
+#include <time.h>
+
 #include "core/glob.h"
 #include "core/name_set.h"
 #include "store/dir.h"
@@ -15,6 +17,16 @@ int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err
 int manage_remove(struct dir *d, const char *name, struct ptcp_err *e);
 /* The same for an entry of a directory to be removed with its content: files of transfers too. */
 int manage_clear(struct dir *d, const char *name, struct ptcp_err *e);
+/* The file or link that an entry was when it was listed. */
+struct manage_stamp {
+	uint64_t dev, ino, nlink, size_bytes;
+	struct timespec mtime, ctime;
+};
+/* As manage_remove(), if the entry is unchanged: else PTCP_ECHANGED. The ctime counts unless the file has other names,
+ * whose removal changes it. */
+int manage_remove_unchanged(struct dir *d, const char *name, const struct manage_stamp *was, struct ptcp_err *e);
+/* Makes an existing file and its name durable; of a link, the name. */
+int manage_sync(struct dir *d, const char *name, struct ptcp_err *e);
 /* Removes the empty directory d, a node made by dir_child(). */
 int manage_rmdir(struct dir *d, struct ptcp_err *e);
 

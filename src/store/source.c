@@ -353,6 +353,15 @@ int source_check(struct source *s, struct ptcp_err *e)
 	return open ? r : check_name(s, e);
 }
 
+int source_remove(struct source *s, struct ptcp_err *e)
+{
+	const struct manage_stamp was = walk_stamp(&s->entry);
+
+	return manage_remove_unchanged(s->entry.dir, s->entry.name, &was, e);
+}
+
+bool source_linked(const struct source *s) { return s->entry.nlink > 1; }
+
 /* ---- The digest of a file ---- */
 
 struct digest_reader {

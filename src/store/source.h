@@ -42,6 +42,11 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
  * after the last read. */
 int source_check(struct source *s, struct ptcp_err *e);
 
+/* Removes the file, if unchanged: manage_remove_unchanged(). I/O threads only. */
+int source_remove(struct source *s, struct ptcp_err *e);
+/* Whether the file had several names when listed. */
+bool source_linked(const struct source *s);
+
 /* A step of the digest (hash.h): 1: more blocks are left; 0: all are hashed and source_check() succeeded; or
  * fails as source_read(). I/O threads only. */
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e);

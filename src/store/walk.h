@@ -9,6 +9,7 @@
 #include "core/glob.h"
 #include "core/selection.h"
 #include "store/dir.h"
+#include "store/manage.h"
 
 enum walk_type {
 	WALK_DIR,     /* followed by the content, then WALK_DIR_END */
@@ -37,6 +38,11 @@ struct walk_entry {
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
 };
+
+static inline struct manage_stamp walk_stamp(const struct walk_entry *w)
+{
+	return (struct manage_stamp){ w->dev, w->ino, w->nlink, w->size_bytes, w->mtime, w->ctime };
+}
 
 struct walk;
 

@@ -23,7 +23,10 @@ enum wire_open_flags {
 	WIRE_OPEN_SELECTED = 1 << 17,   /* SELECT names the entries of the source */
 	WIRE_OPEN_DELETE = 1 << 18,     /* at the end, the receiver removes what the source does not have */
 	WIRE_OPEN_CHECKSUM = 1 << 19,   /* with VERIFY: existing files of the same size are compared, whatever their mtime */
-	WIRE_OPEN_FLAGS = (1 << 20) - 1
+	WIRE_OPEN_REMOVE_SOURCES = 1 << 20, /* the sender removes each source once it is durable at the receiver */
+	WIRE_OPEN_FLAGS = (1 << 21) - 1,
+	/* Not in a job, nor with a grant, which permits no removal. */
+	WIRE_OPEN_UNGRANTED = WIRE_OPEN_SELECTED | WIRE_OPEN_DELETE | WIRE_OPEN_REMOVE_SOURCES
 };
 
 #endif

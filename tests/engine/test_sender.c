@@ -652,6 +652,29 @@ static void a_lost_directory_takes_all_within(void **state)
 	one_fini(&o);
 }
 
+/* The sender ends once its owner has done with ended entries. */
+static void held(void **state)
+{
+	struct one o;
+	struct span p;
+
+	(void)state;
+	one_run(&o, true, true);
+	snd_hold(one_snd(&o));
+	snd_hold(one_snd(&o));
+	snd_listed(one_snd(&o), 0, 0, true);
+	assert_true(snd_all_ended(one_snd(&o)) && !snd_finished(one_snd(&o)));
+	engine_tick(o.s, (struct mono){ o.now_ns });
+	assert_false(one_found(&o, WIRE_END, &p));
+	snd_release(one_snd(&o));
+	engine_tick(o.s, (struct mono){ o.now_ns });
+	assert_false(one_found(&o, WIRE_END, &p));
+	snd_release(one_snd(&o));
+	engine_tick(o.s, (struct mono){ o.now_ns });
+	assert_true(one_found(&o, WIRE_END, &p));
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -681,7 +704,7 @@ int main(void)
 		cmocka_unit_test(stalled_with_what_nobody_waits_for),
 		cmocka_unit_test(small_files_share_jobs),
 		cmocka_unit_test(slots_are_used_again_with_higher_counts),
-		cmocka_unit_test(a_lost_directory_takes_all_within),
+		cmocka_unit_test(a_lost_directory_takes_all_within), cmocka_unit_test(held),
 	};
 	return cmocka_run_group_tests_name("engine/sender", tests, NULL, NULL);
 }

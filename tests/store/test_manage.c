@@ -36,6 +36,68 @@ static void makes(void **state)
 	assert_int_equal(fx_count("."), 2);
 }
 
+/* A file is removed as it was listed, or not at all. */
+static void removes_unchanged(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct manage_stamp was;
+	struct walk_entry e;
+	struct walk *w;
+	int change;
+
+	(void)state;
+	for (change = 0; change < 6; change++) {
+		unlink(fx_path("f"));
+		fx_text("f", "abc");
+		if (change >= 4)
+			assert_int_equal(link(fx_path("f"), fx_path("g")), 0);
+		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_add(w, fx_root, "f", NULL), 0);
+		assert_int_equal(walk_next(w, &e, NULL), 1);
+		was = walk_stamp(&e);
+		walk_entry_fini(&e);
+		walk_free(w);
+		switch (change) {
+		case 0: break;
+		case 1: fx_text("f", "abcd"); break;
+		case 2: /* the same size and time */
+			fx_text("f", "abd");
+			assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), (struct timespec[2]){ was.mtime, was.mtime }, 0), 0);
+			break;
+		case 3: /* another file */
+			unlink(fx_path("f"));
+			assert_int_equal(symlink("x", fx_path("f")), 0);
+			break;
+		case 4: assert_int_equal(unlink(fx_path("g")), 0); break;
+		case 5: assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), then, 0), 0); break;
+		}
+		assert_int_equal(manage_remove_unchanged(fx_root, "f", &was, &why), change == 0 || change == 4 ? 0 : PTCP_ECHANGED);
+		assert_int_equal(faccessat(AT_FDCWD, fx_path("f"), F_OK, AT_SYMLINK_NOFOLLOW) == 0, change != 0 && change != 4);
+	}
+	unlink(fx_path("f"));
+	assert_int_equal(manage_remove_unchanged(fx_root, "f", &was, &why), PTCP_EIO);
+	assert_int_equal(why.sys, ENOENT);
+}
+
+/* A file and its name, or a link. */
+static void syncs(void **state)
+{
+	(void)state;
+	fx_text("f", "x");
+	assert_int_equal(symlink("f", fx_path("link")), 0);
+	fx_heal();
+	assert_int_equal(manage_sync(fx_root, "f", &why), 0);
+	assert_true(fx_calls_of(FX_fsync) >= 2);
+	fx_heal();
+	assert_int_equal(manage_sync(fx_root, "link", &why), 0);
+	assert_true(fx_calls_of(FX_fsync) >= 1);
+	assert_int_equal(manage_sync(fx_root, "none", &why), PTCP_EIO);
+	fx_fail_always(FX_fsync, EIO);
+	assert_int_equal(manage_sync(fx_root, "f", &why), PTCP_EIO);
+	fx_fail_always(FX_fsync, EINVAL); /* a file system that cannot sync */
+	assert_int_equal(manage_sync(fx_root, "f", &why), 0);
+}
+
 static void removes(void **state)
 {
 	struct dir *d;
@@ -174,7 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(makes),
-		fx_tree_test(removes),
+		fx_tree_test(removes), fx_tree_test(removes_unchanged), fx_tree_test(syncs),
 		fx_tree_test(renames),
 		fx_tree_test(renames_without_flags),
 		fx_tree_test(excluded_ones),
