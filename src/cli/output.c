@@ -204,13 +204,15 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 
 	units_size_text(resumed, r->progress.resumed_bytes);
 	if (o->dry_run) {
-		terminal_line("would complete %llu file%s, %s, %s of it already transferred%s", (unsigned long long)r->progress.files,
+		terminal_line("would complete %llu file%s, %s, %s of it already transferred%s",
+		    (unsigned long long)r->progress.files,
 		    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), resumed, deleted);
 		return;
 	}
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
+	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s%s",
+	    strcmp(o->command, "send") == 0 ? "sent" : "received",
 	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes),
 	    part, units_time_text(time, r->seconds),
 	    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),

@@ -140,5 +140,6 @@ const struct engine_ops session_engine_ops = {
 	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report,
-	.finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted, .rate = adapt_on_rate, .select = on_select, .load = adapt_on_load
+	.finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted,
+	.rate = adapt_on_rate, .select = on_select, .load = adapt_on_load
 };

@@ -284,7 +284,8 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 	const struct meta *m = &s->meta;
 	uint32_t uid, gid;
 
-	if (needs_time(s, st) || m->xattrs != NULL || (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+	if (needs_time(s, st) || m->xattrs != NULL ||
+	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
 		return false;
 	if (m->owner == NULL)
 		return true;
