@@ -38,6 +38,7 @@ struct engine {
 	uint64_t n_deleted;             /* DELETED frames */
 	bool selected;                  /* the last SELECT has arrived */
 	bool ended_by_peer;              /* by an ERROR */
+	bool unanswered;                 /* the channel was lost before the peer's HELLO */
 	bool was_busy;                   /* this end, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
 	struct mono last_ping, last_input, last_progress;
