@@ -146,7 +146,7 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_e
 	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
 	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
 		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0, .any_time = (flags & checksum) == checksum,
-		.has_version = a->has_version, .sparse = a->sparse };
+		.has_version = a->has_version && wire_grid_blocks(f->size_bytes) > 1, .sparse = a->sparse };
 
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
@@ -186,6 +186,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok) {
 		t->linked = a.linked;
 		t->link_id = a.link_id;
+		memcpy(t->version, a.version, sizeof t->version);
 	}
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);

@@ -44,6 +44,7 @@ struct receive_entry {
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* the file or link is up to date, or kept */
 	bool dry_run, no_resume; /* of the session */
+	uint8_t version[SINK_VERSION_BYTES]; /* of the source, with `durable` */
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
 	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
@@ -118,8 +119,9 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 int receive_link_make(struct receive_entry *t);
 /* Whether the link exists, or an existing entry is to be kept. */
 bool receive_link_found(const struct receive_entry *t);
-/* Of a file or link that is up to date, where the sender will remove its own. */
-void receive_sync_existing(struct receive_entry *t);
+/* WORK_REFRESH: as sink_refresh(). Where the sender will remove its own file, the existing one must be another, and is
+ * made durable. */
+int receive_refresh(struct receive_entry *t);
 /* WORK_DRY_FILE: sets t->same, or finds a file to compare. */
 void receive_dry_file(struct receive_entry *t);
 

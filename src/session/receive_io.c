@@ -65,9 +65,8 @@ static void do_work(struct receive_entry *t)
 			t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
-		t->result = t->dry_run ? 0 : sink_refresh(t->sink, &t->why);
+		t->result = t->dry_run ? 0 : receive_refresh(t);
 		t->lacking = t->result > 0;
-		receive_sync_existing(t);
 		break;
 	case WORK_DRY_DIR:
 		t->fresh = dir_fd(t->self, NULL) < 0;
@@ -78,8 +77,7 @@ static void do_work(struct receive_entry *t)
 		receive_dry_file(t);
 		break;
 	case WORK_FIND_LINK:
-		if ((t->same = receive_link_found(t)))
-			receive_sync_existing(t);
+		t->same = receive_link_found(t);
 		break;
 	case WORK_SYMLINK:
 	case WORK_HARDLINK:

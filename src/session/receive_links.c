@@ -1,7 +1,10 @@
-/* The store's work for received links, and for files of a dry run, on an I/O thread. */
+/* The store's work for received links, for files that are up to date, and for files of a dry run, on an I/O thread. */
+#include <string.h>
+
 #include "core/err.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
+#include "store/source.h"
 
 static struct store_file linked_file(const struct receive_entry *t)
 {
@@ -46,12 +49,27 @@ void receive_dry_file(struct receive_entry *t)
 		t->same = sink_seems_same(t->sink);
 }
 
-void receive_sync_existing(struct receive_entry *t)
+/* The version of a file, with its inode and ctime: equal for one and the same file only. */
+static int check_other_file(struct receive_entry *t)
 {
-	struct ptcp_err why;
+	uint8_t version[SOURCE_VERSION_BYTES];
+	struct manage_stamp st;
+	int r;
 
-	if (t->durable && t->result >= 0 && manage_sync(t->dir, t->name, &why) < 0) {
-		t->why = why;
-		t->result = why.code;
-	}
+	if ((r = manage_stamp(t->dir, t->name, &st, &t->why)) < 0)
+		return r;
+	source_version_of(&st, version);
+	return memcmp(version, t->version, sizeof version) != 0 ? 0 :
+	    err_set(&t->why, PTCP_EIO, "source and destination are the same file: not removed");
+}
+
+int receive_refresh(struct receive_entry *t)
+{
+	int r, refreshed;
+
+	if (!t->durable)
+		return sink_refresh(t->sink, &t->why);
+	if ((r = check_other_file(t)) < 0 || (r = refreshed = sink_refresh(t->sink, &t->why)) < 0)
+		return r;
+	return (r = manage_sync(t->dir, t->name, &t->why)) < 0 ? r : refreshed;
 }

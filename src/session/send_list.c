@@ -87,8 +87,8 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
-		/* A file of a single block is never resumed. */
-		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1))
+		/* A file of a single block is never resumed; one that is to be removed must not be its own copy. */
+		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1 || t->removes))
 			source_version(o->source, a.version);
 	}
 	assert(wire_attrs_bytes(&a) <= sizeof t->attrs);

@@ -15,12 +15,11 @@ struct removal {
 	struct msg msg;
 };
 
-/* DONE: complete, and as fsync of OPEN demands, durable. SEND_NONE says as much for a file only after the comparison of
- * contents, and for a link unless existing ones are kept. */
-static bool is_durable(struct session *sess, const struct send_entry *o, enum snd_fate fate)
+/* DONE: complete, and as fsync of OPEN demands, durable. SEND_NONE says as much for a file after the comparison of
+ * contents only, and never for a link, which might be the source itself. */
+static bool is_durable(const struct send_entry *o, enum snd_fate fate)
 {
-	return fate == SND_DONE || (fate == SND_SKIPPED && (o->source != NULL ? o->compared :
-	    (engine_open(sess->engine)->flags & WIRE_OPEN_IGNORE_EXISTING) == 0));
+	return fate == SND_DONE || (fate == SND_SKIPPED && o->compared);
 }
 
 static bool is_linked(const struct send_entry *o)
@@ -100,7 +99,7 @@ static void start(struct session *sess, struct send_entry *o)
 
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate)
 {
-	if (!sess->send->removes || o->is_dir || sess->over || !is_durable(sess, o, fate))
+	if (!sess->send->removes || o->is_dir || sess->over || !is_durable(o, fate))
 		return false;
 	snd_hold(engine_snd(sess->engine));
 	if (is_linked(o))

@@ -78,6 +78,19 @@ int manage_remove(struct dir *d, const char *name, struct ptcp_err *e)
 	return r < 0 ? r : manage_clear(d, name, e);
 }
 
+int manage_stamp(struct dir *d, const char *name, struct manage_stamp *out, struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if ((r = examine(d, at, name, &st, e)) == 0)
+		*out = (struct manage_stamp){ st.st_dev, st.st_ino, st.st_nlink, (uint64_t)st.st_size, st.st_mtim, st.st_ctim };
+	dir_fd_done(d);
+	return r;
+}
+
 static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 static bool is_unchanged(const struct stat *st, const struct manage_stamp *was)

@@ -22,6 +22,7 @@ struct manage_stamp {
 	uint64_t dev, ino, nlink, size_bytes;
 	struct timespec mtime, ctime;
 };
+int manage_stamp(struct dir *d, const char *name, struct manage_stamp *out, struct ptcp_err *e);
 /* As manage_remove(), if the entry is unchanged: else PTCP_ECHANGED. The ctime counts unless the file has other names,
  * whose removal changes it. */
 int manage_remove_unchanged(struct dir *d, const char *name, const struct manage_stamp *was, struct ptcp_err *e);

@@ -76,18 +76,25 @@ void source_unref(struct source *s)
 uint64_t source_size_bytes(const struct source *s) { return s->entry.size_bytes; }
 bool source_sparse(const struct source *s) { return s->entry.sparse; }
 
-void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
+void source_version_of(const struct manage_stamp *file, uint8_t out[SOURCE_VERSION_BYTES])
 {
 	uint8_t times[32];
 	struct digest d;
 
-	put_u64(times, (uint64_t)s->entry.mtime.tv_sec);
-	put_u64(times + 8, (uint64_t)s->entry.mtime.tv_nsec);
-	put_u64(times + 16, (uint64_t)s->entry.ctime.tv_sec);
-	put_u64(times + 24, (uint64_t)s->entry.ctime.tv_nsec);
-	d = hash_term(s->entry.ino, s->entry.size_bytes, hash_content(times, sizeof times));
+	put_u64(times, (uint64_t)file->mtime.tv_sec);
+	put_u64(times + 8, (uint64_t)file->mtime.tv_nsec);
+	put_u64(times + 16, (uint64_t)file->ctime.tv_sec);
+	put_u64(times + 24, (uint64_t)file->ctime.tv_nsec);
+	d = hash_term(file->ino, file->size_bytes, hash_content(times, sizeof times));
 	put_u64(out, d.hi);
 	put_u64(out + 8, d.lo);
+}
+
+void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
+{
+	const struct manage_stamp file = walk_stamp(&s->entry);
+
+	source_version_of(&file, out);
 }
 
 const char *source_path_text(const struct source *s, char *out, size_t cap)

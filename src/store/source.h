@@ -21,6 +21,7 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap);
  * device number, which may change with a restart). */
 #define SOURCE_VERSION_BYTES 16
 void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES]);
+void source_version_of(const struct manage_stamp *file, uint8_t out[SOURCE_VERSION_BYTES]);
 
 /* Whether the file occupied less disk space than its size when listed: a hint to call source_map(). */
 bool source_sparse(const struct source *s);

@@ -65,10 +65,11 @@ static void expect_refused(unsigned port, const struct wire_grant *g)
 	peer_close(p);
 }
 
-static void ask(struct peer *p, uint8_t role, const char *path)
+static void ask_with(struct peer *p, uint8_t role, const char *path, uint32_t flags)
 {
 	uint8_t paths[200], out[WIRE_OPEN_BYTES(sizeof paths)];
-	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY, .streams = 1 };
+	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY | flags, .streams = 1,
+		.max_delete = (flags & WIRE_OPEN_DELETE) != 0 ? 1000 : 0 };
 
 	if (role != WIRE_ACCEPTOR_DISCARDS) {
 		o.n_paths = 1;
@@ -77,6 +78,8 @@ static void ask(struct peer *p, uint8_t role, const char *path)
 	}
 	peer_send(p, out, wire_open_encode(out, &o));
 }
+
+static void ask(struct peer *p, uint8_t role, const char *path) { ask_with(p, role, path, 0); }
 
 /* A session by virtue of it, up to OPENED. */
 static struct peer *opened(unsigned port, const struct wire_grant *g, uint8_t role, const char *path)
@@ -97,6 +100,22 @@ static void expect_not(unsigned port, const struct wire_grant *g, uint8_t role, 
 	ask(p, role, path);
 	expect_error(p, 5);
 	peer_close(p);
+}
+
+/* Who holds a grant may neither remove files of the server, nor let a receiver remove files there. */
+static void expect_no_removal(unsigned port, const struct wire_grant *g, uint8_t role)
+{
+	static const uint32_t flags[] = { WIRE_OPEN_DELETE, WIRE_OPEN_REMOVE_SOURCES, WIRE_OPEN_SELECTED };
+	struct peer *p;
+	size_t i;
+
+	for (i = 0; i < sizeof flags / sizeof *flags; i++) {
+		p = use(port, g);
+		expect(p, WIRE_HELLO);
+		ask_with(p, role, "/granted", flags[i]);
+		expect_error(p, 5);
+		peer_close(p);
+	}
 }
 
 /* ISSUER_CONFIG AUDIENCE: what is signed by who may, but not for this. */
@@ -127,7 +146,9 @@ static void not_for_this(unsigned port, char **arguments)
 	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "granted");
 	expect_not(port, &good, WIRE_ACCEPTOR_SENDS, "/granted");
 	expect_not(port, &good, WIRE_ACCEPTOR_DISCARDS, "");
+	expect_no_removal(port, &good, WIRE_ACCEPTOR_RECEIVES);
 	g = granted(arguments[1], WIRE_GRANT_READ);
+	expect_no_removal(port, &g, WIRE_ACCEPTOR_SENDS);
 	expect_not(port, &g, WIRE_ACCEPTOR_RECEIVES, "/granted");
 	g = granted(arguments[1], WIRE_GRANT_PROBE);
 	expect_not(port, &g, WIRE_ACCEPTOR_RECEIVES, "");
