@@ -1,6 +1,6 @@
 /* To be preloaded: a disk that takes a quarter of a second to write a block; with SLOW_FIRST_S only for the first block,
  * but so many seconds; with SLOW_MS each read and write of a block takes so many milliseconds, and nothing is cached;
- * with SLOW_EVERY only one operation in so many. */
+ * with SLOW_EVERY only one operation in so many; with SLOW_UNLINK_MS each removal of a name, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
@@ -15,6 +15,7 @@
 
 ssize_t pwrite(int fd, const void *p, size_t n, off_t at);
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at);
+int unlinkat(int at, const char *name, int flags);
 
 static unsigned number(const char *name, unsigned otherwise)
 {
@@ -41,6 +42,12 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 	else if (n >= LARGE && first_s > 0 && !atomic_exchange(&begun, true))
 		sleep(first_s);
 	return syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+int unlinkat(int at, const char *name, int flags)
+{
+	usleep(number("SLOW_UNLINK_MS", 0) * 1000);
+	return (int)syscall(SYS_unlinkat, at, name, flags);
 }
 
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
