@@ -262,8 +262,8 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install: install tool, manual, completions, units, libraries and headers below PREFIX
-# Packages set DESTDIR, a prefix of all paths.
+# make install: install tool, manual, completions, units, libraries and headers below PREFIX, and prepare the service
+# Packages set DESTDIR, a prefix of all paths, and prepare the host themselves.
 MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
@@ -301,8 +301,16 @@ install: all $(LIB_A)
 	$(Q)$(foreach x,$(EXTRAS), \
 		sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
 		chmod 644 $(call extra_to,$(x)) &&) true
+ifdef DESTDIR
+	$(INSTALL) -d $(DESTDIR)/etc/ptcp
+	$(INSTALL) -m 644 contrib/config.yaml $(SETTINGS)
+else
+	$(Q)VERSION='$(VERSION)' PREFIX='$(PREFIX)' BINDIR='$(BINDIR)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' \
+		contrib/finish-install
+endif
 
-# make uninstall: remove the installed files
+# make uninstall: remove the installed files; user, identity, changed settings and served files remain
+SETTINGS  = $(DESTDIR)/etc/ptcp/config.yaml
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/ptcp $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
@@ -312,6 +320,7 @@ uninstall:
 		$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
 		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
+	$(Q)! cmp -s contrib/config.yaml $(SETTINGS) || rm -f $(SETTINGS)
 
 # make dist: pack the committed sources (without git: all sources) into ptcp-VERSION.tar.gz, and the static executable
 # with manual, completions and an install script into ptcp-VERSION-linux-x86_64.tar.gz, reproducibly
