@@ -93,7 +93,7 @@ cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_me
 fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
-	$(addprefix tests/e2e/test_,install package static python documents cli demo \
+	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo \
 	send_recv everyday trees kept resume failures interrupt clean files disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
@@ -327,7 +327,7 @@ uninstall:
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist dist-sources dist-static deb
+.PHONY: dist dist-sources dist-static deb rpm
 dist: dist-sources dist-static
 
 dist-sources:
@@ -339,6 +339,10 @@ dist-static: $(STATIC)
 # make deb: build Debian packages in build/deb
 deb: dist-sources
 	$(Q)contrib/deb $(DIST) $(BUILD)
+
+# make rpm: build RPM packages in build/rpm; ARGS=--nodeps: without a database of the required packages
+rpm: dist-sources
+	$(Q)contrib/rpm/build $(DIST) $(BUILD) $(ARGS)
 
 # --------------------------------------------------------------- Testing
 
