@@ -327,7 +327,7 @@ uninstall:
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist dist-sources dist-static deb rpm
+.PHONY: dist dist-sources dist-static deb rpm oci
 dist: dist-sources dist-static
 
 dist-sources:
@@ -343,6 +343,10 @@ deb: dist-sources
 # make rpm: build RPM packages in build/rpm; ARGS=--nodeps: without a database of the required packages
 rpm: dist-sources
 	$(Q)contrib/rpm/build $(DIST) $(BUILD) $(ARGS)
+
+# make oci: build a container image of the server, with podman, buildah or docker
+oci:
+	$(Q)contrib/oci/build ptcp:$(VERSION)
 
 # --------------------------------------------------------------- Testing
 
