@@ -79,7 +79,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispa
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
+	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
@@ -191,7 +191,7 @@ include tests/lab/lab.mk
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
-engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
