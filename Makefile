@@ -327,7 +327,7 @@ uninstall:
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist dist-sources dist-static deb rpm oci
+.PHONY: dist dist-sources dist-static deb rpm oci release
 dist: dist-sources dist-static
 
 dist-sources:
@@ -347,6 +347,10 @@ rpm: dist-sources
 # make oci: build a container image of the server, with podman, buildah or docker
 oci:
 	$(Q)contrib/oci/build ptcp:$(VERSION)
+
+# make release: compare version numbers, run tests, build packages, and print the checklist of a release
+release:
+	$(Q)contrib/release $(VERSION) $(BUILD)
 
 # --------------------------------------------------------------- Testing
 
