@@ -41,7 +41,7 @@ net_SRC   := loop sock resolve dial listen admission line_reader child spool spl
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
-conn_SRC  := context remote paths connect grants ssh_hello inbound
+conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io receive receive_io receive_links verify_queue probe_session
@@ -80,7 +80,7 @@ net_TESTS   := loop sock resolve dial listen admission line_reader child spool s
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
-conn_TESTS  := remote paths connect grants
+conn_TESTS  := remote paths connect grants client_hello
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
@@ -90,7 +90,7 @@ conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
-fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
+fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package static python documents cli demo \
