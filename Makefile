@@ -36,7 +36,7 @@ model_SRC := stats probe fit regress evidence belief congestion yield advice adv
 	impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover manage expand journal resume resume_verify commit entry owner xattr
-net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
@@ -76,7 +76,7 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner xattr leftover manage expand faults power torture
-net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
