@@ -49,7 +49,7 @@ measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
-	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server own_dirs
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \

@@ -1,6 +1,5 @@
 #include "conn/client_hello.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define HOPS_FLAG 0x80
@@ -55,6 +54,11 @@ static bool is_label(struct bytes name)
 		if (memchr("0123456789abcdef", name.p[i], 16) == NULL)
 			return false;
 	return name.n == CLIENT_HELLO_LABEL_BYTES - 1;
+}
+
+bool client_hello_label_ok(const char *text)
+{
+	return is_label((struct bytes){ (const uint8_t *)text, strlen(text) });
 }
 
 /* RFC 6066, section 3: a list, of which only the first name counts. */

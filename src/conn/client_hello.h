@@ -3,6 +3,7 @@
 #ifndef CONN_CLIENT_HELLO_H
 #define CONN_CLIENT_HELLO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,7 @@ enum client_hello {
  * CLIENT_HELLO_LABEL, and *need with CLIENT_HELLO_MORE: more than n, at most CLIENT_HELLO_MAX_BYTES. A ClientHello in
  * several records, or with a server name of another form than a label, has no label. */
 enum client_hello client_hello_read(char label[CLIENT_HELLO_LABEL_BYTES], size_t *need, const uint8_t *p, size_t n);
+
+bool client_hello_label_ok(const char *text);
 
 #endif
