@@ -80,11 +80,11 @@ net_TESTS   := loop sock local_sock resolve dial listen admission line_reader ch
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
-conn_TESTS  := remote paths connect grants client_hello
+conn_TESTS  := remote paths connect grants client_hello inbound
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
-server_TESTS := session_queue relay_room
+server_TESTS := session_queue relay_room port_share
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
@@ -193,7 +193,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
-$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,conn/test_connect conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

@@ -16,7 +16,7 @@
 #define REST_NS (5 * NS_PER_MS)
 #define AGAIN_NS (10 * NS_PER_MS)     /* until a process may have taken connections */
 #define SWEEP_NS NS_PER_S
-#define KEY_NS (5 * NS_PER_S)         /* maximum time for the key */
+#define KEY_NS (2 * NS_PER_S)         /* maximum time for the key */
 
 struct port_share {
 	struct port_share_opts o;
