@@ -94,7 +94,7 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package static python documents cli demo \
-	send_recv everyday trees kept resume failures interrupt clean files disk ssh via third clocks rate \
+	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
