@@ -85,8 +85,9 @@ static void end(struct borrower *b)
 	}
 	watch_free(b->watch);
 	b->watch = NULL;
-	if (local_sock_drained(b->fd))
-		free_borrower(b);
+	if (!local_sock_drained(b->fd))
+		return;
+	free_borrower(b);
 }
 
 static void on_sweep(void *arg)
