@@ -283,8 +283,8 @@ man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
 	$(shell sed -n '/^\.Sh SYNOPSIS/q; s/^\.Nm \(ptcp_[a-z0-9_]*\).*/\1/p' $(1))),$(1):$(f).3)
 
 install: all $(LIB_A)
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
-		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(sort $(dir $(foreach m,$(MAN_PAGES),$(call man_of,$(m))))) \
+		$(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
 		$(sort $(foreach x,$(EXTRAS),$(dir $(call extra_to,$(x)))))
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
