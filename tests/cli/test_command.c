@@ -81,7 +81,7 @@ static void sends_and_receives(void **state)
 	assert_string_equal(fake.dest, "ptcp://h/x");
 	assert_int_equal(fake.frees, 1);
 	assert_string_equal(cap.out, "");
-	assert_string_equal(cap.err, "sent 1 file, 10 B in 1.00s, 0 bit/s, 4 streams\n");
+	assert_string_equal(cap.err, "sent 1 file, 10 B in 1.00 s, 4 streams\n");
 	assert_int_equal(command("recv -q ptcp://h/x y"), 0);
 	assert_int_equal(fake.recvs, 1);
 	assert_string_equal(fake.srcs, "ptcp://h/x");
@@ -471,7 +471,7 @@ static void cleans(void **state)
 	(void)state;
 	assert_int_equal(command("clean x"), 0);
 	assert_true(fake.clean.older_s == 86400 && !fake.clean.dry_run);
-	assert_string_equal(cap.out, "d/a\\012b  7.00 kB  1h00m\n");
+	assert_string_equal(cap.out, "d/a\\012b  7.00 kB  1 h 00 m\n");
 	assert_string_equal(cap.err, "removed 1 leftover, 7.00 kB; retained 2 in use, 0 too recent\n");
 	assert_int_equal(command("clean -n -q --older 2h x"), 0);
 	assert_true(fake.clean.older_s == 7200 && fake.clean.dry_run);
