@@ -295,7 +295,8 @@ static void on_first_bytes(void *arg)
 		await_bytes(g, need);
 		return;
 	}
-	await_bytes(g, 1);
+	if (g->peeked > 0)
+		await_bytes(g, 1);
 	if (verdict == CLIENT_HELLO_LABEL)
 		lend(g, label);
 	else
