@@ -391,13 +391,27 @@ static void takes_nothing_often(void **state)
 	finish();
 }
 
-/* Silence, instead of a key, has an end; so has connecting without end. */
+static unsigned count_closed(const int *fd, unsigned n)
+{
+	struct pollfd p;
+	unsigned i, closed = 0;
+
+	for (i = 0; i < n; i++) {
+		p = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+		closed += poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+	}
+	return closed;
+}
+
+/* Silence, instead of a key, has an end; connecting without end has a pace: 16 in 5 ms. */
 static void silent_and_fast(void **state)
 {
 	char label[TLS_SHARE_LABEL_BYTES];
 	struct pollfd p;
 	struct ptcp_err e;
 	int fd[400], n = 0, silent;
+	struct mono since;
+	uint64_t turns_ms;
 
 	(void)state;
 	begin(2, 1024);
@@ -406,7 +420,12 @@ static void silent_and_fast(void **state)
 	while (n < 400 && local_sock_connect(&fd[n], nf_path("sock"), 0, &e) == 0)
 		n++;
 	assert_int_equal(n, 400);
+	since = mono_now();
+	nf_run_for(t.loop, 30);
+	turns_ms = mono_diff_ns(mono_now(), since) / NS_PER_MS;
+	assert_in_range(count_closed(fd, 400), 1, 16 * (turns_ms / 5 + 2));
 	nf_run_for(t.loop, 3500);
+	assert_int_equal(count_closed(fd, 400), 400);
 	p = (struct pollfd){ .fd = silent, .events = POLLIN };
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_true(p.revents & POLLHUP);
