@@ -36,12 +36,12 @@ model_SRC := stats probe fit regress evidence belief congestion yield advice adv
 	impact_budget stream_control history divide paths ratectl multipath
 store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
 	sink part leftover manage prune expand journal resume resume_verify commit entry owner xattr
-net_SRC   := loop sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
-conn_SRC  := context remote paths connect grants ssh_hello inbound
+conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_prune verify_queue probe_session
@@ -49,7 +49,7 @@ measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
-	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server own_dirs
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
 api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
@@ -76,25 +76,25 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner xattr leftover manage prune expand faults power torture
-net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
-conn_TESTS  := remote paths connect grants
+conn_TESTS  := remote paths connect grants client_hello inbound
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
-server_TESTS := session_queue relay_room
+server_TESTS := session_queue relay_room port_share
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
-fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
+fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday trees kept resume failures interrupt clean files disk ssh via third clocks rate \
+	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
@@ -193,7 +193,7 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
-$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,conn/test_connect conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

@@ -798,7 +798,12 @@ struct ptcp_server_opts {
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter;
 	 * streams beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
+	/* Unix socket, which the server makes, for ephemeral servers of this host that share its first port; NULL: the port is
+	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
+	const char *share_socket;
+	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
 };
+#define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32
 #define PTCP_MEMORY_MIN (16u << 20)
 PTCP_API void ptcp_server_opts_init(struct ptcp_server_opts *o);
@@ -825,8 +830,8 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes and log_level to the values of `o`; the remaining
- * fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions and log_level to the values of `o`; the
+ * remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
  * all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);

@@ -134,6 +134,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		{ "relay-storage", old->server.relay_storage_bytes == new->server.relay_storage_bytes &&
 		    same_text(old->server.relay_storage_dir, new->server.relay_storage_dir) },
 		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
+		{ "share-port", old->share_port == new->share_port },
 		{ "json", old->log.json == new->log.json },
 	};
 	size_t i;

@@ -16,7 +16,7 @@ struct serve_args {
 	struct ptcp_server_opts server; /* complete except for confine, arg and sockets; relay_to is owned */
 	const char *listen[PTCP_LISTEN_MAX];
 	size_t n_listen;         /* 0: default address, or the sockets of the service manager */
-	bool no_sandbox;
+	bool no_sandbox, share_port;
 	unsigned ciphers;        /* as server.ciphers; 0: default */
 	const char *config, *metrics;
 	const char *watch;       /* overlay file; NULL: no measurement of links */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/serve.h"
@@ -110,6 +111,10 @@ static const struct opt serve_options[] = {
 	    opt_unsigned, AT(server.max_relayed), 2, 65535 },
 	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
 	    set_storage, 0, 0, 0 },
+	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),
+	    0, 0 },
+	{ "share-sessions", 0, "N", "maximum number of sessions per user that share the port (default: 32)", opt_unsigned,
+	    AT(server.share_sessions), 1, PTCP_SESSIONS_MAX },
 	{ .name = NULL },
 };
 
@@ -176,6 +181,14 @@ static int configure(struct serve_args *a, const struct command *c, const struct
 	return 0;
 }
 
+/* Set for tests, and where /run is not writable; empty: no sharing. */
+static const char *share_socket(void)
+{
+	const char *path = getenv("PTCP_SHARE_SOCKET");
+
+	return path == NULL ? PTCP_SHARE_SOCKET : path[0] != '\0' ? path : NULL;
+}
+
 int serve_parse(struct serve_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
 {
 	struct options_given given;
@@ -187,6 +200,8 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) != 0 ||
 	    (!a->server.ephemeral && (r = configure(a, c, &given, e)) < 0))
 		return r;
+	if (a->share_port || a->server.ephemeral)
+		a->server.share_socket = share_socket();
 	if (a->n_listen > 0) {
 		a->server.listen = a->listen[0];
 		a->server.also_listen = a->listen + 1;

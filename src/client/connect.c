@@ -68,6 +68,8 @@ static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES],
 	return 0;
 }
 
+static const char *task_label(const struct ptcp_task *t) { return t->label[0] != '\0' ? t->label : NULL; }
+
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
@@ -93,7 +95,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	struct session_opts o = {
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
-		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
+		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
 		.paths = &t->paths, .path = t->path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
@@ -143,6 +145,22 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
+/* The shared port of a launched server did not lead to it: begins again with the server's own port. */
+static void try_own_port(struct ptcp_task *t)
+{
+	struct ptcp_err e;
+
+	log_at(&t->host.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->path_why.msg);
+	t->target.port = t->paths.port = t->own_port;
+	remote_name(&t->target, t->known_as, sizeof t->known_as);
+	t->own_port = 0;
+	t->label[0] = '\0';
+	t->n_tried = 0;
+	t->path = (unsigned)t->paths.place[0];
+	if (try_path(t, &e) < 0)
+		task_finish(t, &e);
+}
+
 /* Tries the next path; after the last one, the first path's error is the outcome. `closed`: the host is there, and may be
  * busy. */
 static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, unsigned hop, bool closed)
@@ -157,6 +175,10 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, unsigne
 		t->path_why = *why;
 	if (t->paths.n > 1)
 		task_path_failed(t, t->path, hop, why->msg);
+	if (t->n_tried == t->paths.n && t->own_port != 0) {
+		try_own_port(t);
+		return;
+	}
 	if (t->n_tried == t->paths.n) {
 		if (!closed || !wait_pause(t, t->wait.until_closed, t->path_why.msg))
 			task_finish(t, &t->path_why);
@@ -205,8 +227,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
 		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
-		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .spare = task_spare(t), .check = task_trust,
-		.done = on_connected, .arg = t };
+		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .label = task_label(t),
+		.spare = task_spare(t), .check = task_trust, .done = on_connected, .arg = t };
 
 	return connect_start(&t->connect, &o, e);
 }
@@ -226,7 +248,8 @@ int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 
 /* ---- Through ssh, or started by a command ---- */
 
-static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address)
+static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address,
+    const char *label)
 {
 	struct ptcp_task *t = arg;
 	char text[2 * sizeof t->known_as + 200];
@@ -240,6 +263,7 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, stru
 		return;
 	}
 	snprintf(t->peer, sizeof t->peer, "%s", address);
+	snprintf(t->label, sizeof t->label, "%s", label != NULL ? label : "");
 	if (t->remote_job != NULL) {
 		take_job_chan(t, c);
 		return;
@@ -262,13 +286,15 @@ static struct session *session_of(void *arg)
 }
 
 /* From now on as with a permanent server, with a known fingerprint. */
-static void on_launched(void *arg, unsigned port, const char *fingerprint)
+static void on_launched(void *arg, const struct ssh_hello_answer *a)
 {
 	struct ptcp_task *t = arg;
 	struct ptcp_err why;
 
-	strcpy(t->trust.launched, fingerprint);
-	t->target.port = t->paths.port = port;
+	strcpy(t->trust.launched, a->fingerprint);
+	strcpy(t->label, a->label);
+	t->own_port = a->share_port != 0 ? a->port : 0;
+	t->target.port = t->paths.port = a->share_port != 0 ? a->share_port : a->port;
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if (task_dial(t, &why) < 0)
 		task_finish(t, &why);
@@ -312,6 +338,8 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 		.ops = &ssh_start_ops, .arg = t };
 	int r;
 
+	t->label[0] = '\0';
+	t->own_port = 0;
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
 	if (t->target.ssh || t->o.launch != NULL)

@@ -1,4 +1,5 @@
-/* Connects to the server started through ssh: directly, else from the server to this host, else through ssh. */
+/* Connects to the server started through ssh: directly, through the port of a service or at a port of its own, else from
+ * the server to this host, else through ssh. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,12 +42,17 @@ static void stop_listening(struct ssh_start *f)
 	pending_empty(&f->pending);
 }
 
-static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address)
+static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *c, struct connect *spare,
+    const char *address, bool shared)
 {
+	static const char *const how[] = { "own-port", "reverse", "ssh" };
+
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=connected through=%s address=%s", shared ? "shared-port" : how[mode],
+	    address);
 	f->state = REACHED;
 	stop_attempts(f);
 	timer_set(f->timer, MONO_NEVER);
-	f->o.ops->reached(f->o.arg, mode, c, spare, address);
+	f->o.ops->reached(f->o.arg, mode, c, spare, address, shared ? f->answer.label : NULL);
 }
 
 /* ---- Through ssh ---- */
@@ -59,7 +65,7 @@ static void on_pipe_connected(void *arg, const struct connect_result *r)
 	if (r->chan == NULL)
 		ssh_start_fail(f, &r->why);
 	else
-		reached(f, SSH_START_PIPE, r->chan, NULL, r->address);
+		reached(f, SSH_START_PIPE, r->chan, NULL, r->address, false);
 }
 
 static void pipe_begin(struct ssh_start *f)
@@ -93,7 +99,7 @@ static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 	if (f->state != BACK || strcmp(chan_fingerprint(g->chan), f->answer.fingerprint) != 0)
 		return err_set(e, PTCP_EREFUSED, "no session: not the server that was started, or too late");
 	admission_session(f->pending.admission, g->from, true);
-	reached(f, SSH_START_BACK, inbound_take_chan(g), NULL, g->address);
+	reached(f, SSH_START_BACK, inbound_take_chan(g), NULL, g->address, false);
 	return 0;
 }
 
@@ -163,6 +169,7 @@ static void back_begin(struct ssh_start *f)
 /* ---- Directly ---- */
 
 static void query_names(struct ssh_start *f);
+static void attempt_own(struct ssh_start *f);
 
 static void back_if_none(struct ssh_start *f)
 {
@@ -173,15 +180,18 @@ static void back_if_none(struct ssh_start *f)
 	for (i = 0; i < f->n_attempts; i++)
 		if (f->attempt[i].connect != NULL)
 			return;
-	if (!f->queried_names)
+	if (f->deferred_own)
+		attempt_own(f);
+	else if (!f->queried_names)
 		query_names(f);
 	else if (f->names_lines == NULL)
 		back_begin(f);
 }
 
-static void attempt_failed(struct ssh_start *f, const char *host, const struct ptcp_err *why)
+static void attempt_failed(struct ssh_start *f, bool shared, const char *host, const struct ptcp_err *why)
 {
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=direct-failed to=%s why=\"%s\"", host, why->msg);
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=direct-failed through=%s to=%s why=\"%s\"",
+	    shared ? "shared-port" : "own-port", host, why->msg);
 	back_if_none(f);
 }
 
@@ -191,24 +201,32 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 	a->connect = NULL;
 	if (r->chan == NULL)
-		attempt_failed(a->start, r->address, &r->why);
+		attempt_failed(a->start, a->shared, r->address, &r->why);
 	else
-		reached(a->start, SSH_START_DIRECT, r->chan, r->spare, r->address);
+		reached(a->start, SSH_START_DIRECT, r->chan, r->spare, r->address, a->shared);
 }
 
-static void attempt(struct ssh_start *f, const char *host)
+static void attempt(struct ssh_start *f, const char *host, bool shared)
 {
 	struct ssh_attempt *a = &f->attempt[f->n_attempts++];
-	struct connect_opts o = connect_opts(f, host, f->answer.port,
+	struct connect_opts o = connect_opts(f, host, shared ? f->answer.share_port : f->answer.port,
 	    f->o.sock.timeout_ns < MODE_NS ? f->o.sock.timeout_ns : MODE_NS);
 	struct ptcp_err why;
 
 	a->start = f;
+	a->shared = shared;
+	o.label = shared ? f->answer.label : NULL;
 	o.spare = f->o.spare;
 	o.done = on_connected;
 	o.arg = a;
 	if (connect_start(&a->connect, &o, &why) < 0)
-		attempt_failed(f, host, &why);
+		attempt_failed(f, shared, host, &why);
+}
+
+static void attempt_own(struct ssh_start *f)
+{
+	f->deferred_own = false;
+	attempt(f, f->answer.address, false);
 }
 
 /* ssh -G prints the configuration for a host; "hostname" is the address ssh connects to. */
@@ -221,10 +239,14 @@ static void on_name(void *arg, const char *line)
 		return;
 	line_reader_free(f->names_lines);
 	f->names_lines = NULL;
-	if (strcmp(line + strlen(key), f->answer.address) != 0)
-		attempt(f, line + strlen(key));
-	else
+	if (strcmp(line + strlen(key), f->answer.address) == 0) {
 		back_if_none(f);
+		return;
+	}
+	if (f->answer.share_port != 0)
+		attempt(f, line + strlen(key), true);
+	if (f->state == DIRECT)
+		attempt(f, line + strlen(key), false);
 }
 
 static void on_names_closed(void *arg, bool broken)
@@ -257,7 +279,14 @@ static void query_names(struct ssh_start *f)
 	back_if_none(f);
 }
 
-static void on_stagger(void *arg) { query_names(arg); }
+static void on_stagger(void *arg)
+{
+	struct ssh_start *f = arg;
+
+	if (f->deferred_own)
+		attempt_own(f);
+	query_names(f);
+}
 
 void ssh_connect_begin(struct ssh_start *f)
 {
@@ -275,10 +304,12 @@ void ssh_connect_begin(struct ssh_start *f)
 		return;
 	}
 	timer_set(f->stagger, mono_add_ns(now, STAGGER_NS));
-	if (f->answer.address[0] != '\0')
-		attempt(f, f->answer.address);
-	else
+	if (f->answer.address[0] == '\0') {
 		query_names(f);
+		return;
+	}
+	f->deferred_own = f->answer.share_port != 0;
+	attempt(f, f->answer.address, f->deferred_own);
 }
 
 /* ---- From one mode to the next ---- */

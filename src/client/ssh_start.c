@@ -109,15 +109,19 @@ static void on_answer(struct ssh_start *f, const char *line)
 	}
 	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port && !f->answer.final)
 		return; /* sent before the server has read of the port */
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u address=%s",
-	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.address);
+	if (f->o.remote_port != 0 && !f->o.remote_port_or_any) { /* that port was requested, and no other */
+		f->answer.share_port = 0;
+		f->answer.label[0] = '\0';
+	}
+	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u shared-port=%u address=%s",
+	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.share_port, f->answer.address);
 	if (f->o.launch == NULL) {
 		ssh_connect_begin(f);
 		return;
 	}
 	f->state = REACHED;
 	timer_set(f->timer, MONO_NEVER);
-	f->o.ops->launched(f->o.arg, f->answer.port, f->answer.fingerprint);
+	f->o.ops->launched(f->o.arg, &f->answer);
 }
 
 static void on_line(void *arg, const char *line)

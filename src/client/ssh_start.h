@@ -5,6 +5,7 @@
 #define CLIENT_SSH_START_H
 
 #include "conn/remote.h"
+#include "conn/ssh_hello.h"
 #include "session/session.h"
 
 struct ssh_start;
@@ -17,13 +18,14 @@ enum ssh_start_mode {
 
 struct ssh_start_ops {
 	/* A control connection to the started server, authenticated; taken, as is the spare data connection (NULL: none).
-	 * `address`: connected to, or from. */
-	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address);
+	 * `address`: connected to, or from. `label`: of a shared port, for all further connections; NULL: a port of its own. */
+	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address,
+	    const char *label);
 	/* At most once, never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
-	/* With `launch`, instead of `reached`: the server listens at `port` and has that fingerprint. Its process belongs to
-	 * the ssh_start until ssh_start_free(). */
-	void (*launched)(void *arg, unsigned port, const char *fingerprint);
+	/* With `launch`, instead of `reached`: the server's fingerprint and ports. Its process belongs to the ssh_start until
+	 * ssh_start_free(). */
+	void (*launched)(void *arg, const struct ssh_hello_answer *a);
 	/* The session that inbound data connections join; or NULL. */
 	struct session *(*session)(void *arg);
 };

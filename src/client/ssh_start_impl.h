@@ -16,6 +16,7 @@
 struct ssh_attempt {
 	struct ssh_start *start;
 	struct connect *connect;        /* NULL: over */
+	bool shared;                    /* through the port of a service */
 };
 
 struct ssh_start {
@@ -31,9 +32,11 @@ struct ssh_start {
 	char noise[80];                 /* the first line before the answer */
 	bool exited, closed;            /* ssh; its output */
 	int status, signal;
-	/* DIRECT: to the server's address of ssh's connection, and to the host name in ssh's configuration */
-	struct ssh_attempt attempt[2];
+	/* DIRECT: to the server's address of ssh's connection, and to the host name in ssh's configuration; at both to the
+	 * shared port, if there is one, and to the server's own port */
+	struct ssh_attempt attempt[4];
 	unsigned n_attempts;
+	bool deferred_own;              /* the own port at the first address, until the shared port has had its time */
 	struct child *names;
 	struct line_reader *names_lines;
 	struct timer *stagger;          /* until the second attempt */

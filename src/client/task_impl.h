@@ -113,6 +113,8 @@ struct ptcp_task {
 	struct task_retry retry;
 	/* connect.c: */
 	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
+	char label[CLIENT_HELLO_LABEL_BYTES]; /* of the target's shared port; "": none */
+	unsigned own_port;              /* of a launched server, if the shared port does not lead there; 0: tried */
 	struct connect *connect;
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;

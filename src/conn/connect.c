@@ -263,7 +263,7 @@ static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_re
 static int open_chan(struct connect *c, int fd, struct ptcp_err *e)
 {
 	struct chan_opts o = { .fd = fd, .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
-		.one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
+		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
 
 	c->state = HANDSHAKE;
 	c->got = 0;
@@ -286,7 +286,7 @@ static void start_spare(struct connect *c)
 {
 	char host[SOCK_HOST_BYTES];
 	struct connect_opts o = { .context = c->o.context, .host = host, .timeout_ns = c->o.timeout_ns, .sock = c->o.sock,
-		.alpn = ALPN_DATA, .one_cipher = *c->o.spare != PTCP_CIPHER_NONE, .cipher = *c->o.spare };
+		.alpn = ALPN_DATA, .label = c->o.label, .one_cipher = *c->o.spare != PTCP_CIPHER_NONE, .cipher = *c->o.spare };
 	struct ptcp_err e;
 
 	if (sock_split(c->address, host, &o.port, c->to.port, &e) == 0)

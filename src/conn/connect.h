@@ -45,6 +45,7 @@ struct connect_opts {
 	uint64_t timeout_ns;    /* from connect_start() to `done` */
 	struct sock_opts sock;  /* for the established connection */
 	const char *alpn;
+	const char *label;      /* of the host's shared port, see conn/client_hello.h; borrowed until `done`; NULL: none */
 	bool one_cipher;        /* as chan_opts has it */
 	enum ptcp_cipher cipher;
 	bool plaintext;         /* leave TLS after the answer */

@@ -1,13 +1,17 @@
 #include "conn/inbound.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "conn/client_hello.h"
 #include "core/err.h"
 #include "core/units.h"
+#include "net/watch.h"
 #include "store/fd_budget.h"
 #include "wire/outbox.h"
 
@@ -25,6 +29,9 @@ void inbound_free(struct inbound *g)
 	l->n--;
 	fd_budget_count_inbound(-1);
 	admission_leave(l->admission, g->from, g->end);
+	watch_free(g->peek);
+	if (g->peek != NULL)
+		close(g->fd);
 	chan_free(g->chan);
 	timer_free(g->timer);
 	if (l->o.ops->gone != NULL)
@@ -225,13 +232,83 @@ static void on_timer(void *arg)
 	inbound_free(g);
 }
 
+/* ---- A shared port: whose connection is it? ---- */
+
+static int open_chan(struct inbound *g, int fd, struct ptcp_err *e)
+{
+	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
+
+	return chan_new(&g->chan, g->pending->o.host->control, g->pending->o.host->server, &co, e);
+}
+
+/* The socket is readable when it has that many bytes, or the end. */
+static void await_bytes(struct inbound *g, size_t n)
+{
+	int low = (int)n;
+
+	setsockopt(g->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
+}
+
+/* The connection is this server's, also with an unknown label: it then differs in nothing from one without. */
+static void stay(struct inbound *g)
+{
+	struct ptcp_err why;
+
+	watch_free(g->peek);
+	g->peek = NULL;
+	if (open_chan(g, g->fd, &why) < 0) {
+		inbound_log(g, LOG_WARN, "failed", "why=\"%s\"", why.msg);
+		inbound_free(g);
+	}
+}
+
+static void lend(struct inbound *g, const char *label)
+{
+	switch (g->pending->o.ops->lend(g->pending->o.arg, label, g->fd)) {
+	case INBOUND_LENT:
+		inbound_free(g);
+		break;
+	case INBOUND_LEND_BUSY:
+		watch_hold(g->peek, true);
+		break;
+	case INBOUND_LEND_UNKNOWN:
+		stay(g);
+	}
+}
+
+/* A peer that sends its ClientHello in pieces costs one call for each, because every call waits for the rest. Without new
+ * bytes the peer has sent its end. */
+static void on_first_bytes(void *arg)
+{
+	struct inbound *g = arg;
+	uint8_t first[CLIENT_HELLO_MAX_BYTES];
+	char label[CLIENT_HELLO_LABEL_BYTES];
+	ssize_t n = recv(g->fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+	size_t got = n > 0 ? (size_t)n : 0, need;
+	enum client_hello verdict;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	verdict = client_hello_read(label, &need, first, got);
+	if (verdict == CLIENT_HELLO_MORE && got > g->peeked) {
+		g->peeked = got;
+		await_bytes(g, need);
+		return;
+	}
+	if (g->peeked > 0)
+		await_bytes(g, 1);
+	if (verdict == CLIENT_HELLO_LABEL)
+		lend(g, label);
+	else
+		stay(g);
+}
+
 /* `fd` is taken, also on failure. */
 static int inbound_new(struct pending *l, int fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
 {
 	struct sock_opts so = { .timeout_ns = l->o.timeout_ns };
 	struct inbound *g = calloc(1, sizeof *g);
-	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
 	int r;
 
 	sock_tune(fd, &so, e);
@@ -240,12 +317,17 @@ static int inbound_new(struct pending *l, int fd, const char *address, struct pe
 		close(fd);
 		return err_nomem(e);
 	}
-	if ((r = chan_new(&g->chan, l->o.host->control, l->o.host->server, &co, e)) < 0) {
+	g->pending = l;
+	g->fd = fd;
+	if (!l->peeks || one_channel)
+		r = open_chan(g, fd, e);
+	else if ((r = watch_new(&g->peek, l->o.host->control, fd, on_first_bytes, g, e)) < 0)
+		close(fd);
+	if (r < 0) {
 		timer_free(g->timer);
 		free(g);
 		return r;
 	}
-	g->pending = l;
 	g->from = from;
 	g->one_channel = one_channel;
 	strncpy(g->address, address, sizeof g->address - 1);
@@ -320,4 +402,13 @@ void pending_empty(struct pending *l)
 {
 	while (!list_empty(&l->waiting))
 		inbound_free(CONTAINER_OF(l->waiting.next, struct inbound, in_list));
+}
+
+void pending_lend_again(struct pending *l)
+{
+	struct inbound *g;
+
+	LIST_EACH(&l->waiting, g, struct inbound, in_list)
+		if (g->peek != NULL)
+			watch_hold(g->peek, false);
 }

@@ -14,6 +14,12 @@
 struct inbound;
 struct relayed;
 
+enum inbound_lend {
+	INBOUND_LEND_UNKNOWN, /* no process has that label */
+	INBOUND_LENT,
+	INBOUND_LEND_BUSY     /* try again, see pending_lend_again() */
+};
+
 /* Requests of an authenticated peer. Negative with `e`: refused; the peer gets the reason. Otherwise the callback has
  * taken the channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
@@ -29,6 +35,8 @@ struct inbound_ops {
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);
 	void (*gone)(void *arg);                                                  /* freed; may be NULL */
+	/* With pending.peeks: passes a copy of `fd`, of which no byte was read, to the process with that label. */
+	enum inbound_lend (*lend)(void *arg, const char *label, int fd);
 };
 
 struct pending_opts {
@@ -48,6 +56,7 @@ struct pending {
 	uint64_t shut_out;                   /* connections closed on arrival */
 	struct mono shut_out_logged;
 	struct log_limit log_limit;
+	bool peeks;                          /* the port is shared: look for labels in new connections */
 };
 
 struct inbound {
@@ -55,7 +64,10 @@ struct inbound {
 	struct pending *pending;
 	struct peer_address *from;        /* admission's, of `address` */
 	bool one_channel;           /* a session has this connection only */
-	struct chan *chan;
+	struct watch *peek;         /* until it is known whose connection it is; then NULL */
+	int fd;                     /* while `peek` */
+	size_t peeked;              /* bytes examined so far */
+	struct chan *chan;          /* after that */
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
 	enum admission_end end;     /* verdict for admission, if freed now */
@@ -72,6 +84,8 @@ void pending_fini(struct pending *l);
 /* A new connection. Takes `fd`, and closes it if admission control refuses the address. */
 void pending_take(struct pending *l, int fd, const char *address, bool one_channel);
 void pending_empty(struct pending *l);
+/* After INBOUND_LEND_BUSY. */
+void pending_lend_again(struct pending *l);
 
 void inbound_free(struct inbound *g);
 struct chan *inbound_take_chan(struct inbound *g);

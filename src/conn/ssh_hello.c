@@ -93,6 +93,20 @@ int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct 
 	return 0;
 }
 
+/* "share PORT LABEL" after the fixed words, and after "final". */
+static int parse_share(struct ssh_hello_answer *out, const struct words *w, unsigned at, struct ptcp_err *e)
+{
+	out->share_port = 0;
+	out->label[0] = '\0';
+	if (at >= w->n || strcmp(w->at[at], SSH_HELLO_SHARE) != 0)
+		return 0;
+	if (at + 2 >= w->n || !number(&out->share_port, w->at[at + 1]) || out->share_port == 0 ||
+	    !client_hello_label_ok(w->at[at + 2]))
+		return malformed(e);
+	strcpy(out->label, w->at[at + 2]);
+	return 0;
+}
+
 int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struct ptcp_err *e)
 {
 	struct words w;
@@ -107,7 +121,7 @@ int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struc
 	strcpy(out->fingerprint, w.at[3]);
 	out->final = w.n > 6 && strcmp(w.at[6], SSH_HELLO_FINAL) == 0;
 	snprintf(out->address, sizeof out->address, "%s", strcmp(w.at[5], "-") != 0 ? w.at[5] : "");
-	return 0;
+	return parse_share(out, &w, 6u + out->final, e);
 }
 
 int ssh_hello_back_parse(struct ssh_hello_back *out, const char *line, struct ptcp_err *e)

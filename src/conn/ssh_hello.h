@@ -5,6 +5,7 @@
 #include <ptcp/ptcp.h>
 #include <stdbool.h>
 
+#include "conn/client_hello.h"
 #include "net/sock.h"
 
 #define SSH_HELLO_VERSION 1
@@ -14,6 +15,7 @@
 
 #define SSH_HELLO_OR_ANY "or-any"
 #define SSH_HELLO_FINAL "final"
+#define SSH_HELLO_SHARE "share"
 
 /* From the client: `port` to listen on there, 0: any. */
 struct ssh_hello_hello {
@@ -28,6 +30,8 @@ struct ssh_hello_answer {
 	unsigned port;
 	char address[SOCK_HOST_BYTES]; /* "": unknown */
 	bool final;  /* sent after the client's line */
+	unsigned share_port; /* of a service that passes connections with the label to the server; 0: none */
+	char label[CLIENT_HELLO_LABEL_BYTES];
 };
 /* From the client: addresses for the server to connect to. */
 struct ssh_hello_back {

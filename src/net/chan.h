@@ -34,6 +34,7 @@ struct chan_opts {
 	int fd;                 /* a connected, non-blocking socket; taken, also on failure */
 	bool server;            /* the TLS role */
 	const char *alpn;       /* client: the protocol to offer */
+	const char *server_name; /* client: sent in plaintext, borrowed during chan_new(); NULL: none */
 	bool one_cipher;        /* client: offer only `cipher` instead of all ciphers of the context */
 	enum ptcp_cipher cipher;
 	uint64_t rekey_records; /* records sent per key; 0: 2^22 */

@@ -120,6 +120,7 @@ int chan_tls_start(struct chan *c, SSL_CTX *tls, struct ptcp_err *e)
 	alpn[0] = (uint8_t)n;
 	memcpy(alpn + 1, c->o.alpn, n);
 	if (SSL_set_alpn_protos(c->ssl, alpn, (unsigned)n + 1) != 0 ||
+	    (c->o.server_name != NULL && SSL_set_tlsext_host_name(c->ssl, c->o.server_name) != 1) ||
 	    (c->o.one_cipher && tls_suite(c->o.cipher) != NULL &&
 	    SSL_set_ciphersuites(c->ssl, tls_suite(c->o.cipher)) != 1))
 		return tls_error(e, PTCP_ENOMEM, "cannot start TLS");

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/byteorder.h"
@@ -139,6 +140,43 @@ int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[
 	made = HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) != NULL && n == 32;
 	OPENSSL_cleanse(text, sizeof text);
 	return made ? 0 : PTCP_ENOMEM;
+}
+
+static void hex(char *out, const uint8_t *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		snprintf(out + 2 * i, 3, "%02x", p[i]);
+}
+
+int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e)
+{
+	uint8_t random[32];
+	int r;
+
+	if ((r = tls_random(random, sizeof random, e)) < 0)
+		return r;
+	hex(key, random, sizeof random);
+	OPENSSL_cleanse(random, sizeof random);
+	return 0;
+}
+
+/* 128 bits of SHA-256 over "ptcp share v1", a zero byte, and the key's text. */
+int tls_share_label(char label[TLS_SHARE_LABEL_BYTES], const char *key, struct ptcp_err *e)
+{
+	static const char purpose[] = "ptcp share v1";
+	uint8_t text[sizeof purpose + TLS_SHARE_KEY_BYTES], hash[32];
+	size_t n = strlen(key);
+
+	if (n >= TLS_SHARE_KEY_BYTES)
+		return err_set(e, PTCP_EPROTO, "a malformed key of a shared port");
+	memcpy(text, purpose, sizeof purpose);
+	memcpy(text + sizeof purpose, key, n);
+	if (EVP_Digest(text, sizeof purpose + n, hash, NULL, EVP_sha256(), NULL) != 1)
+		return tls_error(e, PTCP_ENOMEM, "hashing");
+	hex(label, hash, 16);
+	return 0;
 }
 
 bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32])

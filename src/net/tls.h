@@ -30,6 +30,12 @@ int tls_export(SSL *ssl, uint8_t out[32], struct ptcp_err *e);
 /* HMAC-SHA256(key, exporter | session | be16(stream)). */
 int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[32],
     const uint8_t session[16], uint16_t stream);
+/* A random key for a shared port, as text, and the label that belongs to the key: who knows the label, which connections
+ * show in plaintext, cannot find the key. */
+#define TLS_SHARE_KEY_BYTES 65
+#define TLS_SHARE_LABEL_BYTES 33
+int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e);
+int tls_share_label(char label[TLS_SHARE_LABEL_BYTES], const char *key, struct ptcp_err *e);
 /* In constant time. */
 bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32]);
 /* Random bytes for session names; reports failure. */

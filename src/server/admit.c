@@ -4,8 +4,10 @@
 #include "core/err.h"
 #include "server/job_conn.h"
 #include "server/server_impl.h"
+#include "store/fd_budget.h"
 
 #define JOB_CONNS_MAX 256
+#define SHARED_MAX 1024 /* ephemeral servers that share the port */
 
 /* As authorized_find(). */
 static int authorization_of(const struct ptcp_server *s, const char *fingerprint, struct authorization *a)
@@ -167,7 +169,42 @@ static int on_route(void *arg, struct inbound *g, const struct wire_route *f, st
 	return relay_request(&s->relay, g, f, e);
 }
 
+/* ---- A shared port ---- */
+
+static enum inbound_lend on_lend(void *arg, const char *label, int fd)
+{
+	struct ptcp_server *s = arg;
+
+	return port_share_lend(s->share, label, fd);
+}
+
+/* Without labels, connections are not examined. */
+static void on_labels(void *arg, unsigned labels)
+{
+	struct ptcp_server *s = arg;
+
+	s->pending.peeks = labels > 0;
+	if (labels == 0)
+		pending_lend_again(&s->pending);
+}
+
+static void on_lend_again(void *arg)
+{
+	struct ptcp_server *s = arg;
+
+	pending_lend_again(&s->pending);
+}
+
+int server_share(struct ptcp_server *s, struct ptcp_err *e)
+{
+	struct port_share_opts o = { .loop = s->loop, .log = &s->host.log, .path = s->o.share_socket,
+		.port = ptcp_server_port(s), .max_user = s->o.share_sessions, .max = fd_budget_unauthenticated(SHARED_MAX),
+		.changed = on_labels, .again = on_lend_again, .arg = s };
+
+	return s->o.share_socket != NULL ? port_share_new(&s->share, &o, e) : 0;
+}
+
 const struct inbound_ops server_inbound_ops = {
 	.control = on_control, .granted = on_granted, .job = on_job, .join = on_join, .stream = on_stream, .route = on_route,
-	.relay_begin = relay_begin, .relay_forget = relay_forget, .gone = server_try_end
+	.relay_begin = relay_begin, .relay_forget = relay_forget, .gone = server_try_end, .lend = on_lend
 };

@@ -75,6 +75,13 @@ void server_unlisten(struct ptcp_server *s)
 		listener_free(s->at[--s->n_at].listener);
 }
 
+static void server_unshare(struct ptcp_server *s)
+{
+	port_share_free(s->share);
+	s->share = NULL;
+	s->pending.peeks = false;
+}
+
 /* ---- Stopping ---- */
 
 void server_try_end(void *arg)
@@ -121,6 +128,7 @@ static void on_wake(void *arg)
 		return;
 	s->stopping = true;
 	server_unlisten(s);
+	server_unshare(s);
 	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
 	    "command again when the server is back)");
 	pending_empty(&s->pending);
@@ -138,18 +146,19 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 		const char *name;
 		unsigned n, min, max;
 	} limits[] = {
-		{ "streams", o->max_streams, 1, PTCP_STREAMS_MAX },
-		{ "sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
-		{ "startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
-		{ "relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
+		{ "max-streams", o->max_streams, 1, PTCP_STREAMS_MAX },
+		{ "max-sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "max-client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
+		{ "max-waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
+		{ "max-startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
+		{ "max-relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
+		{ "share-sessions", o->share_sessions, 1, PTCP_SESSIONS_MAX },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof limits / sizeof *limits; i++)
 		if (limits[i].n < limits[i].min || limits[i].n > limits[i].max)
-			return err_set(e, PTCP_EUSAGE, "--max-%s %u: must be %u to %u", limits[i].name, limits[i].n,
+			return err_set(e, PTCP_EUSAGE, "--%s %u: must be %u to %u", limits[i].name, limits[i].n,
 			    limits[i].min, limits[i].max);
 	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
@@ -252,7 +261,7 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 ||
+	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 || (r = server_share(s, e)) < 0 ||
 	    (r = own_dirs_open(&s->own_dirs, s->host.config_dir, e)) < 0)) || (r = server_confine(s, e)) < 0)
 		return r;
 	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->host.log, e)) < 0)
@@ -394,6 +403,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	job_set_fini(&s->jobs);
 	server_session_set_fini(&s->sessions);
 	server_unlisten(s);
+	server_unshare(s);
 	timer_free(s->watch);
 	relay_fini(&s->relay);
 	pending_fini(&s->pending);
@@ -440,6 +450,8 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_waiting = all.max_waiting;
 	s->o.timeout_s = all.timeout_s;
 	s->o.max_linger_s = all.max_linger_s;
+	if (s->share != NULL)
+		port_share_set_max_user(s->share, all.share_sessions);
 	s->o.log_level = all.log_level;
 	s->host.log.level = (enum log_level)all.log_level;
 	server_session_admit_waiting(&s->sessions);
@@ -473,7 +485,7 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		    1u << PTCP_CIPHER_CHACHA20,
 		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
 		.max_startups = 512, .timeout_s = 30, .max_linger_s = 3600, .max_relayed = 512,
-		.max_memory_bytes = UINT64_C(256) << 20,
+		.max_memory_bytes = UINT64_C(256) << 20, .share_sessions = 32,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }

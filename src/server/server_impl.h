@@ -11,6 +11,7 @@
 #include "server/job.h"
 #include "server/link_table.h"
 #include "server/own_dirs.h"
+#include "server/port_share.h"
 #include "server/relay.h"
 #include "server/server_session.h"
 
@@ -41,6 +42,7 @@ struct ptcp_server {
 	struct job_set jobs;
 	struct link_table links;
 	struct ssh_server *ssh;         /* of an ephemeral server; else NULL */
+	struct port_share *share;       /* NULL: the port is not shared */
 	struct ptcp_err why;            /* of the end, unless its code is 0 */
 	atomic_bool stop;
 	bool stopping, ran, over;
@@ -54,11 +56,14 @@ void server_unlisten(struct ptcp_server *s);
  * server. */
 void server_try_end(void *arg);
 
-/* ---- dispatch.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
+/* ---- admit.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
 
 extern const struct inbound_ops server_inbound_ops;
 /* Whether the client is authorized, and the rights; `arg` is the server. */
 bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
+
+/* Shares the port, if the options have a socket for that; before confinement. */
+int server_share(struct ptcp_server *s, struct ptcp_err *e);
 
 /* ---- confine_needs.c ---- */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conn/connect.h"
 #include "conn/ssh_hello.h"
@@ -11,6 +12,7 @@
 #include "core/units.h"
 #include "net/bridge.h"
 #include "net/line_reader.h"
+#include "server/port_lease.h"
 #include "server/server_impl.h"
 
 #define IDLE_NS (60 * NS_PER_S) /* maximum time without a session */
@@ -20,6 +22,7 @@ struct ssh_server {
 	struct ptcp_server *s;
 	struct bridge *bridge;
 	struct line_reader *lines;      /* NULL once the pipe carries the session */
+	struct port_lease *lease;       /* NULL: no shared port */
 	struct timer *timer;
 	bool greeted;
 	char client[PTCP_FINGERPRINT_BYTES];
@@ -97,9 +100,14 @@ static void back_stop(struct ssh_server *o)
 
 static void greet(struct ssh_server *o, bool final)
 {
-	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s%s", SSH_HELLO_VERSION, PTCP_VERSION,
+	char share[80] = "";
+
+	if (o->lease != NULL)
+		snprintf(share, sizeof share, " " SSH_HELLO_SHARE " %u %s", port_lease_port(o->lease),
+		    port_lease_label(o->lease));
+	line_reader_send(o->lines, SSH_HELLO_WORD " %d %s %s %u %s%s%s", SSH_HELLO_VERSION, PTCP_VERSION,
 	    ptcp_server_fingerprint(o->s), ptcp_server_port(o->s), o->here[0] != '\0' ? o->here : "-",
-	    final ? " " SSH_HELLO_FINAL : "");
+	    final ? " " SSH_HELLO_FINAL : "", share);
 }
 
 /* Before the client's line, which takes a round trip more: the client connects to this port in the meantime. Nothing is
@@ -150,6 +158,8 @@ static void on_hello(struct ssh_server *o, const char *line)
 	}
 	strcpy(o->client, h.fingerprint);
 	o->greeted = true;
+	if (o->lease != NULL)
+		port_lease_release(o->lease);
 }
 
 /* The source address of ssh's connection is the most likely address of the client. */
@@ -245,6 +255,33 @@ static void take_connection(struct ssh_server *o)
 		strcpy(o->here, here);
 }
 
+static void on_lent(void *arg, int fd, const char *address)
+{
+	struct ptcp_server *s = arg;
+
+	if (s->stopping) {
+		close(fd);
+		return;
+	}
+	s->sessions.past.connections++;
+	pending_take(&s->pending, fd, address, false);
+}
+
+/* Without a service that shares its port, the session has this server's own port only. */
+static void lease_port(struct ssh_server *o)
+{
+	struct port_lease_opts lo = { .loop = o->s->loop, .log = &o->s->host.log, .path = o->s->o.share_socket,
+		.connection = on_lent, .arg = o->s };
+	struct ptcp_err why;
+
+	if (lo.path == NULL)
+		return;
+	if (port_lease_new(&o->lease, &lo, &why) < 0)
+		log_at(lo.log, LOG_INFO, "share", "event=none why=\"%s\"", why.msg);
+	else
+		log_at(lo.log, LOG_INFO, "share", "event=shared port=%u", port_lease_port(o->lease));
+}
+
 int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct ssh_server *o = calloc(1, sizeof *o);
@@ -260,6 +297,7 @@ int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
 	    (r = timer_new(&o->timer, s->loop, on_timer, o, e)) < 0)
 		return r;
 	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));
+	lease_port(o);
 	listen_early(o);
 	return 0;
 }
@@ -269,6 +307,7 @@ void ssh_server_free(struct ssh_server *o)
 	if (o == NULL)
 		return;
 	back_stop(o);
+	port_lease_free(o->lease);
 	line_reader_free(o->lines);
 	bridge_free(o->bridge);
 	timer_free(o->timer);

@@ -69,6 +69,7 @@ struct session_opts {
 	struct connect *spare;        /* connect_result.spare; taken, also on failure */
 	const char *address;          /* of the peer, for data connections; copied */
 	unsigned port;
+	const char *label;            /* of the peer's shared port, as connect_opts has it; outlives the session; NULL: none */
 	const char *name;             /* of the peer, resolved where `address` does not answer; copied; NULL: none */
 	const char *client;           /* as connect_opts has it; outlives the session */
 	bool once;                    /* the peer is an ephemeral server */

@@ -170,7 +170,7 @@ static void start(struct session *sess, unsigned number)
 	struct stream_connect *j = &sess->connecting[number];
 	bool control = number == STREAM_CONNECT_CONTROL;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
-		.client = sess->o.client, .timeout_ns = patience_ns(sess, j->by_name), .sock = sess->o.sock, .alpn = ALPN_DATA,
+		.client = sess->o.client, .timeout_ns = patience_ns(sess, j->by_name), .sock = sess->o.sock, .alpn = ALPN_DATA, .label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };

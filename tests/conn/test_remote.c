@@ -204,6 +204,8 @@ static void command_lines(void **state)
 
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
+#define SHARE_LABEL "0123456789abcdef0123456789abcdef"
+
 static void greetings(void **state)
 {
 	static const char *const bad[] = {
@@ -211,6 +213,9 @@ static void greetings(void **state)
 		"ptcp-ssh 1 0.1.0 " FP " 65536 -", "ptcp-ssh 1 0.1.0 " FP " -1 -", "ptcp-ssh 1 0.1.0 SHA256:x 1 -",
 		"ptcp-ssh 1 0.1.0 " FP " 1 host.example", "ptcp-ssh 1 0.1.0 " FP " 1 127.0.0.1%lo",
 		"ptcp-ssh 1 0.1.0 " FP " 1", "ptcp-ssh-2 1 0.1.0 " FP " 1 -",
+		"ptcp-ssh 1 0.1.0 " FP " 1 - share", "ptcp-ssh 1 0.1.0 " FP " 1 - share 7811",
+		"ptcp-ssh 1 0.1.0 " FP " 1 - share 0 " SHARE_LABEL, "ptcp-ssh 1 0.1.0 " FP " 1 - share 65536 " SHARE_LABEL,
+		"ptcp-ssh 1 0.1.0 " FP " 1 - share 7811 " SHARE_LABEL "0", "ptcp-ssh 1 0.1.0 " FP " 1 - final share 7811 x",
 	};
 	struct ssh_hello_answer a;
 	struct ssh_hello_hello h;
@@ -230,7 +235,12 @@ static void greetings(void **state)
 	assert_string_equal(a.address, "");
 	assert_false(a.final);
 	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 1 - final", &e), 0);
-	assert_true(a.final);
+	assert_true(a.final && a.share_port == 0 && a.label[0] == '\0');
+	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 1 - share 7811 " SHARE_LABEL, &e), 0);
+	assert_true(!a.final && a.port == 1 && a.share_port == 7811);
+	assert_string_equal(a.label, SHARE_LABEL);
+	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 2 ::1 final share 1 " SHARE_LABEL " later", &e), 0);
+	assert_true(a.final && a.share_port == 1);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (ssh_hello_answer_parse(&a, bad[i], &e) != PTCP_EPROTO)
 			fail_msg("taken: %s", bad[i]);

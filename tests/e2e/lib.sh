@@ -15,6 +15,7 @@
 set -u
 export LC_ALL=C
 unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_RUNTIME_DIR 2>/dev/null
+export PTCP_SHARE_SOCKET= # no service of this host
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac

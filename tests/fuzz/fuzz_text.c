@@ -103,6 +103,8 @@ static void greetings(const char *text)
 		MUST(identity_fingerprint_ok(hello.fingerprint) && hello.port <= 65535 && ssh_hello_is_greeting(text));
 	if (ssh_hello_answer_parse(&answer, text, NULL) == 0) {
 		MUST(identity_fingerprint_ok(answer.fingerprint) && answer.port >= 1 && answer.port <= 65535);
+		MUST((answer.share_port == 0) == (answer.label[0] == '\0') && answer.share_port <= 65535);
+		MUST(answer.label[0] == '\0' || client_hello_label_ok(answer.label));
 		MUST(answer.address[0] == '\0' || ssh_hello_address_ok(answer.address));
 	}
 	if (ssh_hello_back_parse(&back, text, NULL) == 0) {

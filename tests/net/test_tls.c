@@ -285,6 +285,23 @@ static void mac_of_known_values(void **state)
 	assert_true(tls_mac_equal(mac, want));
 }
 
+/* The label of a known key, by another implementation (Python's hashlib). */
+static void keys_and_labels_of_shared_ports(void **state)
+{
+	static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+	char label[TLS_SHARE_LABEL_BYTES], a[TLS_SHARE_KEY_BYTES], b[TLS_SHARE_KEY_BYTES];
+	char longer[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff0";
+
+	(void)state;
+	assert_int_equal(tls_share_label(label, key, NULL), 0);
+	assert_string_equal(label, "b4ebeb6f8525e129922b913a14a54f36");
+	assert_int_equal(tls_share_label(label, longer, NULL), PTCP_EPROTO);
+	assert_int_equal(tls_share_key(a, NULL), 0);
+	assert_int_equal(tls_share_key(b, NULL), 0);
+	assert_string_not_equal(a, b);
+	assert_int_equal(strspn(a, "0123456789abcdef"), TLS_SHARE_KEY_BYTES - 1);
+}
+
 static void random_bytes(void **state)
 {
 	uint8_t a[16] = { 0 }, b[16] = { 0 };
@@ -301,7 +318,7 @@ int main(void)
 		cmocka_unit_test(a_good_pair), cmocka_unit_test(alpn_unknown_or_none),
 		cmocka_unit_test(older_tls), cmocka_unit_test(ciphers), cmocka_unit_test(other_certificates),
 		cmocka_unit_test(exporter_and_mac), cmocka_unit_test(mac_of_known_values),
-		cmocka_unit_test(random_bytes),
+		cmocka_unit_test(keys_and_labels_of_shared_ports), cmocka_unit_test(random_bytes),
 	};
 	return cmocka_run_group_tests_name("net/tls", tests, make_identities, free_identities);
 }

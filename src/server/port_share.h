@@ -1,0 +1,38 @@
+/* The port of a service, shared with the ephemeral servers that ssh has started on this host as other users. Each
+ * registers through a Unix socket and gets a label; the service passes the connections with that label to it, by
+ * descriptor (PROTOCOL.md, section 12). Control thread. */
+#ifndef SERVER_PORT_SHARE_H
+#define SERVER_PORT_SHARE_H
+
+#include "conn/inbound.h"
+
+#define PORT_SHARE_VERSION 1
+#define PORT_SHARE_WORD "ptcp-share"
+#define PORT_SHARE_ERROR "ptcp-share-error" /* followed by a sentence */
+#define PORT_SHARE_CONNECTION "connection"  /* with a descriptor */
+
+#define PORT_SHARE_PASSED_MAX 8        /* connections that a process has not taken yet */
+#define PORT_SHARE_USER_PASSED_MAX 64  /* that all processes of one user have not taken yet */
+
+struct port_share;
+struct port_share_opts {
+	struct loop *loop;
+	const struct log *log;
+	const char *path;           /* of the socket; copied */
+	unsigned port;              /* to announce */
+	unsigned max_user;          /* registrations of one user */
+	unsigned max;               /* registrations in all, of which one user may have half */
+	void (*changed)(void *arg, unsigned labels); /* number of labels */
+	void (*again)(void *arg);   /* after INBOUND_LEND_BUSY: try again */
+	void *arg;
+};
+
+/* PTCP_ECONFIG: the socket is unavailable. */
+int port_share_new(struct port_share **out, const struct port_share_opts *o, struct ptcp_err *e);
+void port_share_set_max_user(struct port_share *s, unsigned max_user);
+/* As inbound_ops.lend. */
+enum inbound_lend port_share_lend(struct port_share *s, const char *label, int fd);
+/* Ends all registrations; passed connections remain. NULL is fine. */
+void port_share_free(struct port_share *s);
+
+#endif
