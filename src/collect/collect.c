@@ -182,7 +182,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&c->canceled, false);
 	c->overlay = o;
-	c->drift.off_since_s = c->drift.probe_until_s = NAN;
+	drift_init(&c->drift);
 	if ((r = check_launch(o, e)) == 0 && (r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
@@ -340,7 +340,6 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)
 		return r == PTCP_ECANCELED ? outcome(c, e) : r;
-	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->progress_at_s = collect_now_s(c);

@@ -91,7 +91,6 @@ struct ptcp_collect {
 	struct schedule *schedule;
 	double plan_start_s;
 	struct drift drift;
-	bool probing;
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
 	bool urgent;                       /* without waiting PLAN_AGAIN_S */

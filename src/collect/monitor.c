@@ -10,6 +10,7 @@
 #define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
 #define EARLY_OR_LATE_S 3.0      /* if above this, */
 #define PLANS_APART_S 10.0       /* at most this often */
+#define START_S 0.5              /* from the first data of one source to that of most others */
 #define ENOUGH_S 2.0             /* sources with less time left are not judged */
 
 /* ---- Rates ---- */
@@ -134,16 +135,12 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 	for (i = 0; i < c->n_limits; i++)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
 	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
-	case DRIFT_START_PROBE:
-		c->probing = true;
-		break;
+	case DRIFT_FASTER:
 	case DRIFT_END_PROBE:
-		c->probing = false;
-		apply_found(c, n_found);
-		break;
 	case DRIFT_SLOWER:
 		apply_found(c, n_found);
 		break;
+	case DRIFT_START_PROBE:
 	case DRIFT_NONE:
 		break;
 	}
@@ -189,6 +186,17 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
 
+/* Time of the first data of all sources. */
+static double first_data_s(const struct ptcp_collect *c)
+{
+	const struct source_transfer *s;
+	double first = INFINITY;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		first = fmin(first, s->flows_since_s);
+	return first;
+}
+
 void monitor_update(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c), eta_s, left_s;
@@ -196,9 +204,11 @@ void monitor_update(struct ptcp_collect *c)
 	sample_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
+	if (first_data_s(c) <= now_s - START_S)
+		drift_flows(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
-	if (!c->probing && now_s >= c->drift.quiet_until_s)
+	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
 }

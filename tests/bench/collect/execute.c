@@ -19,6 +19,7 @@
 #define PLANS_APART_S 10.0
 #define ENOUGH_S 2.0
 #define STEADY_RATIO 0.05
+#define RATE_MIN_BPS 10000.0
 #define SPARES 3
 
 #define LANES STUDY_FLOWS_MAX
@@ -48,7 +49,7 @@ struct run {
 	int host[SOURCES];
 	double left[SOURCES], more_bps[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
 	double first_bps[LIMITS_MAX], loss;
-	bool on[POINTS], probing, unfit;
+	bool on[POINTS], unfit;
 	struct rng rng;
 	unsigned ticks;
 	int replans;
@@ -216,7 +217,7 @@ static void see_late(struct run *r)
 	const struct lane *l;
 	int i;
 
-	for (i = 0; i < SOURCES && r->w->replan; i++) {
+	for (i = 0; i < SOURCES && r->w->replan && !drift_is_starting(&r->drift); i++) {
 		for (given = got = 0, l = &r->lane[i * SOURCES]; l < &r->lane[(i + 1) * SOURCES]; l++) {
 			bps = PACE * l->given_bps;
 			given += bps;
@@ -251,14 +252,15 @@ static void set_caps(struct run *r)
 	see_late(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
-		double due = l->given_bps;
+		double due = l->given_bps, bps;
 
-		if (r->probing)
-			due = due > 0 ? DRIFT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
+		if (r->w->replan && drift_is_probing(&r->drift))
+			due = due > 0 ? drift_ratio(&r->drift) * due : l->has ? first_bps(r, l) : 0;
 		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
 		l->due_bps = due;
-		l->cap_bps = r->w->paced ? PACE * fmax(due, made_up_bps(r, k)) : l->used ? INFINITY : 0;
+		bps = fmax(due, made_up_bps(r, k));
+		l->cap_bps = !r->w->paced ? (l->used ? INFINITY : 0) : bps > 0 ? fmax(PACE * bps, RATE_MIN_BPS) : 0;
 	}
 }
 
@@ -349,11 +351,7 @@ static void look_at_links(struct run *r, double left_s)
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
 	act = drift_update(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
-	if (act == DRIFT_START_PROBE)
-		r->probing = true;
-	if (act == DRIFT_END_PROBE)
-		r->probing = false;
-	if (act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
+	if (act != DRIFT_FASTER && act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
 		if (!isnan(found[i]))
@@ -393,7 +391,7 @@ static void watch(struct run *r)
 			left_s = fmax(left_s, r->left[i] * 8 / bps);
 	}
 	look_at_links(r, left_s);
-	if (!r->probing && r->now_s >= r->drift.quiet_until_s)
+	if (!drift_is_probing(&r->drift) && r->now_s >= r->drift.quiet_until_s)
 		look_at_time(r, rest_s, left_s);
 }
 
@@ -421,7 +419,7 @@ static int carry_out(struct run *r)
 		if (!r->w->replan || is_over(r))
 			continue;
 		watch(r);
-		if (r->unfit) {
+		if (r->unfit && !drift_is_probing(&r->drift)) {
 			if (plan_rest(r) < 0)
 				return -1;
 			r->replans++;
@@ -450,9 +448,10 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 	set_limits(&r);
 	for (i = 0; i < limits_count(r.o); i++)
 		r.first_bps[i] = limits_bps(r.o, i);
-	drift_init(&r.drift, 0);
+	drift_init(&r.drift);
 	*out = (struct outcome){ 0 };
 	if ((code = plan_rest(&r)) == 0) {
+		drift_flows(&r.drift, 0);
 		ptcp_plan_info(r.plan, &info);
 		out->planned_s = info.makespan_s;
 		for (i = 0; i < ptcp_overlay_hosts(r.o); i++)
