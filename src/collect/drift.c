@@ -239,6 +239,7 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 		w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
 		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
 		drift_changed(w, now_s);
+		w->quiet_until_s = now_s + STEADY_S - PROBE_S; /* flows have started, and were short with higher rates, too */
 		return DRIFT_END_PROBE;
 	}
 	if (now_s >= w->quiet_until_s && (*n_found = find_slower(f, n, limits->bps, found_bps)) > 0) {
