@@ -118,6 +118,8 @@ static void set_rates(struct source_transfer *s, double now_s)
 		bps = s->planned ? pace(fmax(rate_for(s, r), boosted_bps(s, r))) : 0;
 		if (!is_steady(due, r->regular_bps))
 			r->since_s = now_s;
+		if (due > r->regular_bps && r->since_s == now_s)
+			r->grown_s = now_s;
 		if (bps != r->set_bps && (due != r->regular_bps || bps == due || !is_steady(bps, r->set_bps)) &&
 		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
 			r->set_bps = bps;

@@ -13,7 +13,7 @@
 #define PROBE_FIRST_S 10.0    /* interval after a probe without; doubles each time */
 #define PROBE_MAX_S 80.0     /* up to this */
 #define PROBE_WORTH 2         /* min time left, in durations of a probe */
-#define FULL_RATIO 0.9        /* of its rate: a limit is full */
+#define FULL_RATIO 0.85       /* of its rate: a limit is full */
 #define WORTH_RATIO 0.03      /* of total throughput: smaller losses are not worth a plan */
 
 void drift_init(struct drift *w)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
+#include "collect/shared_cause.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"
 
@@ -84,11 +85,12 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 		for (all = 0, r = s->route; r < s->route + s->candidates.n; r++)
 			all += r->assigned_bps;
 		for (r = s->route; r < s->route + s->candidates.n; r++, f++) {
-			window = drift_window_s(&c->drift, r->assigned_bps);
+			/* catching up begins and ends within seconds */
+			window = drift_window_s(&c->drift, r->assigned_bps > 0 ? r->assigned_bps : INFINITY);
 			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
 			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 &&
-			    now_s - r->since_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
+			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);
@@ -127,6 +129,22 @@ static void apply_found(struct ptcp_collect *c, size_t n_found)
 			limits_set_bps(c->overlay, i, c->found_bps[i]);
 }
 
+/* Whether the slower links share a bottleneck, which all paths over them cross from now on. */
+static void conclude_shared(struct ptcp_collect *c, size_t n_flows, size_t *n_found)
+{
+	size_t limit, most = limits_max_of_link(c->overlay), k;
+	struct source_transfer *s;
+	struct route *r;
+
+	if (!shared_cause_conclude(c->overlay, c->flow, n_flows, c->found_bps, n_found, &limit))
+		return;
+	c->limit_first_bps[limit] = c->found_bps[limit];
+	for (s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->candidates.n; r++)
+			for (r->n_limits = k = 0; k < r->n_links; k++)
+				r->n_limits += limits_of_link(c->overlay, r->link[k], r->limit + r->n_limits, most);
+}
+
 static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 {
 	const struct drift_limits limits = { c->limit_bps, c->limit_first_bps, c->n_limits };
@@ -135,9 +153,12 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 	for (i = 0; i < c->n_limits; i++)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
 	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
+	case DRIFT_SLOWER:
+		conclude_shared(c, n, &n_found);
+		apply_found(c, n_found);
+		break;
 	case DRIFT_FASTER:
 	case DRIFT_END_PROBE:
-	case DRIFT_SLOWER:
 		apply_found(c, n_found);
 		break;
 	case DRIFT_START_PROBE:

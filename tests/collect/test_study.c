@@ -165,6 +165,26 @@ static void low_estimates_cost_little_beside_others(void **state)
 	}
 }
 
+/* An overlay without shared bottlenecks promises more than the peering points carry; the collection finds them. */
+static void shared_bottlenecks_are_found(void **state)
+{
+	static const struct way again = { PTCP_PLAN_PIPELINED, true, true };
+	struct outcome o;
+	struct study s;
+
+	(void)state;
+	set_up(&s);
+	s.others[NORTH] = s.others[SOUTH] = 0;
+	assert_int_equal(execute(&s, &again, &o), 0);
+	assert_int_equal(o.n_shared, 0);
+	s.blind = true;
+	assert_int_equal(execute(&s, &again, &o), 0);
+	assert_true(o.n_shared >= 1);
+	assert_true(o.planned_s < 0.6 * ALL_BYTES / (2 * PEERING_BPS));
+	if (o.makespan_s > 1.15 * ALL_BYTES / (2 * PEERING_BPS))
+		fail_msg("%g s", o.makespan_s);
+}
+
 static void draws_are_the_study(void **state)
 {
 	struct rng r = { 1 };
@@ -192,6 +212,7 @@ int main(void)
 		cmocka_unit_test(what_streams_lack_is_made_up_for),
 		cmocka_unit_test(low_estimates_cost_little),
 		cmocka_unit_test(low_estimates_cost_little_beside_others),
+		cmocka_unit_test(shared_bottlenecks_are_found),
 		cmocka_unit_test(draws_are_the_study),
 	};
 	return cmocka_run_group_tests_name("collect/study", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "collect/drift.h"
 #include "collect/schedule.h"
+#include "collect/shared_cause.h"
 #include "model/divide.h"
 #include "plan/rate_limits.h"
 #include "conf/overlay.h"
@@ -26,12 +27,12 @@
 #define SEEN 64
 #define UDP_S 5.0     /* on or off, on average */
 #define LATEST_S 1e6
-#define LANE_LIMITS 12   /* two links, each in one shared bottleneck at most, and what hosts may */
+#define LANE_LIMITS 24   /* two links, each in some shared bottlenecks, and what hosts may */
 #define LIMITS_MAX 128
 
 /* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
 struct lane {
-	double want_bps, given_bps, due_bps, cap_bps, since_s, bytes, seen[SEEN];
+	double want_bps, given_bps, due_bps, cap_bps, since_s, grown_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
 	bool has;                /* the transfer has this path: it can be probed */
 	size_t limit[LANE_LIMITS], nlimits;
@@ -97,6 +98,7 @@ static void set_limits(struct run *r)
 			struct lane *l = &r->lane[i * SOURCES + k];
 			int last = limits_link(r->o, r->host[k], dest);
 
+			l->nlimits = 0;
 			if (i != k)
 				l->nlimits = limits_of_link(r->o, limits_link(r->o, r->host[i], r->host[k]),
 				    l->limit, LANE_LIMITS);
@@ -258,6 +260,8 @@ static void set_caps(struct run *r)
 			due = due > 0 ? drift_ratio(&r->drift) * due : l->has ? first_bps(r, l) : 0;
 		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
+		if (due > l->due_bps && l->since_s == r->now_s)
+			l->grown_s = r->now_s;
 		l->due_bps = due;
 		bps = fmax(due, made_up_bps(r, k));
 		l->cap_bps = !r->w->paced ? (l->used ? INFINITY : 0) : bps > 0 ? fmax(PACE * bps, RATE_MIN_BPS) : 0;
@@ -342,15 +346,19 @@ static void look_at_links(struct run *r, double left_s)
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
 
-		window = drift_window_s(&r->drift, l->given_bps);
+		window = drift_window_s(&r->drift, l->given_bps > 0 ? l->given_bps : INFINITY);
 		all = planned_bps(r, k / SOURCES, true);
 		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .assigned_bps = PACE * l->given_bps,
 			.observed_bps = seen_bps(r, l, window), .valid = r->left[k / SOURCES] > 0 &&
-			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
+			r->now_s - l->grown_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
 	act = drift_update(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
+	if (act == DRIFT_SLOWER && shared_cause_conclude(r->o, f, LANES, found, &nfound, &i)) {
+		r->first_bps[i] = found[i];
+		set_limits(r);
+	}
 	if (act != DRIFT_FASTER && act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
@@ -434,15 +442,18 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 {
 	struct run r = { .s = s, .w = w, .rng = { s->seed } };
 	char *text = study_overlay(s);
+	struct ptcp_shared_bottleneck shared[SHARED_CAUSE_MAX];
+	size_t links[SHARED_CAUSE_MAX * SOURCES], i;
 	struct ptcp_plan_info info;
 	struct ptcp_err e;
-	size_t i;
 	int code, k;
 
 	if ((code = ptcp_overlay_parse(&r.o, text, strlen(text), "study", &e)) < 0)
 		fprintf(stderr, "%s\n", e.msg);
 	free(text);
 	if (code < 0)
+		return -1;
+	if (shared_cause_reserve(r.o, &e) < 0)
 		return -1;
 	memcpy(r.left, s->data, sizeof r.left);
 	set_limits(&r);
@@ -462,6 +473,7 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 		out->makespan_s = r.now_s;
 		out->others_loss_ratio = r.loss / r.now_s;
 		out->replans = r.replans;
+		out->n_shared = shared_cause_list(r.o, shared, links, sizeof links / sizeof *links);
 	}
 	ptcp_plan_free(r.plan);
 	schedule_free(r.schedule);
