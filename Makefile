@@ -79,7 +79,7 @@ store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispa
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
-	measuring worlds torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
+	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
@@ -93,7 +93,7 @@ cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_me
 fuzz_TESTS  := wire connect session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
-	$(addprefix tests/e2e/test_,install package static python documents cli demo \
+	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday trees kept resume failures interrupt clean files disk ssh via third clocks rate \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
@@ -191,7 +191,7 @@ include tests/lab/lab.mk
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
-engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again one)
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(BUILD)/tests/conn/test_connect: $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
@@ -262,8 +262,8 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory -j2 all
 	$(Q)BUILD='$(BUILD)' contrib/demo
 
-# make install: install tool, manual, completions, units, libraries and headers below PREFIX
-# Packages set DESTDIR, a prefix of all paths.
+# make install: install tool, manual, completions, units, libraries and headers below PREFIX, and prepare the service
+# Packages set DESTDIR, a prefix of all paths, and prepare the host themselves.
 MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
@@ -283,8 +283,8 @@ man_links = $(foreach f,$(filter-out $(basename $(notdir $(1))),\
 	$(shell sed -n '/^\.Sh SYNOPSIS/q; s/^\.Nm \(ptcp_[a-z0-9_]*\).*/\1/p' $(1))),$(1):$(f).3)
 
 install: all $(LIB_A)
-	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
-		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(sort $(dir $(foreach m,$(MAN_PAGES),$(call man_of,$(m))))) \
+		$(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/ptcp \
 		$(sort $(foreach x,$(EXTRAS),$(dir $(call extra_to,$(x)))))
 	$(INSTALL) -m 755 $(BUILD)/ptcp $(DESTDIR)$(BINDIR)
 	$(Q)$(foreach m,$(MAN_PAGES),$(INSTALL) -m 644 $(m) $(call man_of,$(m)) &&) true
@@ -301,8 +301,16 @@ install: all $(LIB_A)
 	$(Q)$(foreach x,$(EXTRAS), \
 		sed 's|@BINDIR@|$(BINDIR)|' $(call extra_from,$(x)) >$(call extra_to,$(x)) && \
 		chmod 644 $(call extra_to,$(x)) &&) true
+ifdef DESTDIR
+	$(INSTALL) -d $(DESTDIR)/etc/ptcp
+	$(INSTALL) -m 644 contrib/config.yaml $(SETTINGS)
+else
+	$(Q)VERSION='$(VERSION)' PREFIX='$(PREFIX)' BINDIR='$(BINDIR)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' \
+		contrib/finish-install
+endif
 
-# make uninstall: remove the installed files
+# make uninstall: remove the installed files; user, identity, changed settings and served files remain
+SETTINGS  = $(DESTDIR)/etc/ptcp/config.yaml
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/ptcp $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/%) \
 		$(foreach m,$(MAN_PAGES),$(call man_of,$(m)) \
@@ -312,13 +320,14 @@ uninstall:
 		$(patsubst %,$(DESTDIR)$(LIBDIR)/$(l).%,a so so.$(SOVERSION))) \
 		$(PC_FILES:%=$(DESTDIR)$(LIBDIR)/pkgconfig/%) $(foreach x,$(EXTRAS),$(call extra_to,$(x)))
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/ptcp
+	$(Q)! cmp -s contrib/config.yaml $(SETTINGS) || rm -f $(SETTINGS)
 
 # make dist: pack the committed sources (without git: all sources) into ptcp-VERSION.tar.gz, and the static executable
 # with manual, completions and an install script into ptcp-VERSION-linux-x86_64.tar.gz, reproducibly
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 export SOURCE_DATE_EPOCH
 DIST := ptcp-$(VERSION)
-.PHONY: dist dist-sources dist-static deb
+.PHONY: dist dist-sources dist-static deb rpm oci release
 dist: dist-sources dist-static
 
 dist-sources:
@@ -330,6 +339,18 @@ dist-static: $(STATIC)
 # make deb: build Debian packages in build/deb
 deb: dist-sources
 	$(Q)contrib/deb $(DIST) $(BUILD)
+
+# make rpm: build RPM packages in build/rpm; ARGS=--nodeps: without a database of the required packages
+rpm: dist-sources
+	$(Q)contrib/rpm/build $(DIST) $(BUILD) $(ARGS)
+
+# make oci: build a container image of the server, with podman, buildah or docker
+oci:
+	$(Q)contrib/oci/build ptcp:$(VERSION)
+
+# make release: compare version numbers, run tests, build packages, and print the checklist of a release
+release:
+	$(Q)contrib/release $(VERSION) $(BUILD)
 
 # --------------------------------------------------------------- Testing
 

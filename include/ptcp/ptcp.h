@@ -69,6 +69,11 @@ PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission
     struct ptcp_err *e);
 /* Removes the client's line; PTCP_EUSAGE: no such line. */
 PTCP_API int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e);
+/* Calls `each` on this thread for every authorized client, in the order of the file; the permission and its strings are
+ * valid during the call. Malformed lines authorize nobody and are left out. PTCP_ECONFIG: the file cannot be read, or
+ * other users can change it. */
+typedef void ptcp_permission_fn(void *arg, const struct ptcp_permission *p);
+PTCP_API int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e);
 
 /* ---- Logs and events ------------------------------------------------------ */
 

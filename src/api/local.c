@@ -111,6 +111,32 @@ int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, stru
 	return r < 0 ? r : 0;
 }
 
+struct listing {
+	ptcp_permission_fn *each;
+	void *arg;
+};
+
+static void list_client(void *arg, const char *fingerprint, const struct authorization *a)
+{
+	const struct listing *l = arg;
+	struct ptcp_permission p;
+
+	ptcp_permission_init(&p);
+	p.fingerprint = fingerprint;
+	p.read_only = a->read_only;
+	p.no_relay = a->no_relay;
+	p.root = a->root[0] != '\0' ? a->root : NULL;
+	p.name = a->name[0] != '\0' ? a->name : NULL;
+	l->each(l->arg, &p);
+}
+
+int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e)
+{
+	struct listing l = { each, arg };
+
+	return authorized_each(config_dir, list_client, &l, e);
+}
+
 int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e)
 {
 	char own[PTCP_FINGERPRINT_BYTES];

@@ -7,17 +7,24 @@
 
 #include <ptcp/ptcp.h>
 
+#include "cli/json.h"
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/text.h"
 
-#define AT(member) offsetof(struct ptcp_permission, member)
+struct key_opts {
+	struct ptcp_permission permission;
+	bool json;
+};
+
+#define AT(member) (offsetof(struct key_opts, permission) + offsetof(struct ptcp_permission, member))
 
 static const struct opt key_options[] = {
 	{ "read-only", 0, NULL, "authorize: permit receiving only", opt_true, AT(read_only), 0, 0 },
 	{ "no-relay", 0, NULL, "authorize: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
 	{ "root", 0, "DIR", "authorize: root directory of the client, instead of the server's", opt_text, AT(root), 0, 0 },
 	{ "name", 0, "NAME", "authorize: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
+	{ "json", 0, NULL, "list: print one JSON object per line", opt_true, offsetof(struct key_opts, json), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -52,13 +59,31 @@ static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
 	return r;
 }
 
-enum action { SHOW, GENERATE, AUTHORIZE, REVOKE, N_ACTIONS };
-
-static int run_action(enum action action, struct ptcp_permission *p, struct ptcp_err *e)
+static void print_client(void *arg, const struct ptcp_permission *p)
 {
+	const struct key_opts *o = arg;
+	char root[TEXT_NAME_BYTES], name[TEXT_NAME_BYTES];
+
+	if (o->json)
+		json_line(json_pack("{s:s, s:o, s:b, s:b, s:o}", "fingerprint", p->fingerprint, "name",
+		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "relay", !p->no_relay,
+		    "root", p->root != NULL ? json_text(p->root) : json_null()));
+	else
+		printf("%s  %-10s  %-8s  %-12s  %s\n", p->fingerprint, p->read_only ? "read-only" : "read-write",
+		    p->no_relay ? "no-relay" : "relay", text_escape(name, sizeof name, p->name != NULL ? p->name : "-"),
+		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"));
+}
+
+enum action { SHOW, GENERATE, LIST, AUTHORIZE, REVOKE, N_ACTIONS };
+
+static int run_action(enum action action, struct key_opts *o, struct ptcp_err *e)
+{
+	struct ptcp_permission *p = &o->permission;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	int r;
 
+	if (action == LIST)
+		return ptcp_authorized_each(NULL, print_client, o, e);
 	if (action == AUTHORIZE)
 		return authorize_client(p, e);
 	if (action == REVOKE)
@@ -69,9 +94,10 @@ static int run_action(enum action action, struct ptcp_permission *p, struct ptcp
 	return r;
 }
 
-static int check_and_run(struct ptcp_permission *p, int n, char **operands, struct ptcp_err *e)
+static int check_and_run(struct key_opts *o, int n, char **operands, struct ptcp_err *e)
 {
-	static const char *const names[] = { "show", "generate", "authorize", "revoke" };
+	static const char *const names[] = { "show", "generate", "list", "authorize", "revoke" };
+	struct ptcp_permission *p = &o->permission;
 	char shown[TEXT_NAME_BYTES];
 	struct suggest near;
 	enum action action = SHOW;
@@ -83,7 +109,7 @@ static int check_and_run(struct ptcp_permission *p, int n, char **operands, stru
 		for (action = SHOW; action < N_ACTIONS; action++)
 			suggest_offer(&near, names[action]);
 		return err_set(e, PTCP_EUSAGE, "key %s: no such action (%s%s%s)", text_escape(shown, sizeof shown, operands[0]),
-		    near.best != NULL ? "did you mean " : "show, generate, authorize or revoke",
+		    near.best != NULL ? "did you mean " : "show, generate, list, authorize or revoke",
 		    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
 	}
 	if (action >= AUTHORIZE && n != 2)
@@ -94,24 +120,26 @@ static int check_and_run(struct ptcp_permission *p, int n, char **operands, stru
 		    text_escape(shown, sizeof shown, operands[1]));
 	if (action != AUTHORIZE && (p->read_only || p->no_relay || p->root != NULL || p->name != NULL))
 		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)", names[action]);
+	if (action != LIST && o->json)
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no --json (it belongs to key list)", names[action]);
 	p->fingerprint = n == 2 ? operands[1] : NULL;
-	return run_action(action, p, e);
+	return run_action(action, o, e);
 }
 
 static int run_key(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
-	struct ptcp_permission p;
+	struct key_opts o = { .json = false };
 	int n, r;
 
-	ptcp_permission_init(&p);
-	if ((r = options_parse(c, argc, argv, &p, &n, NULL, &e)) == 0)
-		r = check_and_run(&p, n, argv, &e);
+	ptcp_permission_init(&o.permission);
+	if ((r = options_parse(c, argc, argv, &o, &n, NULL, &e)) == 0)
+		r = check_and_run(&o, n, argv, &e);
 	return command_end(c, r, &e);
 }
 
 static const struct opt *const tables[] = { key_options, NULL };
 
-const struct command command_key = { "key", "show | generate | authorize FINGERPRINT [options] | revoke FINGERPRINT",
+const struct command command_key = { "key", "show | generate | list | authorize FINGERPRINT [options] | revoke FINGERPRINT",
 	"manage the identity of this host and authorized clients", run_key, tables, 1, INT_MAX,
-	"needs an action: show, generate, authorize or revoke" };
+	"needs an action: show, generate, list, authorize or revoke" };

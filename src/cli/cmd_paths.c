@@ -33,8 +33,8 @@ static void print_text(const struct ptcp_overlay *o, const struct ptcp_paths *p,
 	size_t i, k, n = ptcp_paths_count(p);
 	struct ptcp_quickest path;
 
-	printf("%s over %zu path%s in %.6g s (%s)\n\n", units_size_text(b, bytes), n, plural(n),
-	    ptcp_paths_finish_s(p), units_time_text(c, ptcp_paths_finish_s(p)));
+	printf("%s over %zu path%s in %s\n\n", units_size_text(b, bytes), n, plural(n),
+	    units_time_text(c, ptcp_paths_finish_s(p)));
 	printf("%14s %7s %12s %9s  %s\n", "bytes", "share", "rate", "delay", "via");
 	for (i = 0; i < n; i++) {
 		ptcp_paths_get(p, i, &path);

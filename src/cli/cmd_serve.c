@@ -255,6 +255,34 @@ static void print_listening(const struct serving *v)
 	systemd_notify("READY=1");
 }
 
+struct clients {
+	unsigned n;
+	bool have_roots;
+};
+
+static void count_client(void *arg, const struct ptcp_permission *p)
+{
+	struct clients *c = arg;
+
+	c->n++;
+	c->have_roots |= p->root != NULL;
+}
+
+/* A server that serves nobody, or nothing, is a common mistake of a first try. */
+static void warn_of_idle_server(const struct ptcp_server_opts *o)
+{
+	struct clients c = { .n = 0 };
+
+	if (ptcp_authorized_each(NULL, count_client, &c, NULL) < 0)
+		return; /* logged at the first connection */
+	if (c.n == 0)
+		serve_log(PTCP_LOG_WARN, "event=nobody-authorized why=\"no client may connect yet (ptcp key show prints the "
+		    "fingerprint of a client, ptcp key authorize FINGERPRINT permits it)\"");
+	if (o->root == NULL && !c.have_roots && o->n_relay_to == 0)
+		serve_log(PTCP_LOG_WARN, "event=no-root why=\"clients may only measure the path (--root DIR serves a directory, "
+		    "--relay-to HOST relays)\"");
+}
+
 static void stop(void *handle)
 {
 	ptcp_server_stop(handle);
@@ -311,8 +339,10 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 		return r;
 	}
 	process_set_stop(stop, v.server);
-	if (!ephemeral && (r = publish(&v, e)) == 0) /* fails now if the metrics file cannot be written */
-		print_listening(&v);                /* an ephemeral server reports to its client instead */
+	if (!ephemeral && (r = publish(&v, e)) == 0) { /* fails now if the metrics file cannot be written */
+		warn_of_idle_server(&a->server);
+		print_listening(&v); /* an ephemeral server reports to its client instead */
+	}
 	if (r == 0 && (r = serve(&v, e)) == 0 && !ephemeral && publish(&v, &late) < 0)
 		serve_log(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
 	process_set_stop(NULL, NULL);

@@ -106,7 +106,7 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	    ev->progress.total_known ? "" : " so far");
 	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
-		snprintf(part[3], sizeof part[3], "ETA %.0fs", ceil(ev->eta_s));
+		snprintf(part[3], sizeof part[3], "ETA %.0f s", ceil(ev->eta_s));
 	else if (ev->eta_s >= 0)
 		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
 	snprintf(part[4], sizeof part[4], "%u stream%s", ev->progress.streams, plural(ev->progress.streams));
@@ -195,7 +195,7 @@ static void text_advised(const struct ptcp_result *r)
 static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
-	char part[UNITS_TEXT_BYTES + 32] = "", name[TEXT_NAME_BYTES];
+	char part[UNITS_TEXT_BYTES + 32] = "", speed[UNITS_TEXT_BYTES + 2] = "", name[TEXT_NAME_BYTES];
 	size_t i;
 
 	units_size_text(resumed, r->progress.resumed_bytes);
@@ -206,11 +206,12 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	}
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	terminal_line("%s %llu file%s, %s%s in %s, %s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
+	if (r->progress.wire_bytes > 0)
+		snprintf(speed, sizeof speed, ", %s",
+		    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)));
+	terminal_line("%s %llu file%s, %s%s in %s%s, %u stream%s", strcmp(o->command, "send") == 0 ? "sent" : "received",
 	    (unsigned long long)r->progress.files, plural(r->progress.files), units_size_text(size, r->progress.file_bytes),
-	    part, units_time_text(time, r->seconds),
-	    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)),
-	    r->progress.max_streams, plural(r->progress.max_streams));
+	    part, units_time_text(time, r->seconds), speed, r->progress.max_streams, plural(r->progress.max_streams));
 	text_advised(r);
 	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
 		terminal_line("congestion control: %s (%s)", o->congestion, o->congestion_why);

@@ -90,7 +90,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
 		.name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
-		.paths = &t->paths, .path = t->path, .route_session = t->route_session, .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
+		.paths = &t->paths, .path = t->path, .route_session = t->route_session,
+		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
@@ -198,7 +199,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
-		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0, .timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
+		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
+		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .spare = task_spare(t), .check = task_trust,
 		.done = on_connected, .arg = t };
 
@@ -302,7 +304,8 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
 		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
 		.remote_port_or_any = t->o.remote_port_or_any, .job = t->remote_job != NULL,
-		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) }, .ops = &ssh_start_ops, .arg = t };
+		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
+		.ops = &ssh_start_ops, .arg = t };
 	int r;
 
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)

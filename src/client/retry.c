@@ -8,8 +8,8 @@
 #define FIRST_PAUSE_NS NS_PER_S
 #define DOUBLINGS 6u /* at most 64 s between two attempts, and a quarter */
 
-/* The next attempt may succeed: the network, or the other host, has failed, or a relay has given the room to others. Not after PTCP_ESUPERSEDED: two runs
- * would supersede each other by turns. */
+/* The next attempt may succeed: the network, or the other host, has failed, or a relay has given the room to
+ * others. Not after PTCP_ESUPERSEDED: two runs would supersede each other by turns. */
 bool retry_may_help(int code)
 {
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT || code == PTCP_EBUSY;

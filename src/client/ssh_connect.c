@@ -102,7 +102,7 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 	struct ssh_start *f = arg;
 	struct session *sess = f->o.ops->session(f->o.arg);
 
-	if (!session_knows(sess, g->chan, j))
+	if (session_join(sess, g->chan, j) != SESSION_JOIN_VALID)
 		return err_set(e, PTCP_EREFUSED, "no such session or stream");
 	*plaintext = session_cipher(sess) == PTCP_CIPHER_NONE;
 	return 0;

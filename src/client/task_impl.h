@@ -121,6 +121,7 @@ struct ptcp_task {
 		bool pausing;               /* before the next connection */
 		bool waited;
 		bool has_answered;          /* the server: that it is busy */
+		bool unanswered;            /* the last attempt lost its connection before the server's HELLO */
 		uint32_t ahead;             /* as reported last */
 		unsigned pauses;
 	} wait;

@@ -398,6 +398,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 		err_while(&named, named.code, "%s", t->known_as);
 		why = &named;
 	}
+	t->wait.unanswered = engine_unanswered(session_engine(sess));
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */
 	t->session = NULL;

@@ -11,7 +11,7 @@ void wait_begin(struct ptcp_task *t)
 {
 	t->wait.until = mono_add_ns(mono_now(), (uint64_t)(t->o.wait_s * 1e9));
 	t->wait.until_closed = mono_min(t->wait.until, mono_add_ns(mono_now(), CLOSED_NS));
-	t->wait.pausing = t->wait.waited = t->wait.has_answered = false;
+	t->wait.pausing = t->wait.waited = t->wait.has_answered = t->wait.unanswered = false;
 	t->wait.pauses = 0;
 }
 
@@ -56,6 +56,8 @@ bool wait_pause(struct ptcp_task *t, struct mono until, const char *why)
 bool wait_after(struct ptcp_task *t, const struct ptcp_err *why)
 {
 	t->wait.has_answered |= why->code == PTCP_EBUSY;
-	return (why->code == PTCP_EBUSY || (t->wait.has_answered && retry_may_help(why->code))) &&
-	    wait_pause(t, t->wait.until, why->msg);
+	if (why->code == PTCP_EBUSY || (t->wait.has_answered && retry_may_help(why->code)))
+		return wait_pause(t, t->wait.until, why->msg);
+	/* A crowded server closes the oldest connections that have not authenticated, some of them just as they do. */
+	return t->wait.unanswered && wait_pause(t, t->wait.until_closed, why->msg);
 }

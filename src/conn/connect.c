@@ -252,9 +252,10 @@ static void on_readable(void *arg)
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
+	bool refused = c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER;
 
-	fail_at_hop(c, c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER ? CONNECT_CLOSED :
-	    at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT, why != NULL ? why->msg : "the host closed the connection", true);
+	fail_at_hop(c, refused ? CONNECT_CLOSED : at_relay(c) ? CONNECT_RELAY : CONNECT_UNREACHABLE, PTCP_ECONNECT,
+	    why != NULL ? why->msg : "the host closed the connection", true);
 }
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };

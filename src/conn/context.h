@@ -43,8 +43,9 @@ void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_le
 /* PTCP_ECONFIG: the process's limit on descriptors permits no session with one stream; or not `fds` descriptors of
  * other work. */
 int context_check_fds(unsigned fds, struct ptcp_err *e);
-/* `workers`: maximum number of worker loops, at most one per core; fewer if descriptors are short. `server_ciphers` 0: only a client.
- * Log and identity may be set already; the identity is then not read. On failure nothing is left. */
+/* `workers`: maximum number of worker loops, at most one per core; fewer if descriptors are short.
+ * `server_ciphers` 0: only a client. Log and identity may be set already; the identity is then not read. On failure
+ * nothing is left. */
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e);
 /* All sessions must have ended. Zeroed memory is fine. */

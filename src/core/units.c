@@ -109,15 +109,15 @@ const char *units_time_text(char *buf, double s)
 		return buf;
 	}
 	if (s < 10) {
-		snprintf(buf, UNITS_TEXT_BYTES, "%.2fs", s > 0 ? s : 0);
+		snprintf(buf, UNITS_TEXT_BYTES, "%.2f s", s > 0 ? s : 0);
 		return buf;
 	}
 	t = (unsigned long)(s + 0.5);
 	if (t < 60)
-		snprintf(buf, UNITS_TEXT_BYTES, "%lus", t);
+		snprintf(buf, UNITS_TEXT_BYTES, "%lu s", t);
 	else if (t < 3600)
-		snprintf(buf, UNITS_TEXT_BYTES, "%lum%02lus", t / 60, t % 60);
+		snprintf(buf, UNITS_TEXT_BYTES, "%lu m %02lu s", t / 60, t % 60);
 	else
-		snprintf(buf, UNITS_TEXT_BYTES, "%luh%02lum", t / 3600, t / 60 % 60);
+		snprintf(buf, UNITS_TEXT_BYTES, "%lu h %02lu m", t / 3600, t / 60 % 60);
 	return buf;
 }

@@ -117,6 +117,7 @@ bool engine_over(const struct engine *s)
 }
 
 bool engine_ended_by_peer(const struct engine *s) { return s->ended_by_peer; }
+bool engine_unanswered(const struct engine *s) { return s->unanswered; }
 bool engine_closing(const struct engine *s) { return s->state == CLOSING || engine_over(s); }
 
 bool engine_measures(const struct engine *s)
@@ -237,5 +238,6 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 /* In CLOSING every entry has its verdict, and a starter that receives may leave right behind its END. */
 void engine_closed(struct engine *s, const struct ptcp_err *why)
 {
+	s->unanswered = s->state == HELLO;
 	engine_end(s, s->state == CLOSING && s->snd != NULL && !s->o.starter ? NULL : why);
 }

@@ -138,6 +138,8 @@ enum wire_busy engine_peer_busy(const struct engine *s);
 bool engine_over(const struct engine *s);
 /* Whether the peer ended the session by an ERROR, whose text is then the reason. */
 bool engine_ended_by_peer(const struct engine *s);
+/* Whether the channel was lost before the peer's HELLO arrived. */
+bool engine_unanswered(const struct engine *s);
 /* CLOSING or over: all data has arrived, so the end of a stream is expected. */
 bool engine_closing(const struct engine *s);
 /* The starter's request (at the acceptor, its paths are valid only during ops.open). */

@@ -36,6 +36,7 @@ struct engine {
 	enum wire_busy busy_reported, peer_busy;
 	bool leftovers_received;
 	bool ended_by_peer;              /* by an ERROR */
+	bool unanswered;                 /* the channel was lost before the peer's HELLO */
 	bool was_busy;                   /* this end, at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
 	struct mono last_ping, last_input, last_progress;

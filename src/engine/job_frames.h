@@ -111,8 +111,8 @@ enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono n
 /* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
 struct mono job_frames_deadline(const struct job_frames *j);
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
- * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer 10 s for its
- * request, and 2 s to close the connection after the last frame. */
+ * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer
+ * 10 s for its request, and 2 s to close the connection after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 
 #endif

@@ -1,6 +1,6 @@
 /* Selects the paths in use among candidates: observes the throughput of each, and lets model/multipath decide which
- * candidates are tried, which replace slow or dead paths, and at which rate each path sends. A sender samples acknowledged data, from
- * acknowledgment to acknowledgment, so that large blocks do not distort the rate. */
+ * candidates are tried, which replace slow or dead paths, and at which rate each path sends. A sender samples
+ * acknowledged data, from acknowledgment to acknowledgment, so that large blocks do not distort the rate. */
 #ifndef ENGINE_PATH_SELECT_H
 #define ENGINE_PATH_SELECT_H
 

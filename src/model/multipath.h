@@ -6,16 +6,16 @@
  * demand freely (the paper's maxmin start); then the rate controller takes over. An unsatisfied source reselects.
  * Differences:
  *   - a source without a demand is never satisfied, and its paths have no rates;
- *   - before the first reselection each candidate is tried, beside the fastest so far (1-reselection by turns, or of more
- *     paths for many candidates): chance would need many reselections where bandwidths differ much. The fastest stay;
- *     the highest throughput counts, since candidates may share bottlenecks. A drop of a path repeats the trials, with
- *     growing pauses while these confirm the paths;
+ *   - before the first reselection each candidate is tried, beside the fastest so far (1-reselection by turns, or
+ *     of more paths for many candidates): chance would need many reselections where bandwidths differ much. The
+ *     fastest stay; the highest throughput counts, since candidates may share bottlenecks. A drop of a path repeats
+ *     the trials, with growing pauses while these confirm the paths;
  *   - a dead path is replaced at once, with or without a demand;
- *   - 1-reselection takes the fastest candidate known, if much faster than the slowest path; it needs longer each time, so
- *     that equal paths stay;
- *   - k-reselection follows an unsatisfied 1-reselection after a pause, with uniform chances, because known throughput was
- *     observed in other combinations; the best combination is restored, and the pauses grow, to limit the cost of a
- *     demand beyond all candidates;
+ *   - 1-reselection takes the fastest candidate known, if much faster than the slowest path; it needs longer each
+ *     time, so that equal paths stay;
+ *   - k-reselection follows an unsatisfied 1-reselection after a pause, with uniform chances, because known
+ *     throughput was observed in other combinations; the best combination is restored, and the pauses grow, to limit
+ *     the cost of a demand beyond all candidates;
  *   - each path's rate is at least 1 % of the demand, to deliver data in transit. */
 #ifndef MODEL_MULTIPATH_H
 #define MODEL_MULTIPATH_H

@@ -43,8 +43,8 @@ unsigned stats_saturates_at(const unsigned *streams, const double *mean_bps, siz
 
 /* ---- Rounds of one stream count ----
  *
- * `ptcp measure` starts n streams together, each with the same number of bytes, in repeated rounds (Lee,
- * Abe, Hirotsu, Umemura, "Recent Empirical Evaluation of Aggregate Throughput using Parallel Transfers").
+ * `ptcp measure` starts n streams together, each with the same number of bytes, in repeated rounds (Chunghan
+ * Lee, Abe, Hirotsu, Umemura, "Recent Empirical Evaluation of Aggregate Throughput using Parallel Transfers").
  * Memory is independent of the number of rounds. */
 
 #define LEVEL_STREAMS_MAX 128

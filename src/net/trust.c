@@ -310,20 +310,23 @@ bool authorized_changed(const char *dir, struct trust_stamp *last)
 	return !same;
 }
 
-void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
-    const struct log *log)
+int authorized_each(const char *dir, void (*each)(void *arg, const char *fingerprint, const struct authorization *a),
+    void *arg, struct ptcp_err *e)
 {
 	struct lines l = { .f = NULL };
 	struct authorization a;
 	char *rest, *fp;
+	int r = open_trusted(&l.f, dir, "authorized_clients", e);
 
-	open_clients(&l.f, dir, log);
-	if (l.f == NULL)
-		return;
+	if (r < 0 || l.f == NULL)
+		return r;
 	while (next_line(&l, &fp, &rest))
 		if (identity_fingerprint_ok(fp) && parse_permission(rest, &a))
-			each(arg, &a);
+			each(arg, fp, &a);
+	if (ferror(l.f))
+		r = err_sys(e, PTCP_ECONFIG, "reading authorized_clients");
 	close_lines(&l);
+	return r;
 }
 
 static void write_permission(FILE *f, const char *fingerprint, const struct ptcp_permission *p)

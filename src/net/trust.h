@@ -49,9 +49,10 @@ struct trust_stamp {
 };
 /* Whether the file was changed, created or removed since the last call. One stat(2). */
 bool authorized_changed(const char *dir, struct trust_stamp *last);
-/* Calls `each` for every well-formed line; never if the file is missing or cannot be read. */
-void authorized_each(const char *dir, void (*each)(void *arg, const struct authorization *a), void *arg,
-    const struct log *log);
+/* Calls `each` for every well-formed line, in the order of the file. PTCP_ECONFIG: the file cannot be read or trusted,
+ * or a part of it could not be read. */
+int authorized_each(const char *dir, void (*each)(void *arg, const char *fingerprint, const struct authorization *a),
+    void *arg, struct ptcp_err *e);
 /* Adds or replaces a client, or removes it (`p` NULL). Returns whether the file had listed it, or
  * PTCP_ECONFIG. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,

@@ -122,7 +122,8 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 	const struct graph *n = s->n;
 	double lo = n->time[interval], flo = share_before;
 	double hi = interval + 1 < n->ntimes ? n->time[interval + 1] : INFINITY;
-	double t = s->enough_s > lo && isfinite(hi) ? hi : lo + (s->per_s > 0 && flo < 1 ? (1 - flo) / s->per_s : lo > 0 ? lo : 1);
+	double step_s = s->per_s > 0 && flo < 1 ? (1 - flo) / s->per_s : lo > 0 ? lo : 1;
+	double t = s->enough_s > lo && isfinite(hi) ? hi : lo + step_s;
 	int i;
 
 	for (i = 0; i < ROUNDS_MAX; i++) {

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/units.h"
 #include "plan/streams.h"
 
@@ -289,10 +290,11 @@ int ptcp_plan_make(struct ptcp_plan **out, const struct ptcp_overlay *o,
 {
 	struct ptcp_plan_opts own;
 	struct plan_tuning tuning;
+	int r;
 
-	if (opts->size < sizeof own)
-		return err_set(e, PTCP_EUSAGE, "plan options: not initialized (call ptcp_plan_opts_init())");
-	own = *opts;
+	ptcp_plan_opts_init(&own);
+	if ((r = opts_copy(&own, sizeof own, opts, "ptcp_plan_opts_init", e)) < 0)
+		return r;
 	if ((int)own.method < 0 || (int)own.method >= NMETHODS)
 		return err_set(e, PTCP_EUSAGE, "plan options: unknown method %d", (int)own.method);
 	if (!(own.slot_s >= 0) || !(own.deadline_s >= 0) || !(own.effort_s >= 0) || isinf(own.slot_s))

@@ -38,7 +38,8 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fi
 	if (found < 0)
 		return err_set(e, refused(s, PTCP_EREFUSED), "this client: the server cannot read its list of authorized clients "
 		    "(its administrator finds the reason in the log)");
-	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized\"", fingerprint);
+	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized (to permit it: ptcp key authorize %s)\"",
+	    fingerprint, fingerprint);
 	g->end = ADMISSION_BAD;
 	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator run: "
 	    "ptcp key authorize %s)", fingerprint);
@@ -122,12 +123,13 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 	struct ptcp_server *s = arg;
 	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct authorization a;
+	enum session_join join;
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
-	if (!session_knows(sess, g->chan, j)) {
+	if ((join = session_join(sess, g->chan, j)) != SESSION_JOIN_VALID) {
 		bool known = server_admits(s, chan_fingerprint(g->chan), &a);
 
-		if (known && sess == NULL) { /* the session ended while the stream was on its way */
+		if (known && (sess == NULL || join == SESSION_JOIN_LATE)) { /* the session ended meanwhile */
 			inbound_log(g, LOG_INFO, "join-late", "client=%s", chan_fingerprint(g->chan));
 			return err_set(e, PTCP_EREFUSED, "no such session or stream");
 		}

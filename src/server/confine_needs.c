@@ -25,8 +25,9 @@ static void add(struct roots *r, const char *root)
 	more[++r->n] = NULL;
 }
 
-static void on_client(void *arg, const struct authorization *a)
+static void on_client(void *arg, const char *fingerprint, const struct authorization *a)
 {
+	(void)fingerprint;
 	if (a->root[0] != '\0')
 		add(arg, a->root);
 }
@@ -37,6 +38,7 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 		.state_dir = s->own_dirs.path[1][0] != '\0' ? s->own_dirs.path[1] : NULL, .binds = s->o.ephemeral,
 		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
 	struct roots r = { 0 };
+	struct ptcp_err why;
 
 	if (s->o.confine == NULL)
 		return 0;
@@ -46,8 +48,8 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 		add(&r, "/"); /* the client is the same user and names the path later */
 	else if (s->root != NULL)
 		add(&r, s->root);
-	if (!s->o.ephemeral)
-		authorized_each(s->host.config_dir, on_client, &r, &s->host.log);
+	if (!s->o.ephemeral && authorized_each(s->host.config_dir, on_client, &r, &why) < 0)
+		log_at(&s->host.log, LOG_ERROR, "trust", "no client is admitted: %s", why.msg);
 	s->roots = r.at;
 	n.roots = (const char *const *)r.at;
 	return r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);

@@ -347,7 +347,8 @@ void adapt_streams(struct session *sess, struct mono now)
 		return;
 	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
-		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel, .all_connected = streams_connected(sess) == sess->n_active,
+		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel,
+		.all_connected = streams_connected(sess) == sess->n_active,
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
 		.rate_limited = path_rates_limited(&sess->path_rates) ||
 		    (sess->selects_paths && path_select_in_trial(&sess->path_select)) };

@@ -6,8 +6,9 @@
 bool congestion_is_ours(const struct session *sess)
 {
 	uint8_t role = engine_open(sess->engine)->role;
+	bool starter_sends = role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_DISCARDS;
 
-	return !sess->o.one_channel && (sess->o.open != NULL) == (role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_DISCARDS);
+	return !sess->o.one_channel && (sess->o.open != NULL) == starter_sends;
 }
 
 const char *session_congestion(const struct session *sess) { return sess->congestion.name; }

@@ -158,8 +158,13 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 
 const uint8_t *session_id(const struct session *sess);
 enum ptcp_cipher session_cipher(const struct session *sess); /* once running */
-/* Whether the sender of this JOIN on this connection is the session's peer (NULL: no). */
-bool session_knows(const struct session *sess, struct chan *c, const struct wire_join *j);
+enum session_join {
+	SESSION_JOIN_INVALID, /* the sender is not the session's peer, or the session takes no such stream */
+	SESSION_JOIN_LATE,    /* the session's peer, but the session is over */
+	SESSION_JOIN_VALID
+};
+/* Judges a JOIN on this connection; `sess` NULL: invalid. */
+enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j);
 /* Adds a joined channel (without TLS if the cipher is `none`) of a stream, or of WIRE_JOIN_CONTROL; taken. */
 void session_add_stream(struct session *sess, unsigned number, struct chan *c);
 

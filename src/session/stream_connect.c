@@ -17,9 +17,11 @@ static void stop(struct session *sess, unsigned number)
 /* NULL: direct. */
 static const struct path *path_of(const struct session *sess, unsigned number)
 {
-	if (sess->o.paths == NULL)
+	const struct paths *p = sess->o.paths;
+
+	if (p == NULL)
 		return NULL;
-	return &sess->o.paths->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(sess->o.paths, number)];
+	return &p->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(p, number)];
 }
 
 static bool is_direct(const struct session *sess, unsigned number)

@@ -255,21 +255,22 @@ static bool accepts_stream(const struct session *sess, unsigned number)
 	    number < (sess->probe != NULL && sess->probe->ops != NULL ? sess->n_active : sess->n_granted);
 }
 
-bool session_knows(const struct session *sess, struct chan *c, const struct wire_join *j)
+enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j)
 {
 	uint8_t exporter[32], mac[32];
 	struct ptcp_err why;
-	bool known;
+	bool genuine;
 
-	known = sess != NULL && strcmp(chan_fingerprint(c), sess->fingerprint) == 0 &&
+	genuine = sess != NULL && strcmp(chan_fingerprint(c), sess->fingerprint) == 0 &&
 	    memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
 	    chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, sess->key, exporter, j->session, j->stream) == 0 &&
-	    tls_mac_equal(mac, j->mac) &&
-	    (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : accepts_stream(sess, j->stream));
+	    tls_mac_equal(mac, j->mac);
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
-	return known;
+	if (genuine && (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : accepts_stream(sess, j->stream)))
+		return SESSION_JOIN_VALID;
+	return genuine && sess->over ? SESSION_JOIN_LATE : SESSION_JOIN_INVALID;
 }
 
 void session_add_stream(struct session *sess, unsigned number, struct chan *c) { streams_add(sess, number, c, false); }

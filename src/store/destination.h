@@ -34,8 +34,8 @@ struct destination {
 };
 
 /* The base is the existing directory at `path`; or a new one (for a path with a trailing slash or by a flag,
- * with DESTINATION_MKPATH also its missing parents); else the parent, with `rename` the last component. `root` NULL: `path` is the user's
- * own and trusted; else a peer's, below `root`. On failure *out is empty. */
+ * with DESTINATION_MKPATH also its missing parents); else the parent, with `rename` the last component. `root` NULL:
+ * `path` is the user's own and trusted; else a peer's, below `root`. On failure *out is empty. */
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e);
 void destination_fini(struct destination *p); /* zeroed is fine */
 

@@ -42,7 +42,8 @@ static const struct wire_field hello[] = {
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
-	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
+	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS),
+	UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
 }, error[] = {
 	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
 }, ping[] = {

@@ -1,9 +1,9 @@
-#include "wire/block.h"
 #include "wire/frame.h"
 
 #include <assert.h>
 
 #include "core/err.h"
+#include "wire/block.h"
 #include "wire/codec.h"
 
 static const struct {

@@ -166,7 +166,7 @@ struct wire_hello {
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
 	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
-	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; above WIRE_SLOTS means WIRE_SLOTS */
+	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; at most WIRE_SLOTS count */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -217,15 +217,18 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 #define WIRE_SESSION_BYTES 16
 
 enum wire_opened_flags {
-	WIRE_OPENED_EXPANDED = 1 << 0, WIRE_OPENED_FLAGS = (1 << 1) - 1 /* a source was a pattern: there may be several */
+	WIRE_OPENED_EXPANDED = 1 << 0, /* a source was a pattern: there may be several */
+	WIRE_OPENED_FLAGS = (1 << 1) - 1
 };
 
 /* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
  * the control connection. */
 struct wire_opened {
-	uint8_t session[WIRE_SESSION_BYTES], cipher;
+	uint8_t session[WIRE_SESSION_BYTES];
+	uint8_t cipher;
 	uint16_t streams;
-	uint8_t flags, n_endpoints;
+	uint8_t flags;
+	uint8_t n_endpoints;
 	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)

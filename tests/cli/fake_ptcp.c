@@ -94,6 +94,25 @@ int ptcp_authorize(const char *dir, const struct ptcp_permission *p, struct ptcp
 	return key("authorize", NULL, e);
 }
 
+int ptcp_authorized_each(const char *dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e)
+{
+	static const char *const names[] = { "lab", NULL };
+	struct ptcp_permission p;
+	unsigned i;
+
+	(void)dir;
+	for (i = 0; i < fake.n_clients; i++) {
+		ptcp_permission_init(&p);
+		p.fingerprint = FP;
+		p.name = names[i % 2];
+		p.read_only = i % 2 == 0;
+		p.no_relay = i % 2 == 1;
+		p.root = i % 2 == 0 ? "/a b" : NULL;
+		each(arg, &p);
+	}
+	return key("list", NULL, e);
+}
+
 int ptcp_revoke(const char *dir, const char *fingerprint, struct ptcp_err *e)
 {
 	(void)dir;

@@ -46,6 +46,7 @@ struct fake {
 	const char *called;              /* "show", "generate", "authorize", "revoke" */
 	char fingerprint[128], perm_root[512], perm_name[64];
 	bool perm_read_only, perm_no_relay;
+	unsigned n_clients; /* authorized */
 };
 
 extern struct fake fake;

@@ -81,7 +81,7 @@ static void sends_and_receives(void **state)
 	assert_string_equal(fake.dest, "ptcp://h/x");
 	assert_int_equal(fake.frees, 1);
 	assert_string_equal(cap.out, "");
-	assert_string_equal(cap.err, "sent 1 file, 10 B in 1.00s, 0 bit/s, 4 streams\n");
+	assert_string_equal(cap.err, "sent 1 file, 10 B in 1.00 s, 4 streams\n");
 	assert_int_equal(command("recv -q ptcp://h/x y"), 0);
 	assert_int_equal(fake.recvs, 1);
 	assert_string_equal(fake.srcs, "ptcp://h/x");
@@ -263,7 +263,11 @@ static void serves(void **state)
 	assert_string_equal(fake.listen, "[::1]:0");
 	assert_string_equal(fake.root, "/srv");
 	assert_int_equal(fake.server.log_level, PTCP_LOG_WARN);
+	assert_non_null(strstr(cap.err, "event=nobody-authorized"));
+	assert_null(strstr(cap.err, "event=no-root"));
+	fake.n_clients = 2;
 	assert_int_equal(command("serve --listen :1 --listen :2"), 0);
+	assert_string_equal(cap.err, "");
 	assert_string_equal(cap.out, "listening [::1]:4711 " FP "\nlistening [::1]:4712 " FP "\n");
 	assert_int_equal(command("serve --json"), 0);
 	assert_string_equal(cap.out, "{\"event\":\"listening\",\"address\":\"::1\",\"port\":4711,\"fingerprint\":\"" FP
@@ -328,7 +332,7 @@ static void keys(void **state)
 	static const char *const bad[] = {
 		"key", "key frob", "key show x", "key generate x", "key authorize", "key revoke",
 		"key authorize a b", "key revoke a b", "key show --read-only", "key revoke a --root /",
-		"key authorize a --shiny", "key show --name x",
+		"key authorize a --shiny", "key show --name x", "key list x", "key list --read-only", "key show --json",
 	};
 	char here[512];
 
@@ -351,6 +355,16 @@ static void keys(void **state)
 	strcat(here, "/d");
 	assert_string_equal(fake.perm_root, here);
 	assert_string_equal(fake.perm_name, "-");
+	assert_int_equal(command("key list"), 0);
+	assert_string_equal(cap.out, "");
+	fake.n_clients = 2;
+	assert_int_equal(command("key list"), 0);
+	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b\n" FP
+	    "  read-write  no-relay  -             -\n");
+	assert_int_equal(command("key list --json"), 0);
+	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"relay\":true,"
+	    "\"root\":\"/a b\"}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"relay\":false,"
+	    "\"root\":null}\n");
 	assert_int_equal(command("key revoke x"), 0);
 	assert_string_equal(fake.fingerprint, "x");
 	fake.key_code = PTCP_ECONFIG;
@@ -457,7 +471,7 @@ static void cleans(void **state)
 	(void)state;
 	assert_int_equal(command("clean x"), 0);
 	assert_true(fake.clean.older_s == 86400 && !fake.clean.dry_run);
-	assert_string_equal(cap.out, "d/a\\012b  7.00 kB  1h00m\n");
+	assert_string_equal(cap.out, "d/a\\012b  7.00 kB  1 h 00 m\n");
 	assert_string_equal(cap.err, "removed 1 leftover, 7.00 kB; retained 2 in use, 0 too recent\n");
 	assert_int_equal(command("clean -n -q --older 2h x"), 0);
 	assert_true(fake.clean.older_s == 7200 && fake.clean.dry_run);

@@ -222,7 +222,7 @@ static void text_end(void **state)
 	(void)state;
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_string_equal(cap.out, "");
-	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B already transferred) in 2.00s, 4.00 Gbit/s, 8 streams\n");
+	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B already transferred) in 2.00 s, 4.00 Gbit/s, 8 streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
 	/* a failure prints a single line, also with quiet */
@@ -242,7 +242,7 @@ static void status_line(void **state)
 
 	(void)state;
 	assert_string_equal(output_status_text(line, sizeof line, 80, &ev),
-	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s  ETA 12s  4 streams");
+	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s  ETA 12 s  4 streams");
 	for (width = 0; width < 120; width++) {
 		output_status_text(line, sizeof line, width, &ev);
 		assert_true(strlen(line) < width || line[0] == '\0');
@@ -251,9 +251,9 @@ static void status_line(void **state)
 	    " 50%  1.25 GB of 2.50 GB  812 Mbit/s");
 	assert_string_equal(output_status_text(line, 30, 80, &ev), " 50%  1.25 GB of 2.50 GB");
 	ev.eta_s = 0.2;
-	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1s"));
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1 s"));
 	ev.eta_s = 3725;
-	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1h02m"));
+	assert_non_null(strstr(output_status_text(line, sizeof line, 80, &ev), "ETA 1 h 02 m"));
 	ev.progress.total_known = false;
 	ev.eta_s = NAN;
 	ev.progress.streams = 1;

@@ -79,10 +79,10 @@ static void texts(void **state)
 	assert_string_equal(units_rate_text(b, 412e6), "412 Mbit/s");
 	assert_string_equal(units_rate_text(b, 4e12), "4000 Gbit/s");
 	assert_string_equal(units_rate_text(b, -1), "0 bit/s");
-	assert_string_equal(units_time_text(b, 0.25), "0.25s");
-	assert_string_equal(units_time_text(b, 59.4), "59s");
-	assert_string_equal(units_time_text(b, 61), "1m01s");
-	assert_string_equal(units_time_text(b, 3720), "1h02m");
+	assert_string_equal(units_time_text(b, 0.25), "0.25 s");
+	assert_string_equal(units_time_text(b, 59.4), "59 s");
+	assert_string_equal(units_time_text(b, 61), "1 m 01 s");
+	assert_string_equal(units_time_text(b, 3720), "1 h 02 m");
 	assert_string_equal(units_time_text(b, 1e300), "?");
 }
 

@@ -782,6 +782,7 @@ static void a_channel_that_goes(void **state)
 	one_forget(&o);
 	engine_closed(o.s, &why);
 	assert_true(o.ended == 1 && o.why.code == PTCP_EPEER);
+	assert_false(engine_unanswered(o.s));
 	assert_int_equal(one_said(&o, &p), 0);
 	engine_closed(o.s, &why); /* said once */
 	one_accept(&o);
@@ -791,6 +792,10 @@ static void a_channel_that_goes(void **state)
 	assert_int_equal(o.fates[SND_DROPPED], 0);
 	engine_drop(o.s);
 	assert_int_equal(o.fates[SND_DROPPED], 1);
+	one_fini(&o);
+	one_init(&o, true, true);
+	engine_closed(o.s, &why); /* before the peer's HELLO: it may be too busy for us */
+	assert_true(o.ended == 1 && engine_unanswered(o.s));
 	one_fini(&o);
 }
 

@@ -746,8 +746,8 @@ static void received_entries(void **state)
 		{ "COMMITTING, a directory", committing_dir, "" },
 		{ "OPEN", open_dir, " ENTRY_INSIDE DIR_END " },
 		{ "OPEN, not empty", open_with_child, " ENTRY_INSIDE " },
-		/* What it is told of it was on its way; whether it was a directory is forgotten. END: its
-		 * count of files is another. */
+		/* Frames about the retired entry were in flight; the engine no longer knows whether it was a
+		 * directory. END: the number of files differs. */
 		{ "retired", retired_file, " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
 		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};

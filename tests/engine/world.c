@@ -64,6 +64,8 @@ struct digest world_term(const struct world *w, const struct node *n, uint32_t v
 	struct rng r = { ((uint64_t)n->index << 32 | block) ^ (uint64_t)version << 56 };
 	struct digest d = { 0, 0 };
 
+	if (w->plan.hashed)
+		return tape_term(n, version, block);
 	if (w->plan.verify) {
 		d.hi = world_random(&r);
 		d.lo = world_random(&r);
@@ -478,6 +480,7 @@ static void happen(struct world *w, struct event *ev)
 {
 	switch (ev->kind) {
 	case EV_CONTROL:
+		tape_control(w, ev->side, ev->bytes, ev->n);
 		if (!w->cut)
 			engine_input(w->side[ev->side].engine, ev->bytes, ev->n, world_now(w));
 		break;
@@ -583,6 +586,26 @@ bool world_run_for(struct world *w, uint64_t ns)
 		pump(w, &w->side[1]);
 	}
 	return true;
+}
+
+void world_settle(struct world *w, unsigned side)
+{
+	struct side *sd = &w->side[side];
+	struct buf *b = &engine_outbox(sd->engine)->b;
+	struct event *ev;
+
+	w->side[!side].over = sd->deaf = true;
+	pump(w, sd);
+	while (w->n_heap > 0) {
+		check_that(w->n_events < EVENTS_MAX, "no end of events");
+		ev = pop(w);
+		w->now_ns = ev->at > w->now_ns ? ev->at : w->now_ns;
+		happen(w, ev);
+		event_free(ev);
+		pump(w, sd);
+		buf_consume(b, buf_len(b));
+	}
+	buf_consume(b, buf_len(b));
 }
 
 void world_run(struct world *w, uint64_t limit_ns)

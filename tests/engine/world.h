@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include "core/units.h"
@@ -96,6 +97,7 @@ struct plan {
 	unsigned bad_blocks, late_news;
 	unsigned sparse, links, exists, rots, unreadable;
 	bool dry_run;
+	bool hashed;                    /* blocks have content (world_tape.c), and its hashes */
 	/* faults of streams and control */
 	unsigned deaths, stalls;        /* how many, at random times in the first fault_ns */
 	uint64_t fault_ns;
@@ -140,6 +142,7 @@ struct world {
 	uint32_t most_live;
 	uint64_t resumed, holes, asked_again; /* blocks: verified, told as holes, claimed but bad */
 	bool cut;
+	FILE *tape;                     /* gets what arrives; NULL: none */
 };
 
 void world_init(struct world *w, const struct plan *p);
@@ -163,5 +166,14 @@ void world_agreed(struct world *w);
 void world_fini(struct world *w);
 
 struct mono world_now(const struct world *w);
+
+/* ---- Recordings: all that arrived in a session, one line each, in hexadecimal digits ----
+ *
+ *   sender BYTES     control frames of the sender, and
+ *   receiver BYTES   of the receiver, as they arrived
+ *   block BYTES      header and end of a block; its content is that of plan.hashed, by index of the file and offset */
+
+/* One side runs with a recording in place of its peer, which must be that of a session with the same nodes. */
+void world_replay(struct world *w, unsigned side, FILE *recording);
 
 #endif

@@ -52,6 +52,14 @@ void store_lose_part(struct node *n);
 /* The part becomes the file. */
 void store_name(struct node *n);
 
+/* That side alone, until it waits for its peer; its own frames are lost. */
+void world_settle(struct world *w, unsigned side);
+
+/* world_tape.c */
+struct digest tape_term(const struct node *n, uint32_t version, uint32_t block);
+void tape_control(struct world *w, unsigned to, const uint8_t *p, size_t n);
+void tape_block(struct world *w, const struct node *n, uint64_t id, uint32_t block);
+
 /* world_lines.c */
 void lines_start(struct world *w);
 void lines_feed(struct world *w);

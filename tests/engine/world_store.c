@@ -350,6 +350,7 @@ void store_block(struct world *w, const struct event *ev)
 	struct node *n = ev->node;
 	struct event *news;
 
+	tape_block(w, n, ev->id, ev->block);
 	engine_progress(w->side[1].engine, world_now(w));
 	check_that(n->prepared && (n->accepted || n->over), "block %u of %u, which was not accepted",
 	    ev->block, n->index);

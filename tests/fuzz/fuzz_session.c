@@ -41,7 +41,7 @@ static void put_raw(struct owner *c)
 	input(c, part.p, part.n);
 }
 
-/* A header that is right, whatever follows it. */
+/* Appends a frame with a valid header and a payload of fuzzed bytes. */
 static void put_framed(struct owner *c)
 {
 	struct wire_header h = { .type = take_byte(&c->in) % 40 };

@@ -48,7 +48,7 @@ static void clients(bool read_only)
 	MUST(strcmp(a.root, read_only ? p.root : "") == 0 && strcmp(a.name, "me") == 0);
 	MUST(authorized_set(scratch(), US, NULL, NULL) == 1);
 	MUST(authorized_find(scratch(), US, &a, &log) == 0);
-	/* What is said of others stays what it was. */
+	/* The rights of other clients are unchanged. */
 	MUST(authorized_find(scratch(), OTHER, &a, &log) == other);
 	MUST(other <= 0 || (a.read_only == before.read_only && strcmp(a.root, before.root) == 0));
 }

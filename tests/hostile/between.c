@@ -276,8 +276,8 @@ static struct third third_host(void)
 	return t;
 }
 
-/* COUNT BYTES: so many routes, to ourselves, who read nothing; each may store so much, and is given as much as it
- * takes. */
+/* Arguments COUNT BYTES: opens COUNT routes to this program, which reads nothing. Each route may store BYTES and is
+ * sent data until it takes no more. */
 static void hoarding_routes(unsigned port, char **arguments)
 {
 	static uint8_t junk[1 << 16];

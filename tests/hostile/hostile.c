@@ -27,7 +27,7 @@ void hold(void)
 		;
 }
 
-/* It ends in the middle of things: what it leaks is not what is tested. */
+/* The program exits in the middle of an attack; its own memory leaks are not tested. */
 const char *__asan_default_options(void);
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {

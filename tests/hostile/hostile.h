@@ -22,19 +22,19 @@ extern const struct hostile hostile_keeper[];
 extern const struct hostile hostile_doers[];
 /* Bad sources of a collection. */
 extern const struct hostile hostile_sources[];
-/* What uses grants that are not for this. */
+/* Peers that use grants for another purpose, host, key or path. */
 extern const struct hostile hostile_grants[];
-/* What misuses routes, jobs, and control connections that are replaced. */
+/* Peers that misuse routes, jobs and replaced control connections. */
 extern const struct hostile hostile_between[], hostile_relay[];
-/* What tells, or asks, what is known of links. */
+/* Peers that report, or request, measurements of links. */
 extern const struct hostile hostile_lying[], hostile_askers[];
-/* What cleans, or reports what was removed. */
+/* Peers that remove leftovers, or report removals. */
 extern const struct hostile hostile_cleaners[], hostile_cleaning[];
-/* What works on files, or reports on them. */
+/* Peers that list and change files, or report on them. */
 extern const struct hostile hostile_managers[], hostile_managed[];
-/* What makes a server hold memory. */
+/* Peers that make a server hold memory. */
 extern const struct hostile hostile_holders[];
-/* What disturbs a host from within: arguments as they are. */
+/* Processes on the same host; their arguments are passed unchanged. */
 extern const struct hostile hostile_local[];
 
 #endif

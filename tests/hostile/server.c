@@ -26,6 +26,26 @@ static void good(unsigned port, char **arguments)
 	server_session_end(&s);
 }
 
+/* Closes the first connection after the handshake, as a server that makes room for others, and is good then. */
+static void crowded(unsigned port, char **arguments)
+{
+	struct server_session s;
+	struct peer *control;
+
+	(void)port;
+	peer_close(peer_accept(hostile_listener, ALPN_CONTROL));
+	while ((control = peer_may_accept(hostile_listener, ALPN_CONTROL)) == NULL)
+		; /* the data connection of the first attempt */
+	s = server_session_greet(control);
+	server_session_read_open(&s);
+	server_session_agree(&s, 1, 0);
+	s.data = server_session_join();
+	if (!server_session_file(&s, ID(0, 1), 0, arguments[0]))
+		die("the client refuses %s", arguments[0]);
+	send_end(s.control, 1, 0);
+	server_session_end(&s);
+}
+
 /* Each argument a name at the top level that was not asked for, whatever the client says. */
 static void unasked(unsigned port, char **arguments)
 {
@@ -514,7 +534,7 @@ static void notes(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_server[] = {
-	{ "good", good }, { "unasked", unasked }, { "unmatched", unmatched }, { "fetched", fetched }, { "bad-name", bad_name },
+	{ "good", good }, { "crowded", crowded }, { "unasked", unasked }, { "unmatched", unmatched }, { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
 	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },

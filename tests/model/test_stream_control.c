@@ -39,8 +39,8 @@ static double brings(const struct path *p, double n)
 	return p->enough_bps > 0 ? fmin(rate, p->enough_bps) : rate;
 }
 
-/* What it takes from each other flow, against one stream; nothing where there is none, or ours have too little to
- * send. A window is everybody's. */
+/* The share that `n` streams take from each other flow, compared with one stream; 0 without other flows, and when our
+ * streams have too little to send. A window limits all flows. */
 static double takes(const struct path *p, double n)
 {
 	double one = p->capacity_bps / (1 + p->others), fair = p->capacity_bps / (n + p->others);

@@ -1,4 +1,4 @@
-/* Programs with a socket for their input and output: what they say, how they end, how they are ended. */
+/* Tests of child processes whose standard input and output are a socket: messages, exit status, signals. */
 #include "fixture.h"
 
 #include <errno.h>

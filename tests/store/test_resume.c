@@ -34,7 +34,7 @@ static struct sink *with_meta(const struct meta *m)
 	return sink_new(fx_root, "big", 3, m, &o);
 }
 
-/* A file that is there gets what it lacks, and none but that file. */
+/* An existing complete file receives the attributes that it lacks, once. */
 static void refreshed(void **state)
 {
 	static const struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
@@ -214,7 +214,7 @@ static off_t allocated(const char *below)
 	return st.st_blocks * 512;
 }
 
-/* What nobody will write reads as zeros, whatever lay there; and takes no room. */
+/* A hole reads as zeros, whatever the part file held before, and occupies no blocks. */
 static void holes(void **state)
 {
 	static uint8_t junk[OFFER_BLOCKS * OFFER_BLOCK];
@@ -231,7 +231,7 @@ static void holes(void **state)
 		close(fd);
 		if (way == 1) /* a file system without holes */
 			fx_fail_always(FX_fallocate, EOPNOTSUPP);
-		if (way == 2) /* one that does not tell where they are */
+		if (way == 2) /* a file system without SEEK_HOLE */
 			fx_fail_always(FX_lseek, EINVAL);
 		later(&sparse, 4);
 		if (way != 1)

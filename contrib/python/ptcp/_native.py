@@ -32,7 +32,8 @@ class Event(c.Structure):
                 ("rate_bps", f64), ("eta_s", f64), ("from", c.c_uint), ("to", c.c_uint), ("path", text),
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
-                ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("ahead", c.c_uint)]
+                ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
+                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))
@@ -58,7 +59,8 @@ class TransferOpts(c.Structure):
                 ("path_shares", c.POINTER(f64)), ("candidates", c.POINTER(text)), ("n_candidates", c.c_size_t),
                 ("n_selected", c.c_uint), ("relay_spool_bytes", c.POINTER(u64)), ("launch", text),
                 ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64)),
-                ("remote_port_or_any", c.c_bool)]
+                ("size_only", c.c_bool), ("update", c.c_bool), ("ignore_existing", c.c_bool),
+                ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool)]
 
 
 class Result(c.Structure):

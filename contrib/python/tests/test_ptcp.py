@@ -173,7 +173,7 @@ class Advising(Case):
         self.assertTrue(0 < advice.throughput_bps < math.inf)
         self.assertEqual([p.streams for p in advice.probes[:3]], [1, 2, 3])
         self.assertEqual(len(advice.choices), 3)
-        self.assertTrue(advice.confident or advice.warnings)
+        self.assertFalse(advice.confident and advice.warnings)
         with self.assertRaises(ptcp.UsageError):
             ptcp.advise("127.0.0.1:1", impact_percent=101)
 
