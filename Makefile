@@ -54,8 +54,8 @@ api_SRC   := clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
-collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift source \
-	planner_thread allocate monitor collect
+collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
+	shared_cause source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process terminal log_opts confine connect json plot overlay output transfer \
 	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
 	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path
@@ -88,7 +88,7 @@ server_TESTS := session_queue relay_room port_share
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := plan verify sandbox random streams quickest rate_limits
-collect_TESTS := schedule drift planner_thread candidates study links
+collect_TESTS := schedule drift shared_cause planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz

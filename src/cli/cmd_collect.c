@@ -15,6 +15,7 @@ struct collect_args {
 	struct connect_opts connect; /* first */
 	struct ptcp_collect_opts opts;
 	bool no_replan;
+	const char *write;
 };
 
 /* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per
@@ -36,6 +37,8 @@ static const struct opt collect_options[] = {
 	    PTCP_STREAMS_MAX },
 	{ "remote-ptcp", 0, "CMD", "ptcp command on hosts started by launch (default: ptcp)", opt_text,
 	    AT(connect.transfer.remote_ptcp), 0, 0 },
+	{ "write", 0, "FILE", "write the overlay to FILE, with the rates and shared bottlenecks found", opt_text, AT(write),
+	    0, 0 },
 	{ "no-replan", 0, NULL, "keep the first plan, even if links change", opt_true, AT(no_replan), 0, 0 },
 	{ .name = NULL },
 };
@@ -340,6 +343,25 @@ static void cancel(void *handle)
 	ptcp_collect_cancel(handle);
 }
 
+/* Writes the overlay after any collection; `result` is the collection's, a failure of which comes first. */
+static int save(const struct collect_args *a, const char *file, const struct ptcp_collect *c, int result,
+    struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	int r;
+
+	if (a->write == NULL)
+		return result;
+	if ((r = ptcp_collect_save(c, file, a->write, &why)) > 0)
+		terminal_line("ptcp: warning: %s: has shared bottlenecks already, which were not changed (remove 'shared' to have "
+		    "those found)", a->write);
+	if (r < 0 && result < 0)
+		terminal_line("ptcp: warning: %s", why.msg);
+	else if (r < 0)
+		*e = why;
+	return r < 0 && result == 0 ? r : result;
+}
+
 static int collect(struct collect_args *a, const char *file, const char *dest, struct output *out,
     struct ptcp_overlay **overlay, struct ptcp_collect **collection, struct ptcp_err *e)
 {
@@ -356,7 +378,7 @@ static int collect(struct collect_args *a, const char *file, const char *dest, s
 	process_set_stop(cancel, *collection);
 	r = ptcp_collect_run(*collection, e);
 	process_set_stop(NULL, NULL);
-	return process_result(r, e);
+	return save(a, file, *collection, process_result(r, e), e);
 }
 
 static int run_collect(const struct command *c, int argc, char **argv)

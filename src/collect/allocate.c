@@ -88,8 +88,8 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 {
 	double bps = r->assigned_bps;
 
-	if (s->c->probing && !r->bound)
-		bps = bps > 0 ? DRIFT_PROBE_RATIO * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
+	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound)
+		bps = bps > 0 ? drift_ratio(&s->c->drift) * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
 	return bps;
 }
 
@@ -118,6 +118,8 @@ static void set_rates(struct source_transfer *s, double now_s)
 		bps = s->planned ? pace(fmax(rate_for(s, r), boosted_bps(s, r))) : 0;
 		if (!is_steady(due, r->regular_bps))
 			r->since_s = now_s;
+		if (due > r->regular_bps && r->since_s == now_s)
+			r->grown_s = now_s;
 		if (bps != r->set_bps && (due != r->regular_bps || bps == due || !is_steady(bps, r->set_bps)) &&
 		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
 			r->set_bps = bps;
@@ -159,13 +161,15 @@ static void assign_rates(struct ptcp_collect *c)
 }
 
 /* Updates the extra rate of a source behind the plan (at our pace), unless its data may be stored at
- * relays. Ignores paths with a recent start or change. */
+ * relays. Ignores paths with a recent start or change. During the first probe, sources compete and none is late. */
 static void update_extra(struct source_transfer *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
 	double given = 0, got = 0, stored_bytes = 0, bps, window = drift_window_s(&c->drift, INFINITY);
 	const struct route *r;
 
+	if (drift_is_starting(&c->drift))
+		return;
 	for (r = s->route; r < s->route + s->candidates.n; r++) {
 		bps = PACE * r->assigned_bps;
 		given += bps;
@@ -379,7 +383,7 @@ void allocate_replan(struct ptcp_collect *c)
 		if (planner_thread_is_done(c->planner))
 			r = end_replanning(c, &why);
 	} else if (c->unfit != NULL &&
-	    (c->urgent || (!c->probing && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S))) {
+	    (c->urgent || (!drift_is_probing(&c->drift) && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S))) {
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collect/shared_cause.h"
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/text.h"
@@ -101,6 +102,64 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 	*out = c->link[i];
 }
 
+/* ---- The overlay file ---- */
+
+#define CHANGED_RATIO 0.01 /* of the rate: smaller differences are not written */
+
+/* Links with a rate of their own that was found to differ. */
+static size_t list_found(const struct ptcp_collect *c, struct ptcp_overlay_found *out)
+{
+	double bps;
+	size_t i, n = 0;
+
+	for (i = 0; i < c->n_links; i++) {
+		bps = limits_bps(c->overlay, i);
+		if (!c->failed_link[i] && bps >= 1 && isfinite(bps) && limits_curve(c->overlay, i) == NULL &&
+		    !limits_windowed(c->overlay, (int)i) &&
+		    !(fabs(bps - c->limit_first_bps[i]) <= CHANGED_RATIO * c->limit_first_bps[i]))
+			out[n++] = (struct ptcp_overlay_found){ i, (uint64_t)bps, PTCP_UNKNOWN };
+	}
+	return n;
+}
+
+/* Links are written by index. */
+static int check_same_links(const struct ptcp_collect *c, const char *file, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], was[200], now[200];
+	struct ptcp_overlay *o;
+	bool same;
+	size_t i;
+	int r;
+
+	if ((r = ptcp_overlay_load(&o, file, e)) < 0)
+		return r;
+	same = ptcp_overlay_links(o) == c->n_links;
+	for (i = 0; same && i < c->n_links; i++)
+		same = strcmp(limits_name(o, i, now, sizeof now), limits_name(c->overlay, i, was, sizeof was)) == 0;
+	ptcp_overlay_free(o);
+	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: the links have changed during the collection, so that its rates cannot "
+	    "be written", text_escape(shown, sizeof shown, file));
+}
+
+int ptcp_collect_save(const struct ptcp_collect *c, const char *from, const char *to, struct ptcp_err *e)
+{
+	struct ptcp_shared_bottleneck shared[SHARED_CAUSE_MAX];
+	struct ptcp_overlay_found *found = calloc(c->n_links + 1, sizeof *found);
+	size_t *links = calloc(SHARED_CAUSE_MAX * (c->n_links + 1), sizeof *links), n;
+	int r;
+
+	if (found == NULL || links == NULL)
+		r = err_nomem(e);
+	else if ((r = check_same_links(c, from, e)) == 0)
+		r = ptcp_overlay_save(from, to, found, list_found(c, found), e);
+	n = r == 0 ? shared_cause_list(c->overlay, shared, links, SHARED_CAUSE_MAX * c->n_links) : 0;
+	if (n > 0)
+		r = ptcp_overlay_save_shared(to, to, shared, n, e);
+	free(found);
+	free(links);
+	return r;
+}
+
 /* ---- Creation ---- */
 
 static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
@@ -145,6 +204,10 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 {
 	size_t hosts = ptcp_overlay_hosts(c->overlay), i;
 
+	int r;
+
+	if ((r = shared_cause_reserve(c->overlay, e)) < 0)
+		return r;
 	c->n_links = ptcp_overlay_links(c->overlay);
 	c->n_limits = limits_count(c->overlay);
 	if ((c->dest = strdup(dest[0] != '\0' ? dest : ".")) == NULL ||
@@ -182,7 +245,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&c->canceled, false);
 	c->overlay = o;
-	c->drift.off_since_s = c->drift.probe_until_s = NAN;
+	drift_init(&c->drift);
 	if ((r = check_launch(o, e)) == 0 && (r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
 	if (r < 0)
@@ -340,7 +403,6 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	c->start = mono_now();
 	if ((r = allocate_first(c, e)) < 0)
 		return r == PTCP_ECANCELED ? outcome(c, e) : r;
-	drift_init(&c->drift, collect_now_s(c));
 	c->planned_s = c->plan_start_s + c->schedule->end_s;
 	for (s = c->source; s < c->source + c->n; s++) {
 		s->progress_at_s = collect_now_s(c);

@@ -33,7 +33,7 @@ struct route {
 	double assigned_bps;      /* with a share of the spare capacity */
 	uint64_t set_bps;      /* latest rate limit; initially 0: none */
 	uint64_t regular_bps;      /* part of it not for catching up */
-	double since_s;        /* time of that limit */
+	double since_s, grown_s; /* time of that limit; of the latest higher one */
 	uint64_t bytes;
 	unsigned streams;
 	struct { double at_s; uint64_t bytes; } sample[ROUTE_SAMPLES];
@@ -91,7 +91,6 @@ struct ptcp_collect {
 	struct schedule *schedule;
 	double plan_start_s;
 	struct drift drift;
-	bool probing;
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
 	bool urgent;                       /* without waiting PLAN_AGAIN_S */

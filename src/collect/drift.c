@@ -7,25 +7,50 @@
 #define WINDOW_MIN_S 3.0
 #define WINDOW_MAX_S 12.0
 #define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole: slow paths need longer windows */
-#define PROBE_S 3.0
+#define PROBE_S 2.5
 #define PROBE_WINDOW_S 2.0    /* end of the probe, after flows have grown */
 #define PROBE_AGAIN_S 2.0     /* interval after a probe with a result */
 #define PROBE_FIRST_S 10.0    /* interval after a probe without; doubles each time */
 #define PROBE_MAX_S 80.0     /* up to this */
-#define PROBE_WORTH 5         /* min time left, in durations of a probe */
+#define PROBE_WORTH 2         /* min time left, in durations of a probe */
+#define FULL_RATIO 0.85       /* of its rate: a limit is full */
 #define WORTH_RATIO 0.03      /* of total throughput: smaller losses are not worth a plan */
 
-void drift_init(struct drift *w, double now_s)
+void drift_init(struct drift *w)
 {
-	*w = (struct drift){ .off_since_s = NAN, .probe_until_s = NAN, .probe_every_s = PROBE_FIRST_S };
-	drift_changed(w, now_s);
-	w->probe_at_s = w->quiet_until_s;
+	*w = (struct drift){ .quiet_until_s = INFINITY, .off_since_s = NAN, .probe_until_s = INFINITY,
+		.probe_every_s = PROBE_FIRST_S, .ratio = DRIFT_RATIO };
+}
+
+void drift_flows(struct drift *w, double now_s)
+{
+	if (isinf(w->probe_until_s))
+		w->probe_until_s = now_s + PROBE_S;
+}
+
+bool drift_is_probing(const struct drift *w)
+{
+	return !isnan(w->probe_until_s);
+}
+
+bool drift_is_starting(const struct drift *w)
+{
+	return isinf(w->quiet_until_s);
+}
+
+double drift_ratio(const struct drift *w)
+{
+	return drift_is_probing(w) ? w->ratio : 1;
 }
 
 void drift_changed(struct drift *w, double now_s)
 {
+	if (isinf(w->probe_until_s)) /* no data flows yet */
+		return;
 	w->quiet_until_s = now_s + STEADY_S;
 	w->off_since_s = NAN;
+	if (drift_is_probing(w))
+		w->probe_at_s = w->quiet_until_s;
 	w->probe_until_s = NAN;
 }
 
@@ -37,7 +62,7 @@ void drift_returned(struct drift *w, double now_s)
 
 double drift_window_s(const struct drift *w, double assigned_bps)
 {
-	if (!isnan(w->probe_until_s))
+	if (drift_is_probing(w))
 		return PROBE_WINDOW_S;
 	return fmin(WINDOW_MAX_S, fmax(WINDOW_MIN_S, WINDOW_BITS / fmax(assigned_bps, 1)));
 }
@@ -56,7 +81,7 @@ static bool crosses(const struct drift_flow *f, size_t limit)
 
 static bool is_short(const struct drift_flow *f)
 {
-	return f->valid && f->observed_bps < (1 - DRIFT_MIN_RATIO) * f->assigned_bps;
+	return f->valid && !f->contended && f->observed_bps < (1 - DRIFT_MIN_RATIO) * f->assigned_bps;
 }
 
 static bool is_explained(const struct drift_flow *f, const double *found_bps)
@@ -78,6 +103,17 @@ static double sum_observed(const struct drift_flow *f, size_t n, size_t limit, b
 		if (crosses(&f[i], limit) && (f[i].assigned_bps > 0 || !only_assigned))
 			sum += f[i].observed_bps;
 	return sum;
+}
+
+/* Other flows have what this one lacks, and together they fill a limit: none is slower than assumed. */
+static bool is_contended(const struct drift_flow *f, size_t n, size_t flow, const double *limit_bps)
+{
+	size_t k;
+
+	for (k = 0; k < f[flow].n_limits; k++)
+		if (sum_observed(f, n, f[flow].limit[k], false) >= FULL_RATIO * limit_bps[f[flow].limit[k]])
+			return true;
+	return false;
 }
 
 /* Part of the flows' deficit explained by a lower limit. All flows across it must be short, since a flow at
@@ -128,13 +164,15 @@ static double best_cause(const struct drift_flow *f, size_t n, const double *fou
 /* Fewest limits that explain all short flows, by a greedy search: common causes first. Limits crossed by
  * the same flows cannot be distinguished and all become slow, except limits without a given rate: a host
  * whose only path is short can use other paths, which will be short too if the host is the cause. */
-static size_t find_slower(const struct drift_flow *f, size_t n, const double *limit_bps, double *found_bps)
+static size_t find_slower(struct drift_flow *f, size_t n, const double *limit_bps, double *found_bps)
 {
 	double lost, all = 0, explained = 0;
 	size_t i, limit = 0, flow = 0, other, found = 0;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		all += f[i].assigned_bps;
+		f[i].contended = is_contended(f, n, i, limit_bps);
+	}
 	while ((lost = best_cause(f, n, found_bps, &limit, &flow)) > 0) {
 		explained += lost;
 		for (i = 0; i < f[flow].n_limits; i++) {
@@ -179,7 +217,7 @@ static size_t find_above(const struct drift_flow *f, size_t n, const struct drif
 
 /* ---- Timing ---- */
 
-enum drift_action drift_update(struct drift *w, double now_s, double left_s, const struct drift_flow *f, size_t n,
+enum drift_action drift_update(struct drift *w, double now_s, double left_s, struct drift_flow *f, size_t n,
     const struct drift_limits *limits, double *found_bps, size_t *n_found)
 {
 	size_t i;
@@ -187,13 +225,21 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, con
 	for (i = 0; i < limits->n; i++)
 		found_bps[i] = NAN;
 	*n_found = 0;
-	if (now_s < w->probe_until_s || (isnan(w->probe_until_s) && left_s < STEADY_S))
+	if (now_s < w->probe_until_s || (!drift_is_probing(w) && left_s < STEADY_S))
 		return DRIFT_NONE;
-	if (!isnan(w->probe_until_s)) {
+	if (drift_is_probing(w)) {
 		*n_found = find_above(f, n, limits, found_bps);
+		if (*n_found > 0 && left_s >= PROBE_S) { /* there may be more */
+			w->probe_until_s = now_s + PROBE_S;
+			w->ratio = fmin(w->ratio * DRIFT_RATIO_GROWTH, DRIFT_RATIO_MAX);
+			return DRIFT_FASTER;
+		}
+		w->ratio = DRIFT_RATIO;
+		w->probe_until_s = NAN;
 		w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
 		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
 		drift_changed(w, now_s);
+		w->quiet_until_s = now_s + STEADY_S - PROBE_S; /* flows have started, and were short with higher rates, too */
 		return DRIFT_END_PROBE;
 	}
 	if (now_s >= w->quiet_until_s && (*n_found = find_slower(f, n, limits->bps, found_bps)) > 0) {

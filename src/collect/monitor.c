@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
+#include "collect/shared_cause.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"
 
 #define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
 #define EARLY_OR_LATE_S 3.0      /* if above this, */
 #define PLANS_APART_S 10.0       /* at most this often */
+#define START_S 0.5              /* from the first data of one source to that of most others */
 #define ENOUGH_S 2.0             /* sources with less time left are not judged */
 
 /* ---- Rates ---- */
@@ -83,11 +85,12 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 		for (all = 0, r = s->route; r < s->route + s->candidates.n; r++)
 			all += r->assigned_bps;
 		for (r = s->route; r < s->route + s->candidates.n; r++, f++) {
-			window = drift_window_s(&c->drift, r->assigned_bps);
+			/* catching up begins and ends within seconds */
+			window = drift_window_s(&c->drift, r->assigned_bps > 0 ? r->assigned_bps : INFINITY);
 			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
 			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 &&
-			    now_s - r->since_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
+			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);
@@ -126,6 +129,22 @@ static void apply_found(struct ptcp_collect *c, size_t n_found)
 			limits_set_bps(c->overlay, i, c->found_bps[i]);
 }
 
+/* Whether the slower links share a bottleneck, which all paths over them cross from now on. */
+static void conclude_shared(struct ptcp_collect *c, size_t n_flows, size_t *n_found)
+{
+	size_t limit, most = limits_max_of_link(c->overlay), k;
+	struct source_transfer *s;
+	struct route *r;
+
+	if (!shared_cause_conclude(c->overlay, c->flow, n_flows, c->found_bps, n_found, &limit))
+		return;
+	c->limit_first_bps[limit] = c->found_bps[limit];
+	for (s = c->source; s < c->source + c->n; s++)
+		for (r = s->route; r < s->route + s->candidates.n; r++)
+			for (r->n_limits = k = 0; k < r->n_links; k++)
+				r->n_limits += limits_of_link(c->overlay, r->link[k], r->limit + r->n_limits, most);
+}
+
 static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 {
 	const struct drift_limits limits = { c->limit_bps, c->limit_first_bps, c->n_limits };
@@ -134,16 +153,15 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 	for (i = 0; i < c->n_limits; i++)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
 	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
-	case DRIFT_START_PROBE:
-		c->probing = true;
-		break;
-	case DRIFT_END_PROBE:
-		c->probing = false;
-		apply_found(c, n_found);
-		break;
 	case DRIFT_SLOWER:
+		conclude_shared(c, n, &n_found);
 		apply_found(c, n_found);
 		break;
+	case DRIFT_FASTER:
+	case DRIFT_END_PROBE:
+		apply_found(c, n_found);
+		break;
+	case DRIFT_START_PROBE:
 	case DRIFT_NONE:
 		break;
 	}
@@ -189,6 +207,17 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
 
+/* Time of the first data of all sources. */
+static double first_data_s(const struct ptcp_collect *c)
+{
+	const struct source_transfer *s;
+	double first = INFINITY;
+
+	for (s = c->source; s < c->source + c->n; s++)
+		first = fmin(first, s->flows_since_s);
+	return first;
+}
+
 void monitor_update(struct ptcp_collect *c)
 {
 	double now_s = collect_now_s(c), eta_s, left_s;
@@ -196,9 +225,11 @@ void monitor_update(struct ptcp_collect *c)
 	sample_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
+	if (first_data_s(c) <= now_s - START_S)
+		drift_flows(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
-	if (!c->probing && now_s >= c->drift.quiet_until_s)
+	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
 }

@@ -8,7 +8,7 @@
 #include "core/err.h"
 
 #define SAME_S 1e-6 /* closer times are equal */
-#define MIN_BPS 1.0 /* smaller rates are rounding errors */
+#define MIN_BPS 0.01 /* smaller rates are rounding errors; a byte in a slot of minutes has more */
 
 /* Start or end of a piece: change of a rate, or of stored bytes. */
 struct change {

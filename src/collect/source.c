@@ -238,7 +238,7 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 	size_t i, k, most = limits_max_of_link(o);
 	int from = s->status->host, link;
 
-	*r = (struct route){ .since_s = collect_now_s(s->c) };
+	*r = (struct route){ .since_s = collect_now_s(s->c), .grown_s = collect_now_s(s->c) };
 	if ((r->limit = malloc(v->nhops * most * sizeof *r->limit)) == NULL)
 		return err_nomem(e);
 	for (i = 0; i < v->nhops; from = v->hop[i++]) {

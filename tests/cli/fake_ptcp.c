@@ -619,6 +619,15 @@ void ptcp_collect_source(const struct ptcp_collect *c, size_t i, struct ptcp_col
 	memset(out, 0, sizeof *out);
 }
 
+int ptcp_collect_save(const struct ptcp_collect *c, const char *from, const char *to, struct ptcp_err *e)
+{
+	(void)c;
+	(void)from;
+	(void)to;
+	(void)e;
+	return 0;
+}
+
 void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out)
 {
 	(void)c;

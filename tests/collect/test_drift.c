@@ -24,17 +24,17 @@ struct world {
 	double now_s;
 };
 
-/* All as planned, 10 Mbit/s each. */
-static void as_planned(struct world *w)
+/* The start: all as planned, 10 Mbit/s each. */
+static void begin(struct world *w)
 {
 	static const size_t *const way[] = { s1_k_d, s2_k_d, s1_d, s2_d };
 	int i;
 
 	memcpy(w->limit_bps, first_bps, sizeof first_bps);
 	for (i = 0; i < 4; i++)
-		w->f[i] = (struct drift_flow){ way[i], 2, 10e6, 9.9e6, true };
+		w->f[i] = (struct drift_flow){ way[i], 2, 10e6, 9.9e6, true, false };
 	w->now_s = 0;
-	drift_init(&w->w, 0);
+	drift_init(&w->w);
 }
 
 /* Looks four times a second, for so long or until it does something. */
@@ -49,6 +49,15 @@ static enum drift_action watch(struct world *w, double seconds, double left_s)
 		a = drift_update(&w->w, w->now_s, left_s, w->f, 4, &limits, found, &n_found);
 	}
 	return a;
+}
+
+/* The first probe is over, and has found nothing. */
+static void as_planned(struct world *w)
+{
+	begin(w);
+	drift_flows(&w->w, 0);
+	assert_int_equal(watch(w, 10, 1000), DRIFT_END_PROBE);
+	assert_int_equal(n_found, 0);
 }
 
 /* Passes over the probes. */
@@ -168,6 +177,22 @@ static void a_relay_that_is_gone_is_found(void **state)
 	only(2, 2, 0);
 }
 
+/* Others exceed their rates where this one falls short, and the link they share is full: it is no slower. */
+static void what_others_take_is_not_blamed_on_a_link(void **state)
+{
+	struct world w;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[5] = 30e6;
+	w.f[2].observed_bps = 5e6;
+	w.f[3].observed_bps = 23e6;
+	assert_int_equal(watch_links(&w, 30), DRIFT_NONE);
+	w.f[3].observed_bps = 12e6; /* the bottleneck has room */
+	assert_int_equal(watch_links(&w, 30), DRIFT_SLOWER);
+	only(3, 3, 5e6);
+}
+
 static void it_does_not_flap(void **state)
 {
 	struct world w;
@@ -219,10 +244,54 @@ static void a_probe_finds_more(void **state)
 	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
 	begun = w.now_s;
 	w.f[2].observed_bps = w.f[3].observed_bps = 30e6;
-	assert_int_equal(watch(&w, 10, 1000), DRIFT_END_PROBE);
-	assert_true(w.now_s - begun >= 2.5 && w.now_s - begun <= 4);
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_FASTER);
+	assert_true(w.now_s - begun >= 2 && w.now_s - begun <= 4);
 	assert_int_equal(n_found, 3);
 	assert_true(found[3] == 30e6 && found[4] == 30e6 && found[5] == 60e6 && isnan(found[2]));
+	/* It goes on, with higher rates, until nothing more is found. */
+	assert_true(drift_is_probing(&w.w) && drift_ratio(&w.w) > DRIFT_RATIO);
+	w.limit_bps[3] = w.limit_bps[4] = 30e6;
+	w.limit_bps[5] = 60e6;
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_END_PROBE);
+	assert_int_equal(n_found, 0);
+}
+
+/* A collection begins with a probe, which hardly limits paths, waits for data, and counts however little is left. */
+static void it_begins_with_a_probe(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_true(drift_is_probing(&w.w) && drift_is_starting(&w.w));
+	assert_true(drift_ratio(&w.w) == DRIFT_RATIO);
+	drift_changed(&w.w, 0); /* the first plan */
+	assert_int_equal(watch(&w, 60, 1000), DRIFT_NONE);
+	assert_true(drift_is_probing(&w.w));
+	drift_flows(&w.w, w.now_s);
+	w.f[2].observed_bps = w.f[3].observed_bps = 50e6;
+	assert_int_equal(watch(&w, 2, 1), DRIFT_NONE);
+	assert_int_equal(watch(&w, 1, 1), DRIFT_END_PROBE);
+	assert_true(n_found == 3 && found[3] == 50e6 && found[5] == 100e6);
+	assert_true(!drift_is_probing(&w.w) && !drift_is_starting(&w.w) && drift_ratio(&w.w) == 1);
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
+	assert_true(drift_ratio(&w.w) == DRIFT_RATIO);
+}
+
+/* A probe that new rates cut short is made up for. */
+static void a_probe_cut_short_is_repeated(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	drift_flows(&w.w, 0);
+	assert_int_equal(watch(&w, 2, 1000), DRIFT_NONE);
+	drift_changed(&w.w, w.now_s);
+	assert_true(!drift_is_probing(&w.w));
+	assert_int_equal(watch(&w, 3.5, 1000), DRIFT_NONE);
+	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
+	assert_true(drift_ratio(&w.w) == DRIFT_RATIO);
 }
 
 /* What comes over paths that were given nothing shows no more than that a limit is what it once was. */
@@ -236,7 +305,7 @@ static void a_probe_finds_what_is_back(void **state)
 	w.f[2].assigned_bps = 0;
 	w.f[2].observed_bps = 60e6;
 	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
-	assert_int_equal(watch(&w, 10, 1000), DRIFT_END_PROBE);
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_FASTER);
 	only(3, 3, 20e6);
 }
 
@@ -251,10 +320,11 @@ static void probes_grow_rare(void **state)
 	while (w.now_s < 600)
 		probes += watch(&w, 600 - w.now_s, 1000) == DRIFT_START_PROBE;
 	assert_in_range(probes, 7, 14);
-	assert_int_equal(watch(&w, 200, 10), DRIFT_NONE);
+	assert_int_equal(watch(&w, 200, 4.5), DRIFT_NONE);
 	drift_returned(&w.w, w.now_s);
 	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
 	as_planned(&w); /* but not before anything can be seen */
+	drift_changed(&w.w, w.now_s);
 	drift_returned(&w.w, w.now_s);
 	assert_int_equal(watch(&w, 3.5, 1000), DRIFT_NONE);
 	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
@@ -266,7 +336,9 @@ static void slow_paths_are_looked_at_longer(void **state)
 	struct drift w;
 
 	(void)state;
-	drift_init(&w, 0);
+	drift_init(&w);
+	drift_flows(&w, 0);
+	drift_changed(&w, 1); /* no probe */
 	assert_true(drift_window_s(&w, 1e9) == 3);
 	assert_true(drift_window_s(&w, 5e6) > 6);
 	assert_true(drift_window_s(&w, 0) <= 12);
@@ -320,9 +392,12 @@ int main(void)
 		cmocka_unit_test(what_has_no_rate_is_not_blamed_with_it),
 		cmocka_unit_test(what_was_given_nothing_counts),
 		cmocka_unit_test(a_relay_that_is_gone_is_found),
+		cmocka_unit_test(what_others_take_is_not_blamed_on_a_link),
 		cmocka_unit_test(it_does_not_flap),
 		cmocka_unit_test(what_says_nothing_is_not_heard),
 		cmocka_unit_test(a_probe_finds_more),
+		cmocka_unit_test(it_begins_with_a_probe),
+		cmocka_unit_test(a_probe_cut_short_is_repeated),
 		cmocka_unit_test(a_probe_finds_what_is_back),
 		cmocka_unit_test(probes_grow_rare),
 		cmocka_unit_test(slow_paths_are_looked_at_longer),

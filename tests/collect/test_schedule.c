@@ -136,6 +136,18 @@ static void what_relays_hold_is_known(void **state)
 	done(s);
 }
 
+/* However little is left in a long slot, it has a rate. */
+static void a_byte_has_a_rate(void **state)
+{
+	struct schedule *s = schedule_of("destination: D\nhosts: {D: {}, S: {data: 1, path: /d}}\n"
+	    "links: [{from: S, to: D, rate: 1Mbit/s}]\n", PTCP_PLAN_COORDINATED, 60);
+
+	(void)state;
+	assert_int_equal(s->n, 1);
+	assert_true(schedule_bps(s, 0, 0) > 0 && schedule_bps(s, 0, 100) > 0);
+	done(s);
+}
+
 /* Of one source the path that carries most comes first, and each goes from the source to the destination. */
 static void paths_are_in_order(void **state)
 {
@@ -159,6 +171,7 @@ int main(void)
 		cmocka_unit_test(slots_become_rates_in_time),
 		cmocka_unit_test(a_window_is_waited_for),
 		cmocka_unit_test(what_relays_hold_is_known),
+		cmocka_unit_test(a_byte_has_a_rate),
 		cmocka_unit_test(paths_are_in_order),
 	};
 

@@ -109,6 +109,82 @@ static void what_streams_lack_is_made_up_for(void **state)
 	assert_true(made_up.makespan_s < 1.15 * made_up.planned_s && made_up.makespan_s > 0.9 * made_up.planned_s);
 }
 
+/* Without others the peering points are all that limits a collection. The lower the estimates, the longer it takes to
+ * find what there is. */
+static void low_estimates_cost_little(void **state)
+{
+	static const struct way again = { PTCP_PLAN_PIPELINED, true, true };
+	static const double seconds[] = { 2, 4, 8, 15, 60 };
+	static const struct { double factor, from_s; } low[] = { { 0.1, 15 }, { 0.3, 8 }, { 0.5, 4 }, { 0.7, 2 }, { 1, 2 },
+		{ 3, 2 }, { 10, 2 } };
+	struct outcome o;
+	struct study s;
+	size_t f, t;
+	int i;
+
+	(void)state;
+	for (f = 0; f < sizeof low / sizeof *low; f++)
+		for (t = 0; t < sizeof seconds / sizeof *seconds; t++) {
+			if (seconds[t] < low[f].from_s)
+				continue;
+			set_up(&s);
+			s.others[NORTH] = s.others[SOUTH] = 0;
+			s.point_factor[NORTH] = s.point_factor[SOUTH] = low[f].factor;
+			for (i = 0; i < SOURCES; i++) {
+				s.link_factor[i] = low[f].factor;
+				s.data[i] = seconds[t] * 2 * PEERING_BPS / SOURCES;
+			}
+			assert_int_equal(execute(&s, &again, &o), 0);
+			if (o.makespan_s > 1.3 * seconds[t])
+				fail_msg("estimates %g: %g s instead of %g", low[f].factor, o.makespan_s, seconds[t]);
+		}
+}
+
+/* Nor beside the others of the published study, whose coordinated plans took 24 % longer. */
+static void low_estimates_cost_little_beside_others(void **state)
+{
+	static const struct way again = { PTCP_PLAN_PIPELINED, true, true };
+	static const double factor[] = { 0.3, 0.5, 0.7 };
+	struct outcome told, low;
+	struct study s;
+	size_t f;
+	int i;
+
+	(void)state;
+	set_up(&s);
+	s.others[NORTH] = 40;
+	s.others[SOUTH] = 20;
+	assert_int_equal(execute(&s, &again, &told), 0);
+	for (f = 0; f < sizeof factor / sizeof *factor; f++) {
+		s.point_factor[NORTH] = s.point_factor[SOUTH] = factor[f];
+		for (i = 0; i < SOURCES; i++)
+			s.link_factor[i] = factor[f];
+		assert_int_equal(execute(&s, &again, &low), 0);
+		if (low.makespan_s > 1.24 * told.makespan_s)
+			fail_msg("estimates %g: %g s, true ones %g s", factor[f], low.makespan_s, told.makespan_s);
+	}
+}
+
+/* An overlay without shared bottlenecks promises more than the peering points carry; the collection finds them. */
+static void shared_bottlenecks_are_found(void **state)
+{
+	static const struct way again = { PTCP_PLAN_PIPELINED, true, true };
+	struct outcome o;
+	struct study s;
+
+	(void)state;
+	set_up(&s);
+	s.others[NORTH] = s.others[SOUTH] = 0;
+	assert_int_equal(execute(&s, &again, &o), 0);
+	assert_int_equal(o.n_shared, 0);
+	s.blind = true;
+	assert_int_equal(execute(&s, &again, &o), 0);
+	assert_true(o.n_shared >= 1);
+	assert_true(o.planned_s < 0.6 * ALL_BYTES / (2 * PEERING_BPS));
+	if (o.makespan_s > 1.15 * ALL_BYTES / (2 * PEERING_BPS))
+		fail_msg("%g s", o.makespan_s);
+}
+
 static void draws_are_the_study(void **state)
 {
 	struct rng r = { 1 };
@@ -134,6 +210,9 @@ int main(void)
 		cmocka_unit_test(ways_out_are_limits),
 		cmocka_unit_test(makespans),
 		cmocka_unit_test(what_streams_lack_is_made_up_for),
+		cmocka_unit_test(low_estimates_cost_little),
+		cmocka_unit_test(low_estimates_cost_little_beside_others),
+		cmocka_unit_test(shared_bottlenecks_are_found),
 		cmocka_unit_test(draws_are_the_study),
 	};
 	return cmocka_run_group_tests_name("collect/study", tests, NULL, NULL);

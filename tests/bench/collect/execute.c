@@ -7,6 +7,7 @@
 
 #include "collect/drift.h"
 #include "collect/schedule.h"
+#include "collect/shared_cause.h"
 #include "model/divide.h"
 #include "plan/rate_limits.h"
 #include "conf/overlay.h"
@@ -19,18 +20,19 @@
 #define PLANS_APART_S 10.0
 #define ENOUGH_S 2.0
 #define STEADY_RATIO 0.05
+#define RATE_MIN_BPS 10000.0
 #define SPARES 3
 
 #define LANES STUDY_FLOWS_MAX
 #define SEEN 64
 #define UDP_S 5.0     /* on or off, on average */
 #define LATEST_S 1e6
-#define LANE_LIMITS 12   /* two links, each in one shared bottleneck at most, and what hosts may */
+#define LANE_LIMITS 24   /* two links, each in some shared bottlenecks, and what hosts may */
 #define LIMITS_MAX 128
 
 /* A way from a source: lane source * SOURCES + relay, or + source for the direct one. */
 struct lane {
-	double want_bps, given_bps, due_bps, cap_bps, since_s, bytes, seen[SEEN];
+	double want_bps, given_bps, due_bps, cap_bps, since_s, grown_s, bytes, seen[SEEN];
 	bool used;               /* by the plan, at some time */
 	bool has;                /* the transfer has this path: it can be probed */
 	size_t limit[LANE_LIMITS], nlimits;
@@ -48,7 +50,7 @@ struct run {
 	int host[SOURCES];
 	double left[SOURCES], more_bps[SOURCES], now_s, plan_start_s, overlay_s, tried_s, toggle_s[POINTS];
 	double first_bps[LIMITS_MAX], loss;
-	bool on[POINTS], probing, unfit;
+	bool on[POINTS], unfit;
 	struct rng rng;
 	unsigned ticks;
 	int replans;
@@ -96,6 +98,7 @@ static void set_limits(struct run *r)
 			struct lane *l = &r->lane[i * SOURCES + k];
 			int last = limits_link(r->o, r->host[k], dest);
 
+			l->nlimits = 0;
 			if (i != k)
 				l->nlimits = limits_of_link(r->o, limits_link(r->o, r->host[i], r->host[k]),
 				    l->limit, LANE_LIMITS);
@@ -216,7 +219,7 @@ static void see_late(struct run *r)
 	const struct lane *l;
 	int i;
 
-	for (i = 0; i < SOURCES && r->w->replan; i++) {
+	for (i = 0; i < SOURCES && r->w->replan && !drift_is_starting(&r->drift); i++) {
 		for (given = got = 0, l = &r->lane[i * SOURCES]; l < &r->lane[(i + 1) * SOURCES]; l++) {
 			bps = PACE * l->given_bps;
 			given += bps;
@@ -251,14 +254,17 @@ static void set_caps(struct run *r)
 	see_late(r);
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
-		double due = l->given_bps;
+		double due = l->given_bps, bps;
 
-		if (r->probing)
-			due = due > 0 ? DRIFT_PROBE_RATIO * due : l->has ? first_bps(r, l) : 0;
+		if (r->w->replan && drift_is_probing(&r->drift))
+			due = due > 0 ? drift_ratio(&r->drift) * due : l->has ? first_bps(r, l) : 0;
 		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
+		if (due > l->due_bps && l->since_s == r->now_s)
+			l->grown_s = r->now_s;
 		l->due_bps = due;
-		l->cap_bps = r->w->paced ? PACE * fmax(due, made_up_bps(r, k)) : l->used ? INFINITY : 0;
+		bps = fmax(due, made_up_bps(r, k));
+		l->cap_bps = !r->w->paced ? (l->used ? INFINITY : 0) : bps > 0 ? fmax(PACE * bps, RATE_MIN_BPS) : 0;
 	}
 }
 
@@ -340,20 +346,20 @@ static void look_at_links(struct run *r, double left_s)
 	for (k = 0; k < LANES; k++) {
 		struct lane *l = &r->lane[k];
 
-		window = drift_window_s(&r->drift, l->given_bps);
+		window = drift_window_s(&r->drift, l->given_bps > 0 ? l->given_bps : INFINITY);
 		all = planned_bps(r, k / SOURCES, true);
 		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .assigned_bps = PACE * l->given_bps,
 			.observed_bps = seen_bps(r, l, window), .valid = r->left[k / SOURCES] > 0 &&
-			r->now_s - l->since_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
+			r->now_s - l->grown_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}
 	for (i = 0; i < n; i++)
 		limit[i] = limits_bps(r->o, i);
 	act = drift_update(&r->drift, r->now_s, left_s, f, LANES, &limits, found, &nfound);
-	if (act == DRIFT_START_PROBE)
-		r->probing = true;
-	if (act == DRIFT_END_PROBE)
-		r->probing = false;
-	if (act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
+	if (act == DRIFT_SLOWER && shared_cause_conclude(r->o, f, LANES, found, &nfound, &i)) {
+		r->first_bps[i] = found[i];
+		set_limits(r);
+	}
+	if (act != DRIFT_FASTER && act != DRIFT_END_PROBE && act != DRIFT_SLOWER)
 		return;
 	for (i = 0; i < n && nfound > 0; i++)
 		if (!isnan(found[i]))
@@ -393,7 +399,7 @@ static void watch(struct run *r)
 			left_s = fmax(left_s, r->left[i] * 8 / bps);
 	}
 	look_at_links(r, left_s);
-	if (!r->probing && r->now_s >= r->drift.quiet_until_s)
+	if (!drift_is_probing(&r->drift) && r->now_s >= r->drift.quiet_until_s)
 		look_at_time(r, rest_s, left_s);
 }
 
@@ -421,7 +427,7 @@ static int carry_out(struct run *r)
 		if (!r->w->replan || is_over(r))
 			continue;
 		watch(r);
-		if (r->unfit) {
+		if (r->unfit && !drift_is_probing(&r->drift)) {
 			if (plan_rest(r) < 0)
 				return -1;
 			r->replans++;
@@ -436,9 +442,10 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 {
 	struct run r = { .s = s, .w = w, .rng = { s->seed } };
 	char *text = study_overlay(s);
+	struct ptcp_shared_bottleneck shared[SHARED_CAUSE_MAX];
+	size_t links[SHARED_CAUSE_MAX * SOURCES], i;
 	struct ptcp_plan_info info;
 	struct ptcp_err e;
-	size_t i;
 	int code, k;
 
 	if ((code = ptcp_overlay_parse(&r.o, text, strlen(text), "study", &e)) < 0)
@@ -446,13 +453,16 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 	free(text);
 	if (code < 0)
 		return -1;
+	if (shared_cause_reserve(r.o, &e) < 0)
+		return -1;
 	memcpy(r.left, s->data, sizeof r.left);
 	set_limits(&r);
 	for (i = 0; i < limits_count(r.o); i++)
 		r.first_bps[i] = limits_bps(r.o, i);
-	drift_init(&r.drift, 0);
+	drift_init(&r.drift);
 	*out = (struct outcome){ 0 };
 	if ((code = plan_rest(&r)) == 0) {
+		drift_flows(&r.drift, 0);
 		ptcp_plan_info(r.plan, &info);
 		out->planned_s = info.makespan_s;
 		for (i = 0; i < ptcp_overlay_hosts(r.o); i++)
@@ -463,6 +473,7 @@ int execute(const struct study *s, const struct way *w, struct outcome *out)
 		out->makespan_s = r.now_s;
 		out->others_loss_ratio = r.loss / r.now_s;
 		out->replans = r.replans;
+		out->n_shared = shared_cause_list(r.o, shared, links, sizeof links / sizeof *links);
 	}
 	ptcp_plan_free(r.plan);
 	schedule_free(r.schedule);

@@ -20,6 +20,7 @@ struct outcome {
 	double others_loss_ratio; /* of the other flows' rate, while it lasts */
 	double storage_ratio;     /* the most that sources hold for others by the plan, of all data */
 	int replans;
+	size_t n_shared;          /* bottlenecks concluded */
 };
 
 /* 0, or -1 with the reason on stderr. */

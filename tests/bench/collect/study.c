@@ -74,9 +74,11 @@ char *study_overlay(const struct study *s)
 				fprintf(f, "  - {from: S%d, to: S%d, rate: %.0fbit/s}\n", i + 1, j + 1,
 				    8 * ACCESS_BPS);
 	}
-	fprintf(f, "shared:\n");
-	print_group(f, s, NORTH);
-	print_group(f, s, SOUTH);
+	if (!s->blind) {
+		fprintf(f, "shared:\n");
+		print_group(f, s, NORTH);
+		print_group(f, s, SOUTH);
+	}
 	fclose(f);
 	return text;
 }

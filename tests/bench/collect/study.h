@@ -29,6 +29,7 @@ struct study {
 	double udp_ratio;            /* of a peering point that on/off traffic takes, on average */
 	/* What a plan is told, over what is so; see study_overlay(). */
 	double link_factor[SOURCES], point_factor[POINTS];
+	bool blind;                  /* the overlay names no shared bottlenecks */
 	uint64_t seed;               /* of what happens in it */
 };
 
