@@ -195,13 +195,16 @@ static void on_lend_again(void *arg)
 	pending_lend_again(&s->pending);
 }
 
-int server_share(struct ptcp_server *s, struct ptcp_err *e)
+/* A server that cannot lend its port still serves its own clients. */
+void server_share(struct ptcp_server *s)
 {
 	struct port_share_opts o = { .loop = s->loop, .log = &s->host.log, .path = s->o.share_socket,
 		.port = ptcp_server_port(s), .max_user = s->o.share_sessions, .max = fd_budget_unauthenticated(SHARED_MAX),
 		.changed = on_labels, .again = on_lend_again, .arg = s };
+	struct ptcp_err why;
 
-	return s->o.share_socket != NULL ? port_share_new(&s->share, &o, e) : 0;
+	if (s->o.share_socket != NULL && port_share_new(&s->share, &o, &why) < 0)
+		log_at(&s->host.log, LOG_WARN, "server", "event=not-sharing why=\"%s\"", why.msg);
 }
 
 const struct inbound_ops server_inbound_ops = {

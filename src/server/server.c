@@ -261,8 +261,12 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
 	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
 	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
-	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 || (r = server_share(s, e)) < 0 ||
-	    (r = own_dirs_open(&s->own_dirs, s->host.config_dir, e)) < 0)) || (r = server_confine(s, e)) < 0)
+	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 ||
+	    (r = own_dirs_open(&s->own_dirs, s->host.config_dir, e)) < 0)))
+		return r;
+	if (!s->o.ephemeral)
+		server_share(s);
+	if ((r = server_confine(s, e)) < 0)
 		return r;
 	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->host.log, e)) < 0)
 		return r;

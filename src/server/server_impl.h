@@ -63,7 +63,7 @@ extern const struct inbound_ops server_inbound_ops;
 bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
 
 /* Shares the port, if the options have a socket for that; before confinement. */
-int server_share(struct ptcp_server *s, struct ptcp_err *e);
+void server_share(struct ptcp_server *s);
 
 /* ---- confine_needs.c ---- */
 

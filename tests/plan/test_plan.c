@@ -282,7 +282,7 @@ static void says_which_window(void **state)
 	(void)state;
 	assert_int_equal(g.code, PTCP_EINFEASIBLE);
 	assert_non_null(strstr(g.msg, "source A cannot reach D any more after 10 s"));
-	assert_non_null(strstr(g.msg, "A>D: window from 10s on"));
+	assert_non_null(strstr(g.msg, "A>D: window from 10 s on"));
 	assert_non_null(strstr(g.msg, "50 % of the data"));
 	g = plan_text(text, PTCP_PLAN_DIRECT);
 	assert_int_equal(g.code, PTCP_EINFEASIBLE);
