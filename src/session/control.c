@@ -204,6 +204,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	sess->retries[STREAM_CONNECT_CONTROL] = 0;
 	sess->rtt_ns = 0;
 	sess->return_by = MONO_NEVER;
+	sess->resumed = mono_now();
 	streams_revive(sess);
 }
 

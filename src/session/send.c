@@ -139,9 +139,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 }
 
 /* A stream that still takes bytes is slow, not dead: on a new connection each block would begin again, for ever. */
-static void on_stalled(void *arg, unsigned number)
+void send_stream_stalled(struct session *sess, unsigned number)
 {
-	struct session *sess = arg;
 	struct stream *s = sess->stream[number];
 	uint64_t *before = &sess->send->moved_bytes[number];
 	struct ptcp_err why;
@@ -155,6 +154,8 @@ static void on_stalled(void *arg, unsigned number)
 	err_set(&why, PTCP_ETIMEOUT, "no acknowledgment for too long");
 	streams_lost(sess, s, &why);
 }
+
+static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
 	.ended = on_ended, .check = send_check, .compare = send_compare, .map = send_map,
@@ -270,8 +271,9 @@ static void feed_streams(struct session *sess, struct mono now)
 	unsigned i;
 	bool more = true;
 
-	snd_set_paced(s, engine_spooled(sess->engine) || pacer_limits(&sess->o.host->pacing.out) ||
-	    pacer_limits(&sess->path_rates.all) ||
+	/* A rate below the demand holds blocks up. Dead streams take nothing, and the rate then holds up nobody. */
+	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.host->pacing.out, now) ||
+	    pacer_throttles(&sess->path_rates.all, now) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {

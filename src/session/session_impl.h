@@ -177,6 +177,7 @@ struct session {
 	struct path_rates path_rates;
 	struct dead_path dead_path;
 	struct mono stalls_checked;
+	struct mono resumed;        /* when the control connection was last replaced, until stalls.c has judged the streams */
 	struct mtu mtu;
 	bool selects_paths;         /* the starter, with paths to choose from: */
 	struct path_select path_select;
@@ -346,6 +347,8 @@ struct mono tcp_report_deadline(const struct session *sess);
 void send_free(struct session *sess);
 /* Continues the listing, and fills the streams' free jobs. */
 void send_pump(struct session *sess, struct mono now);
+/* Replaces a stream without acknowledgments, unless it still takes bytes. */
+void send_stream_stalled(struct session *sess, unsigned number);
 /* Before the peer has accepted the session: begins the listing. */
 void send_early(struct session *sess);
 /* As engine_ops.select; select.c. */

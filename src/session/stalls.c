@@ -41,6 +41,23 @@ static void check_control(struct session *sess)
 	control_stuck(sess);
 }
 
+/* Streams may die together with the control connection, and their TCP not notice: behind a proxy or a middlebox that
+ * acknowledges segments itself. Once after each replacement, streams without an acknowledgment since then are replaced
+ * as well, if they take no bytes from one check to the next. */
+static void check_after_resume(struct session *sess, const struct snd *snd, struct mono now)
+{
+	unsigned i;
+
+	if (sess->resumed.ns == 0 || mono_diff_ns(now, sess->resumed) < STALLED_NS - CHECK_NS ||
+	    !peer_responds(sess, now) || engine_peer_busy(sess->engine) != WIRE_IDLE)
+		return;
+	for (i = 0; i < sess->n_granted; i++)
+		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) && snd_stream_acked(snd, i).ns < sess->resumed.ns)
+			send_stream_stalled(sess, i);
+	if (mono_diff_ns(now, sess->resumed) >= STALLED_NS)
+		sess->resumed = (struct mono){ 0 };
+}
+
 void stalls_pump(struct session *sess, struct mono now)
 {
 	const struct snd *snd = engine_snd(sess->engine);
@@ -55,6 +72,8 @@ void stalls_pump(struct session *sess, struct mono now)
 	}
 	if (control_may_resume(sess))
 		check_control(sess);
+	if (snd != NULL)
+		check_after_resume(sess, snd, now);
 	for (i = 0; i < sess->n_granted && snd != NULL && peer_responds(sess, now); i++)
 		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) &&
 		    mono_diff_ns(now, snd_stream_acked(snd, i)) >= STALLED_NS)
