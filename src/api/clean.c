@@ -1,4 +1,4 @@
-/* Removal of what interrupted transfers have left behind. */
+/* Removes leftovers of interrupted transfers from a local directory. */
 #include <ptcp/ptcp.h>
 #include <string.h>
 #include <time.h>
@@ -6,6 +6,7 @@
 #include "client/clean_task.h"
 #include "conn/remote.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "store/leftover.h"
 
@@ -20,7 +21,7 @@ static void on_found(void *arg, const struct leftover *l)
 		o->found(o->arg, &shown);
 }
 
-/* A remote directory, or a malformed one. */
+/* A directory of another host, or a malformed URL. */
 static int check(const char *dir, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -34,7 +35,7 @@ static int check(const char *dir, struct ptcp_err *e)
 int ptcp_clean(const char *dir, const struct ptcp_clean_opts *opts, struct ptcp_clean_result *result,
     struct ptcp_err *e)
 {
-	struct ptcp_clean_result all = { .size = result->size < sizeof all ? result->size : sizeof all };
+	struct ptcp_clean_result all = { 0 };
 	struct ptcp_clean_opts o;
 	struct leftover_opts l;
 	struct leftover_totals t;
@@ -59,6 +60,6 @@ int ptcp_clean(const char *dir, const struct ptcp_clean_opts *opts, struct ptcp_
 	all.in_use = t.in_use;
 	all.recent = t.recent;
 	all.failed = t.failed;
-	memcpy(result, &all, all.size);
+	results_copy(result, &all, sizeof all);
 	return clean_outcome(dir, &all, e);
 }

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "core/userdir.h"
 #include "net/identity.h"
@@ -99,11 +100,9 @@ int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, stru
 	struct ptcp_permission p;
 	int r;
 
-	/* A program built against an older header passes a shorter struct. */
 	ptcp_permission_init(&p);
-	if (o->size == 0 || o->size > sizeof p)
-		return err_set(e, PTCP_EUSAGE, "permission: not initialized by ptcp_permission_init()");
-	memcpy(&p, o, o->size);
+	if ((r = opts_copy(&p, sizeof p, o, "ptcp_permission_init", e)) < 0)
+		return r;
 	/* Loading the identity creates the directory. */
 	if ((r = check_permission(&p, e)) < 0 || (r = show(config_dir, false, fingerprint, e)) < 0)
 		return r;

@@ -112,6 +112,5 @@ void ptcp_clean_totals(const struct ptcp_task *t, struct ptcp_clean_result *r)
 
 	if (t->remote_job != NULL)
 		all = t->remote_job->cleaned;
-	all.size = r->size < sizeof all ? r->size : sizeof all;
-	memcpy(r, &all, all.size);
+	results_copy(r, &all, sizeof all);
 }

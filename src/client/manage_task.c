@@ -181,8 +181,7 @@ void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r)
 
 	if (t->remote_job != NULL)
 		all = t->remote_job->managed;
-	all.size = r->size < sizeof all ? r->size : sizeof all;
-	memcpy(r, &all, all.size);
+	results_copy(r, &all, sizeof all);
 }
 
 size_t ptcp_same_host(const char *const *urls, size_t n)

@@ -7,6 +7,7 @@
 #include "client/task_impl.h"
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/trust.h"
@@ -110,11 +111,8 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from,
 	size_t i;
 
 	ptcp_transfer_opts_init(&o);
-	if (from != NULL) {
-		if (from->size == 0 || from->size > sizeof o)
-			return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_transfer_opts_init()");
-		memcpy(&o, from, from->size);
-	}
+	if (from != NULL && opts_copy(&o, sizeof o, from, "ptcp_transfer_opts_init", e) < 0)
+		return PTCP_EUSAGE;
 	if (check_opts(&o, e) < 0 || pacing_parse(&t->rate, o.rate, e) < 0)
 		return PTCP_EUSAGE;
 	if (o.n_candidates > 0) { /* candidates: paths of one relay each */

@@ -147,7 +147,7 @@ static inline unsigned task_max_streams(const struct ptcp_task *t)
 	return t->o.streams > 0 ? t->o.streams : t->o.max_streams;
 }
 
-/* One stream that takes only what other flows leave. */
+/* Whether the transfer yields: one stream uses the capacity that other flows leave. */
 static inline bool task_yields(const struct ptcp_task *t)
 {
 	return t->prober == NULL && t->o.streams == 0 && t->o.impact_percent <= 0;

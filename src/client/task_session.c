@@ -6,6 +6,7 @@
 
 #include "client/task_impl.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "store/destination.h"
@@ -437,8 +438,7 @@ static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
-		.size = r->size < sizeof all ? r->size : sizeof all, .progress = t->report.last,
-		.warnings = t->report.warnings, .seconds = t->seconds, .deleted = t->report.deleted,
+		.progress = t->report.last, .warnings = t->report.warnings, .seconds = t->seconds, .deleted = t->report.deleted,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->history.control;
@@ -453,7 +453,7 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 		fill_fastest(&all, m);
 	}
 
-	memcpy(r, &all, all.size);
+	results_copy(r, &all, sizeof all);
 }
 
 void ptcp_result_init(struct ptcp_result *r)

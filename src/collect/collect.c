@@ -72,8 +72,7 @@ void ptcp_collect_result_init(struct ptcp_collect_result *r)
 
 void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_result *r)
 {
-	struct ptcp_collect_result all = { .size = r->size < sizeof all ? r->size : sizeof all,
-		.seconds = c->end_s, .planned_s = c->planned_s, .replans = c->replans };
+	struct ptcp_collect_result all = { .seconds = c->end_s, .planned_s = c->planned_s, .replans = c->replans };
 	size_t i;
 
 	if (c->schedule != NULL)
@@ -87,7 +86,7 @@ void ptcp_collect_result(const struct ptcp_collect *c, struct ptcp_collect_resul
 		all.sources_done += c->status[i].state == PTCP_COLLECT_DONE;
 		all.sources_failed += c->status[i].state == PTCP_COLLECT_FAILED;
 	}
-	memcpy(r, &all, all.size);
+	results_copy(r, &all, sizeof all);
 }
 
 size_t ptcp_collect_sources(const struct ptcp_collect *c) { return c->n; }

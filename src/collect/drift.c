@@ -105,7 +105,8 @@ static double sum_observed(const struct drift_flow *f, size_t n, size_t limit, b
 	return sum;
 }
 
-/* Other flows have what this one lacks, and together they fill a limit: none is slower than assumed. */
+/* Whether other flows take the missing rate of this flow, and all flows together fill a limit: then no link is slower
+ * than assumed. */
 static bool is_contended(const struct drift_flow *f, size_t n, size_t flow, const double *limit_bps)
 {
 	size_t k;

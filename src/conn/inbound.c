@@ -249,7 +249,7 @@ static void await_bytes(struct inbound *g, size_t n)
 	setsockopt(g->fd, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
-/* The connection is this server's, also with an unknown label: it then differs in nothing from one without. */
+/* The connection is this server's. Connections with an unknown label are handled as connections without a label. */
 static void stay(struct inbound *g)
 {
 	struct ptcp_err why;

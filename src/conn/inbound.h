@@ -64,7 +64,7 @@ struct inbound {
 	struct pending *pending;
 	struct peer_address *from;        /* admission's, of `address` */
 	bool one_channel;           /* a session has this connection only */
-	struct watch *peek;         /* until it is known whose connection it is; then NULL */
+	struct watch *peek;         /* until the label of the connection is known; then NULL */
 	int fd;                     /* while `peek` */
 	size_t peeked;              /* bytes examined so far */
 	struct chan *chan;          /* after that */

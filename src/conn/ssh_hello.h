@@ -21,7 +21,7 @@
 struct ssh_hello_hello {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
-	bool or_any; /* any other port if that port is taken */
+	bool or_any; /* if `port` is taken, any free port */
 };
 /* From the server: identity and address. */
 struct ssh_hello_answer {

@@ -1,4 +1,4 @@
-/* Structs of options from callers, who may have been compiled with an older version: their first member is
+/* Structs of options and results of callers, who may have been compiled with an older version: their first member is
  * a size. */
 #ifndef CORE_OPTS_H
 #define CORE_OPTS_H
@@ -18,6 +18,17 @@ static inline int opts_copy(void *to, size_t known, const void *from, const char
 		return err_set(e, PTCP_EUSAGE, "options not initialized (call %s())", init);
 	memcpy(to, from, size);
 	return 0;
+}
+
+/* Copies a struct of results, which begins with its size as well, as far as the caller's struct `to` reaches. */
+static inline void results_copy(void *to, void *all, size_t known)
+{
+	size_t size;
+
+	memcpy(&size, to, sizeof size);
+	size = size < known ? size : known;
+	memcpy(all, &size, sizeof size);
+	memcpy(to, all, size);
 }
 
 #endif

@@ -65,9 +65,9 @@ int selection_add(struct selection *s, const char *path, size_t n, struct ptcp_e
 	int r;
 
 	if (n == 0)
-		return err_set(e, PTCP_EUSAGE, "an empty path");
+		return err_set(e, PTCP_EUSAGE, "an empty path (remove it from the list)");
 	if (n > PATH_BYTES_MAX)
-		return err_set(e, PTCP_EUSAGE, "a path of more than %d bytes", PATH_BYTES_MAX);
+		return err_set(e, PTCP_EUSAGE, "a path of more than %d bytes (name a directory above it)", PATH_BYTES_MAX);
 	if (s->n == s->cap) {
 		if ((more = realloc(s->path, (s->cap > 0 ? 2 * s->cap : 64) * sizeof *more)) == NULL)
 			return err_nomem(e);

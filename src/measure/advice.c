@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "measure/prober.h"
 #include "model/advice.h"
 #include "model/probe.h"
@@ -130,7 +131,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 {
 	struct advice_opts model_opts;
 	struct ptcp_advice_opts opts;
-	struct ptcp_advice all = { .size = a->size < sizeof all ? a->size : sizeof all };
+	struct ptcp_advice all = { 0 };
 	struct probe probes[FIT_PROBES_MAX];
 	struct advice found;
 	size_t i;
@@ -167,7 +168,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 		snprintf(all.congestion, sizeof all.congestion, "%s", opts.congestion);
 	memcpy(all.probes, p, n * sizeof *p);
 	all.n_probes = n;
-	memcpy(a, &all, all.size);
+	results_copy(a, &all, sizeof all);
 	return 0;
 }
 

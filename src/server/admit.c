@@ -204,7 +204,8 @@ void server_share(struct ptcp_server *s)
 	struct ptcp_err why;
 
 	if (s->o.share_socket != NULL && port_share_new(&s->share, &o, &why) < 0)
-		log_at(&s->host.log, LOG_WARN, "server", "event=not-sharing why=\"%s\"", why.msg);
+		log_at(&s->host.log, LOG_WARN, "server", "event=not-sharing why=\"%s (make the folder writable for the server's "
+		    "user and stop other servers that share, or leave out share-port)\"", why.msg);
 }
 
 const struct inbound_ops server_inbound_ops = {

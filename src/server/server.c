@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "server/server_impl.h"
@@ -472,8 +473,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = relay_stored_bytes(&s->relay);
 	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
-	all.size = st->size < sizeof all ? st->size : sizeof all;
-	memcpy(st, &all, all.size);
+	results_copy(st, &all, sizeof all);
 }
 
 void ptcp_server_stats_init(struct ptcp_server_stats *st)

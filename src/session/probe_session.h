@@ -14,7 +14,7 @@
 struct probe_session_ops {
 	/* All streams of the level are connected and start to send. */
 	void (*started)(void *arg);
-	/* A stream has ended. `why` NULL: it transferred all its bytes in that time; otherwise it was lost, or (number 0)
+	/* A stream has ended. `why` NULL: the stream transferred all its bytes from `from` to `until`; otherwise the stream was lost, or (number 0)
 	 * the level could not start or made no progress. */
 	void (*ended)(void *arg, unsigned number, struct mono from, struct mono until, const struct ptcp_err *why);
 	/* After probe_session_clear(): all streams are closed. */

@@ -119,7 +119,8 @@ bool receive_prune_begin(struct session *sess)
 	if (p == NULL)
 		return false;
 	if (engine_failed(sess->engine) > 0) {
-		err_set(&why, PTCP_EIO, "nothing is deleted at the destination, as files failed");
+		err_set(&why, PTCP_EIO, "nothing is deleted at the destination, as files failed (fix the "
+		    "cause and run the same command again)");
 		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
 		sess->o.ops->warning(sess->o.arg, NULL, why.msg);
 		return false;

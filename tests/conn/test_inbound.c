@@ -128,6 +128,16 @@ static struct hello hello_of(const char *name)
 	return h;
 }
 
+/* A connection that has sent a whole ClientHello with the label. */
+static int greeting(struct hello *h)
+{
+	int fd = connected();
+
+	*h = hello_of(LABEL);
+	assert_int_equal(send(fd, h->at, h->n, 0), h->n);
+	return fd;
+}
+
 /* Whether the server's own TLS has answered: with that first byte (22: handshake, 21: alert). */
 static int answer_of(int fd, unsigned ms)
 {
@@ -166,9 +176,7 @@ static void whole(void **state)
 
 	(void)state;
 	begin();
-	h = hello_of(LABEL);
-	fd = connected();
-	assert_int_equal(send(fd, h.at, h.n, 0), h.n);
+	fd = greeting(&h);
 	assert_lent(&h);
 	assert_int_equal(seen.n_asked, 1);
 	close(fd);
@@ -330,9 +338,7 @@ static void a_busy_process(void **state)
 	(void)state;
 	begin();
 	seen.answer = INBOUND_LEND_BUSY;
-	h = hello_of(LABEL);
-	fd = connected();
-	assert_int_equal(send(fd, h.at, h.n, 0), h.n);
+	fd = greeting(&h);
 	assert_true(nf_run_until(us.control, &seen.asked, SOON_MS));
 	nf_run_for(us.control, 50);
 	assert_int_equal(seen.n_asked, 1);
@@ -373,9 +379,7 @@ static void not_shared(void **state)
 	(void)state;
 	begin();
 	pending.peeks = false;
-	h = hello_of(LABEL);
-	fd = connected();
-	assert_int_equal(send(fd, h.at, h.n, 0), h.n);
+	fd = greeting(&h);
 	assert_int_equal(answer_of(fd, SOON_MS), 22);
 	assert_int_equal(seen.n_asked, 0);
 	close(fd);

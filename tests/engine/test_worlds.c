@@ -277,9 +277,9 @@ static void no_copies_without_need(void **state)
 	world_fini(&w);
 }
 
-/* Streams that are all slow, as where a rate or a disk of the receiver holds them up: what one carries hardly comes
- * sooner by another. They differ by up to so many times. One block for each stream goes again at most, or half of them
- * all, and none twice. */
+/* All streams are slow, because of a rate limit or the receiver's disk, so copies on other streams gain little. Their
+ * rates differ by up to this factor. At most one block of each stream, or half of all blocks, is sent again, and no
+ * block twice. */
 static void copies_are_few_where_all_are_slow(void **state)
 {
 	static const unsigned factors[] = { 1, 2, 4 };

@@ -181,7 +181,7 @@ static void windows_delay_direct(void **state)
 	"links: [{from: S, to: K, rate: 80Mbit/s}, {from: K, to: D, rate: 800Mbit/s}]\n" \
 	"windows: [{link: K>D, from: 0s, until: 60s, rate: 0}]\n"
 
-/* The way out of K opens after 60 s. Until then K holds what its storage takes. */
+/* The link from K to D opens after 60 s. Until then K stores data up to its limit. */
 static void relay_storage_at_a_relay(void **state)
 {
 	struct got g = plan_text(NIGHT(""), PTCP_PLAN_PIPELINED);

@@ -516,7 +516,7 @@ static void unreadable(void **state)
 	assert_int_equal(walk_next(walk, &e, NULL), 0);
 }
 
-/* The middle of a listing fails: what was listed is there, then the failure. */
+/* The middle of a listing fails: the walk returns the entries before, then the failure. */
 static void cut_short(void **state)
 {
 	char *text;
