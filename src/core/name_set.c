@@ -4,27 +4,6 @@
 
 #define FIRST_SLOTS 1024
 
-/* The finalizer of MurmurHash3. */
-static uint64_t mix(uint64_t h)
-{
-	h ^= h >> 33;
-	h *= UINT64_C(0xff51afd7ed558ccd);
-	h ^= h >> 33;
-	h *= UINT64_C(0xc4ceb9fe1a85ec53);
-	return h ^ h >> 33;
-}
-
-/* FNV-1a, from the hash of the directory on: mixed, as a byte of the name would cancel a difference of few bits. */
-uint64_t name_set_hash(uint64_t above, const char *name)
-{
-	uint64_t h = mix(UINT64_C(0xcbf29ce484222325) ^ above);
-
-	for (; *name != '\0'; name++)
-		h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-	h = mix(h);
-	return h != 0 ? h : 1; /* 0 marks a free slot */
-}
-
 static uint64_t *find(uint64_t *slot, size_t cap, uint64_t hash)
 {
 	size_t i = hash & (cap - 1);

@@ -1,4 +1,4 @@
-/* A set of paths as 64-bit hashes, 16 bytes a path or less. Two paths with the same hash count as one: use the set only
+/* A set of paths as 64-bit hashes other than 0, 16 bytes a path or less. Two paths with the same hash count as one: use the set only
  * where a path that is taken for a member does no harm. Any thread, one at a time. */
 #ifndef CORE_NAME_SET_H
 #define CORE_NAME_SET_H
@@ -12,8 +12,6 @@ struct name_set { /* zeroed: empty */
 	size_t n, cap;
 };
 
-/* The hash of the path `name` below the directory with the hash `above`; the top has 0. */
-uint64_t name_set_hash(uint64_t above, const char *name);
 /* False without memory. */
 bool name_set_add(struct name_set *s, uint64_t hash);
 bool name_set_has(const struct name_set *s, uint64_t hash);

@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "session/receive_impl.h"
+#include "store/hash.h"
 #include "store/manage.h"
 #include "store/store_err.h"
 
@@ -98,7 +99,7 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 		return 0;
 	if (p->prune == NULL && (err = new_prune(r->session, e)) < 0)
 		return err;
-	t->hash = name_set_hash(in != NULL ? in->hash : 0, t->name);
+	t->hash = hash_name(in != NULL ? in->hash : 0, t->name);
 	if (p->names.n >= (r->session->o.open != NULL ? NAMES_MAX : CLIENT_NAMES_MAX))
 		return err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
 	if (!name_set_add(&p->names, t->hash) || (t->type == WIRE_DIR && !name_set_add(&p->names, prune_dir_hash(t->hash))))

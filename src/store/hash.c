@@ -31,6 +31,19 @@ uint64_t block_hash_end(const struct block_hash *h)
 	return h->n == 1 ? get_u64(h->chunk[0]) : hash_content(h->chunk, h->n * sizeof h->chunk[0]);
 }
 
+uint64_t hash_name(uint64_t above, const char *name)
+{
+	uint8_t in[8 + 255];
+	size_t n = strlen(name);
+	uint64_t h;
+
+	assert(n <= 255);
+	put_u64(in, above);
+	memcpy(in + 8, name, n);
+	h = hash_content(in, 8 + n);
+	return h != 0 ? h : 1;
+}
+
 /* The code for inputs of this length is the same on all processors. */
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash)
 {

@@ -31,6 +31,9 @@ struct block_hash {
 void block_hash_add(struct block_hash *h, uint64_t content_hash);
 uint64_t block_hash_end(const struct block_hash *h);
 
+/* Hash, not 0, of the entry `name`, at most 255 bytes, below the directory with the hash `above`; the top has 0. */
+uint64_t hash_name(uint64_t above, const char *name);
+
 uint64_t hash_check(const uint8_t header[24], uint64_t content_hash);
 struct digest hash_term(uint64_t index, uint64_t length, uint64_t content_hash);
 

@@ -43,7 +43,7 @@ int manage_rename(struct dir *from, const char *name, struct dir *to, const char
  * directories, and directories that contain any of these. One thread at a time. */
 
 struct prune_opts {
-	const struct name_set *names; /* of the source, by name_set_hash(); borrowed */
+	const struct name_set *names; /* of the source, by hash_name(); borrowed */
 	const struct filter *filter;  /* of the transfer; borrowed; NULL: includes all */
 	bool links;                   /* links are transferred */
 	bool dry_run;
@@ -57,7 +57,7 @@ struct prune;
 
 int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e);
 void prune_free(struct prune *p); /* NULL is fine; each removal is whole */
-/* Members of opts.names: the hash of each entry by name_set_hash(), and for directories prune_dir_hash() as well. */
+/* Members of opts.names: the hash of each entry by hash_name(), and for directories prune_dir_hash() as well. */
 uint64_t prune_dir_hash(uint64_t hash);
 /* Adds a received directory: `hash` as it is among the names; `source`: its path in patterns of the filter, "" for the
  * top. A directory that does not exist is fine. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/list.h"
+#include "store/hash.h"
 #include "store/manage.h"
 #include "store/store_err.h"
 #include "store/walk.h"
@@ -77,7 +78,7 @@ int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source,
 	return 0;
 }
 
-uint64_t prune_dir_hash(uint64_t hash) { return name_set_hash(hash, "/"); }
+uint64_t prune_dir_hash(uint64_t hash) { return hash_name(hash, "/"); }
 uint64_t prune_removed(const struct prune *p) { return p->removed; }
 uint64_t prune_failed(const struct prune *p) { return p->failed; }
 
@@ -179,7 +180,7 @@ static int on_entry(struct prune *p, const struct walk_entry *w, struct ptcp_err
 		p->level[w->depth].kept = p->level[w->depth + 1].kept = true;
 		return 0;
 	}
-	hash = name_set_hash(l->hash, w->name);
+	hash = hash_name(l->hash, w->name);
 	if (w->type == WALK_DIR && name_set_has(p->o.names, prune_dir_hash(hash))) {
 		enter(p, w, hash, false);
 	} else if (!is_extra(p, w, hash)) {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/hash.h"
 #include "store/manage.h"
 
 #define PART ".ptcp-0123456789abcdef.part"
@@ -36,7 +37,7 @@ static uint64_t has(const char *path)
 
 	snprintf(copy, sizeof copy, "%s", path);
 	for (name = strtok_r(copy, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save))
-		h = name_set_hash(h, name);
+		h = hash_name(h, name);
 	assert_true(name_set_add(&names, h));
 	if (path[strlen(path) - 1] == '/')
 		assert_true(name_set_add(&names, prune_dir_hash(h)));
@@ -281,13 +282,13 @@ static void sets(void **state)
 	assert_false(name_set_has(&s, 5));
 	for (i = 0; i < 50000; i++) {
 		sprintf(name, "%d", i);
-		assert_true(name_set_add(&s, name_set_hash(7, name)));
+		assert_true(name_set_add(&s, hash_name(7, name)));
 	}
 	assert_int_equal(s.n, 50000);
 	for (i = 0; i < 100000; i++) {
 		sprintf(name, "%d", i);
-		assert_true(name_set_has(&s, name_set_hash(7, name)) == (i < 50000));
-		assert_false(name_set_has(&s, name_set_hash(8, name)));
+		assert_true(name_set_has(&s, hash_name(7, name)) == (i < 50000));
+		assert_false(name_set_has(&s, hash_name(8, name)));
 	}
 	name_set_fini(&s);
 }
