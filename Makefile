@@ -34,8 +34,9 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob se
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
 	impact_budget stream_control history divide paths ratectl multipath
-store_SRC := sys store_err fd_budget io excluded dir dir_open destination walk source hash \
-	sink part leftover manage prune expand journal resume resume_verify commit entry owner xattr
+fs_SRC    := sys fs_err fd_budget io excluded dir dir_open xattr
+store_SRC := destination walk source hash sink part leftover manage prune expand \
+	journal resume resume_verify commit entry owner
 net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity trust tls chan chan_tls chan_io
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -56,10 +57,11 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause source planner_thread allocate monitor collect
-cli_SRC   := main command options lists process terminal log_opts confine connect json plot overlay output transfer \
-	cmd_clean cmd_serve serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure \
-	cmd_plan plan_output cmd_collect cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path
-libptcp_LAYERS := core wire model store net engine conn session measure client server api
+cli_SRC   := main command options lists process log_opts confine connect overlay transfer cmd_clean cmd_serve \
+	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
+	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path show/json show/output \
+	show/plan_output show/plot show/terminal
+libptcp_LAYERS := core wire model fs store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
@@ -74,8 +76,9 @@ core_TESTS  := err log text list buf memory_budget units clock pacer timetable b
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
 	stream_control auto history divide paths bound ratectl multipath study
-store_TESTS := fd_budget io excluded dir destination walk source hash hash_dispatch sink journal resume race commit \
-	entry owner xattr leftover manage prune expand faults power torture
+fs_TESTS    := fd_budget io dir xattr
+store_TESTS := excluded destination walk source hash hash_dispatch sink journal resume race commit \
+	entry owner leftover manage prune expand faults power torture
 net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
@@ -91,7 +94,7 @@ plan_TESTS  := plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
-TEST_LAYERS := core wire model store net engine conn session measure client server api conf plan collect cli fuzz
+TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
@@ -189,7 +192,7 @@ include tests/lab/lab.mk
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(BUILD)/tests/fs/test_dir $(BUILD)/tests/fs/test_xattr: $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
-#include "cli/plot.h"
-#include "cli/terminal.h"
+#include "cli/show/json.h"
+#include "cli/show/plot.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/units.h"
 

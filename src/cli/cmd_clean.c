@@ -5,9 +5,9 @@
 #include <ptcp/ptcp.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
-#include "cli/plan_output.h"
+#include "cli/show/json.h"
+#include "cli/show/plan_output.h"
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"
 

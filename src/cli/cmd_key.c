@@ -7,7 +7,7 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/text.h"

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "cli/overlay.h"
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/units.h"
 

@@ -1,9 +1,9 @@
 /* ptcp paths: the quickest paths between two hosts of an overlay, and how to divide the bytes. */
 #include <stdio.h>
 
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "cli/overlay.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/plan_output.h"
+#include "cli/show/plan_output.h"
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -9,7 +9,7 @@
 #include "cli/confine.h"
 #include "cli/process.h"
 #include "cli/serve.h"
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "core/err.h"
 #include "core/units.h"
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
-#include "cli/terminal.h"
+#include "cli/show/json.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

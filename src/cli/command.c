@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 int command_help(const struct command *c)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/text.h"
 
 /* ---- Question about an unknown server ---- */

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 static const struct {
 	const char *name;

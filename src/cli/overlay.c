@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

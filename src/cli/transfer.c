@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output.h"
+#include "cli/show/output.h"
 #include "cli/process.h"
 #include "core/err.h"
 #include "core/text.h"

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "store/destination.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define PATH_NS (5 * NS_PER_S)
 

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define IO_THREADS 64 /* operations on disks at once: a disk with latency needs some for each stream */
 #define LOOP_FDS 4 /* libuv's */

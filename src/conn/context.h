@@ -8,7 +8,7 @@
 #include "core/userdir.h"
 #include "net/chan.h"
 #include "net/resolve.h"
-#include "store/io.h"
+#include "fs/io.h"
 #include "store/owner.h"
 
 #define CONTEXT_WORKERS_MAX 64

@@ -12,7 +12,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "net/watch.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 #include "wire/outbox.h"
 
 #define PATIENCE_NS (10 * NS_PER_S) /* for handshake and first frame, or for reading our refusal */

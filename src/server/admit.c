@@ -4,7 +4,7 @@
 #include "core/err.h"
 #include "server/job_conn.h"
 #include "server/server_impl.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define JOB_CONNS_MAX 256
 #define SHARED_MAX 1024 /* ephemeral servers that share the port */

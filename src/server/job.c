@@ -9,7 +9,7 @@
 #include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define REMEMBERED_MAX 64
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)

@@ -7,7 +7,7 @@
 #include "engine/job_frames.h"
 #include "server/file_job.h"
 #include "server/link_table.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 struct job_conn {
 	struct list in_list;

@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "server/managing_impl.h"
 #include "store/manage.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "store/walk.h"
 
 static struct managing *managing_of(const struct file_job *j) { return CONTAINER_OF(j, struct managing, job); }
@@ -33,7 +33,7 @@ static void fail_in(struct managing *m, const char *path, const struct dir *d, c
 	char text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err stripped;
 
-	store_err_strip(&stripped, why, dir_path_text(d, name, text, sizeof text));
+	fs_err_strip(&stripped, why, dir_path_text(d, name, text, sizeof text));
 	fail(m, path, &stripped);
 }
 

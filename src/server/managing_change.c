@@ -7,7 +7,7 @@
 #include "core/text.h"
 #include "server/managing_impl.h"
 #include "store/manage.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* "a/b//" to "a/b"; to be freed. */
 static char *without_slashes(const char *path)
@@ -45,7 +45,7 @@ static int make_one(struct managing *m, const char *path, bool existing, struct 
 	if ((r = managing_find_name(m, path, &d, name, e)) < 0)
 		return r;
 	if ((r = manage_mkdir(d, name, existing, &why)) < 0)
-		store_err_strip(e, &why, dir_path_text(d, name, text, sizeof text));
+		fs_err_strip(e, &why, dir_path_text(d, name, text, sizeof text));
 	else
 		r = dir_sync(d, e);
 	dir_unref(d);
@@ -120,7 +120,7 @@ static int rename_path(struct managing *m, const char *from, const char *to, str
 		*e = why;
 		err_while(e, r, "to %s", text_escape(text, sizeof text, to));
 	} else if ((r = manage_rename(d, name, dest, new_name, (m->flags & WIRE_MANAGE_REPLACE) != 0, &why)) < 0) {
-		store_err_strip(e, &why, dir_path_text(d, name, text, sizeof text));
+		fs_err_strip(e, &why, dir_path_text(d, name, text, sizeof text));
 	} else if ((r = dir_sync(dest, e)) == 0) {
 		r = dir_sync(d, e);
 	}

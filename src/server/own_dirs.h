@@ -4,7 +4,7 @@
 
 #include "core/log.h"
 #include "core/userdir.h"
-#include "store/dir.h"
+#include "fs/dir.h"
 
 struct own_dirs {
 	char path[2][USERDIR_BYTES]; /* "": none */

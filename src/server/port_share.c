@@ -10,7 +10,7 @@
 #include "core/units.h"
 #include "net/local_sock.h"
 #include "net/watch.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define ACCEPTS 16                    /* per turn; then a rest: connecting without end must not occupy the loop */
 #define REST_NS (5 * NS_PER_MS)

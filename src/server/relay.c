@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "net/dial.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define CONNECT_NS (10 * NS_PER_S)
 #define IDLE_NS (600 * NS_PER_S)

@@ -10,7 +10,7 @@
 #include "net/splice.h"
 #include "net/trust.h"
 #include "server/relay_room.h"
-#include "store/io.h"
+#include "fs/io.h"
 #include "wire/frame.h"
 
 struct inbound;

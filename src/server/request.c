@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "session/probe_session.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 void request_fini(struct request *a)
 {

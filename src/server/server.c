@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "server/server_impl.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define LINGER_MAX_S (30 * 86400)
 #define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */

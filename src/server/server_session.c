@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,

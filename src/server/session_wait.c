@@ -3,7 +3,7 @@
 
 #include "core/units.h"
 #include "server/server_session_impl.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define TICK_NS NS_PER_S
 #define WAIT_MAX_MS (60 * 60 * 1000u)

@@ -8,7 +8,7 @@
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/expand.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 #include "store/part.h"
 #include "wire/attrs.h"
 #include "wire/block.h"

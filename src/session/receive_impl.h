@@ -8,7 +8,7 @@
 #include "store/leftover.h"
 #include "store/owner.h"
 #include "store/sink.h"
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 #define WORK_BATCH 1000
 
@@ -51,7 +51,7 @@ struct receive_entry {
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
-	unsigned fds;           /* descriptors reserved, see store/fd_budget.h */
+	unsigned fds;           /* descriptors reserved, see fs/fd_budget.h */
 	struct dir *dir;        /* the parent */
 	struct dir *self;       /* of a directory */
 	struct sink *sink;      /* of a file */

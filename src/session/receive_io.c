@@ -5,8 +5,8 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
-#include "store/fd_budget.h"
-#include "store/store_err.h"
+#include "fs/fd_budget.h"
+#include "fs/fs_err.h"
 
 #define LOCK_RETRY_NS (50 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)
@@ -282,7 +282,7 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 
 	if (!t->lacking)
 		return;
-	store_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	fs_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
 	warn(sess, t, why.msg);
 }
 
@@ -320,7 +320,7 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 
 	if (receive_disk_full(sess, &t->why) || (work == WORK_RESUME && retry_locked(sess, t)))
 		return;
-	store_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	fs_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
 	if (work < WORK_COMMIT)
 		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
 	else

@@ -7,7 +7,7 @@
 #include "session/receive_impl.h"
 #include "store/hash.h"
 #include "store/manage.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define STEP_ENTRIES 4096           /* other sessions' work on the I/O threads comes between two steps */
 #define STEP_REPORTS 256

@@ -5,7 +5,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "session/send_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 static const struct payload_ops send_payload;
 
@@ -92,7 +92,7 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 
 	if ((r = send_new(sess, &e)) < 0)
 		return r;
-	store_err_strip(&bare, why, text_escape(text, sizeof text, path));
+	fs_err_strip(&bare, why, text_escape(text, sizeof text, path));
 	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &bare);
 	session_file_failed(sess, path, &bare);
 	return 0;
@@ -126,7 +126,7 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	if (fate == SND_FAILED) {
 		if (o->hardlink != NULL)
 			o->hardlink->failed = true;
-		store_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
+		fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 		    dir_path_text(o->dir, o->name, text, sizeof text));
 		session_file_failed(sess, path, &bare);
 	} else if (fate != SND_DROPPED && !o->is_dir) {

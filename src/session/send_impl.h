@@ -8,7 +8,7 @@
 #include "store/owner.h"
 #include "store/source.h"
 #include "store/walk.h"
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 #define WALK_BATCH 256
 

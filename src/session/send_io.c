@@ -5,7 +5,7 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "wire/block.h"
 
 #define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
@@ -150,7 +150,7 @@ static void run_check(struct io_job *io)
 		break;
 	}
 	if (c->result < 0)
-		store_err_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
+		fs_err_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
 	c->msg.run = on_checked;
 	loop_post(c->session->o.host->control, &c->msg);
 }

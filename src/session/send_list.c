@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
 
@@ -19,7 +19,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	struct ptcp_err why, bare;
 
 	err_set(&why, w->refused ? PTCP_EREFUSED : PTCP_EIO, "%s", text);
-	store_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
+	fs_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);
 	if (kind == WIRE_WARNING_FAILED)

@@ -4,7 +4,7 @@
 
 #include "core/err.h"
 #include "session/send_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 struct removal {
 	struct session *session;
@@ -41,7 +41,7 @@ static void report(struct session *sess, const struct send_entry *o, const struc
 	struct ptcp_err bare, e;
 
 	path_of(o, path, sizeof path);
-	store_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
+	fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 	    dir_path_text(o->dir, o->name, text, sizeof text));
 	err_set(&e, bare.code, "transferred, but not removed: %s", bare.msg);
 	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &e);

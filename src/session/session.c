@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define QUIET_NS (5 * NS_PER_S)       /* of the end that replaces the control connection; see control_pump() */
 #define KEPT_ALIVE_NS (60 * NS_PER_S) /* three PINGs in this time keep the entry of a NAT */

@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 #include "session/stream_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "wire/block.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
@@ -22,7 +22,7 @@ static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_
 
 	job->failed[i] = true;
 	if ((job->why[i] = malloc(sizeof *why)) != NULL)
-		store_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
+		fs_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
 /* Encodes the frame around the n bytes of data at p + WIRE_BLOCK_HEAD_BYTES, from extent_read on. */

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "session/session_impl.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */

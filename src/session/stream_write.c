@@ -8,7 +8,7 @@
 #include "core/thread.h"
 #include "core/units.h"
 #include "session/stream_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "wire/block.h"
 
 #define SLOW_WRITE_NS NS_PER_MS /* the disk, not the page cache, delays a write of 256 KiB for longer */
@@ -163,7 +163,7 @@ static void report_failed(struct stream *s, const struct stream_write *w)
 
 	if (s->id == w->block.id && s->block_index == w->chunk.block && s->state == BLOCK_GOOD)
 		s->state = BLOCK_FAILED; /* further chunks are discarded */
-	store_err_strip(&bare, &w->why, sink_path_text(w->sink, path, sizeof path));
+	fs_err_strip(&bare, &w->why, sink_path_text(w->sink, path, sizeof path));
 	/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
 	stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 },
 	    w->why.code == PTCP_ENOSPC ? &w->why : &bare);

@@ -5,7 +5,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define VERIFY_STEPS_MAX 2u           /* of a session at once; sessions share the I/O threads */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
@@ -41,7 +41,7 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 	unsigned i;
 
 	if (b->result < 0) {
-		store_err_strip(&bare, &b->why, sink_path_text(b->entry->sink, path, sizeof path));
+		fs_err_strip(&bare, &b->why, sink_path_text(b->entry->sink, path, sizeof path));
 		if (compare)
 			rcv_compared(rcv, id, b->sum, &bare);
 		else

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "store/sink_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* Up to FEW files or directories are synced individually, more by a single syncfs(2), which is faster from
  * two files on (ext4: 8 files 1.3 ms or 0.4 ms, 500 files 95 ms or 9 ms), but also waits for the dirty data
@@ -28,11 +28,11 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	if (s->meta.set_mode)
 		mode = owner_mode(s->meta.mode, s->meta.setid, owner_ok);
 	if (s->end_bytes != s->size_bytes && sys->ftruncate(fd, (off_t)s->size_bytes) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set the length");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the length");
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !sys_cannot_set(errno))
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set the times");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the times");
 	return dropped | refused;
 }
 
@@ -44,7 +44,7 @@ static int flush(struct sink *s, struct ptcp_err *e)
 	int fd = sys->dup(s->part.fd);
 
 	if (fd < 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot duplicate a descriptor");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot duplicate a descriptor");
 	if (sys->close(fd) != 0)
 		return sink_fail_sync(s, errno, e);
 	return 0;
@@ -107,12 +107,12 @@ static int rename_part(struct sink *s, int at, struct ptcp_err *e)
 	if ((r = sink_check_replaceable(e, at, s->dir, s->name)) != 0)
 		return r;
 	if ((r = sink_owns_part_name(s, at)) == 0)
-		return store_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
+		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
 		    "the part file was removed or replaced meanwhile (run the same command again)");
 	if (r < 0)
-		return store_err_sys(e, errno, s->dir, s->name, "part file");
+		return fs_err_sys(e, errno, s->dir, s->name, "part file");
 	if (dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot rename the part file to its final name");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot rename the part file to its final name");
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "store/part.h"
 #include "store/sink.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* Splits a path into parent ("" if none, "/" for the root) and last component. */
 static int split(const char *path, char **above, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)
@@ -69,17 +69,17 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 	/* An existing mark is stale, or belongs to a running transfer of the same name, whose part files are
 	 * locked. */
 	if (sys->unlinkat(at, mark, 0) != 0 && errno != ENOENT)
-		return store_err_sys(e, errno, parent, mark, "cannot remove an old mark");
+		return fs_err_sys(e, errno, parent, mark, "cannot remove an old mark");
 	fd = sys->openat(at, mark, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return store_err_sys(e, errno, parent, mark, "cannot create the mark of an unfinished directory");
+		return fs_err_sys(e, errno, parent, mark, "cannot create the mark of an unfinished directory");
 	/* Synced, since an empty mark after a power cut would not count. */
 	if ((w = sys_write_all(sys, fd, source, strlen(source), 0)) != 0)
-		r = store_err_sys(e, w, parent, mark, "cannot write");
+		r = fs_err_sys(e, w, parent, mark, "cannot write");
 	if (r == 0 && sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
-		r = store_err_sys(e, errno, parent, mark, "cannot sync");
+		r = fs_err_sys(e, errno, parent, mark, "cannot sync");
 	if (sys->close(fd) != 0 && r == 0)
-		r = store_err_sys(e, errno, parent, mark, "cannot write");
+		r = fs_err_sys(e, errno, parent, mark, "cannot write");
 	if (r < 0)
 		sys->unlinkat(at, mark, 0);
 	return r;
@@ -193,7 +193,7 @@ static int make_one(struct dir **d, const char *name, bool dry_run, struct ptcp_
 	int r;
 
 	if (!text_name_ok(name, strlen(name)))
-		return store_err_set(e, PTCP_EIO, 0, *d, strcmp(name, "..") == 0 ? ".." : NULL,
+		return fs_err_set(e, PTCP_EIO, 0, *d, strcmp(name, "..") == 0 ? ".." : NULL,
 		    "not possible behind a missing directory (write the path without ..)");
 	if (!dry_run && (r = store_mkdir(*d, name, NULL, NULL, e)) < 0)
 		return r;

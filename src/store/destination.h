@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 #define DESTINATION_NAME_BYTES 256
 

@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "store/part.h"
 #include "store/sink_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define TRIES 16
 
@@ -17,14 +17,14 @@ int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, cons
 	struct stat st;
 
 	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : store_err_sys(e, errno, d, name, NULL);
+		return errno == ENOENT ? 0 : fs_err_sys(e, errno, d, name, NULL);
 	if (dir_excludes(d, st.st_dev, st.st_ino))
-		return store_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY);
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY);
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return store_err_set(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
-	return store_err_set(e, PTCP_EIO, EEXIST, d, name,
+		return fs_err_set(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
+	return fs_err_set(e, PTCP_EIO, EEXIST, d, name,
 	    "a device, FIFO or socket has this name and is not replaced (move it away)");
 }
 
@@ -35,16 +35,16 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	struct stat st;
 
 	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, parent, name, NULL);
+		return fs_err_sys(e, errno, parent, name, NULL);
 	if (!S_ISDIR(st.st_mode))
-		return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
+		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name,
 		    "cannot create the directory: a file has this name (move it away)");
 	if (dir_excludes(parent, st.st_dev, st.st_ino))
-		return store_err_set(e, PTCP_EREFUSED, EACCES, parent, name, EXCLUDED_WHY);
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, parent, name, EXCLUDED_WHY);
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
 		return 0;
 	if (sys->fchmodat(at, name, (st.st_mode & 07777) | S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, parent, name, "cannot make the directory writable");
+		return fs_err_sys(e, errno, parent, name, "cannot make the directory writable");
 	return 0;
 }
 
@@ -60,7 +60,7 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
-			r = store_err_sys(e, errno, parent, name, "cannot create the directory");
+			r = fs_err_sys(e, errno, parent, name, "cannot create the directory");
 	}
 	dir_fd_done(parent);
 	if (r == 0)
@@ -95,12 +95,12 @@ int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wante
 	struct stat st;
 
 	if (!sys_cannot_set(sys) || dir_sys(d)->fstat(fd, &st) != 0)
-		return store_err_sys(e, errno, d, name, "cannot set the mode");
+		return fs_err_sys(e, errno, d, name, "cannot set the mode");
 	if ((st.st_mode & 07777) == wanted)
 		return 0;
 	snprintf(text, sizeof text, "the mode is %04o instead of %04o: %s", (unsigned)st.st_mode & 07777,
 	    (unsigned)wanted, strerror(sys));
-	store_err_set(e, PTCP_EIO, sys, d, name, text);
+	fs_err_set(e, PTCP_EIO, sys, d, name, text);
 	return 1;
 }
 
@@ -111,7 +111,7 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 	mode_t mode;
 
 	if (sys->fstat(at, &st) != 0)
-		return store_err_sys(e, errno, d, NULL, NULL);
+		return fs_err_sys(e, errno, d, NULL, NULL);
 	/* Keep the receiver's own setgid and sticky bits, unless `setid`. */
 	mode = owner_mode(m->mode, m->setid, owner_ok) | (m->setid ? 0 : st.st_mode & 07000);
 	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0)
@@ -132,7 +132,7 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 		return at;
 	r = dropped = meta_set_owner(m, d, NULL, at, &owner_ok, e);
 	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && !sys_cannot_set(errno))
-		r = store_err_sys(e, errno, d, NULL, "cannot set the directory's times");
+		r = fs_err_sys(e, errno, d, NULL, "cannot set the directory's times");
 	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
 		r = dropped > 0;
 	dir_fd_done(d);
@@ -159,12 +159,12 @@ static int link_temp(struct dir *parent, int at, const char *temp, const char *n
 		if ((m.from < 0 ? sys->symlinkat(m.to, at, temp) : sys->linkat(m.from, m.to, at, temp, 0)) == 0)
 			return 0;
 		if (errno != EEXIST)
-			return store_err_sys(e, errno, parent, name, m.from < 0 ? "cannot create the symbolic link" :
+			return fs_err_sys(e, errno, parent, name, m.from < 0 ? "cannot create the symbolic link" :
 			    "cannot create the hard link");
 		if (sys->unlinkat(at, temp, 0) != 0 && errno != ENOENT)
-			return store_err_sys(e, errno, parent, name, "cannot remove an old part file");
+			return fs_err_sys(e, errno, parent, name, "cannot remove an old part file");
 	}
-	return store_err_set(e, PTCP_EIO, EEXIST, parent, name,
+	return fs_err_set(e, PTCP_EIO, EEXIST, parent, name,
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
@@ -182,7 +182,7 @@ static int set_link_meta(const struct meta *m, struct dir *parent, int at, const
 	}
 	if (m->set_mtime && dir_sys(parent)->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
 	    !sys_cannot_set(errno))
-		return store_err_sys(e, errno, parent, name, "cannot set the link's times");
+		return fs_err_sys(e, errno, parent, name, "cannot set the link's times");
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int rename_link(struct dir *parent, int at, const char *temp, const char 
 	int r = sink_check_replaceable(e, at, parent, name);
 
 	if (r == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
-		r = store_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
+		r = fs_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
 	if (r == 0)
 		dir_changed(parent);
 	return r;
@@ -296,9 +296,9 @@ static int check_file(const struct store_file *f, int at, const char *file, cons
 	struct stat st;
 
 	if (dir_sys(d)->fstatat(at, file, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, d, name, "target of the hard link");
+		return fs_err_sys(e, errno, d, name, "target of the hard link");
 	if (st.st_dev != f->dev || st.st_ino != f->ino)
-		return store_err_set(e, PTCP_EIO, ESTALE, d, name,
+		return fs_err_set(e, PTCP_EIO, ESTALE, d, name,
 		    "the file it is a hard link to was replaced meanwhile (run the same command again)");
 	return 0;
 }

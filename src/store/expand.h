@@ -5,7 +5,7 @@
 #ifndef STORE_EXPAND_H
 #define STORE_EXPAND_H
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 #define EXPAND_MATCHES_MAX 10000
 #define EXPAND_BYTES_MAX (4u << 20) /* of the matches, and of the directories still to be listed */

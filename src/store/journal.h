@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 #define JOURNAL_HEADER_BYTES 320
 #define JOURNAL_RECORD_BYTES 20

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "store/part.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "store/walk.h"
 
 #define MARKS_MAX 1000 /* in one walk */

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 /* Files without a lock of their own (a link, a mark, a journal without its part) may belong to a running transfer
  * if they changed later than this. */

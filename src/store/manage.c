@@ -3,24 +3,24 @@
 #include <errno.h>
 #include <stdio.h> /* RENAME_NOREPLACE */
 
-#include "store/dir_impl.h"
+#include "fs/dir_impl.h"
 #include "store/part.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define RESERVED_WHY "a name that ptcp reserves for unfinished files (ptcp clean removes these)"
 
 static int check_name(const struct dir *d, const char *name, struct ptcp_err *e)
 {
-	return part_is_own_name(name) ? store_err_set(e, PTCP_EREFUSED, EACCES, d, name, RESERVED_WHY) : 0;
+	return part_is_own_name(name) ? fs_err_set(e, PTCP_EREFUSED, EACCES, d, name, RESERVED_WHY) : 0;
 }
 
 /* The entry, unless it is excluded. */
 static int examine(const struct dir *d, int at, const char *name, struct stat *st, struct ptcp_err *e)
 {
 	if (dir_sys(d)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, d, name, NULL);
+		return fs_err_sys(e, errno, d, name, NULL);
 	return dir_excludes(d, st->st_dev, st->st_ino) ?
-	    store_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY) : 0;
+	    fs_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY) : 0;
 }
 
 static int mkdir_at(struct dir *d, int at, const char *name, bool existing, struct ptcp_err *e)
@@ -36,7 +36,7 @@ static int mkdir_at(struct dir *d, int at, const char *name, bool existing, stru
 	err = errno;
 	if (err == EEXIST && existing && sys->fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	return store_err_sys(e, err, d, name, NULL);
+	return fs_err_sys(e, err, d, name, NULL);
 }
 
 int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err *e)
@@ -61,9 +61,9 @@ int manage_clear(struct dir *d, const char *name, struct ptcp_err *e)
 		return at;
 	if ((r = examine(d, at, name, &st, e)) == 0) {
 		if (S_ISDIR(st.st_mode))
-			r = store_err_sys(e, EISDIR, d, name, NULL);
+			r = fs_err_sys(e, EISDIR, d, name, NULL);
 		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
-			r = store_err_sys(e, errno, d, name, NULL);
+			r = fs_err_sys(e, errno, d, name, NULL);
 		else
 			dir_changed(d);
 	}
@@ -109,9 +109,9 @@ int manage_remove_unchanged(struct dir *d, const char *name, const struct manage
 		return at;
 	if ((r = examine(d, at, name, &st, e)) == 0) {
 		if (!is_unchanged(&st, was))
-			r = store_err_set(e, PTCP_ECHANGED, 0, d, name, "changed since");
+			r = fs_err_set(e, PTCP_ECHANGED, 0, d, name, "changed since");
 		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
-			r = store_err_sys(e, errno, d, name, NULL);
+			r = fs_err_sys(e, errno, d, name, NULL);
 		else
 			dir_changed(d);
 	}
@@ -125,9 +125,9 @@ static int sync_file(const struct dir *d, int at, const char *name, struct ptcp_
 	int fd = sys->openat(at, name, SYS_READ_FLAGS, 0), r = 0;
 
 	if (fd < 0) /* a link, or already gone */
-		return errno == ELOOP ? 0 : store_err_sys(e, errno, d, name, "cannot sync");
+		return errno == ELOOP ? 0 : fs_err_sys(e, errno, d, name, "cannot sync");
 	if (sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
-		r = store_err_sys(e, errno, d, name, "cannot sync");
+		r = fs_err_sys(e, errno, d, name, "cannot sync");
 	sys->close(fd);
 	return r;
 }
@@ -154,7 +154,7 @@ int manage_rmdir(struct dir *d, struct ptcp_err *e)
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	if (dir_sys(d)->unlinkat(at, d->name, AT_REMOVEDIR) != 0)
-		r = store_err_sys(e, errno, d, NULL, NULL);
+		r = fs_err_sys(e, errno, d, NULL, NULL);
 	else
 		dir_changed(parent);
 	dir_fd_done(parent);
@@ -171,7 +171,7 @@ static int check_source(const struct dir *d, int at, const char *name, struct pt
 	if ((r = examine(d, at, name, &st, e)) < 0)
 		return r;
 	if (S_ISDIR(st.st_mode) && dir_has_excluded_below(d, st.st_dev, st.st_ino))
-		return store_err_set(e, PTCP_EREFUSED, EACCES, d, name,
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, d, name,
 		    "contains the server's own configuration or state: not renamed");
 	return 0;
 }
@@ -183,7 +183,7 @@ static int check_target(const struct dir *d, int at, const char *name, bool repl
 
 	if (r < 0)
 		return e->sys == ENOENT ? 0 : r;
-	return replace ? 0 : store_err_sys(e, EEXIST, d, name, NULL);
+	return replace ? 0 : fs_err_sys(e, EEXIST, d, name, NULL);
 }
 
 /* Without RENAME_NOREPLACE, which some file systems lack, the check of the target has to do. An errno, or 0. */
@@ -201,16 +201,16 @@ static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const ch
 {
 	switch (sys) {
 	case EXDEV:
-		return store_err_set(e, PTCP_EIO, sys, from, name, "on another file system (copy the files, then remove them)");
+		return fs_err_set(e, PTCP_EIO, sys, from, name, "on another file system (copy the files, then remove them)");
 	case EINVAL:
-		return store_err_set(e, PTCP_EIO, sys, from, name, "cannot be moved below itself");
+		return fs_err_set(e, PTCP_EIO, sys, from, name, "cannot be moved below itself");
 	case EEXIST:
 	case ENOTEMPTY:
 	case EISDIR:
 	case ENOTDIR:
-		return store_err_sys(e, sys, to, new_name, NULL);
+		return fs_err_sys(e, sys, to, new_name, NULL);
 	default:
-		return store_err_sys(e, sys, from, name, NULL);
+		return fs_err_sys(e, sys, from, name, NULL);
 	}
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/glob.h"
 #include "core/name_set.h"
-#include "store/dir.h"
+#include "fs/dir.h"
 
 /* Makes the directory `name` in `d`. `existing`: an existing directory is no failure. */
 int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err *e);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "store/hash.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* Cached lookups of each kind; a new lookup replaces the one in the same slot. */
 #define SLOTS 64
@@ -185,7 +185,7 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 	/* A member of the group may set the group alone. */
 	if (not_permitted(errno) && (sys->fchownat(at, path, (uid_t)-1, gid, flags) == 0 || not_permitted(errno)))
 		return 0;
-	return store_err_sys(e, errno, d, name, "cannot set the owner");
+	return fs_err_sys(e, errno, d, name, "cannot set the owner");
 }
 
 int owner_set(const struct dir *d, const char *name, int fd, uint32_t uid, uint32_t gid, struct ptcp_err *e)

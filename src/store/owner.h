@@ -7,7 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 #define OWNER_NAME_BYTES 256 /* with the NUL; longer names are not sent */
 

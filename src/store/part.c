@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "store/hash.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* The part can change hands between two of our calls only when another transfer of the same file ends just
  * then. */
@@ -53,12 +53,12 @@ static int not_a_part(const struct opening *o, struct ptcp_err *e)
 	char why[PART_NAME_BYTES + 80];
 
 	snprintf(why, sizeof why, "%s in the same directory is not a part file (remove it)", o->part);
-	return store_err_set(e, PTCP_EIO, EEXIST, o->d, o->name, why);
+	return fs_err_set(e, PTCP_EIO, EEXIST, o->d, o->name, why);
 }
 
 static int stat_failed(const struct opening *o, int sys, struct ptcp_err *e)
 {
-	return store_err_sys(e, sys, o->d, o->name, "part file");
+	return fs_err_sys(e, sys, o->d, o->name, "part file");
 }
 
 static void set_id(const struct opening *o, const struct stat *st)
@@ -77,10 +77,10 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 	    errno == EOPNOTSUPP)
 		return 0;
 	if ((sys = errno) != EWOULDBLOCK)
-		return store_err_sys(e, sys, o->d, o->name, "cannot lock the part file");
+		return fs_err_sys(e, sys, o->d, o->name, "cannot lock the part file");
 	if (o->sys->fstat(fd, &st) == 0)
 		set_id(o, &st);
-	return store_err_set(e, PTCP_EIO, sys, o->d, o->name,
+	return fs_err_set(e, PTCP_EIO, sys, o->d, o->name,
 	    "another transfer is writing this file (wait until it has ended)");
 }
 
@@ -135,11 +135,11 @@ static int take_over(const struct opening *o, int fd, const struct stat *st, boo
 		return keep(o, fd, st, writable);
 	if (o->take == PART_NEW || !writable || st->st_nlink != 1 || st->st_uid != geteuid()) {
 		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
-			return store_err_sys(e, errno, o->d, o->name, "cannot remove the old part file");
+			return fs_err_sys(e, errno, o->d, o->name, "cannot remove the old part file");
 		return RETRY;
 	}
 	if (st->st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
-		return store_err_sys(e, errno, o->d, o->name, "cannot empty the old part file");
+		return fs_err_sys(e, errno, o->d, o->name, "cannot empty the old part file");
 	return 0;
 }
 
@@ -178,7 +178,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	if (fd >= 0) {
 		r = created(o, fd, e);
 	} else if (errno != EEXIST) {
-		return store_err_sys(e, errno, o->d, o->name, "cannot create the part file");
+		return fs_err_sys(e, errno, o->d, o->name, "cannot create the part file");
 	} else if ((fd = open_existing(o, &writable)) >= 0) {
 		r = found(o, fd, writable, e);
 	} else if (errno == ENOENT) {
@@ -186,7 +186,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	} else if (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == ENODEV) {
 		return not_a_part(o, e);
 	} else {
-		return store_err_sys(e, errno, o->d, o->name, "cannot open the part file");
+		return fs_err_sys(e, errno, o->d, o->name, "cannot open the part file");
 	}
 	if (r != 0)
 		o->sys->close(fd);
@@ -207,6 +207,6 @@ int part_open(struct part *out, struct dir *d, int at, const char *name, enum pa
 	for (tries = 0; tries < TRIES; tries++)
 		if ((r = open_once(&o, e)) != RETRY)
 			return r == NOTHING ? 0 : r;
-	return store_err_set(e, PTCP_EIO, EWOULDBLOCK, d, name,
+	return fs_err_set(e, PTCP_EIO, EWOULDBLOCK, d, name,
 	    "other transfers of this file keep replacing the part file (wait until they have ended)");
 }

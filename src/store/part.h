@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 #define PART_NAME_BYTES 40
 

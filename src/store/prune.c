@@ -7,7 +7,7 @@
 #include "core/list.h"
 #include "store/hash.h"
 #include "store/manage.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 #include "store/walk.h"
 
 struct prune_root {

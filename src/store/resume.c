@@ -7,7 +7,7 @@
 
 #include "core/bitmap.h"
 #include "store/sink_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define ZEROS_BYTES 65536
 
@@ -28,7 +28,7 @@ static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct 
 	for (; n > 0; n -= step, off += step) {
 		step = n < sizeof zeros ? (size_t)n : sizeof zeros;
 		if ((sys = sys_write_all(dir_sys(s->dir), fd, zeros, step, off)) != 0)
-			return store_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
+			return fs_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
 	}
 	return 0;
 }
@@ -75,7 +75,7 @@ static int clear_unclaimed(struct sink *s, const uint64_t *claimed, uint64_t end
 	int r = 0;
 
 	if (sys->ftruncate(s->part.fd, (off_t)end) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot shorten the old part file");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot shorten the old part file");
 	for (at = 0; at < end && r == 0; at = (uint64_t)hole) {
 		if ((data = sys->lseek(s->part.fd, (off_t)at, SEEK_DATA)) < 0 && errno == ENXIO)
 			break;
@@ -177,9 +177,9 @@ static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_exis
 	int r;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : store_err_sys(e, errno, s->dir, s->name, NULL);
+		return errno == ENOENT ? 0 : fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (dir_excludes(s->dir, st.st_dev, st.st_ino))
-		return store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!dry_run && (uint64_t)st.st_size > s->opts.block_bytes)
@@ -274,8 +274,8 @@ static int set_time(const struct sink *s, int fd, struct ptcp_err *e)
 	if (dir_sys(s->dir)->futimens(fd, times) == 0)
 		return 0;
 	if (errno != EPERM)
-		return store_err_sys(e, errno, s->dir, s->name, "cannot set the time");
-	store_err_sys(e, EPERM, s->dir, s->name, "cannot set the time");
+		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the time");
+	fs_err_sys(e, EPERM, s->dir, s->name, "cannot set the time");
 	return 1;
 }
 
@@ -315,16 +315,16 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 	int fd, r = 0, late;
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, NULL);
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
 	set_id(s, &st);
 	if (refreshed(s, &st))
 		return 0;
 	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
-		return store_err_sys(e, errno, s->dir, s->name, NULL);
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, &st) != 0)
-		r = store_err_sys(e, errno, s->dir, s->name, NULL);
+		r = fs_err_sys(e, errno, s->dir, s->name, NULL);
 	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
-		r = store_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
+		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	else if (S_ISREG(st.st_mode) && seems_same(s, &st)) {
 		late = needs_time(s, &st) ? set_time(s, fd, e) : 0;
 		r = late < 0 ? late : refresh_file(s, fd, e);

@@ -7,7 +7,7 @@
 #include "core/bitmap.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 /* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is
  * sorted by block, for sequential reads. */
@@ -173,8 +173,8 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
 	if (s->verifying == NULL)
 		return 0;
 	if ((fd = sink_enter_open(s)) < 0)
-		return s->sync_errno != 0 ? store_err_sys(e, s->sync_errno, s->dir, s->name, "cannot sync") :
-		    store_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name, "read back after its completion or cancellation");
+		return s->sync_errno != 0 ? fs_err_sys(e, s->sync_errno, s->dir, s->name, "cannot sync") :
+		    fs_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name, "read back after its completion or cancellation");
 	r = verify_some(s, fd, runs, n, e);
 	sink_leave(s, 0);
 	if (r == 0)
@@ -207,7 +207,7 @@ void sink_same_end(struct sink *s)
 
 static int changed(const struct sink *s, struct ptcp_err *e)
 {
-	return store_err_set(e, PTCP_ECHANGED, 0, s->dir, s->name,
+	return fs_err_set(e, PTCP_ECHANGED, 0, s->dir, s->name,
 	    "changed while it was being compared (run the same command again)");
 }
 
@@ -231,9 +231,9 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 
 	if ((c->fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
 		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? changed(s, e) :
-		    store_err_sys(e, errno, s->dir, s->name, NULL);
+		    fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(c->fd, &st) != 0)
-		return store_err_sys(e, errno, s->dir, s->name, NULL);
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
 	return check_same(s, &st, e);
 }
 
@@ -261,7 +261,7 @@ static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptc
 		return 1;
 	if ((got = sys_read_all(dir_sys(s->dir), s->comparing->fd, buf, n, off)) == (ssize_t)n)
 		return 0;
-	return got < 0 ? store_err_sys(e, errno, s->dir, s->name, "cannot read") : changed(s, e);
+	return got < 0 ? fs_err_sys(e, errno, s->dir, s->name, "cannot read") : changed(s, e);
 }
 
 /* By name: the file with the target's name now is the one to stay in place. */
@@ -271,7 +271,7 @@ static int end_same(struct sink *s, int at, struct digest *sum, struct ptcp_err 
 	int r;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? changed(s, e) : store_err_sys(e, errno, s->dir, s->name, NULL);
+		return errno == ENOENT ? changed(s, e) : fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if ((r = check_same(s, &st, e)) == 0)
 		*sum = s->comparing->sum.digest;
 	return r;
@@ -282,7 +282,7 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e)
 	int at, r = 0;
 
 	if (s->comparing == NULL)
-		return store_err_set(e, PTCP_EUSAGE, 0, s->dir, s->name, "no existing file to compare with");
+		return fs_err_set(e, PTCP_EUSAGE, 0, s->dir, s->name, "no existing file to compare with");
 	if ((at = dir_fd(s->dir, e)) < 0)
 		return at;
 	if (s->comparing->fd < 0)

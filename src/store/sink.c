@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define PAGE_BYTES 4096
 
@@ -144,9 +144,9 @@ static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 
 	pthread_mutex_lock(&s->lock);
 	if (s->state == SINK_FAILED) {
-		r = store_err_sys(e, s->sync_errno, s->dir, s->name, "cannot sync");
+		r = fs_err_sys(e, s->sync_errno, s->dir, s->name, "cannot sync");
 	} else if (s->state != SINK_OPEN) {
-		r = store_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name,
+		r = fs_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name,
 		    "written to after its completion or cancellation");
 	} else if (s->part.fd < 0) {
 		if ((at = dir_fd(s->dir, e)) < 0) {
@@ -189,7 +189,7 @@ static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_
 {
 	int sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 
-	return sys == 0 ? 0 : store_err_sys(e, sys, s->dir, s->name, "cannot write");
+	return sys == 0 ? 0 : fs_err_sys(e, sys, s->dir, s->name, "cannot write");
 }
 
 /* Length of the run at the start of p of pages that are all zero, or all not zero. */
@@ -278,7 +278,7 @@ int sink_fail_sync(struct sink *s, int sys, struct ptcp_err *e)
 	if (s->state == SINK_OPEN)
 		s->state = SINK_FAILED;
 	journal_cut(&s->journal, dir_sys(s->dir), s->durable);
-	return store_err_sys(e, sys, s->dir, s->name, "cannot sync");
+	return fs_err_sys(e, sys, s->dir, s->name, "cannot sync");
 }
 
 /* Makes the names of part and journal durable, once. */

@@ -18,7 +18,7 @@
 
 #include "core/digest.h"
 #include "store/owner.h"
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 struct meta {
 	bool set_mode, set_mtime;

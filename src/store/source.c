@@ -10,9 +10,9 @@
 
 #include "core/bitmap.h"
 #include "core/byteorder.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 #include "store/hash.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 struct source {
 	struct walk_entry entry;
@@ -109,7 +109,7 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap)
 
 static int changed(const struct source *s, struct ptcp_err *e)
 {
-	return store_err_set(e, PTCP_ECHANGED, 0, s->entry.dir, s->entry.name,
+	return fs_err_set(e, PTCP_ECHANGED, 0, s->entry.dir, s->entry.name,
 	    "changed while it was being sent (send it again when no program writes to it)");
 }
 
@@ -132,7 +132,7 @@ static int examine(const struct source *s, int fd, struct ptcp_err *e)
 	struct stat st;
 
 	if (dir_sys(s->entry.dir)->fstat(fd, &st) != 0)
-		return store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
+		return fs_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
 	return compare(s, &st, e);
 }
 
@@ -158,7 +158,7 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
-		return store_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
+		return fs_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
 	if ((r = examine(s, fd, e)) != 0) {
 		sys->close(fd);
 		return r;
@@ -205,7 +205,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 		    (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS)) {
 			without_nowait(s, fd);
 		} else if (errno != EINTR) {
-			return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
+			return fs_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
 		}
 	}
 	return 0;
@@ -291,7 +291,7 @@ static off_t seek(const struct source *s, int fd, uint64_t off, int whence, stru
 		return (off_t)s->entry.size_bytes;
 	if (errno == EINVAL || errno == EOPNOTSUPP) /* not supported: all counts as data */
 		return whence == SEEK_DATA ? (off_t)off : (off_t)s->entry.size_bytes;
-	return store_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot find its holes");
+	return fs_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot find its holes");
 }
 
 static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
@@ -339,7 +339,7 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	else if (errno == ENOENT)
 		r = changed(s, e);
 	else
-		r = store_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
+		r = fs_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
 	dir_fd_done(s->entry.dir);
 	return r;
 }

@@ -8,11 +8,11 @@
 #include "core/buf.h"
 #include "core/list.h"
 #include "core/text.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 #include "store/part.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
-/* Levels below this one (or less, see store/fd_budget.h) are read completely when entered and their
+/* Levels below this one (or less, see fs/fd_budget.h) are read completely when entered and their
  * stream is closed, so that a deep tree does not exhaust the descriptors. */
 #define STREAMS_MAX 64
 
@@ -190,7 +190,7 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 		sys->close(fd);
 	}
 	if (l->stream == NULL)
-		return store_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
+		return fs_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
 	w->streams++;
 	l->counted = fd_budget_take_directory();
 	return 0;
@@ -214,7 +214,7 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
 		buf_added(&all, n);
 	}
 	if (r < 0)
-		r = store_err_sys(why, errno, l->dir, NULL, "cannot list the whole directory");
+		r = fs_err_sys(why, errno, l->dir, NULL, "cannot list the whole directory");
 	close_stream(w, l);
 	l->names = all;
 	return r;
@@ -289,9 +289,9 @@ static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)
 	ssize_t n = sys->readlinkat(at, out->name, target, sizeof target);
 
 	if (n < 0)
-		return store_err_sys(why, errno, out->dir, out->name, "cannot read the symbolic link");
+		return fs_err_sys(why, errno, out->dir, out->name, "cannot read the symbolic link");
 	if ((size_t)n == sizeof target)
-		return store_err_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the symbolic link");
+		return fs_err_sys(why, ENAMETOOLONG, out->dir, out->name, "cannot read the symbolic link");
 	if ((out->target = strndup(target, (size_t)n)) == NULL)
 		return err_nomem(why);
 	return 0;
@@ -311,7 +311,7 @@ static const char *special(mode_t mode)
 /* Makes the entry WALK_SKIPPED, with the message `text` in `why` and out->why. */
 static int skip(struct walk_entry *out, const char *text, struct ptcp_err *why)
 {
-	store_err_set(why, 0, 0, out->dir, out->name, text);
+	fs_err_set(why, 0, 0, out->dir, out->name, text);
 	out->type = WALK_SKIPPED;
 	free(out->target);
 	out->target = NULL;
@@ -345,7 +345,7 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 		return skip(out, special(st->st_mode), why);
 	out->type = WALK_DIR;
 	if (out->depth > WALK_DEPTH_MAX)
-		return store_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 2000 levels of directories");
+		return fs_err_set(why, PTCP_EIO, 0, out->dir, out->name, "more than 2000 levels of directories");
 	return 0;
 }
 
@@ -355,13 +355,13 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 	int at, r;
 
 	if (!text_name_ok(out->name, strlen(out->name))) /* some file systems have names over 255 bytes */
-		return store_err_set(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "name too long to be sent");
+		return fs_err_set(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "name too long to be sent");
 	if ((at = dir_fd(out->dir, why)) < 0)
 		return at;
 	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		r = classify(out, at, &st, why);
 	else
-		r = store_err_sys(why, errno, out->dir, out->name, NULL);
+		r = fs_err_sys(why, errno, out->dir, out->name, NULL);
 	dir_fd_done(out->dir);
 	return r;
 }
@@ -380,7 +380,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	};
 	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
 	if (r == 0 && in != NULL && in->selected && !in->whole && out->type != WALK_DIR) {
-		r = store_err_sys(&why, ENOTDIR, dir, name, NULL);
+		r = fs_err_sys(&why, ENOTDIR, dir, name, NULL);
 		free(out->target);
 		out->target = NULL;
 	}
@@ -398,7 +398,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r == 0 && (out->type == WALK_DIR || out->type == WALK_FILE) &&
 	    (out->excluded = dir_excludes(dir, out->dev, out->ino)))
 		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
-		    store_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
+		    fs_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
 	if (r == 0 && out->type == WALK_DIR && !w->flat && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
@@ -443,7 +443,7 @@ static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
 			close_stream(w, l);
 			return 0;
 		}
-		store_err_sys(&why, errno, l->dir, NULL, "cannot list the whole directory");
+		fs_err_sys(&why, errno, l->dir, NULL, "cannot list the whole directory");
 		return fail_listing(w, l, &why);
 	}
 	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };

@@ -8,7 +8,7 @@
 
 #include "core/glob.h"
 #include "core/selection.h"
-#include "store/dir.h"
+#include "fs/dir.h"
 #include "store/manage.h"
 
 enum walk_type {

@@ -15,7 +15,7 @@
 
 #include "capture.h"
 #include "cli/command.h"
-#include "cli/plot.h"
+#include "cli/show/plot.h"
 
 static struct capture cap;
 static const char *const out = cap.out, *const err = cap.err;

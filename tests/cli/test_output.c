@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "capture.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
+#include "cli/show/output.h"
+#include "cli/show/terminal.h"
 
 static struct capture cap;
 
@@ -304,5 +304,5 @@ int main(void)
 		cmocka_unit_test(no_terminal_no_status),
 		cmocka_unit_test(status_is_erased),
 	};
-	return cmocka_run_group_tests_name("cli/output", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("cli/show/output", tests, NULL, NULL);
 }

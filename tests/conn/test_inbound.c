@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #define LABEL "0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffff"

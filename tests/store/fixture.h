@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "store/dir.h"
-#include "store/sys.h"
+#include "fs/dir.h"
+#include "fs/sys.h"
 
 /* cmocka setup and teardown: an empty directory below $TMPDIR; afterwards it is
  * removed, and as many descriptors must be open as before. */

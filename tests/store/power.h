@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/sys.h"
+#include "fs/sys.h"
 
 extern const struct sys power_sys;
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/excluded.h"
+#include "fs/excluded.h"
 #include "store/sink.h"
 #include "store/walk.h"
 
@@ -238,5 +238,5 @@ int main(void)
 		fx_tree_test(directories), fx_tree_test(links_to_it), fx_tree_test(listing), fx_tree_test(roots),
 		fx_tree_test(other_names),
 	};
-	return cmocka_run_group_tests_name("store/excluded", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fs/excluded", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 #include "store/source.h"
 #include "store/hash.h"
 

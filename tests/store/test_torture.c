@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "store/source.h"
-#include "store/io.h"
+#include "fs/io.h"
 #include "store/owner.h"
 #include "store/sink.h"
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 static atomic_int armed, countdown, hit;
 

@@ -4,7 +4,7 @@
 
 #include "cli/connect.h"
 #include "cli/doctor/doctor.h"
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "core/units.h"
 
 struct doctor_args {

@@ -1,5 +1,5 @@
 /* Descriptors of directories: opened on demand, closed when many are open; resolution of paths. */
-#include "store/dir_impl.h"
+#include "fs/dir_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "store/fd_budget.h"
-#include "store/store_err.h"
+#include "fs/fd_budget.h"
+#include "fs/fs_err.h"
 
 /* openat2() fails with EAGAIN when a rename anywhere races with a "..". */
 #define RESOLVE_TRIES 64
@@ -86,7 +86,7 @@ int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e)
 
 	t->excluded = x;
 	if (t->sys->fstat(t->root->fd, &st) != 0)
-		return store_err_sys(e, errno, t->root, NULL, NULL);
+		return fs_err_sys(e, errno, t->root, NULL, NULL);
 	if (is_excluded(t->root, t->root->fd, st))
 		return err_set(e, PTCP_EREFUSED, "%s", EXCLUDED_WHY);
 	return 0;
@@ -103,19 +103,19 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		if (cached && errno == EAGAIN)
 			return STORE_AGAIN;
 		if (errno == ENOTDIR || errno == ELOOP)
-			return store_err_set(e, PTCP_EIO, errno, d, NULL, "not a directory");
+			return fs_err_set(e, PTCP_EIO, errno, d, NULL, "not a directory");
 		if (errno == EXDEV)
-			return store_err_set(e, PTCP_EREFUSED, errno, d, NULL, "leads out of the root directory");
-		return store_err_sys(e, errno, d, NULL, NULL);
+			return fs_err_set(e, PTCP_EREFUSED, errno, d, NULL, "leads out of the root directory");
+		return fs_err_sys(e, errno, d, NULL, NULL);
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {
 		sys = errno;
 		d->tree->sys->close(fd);
-		return store_err_sys(e, sys, d, NULL, NULL);
+		return fs_err_sys(e, sys, d, NULL, NULL);
 	}
 	if (is_excluded(d, fd, *st)) {
 		d->tree->sys->close(fd);
-		return store_err_set(e, PTCP_EREFUSED, EACCES, d, NULL, EXCLUDED_WHY);
+		return fs_err_set(e, PTCP_EREFUSED, EACCES, d, NULL, EXCLUDED_WHY);
 	}
 	*out = fd;
 	return 0;
@@ -170,7 +170,7 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	}
 	if (d->known && (d->dev != st->st_dev || d->ino != st->st_ino)) {
 		d->tree->sys->close(fd);
-		return store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
+		return fs_err_set(e, PTCP_EIO, ESTALE, d, NULL,
 		    "the directory was replaced during the transfer (leave it in place)");
 	}
 	d->known = true;
@@ -270,9 +270,9 @@ static int check_name(struct dir *d, struct ptcp_err *e)
 		return at;
 	r = stat_name(d, at, &st);
 	if (r != 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
-		r = store_err_sys(e, errno, d, NULL, NULL);
+		r = fs_err_sys(e, errno, d, NULL, NULL);
 	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
-		r = store_err_set(e, PTCP_EIO, ESTALE, d, NULL,
+		r = fs_err_set(e, PTCP_EIO, ESTALE, d, NULL,
 		    "the directory was moved or replaced during the transfer (run the same command again, and ptcp clean where it is "
 		    "now)");
 	if (d->parent != NULL)
@@ -322,8 +322,8 @@ static int resolve_plain(struct dir **out, struct dir *base, char *path, struct 
 	for (name = strtok_r(path, "/", &save); name != NULL; name = strtok_r(NULL, "/", &save)) {
 		if (!text_name_ok(name, strlen(name))) {
 			int r = strcmp(name, "..") == 0 ?
-			    store_err_set(e, PTCP_EREFUSED, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
-			    store_err_sys(e, ENAMETOOLONG, d, name, NULL);
+			    fs_err_set(e, PTCP_EREFUSED, EXDEV, d, "..", "not followed (this kernel has no openat2)") :
+			    fs_err_sys(e, ENAMETOOLONG, d, name, NULL);
 
 			dir_unref(d);
 			return r;

@@ -1,4 +1,4 @@
-/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), store_err.c (paths
+/* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), fs_err.c (paths
  * as text). */
 #ifndef STORE_DIR_IMPL_H
 #define STORE_DIR_IMPL_H
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/list.h"
-#include "store/dir.h"
+#include "fs/dir.h"
 
 struct dir {
 	struct tree *tree;

@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "store/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 static struct tree *open_tree(void)
 {
@@ -506,5 +506,5 @@ int main(void)
 		fx_test(resolve_again), fx_test(path_text), fx_test(nowait), fx_test(faults),
 		fx_test(threads), fx_test(knows_umask), fx_test(notes),
 	};
-	return cmocka_run_group_tests_name("store/dir", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fs/dir", tests, NULL, NULL);
 }

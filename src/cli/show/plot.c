@@ -1,4 +1,4 @@
-#include "cli/plot.h"
+#include "cli/show/plot.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/plan_output.h"
+#include "cli/show/plan_output.h"
 #include "cli/process.h"
 #include "core/err.h"
 #include "core/text.h"

@@ -1,4 +1,4 @@
-#include "cli/json.h"
+#include "cli/show/json.h"
 
 #include <math.h>
 #include <stdio.h>

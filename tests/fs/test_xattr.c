@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "store/fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 static struct xattrs list;
 
@@ -249,5 +249,5 @@ int main(void)
 		xattr_test(names), xattr_test(bounds), xattr_test(copies), xattr_test(none),
 		xattr_test(left_out), xattr_test(faults),
 	};
-	return cmocka_run_group_tests_name("store/xattr", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fs/xattr", tests, NULL, NULL);
 }

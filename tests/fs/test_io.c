@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <cmocka.h>
 
-#include "store/io.h"
+#include "fs/io.h"
 
 #define JOBS 1000
 
@@ -144,5 +144,5 @@ int main(void)
 		cmocka_unit_test(from_many_threads),
 		cmocka_unit_test(side_by_side),
 	};
-	return cmocka_run_group_tests_name("store/io", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fs/io", tests, NULL, NULL);
 }

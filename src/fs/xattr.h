@@ -5,7 +5,7 @@
 #define STORE_XATTR_H
 
 #include "core/buf.h"
-#include "store/dir.h"
+#include "fs/dir.h"
 
 /* Limit per file: names, values, and 8 bytes per attribute. Attributes beyond are not sent. */
 #define XATTRS_MAX_BYTES 57344

@@ -1,9 +1,9 @@
-#include "cli/plan_output.h"
+#include "cli/show/plan_output.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "core/units.h"
 
 /* ---- Text ---- */

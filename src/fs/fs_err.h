@@ -2,17 +2,17 @@
 #ifndef STORE_STORE_ERR_H
 #define STORE_STORE_ERR_H
 
-#include "store/dir.h"
+#include "fs/dir.h"
 
 /* "PATH: WHAT: strerror (what to do)", or without `what` "PATH: strerror (what to do)"; the code is derived
  * from `sys`, an errno, which is stored in e->sys. PATH is dir_path_text(d, name). Returns the code. */
-int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what);
+int fs_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what);
 
 /* "PATH: why"; `sys` is the closest errno. */
-int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
+int fs_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
     const char *why);
 
 /* For callers that print the path separately: *why without its prefix "PATH: ". */
-void store_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text);
+void fs_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text);
 
 #endif

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "store/excluded.h"
-#include "store/sys.h"
+#include "fs/excluded.h"
+#include "fs/sys.h"
 
 struct tree;
 struct dir;

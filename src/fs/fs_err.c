@@ -1,5 +1,5 @@
 /* Error messages, and the paths in them. */
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "store/dir_impl.h"
+#include "fs/dir_impl.h"
 
 /* Bytes of a path in a message: leaves space for the reason. */
 #define PATH_BYTES 300
@@ -87,7 +87,7 @@ static const char *advice(int sys)
 	}
 }
 
-int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what)
+int fs_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *what)
 {
 	int code = err_from_errno(sys);
 	char text[PATH_BYTES];
@@ -100,7 +100,7 @@ int store_err_sys(struct ptcp_err *e, int sys, const struct dir *d, const char *
 	return code;
 }
 
-int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
+int fs_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const char *name,
     const char *why)
 {
 	char text[PATH_BYTES];
@@ -112,7 +112,7 @@ int store_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, co
 	return code;
 }
 
-void store_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text)
+void fs_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text)
 {
 	size_t n = strlen(path_text);
 

@@ -1,4 +1,4 @@
-#include "store/xattr.h"
+#include "fs/xattr.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "core/byteorder.h"
 #include "core/text.h"
-#include "store/store_err.h"
+#include "fs/fs_err.h"
 
 #define PREFIX "user."
 
@@ -73,9 +73,9 @@ static void report(struct ptcp_err *e, int sys, const struct dir *d, const char 
 
 	snprintf(text, sizeof text, "extended attribute %s: %s", text_escape(shown, sizeof shown, attr), what);
 	if (sys != 0)
-		store_err_sys(e, sys, d, name, text);
+		fs_err_sys(e, sys, d, name, text);
 	else
-		store_err_set(e, PTCP_ERANGE, 0, d, name, text);
+		fs_err_set(e, PTCP_ERANGE, 0, d, name, text);
 }
 
 /* Reads the attributes listed in `names` (n bytes) that may be sent; `value` has space for any. */
@@ -92,7 +92,7 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 		if ((got = dir_sys(d)->fgetxattr(fd, attr, value, XATTR_SIZE_MAX)) < 0) {
 			if (errno == ENODATA) /* removed since its listing */
 				continue;
-			return store_err_sys(e, errno, d, name, "cannot read extended attributes");
+			return fs_err_sys(e, errno, d, name, "cannot read extended attributes");
 		}
 		r = xattrs_add(x, attr, strlen(attr), value, (size_t)got, e);
 		if (r == PTCP_ERANGE && left_out++ == 0)
@@ -112,14 +112,14 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 	if (n == 0 || (n < 0 && errno == EOPNOTSUPP))
 		return 0;
 	if (n < 0)
-		return store_err_sys(e, errno, d, name, "cannot list extended attributes");
+		return fs_err_sys(e, errno, d, name, "cannot list extended attributes");
 	/* The list may grow meanwhile, up to this limit. */
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
 		r = read_each(x, d, name, fd, names, (size_t)n, names + XATTR_LIST_MAX, e);
 	else
-		r = store_err_sys(e, errno, d, name, "cannot list extended attributes");
+		r = fs_err_sys(e, errno, d, name, "cannot list extended attributes");
 	free(names);
 	return r;
 }
@@ -134,7 +134,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 	saved = errno;
 	dir_fd_done(d);
 	if (fd < 0)
-		return store_err_sys(e, saved, d, name, NULL);
+		return fs_err_sys(e, saved, d, name, NULL);
 	r = read_open(x, d, name, fd, e);
 	dir_sys(d)->close(fd);
 	return r;
@@ -159,7 +159,7 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 		if (dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
 			continue;
 		if (!is_refusal(errno))
-			return store_err_sys(e, errno, d, name, "cannot set extended attributes");
+			return fs_err_sys(e, errno, d, name, "cannot set extended attributes");
 		if (left_out++ > 0)
 			continue;
 		if (no_room(errno)) /* of the inode: freeing disk space would not help */

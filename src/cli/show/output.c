@@ -1,4 +1,4 @@
-#include "cli/output.h"
+#include "cli/show/output.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/json.h"
+#include "cli/show/json.h"
 #include "cli/process.h"
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"
 

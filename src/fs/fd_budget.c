@@ -1,4 +1,4 @@
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 #include <stdatomic.h>
 #include <sys/resource.h>

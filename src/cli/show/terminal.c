@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "cli/show/terminal.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "store/io.h"
+#include "fs/io.h"
 
 #include <pthread.h>
 #include <stdbool.h>

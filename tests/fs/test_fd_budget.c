@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <cmocka.h>
 
-#include "store/fd_budget.h"
+#include "fs/fd_budget.h"
 
 static rlim_t limit(rlim_t n)
 {

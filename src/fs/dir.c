@@ -1,4 +1,4 @@
-#include "store/dir_impl.h"
+#include "fs/dir_impl.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "store/fd_budget.h"
-#include "store/store_err.h"
+#include "fs/fd_budget.h"
+#include "fs/fs_err.h"
 
 /* umask(2) returns the old mask only by setting a new one, for all threads. */
 static mode_t read_umask(void)
@@ -181,7 +181,7 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
 		atomic_store(&d->synced, upto); /* a concurrent call may set less: costs one more sync */
 	else
-		r = store_err_sys(e, errno, d, NULL, "cannot sync the directory");
+		r = fs_err_sys(e, errno, d, NULL, "cannot sync the directory");
 	dir_fd_done(d);
 	return r;
 }

@@ -1,4 +1,4 @@
-#include "store/sys.h"
+#include "fs/sys.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "store/excluded.h"
+#include "fs/excluded.h"
 
 #include <dirent.h>
 #include <errno.h>
