@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,20 @@ double plot_unit(double max, const char **prefix)
 		i++;
 	*prefix = units[i].prefix;
 	return units[i].unit;
+}
+
+void plot_answer(FILE *f, unsigned n, unsigned max, const char *label)
+{
+	bool right = n > max / 2; /* towards the half with more room */
+
+	fprintf(f, "set arrow from %u, graph 0 to %u, graph 1 nohead dt 2 lw 2 lc rgb '" PLOT_ANSWER "'\n"
+	    "set label '%s' at %u, graph 1.04 %s textcolor rgb '" PLOT_ANSWER "'\nset tmargin 5\nset title offset 0,1\n", n, n,
+	    label, n, right ? "right" : "left");
+}
+
+void plot_counts(FILE *f, char axis, unsigned max)
+{
+	fprintf(f, "set %crange [0:%u]\nset %ctics 0,%u\n", axis, max + max / 20 + 1, axis, max / 10 + 1);
 }
 
 /* The last message of gnuplot, escaped. */
@@ -257,10 +272,9 @@ static void write_boxes(struct span_of *s, void *arg)
 	}
 }
 
-/* Color i of n, all distinct: hues around the circle, in three shades by turns. */
-static unsigned color_of(size_t i, size_t n)
+unsigned plot_color(size_t i, size_t n)
 {
-	static const double value[] = { 0.85, 0.55, 1.0 }, saturation[] = { 0.75, 0.9, 0.4 };
+	static const double value[] = { 0.85, 0.5, 0.8 }, saturation[] = { 0.8, 0.9, 0.4 };
 	double hue = fmod((double)i / (double)n + 0.58, 1) * 6, v = value[i % 3], s = saturation[i % 3];
 	double rgb[3];
 	int k;
@@ -325,7 +339,7 @@ static int write_links(FILE *f, struct chart *c, const bool *used, size_t keys)
 	for (i = 0; i < c->hosts; i++)
 		if (used[i]) {
 			fprintf(f, "%s$source%zu using 1:2:3:4:5:6 with boxxyerror fillstyle solid 1 border lc rgb 'white' "
-			    "fc rgb '#%06x' title 'data of %s'", shown > 0 ? ", " : "", i, color_of(shown, keys),
+			    "fc rgb '#%06x' title 'data of %s'", shown > 0 ? ", " : "", i, plot_color(shown, keys),
 			    host_name(c->shown->overlay, (int)i));
 			shown++;
 		}
@@ -419,7 +433,7 @@ static int write_storage(FILE *f, const struct chart *c, double most)
 	for (i = 0; i < c->hosts; i++)
 		if (stores(c->shown, i)) {
 			fprintf(f, "%s$stored%zu with lines lw 2 lc rgb '#%06x' title 'at %s'", shown > 0 ? ", " : "", i,
-			    color_of(shown, n), host_name(c->shown->overlay, (int)i));
+			    plot_color(shown, n), host_name(c->shown->overlay, (int)i));
 			shown++;
 		}
 	fprintf(f, "\n");

@@ -17,6 +17,16 @@ int plot_draw(const char *file, plot_fn *write_script, const void *data, struct 
 /* Starts a script: an SVG of 900 by `height` pixels on white, without markup in texts. */
 void plot_begin(FILE *f, const char *file, size_t height);
 
+/* Color i of n, all distinct on white: hues around the circle, in three shades by turns. */
+unsigned plot_color(size_t i, size_t n);
+
+/* Marks the answer, `n` on an x axis from 0 to `max`, by a line and a label without quotes. */
+#define PLOT_ANSWER "#b00020"
+void plot_answer(FILE *f, unsigned n, unsigned max, const char *label);
+
+/* Range and ticks of an axis ('x') of whole numbers up to max. */
+void plot_counts(FILE *f, char axis, unsigned max);
+
 /* The decimal unit for an axis up to `max`: 1e9 and "G", for example. Axes in units have short, distinct labels. */
 double plot_unit(double max, const char **prefix);
 
