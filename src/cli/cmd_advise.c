@@ -400,7 +400,7 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 	double unit = plot_unit(max_bps(a), &prefix);
 	char label[UNITS_TEXT_BYTES + 80], rate[UNITS_TEXT_BYTES];
 
-	plot_begin(f, file, 480);
+	plot_begin(f, file, PLOT_WIDTH, 480);
 	write_data(f, a, unit);
 	fprintf(f, "set title 'recommended: %u stream%s%s (model %s)'\n", a->streams, plural(a->streams),
 	    a->confident ? "" : ", with low confidence", ptcp_model_name(a->model));

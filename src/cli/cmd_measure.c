@@ -319,7 +319,7 @@ static int write_plot(FILE *f, const char *file, const void *summary)
 	const struct summary *s = summary;
 	bool streams = s->n_rates > 0;
 
-	plot_begin(f, file, streams ? 800 : 420);
+	plot_begin(f, file, PLOT_WIDTH, streams ? 800 : 420);
 	fprintf(f, "set multiplot\nset lmargin 12\nset rmargin 22\nset size 1,%g\nset origin 0,%g\n", streams ? 0.5 : 1,
 	    streams ? 0.5 : 0);
 	write_levels(f, s);
