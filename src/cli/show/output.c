@@ -187,7 +187,7 @@ static void text_advised(const struct ptcp_result *r)
 		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
 		    units_rate_text(measured, r->measured_bps));
 	if (r->fastest_streams > 0)
-		terminal_line("kept to %u stream%s by --impact %.3g; %u streams would have brought about %s and taken %.0f %%",
+		terminal_line("limited to %u stream%s by --impact %.3g; %u streams would carry about %s and slow other flows by %.0f %%",
 		    r->advised_streams, plural(r->advised_streams), r->budget_percent, r->fastest_streams,
 		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }
