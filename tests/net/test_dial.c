@@ -382,7 +382,8 @@ static void canceled_at_any_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(reaches_a_listener), nf_test(closed_port), nf_test(link_local), nf_timed_test(no_answer), nf_test(no_such_name),
+		nf_test(reaches_a_listener), nf_test(closed_port), nf_test(link_local),
+		nf_timed_test(no_answer), nf_test(no_such_name),
 		nf_test(of_one_family), nf_test(whichever_family_listens),
 		nf_timed_test(a_silent_family_does_not_delay), nf_test(congestion_control),
 		nf_test(without_descriptors), nf_test(canceled_at_any_time),
