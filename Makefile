@@ -32,8 +32,8 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
-	impact_budget stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint \
+	shared impact_budget stream_control history divide paths ratectl multipath
 fs_SRC    := sys fs_err fd_budget io excluded dir dir_open xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit entry owner
