@@ -47,7 +47,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_prune verify_queue probe_session
 measure_SRC := advice advise measure timing prober
-client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
+client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs

@@ -393,6 +393,10 @@ PTCP_API void ptcp_result_init(struct ptcp_result *r);
 
 /* Fills the fields known to the caller's ptcp_result_init(). */
 PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r);
+/* Changes ptcp_transfer_opts.rate: "200Mbit/s", a timetable, or NULL for no limit. Applies within half a second, and to
+ * later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the data does
+ * not pass this host; the limit is unchanged. */
+PTCP_API int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
  * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or
  * .candidates; 0 for a transfer without either. opts.rate applies in addition. Any thread, before and during the run.
