@@ -487,7 +487,7 @@ static struct stream_control_sample see(const struct seen *p, unsigned n, struct
 
 	return (struct stream_control_sample){ STREAM_CONTROL_SAMPLE_S, bps, true, false, false,
 		{ STREAM_CONTROL_SAMPLE_S, bps * STREAM_CONTROL_SAMPLE_S / 8, segments, loss * segments,
-		    0.058 * (full ? 1.6 + 0.4 * rng_uniform(r) : 1 + 0.05 * rng_uniform(r)), 0.06, n * STREAM_CONTROL_SAMPLE_S, 0 } };
+		    0.058 * (full ? 1.6 + 0.4 * rng_uniform(r) : 1 + 0.05 * rng_uniform(r)), 0.06, n * STREAM_CONTROL_SAMPLE_S, 0, 0 } };
 }
 
 struct course {
