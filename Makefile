@@ -49,7 +49,7 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait
+	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
 api_SRC   := clean local
@@ -58,7 +58,7 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause source planner_thread allocate monitor collect
-cli_SRC   := main command options lists process log_opts confine connect install overlay transfer cmd_clean cmd_serve running running_find cmd_rate \
+cli_SRC   := main command options lists process log_opts confine connect install overlay transfer exec cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path show/json show/output \
 	show/plan_output show/plot show/terminal
@@ -98,7 +98,7 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate running \
+	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate running \
 	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
