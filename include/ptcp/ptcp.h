@@ -359,6 +359,19 @@ struct ptcp_transfer_opts {
 	 * that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers */
 	bool remove_sources;
 	ptcp_install_fn *install;   /* with SSH, unless remote_ptcp is given; NULL: nothing is copied */
+	/* Not below 0: the descriptor that ptcp_send_new() reads for its only source "-", or ptcp_recv_new() writes for the
+	 * destination "-": a pipe, socket, terminal or file, from its position on. Borrowed until the task is freed; used by a
+	 * thread of the task from PTCP_EVENT_START on. A send reads to the end, at most 32 TiB, and keeps up to 64 MiB in
+	 * memory until they are verified; `dest` must name the file, which gets its name at the end, with the mode of a new
+	 * file. A receive writes one regular file in order, and ends after its last byte is written. -1: "-" is a path */
+	int fd;
+	/* With `fd` of a send, at the end of the input, on a thread of the task: may block; for example, waits for the program
+	 * that wrote the input. A negative PTCP_E* fails the file: nothing gets the name. NULL: the end of the input is the end
+	 * of the file */
+	int (*input_ended)(void *arg, struct ptcp_err *e);
+	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
+	 * `dest` + ".partial" */
+	bool partial;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

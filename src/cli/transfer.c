@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/exec.h"
 #include "cli/show/output.h"
 #include "cli/process.h"
 #include "cli/running.h"
@@ -201,11 +203,17 @@ static const struct opt transfer_options[] = {
 	{ .name = NULL },
 };
 
+static const struct opt exec_options[] = {
+	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
+	{ .name = NULL },
+};
+
 /* Defaults that users of scp and rsync request. */
 static const struct opt habit_options[] = {
 	{ "recursive", 'r', NULL, "send directories with their contents, the default", opt_ignore, 0, 0, 0 },
 	{ "progress", 'P', NULL, "show the progress on a terminal, the default", opt_ignore, 0, 0, 0 },
-	{ "partial", 0, NULL, "retain the data of unfinished files, the default", opt_ignore, 0, 0, 0 },
+	{ "partial", 0, NULL, "retain the data of unfinished files, the default; of standard input as DEST.partial", opt_true,
+	    TRANSFER(partial), 0, 0 },
 	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
 	{ .name = NULL },
 };
@@ -216,6 +224,37 @@ static const struct opt third_party_options[] = {
 	{ .name = NULL },
 };
 
+static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
+
+/* Standard input or output as an operand. Its data takes the place of other lines there. */
+static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
+{
+	static const char *const input = "-";
+	size_t i;
+
+	if (a->exec != NULL && a->n_srcs > 0)
+		return err_set(e, PTCP_EUSAGE, "--exec: takes the place of the sources (name only the destination)");
+	if (a->exec != NULL) {
+		a->srcs = &input;
+		a->n_srcs = 1;
+	}
+	if (a->n_srcs == 0)
+		return err_set(e, PTCP_EUSAGE, "%s: needs a source and a destination (ptcp %s --help)", sends ? "send" : "recv",
+		    sends ? "send" : "recv");
+	for (i = 0; i < a->n_srcs && sends; i++)
+		if (is_pipe(a->srcs[i]))
+			opts(a)->fd = STDIN_FILENO;
+	if (opts(a)->fd >= 0 && a->exec == NULL && a->files_from != NULL && is_pipe(a->files_from))
+		return err_set(e, PTCP_EUSAGE, "--files-from -: standard input is the source already (name a file)");
+	if (sends || !is_pipe(a->dest))
+		return 0;
+	if (a->connect.log.json)
+		return err_set(e, PTCP_EUSAGE, "--json: not with -, as the file goes to standard output (leave one out)");
+	a->connect.log.list = false;
+	opts(a)->fd = STDOUT_FILENO;
+	return 0;
+}
+
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -225,6 +264,11 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	memset(a, 0, sizeof *a);
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
+	a->srcs = (const char *const *)argv;
+	a->n_srcs = (size_t)n - 1;
+	a->dest = argv[n - 1];
+	if ((r = take_pipe(a, strcmp(c->name, "send") == 0, e)) < 0)
+		return r;
 	if (a->files_from != NULL && path_list_read(&a->files, a->files_from, a->from0, &why) < 0)
 		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from), why.msg);
 	opts(a)->files = (const char *const *)a->files.path;
@@ -232,9 +276,6 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	opts(a)->rules = a->rules.rule;
 	opts(a)->n_rules = a->rules.n;
 	opts(a)->file_events = a->connect.log.json || a->connect.log.list || opts(a)->dry_run;
-	a->srcs = (const char *const *)argv;
-	a->n_srcs = (size_t)n - 1;
-	a->dest = argv[n - 1];
 	return 0;
 }
 
@@ -297,6 +338,7 @@ struct observed {
 	const struct transfer_args *a;
 	struct output *out;
 	struct running *running;
+	struct exec exec;
 };
 
 static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
@@ -315,6 +357,8 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 {
 	struct observed *o = arg;
 
+	if (ev->type == PTCP_EVENT_START)
+		exec_start(&o->exec);
 	output_event(o->out, ev);
 	if (ev->type == PTCP_EVENT_WAITING)
 		report(o, "waiting", ev);
@@ -343,25 +387,44 @@ static int run_observed(struct observed *o, struct ptcp_task *t, struct ptcp_err
 	return r;
 }
 
+static int on_input_ended(void *arg, struct ptcp_err *e) { return exec_ended(&((struct observed *)arg)->exec, e); }
+
+static int open_exec(struct ptcp_transfer_opts *o, struct exec *x, const char *command, struct ptcp_err *e)
+{
+	int r;
+
+	if (command == NULL)
+		return 0;
+	if ((r = exec_open(x, command, e)) < 0)
+		return r;
+	o->fd = x->fd;
+	o->input_ended = on_input_ended;
+	return 0;
+}
+
 static int run_transfer(struct transfer_args *a, struct output *out, transfer_new_fn *new_transfer,
     struct ptcp_result *result, struct ptcp_err *e)
 {
-	struct observed observed = { .a = a, .out = out };
+	struct observed observed = { .a = a, .out = out, .exec = { .fd = -1, .write_fd = -1 } };
 	struct ptcp_transfer_opts *o = opts(a);
 	struct ptcp_task *t = NULL;
 	int r;
 
 	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
 		return r;
+	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
+		return r;
 	o->event = on_event;
 	o->arg = &observed;
 	out->cipher = ptcp_cipher_name(o->cipher);
 	out->routes = o->n_paths > 0 ? o->paths : o->n_candidates > 0 ? o->candidates : NULL;
-	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) < 0)
-		return r;
-	r = run_observed(&observed, t, e);
-	ptcp_transfer_result(t, result);
+	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) == 0) {
+		r = run_observed(&observed, t, e);
+		ptcp_transfer_result(t, result);
+	}
+	exec_give_up(&observed.exec);
 	ptcp_task_free(t);
+	exec_fini(&observed.exec);
 	return r;
 }
 
@@ -395,13 +458,13 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-static const struct opt *const send_options[] = { transfer_options, habit_options, third_party_options,
+static const struct opt *const send_options[] = { transfer_options, exec_options, habit_options, third_party_options,
 	connect_options, ssh_options, list_options, NULL };
 static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options,
 	list_options, NULL };
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
-	run_send, send_options, 2, INT_MAX, "needs a source and a destination" };
+	run_send, send_options, 1, INT_MAX, "needs a source and a destination" };
 const struct command command_recv = { "recv", "[options] SRC... DEST",
 	"receive files and directories from a remote host", run_recv, recv_options, 2, INT_MAX,
 	"needs a source and a destination" };

@@ -11,6 +11,7 @@ struct transfer_args {
 	struct rules rules;          /* borrowed by connect.transfer */
 	const char *files_from;      /* NULL: none */
 	bool from0;
+	const char *exec;            /* command whose output is sent; NULL: none */
 	struct path_list files;      /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */
 	const char *local_host;      /* in the overlay; NULL: by its address */

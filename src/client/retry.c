@@ -15,9 +15,15 @@ bool retry_may_help(int code)
 	return code == PTCP_ECONNECT || code == PTCP_EPEER || code == PTCP_ETIMEOUT || code == PTCP_EBUSY;
 }
 
+/* An input cannot be read again. */
+static bool can_repeat(const struct ptcp_task *t)
+{
+	return t->files.input == NULL || pipe_source_is_whole(t->files.input);
+}
+
 bool retry_is_due(const struct ptcp_task *t)
 {
-	return t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
+	return can_repeat(t) && t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
 	    t->remote_job == NULL && t->prober == NULL &&
 	    (double)mono_diff_ns(mono_now(), t->retry.moved) < t->o.retry_for_s * 1e9;
 }

@@ -22,7 +22,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600, .wait_s = 60,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000, .fd = -1
 	};
 }
 
@@ -175,6 +175,8 @@ void task_fini(struct ptcp_task *t)
 	for (i = 0; i < sizeof text / sizeof *text; i++)
 		free((char *)(uintptr_t)*text[i]);
 	paths_fini(&t->paths);
+	pipe_source_free(t->files.input);
+	pipe_sink_free(t->files.output);
 	filter_free(t->files.filter);
 	selection_free(t->files.selection);
 	free(t->files.open_paths);
@@ -260,6 +262,8 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
 {
 	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
+	    t->files.input != NULL ? "transfer: interrupted, the file is not complete (run the whole pipeline again)" :
+	    t->files.output != NULL ? "transfer: interrupted, the output is not complete (run the whole pipeline again)" :
 	    t->files.n_open_paths == 0 ? "query: interrupted (run the same command again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 }

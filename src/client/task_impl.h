@@ -15,6 +15,8 @@
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
+#include "store/pipe_sink.h"
+#include "store/pipe_source.h"
 
 #define RATE_SAMPLES 16
 #define TRUSTED_MAX (PTCP_PATHS_MAX * CONNECT_RELAYS_MAX + 1)
@@ -42,6 +44,8 @@ struct task_files {
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
 	bool added;                     /* the sources, to the session */
+	struct pipe_source *input;      /* in place of local sources; or NULL */
+	struct pipe_sink *output;       /* in place of the local destination; or NULL */
 };
 
 /* trust.c: identities accepted in this attempt, and the unknown identity. */
@@ -178,6 +182,11 @@ void task_fini(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- pipe.c ---- */
+
+/* With opts.fd and "-" as the source or destination: makes t->files.input or .output, once t->target is set. */
+int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
 /* ---- task_rate.c ---- */
 

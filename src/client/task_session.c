@@ -279,7 +279,11 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 	struct ptcp_err why;
 	struct place place;
 	size_t i;
-	int r = add_filter(t, sess, e), found;
+	int r, found;
+
+	if (t->files.input != NULL)
+		return session_send_pipe(sess, t->files.input, e);
+	r = add_filter(t, sess, e);
 
 	for (i = 0; i < t->files.n_local && r == 0; i++)
 		if ((found = find_source(t, i, &place, &why)) <= 0)
@@ -294,7 +298,9 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 	size_t n = 0, i;
 	int r;
 
-	t->files.added = false;
+	t->files.added = t->files.input != NULL;
+	if (t->files.added)
+		return session_send_pipe(sess, t->files.input, e);
 	if (!t->files.sends || t->prober != NULL || t->files.n_local > WIRE_EARLY_ENTRIES)
 		return 0;
 	while (n < t->files.n_local && find_source(t, n, &place[n], &why) == 0)
@@ -325,6 +331,8 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 	struct destination place;
 	int r;
 
+	if (t->files.output != NULL)
+		return session_receive_pipe(sess, t->files.output, e);
 	if (!several && wire_path_next(&rest, &path_flags, &path) && (path_flags & WIRE_PATH_CONTENTS) != 0)
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)

@@ -231,6 +231,7 @@ static const struct rule {
 	{ WIRE_ENTRY, false, IN(AUTHORIZING), ACCEPTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(engine_on_early_entry) },
 	{ WIRE_ENTRY, true, IN(RUNNING), RECEIVER, RCV(rcv_on_entry) },
 	{ WIRE_FILE_END, true, IN(RUNNING), RECEIVER, RCV(rcv_on_file_end) },
+	{ WIRE_SIZE, true, IN(RUNNING), RECEIVER, RCV(rcv_on_size) },
 	{ WIRE_HOLE, true, IN(RUNNING), RECEIVER, RCV(rcv_on_hole) },
 	{ WIRE_FAIL, true, IN(RUNNING), RECEIVER, RCV(rcv_on_fail) },
 	{ WIRE_TOTALS, true, IN(RUNNING), RECEIVER, RCV(rcv_on_totals) }

@@ -102,6 +102,8 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	}
 	list_remove(&f->waiting);
 	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);
+	if (why != NULL && f->unsized && r->o.ops->beginning != NULL && rcv_beginning_bytes(f) > 0)
+		r->o.ops->beginning(r->o.arg, f->id, f->cookie, rcv_beginning_bytes(f));
 	rcv_bitmaps_free(r, f);
 	free_frame(r, f);
 	f->ended = true;
@@ -307,36 +309,6 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed
 	rcv_run_waiting(r);
 }
 
-/* ---- Comparing with an existing file ---- */
-
-void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
-{
-	if (!f->has_own || !f->has_digest)
-		return;
-	if (!f->unreadable && digest_equal(f->sum, f->expected)) {
-		f->state = PREPARING;
-		r->o.ops->same(r->o.arg, f->id, f->cookie);
-		return;
-	}
-	f->sum = f->expected = (struct digest){ 0, 0 };
-	f->has_digest = false;
-	f->state = PREPARING;
-	r->o.ops->differs(r->o.arg, f->id, f->cookie);
-}
-
-void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why)
-{
-	struct rcv_entry *f = rcv_find(r, id);
-
-	if (f == NULL || f->state != COMPARING || f->has_own)
-		return;
-	f->has_own = true;
-	f->unreadable = why != NULL;
-	f->sum = digest;
-	rcv_try_compare(r, f);
-	rcv_run_waiting(r);
-}
-
 /* ---- New entries ---- */
 
 static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
@@ -354,7 +326,10 @@ static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, co
 	f->id = w->id;
 	f->type = w->type;
 	f->size_bytes = w->size_bytes;
-	f->n_blocks = wire_grid_blocks(w->size_bytes);
+	f->unsized = f->unended = attrs->unsized;
+	f->grid = attrs->unsized ? wire_grid_unsized(WIRE_UNSIZED_MAX) : wire_grid_of(w->size_bytes);
+	f->n_blocks = wire_grid_blocks(f->grid);
+	f->need_end = UINT32_MAX;
 	f->sparse = attrs->sparse;
 	if (w->type == WIRE_HARDLINK && (f->file = rcv_find(r, attrs->link_id)) != NULL)
 		f->file->names++;

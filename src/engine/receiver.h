@@ -62,6 +62,11 @@ struct rcv_ops {
 	/* The compared file is equal: set mode, owner and times. Answer with
 	 * rcv_prepared() (RCV_UP_TO_DATE or RCV_REFUSE), not from within. */
 	void (*same)(void *arg, uint64_t id, void *cookie);
+	/* The size of an UNSIZED file is known: blocks beyond it no longer fit the grid. */
+	void (*sized)(void *arg, uint64_t id, void *cookie, uint64_t size_bytes);
+	/* An UNSIZED file has failed, before ended(): length of its beginning, all of it verified and written, unless
+	 * it is empty. NULL: none is kept. */
+	void (*beginning)(void *arg, uint64_t id, void *cookie, uint64_t bytes);
 };
 
 struct rcv_opts {
@@ -80,6 +85,7 @@ void rcv_drop(struct rcv *r);
 /* Frames of the sender; PTCP_EPROTO for a violation. */
 int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e);
 int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e);
+int rcv_on_size(struct rcv *r, struct span in, struct ptcp_err *e);
 int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e);
 int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e);
 int rcv_on_totals(struct rcv *r, struct span in, struct ptcp_err *e);
@@ -94,7 +100,10 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum);
 
-/* Claimed blocks cannot be read: the file fails. */
+/* A file of RCV_PARTS: requests no block from `end` on, until the next call. Within accepted() and later. */
+void rcv_limit(struct rcv *r, uint64_t id, uint32_t end);
+
+/* Claimed blocks cannot be read, or written blocks not delivered: the file fails. */
 void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why);
 
 enum rcv_block_result {

@@ -21,7 +21,8 @@ static bool track(struct rcv *r, struct rcv_entry *f)
 	if (r->bitmap_bytes + bitmap_bytes(f->n_blocks) > BITMAPS_MAX_BYTES ||
 	    (f->done = bitmap_new(f->n_blocks)) == NULL)
 		return false;
-	r->bitmap_bytes += bitmap_bytes(f->n_blocks);
+	f->done_room = f->n_blocks;
+	r->bitmap_bytes += bitmap_bytes(f->done_room);
 	return true;
 }
 
@@ -53,7 +54,7 @@ void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->done != NULL && f->done != &f->few) {
-		r->bitmap_bytes -= bitmap_bytes(f->n_blocks);
+		r->bitmap_bytes -= bitmap_bytes(f->done_room);
 		free(f->done);
 	}
 	if (f->claimed != NULL)
@@ -62,6 +63,13 @@ void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f)
 	f->done = f->claimed = NULL;
 	r->requested -= f->requested;
 	f->requested = 0;
+}
+
+uint64_t rcv_beginning_bytes(const struct rcv_entry *f)
+{
+	uint32_t n = f->done != NULL ? bitmap_next(f->done, false, 0, f->end) : 0;
+
+	return wire_grid_range_bytes(f->grid, 0, n);
 }
 
 /* ---- Received blocks ---- */
@@ -77,7 +85,8 @@ static void mark(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t co
 {
 	bitmap_set(f->done, true, first, first + count);
 	f->n_done += count;
-	r->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, first, count);
+	f->end = first + count > f->end ? first + count : f->end;
+	r->stats.done.bytes += wire_grid_range_bytes(f->grid, first, count);
 }
 
 static void add_blocks(struct rcv *r, struct rcv_entry *f, uint32_t first, uint32_t count)
@@ -102,16 +111,19 @@ static bool range_fits(const struct rcv_entry *f, uint32_t first, uint32_t count
 	return first < f->n_blocks && count <= f->n_blocks - first;
 }
 
+/* The check of the only block covers the file, but not the end of an input. */
+static bool needs_end(const struct rcv_entry *f) { return f->n_blocks != 1 || f->unsized; }
+
 static void try_commit(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err why;
 
-	if (f->n_done < f->n_blocks)
+	if (f->unended || f->n_done < f->n_blocks)
 		return;
 	f->state = COMPLETE;
-	if (f->n_blocks != 1 && !f->has_digest)
+	if (needs_end(f) && !f->has_digest)
 		return;
-	if (f->n_blocks != 1 && r->o.verify && !digest_equal(f->sum, f->expected)) {
+	if (needs_end(f) && r->o.verify && !digest_equal(f->sum, f->expected)) {
 		err_set(&why, PTCP_EVERIFY, "the file's digest differs from the source's "
 		    "(check memory and disk of both hosts, then send it again)");
 		rcv_fail(r, f, &why);
@@ -137,11 +149,41 @@ int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
 	if (!expects_all(f, b.first, b.first + b.count))
 		return rcv_violation("HOLE", e);
 	add_blocks(r, f, b.first, b.count);
-	r->stats.hole_bytes += wire_grid_range_bytes(f->size_bytes, b.first, b.count);
+	r->stats.hole_bytes += wire_grid_range_bytes(f->grid, b.first, b.count);
 	if (r->o.ops->hole != NULL)
 		r->o.ops->hole(r->o.arg, f->id, f->cookie, b.first, b.count);
 	try_commit(r, f);
 	return 0;
+}
+
+/* ---- Comparing with an existing file ---- */
+
+void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
+{
+	if (!f->has_own || !f->has_digest)
+		return;
+	if (!f->unreadable && digest_equal(f->sum, f->expected)) {
+		f->state = PREPARING;
+		r->o.ops->same(r->o.arg, f->id, f->cookie);
+		return;
+	}
+	f->sum = f->expected = (struct digest){ 0, 0 };
+	f->has_digest = false;
+	f->state = PREPARING;
+	r->o.ops->differs(r->o.arg, f->id, f->cookie);
+}
+
+void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct ptcp_err *why)
+{
+	struct rcv_entry *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != COMPARING || f->has_own)
+		return;
+	f->has_own = true;
+	f->unreadable = why != NULL;
+	f->sum = digest;
+	rcv_try_compare(r, f);
+	rcv_run_waiting(r);
 }
 
 /* ---- Claims ---- */
@@ -161,7 +203,7 @@ static void claims_good(struct rcv *r, struct rcv_entry *f, uint32_t first, uint
 	struct wire_blocks b = { .id = f->id, .first = first, .count = count, .digest = sum };
 
 	mark(r, f, first, count);
-	r->stats.done.resumed_bytes += wire_grid_range_bytes(f->size_bytes, first, count);
+	r->stats.done.resumed_bytes += wire_grid_range_bytes(f->grid, first, count);
 	digest_add(&f->sum, sum);
 	OUTBOX_PUT(r->out, have, HAVE, &b);
 	try_commit(r, f);
@@ -196,7 +238,7 @@ void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
-	if (f != NULL && f->state == RECEIVING)
+	if (f != NULL && (f->state == RECEIVING || f->state == COMPLETE))
 		rcv_fail(r, f, why);
 	rcv_run_waiting(r);
 }
@@ -206,13 +248,25 @@ void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 /* The next run of blocks without a claim. */
 static void request_next(struct rcv *r, struct rcv_entry *f)
 {
-	uint32_t first = bitmap_next(f->claimed, false, f->need_next, f->n_blocks);
+	uint32_t end = f->need_end < f->n_blocks ? f->need_end : f->n_blocks;
+	uint32_t first = bitmap_next(f->claimed, false, f->need_next, end);
 
-	f->need_next = bitmap_next(f->claimed, true, first, f->n_blocks);
+	f->need_next = bitmap_next(f->claimed, true, first, end);
 	if (first < f->need_next)
 		need(r, f, first, f->need_next);
-	if (f->need_next == f->n_blocks)
+	if (f->need_next >= end)
 		list_remove(&f->waiting);
+}
+
+void rcv_limit(struct rcv *r, uint64_t id, uint32_t end)
+{
+	struct rcv_entry *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != RECEIVING || f->claimed == NULL)
+		return;
+	f->need_end = end;
+	if (list_empty(&f->waiting) && f->need_next < end && f->need_next < f->n_blocks)
+		list_append(&r->requesting, &f->waiting);
 }
 
 void rcv_tick(struct rcv *r)
@@ -270,7 +324,7 @@ int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
 		return 0;
 	if (f == NULL || f->has_digest ||
-	    (f->state != COMPARING && (f->state != COMPLETE || f->n_blocks == 1)))
+	    (f->state != COMPARING && (f->state != COMPLETE || !needs_end(f))))
 		return rcv_violation("FILE_END", e);
 	f->expected = w.digest;
 	f->has_digest = true;
@@ -278,6 +332,30 @@ int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 		rcv_try_compare(r, f);
 	else
 		try_commit(r, f);
+	return 0;
+}
+
+/* A shorter last block is sent on request: before SIZE its length would not fit the grid. */
+int rcv_on_size(struct rcv *r, struct span in, struct ptcp_err *e)
+{
+	struct wire_size w;
+	struct rcv_entry *f;
+	int err;
+
+	if ((err = wire_size_decode(&w, in, e)) < 0)
+		return err;
+	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+		return 0;
+	if (f == NULL || f->state != RECEIVING || !f->unended || f->end > w.size_bytes / f->grid.block_bytes)
+		return rcv_violation("SIZE", e);
+	f->unended = false;
+	f->size_bytes = w.size_bytes;
+	f->grid = wire_grid_unsized(w.size_bytes);
+	f->n_blocks = wire_grid_blocks(f->grid);
+	r->o.ops->sized(r->o.arg, f->id, f->cookie, w.size_bytes);
+	if (w.size_bytes % f->grid.block_bytes != 0)
+		OUTBOX_PUT(r->out, need, NEED, &(struct wire_blocks){ .id = f->id, .first = f->n_blocks - 1, .count = 1 });
+	try_commit(r, f);
 	return 0;
 }
 

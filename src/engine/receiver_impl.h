@@ -27,14 +27,19 @@ struct rcv_entry {
 	struct list waiters;      /* of a directory: children; of a file: hard links */
 	uint8_t *frame;           /* the ENTRY, until prepared */
 	size_t frame_bytes;
+	struct wire_grid grid;
 	uint32_t n_blocks, n_done;
 	uint64_t *done, few;      /* bitmap; in `few` up to 64 blocks */
+	uint32_t done_room;       /* blocks that a bitmap of its own has room for */
+	bool unsized, unended;    /* offered as UNSIZED; its size is unknown */
+	uint32_t end;             /* of the last written block */
 	struct digest sum, expected;
 	bool has_own, unreadable; /* COMPARING: `sum` is of the existing file */
 	bool sparse;
 	/* Resuming: */
 	uint64_t *claimed;        /* bitmap of claimed blocks that did not turn out bad; NULL: none */
 	uint32_t need_next;       /* earlier blocks have been requested, or are claimed */
+	uint32_t need_end;        /* later blocks are not to be requested yet */
 	uint32_t requested;       /* requested blocks, not yet received */
 };
 
@@ -78,5 +83,7 @@ void rcv_try_compare(struct rcv *r, struct rcv_entry *f);
 /* Takes the claims of an accepted file, or discards the claims for lack of memory. */
 void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed);
 void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f);
+/* Of the written blocks, those before the first missing one. */
+uint64_t rcv_beginning_bytes(const struct rcv_entry *f);
 
 #endif

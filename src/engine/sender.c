@@ -71,6 +71,7 @@ static void free_slot(struct snd *s, struct snd_entry *f)
 static void entry_free(struct snd *s, struct snd_entry *f)
 {
 	snd_drop_blocks(s, f);
+	s->n_unended -= f->unended;
 	free_slot(s, f);
 	list_remove(&f->in_all);
 	if (f->acked != &f->few[0]) {
@@ -206,11 +207,17 @@ static bool stack_room(struct snd *s)
 	return true;
 }
 
-static bool is_sparse(const struct wire_entry *f)
+static void set_shape(struct snd_entry *n, const struct wire_entry *f)
 {
-	struct wire_attrs a;
+	struct wire_attrs a = { .sparse = false };
 
-	return f->type == WIRE_FILE && f->attrs.n > 0 && wire_attrs_decode(&a, f, NULL) == 0 && a.sparse;
+	if (f->type == WIRE_FILE && f->attrs.n > 0)
+		wire_attrs_decode(&a, f, NULL);
+	n->size_bytes = f->size_bytes;
+	n->sparse = a.sparse;
+	n->unsized = n->unended = a.unsized;
+	n->grid = a.unsized ? wire_grid_unsized(WIRE_UNSIZED_MAX) : wire_grid_of(f->size_bytes);
+	n->n_blocks = n->n_offered = a.unsized ? 0 : wire_grid_blocks(n->grid);
 }
 
 /* A new entry in the directory `top`; `number`: allocate an id. */
@@ -226,9 +233,8 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 		return NULL;
 	n->type = f->type;
 	n->cookie = cookie;
-	n->size_bytes = f->size_bytes;
-	n->n_blocks = wire_grid_blocks(f->size_bytes);
-	n->sparse = is_sparse(f);
+	set_shape(n, f);
+	s->n_unended += n->unended;
 	n->acked = &n->few[0];
 	n->read = &n->few[1];
 	list_init(&n->in_ready);

@@ -46,6 +46,8 @@ struct snd_ops {
 	/* No block on this stream has been acknowledged for three quarters of the time-out: the caller closes the
 	 * stream and calls snd_stream_lost(), unless our own disk is to blame; then the call is repeated. */
 	void (*stalled)(void *arg, unsigned stream);
+	/* A block of an UNSIZED file will not be sent again. */
+	void (*release)(void *arg, void *cookie, uint32_t block);
 };
 
 struct snd_opts {
@@ -144,6 +146,16 @@ void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct
 bool snd_compares(const struct snd *s, uint64_t id);
 /* Takes `holes`, a bitmap_new() of the file's blocks: those wholly in holes; NULL: none. */
 void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why);
+
+/* ---- Files of unknown size: offered as UNSIZED ---- */
+
+/* The first n whole blocks can be read. Without effect before the receiver has accepted the file, and once the file
+ * has ended or has its size: to be repeated until snd_sized() or snd_input_failed() returns true. */
+void snd_grown(struct snd *s, uint64_t id, uint32_t n);
+/* The input has ended: the size of the file, at most WIRE_UNSIZED_MAX. True: accepted, or the file has ended. */
+bool snd_sized(struct snd *s, uint64_t id, uint64_t size_bytes);
+/* The input has failed: so does the file. True as snd_sized(). */
+bool snd_input_failed(struct snd *s, uint64_t id, const struct ptcp_err *why);
 
 /* ---- Time, the peer, the end ---- */
 

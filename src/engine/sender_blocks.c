@@ -118,7 +118,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f,
     uint32_t block, unsigned stream, struct mono now)
 {
-	uint32_t length = wire_grid_length(f->size_bytes, block);
+	uint32_t length = wire_grid_length(f->grid, block);
 	struct snd_extent *x;
 
 	if (job->n == SND_JOB_EXTENTS || (job->n > 0 && *bytes + length > SND_JOB_BYTES))
@@ -132,7 +132,7 @@ bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd
 	x = &job->extent[job->n++];
 	x->id = f->id;
 	x->block = block;
-	x->offset = (uint64_t)block * wire_grid_bytes(f->size_bytes);
+	x->offset = (uint64_t)block * f->grid.block_bytes;
 	x->length = length;
 	x->cookie = f->cookie;
 	*bytes += length;
@@ -151,7 +151,7 @@ bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end)
 		*end = r->first + r->count;
 	} else {
 		*block = f->next;
-		*end = f->n_blocks;
+		*end = f->n_offered;
 	}
 	return *block < *end;
 }
@@ -208,7 +208,8 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 	if (snd_stream_waits(s, stream))
 		return false;
 	take_new(s, stream, now, job, &bytes);
-	if (job->n == 0 && s->listed && list_empty(&s->ready))
+	/* While a file grows, one slow block delays all others. */
+	if (job->n == 0 && (s->listed || s->n_unended > 0) && list_empty(&s->ready))
 		snd_take_copies(s, stream, now, job, &bytes);
 	return job->n > 0;
 }
@@ -217,12 +218,13 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 
 bool snd_track(struct snd *s, struct snd_entry *f)
 {
+	uint32_t room = f->unsized ? wire_grid_blocks(wire_grid_unsized(WIRE_UNSIZED_MAX)) : f->n_blocks;
 	struct ptcp_err why;
 
-	if (f->n_blocks <= 64 || f->read != &f->few[1])
+	if (room <= 64 || f->read != &f->few[1])
 		return true;
-	f->acked = bitmap_new(f->n_blocks);
-	f->read = bitmap_new(f->n_blocks);
+	f->acked = bitmap_new(room);
+	f->read = bitmap_new(room);
 	if (f->acked != NULL && f->read != NULL)
 		return true;
 	err_nomem(&why);
@@ -236,7 +238,9 @@ void snd_start(struct snd *s, struct snd_entry *f, bool parts)
 	f->parts = parts;
 	if (parts)
 		f->next = f->n_blocks;
-	if (f->sparse && f->n_blocks > 0)
+	if (f->unsized)
+		snd_start_unsized(s, f);
+	else if (f->sparse && f->n_blocks > 0)
 		snd_await_map(s, f);
 	else if (!parts && f->n_blocks > 0)
 		list_append(&s->ready, &f->in_ready);
@@ -245,9 +249,9 @@ void snd_start(struct snd *s, struct snd_entry *f, bool parts)
 
 void snd_try_complete(struct snd *s, struct snd_entry *f)
 {
-	if (f->state != SENDING || f->n_acked < f->n_blocks)
+	if (f->state != SENDING || f->unended || f->n_acked < f->n_blocks)
 		return;
-	if (f->n_blocks == 1) {
+	if (f->n_blocks == 1 && !f->unsized) {
 		snd_drop_blocks(s, f); /* no need for snd_read(): no digest of one block */
 		f->state = FINISHING;
 	} else if (f->n_read == f->n_blocks) {
@@ -291,6 +295,8 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	if (bitmap_add(f->read, block)) {
 		f->n_read++;
 		digest_add(&f->digest, term);
+		if (bitmap_has(f->acked, block))
+			snd_release_block(s, f, block);
 	}
 	if (snd_settled(f, block))
 		inflight_remove_blocks(&s->flights, &f->flights, f, block, 1);

@@ -17,12 +17,12 @@ static bool answer_fits(const struct snd *s, const struct snd_entry *f, uint8_t 
 	if (f->state != OFFERED && f->state != COMPARED)
 		return false;
 	if (verdict == WIRE_COMPARE)
-		return f->type == WIRE_FILE && f->state == OFFERED && s->o.verify;
+		return f->type == WIRE_FILE && !f->unsized && f->state == OFFERED && s->o.verify;
 	if (f->type == WIRE_DIR)
 		return verdict == WIRE_SEND_ALL;
 	if (verdict == WIRE_SEND_NONE)
 		return true;
-	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || f->type == WIRE_FILE);
+	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || (f->type == WIRE_FILE && !f->unsized));
 }
 
 int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
@@ -89,7 +89,7 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return 0;
 	if (any_acked(f, &b) || too_many_wait(f, b.count))
 		return violation("NEED", e);
-	if ((bitmap_has(f->read, b.first) || !f->parts) &&
+	if ((bitmap_has(f->read, b.first) || (!f->parts && b.first < f->n_offered)) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
 		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
 		    "(check memory and network of both hosts)", f->mismatches);
@@ -124,7 +124,7 @@ int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
 		return violation("HAVE", e);
 	bitmap_set(f->acked, true, b.first, end);
 	bitmap_set(f->read, true, b.first, end);
-	bytes = wire_grid_range_bytes(f->size_bytes, b.first, b.count);
+	bytes = wire_grid_range_bytes(f->grid, b.first, b.count);
 	s->stats.done.bytes += bytes;
 	s->stats.done.resumed_bytes += bytes;
 	f->n_acked += b.count;
@@ -154,12 +154,14 @@ int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *
 	if (!bitmap_add(f->acked, a.block))
 		return violation("ACK", e);
 	f->n_acked++;
-	s->stats.done.bytes += wire_grid_length(f->size_bytes, a.block);
-	by = inflight_acked(&s->flights, f, a.block, wire_grid_length(f->size_bytes, a.block), now);
+	s->stats.done.bytes += wire_grid_length(f->grid, a.block);
+	by = inflight_acked(&s->flights, f, a.block, wire_grid_length(f->grid, a.block), now);
 	if (by >= 0)
 		snd_stall_soon(s, (unsigned)by);
-	if (bitmap_has(f->read, a.block)) /* else the digest still needs snd_read() */
+	if (bitmap_has(f->read, a.block)) { /* else the digest still needs snd_read() */
 		inflight_remove_blocks(&s->flights, &f->flights, f, a.block, 1);
+		snd_release_block(s, f, a.block);
+	}
 	snd_try_complete(s, f);
 	return 0;
 }

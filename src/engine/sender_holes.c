@@ -83,7 +83,7 @@ bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t 
 	bitmap_set(f->read, true, block, end); /* the term is 0 */
 	f->n_acked += hole.count;
 	f->n_read += hole.count;
-	s->stats.done.bytes += wire_grid_range_bytes(f->size_bytes, block, hole.count);
+	s->stats.done.bytes += wire_grid_range_bytes(f->grid, block, hole.count);
 	snd_taken(s, f, hole.count);
 	snd_try_complete(s, f);
 	return true;

@@ -6,6 +6,7 @@
 #include "core/bitmap.h"
 #include "engine/inflight.h"
 #include "engine/sender.h"
+#include "wire/block.h"
 
 /* Outbox bytes above which neither entries nor holes are sent. */
 #define BACKLOG_BYTES (1u << 20)
@@ -24,7 +25,7 @@ struct ranges {
 };
 
 struct snd_entry {
-	uint64_t id, size_bytes;        /* id 0: has no slot */
+	uint64_t id, size_bytes;        /* id 0: has no slot; size 0 while unknown */
 	struct snd_entry *parent;
 	void *cookie;
 	enum snd_state state;
@@ -40,8 +41,11 @@ struct snd_entry {
 	bool sparse, unmapped;          /* has holes; the holes are unknown: no block is sent yet */
 	bool has_map;                   /* counted in map_bytes */
 	uint64_t *holes;                /* NULL: none */
-	uint32_t n_blocks, next, n_acked, n_read, mismatches;
-	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks */
+	bool unsized, unended;          /* offered as UNSIZED; its size is unknown */
+	struct wire_grid grid;
+	uint32_t n_blocks, next, n_acked, n_read, mismatches; /* n_blocks of an unended file: read so far */
+	uint32_t n_offered;             /* blocks sent without a NEED */
+	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks of a file of known size */
 	struct ranges again;            /* lost or requested, to be sent next */
 	struct digest digest;           /* of the blocks in `read` */
 	struct list in_ready, flights;  /* in_ready: in ready, or in unmapped */
@@ -76,6 +80,7 @@ struct snd {
 	/* No stream counts as stalled before; all streams are examined then. {0}: now. */
 	struct mono stalls_at;
 	unsigned held;                  /* snd_hold() */
+	unsigned n_unended;
 	struct snd_stats stats;
 };
 
@@ -116,6 +121,13 @@ void snd_try_complete(struct snd *s, struct snd_entry *f);
 /* Adds a block to the job and to the blocks in flight; false if the job is full or memory is short. */
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f, uint32_t block,
     unsigned stream, struct mono now);
+
+/* ---- sender_unsized.c ---- */
+
+/* The receiver has this block and its term is known: the caller may release the data. */
+void snd_release_block(struct snd *s, struct snd_entry *f, uint32_t block);
+/* Sends what was read meanwhile. */
+void snd_start_unsized(struct snd *s, struct snd_entry *f);
 
 /* ---- sender_streams.c ---- */
 

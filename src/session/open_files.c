@@ -9,16 +9,19 @@ void open_files_init(struct open_files *t)
 
 void open_files_fini(struct open_files *t) { pthread_mutex_destroy(&t->lock); }
 
-void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes)
+void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, struct wire_grid grid)
 {
 	unsigned i = wire_slot(id);
+	struct sink *old;
 
 	pthread_mutex_lock(&t->lock);
+	old = t->slot[i].id == id ? t->slot[i].sink : NULL; /* of the same file, whose grid has changed */
 	t->slot[i].id = id;
 	t->slot[i].sink = sink_ref(sink);
-	t->slot[i].size_bytes = size_bytes;
+	t->slot[i].grid = grid;
 	t->slot[i].unsynced_bytes = 0;
 	pthread_mutex_unlock(&t->lock);
+	sink_unref(old);
 }
 
 struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes,
@@ -30,7 +33,7 @@ struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block,
 		return NULL;
 	if (t->slot[i].unsynced_bytes == 0)
 		t->slot[i].since = now;
-	t->slot[i].unsynced_bytes += wire_grid_length(t->slot[i].size_bytes, block);
+	t->slot[i].unsynced_bytes += wire_grid_length(t->slot[i].grid, block);
 	if (!sync || !sink_has_journal(t->slot[i].sink) ||
 	    (t->slot[i].unsynced_bytes < bytes && mono_diff_ns(now, t->slot[i].since) < ns))
 		return NULL;
@@ -57,7 +60,7 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, s
 {
 	unsigned i = wire_slot(b->id);
 	struct sink *s = NULL;
-	uint64_t size = 0;
+	struct wire_grid grid = { 0, 1 };
 
 	*ok = true;
 	if (i >= WIRE_SLOTS || b->id == 0)
@@ -65,12 +68,12 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, s
 	pthread_mutex_lock(&t->lock);
 	if (t->slot[i].id == b->id) {
 		s = sink_ref(t->slot[i].sink);
-		size = t->slot[i].size_bytes;
+		grid = t->slot[i].grid;
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (s == NULL)
 		return NULL;
-	if ((*ok = wire_chunk_find(c, b, size)))
+	if ((*ok = wire_chunk_find(c, b, grid) && sink_admits(s, c->block)))
 		return s;
 	sink_unref(s);
 	return NULL;

@@ -16,7 +16,7 @@ struct open_files {
 	struct {
 		uint64_t id; /* 0: free */
 		struct sink *sink;
-		uint64_t size_bytes;
+		struct wire_grid grid;
 		/* control thread: written since the last sync, and time of the first such block */
 		uint64_t unsynced_bytes;
 		struct mono since;
@@ -25,10 +25,10 @@ struct open_files {
 
 void open_files_init(struct open_files *t);
 void open_files_fini(struct open_files *t);
-void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, uint64_t size_bytes);
+void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, struct wire_grid grid);
 void open_files_clear(struct open_files *t, uint64_t id);
 /* The sink of a frame's data (a reference for the caller) and the position of the data; NULL: no such file is open,
- * discard the data. *ok false: the frame does not fit the grid of the file. Any thread. */
+ * discard the data. *ok false: the frame does not fit the grid of the file, or the window of its pipe. Any thread. */
 struct sink *open_files_find(struct open_files *t, const struct wire_block *b, struct wire_chunk *c, bool *ok);
 
 /* Control thread: counts a written block. If the file, one with a journal, now has `bytes` unsynced bytes, or any for

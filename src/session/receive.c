@@ -41,6 +41,7 @@ void receive_free(struct session *sess)
 {
 	if (sess->receive == NULL)
 		return;
+	receive_pipe_detach(sess->receive);
 	open_files_fini(&sess->receive->files);
 	receive_prune_free(sess->receive);
 	dir_unref(sess->receive->top);
@@ -140,16 +141,15 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a,
-    uint32_t flags)
+static struct sink *make_sink(const struct receive_entry *t, const struct wire_attrs *a, uint32_t flags)
 {
 	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
-	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
-		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0, .any_time = (flags & checksum) == checksum,
-		.has_version = a->has_version && wire_grid_blocks(f->size_bytes) > 1, .sparse = a->sparse };
+	struct sink_opts o = { .block_bytes = t->grid.block_bytes,
+		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0 || t->unsized, .any_time = (flags & checksum) == checksum,
+		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
 	memcpy(o.version, a->version, sizeof o.version);
-	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
+	return sink_new(t->dir, t->name, t->grid.size_bytes, &t->meta, &o);
 }
 
 struct dir *receive_named(const struct receive_side *r) { return r->top != NULL ? r->top : r->place.base; }
@@ -186,12 +186,14 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok) {
 		t->linked = a.linked;
 		t->link_id = a.link_id;
+		t->unsized = a.unsized;
+		t->grid = a.unsized ? wire_grid_unsized(WIRE_UNSIZED_MAX) : wire_grid_of(f->size_bytes);
 		memcpy(t->version, a.version, sizeof t->version);
 	}
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, f, &a, engine_open(sess->engine)->flags)) != NULL;
+		ok = (t->sink = make_sink(t, &a, engine_open(sess->engine)->flags)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -277,7 +279,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	struct receive_entry *t, *in = parent;
 	bool fresh, dry_run;
 
-	(void)claimed;
+	if (sess->receive->pipe != NULL)
+		return receive_pipe_prepare(sess, id, f, cookie, claimed, e);
 	if (in == NULL && sess->receive->placed) {
 		err_set(e, PTCP_EPROTO, "more than one source for one name");
 		return RCV_REFUSE;
@@ -323,11 +326,35 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	struct session *sess = arg;
 	struct receive_entry *t = cookie;
 
-	open_files_set(&sess->receive->files, id, t->sink, size_bytes);
-	if (parts)
+	(void)size_bytes;
+	open_files_set(&sess->receive->files, id, t->sink, t->grid);
+	if (sess->receive->pipe != NULL)
+		receive_pipe_accepted(sess, t, parts);
+	else if (parts)
 		resume_verify_start(sess, t, false);
 	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
 		sink_restart(t->sink);
+}
+
+static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	struct session *sess = arg;
+	struct receive_entry *t = cookie;
+
+	t->size_bytes = size_bytes;
+	t->grid = wire_grid_unsized(size_bytes);
+	open_files_set(&sess->receive->files, id, t->sink, t->grid);
+	sink_set_size(t->sink, size_bytes);
+}
+
+static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
+{
+	struct session *sess = arg;
+	struct receive_entry *t = cookie;
+
+	(void)id;
+	if ((engine_open(sess->engine)->flags & WIRE_OPEN_PARTIAL) != 0)
+		t->beginning_bytes = bytes;
 }
 
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
@@ -339,6 +366,10 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 
 	if (t->type == WIRE_FILE)
 		open_files_clear(&sess->receive->files, id);
+	if (sess->receive->pipe != NULL) {
+		receive_pipe_commit(sess);
+		return;
+	}
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
 	receive_enqueue(sess, t, work[t->type]);
@@ -364,7 +395,10 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 
 	if (t->type == WIRE_FILE)
 		open_files_clear(&sess->receive->files, id);
-	dir_path_raw(t->dir, t->name, path, sizeof path);
+	if (sess->receive->pipe != NULL)
+		snprintf(path, sizeof path, "%s", t->name);
+	else
+		dir_path_raw(t->dir, t->name, path, sizeof path);
 	if (why != NULL && why->code != PTCP_ECANCELED)
 		session_file_failed(sess, path, why);
 	else if (why == NULL && t->type != WIRE_DIR)
@@ -377,7 +411,9 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 	t->release = why != NULL;
 	/* A later run can resume the part unless its data is wrong or the source has changed. */
 	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED;
-	if (t->work == WORK_NONE && !t->verifying)
+	if (sess->receive->pipe != NULL)
+		receive_pipe_ended(sess, t);
+	else if (t->work == WORK_NONE && !t->verifying)
 		receive_entry_done(sess, t); /* else at the end of the work in progress */
 }
 
@@ -390,71 +426,21 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	sess->receive->total_known = final;
 }
 
-/* ---- The end ---- */
-
-void receive_report_leftovers(struct session *sess)
+/* A part is zero outside its verified blocks, see sink_inspect(). */
+static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count)
 {
-	const struct leftover_count *c = &sess->receive->left;
-	struct wire_leftovers f = { c->files, c->bytes, (uint64_t)(c->age_s * 1e3) };
+	struct session *sess = arg;
 
-	if (c->files == 0 || engine_failed(sess->engine) > 0 || sess->over)
-		return;
-	engine_report_leftovers(sess->engine, &f);
-	sess->o.ops->leftovers(sess->o.arg, &f);
+	(void)id;
+	(void)cookie;
+	if (sess->receive->pipe != NULL)
+		pipe_sink_hole(sess->receive->pipe, first, count);
 }
 
-/* The minimum age that includes the youngest, now and later. */
-static const char *older_text(char out[40], uint64_t age_ms)
-{
-	uint64_t s = age_ms / 1000;
-
-	if (s >= 86400)
-		return strcpy(out, ""); /* the default */
-	snprintf(out, 40, s >= 7200 ? "--older %lluh " : s >= 120 ? "--older %llum " : "--older %llus ",
-	    (unsigned long long)(s >= 7200 ? s / 3600 : s >= 120 ? s / 60 : s));
-	return out;
-}
-
-const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
-    const char *where)
-{
-	char size[UNITS_TEXT_BYTES], older[40];
-
-	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
-	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
-	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
-	return out;
-}
-
-/* The directories of the transfer were listed when they ended; the base has no entry of its own. */
-bool receive_end(struct session *sess)
-{
-	struct receive_entry *t;
-	struct ptcp_err e;
-
-	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0) {
-		receive_report_leftovers(sess);
-		return true;
-	}
-	if ((t = calloc(1, sizeof *t)) == NULL) {
-		err_nomem(&e);
-		engine_fail(sess->engine, &e);
-		return false;
-	}
-	t->self = sess->receive->place.contents ? dir_ref(sess->receive->place.base) : NULL;
-	receive_enqueue(sess, t, WORK_END);
-	return false;
-}
-
-bool receive_finish(struct session *sess)
-{
-	return sess->receive == NULL || (!receive_prune_begin(sess) && receive_end(sess));
-}
-
-/* No `.hole`: a part is zero outside its verified blocks, see sink_inspect(). */
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
-	.commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same
+	.hole = on_hole, .commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same,
+	.sized = on_sized, .beginning = on_beginning
 };
 
 /* ---- Blocks ---- */

@@ -36,7 +36,10 @@ struct receive_entry {
 	struct receive_entry *next; /* in a queue, in the batch, or among the locked entries */
 	uint64_t id;
 	uint8_t type;
-	uint64_t size_bytes;
+	uint64_t size_bytes;    /* UNSIZED: 0 until it is known */
+	struct wire_grid grid;
+	bool unsized;
+	uint64_t beginning_bytes; /* of a failed UNSIZED file: kept under a name of its own; 0: none */
 	uint64_t hash;          /* of the path, see core/name_set.h; not without --delete */
 	enum work work;         /* queued, or in progress */
 	bool ended;             /* in the engine */
@@ -77,6 +80,14 @@ struct receive_side {
 	struct session *session;
 	struct open_files files;
 	struct destination place;
+	struct pipe_sink *pipe;     /* pipe.c: in place of files; borrowed; NULL: files */
+	struct receive_entry *piped; /* the entry on its way there; NULL: none */
+	bool has_piped;             /* there was one */
+	bool committing;            /* it is complete, but not yet written */
+	bool lacks_memory;          /* for its claims */
+	uint32_t resumed;           /* blocks taken by an earlier session, to be reported */
+	atomic_bool pipe_posted;
+	struct msg pipe_news;
 	bool placed;                /* the top-level entry with a new name has arrived */
 	struct dir *top;            /* that entry, if a directory; else NULL */
 	struct linked_files linked;
@@ -116,6 +127,9 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
 /* ---- receive_links.c: on an I/O thread ---- */
 
+int receive_make_dir(struct receive_entry *t);
+/* WORK_RELEASE: keeps the part or its beginning, or removes it. */
+int receive_release(struct receive_entry *t);
 int receive_link_make(struct receive_entry *t);
 /* Whether the link exists, or an existing entry is to be kept. */
 bool receive_link_found(const struct receive_entry *t);
@@ -141,7 +155,21 @@ void receive_prune_step(struct receive_entry *t);
 /* On the control thread, after WORK_PRUNE and WORK_END. */
 void receive_end_stepped(struct session *sess, struct receive_entry *t);
 
-/* ---- receive.c ---- */
+/* ---- pipe.c: the only file, to a descriptor ---- */
+
+enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const struct wire_entry *f, void **cookie,
+    uint64_t **claimed, struct ptcp_err *e);
+void receive_pipe_accepted(struct session *sess, struct receive_entry *t, bool parts);
+void receive_pipe_commit(struct session *sess);
+void receive_pipe_ended(struct session *sess, struct receive_entry *t);
+void receive_pipe_pump(struct session *sess);
+/* Whether the pipe is to blame for a delay. */
+bool receive_pipe_busy(const struct receive_side *r);
+/* No message of the pipe is pending; of a session that is over, none follows. */
+bool receive_pipe_idle(const struct session *sess);
+void receive_pipe_detach(struct receive_side *r);
+
+/* ---- receive.c, receive_prune.c ---- */
 
 /* Behind the last entry and all deletions. True: the session may end. */
 bool receive_end(struct session *sess);

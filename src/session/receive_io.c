@@ -1,6 +1,7 @@
 /* The store's work for received entries, everything except writing blocks: queues it, runs it in batches on an I/O
  * thread and reports the results to the engine. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -18,7 +19,7 @@ bool receive_idle(const struct session *sess)
 	const struct receive_side *r = sess->receive;
 
 	return r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
-	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue);
+	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && receive_pipe_idle(sess);
 }
 
 enum wire_busy receive_busy(const struct session *sess)
@@ -33,21 +34,10 @@ enum wire_busy receive_busy(const struct session *sess)
 		return WIRE_VERIFYING;
 	if (r->syncing != NULL)
 		return WIRE_SYNCING;
-	return r->first != NULL ? WIRE_WRITING : WIRE_IDLE;
+	return r->first != NULL || receive_pipe_busy(r) ? WIRE_WRITING : WIRE_IDLE;
 }
 
 /* ---- On an I/O thread ---- */
-
-static int make_dir(struct receive_entry *t)
-{
-	int r;
-
-	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
-		return r;
-	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
-		destination_unmark(t->dir, t->name);
-	return r;
-}
 
 static void do_work(struct receive_entry *t)
 {
@@ -58,7 +48,7 @@ static void do_work(struct receive_entry *t)
 	case WORK_COMMIT:
 		break;
 	case WORK_MKDIR:
-		t->result = make_dir(t);
+		t->result = receive_make_dir(t);
 		break;
 	case WORK_RESUME:
 		if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
@@ -97,10 +87,7 @@ static void do_work(struct receive_entry *t)
 		receive_prune_step(t);
 		break;
 	case WORK_RELEASE:
-		if (t->keep)
-			sink_keep(t->sink);
-		else
-			sink_discard(t->sink);
+		t->result = receive_release(t);
 		break;
 	}
 }
@@ -286,6 +273,15 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 	warn(sess, t, why.msg);
 }
 
+static void report_beginning(struct session *sess, const struct receive_entry *t)
+{
+	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES];
+
+	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX, units_size_text(size, t->beginning_bytes),
+	    t->name);
+	warn(sess, t, t->result == 0 ? text : t->why.msg);
+}
+
 static void resume_found(struct session *sess, struct receive_entry *t)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
@@ -338,6 +334,8 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		return;
 	}
 	if (t->ended) {
+		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->over)
+			report_beginning(sess, t);
 		receive_entry_done(sess, t);
 		return;
 	}
@@ -474,6 +472,7 @@ void receive_pump(struct session *sess, struct mono now)
 
 	if (r == NULL)
 		return;
+	receive_pipe_pump(sess);
 	retry_due(sess, now);
 	serve_fd_queue(sess);
 	resume_verify_pump(sess);

@@ -1,4 +1,5 @@
-/* The store's work for received links, for files that are up to date, and for files of a dry run, on an I/O thread. */
+/* The store's work for received links and directories, for files that are up to date or have failed, and for files of a dry run,
+ * on an I/O thread. */
 #include <string.h>
 
 #include "core/err.h"
@@ -72,4 +73,28 @@ int receive_refresh(struct receive_entry *t)
 	if ((r = check_other_file(t)) < 0 || (r = refreshed = sink_refresh(t->sink, &t->why)) < 0)
 		return r;
 	return (r = manage_sync(t->dir, t->name, &t->why)) < 0 ? r : refreshed;
+}
+
+/* ---- Directories and failed files ---- */
+
+int receive_make_dir(struct receive_entry *t)
+{
+	int r;
+
+	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
+		return r;
+	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
+		destination_unmark(t->dir, t->name);
+	return r;
+}
+
+int receive_release(struct receive_entry *t)
+{
+	if (t->keep && t->beginning_bytes > 0)
+		return sink_keep_beginning(t->sink, t->beginning_bytes, &t->why);
+	if (t->keep)
+		sink_keep(t->sink);
+	else
+		sink_discard(t->sink);
+	return 0;
 }

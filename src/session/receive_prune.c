@@ -1,9 +1,11 @@
-/* --delete: at the end of a transfer without a failure, the receiver removes what the source does not have from the
- * directories that were received. */
+/* The end of a receiving session. --delete: after a transfer without a failure, the receiver removes what the source does
+ * not have from the directories that were received. Then it reports leftovers. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
+#include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/hash.h"
 #include "store/manage.h"
@@ -221,4 +223,67 @@ void receive_prune_pump(struct session *sess)
 		return;
 	p->step = NULL;
 	receive_enqueue(sess, t, WORK_PRUNE);
+}
+
+/* ---- The end, behind the last entry and all deletions: leftovers ---- */
+
+void receive_report_leftovers(struct session *sess)
+{
+	const struct leftover_count *c = &sess->receive->left;
+	struct wire_leftovers f = { c->files, c->bytes, (uint64_t)(c->age_s * 1e3) };
+
+	if (c->files == 0 || engine_failed(sess->engine) > 0 || sess->over)
+		return;
+	engine_report_leftovers(sess->engine, &f);
+	sess->o.ops->leftovers(sess->o.arg, &f);
+}
+
+/* The minimum age that includes the youngest, now and later. */
+static const char *older_text(char out[40], uint64_t age_ms)
+{
+	uint64_t s = age_ms / 1000;
+
+	if (s >= 86400)
+		return strcpy(out, ""); /* the default */
+	snprintf(out, 40, s >= 7200 ? "--older %lluh " : s >= 120 ? "--older %llum " : "--older %llus ",
+	    (unsigned long long)(s >= 7200 ? s / 3600 : s >= 120 ? s / 60 : s));
+	return out;
+}
+
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
+    const char *where)
+{
+	char size[UNITS_TEXT_BYTES], older[40];
+
+	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
+	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
+	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
+	return out;
+}
+
+/* The directories of the transfer were listed when they ended; the base has no entry of its own. */
+bool receive_end(struct session *sess)
+{
+	struct receive_entry *t;
+	struct ptcp_err e;
+
+	if (sess->receive->pipe != NULL)
+		return true;
+	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0) {
+		receive_report_leftovers(sess);
+		return true;
+	}
+	if ((t = calloc(1, sizeof *t)) == NULL) {
+		err_nomem(&e);
+		engine_fail(sess->engine, &e);
+		return false;
+	}
+	t->self = sess->receive->place.contents ? dir_ref(sess->receive->place.base) : NULL;
+	receive_enqueue(sess, t, WORK_END);
+	return false;
+}
+
+bool receive_finish(struct session *sess)
+{
+	return sess->receive == NULL || (!receive_prune_begin(sess) && receive_end(sess));
 }

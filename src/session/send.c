@@ -50,6 +50,8 @@ void send_free(struct session *sess)
 		return;
 	while (sess->send->offered < sess->send->n)
 		forget_listed(sess->send);
+	if (sess->send->pipe != NULL)
+		pipe_source_detach(sess->send->pipe);
 	walk_free(sess->send->walk);
 	selection_free(sess->send->selection);
 	send_digest_queue_fini(sess->send);
@@ -64,6 +66,15 @@ int session_send_from(struct session *sess, struct dir *dir, const char *name, s
 	int r = send_new(sess, e);
 
 	return r < 0 ? r : walk_add(sess->send->walk, dir, name, e);
+}
+
+int session_send_pipe(struct session *sess, struct pipe_source *pipe, struct ptcp_err *e)
+{
+	int r = send_new(sess, e);
+
+	if (r == 0)
+		sess->send->pipe = pipe;
+	return r;
 }
 
 int session_send_filtered(struct session *sess, const struct filter *f, struct ptcp_err *e)
@@ -100,12 +111,14 @@ int session_send_missing(struct session *sess, const char *path, const struct pt
 
 bool send_idle(const struct session *sess)
 {
-	return !sess->send->listing && sess->send->n_checks == 0;
+	return !sess->send->listing && sess->send->n_checks == 0 && send_pipe_idle(sess);
 }
 
 enum wire_busy send_busy(const struct session *sess)
 {
-	if (sess->send == NULL || send_idle(sess))
+	if (sess->send != NULL && send_pipe_busy(sess->send))
+		return WIRE_READING;
+	if (sess->send == NULL || (!sess->send->listing && sess->send->n_checks == 0))
 		return WIRE_IDLE;
 	return sess->send->n_digests > 0 ? WIRE_VERIFYING : WIRE_READING;
 }
@@ -119,6 +132,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	char path[DIR_PATH_RAW_BYTES], text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err bare;
 
+	if (o == sess->send->piped)
+		sess->send->piped = NULL;
 	if (o->source != NULL)
 		source_path_raw(o->source, path, sizeof path);
 	else
@@ -158,7 +173,7 @@ void send_stream_stalled(struct session *sess, unsigned number)
 static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
-	.ended = on_ended, .check = send_check, .compare = send_compare, .map = send_map,
+	.ended = on_ended, .check = send_check, .compare = send_compare, .map = send_map, .release = send_release,
 	.stalled = on_stalled
 };
 
@@ -229,6 +244,10 @@ static void list_more(struct session *sess)
 	struct snd *snd = engine_snd(sess->engine);
 	unsigned room = snd_room(snd);
 
+	if (sess->send->pipe != NULL) {
+		send_pipe_pump(sess);
+		return;
+	}
 	/* Lists full batches, unless the receiver allows fewer entries than a batch. */
 	if (t->listing || t->offering || t->end || t->selecting || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))

@@ -11,6 +11,8 @@
 #include "fs/xattr.h"
 
 #define WALK_BATCH 256
+/* An entry without extended attributes, at most. */
+#define SEND_PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
 
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
@@ -50,6 +52,11 @@ struct send_side {
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
 	struct hardlinks hardlinks;
+	struct pipe_source *pipe;   /* pipe.c: in place of a listing; borrowed; NULL: a listing */
+	struct send_entry *piped;   /* its entry; NULL: not offered, or ended */
+	uint64_t pipe_id;
+	atomic_bool pipe_posted;
+	struct msg pipe_news;
 	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* scratch, for the entry being offered */
 };
 
@@ -66,7 +73,15 @@ bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate)
 void send_remove_linked(struct session *sess);
 void send_linked_free(struct send_side *t);
 
+/* pipe.c: offers the input, and what is read of it. */
+void send_pipe_pump(struct session *sess);
+/* Whether the input is to blame for a delay. */
+bool send_pipe_busy(const struct send_side *t);
+/* No message of the pipe is pending; of a session that is over, none follows. */
+bool send_pipe_idle(const struct session *sess);
+
 /* Operations of the engine; see snd_ops. */
+void send_release(void *arg, void *cookie, uint32_t block);
 void send_check(void *arg, void *cookie, uint64_t id);
 void send_map(void *arg, void *cookie, uint64_t id);
 void send_compare(void *arg, void *cookie, uint64_t id);

@@ -113,7 +113,7 @@ static int map_holes(struct check *c, struct ptcp_err *e)
 {
 	uint64_t size = source_size_bytes(c->source);
 
-	if ((c->holes = bitmap_new(wire_grid_blocks(size))) == NULL)
+	if ((c->holes = bitmap_new(wire_grid_blocks(wire_grid_of(size)))) == NULL)
 		return err_nomem(e);
 	return source_map(c->source, wire_grid_bytes(size), c->holes, e);
 }

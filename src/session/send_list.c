@@ -9,9 +9,6 @@
 #include "wire/attrs.h"
 #include "wire/block.h"
 
-/* An entry without extended attributes, at most. */
-#define PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
-
 /* Reports an entry, or an attribute, that is not sent to the users of both sides. */
 static void not_sent(struct session *sess, const struct walk_entry *w, enum wire_warning_kind kind, const char *text)
 {
@@ -88,7 +85,7 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
 		/* A file of a single block is never resumed; one that is to be removed must not be its own copy. */
-		if ((a.has_version = wire_grid_blocks(source_size_bytes(o->source)) > 1 || t->removes))
+		if ((a.has_version = wire_grid_blocks(wire_grid_of(source_size_bytes(o->source))) > 1 || t->removes))
 			source_version(o->source, a.version);
 	}
 	assert(wire_attrs_bytes(&a) <= sizeof t->attrs);
@@ -162,7 +159,7 @@ bool send_is_early(struct session *sess, unsigned i)
 	const struct walk_entry *w = &t->entry[i];
 	bool links = (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) != 0;
 
-	if (t->lacking[i] != NULL || t->xattrs[i].n > 0 || !snd_early_room(engine_snd(sess->engine), PLAIN_ENTRY_BYTES))
+	if (t->lacking[i] != NULL || t->xattrs[i].n > 0 || !snd_early_room(engine_snd(sess->engine), SEND_PLAIN_ENTRY_BYTES))
 		return false;
 	return w->type == WALK_DIR || w->type == WALK_DIR_END || (w->type == WALK_FILE && w->size_bytes <= WIRE_FILE_MAX) ||
 	    (w->type == WALK_SYMLINK && links);

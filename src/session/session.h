@@ -13,6 +13,8 @@
 #include "store/destination.h"
 
 struct filter;
+struct pipe_sink;
+struct pipe_source;
 struct session;
 struct stream;
 
@@ -115,6 +117,8 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino);
 
 /* Adds a source; `name` NULL: the contents of dir. Keeps a reference to dir. */
 int session_send_from(struct session *sess, struct dir *dir, const char *name, struct ptcp_err *e);
+/* The only source is the input of the pipe, borrowed for the session's lifetime, as a file of unknown size. */
+int session_send_pipe(struct session *sess, struct pipe_source *pipe, struct ptcp_err *e);
 /* Starter that has added all its sources before the peer has accepted: offers the first entries early. */
 void session_offer_early(struct session *sess);
 /* Filters the entries of all sources. Borrows f for the session's lifetime. */
@@ -127,6 +131,8 @@ void session_select(struct session *sess, const struct selection *s);
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
+/* Writes the only file to the pipe instead, borrowed for the session's lifetime. */
+int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct ptcp_err *e);
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);

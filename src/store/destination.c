@@ -257,13 +257,19 @@ out:
 	return r;
 }
 
+static const char names_no_file[] = "a directory, but standard input has no name (add the name of the file)";
+
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {
 	bool into = (flags & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS)) != 0 || destination_is_contents(path);
 	int r;
 
 	*out = (struct destination){ 0 };
-	if ((r = open_dir(root, path, &out->base, e)) == 0)
+	if ((flags & DESTINATION_FILE) != 0 && into)
+		return err_set(e, PTCP_EUSAGE, "%s", names_no_file);
+	if ((r = open_dir(root, path, &out->base, e)) == 0 && (flags & DESTINATION_FILE) != 0)
+		r = err_set(e, PTCP_EUSAGE, "%s", names_no_file);
+	else if (r == 0)
 		r = into ? 0 : find_mark(out, root, path, e);
 	/* Existing files, and links that leave the root, will be replaced. */
 	else if (e->sys == ENOENT || (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))

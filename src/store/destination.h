@@ -18,7 +18,8 @@ enum destination_flags {
 	DESTINATION_INTO_DIR = 1, /* the path must be, or becomes, a directory */
 	DESTINATION_CONTENTS = 2, /* the content of one directory is received */
 	DESTINATION_DRY_RUN = 4,  /* create nothing */
-	DESTINATION_MKPATH = 8    /* create missing parents */
+	DESTINATION_MKPATH = 8,   /* create missing parents */
+	DESTINATION_FILE = 16     /* the path must name a file: a directory is refused */
 };
 
 /* Where received entries are placed, as with cp -r. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 	assert(opts == NULL || opts->block_bytes > 0);
 	if ((s = malloc(sizeof *s + n + 1)) == NULL)
 		return NULL;
-	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes, .meta = *m,
+	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes,
+		.final_bytes = size_bytes, .meta = *m,
 		.part.fd = -1, .journal.fd = -1 };
 	if (opts != NULL)
 		s->opts = *opts;
@@ -31,6 +33,21 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
 	memcpy(s->name, name, n + 1);
+	return s;
+}
+
+struct sink *sink_of_pipe(struct pipe_sink *pipe)
+{
+	struct sink *s = calloc(1, sizeof *s + 1);
+
+	if (s == NULL)
+		return NULL;
+	s->pipe = pipe;
+	s->part.fd = s->journal.fd = -1;
+	atomic_init(&s->refs, 1);
+	atomic_init(&s->part_opened, true);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->idle, NULL);
 	return s;
 }
 
@@ -76,7 +93,19 @@ void sink_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct 
 
 const char *sink_path_text(const struct sink *s, char *out, size_t cap)
 {
-	return dir_path_text(s->dir, s->name, out, cap);
+	if (s->pipe == NULL)
+		return dir_path_text(s->dir, s->name, out, cap);
+	snprintf(out, cap, "-");
+	return out;
+}
+
+bool sink_admits(struct sink *s, uint32_t block) { return s->pipe == NULL || pipe_sink_admits(s->pipe, block); }
+
+void sink_set_size(struct sink *s, uint64_t size_bytes)
+{
+	pthread_mutex_lock(&s->lock);
+	s->final_bytes = size_bytes;
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool sink_has_journal(const struct sink *s)
@@ -258,6 +287,8 @@ int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t
 {
 	uint32_t block;
 
+	if (s->pipe != NULL)
+		return pipe_sink_put(s->pipe, buf, (uint32_t)n, off, true, hash, e);
 	if (!sink_has_journal(s))
 		return write_data(s, buf, n, off, NULL, e);
 	block = (uint32_t)(off / s->opts.block_bytes);
@@ -267,6 +298,8 @@ int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t
 
 int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e)
 {
+	if (s->pipe != NULL)
+		return pipe_sink_put(s->pipe, buf, (uint32_t)n, off, false, 0, e);
 	return write_data(s, buf, n, off, NULL, e);
 }
 

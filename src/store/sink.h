@@ -18,6 +18,7 @@
 
 #include "core/digest.h"
 #include "store/owner.h"
+#include "store/pipe_sink.h"
 #include "fs/xattr.h"
 
 struct meta {
@@ -49,6 +50,8 @@ struct sink;
  * journal, not sparse), keeps a reference to dir. NULL without memory. */
 struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
     const struct sink_opts *opts);
+/* The output of `pipe`, borrowed: only writes, sink_admits() and references are meaningful. */
+struct sink *sink_of_pipe(struct pipe_sink *pipe);
 struct sink *sink_ref(struct sink *s);
 /* The last reference closes part and journal, which stay on disk. NULL is fine. */
 void sink_unref(struct sink *s);
@@ -129,6 +132,8 @@ int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
  * any, were written by sink_write_chunk(); `hash` is the block's content hash, for the journal. PTCP_ECANCELED after
  * store_complete() or sink_discard(); after a failed sync its error. */
 int sink_write(struct sink *s, const void *buf, size_t n, uint64_t off, uint64_t hash, struct ptcp_err *e);
+/* Whether a block may be written now: always, except to a pipe. */
+bool sink_admits(struct sink *s, uint32_t block);
 /* As sink_write(), for data that ends no block: the journal gets no record, so a later run does not trust the
  * data. */
 int sink_write_chunk(struct sink *s, const void *buf, size_t n, uint64_t off, struct ptcp_err *e);
@@ -150,6 +155,9 @@ int sink_sync(struct sink *s, struct ptcp_err *e);
 
 /* ---- The end ---- */
 
+/* The size of a file that was made with its maximum size, before store_complete(). */
+void sink_set_size(struct sink *s, uint64_t size_bytes);
+
 /* Removes the part file, if opened by this sink, and its journal. Never fails; without effect after a
  * successful store_complete(). */
 void sink_discard(struct sink *s);
@@ -157,6 +165,11 @@ void sink_discard(struct sink *s);
 /* After an interruption: keeps part and journal for a later run if the journal has records, else as
  * sink_discard(). */
 void sink_keep(struct sink *s);
+
+/* Instead of either: gives the first `bytes` of the part, all of them written, the name of the file + ".partial",
+ * durably, in place of an earlier file of that name. On failure as sink_discard(). */
+#define SINK_PARTIAL_SUFFIX ".partial"
+int sink_keep_beginning(struct sink *s, uint64_t bytes, struct ptcp_err *e);
 
 /* As sink_discard(), without waiting, for a file without data on disk: true if so, and no write follows.
  * False: call sink_discard() or sink_keep(). */

@@ -19,8 +19,10 @@ struct verifying;
 struct comparing;
 
 struct sink {
+	struct pipe_sink *pipe; /* NULL: a file */
 	struct dir *dir;
 	uint64_t size_bytes;
+	uint64_t final_bytes; /* the same, unless sink_set_size() has said more */
 	struct meta meta;
 	struct sink_opts opts;
 	atomic_uint refs;

@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "fs/fs_err.h"
 
 struct source {
+	struct pipe_source *pipe; /* NULL: a file */
 	struct walk_entry entry;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
@@ -48,6 +50,18 @@ struct source *source_new(struct walk_entry *take)
 	return s;
 }
 
+struct source *source_of_pipe(struct pipe_source *pipe)
+{
+	struct source *s = malloc(sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	*s = (struct source){ .pipe = pipe, .fd = -1 };
+	atomic_init(&s->refs, 1);
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
 struct source *source_ref(struct source *s)
 {
 	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
@@ -73,7 +87,11 @@ void source_unref(struct source *s)
 	free(s);
 }
 
-uint64_t source_size_bytes(const struct source *s) { return s->entry.size_bytes; }
+uint64_t source_size_bytes(const struct source *s)
+{
+	return s->pipe != NULL ? pipe_source_state(s->pipe, NULL).size_bytes : s->entry.size_bytes;
+}
+
 bool source_sparse(const struct source *s) { return s->entry.sparse; }
 
 void source_version_of(const struct manage_stamp *file, uint8_t out[SOURCE_VERSION_BYTES])
@@ -99,11 +117,17 @@ void source_version(const struct source *s, uint8_t out[SOURCE_VERSION_BYTES])
 
 const char *source_path_text(const struct source *s, char *out, size_t cap)
 {
+	if (s->pipe != NULL) {
+		snprintf(out, cap, "-");
+		return out;
+	}
 	return dir_path_text(s->entry.dir, s->entry.name, out, cap);
 }
 
 const char *source_path_raw(const struct source *s, char *out, size_t cap)
 {
+	if (s->pipe != NULL)
+		return source_path_text(s, out, cap);
 	return dir_path_raw(s->entry.dir, s->entry.name, out, cap);
 }
 
@@ -270,6 +294,8 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 {
 	int fd, r;
 
+	if (s->pipe != NULL)
+		return pipe_source_read(s->pipe, buf, (uint32_t)n, off, e);
 	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
 	if (off == 0 && n == s->entry.size_bytes)
 		return read_whole(s, buf, n, wait, e);
@@ -349,6 +375,8 @@ int source_check(struct source *s, struct ptcp_err *e)
 	bool open;
 	int r = 0;
 
+	if (s->pipe != NULL)
+		return pipe_source_check(s->pipe, e);
 	pthread_mutex_lock(&s->lock);
 	if ((open = s->fd >= 0)) {
 		r = examine(s, s->fd, e);

@@ -3,6 +3,7 @@
 #define STORE_SOURCE_H
 
 #include "store/hash.h"
+#include "store/pipe_source.h"
 #include "store/walk.h"
 
 struct source;
@@ -10,10 +11,13 @@ struct source;
 /* The file of a WALK_FILE entry, without I/O. Takes the entry's dir and name (the entry is empty then). NULL
  * without memory (the entry is untouched). */
 struct source *source_new(struct walk_entry *take);
+/* A file whose content is the input of `pipe`, borrowed: source_check() fails
+ * if the input has failed. It has no holes, and is never removed. */
+struct source *source_of_pipe(struct pipe_source *pipe);
 struct source *source_ref(struct source *s);
 void source_unref(struct source *s); /* the last reference closes the file; NULL is fine */
 
-uint64_t source_size_bytes(const struct source *s);
+uint64_t source_size_bytes(const struct source *s); /* of a pipe: read so far */
 const char *source_path_text(const struct source *s, char *out, size_t cap);
 const char *source_path_raw(const struct source *s, char *out, size_t cap);
 

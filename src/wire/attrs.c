@@ -28,6 +28,8 @@ size_t wire_attrs_bytes(const struct wire_attrs *a)
 		n += 4 + a->xattrs.n;
 	if (a->linked)
 		n += 4;
+	if (a->unsized)
+		n += 4;
 	return n;
 }
 
@@ -74,6 +76,8 @@ size_t wire_attrs_encode(uint8_t *out, const struct wire_attrs *a)
 	}
 	if (a->linked)
 		p = write_tag(p, WIRE_ATTR_LINKED, 0);
+	if (a->unsized)
+		p = write_tag(p, WIRE_ATTR_UNSIZED, 0);
 	return (size_t)(p - out);
 }
 
@@ -115,6 +119,7 @@ static bool belongs(uint16_t tag, uint8_t type)
 	case WIRE_ATTR_VERSION:
 	case WIRE_ATTR_SPARSE:
 	case WIRE_ATTR_LINKED:
+	case WIRE_ATTR_UNSIZED:
 		return type == WIRE_FILE;
 	case WIRE_ATTR_LINK_ID:
 		return type == WIRE_HARDLINK;
@@ -153,6 +158,9 @@ static bool read_value(struct wire_attrs *a, uint16_t tag, struct span value)
 	case WIRE_ATTR_LINKED:
 		a->linked = true;
 		break;
+	case WIRE_ATTR_UNSIZED:
+		a->unsized = true;
+		break;
 	default: /* unknown */
 		return true;
 	}
@@ -165,6 +173,12 @@ static bool link_ok(uint64_t link_id, const struct wire_entry *f)
 	if (f->type != WIRE_HARDLINK)
 		return true;
 	return wire_id_ok(link_id) && link_id >> 16 < f->id >> 16;
+}
+
+/* Nothing is known of a file without a size. */
+static bool unsized_ok(const struct wire_attrs *a, const struct wire_entry *f)
+{
+	return !a->unsized || (f->size_bytes == 0 && !a->has_version && !a->sparse && !a->linked);
 }
 
 int wire_attrs_decode(struct wire_attrs *a, const struct wire_entry *f, struct ptcp_err *e)
@@ -182,7 +196,7 @@ int wire_attrs_decode(struct wire_attrs *a, const struct wire_entry *f, struct p
 		    read_value(&d, (uint16_t)tag, value);
 		last = tag + 1;
 	}
-	if (!ok || !link_ok(d.link_id, f))
+	if (!ok || !link_ok(d.link_id, f) || !unsized_ok(&d, f))
 		return err_set(e, PTCP_EPROTO, "malformed attributes of an entry");
 	*a = d;
 	return 0;

@@ -12,7 +12,8 @@ enum wire_attr {
 	WIRE_ATTR_OWNER = 4,   /* FILE, DIR, SYMLINK */
 	WIRE_ATTR_XATTRS = 5,  /* FILE, DIR, SYMLINK */
 	WIRE_ATTR_LINKED = 6,  /* FILE: no value */
-	WIRE_ATTR_CRITICAL = 0x8000 /* unknown tags from here on are malformed */
+	WIRE_ATTR_CRITICAL = 0x8000, /* unknown tags from here on are malformed */
+	WIRE_ATTR_UNSIZED = 0x8001 /* FILE: no value */
 };
 
 #define WIRE_VERSION_BYTES 16
@@ -36,6 +37,7 @@ struct wire_attrs {
 	struct span user, group;             /* without NUL; may be empty */
 	struct span xattrs;                  /* wire_xattr_next() */
 	bool linked;                         /* hard links to the file may follow */
+	bool unsized;                        /* SIZE states the size, once it is known */
 };
 
 size_t wire_attrs_bytes(const struct wire_attrs *a);

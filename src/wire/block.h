@@ -29,10 +29,20 @@ int wire_block_end_decode(struct wire_block_end *f, const uint8_t *in, struct pt
 /* Length of the blocks of a file, which depends on the file's size alone: 256 KiB, doubled until the file has at most
  * 2^20 blocks, up to WIRE_BLOCK_MAX. */
 uint32_t wire_grid_bytes(uint64_t size_bytes);
+/* Blocks of a file: all of block_bytes but the last, which may be shorter. */
+struct wire_grid {
+	uint64_t size_bytes;
+	uint32_t block_bytes;
+};
+/* Of a file whose size ENTRY states. */
+struct wire_grid wire_grid_of(uint64_t size_bytes);
+/* Of an UNSIZED file, once its size is known; before with WIRE_UNSIZED_MAX, so that every block is whole. */
+struct wire_grid wire_grid_unsized(uint64_t size_bytes);
+
 /* Number of blocks, at most 2^27; 0 for an empty file and for a size above WIRE_FILE_MAX. */
-uint32_t wire_grid_blocks(uint64_t size_bytes);
+uint32_t wire_grid_blocks(struct wire_grid g);
 /* Length of one block; 0 if the file has no such block. */
-uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block);
+uint32_t wire_grid_length(struct wire_grid g, uint32_t block);
 /* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last
  * may be shorter; each chunk has a frame of its own. */
 struct wire_chunk {
@@ -41,8 +51,8 @@ struct wire_chunk {
 	bool last;             /* of its block */
 };
 /* False: the frame does not fit the grid of the file. */
-bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes);
+bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, struct wire_grid g);
 /* Bytes of `count` blocks from `first` on; blocks beyond the end of the file count nothing. */
-uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count);
+uint64_t wire_grid_range_bytes(struct wire_grid g, uint32_t first, uint32_t count);
 
 #endif

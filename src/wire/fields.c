@@ -86,6 +86,8 @@ static const struct wire_field hello[] = {
 	ID(ack, id), ANY("block", ack, block)
 }, file_end[] = {
 	ID(file_end, id), DIGEST(file_end)
+}, size[] = {
+	ID(size, id), UINT("size", size, size_bytes, 0, WIRE_UNSIZED_MAX)
 }, done[] = {
 	ID(done, id)
 }, fail[] = {
@@ -391,5 +393,6 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
-	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL)
+	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
+	LAYOUT(SIZE, size, size, NULL)
 };

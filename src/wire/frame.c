@@ -141,42 +141,46 @@ uint32_t wire_grid_bytes(uint64_t size_bytes)
 	return b;
 }
 
-uint32_t wire_grid_blocks(uint64_t size_bytes)
+struct wire_grid wire_grid_of(uint64_t size_bytes)
 {
-	if (size_bytes > WIRE_FILE_MAX)
-		return 0;
-	return (uint32_t)divide_up(size_bytes, wire_grid_bytes(size_bytes));
+	return (struct wire_grid){ size_bytes, wire_grid_bytes(size_bytes) };
 }
 
-uint32_t wire_grid_length(uint64_t size_bytes, uint32_t block)
-{
-	uint32_t b = wire_grid_bytes(size_bytes);
-	uint64_t start = (uint64_t)block * b;
+struct wire_grid wire_grid_unsized(uint64_t size_bytes) { return (struct wire_grid){ size_bytes, WIRE_CHUNK_BYTES }; }
 
-	if (size_bytes > WIRE_FILE_MAX || start >= size_bytes)
-		return 0;
-	return size_bytes - start < b ? (uint32_t)(size_bytes - start) : b;
+uint32_t wire_grid_blocks(struct wire_grid g)
+{
+	return g.size_bytes > WIRE_FILE_MAX ? 0 : (uint32_t)divide_up(g.size_bytes, g.block_bytes);
 }
 
-uint64_t wire_grid_range_bytes(uint64_t size_bytes, uint32_t first, uint32_t count)
+uint32_t wire_grid_length(struct wire_grid g, uint32_t block)
 {
-	uint64_t b = wire_grid_bytes(size_bytes), start = first * b, end = start + count * b;
+	uint64_t start = (uint64_t)block * g.block_bytes;
 
-	if (size_bytes > WIRE_FILE_MAX || start >= size_bytes)
+	if (g.size_bytes > WIRE_FILE_MAX || start >= g.size_bytes)
 		return 0;
-	return (end < size_bytes ? end : size_bytes) - start;
+	return g.size_bytes - start < g.block_bytes ? (uint32_t)(g.size_bytes - start) : g.block_bytes;
 }
 
-bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, uint64_t size_bytes)
+uint64_t wire_grid_range_bytes(struct wire_grid g, uint32_t first, uint32_t count)
 {
-	uint32_t grid = wire_grid_bytes(size_bytes), within, rest;
+	uint64_t b = g.block_bytes, start = first * b, end = start + count * b;
+
+	if (g.size_bytes > WIRE_FILE_MAX || start >= g.size_bytes)
+		return 0;
+	return (end < g.size_bytes ? end : g.size_bytes) - start;
+}
+
+bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, struct wire_grid g)
+{
+	uint32_t within, rest;
 	struct wire_chunk c;
 
-	if (size_bytes > WIRE_FILE_MAX || f->offset >= size_bytes)
+	if (g.size_bytes > WIRE_FILE_MAX || f->offset >= g.size_bytes)
 		return false;
-	c.block = (uint32_t)(f->offset / grid);
-	c.block_bytes = wire_grid_length(size_bytes, c.block);
-	within = (uint32_t)(f->offset % grid);
+	c.block = (uint32_t)(f->offset / g.block_bytes);
+	c.block_bytes = wire_grid_length(g, c.block);
+	within = (uint32_t)(f->offset % g.block_bytes);
 	rest = c.block_bytes - within;
 	c.index = within / WIRE_CHUNK_BYTES;
 	c.last = rest <= WIRE_CHUNK_BYTES;

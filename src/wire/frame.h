@@ -22,6 +22,7 @@
 #define WIRE_CONTROL_MAX 65536
 #define WIRE_BLOCK_MAX (2u << 20)
 #define WIRE_FILE_MAX (UINT64_C(1) << 48)
+#define WIRE_UNSIZED_MAX (UINT64_C(1) << 45)
 #define WIRE_CHUNK_BYTES (256u << 10)
 #define WIRE_TEXT_MAX 500
 #define WIRE_HOST_MAX 255
@@ -61,6 +62,7 @@
 	X(HOLE, 27, 16) \
 	X(LEFTOVERS, 28, 24) \
 	X(DELETED, 29, 2 + WIRE_PATH_MAX) \
+	X(SIZE, 30, 16) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
@@ -359,7 +361,7 @@ enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_E
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent; /* parent 0: the destination */
-	uint64_t size_bytes; /* of a file */
+	uint64_t size_bytes; /* of a file; UNSIZED: 0 */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
@@ -379,6 +381,12 @@ struct wire_file_end {
 	struct digest digest;
 };
 WIRE_CODEC(FILE_END, file_end, wire_file_end)
+
+/* The size of an UNSIZED file, at the end of the sender's input. */
+struct wire_size {
+	uint64_t id, size_bytes;
+};
+WIRE_CODEC(SIZE, size, wire_size)
 
 /* Listed so far, for progress displays; final once the listing is complete. */
 struct wire_totals {

@@ -24,7 +24,9 @@ enum wire_open_flags {
 	WIRE_OPEN_DELETE = 1 << 18,     /* at the end, the receiver removes what the source does not have */
 	WIRE_OPEN_CHECKSUM = 1 << 19,   /* with VERIFY: existing files of the same size are compared, whatever their mtime */
 	WIRE_OPEN_REMOVE_SOURCES = 1 << 20, /* the sender removes each source once it is durable at the receiver */
-	WIRE_OPEN_FLAGS = (1 << 21) - 1,
+	WIRE_OPEN_FILE = 1 << 21,       /* the destination is the name of a file, never a directory for it */
+	WIRE_OPEN_PARTIAL = 1 << 22,    /* the beginning of an UNSIZED file that fails is kept, beside its name */
+	WIRE_OPEN_FLAGS = (1 << 23) - 1,
 	/* Not in a job, nor with a grant, which permits no removal. */
 	WIRE_OPEN_UNGRANTED = WIRE_OPEN_SELECTED | WIRE_OPEN_DELETE | WIRE_OPEN_REMOVE_SOURCES
 };

@@ -75,6 +75,13 @@ static void on_map(void *arg, void *cookie, uint64_t id)
 
 static void on_stalled(void *arg, unsigned stream) { ((struct one *)arg)->stalled |= 1u << stream; }
 
+static void on_release(void *arg, void *cookie, uint32_t block)
+{
+	(void)cookie;
+	(void)block;
+	((struct one *)arg)->released++;
+}
+
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
     void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
@@ -154,9 +161,23 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	(void)final;
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
+static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	(void)id;
+	(void)cookie;
+	((struct one *)arg)->sized_bytes = size_bytes;
+}
+
+static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
+{
+	(void)id;
+	(void)cookie;
+	((struct one *)arg)->beginning_bytes = bytes;
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same };
+	on_totals, on_same, on_sized, on_beginning };
 static void on_use(void *arg, const struct wire_set_streams *u)
 {
 	((struct one *)arg)->used = u->streams;

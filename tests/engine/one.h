@@ -23,6 +23,8 @@ struct one {
 	struct ptcp_err fate_why;
 	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, same, rcv_ended, skipped;
 	uint32_t holes;              /* blocks that the receiver's caller was told of */
+	uint32_t released;           /* blocks of UNSIZED files */
+	uint64_t sized_bytes, beginning_bytes; /* as the receiver's caller was told last */
 	struct ptcp_err rcv_why;
 	unsigned stalled;            /* bit mask */
 	unsigned used;               /* streams, as USE last said */

@@ -77,6 +77,7 @@ static void plan_random(struct plan *p, uint64_t seed)
 	p->deaths = maybe(&r, 1, 20);
 	p->stalls = maybe(&r, 1, 5);
 	p->fault_ns = (1 + rng_below(&r, 5)) * NS_PER_S;
+	p->unsized = maybe(&r, 1, 4);
 }
 
 static void lines_random(struct world *w)

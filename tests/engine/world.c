@@ -175,7 +175,7 @@ static void make_holes(struct world *w, struct node *n)
 struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 {
 	struct node *n = world_alloc(NULL, sizeof *n);
-	uint32_t blocks = wire_grid_blocks(size_bytes);
+	uint32_t blocks = wire_grid_blocks(wire_grid_of(size_bytes));
 
 	if (w->n_nodes == w->cap_nodes) {
 		w->cap_nodes = w->cap_nodes * 2 + 64;
@@ -195,9 +195,12 @@ struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 	n->version = 1;
 	if (type != WIRE_FILE)
 		return n;
+	/* Its bitmap has room for the largest; above 256 GiB the grid of a file of known size is another. */
+	n->unsized = w->n_unsized < 3 && size_bytes < UINT64_C(1) << 38 && world_unlucky(w, w->plan.unsized);
+	w->n_unsized += n->unsized;
 	if (world_unlucky(w, w->plan.exists))
 		n->here = rng_one_in(&w->rng, 2) ? 1 : 100;
-	if (blocks > 0 && world_unlucky(w, w->plan.sparse))
+	if (blocks > 0 && !n->unsized && world_unlucky(w, w->plan.sparse))
 		make_holes(w, n);
 	n->changed = world_unlucky(w, w->plan.changes);
 	n->spoilt = world_unlucky(w, w->plan.spoils) && w->plan.verify && blocks > 1 && n->holes == NULL;
@@ -278,6 +281,10 @@ static struct span attrs_of(const struct node *n, uint8_t type, uint8_t *room)
 	struct wire_attrs a = { .has_version = type == WIRE_FILE, .sparse = n->holes != NULL,
 		.linked = type == WIRE_FILE && n->index % 2 == 0 };
 
+	if (n->unsized) {
+		a = (struct wire_attrs){ .unsized = true };
+		return (struct span){ room, wire_attrs_encode(room, &a) };
+	}
 	put_u32(a.version, n->version);
 	if (type == WIRE_HARDLINK)
 		a.link_id = n->link_to->snd_id;
@@ -288,7 +295,7 @@ static void offer(struct world *w, struct node *n)
 {
 	char name[16];
 	uint8_t attrs[64];
-	struct wire_entry f = { .type = n->type, .size_bytes = n->size_bytes,
+	struct wire_entry f = { .type = n->type, .size_bytes = n->unsized ? 0 : n->size_bytes,
 		.mtime_s = n->index, .mode = n->index & 07777,
 		.name = { (const uint8_t *)name, 0 }, .target = { (const uint8_t *)"to", 0 } };
 
@@ -300,9 +307,11 @@ static void offer(struct world *w, struct node *n)
 		f.target.n = 2;
 	if (n->type == WIRE_FILE) {
 		w->files++;
-		w->bytes += n->size_bytes;
+		w->bytes += n->unsized ? 0 : n->size_bytes;
 	}
 	n->offered = true;
+	if (n->unsized)
+		world_soon(w, EV_GROWS, 0)->node = n;
 	n->snd_id = snd_offer(engine_snd(w->side[0].engine), &f, n);
 }
 
@@ -647,7 +656,7 @@ void world_agreed(struct world *w)
 		node_agreed(w, n);
 		failed += n->told == 1 && n->fate == SND_FAILED;
 		files += n->type == WIRE_FILE && n->fate != SND_FAILED;
-		done_bytes += n->fate == SND_DONE || n->fate == SND_SKIPPED ? n->size_bytes : 0;
+		done_bytes += n->fate == SND_DONE || (n->fate == SND_SKIPPED && !n->unsized) ? n->size_bytes : 0;
 	}
 	assert_int_equal(engine_files(s), files);
 	assert_int_equal(engine_files(r), files);
@@ -680,6 +689,7 @@ void world_fini(struct world *w)
 		    w->plan.seed, n->index);
 		free(n->written);
 		free(n->intact);
+		free(n->released);
 		free(n->holes);
 		store_lose_part(n);
 		free(n);

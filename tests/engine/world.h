@@ -27,6 +27,7 @@
 
 #define WORLD_LINES 16
 #define NO_BLOCK UINT32_MAX
+#define WORLD_WINDOW 16 /* blocks of an input in memory */
 
 struct rng {
 	uint64_t state;
@@ -45,6 +46,7 @@ struct node {
 	struct node *parent;
 	/* what goes wrong with it */
 	bool refused, have_it, commit_fails, changed, spoilt;
+	bool unsized;               /* its size is known at its end; `changed`: or the input fails there */
 	uint32_t read_fails_at, write_fails_at;
 	uint32_t version;           /* of the source's content, from 1 */
 	uint64_t *holes;            /* of the source; NULL: none */
@@ -57,6 +59,9 @@ struct node {
 	/* the sender's view, of this session */
 	bool offered;
 	uint64_t snd_id;
+	uint32_t n_read, low;       /* of an input: blocks read; those before `low` are released, */
+	uint64_t *released;         /* and these */
+	bool sized;
 	unsigned told;              /* how often, at the sender */
 	enum snd_fate fate;
 	/* the receiver's */
@@ -95,7 +100,7 @@ struct plan {
 	/* one in so many; 0: never */
 	unsigned later, refuse, have_it, commit_fails, changes, spoils, read_fails, write_fails;
 	unsigned bad_blocks, late_news;
-	unsigned sparse, links, exists, rots, unreadable;
+	unsigned sparse, links, exists, rots, unreadable, unsized;
 	bool dry_run;
 	bool hashed;                    /* blocks have content (world_tape.c), and its hashes */
 	/* faults of streams and control */
@@ -132,6 +137,7 @@ struct world {
 	uint64_t n_events;
 	struct node **node;             /* in the order of the walk's entering */
 	uint32_t n_nodes, cap_nodes;
+	unsigned n_unsized;
 	struct step *step;              /* the walk */
 	uint32_t n_steps, cap_steps, at_step;
 	bool listing, listed;

@@ -28,7 +28,10 @@ static void forget(struct node *n)
 {
 	free(n->written);
 	free(n->intact);
-	n->written = n->intact = NULL;
+	free(n->released);
+	n->written = n->intact = n->released = NULL;
+	n->n_read = n->low = 0;
+	n->sized = false;
 	n->offered = n->prepared = n->accepted = n->committing = n->over = n->skipped = n->failed = false;
 	n->told = n->open_children = 0;
 	n->n_written = 0;

@@ -54,7 +54,53 @@ static void on_stalled(void *arg, unsigned stream)
 		line_lost(sd->w, stream);
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled };
+static bool is_released(const struct node *n, uint32_t block)
+{
+	return n->released != NULL && bitmap_has(n->released, block);
+}
+
+static void on_release(void *arg, void *cookie, uint32_t block)
+{
+	struct node *n = cookie;
+
+	(void)arg;
+	check_that(n->unsized && block < n->n_blocks && bitmap_has(n->written, block), "block %u of %u is released",
+	    block, n->index);
+	if (n->released == NULL)
+		n->released = world_alloc(NULL, bitmap_bytes(n->n_blocks));
+	check_that(bitmap_add(n->released, block), "block %u of %u is released twice", block, n->index);
+	while (n->low < n->n_blocks && bitmap_has(n->released, n->low))
+		n->low++;
+}
+
+const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled, on_release };
+
+/* The input of a file goes on, as far as its memory permits. */
+static void on_grows(struct world *w, struct node *n)
+{
+	struct snd *s = engine_snd(w->side[0].engine);
+	uint32_t full = (uint32_t)(n->size_bytes / (256u << 10)), room = n->low + WORLD_WINDOW;
+	struct ptcp_err why;
+	bool all;
+
+	if (w->side[0].over || n->told)
+		return;
+	n->n_read += rng_below(&w->rng, 6);
+	n->n_read = n->n_read < full ? n->n_read : full;
+	n->n_read = n->n_read < room ? n->n_read : room;
+	err_set(&why, PTCP_EIO, "the input cannot be read");
+	if (n->n_read < full || room < n->n_blocks) {
+		all = false;
+		snd_grown(s, n->snd_id, n->n_read);
+	} else if (n->changed && n->index % 2 == 0) {
+		all = snd_input_failed(s, n->snd_id, &why);
+	} else {
+		all = snd_sized(s, n->snd_id, n->size_bytes);
+	}
+	if (!all)
+		world_soon(w, EV_GROWS, 1 + world_random(&w->rng) % w->plan.store_ns)->node = n;
+}
+
 
 static void line_comes(struct world *w, unsigned line, uint64_t after_ns)
 {
@@ -113,7 +159,9 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 		struct node *n = x->cookie;
 
 		check_that(!n->told, "entry %u is over, its block %u is sent", n->index, x->block);
-		assert_int_equal(x->length, wire_grid_length(n->size_bytes, x->block));
+		assert_int_equal(x->length, wire_grid_length(wire_grid_of(n->size_bytes), x->block));
+		check_that(!is_released(n, x->block) && (!n->unsized || x->block < n->low + WORLD_WINDOW),
+		    "block %u of %u is sent, it is not in memory", x->block, n->index);
 		check_that(!world_is_hole(n, x->block), "block %u of %u, a hole, is sent", x->block, n->index);
 		check_that(n->intact == NULL || !bitmap_has(n->intact, x->block),
 		    "block %u of %u was here, it is sent again", x->block, n->index);
@@ -269,6 +317,9 @@ void lines_event(struct world *w, struct event *ev)
 		break;
 	case EV_MAPPED:
 		on_mapped(w, ev);
+		break;
+	case EV_GROWS:
+		on_grows(w, ev->node);
 		break;
 	case EV_READ:
 		on_read(w, ev);

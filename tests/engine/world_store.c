@@ -57,14 +57,14 @@ void store_name(struct node *n)
 static enum rcv_prep verdict(struct world *w, struct node *n, bool again, uint64_t **claimed,
     struct ptcp_err *why)
 {
-	bool keep = n->type == WIRE_FILE && n->part == n->version && !w->plan.dry_run;
+	bool keep = n->type == WIRE_FILE && n->part == n->version && !w->plan.dry_run && !n->unsized;
 
 	err_set(why, PTCP_EIO, "refused");
 	if (n->refused)
 		return RCV_REFUSE;
-	if (n->have_it || (n->here == n->version && !w->plan.verify))
+	if (n->have_it || (n->here == n->version && !w->plan.verify && !n->unsized))
 		return RCV_UP_TO_DATE;
-	if (n->here != 0 && w->plan.verify && !again)
+	if (n->here != 0 && w->plan.verify && !again && !n->unsized)
 		return RCV_COMPARE;
 	if (!keep)
 		return RCV_ACCEPT;
@@ -87,6 +87,9 @@ static void check_attrs(const struct wire_entry *f, const struct node *n)
 	struct wire_attrs a;
 
 	assert_int_equal(wire_attrs_decode(&a, f, NULL), 0);
+	assert_int_equal(a.unsized, n->unsized);
+	if (n->unsized)
+		return;
 	assert_true(a.has_version == (n->type == WIRE_FILE) && a.sparse == (n->holes != NULL));
 	assert_true(a.linked == (n->type == WIRE_FILE && n->index % 2 == 0));
 	assert_true(!a.has_version || get_u32(a.version) == n->version);
@@ -111,7 +114,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	assert_true(index < w->n_nodes);
 	n = w->node[index];
 	assert_true(f->type == n->type || (n->type == WIRE_HARDLINK && f->type == WIRE_SYMLINK));
-	assert_true(f->size_bytes == n->size_bytes && f->mode == (index & 07777) && f->mtime_s == index &&
+	assert_true(f->size_bytes == (n->unsized ? 0 : n->size_bytes) && f->mode == (index & 07777) && f->mtime_s == index &&
 	    (f->type == WIRE_SYMLINK) == (f->target.n == 2));
 	check_attrs(f, n);
 	assert_false(n->prepared);
@@ -168,7 +171,7 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	struct node *n = cookie;
 	uint32_t i;
 
-	assert_true(n->type == WIRE_FILE && n->id == id && n->size_bytes == size_bytes);
+	assert_true(n->type == WIRE_FILE && n->id == id && size_bytes == (n->unsized ? 0 : n->size_bytes));
 	assert_false(sd->w->plan.dry_run);
 	assert_null(n->written);
 	n->accepted = true;
@@ -245,8 +248,28 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 		assert_true(files == sd->w->files && bytes == sd->w->bytes);
 }
 
+static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	struct node *n = cookie;
+
+	(void)arg;
+	check_that(n->unsized && !n->sized && !n->over && n->id == id && n->size_bytes == size_bytes, "the size of %u", n->index);
+	n->sized = true;
+}
+
+/* As many as are written without a gap; blocks whose news are on their way may be missing. */
+static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
+{
+	struct node *n = cookie;
+	uint32_t i = bitmap_next(n->written, false, 0, n->n_blocks);
+
+	(void)arg;
+	check_that(n->unsized && !n->over && n->id == id && bytes <= n->size_bytes &&
+	    bytes <= (uint64_t)i * (256u << 10), "the beginning of %u", n->index);
+}
+
 const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
-	on_totals, on_same };
+	on_totals, on_same, on_sized, on_beginning };
 
 static void on_prepared(struct world *w, struct event *ev)
 {
@@ -356,6 +379,8 @@ void store_block(struct world *w, const struct event *ev)
 	    ev->block, n->index);
 	if (n->over || n->committing)
 		return;
+	check_that(!n->unsized || n->sized || (uint64_t)(ev->block + 1) * (256u << 10) <= n->size_bytes,
+	    "the last block of %u, before its size", n->index);
 	news = store_soon(w, EV_WRITTEN, n, ev->id);
 	news->block = ev->block;
 	news->term = world_term(w, n, n->version, ev->block);

@@ -11,7 +11,7 @@
 static uint64_t content_hash(const struct node *n, uint32_t version, uint32_t block)
 {
 	static uint8_t content[HASH_CHUNK_BYTES];
-	uint32_t length = wire_grid_length(n->size_bytes, block), i;
+	uint32_t length = wire_grid_length(wire_grid_of(n->size_bytes), block), i;
 	struct rng r = { (uint64_t)version << 48 | (uint64_t)n->index << 24 | block };
 
 	assert_true(length > 0 && length <= sizeof content);
@@ -22,7 +22,7 @@ static uint64_t content_hash(const struct node *n, uint32_t version, uint32_t bl
 
 struct digest tape_term(const struct node *n, uint32_t version, uint32_t block)
 {
-	return hash_term(block, wire_grid_length(n->size_bytes, block), content_hash(n, version, block));
+	return hash_term(block, wire_grid_length(wire_grid_of(n->size_bytes), block), content_hash(n, version, block));
 }
 
 /* ---- Recording ---- */
@@ -46,7 +46,7 @@ void tape_control(struct world *w, unsigned to, const uint8_t *p, size_t n)
 void tape_block(struct world *w, const struct node *n, uint64_t id, uint32_t block)
 {
 	struct wire_block head = { id, (uint64_t)block * wire_grid_bytes(n->size_bytes),
-		wire_grid_length(n->size_bytes, block) };
+		wire_grid_length(wire_grid_of(n->size_bytes), block) };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 	uint8_t line[BLOCK_LINE_BYTES];
 
@@ -75,7 +75,7 @@ static void replay_block(struct world *w, const uint8_t *p)
 	check_that(ev.node != NULL, "a block of entry %llu, which is none", (unsigned long long)head.id);
 	ev.id = head.id;
 	ev.block = (uint32_t)(head.offset / wire_grid_bytes(ev.node->size_bytes));
-	check_that(head.length_bytes == wire_grid_length(ev.node->size_bytes, ev.block),
+	check_that(head.length_bytes == wire_grid_length(wire_grid_of(ev.node->size_bytes), ev.block),
 	    "block %u of %u has another length", ev.block, ev.node->index);
 	check_that(end.status == WIRE_BLOCK_GOOD && end.check == hash_check(p + WIRE_HEADER_BYTES,
 	    content_hash(ev.node, ev.node->version, ev.block)),

@@ -30,7 +30,7 @@ static void check_entry(struct span in)
 	MUST(wire_id_ok(f.id) && (f.parent == 0 || wire_id_ok(f.parent)));
 	MUST(f.type == WIRE_DIR_END || text_name_ok((const char *)f.name.p, f.name.n));
 	MUST(f.target.n <= WIRE_PATH_MAX && f.mode <= 07777 && f.mtime_ns < 1000000000);
-	MUST(f.size_bytes <= WIRE_FILE_MAX && wire_grid_blocks(f.size_bytes) <= 1u << 27);
+	MUST(f.size_bytes <= WIRE_FILE_MAX && wire_grid_blocks(wire_grid_of(f.size_bytes)) <= 1u << 27);
 	check_attrs(&f);
 }
 

@@ -135,7 +135,15 @@ static void on_stalled(void *arg, unsigned stream)
 	MUST(stream < OWNER_STREAMS && c->up[stream]);
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled };
+static void on_release(void *arg, void *cookie, uint32_t block)
+{
+	(void)arg;
+	(void)cookie;
+	(void)block;
+	MUST(false); /* it offers no file of unknown size */
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release };
 
 /* ---- What a receiver is asked ---- */
 
@@ -159,7 +167,7 @@ static enum rcv_prep verdict(const struct owner *c, struct item *it, uint8_t how
 	*claimed = NULL;
 	if (how % 8 == 0)
 		return RCV_REFUSE;
-	if (it->type == WIRE_DIR)
+	if (it->type == WIRE_DIR || it->unsized)
 		return RCV_ACCEPT;
 	if (how % 8 == 1)
 		return RCV_UP_TO_DATE;
@@ -180,6 +188,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	struct owner *c = arg;
 	struct item *it = new_item(c), *above = parent;
 	uint8_t how = c->next_prep;
+	struct wire_attrs a;
 
 	*e = why_not();
 	*cookie = it;
@@ -194,7 +203,9 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	it->id = id;
 	it->type = f->type;
 	it->size_bytes = f->size_bytes;
-	it->n_blocks = wire_grid_blocks(f->size_bytes);
+	MUST(wire_attrs_decode(&a, f, NULL) == 0);
+	it->unsized = a.unsized;
+	it->n_blocks = wire_grid_blocks(a.unsized ? wire_grid_unsized(WIRE_UNSIZED_MAX) : wire_grid_of(f->size_bytes));
 	it->parent = above;
 	if (how & 0x80) {
 		it->owed |= OWE_PREPARE;
@@ -280,8 +291,27 @@ static void on_totals(void *arg, uint64_t files, uint64_t bytes, bool final)
 	MUST(!((struct owner *)arg)->ended);
 }
 
+static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	MUST(it->id == id && it->unsized && it->accepted && !it->committing && !it->told && size_bytes <= WIRE_UNSIZED_MAX);
+	MUST(it->n_blocks == wire_grid_blocks(wire_grid_unsized(WIRE_UNSIZED_MAX)) || size_bytes == WIRE_UNSIZED_MAX);
+	it->n_blocks = wire_grid_blocks(wire_grid_unsized(size_bytes));
+	MUST(it->n_written <= it->n_blocks);
+}
+
+static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
+{
+	const struct item *it = cookie;
+
+	(void)arg;
+	MUST(it->id == id && it->unsized && !it->told && bytes <= (uint64_t)it->n_written * WIRE_CHUNK_BYTES);
+}
+
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same };
+	on_totals, on_same, on_sized, on_beginning };
 
 static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
@@ -395,7 +425,7 @@ void owner_offer(struct owner *c)
 	if (f.type == WIRE_FILE)
 		f.size_bytes = sizes[(what >> 2) % N_SIZES];
 	it->type = f.type;
-	it->n_blocks = wire_grid_blocks(f.size_bytes);
+	it->n_blocks = wire_grid_blocks(wire_grid_of(f.size_bytes));
 	it->size_bytes = f.size_bytes;
 	it->id = snd_offer(snd, &f, it);
 }
@@ -455,7 +485,7 @@ void owner_take(struct owner *c)
 
 		MUST(it->used && !it->told && it->id == x->id && it->type == WIRE_FILE);
 		MUST(!it->sparse || it->mapped);
-		MUST(x->length == wire_grid_length(it->size_bytes, x->block) && x->length > 0);
+		MUST(x->length == wire_grid_length(wire_grid_of(it->size_bytes), x->block) && x->length > 0);
 		MUST(x->offset == (uint64_t)x->block * wire_grid_bytes(it->size_bytes));
 		bytes += x->length;
 		c->read[c->n_reads].stream = stream;

@@ -22,6 +22,7 @@ struct item {
 	bool used, told, accepted, committing, sparse, mapped;
 	uint8_t type;
 	uint64_t id, size_bytes;
+	bool unsized;
 	uint32_t n_blocks;
 	unsigned owed;               /* bits of enum owed */
 	struct item *parent;

@@ -276,7 +276,7 @@ static void whole_hole(struct session *s, uint64_t id, uint64_t size, int64_t mt
 {
 	struct wire_entry f = { .type = WIRE_FILE, .id = id, .size_bytes = size, .mode = 0644, .mtime_s = mtime_s,
 		.name = { (const uint8_t *)"hole", 4 }, .attrs = { (const uint8_t *)"\0\2\0\0", 4 } };
-	struct wire_blocks b = { .id = id, .first = 0, .count = wire_grid_blocks(size) };
+	struct wire_blocks b = { .id = id, .first = 0, .count = wire_grid_blocks(wire_grid_of(size)) };
 	struct wire_file_end end = { .id = id };
 	uint8_t out[WIRE_ENTRY_BYTES(4)];
 	unsigned how;
@@ -309,6 +309,67 @@ static void hole_bomb(unsigned port, char **arguments)
 	if (time(NULL) - start > 10)
 		die("it took %ld s", (long)(time(NULL) - start));
 	drop(&s);
+}
+
+/* ---- Files of unknown size ---- */
+
+static void put_size(struct session *s, uint64_t size_bytes)
+{
+	uint8_t out[WIRE_SIZE_MAX_BYTES];
+
+	peer_send(s->control, out, wire_size_encode(out, &(struct wire_size){ ID(0, 1), size_bytes }));
+}
+
+/* One whole block of a file without a size is written. */
+static struct session growing(unsigned port)
+{
+	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .mode = 0644, .name = { (const uint8_t *)"input", 5 },
+		.attrs = { (const uint8_t *)"\200\1\0\0", 4 } };
+	struct session s = sending(port, "/");
+	uint8_t out[WIRE_ENTRY_BYTES(4)];
+
+	peer_send(s.control, out, wire_entry_encode(out, &f));
+	if (answer(&s, ID(0, 1)) != WIRE_SEND_ALL)
+		die("not accepted");
+	send_block(s.data, ID(0, 1), 0, WIRE_CHUNK_BYTES, true);
+	expect(s.control, WIRE_ACK);
+	return s;
+}
+
+/* Lies about the end of an input: no file of the name follows from any. */
+static void lying_input(unsigned port, char **arguments)
+{
+	struct session s;
+	unsigned lie;
+
+	(void)arguments;
+	for (lie = 0; lie < 6; lie++) {
+		s = growing(port);
+		if (lie == 0)
+			put_size(&s, 1000); /* less than was written */
+		else if (lie == 1)
+			send_file_end(s.control, ID(0, 1), WIRE_CHUNK_BYTES); /* without a size */
+		else if (lie == 2) {
+			put_size(&s, 2 * WIRE_CHUNK_BYTES);
+			put_size(&s, 3 * WIRE_CHUNK_BYTES);
+		} else if (lie == 3)
+			send_block(s.data, ID(0, 1), WIRE_CHUNK_BYTES, 1000, true); /* a last block, before the size */
+		else if (lie == 4)
+			send_block(s.data, ID(0, 1), WIRE_UNSIZED_MAX, WIRE_CHUNK_BYTES, true);
+		else
+			put_size(&s, WIRE_UNSIZED_MAX + 1);
+		expect_error(s.control, 10);
+		drop(&s);
+	}
+	s = growing(port);
+	put_size(&s, WIRE_CHUNK_BYTES);
+	send_file_end(s.control, ID(0, 1), 2 * WIRE_CHUNK_BYTES); /* the digest of another input */
+	if (verdict(&s, ID(0, 1)))
+		die("published");
+	finish(&s, 0, 1);
+	s = growing(port);
+	put_size(&s, WIRE_CHUNK_BYTES);
+	drop(&s); /* before FILE_END */
 }
 
 /* ---- Bits and names ---- */
@@ -445,7 +506,7 @@ const struct hostile hostile_greedy[] = {
 	{ "unjoined", unjoined }, { "early-entries", early_entries }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
-	{ "hole-bomb", hole_bomb }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
+	{ "hole-bomb", hole_bomb }, { "lying-input", lying_input }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
 	{ "reserved-names", reserved_names },
 	{ "links-out", links_out }, { "rate-flood", rate_flood }, { NULL, NULL }
 };

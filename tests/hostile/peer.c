@@ -338,7 +338,7 @@ void send_file_end(struct peer *p, uint64_t id, uint64_t size)
 	uint32_t i, n, grid = wire_grid_bytes(size);
 	uint8_t out[WIRE_FILE_END_MAX_BYTES];
 
-	for (i = 0; (n = wire_grid_length(size, i)) > 0; i++)
+	for (i = 0; (n = wire_grid_length(wire_grid_of(size), i)) > 0; i++)
 		digest_add(&f.digest, hash_term(i, n, hash_content(content((uint64_t)i * grid, n), n)));
 	peer_send(p, out, wire_file_end_encode(out, &f));
 }

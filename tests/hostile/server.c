@@ -274,6 +274,22 @@ static void bad_block(unsigned port, char **arguments)
 	server_session_drop(&s);
 }
 
+/* To standard output: a corrupt block is not written, and a block beyond the window not kept. ARGUMENT: offset */
+static void beyond_window(unsigned port, char **arguments)
+{
+	struct server_session s = server_session_joined();
+
+	(void)port;
+	send_entry(s.control, WIRE_FILE, ID(0, 1), 0, "x", 1, UINT64_C(100) << 30, NULL);
+	expect(s.control, WIRE_ANSWER);
+	expect(s.control, WIRE_NEED);
+	send_block(s.data, ID(0, 1), 0, WIRE_CHUNK_BYTES, false);
+	expect(s.control, WIRE_NEED);
+	send_block(s.data, ID(0, 1), strtoull(arguments[0], NULL, 10), WIRE_CHUNK_BYTES, true);
+	expect_error(s.control, 10);
+	server_session_drop(&s);
+}
+
 /* Sizes that no file has: of arithmetic that wraps. */
 static void bad_size(unsigned port, char **arguments)
 {
@@ -537,7 +553,7 @@ const struct hostile hostile_server[] = {
 	{ "good", good }, { "crowded", crowded }, { "unasked", unasked }, { "unmatched", unmatched }, { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
-	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },
+	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block }, { "beyond-window", beyond_window },
 	{ "bad-size", bad_size }, { "joined-ahead", joined_ahead }, { "thief", thief }, { "elsewhere", elsewhere }, { "tickets", tickets },
 	{ "old-tls", old_tls }, { "never-content", never_content }, { "busy-for-ever", busy_for_ever },
 	{ "unasked-bits", unasked_bits }, { "link-out", link_out }, { "notes", notes }, { NULL, NULL }

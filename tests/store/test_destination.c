@@ -59,6 +59,25 @@ static void refused(void **state)
 	fx_holds("file", "old");
 }
 
+/* Standard input has no name to be placed in a directory by. */
+static void only_a_file(void **state)
+{
+	static const char *const directories[] = { "there", "there/", "new/", ".", "" };
+	struct ptcp_err e;
+	struct destination p;
+	size_t i;
+
+	(void)state;
+	fx_mkdir("there");
+	fx_text("file", "old");
+	for (i = 0; i < sizeof directories / sizeof *directories; i++)
+		assert_int_equal(destination_target(&p, fx_tree, directories[i], DESTINATION_FILE | DESTINATION_MKPATH, &e),
+		    PTCP_EUSAGE);
+	assert_int_equal(fx_exists("new"), 0);
+	lands("there/f", DESTINATION_FILE, "there", "f");
+	lands("file", DESTINATION_FILE, ".", "file");
+}
+
 static void absent(const char *path) { assert_int_equal(fx_exists(path), 0); }
 
 static void missing_parents(void **state)
@@ -208,7 +227,7 @@ static void failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(missing_parents),
+		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(only_a_file), fx_tree_test(missing_parents),
 		fx_tree_test(parents_stay_beneath), fx_tree_test(mark), fx_tree_test(goes_on),
 		fx_tree_test(planted), fx_tree_test(failing),
 	};

@@ -41,6 +41,69 @@ static void receive(const char *name, const char *text)
 	sink_unref(s);
 }
 
+/* An unsized file: made for the largest size. */
+static struct sink *make_unsized(const char *name)
+{
+	const struct sink_opts o = { .block_bytes = 4, .ignore_same = true };
+	struct sink *s = sink_new(fx_root, name, UINT64_C(1) << 45, &plain, &o);
+
+	assert_non_null(s);
+	return s;
+}
+
+static void a_size_at_the_end(void **state)
+{
+	struct sink *s = make_unsized("f");
+
+	(void)state;
+	assert_int_equal(sink_write(s, "efgh", 4, 4, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "abcd", 4, 0, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "ijkl", 4, 8, 0, NULL), 0); /* beyond the end that follows */
+	sink_set_size(s, 8);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("f", "abcdefgh");
+	s = make_unsized("empty");
+	sink_set_size(s, 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	sink_unref(s);
+	fx_holds("empty", "");
+}
+
+static void a_kept_beginning(void **state)
+{
+	struct sink *s;
+	char name[256];
+	struct ptcp_err e;
+
+	(void)state;
+	fx_text("f", "old");
+	fx_text("f.partial", "older");
+	s = make_unsized("f");
+	assert_int_equal(sink_write(s, "abcd", 4, 0, 0, NULL), 0);
+	assert_int_equal(sink_write(s, "ijkl", 4, 8, 0, NULL), 0);
+	assert_int_equal(sink_keep_beginning(s, 4, &e), 0);
+	sink_unref(s);
+	fx_holds("f", "old");
+	fx_holds("f.partial", "abcd");
+	assert_int_equal(fx_count(""), 2);
+	fx_mkdir("d.partial");
+	s = make_unsized("d");
+	assert_int_equal(sink_write(s, "abcd", 4, 0, 0, NULL), 0);
+	assert_int_equal(sink_keep_beginning(s, 4, &e), PTCP_EIO);
+	sink_unref(s);
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	s = make_unsized(name);
+	assert_int_equal(sink_write(s, "abcd", 4, 0, 0, NULL), 0);
+	assert_int_equal(sink_keep_beginning(s, 4, &e), PTCP_EIO);
+	sink_unref(s);
+	s = make_unsized("g"); /* nothing was written */
+	assert_int_equal(sink_keep_beginning(s, 0, &e), PTCP_EIO);
+	sink_unref(s);
+	assert_int_equal(fx_count(""), 3);
+}
+
 static mode_t mode_of(const char *below)
 {
 	struct stat st;
@@ -680,7 +743,7 @@ static void own_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(one_file), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
+		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
 		fx_tree_test(metadata), fx_tree_test(odd_names),
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
 		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late),

@@ -129,6 +129,12 @@ static void rules(void **state)
 		{ "one longer than the value", WIRE_FILE, "0005 0005 01 61 0002 00", false },
 		{ "one without a length", WIRE_FILE, "0005 0002 01 61", false },
 		{ "of a link", WIRE_HARDLINK, "0003 0008 0000000000020001 0005 0004 01 61 0000", false },
+		{ "no size yet", WIRE_FILE, "8001 0000", true },
+		{ "no size yet, with a value", WIRE_FILE, "8001 0001 00", false },
+		{ "no size of a directory", WIRE_DIR, "8001 0000", false },
+		{ "no size, but a version", WIRE_FILE, "0001 0010 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 8001 0000", false },
+		{ "no size, but holes", WIRE_FILE, "0002 0000 8001 0000", false },
+		{ "no size, but links", WIRE_FILE, "0006 0000 8001 0000", false },
 	};
 	struct wire_attrs a, untouched;
 	struct ptcp_err e;

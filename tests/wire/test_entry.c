@@ -361,6 +361,25 @@ static void ack_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void size_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "slot out of range", "size", 0, "0000000000014000", false },
+		{ "largest size", "size", 8, "0000200000000000", true },
+		{ "too large", "size", 8, "0000200000000001", false },
+		{ "a size beside no size", "entry-unsized", 17, "0000000000000001", false },
+	};
+	uint8_t f[WIRE_SIZE_MAX_BYTES];
+	struct span in = check_golden("size", f, wire_size_encode(f, &(struct wire_size){ ID, 0x12345678 }));
+	struct wire_size d;
+
+	(void)state;
+	assert_int_equal(wire_size_decode(&d, in, NULL), 0);
+	assert_true(d.id == ID && d.size_bytes == 0x12345678);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
 static void done_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -475,6 +494,7 @@ int main(void)
 		cmocka_unit_test(answer_golden),
 		cmocka_unit_test(ranges_golden),
 		cmocka_unit_test(ack_golden),
+		cmocka_unit_test(size_golden),
 		cmocka_unit_test(done_golden),
 		cmocka_unit_test(fail_golden),
 		cmocka_unit_test(note_golden),

@@ -458,7 +458,7 @@ static void largest_block(void **state)
 
 static void check_grid(uint64_t size)
 {
-	uint32_t b = wire_grid_bytes(size), n = wire_grid_blocks(size), i, last;
+	uint32_t b = wire_grid_bytes(size), n = wire_grid_blocks(wire_grid_of(size)), i, last;
 	uint64_t sum = 0;
 
 	check_that(b == 256u << 10 || b == 512u << 10 || b == 1u << 20 || b == 2u << 20,
@@ -466,7 +466,7 @@ static void check_grid(uint64_t size)
 	assert_true(n <= 1u << 27);
 	if (size == 0) {
 		assert_int_equal(n, 0);
-		assert_int_equal(wire_grid_length(size, 0), 0);
+		assert_int_equal(wire_grid_length(wire_grid_of(size), 0), 0);
 		return;
 	}
 	/* As small as the number of blocks allows. */
@@ -475,25 +475,25 @@ static void check_grid(uint64_t size)
 		assert_true(size > (uint64_t)(b / 2) << 20);
 	/* All full but for the last, which has the rest. */
 	assert_true(n > 0);
-	last = wire_grid_length(size, n - 1);
+	last = wire_grid_length(wire_grid_of(size), n - 1);
 	assert_in_range(last, 1, b);
 	check_that((uint64_t)(n - 1) * b + last == size, "%llu: not covered",
 	    (unsigned long long)size);
 	for (i = 0; i < n - 1; i += n <= 4096 ? 1 : n / 64)
-		assert_int_equal(wire_grid_length(size, i), b);
+		assert_int_equal(wire_grid_length(wire_grid_of(size), i), b);
 	if (n > 1)
-		assert_int_equal(wire_grid_length(size, n - 2), b);
+		assert_int_equal(wire_grid_length(wire_grid_of(size), n - 2), b);
 	for (i = 0; n <= 4096 && i < n; i++)
-		sum += wire_grid_length(size, i);
+		sum += wire_grid_length(wire_grid_of(size), i);
 	assert_true(n > 4096 || sum == size);
-	check_that(wire_grid_range_bytes(size, 0, n) == size &&
-	    wire_grid_range_bytes(size, n - 1, UINT32_MAX) == last &&
-	    wire_grid_range_bytes(size, n / 2, 1) == wire_grid_length(size, n / 2) &&
-	    wire_grid_range_bytes(size, n, 1) == 0, "%llu: ranges", (unsigned long long)size);
+	check_that(wire_grid_range_bytes(wire_grid_of(size), 0, n) == size &&
+	    wire_grid_range_bytes(wire_grid_of(size), n - 1, UINT32_MAX) == last &&
+	    wire_grid_range_bytes(wire_grid_of(size), n / 2, 1) == wire_grid_length(wire_grid_of(size), n / 2) &&
+	    wire_grid_range_bytes(wire_grid_of(size), n, 1) == 0, "%llu: ranges", (unsigned long long)size);
 	/* Nothing beyond. */
-	assert_int_equal(wire_grid_length(size, n), 0);
-	assert_int_equal(wire_grid_length(size, n + 1), 0);
-	assert_int_equal(wire_grid_length(size, UINT32_MAX), 0);
+	assert_int_equal(wire_grid_length(wire_grid_of(size), n), 0);
+	assert_int_equal(wire_grid_length(wire_grid_of(size), n + 1), 0);
+	assert_int_equal(wire_grid_length(wire_grid_of(size), UINT32_MAX), 0);
 }
 
 static void grid_of_known_sizes(void **state)
@@ -524,7 +524,7 @@ static void grid_of_known_sizes(void **state)
 	(void)state;
 	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(wire_grid_bytes(cases[i].size), cases[i].bytes);
-		assert_int_equal(wire_grid_blocks(cases[i].size), cases[i].blocks);
+		assert_int_equal(wire_grid_blocks(wire_grid_of(cases[i].size)), cases[i].blocks);
 		check_grid(cases[i].size);
 	}
 }
@@ -539,9 +539,9 @@ static void grid_of_impossible_sizes(void **state)
 	(void)state;
 	for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		assert_int_equal(wire_grid_bytes(sizes[i]), WIRE_BLOCK_MAX);
-		assert_int_equal(wire_grid_blocks(sizes[i]), 0);
-		assert_int_equal(wire_grid_length(sizes[i], 0), 0);
-		assert_int_equal(wire_grid_length(sizes[i], UINT32_MAX), 0);
+		assert_int_equal(wire_grid_blocks(wire_grid_of(sizes[i])), 0);
+		assert_int_equal(wire_grid_length(wire_grid_of(sizes[i]), 0), 0);
+		assert_int_equal(wire_grid_length(wire_grid_of(sizes[i]), UINT32_MAX), 0);
 	}
 }
 
@@ -549,7 +549,7 @@ static bool chunk_at(struct wire_chunk *c, uint64_t size, uint64_t offset, uint3
 {
 	const struct wire_block b = { 0x10002, offset, n };
 
-	return wire_chunk_find(c, &b, size);
+	return wire_chunk_find(c, &b, wire_grid_of(size));
 }
 
 /* The chunks of a file cover the file, and nothing else fits. */
@@ -571,7 +571,7 @@ static void chunks(void **state)
 			n = size - off < WIRE_CHUNK_BYTES ? (uint32_t)(size - off) : WIRE_CHUNK_BYTES;
 			assert_true(chunk_at(&c, size, off, n));
 			assert_int_equal(c.block, off / grid);
-			assert_int_equal(c.block_bytes, wire_grid_length(size, c.block));
+			assert_int_equal(c.block_bytes, wire_grid_length(wire_grid_of(size), c.block));
 			assert_int_equal(c.index, off % grid / WIRE_CHUNK_BYTES);
 			assert_int_equal(c.last, off + n == size || (off + n) % grid == 0);
 			assert_false(chunk_at(&c, size, off, n + 1));

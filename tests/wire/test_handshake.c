@@ -269,7 +269,7 @@ static void open_rules(void **state)
 		{ "unknown way to sync", "open-put", 2, "0300", false },
 		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
-		{ "unknown flag", "open-put", 4, "00200000", false },
+		{ "unknown flag", "open-put", 4, "00800000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },

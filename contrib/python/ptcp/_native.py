@@ -63,7 +63,8 @@ class TransferOpts(c.Structure):
                 ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool),
                 ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
                 ("max_delete", c.c_uint32), ("checksum", c.c_bool),
-                ("remove_sources", c.c_bool), ("install", c.c_void_p)]
+                ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
+                ("partial", c.c_bool)]
 
 
 class Result(c.Structure):

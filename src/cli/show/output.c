@@ -102,8 +102,11 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	if (ev->progress.total_known && total > 0)
 		snprintf(part[0], sizeof part[0], "%3u%%",
 		    (unsigned)((double)(ev->progress.bytes < total ? ev->progress.bytes : total) / (double)total * 100));
-	snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->progress.bytes), units_size_text(b, total),
-	    ev->progress.total_known ? "" : " so far");
+	if (total == 0 && !ev->progress.total_known) /* standard input */
+		snprintf(part[1], sizeof part[1], "%s", units_size_text(a, ev->progress.bytes));
+	else
+		snprintf(part[1], sizeof part[1], "%s of %s%s", units_size_text(a, ev->progress.bytes), units_size_text(b, total),
+		    ev->progress.total_known ? "" : " so far");
 	snprintf(part[2], sizeof part[2], "%s", units_rate_text(a, ev->rate_bps));
 	if (ev->eta_s >= 0 && ev->eta_s < 60)
 		snprintf(part[3], sizeof part[3], "ETA %.0f s", ceil(ev->eta_s));

@@ -1,0 +1,129 @@
+#include "cli/exec.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/process.h"
+#include "cli/show/terminal.h"
+#include "core/clock.h"
+#include "core/err.h"
+#include "core/units.h"
+
+#define LOOK_NS (10 * NS_PER_MS)
+#define END_NS (2 * NS_PER_S)   /* from SIGTERM to SIGKILL */
+
+extern char **environ;
+
+int exec_open(struct exec *x, const char *command, struct ptcp_err *e)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return err_sys(e, PTCP_ENOMEM, "--exec: cannot create a pipe");
+	*x = (struct exec){ .command = command, .fd = fd[0], .write_fd = fd[1] };
+	return 0;
+}
+
+/* Signals are as in a shell, although this process ignores some. A terminal would stop a reader in the background. */
+static int spawn(struct exec *x)
+{
+	char *argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)x->command, NULL };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t all, none;
+	int r;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	posix_spawnattr_setsigmask(&attr, &none);
+	if ((r = posix_spawn_file_actions_adddup2(&files, x->write_fd, STDOUT_FILENO)) == 0 && terminal_is(STDIN_FILENO))
+		r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	if (r == 0)
+		r = posix_spawn(&x->pid, "/bin/sh", &files, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
+	return r;
+}
+
+void exec_start(struct exec *x)
+{
+	if (x->write_fd < 0)
+		return;
+	if ((x->failed = spawn(x)) != 0)
+		x->pid = 0;
+	close(x->write_fd);
+	x->write_fd = -1;
+}
+
+void exec_give_up(struct exec *x) { atomic_store(&x->given_up, true); }
+
+static void pause_ns(uint64_t ns)
+{
+	const struct timespec t = { .tv_nsec = (long)ns };
+
+	nanosleep(&t, NULL);
+}
+
+static int judge(int status, struct ptcp_err *e)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status))
+		return err_set(e, PTCP_EIO, "the command of --exec exited with status %d: the file is not complete, and was not "
+		    "published", WEXITSTATUS(status));
+	return err_set(e, PTCP_EIO, "the command of --exec was ended by a signal (%s): the file is not complete, and was not "
+	    "published", strsignal(WTERMSIG(status)));
+}
+
+int exec_ended(struct exec *x, struct ptcp_err *e)
+{
+	int status;
+	pid_t r;
+
+	if (x->failed != 0)
+		return err_set(e, PTCP_EIO, "the command of --exec cannot be started: %s", strerror(x->failed));
+	while ((r = waitpid(x->pid, &status, WNOHANG)) == 0) {
+		if (process_stopping() || atomic_load(&x->given_up))
+			return err_set(e, PTCP_ECANCELED, "%s", ptcp_err_text(PTCP_ECANCELED));
+		pause_ns(LOOK_NS);
+	}
+	x->pid = 0;
+	return r > 0 ? judge(status, e) : err_sys(e, PTCP_EIO, "cannot wait for the command of --exec");
+}
+
+/* SIGKILL also ends what the command has left in its process group. */
+static void end(struct exec *x)
+{
+	struct mono until = mono_add_ns(mono_now(), END_NS);
+
+	kill(-x->pid, SIGTERM);
+	kill(-x->pid, SIGCONT);
+	while (waitpid(x->pid, NULL, WNOHANG) == 0) {
+		if (mono_now().ns >= until.ns)
+			kill(-x->pid, SIGKILL);
+		pause_ns(LOOK_NS);
+	}
+}
+
+void exec_fini(struct exec *x)
+{
+	if (x->fd < 0)
+		return;
+	if (x->write_fd >= 0)
+		close(x->write_fd);
+	close(x->fd);
+	x->fd = x->write_fd = -1;
+	if (x->pid > 0)
+		end(x);
+	x->pid = 0;
+}

@@ -1,0 +1,31 @@
+/* --exec: a command of the shell whose output is sent, and which decides whether the output is complete. */
+#ifndef CLI_EXEC_H
+#define CLI_EXEC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <ptcp/err.h>
+
+struct exec {
+	const char *command;
+	int fd;              /* its output; -1: not open */
+	int write_fd;        /* until the command runs */
+	pid_t pid;           /* 0: not started, or reaped */
+	int failed;          /* errno of the start; 0: none */
+	atomic_bool given_up;
+};
+
+/* Opens the pipe; the command is not started yet. */
+int exec_open(struct exec *x, const char *command, struct ptcp_err *e);
+/* Starts the command, once, in a process group of its own, by /bin/sh -c. A failure shows in exec_ended(). */
+void exec_start(struct exec *x);
+/* After the end of its output: waits for its end, but no longer than until a signal stops this process, or
+ * exec_give_up(). Other results than exit status 0 are PTCP_EIO. */
+int exec_ended(struct exec *x, struct ptcp_err *e);
+void exec_give_up(struct exec *x); /* any thread */
+/* Ends a command that still runs, with its process group, and closes the pipe. Zeroed with fd -1 is fine. */
+void exec_fini(struct exec *x);
+
+#endif

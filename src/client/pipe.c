@@ -1,0 +1,75 @@
+/* Standard input as the source, or standard output as the destination, of a transfer. */
+#include <string.h>
+
+#include "client/task_impl.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "store/destination.h"
+#include "wire/block.h"
+
+#define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output until it is written */
+
+static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
+
+/* The first given option that has no meaning without files; NULL: none. */
+static const char *meaningless(const struct ptcp_task *t)
+{
+	const struct ptcp_transfer_opts *o = &t->o;
+	const struct { bool given; const char *option; } all[] = {
+		{ t->files.selection != NULL, "--files-from" }, { o->dry_run, "--dry-run" }, { o->delete_extra, "--delete" },
+		{ o->remove_sources, "--remove-source-files" }, { o->n_rules > 0, "--exclude or --include" },
+		{ o->checksum, "--checksum" }, { o->size_only, "--size-only" }, { o->update, "--update" },
+		{ o->ignore_existing && !t->files.sends, "--ignore-existing" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].given)
+			return all[i].option;
+	return NULL;
+}
+
+static int check(const struct ptcp_task *t, bool sends, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	const char *option = meaningless(t), *pipe = sends ? "standard input" : "standard output";
+	char shown[TEXT_NAME_BYTES];
+
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "-: not between two other hosts (leave it out)");
+	if (n_srcs != 1)
+		return err_set(e, PTCP_EUSAGE, sends ? "-: standard input can only be the only source (send the other sources "
+		    "separately)" : "-: only one file can be written to standard output (name one source)");
+	if (sends && destination_is_contents(t->target.path))
+		return err_set(e, PTCP_EUSAGE, "%s: a directory, but standard input has no name (add the name of the file)",
+		    text_escape(shown, sizeof shown, dest));
+	if (option != NULL)
+		return err_set(e, PTCP_EUSAGE, "%s: not with %s (leave it out)", option, pipe);
+	return 0;
+}
+
+static int new_input(struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct pipe_source_opts o = { .fd = t->o.fd, .block_bytes = WIRE_CHUNK_BYTES,
+		.max_blocks = WINDOW_BYTES / WIRE_CHUNK_BYTES, .max_bytes = WIRE_UNSIZED_MAX, .ended = t->o.input_ended,
+		.arg = t->o.arg };
+
+	/* The file is a new one: an input has no attributes. */
+	t->o.preserve_times = t->o.preserve_mode = t->o.preserve_owner = t->o.preserve_xattr = t->o.preserve_setid = false;
+	return pipe_source_new(&t->files.input, &o, e);
+}
+
+int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
+{
+	bool sends = t->files.sends, found = !sends && is_pipe(dest);
+	size_t i;
+	int r;
+
+	for (i = 0; i < n_srcs && sends; i++)
+		found |= is_pipe(srcs[i]);
+	if (t->o.fd < 0 || !found)
+		return 0;
+	if ((r = check(t, sends, n_srcs, dest, e)) < 0)
+		return r;
+	r = sends ? new_input(t, e) : pipe_sink_new(&t->files.output, t->o.fd, WINDOW_BYTES, e);
+	return r < 0 ? err_while(e, r, sends ? "standard input" : "standard output") : 0;
+}
