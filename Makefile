@@ -38,7 +38,7 @@ fs_SRC    := sys fs_err fd_budget io excluded dir dir_open xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit entry owner
 net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
-	identity trust tls chan chan_tls chan_io
+	identity tls chan chan_tls chan_io trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
@@ -51,7 +51,7 @@ client_SRC := task transfer trust connect path_history task_session measure_task
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
-api_SRC   := clean local
+api_SRC   := certificate clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
@@ -80,7 +80,7 @@ fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner leftover manage prune expand faults power torture
 net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
-	identity trust tls chan
+	identity certificate known_hosts trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
@@ -98,7 +98,7 @@ TEST_LAYERS := core wire model fs store net engine conn session measure client s
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
-	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
+	trust certificates confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)

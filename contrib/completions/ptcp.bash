@@ -50,7 +50,7 @@ _ptcp() {
 	esac
 	case $command in
 	help) COMPREPLY=($(compgen -W "$(_ptcp_commands)" -- "$cur")) ;;
-	key) COMPREPLY=($(compgen -W "show generate list authorize revoke" -- "$cur")) ;;
+	key) COMPREPLY=($(compgen -W "show generate list install authorize revoke sign" -- "$cur")) ;;
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;
 	send | recv | ls | du | mkdir | rm | mv)
 		case $cur in

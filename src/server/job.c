@@ -152,6 +152,7 @@ void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 static bool is_permitted(const struct job *r, const struct authorization *now)
 {
 	return !now->no_relay && strcmp(now->root, r->request.auth.root) == 0 &&
+	    strcmp(now->below, r->request.auth.below) == 0 &&
 	    (r->mode != WIRE_GRANT_READ || !now->read_only);
 }
 
@@ -164,7 +165,7 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 	job_conns_reauthorize(t, admits, arg);
 	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized for this job (ask the server's administrator)");
 	LIST_EACH(&t->jobs, r, struct job, in_list)
-		if (!r->over && !(admits(arg, r->client, &now) && is_permitted(r, &now)))
+		if (!r->over && !(admits(arg, r->client, &r->request.auth.proof, &now) && is_permitted(r, &now)))
 			job_cancel(r, &why);
 }
 

@@ -4,7 +4,7 @@
 #define SERVER_REQUEST_H
 
 #include "core/glob.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "server/own_dirs.h"
 #include "session/session.h"
 #include "wire/job.h"
