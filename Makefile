@@ -36,7 +36,7 @@ model_SRC := stats probe fit regress evidence belief congestion yield advice adv
 	impact_budget stream_control history divide paths ratectl multipath
 fs_SRC    := sys fs_err fd_budget io excluded dir dir_open xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
-	journal resume resume_verify commit entry owner
+	journal resume resume_verify commit entry owner write_once
 net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -45,7 +45,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
 session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
-	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_prune verify_queue probe_session
+	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_new receive_prune verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
@@ -78,7 +78,7 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink journal resume race commit \
-	entry owner leftover manage prune expand faults power torture
+	entry owner write_once leftover manage prune expand faults power torture
 net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
@@ -98,7 +98,7 @@ TEST_LAYERS := core wire model fs store net engine conn session measure client s
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
-	trust certificates confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
+	trust certificates write_once confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)

@@ -60,6 +60,7 @@ struct ptcp_permission {
 	bool no_relay;
 	const char *root; /* root directory of the client, absolute; NULL: the server's */
 	const char *name; /* one word for logs, or NULL */
+	bool write_once;  /* the client may add files, not read, list, replace or remove them */
 	bool authority;   /* a certificate authority: the permissions are the most that its certificates can give */
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
@@ -86,7 +87,7 @@ struct ptcp_certificate {
 	const char *name;        /* of a client, one word; NULL: */
 	const char *hosts;       /* of a server: names or patterns, separated by commas; or NULL */
 	const char *root;        /* of a client, relative to the root that the server gives to the authority; or NULL */
-	bool read_only, no_relay;
+	bool read_only, no_relay, write_once;
 	int64_t from_s, until_s; /* validity, since 1970, UTC */
 	/* Set by ptcp_certificates_each(). */
 	const char *authority;   /* fingerprint */

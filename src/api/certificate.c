@@ -1,4 +1,4 @@
-/* Certificates: keys of authorities, signing, certificates of this host. */
+/* Certificates: keys of authorities, signing, certificates of the local host. */
 #include <ctype.h>
 #include <ptcp/ptcp.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static bool words_ok(const char *s, size_t cap)
 	return n > 0 && n < cap;
 }
 
-/* Relative, without "..": what the directory is must not depend on what others make of its parents. */
+/* Relative, without "..": links made by other clients must not change the meaning of the path. */
 static bool root_ok(const char *s)
 {
 	const char *p;
@@ -66,9 +66,11 @@ static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
 	if (c->hosts != NULL && (!words_ok(c->hosts, CERTIFICATE_TEXT_BYTES) || strchr(c->hosts, '/') != NULL))
 		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names or patterns of hosts, separated by commas, of up to %d characters",
 		    text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
-	if (c->hosts != NULL && (c->read_only || c->no_relay || c->root != NULL))
-		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, --read-only and "
-		    "--no-relay, or give --name in place of --hosts)");
+	if (c->read_only && c->write_once)
+		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");
+	if (c->hosts != NULL && (c->read_only || c->write_once || c->no_relay || c->root != NULL))
+		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, --read-only, "
+		    "--write-once and --no-relay, or give --name in place of --hosts)");
 	if (c->root != NULL && !root_ok(c->root))
 		return err_set(e, PTCP_EUSAGE, "--root %s: not a relative path (the root is beneath the one that each server gives to "
 		    "the authority)", text_escape(shown, sizeof shown, c->root));
@@ -92,7 +94,7 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 	    (r = tls_random(serial, sizeof serial, e)) < 0)
 		return r;
 	c = (struct certificate){ .kind = all.hosts != NULL ? CERTIFICATE_SERVER : CERTIFICATE_CLIENT,
-		.read_only = all.read_only, .no_relay = all.no_relay, .from_s = (uint64_t)all.from_s,
+		.read_only = all.read_only, .no_relay = all.no_relay, .write_once = all.write_once, .from_s = (uint64_t)all.from_s,
 		.until_s = (uint64_t)all.until_s };
 	memcpy(&c.serial, serial, sizeof serial);
 	c.serial |= c.serial == 0;
@@ -107,7 +109,7 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 	return r;
 }
 
-/* ---- Certificates of this host ---- */
+/* ---- Certificates of the local host ---- */
 
 int ptcp_certificate_install(const char *config_dir, const char *line, struct ptcp_err *e)
 {
@@ -147,6 +149,7 @@ static void list_one(const struct certificate *c, ptcp_certificate_fn *each, voi
 	out.root = c->root[0] != '\0' ? c->root : NULL;
 	out.read_only = c->read_only;
 	out.no_relay = c->no_relay;
+	out.write_once = c->write_once;
 	out.from_s = c->from_s <= INT64_MAX ? (int64_t)c->from_s : INT64_MAX;
 	out.until_s = c->until_s <= INT64_MAX ? (int64_t)c->until_s : INT64_MAX;
 	serial_text(out.serial, c->serial);
@@ -180,7 +183,7 @@ int ptcp_certificate_revoke(const char *config_dir, const char *serial, struct p
 	if (!serial_parse(serial, &number))
 		return err_set(e, PTCP_EUSAGE, "%s: not the serial number of a certificate (16 hexadecimal digits)",
 		    text_escape(shown, sizeof shown, serial));
-	if ((r = identity_load(&id, config_dir, false, e)) < 0) /* which creates the directory */
+	if ((r = identity_load(&id, config_dir, false, e)) < 0) /* creates the directory */
 		return r;
 	identity_fini(&id);
 	r = revoked_set(config_dir, NULL, number, false, e);

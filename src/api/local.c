@@ -87,6 +87,8 @@ static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)
 
 	if ((r = check_fingerprint(p->fingerprint, e)) < 0)
 		return r;
+	if (p->read_only && p->write_once)
+		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");
 	if (p->root != NULL && (p->root[0] != '/' || strlen(p->root) >= TRUST_ROOT_BYTES))
 		return err_set(e, PTCP_EUSAGE, "--root %s: not an absolute path",
 		    text_escape(shown, sizeof shown, p->root));
@@ -126,6 +128,7 @@ static void list_client(void *arg, const char *fingerprint, bool authority, cons
 	p.fingerprint = fingerprint;
 	p.authority = authority;
 	p.read_only = a->read_only;
+	p.write_once = a->write_once;
 	p.no_relay = a->no_relay;
 	p.root = a->root[0] != '\0' ? a->root : NULL;
 	p.name = a->name[0] != '\0' ? a->name : NULL;

@@ -40,6 +40,8 @@ static int set_expires(void *args, const struct opt *o, const char *text, struct
 /* In the order of `uses` below. */
 static const struct opt key_options[] = {
 	{ "read-only", 0, NULL, "authorize, sign: permit receiving only", opt_true, AT(read_only), 0, 0 },
+	{ "write-once", 0, NULL, "authorize, sign: permit adding files only, not reading, listing, replacing or removing", opt_true,
+		AT(write_once), 0, 0 },
 	{ "no-relay", 0, NULL, "authorize, sign: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
 	{ "root", 0, "DIR", "authorize, sign: root directory of the client, instead of or beneath the server's", opt_text,
 		AT(root), 0, 0 },
@@ -87,17 +89,22 @@ static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
 	return r;
 }
 
+static const char *access_text(bool read_only, bool write_once)
+{
+	return read_only ? "read-only" : write_once ? "write-once" : "read-write";
+}
+
 static void print_client(void *arg, const struct ptcp_permission *p)
 {
 	const struct key_opts *o = arg;
 	char root[TEXT_NAME_BYTES], name[TEXT_NAME_BYTES];
 
 	if (o->json)
-		json_line(json_pack("{s:s, s:o, s:b, s:b, s:o, s:b}", "fingerprint", p->fingerprint, "name",
-		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "relay", !p->no_relay,
-		    "root", p->root != NULL ? json_text(p->root) : json_null(), "authority", p->authority));
+		json_line(json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:b}", "fingerprint", p->fingerprint, "name",
+		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "write_once", p->write_once,
+		    "relay", !p->no_relay, "root", p->root != NULL ? json_text(p->root) : json_null(), "authority", p->authority));
 	else
-		printf("%s  %-10s  %-8s  %-12s  %s%s\n", p->fingerprint, p->read_only ? "read-only" : "read-write",
+		printf("%s  %-10s  %-8s  %-12s  %s%s\n", p->fingerprint, access_text(p->read_only, p->write_once),
 		    p->no_relay ? "no-relay" : "relay", text_escape(name, sizeof name, p->name != NULL ? p->name : "-"),
 		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"), p->authority ? "  authority" : "");
 }
@@ -123,13 +130,14 @@ static void print_certificate(void *arg, const struct ptcp_certificate *c)
 	day(from, c->from_s);
 	day(until, c->until_s);
 	if (o->json)
-		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:o}", "serial", c->serial, "authority",
+		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o}", "serial", c->serial, "authority",
 		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from, "until", until, "valid",
-		    now >= c->from_s && now < c->until_s, "read_only", c->read_only, "relay", !c->no_relay,
+		    now >= c->from_s && now < c->until_s, "read_only", c->read_only, "write_once", c->write_once,
+		    "relay", !c->no_relay,
 		    "root", c->root != NULL ? json_text(c->root) : json_null()));
 	else
 		printf("%s  %s  %s %s  %s  %s  %s  %s to %s%s\n", c->serial, c->authority, c->name != NULL ? "client" : "server",
-		    name, c->read_only ? "read-only" : "read-write", c->no_relay ? "no-relay" : "relay",
+		    name, access_text(c->read_only, c->write_once), c->no_relay ? "no-relay" : "relay",
 		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), from, until,
 		    now < c->from_s ? "  not yet valid" : now >= c->until_s ? "  expired" : "");
 }
@@ -152,6 +160,7 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 	c.root = p->root;
 	c.read_only = p->read_only;
 	c.no_relay = p->no_relay;
+	c.write_once = p->write_once;
 	c.from_s = now - SKEW_S;
 	c.until_s = now + (int64_t)(o->expires_ns / NS_PER_S);
 	if ((r = ptcp_certificate_sign(o->ca, &c, line, e)) == 0)
@@ -186,13 +195,13 @@ static const struct {
 	unsigned options;    /* bits of the indices in key_options */
 	const char *operand; /* NULL: takes none */
 } uses[N_ACTIONS] = {
-	[SHOW] = { "show", 1 << 7 | 1 << 8, NULL },
-	[GENERATE] = { "generate", 1 << 4, NULL },
-	[LIST] = { "list", 1 << 8, NULL },
+	[SHOW] = { "show", 1 << 8 | 1 << 9, NULL },
+	[GENERATE] = { "generate", 1 << 5, NULL },
+	[LIST] = { "list", 1 << 9, NULL },
 	[INSTALL] = { "install", 0, "file with a certificate (- for the standard input)" },
-	[AUTHORIZE] = { "authorize", 0x1f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[AUTHORIZE] = { "authorize", 0x3f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 	[REVOKE] = { "revoke", 0, "fingerprint (SHA256:..) or serial number of a certificate" },
-	[SIGN] = { "sign", 0x7f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[SIGN] = { "sign", 0xff, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 };
 
 static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)

@@ -23,6 +23,7 @@ struct request {
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
+	const char *client;            /* fingerprint, borrowed */
 	/* by request_take() */
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */

@@ -301,7 +301,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a };
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a, .client = s->client };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
@@ -354,7 +354,7 @@ enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8
 /* Whether the present rights of the client permit the session. */
 static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
-	return strcmp(now->root, s->request.auth.root) == 0 && strcmp(now->below, s->request.auth.below) == 0 &&
+	return now->write_once == s->request.auth.write_once && strcmp(now->root, s->request.auth.root) == 0 && strcmp(now->below, s->request.auth.below) == 0 &&
 	    ((s->request.sends && !s->request.removes) || s->request.measures || !now->read_only || s->request.auth.read_only);
 }
 

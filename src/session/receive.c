@@ -141,13 +141,14 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 }
 
 static struct sink *make_sink(const struct receive_entry *t, const struct wire_entry *f, const struct wire_attrs *a,
-    uint32_t flags)
+    uint32_t flags, const char *client)
 {
 	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
 	struct sink_opts o = { .block_bytes = wire_grid_bytes(f->size_bytes),
-		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0, .any_time = (flags & checksum) == checksum,
+		.ignore_same = client != NULL || (flags & WIRE_OPEN_IGNORE_TIMES) != 0, .any_time = (flags & checksum) == checksum,
 		.has_version = a->has_version && wire_grid_blocks(f->size_bytes) > 1, .sparse = a->sparse };
 
+	o.owner = client;
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, f->size_bytes, &t->meta, &o);
 }
@@ -191,7 +192,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, f, &a, engine_open(sess->engine)->flags)) != NULL;
+		ok = (t->sink = make_sink(t, f, &a, engine_open(sess->engine)->flags, sess->receive->only_new)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -246,7 +247,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh |= t->no_resume && t->spare == 0;
+	fresh |= t->no_resume && t->spare == 0 && !t->only_new;
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
 	if ((!dry_run || (t->compares && !fresh)) &&
 	    !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME))
@@ -287,6 +288,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	}
 	*cookie = t;
+	if ((t->only_new = sess->receive->only_new != NULL) && !receive_new_takes(f, e))
+		return RCV_REFUSE;
 	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
@@ -300,7 +303,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_LATER;
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
-	t->spare = existing_to_spare(flags);
+	t->spare = t->only_new ? 0 : existing_to_spare(flags);
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }
@@ -375,8 +378,9 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		remember_linked(sess->receive, t);
 	t->ended = true;
 	t->release = why != NULL;
-	/* A later run can resume the part unless its data is wrong or the source has changed. */
-	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED;
+	/* A later run can resume the part unless its data is wrong, the source has changed, or its name is taken. */
+	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED &&
+	    why->code != PTCP_EREFUSED;
 	if (t->work == WORK_NONE && !t->verifying)
 		receive_entry_done(sess, t); /* else at the end of the work in progress */
 }
@@ -403,29 +407,6 @@ void receive_report_leftovers(struct session *sess)
 	sess->o.ops->leftovers(sess->o.arg, &f);
 }
 
-/* The minimum age that includes the youngest, now and later. */
-static const char *older_text(char out[40], uint64_t age_ms)
-{
-	uint64_t s = age_ms / 1000;
-
-	if (s >= 86400)
-		return strcpy(out, ""); /* the default */
-	snprintf(out, 40, s >= 7200 ? "--older %lluh " : s >= 120 ? "--older %llum " : "--older %llus ",
-	    (unsigned long long)(s >= 7200 ? s / 3600 : s >= 120 ? s / 60 : s));
-	return out;
-}
-
-const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
-    const char *where)
-{
-	char size[UNITS_TEXT_BYTES], older[40];
-
-	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
-	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
-	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
-	return out;
-}
-
 /* The directories of the transfer were listed when they ended; the base has no entry of its own. */
 bool receive_end(struct session *sess)
 {
@@ -441,7 +422,7 @@ bool receive_end(struct session *sess)
 		engine_fail(sess->engine, &e);
 		return false;
 	}
-	t->self = sess->receive->place.contents ? dir_ref(sess->receive->place.base) : NULL;
+	t->self = sess->receive->place.contents && sess->receive->only_new == NULL ? dir_ref(sess->receive->place.base) : NULL;
 	receive_enqueue(sess, t, WORK_END);
 	return false;
 }

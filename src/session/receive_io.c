@@ -42,6 +42,8 @@ static int make_dir(struct receive_entry *t)
 {
 	int r;
 
+	if (receive_new_has_dir(t))
+		return 0;
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
 	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
@@ -61,7 +63,9 @@ static void do_work(struct receive_entry *t)
 		t->result = make_dir(t);
 		break;
 	case WORK_RESUME:
-		if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
+		if (t->only_new)
+			receive_new_file(t);
+		else if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
 			t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
@@ -88,6 +92,8 @@ static void do_work(struct receive_entry *t)
 			leftovers_count(t->self, &t->left);
 		break;
 	case WORK_FINISH_DIR:
+		if (t->only_new && !t->fresh)
+			break;
 		if (!t->fresh) /* before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);

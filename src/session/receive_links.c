@@ -41,6 +41,10 @@ bool receive_link_found(const struct receive_entry *t)
 
 void receive_dry_file(struct receive_entry *t)
 {
+	if (t->only_new) {
+		receive_new_file(t);
+		return;
+	}
 	if ((t->same = sink_keeps(t->sink, t->spare)) || t->no_resume)
 		return;
 	if (t->compares)

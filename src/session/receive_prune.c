@@ -222,3 +222,28 @@ void receive_prune_pump(struct session *sess)
 	p->step = NULL;
 	receive_enqueue(sess, t, WORK_PRUNE);
 }
+
+/* ---- Leftovers ---- */
+
+/* The minimum age that includes the youngest, now and later. */
+static const char *older_text(char out[40], uint64_t age_ms)
+{
+	uint64_t s = age_ms / 1000;
+
+	if (s >= 86400)
+		return strcpy(out, ""); /* the default */
+	snprintf(out, 40, s >= 7200 ? "--older %lluh " : s >= 120 ? "--older %llum " : "--older %llus ",
+	    (unsigned long long)(s >= 7200 ? s / 3600 : s >= 120 ? s / 60 : s));
+	return out;
+}
+
+const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const struct wire_leftovers *f,
+    const char *where)
+{
+	char size[UNITS_TEXT_BYTES], older[40];
+
+	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
+	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
+	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
+	return out;
+}

@@ -128,6 +128,9 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);
+/* The peer acts for `client`, borrowed, who may only add files, and learns of no other file; after
+ * session_receive_into(). */
+void session_receive_only_new(struct session *sess, const char *client);
 /* Acceptor: grants the request with up to `streams` streams. `expanded`: a source was a pattern. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
 /* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */

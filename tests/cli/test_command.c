@@ -364,8 +364,8 @@ static void keys(void **state)
 	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b\n" FP
 	    "  read-write  no-relay  -             -\n");
 	assert_int_equal(command("key list --json"), 0);
-	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"relay\":true,"
-	    "\"root\":\"/a b\",\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"relay\":false,"
+	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"write_once\":false,\"relay\":true,"
+	    "\"root\":\"/a b\",\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,"
 	    "\"root\":null,\"authority\":false}\n");
 	assert_int_equal(command("key revoke " FP), 0);
 	assert_string_equal(fake.called, "revoke");

@@ -29,7 +29,7 @@ static void round_trip(void **state)
 {
 	struct certificates all = { .n = 0 };
 	struct certificate c, d, longest = { .kind = CERTIFICATE_SERVER, .read_only = true, .write_once = true,
-		.no_relay = true, .serial = UINT64_MAX, .quota_bytes = UINT64_MAX, .from_s = 1, .until_s = UINT64_MAX };
+		.no_relay = true, .serial = UINT64_MAX, .from_s = 1, .until_s = UINT64_MAX };
 	uint8_t key[IDENTITY_KEY_BYTES];
 	size_t n;
 

@@ -463,7 +463,7 @@ static void forged(void **state)
 	}
 	bad.n = 0;
 	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &other_ca);
-	memcpy(bad.bytes + 34, c.bytes + 34, IDENTITY_KEY_BYTES); /* claims to be of the trusted one */
+	memcpy(bad.bytes + 26, c.bytes + 26, IDENTITY_KEY_BYTES); /* claims to be of the trusted one */
 	assert_int_equal(find_by(&bad, &a), 0);
 	bad.n = 0;
 	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "alice" }, &client, &ca);

@@ -3,8 +3,8 @@
  *   HOST:PORT FINGERPRINT
  *   @cert-authority PATTERN[,PATTERN..] FINGERPRINT
  *
- * Read at each use. Blocks on small files; any thread; `dir` as for userdir_config(). A file that is not owned by the user
- * or root, or that other users can write or replace, is refused. */
+ * Read at each use. Blocks on small files; any thread; `dir` as for userdir_config(). Refuses a file of another user than
+ * the caller or root, and a file writable or replaceable by other users. */
 #ifndef NET_KNOWN_HOSTS_H
 #define NET_KNOWN_HOSTS_H
 
@@ -12,8 +12,8 @@
 
 enum known_host { HOST_UNKNOWN, HOST_MATCHES, HOST_DIFFERS };
 
-/* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, but not with this
- * fingerprint. PTCP_EREFUSED: the key is revoked, or the host is not listed and its certificate, by an authority that is
+/* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, with other
+ * fingerprints only. PTCP_EREFUSED: the key is revoked, or the host is not listed and its certificate, by an authority
  * trusted for the host, is not valid now. PTCP_ECONFIG: a file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e);

@@ -35,6 +35,8 @@ static bool parse_permission(char *rest, struct authorization *a)
 	while ((w = trust_word(&rest)) != NULL) {
 		if (strcmp(w, "read-only") == 0)
 			a->read_only = true;
+		else if (strcmp(w, "write-once") == 0)
+			a->write_once = true;
 		else if (strcmp(w, "no-relay") == 0)
 			a->no_relay = true;
 		else if (strncmp(w, "root=/", 6) == 0) {
@@ -57,11 +59,12 @@ static void restrict_by(struct authorization *a, const struct certificate *c)
 {
 	a->read_only |= c->read_only;
 	a->no_relay |= c->no_relay;
+	a->write_once |= c->write_once;
 	snprintf(a->below, sizeof a->below, "%s", c->root);
 	snprintf(a->name, sizeof a->name, "%.*s", TRUST_NAME_BYTES - 1, c->name);
 }
 
-/* One certificate of n bytes, whose authority has the line `a`: 1, 0 with or without `why`, or negative. */
+/* Whether the certificate is valid: 1, 0 with `why`, or negative. */
 static int check_certificate(const char *dir, const char *authority, const struct trust_peer *peer,
     const struct certificate *c, struct ptcp_err *why)
 {
@@ -76,7 +79,7 @@ static int check_certificate(const char *dir, const char *authority, const struc
 	return 1;
 }
 
-/* The line of an authority: whether it admits the client by one of the client's certificates. */
+/* Whether the line of an authority admits the client, by a certificate. */
 static int find_certificate(const char *dir, const char *authority, const struct trust_peer *peer,
     struct authorization *a, struct ptcp_err *why)
 {
@@ -128,7 +131,7 @@ static int find_line(const char *dir, struct trust_lines *l, const struct trust_
 			*a = by;
 		}
 	}
-	return admitted; /* a line of its own would have decided */
+	return admitted;
 }
 
 int authorized_find(const char *dir, const struct trust_peer *peer, struct authorization *out, struct ptcp_err *why,
@@ -201,6 +204,8 @@ static char *permission_line(const char *fingerprint, const struct ptcp_permissi
 	fprintf(f, "%s%s%s", p->authority ? authority_mark : "", p->authority ? " " : "", fingerprint);
 	if (p->read_only)
 		fputs(" read-only", f);
+	if (p->write_once)
+		fputs(" write-once", f);
 	if (p->no_relay)
 		fputs(" no-relay", f);
 	write_value(f, "root", p->root);

@@ -1,5 +1,5 @@
-/* Files of trust, line by line: known_hosts, authorized_clients, revoked, certificates. A file that is not owned by the
- * user or root, or that other users can write or replace, is refused. Any thread. */
+/* Files of trust, line by line: known_hosts, authorized_clients, revoked, certificates. Refuses a file of another user than
+ * the caller or root, and a file writable or replaceable by other users. Any thread. */
 #ifndef NET_TRUST_LINES_H
 #define NET_TRUST_LINES_H
 
@@ -13,7 +13,7 @@
 
 #define TRUST_PATH_BYTES (USERDIR_BYTES + 64)
 
-/* In place of a NUL, which would end the line early: a NUL in the line of a client would cut off its restrictions. */
+/* Replaces a NUL, since a NUL would end the line early and cut off restrictions of a client. */
 #define TRUST_NUL_MARK '\1'
 
 struct trust_lines {
@@ -32,17 +32,17 @@ FILE *trust_file(const char *path, struct ptcp_err *e);
 int trust_lines_open(struct trust_lines *l, const char *dir, const char *name, struct ptcp_err *e);
 /* The next line, whole, in l->line. */
 bool trust_lines_raw(struct trust_lines *l);
-/* The first word of the next line that has any, and the rest of the line. */
+/* The first word of the next line with any words, and the rest of the line. */
 bool trust_lines_next(struct trust_lines *l, char **first, char **rest);
-/* Whether a line of the file has this first word; or PTCP_ECONFIG. */
+/* Whether a line of the file begins with the word; or PTCP_ECONFIG. */
 int trust_lines_have(const char *dir, const char *name, const char *first, struct ptcp_err *e);
 /* Splits off the next word of a line; NULL at the end, and at a comment. */
 char *trust_word(char **line);
 /* Returns r, or PTCP_ECONFIG if a part of the file could not be read. */
 int trust_lines_close(struct trust_lines *l, int r, struct ptcp_err *e);
 
-/* Atomically removes the lines that begin with the words of `what` or `also` (NULL: none) and appends `line` (NULL: none),
- * under a lock. Returns whether there was such a line, or PTCP_ECONFIG. */
+/* Atomically removes the lines beginning with the words of `what` or `also` (NULL: none) and appends `line` (NULL: none),
+ * under a lock. Returns whether it removed a line, or PTCP_ECONFIG. */
 int trust_lines_replace(const char *dir, const char *name, const char *what, const char *also, const char *line,
     struct ptcp_err *e);
 
