@@ -886,6 +886,8 @@ struct ptcp_server_stats {
 	unsigned links_known;       /* now, published links with rate and delay */
 	unsigned waiting_now;       /* sessions that wait for room */
 	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
+	unsigned shared_now;        /* ephemeral servers that share the port */
+	uint64_t shared, shared_refused; /* registrations of these; refused registrations */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */
