@@ -30,14 +30,14 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir thread
+core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief congestion yield advice advice_mixture settle disjoint shared \
-	impact_budget stream_control history divide paths ratectl multipath
+model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint \
+	shared impact_budget stream_control history divide paths ratectl multipath
 fs_SRC    := sys fs_err fd_budget io excluded dir dir_open xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit entry owner write_once
-net_SRC   := loop watch sock local_sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_frames receiver receiver_blocks \
@@ -47,8 +47,8 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links receive_new receive_prune verify_queue probe_session
 measure_SRC := advice advise measure timing prober
-client_SRC := task transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task manage_task ssh_start ssh_connect start_args history_file retry wait
+client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
+	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
 api_SRC   := certificate clean local
@@ -57,7 +57,7 @@ plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause source planner_thread allocate monitor collect
-cli_SRC   := main command options lists process log_opts confine connect overlay transfer cmd_clean cmd_serve \
+cli_SRC   := main command options lists process log_opts confine connect install overlay transfer cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path show/json show/output \
 	show/plan_output show/plot show/terminal
@@ -72,14 +72,14 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
-core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir thread
+core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
 wire_TESTS  := frame handshake entry attrs job link
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink journal resume race commit \
 	entry owner write_once leftover manage prune expand faults power torture
-net_TESTS   := loop sock local_sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes receiver receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
@@ -97,7 +97,7 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday trees kept resume failures interrupt clean files disk ssh share via third clocks rate \
+	send_recv everyday trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate running \
 	trust certificates write_once confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
@@ -196,7 +196,8 @@ $(filter $(BUILD)/tests/store/%,$(test_BINS)) $(BUILD)/tests/fs/test_dir $(BUILD
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
-$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,conn/test_connect conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
+	conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

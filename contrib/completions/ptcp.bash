@@ -12,6 +12,8 @@ _ptcp_hosts() {
 	sed -n 's/^\([^# ]*\) .*/\1/p' "${XDG_CONFIG_HOME:-$HOME/.config}/ptcp/known_hosts" 2>/dev/null
 }
 
+_ptcp_running() { ptcp status -q 2>/dev/null | sed 's/  .*//'; }
+
 _ptcp_values() {
 	case $1 in
 	--cipher) echo aes128gcm aes256gcm chacha20 none ;;
@@ -51,6 +53,8 @@ _ptcp() {
 	case $command in
 	help) COMPREPLY=($(compgen -W "$(_ptcp_commands)" -- "$cur")) ;;
 	key) COMPREPLY=($(compgen -W "show generate list install authorize revoke sign" -- "$cur")) ;;
+	rate) COMPREPLY=($(compgen -W "$(_ptcp_running)" -- "$cur")) ;;
+	status) COMPREPLY=($(compgen -W "$(_ptcp_running) $(_ptcp_hosts)" -- "$cur")) ;;
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;
 	send | recv | ls | du | mkdir | rm | mv)
 		case $cur in

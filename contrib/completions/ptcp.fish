@@ -15,9 +15,15 @@ function __ptcp_hosts
     sed -n 's/^\([^# ]*\) .*/\1/p' $base/ptcp/known_hosts 2>/dev/null
 end
 
+function __ptcp_running
+    ptcp status -q 2>/dev/null | sed 's/  .*//'
+end
+
 complete -c ptcp -n '__fish_is_first_token' -f -a '(__ptcp_commands)'
 complete -c ptcp -n 'not __fish_is_first_token; and string match -q -- "-*" (commandline -ct)' -a '(__ptcp_options)'
 complete -c ptcp -n '__fish_seen_subcommand_from help' -f -a '(__ptcp_commands)'
 complete -c ptcp -n '__fish_seen_subcommand_from key' -f -a 'show generate list install authorize revoke sign'
+complete -c ptcp -n '__fish_seen_subcommand_from rate' -f -a '(__ptcp_running)'
+complete -c ptcp -n '__fish_seen_subcommand_from status' -f -a '(__ptcp_running) (__ptcp_hosts)'
 complete -c ptcp -n '__fish_seen_subcommand_from advise measure doctor' -f -a '(__ptcp_hosts)'
 complete -c ptcp -n '__fish_seen_subcommand_from send recv ls du mkdir rm mv' -a '(__ptcp_hosts | string replace -r "(.*)" "ptcp://\$1/")'

@@ -268,6 +268,12 @@ PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct
  * connection is open; may block, for example to ask the user. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);
 
+/* Through SSH, no ptcp is found on the host: returns 1 and a static executable of this version in *path (valid until the
+ * next call), to be copied to ~/.cache/ptcp/VERSION/ there, for example after asking the user; 0: nothing is copied; or a
+ * negative PTCP_E*. The host has the same system and architecture as this one. Called on the thread that runs the task;
+ * may block. */
+typedef int ptcp_install_fn(void *arg, const char *host, const char **path, struct ptcp_err *e);
+
 /* Filter rule. Patterns as in rsync, see ptcp-send(1). The first rule that matches a path decides; a path without a
  * matching rule is transferred. Excluding a directory excludes its contents. */
 struct ptcp_rule {
@@ -317,7 +323,7 @@ struct ptcp_transfer_opts {
 	bool dry_run;               /* report files to be transferred, change nothing */
 	/* with SSH: */
 	const char *ssh;            /* program and first arguments, split into words; NULL: "ssh" */
-	const char *remote_ptcp;    /* command on the remote host; NULL: "ptcp" */
+	const char *remote_ptcp;    /* command on the remote host; NULL: "ptcp", or the copy of `install` */
 	unsigned remote_port;       /* where the remote command listens; 0: any */
 	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct" through no
 	 * relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
@@ -386,6 +392,7 @@ struct ptcp_transfer_opts {
 	/* Remove each source file and link once the receiver has verified it and made it durable; directories stay. A source
 	 * that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers */
 	bool remove_sources;
+	ptcp_install_fn *install;   /* with SSH, unless remote_ptcp is given; NULL: nothing is copied */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -427,6 +434,10 @@ PTCP_API void ptcp_result_init(struct ptcp_result *r);
 
 /* Fills the fields known to the caller's ptcp_result_init(). */
 PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r);
+/* Changes ptcp_transfer_opts.rate: "200Mbit/s", a timetable, or NULL for no limit. Applies within half a second, and to
+ * later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the data does
+ * not pass this host; the limit is unchanged. */
+PTCP_API int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
  * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or
  * .candidates; 0 for a transfer without either. opts.rate applies in addition. Any thread, before and during the run.

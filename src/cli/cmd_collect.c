@@ -7,6 +7,7 @@
 #include "cli/show/json.h"
 #include "cli/show/plan_output.h"
 #include "cli/process.h"
+#include "cli/running.h"
 #include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -15,7 +16,7 @@ struct collect_args {
 	struct connect_opts connect; /* first */
 	struct ptcp_collect_opts opts;
 	bool no_replan;
-	const char *write;
+	const char *write, *name;
 };
 
 /* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per
@@ -24,6 +25,8 @@ struct output {
 	const struct ptcp_overlay *overlay; /* NULL until loaded */
 	bool json, quiet, verbose;
 	bool status; /* draw the status line */
+	const char *file, *dest;
+	struct running *running;
 };
 
 #define AT(member) offsetof(struct collect_args, member)
@@ -39,6 +42,8 @@ static const struct opt collect_options[] = {
 	    AT(connect.transfer.remote_ptcp), 0, 0 },
 	{ "write", 0, "FILE", "write the overlay to FILE, with the rates and shared bottlenecks found", opt_text, AT(write),
 	    0, 0 },
+	{ "name", 0, "NAME", "name of this collection for ptcp status (default: such as collect-4711)", running_set_name,
+	    AT(name), 0, 0 },
 	{ "no-replan", 0, NULL, "keep the first plan, even if links change", opt_true, AT(no_replan), 0, 0 },
 	{ .name = NULL },
 };
@@ -291,6 +296,26 @@ static void json_end(const struct output *s, const struct ptcp_collect *c, int s
 
 /* ---- Events ---- */
 
+static void report(const struct output *o, const struct ptcp_collect_event *ev)
+{
+	uint64_t wire = 0, resumed = 0, files = 0, failed = 0, streams = 0;
+	size_t i;
+
+	for (i = 0; i < ev->n_sources; i++) {
+		wire += ev->sources[i].progress.wire_bytes;
+		resumed += ev->sources[i].progress.resumed_bytes;
+		files += ev->sources[i].progress.files;
+		failed += ev->sources[i].progress.failed;
+		streams += ev->sources[i].progress.streams;
+	}
+	running_report(o->running, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+	    ev->plan != NULL ? "running" : "connecting", "source", json_text(o->file), "sources", json_count(1), "destination",
+	    json_text(o->dest), "bytes", json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "files",
+	    json_count(files), "failed", json_count(failed), "wire_bytes", json_count(wire), "resumed_bytes",
+	    json_count(resumed), "streams", json_count(streams), "rate_bps", json_rate(ev->rate_bps), "eta_s",
+	    json_seconds(ev->eta_s)));
+}
+
 static void on_event(void *arg, const struct ptcp_collect_event *ev)
 {
 	const struct output *o = arg;
@@ -303,6 +328,7 @@ static void on_event(void *arg, const struct ptcp_collect_event *ev)
 		break;
 	case PTCP_COLLECT_PROGRESS:
 		(o->json ? json_progress : text_progress)(o, ev);
+		report(o, ev);
 		break;
 	case PTCP_COLLECT_SOURCE:
 		text_source(o, ev);
@@ -362,6 +388,23 @@ static int save(const struct collect_args *a, const char *file, const struct ptc
 	return r < 0 && result == 0 ? r : result;
 }
 
+static int run_observed(const struct collect_args *a, struct output *out, struct ptcp_collect *c, struct ptcp_err *e)
+{
+	const struct running_opts opts = { .command = "collect", .name = a->name };
+	const struct ptcp_collect_event none = { .eta_s = -1 };
+	int r;
+
+	if ((r = running_new(&out->running, &opts, e)) < 0)
+		return r;
+	report(out, &none);
+	process_set_stop(cancel, c);
+	if ((r = running_start(out->running, e)) == 0)
+		r = ptcp_collect_run(c, e);
+	process_set_stop(NULL, NULL);
+	running_free(out->running);
+	return r;
+}
+
 static int collect(struct collect_args *a, const char *file, const char *dest, struct output *out,
     struct ptcp_overlay **overlay, struct ptcp_collect **collection, struct ptcp_err *e)
 {
@@ -375,9 +418,9 @@ static int collect(struct collect_args *a, const char *file, const char *dest, s
 	a->opts.arg = out;
 	if ((r = ptcp_collect_new(collection, *overlay, &a->connect.transfer, dest, &a->opts, e)) < 0)
 		return r;
-	process_set_stop(cancel, *collection);
-	r = ptcp_collect_run(*collection, e);
-	process_set_stop(NULL, NULL);
+	out->file = file;
+	out->dest = dest;
+	r = run_observed(a, out, *collection, e);
 	return save(a, file, *collection, process_result(r, e), e);
 }
 

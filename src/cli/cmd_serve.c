@@ -8,6 +8,7 @@
 
 #include "cli/confine.h"
 #include "cli/process.h"
+#include "cli/running.h"
 #include "cli/serve.h"
 #include "cli/show/json.h"
 #include "core/err.h"
@@ -27,6 +28,7 @@ struct serving {
 	struct link_monitor *monitor;   /* NULL: none */
 	struct metrics metrics;
 	bool metrics_failed;            /* last time; already reported */
+	struct running *running;        /* NULL: an ephemeral server */
 };
 
 /* The directory of a file; NULL for NULL. */
@@ -56,6 +58,20 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 
 /* ---- Metrics ---- */
 
+static void report(struct serving *v)
+{
+	const struct ptcp_server_stats *n = &v->metrics.stats;
+	char address[128];
+
+	snprintf(address, sizeof address, strchr(ptcp_server_address(v->server), ':') != NULL ? "[%s]:%u" : "%s:%u",
+	    ptcp_server_address(v->server), ptcp_server_port(v->server));
+	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
+	    address, "sessions", json_count(n->sessions_now), "streams", json_count(n->streams_now), "waiting",
+	    json_count(n->waiting_now), "received_bytes", json_count(n->received_bytes), "sent_bytes",
+	    json_count(n->sent_bytes), "received_bps", json_rate(v->metrics.received_bps), "sent_bps",
+	    json_rate(v->metrics.sent_bps)));
+}
+
 static void update_metrics(struct serving *v)
 {
 	struct metrics *m = &v->metrics;
@@ -63,6 +79,8 @@ static void update_metrics(struct serving *v)
 	metrics_update(m, v->server);
 	if (v->monitor != NULL) /* measurements would be inaccurate, and slow transfers down */
 		link_monitor_busy(v->monitor, m->received_bps + m->sent_bps > 0 || m->stats.relayed_now > 0);
+	if (v->running != NULL)
+		report(v);
 }
 
 static int publish(struct serving *v, struct ptcp_err *e)
@@ -291,6 +309,7 @@ static void stop(void *handle)
 
 static void end(struct serving *v)
 {
+	running_free(v->running);
 	link_monitor_free(v->monitor);
 	ptcp_server_free(v->server);
 	args_free(v->reloaded);
@@ -329,13 +348,15 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	struct serving v = { .first = a, .a = a, .c = c, .argc = argc, .argv = argv,
 		.metrics = { .started = time(NULL), .when = mono_now() } };
 	struct ptcp_err late;
+	const struct running_opts running = { .command = "serve" };
 	bool ephemeral = a->server.ephemeral;
 	int r;
 
 	process_catch(EXIT_DONE, NULL);
 	v.signals = process_signal_fd();
 	systemd_open();
-	if ((r = make(&v, e)) < 0) {
+	if ((!ephemeral && (r = running_new(&v.running, &running, e)) < 0) || (r = make(&v, e)) < 0 ||
+	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* confined, as make() has left the process */
 		end(&v);
 		return r;
 	}

@@ -1,9 +1,11 @@
-/* ptcp status: detached transfers. */
+/* ptcp status: running commands of this user, and detached transfers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/connect.h"
+#include "cli/running.h"
 #include "cli/show/json.h"
+#include "cli/show/output.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
@@ -74,6 +76,93 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		err_set(&a->failed, ev->left->code, "%s: %s", ev->left->name, ev->left->error);
 }
 
+/* ---- Running commands of this user ---- */
+
+static const char *text_of(const json_t *status, const char *key)
+{
+	const char *text = json_string_value(json_object_get(status, key));
+
+	return text != NULL ? text : "";
+}
+
+static uint64_t count_of(const json_t *status, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(status, key));
+}
+
+static void print_server(const json_t *j)
+{
+	char in[UNITS_TEXT_BYTES], out[UNITS_TEXT_BYTES];
+	uint64_t sessions = count_of(j, "sessions"), streams = count_of(j, "streams");
+
+	printf("  %llu session%s, %llu stream%s  received %s, sent %s  %s", (unsigned long long)sessions, plural(sessions),
+	    (unsigned long long)streams, plural(streams), units_rate_text(in, (double)count_of(j, "received_bps")),
+	    units_rate_text(out, (double)count_of(j, "sent_bps")), text_of(j, "address"));
+}
+
+/* A transfer: progress as on the status line, and the limit. */
+static void print_transfer(const json_t *j)
+{
+	char from[4 * 4096 + 1], to[4 * 4096 + 1], line[256];
+	struct ptcp_event ev = { .rate_bps = (double)count_of(j, "rate_bps"), .eta_s = -1 };
+	const json_t *eta = json_object_get(j, "eta_s");
+	uint64_t sources = count_of(j, "sources");
+
+	ev.progress.bytes = count_of(j, "bytes");
+	ev.progress.total_known = json_is_integer(json_object_get(j, "total_bytes"));
+	ev.progress.total_bytes = ev.progress.total_known ? count_of(j, "total_bytes") : ev.progress.bytes;
+	ev.progress.streams = (uint16_t)count_of(j, "streams");
+	if (json_is_number(eta))
+		ev.eta_s = json_number_value(eta);
+	if (ev.progress.bytes > 0 || strcmp(text_of(j, "state"), "running") == 0)
+		printf("  %s", output_status_text(line, sizeof line, sizeof line, &ev));
+	if (text_of(j, "limit")[0] != '\0')
+		printf("  limit %s", text_of(j, "limit"));
+	printf("  %s", text_escape(from, sizeof from, text_of(j, "source")));
+	if (sources > 1)
+		printf(" and %llu more", (unsigned long long)sources - 1);
+	printf(" to %s", text_escape(to, sizeof to, text_of(j, "destination")));
+}
+
+/* Takes the status. */
+static int print_running(const struct status_args *a, json_t *j, struct ptcp_err *e)
+{
+	if (a->connect.log.json)
+		return json_result(j, e);
+	printf("%s  %s", text_of(j, "name"), text_of(j, "state"));
+	if (strcmp(text_of(j, "command"), "serve") == 0)
+		print_server(j);
+	else
+		print_transfer(j);
+	printf("\n");
+	json_decref(j);
+	return 0;
+}
+
+static int list_running(const struct status_args *a, struct ptcp_err *e)
+{
+	json_t *list = running_list();
+	size_t n = json_array_size(list), i;
+	int r = list != NULL ? 0 : err_nomem(e);
+
+	for (i = 0; i < n && r == 0; i++)
+		r = print_running(a, json_incref(json_array_get(list, i)), e);
+	if (r == 0 && n == 0 && !a->connect.log.quiet)
+		terminal_line("ptcp: no transfer or server of this user is running on this host");
+	json_decref(list);
+	return r;
+}
+
+static int query_running(const struct status_args *a, const char *name, struct ptcp_err *e)
+{
+	json_t *status;
+	int r = running_request(&status, name, a->cancel ? "cancel" : "status", e);
+
+	return r < 0 ? r : print_running(a, status, e);
+}
+
+/* ---- Detached transfers ---- */
+
 /* The operands are NAME, ID TARGET, or TARGET for all transfers. */
 static int query(struct status_args *a, int n, char **operands, struct ptcp_err *e)
 {
@@ -102,14 +191,19 @@ static int run_status(const struct command *c, int argc, char **argv)
 	int n, r;
 
 	memset(&a, 0, sizeof a);
-	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0)
-		r = query(&a, n, argv, &e);
+	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
+		if (n == 0)
+			r = a.cancel ? err_set(&e, PTCP_EUSAGE, "--cancel: needs the name of a transfer (ptcp status lists the names)") :
+			    list_running(&a, &e);
+		else
+			r = n == 1 && running_exists(argv[0]) ? query_running(&a, argv[0], &e) : query(&a, n, argv, &e);
+	}
 	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 
 static const struct opt *const tables[] = { status_options, connect_options, log_options, NULL };
 
-const struct command command_status = { "status", "[options] NAME | ID HOST[:PORT] | HOST[:PORT]",
-	"show or cancel detached transfers", run_status, tables, 1, 2,
-	"needs the name that --detach has printed, or the host that runs the transfer" };
+const struct command command_status = { "status", "[options] [NAME | ID HOST[:PORT] | HOST[:PORT]]",
+	"show or cancel running and detached transfers", run_status, tables, 0, 2,
+	"takes the name of a running transfer, the name that --detach has printed, or the host that runs the transfer" };

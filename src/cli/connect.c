@@ -7,8 +7,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "cli/install.h"
 #include "cli/process.h"
 #include "cli/show/terminal.h"
+#include "core/err.h"
 #include "core/text.h"
 
 /* ---- Question about an unknown server ---- */
@@ -27,9 +29,8 @@ enum trust_answer trust_answer(const char *line, const char *fingerprint)
 	return n == 2 && strncasecmp(line, "no", n) == 0 ? TRUST_NO : TRUST_UNCLEAR;
 }
 
-/* Reads a line of stdin; false at the end of input or after a signal. The signal may interrupt a different
- * thread, so poll() wakes up regularly. */
-static bool read_line(char *line, size_t cap)
+/* The signal may interrupt a different thread, so poll() wakes up regularly. */
+bool connect_read_line(char *line, size_t cap)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	size_t n = 0;
@@ -66,7 +67,7 @@ static bool ask_trust(void *arg, const char *host, const char *fingerprint)
 	    text_escape(shown, sizeof shown, host), fingerprint);
 	while (a == TRUST_UNCLEAR) {
 		terminal_ask("Trust this host from now on? (yes, no, or type the fingerprint) ");
-		if (!read_line(line, sizeof line)) {
+		if (!connect_read_line(line, sizeof line)) {
 			terminal_line("%s", "");
 			return false;
 		}
@@ -110,6 +111,15 @@ static int set_congestion(void *args, const struct opt *o, const char *text, str
 	return opt_reject(o, text, e, "no such congestion control (auto, system, cubic, bbr or reno)");
 }
 
+static int set_install(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)o;
+	(void)text;
+	(void)e;
+	((struct connect_opts *)args)->transfer.install = install_requested;
+	return 0;
+}
+
 #define AT(member) offsetof(struct connect_opts, transfer.member)
 
 const struct opt connect_options[] = {
@@ -130,6 +140,8 @@ const struct opt ssh_options[] = {
 	{ "ssh", 0, "CMD", "ssh command, with its options (default: ssh)", opt_text, AT(ssh), 0, 0 },
 	{ "remote-ptcp", 0, "CMD", "command that starts ptcp on the remote host (default: ptcp)", opt_text,
 	    AT(remote_ptcp), 0, 0 },
+	{ "install", 0, NULL, "copy this ptcp to a remote host without ptcp, below ~/.cache/ptcp there", set_install,
+	    0, 0, 0 },
 	{ "remote-port", 0, "PORT", "port for the ephemeral server on the remote host (default: any free port)",
 	    opt_unsigned, AT(remote_port), 1, 65535 },
 	{ .name = NULL },
@@ -148,8 +160,13 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 		a->log.json |= json; /* parsing may fail before --json */
 		return r;
 	}
-	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO))
+	if (t->install != NULL && t->remote_ptcp != NULL)
+		return err_set(e, PTCP_EUSAGE, "--install: not with --remote-ptcp (leave one out)");
+	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO)) {
 		t->trust = ask_trust;
+		if (t->install == NULL)
+			t->install = install_after_asking;
+	}
 	if ((level = log_opts_level(&a->log, LOG_NONE)) != LOG_NONE) {
 		t->log = log_print;
 		t->log_level = (enum ptcp_log_level)level;

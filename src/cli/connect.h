@@ -41,6 +41,9 @@ int connect_stream_counts(const struct opt *o, const char *text, unsigned *count
 /* Mean throughput of `bytes`; 0 if no time has passed. */
 double connect_throughput_bps(uint64_t bytes, double seconds);
 
+/* Reads a line of stdin; false at the end of input or after a signal. */
+bool connect_read_line(char *line, size_t cap);
+
 enum trust_answer { TRUST_YES, TRUST_NO, TRUST_UNCLEAR };
 
 /* Meaning of an answer: "yes" or the fingerprint, or "no", with surrounding blanks, "yes" and "no" in any

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@
 static atomic_int signals;
 static _Atomic(void *) stop_handle;
 static void (*_Atomic stop_fn)(void *);
-static atomic_bool state_requested;
+static atomic_bool state_requested, toggle_requested;
+static atomic_int toggle_fd = -1;
 static int exit_second;
 static const char *line_second;
 
@@ -83,6 +85,19 @@ static void on_state_request(int sig)
 	atomic_store(&state_requested, true);
 }
 
+static void on_toggle_request(int sig)
+{
+	int saved = errno, fd = atomic_load(&toggle_fd);
+	uint64_t one = 1;
+
+	(void)sig;
+	if (fd >= 0) {
+		atomic_store(&toggle_requested, true);
+		(void)!write(fd, &one, sizeof one);
+	}
+	errno = saved;
+}
+
 void process_catch(int second_status, const char *second_line)
 {
 	struct sigaction sa, old, request = { .sa_handler = on_state_request, .sa_flags = SA_RESTART };
@@ -102,11 +117,23 @@ void process_catch(int second_status, const char *second_line)
 		sigaction(SIGHUP, &sa, NULL);
 	sigemptyset(&request.sa_mask);
 	sigaction(SIGUSR1, &request, NULL);
+	request.sa_handler = on_toggle_request;
+	sigaction(SIGUSR2, &request, NULL);
 }
 
 bool process_state_requested(void)
 {
 	return atomic_exchange(&state_requested, false);
+}
+
+void process_set_toggle(int fd)
+{
+	atomic_store(&toggle_fd, fd);
+}
+
+bool process_toggle_requested(void)
+{
+	return atomic_exchange(&toggle_requested, false);
 }
 
 int process_signal_fd(void)

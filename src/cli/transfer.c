@@ -8,6 +8,8 @@
 
 #include "cli/show/output.h"
 #include "cli/process.h"
+#include "cli/running.h"
+#include "cli/show/json.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -147,6 +149,8 @@ static const struct opt transfer_options[] = {
 	    0, 0 },
 	{ "rate", 0, "RATE", "maximum rate, or a timetable such as 08:00-18:00=200Mbit/s,else=0", opt_rate,
 	    TRANSFER(rate), 0, 0 },
+	{ "name", 0, "NAME", "name of this transfer for ptcp status and ptcp rate (default: such as send-4711)",
+	    running_set_name, AT(name), 0, 0 },
 	{ "cipher", 0, "NAME", "cipher for data: aes128gcm, aes256gcm, chacha20 or none (default: aes128gcm)", set_cipher,
 	    0, 0, 0 },
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
@@ -288,22 +292,74 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 typedef int transfer_new_fn(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
+/* A transfer that other processes can observe. */
+struct observed {
+	const struct transfer_args *a;
+	struct output *out;
+	struct running *running;
+};
+
+static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
+{
+	const struct ptcp_progress *g = &ev->progress;
+
+	running_report(o->running, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+	    state, "source", json_text(o->a->srcs[0]), "sources", json_count(o->a->n_srcs), "destination",
+	    json_text(o->a->dest), "bytes", json_count(g->bytes), "total_bytes",
+	    g->total_known ? json_count(g->total_bytes) : json_null(), "files", json_count(g->files), "failed",
+	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes", json_count(g->resumed_bytes),
+	    "streams", json_count(g->streams), "rate_bps", json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s)));
+}
+
+static void on_event(void *arg, const struct ptcp_event *ev)
+{
+	struct observed *o = arg;
+
+	output_event(o->out, ev);
+	if (ev->type == PTCP_EVENT_WAITING)
+		report(o, "waiting", ev);
+	else if (ev->type == PTCP_EVENT_PROGRESS || ev->type == PTCP_EVENT_START)
+		report(o, o->out->reconnect.attempt > 0 ? "reconnecting" : "running", ev);
+}
+
+static int set_rate(void *task, const char *rate, struct ptcp_err *e)
+{
+	return ptcp_transfer_set_rate(task, rate, e);
+}
+
+static int run_observed(struct observed *o, struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct ptcp_event none = { .eta_s = -1 };
+	const struct running_opts opts = { .command = o->out->command, .name = o->a->name,
+		.limit = o->a->connect.transfer.rate, .quiet = o->out->quiet || o->out->json, .set_rate = set_rate, .arg = t };
+	int r;
+
+	if ((r = running_new(&o->running, &opts, e)) < 0)
+		return r;
+	report(o, "connecting", &none);
+	if ((r = running_start(o->running, e)) == 0)
+		r = connect_run(t, e);
+	running_free(o->running);
+	return r;
+}
+
 static int run_transfer(struct transfer_args *a, struct output *out, transfer_new_fn *new_transfer,
     struct ptcp_result *result, struct ptcp_err *e)
 {
+	struct observed observed = { .a = a, .out = out };
 	struct ptcp_transfer_opts *o = opts(a);
 	struct ptcp_task *t = NULL;
 	int r;
 
 	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
 		return r;
-	o->event = output_event;
-	o->arg = out;
+	o->event = on_event;
+	o->arg = &observed;
 	out->cipher = ptcp_cipher_name(o->cipher);
 	out->routes = o->n_paths > 0 ? o->paths : o->n_candidates > 0 ? o->candidates : NULL;
 	if ((r = new_transfer(&t, o, a->srcs, a->n_srcs, a->dest, e)) < 0)
 		return r;
-	r = connect_run(t, e);
+	r = run_observed(&observed, t, e);
 	ptcp_transfer_result(t, result);
 	ptcp_task_free(t);
 	return r;

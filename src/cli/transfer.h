@@ -15,10 +15,11 @@ struct transfer_args {
 	const char *overlay;         /* NULL: none */
 	const char *local_host;      /* in the overlay; NULL: by its address */
 	struct overlay_paths routes;
-	double candidate_bps[PTCP_PATHS_MAX]; /* of --relays, by the overlay */ /* of the overlay */
+	double candidate_bps[PTCP_PATHS_MAX]; /* of --relays, by the overlay */
 	const char *const *srcs;     /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;
+	const char *name;            /* for ptcp status and ptcp rate; NULL: COMMAND-PID */
 };
 
 /* Parses options and operands of `c`; 0, OPTIONS_HELP or a negative PTCP_E*. Call transfer_args_fini() after

@@ -300,7 +300,14 @@ static void on_launched(void *arg, const struct ssh_hello_answer *a)
 		task_finish(t, &why);
 }
 
-static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of };
+static int on_install(void *arg, const char **path, struct ptcp_err *e)
+{
+	struct ptcp_task *t = arg;
+
+	return t->o.install != NULL ? t->o.install(t->o.arg, t->known_as, path, e) : 0;
+}
+
+static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of, on_install };
 
 static void connect_again(struct ptcp_task *t)
 {

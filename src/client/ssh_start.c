@@ -24,8 +24,7 @@ void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why)
 	f->o.ops->failed(f->o.arg, why);
 }
 
-/* "NAME: ", then the sentence. */
-static void __attribute__((format(printf, 2, 3))) fail(struct ssh_start *f, const char *fmt, ...)
+void ssh_start_fail_as(struct ssh_start *f, const char *fmt, ...)
 {
 	char text[sizeof ((struct ptcp_err *)0)->msg];
 	struct ptcp_err why;
@@ -46,23 +45,25 @@ static void fail_ended(struct ssh_start *f)
 	char shown[TEXT_NAME_BYTES];
 
 	if (f->o.launch != NULL)
-		fail(f, "no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d (see its output)",
+		ssh_start_fail_as(f, "no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d (see its output)",
 		    f->noise, text_escape(shown, sizeof shown, f->o.launch), f->signal != 0 ? 128 + f->signal : f->status);
 	else if (!f->exited)
-		fail(f, "the remote command closed its output (is it ptcp?)");
+		ssh_start_fail_as(f, "the remote command closed its output (is it ptcp?)");
 	else if (f->signal != 0)
-		fail(f, "ssh was ended by signal %d (run the same command again)", f->signal);
+		ssh_start_fail_as(f, "ssh was ended by signal %d (run the same command again)", f->signal);
 	else if (f->status == 255)
-		fail(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)", f->name);
+		ssh_start_fail_as(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)", f->name);
+	else if (f->install.phase == INSTALL_OFFERED || f->install.phase == INSTALL_SENDING)
+		ssh_start_fail_as(f, "copying ptcp there: ended with status %d (see the output of ssh)", f->status);
 	else if (f->state != AWAIT_ANSWER)
-		fail(f, "the remote ptcp ended before the transfer began, with status %d (see its output)", f->status);
+		ssh_start_fail_as(f, "the remote ptcp ended before the transfer began, with status %d (see its output)", f->status);
 	else if (f->status == 127 || f->status == 126)
-		fail(f, "%s there: %s (install ptcp there, or give its path with --remote-ptcp /PATH/ptcp)",
+		ssh_start_fail_as(f, "%s there: %s (install ptcp there, or give its path with --remote-ptcp /PATH/ptcp)",
 		    text_escape(shown, sizeof shown, ptcp), f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
-		fail(f, "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
+		ssh_start_fail_as(f, "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
 	else
-		fail(f, "the remote ptcp ended with status %d, without an answer (if it is too old, update it, or name another "
+		ssh_start_fail_as(f, "the remote ptcp ended with status %d, without an answer (if it is too old, update it, or name another "
 		    "with --remote-ptcp)", f->status);
 }
 
@@ -95,7 +96,7 @@ static void on_noise(struct ssh_start *f, const char *line)
 		text_escape_quoted(f->noise, sizeof f->noise, line);
 	f->noise_bytes += strlen(line) + 1;
 	if (f->noise_bytes > NOISE_BYTES)
-		fail(f, "no ptcp answered there, but other output, from \"%s\" on (its shell must print nothing for commands: "
+		ssh_start_fail_as(f, "no ptcp answered there, but other output, from \"%s\" on (its shell must print nothing for commands: "
 		    "\"ssh %s true\")", f->noise, f->name);
 }
 
@@ -104,7 +105,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 	struct ptcp_err why;
 
 	if (ssh_hello_answer_parse(&f->answer, line, &why) < 0) {
-		fail(f, "%s", why.msg);
+		ssh_start_fail_as(f, "%s", why.msg);
 		return;
 	}
 	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port && !f->answer.final)
@@ -132,10 +133,12 @@ static void on_line(void *arg, const char *line)
 
 	if (f->state != AWAIT_ANSWER)
 		ssh_connect_line(f, line);
+	else if (f->scripted && ssh_install_line(f, line))
+		return;
 	else if (ssh_hello_is_greeting(line))
 		on_answer(f, line);
 	else if (strncmp(line, SSH_HELLO_ERROR " ", n) == 0)
-		fail(f, "%s", text_escape(shown, sizeof shown, line + n));
+		ssh_start_fail_as(f, "%s", text_escape(shown, sizeof shown, line + n));
 	else
 		on_noise(f, line);
 }
@@ -148,11 +151,17 @@ static void on_closed(void *arg, bool broken)
 	if (!broken)
 		fail_if_over(f);
 	else
-		fail(f, "no ptcp answered there, but a line without end%s%s%s (its shell must print nothing for commands: \"ssh "
+		ssh_start_fail_as(f, "no ptcp answered there, but a line without end%s%s%s (its shell must print nothing for commands: \"ssh "
 		    "%s true\")", f->noise_bytes > 0 ? ", after \"" : "", f->noise, f->noise_bytes > 0 ? "\"" : "", f->name);
 }
 
-static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
+static void on_sent(void *arg, size_t left)
+{
+	(void)left;
+	ssh_install_sent(arg);
+}
+
+static const struct line_reader_ops line_reader_ops = { on_line, on_closed, on_sent };
 
 static void on_timer(void *arg)
 {
@@ -164,11 +173,13 @@ static void on_timer(void *arg)
 		fail_ended(f);
 	else if (f->state != AWAIT_ANSWER)
 		ssh_connect_timeout(f);
+	else if (f->install.phase == INSTALL_OFFERED || f->install.phase == INSTALL_SENDING)
+		ssh_start_fail_as(f, "copying ptcp there: no progress for %s (run the same command again)", after);
 	else if (f->o.launch != NULL)
-		fail(f, "no ptcp was started there within %s (see the output of the launch command, or allow more time with "
+		ssh_start_fail_as(f, "no ptcp was started there within %s (see the output of the launch command, or allow more time with "
 		    "--timeout)", after);
 	else
-		fail(f, "ssh reached no ptcp there within %s (check that \"ssh %s\" works without questions, or allow more time "
+		ssh_start_fail_as(f, "ssh reached no ptcp there within %s (check that \"ssh %s\" works without questions, or allow more time "
 		    "with --timeout)", after, f->name);
 }
 
@@ -189,16 +200,25 @@ static bool user_can_answer(bool terminal)
 	return fd >= 0;
 }
 
+void ssh_start_greet(struct ssh_start *f)
+{
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "");
+}
+
 static int start(struct ssh_start *f, struct ptcp_err *e)
 {
-	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
 	struct child_opts co = { .apart = f->o.launch != NULL, .ended = on_ended, .arg = f };
 	struct start_args args;
-	char remote[4096];
+	char remote[SSH_INSTALL_COMMAND_BYTES];
 	int fd, r;
 
 	/* The same for all transfers: their options travel in the protocol. */
-	if ((size_t)snprintf(remote, sizeof remote, "%s serve --ephemeral", ptcp) >= sizeof remote)
+	f->scripted = f->o.launch == NULL && f->o.remote_ptcp == NULL;
+	if (f->scripted)
+		ssh_install_command(remote);
+	else if ((size_t)snprintf(remote, sizeof remote, "%s serve --ephemeral", f->o.remote_ptcp != NULL ?
+	    f->o.remote_ptcp : "ptcp") >= sizeof remote)
 		return err_set(e, PTCP_EUSAGE, "--remote-ptcp: longer than %zu bytes (put it into a script)",
 		    sizeof remote - sizeof " serve --ephemeral");
 	if (f->o.launch != NULL)
@@ -212,8 +232,7 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
 		return r;
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
-	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "");
+	ssh_start_greet(f);
 	if (!user_can_answer(f->o.launch == NULL))
 		timer_set(f->timer, mono_add_ns(mono_now(), f->o.sock.timeout_ns));
 	return 0;
@@ -245,5 +264,6 @@ void ssh_start_free(struct ssh_start *f)
 	child_free(f->ssh);
 	timer_free(f->timer);
 	pending_fini(&f->pending);
+	ssh_install_end(f);
 	free(f);
 }

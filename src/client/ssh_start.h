@@ -28,6 +28,8 @@ struct ssh_start_ops {
 	void (*launched)(void *arg, const struct ssh_hello_answer *a);
 	/* The session that inbound data connections join; or NULL. */
 	struct session *(*session)(void *arg);
+	/* As ptcp_install_fn, for o.target. */
+	int (*install)(void *arg, const char **path, struct ptcp_err *e);
 };
 
 struct ssh_start_opts {

@@ -178,6 +178,7 @@ void task_fini(struct ptcp_task *t)
 	filter_free(t->files.filter);
 	selection_free(t->files.selection);
 	free(t->files.open_paths);
+	pthread_mutex_destroy(&t->new_rate.lock);
 	free(t);
 }
 
@@ -199,6 +200,7 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 		return err_nomem(e);
 	atomic_init(&t->canceled, false);
 	atomic_init(&t->path_rates.changed, false);
+	pthread_mutex_init(&t->new_rate.lock, NULL);
 	if ((r = context_check_fds(0, e)) == 0 && (r = loop_new(&t->loop, e)) == 0 && (r = take_opts(t, o, e)) == 0 &&
 	    (r = check_pins(t, e)) == 0)
 		r = check_shares(&t->o, e);
@@ -275,16 +277,6 @@ static void check_canceled(struct ptcp_task *t)
 		task_finish(t, &why);
 }
 
-void task_pace(struct ptcp_task *t)
-{
-	unsigned i;
-
-	if (t->session == NULL || !atomic_exchange(&t->path_rates.changed, false))
-		return;
-	for (i = 0; i < t->paths.n; i++)
-		session_set_path_rate(t->session, i, atomic_load(&t->path_rates.bps[i]));
-}
-
 static void on_wake(void *arg)
 {
 	check_canceled(arg);
@@ -339,7 +331,8 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	t->running = true;
 	loop_reset(t->loop);
 	loop_on_wake(t->loop, on_wake, t);
-	if ((r = pacing_start(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
+	task_take_rate(t);
+	if ((r = pacing_set(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
 		attempt_end(t);
 		return r;
 	}
@@ -440,19 +433,4 @@ void ptcp_task_cancel(struct ptcp_task *t)
 {
 	atomic_store(&t->canceled, true);
 	loop_wake(t->loop);
-}
-
-int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, struct ptcp_err *e)
-{
-	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
-		return err_set(e, PTCP_EUSAGE, "path rates: only for transfers from or to this host");
-	if (path >= t->paths.n)
-		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->paths.n);
-	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
-		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
-		    TIMETABLE_MIN_BPS);
-	atomic_store(&t->path_rates.bps[path], bps);
-	atomic_store(&t->path_rates.changed, true);
-	loop_wake(t->loop);
-	return 0;
 }

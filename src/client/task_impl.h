@@ -1,10 +1,11 @@
-/* Inside a task: task.c (options, attempts, run), transfer.c (sources and destination), trust.c
+/* Inside a task: task.c (options, attempts, run), task_rate.c (rate limits), transfer.c (sources and destination), trust.c
  * (identities), connect.c (connecting), task_session.c (a session's callbacks), path_history.c, measure_task.c, and
  * remote_job_impl.h for jobs of other hosts. */
 #ifndef CLIENT_TASK_IMPL_H
 #define CLIENT_TASK_IMPL_H
 
 #include <ptcp/ptcp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "client/history_file.h"
@@ -98,6 +99,11 @@ struct ptcp_task {
 		_Atomic uint64_t bps[PTCP_PATHS_MAX];
 		atomic_bool changed;
 	} path_rates;
+	struct {                        /* ptcp_transfer_set_rate() */
+		pthread_mutex_t lock;
+		struct timetable table;     /* copied to `rate` by the task's thread */
+		bool changed;
+	} new_rate;
 	/* the run, of one attempt or more: */
 	struct context host;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
@@ -167,11 +173,16 @@ const char *const *task_copy_list(const char *const *in, size_t n);
 int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 /* Frees a task that does not run. */
 void task_fini(struct ptcp_task *t);
-/* Applies requested path rates to the session. */
-void task_pace(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- task_rate.c ---- */
+
+/* Copies a requested limit of all streams together to t->rate; false: unchanged. */
+bool task_take_rate(struct ptcp_task *t);
+/* Applies requested rates to the session, if there is one. */
+void task_pace(struct ptcp_task *t);
 
 /* ---- wait.c ---- */
 

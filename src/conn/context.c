@@ -34,17 +34,19 @@ static void on_pacing_timer(void *arg)
 	timer_set(p->timer, mono_add_ns(mono_now(), PACING_NS));
 }
 
-int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e)
+int pacing_set(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e)
 {
+	struct timer *timer = NULL;
 	int r;
 
-	p->table = *t;
-	p->loose = false;
 	if (timetable_varies(t)) {
-		if ((r = timer_new(&p->timer, control, on_pacing_timer, p, e)) < 0)
+		if ((r = timer_new(&timer, control, on_pacing_timer, p, e)) < 0)
 			return r;
-		timer_set(p->timer, mono_add_ns(mono_now(), PACING_NS));
+		timer_set(timer, mono_add_ns(mono_now(), PACING_NS));
 	}
+	timer_free(p->timer);
+	p->timer = timer;
+	p->table = *t;
 	apply(p);
 	return 0;
 }
@@ -59,6 +61,7 @@ void pacing_stop(struct pacing *p)
 {
 	timer_free(p->timer);
 	p->timer = NULL;
+	p->loose = false;
 }
 
 int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e)

@@ -34,7 +34,7 @@ struct context {
 	struct log log;
 	ptcp_log_fn *log_fn;              /* the caller's; or NULL */
 	void *log_arg;
-	struct pacing pacing;             /* no limit until pacing_start() */
+	struct pacing pacing;             /* no limit until pacing_set() */
 	char config_dir[USERDIR_BYTES];
 };
 
@@ -53,8 +53,8 @@ void context_renew_certificates(struct context *h);
 /* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);
 
-/* Before pacing_start() and after pacing_stop() the rate is unlimited. */
-int pacing_start(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
+/* Sets or changes the limit; on failure the previous limit remains. */
+int pacing_set(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
 /* For a receiver whose sender enforces the rate: blocks that were delayed in transit may catch up. */
 void pacing_loosen(struct pacing *p);
 void pacing_stop(struct pacing *p); /* zeroed memory is fine */

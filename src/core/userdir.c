@@ -3,13 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/err.h"
+
+#define LOCK_MS 1000
+#define LOCK_PAUSE_MS 20
 
 static int find(char out[USERDIR_BYTES], const char *dir, const char *variable, const char *below_home,
     const char *what, struct ptcp_err *e)
@@ -61,6 +66,81 @@ int userdir_make(const char *dir, struct ptcp_err *e)
 		if (c == '\0')
 			return 0;
 	}
+}
+
+static bool is_ours(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Appends `parent`/ptcp; returns the new number of directories. */
+static unsigned add_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES], unsigned n, const char *parent)
+{
+	unsigned i;
+
+	if (parent == NULL || parent[0] != '/' || !is_ours(parent) ||
+	    snprintf(out[n], USERDIR_RUNTIME_BYTES, "%s/ptcp", parent) >= USERDIR_RUNTIME_BYTES)
+		return n;
+	for (i = 0; i < n; i++)
+		if (strcmp(out[i], out[n]) == 0)
+			return n;
+	return n + 1;
+}
+
+unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES])
+{
+	unsigned n = add_runtime(out, 0, getenv("XDG_RUNTIME_DIR"));
+	char of_login[32];
+
+	snprintf(of_login, sizeof of_login, "/run/user/%u", (unsigned)geteuid());
+	n = add_runtime(out, n, of_login);
+	snprintf(out[n], USERDIR_RUNTIME_BYTES, "/tmp/ptcp-%u", (unsigned)geteuid());
+	return n + 1;
+}
+
+/* A stopped process must not block all others. */
+static bool lock_within(int fd, int ms)
+{
+	for (; flock(fd, LOCK_EX | LOCK_NB) < 0; ms -= LOCK_PAUSE_MS) {
+		if (errno != EWOULDBLOCK || ms <= 0)
+			return false;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return true;
+}
+
+int userdir_private(const char *dir, bool make, struct ptcp_err *e)
+{
+	struct stat st;
+	int fd, r;
+
+	if (make && mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, PTCP_ECONFIG, "creating the directory %s", dir);
+	if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		return err_sys(e, PTCP_ECONFIG, "the directory %s", dir);
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+		r = err_set(e, PTCP_ECONFIG, "the directory %s: belongs to another user, or other users have access (remove it)",
+		    dir);
+	else if (!lock_within(fd, LOCK_MS))
+		r = err_sys(e, PTCP_ECONFIG, "locking the directory %s", dir);
+	else if (fstat(fd, &st) == 0 && st.st_nlink == 0) /* the process that held the lock has removed the directory */
+		r = make ? userdir_private(dir, make, e) : err_set(e, PTCP_ECONFIG, "the directory %s: removed", dir);
+	else
+		return fd;
+	close(fd);
+	return r;
+}
+
+void userdir_private_remove(const char *dir)
+{
+	int fd = userdir_private(dir, false, NULL);
+
+	if (fd < 0)
+		return;
+	rmdir(dir);
+	close(fd);
 }
 
 int userdir_lock(const char *path, struct ptcp_err *e)

@@ -1,8 +1,9 @@
-/* The user's configuration and state directories, and locks on files in them. `dir` is the directory chosen
+/* The user's configuration, state and runtime directories, and locks on files in them. `dir` is the directory chosen
  * by the caller; NULL: by the XDG base directory specification, else below HOME. Any thread. */
 #ifndef CORE_USERDIR_H
 #define CORE_USERDIR_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <ptcp/err.h>
@@ -16,6 +17,19 @@ int userdir_state(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e);
 
 /* Creates `dir` (a result of the above) and its missing parents, mode 0700. */
 int userdir_make(const char *dir, struct ptcp_err *e);
+
+/* Directories for sockets of this user, in order of preference: $XDG_RUNTIME_DIR/ptcp, /run/user/UID/ptcp (jobs of cron
+ * lack the variable), and /tmp/ptcp-UID. Returns the number; without duplicates, and without directories whose parents
+ * belong to another user. */
+#define USERDIR_RUNTIME 3
+#define USERDIR_RUNTIME_BYTES 96 /* leaves room for a name within the 108 bytes of a socket address */
+unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES]);
+
+/* Opens a directory, made first with `make`, mode 0700, and locks the directory for at most a second; close() releases
+ * the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, or accessible to other users. */
+int userdir_private(const char *dir, bool make, struct ptcp_err *e);
+/* Removes such a directory if empty. */
+void userdir_private_remove(const char *dir);
 
 /* Waits for an exclusive lock on the file `path` (flock on `path`.lock) and returns a descriptor, or
  * PTCP_ECONFIG. close() releases the lock. */

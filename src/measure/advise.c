@@ -34,6 +34,8 @@ struct advise {
 	struct steady settle;
 	struct limit_times times;
 	struct evidence_sample total; /* counters of the level so far */
+	struct loss_events events[PTCP_STREAMS_MAX];
+	double lost[PTCP_STREAMS_MAX]; /* segments so far */
 	struct evidence_watch watch;
 	struct share at_half, at_end; /* at half of PROBE_MAX_S, and at the last sample */
 	/* results */
@@ -60,6 +62,8 @@ static void start_level(struct advise *a, unsigned older)
 	a->settle.n = 0;
 	a->times = (struct limit_times){ 0 };
 	a->total = (struct evidence_sample){ 0 };
+	memset(a->events, 0, sizeof a->events);
+	memset(a->lost, 0, sizeof a->lost);
 	a->watch.n = 0;
 	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX);
 }
@@ -84,13 +88,18 @@ static void observe_idle(struct advise *a)
 		a->evidence.base_rtt_s = now.min_rtt_s;
 }
 
-static void add_stream(struct evidence_sample *t, const struct tcpinfo *now, const struct tcpinfo *first)
+static void add_stream(struct advise *a, struct evidence_sample *t, unsigned i, const struct tcpinfo *now, double interval_s)
 {
+	const struct tcpinfo *first = &a->first[i];
+	double lost = (double)(now->retransmits - first->retransmits);
+
 	if (now->min_rtt_s > 0 && (t->min_rtt_s == 0 || now->min_rtt_s < t->min_rtt_s))
 		t->min_rtt_s = now->min_rtt_s;
 	t->delivered_bytes += (double)(now->delivered_bytes - first->delivered_bytes);
 	t->sent_segments += (double)(now->sent_segments - first->sent_segments);
-	t->lost_segments += (double)(now->retransmits - first->retransmits);
+	t->lost_segments += lost;
+	t->loss_events += loss_events_of(&a->events[i], lost - a->lost[i], now->rtt_s, interval_s);
+	a->lost[i] = lost;
 	t->busy_s += now->busy_s - first->busy_s;
 	t->window_s += now->window_s - first->window_s + now->buffer_s - first->buffer_s;
 }
@@ -104,7 +113,7 @@ static void watch(struct advise *a, const struct evidence_sample *t, double rtt_
 		evidence_watch_add(&a->watch, &a->evidence, &(struct evidence_sample){ interval_s,
 		    t->delivered_bytes - was->delivered_bytes, t->sent_segments - was->sent_segments,
 		    t->lost_segments - was->lost_segments, rtt_s / n, t->min_rtt_s, t->busy_s - was->busy_s,
-		    t->window_s - was->window_s });
+		    t->window_s - was->window_s, t->loss_events });
 	a->total = *t;
 }
 
@@ -128,7 +137,7 @@ static uint64_t sample(struct advise *a, double elapsed_s, double interval_s)
 			strcpy(a->advice.congestion, now.congestion);
 		}
 		acked += now.acked_bytes;
-		add_stream(&t, &now, &a->first[i]);
+		add_stream(a, &t, i, &now, interval_s);
 		rtt_s += now.rtt_s;
 		n++;
 		*(i < a->older ? &a->at_end.older : &a->at_end.younger) += now.acked_bytes;

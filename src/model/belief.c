@@ -37,9 +37,9 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
 #define WINDOW_LIMITED 0.3
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
-#define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
-#define FUTURE_ALONE_SD 0.02 /* .. with nobody else */
-#define FUTURE_IMPACT_SD 0.05 /* of the impact, times its root */
+#define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
+#define EVENTS_SD 0.7      /* .. and over the root of their number */
+#define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
 #define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
 #define PI 3.14159265358979
 #define SMOOTH 6.0         /* power of the smooth minimum */
@@ -82,7 +82,7 @@ double belief_point_bps(const struct belief_point *p, double streams)
 	return isinf(p->limit_bps) ? share_bps : smooth_min(share_bps, streams * p->limit_bps);
 }
 
-static bool has_others(const struct belief_point *p)
+bool belief_has_others(const struct belief_point *p)
 {
 	return p->kind != EVIDENCE_NOBODY && p->kind != EVIDENCE_NOBODY_LIMITED;
 }
@@ -103,11 +103,19 @@ static double load(const struct belief_point *p, double streams)
 /* Others get what our streams leave, or as much as each of our streams. */
 double belief_point_impact(const struct belief_point *p, double streams)
 {
-	if (!has_others(p))
+	if (!belief_has_others(p))
 		return 0;
 	if (p->kind == EVIDENCE_ALL_LIMITED)
 		return 1 - each_bps(p, streams) / each_bps(p, 1);
 	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
+}
+
+double belief_point_total_impact(const struct belief_point *p, double streams)
+{
+	if (!belief_has_others(p))
+		return 0;
+	return p->kind == EVIDENCE_ALL_LIMITED ? 1 - each_bps(p, streams) / each_bps(p, 0) :
+	    belief_point_bps(p, streams) / p->capacity_bps;
 }
 
 /* ---- Likelihoods, as logarithms ---- */
@@ -115,6 +123,11 @@ double belief_point_impact(const struct belief_point *p, double streams)
 static double tailed(double off, double sd, double tail)
 {
 	return -(tail + 1) / 2 * log1p(off * off / (sd * sd * tail)) - log(sd);
+}
+
+static double unit(double x)
+{
+	return fmin(fmax(x, 0), 1);
 }
 
 #define SEGMENT_BYTES 1448
@@ -135,11 +148,53 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 {
 	double cycle;
 
-	if (!has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
+	if (!belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
 	    !(l->time_s > 0))
 		return 0;
 	cycle = cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, e->growth);
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
+}
+
+/* Part to which the link is so full that the queue may have any length. */
+static double fullness(const struct belief_point *p, double streams)
+{
+	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
+}
+
+/* The RTT of streams that have converged: a queue that our streams filled while they fell from slow start is empty
+ * afterwards, unless the link is full. */
+static double converged_rtt_s(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
+{
+	bool fills = p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED;
+
+	return l->rtt_s <= 0 || e->base_rtt_s <= 0 ? 0 :
+	    e->base_rtt_s + (fills ? 1 : fullness(p, l->probe.streams)) * (l->rtt_s - e->base_rtt_s);
+}
+
+/* Logarithm of the windows over those that the losses explain, if clearly larger: the streams still fall from slow
+ * start. */
+static double fall(const struct evidence_level *l, double lost_bps, double rtt_s)
+{
+	double over = lost_bps > 0 ? log(l->probe.throughput_bps * l->rtt_s / (lost_bps * rtt_s)) : 0;
+
+	return over > FALLING ? over : 0;
+}
+
+/* Deviation of a rate from its expectation, as logarithm. What falling streams will have is less, down to what their
+ * losses explain. */
+static double off_curve(const struct evidence_level *l, double expected_bps, double lost_bps, double rtt_s)
+{
+	double off = log(l->probe.throughput_bps / expected_bps);
+
+	return off > 0 ? fmax(off - fall(l, lost_bps, rtt_s), 0) : off;
+}
+
+/* The rate of the level or, if its streams still fall, of their losses. */
+static double settled_bps(const struct evidence_level *l, const struct evidence *e)
+{
+	double rtt_s = e->base_rtt_s, lost_bps = evidence_loss_bps(l, rtt_s, e->growth);
+
+	return fall(l, lost_bps, rtt_s) > 0 ? fmin(lost_bps, l->probe.throughput_bps) : l->probe.throughput_bps;
 }
 
 static double of_rates(const struct belief_point *p, const struct evidence *e)
@@ -148,13 +203,17 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 	size_t i;
 
 	for (i = 0; i < e->n; i++) {
-		const struct probe *x = &e->level[i].probe;
+		const struct evidence_level *l = &e->level[i];
+		double expected_bps = belief_point_bps(p, l->probe.streams), rtt_s = converged_rtt_s(p, e, l);
+		double lost_bps = evidence_loss_bps(l, rtt_s, e->growth);
 
-		lag = expected_lag(p, e, &e->level[i]);
-		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !has_others(p) ? ALONE_SD :
-		    hypot(hypot(SCATTER_PART * fmin(e->level[i].lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
-		sum += tailed(log(x->throughput_bps / belief_point_bps(p, x->streams)) + lag, hypot(probe_error_ratio(x), sd),
-		    has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		lag = expected_lag(p, e, l);
+		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !belief_has_others(p) ? ALONE_SD :
+		    hypot(hypot(SCATTER_PART * fmin(l->lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
+		sum += tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
+		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		if (lost_bps > 0)
+			sum += tailed(log(lost_bps / expected_bps), hypot(LOSS_RATE_SD, EVENTS_SD / sqrt(l->loss_events)), TAIL);
 	}
 	return sum;
 }
@@ -172,7 +231,7 @@ static unsigned most_streams(const struct evidence *e)
 /* Limited streams may never fill the link; then the burst only is a lower bound of the capacity. */
 static double of_burst(const struct belief_point *p, const struct evidence *e)
 {
-	double n = most_streams(e), others = has_others(p) ? BURST_SHARE * p->contenders : 0, off, sd;
+	double n = most_streams(e), others = belief_has_others(p) ? BURST_SHARE * p->contenders : 0, off, sd;
 
 	if (!(e->burst_bps > 0))
 		return 0;
@@ -189,11 +248,6 @@ static double emptiness(double x, double mean)
 	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
 }
 
-static double unit(double x)
-{
-	return fmin(fmax(x, 0), 1);
-}
-
 /* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
 static double longest_queue_s(const struct evidence *e)
 {
@@ -202,17 +256,11 @@ static double longest_queue_s(const struct evidence *e)
 	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
 }
 
-/* Part to which the link is so full that the queue may have any length. */
-static double fullness(const struct belief_point *p, double streams)
-{
-	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
-}
-
 /* Other flows fill the queue to any length. With nobody else, or losses that limit all flows, it is empty unless the
  * link is full. */
 static double of_queue(const struct belief_point *p, const struct evidence *e)
 {
-	double queue_s = longest_queue_s(e), sum = 0, full, low, mean;
+	double queue_s = longest_queue_s(e), sum = 0, full, low, mean, rtt_s;
 	size_t i;
 
 	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
@@ -220,11 +268,13 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 	if (queue_s == 0)
 		return 0;
 	for (i = 0; i < e->n; i++) {
-		if (e->level[i].low_rtt_s <= 0)
+		rtt_s = converged_rtt_s(p, e, &e->level[i]);
+		/* Streams that fall from slow start fill a queue that they will not fill later. */
+		if (e->level[i].low_rtt_s <= 0 || fall(&e->level[i], evidence_loss_bps(&e->level[i], rtt_s, e->growth), rtt_s) > 0)
 			continue;
 		full = fullness(p, e->level[i].probe.streams);
 		/* Our own losses need a queue that is full at times. */
-		if (full == 1 && !has_others(p) && e->growth != EVIDENCE_MODEL &&
+		if (full == 1 && !belief_has_others(p) && e->growth != EVIDENCE_MODEL &&
 		    e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
 			sum += log(NO_OWN_QUEUE);
 		if (full < 1) {
@@ -276,7 +326,7 @@ static double of_windows(const struct belief_point *p, const struct evidence *e)
 /* Few other flows rarely are much weaker than our streams, unless ours ignore losses. */
 static double of_contenders(const struct belief_point *p, const struct evidence *e)
 {
-	double below = has_others(p) ? fmin(log(p->contenders / (e->growth == EVIDENCE_MODEL ? 0.1 : 1)), 0) : 0;
+	double below = belief_has_others(p) ? fmin(log(p->contenders / (e->growth == EVIDENCE_MODEL ? 0.1 : 1)), 0) : 0;
 
 	return -below * below / (2 * WEAK_SD * WEAK_SD);
 }
@@ -355,7 +405,7 @@ static void normalize(struct weighing *w)
 		struct belief_point *p = &b->point[i];
 
 		p->weight /= sum;
-		if (has_others(p)) {
+		if (belief_has_others(p)) {
 			others += p->weight;
 			logs += p->weight * log(p->contenders);
 		}
@@ -377,7 +427,7 @@ int belief_of(struct belief *out, const struct evidence *e)
 		const struct probe *x = &e->level[i].probe;
 
 		w.most_bps = fmax(w.most_bps, x->throughput_bps);
-		w.most_each_bps = fmax(w.most_each_bps, x->throughput_bps / x->streams);
+		w.most_each_bps = fmax(w.most_each_bps, settled_bps(&e->level[i], e) / x->streams);
 	}
 	if (e->n == 0 || !(w.most_each_bps > 0))
 		return -1;
@@ -386,82 +436,4 @@ int belief_of(struct belief *out, const struct evidence *e)
 		weigh_kind(&w, (enum evidence_kind)kind);
 	normalize(&w);
 	return 0;
-}
-
-/* ---- Predictions ---- */
-
-#define BINS 256
-
-/* Quantiles of weighted values in [from, until], from a histogram. */
-struct histogram {
-	double from, until, weight[BINS];
-};
-
-static void histogram_add(struct histogram *h, double x, double weight)
-{
-	double at = (x - h->from) / (h->until - h->from) * BINS;
-
-	h->weight[(size_t)fmin(fmax(at, 0), BINS - 1)] += weight;
-}
-
-/* A normal distribution around x, by quantiles. */
-static void spread(struct histogram *h, double x, double sd, double weight)
-{
-	static const double quantile[] = { -1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645 };
-	size_t i;
-
-	for (i = 0; i < sizeof quantile / sizeof *quantile; i++)
-		histogram_add(h, x + sd * quantile[i], weight / (sizeof quantile / sizeof *quantile));
-}
-
-/* Linear within a bin, but the first, which has the values without any impact. */
-static double histogram_quantile(const struct histogram *h, double part)
-{
-	double below = 0;
-	size_t i;
-
-	for (i = 0; i < BINS - 1 && below + h->weight[i] < part; i++)
-		below += h->weight[i];
-	if (i == 0)
-		return h->from;
-	return h->from + (h->until - h->from) / BINS * ((double)i + unit((part - below) / fmax(h->weight[i], 1e-12)));
-}
-
-static struct belief_range range_of(const struct histogram *h)
-{
-	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
-}
-
-void belief_predict(struct belief_prediction *out, const struct belief *b, double streams)
-{
-	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
-	struct belief_range logs;
-	size_t i;
-
-	*out = (struct belief_prediction){ .mean_impact_ratio = 0 };
-	for (i = 0; i < b->n; i++) {
-		double x = log(belief_point_bps(&b->point[i], streams));
-		double sd = has_others(&b->point[i]) ? 2 * FUTURE_SD : 2 * FUTURE_ALONE_SD;
-
-		rate.from = fmin(rate.from, x - sd);
-		rate.until = fmax(rate.until, x + sd + 1e-9);
-	}
-	for (i = 0; i < b->n; i++) {
-		const struct belief_point *p = &b->point[i];
-		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
-
-		spread(&rate, log(bps), has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
-		if (has_others(p) && streams > 1)
-			spread(&impact, taken, FUTURE_IMPACT_SD * sqrt(taken), p->weight);
-		else
-			histogram_add(&impact, taken, p->weight);
-		out->mean_bps += p->weight * log(bps);
-		out->mean_impact_ratio += p->weight * taken;
-		out->total_impact_ratio += p->weight * (p->kind == EVIDENCE_ALL_LIMITED ?
-		    1 - each_bps(p, streams) / each_bps(p, 0) : has_others(p) ? bps / p->capacity_bps : 0);
-	}
-	logs = range_of(&rate);
-	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));
-	out->throughput_bps = (struct belief_range){ exp(logs.low), exp(logs.middle), exp(logs.high) };
-	out->impact_ratio = range_of(&impact);
 }

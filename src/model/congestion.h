@@ -17,7 +17,8 @@
 #define CONGESTION_LEVER 3u
 #define CONGESTION_NOBODY_RATIO 0.9  /* min probability of nobody who could be slowed down */
 #define CONGESTION_LIMITED_RATIO 0.8 /* of each stream being limited by itself */
-#define CONGESTION_OTHERS_RATIO 0.3  /* max probability of nobody else, to leave BBR */
+/* Max probability of nobody else, to leave BBR: others that it has displaced look like nobody. */
+#define CONGESTION_OTHERS_RATIO 0.05
 #define CONGESTION_LOSS_RATIO 2e-4   /* less is no reason */
 #define CONGESTION_WINDOW_RATIO 0.2  /* more: windows limit the streams, and BBR would not help */
 

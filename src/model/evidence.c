@@ -35,15 +35,49 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 		e->base_rtt_s = least_s;
 }
 
+double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s, double interval_s)
+{
+	double events;
+
+	l->since_s += interval_s;
+	if (lost_segments <= 0 || l->since_s < rtt_s)
+		return 0;
+	events = rtt_s > 0 ? fmax(floor(interval_s / rtt_s), 1) : lost_segments;
+	l->since_s = 0;
+	return fmin(lost_segments, events);
+}
+
 #define MIN_ERROR 0.002 /* of a rate */
+#define LOSS_EVENTS_MIN 5.0
+#define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
+#define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */
+#define CUBIC_C 0.4       /* RFC 9438 */
+#define CUBIC_BETA 0.7
+
+/* Mean window in segments: RFC 9438, section 5.1, and the Reno-friendly region as RFC 5348 has it. */
+static double response(double loss_ratio, double rtt_s, enum evidence_growth growth)
+{
+	double reno = sqrt(1.5 / loss_ratio);
+
+	return growth == EVIDENCE_RENO ? reno :
+	    fmax(reno, pow(CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA)), 0.25) * pow(rtt_s / loss_ratio, 0.75));
+}
+
+double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)
+{
+	if (growth == EVIDENCE_MODEL || l->loss_events < LOSS_EVENTS_MIN || l->loss_ratio > LOSS_RATIO_MAX || rtt_s <= 0 ||
+	    l->window_ratio > LIMITED_MAX)
+		return 0;
+	return l->probe.streams * response(l->loss_events / l->segments, rtt_s, growth) / rtt_s * 8 * l->segment_bytes;
+}
 
 /* Without slow start. */
 static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 {
-	double rtt_s[STEADY_MAX], sum_s = 0, lost = 0, busy_s = 0, window_s = 0;
+	double rtt_s[STEADY_MAX], sum_s = 0, lost = 0, bytes = 0, busy_s = 0, window_s = 0;
 	size_t i, n = 0;
 
-	l->segments = l->time_s = 0;
+	l->segments = l->time_s = l->loss_events = 0;
 	for (i = 0; i < w->n; i++)
 		l->time_s += w->sample[i].interval_s;
 	for (i = w->n / 3; i < w->n; i++) {
@@ -51,6 +85,8 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 
 		l->segments += s->sent_segments;
 		lost += s->lost_segments;
+		l->loss_events += s->loss_events;
+		bytes += s->delivered_bytes;
 		busy_s += s->busy_s;
 		window_s += s->window_s;
 		if (s->rtt_s > 0)
@@ -61,6 +97,7 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 	l->low_rtt_s = n > 0 ? rtt_s[n / 10] : -1;
 	l->loss_ratio = l->segments > 0 ? lost / l->segments : -1;
 	l->window_ratio = busy_s > 0 ? window_s / busy_s : -1;
+	l->segment_bytes = l->segments > 0 ? bytes / l->segments : 0;
 }
 
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,

@@ -10,6 +10,8 @@
  *
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
+ *   - the rates that explain the frequency of loss events (RFC 9438, section 5.1, and RFC 5348): slow start leaves streams
+ *     far above the rate that they keep, on long paths for longer than a level lasts;
  *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;
@@ -38,6 +40,8 @@ struct evidence_level {
 	double segments;        /* sent */
 	double window_ratio;    /* part of the busy time limited by windows or buffers */
 	double time_s;          /* duration of the level */
+	double loss_events;     /* events after slow start */
+	double segment_bytes;   /* mean */
 };
 
 /* ---- Observation of one level ---- */
@@ -49,7 +53,17 @@ struct evidence_sample {
 	double rtt_s;           /* mean over the streams; 0: unknown */
 	double min_rtt_s;       /* smallest of all streams so far; 0: unknown */
 	double busy_s, window_s; /* of all streams; window_s: limited by windows or buffers */
+	double loss_events;     /* see loss_events_of() */
 };
+
+/* Of one stream; zero-initialize. */
+struct loss_events {
+	double since_s;         /* since the last event began */
+};
+
+/* How many losses of one interval are events of their own (RFC 5348, section 5.2: a loss less than an RTT after the
+ * first belongs to its event, since the window shrinks once). */
+double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s, double interval_s);
 
 /* Zero-initialize for each level. */
 struct evidence_watch {
@@ -85,6 +99,10 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio);
 
+/* What the streams of the level have together once they have converged, as far as their losses tell: the rate that the
+ * congestion control keeps with this frequency of loss events at this RTT. 0: too few losses, or too many. */
+double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth);
+
 /* Forgets the level, if there is one. */
 void evidence_drop_level(struct evidence *e, unsigned streams);
 
@@ -119,8 +137,11 @@ struct belief {
 int belief_of(struct belief *out, const struct evidence *e);
 
 /* Throughput, and the slowdown of each other flow relative to one stream of ours (0 with nobody else). */
+bool belief_has_others(const struct belief_point *p);
 double belief_point_bps(const struct belief_point *p, double streams);
+/* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
+double belief_point_total_impact(const struct belief_point *p, double streams);
 
 struct belief_range {
 	double low, middle, high; /* quantiles of 10, 50 and 90 % */

@@ -19,10 +19,7 @@ void stream_control_opts_init(struct stream_control_opts *o)
 	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN };
 }
 
-static const char *plural(unsigned n)
-{
-	return n == 1 ? "" : "s";
-}
+static const char *plural(unsigned n) { return n == 1 ? "" : "s"; }
 
 /* Requests a stream count and restarts the level; returns whether the count changed. */
 static bool request(struct stream_control *s, unsigned streams)
@@ -31,7 +28,7 @@ static bool request(struct stream_control *s, unsigned streams)
 
 	s->target = streams;
 	s->leave_s = 0;
-	if (streams > s->streams || s->streams == 0)
+	if (streams > s->streams)
 		s->streams = streams;
 	s->settle.n = s->kernel.n = 0;
 	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
@@ -59,8 +56,9 @@ static void plan_levels(struct stream_control *s)
 	s->advised = false;
 	for (i = 0; i < sizeof level / sizeof *level; i++) {
 		n = level[i] < most ? level[i] : most;
-		if (i > 0 && n == s->next[s->n_next - 1])
-			n = 1; /* a small max_streams: probe downwards */
+		/* Downwards with a small max_streams, and with BBR: few streams take what there is, more only fill the queue. */
+		if (i > 0 && (n == s->next[s->n_next - 1] || s->o.congestion == ADVICE_CC_BBR))
+			n = 1;
 		s->next[s->n_next++] = n;
 	}
 }

@@ -16,6 +16,8 @@ struct line_reader {
 	void *arg;
 	int fd;
 	bool gone;
+	const char *out;         /* of line_reader_send_all(), n_out bytes are left */
+	size_t n_out;
 	size_t n;
 	char buf[LINE_READER_BYTES];
 };
@@ -59,12 +61,31 @@ static ssize_t receive(struct line_reader *ls)
 	return n;
 }
 
-static void on_readable(uv_poll_t *p, int status, int events)
+static void on_poll(uv_poll_t *p, int status, int events);
+
+static void poll_for(struct line_reader *ls)
 {
-	struct line_reader *ls = p->data;
+	uv_poll_start(&ls->poll, UV_READABLE | (ls->n_out > 0 ? UV_WRITABLE : 0), on_poll);
+}
+
+static void send_more(struct line_reader *ls)
+{
+	ssize_t n = send(ls->fd, ls->out, ls->n_out, MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	ls->n_out = n > 0 ? ls->n_out - (size_t)n : 0; /* the end of a peer that has closed is read */
+	ls->out += n > 0 ? n : 0;
+	if (ls->n_out == 0)
+		poll_for(ls);
+	if (n > 0 && ls->ops->sent != NULL)
+		ls->ops->sent(ls->arg, ls->n_out);
+}
+
+static void read_lines(struct line_reader *ls, int status)
+{
 	ssize_t n;
 
-	(void)events;
 	do {
 		n = receive(ls);
 		if (n < 0 && errno == EAGAIN && status == 0)
@@ -80,6 +101,16 @@ static void on_readable(uv_poll_t *p, int status, int events)
 			return;
 		}
 	} while (status < 0); /* libuv has detected an error and stopped polling */
+}
+
+static void on_poll(uv_poll_t *p, int status, int events)
+{
+	struct line_reader *ls = p->data;
+
+	if ((events & UV_WRITABLE) != 0 && ls->n_out > 0)
+		send_more(ls);
+	if (!ls->gone && (status < 0 || (events & UV_READABLE) != 0))
+		read_lines(ls, status);
 }
 
 int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,
@@ -101,7 +132,7 @@ int line_reader_new(struct line_reader **out, struct loop *l, int fd, const stru
 	ls->fd = fd;
 	ls->ops = ops;
 	ls->arg = arg;
-	uv_poll_start(&ls->poll, UV_READABLE, on_readable);
+	poll_for(ls);
 	*out = ls;
 	return 0;
 }
@@ -119,6 +150,13 @@ bool line_reader_send(struct line_reader *ls, const char *fmt, ...)
 		return false;
 	line[n++] = '\n';
 	return send(ls->fd, line, (size_t)n, MSG_NOSIGNAL) == n;
+}
+
+void line_reader_send_all(struct line_reader *ls, const void *data, size_t n)
+{
+	ls->out = data;
+	ls->n_out = n;
+	poll_for(ls);
 }
 
 int line_reader_take_fd(struct line_reader *ls)

@@ -4,6 +4,7 @@
 #define NET_LINE_READER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "net/loop.h"
 
@@ -18,6 +19,8 @@ struct line_reader_ops {
 	/* The peer closed the socket, or sent too long a line (`broken`). Called once; only
 	 * line_reader_free() is allowed then. */
 	void (*closed)(void *arg, bool broken);
+	/* Of line_reader_send_all(): the peer has taken some; `left` bytes remain. Or NULL. */
+	void (*sent)(void *arg, size_t left);
 };
 
 /* `fd`: a non-blocking socket; taken, also on failure. */
@@ -25,6 +28,9 @@ int line_reader_new(struct line_reader **out, struct loop *l, int fd, const stru
     struct ptcp_err *e);
 /* Sends a line and its end. False if the socket does not take all of the line. */
 bool line_reader_send(struct line_reader *ls, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sends `n` bytes, as fast as the peer takes them, while lines may arrive; `data` is borrowed until all is sent. No
+ * line_reader_send() meanwhile. A peer that has closed takes nothing: closed() follows. */
+void line_reader_send_all(struct line_reader *ls, const void *data, size_t n);
 /* Frees the reader and returns the socket, owned by the caller. The peer must not have sent more than was
  * read. */
 int line_reader_take_fd(struct line_reader *ls);

@@ -191,6 +191,18 @@ int tls_random(uint8_t *out, size_t n, struct ptcp_err *e)
 	return 0;
 }
 
+int tls_digest(char out[TLS_DIGEST_BYTES], const void *data, size_t n, struct ptcp_err *e)
+{
+	uint8_t hash[32];
+	size_t i;
+
+	if (EVP_Digest(data, n, hash, NULL, EVP_sha256(), NULL) != 1)
+		return tls_error(e, PTCP_ENOMEM, "hashing");
+	for (i = 0; i < sizeof hash; i++)
+		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+	return 0;
+}
+
 static bool encrypt(EVP_CIPHER_CTX *x, uint8_t *record)
 {
 	static const uint8_t nonce[12];

@@ -39,6 +39,9 @@ int tls_share_label(char label[TLS_SHARE_LABEL_BYTES], const char *key, struct p
 /* In constant time. */
 bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32]);
 /* Random bytes for session names; reports failure. */
+/* SHA-256 in hexadecimal digits. */
+#define TLS_DIGEST_BYTES 65
+int tls_digest(char out[TLS_DIGEST_BYTES], const void *data, size_t n, struct ptcp_err *e);
 int tls_random(uint8_t *out, size_t n, struct ptcp_err *e);
 
 #endif

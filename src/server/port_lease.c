@@ -10,7 +10,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "net/local_sock.h"
+#include "core/local_sock.h"
 #include "net/tls.h"
 #include "net/watch.h"
 #include "server/port_share.h"
@@ -76,7 +76,7 @@ static void on_message(void *arg)
 	struct port_lease *p = arg;
 	char text[LOCAL_SOCK_TEXT_BYTES];
 	struct ptcp_err why;
-	int fd, r = local_sock_receive(p->fd, text, &fd);
+	int fd, r = local_sock_receive(p->fd, text, sizeof text, &fd);
 
 	if (r < 0)
 		return;
@@ -127,7 +127,7 @@ static int await_answer(struct port_lease *p, struct ptcp_err *e)
 
 	if (poll(&ready, 1, ANSWER_MS) <= 0)
 		return err_set(e, PTCP_ECONNECT, "no answer within %d ms", ANSWER_MS);
-	r = local_sock_receive(p->fd, text, &fd);
+	r = local_sock_receive(p->fd, text, sizeof text, &fd);
 	if (fd >= 0)
 		close(fd);
 	return r > 0 ? take_answer(p, text, e) : err_set(e, PTCP_ECONNECT, "closed without an answer");

@@ -8,7 +8,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "net/local_sock.h"
+#include "core/local_sock.h"
 #include "net/watch.h"
 #include "fs/fd_budget.h"
 
@@ -170,7 +170,7 @@ static void on_message(void *arg)
 	struct borrower *b = arg;
 	char text[LOCAL_SOCK_TEXT_BYTES];
 	const char *why = NULL;
-	int passed, r = local_sock_receive(b->fd, text, &passed);
+	int passed, r = local_sock_receive(b->fd, text, sizeof text, &passed);
 
 	if (r < 0)
 		return;
@@ -318,7 +318,7 @@ int port_share_new(struct port_share **out, const struct port_share_opts *o, str
 	list_init(&s->borrowers);
 	if ((s->path = strdup(o->path)) == NULL)
 		r = err_nomem(e);
-	else if ((r = local_sock_listen(&s->fd, s->path, e)) < 0)
+	else if ((r = local_sock_listen(&s->fd, s->path, 0666, e)) < 0)
 		r = err_while(e, r, "sharing the port");
 	if (r < 0 || (r = watch_new(&s->watch, o->loop, s->fd, on_incoming, s, e)) < 0 ||
 	    (r = timer_new(&s->rest, o->loop, on_rested, s, e)) < 0 ||

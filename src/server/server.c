@@ -279,7 +279,7 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
 		return r;
-	if ((r = pacing_start(&s->host.pacing, &s->rate, s->loop, e)) < 0)
+	if ((r = pacing_set(&s->host.pacing, &s->rate, s->loop, e)) < 0)
 		return r;
 	return relay_acl_resolve(s->next_hops, s->loop, s->host.names, &s->host.log, e);
 }
@@ -441,8 +441,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 
 	if ((r = check_opts(&all, &to, &rate, o, e)) < 0)
 		return r;
-	pacing_stop(&s->host.pacing);
-	if ((r = pacing_start(&s->host.pacing, &rate, s->loop, e)) < 0 ||
+	if ((r = pacing_set(&s->host.pacing, &rate, s->loop, e)) < 0 ||
 	    (r = relay_acl_resolve(to, s->loop, s->host.names, &s->host.log, e)) < 0) {
 		relay_acl_free(to);
 		return r;

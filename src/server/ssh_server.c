@@ -226,7 +226,7 @@ void ssh_server_job_gone(void *arg)
 	server_try_end(s);
 }
 
-static const struct line_reader_ops line_reader_ops = { on_line, on_closed };
+static const struct line_reader_ops line_reader_ops = { on_line, on_closed, NULL };
 
 /* ---- Start and end ---- */
 

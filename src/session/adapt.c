@@ -134,6 +134,16 @@ void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
 	session_pump(sess);
 }
 
+void session_rate_changed(struct session *sess)
+{
+	struct mono now = mono_now();
+	unsigned i;
+
+	for (i = 0; i < n_paths(sess); i++)
+		dead_path_excuse(&sess->dead_path, i, now);
+	session_pump(sess);
+}
+
 /* ---- Dead paths ---- */
 
 static void abandon(struct session *sess, unsigned path)

@@ -98,6 +98,8 @@ int session_control_fd(const struct session *sess); /* -1: closed */
 
 /* Starter: rate limit of a path, bit/s; 0: none, PTCP_PATH_IDLE: no new data. */
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps);
+/* Starter: the limit of all streams together has changed (opts.host->pacing). */
+void session_rate_changed(struct session *sess);
 
 /* Ends the session; the peer gets the reason. */
 void session_cancel(struct session *sess, const struct ptcp_err *why);

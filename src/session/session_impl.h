@@ -82,6 +82,7 @@ struct probe_session {
 struct tcp_stats {
 	struct tcpinfo last[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
+	struct loss_events events[PTCP_STREAMS_MAX];
 };
 
 /* Increase of the counters over an interval. */

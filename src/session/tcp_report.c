@@ -8,11 +8,15 @@
 #define REPORT_NS (500 * NS_PER_MS)
 
 /* rtt_s is a sum until all streams have been added. */
-static void add_sample(struct evidence_sample *s, const struct tcpinfo *now, const struct tcpinfo *then)
+static void add_sample(struct evidence_sample *s, struct loss_events *events, const struct tcpinfo *now,
+    const struct tcpinfo *then, double interval_s)
 {
+	double lost = (double)(now->retransmits - then->retransmits);
+
 	s->delivered_bytes += (double)(now->delivered_bytes - then->delivered_bytes);
 	s->sent_segments += (double)(now->sent_segments - then->sent_segments);
-	s->lost_segments += (double)(now->retransmits - then->retransmits);
+	s->lost_segments += lost;
+	s->loss_events += loss_events_of(events, lost, now->rtt_s, interval_s);
 	s->rtt_s += now->rtt_s;
 	if (now->min_rtt_s > 0 && (s->min_rtt_s == 0 || now->min_rtt_s < s->min_rtt_s))
 		s->min_rtt_s = now->min_rtt_s;
@@ -42,7 +46,7 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 				out->times.busy_s += now.busy_s - then->busy_s;
 				out->times.window_s += now.window_s - then->window_s;
 				out->times.buffer_s += now.buffer_s - then->buffer_s;
-				add_sample(&out->kernel, &now, then);
+				add_sample(&out->kernel, &t->events[i], &now, then, elapsed_s);
 				n++;
 				out->retransmits += now.retransmits - then->retransmits;
 				strcpy(out->congestion, now.congestion);
@@ -50,6 +54,8 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 				out->inactive_bytes += moved;
 			}
 		}
+		if (t->since[i].ns != sess->since[i].ns)
+			t->events[i] = (struct loss_events){ 0 };
 		t->since[i] = sess->since[i];
 		t->last[i] = now;
 	}

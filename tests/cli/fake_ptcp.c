@@ -690,3 +690,10 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 	(void)i;
 	memset(out, 0, sizeof *out);
 }
+
+int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e)
+{
+	(void)t;
+	snprintf(fake.rate_set, sizeof fake.rate_set, "%s", rate != NULL ? rate : "none");
+	return play(fake.rate_code, e);
+}

@@ -6,6 +6,8 @@
 #include <ptcp/ptcp.h>
 
 struct fake {
+	char rate_set[64];       /* ptcp_transfer_set_rate() */
+	int rate_code;
 	/* Results and events. */
 	int new_code;                    /* of ptcp_send_new, ptcp_recv_new, ptcp_server_new */
 	int run_code;                    /* of ptcp_task_run, ptcp_server_run */

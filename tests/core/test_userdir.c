@@ -117,11 +117,74 @@ static void what_cannot_be_a_lock_is_not_waited_for(void **state)
 	assert_int_equal(userdir_lock("/nowhere/file", NULL), PTCP_ECONFIG);
 }
 
+/* A directory made by userdir_private() is locked, and the user's only; anything else is refused. */
+static void private_directories(void **state)
+{
+	char other[80];
+	struct stat st;
+	int fd, i;
+
+	(void)state;
+	assert_int_equal(userdir_private(path, false, NULL), PTCP_ECONFIG);
+	assert_true((fd = userdir_private(path, true, NULL)) >= 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(userdir_private(path, true, NULL), PTCP_ECONFIG); /* locked */
+	close(fd);
+	snprintf(other, sizeof other, "%s/link", dir);
+	assert_int_equal(symlink(path, other), 0);
+	assert_int_equal(userdir_private(other, true, NULL), PTCP_ECONFIG);
+	unlink(other);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(chmod(path, 0700 | 1u << i), 0);
+		assert_int_equal(userdir_private(path, true, NULL), PTCP_ECONFIG);
+	}
+	assert_int_equal(chmod(path, 0700), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_int_equal(userdir_private(path, true, NULL), PTCP_ECONFIG);
+		assert_int_equal(chown(path, 0, 0), 0);
+	}
+	userdir_private_remove(path);
+	assert_int_not_equal(stat(path, &st), 0);
+}
+
+static void runtime_directories(void **state)
+{
+	char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES], want[USERDIR_RUNTIME_BYTES], *long_dir;
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
+	n = userdir_runtime(out);
+	assert_in_range(n, 2, USERDIR_RUNTIME);
+	snprintf(want, sizeof want, "%s/ptcp", dir);
+	assert_string_equal(out[0], want);
+	snprintf(want, sizeof want, "/tmp/ptcp-%u", (unsigned)geteuid());
+	assert_string_equal(out[n - 1], want);
+	if (geteuid() == 0) { /* su and sudo leave the variable of another user */
+		assert_int_equal(chown(dir, 65534, 65534), 0);
+		assert_int_equal(userdir_runtime(out), n - 1);
+		assert_int_equal(chown(dir, 0, 0), 0);
+	}
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", "relative", 1), 0);
+	assert_int_equal(userdir_runtime(out), n - 1);
+	assert_non_null(long_dir = malloc(5000));
+	memset(long_dir, '/', 4999);
+	long_dir[4999] = '\0';
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", long_dir, 1), 0);
+	assert_int_equal(userdir_runtime(out), n - 1);
+	free(long_dir);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(userdir_runtime(out), n - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_they_are), cmocka_unit_test(made_private_with_those_above),
 		cmocka_unit_test(one_has_the_lock), cmocka_unit_test(what_cannot_be_a_lock_is_not_waited_for),
+		cmocka_unit_test(private_directories), cmocka_unit_test(runtime_directories),
 	};
 	return cmocka_run_group_tests_name("core/userdir", tests, setup, teardown);
 }

@@ -14,7 +14,7 @@
 
 set -u
 export LC_ALL=C
-unset XDG_CONFIG_HOME XDG_STATE_HOME XDG_RUNTIME_DIR 2>/dev/null
+unset XDG_CONFIG_HOME XDG_STATE_HOME 2>/dev/null
 export PTCP_SHARE_SOCKET= # no service of this host
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=${BUILD:-build}
@@ -22,6 +22,8 @@ case $BUILD in /*) ;; *) BUILD=$here/$BUILD ;; esac
 PTCP=${PTCP:-$BUILD/ptcp}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ptcp-e2e.XXXXXX") || exit 1
 chmod 755 "$tmp"
+export XDG_RUNTIME_DIR=$tmp/run
+mkdir -m 700 "$XDG_RUNTIME_DIR"
 failures=0 cases=0 besides=()
 pids=$tmp/pids
 : >"$pids"

@@ -1,6 +1,6 @@
 /* The controller with the kernel's view of its streams, on random paths that are formulas: shares of a link that streams
- * reach with time, noise, queues, random loss, windows. Each transfer of 120 s, probes included, is compared with the best
- * fixed number of streams that keeps the budget. */
+ * reach with time, noise, queues, random loss to whose rate streams fall from slow start, windows. Each transfer of 120 s,
+ * probes included, is compared with the best fixed number of streams that keeps the budget. */
 #include "model/near.h"
 
 #include <stdio.h>
@@ -65,12 +65,15 @@ static double fills(const struct drawn *p, double n)
 	return n / (n + 1.3 * pow(fmax(0, 1 - p->queue_s / p->rtt_s), 2));
 }
 
-static double brings(const struct drawn *p, double n)
+/* each_bps: what random loss leaves each stream */
+static double brings_at(const struct drawn *p, double n, double each_bps)
 {
 	double share = p->others > 0 ? p->capacity_bps / (n + p->others) : p->capacity_bps * fills(p, n) / n;
 
-	return n * fmin(share, fmin(lossy_bps(p), windowed_bps(p)));
+	return n * fmin(share, fmin(each_bps, windowed_bps(p)));
 }
+
+static double brings(const struct drawn *p, double n) { return brings_at(p, n, lossy_bps(p)); }
 
 static double leaves(const struct drawn *p, double n)
 {
@@ -105,7 +108,29 @@ struct world {
 	struct rng r;
 	double n;          /* streams, as far as they have their share */
 	double noise;
+	unsigned started;  /* streams, and what random loss leaves each of them by now */
+	double each_bps;
 };
+
+#define BACK_OFF 0.3 /* of a window, RFC 9438 */
+
+/* Slow start ends with the first loss, far above the rate that streams keep; each loss brings them nearer to it. */
+static void fall(struct world *w, unsigned n)
+{
+	const struct drawn *p = w->p;
+	double first_bps, kept_bps = lossy_bps(p), step;
+
+	if (p->loss_ratio <= 0) {
+		w->each_bps = INFINITY;
+		return;
+	}
+	first_bps = fmax(fmin(SEGMENT_BITS / (2 * p->loss_ratio * p->rtt_s), p->capacity_bps / n), kept_bps);
+	if (n > w->started)
+		w->each_bps = (w->started * w->each_bps + (n - w->started) * first_bps) / n;
+	w->started = n;
+	step = BACK_OFF * p->loss_ratio / SEGMENT_BITS * (kept_bps * kept_bps - w->each_bps * w->each_bps) * STEP_S;
+	w->each_bps = fmax(w->each_bps + step, kept_bps);
+}
 
 /* Streams that join others reach their share within a cycle of their windows. */
 static void advance(struct world *w, unsigned n)
@@ -115,6 +140,7 @@ static void advance(struct world *w, unsigned n)
 	double cycle_s = fmin(segments / 2 * rtt_s, cbrt(0.75 * segments)), keep = exp(-STEP_S / 2);
 	double tau_s = n < w->n ? 0.3 : p->others > 0 && is_full(p, n) ? fmax(cycle_s, 0.5) : 0.5;
 
+	fall(w, n);
 	w->n += (n - w->n) * (1 - exp(-STEP_S / tau_s));
 	w->noise = keep * w->noise + sqrt(1 - keep * keep) * (rng_uniform(&w->r) - 0.5) * sqrt(12);
 }
@@ -123,17 +149,19 @@ static struct stream_control_sample observe(struct world *w, unsigned n)
 {
 	const struct drawn *p = w->p;
 	double sd = p->others == 0 || !is_full(p, n) ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6);
-	double bps = fmin(brings(p, w->n) * exp(sd * w->noise - sd * sd / 2), p->capacity_bps);
+	double bps = fmin(brings_at(p, w->n, w->each_bps) * exp(sd * w->noise - sd * sd / 2), p->capacity_bps);
 	double segments = bps * STEP_S / SEGMENT_BITS, at = rng_uniform(&w->r);
 	double rtt_s = p->rtt_s + p->queue_s * (is_full(p, w->n) ? 0.5 + 0.5 * at : 0.02 * at);
-	double congestion = 1.22 * SEGMENT_BITS / (rtt_s * bps / n), loss = p->loss_ratio;
+	double congestion = 1.22 * SEGMENT_BITS / (rtt_s * bps / n), loss = p->loss_ratio, events;
 	bool windowed = brings(p, n) > 0.95 * n * windowed_bps(p);
 
 	if (is_full(p, w->n) && !windowed)
 		loss = fmin(fmax(loss, congestion * congestion), 0.3);
+	events = fmin(loss * segments, n * fmax(STEP_S / rtt_s, 0.1));
 	return (struct stream_control_sample){ STEP_S, bps, true, false, windowed,
 		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
-		    p->rtt_s + (is_full(p, n) && p->others > 0 ? 0.3 * p->queue_s : 0), n * STEP_S, windowed ? n * STEP_S : 0 } };
+		    p->rtt_s + (is_full(p, n) && p->others > 0 ? 0.3 * p->queue_s : 0), n * STEP_S,
+		    windowed ? n * STEP_S : 0, events } };
 }
 
 struct outcome {
@@ -233,15 +261,15 @@ static void random_paths(void **state)
 			add(&above, o.above);
 		add(&changes, o.changes);
 	}
-	expect("auto over the best fixed number in the budget", &all, 0.94, 0.74);
-	expect("nobody else", &alone, 0.92, 0.78);
-	expect("random loss and nobody else, over 32 streams", &lossy, 0.88, 0.75);
+	expect("auto over the best fixed number in the budget", &all, 0.94, 0.84);
+	expect("nobody else", &alone, 0.92, 0.82);
+	expect("random loss and nobody else, over 32 streams", &lossy, 0.90, 0.70);
 	expect("windows", &windowed, 0.88, 0.50);
 	expect("one stream is enough", &no_gain, 0.97, 0.97);
 	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 %.0f\n",
 	    100 * quantile_of(&above, 0.5), 100 * quantile_of(&above, 0.9), quantile_of(&changes, 0.5), quantile_of(&changes, 0.9));
 	assert_true(quantile_of(&above, 0.5) <= 0.03);
-	assert_true(quantile_of(&above, 0.9) <= 0.08);
+	assert_true(quantile_of(&above, 0.9) <= 0.11);
 	assert_true(quantile_of(&changes, 0.9) <= 10);
 }
 

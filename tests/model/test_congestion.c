@@ -35,7 +35,7 @@ static enum congestion_verdict pass(const struct observed *l, double seconds, bo
 		segments = mbps * MBIT * STREAM_CONTROL_SAMPLE_S / 8 / 1448;
 		v = congestion_judge_add(&j, l->streams, &(struct evidence_sample){ STREAM_CONTROL_SAMPLE_S, segments * 1448, segments,
 		    segments * l->loss_ratio, l->rtt_ms / 1e3, 0.058, l->streams * STREAM_CONTROL_SAMPLE_S,
-		    l->window_ratio * l->streams * STREAM_CONTROL_SAMPLE_S }, usable);
+		    l->window_ratio * l->streams * STREAM_CONTROL_SAMPLE_S, 0 }, usable);
 		if (v != CONGESTION_KEEP)
 			last = v;
 	}

@@ -199,7 +199,7 @@ static void watches_levels(void **state)
 		double surge = i == 10 || i == 11 ? 1.2 : 1;
 
 		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, 0.06, i == 3 ? 0.05 : 0.055, 0.4,
-		    i < 20 ? 0.4 : 0.1 });
+		    i < 20 ? 0.4 : 0.1, i < 20 ? 4 : 1 });
 	}
 	evidence_add_level(&e, &w, 4, &s, 0);
 	assert_int_equal(e.n, 1);
@@ -208,6 +208,8 @@ static void watches_levels(void **state)
 	assert_near(e.peak_rtt_s, 0.06, 1e-12);
 	assert_near(e.level[0].loss_ratio, 0.01, 1e-9); /* without slow start */
 	assert_near(e.level[0].window_ratio, 0.25, 1e-9);
+	assert_near(e.level[0].loss_events, 40, 1e-9);
+	assert_near(e.level[0].segment_bytes, 1e6 / 700, 1e-9);
 	assert_near(e.level[0].time_s, 6, 1e-9);
 	assert_near(e.level[0].lag_ratio, 0.1 * pow(2, 0.6), 1e-9);
 	evidence_add_level(&e, &w, 4, &s, 0);
@@ -216,6 +218,78 @@ static void watches_levels(void **state)
 	assert_int_equal(e.n, 2);
 	assert_near(e.level[0].lag_ratio, hypot(0.1 * pow(2, 0.6), 0.2), 1e-9);
 	assert_near(e.level[1].lag_ratio, hypot(0.1, 0.2), 1e-9);
+}
+
+/* A level with loss events: rate and RTT of a level that falls from slow start. */
+static struct evidence_level falling(struct evidence_level l, double seconds, double events)
+{
+	l.segment_bytes = 1448;
+	l.segments = l.probe.throughput_bps * seconds / 8 / 1448;
+	l.loss_events = events;
+	l.loss_ratio = events / l.segments;
+	l.time_s = 1.5 * seconds;
+	return l;
+}
+
+/* 100 ms, 0.1 % random loss, nobody else: CUBIC keeps 4.2 Mbit/s per stream (RFC 9438), but 4 streams still have 40 after
+ * 5 s, and 15 streams fill link and queue with windows that they cannot keep. */
+static void streams_that_fall_from_slow_start(void **state)
+{
+	struct evidence e = path(falling(level(4, 40, 101, 100.6, 0), 3.3, 12), falling(level(15, 96, 155, 139, 0), 3.3, 27), 177, 0, 98);
+	struct advice_point at;
+	struct advice a;
+
+	(void)state;
+	e.base_rtt_s = 0.1;
+	a = judge(&e, 0.1);
+	assert_int_not_equal(a.others, ADVICE_OTHERS_SOME);
+	advice_at(&a, 4, &at);
+	assert_in_range(at.throughput_bps, 14 * MBIT, 28 * MBIT);
+	assert_in_range(a.streams, 6, 32);
+	/* Without the losses they look like streams beside others. */
+	e.level[0].loss_events = e.level[1].loss_events = 0;
+	a = judge(&e, 0.1);
+	advice_at(&a, 4, &at);
+	assert_true(at.throughput_bps > 30 * MBIT);
+}
+
+/* One loss per RTT at most is an event. */
+static void loss_events(void **state)
+{
+	struct loss_events l = { 1 };
+
+	(void)state;
+	assert_near(loss_events_of(&l, 0, 0.25, 0.1), 0, 0);
+	assert_near(loss_events_of(&l, 7, 0.25, 0.1), 1, 0);   /* a burst */
+	assert_near(loss_events_of(&l, 3, 0.25, 0.1), 0, 0);   /* its retransmissions go on for an RTT */
+	assert_near(loss_events_of(&l, 3, 0.25, 0.1), 0, 0);
+	assert_near(loss_events_of(&l, 3, 0.25, 0.1), 1, 0);
+	assert_near(loss_events_of(&l, 2, 0.01, 0.1), 2, 0);   /* a short RTT: single losses */
+	assert_near(loss_events_of(&l, 50, 0.01, 0.1), 10, 0);
+	assert_near(loss_events_of(&l, 2, 0, 0.1), 2, 0);      /* an unknown RTT */
+}
+
+static void rate_that_losses_explain(void **state)
+{
+	struct evidence_level l = falling(level(4, 40, 101, 100.6, 0), 100, 0);
+
+	(void)state;
+	l.loss_events = l.segments / 1000;
+	l.loss_ratio = 1e-3;
+	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 4.49 * MBIT), 1, 0.01); /* sqrt(1.5 / 0.001) segments */
+	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_RENO) / (4 * 4.49 * MBIT), 1, 0.01);
+	l.loss_events = l.segments / 10000;
+	l.loss_ratio = 1e-4;
+	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 21.7 * MBIT), 1, 0.01); /* beyond Reno: RFC 9438, 5.1 */
+	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_MODEL) == 0);
+	l.loss_events = 4;
+	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
+	l.loss_events = 400;
+	l.loss_ratio = 0.1;
+	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
+	l.loss_ratio = 1e-3;
+	l.window_ratio = 0.5;
+	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
 }
 
 int main(void)
@@ -232,6 +306,9 @@ int main(void)
 		cmocka_unit_test(shares_not_reached_yet),
 		cmocka_unit_test(others_fill_the_queue),
 		cmocka_unit_test(watches_levels),
+		cmocka_unit_test(streams_that_fall_from_slow_start),
+		cmocka_unit_test(loss_events),
+		cmocka_unit_test(rate_that_losses_explain),
 	};
 	return cmocka_run_group_tests_name("model/evidence", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ static struct {
 	int peer, taken;
 	char got[64 * 1024];       /* lines, each with a '|' behind it */
 	bool closed, broken;
+	size_t left;               /* of line_reader_send_all() */
 	const char *free_at, *take_at;
 } fx;
 
@@ -39,7 +41,14 @@ static void on_closed(void *arg, bool broken)
 	fx.broken = broken;
 }
 
-static const struct line_reader_ops ops = { on_line, on_closed };
+static void on_sent(void *arg, size_t left)
+{
+	(void)arg;
+	assert_true(left < fx.left);
+	fx.left = left;
+}
+
+static const struct line_reader_ops ops = { on_line, on_closed, on_sent };
 
 static void begin(void)
 {
@@ -147,6 +156,61 @@ static void take_over(void **state)
 	end();
 }
 
+#define MUCH (3u << 20)
+
+/* Much more than the socket holds goes as the peer reads; lines arrive meanwhile, and lines are sent afterwards. */
+static void sends_much(void **state)
+{
+	char *data = malloc(MUCH), *got = malloc(MUCH + 10);
+	size_t n = 0;
+	ssize_t r;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < MUCH; i++)
+		data[i] = (char)(i * 7 + i / 256);
+	begin();
+	fx.left = SIZE_MAX;
+	line_reader_send_all(fx.lines, data, MUCH);
+	nf_run_for(fx.loop, 10);
+	assert_in_range(fx.left, 1, MUCH - 1);
+	say("a line\n");
+	assert_string_equal(fx.got, "a line|");
+	for (i = 0; i < 10000 && n < MUCH; i++) {
+		if ((r = read(fx.peer, got + n, MUCH - n)) > 0)
+			n += (size_t)r;
+		else
+			nf_run_for(fx.loop, 1);
+	}
+	assert_int_equal(n, MUCH);
+	assert_memory_equal(got, data, MUCH);
+	assert_int_equal(fx.left, 0);
+	assert_true(line_reader_send(fx.lines, "end"));
+	assert_int_equal(read(fx.peer, got, 10), 4);
+	end();
+	free(data);
+	free(got);
+}
+
+/* A peer that closes meanwhile: its last lines arrive, then the end. */
+static void much_for_a_peer_that_closes(void **state)
+{
+	char *data = calloc(1, MUCH);
+
+	(void)state;
+	begin();
+	fx.left = SIZE_MAX;
+	line_reader_send_all(fx.lines, data, MUCH);
+	nf_run_for(fx.loop, 10);
+	assert_int_equal(write(fx.peer, "why\n", 4), 4);
+	shutdown(fx.peer, SHUT_RDWR);
+	nf_run_for(fx.loop, 20);
+	assert_string_equal(fx.got, "why|");
+	assert_true(fx.closed);
+	end();
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +219,8 @@ int main(void)
 		nf_test(the_last_line),
 		nf_test(free_within),
 		nf_test(take_over),
+		nf_test(sends_much),
+		nf_test(much_for_a_peer_that_closes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/local_sock.h"
+#include "core/local_sock.h"
 #include "conn/client_hello.h"
 #include "server/port_lease.h"
 
@@ -93,7 +93,7 @@ static int hear(int fd, char text[LOCAL_SOCK_TEXT_BYTES], int *passed)
 
 	turns();
 	*passed = -1;
-	r = local_sock_receive(fd, text, passed);
+	r = local_sock_receive(fd, text, LOCAL_SOCK_TEXT_BYTES, passed);
 	return r;
 }
 
@@ -303,7 +303,7 @@ static void another_user(void **state)
 			_exit(1);
 		p = (struct pollfd){ .fd = other, .events = POLLIN };
 		poll(&p, 1, 5000);
-		_exit(local_sock_receive(other, text, &passed) != 1 || strcmp(text, "ptcp-share 1 7811") != 0);
+		_exit(local_sock_receive(other, text, sizeof text, &passed) != 1 || strcmp(text, "ptcp-share 1 7811") != 0);
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0)
 		turns();
@@ -361,7 +361,7 @@ static void takes_everything(void **state)
 		for (i = 0; i < PORT_SHARE_PASSED_MAX; i++)
 			assert_int_equal(lend(label), INBOUND_LENT);
 		for (i = 0; i < PORT_SHARE_PASSED_MAX; i++) {
-			assert_int_equal(local_sock_receive(fd, text, &passed), 1);
+			assert_int_equal(local_sock_receive(fd, text, sizeof text, &passed), 1);
 			close(passed);
 		}
 	}
@@ -467,14 +467,14 @@ static struct port_lease *lease(struct taken *k)
 	int listener, fd, pid, passed;
 	char text[LOCAL_SOCK_TEXT_BYTES];
 
-	assert_int_equal(local_sock_listen(&listener, nf_path("sock"), &e), 0);
+	assert_int_equal(local_sock_listen(&listener, nf_path("sock"), 0666, &e), 0);
 	if ((pid = fork()) == 0) {
 		ready = (struct pollfd){ .fd = listener, .events = POLLIN };
 		poll(&ready, 1, 5000);
 		fd = local_sock_accept(listener);
 		ready.fd = fd;
 		poll(&ready, 1, 5000);
-		if (local_sock_receive(fd, text, &passed) == 1 && local_sock_send(fd, "ptcp-share 1 9", -1))
+		if (local_sock_receive(fd, text, sizeof text, &passed) == 1 && local_sock_send(fd, "ptcp-share 1 9", -1))
 			poll(NULL, 0, 200);
 		_exit(0);
 	}
@@ -526,7 +526,7 @@ static void no_service(void **state)
 	o.loop = t.loop;
 	assert_int_equal(port_lease_new(&p, &o, &e), PTCP_ECONNECT);
 	/* one that does not answer */
-	assert_int_equal(local_sock_listen(&listener, nf_path("none"), &e), 0);
+	assert_int_equal(local_sock_listen(&listener, nf_path("none"), 0666, &e), 0);
 	assert_int_equal(port_lease_new(&p, &o, &e), PTCP_ECONNECT);
 	assert_non_null(strstr(e.msg, "no answer"));
 	close(listener);

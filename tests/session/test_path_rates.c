@@ -1,5 +1,5 @@
-/* Rate limits of paths with real connections: a transfer over two paths, one of them through a relay, keeps to both limits,
- * follows changes, and ends although one path is idle. tests/engine/test_path_rates.c has the cases. */
+/* Rate limits with real connections: a transfer over two paths, one of them through a relay, keeps to the limits of the
+ * paths and of all together, follows changes, and ends although one path is idle. tests/engine/test_path_rates.c has the cases. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -302,6 +302,42 @@ static void when_receiving(void **state)
 	in_some_try(false);
 }
 
+/* What all paths carry together keeps to a limit that is set during the run, and speeds up once it is lifted. */
+static bool all_keep(bool sends)
+{
+	uint64_t before[2], after[2];
+	struct observed w;
+	double s, bps;
+
+	begin(&w, sends, 0, 0);
+	assert_int_equal(ptcp_transfer_set_rate(w.t, "10Mbit/s", NULL), 0);
+	wait_for_start(&w);
+	assert_int_equal(ptcp_transfer_set_rate(w.t, "00:00-12:00=40Mbit/s,else=40Mbit/s", NULL), 0);
+	wait_s(STEADY_S);
+	s = look(&w, before);
+	wait_s(WINDOW_S);
+	s = look(&w, after) - s;
+	bps = 8 * (double)(after[0] + after[1] - before[0] - before[1]) / s;
+	print_message("%s: %.2f of 40 Mbit/s\n", sends ? "sent" : "received", bps / 1e6);
+	s = now_s();
+	assert_int_equal(ptcp_transfer_set_rate(w.t, NULL, NULL), 0);
+	end(&w);
+	s = now_s() - s; /* 10 s at the limit */
+	print_message("the rest in %.2f s\n", s);
+	return bps >= (1 - WITHIN) * 40e6 && bps <= (1 + WITHIN) * 40e6 && s < 5;
+}
+
+static void all_together(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < TRIES; i++)
+		if (all_keep(true) && all_keep(false))
+			return;
+	fail_msg("not in %d tries", TRIES);
+}
+
 static void usage_errors(void **state)
 {
 	const char *from = lf_path("root/file");
@@ -316,9 +352,13 @@ static void usage_errors(void **state)
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, PTCP_PATH_IDLE, &e), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 1, 0, &e), PTCP_EUSAGE);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 9999, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_rate(t, "1Gbit/s", &e), 0);
+	assert_int_equal(ptcp_transfer_set_rate(t, "fast", &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "fast"));
 	ptcp_task_free(t);
 	assert_int_equal(ptcp_status_new(&t, &o, "127.0.0.1:1", false, &e), 0);
 	assert_int_equal(ptcp_transfer_set_path_rate(t, 0, 0, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_transfer_set_rate(t, NULL, &e), PTCP_EUSAGE);
 	ptcp_task_free(t);
 }
 
@@ -327,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		timed_test(when_sending),
 		timed_test(when_receiving),
+		timed_test(all_together),
 		cmocka_unit_test(usage_errors),
 	};
 

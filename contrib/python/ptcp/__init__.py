@@ -12,6 +12,7 @@ import ctypes as _c
 
 from . import _native, _plan
 from ._task import Advise as _Advise
+from ._task import RateLimit
 from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
@@ -21,7 +22,7 @@ from .types import Advice, Choice, FailedFile, Plan, Probe, Progress, Step, Tran
 
 __all__ = ["send", "recv", "advise", "plan", "fingerprint", "version", "Error", "UsageError", "ConnectError",
            "RefusedError", "VerifyError", "PartialError", "InfeasibleError", "CanceledError", "Advice", "Choice",
-           "FailedFile", "Plan", "Probe", "Progress", "Step", "TransferResult"]
+           "FailedFile", "RateLimit", "Plan", "Probe", "Progress", "Step", "TransferResult"]
 
 
 def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
@@ -29,7 +30,8 @@ def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **opti
 
     `sources` is one path or a list; `dest` has a form of ptcp-send(1). on_progress(Progress) is called about five
     times a second, on_warning(str) with each warning. trust(host, fingerprint) decides about an unknown server;
-    without it, an unknown server is refused. `options` have the names of struct ptcp_transfer_opts.
+    without it, an unknown server is refused. `options` have the names of struct ptcp_transfer_opts;
+    `rate` may be a RateLimit, which can change meanwhile.
     """
     return _Transfer("ptcp_send_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
                      trust=trust).run()

@@ -63,7 +63,7 @@ class TransferOpts(c.Structure):
                 ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool),
                 ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
                 ("max_delete", c.c_uint32), ("checksum", c.c_bool),
-                ("remove_sources", c.c_bool)]
+                ("remove_sources", c.c_bool), ("install", c.c_void_p)]
 
 
 class Result(c.Structure):
@@ -147,6 +147,7 @@ _PTCP = {
     "ptcp_task_step": (c.c_int, [_P, _ERR]),
     "ptcp_task_cancel": (None, [_P]),
     "ptcp_task_free": (None, [_P]),
+    "ptcp_transfer_set_rate": (c.c_int, [_P, text, _ERR]),
     "ptcp_transfer_result": (None, [_P, c.POINTER(Result)]),
     "ptcp_advise_result": (c.c_int, [_P, c.POINTER(Advice), _ERR]),
     "ptcp_advice_warning": (text, [c.POINTER(Advice), c.c_size_t]),

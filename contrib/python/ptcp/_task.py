@@ -8,6 +8,7 @@ import itertools
 import math
 import os
 import select
+import threading
 
 from . import _native as n
 from .errors import PartialError, error
@@ -17,7 +18,7 @@ _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
 _FAILED = 2
 _ACTIVITIES = ("transferring", "verifying", "syncing")
 # Set by functions of this package, or without a meaning in Python.
-_OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg"}
+_OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg", "install"}
 _COUNTS = {"n_fingerprints", "n_rules", "n_paths", "n_candidates", "n_files"}
 
 
@@ -179,8 +180,40 @@ class Task:
         self.lib.ptcp_task_free(handle)
 
 
+class RateLimit:
+    """A rate limit that can change during transfers: `rate=limit`. Values are those of the option `rate`, or None."""
+
+    def __init__(self, rate=None):
+        self._lock, self._rate, self._tasks = threading.Lock(), rate, set()
+
+    @property
+    def rate(self):
+        return self._rate
+
+    def set(self, rate):
+        """Any thread. UsageError: malformed, or the transfer is one between two servers."""
+        with self._lock:
+            for task in self._tasks:
+                task.set_rate(rate)
+            self._rate = rate
+
+    def _add(self, task):
+        with self._lock:
+            task.set_rate(self._rate)
+            self._tasks.add(task)
+
+    def _remove(self, task):
+        with self._lock:
+            self._tasks.discard(task)
+
+
 class Transfer(Task):
     def __init__(self, function, sources, dest, options, **callbacks):
+        self.limit = options.get("rate")
+        if isinstance(self.limit, RateLimit):
+            options = {**options, "rate": None}
+        else:
+            self.limit = None
         super().__init__(options, **callbacks)
         if isinstance(sources, (str, bytes, os.PathLike)):
             sources = [sources]
@@ -188,6 +221,22 @@ class Transfer(Task):
         new = getattr(self.lib, function)
         check(self.lib, new(c.byref(self.handle), c.byref(self.opts), array, count, encoded(dest),
                             c.byref(self.err)), self.err)
+        if self.limit is not None:
+            try:
+                self.limit._add(self)
+            except BaseException:
+                self.free()
+                raise
+
+    def set_rate(self, rate):
+        err = n.Err()
+        rate = None if rate is None else encoded(rate)
+        check(self.lib, self.lib.ptcp_transfer_set_rate(self.handle, rate, c.byref(err)), err)
+
+    def free(self):
+        if self.limit is not None:
+            self.limit._remove(self)
+        super().free()
 
     def result(self):
         r = n.initialized(self.lib, n.Result, "ptcp_result_init")

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import ptcp
@@ -92,6 +93,27 @@ class Transfers(Case):
         with self.assertRaises(KeyError):
             ptcp.send(self.file("data", 5_000_000), f"{URL}/stopped", on_progress=stop, rate="1Mbit/s", **TRUST)
         self.assertFalse(os.path.exists(os.path.join(ROOT, "stopped")))
+
+    def test_rate_changes_while_running(self):
+        limit = ptcp.RateLimit("1Mbit/s")  # 240 s
+        with self.assertRaises(ptcp.UsageError):
+            ptcp.send(self.file("data", 10), f"{URL}/x", rate=ptcp.RateLimit("x"), **TRUST)
+        progress = []
+
+        def lift(p):
+            progress.append(p.bytes)
+            if len(progress) == 3:
+                with self.assertRaises(ptcp.UsageError):
+                    limit.set("nonsense")
+                changer = threading.Thread(target=limit.set, args=(None,))
+                changer.start()
+                changer.join()
+
+        result = ptcp.send(self.file("data", 30_000_000), f"{URL}/faster", rate=limit, on_progress=lift, **TRUST)
+        self.assertLess(progress[2], 2_000_000)
+        self.assertLess(result.seconds, 60)
+        self.assertIsNone(limit.rate)
+        limit.set("1Mbit/s")  # without a transfer
 
     def test_errors(self):
         source = self.file("data", 10)

@@ -76,7 +76,7 @@ static bool next_moment(struct replay *r, struct moment *m)
 	return m->n > 0;
 }
 
-static struct evidence_sample difference(const struct moment *then, const struct moment *now)
+static struct evidence_sample difference(const struct moment *then, const struct moment *now, struct loss_events *events)
 {
 	struct evidence_sample s = { .interval_s = now->at_s - then->at_s };
 	unsigned i;
@@ -87,6 +87,7 @@ static struct evidence_sample difference(const struct moment *then, const struct
 		s.delivered_bytes += b->delivered_bytes - a->delivered_bytes;
 		s.sent_segments += b->sent_segments - a->sent_segments;
 		s.lost_segments += b->retransmits - a->retransmits;
+		s.loss_events += loss_events_of(&events[i], b->retransmits - a->retransmits, b->rtt_s, s.interval_s);
 		s.rtt_s += b->rtt_s / now->n;
 		s.busy_s += b->busy_s - a->busy_s;
 		s.window_s += b->window_s - a->window_s;
@@ -132,6 +133,7 @@ static double older_ratio(const struct moment *half, const struct moment *end, u
 static int replay_level(struct replay *r, size_t k)
 {
 	static struct moment first, last, now, half;
+	struct loss_events events[STREAMS_MAX] = { { 0 } }, unused[STREAMS_MAX] = { { 0 } };
 	static struct evidence_watch watch;
 	static struct steady settle;
 	struct evidence_sample s, all;
@@ -147,7 +149,7 @@ static int replay_level(struct replay *r, size_t k)
 	last = first;
 	while (!probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == levels[k]) {
 		observe_idle(r, &now);
-		s = difference(&last, &now);
+		s = difference(&last, &now, events);
 		evidence_watch_add(&watch, &r->evidence, &s);
 		steady_add(&settle, 8 * (acked(&now, 0, now.n) - acked(&last, 0, now.n)) / s.interval_s);
 		if (half.n == 0 && now.at_s - first.at_s >= PROBE_MAX_S / 2)
@@ -160,7 +162,7 @@ static int replay_level(struct replay *r, size_t k)
 	probe_of_steady(&r->probe[k], levels[k], &result);
 	if (older > 0)
 		probe_grew(&r->probe[k - 1], &r->probe[k], older_ratio(&half, &last, older));
-	all = difference(&first, &last);
+	all = difference(&first, &last, unused);
 	r->windows |= limit_is_partial(&(struct limit_times){ all.busy_s, all.busy_s, all.window_s, 0 });
 	return 0;
 }

@@ -1,4 +1,4 @@
-#include "net/local_sock.h"
+#include "core/local_sock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,6 @@ static int failed(struct ptcp_err *e, int code, const char *path, int fd)
 	return code;
 }
 
-/* Removes the socket of a process that has ended. False: not a socket, or in use. */
 static bool remove_stale(const struct sockaddr_un *sa)
 {
 	struct stat st;
@@ -51,7 +50,14 @@ static bool remove_stale(const struct sockaddr_un *sa)
 	return stale && unlink(sa->sun_path) == 0;
 }
 
-int local_sock_listen(int *out, const char *path, struct ptcp_err *e)
+bool local_sock_remove_stale(const char *path)
+{
+	struct sockaddr_un sa;
+
+	return address_of(&sa, path, NULL) == 0 && remove_stale(&sa);
+}
+
+int local_sock_listen(int *out, const char *path, mode_t mode, struct ptcp_err *e)
 {
 	struct sockaddr_un sa;
 	int fd, r;
@@ -66,8 +72,8 @@ int local_sock_listen(int *out, const char *path, struct ptcp_err *e)
 		if (r < 0)
 			errno = EADDRINUSE;
 	}
-	/* Processes of other users connect, whatever the umask is. */
-	if (r < 0 || chmod(path, 0666) < 0 || listen(fd, 1024) < 0)
+	/* whatever the umask is */
+	if (r < 0 || chmod(path, mode) < 0 || listen(fd, 1024) < 0)
 		return failed(e, PTCP_ECONFIG, path, fd);
 	*out = fd;
 	return 0;
@@ -141,13 +147,13 @@ static void take_passed(struct msghdr *m, int *passed)
 			memcpy(passed, CMSG_DATA(c), sizeof *passed);
 }
 
-int local_sock_receive(int fd, char text[LOCAL_SOCK_TEXT_BYTES], int *passed)
+int local_sock_receive(int fd, char *text, size_t cap, int *passed)
 {
 	union {
 		struct cmsghdr h;
 		char room[CMSG_LEN(sizeof *passed)];
 	} control;
-	struct iovec io = { text, LOCAL_SOCK_TEXT_BYTES - 1 };
+	struct iovec io = { text, cap - 1 };
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = CMSG_LEN(sizeof *passed) };
 	ssize_t n;

@@ -1,7 +1,7 @@
 /* Unix sockets between processes of one host: messages, descriptors, and the user at the other end. Non-blocking, except
  * where stated. Any thread. */
-#ifndef NET_LOCAL_SOCK_H
-#define NET_LOCAL_SOCK_H
+#ifndef CORE_LOCAL_SOCK_H
+#define CORE_LOCAL_SOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,11 +9,13 @@
 
 #include "core/err.h"
 
-#define LOCAL_SOCK_TEXT_BYTES 256 /* of a message, with a NUL */
+#define LOCAL_SOCK_TEXT_BYTES 256 /* usual size of a message, with a NUL */
 
-/* Listens at `path` to processes of all users. The socket of an ended process is replaced; PTCP_ECONFIG for one that is
- * in use, and for other files. */
-int local_sock_listen(int *out, const char *path, struct ptcp_err *e);
+/* Listens at `path`, with the permissions `mode` (0666: processes of all users may connect). The socket of an ended
+ * process is replaced; PTCP_ECONFIG for a socket in use, and for other files. */
+int local_sock_listen(int *out, const char *path, mode_t mode, struct ptcp_err *e);
+/* Removes the socket of an ended process. False: not a socket, or in use. */
+bool local_sock_remove_stale(const char *path);
 /* The next connection; -1: none. */
 int local_sock_accept(int fd);
 /* Connects; waits up to `wait_ms` for a busy listener. PTCP_ECONNECT. */
@@ -23,9 +25,9 @@ bool local_sock_peer(int fd, uid_t *user, pid_t *process);
 
 /* Sends a message, with a copy of the descriptor `passed` unless it is -1. False, with errno EAGAIN: no room. */
 bool local_sock_send(int fd, const char *text, int passed);
-/* Receives a message, with NUL, and at most one descriptor (*passed -1: none), which is the caller's. -1: none now; 0: the
- * end, or an error; 1: a message. A longer message is cut. */
-int local_sock_receive(int fd, char text[LOCAL_SOCK_TEXT_BYTES], int *passed);
+/* Receives a message of up to `cap` bytes, with NUL, and at most one descriptor (*passed -1: none), which is the
+ * caller's. -1: none now; 0: the end, or an error; 1: a message. A longer message is cut. */
+int local_sock_receive(int fd, char *text, size_t cap, int *passed);
 /* Whether the other end has received all messages, or has ended. */
 bool local_sock_drained(int fd);
 

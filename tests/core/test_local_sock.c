@@ -1,6 +1,6 @@
-#include "net/local_sock.h"
+#include "core/local_sock.h"
 
-#include "fixture.h"
+#include "net/fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static struct pair connected(const char *path)
 	struct pair p;
 	struct ptcp_err e;
 
-	assert_int_equal(local_sock_listen(&p.listener, path, &e), 0);
+	assert_int_equal(local_sock_listen(&p.listener, path, 0666, &e), 0);
 	assert_int_equal(local_sock_connect(&p.near, path, 100, &e), 0);
 	assert_true((p.far = local_sock_accept(p.listener)) >= 0);
 	return p;
@@ -47,15 +47,15 @@ static void passes_messages_and_descriptors(void **state)
 	assert_true(local_sock_peer(p.far, &user, &process));
 	assert_int_equal(user, getuid());
 	assert_int_equal(process, getpid());
-	assert_int_equal(local_sock_receive(p.near, text, &passed), -1);
+	assert_int_equal(local_sock_receive(p.near, text, sizeof text, &passed), -1);
 	assert_true(local_sock_send(p.far, "a message", -1));
 	assert_true(local_sock_send(p.far, "another", pipes[0]));
 	assert_false(local_sock_drained(p.far));
 	close(pipes[0]);
-	assert_int_equal(local_sock_receive(p.near, text, &passed), 1);
+	assert_int_equal(local_sock_receive(p.near, text, sizeof text, &passed), 1);
 	assert_string_equal(text, "a message");
 	assert_int_equal(passed, -1);
-	assert_int_equal(local_sock_receive(p.near, text, &passed), 1);
+	assert_int_equal(local_sock_receive(p.near, text, sizeof text, &passed), 1);
 	assert_string_equal(text, "another");
 	assert_true(passed >= 0);
 	assert_true(fcntl(passed, F_GETFD) & FD_CLOEXEC);
@@ -66,7 +66,7 @@ static void passes_messages_and_descriptors(void **state)
 	close(pipes[1]);
 	close(p.near);
 	p.near = -1;
-	assert_int_equal(local_sock_receive(p.far, text, &passed), 0);
+	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 0);
 	close_pair(&p);
 }
 
@@ -89,14 +89,14 @@ static void more_descriptors_than_one(void **state)
 	control.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof two), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&control.h), two, sizeof two);
 	assert_int_equal(sendmsg(p.near, &m, 0), 1);
-	assert_int_equal(local_sock_receive(p.far, text, &passed), 1);
+	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 1);
 	assert_true(passed >= 0);
 	close(passed);
 	io.iov_len = 0;
 	control.h.cmsg_len = CMSG_LEN(sizeof two[0]);
 	m.msg_controllen = CMSG_SPACE(sizeof two[0]);
 	assert_int_equal(sendmsg(p.near, &m, 0), 0);
-	assert_int_equal(local_sock_receive(p.far, text, &passed), 0);
+	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 0);
 	close_pair(&p);
 }
 
@@ -112,7 +112,7 @@ static void a_full_queue(void **state)
 		sent++;
 	assert_int_equal(errno, EAGAIN);
 	assert_in_range(sent, 1, 10000);
-	for (; local_sock_receive(p.near, text, &passed) == 1; got++)
+	for (; local_sock_receive(p.near, text, sizeof text, &passed) == 1; got++)
 		close(passed);
 	assert_int_equal(got, sent);
 	close_pair(&p);
@@ -130,18 +130,18 @@ static void what_is_at_the_path(void **state)
 	(void)state;
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0666);
-	assert_int_equal(local_sock_listen(&fd, path, &e), PTCP_ECONFIG);
+	assert_int_equal(local_sock_listen(&fd, path, 0666, &e), PTCP_ECONFIG);
 	assert_non_null(strstr(e.msg, "Address already in use"));
 	close_pair(&p);
 	assert_int_equal(local_sock_connect(&fd, path, 100, &e), PTCP_ECONNECT);
-	assert_int_equal(local_sock_listen(&fd, path, &e), 0);
+	assert_int_equal(local_sock_listen(&fd, path, 0666, &e), 0);
 	close(fd);
 	nf_write("file", "precious", 0600);
-	assert_int_equal(local_sock_listen(&fd, file, &e), PTCP_ECONFIG);
+	assert_int_equal(local_sock_listen(&fd, file, 0666, &e), PTCP_ECONFIG);
 	assert_string_equal(nf_read("file"), "precious");
-	assert_int_equal(local_sock_listen(&fd, nf_path("missing/sock"), &e), PTCP_ECONFIG);
+	assert_int_equal(local_sock_listen(&fd, nf_path("missing/sock"), 0666, &e), PTCP_ECONFIG);
 	assert_non_null(strstr(e.msg, "No such file or directory"));
-	assert_int_equal(local_sock_listen(&fd, "", &e), PTCP_ECONFIG);
+	assert_int_equal(local_sock_listen(&fd, "", 0666, &e), PTCP_ECONFIG);
 	assert_int_equal(local_sock_connect(&fd, nf_path("none"), 0, &e), PTCP_ECONNECT);
 }
 
@@ -153,7 +153,7 @@ static void a_listener_that_does_not_accept(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(local_sock_listen(&listener, path, &e), 0);
+	assert_int_equal(local_sock_listen(&listener, path, 0666, &e), 0);
 	assert_int_equal(listen(listener, 3), 0);
 	while (n < 1200 && local_sock_connect(&fd[n], path, 0, &e) == 0)
 		n++;
@@ -178,7 +178,7 @@ static void on_readable(void *arg)
 	int passed;
 
 	s->n++;
-	if (local_sock_receive(s->fd, text, &passed) == 0) {
+	if (local_sock_receive(s->fd, text, sizeof text, &passed) == 0) {
 		s->ended = true;
 		watch_free(s->watch);
 		s->watch = NULL;
@@ -216,5 +216,5 @@ int main(void)
 		nf_test(what_is_at_the_path), nf_test(a_listener_that_does_not_accept), nf_test(a_watch),
 	};
 
-	return cmocka_run_group_tests_name("net/local_sock", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("core/local_sock", tests, NULL, NULL);
 }

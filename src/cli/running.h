@@ -1,0 +1,57 @@
+/* Running commands that other processes of the same user find by name, for ptcp status and ptcp rate: each listens on
+ * the socket NAME.sock in a runtime directory of the user (userdir_runtime()). A request is a message, "status",
+ * "cancel" or "rate RATE"; the answer is a JSON object, the status or {"error": .., "code": PTCP_E*}. */
+#ifndef CLI_RUNNING_H
+#define CLI_RUNNING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <ptcp/err.h>
+
+struct opt;
+
+#define RUNNING_NAME_BYTES 65
+#define RUNNING_ANSWER_BYTES (128u << 10) /* of the longest answer */
+
+/* Letters, digits, '.', '_' and '-', the first a letter or a digit; at most 64. */
+bool running_name_ok(const char *name);
+/* Setter of --name. */
+int running_set_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+/* ---- running.c: the running command ---- */
+
+struct running;
+
+struct running_opts {
+	const char *command; /* "send" */
+	const char *name;    /* --name; NULL: COMMAND-PID */
+	const char *limit;   /* --rate; NULL: none; borrowed, as is command */
+	bool quiet;          /* print no line when the limit changes */
+	/* Changes the rate limit; `rate` NULL: none. On the thread of the struct running. NULL: the command has no limit that
+	 * can change. */
+	int (*set_rate)(void *arg, const char *rate, struct ptcp_err *e);
+	void *arg;
+};
+
+/* Opens the socket. Without a socket the command runs all the same, unless a name was requested: PTCP_ECONFIG. */
+int running_new(struct running **out, const struct running_opts *o, struct ptcp_err *e);
+/* Starts the thread that answers requests, and obeys SIGUSR2 (process_set_toggle()). */
+int running_start(struct running *r, struct ptcp_err *e);
+/* Replaces the fields of the status; takes them; NULL, and `r` NULL, are fine. Any thread. */
+void running_report(struct running *r, json_t *fields);
+/* Removes the socket. NULL is fine. */
+void running_free(struct running *r);
+
+/* ---- running_find.c: other processes ---- */
+
+/* The status objects of all running commands of this user, sorted by name; NULL: out of memory. Removes sockets of ended
+ * processes. */
+json_t *running_list(void);
+/* Sends a request. PTCP_EPEER: no running command has this name, or no answer; or the answer's error. */
+int running_request(json_t **answer, const char *name, const char *request, struct ptcp_err *e);
+/* Whether a running command has this name. */
+bool running_exists(const char *name);
+
+#endif

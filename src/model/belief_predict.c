@@ -1,0 +1,83 @@
+/* What a mixture of hypotheses predicts: quantiles of throughput and impact (evidence.h). */
+#include <math.h>
+
+#include "model/evidence.h"
+
+#define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
+#define FUTURE_ALONE_SD 0.02 /* .. with nobody else */
+#define FUTURE_IMPACT_SD 0.05 /* of the impact, times its root */
+
+#define BINS 256
+
+/* Quantiles of weighted values in [from, until], from a histogram. */
+struct histogram {
+	double from, until, weight[BINS];
+};
+
+static void histogram_add(struct histogram *h, double x, double weight)
+{
+	double at = (x - h->from) / (h->until - h->from) * BINS;
+
+	h->weight[(size_t)fmin(fmax(at, 0), BINS - 1)] += weight;
+}
+
+/* A normal distribution around x, by quantiles. */
+static void spread(struct histogram *h, double x, double sd, double weight)
+{
+	static const double quantile[] = { -1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645 };
+	size_t i;
+
+	for (i = 0; i < sizeof quantile / sizeof *quantile; i++)
+		histogram_add(h, x + sd * quantile[i], weight / (sizeof quantile / sizeof *quantile));
+}
+
+/* Linear within a bin, but the first, which has the values without any impact. */
+static double histogram_quantile(const struct histogram *h, double part)
+{
+	double below = 0;
+	size_t i;
+
+	for (i = 0; i < BINS - 1 && below + h->weight[i] < part; i++)
+		below += h->weight[i];
+	if (i == 0)
+		return h->from;
+	return h->from + (h->until - h->from) / BINS * ((double)i + fmin(fmax((part - below) / fmax(h->weight[i], 1e-12), 0), 1));
+}
+
+static struct belief_range range_of(const struct histogram *h)
+{
+	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
+}
+
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams)
+{
+	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
+	struct belief_range logs;
+	size_t i;
+
+	*out = (struct belief_prediction){ .mean_impact_ratio = 0 };
+	for (i = 0; i < b->n; i++) {
+		double x = log(belief_point_bps(&b->point[i], streams));
+		double sd = belief_has_others(&b->point[i]) ? 2 * FUTURE_SD : 2 * FUTURE_ALONE_SD;
+
+		rate.from = fmin(rate.from, x - sd);
+		rate.until = fmax(rate.until, x + sd + 1e-9);
+	}
+	for (i = 0; i < b->n; i++) {
+		const struct belief_point *p = &b->point[i];
+		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
+
+		spread(&rate, log(bps), belief_has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
+		if (belief_has_others(p) && streams > 1)
+			spread(&impact, taken, FUTURE_IMPACT_SD * sqrt(taken), p->weight);
+		else
+			histogram_add(&impact, taken, p->weight);
+		out->mean_bps += p->weight * log(bps);
+		out->mean_impact_ratio += p->weight * taken;
+		out->total_impact_ratio += p->weight * belief_point_total_impact(p, streams);
+	}
+	logs = range_of(&rate);
+	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));
+	out->throughput_bps = (struct belief_range){ exp(logs.low), exp(logs.middle), exp(logs.high) };
+	out->impact_ratio = range_of(&impact);
+}
