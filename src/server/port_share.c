@@ -56,9 +56,13 @@ static void log_refused(struct port_share *s, const struct borrower *b, const ch
 		    (int)b->process, why);
 }
 
-struct port_share_stats port_share_stats(const struct port_share *s)
+void port_share_stats(const struct port_share *s, struct ptcp_server_stats *st)
 {
-	return (struct port_share_stats){ s->labels, s->registered, s->refused };
+	if (s == NULL)
+		return;
+	st->shared_now = s->labels;
+	st->shared = s->registered;
+	st->shared_refused = s->refused;
 }
 
 static void change_labels(struct port_share *s, int n)

@@ -476,13 +476,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.relayed_now = s->relay.n;
 	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = relay_stored_bytes(&s->relay);
-	if (s->share != NULL) {
-		struct port_share_stats shared = port_share_stats(s->share);
-
-		all.shared_now = shared.now;
-		all.shared = shared.registered;
-		all.shared_refused = shared.refused;
-	}
+	port_share_stats(s->share, &all);
 	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
 	results_copy(st, &all, sizeof all);
 }
