@@ -59,8 +59,8 @@ collect_SRC := local_host links links_measure links_watch links_query links_file
 	shared_cause source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process log_opts confine connect install overlay transfer cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
-	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/host doctor/path show/json show/output \
-	show/plan_output show/plot show/terminal
+	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
+	show/output show/plan_output show/plan_plot show/plot show/terminal
 libptcp_LAYERS := core wire model fs store net engine conn session measure client server api
 plan_LAYERS    := conf plan collect
 

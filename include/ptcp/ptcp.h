@@ -732,7 +732,8 @@ PTCP_API size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level
 
 struct ptcp_message {
 	uint64_t bytes;
-	double delay_s; /* from the acknowledgment of the byte before it to that of its last, in a flow without pause */
+	double delay_s; /* from the acknowledgment (to a receiver: the arrival) of the byte before it to that of its last, in a
+	                 * flow without pause */
 };
 #define PTCP_MESSAGES_MAX 1024
 
@@ -741,6 +742,7 @@ struct ptcp_timing_opts {
 	unsigned streams;  /* 4; each message is divided among the streams */
 	unsigned messages; /* 8; 1 to PTCP_MESSAGES_MAX */
 	uint64_t most_bytes; /* max size of a message, at least 256 KiB; 0: about a second's worth; ptcp_timing_new() only */
+	bool receive;      /* data from the remote host to this host; ptcp_timing_new() only */
 };
 PTCP_API void ptcp_timing_opts_init(struct ptcp_timing_opts *o);
 

@@ -153,8 +153,6 @@ static void print_confidence(FILE *f, const struct ptcp_advice *a)
 		fprintf(f, "  - %s\n", a->limit_advice);
 	for (i = 0; (warning = ptcp_advice_warning(a, i)) != NULL; i++)
 		fprintf(f, "  - %s\n", warning);
-	if (a->next_probe > 0)
-		fprintf(f, "Most useful further probe: %u stream%s.\n", a->next_probe, plural(a->next_probe));
 	if (a->congestion_advice != NULL && strcmp(a->congestion_advice, "bbr") == 0)
 		fprintf(f, "Random loss limits each stream: bbr would carry more, and --streams auto changes to it.\n");
 	else if (a->congestion_advice != NULL)
@@ -216,12 +214,12 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 }
 
 /* What each budget costs and brings, with the command that keeps the budget. */
-static void command_of(char *out, size_t cap, const struct ptcp_choice *c)
+static void command_of(char *out, size_t cap, const struct ptcp_choice *c, bool receive)
 {
-	snprintf(out, cap, "ptcp send --streams %u", c->streams);
+	snprintf(out, cap, "ptcp %s --streams %u", receive ? "recv" : "send", c->streams);
 }
 
-static void print_choices(FILE *f, const struct ptcp_advice *a)
+static void print_choices(FILE *f, const struct ptcp_advice *a, bool receive)
 {
 	static const char *const name[PTCP_CHOICES] = { "this budget", "half of it", "the fastest" };
 	char rate[UNITS_TEXT_BYTES], command[64];
@@ -231,13 +229,27 @@ static void print_choices(FILE *f, const struct ptcp_advice *a)
 	fprintf(f, "\n");
 	for (i = 0; i < PTCP_CHOICES; i++) {
 		ptcp_advice_at(a, a->choices[i].streams, &at);
-		command_of(command, sizeof command, &a->choices[i]);
+		command_of(command, sizeof command, &a->choices[i], receive);
 		fprintf(f, "%-11s %3.3g %%: about %s, impact %.2g %%: %s\n", name[i], a->choices[i].impact_percent,
 		    units_rate_text(rate, at.throughput_bps), at.impact_percent, command);
 	}
 }
 
-static void print_text(FILE *f, const struct ptcp_advice *a)
+/* The commands that follow: a probe that tells more, and the transfer. */
+static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
+{
+	size_t i;
+
+	if (a->next_probe > 0 && a->n_probes < PTCP_PROBES_MAX) {
+		fprintf(f, "\nto be more certain: ptcp advise%s --no-history --probes ", receive ? " --direction recv" : "");
+		for (i = 0; i < a->n_probes; i++)
+			fprintf(f, "%u,", a->probes[i].streams);
+		fprintf(f, "%u ...", a->next_probe);
+	}
+	fprintf(f, "\nrun: ptcp %s --streams %u ...\n", receive ? "recv" : "send", a->streams);
+}
+
+static void print_text(FILE *f, const struct ptcp_advice *a, bool receive)
 {
 	char age[UNITS_TEXT_BYTES];
 
@@ -253,7 +265,8 @@ static void print_text(FILE *f, const struct ptcp_advice *a)
 	print_probes(f, a);
 	print_model(f, a);
 	print_curve(f, a);
-	print_choices(f, a);
+	print_choices(f, a, receive);
+	print_next(f, a, receive);
 }
 
 /* ---- JSON: fields and units are described in ptcp-advise(1) ---- */
@@ -309,7 +322,7 @@ static json_t *curve(const struct ptcp_advice *a)
 	return json_whole(list, a->max_streams);
 }
 
-static json_t *choices(const struct ptcp_advice *a)
+static json_t *choices(const struct ptcp_advice *a, bool receive)
 {
 	json_t *list = json_array();
 	char command[64];
@@ -318,14 +331,14 @@ static json_t *choices(const struct ptcp_advice *a)
 	for (i = 0; i < PTCP_CHOICES; i++) {
 		const struct ptcp_choice *c = &a->choices[i];
 
-		command_of(command, sizeof command, c);
+		command_of(command, sizeof command, c, receive);
 		json_array_append_new(list, json_pack("{s:f, s:o, s:f, s:s}", "impact_percent", c->impact_percent, "streams",
 		    json_count(c->streams), "throughput_bps", c->throughput_bps, "command", command));
 	}
 	return json_whole(list, PTCP_CHOICES);
 }
 
-static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
+static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err *e)
 {
 	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
 	    "s:f, s:f, s:f, s:f, s:s, s:o}",
@@ -339,7 +352,7 @@ static int print_json(const struct ptcp_advice *a, struct ptcp_err *e)
 	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a),
 	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
 	    "impact_low_percent", a->impact_low_percent, "impact_high_percent", a->impact_high_percent,
-	    "others", ptcp_others_name(a->others), "choices", choices(a)), e);
+	    "others", ptcp_others_name(a->others), "choices", choices(a, receive)), e);
 }
 
 /* ---- Plot ---- */
@@ -385,20 +398,26 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 	const struct ptcp_advice *a = advice;
 	const char *prefix;
 	double unit = plot_unit(max_bps(a), &prefix);
+	char label[UNITS_TEXT_BYTES + 80], rate[UNITS_TEXT_BYTES];
 
-	plot_begin(f, file, 480);
+	plot_begin(f, file, PLOT_WIDTH, 480);
 	write_data(f, a, unit);
-	fprintf(f, "set title '%u stream%s, model %s'\n", a->streams,
-	    plural(a->streams), ptcp_model_name(a->model));
-	fprintf(f, "set xlabel 'streams'\nset xrange [0:*]\nset yrange [0:*]\nset y2range [0:100]\n"
-	    "set ylabel 'throughput (%sbit/s)'\nset ytics nomirror\n"
-	    "set y2label 'slowdown of each other flow, compared with one stream'\n"
+	fprintf(f, "set title 'recommended: %u stream%s%s (model %s)'\n", a->streams, plural(a->streams),
+	    a->confident ? "" : ", with low confidence", ptcp_model_name(a->model));
+	snprintf(label, sizeof label, "%u stream%s: %s, impact %.0f %%", a->streams, plural(a->streams),
+	    units_rate_text(rate, a->throughput_bps), a->impact_percent);
+	plot_answer(f, a->streams, a->max_streams, label);
+	plot_counts(f, 'x', a->max_streams);
+	fprintf(f, "set xlabel 'streams'\nset yrange [0:*]\nset y2range [0:100]\n"
+	    "set ylabel 'throughput (%sbit/s)' textcolor rgb '#0060ad'\nset ytics nomirror\n"
+	    "set y2label 'impact: slowdown of each other flow' textcolor rgb '#b05000'\n"
 	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset bmargin 6\nset grid\n", prefix);
-	fprintf(f, "plot $curve using 1:2 with lines lw 2 title 'throughput', "
-	    "'' using 1:3 axes x1y2 with lines lw 2 title 'impact', %.9g axes x1y2 with lines dt 2 title 'budget', "
-	    "$probes using 1:2 with points pt 6 ps 1.5 title 'probes', "
-	    "$advice using 1:2 with points pt 7 title 'advice', "
-	    "'' using 1:3 axes x1y2 with points pt 7 notitle\n", a->budget_percent);
+	fprintf(f, "plot $curve using 1:2 with lines lw 2 lc rgb '#0060ad' title 'throughput (left)', "
+	    "'' using 1:3 axes x1y2 with lines lw 2 lc rgb '#b05000' title 'impact (right)', "
+	    "%.9g axes x1y2 with lines lw 2 dt 3 lc rgb '#b05000' title 'budget (right)', "
+	    "$probes using 1:2 with points pt 6 ps 1.5 lc rgb '#0060ad' title 'probes (left)', "
+	    "$advice using 1:2 with points pt 7 lc rgb '" PLOT_ANSWER "' title 'recommended', "
+	    "'' using 1:3 axes x1y2 with points pt 7 lc rgb '" PLOT_ANSWER "' notitle\n", a->budget_percent);
 	return 0;
 }
 
@@ -430,8 +449,8 @@ static int advise(struct advise_args *a, const char *target, struct ptcp_err *e)
 	if (r < 0)
 		return r;
 	if (!a->connect.log.json)
-		print_text(stdout, &advice);
-	else if ((r = print_json(&advice, e)) < 0)
+		print_text(stdout, &advice, a->opts.receive);
+	else if ((r = print_json(&advice, a->opts.receive, e)) < 0)
 		return r;
 	return a->plot != NULL ? plot_draw(a->plot, write_plot, &advice, e) : 0;
 }

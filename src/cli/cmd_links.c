@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/connect.h"
-#include "cli/show/json.h"
+#include "cli/show/links_output.h"
 #include "cli/overlay.h"
 #include "cli/process.h"
 #include "cli/show/terminal.h"
@@ -40,151 +40,7 @@ static const struct opt links_options[] = {
 	{ .name = NULL },
 };
 
-/* The shared bottlenecks, freed by the caller; returns their number. */
-static size_t shared_of(struct ptcp_shared_bottleneck **out, const struct ptcp_links *l)
-{
-	size_t n = ptcp_links_shared(l, NULL, 0);
-
-	*out = n > 0 ? calloc(n, sizeof **out) : NULL;
-	return *out != NULL ? ptcp_links_shared(l, *out, n) : 0;
-}
-
-/* ---- Text ---- */
-
-static void print_measured(const struct ptcp_link_estimate *m)
-{
-	char b[UNITS_TEXT_BYTES], c[UNITS_TEXT_BYTES], age[UNITS_TEXT_BYTES];
-
-	if (isnan(m->rate_bps))
-		printf("%12s %12s", "?", "");
-	else if (isnan(m->rate_error_bps))
-		printf("%12s %12s", units_rate_text(b, m->rate_bps), "");
-	else
-		printf("%12s +- %9s", units_rate_text(b, m->rate_bps), units_rate_text(c, m->rate_error_bps));
-	printf(" %10.3f ms", 1e3 * m->delay_s);
-	if (m->delay_from_round_trip)
-		printf("  from round trip");
-	else if (isnan(m->delay_error_s))
-		printf("%17s", "");
-	else
-		printf(" +- %7.3f ms   ", 1e3 * m->delay_error_s);
-	if (m->result != NULL)
-		printf("  %5.3f %8.0f", m->r2_ratio, m->messages_bound);
-	printf("  %u over %u stream%s: %s%s\n", m->messages, m->streams, plural(m->streams),
-	    m->result != NULL ? m->result : units_time_text(age, m->age_s), m->result != NULL ? "" : " ago");
-}
-
-static void print_link(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
-{
-	char name[LINK_NAME_BYTES];
-	struct ptcp_link_estimate m;
-
-	ptcp_links_get(l, i, &m);
-	printf("%-16s ", link_name_of(name, o, i));
-	if (m.state == PTCP_LINK_MEASURED)
-		print_measured(&m);
-	else
-		printf("not measured: %s\n", m.state == PTCP_LINK_ELSEWHERE ? m.why : "failed");
-	fflush(stdout);
-}
-
-static void print_shared(const struct ptcp_overlay *o, const struct ptcp_links *l)
-{
-	struct ptcp_shared_bottleneck *found;
-	char name[LINK_NAME_BYTES], rate[UNITS_TEXT_BYTES];
-	size_t i, k, n = shared_of(&found, l);
-
-	for (i = 0; i < n; i++) {
-		printf("shared: %s over", units_rate_text(rate, found[i].rate_bps));
-		for (k = 0; k < found[i].n; k++)
-			printf("%s %s", k > 0 ? "," : "", link_name_of(name, o, found[i].links[k]));
-		puts("");
-	}
-	free(found);
-}
-
-static void print_links(const struct ptcp_overlay *o, const struct ptcp_links *l, bool queried)
-{
-	size_t i;
-
-	printf("%-16s %25s %30s", "link", "rate", "delay, one way");
-	if (!queried)
-		printf(" %6s %8s", "R^2", "bound");
-	puts("  messages");
-	for (i = 0; i < ptcp_overlay_links(o); i++)
-		print_link(o, l, i);
-	print_shared(o, l);
-}
-
-/* ---- JSON: fields and units are described in ptcp-links(1) ---- */
-
-static json_t *number(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *link_json(const struct ptcp_overlay *o, const struct ptcp_links *l, size_t i)
-{
-	struct ptcp_overlay_link of;
-	struct ptcp_link_estimate m;
-
-	ptcp_overlay_link(o, i, &of);
-	ptcp_links_get(l, i, &m);
-	if (m.state != PTCP_LINK_MEASURED)
-		return json_pack("{s:s, s:s, s:b, s:s}", "from", host_name(o, of.from), "to", host_name(o, of.to),
-		    "measured", 0, "error", m.why != NULL ? m.why : "interrupted");
-	return json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:o, s:o, s:s, s:o, s:s?, s:i, s:o, s:i, s:o}", "from",
-	    host_name(o, of.from), "to", host_name(o, of.to), "measured", 1, "error", "rate_bps", number(m.rate_bps),
-	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
-	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
-	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
-	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams,
-	    "age_s", json_seconds(m.age_s));
-}
-
-static json_t *shared_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
-{
-	struct ptcp_shared_bottleneck *found;
-	char name[LINK_NAME_BYTES];
-	json_t *list = json_array(), *links;
-	size_t i, k, n = shared_of(&found, l);
-
-	for (i = 0; i < n; i++) {
-		links = json_array();
-		for (k = 0; k < found[i].n; k++)
-			json_array_append_new(links, json_string(link_name_of(name, o, found[i].links[k])));
-		json_array_append_new(list, json_pack("{s:f, s:o}", "rate_bps", found[i].rate_bps, "links", links));
-	}
-	free(found);
-	return list;
-}
-
-static json_t *links_json(const struct ptcp_overlay *o, const struct ptcp_links *l)
-{
-	json_t *list = json_array();
-	int local = ptcp_links_local_host(l);
-	size_t i;
-
-	for (i = 0; i < ptcp_overlay_links(o); i++)
-		json_array_append_new(list, link_json(o, l, i));
-	return json_pack("{s:s?, s:o, s:o}", "local_host", local >= 0 ? host_name(o, local) : NULL, "links",
-	    json_whole(list, ptcp_overlay_links(o)), "shared", shared_json(o, l));
-}
-
 /* ---- Results ---- */
-
-static void warn_failed(const struct ptcp_overlay *o, const struct ptcp_links *l)
-{
-	char name[LINK_NAME_BYTES];
-	struct ptcp_link_estimate m;
-	size_t i;
-
-	for (i = 0; i < ptcp_overlay_links(o); i++) {
-		ptcp_links_get(l, i, &m);
-		if (m.state == PTCP_LINK_FAILED)
-			terminal_line("ptcp: warning: %s: %s", link_name_of(name, o, i), m.why);
-	}
-}
 
 /* Results are stored by index of link: the file must still have the same links. */
 static int check_same(const char *file, const struct ptcp_overlay *o, struct ptcp_err *e)
@@ -234,7 +90,7 @@ static int write_back(const struct links_args *a, const char *file, const struct
 static int write_shared(const struct links_args *a, const struct ptcp_links *l, struct ptcp_err *e)
 {
 	struct ptcp_shared_bottleneck *found;
-	size_t n = shared_of(&found, l);
+	size_t n = links_shared(&found, l);
 	int r = 0;
 
 	if (a->write != NULL && n > 0 && (r = ptcp_overlay_save_shared(a->write, a->write, found, n, e)) > 0) {
@@ -272,9 +128,9 @@ static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err 
 		return 0;
 	}
 	if (w->a->connect.log.json)
-		r = json_result(link_json(w->o, w->l, link), e);
+		r = json_result(links_one_json(w->o, w->l, link), e);
 	else if (!w->a->connect.log.quiet)
-		print_link(w->o, w->l, link);
+		links_print_one(w->o, w->l, link);
 	return r < 0 ? r : write_back(w->a, w->file, w->o, w->l, e);
 }
 
@@ -310,8 +166,8 @@ static int report_measured(const struct links_args *a, struct ptcp_overlay *o, s
     struct ptcp_err *e)
 {
 	if (a->connect.log.json)
-		return json_result(links_json(o, l), e);
-	print_links(o, l, a->query);
+		return json_result(links_all_json(o, l), e);
+	links_print(o, l, a->query);
 	return 0;
 }
 
@@ -321,7 +177,7 @@ static int report(const struct links_args *a, const char *file, struct ptcp_over
 {
 	int r;
 
-	warn_failed(o, l);
+	links_warn_failed(o, l, false);
 	r = report_measured(a, o, l, e);
 	if (r < 0 || (r = write_back(a, file, o, l, e)) < 0)
 		return r;
@@ -407,8 +263,8 @@ static int measure(const struct links_args *a, const struct progress *p, struct 
 		*e = later;
 		r = r2;
 	}
-	if (a->query && r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED)
-		warn_failed(o, l); /* with the reason of each host */
+	if (r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED && p->failed.code == 0)
+		links_warn_failed(o, l, true);
 	if (r == 0 || r == PTCP_EPARTIAL) {
 		if ((r2 = report(a, file, o, l, &later)) == 0 && a->watch)
 			r = r2 = watch(a, file, o, l, &later);

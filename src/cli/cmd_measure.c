@@ -1,6 +1,8 @@
 /* ptcp measure: throughput of given numbers of streams, over many rounds. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/connect.h"
@@ -11,8 +13,19 @@
 #include "core/text.h"
 #include "core/units.h"
 
+#define ACCURATE 0.1     /* relative standard error of a mean that still tells levels apart */
+#define ROUNDS_MAX 1000  /* to advise */
+
+/* A stream in a round, for the plot. */
+struct stream_rate {
+	unsigned round, streams;
+	double bps;
+};
+
 struct measure_args {
 	struct connect_opts connect; /* first */
+	struct stream_rate *rates;
+	size_t n_rates, cap_rates;
 	const char *csv_file, *plot;
 	FILE *csv; /* NULL: none */
 	struct ptcp_measure_opts opts;
@@ -24,6 +37,9 @@ struct summary {
 	struct ptcp_level level[PTCP_LEVELS_MAX];
 	size_t n;
 	unsigned saturates_at; /* 0: throughput was still increasing at the highest level */
+	bool receive;
+	const struct stream_rate *rates;
+	size_t n_rates;
 };
 
 static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -46,7 +62,7 @@ static const struct opt measure_options[] = {
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
 	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv_file), 0, 0 },
-	{ "plot", 0, "FILE.svg", "plot throughput by number of streams with gnuplot", opt_text, AT(plot), 0, 0 },
+	{ "plot", 0, "FILE.svg", "plot throughput, and the rate of each stream, with gnuplot", opt_text, AT(plot), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -90,6 +106,68 @@ static void print_level(FILE *f, const struct ptcp_level *l)
 	    l->fairness, l->clusters);
 }
 
+/* Relative standard error of the mean; infinite for a single round. */
+static double error_ratio(const struct ptcp_level *l)
+{
+	unsigned n = l->rounds - l->failed;
+
+	return n > 1 ? l->stddev_bps / l->mean_bps / sqrt(n) : INFINITY;
+}
+
+/* The largest error of a level with results. */
+static double largest_error(const struct summary *s)
+{
+	double most = 0;
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->level[i].rounds > s->level[i].failed)
+			most = fmax(most, error_ratio(&s->level[i]));
+	return most;
+}
+
+/* The numbers of rounds that an error of ACCURATE needs, if the rounds keep scattering like this. */
+static unsigned rounds_needed(const struct summary *s)
+{
+	double most = 5, n;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		n = s->level[i].rounds - s->level[i].failed;
+		if (n > 1)
+			most = fmax(most, fmax(n + 1, ceil(n * pow(error_ratio(&s->level[i]) / ACCURATE, 2))));
+	}
+	return (unsigned)fmin(most, ROUNDS_MAX);
+}
+
+/* The conclusion, and the command that follows from it. */
+static void print_answer(FILE *f, const struct summary *s)
+{
+	double error = largest_error(s);
+	unsigned most = s->level[s->n - 1].streams;
+	size_t i;
+
+	if (error > ACCURATE) {
+		if (isinf(error))
+			fprintf(f, "One round does not tell how many streams are best.\nrun: ptcp measure --rounds %u", rounds_needed(s));
+		else
+			fprintf(f, "The rounds scatter too much to tell how many streams are best: a mean is off by %.0f %% (standard "
+			    "error).\nrun: ptcp measure --rounds %u", 100 * error, rounds_needed(s));
+		for (i = 0; i < s->n; i++)
+			fprintf(f, "%s%u", i > 0 ? "," : " --streams ", s->level[i].streams);
+		fprintf(f, " ...\n");
+	} else if (s->saturates_at > 0) {
+		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\nrun: ptcp %s --streams %u ...\n",
+		    s->saturates_at, plural(s->saturates_at), s->receive ? "recv" : "send", s->saturates_at);
+	} else if (most < PTCP_STREAMS_MAX) {
+		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp measure --streams %u,%u ...\n",
+		    most, 2 * most < PTCP_STREAMS_MAX ? 2 * most : PTCP_STREAMS_MAX);
+	} else {
+		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp %s --streams %u ...\n",
+		    s->receive ? "recv" : "send", most);
+	}
+}
+
 static void print_summary(FILE *f, const struct summary *s)
 {
 	size_t i;
@@ -98,11 +176,7 @@ static void print_summary(FILE *f, const struct summary *s)
 	    "mean", "min", "max", "std dev", "per stream", "fairness", "groups");
 	for (i = 0; i < s->n; i++)
 		print_level(f, &s->level[i]);
-	if (s->saturates_at > 0)
-		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\n", s->saturates_at,
-		    plural(s->saturates_at));
-	else
-		fprintf(f, "Throughput still increases at the highest number of streams.\n");
+	print_answer(f, s);
 }
 
 static void write_csv_head(FILE *f)
@@ -165,15 +239,31 @@ static void print_summary_json(const struct summary *s)
 
 	for (i = 0; i < s->n; i++)
 		json_array_append_new(list, level(&s->level[i]));
-	json_line(json_pack("{s:s, s:o, s:o}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
-	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null()));
+	json_line(json_pack("{s:s, s:o, s:o, s:b}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
+	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null(), "certain", largest_error(s) <= ACCURATE));
 }
 
 /* ---- Plot ---- */
 
-static int write_plot(FILE *f, const char *file, const void *summary)
+/* Marks the answer, if there is one. */
+static void write_answer(FILE *f, const struct summary *s)
 {
-	const struct summary *s = summary;
+	char label[40];
+
+	if (largest_error(s) > ACCURATE)
+		fprintf(f, "set title 'the rounds scatter too much to tell how many streams are best'\n");
+	else if (s->saturates_at == 0)
+		fprintf(f, "set title 'throughput still increases at %u streams'\n", s->level[s->n - 1].streams);
+	else {
+		fprintf(f, "set title 'throughput saturates at %u stream%s'\n", s->saturates_at, plural(s->saturates_at));
+		snprintf(label, sizeof label, "%u stream%s", s->saturates_at, plural(s->saturates_at));
+		plot_answer(f, s->saturates_at, s->level[s->n - 1].streams, label);
+	}
+}
+
+/* Throughput by the number of streams. */
+static void write_levels(FILE *f, const struct summary *s)
+{
 	double most = 0, unit;
 	const char *prefix;
 	size_t i;
@@ -181,25 +271,93 @@ static int write_plot(FILE *f, const char *file, const void *summary)
 	for (i = 0; i < s->n; i++)
 		most = s->level[i].max_bps > most ? s->level[i].max_bps : most;
 	unit = plot_unit(most, &prefix);
-	plot_begin(f, file, 480);
 	fprintf(f, "$levels << EOD\n");
 	for (i = 0; i < s->n; i++)
 		if (s->level[i].rounds > s->level[i].failed)
 			fprintf(f, "%u %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps / unit,
 			    s->level[i].min_bps / unit, s->level[i].max_bps / unit, s->level[i].per_stream_mean_bps / unit);
-	fprintf(f, "EOD\nset xlabel 'streams'\nset ylabel 'throughput (%sbit/s)'\nset xrange [0:*]\n"
-	    "set yrange [0:*]\nset key below\nset bmargin 6\nset grid\n"
-	    "plot $levels using 1:2:3:4 with yerrorlines pt 7 title 'all streams: mean, min, max', "
-	    "'' using 1:5 with linespoints pt 6 title 'per stream'\n", prefix);
+	fprintf(f, "EOD\n");
+	write_answer(f, s);
+	plot_counts(f, 'x', s->level[s->n - 1].streams);
+	fprintf(f, "set xlabel 'streams'\nset ylabel 'throughput (%sbit/s)'\n"
+	    "set yrange [0:*]\nset key outside right top\nset grid\n"
+	    "plot $levels using 1:2:3:4 with yerrorlines pt 7 lc rgb '#0060ad' title 'mean, min to max', "
+	    "'' using 1:5 with linespoints pt 6 lc rgb '#b05000' title 'per stream'\n", prefix);
+}
+
+/* The rate of each stream over the rounds; streams of the same number share a color. */
+static void write_streams(FILE *f, const struct summary *s)
+{
+	double most = 0, unit;
+	const char *prefix;
+	unsigned last = 1;
+	size_t i, k;
+
+	for (i = 0; i < s->n_rates; i++) {
+		most = fmax(most, s->rates[i].bps);
+		last = s->rates[i].round > last ? s->rates[i].round : last;
+	}
+	unit = plot_unit(most, &prefix);
+	for (k = 0; k < s->n; k++) {
+		fprintf(f, "$streams%zu << EOD\n", k);
+		for (i = 0; i < s->n_rates; i++)
+			if (s->rates[i].streams == s->level[k].streams)
+				fprintf(f, "%u %.9g\n", s->rates[i].round, s->rates[i].bps / unit);
+		fprintf(f, "EOD\n");
+	}
+	plot_counts(f, 'x', last);
+	fprintf(f, "unset arrow\nunset label\nset tmargin 3\nset title offset 0,0\nset title 'rate of each stream'\nset xlabel 'round'\n"
+	    "set ylabel 'rate of a stream (%sbit/s)'\nset yrange [0:*]\nplot ", prefix);
+	for (k = 0; k < s->n; k++)
+		fprintf(f, "%s$streams%zu using 1:2 with points pt 7 ps 0.5 lc rgb '#%06x' title '%u stream%s'", k > 0 ? ", " : "",
+		    k, plot_color(k, s->n), s->level[k].streams, plural(s->level[k].streams));
+	fprintf(f, "\n");
+}
+
+static int write_plot(FILE *f, const char *file, const void *summary)
+{
+	const struct summary *s = summary;
+	bool streams = s->n_rates > 0;
+
+	plot_begin(f, file, PLOT_WIDTH, streams ? 800 : 420);
+	fprintf(f, "set multiplot\nset lmargin 12\nset rmargin 22\nset size 1,%g\nset origin 0,%g\n", streams ? 0.5 : 1,
+	    streams ? 0.5 : 0);
+	write_levels(f, s);
+	if (streams) {
+		fprintf(f, "set origin 0,0\n");
+		write_streams(f, s);
+	}
+	fprintf(f, "unset multiplot\n");
 	return 0;
 }
 
 /* ---- The command ---- */
 
+/* For the plot, which lacks rounds beyond memory. */
+static void add_rates(struct measure_args *a, const struct ptcp_round *r)
+{
+	struct stream_rate *more = a->rates;
+	unsigned i;
+
+	if (a->plot == NULL || r->why != NULL)
+		return;
+	if (a->n_rates + r->streams > a->cap_rates) {
+		size_t cap = 2 * (a->cap_rates + r->streams);
+
+		if ((more = realloc(a->rates, cap * sizeof *more)) == NULL)
+			return;
+		a->rates = more;
+		a->cap_rates = cap;
+	}
+	for (i = 0; i < r->streams; i++)
+		more[a->n_rates++] = (struct stream_rate){ r->number, r->streams, r->per_stream_bps[i] };
+}
+
 static void on_round(void *arg, const struct ptcp_round *r)
 {
-	const struct measure_args *a = arg;
+	struct measure_args *a = arg;
 
+	add_rates(a, r);
 	if (a->connect.log.json)
 		print_round_json(r);
 	else if (!a->connect.log.quiet)
@@ -211,7 +369,7 @@ static void on_round(void *arg, const struct ptcp_round *r)
 /* Prints the measured levels, even if measuring has failed later. */
 static int summarize(const struct measure_args *a, const struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct summary s;
+	struct summary s = { .receive = a->opts.receive, .rates = a->rates, .n_rates = a->n_rates };
 
 	s.n = ptcp_measure_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
 	if (s.n == 0)
@@ -280,6 +438,7 @@ static int run_measure(const struct command *c, int argc, char **argv)
 	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, NULL, &e)) == 0)
 		r = measure(&a, argv[0], &e);
 	connect_opts_fini(&a.connect);
+	free(a.rates);
 	return command_end(c, r, &e);
 }
 

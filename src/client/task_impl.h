@@ -61,6 +61,8 @@ struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
 	uint64_t deleted;
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
+	uint64_t failures;              /* files failed */
+	struct ptcp_err first;          /* of them */
 	uint64_t failed_paths;          /* with a warning, and not connected since */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "store/destination.h"
+#include "wire/outbox.h"
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
@@ -86,21 +87,37 @@ void task_show_progress(struct ptcp_task *t)
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));
 }
 
+/* The first failure: the outcome if there is no other. */
+static void note_failure(struct ptcp_task *t, const char *path, const struct ptcp_event *ev)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	if (t->report.failures++ == 0)
+		err_set(&t->report.first, ev->code, "%s: %s", text_escape(shown, sizeof shown, path),
+		    ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+}
+
 static void on_file(void *arg, const struct session_file *f)
 {
 	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_FILE, .path = f->path, .status = f->status,
 		.size_bytes = f->size_bytes, .is_link = f->is_link };
 	const struct ptcp_err *why = f->why;
+	struct ptcp_err named;
 
 	t->report.deleted += f->status == PTCP_FILE_DELETED;
 	if (f->status != PTCP_FILE_FAILED && !t->o.file_events)
 		return;
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
-		ev.text = why->msg;
-		ev.code = why->code;
+		named = *why;
+		if (why->sys == OUTBOX_FROM_PEER)
+			err_while(&named, why->code, "%s", t->known_as);
+		ev.text = named.msg;
+		ev.code = named.code;
 	}
+	if (f->status == PTCP_FILE_FAILED)
+		note_failure(t, f->path, &ev);
 	task_emit(t, &ev);
 }
 
@@ -387,6 +404,8 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	failed = task_failed(&outcome, &t->report.last, why);
 	if (why == NULL && failed && outcome.code == PTCP_EIO && t->report.refused == t->report.last.failed)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
+	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
+		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* which has been shown: no second line about it */
 	task_finish(t, failed ? &outcome : NULL);
 }
 

@@ -117,7 +117,8 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 	if (failed == 0)
 		return 0;
 	if (measured == 0)
-		return err_set(e, first->code, "links: none %s, the first: %s", queried ? "is published" : "could be measured",
+		return err_set(e, first->code, "links: none %s, the first: %s>%s: %s", queried ? "is published" :
+		    "could be measured", local_host_name(s->overlay, first->of.from), local_host_name(s->overlay, first->of.to),
 		    first->why);
 	if (queried)
 		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; omit --query to measure "
@@ -133,23 +134,43 @@ void ptcp_links_cancel(struct ptcp_links *s)
 
 /* ---- Selection of links ---- */
 
+bool links_is_local(const struct ptcp_links *s, const struct link_state *l)
+{
+	return s->local_host >= 0 && (l->of.from == s->local_host || l->of.to == s->local_host);
+}
+
+/* Name of an end of the link that has to be connected to, and has no address; or NULL. */
+static const char *unaddressed(const struct ptcp_links *s, const struct link_state *l)
+{
+	int end[] = { l->of.from, l->of.to };
+	struct ptcp_overlay_host h;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		ptcp_overlay_host(s->overlay, (size_t)end[i], &h);
+		if (h.address == NULL && end[i] != s->local_host)
+			return h.name;
+	}
+	return NULL;
+}
+
 static void judge(struct ptcp_links *s, struct link_state *l)
 {
-	struct ptcp_overlay_host from, to;
+	const char *name = unaddressed(s, l);
 
-	ptcp_overlay_host(s->overlay, (size_t)l->of.from, &from);
-	ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
 	l->out = true;
 	l->estimate = (struct ptcp_link_estimate){ .state = PTCP_LINK_FAILED, .streams = s->o.streams,
 		.rate_bps = NAN, .rate_error_bps = NAN, .delay_s = NAN, .delay_error_s = NAN, .r2_ratio = NAN,
 		.messages_bound = NAN };
 	if (l->of.from != s->local_host && s->o.local_only) {
 		l->estimate.state = PTCP_LINK_ELSEWHERE;
-		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there", from.name);
-	} else if (to.address == NULL || (l->of.from != s->local_host && from.address == NULL)) {
+		snprintf(l->why, sizeof l->why, "begins at %s: run ptcp links there",
+		    local_host_name(s->overlay, l->of.from));
+	} else if (name != NULL) {
 		l->code = PTCP_ECONFIG;
-		snprintf(l->why, sizeof l->why, "host %s: has no address in the overlay (give it one)",
-		    to.address == NULL ? to.name : from.name);
+		snprintf(l->why, sizeof l->why, s->local_host < 0 ? "host %.60s: has no address in the overlay (give it one, or run "
+		    "with --local-host %.60s if it is this host)" : "host %.60s: has no address in the overlay (give it one)",
+		    name, name);
 	} else {
 		l->out = false;
 	}

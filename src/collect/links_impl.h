@@ -44,6 +44,8 @@ struct ptcp_links {
 
 /* ---- links.c ---- */
 
+/* Begins or ends at this host. */
+bool links_is_local(const struct ptcp_links *s, const struct link_state *l);
 /* Adds messages, and estimates from all. */
 int links_take(struct link_state *l, const struct ptcp_message *message, size_t n, double round_trip_s,
     struct ptcp_err *e);

@@ -1,6 +1,6 @@
 /* Measures the links of an overlay: a few messages over each, links without a common host at the same time, then
  * the rest of the budget over the links with the noisiest estimates, then links together, to find shared
- * bottlenecks. Servers measure the links that begin at their hosts. */
+ * bottlenecks. This host measures the links that begin or end at it, servers measure the links that begin at theirs. */
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ int links_canceled(struct ptcp_err *e)
 	return err_set(e, PTCP_ECANCELED, "links: interrupted (run the same command again)");
 }
 
-/* Timing by us, or by the server where the link begins. */
+/* Timing by us if we are an end of the link, or by the server where it begins. A link to us needs no server here: its
+ * beginning sends over connections that we make. */
 static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const struct turn *t, struct ptcp_err *e)
 {
 	const struct link_state *l = t->link;
@@ -49,7 +50,8 @@ static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const s
 	o.streams = s->o.streams;
 	o.messages = t->messages < PTCP_MESSAGES_MAX ? t->messages : PTCP_MESSAGES_MAX;
 	o.most_bytes = s->o.most_bytes;
-	return l->of.from == s->local_host ? ptcp_timing_new(out, &s->connect, to.address, &o, e) :
+	o.receive = l->of.to == s->local_host;
+	return links_is_local(s, l) ? ptcp_timing_new(out, &s->connect, o.receive ? from.address : to.address, &o, e) :
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 

@@ -66,7 +66,10 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_published
 		ptcp_overlay_host(s->overlay, (size_t)l->of.to, &to);
 		if (why != NULL)
 			links_fail(l, why);
-		else if (find(l, from.name, to.address, known, n, &own) < 0)
+		else if (to.address == NULL) {
+			err_set(&own, PTCP_ECONFIG, "host %s: has no address in the overlay, which the servers go by (give it one)", to.name);
+			links_fail(l, &own);
+		} else if (find(l, from.name, to.address, known, n, &own) < 0)
 			links_fail(l, &own);
 	}
 }

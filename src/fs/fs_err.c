@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/err.h"
 #include "core/text.h"
 #include "fs/dir_impl.h"
 
@@ -119,4 +120,19 @@ void fs_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *
 	*out = *why;
 	if (strncmp(why->msg, path_text, n) == 0 && strncmp(why->msg + n, ": ", 2) == 0)
 		memmove(out->msg, why->msg + n + 2, strlen(why->msg + n + 2) + 1);
+}
+
+void fs_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct dir *d, const char *name, bool whole)
+{
+	char text[DIR_PATH_TEXT_BYTES], below[DIR_PATH_TEXT_BYTES + 1];
+
+	fs_err_strip(out, why, dir_path_text(d, name, text, sizeof text));
+	if (why->sys != EACCES && why->sys != EPERM && why->sys != EROFS && why->sys != ENOENT && why->sys != ENOTDIR)
+		return;
+	if (d->parent == NULL)
+		text[0] = '\0';
+	else
+		dir_path_text(d, NULL, text, sizeof text);
+	snprintf(below, sizeof below, "/%s", text);
+	err_while(out, out->code, "in %s", whole ? dir_whole_path_text(d, text, sizeof text) : below);
 }

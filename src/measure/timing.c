@@ -1,5 +1,6 @@
 /* Times messages within a flow that never pauses: the streams first run until their rate has settled, then each
- * message is the next part of the flow, and its delay the time between the acknowledgments of its ends. A message
+ * message is the next part of the flow, and its delay the time between the acknowledgments (or, if the acceptor sends,
+ * the arrivals) of its ends. A message
  * alone would measure slow start, the burst that begins it, or the slowest stream. */
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 struct timing {
 	struct prober base;
 	struct ptcp_timing_opts o;
+	struct mono began;                 /* the flow */
 	struct settle settle;
 	uint64_t before[PTCP_STREAMS_MAX]; /* delivered when the flow started */
 	uint64_t largest;                /* 0: the rate has not settled */
@@ -37,13 +39,26 @@ static struct timing *of(struct prober *b)
 	return CONTAINER_OF(b, struct timing, base);
 }
 
-/* Sums over the streams. False: not available. */
-static bool read_flow(struct timing *t, struct settle_flow *out)
+/* The sending side has reported its limits. Its RTTs are not known here: only losses and limits show a used path. */
+static void take_report(const struct timing *t, struct settle_flow *out)
+{
+	struct limit_times times;
+
+	if (!probe_session_reported(t->base.session, &times, &out->retransmits))
+		return;
+	out->known_s = times.elapsed_s;
+	out->busy_s = times.busy_s;
+	out->window_s = times.window_s + times.buffer_s;
+	out->rtt_s = 0;
+}
+
+/* Sums over the streams, `flow_s` after their start. False: not available. */
+static bool read_flow(struct timing *t, double flow_s, struct settle_flow *out)
 {
 	struct tcpinfo now;
 	unsigned i;
 
-	*out = (struct settle_flow){ .streams = t->o.streams };
+	*out = (struct settle_flow){ .known_s = t->o.streams * flow_s };
 	for (i = 0; i < t->o.streams; i++) {
 		if (!probe_session_tcpinfo(t->base.session, i, &now))
 			return false;
@@ -56,6 +71,7 @@ static bool read_flow(struct timing *t, struct settle_flow *out)
 		out->window_s += now.window_s + now.buffer_s;
 	}
 	out->min_rtt_s = t->round_trip_s;
+	take_report(t, out);
 	return true;
 }
 
@@ -113,11 +129,11 @@ static void on_timer(void *arg)
 	struct settle_flow f;
 
 	timer_set(t->base.timer, mono_add_ns(now, SAMPLE_NS));
-	if (!read_flow(t, &f))
+	if (!read_flow(t, (double)mono_diff_ns(now, t->began) / 1e9, &f))
 		return;
 	if (t->largest > 0)
 		sample_message(t, &f, now);
-	else if (settle_add(&t->settle, &f, (double)mono_diff_ns(now, t->since) / 1e9))
+	else if (settle_add(&t->settle, &f, (double)mono_diff_ns(now, t->began) / 1e9))
 		start_messages(t, &f, now);
 	if (t->n == t->o.messages) {
 		timer_set(t->base.timer, MONO_NEVER);
@@ -133,8 +149,8 @@ static void on_begun(void *arg)
 
 	for (i = 0; i < t->o.streams; i++)
 		t->before[i] = probe_session_tcpinfo(t->base.session, i, &now) ? now.acked_bytes : 0;
-	t->since = mono_now();
-	timer_set(t->base.timer, mono_add_ns(t->since, SAMPLE_NS));
+	t->began = mono_now();
+	timer_set(t->base.timer, mono_add_ns(t->began, SAMPLE_NS));
 }
 
 static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
@@ -221,6 +237,7 @@ int timing_new(struct prober **out, const struct ptcp_timing_opts *o, struct ptc
 		return r;
 	}
 	t->base.max_streams = t->o.streams;
+	t->base.receives = t->o.receive;
 	*out = &t->base;
 	return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "model/advice.h"
+
 #define IMPACT_BUDGET_S 60
 /* Max mean impact above the budget. */
 #define IMPACT_BUDGET_OVER_RATIO 0.04
@@ -18,7 +20,11 @@ struct impact_budget {
 void impact_budget_spend(struct impact_budget *b, double impact_ratio, double seconds);
 /* Charges time that has passed, once its impact is known. */
 void impact_budget_charge(struct impact_budget *b, double impact_ratio, double seconds);
-/* Whether the minute can afford this impact for so long. */
-bool impact_budget_allows(const struct impact_budget *b, double budget_ratio, double impact_ratio, double seconds);
+/* Whether the minute can afford the impact of so many streams for so long. */
+bool impact_budget_affords(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,
+    double seconds);
+/* The most streams up to `streams` that it can afford; at least 1. */
+unsigned impact_budget_most(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,
+    double seconds);
 
 #endif

@@ -16,11 +16,11 @@ static double window_s(const struct settle_flow *f)
 	return fmax(WINDOW_S, WINDOW_RTTS * f->min_rtt_s);
 }
 
-static bool is_full(const struct settle *s, const struct settle_flow *f, double took_s)
+static bool is_full(const struct settle *s, const struct settle_flow *f)
 {
 	double busy_s = f->busy_s - s->began.busy_s;
 
-	return f->retransmits > s->began.retransmits || busy_s < BUSY * took_s * f->streams ||
+	return f->retransmits > s->began.retransmits || busy_s < BUSY * (f->known_s - s->began.known_s) ||
 	    f->window_s - s->began.window_s > LIMITED * busy_s ||
 	    f->rtt_s - f->min_rtt_s > fmax(QUEUE_RATIO * f->min_rtt_s, QUEUE_S);
 }
@@ -34,7 +34,7 @@ bool settle_add(struct settle *s, const struct settle_flow *f, double at_s)
 		return false;
 	memmove(r + 1, r, (SETTLE_WINDOWS - 1) * sizeof *r);
 	r[0] = 8 * (double)(f->delivered_bytes - s->began.delivered_bytes) / took_s;
-	if (is_full(s, f, took_s))
+	if (is_full(s, f))
 		s->full_at_s = at_s;
 	s->windows++;
 	s->began = *f;

@@ -15,11 +15,11 @@
 
 /* Sums over the streams since they started. */
 struct settle_flow {
-	unsigned streams;
 	uint64_t delivered_bytes; /* those acknowledged out of order, too: a repaired loss must not look like a burst */
 	uint64_t retransmits;
+	double known_s;          /* time that the next two cover: a report by the sending side covers less than the flow */
 	double busy_s, window_s; /* with data to send; of that, limited by windows or buffers */
-	double rtt_s, min_rtt_s; /* mean of the streams' smoothed RTTs; minimum, 0: unknown */
+	double rtt_s, min_rtt_s; /* mean of the streams' smoothed RTTs, minimum; 0: unknown */
 };
 
 /* Starts as { 0 }. */

@@ -193,12 +193,8 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 
 static bool is_affordable(const struct stream_control *s, unsigned streams)
 {
-	struct advice_point p;
-
-	if (!s->advised)
-		return true;
-	advice_at(&s->advice, streams, &p);
-	return impact_budget_allows(&s->spent, s->o.budget_ratio, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
+	return !s->advised ||
+	    impact_budget_affords(&s->spent, &s->advice, s->o.budget_ratio, streams, STREAM_CONTROL_LEVEL_S);
 }
 
 /* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
@@ -219,14 +215,16 @@ static bool conclude(struct stream_control *s)
 {
 	const struct probe *room, *above, *fewest;
 	struct advice_point at;
-	unsigned n;
+	unsigned wanted, n;
 
 	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
 	if (!fit(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
 		return fill_path(s, room, above);
-	n = settle_on(s, s->advice.streams);
+	wanted = settle_on(s, s->advice.streams);
+	n = impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
+	s->saves = n < wanted;
 	if (n <= s->advice.fit.most) {
 		advice_at(&s->advice, n, &at);
 		return hold(s, n, at.throughput_bps, at.impact_ratio);
@@ -304,6 +302,8 @@ static bool path_changed(struct stream_control *s, int which)
 /* The level that has just been recorded goes on. */
 static bool wait_for_budget(struct stream_control *s)
 {
+	if (s->saves)
+		return conclude(s);
 	s->level_s = fmax(s->hold_s - STREAM_CONTROL_WAIT_S, STREAM_CONTROL_SKIP_S);
 	s->observed_s = s->observed_bps = 0;
 	return false;

@@ -77,6 +77,7 @@ struct stream_control {
 	enum stream_control_phase phase;
 	unsigned streams;                /* requested now; leaves gradually for */
 	unsigned target;                 /* the count of this level */
+	bool saves;                      /* fewer streams than the answer, until the minute's budget has room again */
 	double leave_s;                  /* since the last stream left */
 	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */

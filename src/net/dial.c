@@ -116,6 +116,17 @@ static socklen_t address_bytes(const union address *a)
 	return a->sa.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
 }
 
+static const char *advice(int sys)
+{
+	switch (sys) {
+	case ECONNREFUSED: return " (is a ptcp server running there, on that port?)";
+	case ENETUNREACH:
+	case EHOSTUNREACH: return " (check the address and the network)";
+	case EINVAL: return " (a link-local address needs the name of its interface, as in fe80::1%eth0)";
+	default: return "";
+	}
+}
+
 static void attempt_failed(struct dial *d, const char *address, int sys)
 {
 	char where[SOCK_HOST_BYTES + 10];
@@ -124,8 +135,7 @@ static void attempt_failed(struct dial *d, const char *address, int sys)
 	sock_join(where, sizeof where, d->host, d->o.port);
 	named = strcmp(where, address) != 0;
 	err_set(&d->why, PTCP_ECONNECT, "connecting to %s%s%s%s: %s%s", where, named ? " (" : "", named ? address : "",
-	    named ? ")" : "", strerror(sys), sys == ECONNREFUSED ? " (is a ptcp server running there, on that port?)" :
-	    sys == ENETUNREACH || sys == EHOSTUNREACH ? " (check the address and the network)" : "");
+	    named ? ")" : "", strerror(sys), advice(sys));
 	d->why.sys = sys;
 	d->next_at = mono_now();
 }

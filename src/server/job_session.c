@@ -98,7 +98,13 @@ static void on_file(void *arg, const struct session_file *file)
 	struct wire_event f = { .kind = status == PTCP_FILE_DONE ? WIRE_EVENT_DONE :
 	    status == PTCP_FILE_SKIPPED ? WIRE_EVENT_SKIPPED : WIRE_EVENT_FAILED };
 	char shown[TEXT_NAME_BYTES];
+	struct ptcp_err named;
 
+	if (why != NULL && why->sys == OUTBOX_FROM_PEER) { /* the client does not know on which of two hosts */
+		named = *why;
+		err_while(&named, why->code, "%s", r->host);
+		why = &named;
+	}
 	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* job-end counts all of them */
 		log_at(&r->set->host->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);

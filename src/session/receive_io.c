@@ -321,12 +321,11 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 static void work_failed(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
-	char text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
 
 	if (receive_disk_full(sess, &t->why) || (work == WORK_RESUME && retry_locked(sess, t)))
 		return;
-	fs_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
+	fs_err_at(&why, &t->why, t->dir, t->name, session_is_users(sess));
 	if (work < WORK_COMMIT)
 		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
 	else

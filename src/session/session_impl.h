@@ -380,6 +380,13 @@ void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes);
 /* Starter: the sending end's report. */
 void probe_session_on_report(struct session *sess, const struct wire_tcp_report *f);
 
+/* The user of this process has started the session: errors may name the path of the root, which a peer must not
+ * learn. */
+static inline bool session_is_users(const struct session *sess)
+{
+	return sess->o.open != NULL && sess->o.client == NULL;
+}
+
 static inline void session_file_failed(struct session *sess, const char *path, const struct ptcp_err *why)
 {
 	sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path, .status = PTCP_FILE_FAILED,

@@ -85,6 +85,7 @@ struct stream_opts {
 	bool joining;                   /* sender: JOINED is yet to come */
 	bool verify;
 	struct open_files *files;       /* receiver: destination of the blocks; NULL: the stream sends */
+	bool users;                     /* receiver: errors may name the path of the root */
 	uint64_t max_bytes;             /* receiver: the stream fails beyond this; 0: no limit */
 	const uint8_t *generate_data;   /* sender: content of generated blocks, STREAM_GENERATED_BLOCK bytes; NULL: the
 	                                   stream sends jobs */

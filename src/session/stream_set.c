@@ -300,6 +300,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 		err_set(&e, PTCP_EPEER, stream_connect_moves(sess, number) ? "moved to another path" : "replaced by the peer");
 		streams_lost(sess, sess->stream[number], &e);
 	}
+	o.users = session_is_users(sess);
 	if (sess->payload->opts != NULL)
 		sess->payload->opts(sess, &o);
 	reserve_fds(sess, number + 1); /* a peer may join more than the active streams */

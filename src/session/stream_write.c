@@ -158,12 +158,11 @@ static void write_free(struct stream *s, struct stream_write *w)
 
 static void report_failed(struct stream *s, const struct stream_write *w)
 {
-	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err bare;
 
 	if (s->id == w->block.id && s->block_index == w->chunk.block && s->state == BLOCK_GOOD)
 		s->state = BLOCK_FAILED; /* further chunks are discarded */
-	fs_err_strip(&bare, &w->why, sink_path_text(w->sink, path, sizeof path));
+	sink_err_at(&bare, &w->why, w->sink, s->o.users);
 	/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
 	stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 },
 	    w->why.code == PTCP_ENOSPC ? &w->why : &bare);

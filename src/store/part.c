@@ -178,7 +178,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	if (fd >= 0) {
 		r = created(o, fd, e);
 	} else if (errno != EEXIST) {
-		return fs_err_sys(e, errno, o->d, o->name, "cannot create the part file");
+		return fs_err_sys(e, errno, o->d, o->name, "cannot create a file");
 	} else if ((fd = open_existing(o, &writable)) >= 0) {
 		r = found(o, fd, writable, e);
 	} else if (errno == ENOENT) {

@@ -77,6 +77,11 @@ void sink_unref(struct sink *s)
 	free(s);
 }
 
+void sink_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct sink *s, bool whole)
+{
+	fs_err_at(out, why, s->dir, s->name, whole);
+}
+
 const char *sink_path_text(const struct sink *s, char *out, size_t cap)
 {
 	return dir_path_text(s->dir, s->name, out, cap);

@@ -56,6 +56,8 @@ struct sink *sink_ref(struct sink *s);
 /* The last reference closes part and journal, which stay on disk. NULL is fine. */
 void sink_unref(struct sink *s);
 
+/* As fs_err_at(). */
+void sink_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct sink *s, bool whole);
 const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 
 /* ---- Before blocks arrive ---- */

@@ -393,8 +393,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		return 0;
 	}
 	if (r == 0 && in != NULL && (out->type == WALK_FILE || out->type == WALK_SYMLINK) && part_is_own_name(name))
-		r = skip(out, "an unfinished file of ptcp, by its name: not sent (remove it "
-		    "with ptcp clean, or rename it)", &why);
+		r = skip(out, "left by an unfinished transfer of ptcp to this directory: not sent (run that transfer again to "
+		    "finish it, or ptcp clean to remove it)", &why);
 	if (r == 0 && (out->type == WALK_DIR || out->type == WALK_FILE) &&
 	    (out->excluded = dir_excludes(dir, out->dev, out->ino)))
 		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :

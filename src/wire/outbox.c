@@ -56,4 +56,5 @@ void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text)
 	raw[text.n] = '\0';
 	text_escape(shown, sizeof shown, raw[0] != '\0' ? raw : ptcp_err_text(code_of(code)));
 	err_set(out, code_of(code), "%s", shown);
+	out->sys = OUTBOX_FROM_PEER;
 }

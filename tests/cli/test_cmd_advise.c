@@ -188,11 +188,16 @@ static void text_for_people(void **state)
 	assert_non_null(strstr(out, "\nAn additional stream would slow other flows by 18.2 %, which exceeds the budget.\nConfidence: low"));
 	assert_non_null(strstr(out, "\nthis budget  10 %: about 18.0 Mbit/s, impact 10 %: ptcp send --streams 2\n"));
 	assert_non_null(strstr(out, "\nthe fastest 100 %: about "));
+	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp send --streams 2 ...\n");
+	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --no-history --probes 1,10,"));
 	assert_non_null(strstr(out, "\n      10    50.0 Mbit/s    50.0 Mbit/s\n"));
 	assert_non_null(strstr(out, "model fair-share: n / (a n + b) bit/s, a = 1.11111e-08 b = "));
 	assert_non_null(strstr(out, "(fitted: a = 1.11111e-08"));
 	assert_non_null(strstr(out, "\n       2    18.0 Mbit/s   10.0 %         20.0 %  <\n"));
 	assert_non_null(strstr(out, "\n      32 "));
+	assert_int_equal(advise("--direction recv --from-probes 1:10Mbit/s,10:50Mbit/s"), 0);
+	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp recv --streams 2 ...\n");
+	assert_non_null(strstr(out, "impact 10 %: ptcp recv --streams 2\n"));
 	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:110Mbit/s --max-streams 1"), 0);
 	assert_ptr_equal(strstr(out, "1 stream: "), out);
 	assert_non_null(strstr(out, "; a second stream would take 0 % more"));
@@ -238,7 +243,11 @@ static void what_cannot_be_parsed(void **state)
 
 static void plots(void **state)
 {
-	char file[] = "/tmp/ptcp-advise-test-XXXXXX", line[128], first[8] = "";
+	static const char *const texts[] = { "<?xml", "fill=\"#ffffff\"", ">throughput (Mbit/s)<",
+		">impact: slowdown of each other flow<", ">2 streams: 18.0 Mbit/s, impact 10 %<", ">streams<", ">budget (right)<" };
+	char file[] = "/tmp/ptcp-advise-test-XXXXXX", line[128], svg[100000];
+	size_t i;
+	FILE *f;
 	int fd = mkstemp(file);
 
 	(void)state;
@@ -251,12 +260,60 @@ static void plots(void **state)
 	snprintf(line, sizeof line, "--from-probes 1:10Mbit/s,10:50Mbit/s --plot %s", file);
 	assert_int_equal(advise(line), 0);
 	assert_string_equal(err, "");
-	assert_int_equal(read(fd, first, 5), 5);
-	assert_string_equal(first, "<?xml");
-	close(fd);
+	assert_non_null(f = fdopen(fd, "r"));
+	svg[fread(svg, 1, sizeof svg - 1, f)] = '\0';
+	fclose(f);
+	for (i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (strstr(svg, texts[i]) == NULL)
+			fail_msg("no %s in %s", texts[i], svg);
 	unlink(file);
 	assert_int_equal(advise("--from-probes 1:5,9:9 --plot /nonexistent/a.svg"), 1);
 	assert_non_null(strstr(err, "ptcp: --plot /nonexistent/a.svg: gnuplot: "));
+}
+
+/* No two texts of an axis, which are in one line or column, are the same. Returns the number of texts. */
+static size_t has_distinct_texts(const char *svg)
+{
+	struct { double x, y; char text[40]; } t[200];
+	size_t n = 0, i, k;
+
+	while ((svg = strstr(svg, "translate(")) != NULL) {
+		assert_true(n < sizeof t / sizeof *t);
+		n += sscanf(svg, "translate(%lf,%lf)%*[^>]>%*[^<]<text>%39[^<]", &t[n].x, &t[n].y, t[n].text) == 3;
+		svg++;
+	}
+	for (i = 0; i < n; i++)
+		for (k = 0; k < i; k++)
+			if ((t[i].x == t[k].x || t[i].y == t[k].y) && strcmp(t[i].text, t[k].text) == 0 &&
+			    strspn(t[i].text, "0123456789. %") == strlen(t[i].text) && strcmp(t[i].text, "0") != 0)
+				fail_msg("%s is twice on an axis", t[i].text);
+	return n;
+}
+
+static void ticks_are_distinct(void **state)
+{
+	static const char *const probes[] = { "1:100bit/s,10:300bit/s", "1:1Gbit/s,10:2Gbit/s", "1:90Gbit/s,10:100Gbit/s",
+		"1:999kbit/s,2:1Mbit/s --max-streams 3", "1:1Mbit/s,64:30Mbit/s --max-streams 200" };
+	char file[] = "/tmp/ptcp-advise-test-XXXXXX", line[200];
+	static char svg[100000];
+	int fd = mkstemp(file);
+	size_t i;
+	FILE *f;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (i = 0; system("command -v gnuplot >/dev/null 2>&1") == 0 && i < sizeof probes / sizeof *probes; i++) {
+		snprintf(line, sizeof line, "--plot %s --from-probes %s", file, probes[i]);
+		assert_int_equal(advise(line), 0);
+		assert_non_null(f = fopen(file, "r"));
+		svg[fread(svg, 1, sizeof svg - 1, f)] = '\0';
+		fclose(f);
+		assert_true(has_distinct_texts(svg) > 10);
+	}
+	unlink(file);
+	if (i == 0)
+		skip();
 }
 
 static void units_of_axes(void **state)
@@ -281,6 +338,7 @@ int main(void)
 		cmocka_unit_test(text_for_people),
 		cmocka_unit_test(what_cannot_be_parsed),
 		cmocka_unit_test(plots),
+		cmocka_unit_test(ticks_are_distinct),
 		cmocka_unit_test(units_of_axes),
 	};
 	return cmocka_run_group_tests_name("cli/cmd_advise", tests, NULL, NULL);

@@ -21,6 +21,10 @@ static const struct ptcp_round rounds[] = {
 	{ 3, 2, NULL, 5e6, rates, 17 },
 	{ 4, 2, "a stream was cut", 0, NULL, 0 },
 };
+static const struct ptcp_level clear[] = {
+	{ 2, 5, 0, 5e6, 4.9e6, 5.1e6, 1e5, 2.5e6, 0.9, 1 },
+	{ 30, 5, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2 },
+};
 static const struct ptcp_level levels[] = {
 	{ 2, 3, 1, 5e6, 4e6, 6e6, 1e6, 2.5e6, 0.9, 1 },
 	{ 20, 2, 2, 0, 0, 0, 0, 0, 0, 1 },
@@ -90,11 +94,11 @@ static void summary_as_json(void **state)
 	measure("--json", NULL, NULL, 0, levels, 1, 0);
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":2,\"rounds\":3,\"failed\":1,"
 	    "\"mean_bps\":5000000.0,\"min_bps\":4000000.0,\"max_bps\":6000000.0,\"stddev_bps\":1000000.0,"
-	    "\"per_stream_mean_bps\":2500000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null}");
+	    "\"per_stream_mean_bps\":2500000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null,\"certain\":false}");
 	measure("--json", NULL, NULL, 0, levels + 1, 1, 2);
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":20,\"rounds\":2,\"failed\":2,"
 	    "\"mean_bps\":null,\"min_bps\":null,\"max_bps\":null,\"stddev_bps\":null,"
-	    "\"per_stream_mean_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2}");
+	    "\"per_stream_mean_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2,\"certain\":true}");
 }
 
 static void text_for_people(void **state)
@@ -106,11 +110,35 @@ static void text_for_people(void **state)
 	assert_non_null(strstr(cap.out, "\n      2      3      1  5.00 Mbit/s  4.00 Mbit/s  "
 	    "6.00 Mbit/s  1.00 Mbit/s  2.50 Mbit/s    0.900      1\n"));
 	assert_non_null(strstr(cap.out, "\n     20      2      2            -\n"));
-	assert_non_null(strstr(cap.out, "Saturates at 2 streams"));
-	measure(NULL, NULL, NULL, 0, levels, 3, 0);
-	assert_non_null(strstr(cap.out, "still increases"));
+	measure(NULL, NULL, NULL, 0, clear, 2, 2);
+	assert_non_null(strstr(cap.out, "Saturates at 2 streams: additional streams add less than 5 %.\n"
+	    "run: ptcp send --streams 2 ...\n"));
+	measure("--direction", "recv", NULL, 0, clear, 2, 2);
+	assert_non_null(strstr(cap.out, "\nrun: ptcp recv --streams 2 ...\n"));
+	measure(NULL, NULL, NULL, 0, clear, 2, 0);
+	assert_non_null(strstr(cap.out, "still increases at the highest number of streams.\n"
+	    "run: ptcp measure --streams 30,60 ...\n"));
 	measure("-q", NULL, rounds, 2, NULL, 0, 0);
 	assert_string_equal(cap.out, "");
+}
+
+/* Deviations as large as the means, and a single round, tell nothing: more rounds do. */
+static void when_it_cannot_tell(void **state)
+{
+	static const struct ptcp_level noisy[] = {
+		{ 1, 3, 0, 171e6, 1e6, 400e6, 158e6, 171e6, 1, 1 },
+		{ 4, 3, 0, 231e6, 1e6, 400e6, 181e6, 58e6, 1, 1 },
+	};
+	static const struct ptcp_level once[] = { { 4, 1, 0, 231e6, 231e6, 231e6, 0, 58e6, 1, 1 } };
+
+	(void)state;
+	measure(NULL, NULL, NULL, 0, noisy, 2, 4);
+	assert_null(strstr(cap.out, "Saturates"));
+	assert_non_null(strstr(cap.out, "too much to tell how many streams are best: a mean is off by 53 % (standard error).\n"
+	    "run: ptcp measure --rounds 86 --streams 1,4 ...\n"));
+	measure(NULL, NULL, NULL, 0, once, 1, 0);
+	assert_non_null(strstr(cap.out, "One round does not tell how many streams are best.\n"
+	    "run: ptcp measure --rounds 5 --streams 4 ...\n"));
 }
 
 static char *temp(char *path)
@@ -139,18 +167,23 @@ static void csv_for_tables(void **state)
 
 static void plots(void **state)
 {
-	char file[] = "/tmp/ptcp-measure-test-XXXXXX", first[8] = "";
+	static const char *const texts[] = { "<?xml", "fill=\"#ffffff\"", ">throughput saturates at 2 streams<", ">2 streams<",
+		">throughput (Mbit/s)<", ">streams<", ">rate of each stream<", ">rate of a stream (Mbit/s)<", ">round<" };
+	char file[] = "/tmp/ptcp-measure-test-XXXXXX", svg[100000];
+	size_t i;
 	FILE *f;
 
 	(void)state;
 	if (system("command -v gnuplot >/dev/null 2>&1") != 0)
 		skip();
-	measure("--plot", temp(file), NULL, 0, levels, 3, 2);
+	measure("--plot", temp(file), rounds, 2, clear, 2, 2);
 	assert_non_null(f = fopen(file, "r"));
-	assert_int_equal(fread(first, 1, 5, f), 5);
-	assert_string_equal(first, "<?xml");
+	svg[fread(svg, 1, sizeof svg - 1, f)] = '\0';
 	fclose(f);
 	unlink(file);
+	for (i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (strstr(svg, texts[i]) == NULL)
+			fail_msg("no %s in %s", texts[i], svg);
 }
 
 int main(void)
@@ -159,6 +192,7 @@ int main(void)
 		cmocka_unit_test(rounds_as_json),
 		cmocka_unit_test(summary_as_json),
 		cmocka_unit_test(text_for_people),
+		cmocka_unit_test(when_it_cannot_tell),
 		cmocka_unit_test(csv_for_tables),
 		cmocka_unit_test(plots),
 	};

@@ -189,6 +189,51 @@ static void plots(void **state)
 	unlink(file);
 }
 
+static void has_text(const char *svg, const char *fmt, int i)
+{
+	char want[100];
+
+	snprintf(want, sizeof want, fmt, i);
+	if (strstr(svg, want) == NULL)
+		fail_msg("no %s in the plot", want);
+}
+
+/* 50 hosts: each link has a row with its rate, each source a key, and all is within the picture. */
+static void many_hosts_are_legible(void **state)
+{
+	static char svg[2000000], text[20000];
+	char file[64], *end;
+	double y, height;
+	size_t n;
+	int i;
+
+	(void)state;
+	if (system("command -v gnuplot >/dev/null 2>&1") != 0)
+		skip();
+	n = (size_t)snprintf(text, sizeof text, "destination: D\nhosts:\n  D: {}\n");
+	for (i = 1; i < 50; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "  site-%d.example.org: {data: 10TB, path: /s}\n", i);
+	n += (size_t)snprintf(text + n, sizeof text - n, "links:\n");
+	for (i = 1; i < 50; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "  - {from: site-%d.example.org, to: D, rate: %d00Mbit/s}\n", i, i);
+	write_overlay(text);
+	snprintf(file, sizeof file, "%s/many.svg", dir);
+	assert_int_equal(plan("--plot", file, NULL, NULL), 0);
+	slurp(file, svg, sizeof svg);
+	unlink(file);
+	assert_non_null(end = strstr(svg, "<rect x=\"0\" y=\"0\" width=\""));
+	assert_int_equal(sscanf(strstr(end, "height"), "height=\"%lf\" fill=\"#ffffff\"", &height), 1);
+	for (i = 1; i < 50; i++) {
+		has_text(svg, ">data of site-%d.example.org<", i);
+		has_text(svg, ">site-%d.example.org>D (", i);
+	}
+	has_text(svg, ">490 TB from 49 sources in ", 0);
+	has_text(svg, ">time (hours)<", 0);
+	for (end = svg; (end = strstr(end, "translate(")) != NULL; end++)
+		if (sscanf(end, "translate(%*f,%lf)", &y) == 1)
+			assert_true(y > 0 && y < height);
+}
+
 /* Plots with a gnuplot that only keeps its script, and returns the script. */
 static const char *script_of(const char *method)
 {
@@ -227,6 +272,7 @@ static void shared_links_are_plotted(void **state)
 	assert_non_null(strstr(text, "\"A>D (80.0 Mbit/s)\""));
 	assert_non_null(strstr(text, "\"S>A (40.0 Mbit/s)\""));
 	assert_non_null(strstr(text, "set xlabel 'time (s)'"));
+	assert_non_null(strstr(text, "set title '20.0 MB from 2 sources in 2.00 s (pipelined plan)'"));
 	assert_non_null(rows = strstr(text, "$source1 << EOD\n"));
 	assert_int_equal(sscanf(rows, "$source1 << EOD\n%*f %lf %*f %*f %lf %lf", &y, &bottom, &top), 3);
 	assert_non_null(rows = strstr(text, "$source2 << EOD\n"));
@@ -263,6 +309,7 @@ int main(void)
 		cmocka_unit_test(text_and_what_if),
 		cmocka_unit_test(exit_statuses),
 		cmocka_unit_test(plots),
+		cmocka_unit_test(many_hosts_are_legible),
 		cmocka_unit_test(shared_links_are_plotted),
 	};
 	return cmocka_run_group_tests_name("cli/cmd_plan", tests, set_up, tear_down);

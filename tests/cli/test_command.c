@@ -465,7 +465,7 @@ static void measures(void **state)
 	fake.levels = &level;
 	fake.n_levels = 1;
 	assert_int_equal(command("measure --streams 2,7 --rounds 3 --interval 1m --bytes-per-stream 1MB h"), 0);
-	assert_int_equal(lines_of(cap.out), 5);
+	assert_int_equal(lines_of(cap.out), 6);
 	assert_int_equal(fake.measure.n_streams, 2);
 	assert_int_equal(fake.measure.rounds, 3);
 	assert_true(fake.measure.interval_s == 60);

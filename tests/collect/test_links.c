@@ -269,6 +269,28 @@ static void asked(void **state)
 	ptcp_links_free(l);
 }
 
+/* Servers publish links by the address of their end: a destination without one cannot be asked for. */
+static void asked_without_an_address(void **state)
+{
+	const struct ptcp_published_link known[] = { { "127.0.0.1:2", NULL, 12, 2, 4e8, 8e6, 0.02, 0.0005, false, 0 } };
+	struct ptcp_overlay *whole = overlay;
+	struct ptcp_links *l;
+	struct ptcp_err e;
+	char text[200];
+
+	(void)state;
+	snprintf(text, sizeof text, "destination: A\nhosts: {A: {}, B: {address: '%s'}}\nlinks: [{from: B, to: A}]\n",
+	    lf_address);
+	assert_int_equal(ptcp_overlay_parse(&overlay, text, strlen(text), "test", &e), 0);
+	l = links("A", 0);
+	assert_int_equal(ptcp_server_set_links(lf_server, known, 1, &e), 0);
+	assert_int_equal(ptcp_links_query(l, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(estimate(l, 0).why, "host A: has no address in the overlay"));
+	ptcp_links_free(l);
+	ptcp_overlay_free(overlay);
+	overlay = whole;
+}
+
 static void asked_for_nothing(void **state)
 {
 	static const struct ptcp_published_link known[] = {
@@ -304,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_recalled, setup, teardown),
 		cmocka_unit_test_setup_teardown(asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(asked_without_an_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(asked_for_nothing, setup, teardown),
 	};
 

@@ -16,13 +16,14 @@ enum sign { NONE, QUEUE, LOSS, IDLE, WINDOW };
 /* The time until a flow settles whose rate follows rate(t), with a sign of a used path from `since` on. */
 static double settles(double (*rate_bps)(double), enum sign sign, double since_s, double *found_bps)
 {
-	struct settle_flow f = { .streams = 4, .rtt_s = MIN_RTT_S, .min_rtt_s = MIN_RTT_S };
+	struct settle_flow f = { .rtt_s = MIN_RTT_S, .min_rtt_s = MIN_RTT_S };
 	struct settle s = { .windows = 0 };
 	double at, bytes = 0;
 
 	for (at = STEP_S; at < 60; at += STEP_S) {
 		bytes += rate_bps(at) / 8 * STEP_S;
 		f.delivered_bytes = (uint64_t)bytes;
+		f.known_s += 4 * STEP_S;
 		f.busy_s += sign == IDLE && at >= since_s ? 0 : 4 * STEP_S;
 		if (at >= since_s) {
 			f.rtt_s = sign == QUEUE ? 1.3 * MIN_RTT_S : MIN_RTT_S;

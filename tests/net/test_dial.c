@@ -176,6 +176,19 @@ static void closed_port(void **state)
 	close(s);
 }
 
+/* Without its interface a link-local address leads nowhere; the kernel's "Invalid argument" says nothing. */
+static void link_local(void **state)
+{
+	struct answer a = dial("fe80::1", 7811, 0, 5000);
+
+	(void)state;
+	assert_int_equal(a.fd, -1);
+	if (a.why.sys == EINVAL)
+		assert_non_null(strstr(a.why.msg, "(a link-local address needs the name of its interface, as in fe80::1%eth0)"));
+	else
+		skip(); /* no IPv6 */
+}
+
 static void no_answer(void **state)
 {
 	int fds[16], n;
@@ -369,7 +382,8 @@ static void canceled_at_any_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(reaches_a_listener), nf_test(closed_port), nf_timed_test(no_answer), nf_test(no_such_name),
+		nf_test(reaches_a_listener), nf_test(closed_port), nf_test(link_local),
+		nf_timed_test(no_answer), nf_test(no_such_name),
 		nf_test(of_one_family), nf_test(whichever_family_listens),
 		nf_timed_test(a_silent_family_does_not_delay), nf_test(congestion_control),
 		nf_test(without_descriptors), nf_test(canceled_at_any_time),

@@ -83,6 +83,8 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 {
 	int r;
 
+	doctor_server(d);
+	doctor_room(d, a->dir);
 	doctor_host(d);
 	if ((r = doctor_path(d, a->target, a->rate_bps, &a->connect.transfer, e)) < 0 ||
 	    (r = doctor_identity(d, a->target, &a->connect.transfer, e)) < 0)

@@ -38,6 +38,13 @@ void doctor_fix(struct finding *f, const char *fmt, ...) __attribute__((format(p
 bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* first.c */
+
+/* Whether a server runs here, reachable from other hosts, and admits anybody. */
+void doctor_server(struct doctor *d);
+/* Free space in `dir`. */
+void doctor_room(struct doctor *d, const char *dir);
+
 /* host.c */
 
 /* Maximum buffer of a stream by net.ipv4.NAME, tcp_rmem or tcp_wmem; 0 if unknown. */
@@ -46,6 +53,8 @@ uint64_t doctor_max_buffer(const struct doctor *d, const char *sysctl);
 void doctor_host(struct doctor *d);
 /* Speed of ciphers and hash. */
 int doctor_speed(struct doctor *d, struct ptcp_err *e);
+/* The fix for slow reading: more read-ahead of the device with `dir`, if there is one. */
+void doctor_fix_reading(const struct doctor *d, struct finding *f, const char *dir);
 /* Writes and reads a temporary file in `dir`, limited in time, in size, and to an eighth of the free space. */
 int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e);
 
@@ -56,7 +65,8 @@ int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e);
  * from the target. */
 int doctor_path(struct doctor *d, const char *target, double rate_bps, const struct ptcp_transfer_opts *o,
     struct ptcp_err *e);
-/* With fingerprints in `o`: whether the server has one of them and authorizes this client. PTCP_ECANCELED. */
+/* Whether the server at the target is known, by a fingerprint in `o` or by known_hosts, and authorizes this client; of
+ * targets on other ports only with a fingerprint or "ptcp://". PTCP_ECANCELED. */
 int doctor_identity(struct doctor *d, const char *target, const struct ptcp_transfer_opts *o, struct ptcp_err *e);
 /* The interface `name`; *speed_bps is 0 if unknown. */
 void doctor_interface(struct doctor *d, const char *name, double *speed_bps);

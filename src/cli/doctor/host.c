@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
@@ -232,12 +235,12 @@ int doctor_speed(struct doctor *d, struct ptcp_err *e)
 	if (f->verdict != VERDICT_OK && chacha > aes)
 		doctor_fix(f, "ptcp send --cipher chacha20 .. (faster on this host)");
 	else if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "check for processes that load the processor (top); if grep -w aes /proc/cpuinfo prints no "
-		    "line, a virtual machine may hide the AES instructions");
+		doctor_fix(f, "stop other processes that load the processor; give a virtual machine the AES instructions of its "
+		    "host (qemu: -cpu host)");
 	add_rate(d, "chacha20", chacha, 0, 0, " per core");
 	f = add_rate(d, "xxh3", hash, 2 * CORE_GOOD_BPS, 0, " per core");
 	if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "check for processes that load the processor (top), and the cpu-governor");
+		doctor_fix(f, "stop other processes that load the processor; cpupower frequency-set -g performance");
 	return 0;
 }
 
@@ -305,6 +308,33 @@ static int open_temp(const char *dir, uint64_t *max)
 	return fd;
 }
 
+/* Name of the device with the directory, such as "sda1". False: not on a device, such as a network file system. */
+static bool find_device(const struct doctor *d, const char *dir, char out[NAME_MAX + 1])
+{
+	char link[512], target[512];
+	struct stat st;
+	ssize_t n;
+
+	if (stat(dir, &st) < 0)
+		return false;
+	snprintf(link, sizeof link, "%.200s/sys/dev/block/%u:%u", d->root, major(st.st_dev), minor(st.st_dev));
+	if ((n = readlink(link, target, sizeof target - 1)) < 0)
+		return false;
+	target[n] = '\0';
+	snprintf(out, NAME_MAX + 1, "%.*s", NAME_MAX, strrchr(target, '/') != NULL ? strrchr(target, '/') + 1 : target);
+	return true;
+}
+
+void doctor_fix_reading(const struct doctor *d, struct finding *f, const char *dir)
+{
+	char device[NAME_MAX + 1];
+
+	if (find_device(d, dir, device))
+		doctor_fix(f, "blockdev --setra 16384 /dev/%.100s", device);
+	else
+		doctor_fix(f, "send from a directory on a faster disk: files cannot be sent faster");
+}
+
 int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES], *block = malloc(DISK_BLOCK);
@@ -331,10 +361,10 @@ int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e)
 	} else {
 		f = add_rate(d, "disk-write", in, DISK_GOOD_BPS, DISK_BAD_BPS, "");
 		if (f->verdict != VERDICT_OK)
-			doctor_fix(f, "run iostat -x 1 during a transfer; files cannot arrive faster");
+			doctor_fix(f, "receive into a directory on a faster disk: files cannot arrive faster");
 		f = add_rate(d, "disk-read", out, DISK_GOOD_BPS, DISK_BAD_BPS, "");
 		if (f->verdict != VERDICT_OK)
-			doctor_fix(f, "blockdev --setra 16384 DEVICE; files cannot be sent faster");
+			doctor_fix_reading(d, f, dir);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -121,10 +121,10 @@ void doctor_interface(struct doctor *d, const char *name, double *speed_bps)
 	}
 	if (doctor_read(d, line, sizeof line, "/sys/class/net/%s/mtu", name) && (mtu = atol(line)) > 0) {
 		f = doctor_add(d, "mtu", VERDICT_OK, (double)mtu, "bytes", "%ld on %s", mtu, name);
-		if (mtu < MTU_ETHERNET || (mtu == MTU_ETHERNET && *speed_bps >= 10e9)) {
+		/* Less than 1500 is usual in tunnels and clouds, where more would be dropped. */
+		if (mtu == MTU_ETHERNET && *speed_bps >= 10e9) {
 			f->verdict = VERDICT_WARN;
-			doctor_fix(f, "ip link set dev %s mtu %d (if every hop supports this size)", name,
-			    *speed_bps >= 10e9 ? 9000 : MTU_ETHERNET);
+			doctor_fix(f, "ip link set dev %s mtu 9000 (if every hop supports this size)", name);
 		}
 		if (mtu > MTU_ETHERNET && doctor_read(d, line, sizeof line, "/proc/sys/net/ipv4/tcp_mtu_probing") &&
 		    line[0] == '0' && strcmp(name, "lo") != 0) {
@@ -351,25 +351,45 @@ static void judge_buffers(struct doctor *d, double rtt_s, double bps)
 
 static void judge_path(struct doctor *d, const struct path *w, const char *interface, double bps)
 {
-	char time[UNITS_TEXT_BYTES], line[32];
 	struct finding *f;
+	char line[32];
 	long mtu = 0;
 
-	doctor_add(d, "rtt", VERDICT_OK, w->rtt_s, "s", "%s", units_time_text(time, w->rtt_s));
+	doctor_add(d, "rtt", VERDICT_OK, w->rtt_s, "s", "%.3g ms", 1e3 * w->rtt_s);
 	if (doctor_read(d, line, sizeof line, "/sys/class/net/%s/mtu", interface))
 		mtu = atol(line);
 	f = doctor_add(d, "path-mtu", (long)w->mtu < mtu ? VERDICT_WARN : VERDICT_OK, w->mtu, "bytes",
 	    "%u as known to the kernel, segments of %u", w->mtu, w->mss);
 	if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "find the hop with less than the %ld bytes of %s with tracepath", mtu, interface);
+		doctor_fix(f, "sysctl -w net.ipv4.tcp_mtu_probing=1 (a hop carries less than the %ld bytes of %s)", mtu, interface);
 	judge_buffers(d, w->rtt_s, bps);
+}
+
+/* No answer is what a firewall does; a refusal is what a host without a server does. */
+static int cannot_connect(const char *target, const struct addrinfo *ai, int error, struct ptcp_err *e)
+{
+	unsigned port = ntohs(ai->ai_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)ai->ai_addr)->sin6_port :
+	    ((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_port);
+	char shown[TEXT_NAME_BYTES];
+
+	text_escape(shown, sizeof shown, target);
+	switch (error) {
+	case ECONNREFUSED:
+		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there: ptcp serve --root DIR, or systemctl enable --now "
+		    "ptcp)", shown, strerror(error));
+	case ETIMEDOUT: case EHOSTUNREACH: case EACCES: case EPERM:
+		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there, as root: firewall-cmd --add-port=%u/tcp, or ufw "
+		    "allow %u/tcp)", shown, strerror(error), port, port);
+	default:
+		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s", shown, strerror(error));
+	}
 }
 
 static int examine_target(struct doctor *d, const struct addrinfo *ai, const char *target, double rate_bps,
     double timeout_s, struct ptcp_err *e)
 {
 	struct path w, best = { .rtt_s = 1e9 };
-	char name[IF_NAMESIZE] = "lo", shown[TEXT_NAME_BYTES];
+	char name[IF_NAMESIZE] = "lo";
 	double speed = 0;
 	int i;
 
@@ -377,7 +397,7 @@ static int examine_target(struct doctor *d, const struct addrinfo *ai, const cha
 		doctor_interface(d, name, &speed);
 	for (i = 0; i < TRIES; i++) {
 		if (connect_once(ai, timeout_s, &w) < 0)
-			return err_sys(e, PTCP_ECONNECT, "connecting to %s", text_escape(shown, sizeof shown, target));
+			return cannot_connect(target, ai, errno, e);
 		if (w.rtt_s < best.rtt_s)
 			best = w;
 	}
@@ -455,15 +475,18 @@ static const char *cut_advice(char *sentence)
 int doctor_identity(struct doctor *d, const char *target, const struct ptcp_transfer_opts *o,
     struct ptcp_err *e)
 {
+	char host[256], port[8];
 	const char *advice;
 	int r;
 
-	if (target == NULL || o->n_fingerprints == 0)
+	if (target == NULL || (r = split(target, host, port, e)) < 0)
+		return target == NULL ? 0 : r;
+	if (o->n_fingerprints == 0 && strncmp(target, "ptcp://", 7) != 0 && strtoul(port, NULL, 10) != PTCP_PORT)
 		return 0;
 	if ((r = query(target, o, e)) == PTCP_ECANCELED)
 		return r;
 	if (r == 0) {
-		doctor_add(d, "identity", VERDICT_OK, 0, NULL, "the server has the fingerprint and authorizes this client");
+		doctor_add(d, "identity", VERDICT_OK, 0, NULL, "the server is known and authorizes this client");
 		return 0;
 	}
 	advice = cut_advice(e->msg);

@@ -187,7 +187,7 @@ static void text_advised(const struct ptcp_result *r)
 		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
 		    units_rate_text(measured, r->measured_bps));
 	if (r->fastest_streams > 0)
-		terminal_line("kept to %u stream%s by --impact %.3g; %u streams would have brought about %s and taken %.0f %%",
+		terminal_line("limited to %u stream%s by --impact %.3g; %u streams would carry about %s and slow other flows by %.0f %%",
 		    r->advised_streams, plural(r->advised_streams), r->budget_percent, r->fastest_streams,
 		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }
@@ -383,6 +383,15 @@ static void note_congestion(struct output *o, const struct ptcp_event *ev)
 	snprintf(o->congestion_why, sizeof o->congestion_why, "%s", ev->text);
 }
 
+/* A transfer whose only failure this is ends with the same sentence, which is not to be printed twice. */
+static void show_failed(struct output *o, const char *path, const char *why)
+{
+	char shown[TEXT_NAME_BYTES];
+
+	terminal_failed(NULL, path, why);
+	snprintf(o->failed, sizeof o->failed, "%s: %s", text_escape(shown, sizeof shown, path), why);
+}
+
 void output_event(void *arg, const struct ptcp_event *ev)
 {
 	struct output *o = arg;
@@ -400,7 +409,7 @@ void output_event(void *arg, const struct ptcp_event *ev)
 	if (ev->type == PTCP_EVENT_WARNING)
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
-		terminal_failed(NULL, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_CONGESTION)
 		note_congestion(o, ev);
 	o->detached |= ev->type == PTCP_EVENT_DETACHED;
@@ -421,7 +430,7 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 		json_end(o, r, status, failure);
 	else if (status == 0 && !o->quiet && !o->detached)
 		text_end(o, r);
-	if (failure != NULL)
+	if (failure != NULL && strcmp(failure, o->failed) != 0)
 		terminal_line("ptcp: %s", failure);
 	return status;
 }

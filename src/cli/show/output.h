@@ -44,6 +44,7 @@ struct output {
 	struct output_reconnect reconnect;
 	char congestion[16], congestion_why[128]; /* of the sender's streams; "": unknown */
 	bool changed_congestion;
+	char failed[sizeof ((struct ptcp_err *)0)->msg]; /* latest line about a file */
 	const char *cipher;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */
