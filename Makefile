@@ -36,9 +36,9 @@ model_SRC := stats probe fit regress evidence belief belief_predict congestion y
 	shared impact_budget stream_control history divide paths ratectl multipath
 fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
-	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink
+	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once
 net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
-	identity trust tls chan chan_tls chan_io
+	identity tls chan chan_tls chan_io trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
@@ -52,7 +52,7 @@ client_SRC := task task_rate transfer trust connect path_history task_session me
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
 server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
-api_SRC   := clean local
+api_SRC   := certificate clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
@@ -79,10 +79,11 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
-	entry owner leftover manage prune expand faults power torture
+	entry owner write_once leftover manage prune expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
-	identity trust tls chan
-engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver receiver_blocks hardlinks \
+	identity certificate known_hosts trust tls chan
+engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
+	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
@@ -98,8 +99,9 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate running \
-	trust confine service doctor advise auto plan paths links watch overlay relays spool host_load collect) \
+	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	running trust certificates write_once confine service doctor advise auto plan paths links watch overlay relays spool \
+	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
@@ -380,7 +382,7 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links shared twopaths relays collect weather)) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links shared twopaths relays collect weather site)) \
 	bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once

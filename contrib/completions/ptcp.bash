@@ -52,7 +52,7 @@ _ptcp() {
 	esac
 	case $command in
 	help) COMPREPLY=($(compgen -W "$(_ptcp_commands)" -- "$cur")) ;;
-	key) COMPREPLY=($(compgen -W "show generate list authorize revoke" -- "$cur")) ;;
+	key) COMPREPLY=($(compgen -W "show generate list install authorize revoke sign" -- "$cur")) ;;
 	rate) COMPREPLY=($(compgen -W "$(_ptcp_running)" -- "$cur")) ;;
 	status) COMPREPLY=($(compgen -W "$(_ptcp_running) $(_ptcp_hosts)" -- "$cur")) ;;
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;

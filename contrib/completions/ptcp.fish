@@ -22,7 +22,7 @@ end
 complete -c ptcp -n '__fish_is_first_token' -f -a '(__ptcp_commands)'
 complete -c ptcp -n 'not __fish_is_first_token; and string match -q -- "-*" (commandline -ct)' -a '(__ptcp_options)'
 complete -c ptcp -n '__fish_seen_subcommand_from help' -f -a '(__ptcp_commands)'
-complete -c ptcp -n '__fish_seen_subcommand_from key' -f -a 'show generate list authorize revoke'
+complete -c ptcp -n '__fish_seen_subcommand_from key' -f -a 'show generate list install authorize revoke sign'
 complete -c ptcp -n '__fish_seen_subcommand_from rate' -f -a '(__ptcp_running)'
 complete -c ptcp -n '__fish_seen_subcommand_from status' -f -a '(__ptcp_running) (__ptcp_hosts)'
 complete -c ptcp -n '__fish_seen_subcommand_from advise measure doctor' -f -a '(__ptcp_hosts)'

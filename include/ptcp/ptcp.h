@@ -36,7 +36,7 @@ PTCP_API const char *ptcp_version(void);
 #define PTCP_FINGERPRINT_BYTES 51
 
 /* A config_dir of NULL means $XDG_CONFIG_HOME/ptcp, else ~/.config/ptcp. The directory contains identity.pem,
- * known_hosts and authorized_clients. */
+ * known_hosts, authorized_clients, revoked and certificates. */
 
 /* The default config_dir. PTCP_ECONFIG: neither variable is set, or the path is longer than `cap` (PTCP_PATH_BYTES
  * always suffices). */
@@ -60,6 +60,8 @@ struct ptcp_permission {
 	bool no_relay;
 	const char *root; /* root directory of the client, absolute; NULL: the server's */
 	const char *name; /* one word for logs, or NULL */
+	bool write_once;  /* the client may add files, not read, list, replace or remove them */
+	bool authority;   /* a certificate authority: the permissions are the most that its certificates can give */
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
@@ -67,13 +69,45 @@ PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
  * that are no longer permitted end within a second. PTCP_EUSAGE: malformed fingerprint, root or name. */
 PTCP_API int ptcp_authorize(const char *config_dir, const struct ptcp_permission *p,
     struct ptcp_err *e);
-/* Removes the client's line; PTCP_EUSAGE: no such line. */
+/* Removes the client's line, and the line of an authority. A host that trusts an authority also remembers the key as
+ * revoked, of a client or server, until it is authorized again. PTCP_EUSAGE: neither. */
 PTCP_API int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e);
 /* Calls `each` on this thread for every authorized client, in the order of the file; the permission and its strings are
  * valid during the call. Malformed lines authorize nobody and are left out. PTCP_ECONFIG: the file cannot be read, or
  * other users can change it. */
 typedef void ptcp_permission_fn(void *arg, const struct ptcp_permission *p);
 PTCP_API int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e);
+
+/* A certificate: an authority, an Ed25519 key, states who a client is and what it may do at servers that trust the
+ * authority (ptcp_authorize()), or for which hosts a server answers (@cert-authority in known_hosts). Strings are
+ * borrowed. */
+struct ptcp_certificate {
+	size_t size;
+	const char *fingerprint; /* of the certified identity */
+	const char *name;        /* of a client, one word; NULL: */
+	const char *hosts;       /* of a server: names or patterns, separated by commas; or NULL */
+	const char *root;        /* of a client, relative to the root that the server gives to the authority; or NULL */
+	bool read_only, no_relay, write_once;
+	int64_t from_s, until_s; /* validity, since 1970, UTC */
+	/* Set by ptcp_certificates_each(). */
+	const char *authority;   /* fingerprint */
+	char serial[17];         /* 16 hexadecimal digits */
+};
+PTCP_API void ptcp_certificate_init(struct ptcp_certificate *c);
+/* Makes the key of a certificate authority, a file with mode 0600; PTCP_EUSAGE: the file exists. */
+PTCP_API int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e);
+/* Signs a certificate with that key and writes it as a line of text. PTCP_EUSAGE: malformed. */
+#define PTCP_CERTIFICATE_BYTES 1024
+PTCP_API int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *c,
+    char line[PTCP_CERTIFICATE_BYTES], struct ptcp_err *e);
+/* Adds a certificate to those that this host presents, in the place of an earlier one of this authority. PTCP_EUSAGE: for
+ * another identity, damaged, or no room. */
+PTCP_API int ptcp_certificate_install(const char *config_dir, const char *line, struct ptcp_err *e);
+/* Calls `each` on this thread for every certificate of this host. */
+typedef void ptcp_certificate_fn(void *arg, const struct ptcp_certificate *c);
+PTCP_API int ptcp_certificates_each(const char *config_dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e);
+/* Accepts the certificate with this serial number no longer. */
+PTCP_API int ptcp_certificate_revoke(const char *config_dir, const char *serial, struct ptcp_err *e);
 
 /* ---- Logs and events ------------------------------------------------------ */
 
@@ -878,6 +912,8 @@ struct ptcp_server_stats {
 	unsigned links_known;       /* now, published links with rate and delay */
 	unsigned waiting_now;       /* sessions that wait for room */
 	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
+	unsigned shared_now;        /* ephemeral servers that share the port */
+	uint64_t shared, shared_refused; /* registrations of these; refused registrations */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */

@@ -10,8 +10,10 @@
 #include "core/text.h"
 #include "core/userdir.h"
 #include "net/identity.h"
+#include "net/trust/known_hosts.h"
+#include "net/trust/revoked.h"
 #include "net/tls.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "store/hash.h"
 
 #define HASH_BYTES (1u << 20)
@@ -85,6 +87,8 @@ static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)
 
 	if ((r = check_fingerprint(p->fingerprint, e)) < 0)
 		return r;
+	if (p->read_only && p->write_once)
+		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");
 	if (p->root != NULL && (p->root[0] != '/' || strlen(p->root) >= TRUST_ROOT_BYTES))
 		return err_set(e, PTCP_EUSAGE, "--root %s: not an absolute path",
 		    text_escape(shown, sizeof shown, p->root));
@@ -115,14 +119,16 @@ struct listing {
 	void *arg;
 };
 
-static void list_client(void *arg, const char *fingerprint, const struct authorization *a)
+static void list_client(void *arg, const char *fingerprint, bool authority, const struct authorization *a)
 {
 	const struct listing *l = arg;
 	struct ptcp_permission p;
 
 	ptcp_permission_init(&p);
 	p.fingerprint = fingerprint;
+	p.authority = authority;
 	p.read_only = a->read_only;
+	p.write_once = a->write_once;
 	p.no_relay = a->no_relay;
 	p.root = a->root[0] != '\0' ? a->root : NULL;
 	p.name = a->name[0] != '\0' ? a->name : NULL;
@@ -136,14 +142,26 @@ int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void 
 	return authorized_each(config_dir, list_client, &l, e);
 }
 
+/* Whether this host admits clients, or trusts servers, by certificates. */
+static int trusts_authority(const char *config_dir, struct ptcp_err *e)
+{
+	int r = authorized_has_authority(config_dir, e);
+
+	return r != 0 ? r : known_hosts_has_authority(config_dir, e);
+}
+
 int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err *e)
 {
 	char own[PTCP_FINGERPRINT_BYTES];
-	int r;
+	int known, r;
 
 	if ((r = check_fingerprint(fingerprint, e)) < 0 || (r = show(config_dir, false, own, e)) < 0)
 		return r;
-	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0)
+	/* A certificate may still admit the key. */
+	if ((known = trusts_authority(config_dir, e)) < 0 ||
+	    (known > 0 && (r = revoked_set(config_dir, fingerprint, 0, false, e)) < 0))
+		return known < 0 ? known : r;
+	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0 && known == 0)
 		return err_set(e, PTCP_EUSAGE, "%s: not authorized on this host (see authorized_clients)", fingerprint);
 	return r < 0 ? r : 0;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <ptcp/ptcp.h>
@@ -11,20 +12,49 @@
 #include "cli/options.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
+
+#define EXPIRES_NS (90 * 86400 * NS_PER_S)
+#define SKEW_S 300 /* certificates are valid from then on: clocks differ */
 
 struct key_opts {
 	struct ptcp_permission permission;
-	bool json;
+	const char *ca, *hosts;
+	uint64_t expires_ns;
+	bool certificates, json;
 };
+
+static int set_expires(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct key_opts *k = args;
+	uint64_t ns;
+
+	if (units_parse_time(text, &ns) < 0 || ns < 60 * NS_PER_S)
+		return opt_reject(o, text, e, "not a time of at least a minute (such as 8h or 90d)");
+	k->expires_ns = ns;
+	return 0;
+}
 
 #define AT(member) (offsetof(struct key_opts, permission) + offsetof(struct ptcp_permission, member))
 
+/* In the order of `uses` below. */
 static const struct opt key_options[] = {
-	{ "read-only", 0, NULL, "authorize: permit receiving only", opt_true, AT(read_only), 0, 0 },
-	{ "no-relay", 0, NULL, "authorize: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
-	{ "root", 0, "DIR", "authorize: root directory of the client, instead of the server's", opt_text, AT(root), 0, 0 },
-	{ "name", 0, "NAME", "authorize: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
-	{ "json", 0, NULL, "list: print one JSON object per line", opt_true, offsetof(struct key_opts, json), 0, 0 },
+	{ "read-only", 0, NULL, "authorize, sign: permit receiving only", opt_true, AT(read_only), 0, 0 },
+	{ "write-once", 0, NULL, "authorize, sign: permit adding files only, not reading, listing, replacing or removing", opt_true,
+		AT(write_once), 0, 0 },
+	{ "no-relay", 0, NULL, "authorize, sign: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
+	{ "root", 0, "DIR", "authorize, sign: root directory of the client, instead of or beneath the server's", opt_text,
+		AT(root), 0, 0 },
+	{ "name", 0, "NAME", "authorize, sign: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
+	{ "ca", 0, "FILE", "generate, sign: key of a certificate authority; authorize: its fingerprint", opt_text,
+		offsetof(struct key_opts, ca), 0, 0 },
+	{ "hosts", 0, "HOSTS", "sign: for a server, its names, addresses or patterns, by commas", opt_text,
+		offsetof(struct key_opts, hosts), 0, 0 },
+	{ "expires", 0, "TIME", "sign: validity (default: 90d)", set_expires, 0, 0, 0 },
+	{ "certificates", 0, NULL, "show: print the certificates of this host", opt_true,
+		offsetof(struct key_opts, certificates), 0, 0 },
+	{ "json", 0, NULL, "list, show --certificates: print one JSON object per line", opt_true,
+		offsetof(struct key_opts, json), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -59,87 +89,218 @@ static int authorize_client(struct ptcp_permission *p, struct ptcp_err *e)
 	return r;
 }
 
+static const char *access_text(bool read_only, bool write_once)
+{
+	return read_only ? "read-only" : write_once ? "write-once" : "read-write";
+}
+
 static void print_client(void *arg, const struct ptcp_permission *p)
 {
 	const struct key_opts *o = arg;
 	char root[TEXT_NAME_BYTES], name[TEXT_NAME_BYTES];
 
 	if (o->json)
-		json_line(json_pack("{s:s, s:o, s:b, s:b, s:o}", "fingerprint", p->fingerprint, "name",
-		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "relay", !p->no_relay,
-		    "root", p->root != NULL ? json_text(p->root) : json_null()));
+		json_line(json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:b}", "fingerprint", p->fingerprint, "name",
+		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "write_once", p->write_once,
+		    "relay", !p->no_relay, "root", p->root != NULL ? json_text(p->root) : json_null(), "authority", p->authority));
 	else
-		printf("%s  %-10s  %-8s  %-12s  %s\n", p->fingerprint, p->read_only ? "read-only" : "read-write",
+		printf("%s  %-10s  %-8s  %-12s  %s%s\n", p->fingerprint, access_text(p->read_only, p->write_once),
 		    p->no_relay ? "no-relay" : "relay", text_escape(name, sizeof name, p->name != NULL ? p->name : "-"),
-		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"));
+		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"), p->authority ? "  authority" : "");
 }
 
-enum action { SHOW, GENERATE, LIST, AUTHORIZE, REVOKE, N_ACTIONS };
+/* ---- Certificates ---- */
 
-static int run_action(enum action action, struct key_opts *o, struct ptcp_err *e)
+static void day(char out[64], int64_t s)
 {
-	struct ptcp_permission *p = &o->permission;
+	time_t t = (time_t)s;
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) == NULL || strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		strcpy(out, "-");
+}
+
+static void print_certificate(void *arg, const struct ptcp_certificate *c)
+{
+	const struct key_opts *o = arg;
+	const char *name = c->name != NULL ? c->name : c->hosts;
+	char root[TEXT_NAME_BYTES], from[64], until[64];
+	int64_t now = (int64_t)time(NULL);
+
+	day(from, c->from_s);
+	day(until, c->until_s);
+	if (o->json)
+		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o}", "serial", c->serial, "authority",
+		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from, "until", until, "valid",
+		    now >= c->from_s && now < c->until_s, "read_only", c->read_only, "write_once", c->write_once,
+		    "relay", !c->no_relay,
+		    "root", c->root != NULL ? json_text(c->root) : json_null()));
+	else
+		printf("%s  %s  %s %s  %s  %s  %s  %s to %s%s\n", c->serial, c->authority, c->name != NULL ? "client" : "server",
+		    name, access_text(c->read_only, c->write_once), c->no_relay ? "no-relay" : "relay",
+		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), from, until,
+		    now < c->from_s ? "  not yet valid" : now >= c->until_s ? "  expired" : "");
+}
+
+static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_err *e)
+{
+	const struct ptcp_permission *p = &o->permission;
+	char line[PTCP_CERTIFICATE_BYTES];
+	int64_t now = (int64_t)time(NULL);
+	struct ptcp_certificate c;
+	int r;
+
+	if (o->ca == NULL)
+		return err_set(e, PTCP_EUSAGE, "key sign: needs --ca FILE, the key of the authority (ptcp key generate --ca FILE makes "
+		    "one)");
+	ptcp_certificate_init(&c);
+	c.fingerprint = fingerprint;
+	c.name = p->name;
+	c.hosts = o->hosts;
+	c.root = p->root;
+	c.read_only = p->read_only;
+	c.no_relay = p->no_relay;
+	c.write_once = p->write_once;
+	c.from_s = now - SKEW_S;
+	c.until_s = now + (int64_t)(o->expires_ns / NS_PER_S);
+	if ((r = ptcp_certificate_sign(o->ca, &c, line, e)) == 0)
+		puts(line);
+	return r;
+}
+
+/* `file`: "-" for the standard input. */
+static int install(const char *file, struct ptcp_err *e)
+{
+	char line[PTCP_CERTIFICATE_BYTES + 2], shown[TEXT_NAME_BYTES];
+	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	bool got;
+
+	if (f == NULL)
+		return err_sys(e, PTCP_EUSAGE, "%s", text_escape(shown, sizeof shown, file));
+	got = fgets(line, sizeof line, f) != NULL;
+	if (f != stdin)
+		fclose(f);
+	if (!got)
+		return err_set(e, PTCP_EUSAGE, "%s: empty (give the line that ptcp key sign has printed)",
+		    text_escape(shown, sizeof shown, file));
+	return ptcp_certificate_install(NULL, line, e);
+}
+
+/* ---- Actions ---- */
+
+enum action { SHOW, GENERATE, LIST, INSTALL, AUTHORIZE, REVOKE, SIGN, N_ACTIONS };
+
+static const struct {
+	const char *name;
+	unsigned options;    /* bits of the indices in key_options */
+	const char *operand; /* NULL: takes none */
+} uses[N_ACTIONS] = {
+	[SHOW] = { "show", 1 << 8 | 1 << 9, NULL },
+	[GENERATE] = { "generate", 1 << 5, NULL },
+	[LIST] = { "list", 1 << 9, NULL },
+	[INSTALL] = { "install", 0, "file with a certificate (- for the standard input)" },
+	[AUTHORIZE] = { "authorize", 0x3f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[REVOKE] = { "revoke", 0, "fingerprint (SHA256:..) or serial number of a certificate" },
+	[SIGN] = { "sign", 0xff, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+};
+
+static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)
+{
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	int r;
 
-	if (action == LIST)
-		return ptcp_authorized_each(NULL, print_client, o, e);
-	if (action == AUTHORIZE)
-		return authorize_client(p, e);
-	if (action == REVOKE)
-		return ptcp_revoke(NULL, p->fingerprint, e);
-	r = action == SHOW ? ptcp_key_show(NULL, fingerprint, e) : ptcp_key_generate(NULL, fingerprint, e);
+	switch (action) {
+	case LIST: return ptcp_authorized_each(NULL, print_client, o, e);
+	case INSTALL: return install(operand, e);
+	case SIGN: return sign(o, operand, e);
+	case AUTHORIZE:
+		o->permission.authority = o->ca != NULL;
+		o->permission.fingerprint = o->ca != NULL ? o->ca : operand;
+		return authorize_client(&o->permission, e);
+	case REVOKE:
+		return strncmp(operand, "SHA256:", 7) == 0 ? ptcp_revoke(NULL, operand, e) :
+		    ptcp_certificate_revoke(NULL, operand, e);
+	case GENERATE:
+		r = o->ca != NULL ? ptcp_authority_generate(o->ca, fingerprint, e) : ptcp_key_generate(NULL, fingerprint, e);
+		break;
+	default:
+		if (o->certificates)
+			return ptcp_certificates_each(NULL, print_certificate, o, e);
+		r = ptcp_key_show(NULL, fingerprint, e);
+	}
 	if (r == 0)
 		puts(fingerprint);
 	return r;
 }
 
-static int check_and_run(struct key_opts *o, int n, char **operands, struct ptcp_err *e)
+static int check_options(enum action action, const struct key_opts *o, const struct options_given *given,
+    struct ptcp_err *e)
 {
-	static const char *const names[] = { "show", "generate", "list", "authorize", "revoke" };
-	struct ptcp_permission *p = &o->permission;
+	unsigned i;
+
+	for (i = 0; key_options[i].name != NULL; i++)
+		if (options_is_given(given, &key_options[i]) && (uses[action].options & 1u << i) == 0)
+			return err_set(e, PTCP_EUSAGE, "key %s: takes no --%s (see ptcp key --help)", uses[action].name,
+			    key_options[i].name);
+	if (action == SHOW && o->json && !o->certificates)
+		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates");
+	return 0;
+}
+
+static int find_action(const char *name, enum action *out, struct ptcp_err *e)
+{
 	char shown[TEXT_NAME_BYTES];
 	struct suggest near;
-	enum action action = SHOW;
+	enum action a = SHOW;
 
-	while (action < N_ACTIONS && strcmp(names[action], operands[0]) != 0)
-		action++;
-	if (action == N_ACTIONS) {
-		suggest_init(&near, operands[0], strlen(operands[0]));
-		for (action = SHOW; action < N_ACTIONS; action++)
-			suggest_offer(&near, names[action]);
-		return err_set(e, PTCP_EUSAGE, "key %s: no such action (%s%s%s)", text_escape(shown, sizeof shown, operands[0]),
-		    near.best != NULL ? "did you mean " : "show, generate, list, authorize or revoke",
-		    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
-	}
-	if (action >= AUTHORIZE && n != 2)
-		return err_set(e, PTCP_EUSAGE, "key %s: needs one fingerprint "
-		    "(SHA256:.., as 'ptcp key show' prints it on the client)", names[action]);
-	if (action < AUTHORIZE && n != 1)
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", names[action],
+	while (a < N_ACTIONS && strcmp(uses[a].name, name) != 0)
+		a++;
+	*out = a;
+	if (a < N_ACTIONS)
+		return 0;
+	suggest_init(&near, name, strlen(name));
+	for (a = SHOW; a < N_ACTIONS; a++)
+		suggest_offer(&near, uses[a].name);
+	return err_set(e, PTCP_EUSAGE, "key %s: no such action (%s%s%s)", text_escape(shown, sizeof shown, name),
+	    near.best != NULL ? "did you mean " : "show, generate, list, install, authorize, revoke or sign",
+	    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
+}
+
+static int check_and_run(struct key_opts *o, const struct options_given *given, int n, char **operands,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	enum action action;
+	bool one;
+	int r;
+
+	if ((r = find_action(operands[0], &action, e)) < 0 || (r = check_options(action, o, given, e)) < 0)
+		return r;
+	one = uses[action].operand != NULL && !(action == AUTHORIZE && o->ca != NULL);
+	if (one && n != 2)
+		return err_set(e, PTCP_EUSAGE, "key %s: needs one %s", uses[action].name, uses[action].operand);
+	if (!one && n != 1)
+		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", uses[action].name,
 		    text_escape(shown, sizeof shown, operands[1]));
-	if (action != AUTHORIZE && (p->read_only || p->no_relay || p->root != NULL || p->name != NULL))
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no options (they belong to key authorize)", names[action]);
-	if (action != LIST && o->json)
-		return err_set(e, PTCP_EUSAGE, "key %s: takes no --json (it belongs to key list)", names[action]);
-	p->fingerprint = n == 2 ? operands[1] : NULL;
-	return run_action(action, o, e);
+	return run_action(action, o, n == 2 ? operands[1] : NULL, e);
 }
 
 static int run_key(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
-	struct key_opts o = { .json = false };
+	struct key_opts o = { .expires_ns = EXPIRES_NS };
+	struct options_given given = { .n = 0 };
 	int n, r;
 
 	ptcp_permission_init(&o.permission);
-	if ((r = options_parse(c, argc, argv, &o, &n, NULL, &e)) == 0)
-		r = check_and_run(&o, n, argv, &e);
+	if ((r = options_parse(c, argc, argv, &o, &n, &given, &e)) == 0)
+		r = check_and_run(&o, &given, n, argv, &e);
 	return command_end(c, r, &e);
 }
 
 static const struct opt *const tables[] = { key_options, NULL };
 
-const struct command command_key = { "key", "show | generate | list | authorize FINGERPRINT [options] | revoke FINGERPRINT",
-	"manage the identity of this host and authorized clients", run_key, tables, 1, INT_MAX,
-	"needs an action: show, generate, list, authorize or revoke" };
+const struct command command_key = { "key", "show | generate | list | authorize FINGERPRINT [options] | revoke "
+	"FINGERPRINT|SERIAL | sign --ca FILE FINGERPRINT [options] | install FILE",
+	"manage the identity of this host, certificates, and authorized clients", run_key, tables, 1, INT_MAX,
+	"needs an action: show, generate, list, install, authorize, revoke or sign" };

@@ -54,6 +54,8 @@ static const struct counter {
 	COUNTER("sent_files_total", sent_files, "Files sent."),
 	COUNTER("failed_files_total", failed_files, "Failed files."),
 	COUNTER("retransmitted_segments_total", retransmits, "TCP segments retransmitted by data connections."),
+	COUNTER("shared_registrations_total", shared, "Registrations of ephemeral servers, which share the port."),
+	COUNTER("shared_refused_total", shared_refused, "Refused registrations of ephemeral servers."),
 };
 
 static void head(FILE *f, const char *name, const char *type, const char *help)
@@ -85,6 +87,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "waiting_sessions", "Sessions that wait for room.", m->stats.waiting_now);
 	gauge(f, "streams", "Active data connections.", m->stats.streams_now);
 	gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
+	gauge(f, "shared_sessions", "Ephemeral servers that share the port.", m->stats.shared_now);
 	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
 	gauge(f, "memory_bytes", "Memory in use for data in transit, see --max-memory.", (double)m->stats.memory_bytes);
 	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);

@@ -10,7 +10,7 @@
 #include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "net/trust.h"
+#include "net/trust/known_hosts.h"
 
 #define PATHS_USUAL 2
 #define RETRY_FOR_MAX_S (30 * 86400)

@@ -1,10 +1,11 @@
 /* The identities of the target and of relays: --fingerprint, known_hosts, or the user's answer. */
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"
-#include "net/trust.h"
+#include "net/trust/known_hosts.h"
 
 #define NAME_BYTES (SOCK_HOST_BYTES + 10)
 
@@ -38,16 +39,17 @@ static int unknown(struct ptcp_task *t, const char *name, const char *fingerprin
 	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
 }
 
-static int check_pins(struct ptcp_task *t, const char *host, unsigned port, const char *name,
-    const char *fingerprint, struct ptcp_err *e)
+static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name, const struct chan *c,
+    struct ptcp_err *e)
 {
-	const char *pin;
+	const char *pin, *fingerprint = chan_fingerprint(c);
+	struct certificates certificates;
 	bool pinned = false;
 	size_t i;
 	int r;
 
 	for (i = 0; i < t->o.n_fingerprints; i++) {
-		if (!pin_is_for(t->o.fingerprints[i], host, port, &pin))
+		if (!pin_is_for(t->o.fingerprints[i], hop->host, hop->port, &pin))
 			continue;
 		if (strcmp(pin, fingerprint) == 0)
 			return 0;
@@ -57,7 +59,8 @@ static int check_pins(struct ptcp_task *t, const char *host, unsigned port, cons
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
 		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
-	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, e)) < 0)
+	chan_certificates(c, &certificates);
+	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, &certificates, (uint64_t)time(NULL), e)) < 0)
 		return r;
 	if (r == HOST_MATCHES)
 		return 0;
@@ -96,8 +99,9 @@ static void remember(struct ptcp_task *t, const char *name, bool relay, const ch
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
 {
+	const char *fingerprint = chan_fingerprint(c);
 	struct ptcp_task *t = arg;
 	char name[NAME_BYTES];
 	int r;
@@ -106,7 +110,7 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const char 
 	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
 	if (t->o.launch == NULL || relay)
-		r = check_pins(t, hop->host, hop->port, name, fingerprint, e);
+		r = check_pins(t, hop, name, c, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
 		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run "
 		    "the same command again)", name);

@@ -127,7 +127,7 @@ static int check_identity(struct connect *c, struct ptcp_err *e)
 		return strcmp(fingerprint, c->o.fingerprint) == 0 ? 0 : err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint "
 		    "is %s, not %s as expected (another host answers in its place, or its key was replaced: compare with ptcp "
 		    "key show there)", name, fingerprint, c->o.fingerprint);
-	return c->o.check(c->o.arg, hop(c), at_relay(c), fingerprint, e);
+	return c->o.check(c->o.arg, hop(c), at_relay(c), c->chan, e);
 }
 
 static int write_first(struct connect *c, struct ptcp_err *e)

@@ -59,8 +59,8 @@ struct connect_opts {
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
-	/* Whether the fingerprint is trusted for the relay or host. Negative with `e`: no. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+	/* Whether the identity at the end of `c` is trusted for the relay or host. Negative with `e`: no. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
 	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
 	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);
 	/* Once, from the loop. */

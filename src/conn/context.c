@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "fs/fd_budget.h"
+#include "net/trust/certificate.h"
 
 #define IO_THREADS 64 /* operations on disks at once: a disk with latency needs some for each stream */
 #define LOOP_FDS 4 /* libuv's */
@@ -131,6 +132,21 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 out:
 	context_fini(h);
 	return r;
+}
+
+void context_renew_certificates(struct context *h)
+{
+	struct certificates c;
+	struct ptcp_err why;
+
+	if (certificates_load(&c, h->config_dir, &why) < 0 || identity_present(&h->identity, &c, &why) < 0) {
+		log_at(&h->log, LOG_ERROR, "trust", "event=certificates why=\"%s\"", why.msg);
+		return;
+	}
+	if (h->client != NULL)
+		SSL_CTX_use_certificate(h->client, h->identity.cert);
+	if (h->server != NULL)
+		SSL_CTX_use_certificate(h->server, h->identity.cert);
 }
 
 void context_fini(struct context *h)

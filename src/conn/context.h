@@ -48,6 +48,8 @@ int context_check_fds(unsigned fds, struct ptcp_err *e);
  * nothing is left. */
 int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e);
+/* Presents the certificates of the configuration directory, which have changed, on new connections. Control thread. */
+void context_renew_certificates(struct context *h);
 /* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);
 

@@ -7,6 +7,8 @@
 #include "net/identity.h"
 #include "net/tls.h"
 
+_Static_assert(WIRE_CERTIFICATES_MAX == CERTIFICATES_MAX_BYTES, "a grant carries what its issuer presents");
+
 #define GRANTS_MAX 4096
 #define ISSUER_MAX (GRANTS_MAX / 4) /* of one issuer */
 
@@ -20,7 +22,8 @@ int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identi
     const struct grant_terms *terms, uint64_t now_s, struct ptcp_err *e)
 {
 	struct wire_grant g = { .mode = (uint8_t)terms->mode, .expiry_s = now_s + GRANT_LIFE_S,
-		.path = { (const uint8_t *)terms->path, strlen(terms->path) } };
+		.path = { (const uint8_t *)terms->path, strlen(terms->path) },
+		.certificates = { issuer->certificates.bytes, issuer->certificates.n } };
 	uint8_t text[WIRE_GRANT_TEXT_MAX_BYTES];
 	int r;
 

@@ -26,7 +26,7 @@ static const struct unit rate_units[] = {
 	{ NULL, 0 }
 };
 static const struct unit time_units[] = {
-	{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 },
+	{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 }, { "d", 86400e9 },
 	{ NULL, 0 }
 };
 

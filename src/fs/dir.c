@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,13 +44,62 @@ struct dir *dir_node_new(struct tree *t, struct dir *parent, const char *name, s
 	return d;
 }
 
+/* Takes the root's descriptor and path (NULL: no memory), also on failure. */
+static int tree_new(struct tree **out, int fd, char *path, const struct sys *sys, struct ptcp_err *e)
+{
+	char text[TEXT_NAME_BYTES];
+	struct tree *t = NULL;
+	struct stat st;
+	int r;
+
+	if (path != NULL && sys->fstat(fd, &st) != 0) {
+		r = err_sys(e, PTCP_EIO, "%s", text_escape(text, sizeof text, path));
+	} else if (path == NULL || (t = calloc(1, sizeof *t)) == NULL || (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
+		r = err_nomem(e);
+	} else {
+		t->path = path;
+		t->sys = sys;
+		t->umask = read_umask();
+		t->max_open = fd_budget_directories(DIR_OPEN_MAX);
+		pthread_mutex_init(&t->lock, NULL);
+		list_init(&t->idle);
+		t->root->fd = fd;
+		t->root->known = true;
+		t->root->dev = st.st_dev;
+		t->root->ino = st.st_ino;
+		t->root->pins = 1;
+		*out = t;
+		return 0;
+	}
+	free(t);
+	free(path);
+	sys->close(fd);
+	return r;
+}
+
+int tree_below(struct tree **out, struct dir *d, struct ptcp_err *e)
+{
+	const struct sys *sys = d->tree->sys;
+	char path[DIR_PATH_RAW_BYTES], *whole;
+	int at, fd, r;
+
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	fd = sys->dup(at);
+	r = fd < 0 ? err_sys(e, PTCP_EIO, "opening the directory again") : 0;
+	dir_fd_done(d);
+	if (r < 0)
+		return r;
+	if (asprintf(&whole, "%s/%s", d->tree->path, dir_path_raw(d, NULL, path, sizeof path)) < 0)
+		whole = NULL;
+	return tree_new(out, fd, whole, sys, e);
+}
+
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e)
 {
 	const int flags = O_DIRECTORY | O_CLOEXEC;
 	char text[TEXT_NAME_BYTES];
-	struct tree *t;
-	struct stat st;
-	int fd, r;
+	int fd;
 
 	if (*root == '\0')
 		return err_set(e, PTCP_EUSAGE, "\"\": not a directory (use . for the current one)");
@@ -57,32 +107,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 		fd = sys->openat(AT_FDCWD, root, flags | O_PATH, 0);
 	if (fd < 0)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(text, sizeof text, root));
-	if (sys->fstat(fd, &st) != 0) {
-		r = err_sys(e, PTCP_EIO, "%s", text_escape(text, sizeof text, root));
-		sys->close(fd);
-		return r;
-	}
-	if ((t = calloc(1, sizeof *t)) == NULL || (t->path = strdup(root)) == NULL ||
-	    (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
-		r = err_nomem(e);
-		if (t != NULL)
-			free(t->path);
-		free(t);
-		sys->close(fd);
-		return r;
-	}
-	t->sys = sys;
-	t->umask = read_umask();
-	t->max_open = fd_budget_directories(DIR_OPEN_MAX);
-	pthread_mutex_init(&t->lock, NULL);
-	list_init(&t->idle);
-	t->root->fd = fd;
-	t->root->known = true;
-	t->root->dev = st.st_dev;
-	t->root->ino = st.st_ino;
-	t->root->pins = 1;
-	*out = t;
-	return 0;
+	return tree_new(out, fd, strdup(root), sys, e);
 }
 
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)

@@ -24,6 +24,8 @@ struct dir;
 
 /* `root` must exist and be a directory ("" is refused). `sys` outlives the tree. */
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e);
+/* A tree of its own for the directory d of another tree, which no path from its peer can leave either. */
+int tree_below(struct tree **out, struct dir *d, struct ptcp_err *e);
 /* No node is one of these directories, or lies beneath, and no file is one of these files: PTCP_EREFUSED; none of them
  * is replaced. Takes `x`. PTCP_EREFUSED if the root itself is one of them, or lies beneath. Before the first use of the
  * tree. */

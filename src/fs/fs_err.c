@@ -126,6 +126,10 @@ void fs_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct di
 {
 	char text[DIR_PATH_TEXT_BYTES], below[DIR_PATH_TEXT_BYTES + 1];
 
+	if (d == NULL) {
+		*out = *why;
+		return;
+	}
 	fs_err_strip(out, why, dir_path_text(d, name, text, sizeof text));
 	if (why->sys != EACCES && why->sys != EPERM && why->sys != EROFS && why->sys != ENOENT && why->sys != ENOTDIR)
 		return;

@@ -16,7 +16,7 @@ int fs_err_set(struct ptcp_err *e, int code, int sys, const struct dir *d, const
 void fs_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *path_text);
 
 /* fs_err_strip() for a file that is written: "in DIRECTORY: " instead of the path if the directory, not the file, is
- * the likely reason. The directory is the whole path, or its path below the root. */
+ * the likely reason. The directory is the whole path, or its path below the root. Without a directory: *why. */
 void fs_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct dir *d, const char *name, bool whole);
 
 #endif

@@ -78,6 +78,8 @@ void chan_shutdown(struct chan *c);
 
 /* Results of the handshake, after `opened`. */
 const char *chan_fingerprint(const struct chan *c);
+/* The certificates that the peer presents, unexamined; not after TLS. */
+void chan_certificates(const struct chan *c, struct certificates *out);
 unsigned chan_hops(const struct chan *c); /* server: number of relays on the path, as sent by the last relay */
 bool chan_is_alpn(const struct chan *c, const char *alpn);
 int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e);

@@ -274,6 +274,16 @@ size_t chan_tls_write(struct chan *c, const uint8_t *p, size_t n)
 }
 
 const char *chan_fingerprint(const struct chan *c) { return c->fingerprint; }
+
+void chan_certificates(const struct chan *c, struct certificates *out)
+{
+	const X509 *cert = c->ssl != NULL ? SSL_get0_peer_certificate(c->ssl) : NULL;
+
+	out->n = 0;
+	if (cert != NULL)
+		identity_presented(out, cert);
+}
+
 unsigned chan_hops(const struct chan *c) { return c->hops; }
 
 bool chan_is_alpn(const struct chan *c, const char *alpn)

@@ -13,6 +13,7 @@
 
 #include "core/atomic_file.h"
 #include "core/userdir.h"
+#include "net/trust/certificate.h"
 #include "net/tls.h"
 
 #define PREFIX "SHA256:"
@@ -84,8 +85,42 @@ bool identity_fingerprint_ok(const char *text)
 	    text[strlen(PREFIX) + BASE64_CHARS] == '\0';
 }
 
-/* A certificate for the key; peers pin the key and ignore all other fields. */
-static X509 *self_signed(EVP_PKEY *key)
+/* The extension with the certificates of authorities: an arc of a UUID, which needs no registration. */
+#define CERTIFICATES_OID "2.25.287168112331603299343543187337533932535"
+
+static bool add_certificates(X509 *x, const struct certificates *c)
+{
+	ASN1_OBJECT *oid = OBJ_txt2obj(CERTIFICATES_OID, 1);
+	ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
+	X509_EXTENSION *ext = NULL;
+	bool ok = oid != NULL && value != NULL && ASN1_OCTET_STRING_set(value, c->bytes, (int)c->n) == 1 &&
+	    (ext = X509_EXTENSION_create_by_OBJ(NULL, oid, 0, value)) != NULL && X509_add_ext(x, ext, -1) == 1;
+
+	X509_EXTENSION_free(ext);
+	ASN1_OCTET_STRING_free(value);
+	ASN1_OBJECT_free(oid);
+	return ok;
+}
+
+void identity_presented(struct certificates *out, const X509 *cert)
+{
+	ASN1_OBJECT *oid = OBJ_txt2obj(CERTIFICATES_OID, 1);
+	int at = oid != NULL ? X509_get_ext_by_OBJ(cert, oid, -1) : -1;
+	const ASN1_OCTET_STRING *value = at >= 0 ? X509_EXTENSION_get_data(X509_get_ext(cert, at)) : NULL;
+	int n = value != NULL ? ASN1_STRING_length(value) : 0;
+
+	ASN1_OBJECT_free(oid);
+	ERR_clear_error();
+	out->n = 0;
+	if (n <= 0 || (size_t)n > sizeof out->bytes)
+		return;
+	out->n = (size_t)n;
+	memcpy(out->bytes, ASN1_STRING_get0_data(value), out->n);
+}
+
+/* An X.509 certificate for the key. Peers pin the key, or examine the certificates of authorities, and ignore all other
+ * fields. */
+static X509 *self_signed(EVP_PKEY *key, const struct certificates *c)
 {
 	X509 *x = X509_new();
 	X509_NAME *name;
@@ -93,7 +128,8 @@ static X509 *self_signed(EVP_PKEY *key)
 	if (x == NULL)
 		return NULL;
 	name = X509_get_subject_name(x);
-	if (X509_set_version(x, 2) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
+	if ((c->n == 0 || add_certificates(x, c)) &&
+	    X509_set_version(x, 2) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
 	    ASN1_TIME_set_string(X509_getm_notBefore(x), "19700101000000Z") &&
 	    ASN1_TIME_set_string(X509_getm_notAfter(x), "99991231235959Z") && X509_set_pubkey(x, key) &&
 	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"ptcp", -1, -1, 0) &&
@@ -186,11 +222,11 @@ static int make_identity(const char *dir, const char *path, bool *existed, struc
 	struct identity id;
 	int fd, r;
 
-	if ((r = userdir_make(dir, e)) < 0 || (r = identity_new(&id, e)) < 0)
+	if ((dir != NULL && (r = userdir_make(dir, e)) < 0) || (r = identity_new(&id, e)) < 0)
 		return r;
 	snprintf(temp, sizeof temp, "%s.XXXXXX", path);
 	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0) {
-		r = err_sys(e, PTCP_ECONFIG, "creating a key in %s", dir);
+		r = err_sys(e, PTCP_ECONFIG, "creating %s", path);
 	} else {
 		if (write_all(fd, id.key, id.cert) < 0)
 			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
@@ -219,6 +255,7 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 {
 	char where[USERDIR_BYTES], path[USERDIR_BYTES + 32];
 	struct identity id = { 0 };
+	struct certificates c;
 	bool found, existed = false;
 	int r;
 
@@ -231,6 +268,25 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	if (only_new && (found || existed))
 		return err_set(e, PTCP_EUSAGE, "%s: an identity exists already (to replace it, remove the file first; all "
 		    "hosts that trust it must be told the new fingerprint)", path);
+	if ((r = read_identity(&id, path, e)) < 0 || (r = certificates_load(&c, where, e)) < 0 ||
+	    (r = identity_present(&id, &c, e)) < 0) {
+		identity_fini(&id);
+		return r;
+	}
+	*out = id;
+	return 0;
+}
+
+int identity_file(struct identity *out, const char *path, bool create, struct ptcp_err *e)
+{
+	struct identity id = { 0 };
+	bool existed = false;
+	int r;
+
+	if (create && (r = make_identity(NULL, path, &existed, e)) < 0)
+		return r;
+	if (existed)
+		return err_set(e, PTCP_EUSAGE, "%s: exists already (a key is never replaced; give another name)", path);
 	if ((r = read_identity(&id, path, e)) < 0) {
 		identity_fini(&id);
 		return r;
@@ -239,12 +295,26 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	return 0;
 }
 
+int identity_present(struct identity *id, const struct certificates *c, struct ptcp_err *e)
+{
+	X509 *cert;
+
+	if (c->n == 0 && id->certificates.n == 0)
+		return 0;
+	if ((cert = self_signed(id->key, c)) == NULL)
+		return tls_error(e, PTCP_ENOMEM, "adding certificates to the identity");
+	X509_free(id->cert);
+	id->cert = cert;
+	id->certificates = *c;
+	return 0;
+}
+
 int identity_new(struct identity *out, struct ptcp_err *e)
 {
 	struct identity id = { .key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519") };
 	int r = 0;
 
-	id.cert = id.key != NULL ? self_signed(id.key) : NULL;
+	id.cert = id.key != NULL ? self_signed(id.key, &id.certificates) : NULL;
 	if (id.cert == NULL)
 		r = tls_error(e, PTCP_ECONFIG, "generating a key");
 	else

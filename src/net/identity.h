@@ -11,16 +11,33 @@
 #define IDENTITY_KEY_BYTES 32
 #define IDENTITY_SIGNATURE_BYTES 64
 
+/* Certificates that a host presents, encoded one behind the other (net/certificate.h). */
+#define CERTIFICATE_MAX_BYTES 668
+#define CERTIFICATES_MAX 4
+#define CERTIFICATES_MAX_BYTES (CERTIFICATES_MAX * CERTIFICATE_MAX_BYTES)
+struct certificates {
+	size_t n; /* bytes */
+	uint8_t bytes[CERTIFICATES_MAX_BYTES];
+};
+
 struct identity {
 	EVP_PKEY *key;
 	X509 *cert;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
+	struct certificates certificates; /* within `cert` */
 };
 
 /* Reads identity.pem of `dir` (see userdir_config()); a missing file (and directory, mode 0700) is created.
  * `only_new`: PTCP_EUSAGE if the file exists. Refuses a file readable by other users, and for root the
  * directory of another user, whose server could not read a key owned by root. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);
+/* An identity of the file `path`, such as a certificate authority's: reads it, or with `create` makes it. PTCP_EUSAGE: the
+ * file to be made exists. */
+int identity_file(struct identity *out, const char *path, bool create, struct ptcp_err *e);
+/* Presents these certificates from now on. */
+int identity_present(struct identity *id, const struct certificates *c, struct ptcp_err *e);
+/* The certificates in a peer's `cert`, unexamined. */
+void identity_presented(struct certificates *out, const X509 *cert);
 /* A temporary identity, in memory only, for one session. */
 int identity_new(struct identity *out, struct ptcp_err *e);
 void identity_fini(struct identity *id);

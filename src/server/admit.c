@@ -10,17 +10,27 @@
 #define SHARED_MAX 1024 /* ephemeral servers that share the port */
 
 /* As authorized_find(). */
-static int authorization_of(const struct ptcp_server *s, const char *fingerprint, struct authorization *a)
+static int authorization_of(const struct ptcp_server *s, const struct trust_peer *peer, struct authorization *a,
+    struct ptcp_err *why)
 {
+	why->code = 0;
 	if (s->ssh == NULL)
-		return authorized_find(s->host.config_dir, fingerprint, a, &s->host.log);
+		return authorized_find(s->host.config_dir, peer, a, why, &s->host.log);
 	*a = (struct authorization){ .name = "ssh" };
-	return ssh_server_admits(s->ssh, fingerprint);
+	return ssh_server_admits(s->ssh, peer->fingerprint);
 }
 
-bool server_admits(void *arg, const char *fingerprint, struct authorization *a)
+/* A certificate that has expired since then ends nothing that runs. */
+bool server_admits(void *arg, const char *fingerprint, const struct trust_proof *proof, struct authorization *now)
 {
-	return authorization_of(arg, fingerprint, a) > 0;
+	struct trust_peer peer = { fingerprint, proof->certificate, proof->n, proof->at_s };
+	struct authorization a;
+	struct ptcp_err why;
+
+	if (authorization_of(arg, &peer, &a, &why) <= 0)
+		return false;
+	*now = a;
+	return true;
 }
 
 /* Counts a refusal; returns `code`. */
@@ -30,13 +40,20 @@ static int refused(struct ptcp_server *s, int code)
 	return code;
 }
 
-static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct authorization *a,
-    struct ptcp_err *e)
+static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct span c,
+    struct authorization *a, struct ptcp_err *e)
 {
-	int found = authorization_of(s, fingerprint, a);
+	struct trust_peer peer = { fingerprint, c.p, c.n, (uint64_t)time(NULL) };
+	struct ptcp_err why;
+	int found = authorization_of(s, &peer, a, &why);
 
 	if (found > 0)
 		return 0;
+	if (found == 0 && why.code != 0) {
+		inbound_log(g, LOG_WARN, "refused", "client=%s why=\"%s\"", fingerprint, why.msg);
+		g->end = ADMISSION_BAD;
+		return err_set(e, refused(s, PTCP_EREFUSED), "this client: %s", why.msg);
+	}
 	if (found < 0)
 		return err_set(e, refused(s, PTCP_EREFUSED), "this client: the server cannot read its list of authorized clients "
 		    "(its administrator finds the reason in the log)");
@@ -45,6 +62,15 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fi
 	g->end = ADMISSION_BAD;
 	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator run: "
 	    "ptcp key authorize %s)", fingerprint);
+}
+
+/* The client at the other end of the connection. */
+static int admit_peer(struct ptcp_server *s, struct inbound *g, struct authorization *a, struct ptcp_err *e)
+{
+	struct certificates c;
+
+	chan_certificates(g->chan, &c);
+	return admit_client(s, g, chan_fingerprint(g->chan), (struct span){ c.bytes, c.n }, a, e);
 }
 
 /* Starts a session for the authorized client, or for the issuer of the grant. */
@@ -68,7 +94,7 @@ static int begin(struct ptcp_server *s, struct inbound *g, const struct authoriz
 static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 {
 	struct authorization a;
-	int r = admit_client(arg, g, chan_fingerprint(g->chan), &a, e);
+	int r = admit_peer(arg, g, &a, e);
 
 	return r < 0 ? r : begin(arg, g, &a, NULL, NULL, e);
 }
@@ -90,7 +116,7 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 
 	if (r < 0)
 		g->end = ADMISSION_BAD;
-	else if ((r = admit_client(s, g, issuer, &a, e)) < 0)
+	else if ((r = admit_client(s, g, issuer, grant->certificates, &a, e)) < 0)
 		return r;
 	if (r < 0 || (r = check_grant(s, g, grant, e)) < 0) {
 		inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan),
@@ -108,7 +134,7 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 	struct authorization a;
 	int r;
 
-	if ((r = admit_client(s, g, chan_fingerprint(g->chan), &a, e)) < 0)
+	if ((r = admit_peer(s, g, &a, e)) < 0)
 		return r;
 	if (s->jobs.n_conns >= JOB_CONNS_MAX ||
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
@@ -125,11 +151,18 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 	struct ptcp_server *s = arg;
 	struct session *sess = server_session_find(&s->sessions, j->session);
 	struct authorization a;
+	struct certificates c;
+	struct ptcp_err why;
 	enum session_join join;
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if ((join = session_join(sess, g->chan, j)) != SESSION_JOIN_VALID) {
-		bool known = server_admits(s, chan_fingerprint(g->chan), &a);
+		struct trust_peer peer = { chan_fingerprint(g->chan), c.bytes, 0, (uint64_t)time(NULL) };
+		bool known;
+
+		chan_certificates(g->chan, &c);
+		peer.n = c.n;
+		known = authorization_of(s, &peer, &a, &why) > 0;
 
 		if (known && (sess == NULL || join == SESSION_JOIN_LATE)) { /* the session ended meanwhile */
 			inbound_log(g, LOG_INFO, "join-late", "client=%s", chan_fingerprint(g->chan));
@@ -161,12 +194,12 @@ static int on_route(void *arg, struct inbound *g, const struct wire_route *f, st
 	struct authorization a;
 	int r;
 
-	if ((r = admit_client(s, g, chan_fingerprint(g->chan), &a, e)) < 0)
+	if ((r = admit_peer(s, g, &a, e)) < 0)
 		return r;
 	if (a.no_relay)
 		return err_set(e, refused(s, PTCP_EREFUSED), "relaying: not permitted to this client (have the relay's "
 		    "administrator authorize it without --no-relay)");
-	return relay_request(&s->relay, g, f, e);
+	return relay_request(&s->relay, g, f, &a.proof, e);
 }
 
 /* ---- A shared port ---- */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "server/server_impl.h"
 
 struct roots {
@@ -25,9 +25,10 @@ static void add(struct roots *r, const char *root)
 	more[++r->n] = NULL;
 }
 
-static void on_client(void *arg, const char *fingerprint, const struct authorization *a)
+static void on_client(void *arg, const char *fingerprint, bool authority, const struct authorization *a)
 {
 	(void)fingerprint;
+	(void)authority;
 	if (a->root[0] != '\0')
 		add(arg, a->root);
 }

@@ -151,7 +151,8 @@ void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 /* Whether the present rights of the client permit the job. */
 static bool is_permitted(const struct job *r, const struct authorization *now)
 {
-	return !now->no_relay && strcmp(now->root, r->request.auth.root) == 0 &&
+	return !now->no_relay && now->write_once == r->request.auth.write_once && strcmp(now->root, r->request.auth.root) == 0 &&
+	    strcmp(now->below, r->request.auth.below) == 0 &&
 	    (r->mode != WIRE_GRANT_READ || !now->read_only);
 }
 
@@ -164,7 +165,7 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 	job_conns_reauthorize(t, admits, arg);
 	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized for this job (ask the server's administrator)");
 	LIST_EACH(&t->jobs, r, struct job, in_list)
-		if (!r->over && !(admits(arg, r->client, &now) && is_permitted(r, &now)))
+		if (!r->over && !(admits(arg, r->client, &r->request.auth.proof, &now) && is_permitted(r, &now)))
 			job_cancel(r, &why);
 }
 
@@ -311,7 +312,8 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
-		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .o = r->set->o, .auth = *c->auth };
+		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .o = r->set->o, .auth = *c->auth,
+		.client = r->client };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;
 	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);

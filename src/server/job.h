@@ -8,7 +8,7 @@
 #include "core/list.h"
 #include "engine/job_frames.h"
 #include "net/relay_acl.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "session/session.h"
 
 struct job_conn;

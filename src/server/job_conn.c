@@ -47,7 +47,7 @@ void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg
 
 	LIST_EACH(&t->conns, c, struct job_conn, in_list)
 		if (c->job == NULL && c->frames.state != JOB_FRAMES_CLOSED &&
-		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth) ||
+		    (admits == NULL || !admits(arg, c->fingerprint, &c->auth.proof, &c->auth) ||
 		    (c->file_job != NULL && !c->file_job->ops->permits(c->file_job, &c->auth))))
 			job_conn_free(c);
 }

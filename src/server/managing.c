@@ -378,8 +378,8 @@ static bool permits(const struct file_job *j, const struct authorization *now)
 {
 	enum wire_manage_op op = managing_of(j)->op;
 
-	return (op == WIRE_MANAGE_LIST || op == WIRE_MANAGE_COUNT || !now->read_only) &&
-	    strcmp(now->root, j->request.auth.root) == 0;
+	return (op == WIRE_MANAGE_LIST || op == WIRE_MANAGE_COUNT || !now->read_only) && !now->write_once &&
+	    strcmp(now->root, j->request.auth.root) == 0 && strcmp(now->below, j->request.auth.below) == 0;
 }
 
 static void managing_free(struct file_job *j)

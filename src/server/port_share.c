@@ -26,6 +26,7 @@ struct port_share {
 	struct timer *rest, *again, *sweep;
 	struct list borrowers;
 	unsigned n, labels;
+	uint64_t registered, refused;
 	bool waits;                       /* `again` is set */
 	struct log_limit log_limit;
 };
@@ -49,9 +50,19 @@ static void log_refused(struct port_share *s, const struct borrower *b, const ch
 {
 	unsigned left_out;
 
+	s->refused++;
 	if (log_limit_allows(&s->log_limit, mono_now(), &left_out))
 		log_at(s->o.log, LOG_WARN, "share", "event=refused user=%u process=%d why=\"%s\"", (unsigned)b->user,
 		    (int)b->process, why);
+}
+
+void port_share_stats(const struct port_share *s, struct ptcp_server_stats *st)
+{
+	if (s == NULL)
+		return;
+	st->shared_now = s->labels;
+	st->shared = s->registered;
+	st->shared_refused = s->refused;
 }
 
 static void change_labels(struct port_share *s, int n)
@@ -153,6 +164,7 @@ static const char *take_key(struct borrower *b, const char *text)
 		return "its socket is closed";
 	strcpy(b->label, label);
 	log_at(b->share->o.log, LOG_INFO, "share", "event=registered user=%u process=%d", (unsigned)b->user, (int)b->process);
+	b->share->registered++;
 	change_labels(b->share, 1);
 	return NULL;
 }

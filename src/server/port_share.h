@@ -29,6 +29,8 @@ struct port_share_opts {
 
 /* PTCP_ECONFIG: the socket is unavailable. */
 int port_share_new(struct port_share **out, const struct port_share_opts *o, struct ptcp_err *e);
+/* Fills in the registrations; NULL is fine. */
+void port_share_stats(const struct port_share *s, struct ptcp_server_stats *st);
 void port_share_set_max_user(struct port_share *s, unsigned max_user);
 /* As inbound_ops.lend. */
 enum inbound_lend port_share_lend(struct port_share *s, const char *label, int fd);

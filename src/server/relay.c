@@ -44,6 +44,7 @@ struct relayed {
 	struct dial *dial;
 	int fd[2];               /* the client's, the next hop's */
 	char client[PTCP_FINGERPRINT_BYTES], from[SOCK_TEXT_BYTES];
+	struct trust_proof proof; /* of the client */
 	char host[SOCK_HOST_BYTES];
 	unsigned port;
 	struct loop *worker;
@@ -338,7 +339,7 @@ void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 	struct relayed *d;
 
 	LIST_EACH(&r->list, d, struct relayed, in_list) {
-		if (admits(arg, d->client, &now) && !now.no_relay)
+		if (admits(arg, d->client, &d->proof, &now) && !now.no_relay)
 			continue;
 		log_at(&r->host->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
 		    d->host, d->port);
@@ -417,7 +418,8 @@ static void dial_next_hop(struct relayed *d)
 	refuse(d, &why);
 }
 
-int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const struct trust_proof *proof,
+    struct ptcp_err *e)
 {
 	struct relay_place place = { NULL };
 	struct relayed *d;
@@ -438,6 +440,7 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 	d->inbound = g;
 	d->fd[0] = d->fd[1] = -1;
 	strcpy(d->client, chan_fingerprint(g->chan));
+	d->proof = *proof;
 	strcpy(d->from, g->address);
 	memcpy(d->host, f->host.p, f->host.n);
 	d->port = f->port;

@@ -8,7 +8,7 @@
 #include "core/list.h"
 #include "net/relay_acl.h"
 #include "net/splice.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "server/relay_room.h"
 #include "fs/io.h"
 #include "wire/frame.h"
@@ -45,7 +45,8 @@ void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, str
 uint64_t relay_stored_bytes(const struct relay *r);
 /* The request of an authorized client: as inbound_ops.route; answered once the next hop is connected; g->relayed is
  * set until then. */
-int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const struct trust_proof *proof,
+    struct ptcp_err *e);
 /* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);
 /* The inbound connection ends before that. */

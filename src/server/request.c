@@ -42,6 +42,12 @@ static int check_root(const struct request *a, struct ptcp_err *e)
 	return 0;
 }
 
+static int only_adds(struct ptcp_err *e, const char *what)
+{
+	return err_set(e, PTCP_EREFUSED, "%s: this client may only add files (have the server's administrator authorize it without "
+	    "--write-once)", what);
+}
+
 static int check_rights(struct request *a, const struct wire_open *o, struct ptcp_err *e)
 {
 	int r;
@@ -56,6 +62,10 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if (a->removes && a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "removing sources: this client may only receive (have the server's administrator "
 		    "authorize it without --read-only)");
+	if (a->auth.write_once && a->sends)
+		return only_adds(e, "receiving");
+	if (a->auth.write_once && (o->flags & WIRE_OPEN_DELETE) != 0)
+		return only_adds(e, "deleting");
 	if (a->selected && !a->sends)
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED for a receiver");
 	return check_cipher(a, o, e);
@@ -130,6 +140,8 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 	if (a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "removing leftovers: this client may only receive (have the server's "
 		    "administrator authorize it without --read-only)");
+	if (a->auth.write_once)
+		return only_adds(e, "removing leftovers");
 	a->sends = a->literal = true;
 	if ((a->path = calloc(1, sizeof *a->path)) == NULL || (a->path->path = malloc(path.n + 1)) == NULL)
 		return err_nomem(e);
@@ -151,6 +163,8 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	if (modifies && a->auth.read_only)
 		return err_set(e, PTCP_EREFUSED, "changing files: this client may only receive (have the server's "
 		    "administrator authorize it without --read-only)");
+	if (a->auth.write_once)
+		return only_adds(e, "work on files");
 	a->manages = true;
 	if ((a->path = calloc(f->n_paths, sizeof *a->path)) == NULL)
 		return err_nomem(e);
@@ -179,6 +193,8 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	if (!a->sends) {
 		if ((r = session_receive_into(sess, &a->place, e)) == 0)
 			session_receive_filtered(sess, a->filter);
+		if (r == 0 && a->auth.write_once)
+			session_receive_only_new(sess, a->client);
 		return r;
 	}
 	if (a->filter != NULL)

@@ -4,7 +4,7 @@
 #define SERVER_REQUEST_H
 
 #include "core/glob.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "server/own_dirs.h"
 #include "session/session.h"
 #include "wire/job.h"
@@ -23,6 +23,7 @@ struct request {
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
+	const char *client;            /* fingerprint, borrowed */
 	/* by request_take() */
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* no files: the server discards blocks, */

@@ -48,6 +48,27 @@ void request_search_free(struct request_search *s)
 
 /* ---- Roots ---- */
 
+/* The client's directory beneath the root, where other clients may write and may have put links: no path leaves the root.
+ * A client that may write gets a missing directory created. */
+static int move_below(const struct request *a, struct tree **root, struct ptcp_err *e)
+{
+	const int flags = DESTINATION_INTO_DIR | DESTINATION_MKPATH;
+	struct destination at = { 0 };
+	struct dir *top = tree_root(*root);
+	struct tree *t = NULL;
+	int r;
+
+	r = a->auth.read_only ? dir_resolve(&at.base, top, a->auth.below, e) :
+	    destination_target(&at, *root, a->auth.below, flags, e);
+	if (r == 0 && (r = tree_below(&t, at.base, e)) == 0) {
+		tree_unref(*root);
+		*root = t;
+	}
+	destination_fini(&at);
+	dir_unref(top);
+	return r < 0 ? PTCP_EIO : 0; /* PTCP_EREFUSED: a root in the server's own directories */
+}
+
 /* A confined server cannot open a root configured later; the sentence must not blame permissions. */
 static int open_root(const struct request *a, const char *root, struct tree **out, struct ptcp_err *e)
 {
@@ -58,8 +79,12 @@ static int open_root(const struct request *a, const char *root, struct tree **ou
 		at++;
 	if (at != NULL && *at == NULL)
 		return err_set(e, PTCP_ECONFIG, "configured after the server had started (restart the server)");
-	if ((r = tree_open(out, root, &sys_real, e)) == 0 && (r = own_dirs_exclude(a->own_dirs, *out, e)) < 0)
-		tree_unref(*out);
+	if ((r = tree_open(out, root, &sys_real, e)) < 0)
+		return r;
+	if ((r = own_dirs_exclude(a->own_dirs, *out, e)) == 0 && (a->auth.below[0] == '\0' ||
+	    ((r = move_below(a, out, e)) == 0 && (r = own_dirs_exclude(a->own_dirs, *out, e)) == 0)))
+		return 0;
+	tree_unref(*out);
 	return r;
 }
 

@@ -13,7 +13,7 @@
 #include "fs/fd_budget.h"
 
 #define LINGER_MAX_S (30 * 86400)
-#define WATCH_NS (500 * NS_PER_MS) /* between checks of authorized_clients */
+#define WATCH_NS (500 * NS_PER_MS) /* between checks of the files of trust */
 
 /* ---- Listeners ---- */
 
@@ -101,11 +101,16 @@ static void on_watch(void *arg)
 {
 	struct ptcp_server *s = arg;
 
-	if (authorized_changed(s->host.config_dir, &s->trusted)) {
+	const char *dir = s->host.config_dir;
+	bool trusted = trust_changed(dir, "authorized_clients", &s->trusted);
+
+	if (trust_changed(dir, "revoked", &s->revoked) || trusted) {
 		server_session_reauthorize(&s->sessions, server_admits, s);
 		relay_reauthorize(&s->relay, server_admits, s);
 		job_set_reauthorize(&s->jobs, server_admits, s);
 	}
+	if (trust_changed(dir, "certificates", &s->certificates))
+		context_renew_certificates(&s->host);
 	memory_budget_check(s->memory, mono_now());
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
@@ -471,6 +476,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.relayed_now = s->relay.n;
 	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = relay_stored_bytes(&s->relay);
+	port_share_stats(s->share, &all);
 	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
 	results_copy(st, &all, sizeof all);
 }

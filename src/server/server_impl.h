@@ -33,8 +33,8 @@ struct ptcp_server {
 	} at[PTCP_LISTEN_MAX];
 	unsigned n_at;
 	struct pending pending;
-	struct timer *watch;            /* of authorized_clients */
-	struct trust_stamp trusted;     /* at the last check */
+	struct timer *watch;            /* of the files of trust */
+	struct trust_stamp trusted, revoked, certificates; /* at the last check */
 	struct memory_budget *memory;   /* of the sessions; NULL: no limit */
 	struct server_session_set sessions;
 	struct relay_acl *next_hops;     /* NULL: none */
@@ -59,8 +59,8 @@ void server_try_end(void *arg);
 /* ---- admit.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
 
 extern const struct inbound_ops server_inbound_ops;
-/* Whether the client is authorized, and the rights; `arg` is the server. */
-bool server_admits(void *arg, const char *fingerprint, struct authorization *a);
+/* A trust_admits_fn; `arg` is the server. */
+bool server_admits(void *arg, const char *fingerprint, const struct trust_proof *proof, struct authorization *now);
 
 /* Shares the port, if the options have a socket for that; before confinement. */
 void server_share(struct ptcp_server *s);

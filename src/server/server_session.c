@@ -273,6 +273,7 @@ static int take_grant(struct server_session *s, const struct server_session_link
 	if ((s->path = malloc(g->path.n + 1)) == NULL)
 		return err_nomem(e);
 	s->grant.path.p = (const uint8_t *)span_copy(s->path, g->path);
+	s->grant.certificates = (struct span){ NULL, 0 };
 	strcpy(s->client, l->issuer);
 	end_granted(s->set, g);
 	return 0;
@@ -300,7 +301,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a };
+		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a, .client = s->client };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
@@ -353,7 +354,7 @@ enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8
 /* Whether the present rights of the client permit the session. */
 static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
-	return strcmp(now->root, s->request.auth.root) == 0 &&
+	return now->write_once == s->request.auth.write_once && strcmp(now->root, s->request.auth.root) == 0 && strcmp(now->below, s->request.auth.below) == 0 &&
 	    ((s->request.sends && !s->request.removes) || s->request.measures || !now->read_only || s->request.auth.read_only);
 }
 
@@ -366,7 +367,7 @@ void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *a
 	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized (ask the server's administrator)");
 	LIST_EACH(&t->list, s, struct server_session, in_list) {
 		if (s->session == NULL || session_over(s->session) ||
-		    (admits(arg, s->client, &now) && is_permitted(s, &now)))
+		    (admits(arg, s->client, &s->request.auth.proof, &now) && is_permitted(s, &now)))
 			continue;
 		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address, s->client);
 		session_cancel(s->session, &why);

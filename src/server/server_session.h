@@ -5,7 +5,7 @@
 #include "conn/grants.h"
 #include "core/list.h"
 #include "net/admission.h"
-#include "net/trust.h"
+#include "net/trust/trust.h"
 #include "server/session_queue.h"
 #include "session/session.h"
 

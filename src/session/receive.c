@@ -141,13 +141,15 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-static struct sink *make_sink(const struct receive_entry *t, const struct wire_attrs *a, uint32_t flags)
+static struct sink *make_sink(const struct receive_entry *t, const struct wire_attrs *a, uint32_t flags,
+    const char *client)
 {
 	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
 	struct sink_opts o = { .block_bytes = t->grid.block_bytes,
-		.ignore_same = (flags & WIRE_OPEN_IGNORE_TIMES) != 0 || t->unsized, .any_time = (flags & checksum) == checksum,
+		.ignore_same = client != NULL || (flags & WIRE_OPEN_IGNORE_TIMES) != 0 || t->unsized, .any_time = (flags & checksum) == checksum,
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
+	o.owner = client;
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, t->grid.size_bytes, &t->meta, &o);
 }
@@ -193,7 +195,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, &a, engine_open(sess->engine)->flags)) != NULL;
+		ok = (t->sink = make_sink(t, &a, engine_open(sess->engine)->flags, sess->receive->only_new)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
@@ -248,7 +250,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh |= t->no_resume && t->spare == 0;
+	fresh |= t->no_resume && t->spare == 0 && !t->only_new;
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
 	if ((!dry_run || (t->compares && !fresh)) &&
 	    !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME))
@@ -290,6 +292,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_REFUSE;
 	}
 	*cookie = t;
+	if ((t->only_new = sess->receive->only_new != NULL) && !receive_new_takes(f, e))
+		return RCV_REFUSE;
 	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
@@ -303,7 +307,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_LATER;
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
-	t->spare = existing_to_spare(flags);
+	t->spare = t->only_new ? 0 : existing_to_spare(flags);
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }
@@ -409,8 +413,9 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		remember_linked(sess->receive, t);
 	t->ended = true;
 	t->release = why != NULL;
-	/* A later run can resume the part unless its data is wrong or the source has changed. */
-	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED;
+	/* A later run can resume the part unless its data is wrong, the source has changed, or its name is taken. */
+	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED &&
+	    why->code != PTCP_EREFUSED;
 	if (sess->receive->pipe != NULL)
 		receive_pipe_ended(sess, t);
 	else if (t->work == WORK_NONE && !t->verifying)

@@ -48,6 +48,7 @@ struct receive_entry {
 	bool same;              /* the file or link is up to date, or kept */
 	bool dry_run, no_resume; /* of the session */
 	uint8_t version[SINK_VERSION_BYTES]; /* of the source, with `durable` */
+	bool only_new;          /* of the session */
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
 	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
@@ -88,6 +89,7 @@ struct receive_side {
 	uint32_t resumed;           /* blocks taken by an earlier session, to be reported */
 	atomic_bool pipe_posted;
 	struct msg pipe_news;
+	const char *only_new;       /* the client who may only add files; NULL: any session */
 	bool placed;                /* the top-level entry with a new name has arrived */
 	struct dir *top;            /* that entry, if a directory; else NULL */
 	struct linked_files linked;
@@ -124,6 +126,15 @@ void receive_entry_done(struct session *sess, struct receive_entry *t);
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+
+/* ---- receive_links.c: with only_new ---- */
+
+/* Whether the client may add such an entry. */
+bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e);
+/* On an I/O thread: looks for the file, and for the part of an earlier run. */
+void receive_new_file(struct receive_entry *t);
+/* On an I/O thread: whether the directory exists, and keeps its mode. False without only_new. */
+bool receive_new_has_dir(struct receive_entry *t);
 
 /* ---- receive_links.c: on an I/O thread ---- */
 

@@ -51,7 +51,9 @@ static void do_work(struct receive_entry *t)
 		t->result = receive_make_dir(t);
 		break;
 	case WORK_RESUME:
-		if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
+		if (t->only_new)
+			receive_new_file(t);
+		else if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
 			t->result = sink_inspect(t->sink, &t->existing, &t->why);
 		break;
 	case WORK_REFRESH:
@@ -78,6 +80,8 @@ static void do_work(struct receive_entry *t)
 			leftovers_count(t->self, &t->left);
 		break;
 	case WORK_FINISH_DIR:
+		if (t->only_new && !t->fresh)
+			break;
 		if (!t->fresh) /* before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);

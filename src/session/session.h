@@ -56,7 +56,7 @@ struct session_ops {
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e);
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
 	/* As connect_opts.permits, for the addresses of opts.name; or NULL. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The last call: only session_free() remains. `why` NULL: success. */
@@ -136,6 +136,9 @@ int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct pt
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);
+/* The peer acts for `client`, borrowed, who may only add files, and learns of no other file; after
+ * session_receive_into(). */
+void session_receive_only_new(struct session *sess, const char *client);
 /* Acceptor: grants the request with up to `streams` streams. `expanded`: a source was a pattern. */
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
 /* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */

@@ -118,11 +118,11 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	return r;
 }
 
-static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
+static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
 {
 	struct session *sess = ((struct stream_connect *)arg)->session;
 
-	return sess->o.ops->check(sess->o.arg, hop, relay, fingerprint, e);
+	return sess->o.ops->check(sess->o.arg, hop, relay, c, e);
 }
 
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */

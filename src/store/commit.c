@@ -31,6 +31,7 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the length");
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
+	sink_mark_owner(s);
 	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !sys_cannot_set(errno))
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the times");
 	return dropped | refused;
@@ -103,14 +104,16 @@ static int rename_part(struct sink *s, int at, struct ptcp_err *e)
 	char part[PART_NAME_BYTES];
 	int r;
 
-	part_name(part, s->name, PART_SUFFIX);
-	if ((r = sink_check_replaceable(e, at, s->dir, s->name)) != 0)
+	part_name(part, s->key, PART_SUFFIX);
+	if (s->owner == NULL && (r = sink_check_replaceable(e, at, s->dir, s->name)) != 0)
 		return r;
 	if ((r = sink_owns_part_name(s, at)) == 0)
 		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
 		    "the part file was removed or replaced meanwhile (run the same command again)");
 	if (r < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "part file");
+	if (s->owner != NULL)
+		return sink_name_new(s, at, part, s->name, e);
 	if (dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot rename the part file to its final name");
 	return 0;

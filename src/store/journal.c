@@ -75,7 +75,7 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 	struct stat st;
 	int fd;
 
-	part_name(name, k->name, PART_JOURNAL_SUFFIX);
+	part_name(name, k->file != NULL ? k->file : k->name, PART_JOURNAL_SUFFIX);
 	fd = sys->openat(at, name, flags, 0600);
 	if (fd < 0 && errno == EEXIST && sys->unlinkat(at, name, 0) == 0)
 		fd = sys->openat(at, name, flags, 0600);
@@ -122,7 +122,7 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at, 
 	struct stat st;
 	int fd;
 
-	fd = sys->openat(at, part_name(name, k->name, PART_JOURNAL_SUFFIX), flags, 0);
+	fd = sys->openat(at, part_name(name, k->file != NULL ? k->file : k->name, PART_JOURNAL_SUFFIX), flags, 0);
 	if (fd < 0)
 		return errno == ENOENT ? JOURNAL_NONE : JOURNAL_DAMAGED;
 	if (sys->fstat(fd, &st) == 0 && private(&st) && !dir_excludes(d, st.st_dev, st.st_ino) &&

@@ -35,6 +35,7 @@ struct journal_key {
 	struct timespec mtime;
 	const uint8_t *version; /* JOURNAL_VERSION_BYTES */
 	uint32_t block_bytes;
+	const char *file; /* hashed for the name of the journal; NULL: `name` */
 };
 
 struct journal {

@@ -195,7 +195,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 	return r;
 }
 
-int part_open(struct part *out, struct dir *d, int at, const char *name, enum part_take take,
+int part_open(struct part *out, struct dir *d, int at, const char *name, const char *key, enum part_take take,
     struct ptcp_err *e)
 {
 	struct opening o = { .d = d, .sys = dir_sys(d), .at = at, .name = name, .take = take,
@@ -203,7 +203,7 @@ int part_open(struct part *out, struct dir *d, int at, const char *name, enum pa
 	int r, tries;
 
 	*out = (struct part){ .fd = -1 };
-	part_name(o.part, name, PART_SUFFIX);
+	part_name(o.part, key, PART_SUFFIX);
 	for (tries = 0; tries < TRIES; tries++)
 		if ((r = open_once(&o, e)) != RETRY)
 			return r == NOTHING ? 0 : r;

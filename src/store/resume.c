@@ -156,8 +156,8 @@ static void remove_stale_journal(struct sink *s, int at)
 	char part[PART_NAME_BYTES], journal[PART_NAME_BYTES];
 	struct stat st;
 
-	part_name(part, s->name, PART_SUFFIX);
-	part_name(journal, s->name, PART_JOURNAL_SUFFIX);
+	part_name(part, s->key, PART_SUFFIX);
+	part_name(journal, s->key, PART_JOURNAL_SUFFIX);
 	if (sys->fstatat(at, journal, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    sys->fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
 		sys->unlinkat(at, journal, 0);

@@ -16,12 +16,13 @@ static _Atomic uint64_t openings;
 struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, const struct meta *m,
     const struct sink_opts *opts)
 {
-	size_t n = strlen(name);
+	const char *owner = opts != NULL ? opts->owner : NULL;
+	size_t n = strlen(name), n_owner = owner != NULL ? strlen(owner) : 0;
 	struct sink *s;
 
 	assert(text_name_ok(name, n));
 	assert(opts == NULL || opts->block_bytes > 0);
-	if ((s = malloc(sizeof *s + n + 1)) == NULL)
+	if ((s = malloc(sizeof *s + 2 * (n + 1) + 2 * (n_owner + 1))) == NULL)
 		return NULL;
 	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes,
 		.final_bytes = size_bytes, .meta = *m,
@@ -33,6 +34,12 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->idle, NULL);
 	memcpy(s->name, name, n + 1);
+	s->key = s->name;
+	if (owner != NULL) {
+		s->owner = memcpy(s->name + n + 1, owner, n_owner + 1);
+		s->key = s->owner + n_owner + 1;
+		sprintf(s->name + n + 1 + n_owner + 1, "%s/%s", owner, name);
+	}
 	return s;
 }
 
@@ -70,7 +77,7 @@ void sink_close(struct sink *s)
 void sink_remove_journal(struct sink *s, int at)
 {
 	if (s->journal.fd >= 0)
-		journal_remove(&s->journal, s->dir, at, s->name);
+		journal_remove(&s->journal, s->dir, at, s->key);
 }
 
 void sink_unref(struct sink *s)
@@ -119,7 +126,7 @@ unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
 
 struct journal_key sink_key(const struct sink *s)
 {
-	return (struct journal_key){ .name = s->name, .size_bytes = s->size_bytes,
+	return (struct journal_key){ .name = s->name, .file = s->key, .size_bytes = s->size_bytes,
 		.mtime = s->meta.mtime, .version = s->opts.version,
 		.block_bytes = s->opts.block_bytes };
 }
@@ -133,7 +140,7 @@ bool sink_part_id(struct sink *s, uint64_t *dev, uint64_t *ino)
 
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e)
 {
-	int r = part_open(&s->part, s->dir, at, s->name, take, e);
+	int r = part_open(&s->part, s->dir, at, s->name, s->key, take, e);
 
 	atomic_store(&s->part_dev, s->part.dev);
 	atomic_store(&s->part_ino, s->part.ino); /* last: readers take it as proof of part_dev */
@@ -155,7 +162,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	if (sink_has_journal(s))
 		journal_create(&s->journal, s->dir, at, &key);
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
-		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->name, PART_JOURNAL_SUFFIX), 0);
+		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->key, PART_JOURNAL_SUFFIX), 0);
 	sink_number_part(s);
 	return 0;
 }
@@ -165,7 +172,7 @@ int sink_owns_part_name(const struct sink *s, int at)
 	char part[PART_NAME_BYTES];
 	struct stat st;
 
-	part_name(part, s->name, PART_SUFFIX);
+	part_name(part, s->key, PART_SUFFIX);
 	if (dir_sys(s->dir)->fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : -1;
 	return (uint64_t)st.st_dev == s->part.dev && (uint64_t)st.st_ino == s->part.ino;
@@ -373,7 +380,7 @@ static void end(struct sink *s, bool remove)
 
 	if (remove && s->part.fd >= 0 && !s->named && (at = dir_fd(s->dir, NULL)) >= 0) {
 		if (sink_owns_part_name(s, at) == 1) {
-			dir_sys(s->dir)->unlinkat(at, part_name(part, s->name, PART_SUFFIX), 0);
+			dir_sys(s->dir)->unlinkat(at, part_name(part, s->key, PART_SUFFIX), 0);
 			sink_remove_journal(s, at);
 		}
 		dir_fd_done(s->dir);

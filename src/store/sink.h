@@ -42,6 +42,9 @@ struct sink_opts {
 	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
+	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this
+	 * client's, so that clients neither share nor disturb their parts. Copied. */
+	const char *owner;
 };
 
 struct sink;
@@ -81,6 +84,11 @@ struct sink_existing {
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
  * sink_part_id(). */
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+
+/* With sink_opts.owner, in place of sink_inspect()'s look at the target: *done if the owner has added this very file before;
+ * PTCP_EREFUSED with EEXIST in e->sys if the name exists otherwise. I/O threads. */
+#define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
+int sink_is_new(struct sink *s, bool *done, struct ptcp_err *e);
 
 /* Existing targets that are not replaced. */
 enum sink_keep { SINK_KEEP_EXISTING = 1, SINK_KEEP_NEWER = 2, SINK_KEEP_SAME_SIZE = 4 };

@@ -46,8 +46,14 @@ struct sink {
 	uint64_t end_bytes; /* end of the last byte written */
 	struct verifying *verifying;
 	struct comparing *comparing;
+	const char *owner;  /* NULL, or behind `name` */
+	const char *key;    /* of part and journal: `name`, or with an owner OWNER/NAME, which is no other file's name */
 	char name[];
 };
+
+/* write_once.c, with an owner: gives the complete part its name unless the name exists, and remembers the owner. */
+int sink_name_new(const struct sink *s, int at, const char *part, const char *name, struct ptcp_err *e);
+void sink_mark_owner(const struct sink *s);
 
 /* The journal's key; borrows from s. */
 struct journal_key sink_key(const struct sink *s);

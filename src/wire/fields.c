@@ -110,7 +110,8 @@ static const struct wire_field hello[] = {
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
 	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
-	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL), BYTES(grant, signature)
+	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL),
+	LENGTH("m", 2, grant, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(grant, certificates, ANY), BYTES(grant, signature)
 }, job[] = {
 	UINT("flags", job, flags, 0, WIRE_JOB_FLAGS), UINT("family", job, family, 0, 6), POSITIVE("port", job, port),
 	POSITIVE("timeout_ms", job, timeout_ms), ANY("linger_ms", job, linger_ms),

@@ -20,12 +20,13 @@ struct wire_grant {
 	uint64_t expiry_s;                   /* since 1970, UTC, by the audience's clock */
 	uint8_t nonce[WIRE_NONCE_BYTES];
 	struct span path;                    /* below the issuer's root; empty with PROBE */
+	struct span certificates;            /* of the issuer, as in its TLS certificate */
 	uint8_t signature[WIRE_SIGNATURE_BYTES];
 };
 WIRE_CODEC(GRANT, grant, wire_grant)
 
 /* The signed text: a prefix that begins no other text signed by ptcp, then all fields but the signature. */
-#define WIRE_GRANT_TEXT_MAX_BYTES (14 + 123 + WIRE_PATH_MAX)
+#define WIRE_GRANT_TEXT_MAX_BYTES (14 + 125 + WIRE_PATH_MAX + WIRE_CERTIFICATES_MAX)
 size_t wire_grant_text(uint8_t *out, const struct wire_grant *g);
 
 #endif

@@ -91,6 +91,7 @@ int ptcp_authorize(const char *dir, const struct ptcp_permission *p, struct ptcp
 	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", p->name != NULL ? p->name : "-");
 	fake.perm_read_only = p->read_only;
 	fake.perm_no_relay = p->no_relay;
+	fake.perm_authority = p->authority;
 	return key("authorize", NULL, e);
 }
 
@@ -118,6 +119,61 @@ int ptcp_revoke(const char *dir, const char *fingerprint, struct ptcp_err *e)
 	(void)dir;
 	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", fingerprint);
 	return key("revoke", NULL, e);
+}
+
+void ptcp_certificate_init(struct ptcp_certificate *c)
+{
+	memset(c, 0, sizeof *c);
+	c->size = sizeof *c;
+}
+
+int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_BYTES], struct ptcp_err *e)
+{
+	snprintf(fake.ca, sizeof fake.ca, "%s", path);
+	return key("authority", fingerprint, e);
+}
+
+int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *c, char line[PTCP_CERTIFICATE_BYTES],
+    struct ptcp_err *e)
+{
+	snprintf(fake.ca, sizeof fake.ca, "%s", key_path);
+	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", c->fingerprint);
+	snprintf(fake.perm_root, sizeof fake.perm_root, "%s", c->root != NULL ? c->root : "-");
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", c->name != NULL ? c->name : c->hosts);
+	fake.perm_read_only = c->read_only;
+	fake.perm_no_relay = c->no_relay;
+	fake.valid_s = c->until_s - c->from_s;
+	strcpy(line, "ptcp-certificate AAAA");
+	return key("sign", NULL, e);
+}
+
+int ptcp_certificate_install(const char *dir, const char *line, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.perm_name, sizeof fake.perm_name, "%s", line);
+	return key("install", NULL, e);
+}
+
+int ptcp_certificates_each(const char *dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)
+{
+	struct ptcp_certificate c = { .size = sizeof c, .fingerprint = FP, .authority = FP, .name = "ann", .root = "a b",
+		.read_only = true, .until_s = 86400, .serial = "00000000000000a1" };
+
+	(void)dir;
+	each(arg, &c);
+	c.name = c.root = NULL;
+	c.hosts = "*.x";
+	c.from_s = INT64_C(4102444800);
+	c.until_s = c.from_s + 1;
+	each(arg, &c);
+	return key("certificates", NULL, e);
+}
+
+int ptcp_certificate_revoke(const char *dir, const char *serial, struct ptcp_err *e)
+{
+	(void)dir;
+	snprintf(fake.fingerprint, sizeof fake.fingerprint, "%s", serial);
+	return key("revoke-certificate", NULL, e);
 }
 
 /* ---- Transfers */

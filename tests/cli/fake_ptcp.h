@@ -47,7 +47,9 @@ struct fake {
 	char listen[64], root[256];
 	const char *called;              /* "show", "generate", "authorize", "revoke" */
 	char fingerprint[128], perm_root[512], perm_name[64];
-	bool perm_read_only, perm_no_relay;
+	char ca[64];
+	int64_t valid_s;
+	bool perm_read_only, perm_no_relay, perm_authority;
 	unsigned n_clients; /* authorized */
 };
 

@@ -333,6 +333,8 @@ static void keys(void **state)
 		"key", "key frob", "key show x", "key generate x", "key authorize", "key revoke",
 		"key authorize a b", "key revoke a b", "key show --read-only", "key revoke a --root /",
 		"key authorize a --shiny", "key show --name x", "key list x", "key list --read-only", "key show --json",
+		"key sign x", "key sign --ca f", "key install", "key generate --name x", "key authorize --ca " FP " x",
+		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates",
 	};
 	char here[512];
 
@@ -362,11 +364,11 @@ static void keys(void **state)
 	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b\n" FP
 	    "  read-write  no-relay  -             -\n");
 	assert_int_equal(command("key list --json"), 0);
-	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"relay\":true,"
-	    "\"root\":\"/a b\"}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"relay\":false,"
-	    "\"root\":null}\n");
-	assert_int_equal(command("key revoke x"), 0);
-	assert_string_equal(fake.fingerprint, "x");
+	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"write_once\":false,\"relay\":true,"
+	    "\"root\":\"/a b\",\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,"
+	    "\"root\":null,\"authority\":false}\n");
+	assert_int_equal(command("key revoke " FP), 0);
+	assert_string_equal(fake.called, "revoke");
 	fake.key_code = PTCP_ECONFIG;
 	fake.sentence = "identity.pem: others can read it (chmod 600)";
 	assert_int_equal(command("key show"), 2);
@@ -378,6 +380,38 @@ static void keys(void **state)
 		assert_int_equal(lines_of(cap.err), 1);
 		assert_null(fake.called);
 	}
+}
+
+static void certificates(void **state)
+{
+	(void)state;
+	assert_int_equal(command("key generate --ca ca.pem"), 0);
+	assert_string_equal(fake.called, "authority");
+	assert_string_equal(fake.ca, "ca.pem");
+	assert_string_equal(cap.out, FP "\n");
+	assert_int_equal(command("key authorize --ca " FP " --root /srv"), 0);
+	assert_true(fake.perm_authority);
+	assert_string_equal(fake.fingerprint, FP);
+	assert_int_equal(command("key sign --ca ca.pem --name ann --root a/b --read-only --expires 8h " FP), 0);
+	assert_string_equal(fake.called, "sign");
+	assert_string_equal(cap.out, "ptcp-certificate AAAA\n");
+	assert_string_equal(fake.perm_root, "a/b");
+	assert_string_equal(fake.perm_name, "ann");
+	assert_true(fake.perm_read_only && !fake.perm_no_relay);
+	assert_int_equal(fake.valid_s, 8 * 3600 + 300);
+	assert_int_equal(command("key sign --ca ca.pem --hosts *.x " FP), 0);
+	assert_string_equal(fake.perm_name, "*.x");
+	assert_int_equal(fake.valid_s, 90 * 86400 + 300);
+	assert_int_equal(command("key show --certificates"), 0);
+	assert_string_equal(cap.out, "00000000000000a1  " FP "  client ann  read-only  relay  a b  1970-01-01T00:00:00Z to "
+	    "1970-01-02T00:00:00Z  expired\n00000000000000a1  " FP "  server *.x  read-only  relay  -  2100-01-01T00:00:00Z to "
+	    "2100-01-01T00:00:01Z  not yet valid\n");
+	assert_int_equal(command("key show --certificates --json"), 0);
+	assert_non_null(strstr(cap.out, "\"for\":\"client\",\"name\":\"ann\",\"from\":\"1970-01-01T00:00:00Z\""));
+	assert_int_equal(command("key revoke 00000000000000a1"), 0);
+	assert_string_equal(fake.called, "revoke-certificate");
+	assert_int_equal(command("key install /dev/null"), 2);
+	assert_int_equal(command("key install /nowhere/x"), 2);
 }
 
 static void advises(void **state)
@@ -586,7 +620,7 @@ int main(void)
 		cmocka_unit_test_setup(cleans_elsewhere, setup),
 		cmocka_unit_test_setup(lists, setup),
 		cmocka_unit_test_setup(changes_files, setup),
-		cmocka_unit_test_setup(keys, setup),
+		cmocka_unit_test_setup(keys, setup), cmocka_unit_test_setup(certificates, setup),
 		cmocka_unit_test_setup(advises, setup),
 		cmocka_unit_test_setup(measures, setup),
 		cmocka_unit_test_setup(help, setup),

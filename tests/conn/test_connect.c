@@ -218,13 +218,13 @@ static void on_done(void *arg, const struct connect_result *r)
 	snprintf(out.address, sizeof out.address, "%s", r->address);
 }
 
-static int check(void *arg, const struct connect_hop *hop, bool relay, const char *fingerprint, struct ptcp_err *e)
+static int check(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
 {
 	size_t n = strlen(out.checked);
 
 	assert_ptr_equal(arg, &out);
 	snprintf(out.checked + n, sizeof out.checked - n, "%s%s ", relay ? "relay " : "", hop->host);
-	assert_string_equal(fingerprint, id[peer.identity[out.checks]].fingerprint);
+	assert_string_equal(chan_fingerprint(c), id[peer.identity[out.checks]].fingerprint);
 	out.checks++;
 	return out.refuse ? err_set(e, PTCP_EREFUSED, "a stranger") : 0;
 }

@@ -74,7 +74,7 @@ static void forged(void **state)
 	char by[PTCP_FINGERPRINT_BYTES];
 	struct wire_grant g = made(), bent;
 	struct ptcp_err e;
-	size_t i, n = 187 + 7;
+	size_t i, n = 189 + 7;
 	unsigned decoded = 0;
 
 	(void)state;

@@ -63,6 +63,8 @@ static void rates_and_times(void **state)
 	assert_int_equal(v, 7200 * NS_PER_S);
 	assert_int_equal(units_parse_time("3m", &v), 0);
 	assert_int_equal(v, 180 * NS_PER_S);
+	assert_int_equal(units_parse_time("90d", &v), 0);
+	assert_int_equal(v, 90 * 86400 * NS_PER_S);
 }
 
 static void texts(void **state)

@@ -11,7 +11,7 @@
 #include "store/part.h"
 
 static const uint8_t version[JOURNAL_VERSION_BYTES] = "sixteen bytes...";
-static const struct journal_key key = { "big file", 1000000, { 1234567890, 987654321 }, version, 262144 };
+static const struct journal_key key = { "big file", 1000000, { 1234567890, 987654321 }, version, 262144, NULL };
 
 struct place_to_be {
 	struct tree *tree;

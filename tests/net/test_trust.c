@@ -1,6 +1,8 @@
-#include "net/trust.h"
+#include "net/trust/trust.h"
 
+#include "certified.h"
 #include "fixture.h"
+#include "net/trust/revoked.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -8,87 +10,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char A[] = "SHA256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaA";
 static const char B[] = "SHA256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbB";
 static const char C[] = "SHA256:ccccccccccccccccccccccccccccccccccccccccccC";
-
-/* ---- known_hosts ---- */
-
-static int known(const char *host, const char *fingerprint)
-{
-	return known_hosts_check(nf_dir, host, fingerprint, NULL);
-}
-
-static void hosts_are_known(void **state)
-{
-	(void)state;
-	assert_int_equal(known("a:1", A), HOST_UNKNOWN); /* no file */
-	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), 0);
-	assert_int_equal(known("a:1", A), HOST_MATCHES);
-	assert_int_equal(known("A:1", A), HOST_MATCHES);
-	assert_int_equal(known("a:1", B), HOST_DIFFERS);
-	assert_int_equal(known("a:2", A), HOST_UNKNOWN);
-	assert_int_equal(known("a", A), HOST_UNKNOWN);
-	assert_int_equal(known("a:11", A), HOST_UNKNOWN);
-	assert_int_equal(known_hosts_add(nf_dir, "[2001:DB8::1]:1", B, NULL), 0);
-	assert_int_equal(known("[2001:db8::1]:1", B), HOST_MATCHES);
-	assert_int_equal(known("[2001:db8::2]:1", B), HOST_UNKNOWN);
-	assert_int_equal(known_hosts_add(nf_dir, "a:1", C, NULL), 0); /* several lines: any of them */
-	assert_int_equal(known("a:1", A), HOST_MATCHES);
-	assert_int_equal(known("a:1", C), HOST_MATCHES);
-	assert_int_equal(known("a:1", B), HOST_DIFFERS);
-}
-
-static void garbage_is_not_trusted(void **state)
-{
-	char text[1000];
-
-	(void)state;
-	snprintf(text, sizeof text, "\n# comment\n#a:1 %s\n   \na:1\n%s\nb:1 %sx\n\tc:1\t%s  # mine\r\n"
-	    "d:1 sha256:x\n\x01\xff\n", A, A, A, B);
-	nf_write("known_hosts", text, 0600);
-	assert_int_equal(known("a:1", A), HOST_UNKNOWN);
-	assert_int_equal(known("b:1", A), HOST_DIFFERS); /* a line that is not this fingerprint: no */
-	assert_int_equal(known("c:1", B), HOST_MATCHES);
-	assert_int_equal(known("d:1", A), HOST_DIFFERS);
-	assert_int_equal(known("#a:1", A), HOST_UNKNOWN);
-	unlink(nf_path("known_hosts"));
-	assert_int_equal(mkdir(nf_path("known_hosts"), 0700), 0);
-	assert_int_equal(known("a:1", A), PTCP_ECONFIG);
-	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), PTCP_ECONFIG);
-}
-
-static void added_to_an_unfinished_line(void **state)
-{
-	char text[200];
-
-	(void)state;
-	snprintf(text, sizeof text, "a:1 %s", A);
-	nf_write("known_hosts", text, 0600);
-	assert_int_equal(known("a:1", A), HOST_MATCHES);
-	assert_int_equal(known_hosts_add(nf_dir, "b:1", B, NULL), 0);
-	assert_int_equal(known("a:1", A), HOST_MATCHES);
-	assert_int_equal(known("b:1", B), HOST_MATCHES);
-}
-
-static void hosts_that_no_line_holds(void **state)
-{
-	char host[700];
-
-	(void)state;
-	snprintf(host, sizeof host, "x\nvictim:1 %s", B);
-	assert_int_equal(known_hosts_add(nf_dir, host, A, NULL), PTCP_ECONFIG);
-	assert_int_equal(known_hosts_add(nf_dir, "a b", A, NULL), PTCP_ECONFIG);
-	assert_int_equal(known_hosts_add(nf_dir, "", A, NULL), PTCP_ECONFIG);
-	assert_int_equal(known_hosts_add(nf_dir, "#a:1", A, NULL), PTCP_ECONFIG);
-	memset(host, 'h', sizeof host - 1);
-	host[sizeof host - 1] = '\0';
-	assert_int_equal(known_hosts_add(nf_dir, host, A, NULL), PTCP_ECONFIG);
-	assert_int_equal(known("victim:1", B), HOST_UNKNOWN);
-}
 
 #define WRITERS 4
 #define LINES 50
@@ -101,20 +27,6 @@ struct writer {
 static void name_of(char out[PTCP_FINGERPRINT_BYTES], unsigned writer, unsigned i)
 {
 	snprintf(out, PTCP_FINGERPRINT_BYTES, "SHA256:%02u%041u", writer, i);
-}
-
-static void *add_hosts(void *arg)
-{
-	struct writer *w = arg;
-	char host[32], fp[PTCP_FINGERPRINT_BYTES];
-	unsigned i;
-
-	for (i = 0; i < LINES; i++) {
-		snprintf(host, sizeof host, "h%u.%u:1", w->n, i);
-		name_of(fp, w->n, i);
-		w->failed |= known_hosts_add(nf_dir, host, fp, NULL);
-	}
-	return NULL;
 }
 
 static void *add_clients(void *arg)
@@ -147,87 +59,8 @@ static void run_writers(void *(*fn)(void *))
 	}
 }
 
-static void many_write_known_hosts(void **state)
-{
-	char host[32], fp[PTCP_FINGERPRINT_BYTES];
-	unsigned i, k;
-
-	(void)state;
-	run_writers(add_hosts);
-	for (i = 0; i < WRITERS; i++)
-		for (k = 0; k < LINES; k++) {
-			snprintf(host, sizeof host, "h%u.%u:1", i, k);
-			name_of(fp, i, k);
-			assert_int_equal(known(host, fp), HOST_MATCHES);
-		}
-}
-
-/* First connections of many processes to one host, and of each to one of its own: every line once, and whole. */
-static void many_processes_meet_a_host(void **state)
-{
-	char host[32], fp[PTCP_FINGERPRINT_BYTES];
-	unsigned i, lines = 0;
-	const char *p;
-	int status;
-
-	(void)state;
-	for (i = 0; i < 2 * WRITERS; i++) {
-		if (fork() > 0)
-			continue;
-		snprintf(host, sizeof host, "own%u:1", i);
-		name_of(fp, i, 0);
-		_exit(known_hosts_check(nf_dir, "same:1", A, NULL) < 0 ||
-		    known_hosts_add(nf_dir, "same:1", A, NULL) != 0 ||
-		    known_hosts_add(nf_dir, host, fp, NULL) != 0);
-	}
-	for (i = 0; i < 2 * WRITERS; i++) {
-		assert_true(wait(&status) > 0);
-		assert_int_equal(status, 0);
-	}
-	for (i = 0; i < 2 * WRITERS; i++) {
-		snprintf(host, sizeof host, "own%u:1", i);
-		name_of(fp, i, 0);
-		assert_int_equal(known(host, fp), HOST_MATCHES);
-	}
-	assert_int_equal(known("same:1", A), HOST_MATCHES);
-	for (p = nf_read("known_hosts"); (p = strchr(p, '\n')) != NULL; p++)
-		lines++;
-	assert_int_equal(lines, 2 * WRITERS + 1);
-}
-
-static void hosts_that_others_wrote_are_not_trusted(void **state)
-{
-	static const unsigned bad[] = { 0620, 0602, 0666, 0660 }, good[] = { 0600, 0644, 0400 };
-	struct ptcp_err e;
-	size_t i;
-
-	(void)state;
-	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), 0);
-	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
-		assert_int_equal(chmod(nf_path("known_hosts"), bad[i]), 0);
-		assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
-		assert_non_null(strstr(e.msg, "known_hosts: others can write it (chmod 600"));
-		assert_int_equal(known_hosts_add(nf_dir, "b:1", B, NULL), PTCP_ECONFIG);
-	}
-	for (i = 0; i < sizeof good / sizeof *good; i++) {
-		assert_int_equal(chmod(nf_path("known_hosts"), good[i]), 0);
-		assert_int_equal(known("a:1", A), HOST_MATCHES);
-	}
-	assert_int_equal(chmod(nf_dir, 0777), 0);
-	assert_int_equal(known("a:1", A), PTCP_ECONFIG);
-	assert_int_equal(chmod(nf_dir, 01777), 0); /* there nobody replaces what is another's */
-	assert_int_equal(known("a:1", A), HOST_MATCHES);
-	assert_int_equal(chmod(nf_dir, 0700), 0);
-	if (geteuid() != 0)
-		return; /* only root can make it another's */
-	assert_int_equal(chown(nf_path("known_hosts"), 12345, 12345), 0);
-	assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
-	assert_non_null(strstr(e.msg, "belongs to another user"));
-}
-
-/* ---- authorized_clients ---- */
-
 static unsigned complaints;
+static struct ptcp_err why;
 
 static void complain(void *arg, enum log_level level, const char *component, const char *msg)
 {
@@ -242,13 +75,14 @@ static int find(const char *fingerprint, struct authorization *out)
 	struct log log = { complain, NULL, LOG_DEBUG };
 
 	complaints = 0;
-	return authorized_find(nf_dir, fingerprint, out, &log);
+	return authorized_find(nf_dir, &(struct trust_peer){ .fingerprint = fingerprint }, out, &why, &log);
 }
 
 static void put(const char *fingerprint, bool read_only, bool no_relay, const char *root,
     const char *name, int want)
 {
-	struct ptcp_permission p = { sizeof p, fingerprint, read_only, no_relay, root, name };
+	struct ptcp_permission p = { .size = sizeof p, .fingerprint = fingerprint, .read_only = read_only,
+		.no_relay = no_relay, .root = root, .name = name };
 	struct ptcp_err e;
 
 	assert_int_equal(authorized_set(nf_dir, fingerprint, &p, &e), want);
@@ -380,20 +214,12 @@ static void lines_with_a_nul(void **state)
 			fail_msg("%s", after[i]);
 		assert_int_equal(find(B, &a), 1);
 	}
-	n = (size_t)snprintf(text, sizeof text, "a:1$ %s\nb:1 %s$x\n", A, A);
-	*(char *)memchr(text, '$', n) = '\0';
-	*(char *)memchr(text, '$', n) = '\0';
-	write_bytes("known_hosts", text, n);
-	assert_int_equal(known("a:1", A), HOST_UNKNOWN);
-	assert_int_equal(known("b:1", A), HOST_DIFFERS);
 }
 
 /* Nobody waits for the other end of a FIFO; the time limit ends a test that does. */
 static void no_regular_files(void **state)
 {
-	char fp[PTCP_FINGERPRINT_BYTES];
 	struct authorization a;
-	struct ptcp_err e;
 
 	(void)state;
 	alarm(10);
@@ -401,11 +227,6 @@ static void no_regular_files(void **state)
 	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(complaints, 1);
 	put(A, false, false, NULL, NULL, PTCP_ECONFIG);
-	assert_int_equal(mkfifo(nf_path("known_hosts"), 0600), 0);
-	assert_int_equal(known_hosts_check(nf_dir, "a:1", A, &e), PTCP_ECONFIG);
-	assert_non_null(strstr(e.msg, "known_hosts: not a regular file"));
-	assert_false(known_hosts_single(nf_dir, "a:1", fp));
-	assert_int_equal(known_hosts_add(nf_dir, "a:1", A, NULL), PTCP_ECONFIG);
 	alarm(0);
 }
 
@@ -441,21 +262,21 @@ static void changes_are_seen(void **state)
 	struct trust_stamp s = { .exists = false };
 
 	(void)state;
-	assert_false(authorized_changed(nf_dir, &s)); /* none, and still none */
+	assert_false(trust_changed(nf_dir, "authorized_clients", &s)); /* none, and still none */
 	put(A, false, false, NULL, NULL, 0);
-	assert_true(authorized_changed(nf_dir, &s));
-	assert_false(authorized_changed(nf_dir, &s));
+	assert_true(trust_changed(nf_dir, "authorized_clients", &s));
+	assert_false(trust_changed(nf_dir, "authorized_clients", &s));
 	put(A, true, false, NULL, NULL, 1);
-	assert_true(authorized_changed(nf_dir, &s));
+	assert_true(trust_changed(nf_dir, "authorized_clients", &s));
 	nf_sleep_ms(20); /* what the clock of the file system may lag behind */
 	nf_write("authorized_clients", nf_read("authorized_clients"), 0600); /* in place, of the same length */
-	assert_true(authorized_changed(nf_dir, &s));
+	assert_true(trust_changed(nf_dir, "authorized_clients", &s));
 	nf_sleep_ms(20);
 	assert_int_equal(chmod(nf_path("authorized_clients"), 0666), 0);
-	assert_true(authorized_changed(nf_dir, &s));
+	assert_true(trust_changed(nf_dir, "authorized_clients", &s));
 	assert_int_equal(unlink(nf_path("authorized_clients")), 0);
-	assert_true(authorized_changed(nf_dir, &s));
-	assert_false(authorized_changed(nf_dir, &s));
+	assert_true(trust_changed(nf_dir, "authorized_clients", &s));
+	assert_false(trust_changed(nf_dir, "authorized_clients", &s));
 }
 
 static void what_cannot_be_read_admits_nobody(void **state)
@@ -519,11 +340,13 @@ static void many_write_authorized_clients(void **state)
 static void *read_always(void *arg)
 {
 	struct writer *w = arg;
+	struct trust_peer peer = { .fingerprint = A };
 	struct authorization a;
+	struct ptcp_err e;
 	unsigned i;
 
 	for (i = 0; i < 2000; i++)
-		w->failed |= authorized_find(nf_dir, A, &a, NULL) != 1;
+		w->failed |= authorized_find(nf_dir, &peer, &a, &e, NULL) != 1;
 	return NULL;
 }
 
@@ -544,17 +367,244 @@ static void replaced_at_once(void **state)
 	assert_int_equal(w.failed, 0);
 }
 
+/* ---- Certificates ---- */
+
+static struct identity ca, other_ca, client;
+
+static int find_at(const char *fingerprint, const struct certificates *c, uint64_t at_s, struct authorization *out)
+{
+	struct log log = { complain, NULL, LOG_DEBUG };
+	struct trust_peer peer = { fingerprint, c->bytes, c->n, at_s };
+
+	complaints = 0;
+	return authorized_find(nf_dir, &peer, out, &why, &log);
+}
+
+static int find_by(const struct certificates *c, struct authorization *out)
+{
+	return find_at(client.fingerprint, c, 150, out);
+}
+
+static void trust_authority(const struct identity *id, const char *options)
+{
+	char text[400];
+
+	snprintf(text, sizeof text, "@cert-authority %s %s\n", id->fingerprint, options);
+	nf_write("authorized_clients", text, 0600);
+}
+
+static void by_certificate(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct authorization a;
+
+	(void)state;
+	trust_authority(&ca, "root=/srv name=site");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "groups/a" }, &client, &ca);
+	assert_int_equal(find_by(&c, &a), 1);
+	assert_string_equal(a.root, "/srv");
+	assert_string_equal(a.below, "groups/a");
+	assert_string_equal(a.name, "alice");
+	assert_true(!a.read_only && !a.no_relay);
+	assert_int_equal(a.proof.n, c.n);
+	assert_int_equal(a.proof.at_s, 150);
+	assert_int_equal(find(client.fingerprint, &a), 0); /* without the certificate */
+	assert_int_equal(find_at(A, &c, 150, &a), 0);      /* with that of another key */
+	assert_int_equal(why.code, 0);
+	assert_int_equal(find(ca.fingerprint, &a), 0);     /* the authority itself is no client */
+	put(client.fingerprint, true, false, NULL, "pinned", 0);
+	assert_int_equal(find_by(&c, &a), 1); /* a line of its own decides */
+	assert_string_equal(a.name, "pinned");
+	assert_true(a.read_only && a.below[0] == '\0' && a.proof.n == 0);
+}
+
+/* Each right needs both: the line of the authority, and the certificate. */
+static void never_more_than_the_authority(void **state)
+{
+	unsigned line, cert;
+
+	(void)state;
+	for (line = 0; line < 4; line++)
+		for (cert = 0; cert < 4; cert++) {
+			struct certificates c = { .n = 0 };
+			struct authorization a;
+			char options[64];
+
+			snprintf(options, sizeof options, "%s %s", line & 1 ? "read-only" : "", line & 2 ? "no-relay" : "");
+			trust_authority(&ca, options);
+			certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x", .read_only = (cert & 1) != 0,
+				.no_relay = (cert & 2) != 0 }, &client, &ca);
+			assert_int_equal(find_by(&c, &a), 1);
+			assert_int_equal(a.read_only, ((line | cert) & 1) != 0);
+			assert_int_equal(a.no_relay, ((line | cert) & 2) != 0);
+		}
+}
+
+static void forged(void **state)
+{
+	struct certificates c = { .n = 0 }, bad;
+	struct authorization a;
+	size_t i;
+
+	(void)state;
+	trust_authority(&ca, "");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "a", .read_only = true }, &client,
+	    &ca);
+	assert_int_equal(find_by(&c, &a), 1);
+	for (i = 0; i < c.n * 8; i++) {
+		bad = c;
+		bad.bytes[i / 8] ^= (uint8_t)(1u << i % 8);
+		assert_int_equal(find_by(&bad, &a), 0);
+	}
+	for (i = 0; i < c.n; i++) {
+		bad = c;
+		bad.n = i;
+		assert_int_equal(find_by(&bad, &a), 0);
+	}
+	bad.n = 0;
+	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &other_ca);
+	memcpy(bad.bytes + 26, c.bytes + 26, IDENTITY_KEY_BYTES); /* claims to be of the trusted one */
+	assert_int_equal(find_by(&bad, &a), 0);
+	bad.n = 0;
+	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "alice" }, &client, &ca);
+	assert_int_equal(find_by(&bad, &a), 0); /* names a host */
+}
+
+/* A certified client signs for another: nobody trusts it to. */
+static void a_chain_of_two(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct authorization a;
+
+	(void)state;
+	trust_authority(&ca, "");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "between" }, &other_ca, &ca);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &other_ca);
+	assert_int_equal(find_by(&c, &a), 0);
+}
+
+static void at_the_wrong_time(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct authorization a;
+
+	(void)state;
+	trust_authority(&ca, "");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &ca);
+	assert_int_equal(find_at(client.fingerprint, &c, 100, &a), 1);
+	assert_int_equal(find_at(client.fingerprint, &c, 199, &a), 1);
+	assert_int_equal(find_at(client.fingerprint, &c, 99, &a), 0);
+	assert_string_equal(why.msg, "the certificate of alice is valid from 1970-01-01 00:01 UTC to 1970-01-01 00:03 UTC, and "
+	    "this server's clock says 1970-01-01 00:01 UTC (check the clock, or have the authority sign again)");
+	assert_int_equal(find_at(client.fingerprint, &c, 200, &a), 0);
+	assert_int_equal(why.code, PTCP_EREFUSED);
+	assert_int_equal(find_at(client.fingerprint, &c, UINT64_MAX, &a), 0);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .until_s = 300 }, &client, &ca);
+	assert_int_equal(find_at(client.fingerprint, &c, 200, &a), 1); /* the second is valid */
+	trust_authority(&other_ca, "");
+	assert_int_equal(find_at(client.fingerprint, &c, 500, &a), 0);
+	assert_int_equal(why.code, 0); /* to others, nothing is said about it */
+}
+
+static void revoked_certificates(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct authorization a;
+
+	(void)state;
+	trust_authority(&ca, "");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .serial = 5 }, &client, &ca);
+	assert_int_equal(revoked_set(nf_dir, NULL, 6, false, NULL), 0);
+	assert_int_equal(find_by(&c, &a), 1);
+	assert_int_equal(revoked_set(nf_dir, NULL, 5, false, NULL), 0);
+	assert_int_equal(revoked_set(nf_dir, NULL, 5, false, NULL), 1);
+	assert_int_equal(find_by(&c, &a), 0);
+	assert_non_null(strstr(why.msg, "the certificate of alice is revoked"));
+	assert_int_equal(revoked_set(nf_dir, NULL, 5, true, NULL), 1);
+	assert_int_equal(find_by(&c, &a), 1);
+	assert_int_equal(revoked_set(nf_dir, ca.fingerprint, 0, false, NULL), 0);
+	assert_int_equal(find_by(&c, &a), 0);
+	assert_int_equal(revoked_set(nf_dir, ca.fingerprint, 0, true, NULL), 1);
+	assert_int_equal(revoked_set(nf_dir, client.fingerprint, 0, false, NULL), 0);
+	assert_int_equal(find_by(&c, &a), 0);
+	put(client.fingerprint, false, false, NULL, NULL, 0); /* to authorize is to revoke no longer */
+	assert_int_equal(find_by(&c, &a), 1);
+	assert_int_equal(revoked_set(nf_dir, client.fingerprint, 0, false, NULL), 0);
+	assert_int_equal(find_by(&c, &a), 0); /* also with a line of its own */
+}
+
+/* A list of revoked keys that cannot be read, or understood, may have named anybody. */
+static void damaged_revocations_admit_nobody(void **state)
+{
+	static const char *const bad[] = { "x", "SHA256:short", "0000000000000000", "00000000000000zz", "12345" };
+	static const char D[] = "SHA256:dddddddddddddddddddddddddddddddddddddddddd4";
+	struct authorization a;
+	char text[200];
+	size_t i;
+
+	(void)state;
+	put(A, false, false, NULL, NULL, 0);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		snprintf(text, sizeof text, "# comment\n%s\n%s\n", D, bad[i]);
+		nf_write("revoked", text, 0600);
+		assert_int_equal(find(A, &a), PTCP_ECONFIG);
+		assert_int_equal(complaints, 1);
+	}
+	snprintf(text, sizeof text, "# comment\n%s  # why\n0000000000000001\n\n", D);
+	nf_write("revoked", text, 0600);
+	assert_int_equal(find(A, &a), 1);
+	put(D, false, false, NULL, NULL, 0);
+	assert_int_equal(find(D, &a), 1); /* authorized again */
+	nf_write("revoked", text, 0600);
+	assert_int_equal(find(D, &a), 0);
+	assert_int_equal(chmod(nf_path("revoked"), 0666), 0);
+	assert_int_equal(find(A, &a), PTCP_ECONFIG);
+}
+
+static void malformed_authorities(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct authorization a;
+	char text[400];
+
+	(void)state;
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &ca);
+	trust_authority(&ca, "readonly");
+	assert_int_equal(find_by(&c, &a), 0);
+	assert_int_equal(complaints, 1);
+	snprintf(text, sizeof text, "@cert-authority\n@Cert-authority %s\n@cert-authority x%s\n", ca.fingerprint, ca.fingerprint);
+	nf_write("authorized_clients", text, 0600);
+	assert_int_equal(find_by(&c, &a), 0);
+}
+
+static int setup_certified(void **state)
+{
+	return nf_setup(state) != 0 || identity_new(&ca, NULL) != 0 || identity_new(&other_ca, NULL) != 0 ||
+	    identity_new(&client, NULL) != 0;
+}
+
+static int teardown_certified(void **state)
+{
+	identity_fini(&ca);
+	identity_fini(&other_ca);
+	identity_fini(&client);
+	return nf_teardown(state);
+}
+
+#define certified_test(f) cmocka_unit_test_setup_teardown(f, setup_certified, teardown_certified)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
-		nf_test(hosts_that_no_line_holds), nf_test(many_write_known_hosts), nf_test(nobody_at_first),
-		nf_test(many_processes_meet_a_host), nf_test(hosts_that_others_wrote_are_not_trusted),
-		nf_test(changes_are_seen),
+		nf_test(nobody_at_first), nf_test(changes_are_seen),
 		nf_test(permissions_round_trip), nf_test(longest_root), nf_test(revoked),
-		nf_test(lines_with_a_nul), nf_test(no_regular_files), nf_test(malformed_lines_admit_nobody), nf_test(a_list_that_others_write_admits_nobody),
+		nf_test(lines_with_a_nul), nf_test(no_regular_files), nf_test(malformed_lines_admit_nobody),
+		nf_test(a_list_that_others_write_admits_nobody),
 		nf_test(what_cannot_be_read_admits_nobody), nf_test(an_unfinished_line_stays_whole),
 		nf_test(many_write_authorized_clients), nf_test(replaced_at_once),
+		certified_test(by_certificate), certified_test(never_more_than_the_authority), certified_test(forged),
+		certified_test(a_chain_of_two), certified_test(at_the_wrong_time), certified_test(revoked_certificates),
+		certified_test(malformed_authorities), nf_test(damaged_revocations_admit_nobody),
 	};
 	return cmocka_run_group_tests_name("net/trust", tests, NULL, NULL);
 }

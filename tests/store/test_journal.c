@@ -13,7 +13,7 @@
 static int at;
 static const uint8_t version[16] = "sixteen bytes...";
 static const struct journal_key key = { "big file", 1000000, { 1234567890, 987654321 }, version,
-	262144 };
+	262144, NULL };
 
 static int setup(void **state)
 {

@@ -24,9 +24,12 @@ static void count_up(uint8_t *out, uint8_t from, size_t n)
 		out[i] = (uint8_t)(from + i);
 }
 
+static const uint8_t some_certificates[] = { 1, 0, 0xff, 0xa5, 0xa5, 0xa5, 0xa5, 0xa5 };
+
 static struct wire_grant a_grant(void)
 {
-	struct wire_grant g = { .mode = WIRE_GRANT_WRITE, .expiry_s = 0x6553f100, .path = text_span("in/run7") };
+	struct wire_grant g = { .mode = WIRE_GRANT_WRITE, .expiry_s = 0x6553f100, .path = text_span("in/run7"),
+		.certificates = { some_certificates, sizeof some_certificates } };
 
 	count_up(g.issuer, 0x10, sizeof g.issuer);
 	count_up(g.grantee, 0x40, sizeof g.grantee);
@@ -52,6 +55,8 @@ static void grant_golden(void **state)
 	assert_int_equal(d.expiry_s, 0x6553f100);
 	assert_memory_equal(d.nonce, g.nonce, sizeof g.nonce);
 	assert_span(d.path, "in/run7");
+	assert_int_equal(d.certificates.n, sizeof some_certificates);
+	assert_memory_equal(d.certificates.p, some_certificates, sizeof some_certificates);
 	assert_memory_equal(d.signature, g.signature, sizeof g.signature);
 	drop(in);
 }
@@ -79,6 +84,8 @@ static void grant_rules(void **state)
 		{ "never expires", "grant", 97, "ffffffffffffffff", true },
 		{ "a path that is not there", "grant", 121, "0008", false },
 		{ "a NUL in the path", "grant", 125, "00", false },
+		{ "certificates that are not there", "grant", 130, "0009", false },
+		{ "more certificates than a grant holds", "grant", 130, "0a71", false },
 		{ "any other byte in the path", "grant", 125, "ff", true },
 		{ "writing to the root itself", "grant-probe", 96, "02", true },
 	};
@@ -99,6 +106,7 @@ static void grant_largest(void **state)
 	memset(g.issuer, 0xff, sizeof g.issuer);
 	g.expiry_s = UINT64_MAX;
 	g.path = (struct span){ path, WIRE_PATH_MAX };
+	g.certificates = (struct span){ path, WIRE_CERTIFICATES_MAX };
 	n = wire_grant_encode(f, &g);
 	assert_int_equal(n, WIRE_GRANT_MAX_BYTES);
 	check_frame("largest GRANT", f, n);

@@ -386,7 +386,7 @@ static void note_congestion(struct output *o, const struct ptcp_event *ev)
 	snprintf(o->congestion_why, sizeof o->congestion_why, "%s", ev->text);
 }
 
-/* A transfer whose only failure this is ends with the same sentence, which is not to be printed twice. */
+/* A transfer whose only failure this is ends with the same sentence, which is not to be printed twice in a row. */
 static void show_failed(struct output *o, const char *path, const char *why)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -409,8 +409,10 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		o->reconnect = (struct output_reconnect){ .bytes = ev->progress.bytes };
 	if (progress && process_state_requested())
 		terminal_line("ptcp: state: %s", output_status_text(line, sizeof line, sizeof line, ev));
-	if (ev->type == PTCP_EVENT_WARNING)
+	if (ev->type == PTCP_EVENT_WARNING) {
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
+		o->failed[0] = '\0';
+	}
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
 		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_CONGESTION)
