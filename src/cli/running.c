@@ -65,50 +65,49 @@ int running_set_name(void *args, const struct opt *o, const char *text, struct p
 /* ---- The socket ---- */
 
 /* In one directory. */
-static int listen_in(struct running *r, const char *dir, const char *name, struct ptcp_err *e)
+static int listen_in(struct running *r, const char *dir, struct ptcp_err *e)
 {
 	int lock = userdir_private(dir, true, e), result;
 
 	if (lock < 0)
 		return lock;
-	snprintf(r->path, sizeof r->path, "%s/%s.sock", dir, name);
+	snprintf(r->path, sizeof r->path, "%s/%s.sock", dir, r->name);
 	if ((result = local_sock_listen(&r->listener, r->path, 0600, e)) < 0)
 		r->listener = -1;
-	else
-		snprintf(r->name, sizeof r->name, "%s", name);
-	if (result == 0 && lstat(r->path, &r->file) < 0)
+	else if (lstat(r->path, &r->file) < 0)
 		memset(&r->file, 0, sizeof r->file);
 	close(lock);
 	return result;
 }
 
-/* In the first directory that can be used; an error is the first directory's. */
-static int listen_as(struct running *r, const char *name, struct ptcp_err *e)
+/* As r->name, in the first directory that can be used; an error is the first directory's. */
+static int listen_anywhere(struct running *r, struct ptcp_err *e)
 {
 	char dir[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES];
 	unsigned n = userdir_runtime(dir), i;
 	struct ptcp_err later;
 	int result = PTCP_ECONFIG;
 
-	if (running_exists(name))
-		return err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", name);
+	if (running_exists(r->name))
+		return err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name);
 	for (i = 0; i < n && result < 0; i++)
-		result = listen_in(r, dir[i], name, i == 0 ? e : &later);
+		result = listen_in(r, dir[i], i == 0 ? e : &later);
 	return result;
 }
 
 static int open_socket(struct running *r, struct ptcp_err *e)
 {
-	char name[RUNNING_NAME_BYTES];
 	int result, i;
 
-	if (r->o.name != NULL)
-		return listen_as(r, r->o.name, e);
-	snprintf(name, sizeof name, "%s-%ld", r->o.command, (long)getpid());
-	result = listen_as(r, name, e);
-	for (i = 2; result < 0 && i <= SUFFIXES && running_exists(name); i++) {
-		snprintf(name, sizeof name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
-		result = listen_as(r, name, e);
+	if (r->o.name != NULL) {
+		snprintf(r->name, sizeof r->name, "%s", r->o.name);
+		return listen_anywhere(r, e);
+	}
+	snprintf(r->name, sizeof r->name, "%s-%ld", r->o.command, (long)getpid());
+	result = listen_anywhere(r, e);
+	for (i = 2; result < 0 && i <= SUFFIXES && running_exists(r->name); i++) {
+		snprintf(r->name, sizeof r->name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
+		result = listen_anywhere(r, e);
 	}
 	return 0;
 }
@@ -129,7 +128,7 @@ static void check_socket(struct running *r)
 		return;
 	close(r->listener);
 	r->listener = -1;
-	listen_as(r, r->name, &e);
+	listen_anywhere(r, &e);
 }
 
 static void close_socket(struct running *r)
