@@ -24,7 +24,6 @@
 #include "core/units.h"
 #include "core/userdir.h"
 
-#define RATE_BYTES 1024        /* a timetable */
 #define REQUEST_MS 1000        /* from the connection to the request */
 #define CHECK_MS 5000          /* between checks of the socket's file */
 #define SUFFIXES 9             /* of a default name in use: containers may share a directory, and process IDs */
@@ -36,7 +35,7 @@ struct running {
 	struct stat file;              /* of the socket */
 	int listener;                  /* -1: no socket */
 	int wake;                      /* eventfd: the end, or SIGUSR2 */
-	char limit[RATE_BYTES];        /* "": none */
+	char limit[TIMETABLE_BYTES];   /* "": none */
 	bool lifted;                   /* by SIGUSR2, or "rate none"; SIGUSR2 sets the limit again */
 	struct mono started;
 	pthread_t thread;
@@ -194,8 +193,6 @@ static int set_rate(struct running *r, const char *rate, struct ptcp_err *e)
 	if (r->o.set_rate == NULL)
 		return err_set(e, PTCP_EUSAGE, "%s: no rate limit that can change (only those of ptcp send and ptcp recv can)",
 		    r->name);
-	if (strlen(rate) >= sizeof r->limit)
-		return err_set(e, PTCP_EUSAGE, "rate: longer than %zu bytes (use a shorter timetable)", sizeof r->limit - 1);
 	if (is_none(rate))
 		return apply(r, NULL, e);
 	return (result = timetable_parse(&table, rate, e)) < 0 ? result : apply(r, rate, e);
@@ -243,7 +240,7 @@ static void serve_one(struct running *r)
 {
 	int fd = local_sock_accept(r->listener), passed = -1;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char request[RATE_BYTES + 16], *text = NULL;
+	char request[TIMETABLE_BYTES + 16], *text = NULL;
 	json_t *j = NULL;
 
 	if (fd < 0)
