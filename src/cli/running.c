@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +33,7 @@ struct running {
 	char name[RUNNING_NAME_BYTES], path[SOCKET_BYTES];
 	struct stat file;              /* of the socket */
 	int listener;                  /* -1: no socket */
-	int wake;                      /* eventfd: the end, or SIGUSR2 */
+	int wake;                      /* process_wake_fd(): the end, or SIGUSR2 */
 	char limit[TIMETABLE_BYTES];   /* "": none */
 	bool lifted;                   /* by SIGUSR2, or "rate none"; SIGUSR2 sets the limit again */
 	struct mono started;
@@ -299,8 +298,8 @@ int running_new(struct running **out, const struct running_opts *o, struct ptcp_
 	pthread_mutex_init(&r->lock, NULL);
 	if (o->limit != NULL && !is_none(o->limit))
 		snprintf(r->limit, sizeof r->limit, "%s", o->limit);
-	if ((r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-		result = err_sys(e, PTCP_ECONFIG, "eventfd");
+	if ((r->wake = process_wake_fd()) < 0)
+		result = err_set(e, PTCP_ECONFIG, "cannot create an eventfd (raise the limit of open files)");
 	else
 		result = open_socket(r, e);
 	if (result < 0) {
@@ -316,8 +315,6 @@ int running_start(struct running *r, struct ptcp_err *e)
 	int result = thread_start(&r->thread, run, r, e);
 
 	r->has_thread = result == 0;
-	if (r->has_thread)
-		process_set_toggle(r->wake);
 	return result;
 }
 
@@ -341,7 +338,6 @@ void running_free(struct running *r)
 	if (r == NULL)
 		return;
 	if (r->has_thread) {
-		process_set_toggle(-1);
 		pthread_mutex_lock(&r->lock);
 		r->over = true;
 		pthread_mutex_unlock(&r->lock);
@@ -349,8 +345,6 @@ void running_free(struct running *r)
 		pthread_join(r->thread, NULL);
 	}
 	close_socket(r);
-	if (r->wake >= 0)
-		close(r->wake);
 	json_decref(r->fields);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
