@@ -31,14 +31,13 @@ static int check(const char *name, const char *rate, struct ptcp_err *e)
 
 static int change(const struct rate_args *a, const char *name, const char *rate, struct ptcp_err *e)
 {
-	char request[2048];
+	char request[TIMETABLE_BYTES + 16];
 	json_t *answer;
 	int r;
 
 	if ((r = check(name, rate, e)) < 0)
 		return r;
-	if ((size_t)snprintf(request, sizeof request, "rate %s", rate) >= sizeof request)
-		return err_set(e, PTCP_EUSAGE, "rate: the timetable is too long (use a shorter timetable)");
+	snprintf(request, sizeof request, "rate %s", rate);
 	if ((r = running_request(&answer, name, request, e)) < 0)
 		return r;
 	if (a->log.json)

@@ -16,6 +16,7 @@
 
 #define LOOK_NS (10 * NS_PER_MS)
 #define END_NS (2 * NS_PER_S)   /* from SIGTERM to SIGKILL */
+#define LEFT_NS (100 * NS_PER_MS) /* from the end of the shell to SIGKILL for its other processes */
 
 extern char **environ;
 
@@ -101,18 +102,27 @@ int exec_ended(struct exec *x, struct ptcp_err *e)
 	return r > 0 ? judge(status, e) : err_sys(e, PTCP_EIO, "cannot wait for the command of --exec");
 }
 
-/* SIGKILL also ends what the command has left in its process group. */
+/* Does not reap the process. */
+static bool is_running(pid_t pid)
+{
+	siginfo_t i = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)pid, &i, WEXITED | WNOHANG | WNOWAIT) == 0 && i.si_pid == 0;
+}
+
+/* SIGKILL also ends processes in the group that ignore SIGTERM. The shell is reaped last: until then no new process
+ * group can have its number. */
 static void end(struct exec *x)
 {
 	struct mono until = mono_add_ns(mono_now(), END_NS);
 
 	kill(-x->pid, SIGTERM);
 	kill(-x->pid, SIGCONT);
-	while (waitpid(x->pid, NULL, WNOHANG) == 0) {
-		if (mono_now().ns >= until.ns)
-			kill(-x->pid, SIGKILL);
+	while (is_running(x->pid) && mono_now().ns < until.ns)
 		pause_ns(LOOK_NS);
-	}
+	pause_ns(LEFT_NS);
+	kill(-x->pid, SIGKILL);
+	waitpid(x->pid, NULL, 0);
 }
 
 void exec_fini(struct exec *x)

@@ -25,7 +25,7 @@ void exec_start(struct exec *x);
  * exec_give_up(). Other results than exit status 0 are PTCP_EIO. */
 int exec_ended(struct exec *x, struct ptcp_err *e);
 void exec_give_up(struct exec *x); /* any thread */
-/* Ends a command that still runs, with its process group, and closes the pipe. Zeroed with fd -1 is fine. */
+/* Ends a command that exec_ended() has not reaped, with its process group, and closes the pipe. Zeroed with fd -1 is fine. */
 void exec_fini(struct exec *x);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -27,7 +28,7 @@ static atomic_int signals;
 static _Atomic(void *) stop_handle;
 static void (*_Atomic stop_fn)(void *);
 static atomic_bool state_requested, toggle_requested;
-static atomic_int toggle_fd = -1;
+static int wake_fd = -1;
 static int exit_second;
 static const char *line_second;
 
@@ -86,14 +87,13 @@ static void on_state_request(int sig)
 
 static void on_toggle_request(int sig)
 {
-	int saved = errno, fd = atomic_load(&toggle_fd);
+	int saved = errno;
 	uint64_t one = 1;
 
 	(void)sig;
-	if (fd >= 0) {
-		atomic_store(&toggle_requested, true);
-		(void)!write(fd, &one, sizeof one);
-	}
+	atomic_store(&toggle_requested, true);
+	if (wake_fd >= 0)
+		(void)!write(wake_fd, &one, sizeof one);
 	errno = saved;
 }
 
@@ -103,6 +103,8 @@ void process_catch(int second_status, const char *second_line)
 
 	exit_second = second_status;
 	line_second = second_line;
+	if (wake_fd < 0)
+		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	memset(&sa, 0, sizeof sa);
 	sa.sa_handler = on_signal;
 	sigemptyset(&sa.sa_mask);
@@ -125,10 +127,7 @@ bool process_state_requested(void)
 	return atomic_exchange(&state_requested, false);
 }
 
-void process_set_toggle(int fd)
-{
-	atomic_store(&toggle_fd, fd);
-}
+int process_wake_fd(void) { return wake_fd; }
 
 bool process_toggle_requested(void)
 {

@@ -14,13 +14,14 @@ void process_prepare(void);
 /* From now on the first SIGINT, SIGTERM or (unless ignored, as by nohup) SIGHUP calls stop(handle) of
  * process_set_stop(), at once or as soon as a handle is set. A second signal writes `second_line`, unless
  * NULL, to stderr and ends the process with `second_status`. SIGUSR1 requests the state:
- * process_state_requested() then returns true once. SIGUSR2: see process_set_toggle(). */
+ * process_state_requested() then returns true once. SIGUSR2: see process_wake_fd(). */
 void process_catch(int second_status, const char *second_line);
 #define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
 bool process_state_requested(void);
 
-/* SIGUSR2 writes to this eventfd; -1: SIGUSR2 is ignored. */
-void process_set_toggle(int fd);
+/* The eventfd of process_catch() that SIGUSR2 writes to; -1: none. Never close it: the signal handler may run on any
+ * thread, at any time. */
+int process_wake_fd(void);
 /* Returns true once after SIGUSR2. */
 bool process_toggle_requested(void);
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +23,6 @@
 #include "core/units.h"
 #include "core/userdir.h"
 
-#define RATE_BYTES 1024        /* a timetable */
 #define REQUEST_MS 1000        /* from the connection to the request */
 #define CHECK_MS 5000          /* between checks of the socket's file */
 #define SUFFIXES 9             /* of a default name in use: containers may share a directory, and process IDs */
@@ -35,8 +33,8 @@ struct running {
 	char name[RUNNING_NAME_BYTES], path[SOCKET_BYTES];
 	struct stat file;              /* of the socket */
 	int listener;                  /* -1: no socket */
-	int wake;                      /* eventfd: the end, or SIGUSR2 */
-	char limit[RATE_BYTES];        /* "": none */
+	int wake;                      /* process_wake_fd(): the end, or SIGUSR2 */
+	char limit[TIMETABLE_BYTES];   /* "": none */
 	bool lifted;                   /* by SIGUSR2, or "rate none"; SIGUSR2 sets the limit again */
 	struct mono started;
 	pthread_t thread;
@@ -65,50 +63,49 @@ int running_set_name(void *args, const struct opt *o, const char *text, struct p
 /* ---- The socket ---- */
 
 /* In one directory. */
-static int listen_in(struct running *r, const char *dir, const char *name, struct ptcp_err *e)
+static int listen_in(struct running *r, const char *dir, struct ptcp_err *e)
 {
 	int lock = userdir_private(dir, true, e), result;
 
 	if (lock < 0)
 		return lock;
-	snprintf(r->path, sizeof r->path, "%s/%s.sock", dir, name);
+	snprintf(r->path, sizeof r->path, "%s/%s.sock", dir, r->name);
 	if ((result = local_sock_listen(&r->listener, r->path, 0600, e)) < 0)
 		r->listener = -1;
-	else
-		snprintf(r->name, sizeof r->name, "%s", name);
-	if (result == 0 && lstat(r->path, &r->file) < 0)
+	else if (lstat(r->path, &r->file) < 0)
 		memset(&r->file, 0, sizeof r->file);
 	close(lock);
 	return result;
 }
 
-/* In the first directory that can be used; an error is the first directory's. */
-static int listen_as(struct running *r, const char *name, struct ptcp_err *e)
+/* As r->name, in the first directory that can be used; an error is the first directory's. */
+static int listen_anywhere(struct running *r, struct ptcp_err *e)
 {
 	char dir[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES];
 	unsigned n = userdir_runtime(dir), i;
 	struct ptcp_err later;
 	int result = PTCP_ECONFIG;
 
-	if (running_exists(name))
-		return err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", name);
+	if (running_exists(r->name))
+		return err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name);
 	for (i = 0; i < n && result < 0; i++)
-		result = listen_in(r, dir[i], name, i == 0 ? e : &later);
+		result = listen_in(r, dir[i], i == 0 ? e : &later);
 	return result;
 }
 
 static int open_socket(struct running *r, struct ptcp_err *e)
 {
-	char name[RUNNING_NAME_BYTES];
 	int result, i;
 
-	if (r->o.name != NULL)
-		return listen_as(r, r->o.name, e);
-	snprintf(name, sizeof name, "%s-%ld", r->o.command, (long)getpid());
-	result = listen_as(r, name, e);
-	for (i = 2; result < 0 && i <= SUFFIXES && running_exists(name); i++) {
-		snprintf(name, sizeof name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
-		result = listen_as(r, name, e);
+	if (r->o.name != NULL) {
+		snprintf(r->name, sizeof r->name, "%s", r->o.name);
+		return listen_anywhere(r, e);
+	}
+	snprintf(r->name, sizeof r->name, "%s-%ld", r->o.command, (long)getpid());
+	result = listen_anywhere(r, e);
+	for (i = 2; result < 0 && i <= SUFFIXES && running_exists(r->name); i++) {
+		snprintf(r->name, sizeof r->name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
+		result = listen_anywhere(r, e);
 	}
 	return 0;
 }
@@ -129,7 +126,7 @@ static void check_socket(struct running *r)
 		return;
 	close(r->listener);
 	r->listener = -1;
-	listen_as(r, r->name, &e);
+	listen_anywhere(r, &e);
 }
 
 static void close_socket(struct running *r)
@@ -195,8 +192,6 @@ static int set_rate(struct running *r, const char *rate, struct ptcp_err *e)
 	if (r->o.set_rate == NULL)
 		return err_set(e, PTCP_EUSAGE, "%s: no rate limit that can change (only those of ptcp send and ptcp recv can)",
 		    r->name);
-	if (strlen(rate) >= sizeof r->limit)
-		return err_set(e, PTCP_EUSAGE, "rate: longer than %zu bytes (use a shorter timetable)", sizeof r->limit - 1);
 	if (is_none(rate))
 		return apply(r, NULL, e);
 	return (result = timetable_parse(&table, rate, e)) < 0 ? result : apply(r, rate, e);
@@ -244,7 +239,7 @@ static void serve_one(struct running *r)
 {
 	int fd = local_sock_accept(r->listener), passed = -1;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	char request[RATE_BYTES + 16], *text = NULL;
+	char request[TIMETABLE_BYTES + 16], *text = NULL;
 	json_t *j = NULL;
 
 	if (fd < 0)
@@ -303,8 +298,8 @@ int running_new(struct running **out, const struct running_opts *o, struct ptcp_
 	pthread_mutex_init(&r->lock, NULL);
 	if (o->limit != NULL && !is_none(o->limit))
 		snprintf(r->limit, sizeof r->limit, "%s", o->limit);
-	if ((r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-		result = err_sys(e, PTCP_ECONFIG, "eventfd");
+	if ((r->wake = process_wake_fd()) < 0)
+		result = err_set(e, PTCP_ECONFIG, "cannot create an eventfd (raise the limit of open files)");
 	else
 		result = open_socket(r, e);
 	if (result < 0) {
@@ -320,8 +315,6 @@ int running_start(struct running *r, struct ptcp_err *e)
 	int result = thread_start(&r->thread, run, r, e);
 
 	r->has_thread = result == 0;
-	if (r->has_thread)
-		process_set_toggle(r->wake);
 	return result;
 }
 
@@ -345,7 +338,6 @@ void running_free(struct running *r)
 	if (r == NULL)
 		return;
 	if (r->has_thread) {
-		process_set_toggle(-1);
 		pthread_mutex_lock(&r->lock);
 		r->over = true;
 		pthread_mutex_unlock(&r->lock);
@@ -353,8 +345,6 @@ void running_free(struct running *r)
 		pthread_join(r->thread, NULL);
 	}
 	close_socket(r);
-	if (r->wake >= 0)
-		close(r->wake);
 	json_decref(r->fields);
 	pthread_mutex_destroy(&r->lock);
 	free(r);

@@ -37,7 +37,7 @@ struct running_opts {
 
 /* Opens the socket. Without a socket the command runs all the same, unless a name was requested: PTCP_ECONFIG. */
 int running_new(struct running **out, const struct running_opts *o, struct ptcp_err *e);
-/* Starts the thread that answers requests, and obeys SIGUSR2 (process_set_toggle()). */
+/* Starts the thread that answers requests, and obeys SIGUSR2. Needs process_catch(). */
 int running_start(struct running *r, struct ptcp_err *e);
 /* Replaces the fields of the status; takes them; NULL, and `r` NULL, are fine. Any thread. */
 void running_report(struct running *r, json_t *fields);

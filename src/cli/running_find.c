@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/err.h"
@@ -101,12 +102,14 @@ int running_request(json_t **answer, const char *name, const char *request, stru
 static void add_from(json_t *list, const char *dir)
 {
 	char name[RUNNING_NAME_BYTES + sizeof SUFFIX];
-	DIR *d = opendir(dir);
+	int lock = userdir_private(dir, false, NULL), fd;
+	DIR *d = lock >= 0 ? fdopendir(lock) : NULL;
 	struct dirent *entry;
 	json_t *j;
 	size_t n;
-	int fd;
 
+	if (lock >= 0)
+		flock(lock, LOCK_UN); /* connect_in() takes the lock for each socket */
 	while (d != NULL && (entry = readdir(d)) != NULL) {
 		n = strlen(entry->d_name);
 		if (n < sizeof SUFFIX || n >= sizeof name || strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) != 0)
@@ -118,6 +121,8 @@ static void add_from(json_t *list, const char *dir)
 	}
 	if (d != NULL)
 		closedir(d);
+	else if (lock >= 0)
+		close(lock);
 }
 
 static const char *name_of(const json_t *status)

@@ -76,6 +76,8 @@ int timetable_parse(struct timetable *t, const char *text, struct ptcp_err *e)
 	int r;
 
 	*t = (struct timetable){ .n = 0 };
+	if (strlen(text) >= TIMETABLE_BYTES)
+		return err_set(e, PTCP_EUSAGE, "longer than %d bytes (use fewer ranges)", TIMETABLE_BYTES - 1);
 	if (strpbrk(text, "=,") == NULL)
 		return parse_rate(&t->else_bps, text, e);
 	for (;; text += n + 1) {

@@ -247,6 +247,28 @@ static void interrupted_early(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
+/* SIGUSR2 wakes one reader, once. */
+static void toggled(void **state)
+{
+	uint64_t n;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if ((pid = fork()) == 0) {
+		process_catch(EXIT_INTERRUPTED, NULL);
+		raise(SIGUSR2);
+		if (read(process_wake_fd(), &n, sizeof n) != sizeof n || !process_toggle_requested())
+			_exit(99);
+		if (process_toggle_requested() || read(process_wake_fd(), &n, sizeof n) >= 0)
+			_exit(98);
+		_exit(97);
+	}
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 97);
+}
+
 static void output_that_fails(void **state)
 {
 	(void)state;
@@ -613,6 +635,7 @@ int main(void)
 		cmocka_unit_test_setup(interrupted, setup),
 		cmocka_unit_test_setup(interrupted_twice, setup),
 		cmocka_unit_test_setup(interrupted_early, setup),
+		cmocka_unit_test_setup(toggled, setup),
 		cmocka_unit_test_setup(output_that_fails, setup),
 		cmocka_unit_test_setup(serves, setup),
 		cmocka_unit_test_setup(reloads, setup),

@@ -110,7 +110,7 @@ static void malformed(void **state)
 		{ "els=1Mbit/s", "'els=1Mbit/s'" }, { "08:00-18:00=1Mbit/s,else\n=0", "'else\\012=0'" },
 		{ "08:00-18:00=1Mbit/s,5Mbit/s", "'5Mbit/s'" },
 	};
-	char many[40 * (TIMETABLE_RANGES + 1)] = "";
+	char many[40 * (TIMETABLE_RANGES + 1)] = "", zeros[TIMETABLE_BYTES + 1];
 	struct timetable t;
 	struct ptcp_err e;
 	size_t i;
@@ -126,6 +126,10 @@ static void malformed(void **state)
 	assert_int_equal(timetable_parse(&t, many, &e), PTCP_EUSAGE);
 	many[strlen(many) - strlen(",01:00-02:00=0")] = '\0';
 	assert_int_equal(timetable_parse(&t, many, &e), 0);
+	memset(zeros, '0', TIMETABLE_BYTES);
+	zeros[TIMETABLE_BYTES] = '\0';
+	assert_int_equal(timetable_parse(&t, zeros, &e), PTCP_EUSAGE);
+	assert_int_equal(timetable_parse(&t, zeros + 1, &e), 0);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -87,7 +88,7 @@ static void judge_clients(struct doctor *d, const struct listener *l, size_t cli
 		doctor_fix(f, "runuser -u ptcp -- ptcp doctor, for the service of the package");
 	} else if (clients > 0) {
 		doctor_add(d, "authorized", VERDICT_OK, (double)clients, "count", "%zu client%s may connect", clients,
-		    clients == 1 ? "" : "s");
+		    plural(clients));
 	} else if (l->any) {
 		f = doctor_add(d, "authorized", VERDICT_BAD, 0, "count", "no client may connect");
 		doctor_fix(f, "ptcp key authorize SHA256:.. (with what ptcp key show prints on the client)");
