@@ -130,7 +130,9 @@ static int print_running(const struct status_args *a, json_t *j, struct ptcp_err
 	if (a->connect.log.json)
 		return json_result(j, e);
 	printf("%s  %s", text_of(j, "name"), text_of(j, "state"));
-	if (strcmp(text_of(j, "command"), "serve") == 0)
+	if (strcmp(text_of(j, "state"), RUNNING_SILENT) == 0)
+		printf("  (does not answer; it may be suspended)");
+	else if (strcmp(text_of(j, "command"), "serve") == 0)
 		print_server(j);
 	else
 		print_transfer(j);
@@ -199,6 +201,8 @@ static int run_status(const struct command *c, int argc, char **argv)
 			r = n == 1 && running_exists(argv[0]) ? query_running(&a, argv[0], &e) : query(&a, n, argv, &e);
 	}
 	connect_opts_fini(&a.connect);
+	if (r == PTCP_ECONNECT && strpbrk(argv[0], ".:@/") == NULL)
+		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a host", argv[0]);
 	return command_end(c, r, &e);
 }
 

@@ -46,6 +46,9 @@ void running_free(struct running *r);
 
 /* ---- running_find.c: other processes ---- */
 
+/* "state" of a process that does not answer, of which only the name is known. */
+#define RUNNING_SILENT "silent"
+
 /* The status objects of all running commands of this user, sorted by name; NULL: out of memory. Removes sockets of ended
  * processes. */
 json_t *running_list(void);

@@ -116,8 +116,11 @@ static void add_from(json_t *list, const char *dir)
 			continue;
 		memcpy(name, entry->d_name, n - strlen(SUFFIX));
 		name[n - strlen(SUFFIX)] = '\0';
-		if (running_name_ok(name) && (fd = connect_in(dir, name)) >= 0 && (j = ask(fd, "status")) != NULL)
-			json_array_append_new(list, j);
+		if (!running_name_ok(name) || (fd = connect_in(dir, name)) < 0)
+			continue;
+		if ((j = ask(fd, "status")) == NULL) /* suspended, for instance */
+			j = json_pack("{s:s, s:s, s:s}", "event", "status", "name", name, "state", RUNNING_SILENT);
+		json_array_append_new(list, j);
 	}
 	if (d != NULL)
 		closedir(d);
