@@ -208,8 +208,8 @@ static struct receive_entry *piped_new(struct receive_side *r, uint64_t id, cons
 
 static int begin(struct receive_side *r, const struct receive_entry *t, const struct wire_entry *f, struct ptcp_err *e)
 {
-	struct pipe_sink_file file = { .size_bytes = f->size_bytes, .block_bytes = t->grid.block_bytes,
-		.n_blocks = wire_grid_blocks(t->grid) };
+	struct pipe_sink_file file = { .size_bytes = f->size_bytes, .mtime_s = f->mtime_s,
+		.mtime_ns = f->mtime_ns, .block_bytes = t->grid.block_bytes, .n_blocks = wire_grid_blocks(t->grid) };
 	struct wire_attrs a;
 
 	if (wire_attrs_decode(&a, f, e) < 0 || a.unsized)

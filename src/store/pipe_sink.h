@@ -20,6 +20,8 @@ void pipe_sink_free(struct pipe_sink *p);
 
 struct pipe_sink_file {
 	uint64_t size_bytes;
+	int64_t mtime_s;
+	uint32_t mtime_ns;
 	uint32_t block_bytes, n_blocks;
 	bool has_version;
 	uint8_t version[PIPE_SINK_VERSION_BYTES];

@@ -487,6 +487,39 @@ static void another_session_goes_on(void **state)
 	close(fd[0]);
 }
 
+/* As senders offer a file of one block: without a version. */
+static void another_session_without_versions(void **state)
+{
+	struct pipe_sink_file f = { .size_bytes = 700, .mtime_s = 1000, .mtime_ns = 5, .block_bytes = BLOCK, .n_blocks = 1 };
+	struct pipe_sink_file other;
+	struct pipe_sink *p;
+	struct ptcp_err e;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pipe_sink_new(&p, fd[1], WINDOW * BLOCK, NULL), 0);
+	assert_int_equal(pipe_sink_begin(p, &f, NULL), 0);
+	assert_int_equal(put(p, 700, 0, NULL), 0);
+	assert_int_equal(pipe_sink_begin(p, &f, &e), 0);
+	assert_int_equal(pipe_sink_state(p, NULL).taken, 1);
+	other = f;
+	other.mtime_ns++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.mtime_s++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.size_bytes++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.has_version = true;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	pipe_sink_free(p);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void directions(void **state)
 {
 	struct pipe_io io;
@@ -507,7 +540,7 @@ int main(void)
 		fx_test(blocks_and_a_tail), fx_test(an_input_waits_for_room), fx_test(inputs_that_fail),
 		fx_test(an_input_is_stopped), fx_test(outputs_of_all_kinds), fx_test(a_window_is_a_limit),
 		fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
-		fx_test(another_session_goes_on), fx_test(directions),
+		fx_test(another_session_goes_on), fx_test(another_session_without_versions), fx_test(directions),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
