@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -306,12 +307,26 @@ static void any_order_is_put_in_order(int fd[2], long pause)
 	s = pipe_sink_state(p, NULL);
 	assert_true(!s.failed && s.taken == n && digest_equal(s.sum, sum));
 	pipe_sink_free(p);
+	pthread_join(r.thread, NULL); /* the end of a terminal discards what was not read */
 	close(fd[1]);
-	pthread_join(r.thread, NULL);
 	assert_int_equal(r.n, size);
 	assert_bytes(r.bytes, 0, size);
 	free(r.bytes);
 	close(fd[0]);
+}
+
+/* A terminal that neither echoes nor changes bytes: [0] its master, [1] the terminal */
+static void terminal(int fd[2])
+{
+	struct termios t;
+	char name[64];
+
+	assert_true((fd[0] = posix_openpt(O_RDWR | O_NOCTTY)) >= 0);
+	assert_int_equal(grantpt(fd[0]) | unlockpt(fd[0]) | ptsname_r(fd[0], name, sizeof name), 0);
+	assert_true((fd[1] = open(name, O_RDWR | O_NOCTTY)) >= 0);
+	assert_int_equal(tcgetattr(fd[1], &t), 0);
+	cfmakeraw(&t);
+	assert_int_equal(tcsetattr(fd[1], TCSANOW, &t), 0);
 }
 
 static void outputs_of_all_kinds(void **state)
@@ -326,6 +341,10 @@ static void outputs_of_all_kinds(void **state)
 	any_order_is_put_in_order(fd, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	any_order_is_put_in_order(fd, 0);
+	terminal(fd);
+	any_order_is_put_in_order(fd, 1);
+	terminal(fd);
+	any_order_is_put_in_order((int[2]){ fd[1], fd[0] }, 1); /* the master's name in /proc names no terminal */
 }
 
 static void a_window_is_a_limit(void **state)
@@ -447,6 +466,57 @@ static void an_output_is_stopped(void **state)
 	}
 }
 
+struct writer {
+	struct pipe_io io;
+	int sys;
+};
+
+static void *write_until_stopped(void *arg)
+{
+	static const uint8_t zeros[1 << 20];
+	struct writer *w = arg;
+
+	w->sys = pipe_io_write(&w->io, zeros, sizeof zeros);
+	return NULL;
+}
+
+/* poll() reports POLLOUT for a terminal with room for less than PIPE_BUF: a blocking write would wait for the rest. */
+static void stop_terminal(int reads)
+{
+	struct timespec limit;
+	uint8_t buf[700];
+	pthread_t thread;
+	struct writer w;
+	int fd[2], i;
+
+	terminal(fd);
+	assert_int_equal(pipe_io_init(&w.io, fd[1], true, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, write_until_stopped, &w), 0);
+	for (i = 0; i < reads; i++) {
+		pause_ms(2);
+		assert_true(read(fd[0], buf, sizeof buf) > 0);
+	}
+	pause_ms(10);
+	pipe_io_stop(&w.io);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 10;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &limit), 0);
+	assert_int_equal(w.sys, ECANCELED);
+	assert_false(fcntl(fd[1], F_GETFL) & O_NONBLOCK);
+	pipe_io_fini(&w.io);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void a_terminal_is_stopped(void **state)
+{
+	int reads;
+
+	(void)state;
+	for (reads = 0; reads < 10; reads++)
+		stop_terminal(reads);
+}
+
 static void another_session_goes_on(void **state)
 {
 	const uint64_t size = 6 * BLOCK;
@@ -540,7 +610,8 @@ int main(void)
 		fx_test(blocks_and_a_tail), fx_test(an_input_waits_for_room), fx_test(inputs_that_fail),
 		fx_test(an_input_is_stopped), fx_test(outputs_of_all_kinds), fx_test(a_window_is_a_limit),
 		fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
-		fx_test(another_session_goes_on), fx_test(another_session_without_versions), fx_test(directions),
+		fx_test(a_terminal_is_stopped), fx_test(another_session_goes_on),
+		fx_test(another_session_without_versions), fx_test(directions),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
