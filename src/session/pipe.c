@@ -211,9 +211,12 @@ static int begin(struct receive_side *r, const struct receive_entry *t, const st
 	struct pipe_sink_file file = { .size_bytes = f->size_bytes, .mtime_s = f->mtime_s,
 		.mtime_ns = f->mtime_ns, .block_bytes = t->grid.block_bytes, .n_blocks = wire_grid_blocks(t->grid) };
 	struct wire_attrs a;
+	int err;
 
-	if (wire_attrs_decode(&a, f, e) < 0 || a.unsized)
-		return err_set(e, PTCP_EPROTO, "a file of unknown size");
+	if ((err = wire_attrs_decode(&a, f, e)) < 0)
+		return err;
+	if (a.unsized)
+		return err_set(e, PTCP_EPROTO, "the host offers a file of unknown size, which cannot be received");
 	file.has_version = a.has_version;
 	memcpy(file.version, a.version, sizeof file.version);
 	return pipe_sink_begin(r->pipe, &file, e);
@@ -224,6 +227,7 @@ enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const stru
     uint64_t **claimed, struct ptcp_err *e)
 {
 	struct receive_side *r = sess->receive;
+	struct pipe_sink_state s;
 	struct receive_entry *t;
 	uint32_t n;
 
@@ -242,7 +246,9 @@ enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const stru
 		err_nomem(e);
 		return RCV_REFUSE;
 	}
-	r->resumed = pipe_sink_state(r->pipe, NULL).taken;
+	s = pipe_sink_state(r->pipe, NULL);
+	r->resumed = s.taken;
+	r->resumed_sum = s.sum;
 	bitmap_set(*claimed, true, 0, r->resumed);
 	return RCV_PARTS;
 }
@@ -298,6 +304,6 @@ void receive_pipe_pump(struct session *sess)
 		n = r->resumed;
 		r->resumed = 0;
 		if (n > 0)
-			rcv_verified(engine_rcv(sess->engine), r->piped->id, 0, n, true, s.sum);
+			rcv_verified(engine_rcv(sess->engine), r->piped->id, 0, n, true, r->resumed_sum);
 	}
 }

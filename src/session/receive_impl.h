@@ -86,7 +86,8 @@ struct receive_side {
 	bool has_piped;             /* there was one */
 	bool committing;            /* it is complete, but not yet written */
 	bool lacks_memory;          /* for its claims */
-	uint32_t resumed;           /* blocks taken by an earlier session, to be reported */
+	uint32_t resumed;           /* blocks taken by an earlier session, to be reported, */
+	struct digest resumed_sum;  /* and the sum of their terms: blocks that arrive before the report are not in it */
 	atomic_bool pipe_posted;
 	struct msg pipe_news;
 	const char *only_new;       /* the client who may only add files; NULL: any session */
