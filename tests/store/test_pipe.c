@@ -22,12 +22,12 @@
 #define BLOCK 1000u
 #define WINDOW 4u
 
-static atomic_uint news;
+static atomic_uint changes;
 
-static void on_news(void *arg)
+static void on_change(void *arg)
 {
 	(void)arg;
-	atomic_fetch_add(&news, 1);
+	atomic_fetch_add(&changes, 1);
 }
 
 static void pause_ms(long ms)
@@ -64,7 +64,7 @@ static struct pipe_source *source_of(int fd, int (*ended)(void *arg, struct ptcp
 	struct pipe_source *p;
 
 	assert_int_equal(pipe_source_new(&p, &o, NULL), 0);
-	assert_int_equal(pipe_source_start(p, on_news, NULL, NULL), 0);
+	assert_int_equal(pipe_source_start(p, on_change, NULL, NULL), 0);
 	return p;
 }
 
@@ -96,7 +96,7 @@ static void blocks_and_a_tail(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fd), 0);
-	atomic_store(&news, 0);
+	atomic_store(&changes, 0);
 	p = source_of(fd[0], NULL, UINT64_MAX);
 	assert_true(pipe_source_state(p, NULL).waits);
 	write_bytes(fd[1], 0, 300); /* a slow writer */
@@ -108,7 +108,7 @@ static void blocks_and_a_tail(void **state)
 	assert_true(!s.failed && !s.waits);
 	assert_int_equal(s.blocks, 2);
 	assert_int_equal(s.size_bytes, 2 * BLOCK + 300);
-	assert_true(atomic_load(&news) >= 3);
+	assert_true(atomic_load(&changes) >= 3);
 	assert_int_equal(pipe_source_read(p, buf, BLOCK, BLOCK, &e), 0);
 	assert_bytes(buf, BLOCK, BLOCK);
 	assert_int_equal(pipe_source_read(p, buf, 300, 2 * BLOCK, &e), 0);
@@ -254,7 +254,7 @@ static struct pipe_sink *sink_to(int fd, uint64_t size)
 	struct pipe_sink *p;
 
 	assert_int_equal(pipe_sink_new(&p, fd, WINDOW * BLOCK, NULL), 0);
-	pipe_sink_attach(p, on_news, NULL);
+	pipe_sink_attach(p, on_change, NULL);
 	assert_int_equal(pipe_sink_begin(p, &f, NULL), 0);
 	return p;
 }
