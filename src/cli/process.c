@@ -48,12 +48,11 @@ void process_prepare(void)
 	struct rlimit r;
 	int fd;
 
-	/* Fill closed descriptors, so that no socket becomes standard error; read-only, so that writes to a closed
-	 * standard output fail. */
-	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
-		;
-	if (fd > STDERR_FILENO)
-		close(fd);
+	/* Fill closed descriptors, so that no socket becomes standard error. What was closed cannot be used: standard input is
+	 * not an empty file, and writes to standard output fail. */
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			break;
 	signal(SIGPIPE, SIG_IGN);
 	forbid_core();
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {

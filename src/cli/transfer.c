@@ -234,6 +234,8 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 
 	if (a->exec != NULL && a->n_srcs > 0)
 		return err_set(e, PTCP_EUSAGE, "--exec: takes the place of the sources (name only the destination)");
+	if (a->exec != NULL && a->exec[0] == '\0')
+		return err_set(e, PTCP_EUSAGE, "--exec: the command is empty (its output would be an empty file)");
 	if (a->exec != NULL) {
 		a->srcs = &input;
 		a->n_srcs = 1;

@@ -18,10 +18,11 @@
 #define CANNOT "ptcp-cannot "
 
 /* What the remote shell runs. `read` takes single bytes from a pipe, so that whatever follows a line remains for
- * the next command. (Split where "??-" would be a trigraph.) The first line is the client's greeting, which the client repeats to an installed copy. The copy and
- * its directory must be this user's only: other users could replace what runs with this user's rights. */
+ * the next command. The first line is the client's greeting, which the client repeats to an installed copy. The copy and
+ * its directory must be this user's only: other users could replace what runs with this user's rights. The server gets
+ * the user's umask, which decides the modes of files. (A string is split where "??-" would be a trigraph.) */
 static const char script[] =
-    "umask 077; d=${HOME:-/nonexistent}/.cache/ptcp; v=" PTCP_VERSION "; p=$d/$v/ptcp; t=; "
+    "d=${HOME:-/nonexistent}/.cache/ptcp; v=" PTCP_VERSION "; p=$d/$v/ptcp; t=; "
     "cannot() { echo \"ptcp-cannot $*\"; exit 1; }; "
     "ours() { if [ -h \"$1\" ]; then cannot \"use $1: a symbolic link (remove it)\"; fi; "
     "[ -O \"$1\" ] || cannot \"use $1: it belongs to another user\"; "
@@ -29,7 +30,7 @@ static const char script[] =
     "clean() { rm -f \"$t\"; }; "
     "if command -v ptcp >/dev/null 2>&1; then exec ptcp serve --ephemeral; fi; "
     "if [ -x \"$p\" ]; then ours \"$d\"; ours \"$d/$v\"; ours \"$p\"; exec \"$p\" serve --ephemeral; fi; "
-    "echo \"ptcp-absent $(uname -sm)\"; IFS= read -r greeting; "
+    "u=$(umask); umask 077; echo \"ptcp-absent $(uname -sm)\"; IFS= read -r greeting; "
     "read -r go size sum; if [ \"$go\" != install ]; then exit 127; fi; "
     "mkdir -p \"$d\" || cannot \"make the directory $d\"; ours \"$d\"; "
     "[ -d \"$d/$v\" ] || mkdir \"$d/$v\" || cannot \"make the directory $d/$v\"; ours \"$d/$v\"; "
@@ -42,7 +43,7 @@ static const char script[] =
     "[ \"$(\"$t\" version 2>/dev/null)\" = \"ptcp $v\" ] || "
     "cannot \"run programs in $d/$v: not permitted, or of another architecture (is it mounted noexec?)\"; "
     "mv -f \"$t\" \"$p\" || cannot \"rename the copy to $p\"; trap - EXIT; echo ptcp-installed; "
-    "exec \"$p\" serve --ephemeral";
+    "umask \"$u\"; exec \"$p\" serve --ephemeral";
 
 _Static_assert(sizeof script + sizeof "sh -c ''" < SSH_INSTALL_COMMAND_BYTES, "the script fits");
 

@@ -410,7 +410,10 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	if (t->report.announced)
 		task_emit(t, &ev);
 	failed = task_failed(&outcome, &t->report.last, why);
-	if (why == NULL && failed && outcome.code == PTCP_EIO && t->report.refused == t->report.last.failed)
+	if (!failed && t->files.output != NULL && t->report.last.files == 0)
+		failed = err_set(&outcome, PTCP_EIO, "transfer: the source has no file, nothing was written (name one file)") < 0;
+	if (why == NULL && failed && outcome.code == PTCP_EIO && t->report.refused > 0 &&
+	    t->report.refused == t->report.last.failed)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
 		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* which has been shown: no second line about it */

@@ -4,8 +4,8 @@
  * below is a node with a parent and a name. A node is opened on first use, one component at a time from the
  * parent's descriptor, without following links. Descriptors of unused nodes are closed when many are open
  * (DIR_OPEN_MAX a tree), so the number of nodes is unlimited. All functions may be called from any thread. */
-#ifndef STORE_DIR_H
-#define STORE_DIR_H
+#ifndef FS_DIR_H
+#define FS_DIR_H
 
 #include <stdbool.h>
 #include <stddef.h>

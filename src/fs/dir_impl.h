@@ -1,7 +1,7 @@
 /* Internals of trees and nodes: dir.c (nodes), dir_open.c (opening and path resolution), fs_err.c (paths
  * as text). */
-#ifndef STORE_DIR_IMPL_H
-#define STORE_DIR_IMPL_H
+#ifndef FS_DIR_IMPL_H
+#define FS_DIR_IMPL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

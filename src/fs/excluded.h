@@ -2,8 +2,8 @@
  * state. Compared by inode, so that other paths to them, bind mounts, hard links or renamed parents do not help. An
  * inode that another file takes over while the set is in use stays excluded. Any thread; a set changes only before
  * its use. */
-#ifndef STORE_EXCLUDED_H
-#define STORE_EXCLUDED_H
+#ifndef FS_EXCLUDED_H
+#define FS_EXCLUDED_H
 
 #include <stdbool.h>
 #include <stdint.h>

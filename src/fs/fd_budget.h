@@ -2,8 +2,8 @@
  * long-lived descriptors, in shares that cannot crowd each other out: an eighth of the limit for inbound connections,
  * an eighth for sessions that wait for room, a sixteenth for directories, and the rest, but for a few short-lived
  * ones, for sessions, event loops, relayed connections and files in transfer. Any thread; never blocks. */
-#ifndef STORE_FD_BUDGET_H
-#define STORE_FD_BUDGET_H
+#ifndef FS_FD_BUDGET_H
+#define FS_FD_BUDGET_H
 
 #include <ptcp/err.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Error messages of the store. */
-#ifndef STORE_STORE_ERR_H
-#define STORE_STORE_ERR_H
+#ifndef FS_ERR_H
+#define FS_ERR_H
 
 #include "fs/dir.h"
 

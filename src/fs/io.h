@@ -1,6 +1,6 @@
 /* A pool of threads for work that may block on disk. */
-#ifndef STORE_IO_H
-#define STORE_IO_H
+#ifndef FS_IO_H
+#define FS_IO_H
 
 #include "core/err.h"
 

@@ -1,7 +1,7 @@
 /* The system calls of the store on user files, in a table: tests can make each call fail. Each member behaves
  * as the call of the same name: -1 and errno on failure. */
-#ifndef STORE_SYS_H
-#define STORE_SYS_H
+#ifndef FS_SYS_H
+#define FS_SYS_H
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* Extended attributes of files and directories. Only "user.*" attributes are sent: security.*, trusted.* and
  * system.* (capabilities, labels, access lists) carry privilege or belong to one system. Links have no user.*
  * attributes. */
-#ifndef STORE_XATTR_H
-#define STORE_XATTR_H
+#ifndef FS_XATTR_H
+#define FS_XATTR_H
 
 #include "core/buf.h"
 #include "fs/dir.h"

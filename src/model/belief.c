@@ -131,15 +131,13 @@ static double unit(double x)
 }
 
 #define SEGMENT_BYTES 1448
-#define CUBIC_BACK_OFF 0.3 /* RFC 9438: 1 - beta, and C */
-#define CUBIC_C 0.4
 
 /* Cycle of a window: the time from a loss until the window is as large again. */
 static double cycle_s(double bps, double rtt_s, enum evidence_growth growth)
 {
 	double segments = bps * rtt_s / (8 * SEGMENT_BYTES), reno_s = segments / 2 * rtt_s;
 
-	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt(segments * CUBIC_BACK_OFF / CUBIC_C));
+	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt(segments * (1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C));
 }
 
 /* Streams that join others need several cycles to reach their share. Logarithm of the share over the mean rate of the

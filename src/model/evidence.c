@@ -51,16 +51,15 @@ double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s,
 #define LOSS_EVENTS_MIN 5.0
 #define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
 #define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */
-#define CUBIC_C 0.4       /* RFC 9438 */
-#define CUBIC_BETA 0.7
 
 /* Mean window in segments: RFC 9438, section 5.1, and the Reno-friendly region as RFC 5348 has it. */
 static double response(double loss_ratio, double rtt_s, enum evidence_growth growth)
 {
+	const double beta = EVIDENCE_CUBIC_BETA;
 	double reno = sqrt(1.5 / loss_ratio);
 
 	return growth == EVIDENCE_RENO ? reno :
-	    fmax(reno, pow(CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA)), 0.25) * pow(rtt_s / loss_ratio, 0.75));
+	    fmax(reno, pow(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta)), 0.25) * pow(rtt_s / loss_ratio, 0.75));
 }
 
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)

@@ -27,6 +27,9 @@
 #include "model/probe.h"
 
 #define EVIDENCE_LEVELS_MAX 8
+/* Of CUBIC: growth, and the part of the window that a loss leaves (RFC 9438, section 4.1). */
+#define EVIDENCE_CUBIC_C 0.4
+#define EVIDENCE_CUBIC_BETA 0.7
 /* Time over which evidence.burst_bps is averaged, approximate. */
 #define EVIDENCE_BURST_S 0.2
 
@@ -40,7 +43,7 @@ struct evidence_level {
 	double segments;        /* sent */
 	double window_ratio;    /* part of the busy time limited by windows or buffers */
 	double time_s;          /* duration of the level */
-	double loss_events;     /* events after slow start */
+	double loss_events;     /* of all streams, without those of slow start */
 	double segment_bytes;   /* mean */
 };
 
@@ -99,8 +102,8 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio);
 
-/* What the streams of the level have together once they have converged, as far as their losses tell: the rate that the
- * congestion control keeps with this frequency of loss events at this RTT. 0: too few losses, or too many. */
+/* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of
+ * loss events at this RTT. 0: too few loss events to tell, or too many, or no such rule. */
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth);
 
 /* Forgets the level, if there is one. */

@@ -2,9 +2,7 @@
 
 void impact_budget_spend(struct impact_budget *b, double impact_ratio, double seconds)
 {
-	b->second_s += seconds;
-	if (b->second_s >= 1) {
-		b->second_s = 0;
+	for (b->second_s += seconds; b->second_s >= 1; b->second_s -= 1) {
 		b->second = (b->second + 1) % IMPACT_BUDGET_S;
 		b->spent_s[b->second] = 0;
 	}

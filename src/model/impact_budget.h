@@ -20,7 +20,7 @@ struct impact_budget {
 void impact_budget_spend(struct impact_budget *b, double impact_ratio, double seconds);
 /* Charges time that has passed, once its impact is known. */
 void impact_budget_charge(struct impact_budget *b, double impact_ratio, double seconds);
-/* Whether the minute can afford the impact of so many streams for so long. */
+/* Whether the minute can afford the impact of `streams` streams for `seconds`. */
 bool impact_budget_affords(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,
     double seconds);
 /* The most streams up to `streams` that it can afford; at least 1. */

@@ -38,10 +38,10 @@ int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e);
 int tls_share_label(char label[TLS_SHARE_LABEL_BYTES], const char *key, struct ptcp_err *e);
 /* In constant time. */
 bool tls_mac_equal(const uint8_t a[32], const uint8_t b[32]);
-/* Random bytes for session names; reports failure. */
-/* SHA-256 in hexadecimal digits. */
+/* SHA-256 in hexadecimal digits. Error: PTCP_ENOMEM. */
 #define TLS_DIGEST_BYTES 65
 int tls_digest(char out[TLS_DIGEST_BYTES], const void *data, size_t n, struct ptcp_err *e);
+/* Random bytes for session names; reports failure. */
 int tls_random(uint8_t *out, size_t n, struct ptcp_err *e);
 
 #endif

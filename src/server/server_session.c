@@ -153,10 +153,11 @@ static void on_file(void *arg, const struct session_file *f)
 static void on_warning(void *arg, const char *path, const char *text)
 {
 	struct server_session *s = arg;
-	char shown[TEXT_NAME_BYTES];
+	char shown[TEXT_NAME_BYTES], quoted[2048];
 
 	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
-	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""), text);
+	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""),
+	    text_escape_quoted(quoted, sizeof quoted, text));
 }
 
 static void on_leftovers(void *arg, const struct wire_leftovers *f)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "fs/fd_budget.h"
@@ -279,10 +280,10 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
-	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES];
+	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
 
 	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX, units_size_text(size, t->beginning_bytes),
-	    t->name);
+	    text_escape(shown, sizeof shown, t->name));
 	warn(sess, t, t->result == 0 ? text : t->why.msg);
 }
 

@@ -1,5 +1,5 @@
-/* The store's work for received links and directories, for files that are up to date or have failed, and for files of a dry run,
- * on an I/O thread. */
+/* The store's work, on an I/O thread, for what is received besides data: links, directories, files that are up to date,
+ * that have failed, or that a dry run lists, and what clients may add who may only add. */
 #include <string.h>
 
 #include "core/err.h"
@@ -113,7 +113,8 @@ bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)
 {
 	if (f->type == WIRE_FILE || f->type == WIRE_DIR)
 		return true;
-	err_set(e, PTCP_EREFUSED, "a link, and this client may only add files (leave the link out, or send hard links as files with --preserve times,mode)");
+	err_set(e, PTCP_EREFUSED, "a link, and this client may only add files (leave the link out, or send hard links as "
+	    "files with --preserve times,mode)");
 	return false;
 }
 

@@ -9,7 +9,7 @@
 
 #define NAME_MAX_BYTES 255
 
-/* The part, cut to its beginning, gets the name; only then it may be longer than its data by a crash. */
+/* The part is truncated before it is renamed: after a crash in between no file is longer than its verified data. */
 static int publish(struct sink *s, int at, uint64_t bytes, const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);

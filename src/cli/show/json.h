@@ -1,7 +1,7 @@
 /* JSON output, in ASCII: escapes for all other characters keep names from affecting terminals, logs and
  * readers in other encodings. */
-#ifndef CLI_JSON_H
-#define CLI_JSON_H
+#ifndef CLI_SHOW_JSON_H
+#define CLI_SHOW_JSON_H
 
 #include <jansson.h>
 #include <stdint.h>

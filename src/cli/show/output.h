@@ -4,8 +4,8 @@
  * and the name of a detached transfer. JSON: objects on stdout, one per line. In both forms, warnings and
  * failed files are lines on stderr, and an exit status other than 0 comes with a line "ptcp: what: why (what
  * to do)". */
-#ifndef CLI_OUTPUT_H
-#define CLI_OUTPUT_H
+#ifndef CLI_SHOW_OUTPUT_H
+#define CLI_SHOW_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Output of ptcp plan: a plan, compared with the plans of all methods. */
-#ifndef CLI_PLAN_OUTPUT_H
-#define CLI_PLAN_OUTPUT_H
+#ifndef CLI_SHOW_PLAN_OUTPUT_H
+#define CLI_SHOW_PLAN_OUTPUT_H
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Plots by gnuplot, which may not be installed. */
-#ifndef CLI_PLOT_H
-#define CLI_PLOT_H
+#ifndef CLI_SHOW_PLOT_H
+#define CLI_SHOW_PLOT_H
 
 #include <stdio.h>
 

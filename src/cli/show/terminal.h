@@ -1,7 +1,7 @@
 /* Lines on stderr, and a status line below them while stderr is a terminal. Any thread. Without escape
  * sequences: there is no color to disable, and a dumb terminal suffices. */
-#ifndef CLI_TERMINAL_H
-#define CLI_TERMINAL_H
+#ifndef CLI_SHOW_TERMINAL_H
+#define CLI_SHOW_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
