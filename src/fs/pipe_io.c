@@ -7,19 +7,28 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/err.h"
 
-/* A descriptor of our own of the same pipe. -1: none, for example without /proc. */
+/* To open the master of a pseudoterminal is to create another pseudoterminal. */
+static bool is_master(int fd)
+{
+	unsigned number;
+
+	return ioctl(fd, TIOCGPTN, &number) == 0;
+}
+
+/* A descriptor of our own of the same pipe or terminal. -1: none, for example without /proc. */
 static int reopen(int fd)
 {
 	char path[32];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 int pipe_io_init(struct pipe_io *p, int fd, bool writes, struct ptcp_err *e)
@@ -36,7 +45,7 @@ int pipe_io_init(struct pipe_io *p, int fd, bool writes, struct ptcp_err *e)
 	*p = (struct pipe_io){ .fd = fd, .own = -1, .socket = S_ISSOCK(st.st_mode) };
 	if ((p->wake = eventfd(0, EFD_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ENOMEM, "cannot create an eventfd");
-	if (writes && S_ISFIFO(st.st_mode))
+	if (writes && (S_ISFIFO(st.st_mode) || (isatty(fd) && !is_master(fd))))
 		p->own = reopen(fd);
 	p->blocks = writes && p->own < 0 && !S_ISREG(st.st_mode);
 	return 0;

@@ -16,21 +16,21 @@
 
 static void on_input(struct msg *m)
 {
-	struct send_side *t = CONTAINER_OF(m, struct send_side, pipe_news);
+	struct send_side *t = CONTAINER_OF(m, struct send_side, pipe_changed);
 
-	atomic_store(&t->pipe_posted, false);
+	atomic_store(&t->pipe_notified, false);
 	session_pump(t->session);
 }
 
 /* On the thread of the pipe. */
-static void post_input(void *arg)
+static void notify_input(void *arg)
 {
 	struct send_side *t = arg;
 
-	if (atomic_exchange(&t->pipe_posted, true))
+	if (atomic_exchange(&t->pipe_notified, true))
 		return;
-	t->pipe_news.run = on_input;
-	loop_post(t->session->o.host->control, &t->pipe_news);
+	t->pipe_changed.run = on_input;
+	loop_post(t->session->o.host->control, &t->pipe_changed);
 }
 
 bool send_pipe_idle(const struct session *sess)
@@ -41,7 +41,7 @@ bool send_pipe_idle(const struct session *sess)
 		return true;
 	if (sess->over)
 		pipe_source_detach(t->pipe);
-	return !atomic_load(&t->pipe_posted);
+	return !atomic_load(&t->pipe_notified);
 }
 
 bool send_pipe_busy(const struct send_side *t)
@@ -102,7 +102,7 @@ void send_pipe_pump(struct session *sess)
 		offer(sess);
 	if (!sess->running || t->files == 0)
 		return;
-	if (t->piped != NULL && pipe_source_start(t->pipe, post_input, t, &why) < 0)
+	if (t->piped != NULL && pipe_source_start(t->pipe, notify_input, t, &why) < 0)
 		engine_fail(sess->engine, &why);
 	else if (t->piped == NULL || report(sess)) {
 		t->end = true;
@@ -122,21 +122,21 @@ void send_release(void *arg, void *cookie, uint32_t block)
 
 static void on_output(struct msg *m)
 {
-	struct receive_side *r = CONTAINER_OF(m, struct receive_side, pipe_news);
+	struct receive_side *r = CONTAINER_OF(m, struct receive_side, pipe_changed);
 
-	atomic_store(&r->pipe_posted, false);
+	atomic_store(&r->pipe_notified, false);
 	engine_progress(r->session->engine, mono_now());
 	session_pump(r->session);
 }
 
-static void post_output(void *arg)
+static void notify_output(void *arg)
 {
 	struct receive_side *r = arg;
 
-	if (atomic_exchange(&r->pipe_posted, true))
+	if (atomic_exchange(&r->pipe_notified, true))
 		return;
-	r->pipe_news.run = on_output;
-	loop_post(r->session->o.host->control, &r->pipe_news);
+	r->pipe_changed.run = on_output;
+	loop_post(r->session->o.host->control, &r->pipe_changed);
 }
 
 int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct ptcp_err *e)
@@ -147,7 +147,7 @@ int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct pt
 	if ((r = session_receive_into(sess, &none, e)) < 0)
 		return r;
 	sess->receive->pipe = pipe;
-	pipe_sink_attach(pipe, post_output, sess->receive);
+	pipe_sink_attach(pipe, notify_output, sess->receive);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ bool receive_pipe_idle(const struct session *sess)
 		return true;
 	if (sess->over)
 		pipe_sink_detach(sess->receive->pipe);
-	return !atomic_load(&sess->receive->pipe_posted);
+	return !atomic_load(&sess->receive->pipe_notified);
 }
 
 bool receive_pipe_busy(const struct receive_side *r)
@@ -208,12 +208,15 @@ static struct receive_entry *piped_new(struct receive_side *r, uint64_t id, cons
 
 static int begin(struct receive_side *r, const struct receive_entry *t, const struct wire_entry *f, struct ptcp_err *e)
 {
-	struct pipe_sink_file file = { .size_bytes = f->size_bytes, .block_bytes = t->grid.block_bytes,
-		.n_blocks = wire_grid_blocks(t->grid) };
+	struct pipe_sink_file file = { .size_bytes = f->size_bytes, .mtime_s = f->mtime_s,
+		.mtime_ns = f->mtime_ns, .block_bytes = t->grid.block_bytes, .n_blocks = wire_grid_blocks(t->grid) };
 	struct wire_attrs a;
+	int err;
 
-	if (wire_attrs_decode(&a, f, e) < 0 || a.unsized)
-		return err_set(e, PTCP_EPROTO, "a file of unknown size");
+	if ((err = wire_attrs_decode(&a, f, e)) < 0)
+		return err;
+	if (a.unsized)
+		return err_set(e, PTCP_EPROTO, "the host offers a file of unknown size, which cannot be received");
 	file.has_version = a.has_version;
 	memcpy(file.version, a.version, sizeof file.version);
 	return pipe_sink_begin(r->pipe, &file, e);
@@ -224,6 +227,7 @@ enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const stru
     uint64_t **claimed, struct ptcp_err *e)
 {
 	struct receive_side *r = sess->receive;
+	struct pipe_sink_state s;
 	struct receive_entry *t;
 	uint32_t n;
 
@@ -242,7 +246,9 @@ enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const stru
 		err_nomem(e);
 		return RCV_REFUSE;
 	}
-	r->resumed = pipe_sink_state(r->pipe, NULL).taken;
+	s = pipe_sink_state(r->pipe, NULL);
+	r->resumed = s.taken;
+	r->resumed_sum = s.sum;
 	bitmap_set(*claimed, true, 0, r->resumed);
 	return RCV_PARTS;
 }
@@ -298,6 +304,6 @@ void receive_pipe_pump(struct session *sess)
 		n = r->resumed;
 		r->resumed = 0;
 		if (n > 0)
-			rcv_verified(engine_rcv(sess->engine), r->piped->id, 0, n, true, s.sum);
+			rcv_verified(engine_rcv(sess->engine), r->piped->id, 0, n, true, r->resumed_sum);
 	}
 }

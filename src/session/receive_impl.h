@@ -86,9 +86,10 @@ struct receive_side {
 	bool has_piped;             /* there was one */
 	bool committing;            /* it is complete, but not yet written */
 	bool lacks_memory;          /* for its claims */
-	uint32_t resumed;           /* blocks taken by an earlier session, to be reported */
-	atomic_bool pipe_posted;
-	struct msg pipe_news;
+	uint32_t resumed;           /* blocks taken by an earlier session, to be reported, */
+	struct digest resumed_sum;  /* and the sum of their terms: blocks that arrive before the report are not in it */
+	atomic_bool pipe_notified;  /* pipe_changed is posted */
+	struct msg pipe_changed;
 	const char *only_new;       /* the client who may only add files; NULL: any session */
 	bool placed;                /* the top-level entry with a new name has arrived */
 	struct dir *top;            /* that entry, if a directory; else NULL */

@@ -55,8 +55,8 @@ struct send_side {
 	struct pipe_source *pipe;   /* pipe.c: in place of a listing; borrowed; NULL: a listing */
 	struct send_entry *piped;   /* its entry; NULL: not offered, or ended */
 	uint64_t pipe_id;
-	atomic_bool pipe_posted;
-	struct msg pipe_news;
+	atomic_bool pipe_notified;  /* pipe_changed is posted */
+	struct msg pipe_changed;
 	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* scratch, for the entry being offered */
 };
 

@@ -24,8 +24,8 @@ struct pipe_sink {
 	bool started, stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	void (*news)(void *arg);
-	void *news_arg;
+	void (*changed)(void *arg);
+	void *changed_arg;
 	struct pipe_sink_file file;
 	struct slot *slot;          /* of block i: i % n_slots */
 	uint32_t n_slots;
@@ -125,8 +125,8 @@ static void *run(void *arg)
 			p->written++;
 		else
 			fail(p, sys);
-		if (p->news != NULL)
-			p->news(p->news_arg);
+		if (p->changed != NULL)
+			p->changed(p->changed_arg);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
@@ -134,10 +134,14 @@ static void *run(void *arg)
 
 /* ---- Its users ---- */
 
+/* Senders omit the version of a file of one block. */
 static bool same_file(const struct pipe_sink_file *a, const struct pipe_sink_file *b)
 {
-	return a->has_version && b->has_version && a->size_bytes == b->size_bytes &&
-	    memcmp(a->version, b->version, sizeof a->version) == 0;
+	if (a->size_bytes != b->size_bytes || a->has_version != b->has_version)
+		return false;
+	if (a->has_version)
+		return memcmp(a->version, b->version, sizeof a->version) == 0;
+	return a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns;
 }
 
 static int set_file(struct pipe_sink *p, const struct pipe_sink_file *f, struct ptcp_err *e)
@@ -181,11 +185,11 @@ int pipe_sink_begin(struct pipe_sink *p, const struct pipe_sink_file *f, struct 
 	return r;
 }
 
-void pipe_sink_attach(struct pipe_sink *p, void (*news)(void *arg), void *arg)
+void pipe_sink_attach(struct pipe_sink *p, void (*changed)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&p->lock);
-	p->news = news;
-	p->news_arg = arg;
+	p->changed = changed;
+	p->changed_arg = arg;
 	pthread_mutex_unlock(&p->lock);
 }
 

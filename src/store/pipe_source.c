@@ -24,8 +24,8 @@ struct pipe_source {
 	bool started, stopping;
 	pthread_mutex_t lock;
 	pthread_cond_t room;
-	void (*news)(void *arg);
-	void *news_arg;
+	void (*changed)(void *arg);
+	void *changed_arg;
 	struct slot *slot;    /* of block i: i % max_blocks */
 	uint32_t first, next; /* blocks from first on are in memory, except released ones; `next` is being read */
 	uint32_t tail_bytes;  /* of the block `next`, at the end */
@@ -83,8 +83,8 @@ static struct slot *slot_of(struct pipe_source *p, uint32_t block) { return &p->
 
 static void notify(struct pipe_source *p)
 {
-	if (p->news != NULL)
-		p->news(p->news_arg);
+	if (p->changed != NULL)
+		p->changed(p->changed_arg);
 }
 
 /* The buffer of the next block, once there is room; NULL: stop. */
@@ -174,13 +174,13 @@ static void *run(void *arg)
 
 /* ---- Its users ---- */
 
-int pipe_source_start(struct pipe_source *p, void (*news)(void *arg), void *arg, struct ptcp_err *e)
+int pipe_source_start(struct pipe_source *p, void (*changed)(void *arg), void *arg, struct ptcp_err *e)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&p->lock);
-	p->news = news;
-	p->news_arg = arg;
+	p->changed = changed;
+	p->changed_arg = arg;
 	if (!p->started && (r = thread_start(&p->thread, run, p, e)) == 0)
 		p->started = true;
 	pthread_mutex_unlock(&p->lock);
@@ -190,7 +190,7 @@ int pipe_source_start(struct pipe_source *p, void (*news)(void *arg), void *arg,
 void pipe_source_detach(struct pipe_source *p)
 {
 	pthread_mutex_lock(&p->lock);
-	p->news = NULL;
+	p->changed = NULL;
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -1,5 +1,6 @@
-/* The input of an UNSIZED file: a thread reads a descriptor into whole blocks, which stay in memory until the receiver
- * has them, as the input cannot be read again. Any thread. */
+/* The input of an UNSIZED file: a thread of the source reads a descriptor into whole blocks, which stay in memory until
+ * the receiver has them, as the input cannot be read again. Any thread may call these functions at any time, except
+ * pipe_source_free(), which is the last call. */
 #ifndef STORE_PIPE_SOURCE_H
 #define STORE_PIPE_SOURCE_H
 
@@ -20,14 +21,16 @@ struct pipe_source_opts {
 	void *arg;
 };
 
+/* PTCP_EUSAGE: the descriptor is not open for reading, or is a directory; PTCP_ENOMEM. */
 int pipe_source_new(struct pipe_source **out, const struct pipe_source_opts *o, struct ptcp_err *e);
 /* Stops and joins the thread; `ended` must return. NULL is fine. */
 void pipe_source_free(struct pipe_source *p);
 
-/* Starts reading, once; calls `news`, under a lock, whenever pipe_source_state() has changed: it may only post a
- * message. Without effect on the reading if called again. */
-int pipe_source_start(struct pipe_source *p, void (*news)(void *arg), void *arg, struct ptcp_err *e);
-/* No further call of `news` follows. */
+/* Starts the thread; a further call only replaces `changed`. The thread calls `changed` after each whole block and at
+ * the end, with the lock of the source held: `changed` posts a message, and calls no function of the source.
+ * PTCP_ENOMEM: the thread cannot be started. */
+int pipe_source_start(struct pipe_source *p, void (*changed)(void *arg), void *arg, struct ptcp_err *e);
+/* No further call of `changed` follows. */
 void pipe_source_detach(struct pipe_source *p);
 
 struct pipe_source_state {
@@ -45,6 +48,8 @@ int pipe_source_check(struct pipe_source *p, struct ptcp_err *e);
 
 /* Copies n bytes of one block, never waits. PTCP_ECHANGED: the block was released. */
 int pipe_source_read(struct pipe_source *p, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e);
+/* Frees the block, once running reads of the block have ended. The block was counted in `blocks`, or is the last one of
+ * an input that has ended; each block is released once, in any order. */
 void pipe_source_release(struct pipe_source *p, uint32_t block);
 /* Nothing was released: another session can send the input from its beginning. */
 bool pipe_source_is_whole(struct pipe_source *p);

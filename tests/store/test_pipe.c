@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,12 +22,12 @@
 #define BLOCK 1000u
 #define WINDOW 4u
 
-static atomic_uint news;
+static atomic_uint changes;
 
-static void on_news(void *arg)
+static void on_change(void *arg)
 {
 	(void)arg;
-	atomic_fetch_add(&news, 1);
+	atomic_fetch_add(&changes, 1);
 }
 
 static void pause_ms(long ms)
@@ -63,7 +64,7 @@ static struct pipe_source *source_of(int fd, int (*ended)(void *arg, struct ptcp
 	struct pipe_source *p;
 
 	assert_int_equal(pipe_source_new(&p, &o, NULL), 0);
-	assert_int_equal(pipe_source_start(p, on_news, NULL, NULL), 0);
+	assert_int_equal(pipe_source_start(p, on_change, NULL, NULL), 0);
 	return p;
 }
 
@@ -95,7 +96,7 @@ static void blocks_and_a_tail(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fd), 0);
-	atomic_store(&news, 0);
+	atomic_store(&changes, 0);
 	p = source_of(fd[0], NULL, UINT64_MAX);
 	assert_true(pipe_source_state(p, NULL).waits);
 	write_bytes(fd[1], 0, 300); /* a slow writer */
@@ -107,7 +108,7 @@ static void blocks_and_a_tail(void **state)
 	assert_true(!s.failed && !s.waits);
 	assert_int_equal(s.blocks, 2);
 	assert_int_equal(s.size_bytes, 2 * BLOCK + 300);
-	assert_true(atomic_load(&news) >= 3);
+	assert_true(atomic_load(&changes) >= 3);
 	assert_int_equal(pipe_source_read(p, buf, BLOCK, BLOCK, &e), 0);
 	assert_bytes(buf, BLOCK, BLOCK);
 	assert_int_equal(pipe_source_read(p, buf, 300, 2 * BLOCK, &e), 0);
@@ -253,7 +254,7 @@ static struct pipe_sink *sink_to(int fd, uint64_t size)
 	struct pipe_sink *p;
 
 	assert_int_equal(pipe_sink_new(&p, fd, WINDOW * BLOCK, NULL), 0);
-	pipe_sink_attach(p, on_news, NULL);
+	pipe_sink_attach(p, on_change, NULL);
 	assert_int_equal(pipe_sink_begin(p, &f, NULL), 0);
 	return p;
 }
@@ -306,12 +307,26 @@ static void any_order_is_put_in_order(int fd[2], long pause)
 	s = pipe_sink_state(p, NULL);
 	assert_true(!s.failed && s.taken == n && digest_equal(s.sum, sum));
 	pipe_sink_free(p);
+	pthread_join(r.thread, NULL); /* the end of a terminal discards what was not read */
 	close(fd[1]);
-	pthread_join(r.thread, NULL);
 	assert_int_equal(r.n, size);
 	assert_bytes(r.bytes, 0, size);
 	free(r.bytes);
 	close(fd[0]);
+}
+
+/* A terminal that neither echoes nor changes bytes: [0] its master, [1] the terminal */
+static void terminal(int fd[2])
+{
+	struct termios t;
+	char name[64];
+
+	assert_true((fd[0] = posix_openpt(O_RDWR | O_NOCTTY)) >= 0);
+	assert_int_equal(grantpt(fd[0]) | unlockpt(fd[0]) | ptsname_r(fd[0], name, sizeof name), 0);
+	assert_true((fd[1] = open(name, O_RDWR | O_NOCTTY)) >= 0);
+	assert_int_equal(tcgetattr(fd[1], &t), 0);
+	cfmakeraw(&t);
+	assert_int_equal(tcsetattr(fd[1], TCSANOW, &t), 0);
 }
 
 static void outputs_of_all_kinds(void **state)
@@ -326,6 +341,10 @@ static void outputs_of_all_kinds(void **state)
 	any_order_is_put_in_order(fd, 1);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
 	any_order_is_put_in_order(fd, 0);
+	terminal(fd);
+	any_order_is_put_in_order(fd, 1);
+	terminal(fd);
+	any_order_is_put_in_order((int[2]){ fd[1], fd[0] }, 1); /* the master's name in /proc names no terminal */
 }
 
 static void a_window_is_a_limit(void **state)
@@ -447,6 +466,57 @@ static void an_output_is_stopped(void **state)
 	}
 }
 
+struct writer {
+	struct pipe_io io;
+	int sys;
+};
+
+static void *write_until_stopped(void *arg)
+{
+	static const uint8_t zeros[1 << 20];
+	struct writer *w = arg;
+
+	w->sys = pipe_io_write(&w->io, zeros, sizeof zeros);
+	return NULL;
+}
+
+/* poll() reports POLLOUT for a terminal with room for less than PIPE_BUF: a blocking write would wait for the rest. */
+static void stop_terminal(int reads)
+{
+	struct timespec limit;
+	uint8_t buf[700];
+	pthread_t thread;
+	struct writer w;
+	int fd[2], i;
+
+	terminal(fd);
+	assert_int_equal(pipe_io_init(&w.io, fd[1], true, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, write_until_stopped, &w), 0);
+	for (i = 0; i < reads; i++) {
+		pause_ms(2);
+		assert_true(read(fd[0], buf, sizeof buf) > 0);
+	}
+	pause_ms(10);
+	pipe_io_stop(&w.io);
+	clock_gettime(CLOCK_REALTIME, &limit);
+	limit.tv_sec += 10;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &limit), 0);
+	assert_int_equal(w.sys, ECANCELED);
+	assert_false(fcntl(fd[1], F_GETFL) & O_NONBLOCK);
+	pipe_io_fini(&w.io);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+static void a_terminal_is_stopped(void **state)
+{
+	int reads;
+
+	(void)state;
+	for (reads = 0; reads < 10; reads++)
+		stop_terminal(reads);
+}
+
 static void another_session_goes_on(void **state)
 {
 	const uint64_t size = 6 * BLOCK;
@@ -487,6 +557,39 @@ static void another_session_goes_on(void **state)
 	close(fd[0]);
 }
 
+/* As senders offer a file of one block: without a version. */
+static void another_session_without_versions(void **state)
+{
+	struct pipe_sink_file f = { .size_bytes = 700, .mtime_s = 1000, .mtime_ns = 5, .block_bytes = BLOCK, .n_blocks = 1 };
+	struct pipe_sink_file other;
+	struct pipe_sink *p;
+	struct ptcp_err e;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pipe_sink_new(&p, fd[1], WINDOW * BLOCK, NULL), 0);
+	assert_int_equal(pipe_sink_begin(p, &f, NULL), 0);
+	assert_int_equal(put(p, 700, 0, NULL), 0);
+	assert_int_equal(pipe_sink_begin(p, &f, &e), 0);
+	assert_int_equal(pipe_sink_state(p, NULL).taken, 1);
+	other = f;
+	other.mtime_ns++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.mtime_s++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.size_bytes++;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	other = f;
+	other.has_version = true;
+	assert_int_equal(pipe_sink_begin(p, &other, &e), PTCP_ECHANGED);
+	pipe_sink_free(p);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void directions(void **state)
 {
 	struct pipe_io io;
@@ -507,7 +610,8 @@ int main(void)
 		fx_test(blocks_and_a_tail), fx_test(an_input_waits_for_room), fx_test(inputs_that_fail),
 		fx_test(an_input_is_stopped), fx_test(outputs_of_all_kinds), fx_test(a_window_is_a_limit),
 		fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
-		fx_test(another_session_goes_on), fx_test(directions),
+		fx_test(a_terminal_is_stopped), fx_test(another_session_goes_on),
+		fx_test(another_session_without_versions), fx_test(directions),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
