@@ -83,14 +83,18 @@ static int listen_anywhere(struct running *r, struct ptcp_err *e)
 {
 	char dir[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES];
 	unsigned n = userdir_runtime(dir), i;
-	struct ptcp_err later;
+	bool taken = running_exists(r->name);
+	struct ptcp_err why;
 	int result = PTCP_ECONFIG;
 
-	if (running_exists(r->name))
-		return err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name);
-	for (i = 0; i < n && result < 0; i++)
-		result = listen_in(r, dir[i], i == 0 ? e : &later);
-	return result;
+	for (i = 0; i < n && result < 0 && !taken; i++) {
+		result = listen_in(r, dir[i], &why);
+		taken = result < 0 && why.sys == EADDRINUSE; /* by a command that has started at the same time */
+		if (i == 0)
+			*e = why;
+	}
+	return taken ? err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name) :
+	    result;
 }
 
 static int open_socket(struct running *r, struct ptcp_err *e)

@@ -267,24 +267,33 @@ static void warn(struct session *sess, const struct receive_entry *t, const char
 	sess->o.ops->warning(sess->o.arg, path, text);
 }
 
-static void warn_lacking(struct session *sess, const struct receive_entry *t)
+/* The warning names the entry itself. */
+static void warn_why(struct session *sess, const struct receive_entry *t)
 {
 	char text[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
 
-	if (!t->lacking)
-		return;
 	fs_err_strip(&why, &t->why, dir_path_text(t->dir, t->name, text, sizeof text));
 	warn(sess, t, why.msg);
+}
+
+static void warn_lacking(struct session *sess, const struct receive_entry *t)
+{
+	if (t->lacking)
+		warn_why(sess, t);
 }
 
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
 	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
 
+	if (t->result != 0) {
+		warn_why(sess, t);
+		return;
+	}
 	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX, units_size_text(size, t->beginning_bytes),
 	    text_escape(shown, sizeof shown, t->name));
-	warn(sess, t, t->result == 0 ? text : t->why.msg);
+	warn(sess, t, text);
 }
 
 static void resume_found(struct session *sess, struct receive_entry *t)
