@@ -223,7 +223,9 @@ static bool conclude(struct stream_control *s)
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
 		return fill_path(s, room, above);
 	wanted = settle_on(s, s->advice.streams);
-	n = impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
+	/* What the first levels have taken is saved afterwards; later levels wait until the budget can afford them. */
+	n = s->answer > 0 && !s->saves ? wanted :
+	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
 	s->saves = n < wanted;
 	if (n <= s->advice.fit.most) {
 		advice_at(&s->advice, n, &at);

@@ -51,7 +51,7 @@ static void fewer_streams(void **state)
 	(void)state;
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 2);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 11, 12), 8);
-	spend(&b, 0.9, 8);
+	spend(&b, 0.85, 8);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 2);
 	spend(&b, 0.1, 6);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 1);
