@@ -73,6 +73,7 @@ static void early_entries(unsigned port, char **arguments)
 {
 	unsigned most = (unsigned)atoi(arguments[0]), i;
 	struct session s[16];
+	const struct frame *f;
 	struct peer *p, *junk;
 	char target[4001];
 
@@ -93,8 +94,9 @@ static void early_entries(unsigned port, char **arguments)
 	send_ping(p);
 	hold();
 	peer_close(s[0].control);
-	if (after_waiting(junk)->type != WIRE_OPENED)
-		die("a session with malformed entries is judged before them");
+	f = after_waiting(junk);
+	if (f->type != WIRE_OPENED)
+		die("a session with malformed entries is judged before them: frame %u, %.*s", f->type, (int)f->n, (const char *)f->payload);
 	expect_error(junk, 10);
 	if (after_waiting(p)->type != WIRE_OPENED)
 		die("no OPENED");
