@@ -277,20 +277,10 @@ static void warn_why(struct session *sess, const struct receive_entry *t)
 	warn(sess, t, why.msg);
 }
 
-static void warn_lacking(struct session *sess, const struct receive_entry *t)
-{
-	if (t->lacking)
-		warn_why(sess, t);
-}
-
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
 	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
 
-	if (t->result != 0) {
-		warn_why(sess, t);
-		return;
-	}
 	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX, units_size_text(size, t->beginning_bytes),
 	    text_escape(shown, sizeof shown, t->name));
 	warn(sess, t, text);
@@ -349,7 +339,7 @@ static void work_done(struct session *sess, struct receive_entry *t)
 	}
 	if (t->ended) {
 		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->over)
-			report_beginning(sess, t);
+			(t->result == 0 ? report_beginning : warn_why)(sess, t);
 		receive_entry_done(sess, t);
 		return;
 	}
@@ -380,14 +370,16 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:
-		warn_lacking(sess, t);
+		if (t->lacking)
+			warn_why(sess, t);
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case WORK_COMMIT:
 	case WORK_SYMLINK:
 	case WORK_HARDLINK:
 	case WORK_FINISH_DIR:
-		warn_lacking(sess, t);
+		if (t->lacking)
+			warn_why(sess, t);
 		rcv_committed(rcv, t->id, NULL);
 		break;
 	case WORK_END:
