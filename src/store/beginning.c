@@ -13,21 +13,13 @@
 static int publish(struct sink *s, int at, uint64_t bytes, const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
-	char part[PART_NAME_BYTES];
 	int r;
 
-	if (s->owner == NULL && (r = sink_check_replaceable(e, at, s->dir, name)) != 0)
-		return r;
-	if (sink_owns_part_name(s, at) != 1)
-		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "the part file was removed or replaced meanwhile");
-	part_name(part, s->key, PART_SUFFIX);
 	if (sys->ftruncate(s->part.fd, (off_t)bytes) != 0 || sys->fchmod(s->part.fd, 0666 & ~dir_umask(s->dir)) != 0 ||
 	    (sys->fsync(s->part.fd) != 0 && !sys_cannot_sync(errno)))
 		return fs_err_sys(e, errno, s->dir, name, "cannot keep the beginning");
-	if (s->owner != NULL && (r = sink_name_new(s, at, part, name, e)) != 0)
+	if ((r = sink_rename_part(s, at, name, e)) != 0)
 		return r;
-	if (s->owner == NULL && sys->renameat(at, part, at, name) != 0)
-		return fs_err_sys(e, errno, s->dir, name, "cannot keep the beginning");
 	s->named = true;
 	dir_changed(s->dir);
 	return dir_sync(s->dir, e);

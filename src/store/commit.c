@@ -99,13 +99,13 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 }
 
 /* renameat() takes a name, which must still be the name of the file that we wrote. */
-static int rename_part(struct sink *s, int at, struct ptcp_err *e)
+int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
 	char part[PART_NAME_BYTES];
 	int r;
 
 	part_name(part, s->key, PART_SUFFIX);
-	if (s->owner == NULL && (r = sink_check_replaceable(e, at, s->dir, s->name)) != 0)
+	if (s->owner == NULL && (r = sink_check_replaceable(e, at, s->dir, name)) != 0)
 		return r;
 	if ((r = sink_owns_part_name(s, at)) == 0)
 		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
@@ -113,9 +113,9 @@ static int rename_part(struct sink *s, int at, struct ptcp_err *e)
 	if (r < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "part file");
 	if (s->owner != NULL)
-		return sink_name_new(s, at, part, s->name, e);
-	if (dir_sys(s->dir)->renameat(at, part, at, s->name) != 0)
-		return fs_err_sys(e, errno, s->dir, s->name, "cannot rename the part file to its final name");
+		return sink_name_new(s, at, part, name, e);
+	if (dir_sys(s->dir)->renameat(at, part, at, name) != 0)
+		return fs_err_sys(e, errno, s->dir, name, "cannot rename the part file to its final name");
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int give_name(struct sink *s, struct ptcp_err *e)
 	int at, r;
 
 	if ((at = dir_fd(s->dir, e)) >= 0) {
-		r = rename_part(s, at, e);
+		r = sink_rename_part(s, at, s->name, e);
 		dir_fd_done(s->dir);
 	} else {
 		r = at;

@@ -145,7 +145,7 @@ static int read_all(struct pipe_source *p, struct ptcp_err *e)
 
 	do {
 		if ((buf = next_buf(p, e)) == NULL)
-			return PTCP_ENOMEM;
+			return e->code;
 		if ((r = fill(p, buf, &n, e)) == 0 && (uint64_t)p->next * p->o.block_bytes + n > p->o.max_bytes)
 			r = err_set(e, PTCP_ERANGE, "the input is larger than %s (split it)",
 			    units_size_text(size, p->o.max_bytes));
