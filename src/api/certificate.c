@@ -1,5 +1,4 @@
 /* Certificates: keys of authorities, signing, certificates of the local host. */
-#include <ctype.h>
 #include <ptcp/ptcp.h>
 #include <string.h>
 
@@ -28,16 +27,6 @@ int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FINGERPRINT_
 
 /* ---- Signing ---- */
 
-static bool words_ok(const char *s, size_t cap)
-{
-	size_t n = strlen(s);
-
-	for (; *s != '\0'; s++)
-		if (!isgraph((unsigned char)*s))
-			return false;
-	return n > 0 && n < cap;
-}
-
 /* Relative, without "..": links made by other clients must not change the meaning of the path. */
 static bool root_ok(const char *s)
 {
@@ -60,10 +49,11 @@ static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
 		    "fingerprint of a host)", text_escape(shown, sizeof shown, c->fingerprint != NULL ? c->fingerprint : ""));
 	if ((c->name == NULL) == (c->hosts == NULL))
 		return err_set(e, PTCP_EUSAGE, "a certificate has the name of a client (--name), or the hosts of a server (--hosts)");
-	if (c->name != NULL && !words_ok(c->name, 22))
-		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to 21 printable characters",
-		    text_escape(shown, sizeof shown, c->name));
-	if (c->hosts != NULL && (!words_ok(c->hosts, CERTIFICATE_TEXT_BYTES) || strchr(c->hosts, '/') != NULL))
+	if (c->name != NULL && (!text_is_word(c->name) || strlen(c->name) >= CERTIFICATE_NAME_BYTES))
+		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
+		    text_escape(shown, sizeof shown, c->name), CERTIFICATE_NAME_BYTES - 1);
+	if (c->hosts != NULL && (!text_is_word(c->hosts) || strlen(c->hosts) >= CERTIFICATE_TEXT_BYTES ||
+	    strchr(c->hosts, '/') != NULL))
 		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names or patterns of hosts, separated by commas, of up to %d characters",
 		    text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
 	if (c->read_only && c->write_once)

@@ -1,5 +1,4 @@
 /* Functions about this host: version, identity, authorized clients, processor speed. */
-#include <ctype.h>
 #include <ptcp/ptcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,14 +69,7 @@ static int check_fingerprint(const char *text, struct ptcp_err *e)
 
 static bool name_ok(const char *s)
 {
-	size_t n = strlen(s);
-
-	if (n == 0 || n >= TRUST_NAME_BYTES / 3)
-		return false;
-	for (; *s != '\0'; s++)
-		if (!isgraph((unsigned char)*s))
-			return false;
-	return true;
+	return text_is_word(s) && strlen(s) < TRUST_NAME_BYTES / 3;
 }
 
 static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)

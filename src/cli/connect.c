@@ -12,6 +12,7 @@
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 
 /* ---- Question about an unknown server ---- */
 

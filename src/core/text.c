@@ -77,6 +77,15 @@ const char *text_escape_quoted(char *out, size_t cap, const char *name)
 	return escape(out, cap, name, true);
 }
 
+bool text_is_word(const char *text)
+{
+	const char *p;
+
+	for (p = text; *p > ' ' && *p < 0x7f; p++)
+		;
+	return p > text && *p == '\0';
+}
+
 bool text_name_ok(const char *name, size_t n)
 {
 	if (n == 0 || n > 255)

@@ -15,6 +15,8 @@ const char *text_escape(char *out, size_t cap, const char *name);
 /* As text_escape(), for a value between double quotes (logs): '"' is escaped as well. */
 const char *text_escape_quoted(char *out, size_t cap, const char *name);
 
+/* Whether the text is one word of printable ASCII characters. */
+bool text_is_word(const char *text);
 /* Whether the n bytes are one path component: 1 to 255 bytes without '/' or NUL, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 

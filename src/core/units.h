@@ -26,4 +26,7 @@ const char *units_size_text(char *buf, uint64_t bytes);
 const char *units_rate_text(char *buf, double bps);
 const char *units_time_text(char *buf, double s);
 
+/* Ending of a noun after a number. */
+static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+
 #endif

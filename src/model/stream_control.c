@@ -19,8 +19,6 @@ void stream_control_opts_init(struct stream_control_opts *o)
 	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN };
 }
 
-static const char *plural(unsigned n) { return n == 1 ? "" : "s"; }
-
 /* Requests a stream count and restarts the level; returns whether the count changed. */
 static bool request(struct stream_control *s, unsigned streams)
 {

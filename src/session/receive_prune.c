@@ -256,7 +256,7 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 	char size[UNITS_TEXT_BYTES], older[40];
 
 	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
-	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, f->files == 1 ? "" : "s",
+	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, plural(f->files),
 	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
 	return out;
 }

@@ -191,9 +191,22 @@ static void marks_need_room(void **state)
 		}
 }
 
+static void single_words(void **state)
+{
+	(void)state;
+	assert_true(text_is_word("a"));
+	assert_true(text_is_word("!az09~"));
+	assert_false(text_is_word(""));
+	assert_false(text_is_word("two words"));
+	assert_false(text_is_word("line\n"));
+	assert_false(text_is_word("\x7f"));
+	assert_false(text_is_word("caf\xc3\xa9"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(single_words),
 		cmocka_unit_test(plain_stays),
 		cmocka_unit_test(unsafe_is_octal),
 		cmocka_unit_test(cuts),

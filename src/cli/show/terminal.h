@@ -26,10 +26,4 @@ bool terminal_is(int fd);
 /* Whether stderr is the systemd journal, which reads a priority from the start of a line and adds the time. */
 bool terminal_is_journal(void);
 
-/* Ending of a noun after a number. */
-static inline const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 #endif

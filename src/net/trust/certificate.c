@@ -1,6 +1,5 @@
 #include "net/trust/certificate.h"
 
-#include <ctype.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/text.h"
 #include "core/userdir.h"
 #include "net/tls.h"
 #include "net/trust/trust_lines.h"
@@ -49,15 +49,6 @@ static size_t put(uint8_t *p, const struct certificate *c)
 	n += put_text(p + n, c->name);
 	n += put_text(p + n, c->root);
 	return n;
-}
-
-/* Names are words, for logs. */
-static bool is_word(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if (!isgraph((unsigned char)*s))
-			return false;
-	return true;
 }
 
 static size_t signed_text(uint8_t out[sizeof purpose + CERTIFICATE_MAX_BYTES], const uint8_t *p, size_t n)
@@ -103,7 +94,7 @@ size_t certificate_decode(struct certificate *c, const uint8_t *p, size_t n)
 		.serial = get_u64(p + AT_SERIAL), .from_s = get_u64(p + AT_FROM), .until_s = get_u64(p + AT_UNTIL) };
 	memcpy(c->issuer, p + AT_ISSUER, sizeof c->issuer);
 	identity_digest_text(c->subject, p + AT_SUBJECT);
-	if ((got = get_text(c->name, p + at, n - at)) == 0 || c->name[0] == '\0' || !is_word(c->name))
+	if ((got = get_text(c->name, p + at, n - at)) == 0 || !text_is_word(c->name)) /* for logs */
 		return 0;
 	at += got;
 	if ((got = get_text(c->root, p + at, n - at)) == 0)

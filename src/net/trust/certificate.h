@@ -10,6 +10,7 @@
 enum certificate_kind { CERTIFICATE_CLIENT = 1, CERTIFICATE_SERVER = 2 };
 
 #define CERTIFICATE_TEXT_BYTES 256 /* name and root, each with its NUL */
+#define CERTIFICATE_NAME_BYTES 22 /* of a client, with a NUL */
 /* "ptcp-certificate " and base64, with its NUL. */
 #define CERTIFICATE_LINE_BYTES (18 + (CERTIFICATE_MAX_BYTES + 2) / 3 * 4)
 

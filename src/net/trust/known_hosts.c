@@ -152,12 +152,7 @@ int known_hosts_has_authority(const char *dir, struct ptcp_err *e)
 /* Whether a line of known_hosts can hold the name. */
 static bool host_ok(const char *host)
 {
-	const char *p;
-
-	for (p = host; *p != '\0'; p++)
-		if (!isgraph((unsigned char)*p))
-			return false;
-	return host[0] != '\0' && host[0] != '#' && host[0] != '@';
+	return text_is_word(host) && host[0] != '#' && host[0] != '@';
 }
 
 static int append_host(const char *path, const char *host, const char *fingerprint, struct ptcp_err *e)
