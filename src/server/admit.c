@@ -40,12 +40,12 @@ static int refused(struct ptcp_server *s, int code)
 	return code;
 }
 
-static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fingerprint, struct span c,
-    struct authorization *a, struct ptcp_err *e)
+static int admit_client(struct ptcp_server *s, struct inbound *g, const struct trust_peer *peer, struct authorization *a,
+    struct ptcp_err *e)
 {
-	struct trust_peer peer = { fingerprint, c.p, c.n, (uint64_t)time(NULL) };
+	const char *fingerprint = peer->fingerprint;
 	struct ptcp_err why;
-	int found = authorization_of(s, &peer, a, &why);
+	int found = authorization_of(s, peer, a, &why);
 
 	if (found > 0)
 		return 0;
@@ -65,12 +65,18 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const char *fi
 }
 
 /* The client at the other end of the connection. */
+static struct trust_peer peer_of(const struct inbound *g, struct certificates *c)
+{
+	chan_certificates(g->chan, c);
+	return (struct trust_peer){ chan_fingerprint(g->chan), c->bytes, c->n, (uint64_t)time(NULL) };
+}
+
 static int admit_peer(struct ptcp_server *s, struct inbound *g, struct authorization *a, struct ptcp_err *e)
 {
 	struct certificates c;
+	struct trust_peer peer = peer_of(g, &c);
 
-	chan_certificates(g->chan, &c);
-	return admit_client(s, g, chan_fingerprint(g->chan), (struct span){ c.bytes, c.n }, a, e);
+	return admit_client(s, g, &peer, a, e);
 }
 
 /* Starts a session for the authorized client, or for the issuer of the grant. */
@@ -112,11 +118,12 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 	struct ptcp_server *s = arg;
 	char issuer[PTCP_FINGERPRINT_BYTES] = "";
 	struct authorization a;
+	struct trust_peer peer = { issuer, grant->certificates.p, grant->certificates.n, (uint64_t)time(NULL) };
 	int r = grant_issuer(issuer, grant, e);
 
 	if (r < 0)
 		g->end = ADMISSION_BAD;
-	else if ((r = admit_client(s, g, issuer, grant->certificates, &a, e)) < 0)
+	else if ((r = admit_client(s, g, &peer, &a, e)) < 0)
 		return r;
 	if (r < 0 || (r = check_grant(s, g, grant, e)) < 0) {
 		inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan),
@@ -157,12 +164,8 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 
 	/* All invalid JOINs get the same answer, without a hint for strangers. */
 	if ((join = session_join(sess, g->chan, j)) != SESSION_JOIN_VALID) {
-		struct trust_peer peer = { chan_fingerprint(g->chan), c.bytes, 0, (uint64_t)time(NULL) };
-		bool known;
-
-		chan_certificates(g->chan, &c);
-		peer.n = c.n;
-		known = authorization_of(s, &peer, &a, &why) > 0;
+		struct trust_peer peer = peer_of(g, &c);
+		bool known = authorization_of(s, &peer, &a, &why) > 0;
 
 		if (known && (sess == NULL || join == SESSION_JOIN_LATE)) { /* the session ended meanwhile */
 			inbound_log(g, LOG_INFO, "join-late", "client=%s", chan_fingerprint(g->chan));

@@ -78,8 +78,7 @@ static int begin(struct file_job *j, struct ptcp_err *e)
 
 static bool permits(const struct file_job *j, const struct authorization *now)
 {
-	return !now->read_only && !now->write_once && strcmp(now->root, j->request.auth.root) == 0 &&
-	    strcmp(now->below, j->request.auth.below) == 0;
+	return !now->read_only && !now->write_once && authorization_same_place(now, &j->request.auth);
 }
 
 static void cleaning_free(struct file_job *j)

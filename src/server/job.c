@@ -151,8 +151,8 @@ void job_set_cancel(struct job_set *t, const struct ptcp_err *why)
 /* Whether the present rights of the client permit the job. */
 static bool is_permitted(const struct job *r, const struct authorization *now)
 {
-	return !now->no_relay && now->write_once == r->request.auth.write_once && strcmp(now->root, r->request.auth.root) == 0 &&
-	    strcmp(now->below, r->request.auth.below) == 0 &&
+	return !now->no_relay && now->write_once == r->request.auth.write_once &&
+	    authorization_same_place(now, &r->request.auth) &&
 	    (r->mode != WIRE_GRANT_READ || !now->read_only);
 }
 

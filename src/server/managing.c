@@ -379,7 +379,7 @@ static bool permits(const struct file_job *j, const struct authorization *now)
 	enum wire_manage_op op = managing_of(j)->op;
 
 	return (op == WIRE_MANAGE_LIST || op == WIRE_MANAGE_COUNT || !now->read_only) && !now->write_once &&
-	    strcmp(now->root, j->request.auth.root) == 0 && strcmp(now->below, j->request.auth.below) == 0;
+	    authorization_same_place(now, &j->request.auth);
 }
 
 static void managing_free(struct file_job *j)

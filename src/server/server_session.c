@@ -355,7 +355,7 @@ enum ptcp_cipher server_session_cipher(struct server_session_set *t, const uint8
 /* Whether the present rights of the client permit the session. */
 static bool is_permitted(const struct server_session *s, const struct authorization *now)
 {
-	return now->write_once == s->request.auth.write_once && strcmp(now->root, s->request.auth.root) == 0 && strcmp(now->below, s->request.auth.below) == 0 &&
+	return now->write_once == s->request.auth.write_once && authorization_same_place(now, &s->request.auth) &&
 	    ((s->request.sends && !s->request.removes) || s->request.measures || !now->read_only || s->request.auth.read_only);
 }
 

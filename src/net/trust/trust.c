@@ -52,6 +52,11 @@ static bool parse_permission(char *rest, struct authorization *a)
 	return true;
 }
 
+bool authorization_same_place(const struct authorization *a, const struct authorization *b)
+{
+	return strcmp(a->root, b->root) == 0 && strcmp(a->below, b->below) == 0;
+}
+
 /* ---- Finding ---- */
 
 /* The rights of the certificate, none beyond those of the authority's line. */

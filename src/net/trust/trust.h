@@ -35,6 +35,8 @@ struct authorization {
 	char name[TRUST_NAME_BYTES];  /* "": none */
 	struct trust_proof proof;
 };
+/* Whether both give the client the same directory. */
+bool authorization_same_place(const struct authorization *a, const struct authorization *b);
 
 /* A client to be admitted. */
 struct trust_peer {
