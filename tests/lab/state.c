@@ -57,16 +57,17 @@ int state_name_ok(const char *name)
 	return 1;
 }
 
-/* The lock file may be removed between our open and our lock: then we hold the
- * lock of nothing, and try again. */
-static int lock_file(const char *name, int create, struct ptcp_err *e)
+/* A directory without a lock file is what is left of a `lab up` that was killed: it
+ * gets one, and with it is a crashed lab. The lock file may be removed between our
+ * open and our lock: then we hold the lock of nothing, and try again. */
+static int lock_file(const char *name, struct ptcp_err *e)
 {
 	char path[PATH_MAX];
 	int r = state_path(path, sizeof path, name, "lock", e);
 	struct stat mine, there;
 
 	while (r == 0) {
-		int fd = open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
+		int fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
 
 		if (fd < 0)
 			return errno == ENOENT ? PTCP_ENOTYET :
@@ -94,7 +95,7 @@ int state_create(const char *name, struct ptcp_err *e)
 			return r;
 		if (mkdir(path, 0700) < 0 && errno != EEXIST)
 			return err_sys(e, PTCP_EIO, "cannot make %s", path);
-		r = lock_file(name, 1, e);
+		r = lock_file(name, e);
 		if (r != PTCP_ENOTYET) /* else the directory was just removed */
 			return r;
 	}
@@ -103,7 +104,7 @@ int state_create(const char *name, struct ptcp_err *e)
 
 int state_lock(const char *name, struct ptcp_err *e)
 {
-	int r = lock_file(name, 0, e);
+	int r = lock_file(name, e);
 
 	return r == PTCP_ENOTYET ? err_set(e, r, "there is no lab %s", name) : r;
 }

@@ -159,6 +159,11 @@ for after in 0.002 0.01 0.03; do
 	done
 	ok "kill -9 of up after $after s leaves nothing" [ ! -e "$PTCP_LAB_DIR/six" ]
 done
+mkdir "$PTCP_LAB_DIR/seven" # up was killed before it made anything in it
+"$lab" list >"$dir/out"
+ok "a lab of which there is only the folder is listed" says '^seven crashed$'
+"$lab" down -n seven >/dev/null
+ok "down removes its folder" [ ! -e "$PTCP_LAB_DIR/seven" ]
 "$lab" down -a >/dev/null
 ok "down -a ends all" [ -z "$(ls "$PTCP_LAB_DIR")" ]
 
