@@ -84,6 +84,17 @@ class Transfers(Case):
         ptcp.rm(at, recursive=True, **TRUST)
         self.assertFalse(os.path.exists(os.path.join(ROOT, "managed")))
 
+    def test_forks(self):
+        ptcp.ls(f"{URL}/", **TRUST)
+        child = os.fork()
+        if child == 0:
+            try:
+                ptcp.ls(f"{URL}/", **TRUST)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_trust(self):
         source, asked = self.file("data", 10), []
         answer = False
