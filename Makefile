@@ -34,7 +34,7 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob se
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint \
 	shared impact_budget stream_control history divide paths ratectl multipath
-fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open xattr
+fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once
 net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -79,7 +79,7 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
-	entry owner write_once leftover manage prune expand faults power torture
+	entry owner write_once quota leftover manage prune expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \

@@ -1,0 +1,255 @@
+/* Sending half of a stream, on its worker: reads a job, hashes the data while it is in the cache, lays the frames out
+ * in one buffer, which the channel encrypts and sends. A block larger than the buffer is sent chunk by chunk. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/err.h"
+#include "stream/stream_impl.h"
+#include "fs/fs_err.h"
+#include "wire/block.h"
+
+#define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
+#define BUF_BYTES (SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
+
+static_assert(SND_JOB_BYTES >= WIRE_CHUNK_BYTES && WIRE_CHUNK_BYTES == HASH_CHUNK_BYTES &&
+    WIRE_BLOCK_MAX == HASH_CHUNKS_MAX * HASH_CHUNK_BYTES, "a chunk fits the buffer and its block the hash");
+static_assert(BUF_BYTES <= LOOP_BUFFER_BYTES, "a job fits a buffer of the loop");
+
+static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_err *why)
+{
+	char path[DIR_PATH_TEXT_BYTES];
+
+	job->failed[i] = true;
+	if ((job->why[i] = malloc(sizeof *why)) != NULL)
+		fs_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
+}
+
+/* Encodes the frame around the n bytes of data at p + WIRE_BLOCK_HEAD_BYTES, from extent_read on. */
+static void finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n, bool verify)
+{
+	const struct snd_extent *x = &job->job.extent[i];
+	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+	uint64_t content;
+
+	wire_block_encode(p, &b);
+	if (verify) {
+		content = hash_content(p + WIRE_BLOCK_HEAD_BYTES, n);
+		end.check = hash_check(p + WIRE_HEADER_BYTES, content);
+		block_hash_add(&job->sum, content);
+		if (job->extent_read + n == x->length)
+			job->term[i] = hash_term(x->block, x->length, block_hash_end(&job->sum));
+	}
+	wire_block_end_encode(p + WIRE_BLOCK_HEAD_BYTES + n, &end);
+}
+
+/* The rest of an extent cannot be read: after its first chunk the receiver must be told. */
+static void end_extent(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n)
+{
+	const struct snd_extent *x = &job->job.extent[i];
+	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	struct wire_block_end end = { WIRE_BLOCK_VOID, 0 };
+
+	if (job->extent_read == 0)
+		return;
+	memset(p + wire_block_encode(p, &b), 0, n);
+	wire_block_end_encode(p + WIRE_BLOCK_HEAD_BYTES + n, &end);
+	job->fill += n + FRAME_BYTES;
+}
+
+/* Reads the next chunk of extent n_read. STORE_AGAIN: the read would block. */
+static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait)
+{
+	unsigned i = job->n_read;
+	const struct snd_extent *x = &job->job.extent[i];
+	uint8_t *p = job->buf + job->fill;
+	struct ptcp_err why;
+	int r;
+
+	r = source_read(job->source[i], p + WIRE_BLOCK_HEAD_BYTES, n, x->offset + job->extent_read, wait, &why);
+	if (r == STORE_AGAIN)
+		return r;
+	if (r < 0) {
+		extent_failed(job, i, &why);
+		end_extent(job, i, p, n);
+		job->extent_read = x->length;
+	} else {
+		finish_frame(job, i, p, n, verify);
+		job->fill += n + FRAME_BYTES;
+		job->extent_read += n;
+	}
+	if (job->extent_read == x->length) {
+		job->n_read++;
+		job->extent_read = 0;
+		job->sum.n = 0;
+	}
+	return 0;
+}
+
+/* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent
+ * that cannot be read leaves no frame. */
+static int read_extents(struct stream_job *job, bool verify, bool wait)
+{
+	uint32_t n;
+	int r;
+
+	while (job->n_read < job->job.n) {
+		n = job->job.extent[job->n_read].length - job->extent_read;
+		if (n > WIRE_CHUNK_BYTES)
+			n = WIRE_CHUNK_BYTES;
+		if (job->fill + n + FRAME_BYTES > BUF_BYTES)
+			break;
+		if ((r = read_chunk(job, n, verify, wait)) != 0)
+			return r;
+	}
+	job->ready = true;
+	return 0;
+}
+
+static void on_read(struct msg *m)
+{
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
+	struct stream *s = job->stream;
+
+	job->reading = false;
+	if (!s->stopping)
+		stream_send_writable(s);
+	stream_io_done(s); /* may free the stream */
+}
+
+/* On an I/O thread. */
+static void read_on_disk(struct io_job *io)
+{
+	struct stream_job *job = CONTAINER_OF(io, struct stream_job, io);
+
+	read_extents(job, job->stream->o.verify, true);
+	job->msg.run = on_read;
+	loop_post(job->stream->loop, &job->msg);
+}
+
+/* The job's buffer; for the first job, whose memory is there, always. False: too little memory to read ahead. */
+static bool have_buf(struct stream *s, struct stream_job *job)
+{
+	struct ptcp_err why;
+
+	if (job->buf != NULL || job->ready || (job->buf = stream_memory_take_buf(s)) != NULL)
+		return true;
+	if (job != s->first)
+		return false;
+	err_nomem(&why);
+	for (; job->n_read < job->job.n; job->n_read++)
+		extent_failed(job, job->n_read, &why);
+	job->ready = true;
+	return true;
+}
+
+/* Returns true if the buffer is ready to be sent; otherwise an I/O thread reads. */
+static bool job_read(struct stream *s, struct stream_job *job)
+{
+	if (job->reading || !have_buf(s, job))
+		return false;
+	if (job->ready || read_extents(job, s->o.verify, false) == 0)
+		return true;
+	job->reading = true;
+	job->io.run = read_on_disk;
+	stream_io_begin(s);
+	io_submit(s->o.host->io, &job->io);
+	return false;
+}
+
+/* False: the channel is full or a rate limit applies; writable() or the timer of the limit resumes. */
+static bool write_job(struct stream *s, struct stream_job *job)
+{
+	size_t allowed, n;
+
+	while (s->written < job->fill) {
+		if ((allowed = stream_allowance(s, job->fill - s->written)) == 0) {
+			chan_flush(s->chan);
+			return false;
+		}
+		n = chan_write(s->chan, job->buf + s->written, allowed);
+		stream_charge(s, n);
+		s->written += n;
+		if (n < allowed)
+			return false;
+	}
+	return true;
+}
+
+static void job_sent(struct stream *s, struct stream_job *job)
+{
+	if ((s->first = job->next) == NULL)
+		s->last = &s->first;
+	stream_memory_give_buf(s, job->buf);
+	job->buf = NULL;
+	s->worked = true;
+	job->msg.run = stream_job_sent;
+	loop_post(s->o.host->control, &job->msg);
+}
+
+/* Before a job: while others wait for memory, the stream gives way as soon as it has no data in buffers. */
+static bool next_turn(struct stream *s)
+{
+	if (s->n_bufs > 0 || !s->worked || !memory_wanted(&s->memory))
+		return stream_memory_take(s);
+	return chan_flushed(s->chan) && stream_memory_turn(s);
+}
+
+/* While the first job waits for the disk. In order: a later job must not hold the memory that an earlier one lacks. */
+static void read_ahead(struct stream *s)
+{
+	struct stream_job *job = s->first != NULL ? s->first->next : NULL;
+
+	for (; job != NULL; job = job->next) {
+		job_read(s, job);
+		if (job->buf == NULL && !job->ready)
+			break;
+	}
+}
+
+void stream_send_writable(void *arg)
+{
+	struct stream *s = arg;
+	struct stream_job *job;
+
+	while ((job = s->first) != NULL) {
+		if (!next_turn(s))
+			return;
+		if (!job_read(s, job))
+			break;
+		if (!write_job(s, job))
+			return;
+		s->written = 0;
+		job->ready = false;
+		job->fill = 0;
+		if (job->n_read == job->job.n)
+			job_sent(s, job);
+	}
+	read_ahead(s);
+	chan_flush(s->chan);
+	if (s->first == NULL && s->has_memory && chan_flushed(s->chan))
+		stream_memory_give(s);
+}
+
+void stream_send_queue(struct msg *m)
+{
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
+	struct stream *s = job->stream;
+
+	if (s->stopping || s->lost_posted)
+		return; /* the engine sends the blocks on another stream */
+	job->n_read = 0;
+	job->extent_read = 0;
+	job->sum.n = 0;
+	job->fill = 0;
+	job->ready = false;
+	job->next = NULL;
+	memset(job->failed, 0, sizeof job->failed);
+	*s->last = job;
+	s->last = &job->next;
+	if (s->first == job)
+		stream_send_writable(s);
+	else if (s->first->reading)
+		read_ahead(s);
+}

@@ -1,0 +1,374 @@
+#include "stream/stream_impl.h"
+
+#include <stdlib.h>
+
+#include "core/err.h"
+#include "net/sock.h"
+
+/* ---- Worker thread, except for run_lost() and run_gone() ---- */
+
+static void run_lost(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, lost);
+
+	s->o.ops->lost(s->o.arg, s, &s->why);
+}
+
+static struct mtu_lost lost_conn(const struct stream *s)
+{
+	struct tcpinfo i;
+
+	if (s->chan == NULL || tcpinfo_read(&i, chan_fd(s->chan)) < 0)
+		return (struct mtu_lost){ 0 };
+	return (struct mtu_lost){ i.acked_bytes + i.received_bytes, s->o.files != NULL ? i.no_data_s : i.silent_s };
+}
+
+void stream_fail(struct stream *s, const struct ptcp_err *why)
+{
+	if (s->lost_posted || s->stopping)
+		return;
+	s->lost_posted = true;
+	s->lost_conn = lost_conn(s);
+	s->why = *why;
+	s->lost.run = run_lost;
+	loop_post(s->o.host->control, &s->lost);
+}
+
+static void on_closed(void *arg, const struct ptcp_err *why)
+{
+	struct stream *s = arg;
+	struct ptcp_err closed;
+
+	s->closed_at = mono_now();
+	s->gen.complete = s->gen.from.ns > 0 && s->gen.left_bytes == 0;
+	if (why == NULL) {
+		err_set(&closed, PTCP_EPEER, "the peer closed the connection");
+		why = &closed;
+	}
+	stream_fail(s, why);
+}
+
+/* The answer to JOIN; a refusal costs only the stream. False: another frame. */
+static bool take_joined(struct stream *s)
+{
+	struct wire_header h;
+	struct ptcp_err why;
+
+	s->joined_got += chan_read(s->chan, s->joined + s->joined_got, sizeof s->joined - s->joined_got);
+	if (s->joined_got < sizeof s->joined)
+		return true;
+	s->o.joining = false;
+	if (wire_header_decode(&h, s->joined, &why) < 0)
+		return false;
+	if (h.type == WIRE_ERROR) {
+		err_set(&why, PTCP_EREFUSED, "the peer refused the data connection");
+		chan_pause(s->chan, true);
+		stream_fail(s, &why);
+		return true;
+	}
+	return h.type == WIRE_JOINED && h.length == 0;
+}
+
+/* The peer sends no data on this stream, except JOINED; reading detects the end of the connection. */
+static void on_unexpected(void *arg)
+{
+	struct stream *s = arg;
+	struct ptcp_err why;
+	uint8_t byte;
+
+	if (s->o.joining ? !take_joined(s) : !s->lost_posted && chan_read(s->chan, &byte, 1) > 0) {
+		err_set(&why, PTCP_EPROTO, "unexpected data on a sending stream");
+		chan_pause(s->chan, true);
+		stream_fail(s, &why);
+	}
+}
+
+static const struct chan_ops send_ops = {
+	.readable = on_unexpected, .writable = stream_send_writable, .closed = on_closed
+};
+static const struct chan_ops generate_ops = {
+	.readable = on_unexpected, .writable = stream_generate_writable, .closed = on_closed
+};
+static const struct chan_ops receive_ops = { .readable = stream_recv_readable, .closed = on_closed };
+
+static void on_start(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, start);
+	struct ptcp_err why;
+
+	if (chan_attach(s->chan, s->loop, s->chan_ops, s, &why) < 0)
+		stream_fail(s, &why);
+}
+
+/* A rate limit pauses a receiver only between two reads, never while a block is being written. */
+static void on_paced(void *arg)
+{
+	struct stream *s = arg;
+
+	s->paced = false;
+	if (s->stopping || s->lost_posted)
+		return;
+	if (s->o.files != NULL)
+		chan_pause(s->chan, false);
+	else
+		s->chan_ops->writable(s);
+}
+
+size_t stream_allowance(struct stream *s, size_t want)
+{
+	struct ptcp_err why;
+	struct pacer *p;
+	struct mono at;
+	unsigned i;
+
+	for (i = 0; i < PACES; i++) {
+		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
+		if (p == NULL || !pacer_limits(p))
+			continue;
+		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, &s->turn[i], mono_now(), &at)) == 0) {
+			if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
+				stream_fail(s, &why);
+			else
+				timer_set(s->pacing, at);
+			s->paced = true;
+			return 0;
+		}
+		if (s->allowance[i] < want)
+			want = s->allowance[i];
+	}
+	return want;
+}
+
+void stream_charge(struct stream *s, size_t n)
+{
+	unsigned i;
+
+	for (i = 0; i < PACES; i++)
+		s->allowance[i] -= n < s->allowance[i] ? n : s->allowance[i];
+	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
+}
+
+static void run_gone(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, gone);
+
+	s->o.ops->gone(s->o.arg, s);
+}
+
+void stream_try_gone(struct stream *s)
+{
+	if (!s->stopping || s->n_io > 0 || s->gen.turn_posted || s->gone_posted || !stream_memory_fini(s))
+		return;
+	s->gone_posted = true;
+	s->gone.run = run_gone;
+	loop_post(s->o.host->control, &s->gone);
+}
+
+void stream_io_begin(struct stream *s)
+{
+	s->n_io++;
+	atomic_fetch_add(&s->on_disk, 1);
+}
+
+void stream_io_done(struct stream *s)
+{
+	s->n_io--;
+	atomic_fetch_sub(&s->on_disk, 1);
+	stream_try_gone(s);
+}
+
+static void sample_retransmits(struct stream *s)
+{
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0)
+		atomic_store(&s->retransmits, i.retransmits);
+}
+
+static void on_sample(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, sample);
+
+	sample_retransmits(s);
+	atomic_store(&s->sampling, false);
+}
+
+static void on_check(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, check);
+	struct ptcp_err why;
+	struct tcpinfo i;
+
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
+	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
+		sock_reset_on_close(chan_fd(s->chan));
+		err_set(&why, PTCP_ETIMEOUT, "no answer of the peer's host on this connection");
+		stream_fail(s, &why);
+	}
+	atomic_store(&s->checking, false);
+}
+
+static void on_stop(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, stop);
+
+	s->stopping = true;
+	sample_retransmits(s);
+	if (s->resets && s->chan != NULL)
+		sock_reset_on_close(chan_fd(s->chan));
+	chan_free(s->chan);
+	s->chan = NULL;
+	timer_free(s->lock_timer);
+	timer_free(s->pacing);
+	s->lock_timer = s->pacing = NULL;
+	stream_memory_stop(s);
+	stream_try_gone(s);
+}
+
+/* ---- Control thread ---- */
+
+int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
+{
+	struct stream *s = calloc(1, sizeof *s);
+	unsigned i;
+
+	if (s == NULL) {
+		chan_free(o->chan);
+		return err_nomem(e);
+	}
+	s->o = *o;
+	s->chan = o->chan;
+	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
+	s->loop = o->host->worker[o->worker % o->host->n_workers];
+	atomic_init(&s->pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
+	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
+	atomic_init(&s->pacer[PACE_SHARED], NULL);
+	s->last = &s->first;
+	stream_memory_init(s);
+	atomic_init(&s->on_disk, 0);
+	atomic_init(&s->retransmits, 0);
+	atomic_init(&s->sampling, false);
+	atomic_init(&s->checking, false);
+	atomic_init(&s->moved, 0);
+	for (i = 0; i < STREAM_JOBS; i++) {
+		s->jobs[i].stream = s;
+		s->jobs[i].next = s->free_jobs;
+		s->free_jobs = &s->jobs[i];
+	}
+	chan_detach(s->chan);
+	s->start.run = on_start;
+	loop_post(s->loop, &s->start);
+	*out = s;
+	return 0;
+}
+
+unsigned stream_number(const struct stream *s) { return s->o.number; }
+unsigned stream_path(const struct stream *s) { return s->o.path; }
+bool stream_on_disk(const struct stream *s) { return atomic_load(&s->on_disk) > 0; }
+uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->moved, memory_order_relaxed); }
+
+uint64_t stream_retransmits(struct stream *s)
+{
+	if (!s->stop_posted && !atomic_exchange(&s->sampling, true)) {
+		s->sample.run = on_sample;
+		loop_post(s->loop, &s->sample);
+	}
+	return atomic_load(&s->retransmits);
+}
+
+const struct mtu_lost *stream_lost(const struct stream *s) { return &s->lost_conn; }
+
+void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
+{
+	if (s->stop_posted || atomic_exchange(&s->checking, true))
+		return;
+	s->silent_ns = silent_ns;
+	s->unacked = unacked;
+	s->check.run = on_check;
+	loop_post(s->loop, &s->check);
+}
+
+void stream_share(struct stream *s, struct pacer *p)
+{
+	atomic_store_explicit(&s->pacer[PACE_SHARED], p, memory_order_relaxed);
+}
+
+static void job_clear(struct stream_job *job)
+{
+	unsigned i;
+
+	for (i = 0; i < job->job.n; i++) {
+		source_unref(job->source[i]);
+		free(job->why[i]);
+		job->why[i] = NULL;
+	}
+	job->job.n = 0;
+}
+
+void stream_job_sent(struct msg *m)
+{
+	struct stream_job *job = CONTAINER_OF(m, struct stream_job, msg);
+	struct stream *s = job->stream;
+
+	s->o.ops->sent(s->o.arg, s, job);
+	job_clear(job);
+	job->next = s->free_jobs;
+	s->free_jobs = job;
+	s->o.ops->idle(s->o.arg, s);
+}
+
+struct stream_job *stream_free_job(struct stream *s) { return s->stop_posted ? NULL : s->free_jobs; }
+
+void stream_send(struct stream *s)
+{
+	struct stream_job *job = s->free_jobs;
+
+	s->free_jobs = job->next;
+	job->msg.run = stream_send_queue;
+	loop_post(s->loop, &job->msg);
+}
+
+void stream_generate(struct stream *s, uint64_t bytes)
+{
+	s->gen.left_bytes = bytes; /* the worker reads it from the start on */
+	s->gen.start.run = stream_generate_start;
+	loop_post(s->loop, &s->gen.start);
+}
+
+bool stream_generated(const struct stream *s, struct mono *from, struct mono *until)
+{
+	*from = s->gen.from;
+	*until = s->closed_at;
+	return s->gen.complete;
+}
+
+uint64_t stream_received(const struct stream *s, struct mono *from, struct mono *until)
+{
+	*from = s->first_at;
+	*until = s->closed_at;
+	return s->received_bytes;
+}
+
+void stream_stop(struct stream *s, bool reset)
+{
+	if (s->stop_posted)
+		return;
+	s->resets = reset;
+	s->stop_posted = true;
+	s->stop.run = on_stop;
+	loop_post(s->loop, &s->stop);
+}
+
+void stream_free(struct stream *s)
+{
+	unsigned i;
+
+	if (s == NULL)
+		return;
+	for (i = 0; i < STREAM_JOBS; i++) {
+		job_clear(&s->jobs[i]);
+		free(s->jobs[i].buf);
+	}
+	stream_recv_fini(s);
+	free(s);
+}

@@ -1,0 +1,192 @@
+/* Internals of a stream, for stream.c, send.c, generate.c, recv.c and write.c. */
+#ifndef STREAM_STREAM_IMPL_H
+#define STREAM_STREAM_IMPL_H
+
+#include <stdatomic.h>
+
+#include "stream/stream.h"
+#include "store/hash.h"
+#include "wire/block.h"
+
+/* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
+enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
+
+enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+
+/* Of the block whose chunks arrive: */
+enum block_state {
+	BLOCK_NONE,    /* no chunk, or the rest is not sent */
+	BLOCK_GOOD,    /* verified and written so far */
+	BLOCK_CORRUPT, /* the last chunk reports it */
+	BLOCK_FAILED   /* reported */
+};
+
+/* Generated blocks, for measurements. */
+struct generator {
+	struct msg start, next_turn;
+	bool turn_posted;
+	bool complete;                   /* all bytes were sent before the peer closed */
+	uint64_t left_bytes;             /* of blocks not yet written completely */
+	struct wire_block block;         /* being written, */
+	size_t written;                  /* bytes of its frame so far */
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
+	struct mono from;                /* 0: not started */
+};
+
+/* Another session has locked the part file of the block: */
+enum part_lock {
+	PART_FREE,
+	PART_QUERIED, /* the control thread searches for the session */
+	PART_YIELDS,  /* the session may release the part soon */
+	PART_FOREIGN, /* a session of another client, or already ended: retry once */
+	PART_RETRIED
+};
+
+/* A chunk that is being written, or waits for the lock of its part. */
+struct stream_write {
+	struct stream *stream;
+	struct sink *sink;               /* NULL: unused */
+	uint8_t *buf;
+	struct wire_block block;
+	struct wire_chunk chunk;
+	uint64_t hash;                   /* of the block, with its last chunk */
+	struct io_job io;
+	struct msg done;
+	struct ptcp_err why;
+	int result;
+};
+
+struct stream {
+	struct stream_opts o;
+	struct loop *loop;               /* the worker's */
+	struct chan *chan;
+	const struct chan_ops *chan_ops;
+	struct msg start, stop, lost, gone, sample;
+	struct ptcp_err why;             /* of lost */
+	atomic_uint on_disk;
+	atomic_ullong retransmits;
+	atomic_bool sampling;            /* `sample` is posted */
+	struct msg check;
+	atomic_bool checking;            /* `check` is posted */
+	uint64_t silent_ns;              /* for `check`: */
+	bool unacked;
+	struct mtu_lost lost_conn;
+	atomic_uint_fast64_t moved;      /* bytes */
+	/* control thread */
+	bool stop_posted, resets;
+	struct stream_job *free_jobs;
+	/* worker thread */
+	bool stopping, lost_posted, gone_posted;
+	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
+	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
+	struct pacer_turn turn[PACES];
+	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
+	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
+	bool paced;                      /* until then */
+	/* Memory of the channel's buffers and the stream's own: memory.c. */
+	struct memory_claim memory;
+	bool has_memory, awaits_memory;
+	bool worked;                     /* with the memory that it has */
+	unsigned n_bufs;                 /* of jobs or chunks, in use, the first as part of the stream's memory */
+	struct msg memory_granted, memory_stalled;
+	atomic_bool stall_posted;        /* memory_stalled is posted, */
+	bool awaits_stall;               /* and the stream's end waits for it */
+	struct mono closed_at;           /* by the peer */
+	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: JOINED, */
+	size_t joined_got;                 /* its first bytes */
+	/* sender: queue, the first job is being written */
+	struct stream_job *first, **last;
+	size_t written;                  /* bytes of the first job accepted by the channel */
+	struct stream_job jobs[STREAM_JOBS];
+	struct generator gen;
+	/* receiver */
+	uint64_t received_bytes;         /* of blocks */
+	struct mono first_at;            /* time of the first block */
+	enum phase phase;
+	size_t got;                      /* bytes of the phase */
+	bool drained;                    /* the channel has no more input now */
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
+	struct wire_block block;
+	struct wire_chunk chunk;         /* of that frame, within its block: */
+	uint64_t id;
+	uint32_t block_index, next_chunk;
+	enum block_state state;
+	struct block_hash sum;
+	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
+	uint8_t *buf;                    /* the loop's, for the next chunk; or NULL */
+	bool complete;                   /* the chunk in buf waits for earlier writes */
+	unsigned n_writes;               /* in use */
+	bool writes_alone;               /* the only one opens its part */
+	struct stream_write writes[STREAM_WRITES];
+	/* the part is locked by another session */
+	struct stream_write *locked;     /* retried by the timer; or NULL */
+	struct timer *lock_timer;
+	struct mono locked_since;
+	enum part_lock lock;
+	struct msg lock_query;
+	uint64_t locked_dev, locked_ino;
+	bool querying, yields;           /* lock_query is posted; the answer */
+	struct results_msg *results;     /* being gathered */
+};
+
+/* The connection is unusable: posts ops.lost, once. */
+void stream_fail(struct stream *s, const struct ptcp_err *why);
+/* The stream waits for an I/O thread, for the control thread or for memory: stream_on_disk(), and no end before
+ * stream_io_done(). */
+void stream_io_begin(struct stream *s);
+/* The wait is over, on the worker loop. May post ops.gone. */
+void stream_io_done(struct stream *s);
+/* Control thread: a job has returned from the worker. */
+void stream_job_sent(struct msg *m);
+
+/* Bytes, at most `want`, that the rate limits permit now; 0: the stream is called again when they permit more. */
+size_t stream_allowance(struct stream *s, size_t want);
+/* Charges bytes sent or received to the rate limits. */
+void stream_charge(struct stream *s, size_t n);
+
+/* ---- memory.c ---- */
+
+void stream_memory_init(struct stream *s);
+/* True: the stream has memory for its buffers. False: the stream pauses until its turn; then its channel's callback
+ * runs. */
+bool stream_memory_take(struct stream *s);
+/* As stream_memory_take(), between two pieces of work while no buffer is in use: others may have their turn first. */
+bool stream_memory_turn(struct stream *s);
+/* No buffer is in use, and none is needed for now. */
+void stream_memory_give(struct stream *s);
+/* A buffer for a job or a chunk; NULL: too little memory for one more, or (the first) none at all. */
+uint8_t *stream_memory_take_buf(struct stream *s);
+void stream_memory_give_buf(struct stream *s, uint8_t *buf);
+/* At the end: cancels a wait; gives all back, unless a message of the budget is still to come. */
+void stream_memory_stop(struct stream *s);
+bool stream_memory_fini(struct stream *s);
+
+/* Posts ops.gone once nothing of the stream is in progress. */
+void stream_try_gone(struct stream *s);
+
+void stream_generate_start(struct msg *m);
+void stream_generate_writable(void *arg);
+
+void stream_send_writable(void *arg);
+void stream_send_queue(struct msg *m);
+
+void stream_recv_readable(void *arg);
+/* Gives memory back unless the stream has data. */
+void stream_recv_release(struct stream *s);
+void stream_recv_fini(struct stream *s);
+
+/* ---- write.c ---- */
+
+void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
+    const struct ptcp_err *why);
+void stream_results_post(struct stream *s);
+/* Writes the complete and verified chunk in `buf` to `sink`. False: the chunk waits, and the stream pauses. */
+bool stream_write(struct stream *s);
+/* Before a chunk: whether a further one may be received, with a buffer if others are being written; else the stream
+ * pauses until a write ends. */
+bool stream_write_room(struct stream *s);
+/* A complete chunk waits. */
+bool stream_write_waits(const struct stream *s);
+void stream_write_fini(struct stream *s);
+
+#endif
