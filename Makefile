@@ -50,8 +50,8 @@ session_SRC := session engine_ops control stream_set progress stream stream_send
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
-server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
-	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
+server_SRC := server server_opts admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
 api_SRC   := certificate clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
@@ -100,7 +100,7 @@ TEST_LAYERS := core wire model fs store net engine conn session measure client s
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
-	running trust certificates write_once confine service doctor advise auto plan paths links watch overlay relays spool \
+	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
