@@ -43,8 +43,8 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
-	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
+stream_SRC := stream send generate recv write memory open_files
+session_SRC := session engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
@@ -62,7 +62,7 @@ cli_SRC   := main command options lists process log_opts confine connect install
 	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
 	show/output show/plan_output show/plan_plot show/plot show/terminal
-libptcp_LAYERS := core wire model fs store net engine conn session measure client server api
+libptcp_LAYERS := core wire model fs store net engine conn stream session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash

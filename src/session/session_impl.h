@@ -20,7 +20,7 @@
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
-#include "session/stream.h"
+#include "stream/stream.h"
 
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* index of the successor of the control connection */
 #define SESSION_FDS 5u /* beside the streams: control connection, root, a listing, and a file with its journal */

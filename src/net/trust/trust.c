@@ -85,9 +85,10 @@ static int check_certificate(const char *dir, const char *authority, const struc
 		return 0;
 	if ((r = revoked_find(dir, authority, c->serial, why)) < 0)
 		return r;
-	if (r > 0)
-		return err_set(why, PTCP_EREFUSED, "the certificate of %.60s is revoked (ask the server's administrator)", c->name), 0;
-	return 1;
+	if (r == 0)
+		return 1;
+	err_set(why, PTCP_EREFUSED, "the certificate of %.60s is revoked (ask the server's administrator)", c->name);
+	return 0;
 }
 
 /* Whether the line of an authority admits the client, by a certificate. */
