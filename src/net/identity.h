@@ -12,7 +12,7 @@
 #define IDENTITY_SIGNATURE_BYTES 64
 
 /* Certificates that a host presents, encoded one behind the other (net/trust/certificate.h). */
-#define CERTIFICATE_MAX_BYTES 668
+#define CERTIFICATE_MAX_BYTES 676
 #define CERTIFICATES_MAX 4
 #define CERTIFICATES_MAX_BYTES (CERTIFICATES_MAX * CERTIFICATE_MAX_BYTES)
 struct certificates {

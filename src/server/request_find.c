@@ -11,6 +11,8 @@
 #include "server/request_impl.h"
 #include "store/expand.h"
 
+enum { STEP_DONE, STEP_MORE, STEP_WAITS /* until the job is submitted again */ };
+
 #define STEP_NAMES 4096 /* other clients' work on the I/O threads comes between two steps */
 
 /* The sources found so far. */
@@ -91,26 +93,37 @@ static int open_root(const struct request *a, const char *root, struct tree **ou
 	return r;
 }
 
-/* 1: the paths are next; 0: none are to be found. */
-static int begin(struct request *a, struct ptcp_err *e)
+static int use_root(struct request *a, struct ptcp_err *e)
 {
 	const char *root = a->auth.root[0] != '\0' ? a->auth.root : a->root;
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_err why;
 	int r;
 
-	if (!a->own && (r = open_root(a, root, &a->tree, &why)) < 0) {
-		a->tree = NULL;
-		/* The client must not learn the path. */
-		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
-		    text_escape_quoted(shown, sizeof shown, root), why.msg);
-		return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
-		    "directory (tell the server's administrator)" :
-		    "the root for this client cannot be opened (tell the server's administrator)");
-	}
-	if (a->manages)
+	if ((r = open_root(a, root, &a->tree, &why)) == 0)
 		return 0;
-	return (a->search = calloc(1, sizeof *a->search)) != NULL ? 1 : err_nomem(e);
+	a->tree = NULL;
+	/* The client must not learn the path. */
+	log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+	    text_escape_quoted(shown, sizeof shown, root), why.msg);
+	return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
+	    "directory (tell the server's administrator)" :
+	    "the root for this client cannot be opened (tell the server's administrator)");
+}
+
+/* STEP_MORE: the paths are next; STEP_DONE: none are to be found. */
+static int begin(struct request *a, struct ptcp_err *e)
+{
+	int r;
+
+	if (!a->own && a->tree == NULL && (r = use_root(a, e)) < 0)
+		return r;
+	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need, &a->io,
+	    e)) != 0)
+		return r < 0 ? r : STEP_WAITS;
+	if (a->manages)
+		return STEP_DONE;
+	return (a->search = calloc(1, sizeof *a->search)) != NULL ? STEP_MORE : err_nomem(e);
 }
 
 /* ---- Sources ---- */
@@ -301,7 +314,7 @@ static int step(struct request *a, struct ptcp_err *e)
 {
 	int r;
 
-	if (a->search == NULL && (r = begin(a, e)) <= 0)
+	if (a->search == NULL && (r = begin(a, e)) != STEP_MORE)
 		return r;
 	if (!a->sends)
 		return find_place(a, e);
@@ -332,7 +345,11 @@ static void find(struct io_job *io)
 {
 	struct request *a = CONTAINER_OF(io, struct request, io);
 
-	if ((a->result = step(a, &a->why)) > 0) {
+	int r = step(a, &a->why);
+
+	if (r == STEP_WAITS)
+		return; /* perhaps already continued by another thread */
+	if ((a->result = r) > 0) {
 		io_submit(a->host->io, &a->io);
 		return;
 	}
