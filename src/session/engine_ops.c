@@ -41,7 +41,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
-		streams_request(sess, sess->n_granted, "granted"); /* the number is fixed */
+		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
 }
 
 static void on_set_streams(void *arg, const struct wire_set_streams *u)

@@ -184,6 +184,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
+	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
@@ -246,10 +247,7 @@ void control_free(struct session *sess);
 /* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
  * socket. */
 bool streams_report_tcp(const struct session *sess);
-/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
- * for the user. */
-void streams_request(struct session *sess, unsigned streams, const char *why);
-/* Sets the number of active streams. */
+/* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);
@@ -320,6 +318,10 @@ void yielding_free(struct session *sess);
 
 /* ---- adapt.c: the adaptive parts of the engine, joined with the session ---- */
 
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
+ * for the user. */
+void adapt_request(struct session *sess, unsigned streams, const char *why);
+void adapt_requested(struct session *sess, struct mono now);
 /* Once running. */
 int adapt_start(struct session *sess, struct ptcp_err *e);
 void adapt_rates(struct session *sess, struct mono now);
@@ -358,7 +360,8 @@ void send_early(struct session *sess);
 /* As engine_ops.select; select.c. */
 int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
-/* Number of streams that have something to send, at most; PTCP_STREAMS_MAX before all sources are listed. */
+/* Number of streams that have something to send, at most: 0 before the first sources are listed, PTCP_STREAMS_MAX before
+ * all are. */
 unsigned send_streams(const struct session *sess);
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
