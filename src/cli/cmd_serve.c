@@ -356,7 +356,7 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	v.signals = process_signal_fd();
 	systemd_open();
 	if ((!ephemeral && (r = running_new(&v.running, &running, e)) < 0) || (r = make(&v, e)) < 0 ||
-	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* confined, as make() has left the process */
+	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* after make(): the sandbox covers the thread, too */
 		end(&v);
 		return r;
 	}

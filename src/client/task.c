@@ -370,8 +370,11 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
 	if (e == NULL)
 		e = &scratch;
-	if (r < 0)
+	if (r < 0) {
 		*e = t->why;
+		if (e->sys == OUTBOX_FROM_PEER)
+			e->sys = 0;
+	}
 	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
 		return r;
 	if ((r = known_hosts_add(t->host.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||

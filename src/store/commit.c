@@ -99,7 +99,7 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 }
 
 /* renameat() takes a name, which must still be the name of the file that we wrote. */
-int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
 	char part[PART_NAME_BYTES];
 	int r;
@@ -119,6 +119,17 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 	return 0;
 }
 
+int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+{
+	uint64_t freed;
+	int r;
+
+	quota_names_begin(s->hold.q, dir_sys(s->dir), at, name, &freed);
+	r = rename_part(s, at, name, e);
+	quota_names_end(s->hold.q, r == 0, freed);
+	return r;
+}
+
 static int give_name(struct sink *s, struct ptcp_err *e)
 {
 	int at, r;
@@ -130,10 +141,12 @@ static int give_name(struct sink *s, struct ptcp_err *e)
 		r = at;
 	}
 	pthread_mutex_lock(&s->lock);
-	if (r == 0)
+	if (r == 0) {
 		s->named = true;
-	else
+		quota_complete(&s->hold, s->final_bytes);
+	} else {
 		s->state = SINK_OPEN;
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (r == 0)
 		dir_changed(s->dir);

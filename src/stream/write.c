@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "core/thread.h"
 #include "core/units.h"
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 #include "fs/fs_err.h"
 #include "wire/block.h"
 
