@@ -1,9 +1,10 @@
 /* Starts a program as a service manager would: with sockets that listen, or a descriptor that does not, and
  * a place to be notified at, what arrives there being written to a file.
  *
- *   launch [-n SOCKETS | -d] FILE PROGRAM [ARGUMENT...]
+ *   launch [-n SOCKETS | -d] [-r RESTARTS] FILE PROGRAM [ARGUMENT...]
  *
- * Signals go on to the program, whose status it ends with. */
+ * Signals go on to the program, whose status it ends with; -r: it is started again so many times when it ends, with the
+ * same sockets. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -52,20 +53,24 @@ static int notified(char *name, size_t cap)
 	return fd;
 }
 
-static void become(char **argv, int sockets, int bad)
+static void make_sockets(int *fd, int sockets, int bad)
+{
+	int i;
+
+	for (i = 0; i < sockets; i++)
+		fd[i] = bad ? open("/dev/null", O_RDONLY) : listening();
+	for (i = 0; i < sockets; i++) /* above those that are passed */
+		fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 20);
+}
+
+static void become(char **argv, const int *fd, int sockets)
 {
 	char text[32];
-	int i, fd[8];
+	int i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not stay when we are killed */
 	for (i = 0; i < sockets; i++)
-		fd[i] = bad ? open("/dev/null", O_RDONLY) : listening();
-	for (i = 0; i < sockets; i++) /* above those that are passed, then down */
-		fd[i] = fcntl(fd[i], F_DUPFD, 20);
-	for (i = 0; i < sockets; i++)
 		dup2(fd[i], 3 + i);
-	for (i = 0; i < sockets; i++)
-		close(fd[i]);
 	snprintf(text, sizeof text, "%d", sockets);
 	setenv("LISTEN_FDS", text, 1);
 	snprintf(text, sizeof text, "%ld", (long)getpid());
@@ -77,22 +82,25 @@ static void become(char **argv, int sockets, int bad)
 
 int main(int argc, char **argv)
 {
-	int opt, sockets = 1, bad = 0, status = 0, fd;
+	int opt, sockets = 1, bad = 0, restarts = 0, status = 0, fd, passed[8];
 	char name[64], text[1024];
 	ssize_t n;
 	FILE *f;
 
-	while ((opt = getopt(argc, argv, "+n:d")) != -1)
+	while ((opt = getopt(argc, argv, "+n:r:d")) != -1)
 		if (opt == 'n')
 			sockets = atoi(optarg);
+		else if (opt == 'r')
+			restarts = atoi(optarg);
 		else
 			bad = 1;
 	if (argc - optind < 2 || sockets < 1 || sockets > 8 || (f = fopen(argv[optind], "w")) == NULL)
 		return 99;
 	fd = notified(name, sizeof name);
 	setenv("NOTIFY_SOCKET", name, 1);
+	make_sockets(passed, sockets, bad);
 	if ((child = fork()) == 0)
-		become(argv + optind + 1, sockets, bad);
+		become(argv + optind + 1, passed, sockets);
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
 	for (;;) {
@@ -103,6 +111,9 @@ int main(int argc, char **argv)
 			text[n] = '\0';
 			fprintf(f, "%s\n", text);
 			fflush(f);
+		} else if (over && restarts-- > 0) {
+			if ((child = fork()) == 0)
+				become(argv + optind + 1, passed, sockets);
 		} else if (over) {
 			break;
 		}
