@@ -520,6 +520,10 @@ multipath-report: $(BUILD)/tests/bench/multipath/report
 
 # ------------------------------------------------------------------------
 
+# make man/ptcp-messages.7: generate the page of messages from the sources and man/messages.txt
+man/ptcp-messages.7: FORCE
+	$(Q)contrib/messages page >$@.new && mv $@.new $@
+
 setup:
 	$(Q)contrib/setup
 

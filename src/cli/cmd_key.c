@@ -260,7 +260,7 @@ static int check_options(enum action action, const struct key_opts *o, const str
 			return err_set(e, PTCP_EUSAGE, "key %s: takes no --%s (see ptcp key --help)", uses[action].name,
 			    key_options[i].name);
 	if (action == SHOW && o->json && !o->certificates)
-		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates");
+		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates (add --certificates)");
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int check_and_run(struct key_opts *o, const struct options_given *given, 
 		return r;
 	one = uses[action].operand != NULL && !(action == AUTHORIZE && o->ca != NULL);
 	if (one && n != 2)
-		return err_set(e, PTCP_EUSAGE, "key %s: needs one %s", uses[action].name, uses[action].operand);
+		return err_set(e, PTCP_EUSAGE, "key %s: needs one operand: %s", uses[action].name, uses[action].operand);
 	if (!one && n != 1)
 		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", uses[action].name,
 		    text_escape(shown, sizeof shown, operands[1]));

@@ -45,6 +45,7 @@ struct request {
 	struct filter *filter;         /* of the sources; NULL: no rules */
 	struct destination place;      /* unless the server sends */
 	bool finding;
+	unsigned n_useful;             /* streams that have something to send, at most */
 	bool expanded;                 /* a source was a pattern; `path` has its matches in place of it */
 	struct request_search *search; /* during request_find(), for sources */
 	struct ptcp_err why;

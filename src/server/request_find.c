@@ -1,10 +1,13 @@
 /* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many names. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "engine/sender.h"
 #include "server/request_impl.h"
 #include "store/expand.h"
 
@@ -214,6 +217,21 @@ static int add_matches(struct request *a, const struct ptcp_err *why, struct ptc
 	return r;
 }
 
+/* A stream that would have nothing to send costs a connection and a handshake. */
+static void limit_streams(struct request *a)
+{
+	const struct request_path *p = a->search->found;
+	struct stat st;
+	int at;
+
+	if (a->search->n_found != 1 || p->dir == NULL || p->name[0] == '\0' || (at = dir_fd(p->dir, NULL)) < 0)
+		return;
+	if (dir_sys(p->dir)->fstatat(at, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size / SND_JOB_BYTES + 1 < a->n_useful)
+		a->n_useful = (unsigned)(st.st_size / SND_JOB_BYTES) + 1;
+	dir_fd_done(p->dir);
+}
+
 /* 1: more remain; 0: all are found. */
 static int find_sources(struct request *a, struct ptcp_err *e)
 {
@@ -237,6 +255,7 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 			return r;
 		end_pattern(s);
 	}
+	limit_streams(a);
 	return 0;
 }
 
@@ -342,6 +361,7 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 {
 	a->found = found;
 	a->finding = true;
+	a->n_useful = PTCP_STREAMS_MAX;
 	a->io.run = find;
 	io_submit(a->host->io, &a->io);
 }

@@ -56,7 +56,7 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 	else if (why != NULL)
 		session_cancel(s->session, why);
 	else
-		session_accept(s->session, a->n_granted, a->cipher, a->expanded);
+		session_accept(s->session, a->n_granted < a->n_useful ? a->n_granted : a->n_useful, a->cipher, a->expanded);
 }
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)

@@ -280,12 +280,10 @@ void adapt_on_load(void *arg, const struct wire_load *f)
 static void activate(struct session *sess)
 {
 	const struct stream_control *m = &sess->stream_count.model;
-	struct wire_set_streams use = { .streams = (uint16_t)m->streams };
 
 	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	engine_set_streams(sess->engine, &use);
-	streams_activate(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
+	streams_request(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)

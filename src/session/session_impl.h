@@ -246,7 +246,10 @@ void control_free(struct session *sess);
 /* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
  * socket. */
 bool streams_report_tcp(const struct session *sess);
-/* Sets the number of active streams; `why` is for the user. */
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
+ * for the user. */
+void streams_request(struct session *sess, unsigned streams, const char *why);
+/* Sets the number of active streams. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);
@@ -355,6 +358,8 @@ void send_early(struct session *sess);
 /* As engine_ops.select; select.c. */
 int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
+/* Number of streams that have something to send, at most; PTCP_STREAMS_MAX before all sources are listed. */
+unsigned send_streams(const struct session *sess);
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
 

@@ -62,12 +62,6 @@ void engine_report_load(struct engine *e, const struct wire_load *f)
 	fx.n_loads++;
 }
 
-void engine_set_streams(struct engine *e, const struct wire_set_streams *f)
-{
-	(void)e;
-	fx.activated = f->streams;
-}
-
 void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps) { s->set_bps[rate] = bps; }
 bool snd_stream_carries(const struct snd *s, unsigned i) { return s->carries[i]; }
 struct mono snd_stream_acked(const struct snd *s, unsigned i) { return (struct mono){ s->carries[i] ? 0 : 1 }; }
@@ -84,10 +78,10 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	strncpy(fx.why, why->msg, sizeof fx.why - 1);
 }
 
-void streams_activate(struct session *sess, unsigned streams, const char *why)
+void streams_request(struct session *sess, unsigned streams, const char *why)
 {
 	assert_non_null(why);
-	sess->n_active = streams;
+	sess->n_active = fx.activated = streams;
 	fx.n_activated++;
 }
 
