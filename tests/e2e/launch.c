@@ -1,10 +1,10 @@
 /* Starts a program as a service manager would: with sockets that listen, or a descriptor that does not, and
  * a place to be notified at, what arrives there being written to a file.
  *
- *   launch [-n SOCKETS | -d] [-r RESTARTS] FILE PROGRAM [ARGUMENT...]
+ *   launch [-n SOCKETS | -p PORT | -d] [-r RESTARTS] FILE PROGRAM [ARGUMENT...]
  *
  * Signals go on to the program, whose status it ends with; -r: it is started again so many times when it ends, with the
- * same sockets. */
+ * same sockets; -p: a socket of this port on all addresses. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -25,11 +25,14 @@ static void pass_on(int sig)
 	kill(child, sig);
 }
 
-static int listening(void)
+static int listening(int port)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(port > 0 ? INADDR_ANY : INADDR_LOOPBACK),
+		.sin_port = htons((uint16_t)port) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+	if (port > 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &port, sizeof port);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0 || listen(fd, 64) < 0) {
 		perror("launch");
 		exit(99);
@@ -53,12 +56,12 @@ static int notified(char *name, size_t cap)
 	return fd;
 }
 
-static void make_sockets(int *fd, int sockets, int bad)
+static void make_sockets(int *fd, int sockets, int port, int bad)
 {
 	int i;
 
 	for (i = 0; i < sockets; i++)
-		fd[i] = bad ? open("/dev/null", O_RDONLY) : listening();
+		fd[i] = bad ? open("/dev/null", O_RDONLY) : listening(port);
 	for (i = 0; i < sockets; i++) /* above those that are passed */
 		fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 20);
 }
@@ -82,14 +85,16 @@ static void become(char **argv, const int *fd, int sockets)
 
 int main(int argc, char **argv)
 {
-	int opt, sockets = 1, bad = 0, restarts = 0, status = 0, fd, passed[8];
+	int opt, sockets = 1, bad = 0, port = 0, restarts = 0, status = 0, fd, passed[8];
 	char name[64], text[1024];
 	ssize_t n;
 	FILE *f;
 
-	while ((opt = getopt(argc, argv, "+n:r:d")) != -1)
+	while ((opt = getopt(argc, argv, "+n:p:r:d")) != -1)
 		if (opt == 'n')
 			sockets = atoi(optarg);
+		else if (opt == 'p')
+			port = atoi(optarg);
 		else if (opt == 'r')
 			restarts = atoi(optarg);
 		else
@@ -98,7 +103,7 @@ int main(int argc, char **argv)
 		return 99;
 	fd = notified(name, sizeof name);
 	setenv("NOTIFY_SOCKET", name, 1);
-	make_sockets(passed, sockets, bad);
+	make_sockets(passed, sockets, port, bad);
 	if ((child = fork()) == 0)
 		become(argv + optind + 1, passed, sockets);
 	signal(SIGTERM, pass_on);
