@@ -62,6 +62,7 @@ static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 		probe_session_on_report(sess, f);
 		return;
 	}
+	tcp_report_take(sess, f);
 	adapt_on_tcp_report(sess, f);
 	memcpy(name, f->congestion.n > 0 ? (const char *)f->congestion.p : "", f->congestion.n);
 	name[f->congestion.n] = '\0';

@@ -83,6 +83,13 @@ struct tcp_stats {
 	struct tcpinfo last[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
 	struct loss_events events[PTCP_STREAMS_MAX];
+	struct evidence_sample stream[PTCP_STREAMS_MAX]; /* of the last interval, if active; rtt_s 0: unknown */
+};
+
+/* Totals of a stream's connections at a receiving starter, from TCP_REPORT. */
+struct tcp_totals {
+	double rtt_s, min_rtt_s;  /* 0: unknown */
+	uint64_t segments, lost;
 };
 
 /* Increase of the counters over an interval. */
@@ -161,6 +168,7 @@ struct session {
 	bool tapped;                /* `tap` is needed */
 	int tap[PTCP_STREAMS_MAX];  /* duplicates of the streams' descriptors, for TCP_INFO on this thread; -1: none */
 	struct tcp_stats tcp_stats;
+	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
 	struct stream_connect connecting[CONNECTING_MAX];
 	struct mono retry_at[CONNECTING_MAX];
 	unsigned retries[CONNECTING_MAX];
@@ -347,6 +355,8 @@ void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out);
 void tcp_report_pump(struct session *sess, struct mono now);
 struct mono tcp_report_deadline(const struct session *sess);
+/* As engine_ops.tcp_report: the starter's part. */
+void tcp_report_take(struct session *sess, const struct wire_tcp_report *f);
 
 /* ---- send.c ---- */
 
