@@ -146,6 +146,9 @@ struct ptcp_path {
 	uint64_t bytes;               /* file data carried in this run */
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* connected */
+	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
+	double rtt_s, min_rtt_s;      /* smallest of the streams */
+	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
 struct ptcp_event {
@@ -866,6 +869,7 @@ struct ptcp_server_opts {
 	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
 	const char *share_socket;
 	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
+	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
 };
 #define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32
@@ -894,8 +898,8 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions and log_level to the values of `o`; the
- * remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions, drain_s and log_level to the values of `o`;
+ * the remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
  * all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
@@ -937,6 +941,9 @@ PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_f
  * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
 PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent. Closes the listening sockets, lets running sessions end for `drain_s` at most,
+ * then does the same as ptcp_server_stop(). */
+PTCP_API void ptcp_server_drain(struct ptcp_server *s);
 /* Any thread and signal handlers; idempotent. Ends running sessions at once, with a message to the peers. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);
 PTCP_API void ptcp_server_free(struct ptcp_server *s); /* NULL is fine; not while serving */

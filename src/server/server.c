@@ -123,16 +123,10 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	server_try_end(s);
 }
 
-static void on_wake(void *arg)
+static void end_sessions(struct ptcp_server *s)
 {
-	struct ptcp_server *s = arg;
 	struct ptcp_err why;
 
-	if (!atomic_load(&s->stop) || s->stopping)
-		return;
-	s->stopping = true;
-	server_unlisten(s);
-	server_unshare(s);
 	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
 	    "command again when the server is back)");
 	pending_empty(&s->pending);
@@ -140,6 +134,46 @@ static void on_wake(void *arg)
 	relay_stop(&s->relay);
 	job_set_cancel(&s->jobs, &why);
 	server_try_end(s);
+}
+
+static void on_drained(void *arg)
+{
+	struct ptcp_server *s = arg;
+
+	log_at(&s->host.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when the server is "
+	    "back\"", s->sessions.n);
+	end_sessions(s);
+}
+
+/* False: there is nothing to wait for. */
+static bool drain(struct ptcp_server *s)
+{
+	if (s->o.drain_s <= 0 || timer_new(&s->drain, s->loop, on_drained, s, NULL) < 0)
+		return false;
+	log_at(&s->host.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g", s->sessions.n, s->relay.n,
+	    s->o.drain_s);
+	timer_set(s->drain, mono_add_ns(mono_now(), (uint64_t)(s->o.drain_s * 1e9)));
+	server_try_end(s);
+	return true;
+}
+
+static void on_wake(void *arg)
+{
+	struct ptcp_server *s = arg;
+	enum server_stop stop = (enum server_stop)atomic_load(&s->stop);
+
+	if (stop == SERVER_RUNS || (s->stopping && (stop == SERVER_DRAINS || s->drain == NULL)))
+		return;
+	if (!s->stopping) {
+		s->stopping = true;
+		server_unlisten(s);
+		server_unshare(s);
+		if (stop == SERVER_DRAINS && drain(s))
+			return;
+	}
+	timer_free(s->drain);
+	s->drain = NULL;
+	end_sessions(s);
 }
 
 /* ---- Starting ---- */
@@ -236,7 +270,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		e = &scratch;
 	if (s == NULL)
 		return err_nomem(e);
-	atomic_init(&s->stop, false);
+	atomic_init(&s->stop, SERVER_RUNS);
 	link_table_init(&s->links);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 ||
 	    (!s->o.ephemeral && ((r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0 ||
@@ -334,9 +368,17 @@ int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
 	return r;
 }
 
+void ptcp_server_drain(struct ptcp_server *s)
+{
+	int runs = SERVER_RUNS;
+
+	atomic_compare_exchange_strong(&s->stop, &runs, SERVER_DRAINS);
+	loop_wake(s->loop);
+}
+
 void ptcp_server_stop(struct ptcp_server *s)
 {
-	atomic_store(&s->stop, true);
+	atomic_store(&s->stop, SERVER_STOPS);
 	loop_wake(s->loop);
 }
 
@@ -350,6 +392,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_unlisten(s);
 	server_unshare(s);
 	timer_free(s->watch);
+	timer_free(s->drain);
 	relay_fini(&s->relay);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);

@@ -18,6 +18,8 @@
 
 struct ssh_server;
 
+enum server_stop { SERVER_RUNS, SERVER_DRAINS, SERVER_STOPS };
+
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
@@ -46,7 +48,8 @@ struct ptcp_server {
 	struct ssh_server *ssh;         /* of an ephemeral server; else NULL */
 	struct port_share *share;       /* NULL: the port is not shared */
 	struct ptcp_err why;            /* of the end, unless its code is 0 */
-	atomic_bool stop;
+	atomic_int stop;                /* enum server_stop */
+	struct timer *drain;            /* until sessions are ended; NULL: not draining */
 	bool stopping, ran, over;
 };
 

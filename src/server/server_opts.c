@@ -33,6 +33,8 @@ static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
 	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
 		return err_set(e, PTCP_EUSAGE, "--max-linger %g: must be 0 to %d seconds", o->max_linger_s, LINGER_MAX_S);
+	if (!(o->drain_s >= 0 && o->drain_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "--drain %g: must be 0 to 86400 seconds", o->drain_s);
 	if (o->max_memory_bytes < PTCP_MEMORY_MIN)
 		return err_set(e, PTCP_EUSAGE, "--max-memory: below the minimum of %u MiB (give more)", PTCP_MEMORY_MIN >> 20);
 	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
@@ -101,6 +103,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->o.max_waiting = all.max_waiting;
 	s->o.timeout_s = all.timeout_s;
 	s->o.max_linger_s = all.max_linger_s;
+	s->o.drain_s = all.drain_s;
 	if (s->share != NULL)
 		port_share_set_max_user(s->share, all.share_sessions);
 	s->o.log_level = all.log_level;

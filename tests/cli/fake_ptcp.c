@@ -553,6 +553,8 @@ int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_lin
 	return 0;
 }
 
+void ptcp_server_drain(struct ptcp_server *s) { ptcp_server_stop(s); }
+
 void ptcp_server_stop(struct ptcp_server *s)
 {
 	fake.stops += s == &server;
