@@ -146,6 +146,9 @@ struct ptcp_path {
 	uint64_t bytes;               /* file data carried in this run */
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* connected */
+	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
+	double rtt_s, min_rtt_s;      /* smallest of the streams */
+	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
 struct ptcp_event {

@@ -57,10 +57,14 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 	unsigned i;
 
 	for (i = 0; i < t->paths.n; i++) {
-		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ t->report.last.wire_bytes, 0 };
+		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ .bytes = t->report.last.wire_bytes };
 		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
 		t->report.path_stats[i].bytes = g.bytes;
 		t->report.path_stats[i].streams = g.streams;
+		t->report.path_stats[i].rtt_s = g.rtt_s;
+		t->report.path_stats[i].min_rtt_s = g.min_rtt_s;
+		t->report.path_stats[i].segments = g.segments;
+		t->report.path_stats[i].retransmits = g.lost;
 		if (g.streams > 0)
 			t->report.failed_paths &= ~(UINT64_C(1) << i);
 	}

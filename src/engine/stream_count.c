@@ -36,10 +36,44 @@ bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
 	return true;
 }
 
+static void add_streams(struct evidence_sample *s, const struct wire_tcp_report *f)
+{
+	double sum = 0;
+	unsigned i, n = 0;
+
+	for (i = 0; i < f->m; i++) {
+		if (f->rtt_us[i] == 0)
+			continue;
+		sum += f->rtt_us[i] / 1e6;
+		n++;
+		if (f->min_rtt_us[i] > 0 && (s->min_rtt_s == 0 || f->min_rtt_us[i] / 1e6 < s->min_rtt_s))
+			s->min_rtt_s = f->min_rtt_us[i] / 1e6;
+		s->sent_segments += f->segments[i];
+		s->lost_segments += f->lost[i];
+		s->loss_events += f->events[i];
+	}
+	if (n > 0)
+		s->rtt_s = sum / n;
+}
+
 void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
 {
 	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6, (double)f->window_us / 1e6,
 		(double)f->buffer_us / 1e6 };
+	add_streams(&c->reported, f);
+	c->reported.busy_s += c->recent.busy_s;
+	c->reported.window_s += c->recent.window_s + c->recent.buffer_s;
+}
+
+/* Between two reports the RTTs stay. */
+static struct evidence_sample take_reported(struct stream_count *c, double elapsed_s, double bytes)
+{
+	struct evidence_sample s = c->reported;
+
+	s.interval_s = elapsed_s;
+	s.delivered_bytes = bytes;
+	c->reported = (struct evidence_sample){ .rtt_s = s.rtt_s, .min_rtt_s = s.min_rtt_s };
+	return s;
 }
 
 static void add_times(struct limit_times *t, const struct limit_times *more)
@@ -75,8 +109,7 @@ bool stream_count_add(struct stream_count *c, const struct stream_count_input *i
 		.starved = is_starved(limit, in->disk_busy) || in->rate_limited,
 		/* Buffers and windows limit each stream separately, so more streams increase throughput. */
 		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
-	if (in->sends)
-		c->sample.kernel = in->kernel;
+	c->sample.kernel = in->sends ? in->kernel : take_reported(c, elapsed_s, (double)in->active_bytes);
 	c->sampled = now;
 	return stream_control_add(&c->model, &c->sample);
 }

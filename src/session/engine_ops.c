@@ -41,7 +41,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
-		streams_request(sess, sess->n_granted, "granted"); /* the number is fixed */
+		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
 }
 
 static void on_set_streams(void *arg, const struct wire_set_streams *u)
@@ -62,6 +62,7 @@ static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 		probe_session_on_report(sess, f);
 		return;
 	}
+	tcp_report_take(sess, f);
 	adapt_on_tcp_report(sess, f);
 	memcpy(name, f->congestion.n > 0 ? (const char *)f->congestion.p : "", f->congestion.n);
 	name[f->congestion.n] = '\0';

@@ -80,13 +80,3 @@ struct ptcp_progress session_progress(const struct session *sess)
 	g.max_streams = (uint16_t)sess->n_connected_peak;
 	return g;
 }
-
-struct session_path session_path(const struct session *sess, unsigned path)
-{
-	struct session_path g = { sess->carried[path], 0 };
-	unsigned i;
-
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		g.streams += sess->stream[i] != NULL && stream_path(sess->stream[i]) == path;
-	return g;
-}

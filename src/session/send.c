@@ -208,7 +208,7 @@ unsigned send_streams(const struct session *sess)
 	unsigned i;
 
 	if (!t->end && !(t->offering && t->result == 0))
-		return PTCP_STREAMS_MAX;
+		return t->pipe == NULL && t->listing && t->files == 0 ? 0 : PTCP_STREAMS_MAX;
 	for (i = t->end ? t->n : t->offered; i < t->n; i++)
 		bytes += t->entry[i].type == WALK_FILE ? t->entry[i].size_bytes : 0;
 	return bytes / SND_JOB_BYTES < PTCP_STREAMS_MAX ? (unsigned)(bytes / SND_JOB_BYTES) + 1 : PTCP_STREAMS_MAX;

@@ -83,6 +83,13 @@ struct tcp_stats {
 	struct tcpinfo last[PTCP_STREAMS_MAX];
 	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
 	struct loss_events events[PTCP_STREAMS_MAX];
+	struct evidence_sample stream[PTCP_STREAMS_MAX]; /* of the last interval, if active; rtt_s 0: unknown */
+};
+
+/* Totals of a stream's connections at a receiving starter, from TCP_REPORT. */
+struct tcp_totals {
+	double rtt_s, min_rtt_s;  /* 0: unknown */
+	uint64_t segments, lost;
 };
 
 /* Increase of the counters over an interval. */
@@ -161,6 +168,7 @@ struct session {
 	bool tapped;                /* `tap` is needed */
 	int tap[PTCP_STREAMS_MAX];  /* duplicates of the streams' descriptors, for TCP_INFO on this thread; -1: none */
 	struct tcp_stats tcp_stats;
+	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
 	struct stream_connect connecting[CONNECTING_MAX];
 	struct mono retry_at[CONNECTING_MAX];
 	unsigned retries[CONNECTING_MAX];
@@ -184,6 +192,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
+	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
@@ -246,10 +255,7 @@ void control_free(struct session *sess);
 /* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
  * socket. */
 bool streams_report_tcp(const struct session *sess);
-/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
- * for the user. */
-void streams_request(struct session *sess, unsigned streams, const char *why);
-/* Sets the number of active streams. */
+/* Sets the number of active streams; `why` is for the user. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);
@@ -320,6 +326,10 @@ void yielding_free(struct session *sess);
 
 /* ---- adapt.c: the adaptive parts of the engine, joined with the session ---- */
 
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
+ * for the user. */
+void adapt_request(struct session *sess, unsigned streams, const char *why);
+void adapt_requested(struct session *sess, struct mono now);
 /* Once running. */
 int adapt_start(struct session *sess, struct ptcp_err *e);
 void adapt_rates(struct session *sess, struct mono now);
@@ -345,6 +355,8 @@ void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out);
 void tcp_report_pump(struct session *sess, struct mono now);
 struct mono tcp_report_deadline(const struct session *sess);
+/* As engine_ops.tcp_report: the starter's part. */
+void tcp_report_take(struct session *sess, const struct wire_tcp_report *f);
 
 /* ---- send.c ---- */
 
@@ -358,7 +370,8 @@ void send_early(struct session *sess);
 /* As engine_ops.select; select.c. */
 int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
-/* Number of streams that have something to send, at most; PTCP_STREAMS_MAX before all sources are listed. */
+/* Number of streams that have something to send, at most: 0 before the first sources are listed, PTCP_STREAMS_MAX before
+ * all are. */
 unsigned send_streams(const struct session *sess);
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;

@@ -116,18 +116,6 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 		streams_report(sess);
 }
 
-void streams_request(struct session *sess, unsigned streams, const char *why)
-{
-	unsigned most = sess->send != NULL ? send_streams(sess) : PTCP_STREAMS_MAX;
-	struct wire_set_streams use;
-
-	if (sess->o.paths != NULL && most < sess->o.paths->n_places)
-		most = sess->o.paths->n_places;
-	use = (struct wire_set_streams){ .streams = (uint16_t)(streams < most ? streams : most) };
-	engine_set_streams(sess->engine, &use);
-	streams_activate(sess, use.streams, why);
-}
-
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
 	return sess->tap[number] >= 0 && tcpinfo_read(out, sess->tap[number]) == 0;

@@ -1,27 +1,39 @@
 /* TCP_INFO of the streams: sampled for engine/stream_count.h, or reported to the starter by a sending acceptor, whose
  * kernel alone knows the sender's limits. */
+#include <math.h>
 #include <string.h>
 
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define REPORT_NS (500 * NS_PER_MS)
+#define REPORT_NS (200 * NS_PER_MS)
+#define REPORT_STREAMS 16 /* with more streams, reports are rarer */
 
-/* rtt_s is a sum until all streams have been added. */
-static void add_sample(struct evidence_sample *s, struct loss_events *events, const struct tcpinfo *now,
-    const struct tcpinfo *then, double interval_s)
+static struct evidence_sample sample_of(struct loss_events *events, const struct tcpinfo *now, const struct tcpinfo *then,
+    double interval_s)
 {
 	double lost = (double)(now->retransmits - then->retransmits);
 
-	s->delivered_bytes += (double)(now->delivered_bytes - then->delivered_bytes);
-	s->sent_segments += (double)(now->sent_segments - then->sent_segments);
-	s->lost_segments += lost;
-	s->loss_events += loss_events_of(events, lost, now->rtt_s, interval_s);
-	s->rtt_s += now->rtt_s;
-	if (now->min_rtt_s > 0 && (s->min_rtt_s == 0 || now->min_rtt_s < s->min_rtt_s))
-		s->min_rtt_s = now->min_rtt_s;
-	s->busy_s += now->busy_s - then->busy_s;
-	s->window_s += now->window_s - then->window_s + now->buffer_s - then->buffer_s;
+	return (struct evidence_sample){ .interval_s = interval_s,
+		.delivered_bytes = (double)(now->delivered_bytes - then->delivered_bytes),
+		.sent_segments = (double)(now->sent_segments - then->sent_segments), .lost_segments = lost,
+		.loss_events = loss_events_of(events, lost, now->rtt_s, interval_s), .rtt_s = now->rtt_s,
+		.min_rtt_s = now->min_rtt_s, .busy_s = now->busy_s - then->busy_s,
+		.window_s = now->window_s - then->window_s + now->buffer_s - then->buffer_s };
+}
+
+/* rtt_s is a sum until all streams have been added. */
+static void add_sample(struct evidence_sample *s, const struct evidence_sample *more)
+{
+	s->delivered_bytes += more->delivered_bytes;
+	s->sent_segments += more->sent_segments;
+	s->lost_segments += more->lost_segments;
+	s->loss_events += more->loss_events;
+	s->rtt_s += more->rtt_s;
+	if (more->min_rtt_s > 0 && (s->min_rtt_s == 0 || more->min_rtt_s < s->min_rtt_s))
+		s->min_rtt_s = more->min_rtt_s;
+	s->busy_s += more->busy_s;
+	s->window_s += more->window_s;
 }
 
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
@@ -33,6 +45,7 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 
 	*out = (struct tcp_delta){ .active_bytes = 0 };
 	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++) {
+		t->stream[i].rtt_s = 0;
 		if (sess->stream[i] == NULL || !streams_tcpinfo(sess, i, &now)) {
 			t->since[i].ns = 0;
 			continue;
@@ -46,7 +59,8 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 				out->times.busy_s += now.busy_s - then->busy_s;
 				out->times.window_s += now.window_s - then->window_s;
 				out->times.buffer_s += now.buffer_s - then->buffer_s;
-				add_sample(&out->kernel, &t->events[i], &now, then, elapsed_s);
+				t->stream[i] = sample_of(&t->events[i], &now, then, elapsed_s);
+				add_sample(&out->kernel, &t->stream[i]);
 				n++;
 				out->retransmits += now.retransmits - then->retransmits;
 				strcpy(out->congestion, now.congestion);
@@ -71,6 +85,29 @@ static uint64_t us(double s)
 	return s > 0 ? (uint64_t)(s * 1e6) : 0;
 }
 
+static uint32_t count(double x)
+{
+	return x > 0 ? (uint32_t)fmin(x, UINT32_MAX) : 0;
+}
+
+static void add_streams(struct wire_tcp_report *f, const struct session *sess)
+{
+	const struct evidence_sample *s;
+	unsigned i;
+
+	for (i = 0; i < sess->n_active && i < WIRE_REPORT_STREAMS_MAX; i++) {
+		s = &sess->tcp_stats.stream[i];
+		f->rtt_us[i] = count(s->rtt_s * 1e6);
+		if (f->rtt_us[i] == 0)
+			continue;
+		f->min_rtt_us[i] = count(s->min_rtt_s * 1e6);
+		f->segments[i] = count(s->sent_segments);
+		f->lost[i] = count(s->lost_segments);
+		f->events[i] = count(s->loss_events);
+	}
+	f->m = (uint8_t)i;
+}
+
 /* Sends the first report at once, to name the congestion control. */
 void tcp_report_pump(struct session *sess, struct mono now)
 {
@@ -83,7 +120,8 @@ void tcp_report_pump(struct session *sess, struct mono now)
 	if (d.congestion[0] == '\0')
 		strcpy(d.congestion, session_congestion(sess));
 	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
-		d.retransmits, { (const uint8_t *)d.congestion, strlen(d.congestion) } };
+		d.retransmits, .congestion = { (const uint8_t *)d.congestion, strlen(d.congestion) } };
+	add_streams(&f, sess);
 	engine_report_tcp(sess->engine, &f);
 	sess->tcp_reported = now;
 }
@@ -92,5 +130,47 @@ struct mono tcp_report_deadline(const struct session *sess)
 {
 	if (!sess->reports_tcp)
 		return MONO_NEVER;
-	return mono_add_ns(sess->tcp_reported, sess->tcp_reported.ns > 0 ? REPORT_NS : 0);
+	return mono_add_ns(sess->tcp_reported,
+	    sess->tcp_reported.ns > 0 ? REPORT_NS * (1 + sess->n_active / REPORT_STREAMS) : 0);
+}
+
+/* ---- The receiving starter ---- */
+
+void tcp_report_take(struct session *sess, const struct wire_tcp_report *f)
+{
+	struct tcp_totals *t;
+	unsigned i;
+
+	for (i = 0; i < f->m && i < PTCP_STREAMS_MAX; i++) {
+		if (f->rtt_us[i] == 0)
+			continue;
+		t = &sess->tcp_totals[i];
+		t->rtt_s = f->rtt_us[i] / 1e6;
+		t->min_rtt_s = f->min_rtt_us[i] / 1e6;
+		t->segments += f->segments[i];
+		t->lost += f->lost[i];
+	}
+}
+
+static void add_total(struct session_path *g, const struct tcp_totals *t)
+{
+	g->segments += t->segments;
+	g->lost += t->lost;
+	if (!(t->rtt_s > 0))
+		return;
+	g->rtt_s = g->rtt_s > 0 ? fmin(g->rtt_s, t->rtt_s) : t->rtt_s;
+	g->min_rtt_s = g->min_rtt_s > 0 && t->min_rtt_s > 0 ? fmin(g->min_rtt_s, t->min_rtt_s) : fmax(g->min_rtt_s, t->min_rtt_s);
+}
+
+struct session_path session_path(const struct session *sess, unsigned path)
+{
+	struct session_path g = { .bytes = sess->carried[path] };
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
+		g.streams += sess->stream[i] != NULL && stream_path(sess->stream[i]) == path;
+		if (i < sess->n_granted && session_path_of(sess, i) == path)
+			add_total(&g, &sess->tcp_totals[i]);
+	}
+	return g;
 }

@@ -158,6 +158,7 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e)
 	union { /* room for the largest, aligned */
 		struct wire_hello hello;
 		struct wire_rate rate;
+		struct wire_tcp_report tcp_report;
 		struct wire_grant grant;
 		struct wire_state state;
 	} d;

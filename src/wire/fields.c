@@ -55,7 +55,10 @@ static const struct wire_field hello[] = {
 	ANY("elapsed_us", tcp_report, elapsed_us), ANY("busy_us", tcp_report, busy_us),
 	ANY("window_us", tcp_report, window_us), ANY("buffer_us", tcp_report, buffer_us),
 	ANY("retransmits", tcp_report, retransmits), LENGTH("n", 1, tcp_report, congestion, 0, WIRE_CONGESTION_MAX),
-	DATA(tcp_report, congestion, WORD)
+	DATA(tcp_report, congestion, WORD), UINT("m", tcp_report, m, 0, WIRE_REPORT_STREAMS_MAX),
+	ARRAY("rtt_us", tcp_report, rtt_us, m, 0, UINT32_MAX), ARRAY("min_rtt_us", tcp_report, min_rtt_us, m, 0, UINT32_MAX),
+	ARRAY("segments", tcp_report, segments, m, 0, UINT32_MAX), ARRAY("lost", tcp_report, lost, m, 0, UINT32_MAX),
+	ARRAY("events", tcp_report, events, m, 0, UINT32_MAX)
 }, join[] = {
 	BYTES(join, session), ANY("stream", join, stream), BYTES(join, mac)
 }, control_ack[] = {

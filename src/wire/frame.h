@@ -32,6 +32,7 @@
 #define WIRE_CONGESTION_MAX 15
 #define WIRE_RATES_MAX 16
 #define WIRE_RATE_STREAMS_MAX 128
+#define WIRE_REPORT_STREAMS_MAX 128
 
 /* name, number, largest payload in bytes */
 #define WIRE_FRAMES(X) \
@@ -41,7 +42,7 @@
 	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
-	X(TCP_REPORT, 7, 41 + WIRE_CONGESTION_MAX) \
+	X(TCP_REPORT, 7, 42 + WIRE_CONGESTION_MAX + 20 * WIRE_REPORT_STREAMS_MAX) \
 	X(JOIN, 8, 50) \
 	X(JOINED, 9, 0) \
 	X(CONTROL_ACK, 10, 8) \
@@ -264,13 +265,20 @@ struct wire_set_streams {
 };
 WIRE_CODEC(SET_STREAMS, set_streams, wire_set_streams)
 
-/* From an acceptor that sends: TCP statistics of the active streams, summed, since the last TCP_REPORT. */
+/* From an acceptor that sends: TCP statistics of the active streams since the last TCP_REPORT, summed; then those of each
+ * stream from 0 to m - 1. */
 struct wire_tcp_report {
 	uint64_t elapsed_us;           /* lifetime of the streams */
 	uint64_t busy_us;              /* of elapsed_us: with data to send or unacknowledged data */
 	uint64_t window_us, buffer_us; /* of busy_us: limited by the receive window, by the send buffer */
 	uint64_t retransmits;          /* segments */
 	struct span congestion;        /* "cubic" ..; empty: unknown */
+	uint8_t m;
+	uint32_t rtt_us[WIRE_REPORT_STREAMS_MAX];     /* smoothed, now; 0: unknown, as is all else of the stream */
+	uint32_t min_rtt_us[WIRE_REPORT_STREAMS_MAX]; /* of the connection; 0: none yet */
+	uint32_t segments[WIRE_REPORT_STREAMS_MAX];   /* sent, with retransmits */
+	uint32_t lost[WIRE_REPORT_STREAMS_MAX];       /* retransmits */
+	uint32_t events[WIRE_REPORT_STREAMS_MAX];     /* losses without those less than an RTT after another */
 };
 WIRE_CODEC(TCP_REPORT, tcp_report, wire_tcp_report)
 

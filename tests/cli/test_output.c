@@ -168,7 +168,8 @@ static const struct ptcp_result result = { .size = sizeof result, .progress.file
 
 /* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };
-static const struct ptcp_path carried[] = { { "", 600000000, 8e8, 2 }, { "", 400000000, 0, 0 } };
+static const struct ptcp_path carried[] = { { "", 600000000, 8e8, 2, 0, 0, 0, 0 },
+	{ "", 400000000, 0, 0, 0, 0, 0, 0 } };
 static size_t n_carried = 1;
 
 static int end(bool json, bool quiet, bool started, int code, const char *msg)

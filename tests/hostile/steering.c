@@ -82,7 +82,7 @@ static void wrong_steering(unsigned port, char **arguments)
 {
 	static const uint8_t roles[] = { WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_DISCARDS, WIRE_ACCEPTOR_GENERATES };
 	static const struct { uint8_t type; uint32_t n; } of[] = {
-		{ WIRE_SET_STREAMS, 10 }, { WIRE_TCP_REPORT, 41 }, { WIRE_RATE, 10 }
+		{ WIRE_SET_STREAMS, 10 }, { WIRE_TCP_REPORT, 42 }, { WIRE_RATE, 10 }
 	};
 	static const uint8_t zeros[WIRE_TCP_REPORT_MAX_BYTES];
 	struct session s;
@@ -343,13 +343,13 @@ static struct server_session steered(void)
 /* FRAME: to a client, which is the starter (SET_STREAMS, RATE), or sends (TCP_REPORT). */
 static void steers_client(unsigned port, char **arguments)
 {
-	static const uint8_t zeros[41];
+	static const uint8_t zeros[42];
 	struct server_session s = steered();
 	const char *what = arguments[0];
 
 	(void)port;
 	if (strcmp(what, "seen") == 0)
-		peer_send_raw(s.control, WIRE_TCP_REPORT, 1, zeros, 41);
+		peer_send_raw(s.control, WIRE_TCP_REPORT, 1, zeros, 42);
 	else
 		peer_send_raw(s.control, strcmp(what, "use") == 0 ? WIRE_SET_STREAMS : WIRE_RATE, 1, zeros, 10);
 	expect_error(s.control, 10);
@@ -360,13 +360,13 @@ static void steers_client(unsigned port, char **arguments)
 static void malformed_seen(unsigned port, char **arguments)
 {
 	struct server_session s = steered();
-	uint8_t payload[41 + 64] = { 0 };
+	uint8_t payload[42 + 64] = { 0 };
 	size_t n = strlen(arguments[1]);
 
 	(void)port;
 	payload[40] = (uint8_t)atoi(arguments[0]);
 	memcpy(payload + 41, arguments[1], n);
-	peer_send_raw(s.control, WIRE_TCP_REPORT, 1, payload, (uint32_t)(41 + n));
+	peer_send_raw(s.control, WIRE_TCP_REPORT, 1, payload, (uint32_t)(42 + n));
 	expect_error(s.control, 10);
 	server_session_drop(&s);
 }
@@ -375,8 +375,16 @@ static void malformed_seen(unsigned port, char **arguments)
 static struct wire_tcp_report absurd(void)
 {
 	static const char name[] = "%0A\"'`$(id)\\,#";
-	struct wire_tcp_report f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 } };
+	struct wire_tcp_report f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 }, .m = 3 };
+	unsigned i;
 
+	for (i = 0; i < f.m; i++) {
+		f.rtt_us[i] = (uint32_t)any();
+		f.min_rtt_us[i] = (uint32_t)any();
+		f.segments[i] = (uint32_t)any();
+		f.lost[i] = (uint32_t)any();
+		f.events[i] = (uint32_t)any();
+	}
 	return f;
 }
 

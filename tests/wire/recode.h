@@ -49,6 +49,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	union { /* room for the struct of any frame */
 		struct wire_hello hello;
 		struct wire_rate rate;
+		struct wire_tcp_report tcp_report;
 		struct wire_grant grant;
 		struct wire_state state;
 		struct wire_listed listed;

@@ -228,7 +228,7 @@ static void describe(char out[80], const struct wire_layout *l, const struct wir
  * table. */
 static void check_table(const char *name, const char *text, const struct wire_layout *l, bool shared)
 {
-	char offset[40] = "", field[80], row[160];
+	char offset[60] = "", field[80], row[180];
 	const struct wire_field *d;
 	unsigned fixed = 0;
 	bool progress = false;

@@ -510,14 +510,18 @@ static void tcp_report_golden(void **state)
 		{ "space in a name", "tcp-report", 41, "20", false },
 		{ "escape in a name", "tcp-report", 42, "1b", false },
 		{ "any time", "tcp-report", 0, "ffffffffffffffff", true },
+		{ "a stream that is not there", "tcp-report", 46, "03", false },
+		{ "a stream less", "tcp-report", 46, "01", false },
+		{ "any RTT", "tcp-report", 47, "ffffffff", true },
 	};
 	static const struct payload whole[] = {
 		{ "no name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
-		    " 0000000000000000 00", true },
+		    " 0000000000000000 00 00", true },
 		{ "too long a name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
-		    " 0000000000000000 10 61616161616161616161616161616161", false },
+		    " 0000000000000000 10 61616161616161616161616161616161 00", false },
 	};
-	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic") };
+	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic"), 2, { 40000 }, { 20000 }, { 100 },
+		{ 3 }, { 1 } };
 	struct wire_tcp_report d, large;
 	uint8_t f[WIRE_TCP_REPORT_MAX_BYTES];
 	struct span in = check_golden("tcp-report", f, wire_tcp_report_encode(f, &w));
@@ -527,11 +531,14 @@ static void tcp_report_golden(void **state)
 	assert_true(d.elapsed_us == 1000000 && d.busy_us == 800000 && d.window_us == 1 && d.buffer_us == 2);
 	assert_int_equal(d.retransmits, 3);
 	assert_span(d.congestion, "cubic");
+	assert_true(d.m == 2 && d.rtt_us[0] == 40000 && d.min_rtt_us[0] == 20000 && d.segments[0] == 100);
+	assert_true(d.lost[0] == 3 && d.events[0] == 1 && d.rtt_us[1] == 0);
 	drop(in);
 	CHECK(cases, check_patches);
 	CHECK(whole, check_payloads);
 	memset(&large, 0xff, sizeof large);
 	large.congestion = text_span("fifteen-letters");
+	large.m = WIRE_REPORT_STREAMS_MAX;
 	assert_int_equal(wire_tcp_report_encode(f, &large), sizeof f);
 	check_frame("largest TCP_REPORT", f, sizeof f);
 }
