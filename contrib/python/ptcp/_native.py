@@ -24,7 +24,8 @@ class Progress(c.Structure):
 
 
 class Path(c.Structure):
-    _fields_ = [("candidate", text), ("bytes", u64), ("rate_bps", f64), ("streams", c.c_uint)]
+    _fields_ = [("candidate", text), ("bytes", u64), ("rate_bps", f64), ("streams", c.c_uint), ("rtt_s", f64),
+                ("min_rtt_s", f64), ("segments", u64), ("retransmits", u64)]
 
 
 class Event(c.Structure):

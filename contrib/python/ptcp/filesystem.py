@@ -196,6 +196,11 @@ class PtcpFileSystem(AsyncFileSystem):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return None
 
+    # The server would expand the wildcards of a name that does not exist, and send another file.
+    def _exact(self, path, entries):
+        if not any(os.fsdecode(e.path) == path for e in entries):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
     def _received(self, folder):
         """Options and destination of a temporary copy."""
         return os.path.join(folder, "file"), {**self.options, "fsync": "none"}
@@ -205,6 +210,8 @@ class PtcpFileSystem(AsyncFileSystem):
         source = self._strip_protocol(path)
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
+                if _has_wildcard(source):
+                    self._exact(source, await aio.ls(self._url(source), itself=True, hidden=True, **self.options))
                 await aio.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:
@@ -323,7 +330,11 @@ class PtcpFileSystem(AsyncFileSystem):
         raise NotImplementedError("ptcp removes directories with their content only: rm(path, recursive=True)")
 
     async def _rm_file(self, path, **kwargs):
-        await self._rm(path)
+        path = self._strip_protocol(path)
+        with _os_errors(path):
+            if _has_wildcard(path):
+                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self.options))
+            await aio.rm([self._url(path)], **self.options)
 
     async def _rm(self, path, recursive=False, batch_size=None, maxdepth=None, **kwargs):
         paths = self._strip_protocol(path)
@@ -358,6 +369,8 @@ class PtcpFileSystem(AsyncFileSystem):
         source = self._strip_protocol(path)
         for _ in range(_LINKS_MAX):
             with _os_errors(path):
+                if _has_wildcard(source):
+                    self._exact(source, ptcp.ls(self._url(source), itself=True, hidden=True, **self.options))
                 ptcp.recv([self._url(source)], file, **options)
             source = self._next_source(source, file)
             if source is None:

@@ -148,6 +148,16 @@ class Filesystem(Case):
             self.fs.ls(f"{d}/none")
         # a name that does not exist is no pattern, and one that exists is none either
         self.assertFalse(self.fs.exists(f"{d}/*"))
+        one = self.served("d/e1")
+        for read in self.fs.cat_file, self.fs.open:
+            with self.assertRaises(FileNotFoundError):
+                read(f"{d}/e[1]")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.rm_file(f"{d}/e[1]")
+        self.fs.pipe(f"{d}/e[1]", b"bracket")
+        self.assertEqual((self.content("d/e1"), self.content("d/e[1]")), (b"0123456789", b"bracket"))
+        self.fs.rm_file(f"{d}/e[1]")
+        self.assertTrue(self.fs.exists(one))
         star = self.served("d/e/*", b"star")
         self.assertEqual((self.fs.info(star)["size"], self.fs.cat_file(star)), (4, b"star"))
 
