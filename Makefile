@@ -42,27 +42,28 @@ net_SRC   := loop watch sock resolve dial listen admission line_reader child spo
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
-conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
+conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream send generate recv write memory open_files
-session_SRC := session engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
+mover_SRC := invitation deal link movers launch remote work work_files work_streams
+session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
+	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect striping history_file retry wait pipe
 server_SRC := server server_opts admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
-api_SRC   := certificate clean local
+api_SRC   := certificate clean local mover
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause source planner_thread allocate monitor collect
-cli_SRC   := main command options lists process log_opts confine connect install overlay transfer exec cmd_clean cmd_serve running running_find cmd_rate \
-	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
+cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
+	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
 	show/output show/plan_output show/plan_plot show/plot show/terminal
-libptcp_LAYERS := core wire model fs store net engine conn stream session measure client server api
+libptcp_LAYERS := core wire model fs store net engine conn stream mover session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
@@ -74,7 +75,7 @@ TEST_PC := cmocka
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
-wire_TESTS  := frame handshake entry attrs job link
+wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
@@ -86,6 +87,7 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
+mover_TESTS := deal invitation work_files
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
@@ -96,13 +98,13 @@ plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
-TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
+TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv striping everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -259,7 +261,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between movers links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing
@@ -382,7 +384,7 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links shared twopaths relays collect weather site)) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays collect weather site)) \
 	bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once

@@ -65,7 +65,8 @@ class TransferOpts(c.Structure):
                 ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
                 ("max_delete", c.c_uint32), ("checksum", c.c_bool),
                 ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
-                ("partial", c.c_bool)]
+                ("partial", c.c_bool), ("movers", text), ("mover_hosts", c.POINTER(text)), ("n_mover_hosts", c.c_size_t),
+                ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64)]
 
 
 class Result(c.Structure):

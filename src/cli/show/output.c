@@ -304,6 +304,10 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o, s:o, s:o}", "event", "streams", "from", json_count(ev->from), "to",
 		    json_count(ev->to), "reason", json_text(ev->text)));
 		break;
+	case PTCP_EVENT_MOVERS:
+		json_line(json_pack("{s:s, s:o, s:o}", "event", "movers", "movers", json_count(ev->to), "text",
+		    json_text(ev->text)));
+		break;
 	case PTCP_EVENT_PATHS:
 		json_line(json_pack("{s:s, s:o, s:o}", "event", "paths", "reason", json_text(ev->text), "paths",
 		    paths(o, true)));
@@ -417,6 +421,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_CONGESTION)
 		note_congestion(o, ev);
+	if (ev->type == PTCP_EVENT_MOVERS && !o->quiet)
+		terminal_line("ptcp: %s", ev->text);
 	o->detached |= ev->type == PTCP_EVENT_DETACHED;
 	if (o->json)
 		json_event(o, ev);
