@@ -55,7 +55,7 @@ server_SRC := server server_opts admit session_queue server_session session_wait
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
 api_SRC   := certificate clean local mover
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
+plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause source planner_thread allocate monitor collect
@@ -68,7 +68,7 @@ plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
 PLAN_PC := yaml-0.1
-PLAN_LIBS := -lglpk # has no pkg-config file
+PLAN_TEST_LIBS := -lglpk # has no pkg-config file; others load it, see src/plan/glpk_calls.h
 TOOL_PC := jansson
 TEST_PC := cmocka
 
@@ -94,7 +94,7 @@ client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify sandbox random streams quickest rate_limits
+plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
@@ -154,7 +154,7 @@ $(BUILD)/libptcp.so: src/api/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
 
 $(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.so \
 		$(BUILD)/libinside.a
-	$(call shared_link,$(call pc_libs,$(PLAN_PC)) $(PLAN_LIBS) -lm)
+	$(call shared_link,$(call pc_libs,$(PLAN_PC)) -lm)
 
 # Static libraries to install: one object each, with only the public symbols global.
 static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(filter %.a,$^) && \
@@ -168,7 +168,7 @@ $(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/li
 	$(call static_link,ptcp_collect_* ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 # make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
 # pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
@@ -179,7 +179,7 @@ STATIC := $(BUILD)/static/ptcp
 .PHONY: static
 static: $(STATIC)
 
-$(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/hash_dispatch) \
+$(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/hash_dispatch plan/glpk_linked) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	@mkdir -p $(@D)
 	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
@@ -222,12 +222,12 @@ $(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
 # Tools of the tests of plan, and the objects that they link in addition to libptcp.
-plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_TEST_LIBS) -lm
 plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) -lm
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
@@ -245,12 +245,12 @@ $(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN)
 $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
 		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp-plan.a \
 		$(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) -lm
 
 # Objects of fuzz targets: all sources except main().
 fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)

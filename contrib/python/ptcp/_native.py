@@ -212,7 +212,7 @@ def ptcp():
 
 @functools.lru_cache(maxsize=None)
 def plan():
-    """Loaded by the first plan only: libptcp-plan links GLPK, which is under the GPL."""
+    """Loaded by the first plan only: libptcp-plan loads GLPK, which is under the GPL."""
     ptcp()  # which libptcp-plan needs, perhaps from the same folder
     return _load("libptcp-plan", _PLAN)
 
