@@ -152,6 +152,13 @@ struct ptcp_path {
 	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
+/* A mover of a striped transfer. */
+struct ptcp_mover_stats {
+	const char *host;    /* as reported by the mover: escape before printing */
+	uint64_t bytes;      /* of file data */
+	double rate_bps;     /* over the last second */
+	unsigned streams;
+};
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -186,6 +193,9 @@ struct ptcp_event {
 	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;
 	const char *congestion;       /* CONGESTION: "cubic" .. */
+	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
+	const struct ptcp_mover_stats *movers;
+	size_t n_movers;
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
