@@ -121,7 +121,7 @@ static void apply_found(struct ptcp_collect *c, size_t n_found)
 {
 	size_t i;
 
-	if (n_found == 0)
+	if (n_found <= impact_cap_found(c, c->found_bps))
 		return;
 	describe_found(c);
 	for (i = 0; i < c->n_limits; i++)
@@ -230,6 +230,7 @@ void monitor_update(struct ptcp_collect *c)
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
+	impact_update(c, now_s, left_s);
 	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
 }

@@ -141,6 +141,10 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 		}
 		s->route[i].bytes = ev->paths[i].bytes;
 		s->route[i].streams = ev->paths[i].streams;
+		s->route[i].rtt_s = ev->paths[i].rtt_s;
+		s->route[i].min_rtt_s = ev->paths[i].min_rtt_s;
+		s->route[i].segments = ev->paths[i].segments;
+		s->route[i].lost = ev->paths[i].retransmits;
 		wire += ev->paths[i].bytes;
 	}
 	if (wire > s->wire_before)
