@@ -39,6 +39,7 @@ struct route {
 	size_t n_links;
 	size_t *limit;         /* limits of its links, see plan/rate_limits.h */
 	size_t n_limits;
+	size_t last_limit;     /* the first limit of the last link */
 	bool bound;            /* crosses a limited host: rate always enforced */
 	bool counted;          /* its streams are counted: no catching up without a planned rate */
 	double planned_bps;    /* by the plan, now */

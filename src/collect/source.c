@@ -249,6 +249,7 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
 			continue; /* only for the direct path of an overlay without any path */
 		r->link[r->n_links++] = link;
+		r->last_limit = r->n_limits;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
 	for (k = 0; k < r->n_limits; k++) {
