@@ -149,7 +149,7 @@ static void apply_budget(struct ptcp_collect *c, const struct others_point *p, c
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
 		b->allowed_bps *= ratio;
 		if (b->allowed_bps > 0)
-			limits_set_bps(c->overlay, b->limit, fmin(b->before_bps, b->allowed_bps));
+			limits_set_bps(c->overlay, b->limit, fmin(b->before_bps, b->allowed_bps / PACE));
 	}
 }
 

@@ -5,10 +5,11 @@
 
 #define SETTLED_TICKS 16    /* streams have left slow start, and first blocks have arrived */
 #define CONGESTED_S 2.0
-#define TEST_S 4.0          /* the senders' buffers and the queue drain, unless .. */
-#define TEST_MAX_S 8.0
-#define JUDGED_S 1.25       /* .. they have not until here, before the end */
-#define DRAIN_RATIO 1.5     /* of the time in which our own queue drains */
+#define TEST_S 5.0          /* the senders' buffers and the queue drain, or others grow .. */
+#define LONGER_S 4.0        /* .. or more, for a queue without losses */
+#define JUDGED_S 2.5        /* after this time, a queue that has drained is enough */
+#define QUEUE_S 1.25        /* windows */
+#define LOSSES_S 2.0
 #define AGAIN_S 20.0        /* between two tests */
 #define GONE_S 6.0          /* without queue and losses: the others have gone */
 #define QUEUE_MIN_S 0.002   /* less is noise .. */
@@ -18,7 +19,6 @@
 #define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
 #define KEPT_LOSS_RATIO 0.2
 #define LEVEL_ERROR 0.05
-#define SLOWEST_RATIO 0.9   /* the slowest of several streams has less than their mean, and direct ends with it */
 
 /* ---- Observation ---- */
 
@@ -80,14 +80,13 @@ static bool is_congested(const struct others *o, double window_s)
 
 static enum others_event begin_test(struct others *o, double now_s)
 {
-	double low_s, drain_s;
+	double low_s;
 
 	o->before = mean_of(o, INFINITY, &low_s);
-	drain_s = (o->before.rtt_s - o->before.min_rtt_s) / (1 - OTHERS_TEST_RATIO);
 	o->low_rtt_s = o->before.min_rtt_s + low_s;
 	o->phase = OTHERS_TEST;
-	o->until_s = now_s + fmin(fmax(JUDGED_S + DRAIN_RATIO * drain_s, TEST_S), TEST_MAX_S);
-	o->judged_s = now_s + 2 * JUDGED_S;
+	o->until_s = now_s + TEST_S;
+	o->judged_s = now_s + JUDGED_S;
 	return OTHERS_BEGIN_TEST;
 }
 
@@ -96,26 +95,33 @@ static double loss_ratio(const struct others_sample *m)
 	return m->segments > 0 ? m->lost / m->segments : 0;
 }
 
-/* Neither queue nor losses have fallen with our rate. */
-static bool is_unchanged(const struct others *o)
+/* Others take what our flows leave, after a while: queue and losses stay. Otherwise both end, a long queue later. */
+static enum others_event verdict(const struct others *o, double now_s)
 {
-	double low_s;
-	struct others_sample m = mean_of(o, JUDGED_S, &low_s);
+	double low_s, any_s;
+	struct others_sample queue = mean_of(o, QUEUE_S, &low_s), losses = mean_of(o, LOSSES_S, &any_s);
+	bool stands = has_queue(&queue) &&
+	    queue.rtt_s - queue.min_rtt_s >= KEPT_QUEUE_RATIO * (o->before.rtt_s - o->before.min_rtt_s);
 
-	return m.rtt_s - m.min_rtt_s >= KEPT_QUEUE_RATIO * (o->before.rtt_s - o->before.min_rtt_s) &&
-	    loss_ratio(&m) >= KEPT_LOSS_RATIO * loss_ratio(&o->before);
+	if (now_s < o->until_s)
+		return now_s >= o->judged_s && !stands && losses.lost == 0 ? OTHERS_NOBODY : OTHERS_NOTHING;
+	if (has_queue(&queue) && losses.lost > 0 && loss_ratio(&losses) >= KEPT_LOSS_RATIO * loss_ratio(&o->before))
+		return OTHERS_FOUND;
+	if (stands && now_s < o->until_s + LONGER_S)
+		return OTHERS_NOTHING;
+	return stands ? OTHERS_FOUND : OTHERS_NOBODY;
 }
 
 static enum others_event add_test(struct others *o, double now_s)
 {
-	bool same = is_congested(o, JUDGED_S) && is_unchanged(o);
+	enum others_event ev = verdict(o, now_s);
 
-	if (now_s < o->until_s && (same || now_s < o->judged_s))
-		return OTHERS_NOTHING;
-	o->phase = same ? OTHERS_SEEN : OTHERS_UNKNOWN;
+	if (ev == OTHERS_NOTHING)
+		return ev;
+	o->phase = ev == OTHERS_FOUND ? OTHERS_SEEN : OTHERS_UNKNOWN;
 	o->until_s = now_s + AGAIN_S;
 	o->calm_s = 0;
-	return o->phase == OTHERS_SEEN ? OTHERS_FOUND : OTHERS_NOBODY;
+	return ev;
 }
 
 enum others_event others_add(struct others *o, const struct others_sample *s, bool may_test)
@@ -222,5 +228,5 @@ double others_allowed_bps(const struct others_point *p, size_t point, const stru
 
 	for (i = 0; i < n; i++)
 		bytes += s[i].point == point ? s[i].bytes : 0;
-	return (direct_s > 0 ? SLOWEST_RATIO * bytes * 8 / direct_s : 0) + budget_ratio * p[point].capacity_bps;
+	return (direct_s > 0 ? bytes * 8 / direct_s : 0) + budget_ratio * p[point].capacity_bps;
 }

@@ -1,7 +1,7 @@
 /* Other flows at a bottleneck of a collection, and the rate that an impact budget leaves to the collection. Pure.
  *
  * A full bottleneck shows queues and losses whether our flows or others fill it. Therefore a test follows: all our
- * flows over the bottleneck send two fifths less for some seconds. Nobody else: buffers and queue drain, and losses end.
+ * flows over the bottleneck send a third less for some seconds. Nobody else: buffers and queue drain, and losses end.
  * Others take the rate that our flows leave, and queue and losses stay.
  *
  *   UNKNOWN  next TEST, when queue and losses appear
@@ -19,7 +19,7 @@
 
 #include "model/evidence.h"
 
-#define OTHERS_TEST_RATIO 0.6 /* of the rate before, during a test */
+#define OTHERS_TEST_RATIO 0.65 /* of the rate before, during a test */
 #define OTHERS_TICKS 12
 
 /* One tick of all our flows over a bottleneck. */
@@ -39,7 +39,7 @@ enum others_phase { OTHERS_UNKNOWN, OTHERS_TEST, OTHERS_SEEN };
 struct others {
 	enum others_phase phase;
 	double until_s;            /* end of the test; UNKNOWN: earliest next one */
-	double judged_s;           /* from then on, the test ends as soon as queue or losses have fallen */
+	double judged_s;           /* from then on, the test ends as soon as queue and losses have fallen */
 	double calm_s;             /* SEEN: time without queue and losses */
 	struct others_sample sample[OTHERS_TICKS]; /* the latest, a ring */
 	size_t n;
