@@ -34,7 +34,7 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob se
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint \
 	shared impact_budget stream_control history divide paths ratectl multipath
-fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open xattr
+fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once
 net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
@@ -43,15 +43,15 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
-session_SRC := session engine_ops control stream_set progress stream stream_send stream_generate stream_recv stream_write \
-	stream_memory mux open_files stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
+stream_SRC := stream send generate recv write memory open_files
+session_SRC := session engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
-server_SRC := server admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
-	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs
+server_SRC := server server_opts admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
 api_SRC   := certificate clean local
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
@@ -62,7 +62,7 @@ cli_SRC   := main command options lists process log_opts confine connect install
 	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
 	show/output show/plan_output show/plan_plot show/plot show/terminal
-libptcp_LAYERS := core wire model fs store net engine conn session measure client server api
+libptcp_LAYERS := core wire model fs store net engine conn stream session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
@@ -79,7 +79,7 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
-	entry owner write_once leftover manage prune expand faults power torture
+	entry owner write_once quota leftover manage prune expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
@@ -100,7 +100,7 @@ TEST_LAYERS := core wire model fs store net engine conn session measure client s
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
-	running trust certificates write_once confine service doctor advise auto plan paths links watch overlay relays spool \
+	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
@@ -519,6 +519,10 @@ multipath-report: $(BUILD)/tests/bench/multipath/report
 	$(Q)$<
 
 # ------------------------------------------------------------------------
+
+# make man/ptcp-messages.7: generate the page of messages from the sources and man/messages.txt
+man/ptcp-messages.7: FORCE
+	$(Q)contrib/messages page >$@.new && mv $@.new $@
 
 setup:
 	$(Q)contrib/setup

@@ -62,6 +62,7 @@ struct ptcp_permission {
 	const char *name; /* one word for logs, or NULL */
 	bool write_once;  /* the client may add files, not read, list, replace or remove them */
 	bool authority;   /* a certificate authority: the permissions are the most that its certificates can give */
+	uint64_t quota_bytes; /* limit of the space used beneath the client's directory; 0: none */
 };
 PTCP_API void ptcp_permission_init(struct ptcp_permission *p);
 
@@ -89,6 +90,7 @@ struct ptcp_certificate {
 	const char *root;        /* of a client, relative to the root that the server gives to the authority; or NULL */
 	bool read_only, no_relay, write_once;
 	int64_t from_s, until_s; /* validity, since 1970, UTC */
+	uint64_t quota_bytes;    /* of a client; 0: none of its own */
 	/* Set by ptcp_certificates_each(). */
 	const char *authority;   /* fingerprint */
 	char serial[17];         /* 16 hexadecimal digits */
@@ -540,6 +542,8 @@ struct ptcp_manage_result {
 	uint64_t entries;           /* listed, counted, made, removed or renamed */
 	uint64_t bytes, disk_bytes; /* of those listed or counted */
 	uint64_t failed;
+	uint64_t quota_bytes;       /* of PTCP_COUNT: the client's quota at the server, 0: none; */
+	uint64_t quota_used_bytes;  /* space used beneath the client's directory */
 };
 PTCP_API void ptcp_manage_opts_init(struct ptcp_manage_opts *o);
 PTCP_API void ptcp_manage_result_init(struct ptcp_manage_result *r);
@@ -865,6 +869,7 @@ struct ptcp_server_opts {
 	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
 	const char *share_socket;
 	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
+	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
 };
 #define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32
@@ -893,8 +898,8 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions and log_level to the values of `o`; the
- * remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions, drain_s and log_level to the values of `o`;
+ * the remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
  * all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
@@ -917,15 +922,28 @@ struct ptcp_server_stats {
 	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
 	unsigned shared_now;        /* ephemeral servers that share the port */
 	uint64_t shared, shared_refused; /* registrations of these; refused registrations */
+	uint64_t quota_ends;        /* sessions ended by a quota */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
+/* Calls `each` on this thread for the directory of every client with a quota that has connected since the start; strings
+ * are valid during the call. Any thread. */
+struct ptcp_server_quota {
+	const char *directory;      /* with control bytes escaped */
+	uint64_t used_bytes;        /* space used, as counted last and changed by transfers since */
+	uint64_t quota_bytes;       /* of the latest client */
+};
+typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
+PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);
 /* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server,
  * instead of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a
  * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
 PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
+/* Any thread and signal handlers; idempotent. Closes the listening sockets, lets running sessions end for `drain_s` at most,
+ * then does the same as ptcp_server_stop(). */
+PTCP_API void ptcp_server_drain(struct ptcp_server *s);
 /* Any thread and signal handlers; idempotent. Ends running sessions at once, with a message to the peers. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);
 PTCP_API void ptcp_server_free(struct ptcp_server *s); /* NULL is fine; not while serving */

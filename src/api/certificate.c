@@ -58,9 +58,9 @@ static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
 		    text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
 	if (c->read_only && c->write_once)
 		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");
-	if (c->hosts != NULL && (c->read_only || c->write_once || c->no_relay || c->root != NULL))
-		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, --read-only, "
-		    "--write-once and --no-relay, or give --name in place of --hosts)");
+	if (c->hosts != NULL && (c->read_only || c->write_once || c->no_relay || c->root != NULL || c->quota_bytes > 0))
+		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, --quota, "
+		    "--read-only, --write-once and --no-relay, or give --name in place of --hosts)");
 	if (c->root != NULL && !root_ok(c->root))
 		return err_set(e, PTCP_EUSAGE, "--root %s: not a relative path (the root is beneath the one that each server gives to "
 		    "the authority)", text_escape(shown, sizeof shown, c->root));
@@ -84,8 +84,8 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 	    (r = tls_random(serial, sizeof serial, e)) < 0)
 		return r;
 	c = (struct certificate){ .kind = all.hosts != NULL ? CERTIFICATE_SERVER : CERTIFICATE_CLIENT,
-		.read_only = all.read_only, .no_relay = all.no_relay, .write_once = all.write_once, .from_s = (uint64_t)all.from_s,
-		.until_s = (uint64_t)all.until_s };
+		.read_only = all.read_only, .no_relay = all.no_relay, .write_once = all.write_once, .quota_bytes = all.quota_bytes,
+		.from_s = (uint64_t)all.from_s, .until_s = (uint64_t)all.until_s };
 	memcpy(&c.serial, serial, sizeof serial);
 	c.serial |= c.serial == 0;
 	strcpy(c.subject, all.fingerprint);
@@ -140,6 +140,7 @@ static void list_one(const struct certificate *c, ptcp_certificate_fn *each, voi
 	out.read_only = c->read_only;
 	out.no_relay = c->no_relay;
 	out.write_once = c->write_once;
+	out.quota_bytes = c->quota_bytes;
 	out.from_s = c->from_s <= INT64_MAX ? (int64_t)c->from_s : INT64_MAX;
 	out.until_s = c->until_s <= INT64_MAX ? (int64_t)c->until_s : INT64_MAX;
 	serial_text(out.serial, c->serial);

@@ -121,6 +121,7 @@ static void list_client(void *arg, const char *fingerprint, bool authority, cons
 	p.authority = authority;
 	p.read_only = a->read_only;
 	p.write_once = a->write_once;
+	p.quota_bytes = a->quota_bytes;
 	p.no_relay = a->no_relay;
 	p.root = a->root[0] != '\0' ? a->root : NULL;
 	p.name = a->name[0] != '\0' ? a->name : NULL;

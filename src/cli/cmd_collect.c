@@ -300,22 +300,24 @@ static void json_end(const struct output *s, const struct ptcp_collect *c, int s
 
 static void report(const struct output *o, const struct ptcp_collect_event *ev)
 {
-	uint64_t wire = 0, resumed = 0, files = 0, failed = 0, streams = 0;
+	struct running_transfer t = { .state = ev->plan != NULL ? "running" : "connecting", .source = o->file, .sources = 1,
+		.destination = o->dest, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
+	struct ptcp_progress *sum = &t.progress;
 	size_t i;
 
+	sum->bytes = ev->bytes;
+	sum->total_bytes = ev->total_bytes;
+	sum->total_known = true;
 	for (i = 0; i < ev->n_sources; i++) {
-		wire += ev->sources[i].progress.wire_bytes;
-		resumed += ev->sources[i].progress.resumed_bytes;
-		files += ev->sources[i].progress.files;
-		failed += ev->sources[i].progress.failed;
-		streams += ev->sources[i].progress.streams;
+		const struct ptcp_progress *g = &ev->sources[i].progress;
+
+		sum->wire_bytes += g->wire_bytes;
+		sum->resumed_bytes += g->resumed_bytes;
+		sum->files += g->files;
+		sum->failed += g->failed;
+		sum->streams += g->streams;
 	}
-	running_report(o->running, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
-	    ev->plan != NULL ? "running" : "connecting", "source", json_text(o->file), "sources", json_count(1), "destination",
-	    json_text(o->dest), "bytes", json_count(ev->bytes), "total_bytes", json_count(ev->total_bytes), "files",
-	    json_count(files), "failed", json_count(failed), "wire_bytes", json_count(wire), "resumed_bytes",
-	    json_count(resumed), "streams", json_count(streams), "rate_bps", json_rate(ev->rate_bps), "eta_s",
-	    json_seconds(ev->eta_s)));
+	running_report_transfer(o->running, &t);
 }
 
 static void on_event(void *arg, const struct ptcp_collect_event *ev)

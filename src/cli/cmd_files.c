@@ -238,6 +238,8 @@ static int run_host(struct files_args *a, enum ptcp_manage_op op, char **urls, s
 	sum->bytes += one.bytes;
 	sum->disk_bytes += one.disk_bytes;
 	sum->failed += one.failed;
+	sum->quota_bytes = one.quota_bytes;
+	sum->quota_used_bytes = one.quota_used_bytes;
 	if (r == 0 && a->no_memory)
 		r = err_nomem(e);
 	print_listed(a);
@@ -268,9 +270,25 @@ static int run_hosts(struct files_args *a, enum ptcp_manage_op op, char **urls, 
 
 static void print_end(const struct ptcp_manage_result *sum, int code, const struct ptcp_err *e)
 {
-	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o}", "event", "end", "ok", code == 0, "exit",
+	bool quota = sum->quota_bytes > 0;
+
+	json_line(json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "ok", code == 0, "exit",
 	    (int)exit_status(code), "error", json_text(code != 0 ? exit_sentence(e) : NULL), "entries",
-	    json_count(sum->entries), "bytes", json_count(sum->bytes), "failed", json_count(sum->failed)));
+	    json_count(sum->entries), "bytes", json_count(sum->bytes), "failed", json_count(sum->failed), "quota_bytes",
+	    quota ? json_count(sum->quota_bytes) : json_null(), "quota_used_bytes",
+	    quota ? json_count(sum->quota_used_bytes) : json_null()));
+}
+
+/* Of the last host. */
+static void print_quota(const struct files_args *a, const struct ptcp_manage_result *sum)
+{
+	char used[UNITS_TEXT_BYTES], all[UNITS_TEXT_BYTES], left[UNITS_TEXT_BYTES];
+	uint64_t quota = sum->quota_bytes;
+
+	if (quota == 0 || a->connect.log.quiet || a->connect.log.json)
+		return;
+	fprintf(stderr, "quota: %s of %s are used, %s are left\n", units_size_text(used, sum->quota_used_bytes),
+	    units_size_text(all, quota), units_size_text(left, quota > sum->quota_used_bytes ? quota - sum->quota_used_bytes : 0));
 }
 
 static int run(const struct command *c, enum ptcp_manage_op op, int argc, char **argv)
@@ -291,6 +309,8 @@ static int run(const struct command *c, enum ptcp_manage_op op, int argc, char *
 	}
 	if (r != OPTIONS_HELP && a.connect.log.json)
 		print_end(&sum, r, &e);
+	if (r != OPTIONS_HELP)
+		print_quota(&a, &sum);
 	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }

@@ -45,6 +45,8 @@ static const struct opt key_options[] = {
 	{ "no-relay", 0, NULL, "authorize, sign: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
 	{ "root", 0, "DIR", "authorize, sign: root directory of the client, instead of or beneath the server's", opt_text,
 		AT(root), 0, 0 },
+	{ "quota", 0, "SIZE", "authorize, sign: limit of the space used beneath the client's directory", opt_bytes,
+		AT(quota_bytes), 4096, 1e18 },
 	{ "name", 0, "NAME", "authorize, sign: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
 	{ "ca", 0, "FILE", "generate, sign: key of a certificate authority; authorize: its fingerprint", opt_text,
 		offsetof(struct key_opts, ca), 0, 0 },
@@ -94,19 +96,33 @@ static const char *access_text(bool read_only, bool write_once)
 	return read_only ? "read-only" : write_once ? "write-once" : "read-write";
 }
 
+#define QUOTA_TEXT_BYTES (sizeof "  quota " + UNITS_TEXT_BYTES)
+
+static const char *quota_text(char out[QUOTA_TEXT_BYTES], uint64_t bytes)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	snprintf(out, QUOTA_TEXT_BYTES, bytes > 0 ? "  quota %s" : "%s", bytes > 0 ? units_size_text(size, bytes) : "");
+	return out;
+}
+
+static json_t *quota_json(uint64_t bytes) { return bytes > 0 ? json_count(bytes) : json_null(); }
+
 static void print_client(void *arg, const struct ptcp_permission *p)
 {
 	const struct key_opts *o = arg;
-	char root[TEXT_NAME_BYTES], name[TEXT_NAME_BYTES];
+	char root[TEXT_NAME_BYTES], name[TEXT_NAME_BYTES], quota[QUOTA_TEXT_BYTES];
 
 	if (o->json)
-		json_line(json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:b}", "fingerprint", p->fingerprint, "name",
+		json_line(json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o, s:b}", "fingerprint", p->fingerprint, "name",
 		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "write_once", p->write_once,
-		    "relay", !p->no_relay, "root", p->root != NULL ? json_text(p->root) : json_null(), "authority", p->authority));
+		    "relay", !p->no_relay, "root", p->root != NULL ? json_text(p->root) : json_null(), "quota_bytes",
+		    quota_json(p->quota_bytes), "authority", p->authority));
 	else
-		printf("%s  %-10s  %-8s  %-12s  %s%s\n", p->fingerprint, access_text(p->read_only, p->write_once),
+		printf("%s  %-10s  %-8s  %-12s  %s%s%s\n", p->fingerprint, access_text(p->read_only, p->write_once),
 		    p->no_relay ? "no-relay" : "relay", text_escape(name, sizeof name, p->name != NULL ? p->name : "-"),
-		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"), p->authority ? "  authority" : "");
+		    text_escape(root, sizeof root, p->root != NULL ? p->root : "-"), quota_text(quota, p->quota_bytes),
+		    p->authority ? "  authority" : "");
 }
 
 /* ---- Certificates ---- */
@@ -124,21 +140,21 @@ static void print_certificate(void *arg, const struct ptcp_certificate *c)
 {
 	const struct key_opts *o = arg;
 	const char *name = c->name != NULL ? c->name : c->hosts;
-	char root[TEXT_NAME_BYTES], from[64], until[64];
+	char root[TEXT_NAME_BYTES], from[64], until[64], quota[QUOTA_TEXT_BYTES];
 	int64_t now = (int64_t)time(NULL);
 
 	day(from, c->from_s);
 	day(until, c->until_s);
 	if (o->json)
-		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o}", "serial", c->serial, "authority",
+		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o}", "serial", c->serial, "authority",
 		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from, "until", until, "valid",
 		    now >= c->from_s && now < c->until_s, "read_only", c->read_only, "write_once", c->write_once,
 		    "relay", !c->no_relay,
-		    "root", c->root != NULL ? json_text(c->root) : json_null()));
+		    "root", c->root != NULL ? json_text(c->root) : json_null(), "quota_bytes", quota_json(c->quota_bytes)));
 	else
-		printf("%s  %s  %s %s  %s  %s  %s  %s to %s%s\n", c->serial, c->authority, c->name != NULL ? "client" : "server",
+		printf("%s  %s  %s %s  %s  %s  %s%s  %s to %s%s\n", c->serial, c->authority, c->name != NULL ? "client" : "server",
 		    name, access_text(c->read_only, c->write_once), c->no_relay ? "no-relay" : "relay",
-		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), from, until,
+		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), quota_text(quota, c->quota_bytes), from, until,
 		    now < c->from_s ? "  not yet valid" : now >= c->until_s ? "  expired" : "");
 }
 
@@ -161,6 +177,7 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 	c.read_only = p->read_only;
 	c.no_relay = p->no_relay;
 	c.write_once = p->write_once;
+	c.quota_bytes = p->quota_bytes;
 	c.from_s = now - SKEW_S;
 	c.until_s = now + (int64_t)(o->expires_ns / NS_PER_S);
 	if ((r = ptcp_certificate_sign(o->ca, &c, line, e)) == 0)
@@ -195,13 +212,13 @@ static const struct {
 	unsigned options;    /* bits of the indices in key_options */
 	const char *operand; /* NULL: takes none */
 } uses[N_ACTIONS] = {
-	[SHOW] = { "show", 1 << 8 | 1 << 9, NULL },
-	[GENERATE] = { "generate", 1 << 5, NULL },
-	[LIST] = { "list", 1 << 9, NULL },
+	[SHOW] = { "show", 1 << 9 | 1 << 10, NULL },
+	[GENERATE] = { "generate", 1 << 6, NULL },
+	[LIST] = { "list", 1 << 10, NULL },
 	[INSTALL] = { "install", 0, "file with a certificate (- for the standard input)" },
-	[AUTHORIZE] = { "authorize", 0x3f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[AUTHORIZE] = { "authorize", 0x7f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 	[REVOKE] = { "revoke", 0, "fingerprint (SHA256:..) or serial number of a certificate" },
-	[SIGN] = { "sign", 0xff, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[SIGN] = { "sign", 0x1ff, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 };
 
 static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)
@@ -243,7 +260,7 @@ static int check_options(enum action action, const struct key_opts *o, const str
 			return err_set(e, PTCP_EUSAGE, "key %s: takes no --%s (see ptcp key --help)", uses[action].name,
 			    key_options[i].name);
 	if (action == SHOW && o->json && !o->certificates)
-		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates");
+		return err_set(e, PTCP_EUSAGE, "key show: takes no --json without --certificates (add --certificates)");
 	return 0;
 }
 
@@ -278,7 +295,7 @@ static int check_and_run(struct key_opts *o, const struct options_given *given, 
 		return r;
 	one = uses[action].operand != NULL && !(action == AUTHORIZE && o->ca != NULL);
 	if (one && n != 2)
-		return err_set(e, PTCP_EUSAGE, "key %s: needs one %s", uses[action].name, uses[action].operand);
+		return err_set(e, PTCP_EUSAGE, "key %s: needs one operand: %s", uses[action].name, uses[action].operand);
 	if (!one && n != 1)
 		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", uses[action].name,
 		    text_escape(shown, sizeof shown, operands[1]));

@@ -1,6 +1,7 @@
 /* ptcp serve: a loop for the server, signals, metrics and reloads. */
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "core/units.h"
 
 #define INTERVAL_NS (5 * NS_PER_S) /* between updates of the metrics */
+#define END_S 30                   /* granted by the service manager beyond --drain */
 
 struct serving {
 	struct ptcp_server *server;
@@ -28,6 +30,7 @@ struct serving {
 	struct link_monitor *monitor;   /* NULL: none */
 	struct metrics metrics;
 	bool metrics_failed;            /* last time; already reported */
+	bool stopping;                  /* the service manager is notified */
 	struct running *running;        /* NULL: an ephemeral server */
 };
 
@@ -102,6 +105,9 @@ static void publish_again(struct serving *v)
 }
 
 /* ---- Reload ---- */
+
+/* Signals before the one that ends the process: to drain, and to end the sessions. */
+static void set_stops(const struct serve_args *a) { process_set_stops(a->server.drain_s > 0 ? 2 : 1); }
 
 static void args_free(struct serve_args *a)
 {
@@ -210,6 +216,7 @@ static void reload(struct serving *v)
 		replace_monitor(v, monitor);
 		args_free(v->reloaded);
 		v->a = v->reloaded = fresh;
+		set_stops(fresh);
 		serve_log(PTCP_LOG_INFO, "event=reloaded");
 	}
 	systemd_notify("READY=1");
@@ -232,6 +239,13 @@ static void handle_signals(struct serving *v)
 		}
 }
 
+static void notify_stop(struct serving *v)
+{
+	if (!v->stopping)
+		systemd_notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%.0f", (v->a->server.drain_s + END_S) * 1e6);
+	v->stopping = true;
+}
+
 static int serve(struct serving *v, struct ptcp_err *e)
 {
 	struct pollfd p[2] = { { .fd = ptcp_server_fd(v->server), .events = POLLIN },
@@ -246,6 +260,8 @@ static int serve(struct serving *v, struct ptcp_err *e)
 		ms = ptcp_server_timeout_ms(v->server);
 		poll(p, 2, ms < 0 || ms > max_ms ? max_ms : ms);
 		handle_signals(v);
+		if (process_stopping())
+			notify_stop(v);
 		if (mono_now().ns >= next.ns) {
 			if (!v->first->server.ephemeral)
 				publish_again(v);
@@ -302,9 +318,15 @@ static void warn_of_idle_server(const struct ptcp_server_opts *o)
 		    "--relay-to HOST relays)\"");
 }
 
+/* The first signal lets sessions end, a second signal ends them. */
 static void stop(void *handle)
 {
-	ptcp_server_stop(handle);
+	static atomic_bool again;
+
+	if (atomic_exchange(&again, true))
+		ptcp_server_stop(handle);
+	else
+		ptcp_server_drain(handle);
 }
 
 static void end(struct serving *v)
@@ -356,10 +378,11 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	v.signals = process_signal_fd();
 	systemd_open();
 	if ((!ephemeral && (r = running_new(&v.running, &running, e)) < 0) || (r = make(&v, e)) < 0 ||
-	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* confined, as make() has left the process */
+	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* after make(): the sandbox covers the thread, too */
 		end(&v);
 		return r;
 	}
+	set_stops(a);
 	process_set_stop(stop, v.server);
 	if (!ephemeral && (r = publish(&v, e)) == 0) { /* fails now if the metrics file cannot be written */
 		warn_of_idle_server(&a->server);
@@ -368,7 +391,7 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	if (r == 0 && (r = serve(&v, e)) == 0 && !ephemeral && publish(&v, &late) < 0)
 		serve_log(PTCP_LOG_ERROR, "event=metrics-failed why=\"%s\"", late.msg);
 	process_set_stop(NULL, NULL);
-	systemd_notify("STOPPING=1");
+	notify_stop(&v);
 	end(&v);
 	return r;
 }

@@ -189,6 +189,7 @@ static int query(struct status_args *a, int n, char **operands, struct ptcp_err 
 static int run_status(const struct command *c, int argc, char **argv)
 {
 	struct ptcp_err e = { .code = 0 };
+	char shown[TEXT_NAME_BYTES];
 	struct status_args a;
 	int n, r;
 
@@ -202,7 +203,8 @@ static int run_status(const struct command *c, int argc, char **argv)
 	}
 	connect_opts_fini(&a.connect);
 	if (r == PTCP_ECONNECT && strpbrk(argv[0], ".:@/") == NULL)
-		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a host", argv[0]);
+		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a host",
+		    text_escape(shown, sizeof shown, argv[0]));
 	return command_end(c, r, &e);
 }
 

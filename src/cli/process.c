@@ -24,7 +24,7 @@
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
 #define SIGNAL_MS 200  /* between the signals to a child and to us */
 
-static atomic_int signals;
+static atomic_int signals, stops = 1;
 static _Atomic(void *) stop_handle;
 static void (*_Atomic stop_fn)(void *);
 static atomic_bool state_requested, toggle_requested;
@@ -69,7 +69,7 @@ static void on_signal(int sig)
 	ssize_t r;
 
 	(void)sig;
-	if (atomic_fetch_add(&signals, 1) > 0) {
+	if (atomic_fetch_add(&signals, 1) >= atomic_load(&stops)) {
 		r = line_second != NULL ? write(STDERR_FILENO, line_second, strlen(line_second)) : 0;
 		(void)r;
 		_exit(exit_second);
@@ -121,6 +121,8 @@ void process_catch(int second_status, const char *second_line)
 	request.sa_handler = on_toggle_request;
 	sigaction(SIGUSR2, &request, NULL);
 }
+
+void process_set_stops(int n) { atomic_store(&stops, n); }
 
 bool process_state_requested(void)
 {

@@ -18,6 +18,8 @@ void process_prepare(void);
 void process_catch(int second_status, const char *second_line);
 #define INTERRUPTED_TWICE "\nptcp: interrupted twice: ended at once (run the same command again)\n"
 bool process_state_requested(void);
+/* The number of signals that call stop(), before the one that ends the process (default: 1). */
+void process_set_stops(int n);
 
 /* The eventfd of process_catch() that SIGUSR2 writes to; -1: none. Never close it: the signal handler may run on any
  * thread, at any time. */

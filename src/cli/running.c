@@ -190,15 +190,10 @@ static bool is_none(const char *rate)
 
 static int set_rate(struct running *r, const char *rate, struct ptcp_err *e)
 {
-	struct timetable table;
-	int result;
-
 	if (r->o.set_rate == NULL)
 		return err_set(e, PTCP_EUSAGE, "%s: no rate limit that can change (only those of ptcp send and ptcp recv can)",
 		    r->name);
-	if (is_none(rate))
-		return apply(r, NULL, e);
-	return (result = timetable_parse(&table, rate, e)) < 0 ? result : apply(r, rate, e);
+	return apply(r, is_none(rate) ? NULL : rate, e);
 }
 
 /* ---- Requests ---- */
@@ -333,6 +328,18 @@ void running_report(struct running *r, json_t *fields)
 		pthread_mutex_unlock(&r->lock);
 	}
 	json_decref(old);
+}
+
+void running_report_transfer(struct running *r, const struct running_transfer *t)
+{
+	const struct ptcp_progress *g = &t->progress;
+
+	running_report(r, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", t->state,
+	    "source", json_text(t->source), "sources", json_count(t->sources), "destination", json_text(t->destination),
+	    "bytes", json_count(g->bytes), "total_bytes", g->total_known ? json_count(g->total_bytes) : json_null(),
+	    "files", json_count(g->files), "failed", json_count(g->failed), "wire_bytes", json_count(g->wire_bytes),
+	    "resumed_bytes", json_count(g->resumed_bytes), "streams", json_count(g->streams), "rate_bps",
+	    json_rate(t->rate_bps), "eta_s", json_seconds(t->eta_s)));
 }
 
 void running_free(struct running *r)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <ptcp/err.h>
+#include <ptcp/progress.h>
 
 struct opt;
 
@@ -41,6 +42,15 @@ int running_new(struct running **out, const struct running_opts *o, struct ptcp_
 int running_start(struct running *r, struct ptcp_err *e);
 /* Replaces the fields of the status; takes them; NULL, and `r` NULL, are fine. Any thread. */
 void running_report(struct running *r, json_t *fields);
+
+struct running_transfer {
+	const char *state, *source, *destination;
+	size_t sources;
+	struct ptcp_progress progress;
+	double rate_bps, eta_s; /* eta_s < 0: not known */
+};
+/* The same with the fields of a transfer. */
+void running_report_transfer(struct running *r, const struct running_transfer *t);
 /* Removes the socket. NULL is fine. */
 void running_free(struct running *r);
 

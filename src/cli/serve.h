@@ -44,7 +44,8 @@ struct metrics {
 	time_t started;                /* of the server */
 	struct ptcp_server_stats stats;
 	double received_bps, sent_bps; /* over the last interval */
-	struct mono when;              /* of the last update */
+	struct mono when;              /* of the last update, */
+	struct ptcp_server *server;    /* and its server */
 };
 
 void metrics_update(struct metrics *m, struct ptcp_server *s);

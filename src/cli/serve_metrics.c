@@ -20,6 +20,7 @@ void metrics_update(struct metrics *m, struct ptcp_server *s)
 		m->sent_bps = (double)(m->stats.sent_bytes - old.sent_bytes) * 8 / seconds;
 	}
 	m->when = now;
+	m->server = s;
 }
 
 void metrics_log_state(const struct metrics *m)
@@ -55,6 +56,7 @@ static const struct counter {
 	COUNTER("failed_files_total", failed_files, "Failed files."),
 	COUNTER("retransmitted_segments_total", retransmits, "TCP segments retransmitted by data connections."),
 	COUNTER("shared_registrations_total", shared, "Registrations of ephemeral servers, which share the port."),
+	COUNTER("quota_ends_total", quota_ends, "Sessions ended by a quota."),
 	COUNTER("shared_refused_total", shared_refused, "Refused registrations of ephemeral servers."),
 };
 
@@ -67,6 +69,32 @@ static void gauge(FILE *f, const char *name, const char *help, double value)
 {
 	head(f, name, "gauge", help);
 	fprintf(f, "ptcp_%s %.15g\n", name, value);
+}
+
+/* ---- Quotas ---- */
+
+struct quota_lines {
+	FILE *f;
+	bool limits; /* lines of the quotas, not of the space used */
+};
+
+static void print_quota(void *arg, const struct ptcp_server_quota *q)
+{
+	const struct quota_lines *l = arg;
+	const char *p;
+
+	fprintf(l->f, "ptcp_quota_%sbytes{directory=\"", l->limits ? "" : "used_");
+	for (p = q->directory; *p != '\0'; p++)
+		fprintf(l->f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+	fprintf(l->f, "\"} %llu\n", (unsigned long long)(l->limits ? q->quota_bytes : q->used_bytes));
+}
+
+static void print_quotas(FILE *f, struct ptcp_server *s)
+{
+	head(f, "quota_bytes", "gauge", "Quota of a client's directory.");
+	ptcp_server_quotas_each(s, print_quota, &(struct quota_lines){ f, true });
+	head(f, "quota_used_bytes", "gauge", "Space used beneath the directory.");
+	ptcp_server_quotas_each(s, print_quota, &(struct quota_lines){ f, false });
 }
 
 static void print(FILE *f, const struct metrics *m)
@@ -93,6 +121,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
+	print_quotas(f, m->server);
 }
 
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)

@@ -345,14 +345,10 @@ struct observed {
 
 static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
 {
-	const struct ptcp_progress *g = &ev->progress;
+	const struct running_transfer t = { .state = state, .source = o->a->srcs[0], .sources = o->a->n_srcs,
+		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
 
-	running_report(o->running, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
-	    state, "source", json_text(o->a->srcs[0]), "sources", json_count(o->a->n_srcs), "destination",
-	    json_text(o->a->dest), "bytes", json_count(g->bytes), "total_bytes",
-	    g->total_known ? json_count(g->total_bytes) : json_null(), "files", json_count(g->files), "failed",
-	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes", json_count(g->resumed_bytes),
-	    "streams", json_count(g->streams), "rate_bps", json_rate(ev->rate_bps), "eta_s", json_seconds(ev->eta_s)));
+	running_report_transfer(o->running, &t);
 }
 
 static void on_event(void *arg, const struct ptcp_event *ev)

@@ -59,13 +59,23 @@ uint8_t task_congestion(const struct ptcp_task *t)
 	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
 }
 
+/* Through ssh, but over paths with relays: the path that ssh takes does not count. */
+static bool is_routed(const struct ptcp_task *t)
+{
+	return t->target.ssh && (t->paths.n > 1 || t->paths.at[0].n_relays > 0);
+}
+
+/* As far as the network is concerned: ssh has its own names. */
+static const char *target_host(const struct ptcp_task *t) { return is_routed(t) ? t->paths.host : t->target.host; }
+static unsigned target_port(const struct ptcp_task *t) { return is_routed(t) ? t->paths.port : t->target.port; }
+
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
 static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
 	if (t->paths.at[t->path].n_relays == 0)
-		return sock_split(t->peer, host, port, t->target.port, e);
-	strcpy(host, t->target.host);
-	*port = t->target.port;
+		return sock_split(t->peer, host, port, target_port(t), e);
+	strcpy(host, target_host(t));
+	*port = target_port(t);
 	return 0;
 }
 
@@ -95,7 +105,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL, .address = address,
+		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL || is_routed(t), .address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
 		.paths = &t->paths, .path = t->path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
@@ -146,14 +156,22 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e);
 
+static void set_target_port(struct ptcp_task *t, unsigned port)
+{
+	t->paths.port = port;
+	if (t->target.ssh)
+		return;
+	t->target.port = port;
+	remote_name(&t->target, t->known_as, sizeof t->known_as);
+}
+
 /* The shared port of a launched server did not lead to it: begins again with the server's own port. */
 static void try_own_port(struct ptcp_task *t)
 {
 	struct ptcp_err e;
 
 	log_at(&t->host.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->path_why.msg);
-	t->target.port = t->paths.port = t->own_port;
-	remote_name(&t->target, t->known_as, sizeof t->known_as);
+	set_target_port(t, t->own_port);
 	t->own_port = 0;
 	t->label[0] = '\0';
 	t->n_tried = 0;
@@ -207,6 +225,9 @@ static void on_connected(void *arg, const struct connect_result *r)
 		return;
 	}
 	strcpy(t->peer, r->address);
+	if (is_routed(t))
+		log_at(&t->host.log, LOG_INFO, "ssh", "event=connected through=%s address=%s via=%s",
+		    task_label(t) != NULL ? "shared-port" : "own-port", r->address, paths_name(&t->paths, t->path));
 	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan, r->spare);
 		return;
@@ -225,7 +246,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	/* Less time for a path without an answer where alternatives are left. */
 	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
-	struct connect_opts o = { .context = &t->host, .host = t->target.host, .port = t->target.port, .relay = p->relay,
+	struct connect_opts o = { .context = &t->host, .host = target_host(t), .port = target_port(t), .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
 		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .label = task_label(t),
@@ -295,8 +316,9 @@ static void on_launched(void *arg, const struct ssh_hello_answer *a)
 	strcpy(t->trust.launched, a->fingerprint);
 	strcpy(t->label, a->label);
 	t->own_port = a->share_port != 0 ? a->port : 0;
-	t->target.port = t->paths.port = a->share_port != 0 ? a->share_port : a->port;
-	remote_name(&t->target, t->known_as, sizeof t->known_as);
+	set_target_port(t, a->share_port != 0 ? a->share_port : a->port);
+	if (t->target.ssh)
+		strcpy(t->paths.host, a->address[0] != '\0' ? a->address : t->target.host);
 	if (task_dial(t, &why) < 0)
 		task_finish(t, &why);
 }
@@ -340,7 +362,7 @@ static void on_timer(void *arg)
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
-		.launch = t->o.launch, .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
+		.launch = t->o.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
 		.remote_port_or_any = t->o.remote_port_or_any, .job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.ops = &ssh_start_ops, .arg = t };

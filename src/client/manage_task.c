@@ -85,7 +85,8 @@ void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f)
 	struct ptcp_err why;
 
 	t->remote_job->managed = (struct ptcp_manage_result){ .entries = f->entries, .bytes = f->bytes,
-		.disk_bytes = f->disk_bytes, .failed = f->failed };
+		.disk_bytes = f->disk_bytes, .failed = f->failed,
+		.quota_used_bytes = f->quota_used_bytes, .quota_bytes = f->quota_bytes };
 	if (f->final)
 		task_finish(t, outcome(t, &why) < 0 ? &why : NULL);
 }

@@ -116,7 +116,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 	}
 	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u shared-port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.share_port, f->answer.address);
-	if (f->o.launch == NULL) {
+	if (f->o.launch == NULL && !f->o.routed) {
 		ssh_connect_begin(f);
 		return;
 	}

@@ -23,7 +23,7 @@ struct ssh_start_ops {
 	    const char *label);
 	/* At most once, never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
-	/* With `launch`, instead of `reached`: the server's fingerprint and ports. Its process belongs to the ssh_start until
+	/* With `launch` or `routed`, instead of `reached`: the server's fingerprint, address and ports. Its process belongs to the ssh_start until
 	 * ssh_start_free(). */
 	void (*launched)(void *arg, const struct ssh_hello_answer *a);
 	/* The session that inbound data connections join; or NULL. */
@@ -37,6 +37,7 @@ struct ssh_start_opts {
 	const struct remote *target;   /* borrowed, as are these: */
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
+	bool routed;                   /* the caller connects, over paths with relays */
 	unsigned remote_port;
 	bool remote_port_or_any;
 	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */

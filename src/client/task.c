@@ -244,6 +244,9 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (t->o.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only for a transfer with one ptcp://HOST/PATH");
+	if (t->target.ssh && t->o.n_paths > 0 && (t->remote_job != NULL || t->prober != NULL))
+		return err_set(e, PTCP_EUSAGE, "--via: through ssh for transfers only (run ptcp serve there and write "
+		    "ptcp://HOST/PATH)");
 	remote_name(&t->target, t->known_as, sizeof t->known_as);
 	if ((r = paths_parse(&t->paths, t->o.paths, t->o.n_paths, &t->target, e)) < 0)
 		return r;
@@ -370,8 +373,11 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 	t->seconds = (double)mono_diff_ns(mono_now(), t->started) / 1e9;
 	if (e == NULL)
 		e = &scratch;
-	if (r < 0)
+	if (r < 0) {
 		*e = t->why;
+		if (e->sys == OUTBOX_FROM_PEER)
+			e->sys = 0;
+	}
 	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
 		return r;
 	if ((r = known_hosts_add(t->host.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||

@@ -57,7 +57,7 @@ struct task_trust {
 	unsigned n_accepted;
 	bool unknown;                   /* ask the user about `name` and `fingerprint`, then connect again */
 	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
-	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by o.launch */
+	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by o.launch, or through ssh for paths with relays */
 };
 
 /* task_session.c: events, and the numbers in them. */

@@ -109,7 +109,7 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struc
 	sock_join(name, sizeof name, hop->host, hop->port);
 	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
-	if (t->o.launch == NULL || relay)
+	if (t->trust.launched[0] == '\0' || relay)
 		r = check_pins(t, hop, name, c, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
 		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run "

@@ -81,9 +81,6 @@ int paths_parse(struct paths *p, const char *const *names, size_t n, const struc
 	unsigned i;
 	int r;
 
-	if (n > 0 && to->ssh)
-		return err_set(e, PTCP_EUSAGE, "--via: not through ssh (run ptcp serve there and write "
-		    "ptcp://HOST/PATH)");
 	if (n > PTCP_PATHS_MAX)
 		return err_set(e, PTCP_EUSAGE, "--via: more than %d paths (leave some out)", PTCP_PATHS_MAX);
 	strcpy(p->host, to->host);

@@ -163,6 +163,7 @@ void dir_unref(struct dir *d)
 		if (parent == NULL) {
 			pthread_mutex_destroy(&t->lock);
 			excluded_free(t->excluded);
+			quota_free(t->quota);
 			free(t->path);
 			free(t);
 		}

@@ -35,12 +35,16 @@ struct tree {
 	atomic_bool no_cached; /* the kernel lacks RESOLVE_CACHED */
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
+	struct quota *quota; /* owned; NULL: none */
 	struct dir *root;
 	char *path; /* of the root, as given */
 };
 
 /* After closing a directory other than the root, with tree->lock held. */
 void dir_closed(struct tree *t);
+
+/* Of a tree that ends; NULL is fine. */
+void quota_free(struct quota *q);
 
 /* A node for `name`, of n bytes, below `parent` (NULL: the root). NULL without memory. */
 struct dir *dir_node_new(struct tree *t, struct dir *parent, const char *name, size_t n);

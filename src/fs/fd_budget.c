@@ -73,7 +73,12 @@ static bool add(atomic_uint *count, unsigned n, unsigned max)
 	return true;
 }
 
-static unsigned room_beside(unsigned used) { return room() > used ? room() - used : 0; }
+static unsigned room_beside(unsigned used)
+{
+	unsigned all = room();
+
+	return all > used ? all - used : 0;
+}
 
 void fd_budget_count(int n) { atomic_fetch_add(&others, (unsigned)n); }
 bool fd_budget_reserve(unsigned n) { return add(&others, n, room_beside(atomic_load(&files))); }
@@ -81,7 +86,9 @@ unsigned fd_budget_left(void) { return room_beside(atomic_load(&files) + atomic_
 
 bool fd_budget_take(unsigned n)
 {
-	return add(&files, n, min(min(room() / 2, FILES_MAX), room_beside(atomic_load(&others))));
+	unsigned all = room(), used = atomic_load(&others);
+
+	return add(&files, n, min(min(all / 2, FILES_MAX), all > used ? all - used : 0));
 }
 
 void fd_budget_take_unchecked(unsigned n) { atomic_fetch_add(&files, n); }

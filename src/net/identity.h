@@ -11,8 +11,8 @@
 #define IDENTITY_KEY_BYTES 32
 #define IDENTITY_SIGNATURE_BYTES 64
 
-/* Certificates that a host presents, encoded one behind the other (net/certificate.h). */
-#define CERTIFICATE_MAX_BYTES 668
+/* Certificates that a host presents, encoded one behind the other (net/trust/certificate.h). */
+#define CERTIFICATE_MAX_BYTES 676
 #define CERTIFICATES_MAX 4
 #define CERTIFICATES_MAX_BYTES (CERTIFICATES_MAX * CERTIFICATE_MAX_BYTES)
 struct certificates {

@@ -130,7 +130,7 @@ void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct jo
 	j->conn = c->conn;
 	strcpy(j->client, c->fingerprint);
 	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
+		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
 	j->reported = mono_now();
 }
 

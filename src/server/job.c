@@ -167,6 +167,8 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg)
 	LIST_EACH(&t->jobs, r, struct job, in_list)
 		if (!r->over && !(admits(arg, r->client, &r->request.auth.proof, &now) && is_permitted(r, &now)))
 			job_cancel(r, &why);
+		else if (!r->over)
+			request_change_quota(&r->request, now.quota_bytes);
 }
 
 /* ---- Requests ---- */
@@ -312,7 +314,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
-		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .o = r->set->o, .auth = *c->auth,
+		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .quotas = r->set->quotas, .o = r->set->o, .auth = *c->auth,
 		.client = r->client };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;

@@ -24,6 +24,7 @@ struct job_set {
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any path */
 	const struct own_dirs *own_dirs;  /* beneath no root */
+	struct quota_table *quotas;
 	const struct ptcp_server_opts *o;
 	struct relay_acl *next_hops; /* permitted third hosts; NULL: none */
 	struct link_table *links;         /* published links */

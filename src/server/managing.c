@@ -11,6 +11,7 @@
 #include "server/managing_impl.h"
 #include "store/manage.h"
 #include "fs/fs_err.h"
+#include "fs/quota.h"
 #include "store/walk.h"
 
 static struct managing *managing_of(const struct file_job *j) { return CONTAINER_OF(j, struct managing, job); }
@@ -354,6 +355,8 @@ static void put_totals(const struct file_job *j, struct outbox *out, bool final)
 {
 	struct wire_managed f = managing_of(j)->totals;
 
+	if (managing_of(j)->op == WIRE_MANAGE_COUNT && j->request.tree != NULL)
+		tree_quota(j->request.tree, &f.quota_used_bytes, &f.quota_bytes);
 	f.final = final;
 	OUTBOX_PUT(out, managed, MANAGED, &f);
 }

@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "session/probe_session.h"
 #include "fs/fd_budget.h"
+#include "fs/quota.h"
 
 void request_fini(struct request *a)
 {
@@ -126,6 +127,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->cipher = o->cipher;
 	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;
+	if ((o->flags & WIRE_OPEN_DRY_RUN) == 0)
+		a->quota_need = !a->sends ? QUOTA_COUNT : a->removes ? QUOTA_ADJUST : QUOTA_NONE;
 	if ((r = take_places(a, o, e)) == 0 && a->selected && (a->n_paths != 1 || !a->path->contents))
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED, not for the content of one directory");
 	return r;
@@ -143,6 +146,7 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 	if (a->auth.write_once)
 		return only_adds(e, "removing leftovers");
 	a->sends = a->literal = true;
+	a->quota_need = QUOTA_ADJUST;
 	if ((a->path = calloc(1, sizeof *a->path)) == NULL || (a->path->path = malloc(path.n + 1)) == NULL)
 		return err_nomem(e);
 	span_copy(a->path->path, path);
@@ -166,6 +170,8 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	if (a->auth.write_once)
 		return only_adds(e, "work on files");
 	a->manages = true;
+	a->quota_need = f->op == WIRE_MANAGE_COUNT || f->op == WIRE_MANAGE_MKDIR ? QUOTA_COUNT :
+	    modifies ? QUOTA_ADJUST : QUOTA_NONE;
 	if ((a->path = calloc(f->n_paths, sizeof *a->path)) == NULL)
 		return err_nomem(e);
 	while (a->n_paths < f->n_paths && wire_path_next(&rest, &flags, &path)) {
@@ -174,6 +180,12 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 		span_copy(a->path[a->n_paths++].path, path);
 	}
 	return 0;
+}
+
+void request_change_quota(struct request *a, uint64_t bytes)
+{
+	if (!a->finding && a->tree != NULL)
+		tree_change_quota(a->tree, bytes > 0 ? bytes : UINT64_MAX);
 }
 
 struct dir *request_dir(const struct request *a, struct ptcp_err *why)

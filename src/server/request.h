@@ -6,6 +6,7 @@
 #include "core/glob.h"
 #include "net/trust/trust.h"
 #include "server/own_dirs.h"
+#include "server/quota_table.h"
 #include "session/session.h"
 #include "wire/job.h"
 
@@ -20,6 +21,7 @@ struct request {
 	const char *root;              /* of the server; NULL: none */
 	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
 	const struct own_dirs *own_dirs; /* beneath no root */
+	struct quota_table *quotas;    /* not with `own` */
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
@@ -32,6 +34,7 @@ struct request {
 	bool selected;                 /* SELECT frames follow */
 	bool literal;                  /* a pattern is a name like any other */
 	bool manages;                  /* no transfer: request_source() resolves the paths */
+	enum quota_need quota_need;
 	unsigned n_granted;            /* streams */
 	enum ptcp_cipher cipher;
 	/* by request_find(), on an I/O thread */
@@ -42,6 +45,7 @@ struct request {
 	struct filter *filter;         /* of the sources; NULL: no rules */
 	struct destination place;      /* unless the server sends */
 	bool finding;
+	unsigned n_useful;             /* streams that have something to send, at most */
 	bool expanded;                 /* a source was a pattern; `path` has its matches in place of it */
 	struct request_search *search; /* during request_find(), for sources */
 	struct ptcp_err why;
@@ -68,6 +72,8 @@ struct dir *request_dir(const struct request *a, struct ptcp_err *why);
  * a client. */
 int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
+/* The quota of the client has changed; 0: none. A request that began without a quota stays without. */
+void request_change_quota(struct request *a, uint64_t bytes);
 /* The path with this number as written by the client. */
 const char *request_path(const struct request *a, unsigned i);
 /* The first path; "" without paths. */

@@ -1,12 +1,17 @@
 /* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many names. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "conn/remote.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "engine/sender.h"
 #include "server/request_impl.h"
 #include "store/expand.h"
+
+enum { STEP_DONE, STEP_MORE, STEP_WAITS /* until the job is submitted again */ };
 
 #define STEP_NAMES 4096 /* other clients' work on the I/O threads comes between two steps */
 
@@ -88,26 +93,37 @@ static int open_root(const struct request *a, const char *root, struct tree **ou
 	return r;
 }
 
-/* 1: the paths are next; 0: none are to be found. */
-static int begin(struct request *a, struct ptcp_err *e)
+static int use_root(struct request *a, struct ptcp_err *e)
 {
 	const char *root = a->auth.root[0] != '\0' ? a->auth.root : a->root;
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_err why;
 	int r;
 
-	if (!a->own && (r = open_root(a, root, &a->tree, &why)) < 0) {
-		a->tree = NULL;
-		/* The client must not learn the path. */
-		log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
-		    text_escape_quoted(shown, sizeof shown, root), why.msg);
-		return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
-		    "directory (tell the server's administrator)" :
-		    "the root for this client cannot be opened (tell the server's administrator)");
-	}
-	if (a->manages)
+	if ((r = open_root(a, root, &a->tree, &why)) == 0)
 		return 0;
-	return (a->search = calloc(1, sizeof *a->search)) != NULL ? 1 : err_nomem(e);
+	a->tree = NULL;
+	/* The client must not learn the path. */
+	log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+	    text_escape_quoted(shown, sizeof shown, root), why.msg);
+	return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
+	    "directory (tell the server's administrator)" :
+	    "the root for this client cannot be opened (tell the server's administrator)");
+}
+
+/* STEP_MORE: the paths are next; STEP_DONE: none are to be found. */
+static int begin(struct request *a, struct ptcp_err *e)
+{
+	int r;
+
+	if (!a->own && a->tree == NULL && (r = use_root(a, e)) < 0)
+		return r;
+	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need, &a->io,
+	    e)) != 0)
+		return r < 0 ? r : STEP_WAITS;
+	if (a->manages)
+		return STEP_DONE;
+	return (a->search = calloc(1, sizeof *a->search)) != NULL ? STEP_MORE : err_nomem(e);
 }
 
 /* ---- Sources ---- */
@@ -201,6 +217,21 @@ static int add_matches(struct request *a, const struct ptcp_err *why, struct ptc
 	return r;
 }
 
+/* A stream that would have nothing to send costs a connection and a handshake. */
+static void limit_streams(struct request *a)
+{
+	const struct request_path *p = a->search->found;
+	struct stat st;
+	int at;
+
+	if (a->search->n_found != 1 || p->dir == NULL || p->name[0] == '\0' || (at = dir_fd(p->dir, NULL)) < 0)
+		return;
+	if (dir_sys(p->dir)->fstatat(at, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size / SND_JOB_BYTES + 1 < a->n_useful)
+		a->n_useful = (unsigned)(st.st_size / SND_JOB_BYTES) + 1;
+	dir_fd_done(p->dir);
+}
+
 /* 1: more remain; 0: all are found. */
 static int find_sources(struct request *a, struct ptcp_err *e)
 {
@@ -224,6 +255,7 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 			return r;
 		end_pattern(s);
 	}
+	limit_streams(a);
 	return 0;
 }
 
@@ -282,7 +314,7 @@ static int step(struct request *a, struct ptcp_err *e)
 {
 	int r;
 
-	if (a->search == NULL && (r = begin(a, e)) <= 0)
+	if (a->search == NULL && (r = begin(a, e)) != STEP_MORE)
 		return r;
 	if (!a->sends)
 		return find_place(a, e);
@@ -313,7 +345,11 @@ static void find(struct io_job *io)
 {
 	struct request *a = CONTAINER_OF(io, struct request, io);
 
-	if ((a->result = step(a, &a->why)) > 0) {
+	int r = step(a, &a->why);
+
+	if (r == STEP_WAITS)
+		return; /* perhaps already continued by another thread */
+	if ((a->result = r) > 0) {
 		io_submit(a->host->io, &a->io);
 		return;
 	}
@@ -325,6 +361,7 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 {
 	a->found = found;
 	a->finding = true;
+	a->n_useful = PTCP_STREAMS_MAX;
 	a->io.run = find;
 	io_submit(a->host->io, &a->io);
 }

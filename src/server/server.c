@@ -1,4 +1,4 @@
-/* A server: start, listeners, stop, changes of options, statistics. */
+/* A server: start, listeners, stop. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "server/server_impl.h"
 #include "fs/fd_budget.h"
 
-#define LINGER_MAX_S (30 * 86400)
 #define WATCH_NS (500 * NS_PER_MS) /* between checks of the files of trust */
 
 /* ---- Listeners ---- */
@@ -125,16 +123,10 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	server_try_end(s);
 }
 
-static void on_wake(void *arg)
+static void end_sessions(struct ptcp_server *s)
 {
-	struct ptcp_server *s = arg;
 	struct ptcp_err why;
 
-	if (!atomic_load(&s->stop) || s->stopping)
-		return;
-	s->stopping = true;
-	server_unlisten(s);
-	server_unshare(s);
 	err_set(&why, PTCP_EPEER, "transfer: interrupted, because the server was stopped (run the same "
 	    "command again when the server is back)");
 	pending_empty(&s->pending);
@@ -144,70 +136,44 @@ static void on_wake(void *arg)
 	server_try_end(s);
 }
 
-/* ---- Options ---- */
-
-static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
+static void on_drained(void *arg)
 {
-	const struct {
-		const char *name;
-		unsigned n, min, max;
-	} limits[] = {
-		{ "max-streams", o->max_streams, 1, PTCP_STREAMS_MAX },
-		{ "max-sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "max-client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "max-waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
-		{ "max-startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
-		{ "max-relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
-		{ "share-sessions", o->share_sessions, 1, PTCP_SESSIONS_MAX },
-	};
-	size_t i;
+	struct ptcp_server *s = arg;
 
-	for (i = 0; i < sizeof limits / sizeof *limits; i++)
-		if (limits[i].n < limits[i].min || limits[i].n > limits[i].max)
-			return err_set(e, PTCP_EUSAGE, "--%s %u: must be %u to %u", limits[i].name, limits[i].n,
-			    limits[i].min, limits[i].max);
-	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
-	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
-		return err_set(e, PTCP_EUSAGE, "--max-linger %g: must be 0 to %d seconds", o->max_linger_s, LINGER_MAX_S);
-	if (o->max_memory_bytes < PTCP_MEMORY_MIN)
-		return err_set(e, PTCP_EUSAGE, "--max-memory: below the minimum of %u MiB (give more)", PTCP_MEMORY_MIN >> 20);
-	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
-		return err_set(e, PTCP_EUSAGE, "--relay-storage: below the minimum of 2 MiB (give more, or leave it out)");
-	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
-		return err_set(e, PTCP_EUSAGE, "listening: more than %d addresses (leave some out)", PTCP_LISTEN_MAX);
-	return 0;
+	log_at(&s->host.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when the server is "
+	    "back\"", s->sessions.n);
+	end_sessions(s);
 }
 
-static int parse_next_hops(struct relay_acl **out, const struct ptcp_server_opts *o, struct ptcp_err *e)
+/* False: there is nothing to wait for. */
+static bool drain(struct ptcp_server *s)
 {
-	struct relay_acl *list = NULL;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < o->n_relay_to && r == 0; i++)
-		r = relay_acl_add(&list, o->relay_to[i], PTCP_PORT, e);
-	if (r < 0)
-		relay_acl_free(list);
-	else
-		*out = list;
-	return r;
+	if (s->o.drain_s <= 0 || timer_new(&s->drain, s->loop, on_drained, s, NULL) < 0)
+		return false;
+	log_at(&s->host.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g", s->sessions.n, s->relay.n,
+	    s->o.drain_s);
+	timer_set(s->drain, mono_add_ns(mono_now(), (uint64_t)(s->o.drain_s * 1e9)));
+	server_try_end(s);
+	return true;
 }
 
-/* Options of the user over the defaults, checked and parsed; `all` borrows strings. */
-static int check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops, struct timetable *rate,
-    const struct ptcp_server_opts *o, struct ptcp_err *e)
+static void on_wake(void *arg)
 {
-	int r;
+	struct ptcp_server *s = arg;
+	enum server_stop stop = (enum server_stop)atomic_load(&s->stop);
 
-	ptcp_server_opts_init(all);
-	if (o != NULL && (o->size == 0 || o->size > sizeof *all))
-		return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_server_opts_init()");
-	if (o != NULL)
-		memcpy(all, o, o->size);
-	if ((r = check_ranges(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
-		return r;
-	return parse_next_hops(next_hops, all, e);
+	if (stop == SERVER_RUNS || (s->stopping && (stop == SERVER_DRAINS || s->drain == NULL)))
+		return;
+	if (!s->stopping) {
+		s->stopping = true;
+		server_unlisten(s);
+		server_unshare(s);
+		if (stop == SERVER_DRAINS && drain(s))
+			return;
+	}
+	timer_free(s->drain);
+	s->drain = NULL;
+	end_sessions(s);
 }
 
 /* ---- Starting ---- */
@@ -238,7 +204,7 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
 	char shown[TEXT_NAME_BYTES];
 	int r;
 
-	if ((r = check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0 ||
+	if ((r = server_check_opts(&s->o, &s->next_hops, &s->rate, o, e)) < 0 ||
 	    (r = context_check_fds(s->next_hops != NULL ? relay_min_fds(s->o.relay_storage_bytes > 0) : 0, e)) < 0)
 		return r;
 	if ((s->o.config_dir != NULL && (s->config_dir = strdup(s->o.config_dir)) == NULL) ||
@@ -304,10 +270,11 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		e = &scratch;
 	if (s == NULL)
 		return err_nomem(e);
-	atomic_init(&s->stop, false);
+	atomic_init(&s->stop, SERVER_RUNS);
 	link_table_init(&s->links);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 ||
-	    (!s->o.ephemeral && (r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0) ||
+	    (!s->o.ephemeral && ((r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0 ||
+	    (r = quota_table_new(&s->quotas, &s->host.log, e)) < 0)) ||
 	    (r = start_context(s, e)) < 0 || (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 ||
 	    (r = start_pending(s, e)) < 0)
 		goto out;
@@ -317,6 +284,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.memory = s->memory;
 	s->sessions.roots = (const char *const *)s->roots;
 	s->sessions.own_dirs = &s->own_dirs;
+	s->sessions.quotas = s->quotas;
 	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
 	if ((r = start_storage(s, e)) < 0)
@@ -326,6 +294,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
 	s->jobs.own_dirs = &s->own_dirs;
+	s->jobs.quotas = s->quotas;
 	s->jobs.links = &s->links;
 	s->jobs.memory = s->memory;
 	loop_on_wake(s->loop, on_wake, s);
@@ -399,9 +368,17 @@ int ptcp_server_run(struct ptcp_server *s, struct ptcp_err *e)
 	return r;
 }
 
+void ptcp_server_drain(struct ptcp_server *s)
+{
+	int runs = SERVER_RUNS;
+
+	atomic_compare_exchange_strong(&s->stop, &runs, SERVER_DRAINS);
+	loop_wake(s->loop);
+}
+
 void ptcp_server_stop(struct ptcp_server *s)
 {
-	atomic_store(&s->stop, true);
+	atomic_store(&s->stop, SERVER_STOPS);
 	loop_wake(s->loop);
 }
 
@@ -415,6 +392,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_unlisten(s);
 	server_unshare(s);
 	timer_free(s->watch);
+	timer_free(s->drain);
 	relay_fini(&s->relay);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
@@ -424,77 +402,9 @@ void ptcp_server_free(struct ptcp_server *s)
 	server_forget_needs(s);
 	link_table_fini(&s->links);
 	own_dirs_close(&s->own_dirs);
+	quota_table_free(s->quotas);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);
 	free(s);
-}
-
-/* ---- Options and statistics ---- */
-
-int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
-{
-	struct ptcp_server_opts all;
-	struct timetable rate;
-	struct relay_acl *to = NULL;
-	int r;
-
-	if ((r = check_opts(&all, &to, &rate, o, e)) < 0)
-		return r;
-	if ((r = pacing_set(&s->host.pacing, &rate, s->loop, e)) < 0 ||
-	    (r = relay_acl_resolve(to, s->loop, s->host.names, &s->host.log, e)) < 0) {
-		relay_acl_free(to);
-		return r;
-	}
-	s->relay.to = s->jobs.next_hops = to;
-	s->relay.max = all.max_relayed;
-	relay_acl_free(s->next_hops);
-	s->next_hops = to;
-	s->o.max_relayed = all.max_relayed;
-	s->o.max_streams = all.max_streams;
-	if (s->memory != NULL)
-		memory_budget_set(s->memory, all.max_memory_bytes);
-	s->o.max_sessions = all.max_sessions;
-	s->o.max_client_sessions = all.max_client_sessions;
-	s->o.max_waiting = all.max_waiting;
-	s->o.timeout_s = all.timeout_s;
-	s->o.max_linger_s = all.max_linger_s;
-	if (s->share != NULL)
-		port_share_set_max_user(s->share, all.share_sessions);
-	s->o.log_level = all.log_level;
-	s->host.log.level = (enum log_level)all.log_level;
-	server_session_admit_waiting(&s->sessions);
-	return 0;
-}
-
-void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
-{
-	struct ptcp_server_stats all = s->sessions.past;
-
-	all.refused += s->pending.shut_out + s->jobs.n_refused;
-	server_session_add_stats(&s->sessions, &all);
-	all.relayed_now = s->relay.n;
-	all.links_known = link_table_count(&s->links);
-	all.stored_bytes = relay_stored_bytes(&s->relay);
-	port_share_stats(s->share, &all);
-	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
-	results_copy(st, &all, sizeof all);
-}
-
-void ptcp_server_stats_init(struct ptcp_server_stats *st)
-{
-	*st = (struct ptcp_server_stats){ .size = sizeof *st };
-}
-
-void ptcp_server_opts_init(struct ptcp_server_opts *o)
-{
-	*o = (struct ptcp_server_opts){
-		.size = sizeof *o,
-		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
-		    1u << PTCP_CIPHER_CHACHA20,
-		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
-		.max_startups = 512, .timeout_s = 30, .max_linger_s = 3600, .max_relayed = 512,
-		.max_memory_bytes = UINT64_C(256) << 20, .share_sessions = 32,
-		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
-	};
 }

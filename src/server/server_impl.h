@@ -11,11 +11,14 @@
 #include "server/job.h"
 #include "server/link_table.h"
 #include "server/own_dirs.h"
+#include "server/quota_table.h"
 #include "server/port_share.h"
 #include "server/relay.h"
 #include "server/server_session.h"
 
 struct ssh_server;
+
+enum server_stop { SERVER_RUNS, SERVER_DRAINS, SERVER_STOPS };
 
 struct ptcp_server {
 	struct ptcp_server_opts o;
@@ -26,6 +29,7 @@ struct ptcp_server {
 	struct loop *loop;
 	struct context host;
 	struct own_dirs own_dirs;       /* not of an ephemeral server */
+	struct quota_table *quotas;
 	struct server_listener {
 		struct listener *listener;      /* NULL once stopping */
 		char address[SOCK_TEXT_BYTES];  /* as long as the handle */
@@ -44,7 +48,8 @@ struct ptcp_server {
 	struct ssh_server *ssh;         /* of an ephemeral server; else NULL */
 	struct port_share *share;       /* NULL: the port is not shared */
 	struct ptcp_err why;            /* of the end, unless its code is 0 */
-	atomic_bool stop;
+	atomic_int stop;                /* enum server_stop */
+	struct timer *drain;            /* until sessions are ended; NULL: not draining */
 	bool stopping, ran, over;
 };
 
@@ -55,6 +60,12 @@ void server_unlisten(struct ptcp_server *s);
 /* A session, job, relayed or inbound connection has ended: a stopping server ends with the last of these; `arg` is the
  * server. */
 void server_try_end(void *arg);
+
+/* ---- server_opts.c ---- */
+
+/* Options of the user over the defaults, checked and parsed; `all` borrows strings. */
+int server_check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops, struct timetable *rate,
+    const struct ptcp_server_opts *o, struct ptcp_err *e);
 
 /* ---- admit.c: inbound connections become sessions, streams, job connections, relayed connections ---- */
 

@@ -1,5 +1,6 @@
 #include "server/server_session_impl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 	else if (why != NULL)
 		session_cancel(s->session, why);
 	else
-		session_accept(s->session, a->n_granted, a->cipher, a->expanded);
+		session_accept(s->session, a->n_granted < a->n_useful ? a->n_granted : a->n_useful, a->cipher, a->expanded);
 }
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
@@ -218,6 +219,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	    why != NULL ? why->msg : "done");
 	count(s, sess, &s->set->past);
 	s->set->past.sessions_failed += why != NULL;
+	s->set->past.quota_ends += why != NULL && why->sys == EDQUOT;
 	s->gone = true;
 	if (s->granted && why == NULL)
 		grants_spend(&s->set->grants, &s->grant);
@@ -302,7 +304,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
 	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.own_dirs = t->own_dirs, .o = t->o, .own = t->ephemeral, .auth = *a, .client = s->client };
+		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *a, .client = s->client };
 	s->from = l->from;
 	s->since = mono_now();
 	strncpy(s->address, l->address, sizeof s->address - 1);
@@ -367,9 +369,12 @@ void server_session_reauthorize(struct server_session_set *t, trust_admits_fn *a
 
 	err_set(&why, PTCP_EREFUSED, "this client: no longer authorized (ask the server's administrator)");
 	LIST_EACH(&t->list, s, struct server_session, in_list) {
-		if (s->session == NULL || session_over(s->session) ||
-		    (admits(arg, s->client, &s->request.auth.proof, &now) && is_permitted(s, &now)))
+		if (s->session == NULL || session_over(s->session))
 			continue;
+		if (admits(arg, s->client, &s->request.auth.proof, &now) && is_permitted(s, &now)) {
+			request_change_quota(&s->request, now.quota_bytes);
+			continue;
+		}
 		log_at(log_of(s), LOG_WARN, "server", "event=revoked from=%s client=%s", s->address, s->client);
 		session_cancel(s->session, &why);
 	}

@@ -20,6 +20,7 @@ struct server_session_set {
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	const struct own_dirs *own_dirs;  /* beneath no root */
+	struct quota_table *quotas;
 	struct grants grants;
 	struct memory_budget *memory;     /* NULL: no limit */
 	const struct ptcp_server_opts *o;

@@ -277,15 +277,36 @@ void adapt_on_load(void *arg, const struct wire_load *f)
 
 /* ---- Number of streams ---- */
 
+void adapt_request(struct session *sess, unsigned streams, const char *why)
+{
+	unsigned most = sess->send != NULL ? send_streams(sess) : PTCP_STREAMS_MAX;
+	struct wire_set_streams use;
+
+	sess->requested.streams = most > 0 ? 0 : streams;
+	sess->requested.why = why;
+	if (most == 0)
+		return;
+	if (sess->o.paths != NULL && most < sess->o.paths->n_places)
+		most = sess->o.paths->n_places;
+	use = (struct wire_set_streams){ .streams = (uint16_t)(streams < most ? streams : most) };
+	engine_set_streams(sess->engine, &use);
+	streams_activate(sess, use.streams, why);
+}
+
+void adapt_requested(struct session *sess, struct mono now)
+{
+	(void)now;
+	if (sess->requested.streams > 0)
+		adapt_request(sess, sess->requested.streams, sess->requested.why);
+}
+
 static void activate(struct session *sess)
 {
 	const struct stream_control *m = &sess->stream_count.model;
-	struct wire_set_streams use = { .streams = (uint16_t)m->streams };
 
 	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	engine_set_streams(sess->engine, &use);
-	streams_activate(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
+	adapt_request(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)

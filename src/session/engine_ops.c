@@ -20,15 +20,6 @@ static void on_waiting(void *arg, uint32_t ahead)
 	sess->o.ops->waiting(sess->o.arg, ahead);
 }
 
-/* The number of streams is fixed. */
-static void activate_granted(struct session *sess)
-{
-	struct wire_set_streams use = { .streams = (uint16_t)sess->n_granted };
-
-	engine_set_streams(sess->engine, &use);
-	streams_activate(sess, sess->n_granted, "granted");
-}
-
 static void on_running(void *arg, const struct wire_opened *o)
 {
 	struct session *sess = arg;
@@ -50,7 +41,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
-		activate_granted(sess);
+		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
 }
 
 static void on_set_streams(void *arg, const struct wire_set_streams *u)

@@ -150,6 +150,7 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_a
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
 	o.owner = client;
+	o.unsized = t->unsized;
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, t->grid.size_bytes, &t->meta, &o);
 }
@@ -194,6 +195,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	}
 	if (ok && f->type == WIRE_DIR)
 		ok = make_dir_node(sess->receive, t);
+	sess->receive->sparse |= ok && a.sparse;
 	if (ok && f->type == WIRE_FILE)
 		ok = (t->sink = make_sink(t, &a, engine_open(sess->engine)->flags, sess->receive->only_new)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
@@ -251,6 +253,8 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 	uint32_t flags = engine_open(sess->engine)->flags;
 
 	fresh |= t->no_resume && t->spare == 0 && !t->only_new;
+	if (fresh && !dry_run)
+		receive_reserve(sess->receive, t);
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
 	if ((!dry_run || (t->compares && !fresh)) &&
 	    !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME))
@@ -332,9 +336,12 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 
 	(void)size_bytes;
 	open_files_set(&sess->receive->files, id, t->sink, t->grid);
-	if (sess->receive->pipe != NULL)
+	if (sess->receive->pipe != NULL) {
 		receive_pipe_accepted(sess, t, parts);
-	else if (parts)
+		return;
+	}
+	receive_reserve(sess->receive, t);
+	if (parts)
 		resume_verify_start(sess, t, false);
 	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
 		sink_restart(t->sink);

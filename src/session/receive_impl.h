@@ -111,6 +111,8 @@ struct receive_side {
 	struct io_job io, sync_io;
 	struct leftover_count left; /* in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
+	struct ptcp_err no_room;    /* of the client's quota, for a file; code 0: there is */
+	bool sparse;                /* a file has holes: the total is more than its space */
 	uint64_t total_files, total_bytes;
 	bool total_known;
 };
@@ -123,10 +125,18 @@ void receive_enqueue(struct session *sess, struct receive_entry *t, enum work wo
 bool receive_reserve_fds(struct session *sess, struct receive_entry *t, enum work work);
 /* The entry has ended in the engine and no thread uses it: releases its part and frees it. */
 void receive_entry_done(struct session *sess, struct receive_entry *t);
-/* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
-bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
+
+/* ---- receive_links.c: room ---- */
+
+/* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
+bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
+/* Reserves the space of an accepted file in the client's quota: early, so that a transfer without room fails before its
+ * data moves; */
+void receive_reserve(struct receive_side *r, const struct receive_entry *t);
+/* and then fails the session, unless there was room. */
+void receive_check_room(struct session *sess);
 
 /* ---- receive_links.c: with only_new ---- */
 

@@ -186,17 +186,6 @@ void receive_entry_done(struct session *sess, struct receive_entry *t)
 	}
 }
 
-bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
-{
-	struct ptcp_err full = *why;
-
-	if (why->code != PTCP_ENOSPC)
-		return false;
-	err_while(&full, full.code, "destination");
-	engine_fail(sess->engine, &full);
-	return true;
-}
-
 /* Another session has locked the part with that inode. The server ends an older session of the same client, whose
  * connection may have died unnoticed. */
 static bool is_same_client(struct session *sess, uint64_t dev, uint64_t ino)
@@ -478,6 +467,7 @@ void receive_pump(struct session *sess, struct mono now)
 
 	if (r == NULL)
 		return;
+	receive_check_room(sess);
 	receive_pipe_pump(sess);
 	retry_due(sess, now);
 	serve_fd_queue(sess);

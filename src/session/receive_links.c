@@ -1,11 +1,47 @@
 /* The store's work, on an I/O thread, for what is received besides data: links, directories, files that are up to date,
- * that have failed, or that a dry run lists, and what clients may add who may only add. */
+ * that have failed, or that a dry run lists, and what clients may add who may only add. On the control thread: room. */
 #include <string.h>
 
 #include "core/err.h"
+#include "fs/quota.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
 #include "store/source.h"
+
+/* ---- Room ---- */
+
+bool receive_disk_full(struct session *sess, const struct ptcp_err *why)
+{
+	struct ptcp_err full = *why;
+
+	if (why->code != PTCP_ENOSPC)
+		return false;
+	err_while(&full, full.code, "destination");
+	engine_fail(sess->engine, &full);
+	return true;
+}
+
+void receive_reserve(struct receive_side *r, const struct receive_entry *t)
+{
+	if (r->no_room.code == 0)
+		sink_reserve(t->sink, &r->no_room);
+}
+
+/* The reason names the space that the whole transfer needs, once it is known. */
+void receive_check_room(struct session *sess)
+{
+	struct receive_side *r = sess->receive;
+	uint64_t there;
+
+	if (r->no_room.code == 0 || sess->over)
+		return;
+	there = rcv_stats(engine_rcv(sess->engine)).done.resumed_bytes;
+	if (r->total_known && !r->sparse && r->total_bytes > there)
+		quota_err(dir_quota(r->place.base), r->total_bytes - there, &r->no_room);
+	receive_disk_full(sess, &r->no_room);
+}
+
+/* ---- Entries ---- */
 
 static struct store_file linked_file(const struct receive_entry *t)
 {

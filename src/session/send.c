@@ -201,6 +201,19 @@ static void offer_batch(struct session *sess)
 	}
 }
 
+unsigned send_streams(const struct session *sess)
+{
+	const struct send_side *t = sess->send;
+	uint64_t bytes = t->bytes;
+	unsigned i;
+
+	if (!t->end && !(t->offering && t->result == 0))
+		return t->pipe == NULL && t->listing && t->files == 0 ? 0 : PTCP_STREAMS_MAX;
+	for (i = t->end ? t->n : t->offered; i < t->n; i++)
+		bytes += t->entry[i].type == WALK_FILE ? t->entry[i].size_bytes : 0;
+	return bytes / SND_JOB_BYTES < PTCP_STREAMS_MAX ? (unsigned)(bytes / SND_JOB_BYTES) + 1 : PTCP_STREAMS_MAX;
+}
+
 /* On the control thread: a batch of the list is complete. */
 static void on_listed(struct msg *m)
 {

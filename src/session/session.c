@@ -22,6 +22,7 @@ static const struct part {
 	{ adapt_rates, adapt_rates_deadline, NULL },
 	{ control_pump, control_deadline, control_free },
 	{ stalls_pump, stalls_deadline, NULL },
+	{ adapt_requested, NULL, NULL },
 	{ stream_connect_pump, stream_connect_deadline, NULL },
 	{ adapt_streams, adapt_streams_deadline, NULL },
 	{ tcp_report_pump, tcp_report_deadline, NULL },

@@ -20,7 +20,7 @@
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
-#include "session/stream.h"
+#include "stream/stream.h"
 
 #define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* index of the successor of the control connection */
 #define SESSION_FDS 5u /* beside the streams: control connection, root, a listing, and a file with its journal */
@@ -192,6 +192,7 @@ struct session {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
+	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
@@ -325,6 +326,10 @@ void yielding_free(struct session *sess);
 
 /* ---- adapt.c: the adaptive parts of the engine, joined with the session ---- */
 
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
+ * for the user. */
+void adapt_request(struct session *sess, unsigned streams, const char *why);
+void adapt_requested(struct session *sess, struct mono now);
 /* Once running. */
 int adapt_start(struct session *sess, struct ptcp_err *e);
 void adapt_rates(struct session *sess, struct mono now);
@@ -365,6 +370,9 @@ void send_early(struct session *sess);
 /* As engine_ops.select; select.c. */
 int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e);
 bool send_idle(const struct session *sess); /* no job on an I/O thread */
+/* Number of streams that have something to send, at most: 0 before the first sources are listed, PTCP_STREAMS_MAX before
+ * all are. */
+unsigned send_streams(const struct session *sess);
 enum wire_busy send_busy(const struct session *sess);
 extern const struct snd_ops send_snd_ops;
 

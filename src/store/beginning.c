@@ -21,6 +21,7 @@ static int publish(struct sink *s, int at, uint64_t bytes, const char *name, str
 	if ((r = sink_rename_part(s, at, name, e)) != 0)
 		return r;
 	s->named = true;
+	quota_complete(&s->hold, bytes);
 	dir_changed(s->dir);
 	return dir_sync(s->dir, e);
 }

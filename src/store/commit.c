@@ -1,7 +1,8 @@
 /* Files, links and directories completed together: store_complete(). */
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
+#include <linux/magic.h>
+#include <stdio.h> /* RENAME_NOREPLACE */
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -37,12 +38,38 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	return dropped | refused;
 }
 
+enum { CLOSING_SUCCEEDS = 1, CLOSING_MAY_FAIL }; /* hints about file systems, see dir_fs_hint() */
+
+/* Local file systems report a failed write when it fails; of others we do not know. */
+static bool may_fail_at_close(const struct sink *s)
+{
+	static const long local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
+		F2FS_SUPER_MAGIC };
+	unsigned hint = dir_fs_hint(s->dir, s->part.dev);
+	struct statfs st;
+	size_t i;
+
+	if (hint != 0)
+		return hint != CLOSING_SUCCEEDS;
+	hint = CLOSING_MAY_FAIL;
+	if (dir_sys(s->dir)->fstatfs(s->part.fd, &st) == 0)
+		for (i = 0; i < sizeof local / sizeof *local; i++)
+			if ((long)st.f_type == local[i])
+				hint = CLOSING_SUCCEEDS;
+	dir_set_fs_hint(s->dir, s->part.dev, hint);
+	return hint != CLOSING_SUCCEEDS;
+}
+
 /* A network file system may report a failed write only when a descriptor is closed. Ours must stay open until
  * the rename, for its lock; so a duplicate is closed. */
 static int flush(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
-	int fd = sys->dup(s->part.fd);
+	int fd;
+
+	if (!may_fail_at_close(s))
+		return 0;
+	fd = sys->dup(s->part.fd);
 
 	if (fd < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot duplicate a descriptor");
@@ -99,14 +126,12 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 }
 
 /* renameat() takes a name, which must still be the name of the file that we wrote. */
-int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
 {
 	char part[PART_NAME_BYTES];
 	int r;
 
 	part_name(part, s->key, PART_SUFFIX);
-	if (s->owner == NULL && (r = sink_check_replaceable(e, at, s->dir, name)) != 0)
-		return r;
 	if ((r = sink_owns_part_name(s, at)) == 0)
 		return fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name,
 		    "the part file was removed or replaced meanwhile (run the same command again)");
@@ -114,9 +139,25 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 		return fs_err_sys(e, errno, s->dir, s->name, "part file");
 	if (s->owner != NULL)
 		return sink_name_new(s, at, part, name, e);
+	/* Most names are new: one call, where the file system can. */
+	if (dir_sys(s->dir)->renameat2(at, part, at, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if ((r = sink_check_replaceable(e, at, s->dir, name)) != 0)
+		return r;
 	if (dir_sys(s->dir)->renameat(at, part, at, name) != 0)
 		return fs_err_sys(e, errno, s->dir, name, "cannot rename the part file to its final name");
 	return 0;
+}
+
+int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *e)
+{
+	uint64_t freed;
+	int r;
+
+	quota_names_begin(s->hold.q, dir_sys(s->dir), at, name, &freed);
+	r = rename_part(s, at, name, e);
+	quota_names_end(s->hold.q, r == 0, freed);
+	return r;
 }
 
 static int give_name(struct sink *s, struct ptcp_err *e)
@@ -130,10 +171,12 @@ static int give_name(struct sink *s, struct ptcp_err *e)
 		r = at;
 	}
 	pthread_mutex_lock(&s->lock);
-	if (r == 0)
+	if (r == 0) {
 		s->named = true;
-	else
+		quota_complete(&s->hold, s->final_bytes);
+	} else {
 		s->state = SINK_OPEN;
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (r == 0)
 		dir_changed(s->dir);

@@ -9,6 +9,7 @@
 #include "store/part.h"
 #include "store/sink_impl.h"
 #include "fs/fs_err.h"
+#include "fs/quota.h"
 
 #define TRIES 16
 
@@ -56,11 +57,12 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
-	if (dir_sys(parent)->mkdirat(at, name, mode) != 0) {
+	if ((r = quota_take(dir_quota(parent), QUOTA_GRAIN, e)) == 0 && dir_sys(parent)->mkdirat(at, name, mode) != 0) {
 		if ((was_there = errno == EEXIST))
 			r = use_existing(parent, at, name, e);
 		else
 			r = fs_err_sys(e, errno, parent, name, "cannot create the directory");
+		quota_give(dir_quota(parent), QUOTA_GRAIN);
 	}
 	dir_fd_done(parent);
 	if (r == 0)
@@ -188,24 +190,25 @@ static int set_link_meta(const struct meta *m, struct dir *parent, int at, const
 
 static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct ptcp_err *e)
 {
-	int r = sink_check_replaceable(e, at, parent, name);
+	uint64_t freed;
+	int r;
 
-	if (r == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
+	quota_names_begin(dir_quota(parent), dir_sys(parent), at, name, &freed);
+	if ((r = sink_check_replaceable(e, at, parent, name)) == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
 		r = fs_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
+	quota_names_end(dir_quota(parent), r == 0, freed);
 	if (r == 0)
 		dir_changed(parent);
 	return r;
 }
 
-int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
+static int symlink_at(struct dir *parent, int at, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e)
 {
 	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
-	int at, r, tries;
+	int r, tries;
 
-	if ((at = dir_fd(parent, e)) < 0)
-		return at;
 	part_name(temp, name, PART_LINK_SUFFIX);
 	for (tries = 0; tries <= TRIES; tries++) {
 		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
@@ -217,9 +220,22 @@ int store_symlink(struct dir *parent, const char *name, const char *target, cons
 			break;
 		}
 	}
-	dir_fd_done(parent);
 	if (r < 0 && e != NULL)
 		*e = why;
+	return r;
+}
+
+int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
+    struct ptcp_err *e)
+{
+	int at, r;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	if ((r = quota_take(dir_quota(parent), QUOTA_GRAIN, e)) == 0 &&
+	    (r = symlink_at(parent, at, name, target, m, e)) < 0)
+		quota_give(dir_quota(parent), QUOTA_GRAIN);
+	dir_fd_done(parent);
 	return r;
 }
 
@@ -304,7 +320,7 @@ static int check_file(const struct store_file *f, int at, const char *file, cons
 }
 
 /* The link is checked, too: the target may be replaced just before it is linked. */
-static int hardlink(const struct store_file *to, int from, const char *existing, struct dir *parent, int at,
+static int link_and_name(const struct store_file *to, int from, const char *existing, struct dir *parent, int at,
     const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(parent);
@@ -319,6 +335,24 @@ static int hardlink(const struct store_file *to, int from, const char *existing,
 	    (r = rename_link(parent, at, temp, name, e)) == 0)
 		return 0;
 	sys->unlinkat(at, temp, 0);
+	return r;
+}
+
+/* The file must not lose its other names between the decision about their space and this name. */
+static int hardlink(const struct store_file *to, int from, const char *existing, struct dir *parent, int at,
+    const char *name, struct ptcp_err *e)
+{
+	struct quota *q = dir_quota(parent);
+	uint64_t ignored;
+	int r;
+
+	if ((r = quota_take(q, QUOTA_GRAIN, e)) < 0)
+		return r;
+	quota_names_begin(q, dir_sys(parent), at, name, &ignored);
+	r = link_and_name(to, from, existing, parent, at, name, e);
+	quota_names_end(q, false, ignored);
+	if (r < 0)
+		quota_give(q, QUOTA_GRAIN);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include "store/part.h"
 #include "fs/fs_err.h"
+#include "fs/quota.h"
 #include "store/walk.h"
 
 #define MARKS_MAX 1000 /* in one walk */
@@ -121,13 +122,26 @@ static void report(struct leftovers *k, const struct leftover *l)
 		k->o.found(k->o.arg, l);
 }
 
+static int unlink_file(const struct candidate *c)
+{
+	uint64_t freed;
+	int r, err;
+
+	quota_names_begin(dir_quota(c->d), c->sys, c->at, c->name, &freed);
+	r = c->sys->unlinkat(c->at, c->name, 0);
+	err = errno;
+	quota_names_end(dir_quota(c->d), r == 0, freed);
+	errno = err;
+	return r;
+}
+
 /* With the lock of its part, if it has one. */
 static void remove_file(struct leftovers *k, struct candidate *c, double age)
 {
 	struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
 		.why = not_ours(c) };
 
-	if (l.why == NULL && !k->o.dry_run && c->sys->unlinkat(c->at, c->name, 0) != 0) {
+	if (l.why == NULL && !k->o.dry_run && unlink_file(c) != 0) {
 		if (errno == ENOENT)
 			return;
 		l.why = strerror(errno);

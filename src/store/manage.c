@@ -4,6 +4,7 @@
 #include <stdio.h> /* RENAME_NOREPLACE */
 
 #include "fs/dir_impl.h"
+#include "fs/quota.h"
 #include "store/part.h"
 #include "fs/fs_err.h"
 
@@ -29,11 +30,14 @@ static int mkdir_at(struct dir *d, int at, const char *name, bool existing, stru
 	struct stat st;
 	int err;
 
+	if ((err = quota_take(dir_quota(d), QUOTA_GRAIN, e)) < 0)
+		return err;
 	if (sys->mkdirat(at, name, 0777) == 0) {
 		dir_changed(d);
 		return 0;
 	}
 	err = errno;
+	quota_give(dir_quota(d), QUOTA_GRAIN);
 	if (err == EEXIST && existing && sys->fstatat(at, name, &st, 0) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	return fs_err_sys(e, err, d, name, NULL);
@@ -52,6 +56,20 @@ int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err
 
 /* ---- Removal ---- */
 
+/* unlinkat(2), for a tree that may have a quota. */
+static int unlink_at(struct dir *d, int at, const char *name, int flags)
+{
+	uint64_t freed;
+	int r, err;
+
+	quota_names_begin(dir_quota(d), dir_sys(d), at, name, &freed);
+	r = dir_sys(d)->unlinkat(at, name, flags);
+	err = errno;
+	quota_names_end(dir_quota(d), r == 0, freed);
+	errno = err;
+	return r;
+}
+
 int manage_clear(struct dir *d, const char *name, struct ptcp_err *e)
 {
 	struct stat st;
@@ -62,7 +80,7 @@ int manage_clear(struct dir *d, const char *name, struct ptcp_err *e)
 	if ((r = examine(d, at, name, &st, e)) == 0) {
 		if (S_ISDIR(st.st_mode))
 			r = fs_err_sys(e, EISDIR, d, name, NULL);
-		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
+		else if (unlink_at(d, at, name, 0) != 0)
 			r = fs_err_sys(e, errno, d, name, NULL);
 		else
 			dir_changed(d);
@@ -110,7 +128,7 @@ int manage_remove_unchanged(struct dir *d, const char *name, const struct manage
 	if ((r = examine(d, at, name, &st, e)) == 0) {
 		if (!is_unchanged(&st, was))
 			r = fs_err_set(e, PTCP_ECHANGED, 0, d, name, "changed since");
-		else if (dir_sys(d)->unlinkat(at, name, 0) != 0)
+		else if (unlink_at(d, at, name, 0) != 0)
 			r = fs_err_sys(e, errno, d, name, NULL);
 		else
 			dir_changed(d);
@@ -153,7 +171,7 @@ int manage_rmdir(struct dir *d, struct ptcp_err *e)
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
-	if (dir_sys(d)->unlinkat(at, d->name, AT_REMOVEDIR) != 0)
+	if (unlink_at(d, at, d->name, AT_REMOVEDIR) != 0)
 		r = fs_err_sys(e, errno, d, NULL, NULL);
 	else
 		dir_changed(parent);
@@ -196,6 +214,15 @@ static int rename_at(const struct sys *sys, int at, const char *name, int to, co
 	return sys->renameat2(at, name, to, new_name, 0) == 0 ? 0 : errno;
 }
 
+/* Renaming a file to itself removes nothing. */
+static bool is_same(const struct sys *sys, int at, const char *name, int to, const char *new_name)
+{
+	struct stat a, b;
+
+	return sys->fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 && sys->fstatat(to, new_name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const char *name, struct dir *to,
     const char *new_name)
 {
@@ -218,11 +245,17 @@ static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const ch
 static int rename_in(struct dir *from, int at, const char *name, struct dir *to, int dest, const char *new_name,
     bool replace, struct ptcp_err *e)
 {
+	uint64_t freed;
 	int r, sys;
+	bool same;
 
 	if ((r = check_source(from, at, name, e)) < 0 || (r = check_target(to, dest, new_name, replace, e)) < 0)
 		return r;
-	if ((sys = rename_at(dir_sys(from), at, name, dest, new_name, replace)) != 0)
+	quota_names_begin(dir_quota(to), dir_sys(to), dest, new_name, &freed);
+	same = freed > 0 && is_same(dir_sys(from), at, name, dest, new_name);
+	sys = rename_at(dir_sys(from), at, name, dest, new_name, replace);
+	quota_names_end(dir_quota(to), sys == 0 && !same, freed);
+	if (sys != 0)
 		return rename_failed(e, sys, from, name, to, new_name);
 	dir_changed(from);
 	dir_changed(to);

@@ -9,6 +9,7 @@
 
 #include "store/hash.h"
 #include "fs/fs_err.h"
+#include "fs/quota.h"
 
 /* The part can change hands between two of our calls only when another transfer of the same file ends just
  * then. */
@@ -122,9 +123,17 @@ static int keep(const struct opening *o, int fd, const struct stat *st, bool wri
 {
 	if (st->st_nlink != 1 || st->st_uid != geteuid())
 		return NOTHING;
+	o->out->disk_bytes = (uint64_t)st->st_blocks * 512;
 	if ((st->st_mode & 07777) == 0600 || o->sys->fchmod(fd, 0600) == 0)
 		return writable ? 0 : RETRY;
 	return writable ? 0 : NOTHING;
+}
+
+/* An empty part may have been created by another transfer just now, which accounts for it. */
+static void add_freed(const struct opening *o, const struct stat *st)
+{
+	if (st->st_nlink == 1 && st->st_blocks > 0)
+		o->out->freed_bytes += usage_of_entry(st->st_mode, (uint64_t)st->st_blocks * 512, 1);
 }
 
 /* fd is locked and still has the part's name. */
@@ -136,10 +145,12 @@ static int take_over(const struct opening *o, int fd, const struct stat *st, boo
 	if (o->take == PART_NEW || !writable || st->st_nlink != 1 || st->st_uid != geteuid()) {
 		if (o->sys->unlinkat(o->at, o->part, 0) != 0)
 			return fs_err_sys(e, errno, o->d, o->name, "cannot remove the old part file");
+		add_freed(o, st);
 		return RETRY;
 	}
 	if (st->st_size > 0 && o->sys->ftruncate(fd, 0) != 0)
 		return fs_err_sys(e, errno, o->d, o->name, "cannot empty the old part file");
+	add_freed(o, st);
 	return 0;
 }
 

@@ -34,6 +34,8 @@ struct part {
 	int fd;              /* locked; -1: no part (PART_RESUME) */
 	uint64_t dev, ino;   /* of the file with the part's name; also set on EWOULDBLOCK */
 	bool existed;
+	uint64_t disk_bytes;  /* of a part to resume */
+	uint64_t freed_bytes; /* space (fs/quota.h) of the old parts that were emptied or removed */
 };
 
 /* Opens the part of `name` in `d`, open at `at`; its own name is that of `key`. PART_NEW is required for empty files and files written at

@@ -133,6 +133,7 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 
 	if ((r = sink_take_part(s, at, PART_RESUME, e)) < 0 || s->part.fd < 0)
 		return r;
+	quota_found(&s->hold, s->part.disk_bytes);
 	if ((state = journal_open(&s->journal, s->dir, at, &key)) == JOURNAL_CHANGED)
 		out->restart_why = "the source has changed since: restarting from scratch";
 	else if (state == JOURNAL_DAMAGED)

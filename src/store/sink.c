@@ -26,7 +26,7 @@ struct sink *sink_new(struct dir *dir, const char *name, uint64_t size_bytes, co
 		return NULL;
 	*s = (struct sink){ .dir = dir_ref(dir), .size_bytes = size_bytes,
 		.final_bytes = size_bytes, .meta = *m,
-		.part.fd = -1, .journal.fd = -1 };
+		.part.fd = -1, .journal.fd = -1, .hold.q = dir_quota(dir) };
 	if (opts != NULL)
 		s->opts = *opts;
 	atomic_init(&s->refs, 1);
@@ -87,6 +87,7 @@ void sink_unref(struct sink *s)
 	sink_verify_end(s);
 	sink_same_end(s);
 	sink_close(s);
+	quota_end(&s->hold, s->hold.stored);
 	dir_unref(s->dir);
 	pthread_cond_destroy(&s->idle);
 	pthread_mutex_destroy(&s->lock);
@@ -107,6 +108,17 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap)
 }
 
 bool sink_admits(struct sink *s, uint32_t block) { return s->pipe == NULL || pipe_sink_admits(s->pipe, block); }
+
+int sink_reserve(struct sink *s, struct ptcp_err *e)
+{
+	bool whole = !s->opts.sparse && !s->opts.unsized;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = quota_reserve(&s->hold, whole ? s->size_bytes : 0, whole, e);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
 
 void sink_set_size(struct sink *s, uint64_t size_bytes)
 {
@@ -159,6 +171,10 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 
 	if ((r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
+	if (s->hold.stored > 0)
+		quota_emptied(&s->hold);
+	else
+		quota_give(s->hold.q, s->part.freed_bytes);
 	if (sink_has_journal(s))
 		journal_create(&s->journal, s->dir, at, &key);
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
@@ -228,8 +244,11 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 
 static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
-	int sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
+	int r = quota_store(&s->hold, n, e), sys;
 
+	if (r < 0)
+		return r;
+	sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 	return sys == 0 ? 0 : fs_err_sys(e, sys, s->dir, s->name, "cannot write");
 }
 
@@ -375,17 +394,20 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 /* With s->lock held: closes the part; `remove`: unlinks part and journal, unless the file is complete. */
 static void end(struct sink *s, bool remove)
 {
+	uint64_t stored = s->hold.stored;
 	char part[PART_NAME_BYTES];
 	int at;
 
 	if (remove && s->part.fd >= 0 && !s->named && (at = dir_fd(s->dir, NULL)) >= 0) {
 		if (sink_owns_part_name(s, at) == 1) {
-			dir_sys(s->dir)->unlinkat(at, part_name(part, s->key, PART_SUFFIX), 0);
+			if (dir_sys(s->dir)->unlinkat(at, part_name(part, s->key, PART_SUFFIX), 0) == 0)
+				stored = 0;
 			sink_remove_journal(s, at);
 		}
 		dir_fd_done(s->dir);
 	}
 	sink_close(s);
+	quota_end(&s->hold, stored);
 }
 
 void sink_discard(struct sink *s)
@@ -410,8 +432,10 @@ bool sink_discard_unopened(struct sink *s)
 
 	if (pthread_mutex_trylock(&s->lock) != 0)
 		return false; /* another thread is opening the part */
-	if ((unopened = s->part.fd < 0 && s->writers == 0))
+	if ((unopened = s->part.fd < 0 && s->writers == 0)) {
 		s->state = SINK_DONE;
+		quota_end(&s->hold, s->hold.stored);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return unopened;
 }

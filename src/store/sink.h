@@ -40,6 +40,7 @@ struct sink_opts {
 	bool has_version;     /* false: no journal, no resumption */
 	bool ignore_same;     /* a complete target does not count as SINK_SAME */
 	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
+	bool unsized;         /* its size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this
@@ -132,6 +133,10 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
 /* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum;
  * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */
 int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
+
+/* Reserves the space of the file in the quota of its tree, if any, as far as it is known before: PTCP_ENOSPC, with EDQUOT
+ * in e->sys. Without this call the writes take the space. No I/O. */
+int sink_reserve(struct sink *s, struct ptcp_err *e);
 
 /* ---- While blocks arrive ---- */
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fs/quota.h"
 #include "store/journal.h"
 #include "store/part.h"
 #include "store/sink.h"
@@ -44,6 +45,7 @@ struct sink {
 	unsigned writers;
 	pthread_cond_t idle; /* writers is 0 */
 	uint64_t end_bytes; /* end of the last byte written */
+	struct quota_hold hold;
 	struct verifying *verifying;
 	struct comparing *comparing;
 	const char *owner;  /* NULL, or behind `name` */

@@ -180,7 +180,8 @@ progress[] = {
 	DATA(listed, text, ANY)
 }, managed[] = {
 	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
-	ANY("failed", managed, failed), UINT("final", managed, final, 0, 1)
+	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes), ANY("quota", managed, quota_bytes),
+	UINT("final", managed, final, 0, 1)
 };
 
 /* ---- Rules that span fields ---- */

@@ -27,7 +27,7 @@
 #define WIRE_TEXT_MAX 500
 #define WIRE_HOST_MAX 255
 #define WIRE_PATH_MAX 4096
-#define WIRE_CERTIFICATES_MAX 2672 /* bytes */
+#define WIRE_CERTIFICATES_MAX 2704 /* bytes */
 #define WIRE_ENDPOINTS_MAX 16
 #define WIRE_CONGESTION_MAX 15
 #define WIRE_RATES_MAX 16
@@ -84,7 +84,7 @@
 	X(CLEANED, 68, 41) \
 	X(MANAGE, 69, WIRE_CONTROL_MAX) \
 	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(MANAGED, 71, 33)
+	X(MANAGED, 71, 49)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,

@@ -205,6 +205,8 @@ struct wire_managed {
 	uint64_t entries;           /* listed, counted, made, removed or renamed */
 	uint64_t bytes, disk_bytes; /* LIST and COUNT: of the entries */
 	uint64_t failed;
+	uint64_t quota_used_bytes;  /* COUNT: beneath the client's directory, */
+	uint64_t quota_bytes;       /* and the client's quota; 0: none */
 	uint8_t final;
 };
 WIRE_CODEC(MANAGED, managed, wire_managed)

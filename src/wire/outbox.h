@@ -3,7 +3,6 @@
 #ifndef WIRE_OUTBOX_H
 #define WIRE_OUTBOX_H
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "core/buf.h"
@@ -44,9 +43,9 @@ void outbox_put_error(struct outbox *o, const struct ptcp_err *why);
 void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 
 /* The reason that the peer sent, with the text escaped. An unknown code, and a code without meaning for this side
- * (usage, configuration or interrupt of the peer), becomes PTCP_EPEER. out->sys is OUTBOX_FROM_PEER, which no file system
- * returns: users have to know on which host something failed. */
-#define OUTBOX_FROM_PEER EREMOTE
+ * (usage, configuration or interrupt of the peer), becomes PTCP_EPEER. out->sys is OUTBOX_FROM_PEER, which is no errno:
+ * users have to know on which host something failed. */
+#define OUTBOX_FROM_PEER (-1)
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
 #endif

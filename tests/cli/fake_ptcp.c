@@ -92,6 +92,7 @@ int ptcp_authorize(const char *dir, const struct ptcp_permission *p, struct ptcp
 	fake.perm_read_only = p->read_only;
 	fake.perm_no_relay = p->no_relay;
 	fake.perm_authority = p->authority;
+	fake.perm_quota = p->quota_bytes;
 	return key("authorize", NULL, e);
 }
 
@@ -109,6 +110,7 @@ int ptcp_authorized_each(const char *dir, ptcp_permission_fn *each, void *arg, s
 		p.read_only = i % 2 == 0;
 		p.no_relay = i % 2 == 1;
 		p.root = i % 2 == 0 ? "/a b" : NULL;
+		p.quota_bytes = i % 2 == 0 ? 10000000000000 : 0;
 		each(arg, &p);
 	}
 	return key("list", NULL, e);
@@ -536,6 +538,12 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	*st = fake.stats;
 }
 
+void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg)
+{
+	(void)s;
+	each(arg, &(struct ptcp_server_quota){ "/srv/a \"b\"", 7, 10 });
+}
+
 int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
 	(void)s;
@@ -544,6 +552,8 @@ int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_lin
 	(void)e;
 	return 0;
 }
+
+void ptcp_server_drain(struct ptcp_server *s) { ptcp_server_stop(s); }
 
 void ptcp_server_stop(struct ptcp_server *s)
 {

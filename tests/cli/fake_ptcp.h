@@ -50,6 +50,7 @@ struct fake {
 	char ca[64];
 	int64_t valid_s;
 	bool perm_read_only, perm_no_relay, perm_authority;
+	uint64_t perm_quota;
 	unsigned n_clients; /* authorized */
 };
 

@@ -356,7 +356,7 @@ static void keys(void **state)
 		"key authorize a b", "key revoke a b", "key show --read-only", "key revoke a --root /",
 		"key authorize a --shiny", "key show --name x", "key list x", "key list --read-only", "key show --json",
 		"key sign x", "key sign --ca f", "key install", "key generate --name x", "key authorize --ca " FP " x",
-		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates",
+		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates", "key authorize " FP " --quota 0", "key authorize " FP " --quota much", "key list --quota 1GB",
 	};
 	char here[512];
 
@@ -372,7 +372,8 @@ static void keys(void **state)
 	assert_string_equal(fake.perm_root, "/a/b");
 	assert_string_equal(fake.perm_name, "lab");
 	assert_string_equal(cap.out, "");
-	assert_int_equal(command("key authorize --no-relay --root ./d " FP), 0);
+	assert_int_equal(command("key authorize --no-relay --root ./d --quota 10TB " FP), 0);
+	assert_int_equal(fake.perm_quota, 10000000000000);
 	assert_false(fake.perm_read_only);
 	assert_true(fake.perm_no_relay);
 	assert_non_null(getcwd(here, sizeof here - 3));
@@ -383,12 +384,12 @@ static void keys(void **state)
 	assert_string_equal(cap.out, "");
 	fake.n_clients = 2;
 	assert_int_equal(command("key list"), 0);
-	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b\n" FP
+	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b  quota 10.0 TB\n" FP
 	    "  read-write  no-relay  -             -\n");
 	assert_int_equal(command("key list --json"), 0);
 	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"write_once\":false,\"relay\":true,"
-	    "\"root\":\"/a b\",\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,"
-	    "\"root\":null,\"authority\":false}\n");
+	    "\"root\":\"/a b\",\"quota_bytes\":10000000000000,\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,"
+	    "\"root\":null,\"quota_bytes\":null,\"authority\":false}\n");
 	assert_int_equal(command("key revoke " FP), 0);
 	assert_string_equal(fake.called, "revoke");
 	fake.key_code = PTCP_ECONFIG;

@@ -419,11 +419,31 @@ static void by_certificate(void **state)
 }
 
 /* Each right needs both: the line of the authority, and the certificate. */
+/* Of two quotas the smaller; none is no limit. */
+static void the_smaller_quota(void)
+{
+	static const struct { const char *line; uint64_t cert, both; } cases[] = { { "", 0, 0 }, { "quota=9kB", 0, 9000 },
+		{ "", 5000, 5000 }, { "quota=9kB", 5000, 5000 }, { "quota=9kB", 10000, 9000 } };
+	struct authorization a;
+	size_t i;
+
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct certificates c = { .n = 0 };
+
+		trust_authority(&ca, cases[i].line);
+		certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x", .quota_bytes = cases[i].cert },
+		    &client, &ca);
+		assert_int_equal(find_by(&c, &a), 1);
+		assert_int_equal(a.quota_bytes, cases[i].both);
+	}
+}
+
 static void never_more_than_the_authority(void **state)
 {
 	unsigned line, cert;
 
 	(void)state;
+	the_smaller_quota();
 	for (line = 0; line < 4; line++)
 		for (cert = 0; cert < 4; cert++) {
 			struct certificates c = { .n = 0 };
@@ -463,7 +483,7 @@ static void forged(void **state)
 	}
 	bad.n = 0;
 	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice" }, &client, &other_ca);
-	memcpy(bad.bytes + 26, c.bytes + 26, IDENTITY_KEY_BYTES); /* claims to be of the trusted one */
+	memcpy(bad.bytes + 34, c.bytes + 34, IDENTITY_KEY_BYTES); /* claims to be of the trusted one */
 	assert_int_equal(find_by(&bad, &a), 0);
 	bad.n = 0;
 	certified(&bad, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "alice" }, &client, &ca);

@@ -36,7 +36,7 @@ static struct {
 	struct wire_rate rate;
 	unsigned n_rates;
 	struct wire_load load;
-	unsigned n_loads, n_activated, activated;
+	unsigned n_loads, n_activated, activated, sendable;
 	struct tcp_delta delta;
 } fx;
 
@@ -62,13 +62,13 @@ void engine_report_load(struct engine *e, const struct wire_load *f)
 	fx.n_loads++;
 }
 
+void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps) { s->set_bps[rate] = bps; }
 void engine_set_streams(struct engine *e, const struct wire_set_streams *f)
 {
 	(void)e;
 	fx.activated = f->streams;
 }
 
-void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps) { s->set_bps[rate] = bps; }
 bool snd_stream_carries(const struct snd *s, unsigned i) { return s->carries[i]; }
 struct mono snd_stream_acked(const struct snd *s, unsigned i) { return (struct mono){ s->carries[i] ? 0 : 1 }; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned i) { return s->carries[i]; }
@@ -89,6 +89,12 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 	assert_non_null(why);
 	sess->n_active = streams;
 	fx.n_activated++;
+}
+
+unsigned send_streams(const struct session *sess)
+{
+	(void)sess;
+	return fx.sendable;
 }
 
 unsigned streams_connected(const struct session *sess) { return sess->n_active; }
@@ -176,6 +182,7 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&fx, 0, sizeof fx);
+	fx.sendable = PTCP_STREAMS_MAX;
 	fx.now = mono_now();
 	fx.host.n_workers = WORKERS;
 	for (i = 0; i < WORKERS; i++)
@@ -459,6 +466,34 @@ static void the_number_of_streams(void **state)
 
 #define test(f) cmocka_unit_test_setup(f, setup)
 
+/* Streams that would have nothing to send are not requested, nor any before the first sources are listed; but each path
+ * has one. */
+static void few_requested(void **state)
+{
+	(void)state;
+	fx.s.send = (struct send_side *)1;
+	fx.sendable = 0;
+	adapt_request(&fx.s, 8, "granted");
+	adapt_requested(&fx.s, fx.now);
+	assert_int_equal(fx.n_activated, 0);
+	fx.sendable = 3;
+	adapt_requested(&fx.s, fx.now);
+	assert_int_equal(fx.activated, 3);
+	adapt_requested(&fx.s, fx.now);
+	assert_int_equal(fx.n_activated, 1);
+	fx.sendable = 1;
+	adapt_request(&fx.s, 8, "granted");
+	assert_int_equal(fx.activated, 2);
+	fx.sendable = 100;
+	adapt_request(&fx.s, 8, "granted");
+	assert_int_equal(fx.activated, 8);
+	fx.s.send = NULL; /* a receiver does not know */
+	fx.sendable = 0;
+	adapt_request(&fx.s, 7, "granted");
+	assert_int_equal(fx.activated, 7);
+	fx.s.send = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +501,7 @@ int main(void)
 		test(a_candidate_replaces_a_path), test(a_sender_sets_rates), test(a_receiver_requests_rates),
 		test(an_acceptor_sets_none), test(the_host_is_the_bottleneck), test(slow_on_purpose),
 		test(one_path_has_no_warning), test(reports_between_hosts), test(the_number_of_streams),
+		test(few_requested),
 	};
 
 	return cmocka_run_group_tests_name("session/adapt", tests, NULL, NULL);

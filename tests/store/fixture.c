@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdatomic.h>
@@ -260,13 +261,23 @@ FAULTY(openat2, int, -1, (int d, const char *p, struct open_how *h, size_t n), (
 FAULTY(dup, int, -1, (int fd), (fd))
 FAULTY(fstat, int, -1, (int fd, struct stat *st), (fd, st))
 FAULTY(fstatat, int, -1, (int d, const char *p, struct stat *st, int f), (d, p, st, f))
-FAULTY(fstatfs, int, -1, (int fd, struct statfs *st), (fd, st))
 FAULTY(fdopendir, DIR *, NULL, (int fd), (fd))
 FAULTY(readdir, struct dirent *, NULL, (DIR *d), (d))
 FAULTY(readlinkat, ssize_t, -1, (int d, const char *p, char *b, size_t n), (d, p, b, n))
 FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
 FAULTY(fallocate, int, -1, (int fd, int m, off_t a, off_t n), (fd, m, a, n))
 FAULTY(lseek, off_t, -1, (int fd, off_t a, int w), (fd, a, w))
+
+long fx_file_system = NFS_SUPER_MAGIC;
+
+static int faulty_fstatfs(int fd, struct statfs *st)
+{
+	int r = fault(FX_fstatfs) ? -1 : sys_real.fstatfs(fd, st);
+
+	if (r == 0)
+		st->f_type = fx_file_system;
+	return r;
+}
 
 /* No test can see whether the disk has it, and waiting for it takes minutes. */
 #define NO_SYNC(name) \

@@ -49,6 +49,8 @@ int fx_is_root(void);
 
 /* sys_real until told otherwise; but syncing is only counted. */
 extern const struct sys fx_sys;
+/* What fstatfs() says: a network file system, unless a test sets another type. */
+extern long fx_file_system;
 
 #define FX_CALLS(X) \
 	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(fdopendir) \

@@ -472,6 +472,17 @@ static int power_renameat(int a, const char *from, int b, const char *to)
 	return 0;
 }
 
+/* Only RENAME_NOREPLACE. */
+static int power_renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+	(void)flags;
+	if (faccessat(b, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return power_renameat(a, from, b, to);
+}
+
 static int power_unlinkat(int at, const char *name, int flags)
 {
 	if (tick())
@@ -497,6 +508,8 @@ static int real_fstatat(int at, const char *path, struct stat *st, int flags)
 	return sys_real.fstatat(at, path, st, flags);
 }
 
+static int real_fstatfs(int fd, struct statfs *st) { return sys_real.fstatfs(fd, st); }
+
 static ssize_t real_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	return sys_real.preadv2(fd, v, n, at, flags);
@@ -504,11 +517,11 @@ static ssize_t real_preadv2(int fd, const struct iovec *v, int n, off_t at, int 
 
 const struct sys power_sys = {
 	.openat = power_openat, .openat2 = power_openat2, .close = power_close, .dup = power_dup,
-	.fstat = real_fstat, .fstatat = real_fstatat, .preadv2 = real_preadv2,
+	.fstat = real_fstat, .fstatat = real_fstatat, .fstatfs = real_fstatfs, .preadv2 = real_preadv2,
 	.flock = real_flock, .lseek = real_lseek,
 	.pwrite = power_pwrite, .ftruncate = power_ftruncate, .fallocate = power_fallocate,
 	.fsync = power_fsync, .fdatasync = power_fdatasync, .syncfs = power_syncfs,
 	.fchmod = power_fchmod, .fchmodat = power_fchmodat, .futimens = power_futimens,
 	.utimensat = power_utimensat, .mkdirat = power_mkdirat, .symlinkat = power_symlinkat,
-	.renameat = power_renameat, .unlinkat = power_unlinkat,
+	.renameat = power_renameat, .renameat2 = power_renameat2, .unlinkat = power_unlinkat,
 };

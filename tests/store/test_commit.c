@@ -300,7 +300,7 @@ static void name_lost(void **state)
 	one.sink = offer_sink(fx_root, &big);
 	assert_int_equal(offer_rest(one.sink, &big, (bool[OFFER_BLOCKS]){ false }, NULL), 0);
 	fx_heal();
-	fx_fail_nth(9, EIO); /* mode times dup close fsync look, is it ours, rename fsync */
+	fx_fail_nth(9, EIO); /* mode times, which file system, dup close fsync, is it ours, rename fsync */
 	store_complete(&one, 1, STORE_SYNC_GROUP);
 	if (one.result == 0 || !fx_exists("big")) {
 		assert_int_equal(fx_failed(), 1);

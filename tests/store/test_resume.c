@@ -713,7 +713,7 @@ static void small(void **state)
 	assert_int_equal(offer_commit(s, NULL), 0);
 	calls = fx_calls();
 	sink_unref(s);
-	/* open lock stat write mode times dup close look, is it ours, rename close, is the root in its place */
+	/* open lock stat write mode times, which file system, dup close, is it ours, rename close, is the root in its place */
 	assert_int_equal(calls, 13);
 	offer_holds("big", &one);
 	/* The journal of what was a larger file goes when its part does. */

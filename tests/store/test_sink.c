@@ -2,6 +2,7 @@
 #include "offer.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -533,6 +534,31 @@ static void told_late(void **state)
 	sink_unref(s);
 }
 
+/* A local file system has told each failed write before. */
+static void told_at_once(void **state)
+{
+	const long before = fx_file_system;
+	struct sink *s;
+
+	(void)state;
+	fx_file_system = EXT4_SUPER_MAGIC;
+	s = make("f", 4);
+	assert_int_equal(sink_write(s, "new!", 4, 0, 0, NULL), 0);
+	fx_heal();
+	assert_int_equal(offer_commit(s, NULL), 0);
+	assert_int_equal(fx_calls_of(FX_dup), 0);
+	assert_int_equal(fx_calls_of(FX_renameat), 0);
+	fx_holds("f", "new!");
+	sink_unref(s);
+	s = make("f", 4); /* once more, in place of the first */
+	assert_int_equal(sink_write(s, "over", 4, 0, 0, NULL), 0);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	assert_int_equal(fx_calls_of(FX_renameat), 1);
+	fx_holds("f", "over");
+	sink_unref(s);
+	fx_file_system = before;
+}
+
 static void discard(void **state)
 {
 	struct sink *s = make("f", 10);
@@ -746,7 +772,7 @@ int main(void)
 		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
 		fx_tree_test(metadata), fx_tree_test(odd_names),
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
-		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late),
+		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late), fx_tree_test(told_at_once),
 		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),
 		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names),
 	};

@@ -351,14 +351,14 @@ static void manage_golden(void **state)
 		{ "a NUL in a target", "listed", 56, "00", false },
 		{ "a text without a code", "listed-failed", 1, "0000", false },
 		{ "any byte in the text", "listed-failed", 50, "1b", true },
-		{ "neither the last nor not", "managed", 32, "02", false },
+		{ "neither the last nor not", "managed", 48, "02", false },
 	};
 	static const uint8_t paths[] = { 0, 0, 3, 'a', '/', 0xff, 0, 0, 0 };
 	const struct wire_manage m = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF, 2,
 		{ paths, sizeof paths } };
 	const struct wire_listed l = { WIRE_LISTED_SYMLINK, 0, 07755, 5000, 8192, 0, -1, 999999999,
 		text_span("a/a/b/c/\xff"), text_span("../x"), { NULL, 0 } };
-	const struct wire_managed t = { 3, 5000, 8192, 7, 1 };
+	const struct wire_managed t = { 3, 5000, 8192, 7, 65536, 131072, 1 };
 	uint8_t f[WIRE_LISTED_MAX_BYTES];
 	struct wire_manage dm;
 	struct wire_listed dl;
@@ -379,7 +379,8 @@ static void manage_golden(void **state)
 	drop(in);
 	in = check_golden("managed", f, wire_managed_encode(f, &t));
 	assert_int_equal(wire_managed_decode(&dt, in, NULL), 0);
-	assert_true(dt.entries == 3 && dt.bytes == 5000 && dt.disk_bytes == 8192 && dt.failed == 7 && dt.final == 1);
+	assert_true(dt.entries == 3 && dt.bytes == 5000 && dt.disk_bytes == 8192 && dt.failed == 7 &&
+	    dt.quota_used_bytes == 65536 && dt.quota_bytes == 131072 && dt.final == 1);
 	drop(in);
 	CHECK(cases, check_patches);
 }

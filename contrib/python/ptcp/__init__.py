@@ -12,17 +12,19 @@ import ctypes as _c
 
 from . import _native, _plan
 from ._task import Advise as _Advise
+from ._task import Manage as _Manage
 from ._task import RateLimit
 from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
 from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, UsageError,
                      VerifyError)
-from .types import Advice, Choice, FailedFile, Plan, Probe, Progress, Step, TransferResult
+from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Step, TransferResult
 
-__all__ = ["send", "recv", "advise", "plan", "fingerprint", "version", "Error", "UsageError", "ConnectError",
-           "RefusedError", "VerifyError", "PartialError", "InfeasibleError", "CanceledError", "Advice", "Choice",
-           "FailedFile", "RateLimit", "Plan", "Probe", "Progress", "Step", "TransferResult"]
+__all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "advise", "plan", "fingerprint", "version",
+           "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
+           "InfeasibleError", "CanceledError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
+           "Probe", "Progress", "Step", "TransferResult"]
 
 
 def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
@@ -41,6 +43,33 @@ def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **opti
     """Receives remote paths, all on one host, into the local path `dest`; see send()."""
     return _Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
                      trust=trust).run()
+
+
+def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options) -> list[Entry]:
+    """Lists directories and files of one host; wildcards are expanded there. With `itself` directories are listed
+    themselves, not their content, with `hidden` names that begin with a dot as well."""
+    flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
+    return _Manage("list", urls, flags, options, trust=trust).run()
+
+
+def du(urls, *, trust=None, **options) -> list[Entry]:
+    """The size of each path with all content."""
+    return _Manage("count", urls, {}, options, trust=trust).run()
+
+
+def mkdir(urls, *, parents=False, trust=None, **options) -> None:
+    """Makes directories; with `parents` missing parents as well, and an existing directory is no failure."""
+    _Manage("mkdir", urls, {"parents": parents}, options, trust=trust).run()
+
+
+def rm(urls, *, recursive=False, trust=None, **options) -> None:
+    """Removes files, with `recursive` directories with all content; wildcards are expanded there."""
+    _Manage("remove", urls, {"recursive": recursive}, options, trust=trust).run()
+
+
+def mv(url, to, *, replace=False, trust=None, **options) -> None:
+    """Renames within one host, into `to` if that is a directory; with `replace` over an existing file."""
+    _Manage("rename", [url, to], {"replace": replace}, options, trust=trust).run()
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

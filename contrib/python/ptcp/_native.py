@@ -24,7 +24,8 @@ class Progress(c.Structure):
 
 
 class Path(c.Structure):
-    _fields_ = [("candidate", text), ("bytes", u64), ("rate_bps", f64), ("streams", c.c_uint)]
+    _fields_ = [("candidate", text), ("bytes", u64), ("rate_bps", f64), ("streams", c.c_uint), ("rtt_s", f64),
+                ("min_rtt_s", f64), ("segments", u64), ("retransmits", u64)]
 
 
 class Event(c.Structure):
@@ -72,6 +73,20 @@ class Result(c.Structure):
                 ("advised_streams", c.c_uint), ("predicted_bps", f64), ("predicted_impact_percent", f64),
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
                 ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64)]
+
+
+class Entry(c.Structure):
+    _fields_ = [("path", text), ("type", c.c_int), ("mode", c.c_uint), ("bytes", u64), ("disk_bytes", u64),
+                ("entries", u64), ("mtime_s", c.c_int64), ("mtime_ns", c.c_uint), ("target", text), ("code", c.c_int),
+                ("why", text)]
+
+
+EntryFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Entry))
+
+
+class ManageOpts(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("recursive", c.c_bool), ("hidden", c.c_bool), ("itself", c.c_bool),
+                ("parents", c.c_bool), ("replace", c.c_bool), ("entry", EntryFn), ("arg", c.c_void_p)]
 
 
 class Probe(c.Structure):
@@ -142,6 +157,9 @@ _PTCP = {
     "ptcp_send_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), _STRINGS, c.c_size_t, text, _ERR]),
     "ptcp_recv_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), _STRINGS, c.c_size_t, text, _ERR]),
     "ptcp_advise_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), text, c.POINTER(AdviceOpts), _ERR]),
+    "ptcp_manage_opts_init": (None, [_P]),
+    "ptcp_manage_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), c.c_int, _STRINGS, c.c_size_t,
+                                  c.POINTER(ManageOpts), _ERR]),
     "ptcp_task_start": (c.c_int, [_P, _ERR]),
     "ptcp_task_fd": (c.c_int, [_P]),
     "ptcp_task_timeout_ms": (c.c_int, [_P]),

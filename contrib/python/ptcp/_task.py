@@ -12,10 +12,12 @@ import threading
 
 from . import _native as n
 from .errors import PartialError, error
-from .types import Advice, Choice, FailedFile, Probe, Progress, TransferResult
+from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferResult
 
 _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
 _FAILED = 2
+_ENTRY_TYPES = ("unknown", "file", "directory", "symlink", "fifo", "socket", "char device", "block device")
+_MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5}
 _ACTIVITIES = ("transferring", "verifying", "syncing")
 # Set by functions of this package, or without a meaning in Python.
 _OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg", "install"}
@@ -280,3 +282,35 @@ class Advise(Task):
             choices=tuple(Choice(x.impact_percent, x.streams, x.throughput_bps) for x in a.choices),
             probes=tuple(Probe(p.streams, p.throughput_bps, p.error_bps) for p in a.probes[:a.n_probes]),
             from_history=a.from_history, age_s=a.age_s)
+
+
+class Manage(Task):
+    """Listing, counting, making, removing or renaming on one host; the result is a list of Entry."""
+
+    def __init__(self, op, urls, flags, options, **callbacks):
+        super().__init__(options, **callbacks)
+        if isinstance(urls, (str, bytes, os.PathLike)):
+            urls = [urls]
+        self.entries = []
+        self.how = n.initialized(self.lib, n.ManageOpts, "ptcp_manage_opts_init")
+        for flag, value in flags.items():
+            setattr(self.how, flag, value)
+        self.how.entry = n.EntryFn(self._entry)
+        array, count = strings(urls)
+        check(self.lib, self.lib.ptcp_manage_new(c.byref(self.handle), c.byref(self.opts), _MANAGE_OPS[op], array,
+                                                 count, c.byref(self.how), c.byref(self.err)), self.err)
+
+    def _entry(self, _, entry):
+        try:
+            e = entry.contents
+            if e.code != 0:
+                code = self.lib.ptcp_err_name(e.code).decode()
+                self.failed_files.append(FailedFile(e.path, code, os.fsdecode(e.why or b"")))
+            else:
+                self.entries.append(Entry(e.path, _ENTRY_TYPES[e.type], e.mode, e.bytes, e.disk_bytes,
+                                          e.mtime_s * 10**9 + e.mtime_ns, e.target, e.entries))
+        except BaseException as e:
+            self._stop_with(e)
+
+    def result(self):
+        return self.entries

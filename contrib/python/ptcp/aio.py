@@ -7,8 +7,8 @@ import asyncio
 import functools
 
 from . import _plan
-from ._task import Advise, Transfer
-from .types import Advice, Plan, TransferResult
+from ._task import Advise, Manage, Transfer
+from .types import Advice, Entry, Plan, TransferResult
 
 
 async def _run(task):
@@ -54,6 +54,27 @@ async def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, 
 async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
     return await _run(Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress,
                                on_warning=on_warning, trust=trust))
+
+
+async def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options) -> list[Entry]:
+    flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
+    return await _run(Manage("list", urls, flags, options, trust=trust))
+
+
+async def du(urls, *, trust=None, **options) -> list[Entry]:
+    return await _run(Manage("count", urls, {}, options, trust=trust))
+
+
+async def mkdir(urls, *, parents=False, trust=None, **options) -> None:
+    await _run(Manage("mkdir", urls, {"parents": parents}, options, trust=trust))
+
+
+async def rm(urls, *, recursive=False, trust=None, **options) -> None:
+    await _run(Manage("remove", urls, {"recursive": recursive}, options, trust=trust))
+
+
+async def mv(url, to, *, replace=False, trust=None, **options) -> None:
+    await _run(Manage("rename", [url, to], {"replace": replace}, options, trust=trust))
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,

@@ -45,6 +45,20 @@ class TransferResult:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A file, directory or link of another host."""
+
+    path: bytes  # below the listed directory; the whole path of a listed file, or with several URLs or wildcards
+    type: str  # "file", "directory", "symlink", "fifo", "socket", "char device", "block device" or "unknown"
+    mode: int
+    bytes: int
+    disk_bytes: int
+    mtime_ns: int  # since 1970-01-01, UTC
+    target: Optional[bytes]  # of a symbolic link
+    entries: int = 0  # of du(): files and directories, itself included
+
+
+@dataclass(frozen=True)
 class Choice:
     impact_percent: float  # budget
     streams: int

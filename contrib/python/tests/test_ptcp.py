@@ -61,6 +61,40 @@ class Transfers(Case):
         self.assertEqual(os.listdir(os.path.join(ROOT, "filtered")), ["keep"])
         self.assertEqual(ptcp.send(tree, dest, rules=[(False, "*.tmp")], **TRUST).progress.wire_bytes, 0)
 
+    def test_manages_files(self):
+        at = f"{URL}/managed"
+        ptcp.mkdir(f"{at}/a/b", parents=True, **TRUST)
+        ptcp.send(self.file("data", 1000), f"{at}/a/file", **TRUST)
+        os.symlink("a", os.path.join(ROOT, "managed/.link"))
+        listed = ptcp.ls(f"{at}/a", **TRUST)
+        self.assertEqual(sorted((e.path, e.type) for e in listed), [(b"b", "directory"), (b"file", "file")])
+        status = os.stat(os.path.join(ROOT, "managed/a/file"))
+        [file] = [e for e in listed if e.type == "file"]
+        self.assertEqual((file.bytes, file.mtime_ns, file.mode), (1000, status.st_mtime_ns, status.st_mode & 0o7777))
+        [link] = [e for e in ptcp.ls(at, hidden=True, **TRUST) if e.type == "symlink"]
+        self.assertEqual((link.path, link.target), (b".link", b"a"))
+        self.assertEqual([e.path for e in ptcp.ls(f"{at}/a", itself=True, **TRUST)], [b"/managed/a"])
+        self.assertEqual([(e.bytes, e.entries) for e in ptcp.du(f"{at}/a", **TRUST)], [(1000, 3)])
+        ptcp.mv(f"{at}/a/file", f"{at}/a/b/file", **TRUST)
+        with self.assertRaises(ptcp.Error):
+            ptcp.rm(f"{at}/a", **TRUST)
+        with self.assertRaises(ptcp.PartialError) as caught:
+            ptcp.ls([f"{at}/a", f"{at}/none"], **TRUST)
+        self.assertEqual([f.path for f in caught.exception.failed_files], [b"/managed/none"])
+        ptcp.rm(at, recursive=True, **TRUST)
+        self.assertFalse(os.path.exists(os.path.join(ROOT, "managed")))
+
+    def test_forks(self):
+        ptcp.ls(f"{URL}/", **TRUST)
+        child = os.fork()
+        if child == 0:
+            try:
+                ptcp.ls(f"{URL}/", **TRUST)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
     def test_trust(self):
         source, asked = self.file("data", 10), []
         answer = False
@@ -227,7 +261,7 @@ class Declarations(Case):
     STRUCTS = {"err": "Err", "progress": "Progress", "path": "Path", "event": "Event", "rule": "Rule",
                "transfer_opts": "TransferOpts", "result": "Result", "probe": "Probe", "advice_opts": "AdviceOpts",
                "advice_point": "AdvicePoint", "choice": "Choice", "advice": "Advice", "overlay_host": "OverlayHost",
-               "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
+               "entry": "Entry", "manage_opts": "ManageOpts", "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
 
     def test_structs(self):
         lines, mine = [], []

@@ -21,7 +21,7 @@ static const char marker[] = "ptcp-certificate";
 enum { READ_ONLY = 1, NO_RELAY = 2, WRITE_ONCE = 4, FLAGS = READ_ONLY | NO_RELAY | WRITE_ONCE };
 /* Offsets of the fields of fixed size; the name follows, then the root, each behind a byte with its length. */
 enum { AT_KIND, AT_FLAGS, AT_SERIAL, AT_FROM = AT_SERIAL + 8, AT_UNTIL = AT_FROM + 8,
-	AT_ISSUER = AT_UNTIL + 8, AT_SUBJECT = AT_ISSUER + 32, AT_NAME = AT_SUBJECT + 32 };
+	AT_QUOTA = AT_UNTIL + 8, AT_ISSUER = AT_QUOTA + 8, AT_SUBJECT = AT_ISSUER + 32, AT_NAME = AT_SUBJECT + 32 };
 
 _Static_assert(AT_NAME + 2 * CERTIFICATE_TEXT_BYTES + IDENTITY_SIGNATURE_BYTES <= CERTIFICATE_MAX_BYTES, "room");
 
@@ -44,6 +44,7 @@ static size_t put(uint8_t *p, const struct certificate *c)
 	put_u64(p + AT_SERIAL, c->serial);
 	put_u64(p + AT_FROM, c->from_s);
 	put_u64(p + AT_UNTIL, c->until_s);
+	put_u64(p + AT_QUOTA, c->quota_bytes);
 	memcpy(p + AT_ISSUER, c->issuer, sizeof c->issuer);
 	identity_digest(p + AT_SUBJECT, c->subject);
 	n += put_text(p + n, c->name);
@@ -91,7 +92,8 @@ size_t certificate_decode(struct certificate *c, const uint8_t *p, size_t n)
 		return 0;
 	*c = (struct certificate){ .kind = p[AT_KIND], .read_only = (p[AT_FLAGS] & READ_ONLY) != 0,
 		.no_relay = (p[AT_FLAGS] & NO_RELAY) != 0, .write_once = (p[AT_FLAGS] & WRITE_ONCE) != 0,
-		.serial = get_u64(p + AT_SERIAL), .from_s = get_u64(p + AT_FROM), .until_s = get_u64(p + AT_UNTIL) };
+		.serial = get_u64(p + AT_SERIAL), .from_s = get_u64(p + AT_FROM), .until_s = get_u64(p + AT_UNTIL),
+		.quota_bytes = get_u64(p + AT_QUOTA) };
 	memcpy(c->issuer, p + AT_ISSUER, sizeof c->issuer);
 	identity_digest_text(c->subject, p + AT_SUBJECT);
 	if ((got = get_text(c->name, p + at, n - at)) == 0 || !text_is_word(c->name)) /* for logs */

@@ -19,6 +19,7 @@ struct certificate {
 	bool read_only, no_relay, write_once;
 	uint64_t serial;
 	uint64_t from_s, until_s;          /* since 1970, UTC */
+	uint64_t quota_bytes;              /* of a client; 0: no limit */
 	uint8_t issuer[IDENTITY_KEY_BYTES];
 	char subject[PTCP_FINGERPRINT_BYTES];
 	char name[CERTIFICATE_TEXT_BYTES]; /* of a client: one word; of a server: patterns of host names, by commas */

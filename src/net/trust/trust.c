@@ -6,6 +6,7 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 #include "net/trust/certificate.h"
 #include "net/trust/revoked.h"
 
@@ -42,6 +43,9 @@ static bool parse_permission(char *rest, struct authorization *a)
 		else if (strncmp(w, "root=/", 6) == 0) {
 			if (!text_percent_decode(a->root, sizeof a->root, w + 5))
 				return false;
+		} else if (strncmp(w, "quota=", 6) == 0) {
+			if (units_parse_size(w + 6, &a->quota_bytes) < 0 || a->quota_bytes == 0)
+				return false;
 		} else if (strncmp(w, "name=", 5) == 0) {
 			if (!text_percent_decode(a->name, sizeof a->name, w + 5))
 				return false;
@@ -65,6 +69,8 @@ static void restrict_by(struct authorization *a, const struct certificate *c)
 	a->read_only |= c->read_only;
 	a->no_relay |= c->no_relay;
 	a->write_once |= c->write_once;
+	if (c->quota_bytes > 0 && (a->quota_bytes == 0 || c->quota_bytes < a->quota_bytes))
+		a->quota_bytes = c->quota_bytes;
 	snprintf(a->below, sizeof a->below, "%s", c->root);
 	snprintf(a->name, sizeof a->name, "%.*s", TRUST_NAME_BYTES - 1, c->name);
 }
@@ -79,9 +85,10 @@ static int check_certificate(const char *dir, const char *authority, const struc
 		return 0;
 	if ((r = revoked_find(dir, authority, c->serial, why)) < 0)
 		return r;
-	if (r > 0)
-		return err_set(why, PTCP_EREFUSED, "the certificate of %.60s is revoked (ask the server's administrator)", c->name), 0;
-	return 1;
+	if (r == 0)
+		return 1;
+	err_set(why, PTCP_EREFUSED, "the certificate of %.60s is revoked (ask the server's administrator)", c->name);
+	return 0;
 }
 
 /* Whether the line of an authority admits the client, by a certificate. */
@@ -214,6 +221,8 @@ static char *permission_line(const char *fingerprint, const struct ptcp_permissi
 	if (p->no_relay)
 		fputs(" no-relay", f);
 	write_value(f, "root", p->root);
+	if (p->quota_bytes > 0)
+		fprintf(f, " quota=%llu", (unsigned long long)p->quota_bytes);
 	write_value(f, "name", p->name);
 	if (fclose(f) == 0)
 		return line;

@@ -1,6 +1,6 @@
 /* authorized_clients: the clients admitted by a server, by fingerprint, or by the certificate of an authority:
  *
- *   FINGERPRINT [read-only | write-once] [no-relay] [root=DIR] [name=NAME]
+ *   FINGERPRINT [read-only | write-once] [no-relay] [root=DIR] [quota=SIZE] [name=NAME]
  *   @cert-authority FINGERPRINT [the same: the most that its certificates permit]
  *
  * Read at each use, so that changes take effect at once. Blocks on small files; any thread. `dir` as for
@@ -33,6 +33,7 @@ struct authorization {
 	char below[TRUST_BELOW_BYTES]; /* directory of the client beneath the root, where other clients may write; "": the root
 	                               * itself */
 	char name[TRUST_NAME_BYTES];  /* "": none */
+	uint64_t quota_bytes;         /* of the client's directory; 0: no limit */
 	struct trust_proof proof;
 };
 /* Whether both give the client the same directory. */

@@ -1,9 +1,9 @@
 /* Receiving half of a stream, on its worker: gathers a chunk of a block in memory and verifies the chunk;
- * stream_write.c writes it to the file. Corrupt data never reaches a file. */
+ * write.c writes it to the file. Corrupt data never reaches a file. */
 #include <stdlib.h>
 
 #include "core/err.h"
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 #include "wire/block.h"
 
 #define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */

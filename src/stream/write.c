@@ -7,10 +7,11 @@
 #include "core/err.h"
 #include "core/thread.h"
 #include "core/units.h"
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 #include "fs/fs_err.h"
 #include "wire/block.h"
 
+#define WATCHED_WRITES 16
 #define SLOW_WRITE_NS NS_PER_MS /* the disk, not the page cache, delays a write of 256 KiB for longer */
 #define LOCK_RETRY_NS (20 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)
@@ -191,20 +192,25 @@ static bool write_ended(struct stream *s, struct stream_write *w)
 }
 
 /* On the worker or an I/O thread. Decides where the session's next write is made. A write that only lacked a processor
- * is not slow: else a busy host would go on writing with threads, which compete for the processors. */
+ * is not slow: else a busy host would go on writing with threads, which compete for the processors. The count of waits
+ * costs a system call, so only the writes that follow a long one are watched. */
 static void write_chunk(struct stream_write *w)
 {
-	atomic_bool *slow = &w->stream->o.files->slow;
+	struct open_files *files = w->stream->o.files;
 	const struct wire_block *b = &w->block;
-	uint64_t waits = thread_waits();
+	unsigned watched = atomic_load_explicit(&files->watched, memory_order_relaxed);
+	uint64_t waits = watched > 0 ? thread_waits() : 0;
 	struct mono start = mono_now();
-	bool was_slow;
+	bool was_long, was_slow;
 
 	w->result = w->chunk.last ? sink_write(w->sink, w->buf, b->length_bytes, b->offset, w->hash, &w->why) :
 	    sink_write_chunk(w->sink, w->buf, b->length_bytes, b->offset, &w->why);
-	was_slow = mono_diff_ns(mono_now(), start) > SLOW_WRITE_NS && thread_waits() != waits;
-	if (atomic_load_explicit(slow, memory_order_relaxed) != was_slow)
-		atomic_store_explicit(slow, was_slow, memory_order_relaxed);
+	was_long = mono_diff_ns(mono_now(), start) > SLOW_WRITE_NS;
+	was_slow = was_long && watched > 0 && thread_waits() != waits;
+	if (was_long || watched > 0)
+		atomic_store_explicit(&files->watched, was_long ? WATCHED_WRITES : watched - 1, memory_order_relaxed);
+	if (atomic_load_explicit(&files->slow, memory_order_relaxed) != was_slow)
+		atomic_store_explicit(&files->slow, was_slow, memory_order_relaxed);
 }
 
 static void on_written(struct msg *m)

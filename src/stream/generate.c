@@ -1,5 +1,5 @@
 /* Sending half of a measurement stream, on its worker: blocks of no entry, without pause. */
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 #include "wire/block.h"
 
 #define TURN_BYTES (1u << 20) /* per turn of the loop: fairness between streams */

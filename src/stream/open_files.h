@@ -1,7 +1,7 @@
 /* Files that blocks may be written to: set by the control thread, looked up by the workers. A short lock, about 30 ns
  * a block: the peer chooses the ids, so a look-up must be exact, and a file must stay open during a write. */
-#ifndef SESSION_OPEN_FILES_H
-#define SESSION_OPEN_FILES_H
+#ifndef STREAM_OPEN_FILES_H
+#define STREAM_OPEN_FILES_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,8 @@
 
 struct open_files {
 	pthread_mutex_t lock;
-	atomic_bool slow; /* the last write took long: make the next one on an I/O thread */
+	atomic_bool slow;    /* the last write took long: make the next one on an I/O thread */
+	atomic_uint watched; /* number of writes to examine for that: after a long one */
 	struct {
 		uint64_t id; /* 0: free */
 		struct sink *sink;

@@ -1,4 +1,4 @@
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-/* Internals of a stream, for stream.c, stream_send.c, stream_generate.c, stream_recv.c and stream_write.c. */
-#ifndef SESSION_STREAM_IMPL_H
-#define SESSION_STREAM_IMPL_H
+/* Internals of a stream, for stream.c, send.c, generate.c, recv.c and write.c. */
+#ifndef STREAM_STREAM_IMPL_H
+#define STREAM_STREAM_IMPL_H
 
 #include <stdatomic.h>
 
-#include "session/stream.h"
+#include "stream/stream.h"
 #include "store/hash.h"
 #include "wire/block.h"
 
@@ -83,7 +83,7 @@ struct stream {
 	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
 	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
 	bool paced;                      /* until then */
-	/* Memory of the channel's buffers and the stream's own: stream_memory.c. */
+	/* Memory of the channel's buffers and the stream's own: memory.c. */
 	struct memory_claim memory;
 	bool has_memory, awaits_memory;
 	bool worked;                     /* with the memory that it has */
@@ -144,7 +144,7 @@ size_t stream_allowance(struct stream *s, size_t want);
 /* Charges bytes sent or received to the rate limits. */
 void stream_charge(struct stream *s, size_t n);
 
-/* ---- stream_memory.c ---- */
+/* ---- memory.c ---- */
 
 void stream_memory_init(struct stream *s);
 /* True: the stream has memory for its buffers. False: the stream pauses until its turn; then its channel's callback
@@ -175,7 +175,7 @@ void stream_recv_readable(void *arg);
 void stream_recv_release(struct stream *s);
 void stream_recv_fini(struct stream *s);
 
-/* ---- stream_write.c ---- */
+/* ---- write.c ---- */
 
 void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
     const struct ptcp_err *why);

@@ -8,15 +8,15 @@
  *   ops.gone() <---------------------------  last message
  *
  * Functions and callbacks run on the control thread. */
-#ifndef SESSION_STREAM_H
-#define SESSION_STREAM_H
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
 
 #include "conn/context.h"
 #include "core/memory_budget.h"
 #include "engine/mtu.h"
 #include "engine/receiver.h"
 #include "engine/sender.h"
-#include "session/open_files.h"
+#include "stream/open_files.h"
 #include "store/hash.h"
 #include "store/source.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 #include "fs/fs_err.h"
 #include "wire/block.h"
 

@@ -1,4 +1,4 @@
-#include "session/open_files.h"
+#include "stream/open_files.h"
 #include "wire/block.h"
 
 void open_files_init(struct open_files *t)

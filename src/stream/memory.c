@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/err.h"
-#include "session/stream_impl.h"
+#include "stream/stream_impl.h"
 
 /* A receiver fills the channel's input buffer and a chunk, a sender a job's buffer and the channel's output buffer, a
  * generator the latter only. */

@@ -1,0 +1,452 @@
+"""An fsspec filesystem of files on a ptcp server: fsspec.open("ptcp://server/run7/data.csv"), for pandas, dask, torch
+and other users of fsspec. Needs the package fsspec.
+
+The protocol transfers whole files. open() for reading, cat_file() and cat_ranges() receive the file into a temporary
+file first, each distinct file of cat_ranges() once. open() for writing sends the file when it is closed, and the file
+appears under its name when all data is verified. get() and put() of a directory are one transfer.
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import io
+import os
+import posixpath
+import tempfile
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from fsspec.asyn import AsyncFileSystem, sync_wrapper
+from fsspec.callbacks import NoOpCallback
+from fsspec.utils import stringify_path
+
+import ptcp
+from ptcp import aio
+from ptcp._task import transfer_opts
+
+_PORT = 7811
+_RESERVED = ".ptcp-"  # names of unfinished files
+_TYPES = {"symlink": "link"}
+_LINKS_MAX = 16
+_ERRNOS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY, errno.EACCES, errno.EROFS,
+           errno.ENOSPC)
+
+
+def _number(e):
+    """The errno of a failure, here or on the server, or None: sentences end with the words of the operating system."""
+    text = str(e).lower()
+    if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
+        return errno.EACCES
+    if "no name matches the pattern" in text:
+        return errno.ENOENT
+    return next((number for number in _ERRNOS if f": {os.strerror(number).lower()}" in text), None)
+
+
+@contextmanager
+def _os_errors(path):
+    """Failures as the OSError that fsspec and its users expect, with the exception of ptcp as cause."""
+    try:
+        yield
+    except ptcp.ConnectError as e:
+        raise ConnectionError(str(e)) from e
+    except ptcp.Error as e:
+        number = _number(e)
+        if number is None:
+            raise
+        raise OSError(number, str(e), path) from e
+
+
+def _has_wildcard(path):
+    return any(c in path for c in "*?[")
+
+
+class PtcpFileSystem(AsyncFileSystem):
+    """Files on the server at `host`. Options of transfers, such as fingerprints=["SHA256:.."] or streams=8, have the
+    names of ptcp.send(); trust(host, fingerprint) decides about an unknown server. `temp_dir` is the directory of
+    temporary files. Paths are literal, without escapes."""
+
+    protocol = "ptcp"
+    root_marker = "/"
+
+    def __init__(self, host, port=None, trust=None, temp_dir=None, asynchronous=False, loop=None, batch_size=8,
+                 **options):
+        known = {"use_listings_cache", "listings_expiry_time", "max_paths", "skip_instance_cache", "dircache"}
+        super().__init__(asynchronous=asynchronous, loop=loop, batch_size=batch_size,
+                         **{k: options.pop(k) for k in known & set(options)})
+        transfer_opts(ptcp._native.ptcp(), options)  # TypeError now rather than at the first use
+        self.host, self.port, self.temp_dir = host, int(port or _PORT), temp_dir
+        self.options = {**options, "trust": trust}
+
+    # ---- Paths ----
+
+    @classmethod
+    def _split(cls, path):
+        """HOST[:PORT] (empty for a path alone), and the path."""
+        path = stringify_path(path)
+        if not path.startswith("ptcp://"):
+            return "", path
+        host, _, rest = path[len("ptcp://"):].partition("/")
+        return host, "/" + rest
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        if isinstance(path, list):
+            return [cls._strip_protocol(p) for p in path]
+        return "/" + cls._split(path)[1].strip("/")
+
+    @staticmethod
+    def _get_kwargs_from_urls(path):
+        host, _ = PtcpFileSystem._split(path)
+        name, colon, port = host.rpartition(":")
+        if colon and port.isdigit() and (":" not in name or name.endswith("]")):
+            return {"host": name, "port": int(port)}
+        return {"host": host} if host else {}
+
+    def unstrip_protocol(self, name):
+        port = "" if self.port == _PORT else f":{self.port}"
+        return f"ptcp://{self.host}{port}{self._strip_protocol(name)}"
+
+    @property
+    def fsid(self):
+        return f"ptcp_{self.host}_{self.port}"
+
+    def _url(self, path):
+        return f"ptcp://{self.host}:{self.port}" + quote(os.fsencode(self._strip_protocol(path)))
+
+    # ---- Listing ----
+
+    def _details(self, folder, e):
+        name = os.fsdecode(e.path)
+        name = name if name.startswith("/") else posixpath.join(folder, name)
+        info = {"name": name, "size": e.bytes if e.type == "file" else 0, "type": _TYPES.get(e.type, e.type),
+                "mode": e.mode, "mtime": e.mtime_ns / 1e9, "islink": e.target is not None}
+        if e.target is not None:
+            info["destination"] = os.fsdecode(e.target)
+        return info
+
+    async def _listed(self, path, **how):
+        with _os_errors(path):
+            entries = await aio.ls(self._url(path), hidden=True, **how, **self.options)
+        return [info for info in (self._details(path, e) for e in entries)
+                if not posixpath.basename(info["name"]).startswith(_RESERVED)]
+
+    async def _ls(self, path, detail=True, **kwargs):
+        path = self._strip_protocol(path)
+        found = [info for info in await self._listed(path)
+                 if path in (info["name"], posixpath.dirname(info["name"]))]  # the server may expand wildcards
+        return sorted(found, key=lambda info: info["name"]) if detail else sorted(info["name"] for info in found)
+
+    async def _info(self, path, **kwargs):
+        """A symbolic link has type and size of its target, as with local files; a dangling link has the type "link"."""
+        path = at = self._strip_protocol(path)
+        link = None
+        for _ in range(_LINKS_MAX):
+            try:
+                found = [info for info in await self._listed(at, itself=True) if info["name"] == at]
+            except FileNotFoundError:
+                found = []
+            if not found:
+                if link is not None:
+                    return link
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            info = found[0]
+            if link is not None:
+                info = {**info, "name": path, "islink": True, "destination": link["destination"]}
+            if info["type"] != "link":
+                return info
+            link = link or info
+            at = self._target(at, found[0]["destination"])
+        return link
+
+    @staticmethod
+    def _target(path, destination):
+        return posixpath.normpath("/" + posixpath.join(posixpath.dirname(path), destination)).replace("//", "/")
+
+    async def _find(self, path, maxdepth=None, withdirs=False, detail=False, **kwargs):
+        if maxdepth is not None:
+            return await super()._find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **kwargs)
+        path = self._strip_protocol(path)
+        prefix = path.rstrip("/") + "/"
+        try:
+            found = {info["name"]: info for info in await self._listed(path, recursive=True)
+                     if info["name"] == path or info["name"].startswith(prefix)}
+            if withdirs and path not in found:
+                found[path] = await self._info(path)
+        except FileNotFoundError:
+            found = {}
+        names = sorted(name for name, info in found.items() if withdirs or info["type"] != "directory")
+        return {name: found[name] for name in names} if detail else names
+
+    def modified(self, path):
+        return datetime.datetime.fromtimestamp(self.info(path)["mtime"], datetime.timezone.utc)
+
+    # ---- Data ----
+
+    def _temporary(self):
+        return tempfile.TemporaryDirectory(prefix="ptcp-", dir=self.temp_dir)
+
+    def _next_source(self, path, file):
+        """The path to receive instead of `path`, whose copy `file` is a symbolic link; else None."""
+        if os.path.islink(file):
+            target = os.readlink(file)
+            os.unlink(file)
+            return self._target(path, target)
+        if os.path.isdir(file):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return None
+
+    # The server would expand the wildcards of a name that does not exist, and send another file.
+    def _exact(self, path, entries):
+        if not any(os.fsdecode(e.path) == path for e in entries):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def _received(self, folder):
+        """Options and destination of a temporary copy."""
+        return os.path.join(folder, "file"), {**self.options, "fsync": "none"}
+
+    async def _fetch(self, path, folder):
+        file, options = self._received(folder)
+        source = self._strip_protocol(path)
+        for _ in range(_LINKS_MAX):
+            with _os_errors(path):
+                if _has_wildcard(source):
+                    self._exact(source, await aio.ls(self._url(source), itself=True, hidden=True, **self.options))
+                await aio.recv([self._url(source)], file, **options)
+            source = self._next_source(source, file)
+            if source is None:
+                return file
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+    async def _cat_file(self, path, start=None, end=None, **kwargs):
+        return (await self._cat_ranges([path], [start], [end], on_error="raise"))[0]
+
+    async def _cat_ranges(self, paths, starts, ends, max_gap=None, batch_size=None, on_error="return", **kwargs):
+        starts = starts if isinstance(starts, (list, tuple)) else [starts] * len(paths)
+        ends = ends if isinstance(ends, (list, tuple)) else [ends] * len(paths)
+        if not len(paths) == len(starts) == len(ends):
+            raise ValueError("paths, starts and ends must have one length")
+        out = [None] * len(paths)
+        for path in dict.fromkeys(paths):
+            mine = [i for i, p in enumerate(paths) if p == path]
+            with self._temporary() as folder:
+                try:
+                    with open(await self._fetch(path, folder), "rb") as f:
+                        for i in mine:
+                            out[i] = self._slice(f, starts[i], ends[i])
+                except Exception as e:
+                    if on_error != "return":
+                        raise
+                    for i in mine:
+                        out[i] = e
+        return out
+
+    @staticmethod
+    def _slice(f, start, end):
+        size = os.fstat(f.fileno()).st_size
+        start, end, _ = slice(start, end).indices(size)
+        f.seek(start)
+        return f.read(max(end - start, 0))
+
+    async def _get_file(self, rpath, lpath, callback=None, **kwargs):
+        callback = callback or NoOpCallback()
+        info = await self._info(rpath)
+        if info["type"] == "directory":
+            os.makedirs(lpath, exist_ok=True)
+            return
+        if os.path.isdir(lpath):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), lpath)
+        callback.set_size(info["size"])
+        if info["islink"]:
+            os.makedirs(os.path.dirname(lpath) or ".", exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".ptcp-", dir=os.path.dirname(lpath) or ".") as folder:
+                os.replace(await self._fetch(rpath, folder), lpath)
+        else:
+            with _os_errors(rpath):
+                await aio.recv([self._url(rpath)], os.fspath(lpath), **self._progress(callback))
+        callback.absolute_update(info["size"])
+
+    def _progress(self, callback):
+        return {**self.options, "on_progress": lambda p: callback.absolute_update(p.bytes)}
+
+    async def _put_file(self, lpath, rpath, callback=None, mode="overwrite", **kwargs):
+        callback = callback or NoOpCallback()
+        if os.path.isdir(lpath):
+            await self._makedirs(rpath, exist_ok=True)
+            return
+        if mode == "create" and await self._exists(rpath):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), rpath)
+        callback.set_size(os.path.getsize(lpath))
+        with _os_errors(rpath):
+            await aio.send([os.fspath(lpath)], self._url(rpath), **self._progress(callback))
+        callback.absolute_update(os.path.getsize(lpath))
+
+    async def _pipe_file(self, path, value, mode="overwrite", **kwargs):
+        with self._temporary() as folder:
+            file = os.path.join(folder, posixpath.basename(self._strip_protocol(path)) or "file")
+            with open(file, "wb") as f:
+                f.write(value)
+            await self._put_file(file, path, mode=mode)
+
+    async def _get(self, rpath, lpath, recursive=False, callback=None, maxdepth=None, **kwargs):
+        """A whole directory is one transfer: names follow cp -r, as those of fsspec."""
+        callback = callback or NoOpCallback()
+        tree = recursive and maxdepth is None and isinstance(rpath, str) and isinstance(lpath, (str, os.PathLike))
+        if not tree or _has_wildcard(rpath) or (await self._info(rpath))["type"] != "directory":
+            more = {} if maxdepth is None else {"maxdepth": maxdepth}
+            return await super()._get(rpath, lpath, recursive=recursive, callback=callback, **more, **kwargs)
+        slash = "/" if rpath.endswith("/") and self._strip_protocol(rpath) != "/" else ""
+        with _os_errors(rpath):
+            await aio.recv([self._url(rpath) + slash], os.fspath(lpath), **self._progress(callback))
+
+    async def _put(self, lpath, rpath, recursive=False, callback=None, maxdepth=None, **kwargs):
+        callback = callback or NoOpCallback()
+        tree = recursive and maxdepth is None and isinstance(lpath, (str, os.PathLike)) and isinstance(rpath, str)
+        if not tree or not os.path.isdir(lpath):
+            more = {} if maxdepth is None else {"maxdepth": maxdepth}
+            return await super()._put(lpath, rpath, recursive=recursive, callback=callback, **more, **kwargs)
+        slash = "/" if rpath.endswith("/") and self._strip_protocol(rpath) != "/" else ""
+        with _os_errors(rpath):
+            await aio.send([os.fspath(lpath)], self._url(rpath) + slash, **self._progress(callback))
+
+    # ---- Names ----
+
+    async def _mkdir(self, path, create_parents=True, **kwargs):
+        with _os_errors(path):
+            try:
+                await aio.mkdir(self._url(path), **self.options)
+            except ptcp.Error as e:
+                if not create_parents or _number(e) != errno.ENOENT:
+                    raise
+                await aio.mkdir(self._url(path), parents=True, **self.options)
+
+    async def _makedirs(self, path, exist_ok=False):
+        if not exist_ok and await self._exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+        with _os_errors(path):
+            await aio.mkdir(self._url(path), parents=True, **self.options)
+
+    def rmdir(self, path):
+        raise NotImplementedError("ptcp removes directories with their content only: rm(path, recursive=True)")
+
+    async def _rm_file(self, path, **kwargs):
+        path = self._strip_protocol(path)
+        with _os_errors(path):
+            if _has_wildcard(path):
+                self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self.options))
+            await aio.rm([self._url(path)], **self.options)
+
+    async def _rm(self, path, recursive=False, batch_size=None, maxdepth=None, **kwargs):
+        paths = self._strip_protocol(path)
+        paths = paths if isinstance(paths, list) else [paths]
+        if maxdepth is not None:
+            paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
+        elif any(_has_wildcard(p) for p in paths):
+            paths = await self._expand_path(paths)
+        with _os_errors(paths[0]):
+            await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+
+    async def _mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
+        """Renames on the server, directories as well."""
+        with _os_errors(path1):
+            await aio.mv(self._url(path1), self._url(path2), replace=True, **self.options)
+
+    mv = move = rename = sync_wrapper(_mv)
+
+    async def _cp_file(self, path1, path2, **kwargs):
+        """Through this host: the server copies nothing itself."""
+        if (await self._info(path1))["type"] == "directory":
+            await self._makedirs(path2, exist_ok=True)
+            return
+        with self._temporary() as folder:
+            await self._put_file(await self._fetch(path1, folder), path2)
+
+    # ---- Files ----
+
+    def _fetch_now(self, path, folder):
+        """_fetch() in this thread, for open()."""
+        file, options = self._received(folder)
+        source = self._strip_protocol(path)
+        for _ in range(_LINKS_MAX):
+            with _os_errors(path):
+                if _has_wildcard(source):
+                    self._exact(source, ptcp.ls(self._url(source), itself=True, hidden=True, **self.options))
+                ptcp.recv([self._url(source)], file, **options)
+            source = self._next_source(source, file)
+            if source is None:
+                return file
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+    def _open(self, path, mode="rb", block_size=None, autocommit=True, cache_options=None, **kwargs):
+        if mode == "rb":
+            with self._temporary() as folder:  # the open file outlives its name
+                return _Reader(self, path, open(self._fetch_now(path, folder), "rb", buffering=0))
+        if mode not in ("wb", "xb", "ab"):
+            raise ValueError(f"mode {mode!r}: not one of r, w, x and a")
+        return _Writer(self, path, mode, autocommit)
+
+
+class _Reader(io.BufferedReader):
+    def __init__(self, fs, path, raw):
+        super().__init__(raw)
+        self.fs, self.path, self.size = fs, path, os.fstat(raw.fileno()).st_size
+
+
+class _Writer(io.BufferedRandom):
+    """A temporary file, sent by close(); discarded if an exception ends the with statement, or by discard()."""
+
+    def __init__(self, fs, path, mode, autocommit):
+        self.fs, self.path, self.mode_of_open, self.autocommit = fs, path, mode, autocommit
+        self._folder = fs._temporary()
+        self._file = os.path.join(self._folder.name, "file")
+        try:
+            if mode == "ab":
+                try:
+                    fs._fetch_now(path, self._folder.name)
+                except FileNotFoundError:
+                    pass
+            # the modification time is new even if the size is not
+            super().__init__(open(self._file, "a+b" if mode == "ab" else "w+b", buffering=0))
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def close(self):
+        if self.closed:
+            return
+        super().close()
+        if self.autocommit:
+            self.commit()
+
+    def commit(self):
+        """Ends a transaction: sends the closed file."""
+        try:
+            with _os_errors(self.path):
+                if self.mode_of_open == "xb" and self._exists():
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path)
+                ptcp.send([self._file], self.fs._url(self.path), **self.fs.options)
+        finally:
+            self._folder.cleanup()
+
+    def _exists(self):
+        try:
+            return bool(ptcp.ls(self.fs._url(self.path), itself=True, hidden=True, **self.fs.options))
+        except ptcp.Error as e:
+            if _number(e) != errno.ENOENT:
+                raise
+            return False
+
+    def discard(self):
+        self.autocommit = False
+        self.close()
+        self._folder.cleanup()
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            self.discard()
+        else:
+            self.close()
+
+    def __del__(self):
+        if getattr(self, "_folder", None) is not None and not self.closed:
+            self.discard()  # never closed: incomplete

@@ -1,0 +1,256 @@
+"""Tests of ptcp.filesystem, as test_ptcp.py; needs fsspec."""
+
+import asyncio
+import os
+import pickle
+import tempfile
+import unittest
+
+import fsspec
+
+import ptcp
+from ptcp import aio
+from ptcp.filesystem import PtcpFileSystem
+
+URL, ROOT = os.environ["PTCP_URL"], os.environ["PTCP_ROOT"]
+TRUST = {"fingerprints": [os.environ["PTCP_FINGERPRINT"]], "timeout_s": 20}
+fsspec.register_implementation("ptcp", PtcpFileSystem, clobber=True)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+        served = tempfile.TemporaryDirectory(dir=ROOT)
+        self.addCleanup(served.cleanup)
+        self.root, self.at = served.name, "/" + os.path.basename(served.name)
+        self.temp = os.path.join(self.dir, "temp")
+        os.mkdir(self.temp)
+        self.fs = fsspec.filesystem("ptcp", temp_dir=self.temp, **PtcpFileSystem._get_kwargs_from_urls(URL), **TRUST)
+        self.received = []
+        recv = ptcp.recv, aio.recv
+        self.addCleanup(lambda: (setattr(ptcp, "recv", recv[0]), setattr(aio, "recv", recv[1])))
+
+        def counted(function):
+            def call(sources, *args, **kwargs):
+                self.received.extend(sources)
+                return function(sources, *args, **kwargs)
+            return call
+
+        ptcp.recv, aio.recv = counted(recv[0]), counted(recv[1])
+
+    def tearDown(self):
+        self.assertEqual(os.listdir(self.temp), [], "temporary files are left")
+
+    def served(self, name, content=b"0123456789"):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(content)
+        return f"{self.at}/{name}"
+
+    def content(self, name):
+        with open(os.path.join(self.root, name), "rb") as f:
+            return f.read()
+
+
+class Filesystem(Case):
+    def test_urls(self):
+        split = PtcpFileSystem._get_kwargs_from_urls
+        self.assertEqual(split("ptcp://h/x:1"), {"host": "h"})
+        self.assertEqual(split("ptcp://h:80/x"), {"host": "h", "port": 80})
+        self.assertEqual(split("ptcp://[::1]:80"), {"host": "[::1]", "port": 80})
+        self.assertEqual(split("ptcp://[fe80::12]/x"), {"host": "[fe80::12]"})
+        self.assertEqual(PtcpFileSystem._strip_protocol(["ptcp://h:80/a//b/", "c", "/", "ptcp://h"]),
+                         ["/a//b", "/c", "/", "/"])
+        self.assertEqual(self.fs.unstrip_protocol("/x"), f"{URL}/x")
+        with self.assertRaises(TypeError):
+            PtcpFileSystem("h", nonsense=1, skip_instance_cache=True)
+        self.assertEqual(pickle.loads(pickle.dumps(self.fs)), self.fs)
+
+    def test_read(self):
+        path = self.served("a/b c%20#?é")
+        with fsspec.open(URL + path, "rb", temp_dir=self.temp, **TRUST) as f:
+            self.assertEqual((f.read(3), f.seek(-2, 2), f.read(), f.size), (b"012", 8, b"89", 10))
+        with self.fs.open(self.served("text", b"a\r\nb\n"), "r", newline=None) as f:
+            self.assertEqual(f.read(), "a\nb\n")
+        self.assertEqual(self.fs.cat([path]), {path: b"0123456789"})
+        self.assertEqual(self.fs.head(path, 2), b"01")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.open(f"{self.at}/none")
+        with self.assertRaises(IsADirectoryError):
+            self.fs.open(self.at)
+
+    def test_ranges(self):
+        a, b = self.served("a"), self.served("b", b"xyz")
+        none = f"{self.at}/none"
+        self.assertEqual(self.fs.cat_file(a, -3, None), b"789")
+        self.received.clear()
+        got = self.fs.cat_ranges([a, a, b, a, none], [0, 8, 1, 5, 0], [2, 99, 2, 5, 1])
+        self.assertEqual(got[:4], [b"01", b"89", b"y", b""])
+        self.assertIsInstance(got[4], FileNotFoundError)
+        self.assertEqual([u.rpartition("/")[2] for u in self.received], ["a", "b", "none"])
+
+    def test_write(self):
+        path = f"{self.at}/deep/new"
+        with self.fs.open(path, "wb") as f:
+            f.write(b"abc")
+            f.seek(1)
+            f.write(b"X")
+            self.assertFalse(self.fs.exists(path))
+        self.assertEqual(self.content("deep/new"), b"aXc")
+        with self.fs.open(path, "ab") as f:
+            f.write(b"d")
+        with self.fs.open(f"{self.at}/appended", "ab") as f:
+            f.write(b"e")
+        self.assertEqual((self.content("deep/new"), self.content("appended")), (b"aXcd", b"e"))
+        with self.assertRaises(KeyError):
+            with self.fs.open(path, "wb") as f:
+                f.write(b"half")
+                raise KeyError
+        self.assertEqual(self.content("deep/new"), b"aXcd")
+        with self.assertRaises(FileExistsError):
+            with self.fs.open(path, "xb") as f:
+                f.write(b"other")
+        self.fs.pipe(path, b"piped")
+        self.assertEqual(self.content("deep/new"), b"piped")
+        self.fs.touch(f"{self.at}/empty")
+        self.assertEqual(self.content("empty"), b"")
+        with self.assertRaises(ValueError):
+            self.fs.open(path, "r+b")
+
+    def test_transaction(self):
+        path = f"{self.at}/t"
+        with self.fs.transaction:
+            with self.fs.open(path, "wb") as f:
+                f.write(b"late")
+            self.assertFalse(self.fs.exists(path))
+        self.assertEqual(self.content("t"), b"late")
+
+    def test_listing(self):
+        self.served("d/e/f"), self.served("d/.hidden"), self.served("d/.ptcp-unfinished")
+        d = f"{self.at}/d"
+        self.assertEqual(self.fs.ls(d, detail=False), [f"{d}/.hidden", f"{d}/e"])
+        self.assertEqual([(i["name"], i["type"], i["size"]) for i in self.fs.ls(f"{d}/e/f")], [(f"{d}/e/f", "file", 10)])
+        self.assertEqual(self.fs.find(d), [f"{d}/.hidden", f"{d}/e/f"])
+        self.assertEqual(list(self.fs.find(d, withdirs=True, detail=True)), [d, f"{d}/.hidden", f"{d}/e", f"{d}/e/f"])
+        self.assertEqual(self.fs.find(f"{d}/e/f"), [f"{d}/e/f"])
+        self.assertEqual(self.fs.find(f"{d}/none"), [])
+        self.assertEqual(self.fs.find(d, maxdepth=1), [f"{d}/.hidden"])
+        self.assertEqual(self.fs.glob(f"{d}/*/f"), [f"{d}/e/f"])
+        self.assertEqual((self.fs.isdir(d), self.fs.isfile(d), self.fs.exists(f"{d}/x")), (True, False, False))
+        self.assertEqual(self.fs.du(d), 20)
+        self.assertEqual(self.fs.info("/")["type"], "directory")
+        modified = self.fs.modified(f"{d}/e/f").timestamp()
+        self.assertAlmostEqual(modified, os.stat(os.path.join(self.root, "d/e/f")).st_mtime, 3)
+        with self.assertRaises(FileNotFoundError):
+            self.fs.ls(f"{d}/none")
+        # a name that does not exist is no pattern, and one that exists is none either
+        self.assertFalse(self.fs.exists(f"{d}/*"))
+        one = self.served("d/e1")
+        for read in self.fs.cat_file, self.fs.open:
+            with self.assertRaises(FileNotFoundError):
+                read(f"{d}/e[1]")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.rm_file(f"{d}/e[1]")
+        self.fs.pipe(f"{d}/e[1]", b"bracket")
+        self.assertEqual((self.content("d/e1"), self.content("d/e[1]")), (b"0123456789", b"bracket"))
+        self.fs.rm_file(f"{d}/e[1]")
+        self.assertTrue(self.fs.exists(one))
+        star = self.served("d/e/*", b"star")
+        self.assertEqual((self.fs.info(star)["size"], self.fs.cat_file(star)), (4, b"star"))
+
+    def test_links(self):
+        self.served("d/f")
+        for name, target in (("d/link", "f"), ("up", "d/../d/link"), ("loop", "loop"), ("gone", "none"), ("folder", "d")):
+            os.symlink(target, os.path.join(self.root, name))
+        info = self.fs.info(f"{self.at}/up")
+        self.assertEqual((info["type"], info["size"], info["islink"], info["destination"]),
+                         ("file", 10, True, "d/../d/link"))
+        self.assertEqual(self.fs.cat_file(f"{self.at}/up"), b"0123456789")
+        with self.fs.open(f"{self.at}/d/link") as f:
+            self.assertEqual(f.read(), b"0123456789")
+        self.fs.get(f"{self.at}/up", f"{self.dir}/up")
+        self.assertFalse(os.path.islink(f"{self.dir}/up"))
+        self.assertEqual([self.fs.info(f"{self.at}/{n}")["type"] for n in ("loop", "gone", "folder")],
+                         ["link", "link", "directory"])
+        for name in "loop", "gone":
+            with self.assertRaises(OSError):
+                self.fs.cat_file(f"{self.at}/{name}")
+
+    def test_trees(self):
+        self.served("tree/a"), self.served("tree/b/c")
+        tree, seen = f"{self.at}/tree", []
+        callback = fsspec.Callback(hooks={"seen": lambda size, value: seen.append(value)})
+        self.fs.get(tree, f"{self.dir}/new", recursive=True, callback=callback)
+        self.assertEqual(len(self.received), 1, "one transfer")
+        self.assertEqual(sorted(os.listdir(f"{self.dir}/new")), ["a", "b"])
+        self.assertTrue(seen)
+        os.mkdir(f"{self.dir}/there")
+        self.fs.get(tree, f"{self.dir}/there", recursive=True)
+        self.assertEqual(os.listdir(f"{self.dir}/there"), ["tree"])
+        self.fs.get([f"{tree}/a", f"{tree}/b/c"], f"{self.dir}/listed/")
+        self.assertTrue(os.path.isdir(f"{self.dir}/listed"))
+        self.fs.put(f"{self.dir}/new", f"{self.at}/put", recursive=True)
+        self.assertEqual(self.fs.find(f"{self.at}/put"), [f"{self.at}/put/a", f"{self.at}/put/b/c"])
+        self.fs.put(f"{self.dir}/new/a", f"{self.at}/one")
+        self.assertEqual(self.content("one"), b"0123456789")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.get(f"{self.at}/none", f"{self.dir}/none", recursive=True)
+
+    def test_names(self):
+        self.served("a"), self.served("d/e/f"), self.served("x.tmp"), self.served("y.tmp")
+        self.fs.mv(f"{self.at}/a", f"{self.at}/b")
+        self.fs.mv(f"{self.at}/d", f"{self.at}/moved")
+        self.fs.copy(f"{self.at}/b", f"{self.at}/copy")
+        self.assertEqual(self.content("copy"), b"0123456789")
+        self.fs.rm(f"{self.at}/*.tmp")
+        self.assertEqual(sorted(os.listdir(self.root)), ["b", "copy", "moved"])
+        with self.assertRaises(ptcp.Error):
+            self.fs.rm(f"{self.at}/moved")
+        self.fs.rm([f"{self.at}/moved", f"{self.at}/copy"], recursive=True)
+        self.fs.rm_file(f"{self.at}/b")
+        self.assertEqual(os.listdir(self.root), [])
+        self.fs.mkdir(f"{self.at}/m/n")
+        with self.assertRaises(FileExistsError):
+            self.fs.mkdir(f"{self.at}/m/n")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.mkdir(f"{self.at}/p/q", create_parents=False)
+        self.fs.makedirs(f"{self.at}/m/n", exist_ok=True)
+        with self.assertRaises(FileExistsError):
+            self.fs.makedirs(f"{self.at}/m/n")
+        with self.assertRaises(NotImplementedError):
+            self.fs.rmdir(f"{self.at}/m/n")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.rm(f"{self.at}/none")
+
+    def test_errors(self):
+        with self.assertRaises(PermissionError) as caught:
+            PtcpFileSystem("127.0.0.1", port=self.fs.port, fingerprints=["SHA256:" + "A" * 43]).ls("/")
+        self.assertIsInstance(caught.exception.__cause__, ptcp.RefusedError)
+        with self.assertRaises(ConnectionError):
+            PtcpFileSystem("127.0.0.1", port=1, wait_s=0).ls("/")
+
+    def test_asynchronous(self):
+        path = self.served("a")
+
+        async def use():
+            fs = PtcpFileSystem("127.0.0.1", port=self.fs.port, temp_dir=self.temp, asynchronous=True, **TRUST)
+            await fs._pipe_file(f"{self.at}/b", b"async")
+            return await asyncio.gather(fs._cat_file(path), fs._cat_file(f"{self.at}/b"), fs._info(path))
+
+        a, b, info = asyncio.run(use())
+        self.assertEqual((a, b, info["size"]), (b"0123456789", b"async", 10))
+
+    def test_caches_of_fsspec(self):
+        path = self.served("a")
+        for _ in range(2):
+            with fsspec.open(f"filecache://{path}", target_protocol="ptcp", cache_storage=f"{self.dir}/cache",
+                             target_options={"host": self.fs.host, "port": self.fs.port, **TRUST}) as f:
+                self.assertEqual(f.read(), b"0123456789")
+        self.assertEqual(len(self.received), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,371 @@
+#include "fs/quota.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/err.h"
+#include "core/units.h"
+#include "fs/dir_impl.h"
+
+struct usage {
+	atomic_uint refs;
+	pthread_mutex_t lock;
+	uint64_t stored;    /* on disk */
+	uint64_t reserved;  /* for files in transit, not on disk yet */
+	bool counting, refused;
+	uint64_t added;     /* to `stored` during a count */
+	pthread_mutex_t names; /* recursive; taken before `lock` */
+};
+
+struct quota {
+	struct usage *usage;
+	uint64_t limit;
+	uint64_t taken;     /* by this tree; under the lock of the usage, like the limit */
+	uint64_t lacking;   /* space refused last */
+};
+
+/* ---- Usage ---- */
+
+struct usage *usage_new(void)
+{
+	struct usage *u = calloc(1, sizeof *u);
+	pthread_mutexattr_t recursive;
+
+	if (u == NULL)
+		return NULL;
+	atomic_init(&u->refs, 1);
+	pthread_mutex_init(&u->lock, NULL);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&u->names, &recursive);
+	pthread_mutexattr_destroy(&recursive);
+	return u;
+}
+
+struct usage *usage_ref(struct usage *u)
+{
+	atomic_fetch_add_explicit(&u->refs, 1, memory_order_relaxed);
+	return u;
+}
+
+void usage_unref(struct usage *u)
+{
+	if (u == NULL || atomic_fetch_sub(&u->refs, 1) != 1)
+		return;
+	pthread_mutex_destroy(&u->lock);
+	pthread_mutex_destroy(&u->names);
+	free(u);
+}
+
+bool usage_is_shared(struct usage *u) { return atomic_load(&u->refs) > 1; }
+
+uint64_t usage_bytes(struct usage *u)
+{
+	uint64_t bytes;
+
+	pthread_mutex_lock(&u->lock);
+	bytes = u->stored + u->reserved;
+	pthread_mutex_unlock(&u->lock);
+	return bytes;
+}
+
+void usage_count_begin(struct usage *u)
+{
+	pthread_mutex_lock(&u->lock);
+	u->counting = true;
+	u->added = 0;
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* Whether the count has seen what was written or removed meanwhile is unknown: assume the worst. */
+void usage_count_end(struct usage *u, uint64_t bytes)
+{
+	pthread_mutex_lock(&u->lock);
+	u->counting = u->refused = false;
+	u->stored = bytes + u->added;
+	pthread_mutex_unlock(&u->lock);
+}
+
+bool usage_refused(struct usage *u)
+{
+	bool refused;
+
+	pthread_mutex_lock(&u->lock);
+	refused = u->refused;
+	pthread_mutex_unlock(&u->lock);
+	return refused;
+}
+
+static uint64_t grains(uint64_t bytes)
+{
+	uint64_t n = bytes / QUOTA_GRAIN + (bytes % QUOTA_GRAIN != 0);
+
+	return (n > 0 ? n : 1) * QUOTA_GRAIN;
+}
+
+uint64_t usage_of_entry(uint32_t format, uint64_t disk_bytes, uint64_t nlink)
+{
+	return S_ISDIR(format) ? QUOTA_GRAIN : grains(disk_bytes / (nlink > 1 ? nlink : 1));
+}
+
+/* With the lock held. A release during a count has no effect on its result. */
+static void add_stored(struct usage *u, uint64_t bytes)
+{
+	u->stored += bytes;
+	if (u->counting)
+		u->added += bytes;
+}
+
+static uint64_t less(uint64_t from, uint64_t bytes) { return from > bytes ? from - bytes : 0; }
+
+/* ---- Quotas ---- */
+
+int tree_set_quota(struct tree *t, struct usage *u, uint64_t limit_bytes, struct ptcp_err *e)
+{
+	if ((t->quota = calloc(1, sizeof *t->quota)) == NULL)
+		return err_nomem(e);
+	t->quota->usage = usage_ref(u);
+	t->quota->limit = limit_bytes;
+	return 0;
+}
+
+void quota_free(struct quota *q)
+{
+	if (q != NULL)
+		usage_unref(q->usage);
+	free(q);
+}
+
+void tree_change_quota(struct tree *t, uint64_t limit_bytes)
+{
+	if (t->quota == NULL)
+		return;
+	pthread_mutex_lock(&t->quota->usage->lock);
+	t->quota->limit = limit_bytes;
+	pthread_mutex_unlock(&t->quota->usage->lock);
+}
+
+struct quota *dir_quota(const struct dir *d) { return d->tree->quota; }
+
+bool tree_quota(const struct tree *t, uint64_t *used_bytes, uint64_t *limit_bytes)
+{
+	if (t->quota == NULL)
+		return false;
+	*used_bytes = usage_bytes(t->quota->usage);
+	*limit_bytes = t->quota->limit;
+	return true;
+}
+
+static bool lock(struct quota *q)
+{
+	if (q != NULL)
+		pthread_mutex_lock(&q->usage->lock);
+	return q != NULL;
+}
+
+static void unlock(struct quota *q) { pthread_mutex_unlock(&q->usage->lock); }
+
+/* With the lock held, like the next functions. */
+static bool fits(struct quota *q, uint64_t bytes)
+{
+	const struct usage *u = q->usage;
+	uint64_t used = u->stored + u->reserved;
+
+	if (used <= q->limit && bytes <= q->limit - used)
+		return true;
+	q->usage->refused = true;
+	q->lacking = bytes;
+	return false;
+}
+
+static int refuse(struct quota *q, uint64_t needed, struct ptcp_err *e)
+{
+	char need[UNITS_TEXT_BYTES], left[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
+	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken);
+
+	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the server's "
+	    "administrator raise the quota)", needed > 0 ? "" : "at least ",
+	    units_size_text(need, needed > 0 ? needed : q->taken + q->lacking), units_size_text(left, less(q->limit, others)),
+	    units_size_text(limit, q->limit));
+	if (e != NULL)
+		e->sys = EDQUOT;
+	return PTCP_ENOSPC;
+}
+
+int quota_err(struct quota *q, uint64_t needed_bytes, struct ptcp_err *e)
+{
+	lock(q);
+	refuse(q, needed_bytes, e);
+	unlock(q);
+	return PTCP_ENOSPC;
+}
+
+int quota_take(struct quota *q, uint64_t bytes, struct ptcp_err *e)
+{
+	int r = 0;
+
+	if (!lock(q))
+		return 0;
+	if (!fits(q, bytes)) {
+		r = refuse(q, 0, e);
+	} else {
+		add_stored(q->usage, bytes);
+		q->taken += bytes;
+	}
+	unlock(q);
+	return r;
+}
+
+void quota_give(struct quota *q, uint64_t bytes)
+{
+	if (!lock(q))
+		return;
+	q->usage->stored = less(q->usage->stored, bytes);
+	q->taken = less(q->taken, bytes);
+	unlock(q);
+}
+
+/* ---- Names ---- */
+
+/* A file with further names keeps its space. Space beyond the size, such as that of a fragmented file's own records, was
+ * not taken. */
+static uint64_t freed_by(const struct stat *st)
+{
+	uint64_t disk = (uint64_t)st->st_blocks * 512, size = grains((uint64_t)st->st_size);
+
+	if (!S_ISDIR(st->st_mode) && st->st_nlink != 1)
+		return 0;
+	disk = usage_of_entry(st->st_mode, disk, 1);
+	return disk < size ? disk : size;
+}
+
+void quota_names_begin(struct quota *q, const struct sys *sys, int at, const char *name, uint64_t *freed)
+{
+	struct stat st;
+
+	*freed = 0;
+	if (q == NULL)
+		return;
+	pthread_mutex_lock(&q->usage->names);
+	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		*freed = freed_by(&st);
+}
+
+void quota_names_end(struct quota *q, bool removed, uint64_t freed)
+{
+	if (q == NULL)
+		return;
+	if (removed)
+		quota_give(q, freed);
+	pthread_mutex_unlock(&q->usage->names);
+}
+
+/* ---- Files in transit ---- */
+
+static int reserve(struct quota_hold *h, uint64_t bytes, struct ptcp_err *e)
+{
+	if (!fits(h->q, bytes))
+		return refuse(h->q, 0, e);
+	h->q->usage->reserved += bytes;
+	h->q->taken += bytes;
+	h->reserved += bytes;
+	return 0;
+}
+
+int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_err *e)
+{
+	uint64_t more = grains(bytes);
+	int r;
+
+	if (!lock(h->q))
+		return 0;
+	more = less(more, h->reserved + h->stored);
+	if ((r = reserve(h, more, e)) == 0)
+		h->whole = whole;
+	unlock(h->q);
+	return r;
+}
+
+/* Of a whole file, blocks written twice need no more space. */
+int quota_store(struct quota_hold *h, uint64_t n, struct ptcp_err *e)
+{
+	int r = 0;
+
+	if (!lock(h->q))
+		return 0;
+	if (n > h->reserved && h->whole)
+		n = h->reserved;
+	else if (n > h->reserved)
+		r = reserve(h, grains(n - h->reserved), e);
+	if (r == 0) {
+		h->reserved -= n;
+		h->stored += n;
+		h->q->usage->reserved -= n;
+		add_stored(h->q->usage, n);
+	}
+	unlock(h->q);
+	return r;
+}
+
+void quota_found(struct quota_hold *h, uint64_t disk_bytes)
+{
+	if (!lock(h->q))
+		return;
+	h->stored = grains(disk_bytes);
+	unlock(h->q);
+}
+
+static void give_stored(struct quota_hold *h, uint64_t bytes)
+{
+	h->stored -= bytes;
+	h->q->usage->stored = less(h->q->usage->stored, bytes);
+	h->q->taken = less(h->q->taken, bytes);
+}
+
+static void give_reserved(struct quota_hold *h)
+{
+	h->q->usage->reserved -= h->reserved;
+	h->q->taken = less(h->q->taken, h->reserved);
+	h->reserved = 0;
+}
+
+void quota_emptied(struct quota_hold *h)
+{
+	uint64_t n = h->stored;
+
+	if (!lock(h->q))
+		return;
+	give_stored(h, n);
+	if (h->whole) {
+		h->reserved += n;
+		h->q->usage->reserved += n;
+		h->q->taken += n;
+	}
+	unlock(h->q);
+}
+
+void quota_complete(struct quota_hold *h, uint64_t size_bytes)
+{
+	if (!lock(h->q))
+		return;
+	if (h->whole) {
+		h->q->usage->reserved -= h->reserved;
+		add_stored(h->q->usage, h->reserved);
+		h->stored += h->reserved;
+		h->reserved = 0;
+	}
+	unlock(h->q);
+	quota_end(h, grains(size_bytes));
+}
+
+void quota_end(struct quota_hold *h, uint64_t bytes)
+{
+	if (!lock(h->q))
+		return;
+	give_reserved(h);
+	if (h->stored > bytes)
+		give_stored(h, h->stored - bytes);
+	h->stored = 0; /* of the usage from now on */
+	unlock(h->q);
+}
