@@ -148,7 +148,7 @@ struct ptcp_path {
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* connected */
 	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
-	double rtt_s, min_rtt_s;      /* smallest of the streams */
+	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
 	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
