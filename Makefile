@@ -42,39 +42,40 @@ net_SRC   := loop watch sock resolve dial listen admission line_reader child spo
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
-conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound
+conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream send generate recv write memory open_files
-session_SRC := session engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
+mover_SRC := invitation deal link movers launch remote work work_files work_streams
+session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
-	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect start_args history_file retry wait pipe
+	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect striping history_file retry wait pipe
 server_SRC := server server_opts admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
-api_SRC   := certificate clean local
+api_SRC   := certificate clean local mover
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox time_grid lp lp_solve flow_paths pieces coordinated \
+plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
-	shared_cause source planner_thread allocate monitor collect
-cli_SRC   := main command options lists process log_opts confine connect install overlay transfer exec cmd_clean cmd_serve running running_find cmd_rate \
-	serve_opts serve_metrics link_monitor cmd_key cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
+	shared_cause others impact source planner_thread allocate monitor collect
+cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
+	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
 	show/output show/plan_output show/plan_plot show/plot show/terminal
-libptcp_LAYERS := core wire model fs store net engine conn stream session measure client server api
+libptcp_LAYERS := core wire model fs store net engine conn stream mover session measure client server api
 plan_LAYERS    := conf plan collect
 
 LIB_PC  := libuv libssl libcrypto libxxhash
 PLAN_PC := yaml-0.1
-PLAN_LIBS := -lglpk # has no pkg-config file
+PLAN_TEST_LIBS := -lglpk # has no pkg-config file; others load it, see src/plan/glpk_calls.h
 TOOL_PC := jansson
 TEST_PC := cmocka
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
-wire_TESTS  := frame handshake entry attrs job link
+wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
@@ -86,23 +87,24 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
+mover_TESTS := deal invitation work_files
 session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
 api_TESTS   := api
 conf_TESTS  := yaml settings overlay edit
-plan_TESTS  := plan verify sandbox random streams quickest rate_limits
-collect_TESTS := schedule drift shared_cause planner_thread candidates study links
+plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
+collect_TESTS := schedule drift shared_cause others planner_thread candidates study links
 cli_TESTS   := options suggest output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
-TEST_LAYERS := core wire model fs store net engine conn session measure client server api conf plan collect cli fuzz
+TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv striping everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
-	$(addprefix tests/hostile/test_,hostile greedy memory between links cleaning files steering jobs collect swaps strangers) \
+	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -152,7 +154,7 @@ $(BUILD)/libptcp.so: src/api/libptcp.map $(call layer_objs,$(libptcp_LAYERS))
 
 $(BUILD)/libptcp-plan.so: src/plan/libptcp-plan.map $(call layer_objs,$(plan_LAYERS)) $(BUILD)/libptcp.so \
 		$(BUILD)/libinside.a
-	$(call shared_link,$(call pc_libs,$(PLAN_PC)) $(PLAN_LIBS) -lm)
+	$(call shared_link,$(call pc_libs,$(PLAN_PC)) -lm)
 
 # Static libraries to install: one object each, with only the public symbols global.
 static_link = $(Q)mkdir -p $(@D) && $(LD) -r -o $(@:.a=.o) $(filter %.o,$^) $(filter %.a,$^) && \
@@ -166,7 +168,7 @@ $(BUILD)/installed/libptcp-plan.a: $(call layer_objs,$(plan_LAYERS)) $(BUILD)/li
 	$(call static_link,ptcp_collect_* ptcp_links_* ptcp_overlay_* ptcp_paths_* ptcp_plan_*)
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 # make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
 # pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
@@ -177,7 +179,7 @@ STATIC := $(BUILD)/static/ptcp
 .PHONY: static
 static: $(STATIC)
 
-$(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/hash_dispatch) \
+$(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/hash_dispatch plan/glpk_linked) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	@mkdir -p $(@D)
 	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
@@ -220,12 +222,12 @@ $(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
 # Tools of the tests of plan, and the objects that they link in addition to libptcp.
-plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_TEST_LIBS) -lm
 plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
 $(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 $(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) -lm
 $(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
@@ -243,12 +245,12 @@ $(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN)
 $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
 		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp-plan.a \
 		$(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) $(PLAN_LIBS) -lm
+	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) -lm
 
 # Objects of fuzz targets: all sources except main().
 fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) $(PLAN_LIBS) -lm
+fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
@@ -259,7 +261,7 @@ $(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
 	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
 
 $(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
-	session client between links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
+	session client between movers links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
 $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
 
 # -------------------------------------------------- Demonstrating, installing
@@ -382,7 +384,7 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield links shared twopaths relays collect weather site)) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays collect weather site)) \
 	bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once

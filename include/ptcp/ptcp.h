@@ -131,6 +131,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
 	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
 	PTCP_EVENT_WAITING,  /* before START: the server or a relay is busy: ahead, text = reason or NULL */
+	PTCP_EVENT_MOVERS,   /* a mover has joined or is lost: to = number of movers now, text */
 	PTCP_EVENT_CONGESTION, /* congestion control of the sender's streams, at the start and after a change: congestion,
 	                          text = reason */
 };
@@ -147,10 +148,17 @@ struct ptcp_path {
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* connected */
 	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
-	double rtt_s, min_rtt_s;      /* smallest of the streams */
+	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
 	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
+/* A mover of a striped transfer. */
+struct ptcp_mover_stats {
+	const char *host;    /* as reported by the mover: escape before printing */
+	uint64_t bytes;      /* of file data */
+	double rate_bps;     /* over the last second */
+	unsigned streams;
+};
 struct ptcp_event {
 	enum ptcp_event_type type;
 	/* START */
@@ -160,7 +168,7 @@ struct ptcp_event {
 	struct ptcp_progress progress;
 	double rate_bps;              /* over the last seconds */
 	double eta_s;                 /* estimated time left, or NAN */
-	/* STREAMS */
+	/* STREAMS; MOVERS has only `to` */
 	unsigned from, to;
 	/* FILE */
 	const char *path;             /* raw bytes, relative to the named source; escape before printing */
@@ -185,6 +193,9 @@ struct ptcp_event {
 	 * sessions, or a relay none for another session, and the task connects again later */
 	unsigned ahead;
 	const char *congestion;       /* CONGESTION: "cubic" .. */
+	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
+	const struct ptcp_mover_stats *movers;
+	size_t n_movers;
 };
 #define PTCP_AHEAD_UNKNOWN UINT32_MAX
 
@@ -411,6 +422,20 @@ struct ptcp_transfer_opts {
 	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
 	 * `dest` + ".partial" */
 	bool partial;
+	/* A striped send: movers, processes on other hosts with the file system of the sources, read the files and send the
+	 * data; this process decides, and neither reads nor sends a block. Not with `fd`, several paths, relays, or
+	 * impact_percent 0. `movers`: command line, split into words, to which " MOVER_PTCP mover --join FILE" is added; without
+	 * mover_hosts run once (srun, mpirun: one command, many movers), else once per host, {host} expanded. Movers may join and
+	 * leave at any time. NULL: none, or with mover_file started by the user */
+	const char *movers;
+	const char *const *mover_hosts;
+	size_t n_mover_hosts;
+	const char *mover_ptcp;     /* program on those hosts; NULL: "ptcp" */
+	/* The invitation for movers, which the task writes (mode 0600) and removes, on a file system that they share; "-": they
+	 * read it from the standard input of the command. NULL: a file in config_dir */
+	const char *mover_file;
+	const char *movers_listen;  /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
+	double movers_wait_s;       /* for the first mover, and after the loss of the last one; 10, at least 0.5 */
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -803,6 +828,28 @@ PTCP_API int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_trans
 /* Stores at most `most` links; returns the number of links. `to` includes the port, an IPv6 address is in brackets;
  * strings are escaped and owned by the task. */
 PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_published_link *out, size_t most);
+
+/* ---- Movers of striped transfers ------------------------------------------------ */
+
+struct ptcp_mover_needs {
+	const char *const *roots;   /* files, and directories with everything below, are read */
+	size_t n_roots;
+};
+struct ptcp_mover_opts {
+	size_t size;
+	const char *join;           /* invitation of the transfer (ptcp_transfer_opts.mover_file); "-": from standard input */
+	ptcp_log_fn *log;           /* NULL: no log */
+	enum ptcp_log_level log_level;
+	void *arg;                  /* of log and confine */
+	/* Called before the mover connects, while the process has one thread: the host program may restrict the process to these
+	 * needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
+	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
+};
+PTCP_API void ptcp_mover_opts_init(struct ptcp_mover_opts *o);
+/* Joins a striped transfer: reads and sends what its engine, another ptcp process, requests, until the engine ends (0), is
+ * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the sources are not there; PTCP_EREFUSED: the
+ * transfer that invited has ended. */
+PTCP_API int ptcp_mover(const struct ptcp_mover_opts *o, struct ptcp_err *e);
 
 /* ---- Server ---------------------------------------------------------------- */
 

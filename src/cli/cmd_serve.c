@@ -51,8 +51,8 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 	const struct serving *v = arg;
 	const struct serve_args *a = v->first;
 	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES];
-	const struct confine_tool tool = { { directory(config, a->config), directory(watched, a->watch) },
-		{ directory(metrics, a->metrics), v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
+	const struct confine_tool tool = { .reads = { directory(config, a->config), directory(watched, a->watch) },
+		.writes = { directory(metrics, a->metrics), v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
 	struct ptcp_server_needs all = *n;
 
 	all.connects |= v->monitor != NULL;

@@ -159,11 +159,13 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 		if (tool->writes[i] != NULL)
 			allow(fd, r, tool->writes[i], REPLACE);
 	}
+	for (i = 0; i < tool->n_roots; i++)
+		allow(fd, r, tool->roots[i], READ); /* failures surface on use */
 	if (n->state_dir != NULL)
 		allow(fd, r, n->state_dir, READ_DIR); /* optional */
 	if (n->storage_dir != NULL)
 		allow(fd, r, n->storage_dir, REPLACE);
-	if (allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* optional for an ephemeral server */
+	if (n->config_dir != NULL && allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* optional for an ephemeral server */
 		return failed(e, "allowing the configuration directory");
 	return 0;
 }

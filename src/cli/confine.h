@@ -1,4 +1,4 @@
-/* Sandbox of a server: drops privileges and accesses that serving does not need, before the first connection. */
+/* Sandbox of a server or mover: drops privileges and accesses that serving does not need, before the first connection. */
 #ifndef CLI_CONFINE_H
 #define CLI_CONFINE_H
 
@@ -9,6 +9,8 @@
 /* Directories that the tool reads and writes in addition to the server; NULL: none. */
 struct confine_tool {
 	const char *reads[2], *writes[2];
+	const char *const *roots; /* read, with everything below; n_roots */
+	size_t n_roots;
 };
 
 /* Confines this thread, which must be the only thread of the process, permanently: no new privileges; no

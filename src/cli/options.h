@@ -25,7 +25,7 @@ struct opt {
 enum { OPTIONS_HELP = 1 };
 
 struct options_given {
-	const struct opt *of[64]; /* without duplicates; no command has more options */
+	const struct opt *of[96]; /* without duplicates; no command has more options */
 	size_t n;
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/exec.h"
+#include "cli/mover_opts.h"
 #include "cli/show/output.h"
 #include "cli/process.h"
 #include "cli/running.h"
@@ -291,6 +292,7 @@ void transfer_args_fini(struct transfer_args *a)
 	while (t->n_candidates > 0)
 		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
 	opt_list_free(&t->candidates, &t->n_candidates);
+	mover_options_fini(a);
 	rules_fini(&a->rules);
 	path_list_fini(&a->files);
 	connect_opts_fini(&a->connect);
@@ -346,7 +348,8 @@ struct observed {
 static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
 {
 	const struct running_transfer t = { .state = state, .source = o->a->srcs[0], .sources = o->a->n_srcs,
-		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
+		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s,
+		.movers = ev->movers, .n_movers = ev->n_movers };
 
 	running_report_transfer(o->running, &t);
 }
@@ -406,12 +409,15 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	struct observed observed = { .a = a, .out = out, .exec = { .fd = -1, .write_fd = -1 } };
 	struct ptcp_transfer_opts *o = opts(a);
 	struct ptcp_task *t = NULL;
+	char own[PATH_MAX];
 	int r;
 
 	if ((r = find_routes(a, new_transfer == ptcp_send_new, e)) < 0)
 		return r;
 	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
 		return r;
+	if (o->mover_ptcp == NULL)
+		o->mover_ptcp = mover_own_path(own, sizeof own);
 	o->event = on_event;
 	o->arg = &observed;
 	out->cipher = ptcp_cipher_name(o->cipher);
@@ -456,7 +462,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-static const struct opt *const send_options[] = { transfer_options, exec_options, habit_options, third_party_options,
+static const struct opt *const send_options[] = { transfer_options, mover_options, exec_options, habit_options, third_party_options,
 	connect_options, ssh_options, list_options, NULL };
 static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options,
 	list_options, NULL };

@@ -89,8 +89,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 {
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
-	unsigned requested = task_yields(t) ? 1 : fixed || adaptive ? task_max_streams(t) :
+	    !t->paths.spools && t->o.rate == NULL && t->movers == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
+	unsigned requested = task_yields(t) ? 1 : fixed || adaptive || t->movers != NULL ? task_max_streams(t) :
 	    min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
@@ -111,7 +111,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
-		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9)
+		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
+		.movers = t->movers, .streams_per_mover = fixed ? 0 : ADVICE_START
 	};
 	int r;
 
@@ -137,6 +138,13 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 	if (t->over) { /* canceled in this turn of the loop */
 		connect_cancel(spare);
 		chan_free(control);
+		return;
+	}
+	if (t->movers != NULL && mode != SSH_START_DIRECT) {
+		chan_free(control);
+		err_set(&why, PTCP_ECONNECT, "%s: movers cannot connect to the server there, as this host cannot (open a port there, and "
+		    "name it with --remote-port)", t->known_as);
+		task_finish(t, &why);
 		return;
 	}
 	strcpy(t->fingerprint, chan_fingerprint(control));
@@ -238,7 +246,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 /* Transfers of files use a data connection at once. */
 static const enum ptcp_cipher *task_spare(const struct ptcp_task *t)
 {
-	return t->remote_job == NULL && t->prober == NULL && !t->o.dry_run ? &t->o.cipher : NULL;
+	return t->remote_job == NULL && t->prober == NULL && !t->o.dry_run && t->movers == NULL ? &t->o.cipher : NULL;
 }
 
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)

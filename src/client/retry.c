@@ -23,7 +23,7 @@ static bool can_repeat(const struct ptcp_task *t)
 
 bool retry_is_due(const struct ptcp_task *t)
 {
-	return can_repeat(t) && t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
+	return can_repeat(t) && striping_may_go_on(t) && t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
 	    t->remote_job == NULL && t->prober == NULL &&
 	    (double)mono_diff_ns(mono_now(), t->retry.moved) < t->o.retry_for_s * 1e9;
 }
@@ -57,7 +57,7 @@ void retry_give_up(struct ptcp_task *t)
 {
 	struct ptcp_err last = t->why;
 
-	if (t->result < 0 && t->retry.worked && last.code == PTCP_ECONNECT) /* not the reason of an earlier attempt */
+	if (t->result < 0 && t->retry.worked && striping_may_go_on(t) && last.code == PTCP_ECONNECT) /* not the reason of an earlier attempt */
 		t->result = err_set(&t->why, PTCP_EPEER, "transfer: cut off, and not continued within %.4g s: %s (run the same "
 		    "command again to resume it)", t->o.retry_for_s, last.msg);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/ssh_start_impl.h"
-#include "client/start_args.h"
+#include "conn/start_args.h"
 #include "core/err.h"
 #include "core/units.h"
 

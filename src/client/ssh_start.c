@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/start_args.h"
+#include "conn/start_args.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -10,6 +10,7 @@
 #include "core/opts.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "mover/movers.h"
 #include "net/trust/known_hosts.h"
 
 #define PATHS_USUAL 2
@@ -22,7 +23,8 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 	*o = (struct ptcp_transfer_opts){
 		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
 		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600, .wait_s = 60,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000, .fd = -1
+		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000, .fd = -1,
+		.movers_wait_s = 10
 	};
 }
 
@@ -100,7 +102,8 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 
 /* Texts of the options, which the task copies. */
 #define OPTS_TEXTS(o) \
-	{ &(o)->config_dir, &(o)->state_dir, &(o)->congestion, &(o)->ssh, &(o)->launch, &(o)->remote_ptcp }
+	{ &(o)->config_dir, &(o)->state_dir, &(o)->congestion, &(o)->ssh, &(o)->launch, &(o)->remote_ptcp, &(o)->movers, \
+	    &(o)->mover_ptcp, &(o)->mover_file, &(o)->movers_listen }
 
 /* An older caller's options are a prefix of ours. */
 static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from, struct ptcp_err *e)
@@ -121,7 +124,8 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from,
 	}
 	o.fingerprints = task_copy_list(o.fingerprints, o.n_fingerprints);
 	o.paths = task_copy_list(o.paths, o.n_paths);
-	copied = o.fingerprints != NULL && o.paths != NULL;
+	o.mover_hosts = task_copy_list(o.mover_hosts, o.n_mover_hosts);
+	copied = o.fingerprints != NULL && o.paths != NULL && o.mover_hosts != NULL;
 	for (i = 0; i < sizeof text / sizeof *text; i++)
 		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
 			copied = false;
@@ -168,7 +172,9 @@ void task_fini(struct ptcp_task *t)
 		t->prober->ops->free(t->prober);
 	if (t->remote_job != NULL)
 		t->job_ops->free(t->remote_job);
+	movers_free(t->movers);
 	loop_free(t->loop);
+	free_list(t->o.mover_hosts, t->o.n_mover_hosts);
 	free_list(t->files.local, t->files.n_local);
 	free_list(t->o.fingerprints, t->o.n_fingerprints);
 	free_list(t->o.paths, t->o.n_paths);
@@ -389,11 +395,15 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ptcp_err scratch;
+	int r;
 
 	if (t->ran)
 		return err_set(e, PTCP_EUSAGE, "a task runs once");
 	t->ran = true;
-	return attempt_begin(t, e != NULL ? e : &scratch);
+	if (e == NULL)
+		e = &scratch;
+	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
+	return (r = striping_begin(t, e)) < 0 ? r : attempt_begin(t, e);
 }
 
 int ptcp_task_fd(const struct ptcp_task *t) { return loop_fd(t->loop); }

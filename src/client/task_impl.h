@@ -15,6 +15,7 @@
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
+#include "mover/movers.h"
 #include "store/pipe_sink.h"
 #include "store/pipe_source.h"
 
@@ -71,6 +72,7 @@ struct task_report {
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
+	struct ptcp_mover_stats mover_stats[MOVERS_MAX];
 	struct ptcp_progress last;
 };
 
@@ -98,6 +100,7 @@ struct ptcp_task {
 	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
 	struct paths paths;
 	struct task_files files;        /* of a transfer */
+	struct movers *movers;          /* of a striped transfer, for all attempts; or NULL */
 	struct prober *prober;          /* of a measurement by this host; or NULL */
 	struct remote_job *remote_job;  /* of a query, or between two other hosts: target is the sender; or NULL */
 	const struct remote_job_ops *job_ops;
@@ -187,6 +190,20 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
 
 /* With opts.fd and "-" as the source or destination: makes t->files.input or .output, once t->target is set. */
 int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
+
+/* ---- striping.c ---- */
+
+/* Whether the options of a transfer permit movers, if it has them. */
+int striping_check(const struct ptcp_task *t, struct ptcp_err *e);
+/* Once, before the first attempt: invites and starts the movers, if any. */
+int striping_begin(struct ptcp_task *t, struct ptcp_err *e);
+/* Adds the movers to the event. */
+void striping_show(struct ptcp_task *t, struct ptcp_event *ev);
+/* A mover is there, or may still come; always true without movers. */
+static inline bool striping_may_go_on(const struct ptcp_task *t)
+{
+	return t->movers == NULL || movers_fault(t->movers, mono_now(), NULL) == 0;
+}
 
 /* ---- task_rate.c ---- */
 

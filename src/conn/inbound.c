@@ -132,10 +132,11 @@ static void on_opened(void *arg)
 		inbound_free(g);
 	} else if (g->state == INBOUND_LEAVING_TLS) {
 		become_stream(g);
-	} else if (chan_is_alpn(g->chan, ALPN_CONTROL)) {
+	} else if (chan_is_alpn(g->chan, ALPN_CONTROL) && o->ops->control != NULL) {
 		conclude(g, o->ops->control(o->arg, g, &why), &why);
-	} else if (chan_is_alpn(g->chan, ALPN_DATA) || (chan_is_alpn(g->chan, ALPN_ROUTE) && o->ops->route != NULL) ||
-	    (chan_is_alpn(g->chan, ALPN_GRANT) && o->ops->granted != NULL)) {
+	} else if ((chan_is_alpn(g->chan, ALPN_DATA) && o->ops->join != NULL) || (chan_is_alpn(g->chan, ALPN_ROUTE) && o->ops->route != NULL) ||
+	    (chan_is_alpn(g->chan, ALPN_GRANT) && o->ops->granted != NULL) ||
+	    (chan_is_alpn(g->chan, ALPN_MOVER) && o->ops->mover != NULL)) {
 		g->state = INBOUND_AWAIT_FRAME;
 	} else if (chan_is_alpn(g->chan, ALPN_JOB) && o->ops->job != NULL) {
 		conclude(g, o->ops->job(o->arg, g, &why), &why);
@@ -146,7 +147,7 @@ static void on_opened(void *arg)
 
 static unsigned expected_frame(const struct inbound *g)
 {
-	return chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : chan_is_alpn(g->chan, ALPN_DATA) ? WIRE_JOIN : WIRE_ROUTE;
+	return chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : chan_is_alpn(g->chan, ALPN_ROUTE) ? WIRE_ROUTE : WIRE_JOIN;
 }
 
 /* False: malformed. */
@@ -165,7 +166,10 @@ static bool take_frame(struct inbound *g, const struct wire_header *h)
 	} else if (h->type == WIRE_JOIN) {
 		if (wire_join_decode(&g->join, in, &why) < 0)
 			return false;
-		take_join(g);
+		if (chan_is_alpn(g->chan, ALPN_MOVER))
+			conclude(g, o->ops->mover(o->arg, g, &g->join, &why), &why);
+		else
+			take_join(g);
 	} else {
 		if (wire_route_decode(&route, in, &why) < 0)
 			return false;

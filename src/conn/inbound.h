@@ -23,7 +23,7 @@ enum inbound_lend {
 /* Requests of an authenticated peer. Negative with `e`: refused; the peer gets the reason. Otherwise the callback has
  * taken the channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
-	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session */
+	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session; NULL: not served */
 	/* A session under a grant; a job; a relayed connection. NULL: not served. */
 	int (*granted)(void *arg, struct inbound *g, const struct wire_grant *f, struct ptcp_err *e);
 	int (*job)(void *arg, struct inbound *g, struct ptcp_err *e);
@@ -31,6 +31,8 @@ struct inbound_ops {
 	/* A stream, or the successor of a control connection. *plaintext: set if the stream leaves TLS. */
 	int (*join)(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e);
 	void (*stream)(void *arg, struct chan *c, const struct wire_join *j);     /* joined; `c` is taken */
+	/* A mover: checks the JOIN, writes JOINED. NULL: not served. */
+	int (*mover)(void *arg, struct inbound *g, const struct wire_join *j, struct ptcp_err *e);
 	/* The channel has left TLS, and the relay takes the socket; or the connection ended earlier. */
 	void (*relay_begin)(struct relayed *d);
 	void (*relay_forget)(struct relayed *d);

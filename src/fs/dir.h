@@ -99,6 +99,9 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 /* The path of d with that of the root as given to tree_open(), likewise; cut at the end where `cap` is too small. */
 const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap);
 
+/* The path of the root as given to tree_open(). */
+const char *dir_root_path(const struct dir *d);
+
 /* As dir_path_text(), in raw bytes, for programs. */
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap);
 

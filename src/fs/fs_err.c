@@ -66,6 +66,8 @@ const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_
 	return path(d, name, out, cap, false);
 }
 
+const char *dir_root_path(const struct dir *d) { return d->tree->path; }
+
 static const char *advice(int sys)
 {
 	switch (sys) {

@@ -32,7 +32,8 @@ static int accept_any(int ok, X509_STORE_CTX *ctx)
 static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
     const unsigned char *in, unsigned in_n, void *arg)
 {
-	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE, ALPN_GRANT, ALPN_JOB };
+	static const char *const known[] = { ALPN_CONTROL, ALPN_DATA, ALPN_ROUTE, ALPN_GRANT, ALPN_JOB,
+		ALPN_MOVER };
 	unsigned i, k;
 
 	(void)ssl;
@@ -140,6 +141,17 @@ int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[
 	made = HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) != NULL && n == 32;
 	OPENSSL_cleanse(text, sizeof text);
 	return made ? 0 : PTCP_ENOMEM;
+}
+
+int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint)
+{
+	static const char prefix[] = "ptcp mover v1"; /* with its NUL */
+	uint8_t text[sizeof prefix + 32];
+	unsigned n = 32;
+
+	memcpy(text, prefix, sizeof prefix);
+	identity_digest(text + sizeof prefix, fingerprint);
+	return HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) != NULL && n == 32 ? 0 : PTCP_ENOMEM;
 }
 
 static void hex(char *out, const uint8_t *p, size_t n)

@@ -10,6 +10,7 @@
 #define ALPN_ROUTE "ptcp-route/1"
 #define ALPN_GRANT "ptcp-grant/1"
 #define ALPN_JOB "ptcp-job/1"
+#define ALPN_MOVER "ptcp-mover/1"
 
 /* `ciphers`: bits 1 << PTCP_CIPHER_*; the TLS ciphers among them are offered or accepted in the order
  * aes128gcm, chacha20, aes256gcm. Without any: PTCP_ECONFIG. */
@@ -30,6 +31,9 @@ int tls_export(SSL *ssl, uint8_t out[32], struct ptcp_err *e);
 /* HMAC-SHA256(key, exporter | session | be16(stream)). */
 int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[32],
     const uint8_t session[16], uint16_t stream);
+/* The key in place of `key` for JOINs of a mover with that fingerprint: HMAC-SHA256(key, "ptcp mover v1" NUL | digest of the
+ * fingerprint). Only an end of the session can make the key, which vouches for this identity and no other. */
+int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint);
 /* A random key for a shared port, as text, and the label that belongs to the key: who knows the label, which connections
  * show in plaintext, cannot find the key. */
 #define TLS_SHARE_KEY_BYTES 65

@@ -97,10 +97,10 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 	ind = sandbox_alloc(lp->run, (size_t)n, sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)n, sizeof *val);
 	n = lp_column(lp, arc, period, ind, val);
-	lp->flow_col[at] = c = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
-	glp_set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
-	glp_set_mat_col(lp->p, c, n, ind, val);
+	lp->flow_col[at] = c = glpk.add_cols(lp->p, 1);
+	glpk.set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
+	glpk.set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
+	glpk.set_mat_col(lp->p, c, n, ind, val);
 	sandbox_release(lp->run, mark);
 }
 
@@ -112,9 +112,9 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 
 static int add_row(struct lp *lp, int type, double bound)
 {
-	int row = glp_add_rows(lp->p, 1);
+	int row = glpk.add_rows(lp->p, 1);
 
-	glp_set_row_bnds(lp->p, row, type, bound, bound);
+	glpk.set_row_bnds(lp->p, row, type, bound, bound);
 	return row;
 }
 
@@ -191,7 +191,7 @@ static void set_col(struct lp *lp, int col, int n, const int *ind, const double 
 			ind1[++k] = ind[i];
 			val1[k] = val[i];
 		}
-	glp_set_mat_col(lp->p, col, k, ind1, val1);
+	glpk.set_mat_col(lp->p, col, k, ind1, val1);
 }
 
 static void add_share(struct lp *lp)
@@ -206,9 +206,9 @@ static void add_share(struct lp *lp)
 		ind[++k] = lp->src_row[h] != 0 ? lp->src_row[h] : lp->store_row[h * lp->g->nstages];
 		val[k] = lp->src_row[h] != 0 ? -1 : n->host[h].data / n->total;
 	}
-	lp->share_col = glp_add_cols(lp->p, 1);
-	glp_set_col_bnds(lp->p, lp->share_col, isfinite(lp->max_share) ? GLP_DB : GLP_LO, 0, lp->max_share);
-	glp_set_mat_col(lp->p, lp->share_col, k, ind, val);
+	lp->share_col = glpk.add_cols(lp->p, 1);
+	glpk.set_col_bnds(lp->p, lp->share_col, isfinite(lp->max_share) ? GLP_DB : GLP_LO, 0, lp->max_share);
+	glpk.set_mat_col(lp->p, lp->share_col, k, ind, val);
 }
 
 /* Fills the existing columns of a relay in a stage. */
@@ -235,12 +235,12 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 	int at = h * lp->g->nstages + s;
 
 	if (host->data > 0) {
-		lp->own_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
+		lp->own_col[at] = glpk.add_cols(lp->p, 1);
+		glpk.set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
 	}
 	if (s + 1 < lp->g->nstages && host->storage > 0) {
-		lp->stored_col[at] = glp_add_cols(lp->p, 1);
-		glp_set_col_bnds(lp->p, lp->stored_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
+		lp->stored_col[at] = glpk.add_cols(lp->p, 1);
+		glpk.set_col_bnds(lp->p, lp->stored_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
 		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
 	}
 	set_stage_cols(lp, h, s);
@@ -318,7 +318,7 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *
 	lp->stored_col = sandbox_alloc(run, at, sizeof(int));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
 	lp->flow_scale = sandbox_alloc(run, flows, sizeof(double));
-	lp->p = glp_create_prob();
+	lp->p = glpk.create_prob();
 	add_host_rows(lp);
 	add_limit_rows(lp);
 	add_share(lp);
@@ -331,7 +331,7 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *
 			add_arc(lp, a);
 	else
 		seed(lp);
-	glp_scale_prob(lp->p, GLP_SF_AUTO);
+	glpk.scale_prob(lp->p, GLP_SF_AUTO);
 	return lp;
 }
 
@@ -351,14 +351,14 @@ void lp_set_horizon(struct lp *lp, double end_s)
 			lp->last = p;
 		for (r = 0; r < lp->n->nlimits; r++)
 			if (lp->limit_row[r * g->nperiods + p] != 0 && lp->n->limit[r].rate > 0)
-				glp_set_row_bnds(lp->p, lp->limit_row[r * g->nperiods + p], GLP_UP, 0,
+				glpk.set_row_bnds(lp->p, lp->limit_row[r * g->nperiods + p], GLP_UP, 0,
 				    t->len_s / lp->full_s[p]);
 	}
 	for (i = 0; i < lp->n->narcs * g->nperiods; i++) {
 		if ((col = lp->flow_col[i]) == 0)
 			continue;
 		max = lp_flow_max(lp, i / g->nperiods, i % g->nperiods) / lp->flow_scale[i];
-		glp_set_col_bnds(lp->p, col, max > 0 ? GLP_DB : GLP_FX, 0, max);
+		glpk.set_col_bnds(lp->p, col, max > 0 ? GLP_DB : GLP_FX, 0, max);
 	}
 	lp->dual_first = lp->nvalues > 0; /* solved before: the basis is dual feasible */
 }
@@ -381,7 +381,7 @@ void lp_make_exact(struct lp *lp)
 	for (i = 0; i < nflows; i++)
 		if (lp->flow_col[i] != 0) {
 			n = lp_column(lp, i / g->nperiods, i % g->nperiods, ind, val);
-			glp_set_mat_col(lp->p, lp->flow_col[i], n, ind, val);
+			glpk.set_mat_col(lp->p, lp->flow_col[i], n, ind, val);
 		}
 	lp->dual_first = true;
 }
@@ -389,7 +389,7 @@ void lp_make_exact(struct lp *lp)
 void lp_free(struct lp *lp)
 {
 	if (lp != NULL)
-		glp_delete_prob(lp->p);
+		glpk.delete_prob(lp->p);
 }
 
 void lp_add_relayed_row(struct lp *lp, double most)
@@ -404,7 +404,7 @@ void lp_add_relayed_row(struct lp *lp, double most)
 			val[k] = lp->flow_scale[i];
 		}
 	lp->relayed_row = add_row(lp, GLP_UP, most);
-	glp_set_mat_row(lp->p, lp->relayed_row, k, ind, val);
+	glpk.set_mat_row(lp->p, lp->relayed_row, k, ind, val);
 }
 
 /* Peak storage: a variable above every storage column of the host. Enters the basis for the row of the
@@ -420,20 +420,20 @@ static void add_peak(struct lp *lp, int host)
 		if (stored == 0)
 			continue;
 		if (c == 0) {
-			c = glp_add_cols(lp->p, 1);
-			glp_set_col_bnds(lp->p, c, GLP_LO, 0, 0);
-			glp_set_obj_coef(lp->p, c, 1);
+			c = glpk.add_cols(lp->p, 1);
+			glpk.set_col_bnds(lp->p, c, GLP_LO, 0, 0);
+			glpk.set_obj_coef(lp->p, c, 1);
 		}
 		row = add_row(lp, GLP_LO, 0);
-		glp_set_mat_row(lp->p, row, 2, (int[]){ 0, c, stored }, (double[]){ 0, 1, -1 });
-		if (glp_get_col_prim(lp->p, stored) > most) {
-			most = glp_get_col_prim(lp->p, stored);
+		glpk.set_mat_row(lp->p, row, 2, (int[]){ 0, c, stored }, (double[]){ 0, 1, -1 });
+		if (glpk.get_col_prim(lp->p, stored) > most) {
+			most = glpk.get_col_prim(lp->p, stored);
 			max_row = row;
 		}
 	}
 	if (c != 0) {
-		glp_set_col_stat(lp->p, c, GLP_BS);
-		glp_set_row_stat(lp->p, max_row, GLP_NL);
+		glpk.set_col_stat(lp->p, c, GLP_BS);
+		glpk.set_row_stat(lp->p, max_row, GLP_NL);
 	}
 }
 

@@ -2,7 +2,7 @@
 #ifndef PLAN_LP_IMPL_H
 #define PLAN_LP_IMPL_H
 
-#include <glpk.h>
+#include "plan/glpk_calls.h"
 
 #include "plan/lp.h"
 

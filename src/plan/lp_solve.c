@@ -39,12 +39,12 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
  * first. */
 static int price(struct lp *lp, struct column **out)
 {
-	int P = lp->g->nperiods, nrows = glp_get_num_rows(lp->p), most = 0, k = 0, a, p, i;
+	int P = lp->g->nperiods, nrows = glpk.get_num_rows(lp->p), most = 0, k = 0, a, p, i;
 	double *dual = sandbox_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
 	int *ind;
 
 	for (i = 1; i <= nrows; i++)
-		dual[i] = glp_get_row_dual(lp->p, i);
+		dual[i] = glpk.get_row_dual(lp->p, i);
 	for (a = 0; a < lp->n->narcs; a++)
 		if (lp->n->arc[a].nlimits > most)
 			most = lp->n->arc[a].nlimits;
@@ -74,19 +74,19 @@ static int price(struct lp *lp, struct column **out)
 /* Keeps the solution until a better one is found. */
 static void keep_values(struct lp *lp)
 {
-	int n = glp_get_num_cols(lp->p), i;
+	int n = glpk.get_num_cols(lp->p), i;
 
 	if (n >= lp->values_room) {
 		lp->values_room = 2 * n + 1;
 		lp->value = sandbox_alloc(lp->run, (size_t)lp->values_room, sizeof *lp->value);
 	}
 	lp->nvalues = n;
-	lp->value[0] = glp_get_obj_val(lp->p);
+	lp->value[0] = glpk.get_obj_val(lp->p);
 	/* The simplex method may exceed a bound by its tolerance; a link's rate must not be exceeded. */
 	for (i = 1; i <= n; i++) {
-		lp->value[i] = fmax(0, glp_get_col_prim(lp->p, i));
-		if (glp_get_col_type(lp->p, i) == GLP_DB || glp_get_col_type(lp->p, i) == GLP_FX)
-			lp->value[i] = fmin(lp->value[i], glp_get_col_ub(lp->p, i));
+		lp->value[i] = fmax(0, glpk.get_col_prim(lp->p, i));
+		if (glpk.get_col_type(lp->p, i) == GLP_DB || glpk.get_col_type(lp->p, i) == GLP_FX)
+			lp->value[i] = fmin(lp->value[i], glpk.get_col_ub(lp->p, i));
 	}
 }
 
@@ -100,7 +100,7 @@ static int run_simplex(struct lp *lp, glp_smcp *parm, double limit_s)
 
 	do {
 		parm->tm_lim = (int)(1000 * fmin(PART_S, limit_s - done_s));
-		r = glp_simplex(lp->p, parm);
+		r = glpk.simplex(lp->p, parm);
 		sandbox_check(lp->run);
 		done_s += PART_S;
 	} while (r == GLP_ETMLIM && done_s < limit_s);
@@ -114,7 +114,7 @@ static enum outcome simplex(struct lp *lp)
 	glp_smcp parm;
 	int attempt, r = 0;
 
-	glp_init_smcp(&parm);
+	glpk.init_smcp(&parm);
 	parm.msg_lev = GLP_MSG_OFF;
 	parm.tol_bnd = 1e-9;
 	parm.tol_dj = 1e-9;
@@ -122,21 +122,21 @@ static enum outcome simplex(struct lp *lp)
 		parm.meth = lp->dual_first || attempt >= 2 ? GLP_DUALP : GLP_PRIMAL;
 		lp->dual_first = false;
 		if (attempt == 1)
-			glp_adv_basis(lp->p, 0);
+			glpk.adv_basis(lp->p, 0);
 		else if (attempt == 2)
-			glp_std_basis(lp->p);
+			glpk.std_basis(lp->p);
 		else if (attempt == 3)
 			parm.tol_bnd = parm.tol_dj = 1e-7;
 		r = run_simplex(lp, &parm, until_s);
-		if (r == 0 && glp_get_status(lp->p) == GLP_OPT)
+		if (r == 0 && glpk.get_status(lp->p) == GLP_OPT)
 			return OPTIMAL;
-		if (r == 0 && glp_get_status(lp->p) == GLP_NOFEAS)
+		if (r == 0 && glpk.get_status(lp->p) == GLP_NOFEAS)
 			return INFEASIBLE;
 		if (r == GLP_ETMLIM)
 			return OUT_OF_TIME;
 	}
 	sandbox_fail(lp->run, PTCP_ERANGE, "planning: the simplex method failed (%d, status %d): "
-	    "rates or sizes of the overlay lie too far apart", r, glp_get_status(lp->p));
+	    "rates or sizes of the overlay lie too far apart", r, glpk.get_status(lp->p));
 }
 
 static enum outcome optimize(struct lp *lp)
@@ -149,7 +149,7 @@ static enum outcome optimize(struct lp *lp)
 
 		lp->slack = INFINITY;
 		if ((outcome = simplex(lp)) != OPTIMAL) {
-			if (glp_get_prim_stat(lp->p) == GLP_FEAS)
+			if (glpk.get_prim_stat(lp->p) == GLP_FEAS)
 				keep_values(lp);
 			return outcome;
 		}
@@ -176,25 +176,25 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 	double relayed = goal == LP_MIN_STORAGE ? lp->value[0] : 0;
 	int i;
 
-	for (i = 1; i <= glp_get_num_cols(lp->p); i++)
-		glp_set_obj_coef(lp->p, i, 0);
+	for (i = 1; i <= glpk.get_num_cols(lp->p); i++)
+		glpk.set_obj_coef(lp->p, i, 0);
 	lp->goal = goal;
 	switch (goal) {
 	case LP_MAX_DATA:
-		glp_set_col_bnds(lp->p, lp->share_col,
+		glpk.set_col_bnds(lp->p, lp->share_col,
 		    isfinite(lp->max_share) ? GLP_DB : GLP_LO, 0, lp->max_share);
-		glp_set_obj_dir(lp->p, GLP_MAX);
-		glp_set_obj_coef(lp->p, lp->share_col, 1);
+		glpk.set_obj_dir(lp->p, GLP_MAX);
+		glpk.set_obj_coef(lp->p, lp->share_col, 1);
 		break;
 	case LP_MIN_RELAYED:
-		glp_set_obj_dir(lp->p, GLP_MIN);
-		glp_set_col_bnds(lp->p, lp->share_col, GLP_DB, share * (1 - KEEP), share);
+		glpk.set_obj_dir(lp->p, GLP_MIN);
+		glpk.set_col_bnds(lp->p, lp->share_col, GLP_DB, share * (1 - KEEP), share);
 		for (i = 0; i < lp->n->narcs * lp->g->nperiods; i++)
 			if (lp->flow_col[i] != 0)
-				glp_set_obj_coef(lp->p, lp->flow_col[i], lp->flow_scale[i]);
+				glpk.set_obj_coef(lp->p, lp->flow_col[i], lp->flow_scale[i]);
 		break;
 	case LP_MIN_STORAGE:
-		glp_set_obj_dir(lp->p, GLP_MIN);
+		glpk.set_obj_dir(lp->p, GLP_MIN);
 		lp_add_relayed_row(lp, relayed * (1 + KEEP));
 		lp_add_peaks(lp);
 		break;
@@ -212,7 +212,7 @@ bool lp_tighten(struct lp *lp)
 
 	lp_make_exact(lp);
 	outcome = optimize(lp);
-	if (outcome == OPTIMAL || (outcome == OUT_OF_TIME && glp_get_prim_stat(lp->p) == GLP_FEAS))
+	if (outcome == OPTIMAL || (outcome == OUT_OF_TIME && glpk.get_prim_stat(lp->p) == GLP_FEAS))
 		return true;
 	lp_solve(lp, LP_MAX_DATA);
 	return false;
@@ -256,7 +256,7 @@ double lp_own(const struct lp *lp, int host, int stage)
 /* Dual of a column at its upper bound, else 0. */
 static double price_of_bound(const struct lp *lp, int col)
 {
-	return col != 0 && glp_get_col_stat(lp->p, col) == GLP_NU ? fmax(0, glp_get_col_dual(lp->p, col)) : 0;
+	return col != 0 && glpk.get_col_stat(lp->p, col) == GLP_NU ? fmax(0, glpk.get_col_dual(lp->p, col)) : 0;
 }
 
 double lp_share_per_s(const struct lp *lp)
@@ -271,8 +271,8 @@ double lp_share_per_s(const struct lp *lp)
 			    lp->flow_scale[a * P + last] * graph_rate(lp->n, a, interval) / lp->n->total;
 	for (r = 0; r < lp->n->nlimits; r++)
 		if (lp->limit_row[r * P + last] != 0)
-			sum += fmax(0, glp_get_row_dual(lp->p, lp->limit_row[r * P + last])) *
-			    glp_get_row_ub(lp->p, lp->limit_row[r * P + last]) / lp->g->period[last].len_s;
+			sum += fmax(0, glpk.get_row_dual(lp->p, lp->limit_row[r * P + last])) *
+			    glpk.get_row_ub(lp->p, lp->limit_row[r * P + last]) / lp->g->period[last].len_s;
 	return sum;
 }
 
@@ -311,7 +311,7 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 		for (p = 0; p < P; p++)
 			part[p] = lp->flow_col[a * P + p] == 0 ? 0 :
 			    price_of_bound(lp, lp->flow_col[a * P + p]) *
-			    glp_get_col_ub(lp->p, lp->flow_col[a * P + p]);
+			    glpk.get_col_ub(lp->p, lp->flow_col[a * P + p]);
 		l = (struct lp_limit){ a, -1, -1, 0, 0 };
 		l.part = best_of(part, P, &l.period);
 		n = add_limit(out, n, max, l);
@@ -320,8 +320,8 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 		for (p = 0; p < P; p++) {
 			int row = lp->limit_row[r * P + p];
 
-			part[p] = row == 0 ? 0 : fmax(0, glp_get_row_dual(lp->p, row)) *
-			    glp_get_row_ub(lp->p, row);
+			part[p] = row == 0 ? 0 : fmax(0, glpk.get_row_dual(lp->p, row)) *
+			    glpk.get_row_ub(lp->p, row);
 		}
 		l = (struct lp_limit){ -1, r, -1, 0, 0 };
 		l.part = best_of(part, P, &l.period);
@@ -332,7 +332,7 @@ int lp_limits(const struct lp *lp, struct lp_limit *out, int max)
 		for (s = 0; s < S; s++)
 			if (lp->stored_col[h * S + s] != 0)
 				l.part += price_of_bound(lp, lp->stored_col[h * S + s]) *
-				    glp_get_col_ub(lp->p, lp->stored_col[h * S + s]);
+				    glpk.get_col_ub(lp->p, lp->stored_col[h * S + s]);
 		n = add_limit(out, n, max, l);
 	}
 	return n;

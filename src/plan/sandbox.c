@@ -1,6 +1,5 @@
 #include "plan/sandbox.h"
 
-#include <glpk.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,6 +12,7 @@
 #include "core/err.h"
 #include "core/thread.h"
 #include "core/units.h"
+#include "plan/glpk_calls.h"
 
 struct block {
 	struct block *older;
@@ -147,14 +147,14 @@ static void *run_thread(void *p)
 	struct sandbox *run = p;
 
 	if (setjmp(run->out) == 0) {
-		glp_term_out(GLP_OFF);
-		glp_term_hook(glpk_says, run);
-		glp_error_hook(glpk_failed, run);
-		glp_mem_limit((int)(run->memory_bytes >> 20) + 1);
+		glpk.term_out(GLP_OFF);
+		glpk.term_hook(glpk_says, run);
+		glpk.error_hook(glpk_failed, run);
+		glpk.mem_limit((int)(run->memory_bytes >> 20) + 1);
 		run->fn(run, run->arg);
 	}
-	glp_error_hook(NULL, NULL);
-	glp_free_env();
+	glpk.error_hook(NULL, NULL);
+	glpk.free_env();
 	sandbox_release(run, 0);
 	return NULL;
 }
@@ -168,6 +168,10 @@ int sandbox_start(void (*fn)(struct sandbox *, void *), void *arg, size_t memory
 
 	if (run == NULL)
 		return err_nomem(e);
+	if ((r = glpk_load(e)) < 0) {
+		free(run);
+		return r;
+	}
 	run->fn = fn;
 	run->arg = arg;
 	run->memory_bytes = memory_bytes;

@@ -20,11 +20,11 @@ struct stream_search {
 /* Constraint of an arc: flow / rate <= slope * streams + offset. */
 static void add_line(struct stream_search *b, int arc, double rate, double slope, double more)
 {
-	int row = glp_add_rows(b->lp->p, 1);
+	int row = glpk.add_rows(b->lp->p, 1);
 	double flow = b->lp->flow_scale[arc] * b->n->total / (b->t * rate);
 
-	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, more);
-	glp_set_mat_row(b->lp->p, row, 2, (int[]){ 0, b->lp->flow_col[arc], b->streams_col[arc] },
+	glpk.set_row_bnds(b->lp->p, row, GLP_UP, 0, more);
+	glpk.set_mat_row(b->lp->p, row, 2, (int[]){ 0, b->lp->flow_col[arc], b->streams_col[arc] },
 	    (double[]){ 0, flow, -slope });
 }
 
@@ -52,9 +52,9 @@ static void add_arc(struct stream_search *b, int arc)
 
 	if (most == 0 || b->lp->flow_col[arc] == 0)
 		return;
-	b->streams_col[arc] = glp_add_cols(b->lp->p, 1);
-	glp_set_col_kind(b->lp->p, b->streams_col[arc], GLP_IV);
-	glp_set_col_bnds(b->lp->p, b->streams_col[arc], GLP_DB, 0, most);
+	b->streams_col[arc] = glpk.add_cols(b->lp->p, 1);
+	glpk.set_col_kind(b->lp->p, b->streams_col[arc], GLP_IV);
+	glpk.set_col_bnds(b->lp->p, b->streams_col[arc], GLP_DB, 0, most);
 	if (c != NULL)
 		add_curve(b, arc, c);
 	for (i = 0; i < a->nlimits; i++) {
@@ -81,9 +81,9 @@ static void add_budget(struct stream_search *b, int limit)
 			ind[++n] = col;
 			one[n] = 1;
 		}
-	row = glp_add_rows(b->lp->p, 1);
-	glp_set_row_bnds(b->lp->p, row, GLP_UP, 0, c->max_streams);
-	glp_set_mat_row(b->lp->p, row, n, ind, one);
+	row = glpk.add_rows(b->lp->p, 1);
+	glpk.set_row_bnds(b->lp->p, row, GLP_UP, 0, c->max_streams);
+	glpk.set_mat_row(b->lp->p, row, n, ind, one);
 }
 
 static void keep_bound(glp_tree *tree, void *info)
@@ -91,8 +91,8 @@ static void keep_bound(glp_tree *tree, void *info)
 	struct stream_search *b = info;
 	int node;
 
-	if (glp_ios_reason(tree) == GLP_IROWGEN && (node = glp_ios_best_node(tree)) != 0)
-		b->bound = fmin(b->bound, glp_ios_node_bound(tree, node));
+	if (glpk.ios_reason(tree) == GLP_IROWGEN && (node = glpk.ios_best_node(tree)) != 0)
+		b->bound = fmin(b->bound, glpk.ios_node_bound(tree, node));
 }
 
 /* Whether integer stream counts were found in time. */
@@ -101,7 +101,7 @@ static bool search(struct stream_search *b, double time_s)
 	glp_iocp parm;
 	int r;
 
-	glp_init_iocp(&parm);
+	glpk.init_iocp(&parm);
 	parm.msg_lev = GLP_MSG_OFF;
 	parm.presolve = GLP_ON;
 	parm.fp_heur = GLP_ON;
@@ -109,13 +109,13 @@ static bool search(struct stream_search *b, double time_s)
 	parm.cb_func = keep_bound;
 	parm.cb_info = b;
 	parm.tm_lim = (int)(1000 * time_s); /* 0: at once */
-	r = glp_intopt(b->lp->p, &parm);
+	r = glpk.intopt(b->lp->p, &parm);
 	if (r != 0 && r != GLP_ETMLIM)
 		sandbox_fail(b->run, PTCP_ERANGE, "planning: choosing streams failed (%d): rates or sizes of "
 		    "the overlay lie too far apart", r);
-	if (glp_mip_status(b->lp->p) == GLP_OPT)
-		b->bound = glp_mip_obj_val(b->lp->p);
-	return glp_mip_status(b->lp->p) == GLP_OPT || glp_mip_status(b->lp->p) == GLP_FEAS;
+	if (glpk.mip_status(b->lp->p) == GLP_OPT)
+		b->bound = glpk.mip_obj_val(b->lp->p);
+	return glpk.mip_status(b->lp->p) == GLP_OPT || glpk.mip_status(b->lp->p) == GLP_FEAS;
 }
 
 /* Fallback without a result: divides the streams among the links in use when each has the maximum. */
@@ -159,8 +159,8 @@ static void keep_streams(struct stream_search *b, const struct graph *n, int *st
 
 		if (col == 0)
 			continue;
-		*k = (int)floor(glp_mip_col_val(p, col) + 0.5);
-		if (n->ntimes == 1 && !(glp_mip_col_val(p, b->lp->flow_col[a]) > 0))
+		*k = (int)floor(glpk.mip_col_val(p, col) + 0.5);
+		if (n->ntimes == 1 && !(glpk.mip_col_val(p, b->lp->flow_col[a]) > 0))
 			*k = 0;
 	}
 }
@@ -191,7 +191,7 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 	if (!search(&b, fmin(1e6, fmax(tuning->streams_s, sandbox_left_s(run) / 2)))) {
 		chosen = divided(&b, n, streams);
 	} else {
-		if (!(glp_mip_obj_val(b.lp->p) > NOTHING))
+		if (!(glpk.mip_obj_val(b.lp->p) > NOTHING))
 			too_few(&b);
 		keep_streams(&b, n, streams);
 		chosen = streams_with(run, n, streams);

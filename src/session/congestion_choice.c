@@ -48,6 +48,8 @@ void congestion_use(struct session *sess, const char *name, const char *why)
 	for (i = 0; c->sets && i < sess->n_granted && i < PTCP_STREAMS_MAX; i++)
 		if (sess->tap[i] >= 0)
 			congestion_apply(sess, sess->tap[i]);
+	if (c->sets && sess->o.movers != NULL)
+		movers_set_congestion(sess->o.movers, name);
 	log_at(&sess->o.host->log, LOG_INFO, "congestion", "from=%s to=%s why=\"%s\"", from, name, c->why);
 	if (c->announced)
 		congestion_announce(sess);

@@ -40,8 +40,10 @@ static void on_running(void *arg, const struct wire_opened *o)
 	sess->o.ops->running(sess->o.arg, sess);
 	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
-	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL))
+	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
+	    (sess->o.movers == NULL || sess->o.streams_per_mover == 0))
 		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
+	striping_start(sess);
 }
 
 static void on_set_streams(void *arg, const struct wire_set_streams *u)

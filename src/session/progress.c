@@ -32,7 +32,7 @@ enum wire_busy session_busy(const struct session *sess)
 	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit
 	 * does the same; a receiver only requests the limit, see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
-	    (path_rates_limited(&sess->path_rates) || pacer_throttles(session_pacer(sess), mono_now()));
+	    (path_rates_limited(&sess->path_rates) || striping_is_paced(sess) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
 		return WIRE_IDLE;
 	return sess->send != NULL ? WIRE_READING : WIRE_WRITING;

@@ -134,6 +134,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 
 	if (o == sess->send->piped)
 		sess->send->piped = NULL;
+	if (sess->o.movers != NULL && o->id != 0)
+		movers_forget(sess->o.movers, o->id);
 	if (o->source != NULL)
 		source_path_raw(o->source, path, sizeof path);
 	else
@@ -278,7 +280,7 @@ static void list_more(struct session *sess)
 static bool feed(struct session *sess, unsigned number, struct mono now)
 {
 	struct snd *s = engine_snd(sess->engine);
-	const struct send_entry *o;
+	struct send_entry *o;
 	struct stream_job *job;
 	unsigned i;
 
@@ -291,6 +293,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 	}
 	for (i = 0; i < job->job.n; i++) {
 		o = job->job.extent[i].cookie;
+		o->id = job->job.extent[i].id;
 		job->source[i] = source_ref(o->source);
 	}
 	stream_send(sess->stream[number]);
@@ -305,7 +308,7 @@ static void feed_streams(struct session *sess, struct mono now)
 
 	/* A rate below the demand holds blocks up. Dead streams take nothing, and the rate then holds up nobody. */
 	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.host->pacing.out, now) ||
-	    pacer_throttles(&sess->path_rates.all, now) ||
+	    pacer_throttles(&sess->path_rates.all, now) || striping_is_paced(sess) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {

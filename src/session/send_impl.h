@@ -16,6 +16,7 @@
 
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
+	uint64_t id;               /* once blocks of it were sent; else 0 */
 	struct source *source;     /* of a file; NULL: not a file, then: */
 	struct dir *dir;           /* the parent, */
 	char *name;                /* and the name */

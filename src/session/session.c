@@ -22,6 +22,7 @@ static const struct part {
 	{ adapt_rates, adapt_rates_deadline, NULL },
 	{ control_pump, control_deadline, control_free },
 	{ stalls_pump, stalls_deadline, NULL },
+	{ striping_pump, striping_deadline, striping_stop },
 	{ adapt_requested, NULL, NULL },
 	{ stream_connect_pump, stream_connect_deadline, NULL },
 	{ adapt_streams, adapt_streams_deadline, NULL },
@@ -89,6 +90,7 @@ static void wind_up(struct session *sess, struct mono now)
 	unsigned i;
 
 	stream_connect_stop(sess);
+	striping_stop(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->stream[i] != NULL) {
 			streams_close_tap(sess, i);

@@ -13,6 +13,7 @@
 #include "store/destination.h"
 
 struct filter;
+struct movers;
 struct pipe_sink;
 struct pipe_source;
 struct session;
@@ -84,6 +85,8 @@ struct session_opts {
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;          /* without progress, while the peer responds */
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
+	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do */
+	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
 	void *arg;
@@ -179,7 +182,7 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 const uint8_t *session_id(const struct session *sess);
 enum ptcp_cipher session_cipher(const struct session *sess); /* once running */
 enum session_join {
-	SESSION_JOIN_INVALID, /* the sender is not the session's peer, or the session takes no such stream */
+	SESSION_JOIN_INVALID, /* the sender is neither the session's peer nor its mover, or the session takes no such stream */
 	SESSION_JOIN_LATE,    /* the session's peer, but the session is over */
 	SESSION_JOIN_VALID
 };
@@ -195,7 +198,7 @@ uint64_t session_retransmits(struct session *sess);
 struct session_path {
 	uint64_t bytes;               /* file data carried */
 	unsigned streams;             /* connected */
-	double rtt_s, min_rtt_s;      /* receiving starter: smallest of the streams, as their sender's kernel has it; 0: unknown */
+	double rtt_s, min_rtt_s;      /* receiving starter: smallest of the streams that send, as their sender's kernel has it; 0: unknown */
 	uint64_t segments, lost;      /* the same: sent and retransmitted by all streams */
 };
 struct session_path session_path(const struct session *sess, unsigned path);

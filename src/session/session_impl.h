@@ -17,6 +17,7 @@
 #include "model/congestion.h"
 #include "model/probe.h"
 #include "model/yield.h"
+#include "mover/movers.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
@@ -31,6 +32,7 @@ struct stream_connect {
 	struct session *session;
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
+	struct remote *remote;      /* the same, by a mover */
 	bool by_name;               /* a direct connection resolves the peer's name */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
@@ -88,7 +90,7 @@ struct tcp_stats {
 
 /* Totals of a stream's connections at a receiving starter, from TCP_REPORT. */
 struct tcp_totals {
-	double rtt_s, min_rtt_s;  /* 0: unknown */
+	double rtt_s, min_rtt_s;  /* 0: unknown, or idle in the last report */
 	uint64_t segments, lost;
 };
 
@@ -170,6 +172,8 @@ struct session {
 	struct tcp_stats tcp_stats;
 	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
 	struct stream_connect connecting[CONNECTING_MAX];
+	unsigned movers_streams;    /* requested for all movers together */
+	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
 	struct mono retry_at[CONNECTING_MAX];
 	unsigned retries[CONNECTING_MAX];
 	uint64_t carried[PTCP_PATHS_MAX]; /* bytes of file data, by path */
@@ -271,6 +275,8 @@ void streams_share_rate(struct session *sess, unsigned number);
 void streams_retry_later(struct session *sess, unsigned number);
 /* As session_add_stream(); `joining`: JOINED has not arrived yet. */
 void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining);
+/* The same, of a mover. */
+void streams_add_remote(struct session *sess, unsigned number, struct remote *r);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
 void streams_close_tap(struct session *sess, unsigned number);
 
@@ -302,6 +308,38 @@ bool stream_connect_moves(const struct session *sess, unsigned number);
 /* Connects a successor of the control connection, if wanted. */
 void stream_connect_control(struct session *sess, struct mono now);
 void stream_connect_stop_control(struct session *sess);
+
+static inline bool stream_connect_busy(const struct session *sess, unsigned number)
+{
+	return sess->connecting[number].connect != NULL || sess->connecting[number].remote != NULL;
+}
+
+/* ---- striping.c: movers ---- */
+
+/* From now on movers carry the streams. */
+void striping_start(struct session *sess);
+void striping_stop(struct session *sess);
+void striping_pump(struct session *sess, struct mono now);
+struct mono striping_deadline(const struct session *sess);
+
+/* Some mover can carry the stream; always true without movers. */
+static inline bool striping_ready(const struct session *sess, unsigned number)
+{
+	return sess->o.movers == NULL || sess->mover[number] != 0;
+}
+
+/* The connected stream is to move to another mover. */
+static inline bool striping_moves(const struct session *sess, unsigned number)
+{
+	return sess->o.movers != NULL && sess->mover[number] != 0 &&
+	    remote_mover(stream_remote(sess->stream[number])) != sess->mover[number];
+}
+
+/* A rate limit may delay the movers' streams. */
+static inline bool striping_is_paced(const struct session *sess)
+{
+	return sess->o.movers != NULL && sess->o.host->pacing.bps > 0;
+}
 
 /* ---- congestion.c, congestion_choice.c ---- */
 

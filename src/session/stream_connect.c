@@ -12,6 +12,8 @@ static void stop(struct session *sess, unsigned number)
 {
 	connect_cancel(sess->connecting[number].connect);
 	sess->connecting[number].connect = NULL;
+	remote_cancel(sess->connecting[number].remote);
+	sess->connecting[number].remote = NULL;
 }
 
 /* NULL: direct. */
@@ -165,6 +167,43 @@ static bool adopt_spare(struct session *sess, struct stream_connect *j, const st
 	return false;
 }
 
+/* ---- By movers ---- */
+
+static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
+{
+	struct stream_connect *j = arg;
+	struct session *sess = j->session;
+
+	j->remote = NULL;
+	if (r != NULL) {
+		sess->retries[j->number] = 0;
+		streams_add_remote(sess, j->number, r);
+		return;
+	}
+	sess->join_why = *why;
+	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
+	streams_retry_later(sess, j->number);
+	streams_report(sess);
+	session_pump(sess);
+}
+
+static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
+{
+	struct mover *m = movers_find(sess->o.movers, sess->mover[number]);
+	struct remote_opts o = { .number = number, .session = sess->id, .key = sess->key, .peer = sess->fingerprint,
+		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
+		.ahead = sess->connecting[number].ahead,
+		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
+		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .connect_ns = c->timeout_ns,
+		.done = on_remote, .arg = &sess->connecting[number] };
+
+	if (m == NULL)
+		return err_set(e, PTCP_EPEER, "the mover of the stream has left");
+	return remote_connect(&sess->connecting[number].remote, m, &o, e);
+}
+
+/* ---- All ---- */
+
 static void start(struct session *sess, unsigned number)
 {
 	struct stream_connect *j = &sess->connecting[number];
@@ -197,7 +236,8 @@ static void start(struct session *sess, unsigned number)
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
-	if (!adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
+	if (sess->o.movers != NULL && !control ? start_remote(sess, number, &o, &e) < 0 :
+	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
 		change_address(sess, number);
 		streams_retry_later(sess, number);
@@ -227,8 +267,8 @@ void stream_connect_stop_control(struct session *sess) { stop(sess, STREAM_CONNE
 
 bool stream_connect_moves(const struct session *sess, unsigned number)
 {
-	return sess->selects_paths && sess->stream[number] != NULL &&
-	    stream_path(sess->stream[number]) != session_path_of(sess, number);
+	return sess->stream[number] != NULL && (striping_moves(sess, number) ||
+	    (sess->selects_paths && stream_path(sess->stream[number]) != session_path_of(sess, number)));
 }
 
 static bool is_missing(const struct session *sess, unsigned number)
@@ -246,7 +286,11 @@ static uint64_t none_limit_ns(const struct session *sess)
 	return linger_ns > sess->o.timeout_ns ? linger_ns : sess->o.timeout_ns;
 }
 
-static bool lacks_all(const struct session *sess) { return sess->n_active > 0 && sess->n_connected == 0; }
+/* Without movers, striping_pump() has a limit of its own. */
+static bool lacks_all(const struct session *sess)
+{
+	return sess->n_active > 0 && sess->n_connected == 0 && striping_ready(sess, 0);
+}
 
 void stream_connect_pump(struct session *sess, struct mono now)
 {
@@ -261,7 +305,8 @@ void stream_connect_pump(struct session *sess, struct mono now)
 	if (!control_is_up(sess))
 		return; /* one connection finds out whether the peer can be reached; streams_revive() follows */
 	for (i = 0; i < sess->n_active; i++)
-		if (is_missing(sess, i) && sess->connecting[i].connect == NULL && sess->retry_at[i].ns <= now.ns)
+		if (is_missing(sess, i) && !stream_connect_busy(sess, i) && striping_ready(sess, i) &&
+		    sess->retry_at[i].ns <= now.ns)
 			start(sess, i);
 	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= none_limit_ns(sess)) {
 		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
@@ -284,7 +329,7 @@ struct mono stream_connect_deadline(const struct session *sess)
 	if (sess->over || !control_is_up(sess))
 		return at;
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->connecting[i].connect == NULL && is_missing(sess, i))
+		if (!stream_connect_busy(sess, i) && is_missing(sess, i) && striping_ready(sess, i))
 			at = mono_min(at, sess->retry_at[i]);
 	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, none_limit_ns(sess))) : at;
 }

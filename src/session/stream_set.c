@@ -30,7 +30,7 @@ static bool more_to_come(const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->stream[i] == NULL && (sess->connecting[i].connect != NULL || (sess->o.connects && sess->retries[i] == 0)))
+		if (sess->stream[i] == NULL && (stream_connect_busy(sess, i) || (sess->o.connects && sess->retries[i] == 0)))
 			return true;
 	return false;
 }
@@ -118,6 +118,8 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
+	if (sess->stream[number] != NULL && stream_tcpinfo(sess->stream[number], out))
+		return true;
 	return sess->tap[number] >= 0 && tcpinfo_read(out, sess->tap[number]) == 0;
 }
 
@@ -255,19 +257,32 @@ static bool accepts_stream(const struct session *sess, unsigned number)
 	    number < (sess->probe != NULL && sess->probe->ops != NULL ? sess->n_active : sess->n_granted);
 }
 
+/* The peer itself joins with the key of the session, a mover of the peer with a key that only the two ends can make
+ * for its identity. The control connection stays between the two ends. */
+static int join_key(uint8_t out[32], const struct session *sess, const struct chan *c, const struct wire_join *j)
+{
+	bool peer = strcmp(chan_fingerprint(c), sess->fingerprint) == 0;
+
+	if (peer)
+		memcpy(out, sess->key, sizeof sess->key);
+	else if (j->stream == WIRE_JOIN_CONTROL)
+		return PTCP_EREFUSED;
+	return peer ? 0 : tls_mover_key(out, sess->key, chan_fingerprint(c));
+}
+
 enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j)
 {
-	uint8_t exporter[32], mac[32];
+	uint8_t exporter[32], mac[32], key[32];
 	struct ptcp_err why;
 	bool genuine;
 
-	genuine = sess != NULL && strcmp(chan_fingerprint(c), sess->fingerprint) == 0 &&
-	    memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
-	    chan_export(c, exporter, &why) == 0 &&
-	    tls_join_mac(mac, sess->key, exporter, j->session, j->stream) == 0 &&
+	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
+	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
+	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac);
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
+	explicit_bzero(key, sizeof key);
 	if (genuine && (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : accepts_stream(sess, j->stream)))
 		return SESSION_JOIN_VALID;
 	return genuine && sess->over ? SESSION_JOIN_LATE : SESSION_JOIN_INVALID;
@@ -275,46 +290,30 @@ enum session_join session_join(const struct session *sess, struct chan *c, const
 
 void session_add_stream(struct session *sess, unsigned number, struct chan *c) { streams_add(sess, number, c, false); }
 
-void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
+/* Before the stream is made: a peer may join more than the active streams. */
+static void make_room(struct session *sess, unsigned number)
 {
-	struct stream_opts o = {
-		.host = sess->o.host, .number = number, .chan = c, .pacer = &sess->path_rates.all,
-		.path = session_path_of(sess, number), .memory = sess->o.memory, .only_stream = sess->o.one_channel, .joining = joining,
-		.worker = sess->id[0] + number, /* sessions of a server start at different workers */
-		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
-		.ops = &stream_ops, .arg = sess
-	};
-	int fd = chan_fd(c);
-	unsigned before;
 	struct ptcp_err e;
 
-	if (number == WIRE_JOIN_CONTROL) {
-		control_take(sess, c);
-		return;
-	}
-	if (!accepts_stream(sess, number)) {
-		chan_free(c);
-		return;
-	}
 	if (sess->stream[number] != NULL) { /* the peer noticed its death first */
 		err_set(&e, PTCP_EPEER, stream_connect_moves(sess, number) ? "moved to another path" : "replaced by the peer");
 		streams_lost(sess, sess->stream[number], &e);
 	}
-	o.users = session_is_users(sess);
-	if (sess->payload->opts != NULL)
-		sess->payload->opts(sess, &o);
-	reserve_fds(sess, number + 1); /* a peer may join more than the active streams */
-	before = streams_connected(sess);
+	reserve_fds(sess, number + 1);
+}
+
+/* The socket of a stream on this host. */
+static void prepare_socket(struct session *sess, unsigned number, int fd)
+{
 	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	congestion_apply(sess, fd);
 	if (sess->tapped)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (stream_new(&sess->stream[number], &o, &e) < 0) {
-		sess->stream[number] = NULL;
-		streams_close_tap(sess, number);
-		return; /* the peer will notice and connect again */
-	}
+}
+
+static void added(struct session *sess, unsigned number, unsigned before)
+{
 	sess->since[number] = mono_now();
 	sess->n_connected++;
 	sess->failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
@@ -330,6 +329,75 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	if (streams_connected(sess) != before)
 		streams_report(sess);
 	session_pump(sess);
+}
+
+static struct stream_opts opts_of(const struct session *sess, unsigned number)
+{
+	struct stream_opts o = {
+		.host = sess->o.host, .number = number, .path = session_path_of(sess, number), .memory = sess->o.memory,
+		.only_stream = sess->o.one_channel, .worker = sess->id[0] + number, /* sessions of a server start at different workers */
+		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0, .users = session_is_users(sess),
+		.ops = &stream_ops
+	};
+
+	if (sess->payload->opts != NULL)
+		sess->payload->opts(sess, &o);
+	return o;
+}
+
+void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
+{
+	struct stream_opts o;
+	unsigned before;
+	struct ptcp_err e;
+
+	if (number == WIRE_JOIN_CONTROL) {
+		control_take(sess, c);
+		return;
+	}
+	if (!accepts_stream(sess, number)) {
+		chan_free(c);
+		return;
+	}
+	make_room(sess, number);
+	o = opts_of(sess, number);
+	o.chan = c;
+	o.joining = joining;
+	o.pacer = &sess->path_rates.all;
+	o.arg = sess;
+	before = streams_connected(sess);
+	prepare_socket(sess, number, chan_fd(c));
+	if (stream_new(&sess->stream[number], &o, &e) < 0) {
+		sess->stream[number] = NULL;
+		streams_close_tap(sess, number);
+		return; /* the peer will notice and connect again */
+	}
+	added(sess, number, before);
+}
+
+void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
+{
+	struct stream_opts o;
+	unsigned before;
+	struct ptcp_err e;
+
+	if (!accepts_stream(sess, number)) {
+		remote_cancel(r);
+		return;
+	}
+	make_room(sess, number);
+	o = opts_of(sess, number);
+	o.kind = &remote_stream_kind;
+	o.remote = r;
+	o.arg = sess;
+	before = streams_connected(sess);
+	if (stream_new(&sess->stream[number], &o, &e) < 0) {
+		sess->stream[number] = NULL;
+		remote_cancel(r);
+		return;
+	}
+	remote_attach(r, sess->stream[number]);
+	added(sess, number, before);
 }
 
 uint64_t session_retransmits(struct session *sess)

@@ -92,6 +92,8 @@ uint64_t source_size_bytes(const struct source *s)
 	return s->pipe != NULL ? pipe_source_state(s->pipe, NULL).size_bytes : s->entry.size_bytes;
 }
 
+const struct walk_entry *source_entry(const struct source *s) { return s->pipe == NULL ? &s->entry : NULL; }
+
 bool source_sparse(const struct source *s) { return s->entry.sparse; }
 
 void source_version_of(const struct manage_stamp *file, uint8_t out[SOURCE_VERSION_BYTES])
@@ -144,7 +146,7 @@ static bool same_time(struct timespec a, struct timespec b)
 
 static int compare(const struct source *s, const struct stat *st, struct ptcp_err *e)
 {
-	if (S_ISREG(st->st_mode) && (uint64_t)st->st_dev == s->entry.dev &&
+	if (S_ISREG(st->st_mode) && (s->entry.dev == SOURCE_ANY_DEV || (uint64_t)st->st_dev == s->entry.dev) &&
 	    (uint64_t)st->st_ino == s->entry.ino && (uint64_t)st->st_size == s->entry.size_bytes &&
 	    same_time(st->st_mtim, s->entry.mtime) && same_time(st->st_ctim, s->entry.ctime))
 		return 0;

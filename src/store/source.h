@@ -11,6 +11,10 @@ struct source;
 /* The file of a WALK_FILE entry, without I/O. Takes the entry's dir and name (the entry is empty then). NULL
  * without memory (the entry is untouched). */
 struct source *source_new(struct walk_entry *take);
+/* Of an entry that was listed on another host, whose device number differs: matches every device. */
+#define SOURCE_ANY_DEV UINT64_MAX
+/* The listed entry; NULL: a pipe. */
+const struct walk_entry *source_entry(const struct source *s);
 /* A file whose content is the input of `pipe`, borrowed: source_check() fails
  * if the input has failed. It has no holes, and is never removed. */
 struct source *source_of_pipe(struct pipe_source *pipe);

@@ -1,6 +1,7 @@
 #include "stream/stream_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -239,12 +240,14 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	s->o = *o;
 	s->chan = o->chan;
 	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
-	s->loop = o->host->worker[o->worker % o->host->n_workers];
+	if (o->kind == NULL)
+		s->loop = o->host->worker[o->worker % o->host->n_workers];
 	atomic_init(&s->pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
 	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
-	stream_memory_init(s);
+	if (o->kind == NULL)
+		stream_memory_init(s);
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);
@@ -255,10 +258,12 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 		s->jobs[i].next = s->free_jobs;
 		s->free_jobs = &s->jobs[i];
 	}
+	*out = s;
+	if (o->kind != NULL)
+		return 0;
 	chan_detach(s->chan);
 	s->start.run = on_start;
 	loop_post(s->loop, &s->start);
-	*out = s;
 	return 0;
 }
 
@@ -269,7 +274,7 @@ uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->
 
 uint64_t stream_retransmits(struct stream *s)
 {
-	if (!s->stop_posted && !atomic_exchange(&s->sampling, true)) {
+	if (s->o.kind == NULL && !s->stop_posted && !atomic_exchange(&s->sampling, true)) {
 		s->sample.run = on_sample;
 		loop_post(s->loop, &s->sample);
 	}
@@ -280,8 +285,12 @@ const struct mtu_lost *stream_lost(const struct stream *s) { return &s->lost_con
 
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
 {
-	if (s->stop_posted || atomic_exchange(&s->checking, true))
+	if (s->stop_posted || (s->o.kind == NULL && atomic_exchange(&s->checking, true)))
 		return;
+	if (s->o.kind != NULL) {
+		s->o.kind->check(s, silent_ns, unacked);
+		return;
+	}
 	s->silent_ns = silent_ns;
 	s->unacked = unacked;
 	s->check.run = on_check;
@@ -324,6 +333,14 @@ void stream_send(struct stream *s)
 	struct stream_job *job = s->free_jobs;
 
 	s->free_jobs = job->next;
+	if (s->o.kind != NULL) {
+		memset(job->failed, 0, sizeof job->failed);
+		job->next = NULL;
+		*s->last = job;
+		s->last = &job->next;
+		s->o.kind->send(s, job);
+		return;
+	}
 	job->msg.run = stream_send_queue;
 	loop_post(s->loop, &job->msg);
 }
@@ -355,6 +372,10 @@ void stream_stop(struct stream *s, bool reset)
 		return;
 	s->resets = reset;
 	s->stop_posted = true;
+	if (s->o.kind != NULL) {
+		s->o.kind->stop(s, reset);
+		return;
+	}
 	s->stop.run = on_stop;
 	loop_post(s->loop, &s->stop);
 }
@@ -365,6 +386,8 @@ void stream_free(struct stream *s)
 
 	if (s == NULL)
 		return;
+	if (s->o.kind != NULL)
+		s->o.kind->forget(s);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		job_clear(&s->jobs[i]);
 		free(s->jobs[i].buf);
@@ -372,3 +395,42 @@ void stream_free(struct stream *s)
 	stream_recv_fini(s);
 	free(s);
 }
+
+/* ---- Streams on other hosts ---- */
+
+void *stream_remote(const struct stream *s) { return s->o.remote; }
+struct stream_job *stream_oldest_job(struct stream *s) { return s->first; }
+
+void stream_job_done(struct stream *s)
+{
+	struct stream_job *job = s->first;
+
+	if ((s->first = job->next) == NULL)
+		s->last = &s->first;
+	stream_job_sent(&job->msg);
+}
+
+void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *tcp)
+{
+	atomic_store(&s->moved, moved);
+	atomic_store(&s->on_disk, on_disk);
+	atomic_store(&s->retransmits, tcp->retransmits);
+	s->tcp = *tcp;
+	s->has_tcp = true;
+}
+
+bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out)
+{
+	if (s->has_tcp)
+		*out = s->tcp;
+	return s->has_tcp;
+}
+
+void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn)
+{
+	s->why = *why;
+	s->lost_conn = *conn;
+	s->o.ops->lost(s->o.arg, s, &s->why);
+}
+
+void stream_gone(struct stream *s) { s->o.ops->gone(s->o.arg, s); }

@@ -1,5 +1,5 @@
-/* Data stream: a connection that carries blocks. It lives on a worker loop and does what the engine, on the control
- * thread, decides.
+/* Data stream: a connection that carries blocks. It lives on a worker loop, or on another host (stream_kind), and does
+ * what the engine, on the control thread, decides.
  *
  *   control thread                          worker thread
  *   stream_new(), stream_send() .. ------->  reads, hashes, encrypts, sends
@@ -16,6 +16,7 @@
 #include "engine/mtu.h"
 #include "engine/receiver.h"
 #include "engine/sender.h"
+#include "net/sock.h"
 #include "stream/open_files.h"
 #include "store/hash.h"
 #include "store/source.h"
@@ -73,8 +74,18 @@ struct stream_ops {
 	void (*gone)(void *arg, struct stream *s);
 };
 
+/* Carries out a stream on another host (mover/remote.c), in place of a worker loop. Control thread. */
+struct stream_kind {
+	void (*send)(struct stream *s, struct stream_job *job);
+	void (*check)(struct stream *s, uint64_t silent_ns, bool unacked);
+	void (*stop)(struct stream *s, bool reset); /* stream_gone() follows */
+	void (*forget)(struct stream *s);           /* before stream_free() */
+};
+
 struct stream_opts {
 	struct context *host;
+	const struct stream_kind *kind; /* NULL: a worker loop; else without chan: */
+	void *remote;                   /* of the kind */
 	unsigned number;
 	unsigned worker;                /* index of the worker loop, modulo the number of loops */
 	unsigned path;                  /* index of the path */
@@ -119,10 +130,23 @@ uint64_t stream_moved(const struct stream *s);
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 /* In ops.lost. */
 const struct mtu_lost *stream_lost(const struct stream *s);
+/* TCP_INFO as last reported from another host; false: none yet, or a stream of this host. */
+bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);
 /* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls stream_free(). */
 void stream_stop(struct stream *s, bool reset);
 void stream_free(struct stream *s);
+
+/* ---- For a stream_kind: reports from the other host, which run the callbacks ---- */
+
+void *stream_remote(const struct stream *s);
+/* The oldest job that was sent and not returned; NULL: none. */
+struct stream_job *stream_oldest_job(struct stream *s);
+/* Returns it. */
+void stream_job_done(struct stream *s);
+void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *tcp);
+void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn); /* ops.lost */
+void stream_gone(struct stream *s); /* ops.gone: frees the stream */
 
 #endif

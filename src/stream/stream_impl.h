@@ -75,6 +75,8 @@ struct stream {
 	/* control thread */
 	bool stop_posted, resets;
 	struct stream_job *free_jobs;
+	struct tcpinfo tcp;              /* of another host, */
+	bool has_tcp;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;
 	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
@@ -94,7 +96,7 @@ struct stream {
 	struct mono closed_at;           /* by the peer */
 	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: JOINED, */
 	size_t joined_got;                 /* its first bytes */
-	/* sender: queue, the first job is being written */
+	/* sender: queue, the first job is being written; of a stream on another host: control thread */
 	struct stream_job *first, **last;
 	size_t written;                  /* bytes of the first job accepted by the channel */
 	struct stream_job jobs[STREAM_JOBS];

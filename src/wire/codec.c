@@ -7,6 +7,7 @@
 #include "wire/fields.h"
 #include "wire/grant.h"
 #include "wire/job.h"
+#include "wire/mover.h"
 
 static uint64_t load_uint(const void *p, unsigned size)
 {
@@ -161,6 +162,7 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e)
 		struct wire_tcp_report tcp_report;
 		struct wire_grant grant;
 		struct wire_state state;
+		struct wire_traffic traffic;
 	} d;
 	const struct wire_layout *l = &wire_layouts[type];
 	struct reader r = reader_of(in);

@@ -7,6 +7,7 @@
 #include "wire/codec.h"
 #include "wire/grant.h"
 #include "wire/job.h"
+#include "wire/mover.h"
 
 /* ---- The tables; `s` is the struct without wire_, `m` the member ---- */
 
@@ -182,6 +183,50 @@ progress[] = {
 	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
 	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes), ANY("quota", managed, quota_bytes),
 	UINT("final", managed, final, 0, 1)
+}, mover[] = {
+	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
+}, stream[] = {
+	ANY("handle", stream, handle), ANY("number", stream, number), BYTES(stream, session), BYTES(stream, key),
+	BYTES(stream, peer), ANY("cipher", stream, cipher), UINT("family", stream, family, 0, 6),
+	UINT("flags", stream, flags, 0, WIRE_STREAM_FLAGS), ANY("segment", stream, segment_bytes),
+	POSITIVE("timeout_ms", stream, timeout_ms), POSITIVE("connect_ms", stream, connect_ms),
+	POSITIVE("port", stream, port), LENGTH("n", 1, stream, host, 1, WIRE_HOST_MAX),
+	LENGTH("m", 1, stream, label, 0, WIRE_LABEL_MAX), LENGTH("k", 1, stream, congestion, 0, WIRE_CONGESTION_MAX),
+	DATA(stream, host, WORD), DATA(stream, label, WORD), DATA(stream, congestion, WORD)
+}, source[] = {
+	ID(source, id), ANY("root", source, root), UINT("size", source, size_bytes, 0, WIRE_FILE_MAX),
+	ANY("ino", source, ino), ANY("mtime_s", source, mtime_s), ANY("ctime_s", source, ctime_s),
+	UINT("mtime_ns", source, mtime_ns, 0, 999999999), UINT("ctime_ns", source, ctime_ns, 0, 999999999),
+	LENGTH("n", 2, source, path, 0, WIRE_PATH_MAX), DATA(source, path, NO_NUL)
+}, send[] = {
+	ANY("handle", send, handle), UINT("n", send, n, 1, WIRE_EXTENTS_MAX), REST(send, extents)
+}, forget[] = {
+	ID(forget, id)
+}, check[] = {
+	ANY("handle", check, handle), ANY("silent_ns", check, silent_ns), UINT("unacked", check, unacked, 0, 1)
+}, stop[] = {
+	ANY("handle", stop, handle), UINT("reset", stop, reset, 0, 1)
+}, pace[] = {
+	ANY("bps", pace, bps), LENGTH("n", 1, pace, congestion, 0, WIRE_CONGESTION_MAX), DATA(pace, congestion, WORD)
+}, handle[] = { /* CONNECTED and GONE */
+	ANY("handle", connected, handle)
+}, lost[] = {
+	ANY("handle", lost, handle), ANY("cause", lost, cause), POSITIVE("code", lost, code), ANY("acked", lost, acked_bytes),
+	ANY("silent_ms", lost, silent_ms), LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
+}, unread[] = {
+	ANY("handle", unread, handle), UINT("extent", unread, extent, 0, WIRE_EXTENTS_MAX - 1),
+	POSITIVE("code", unread, code), LENGTH("n", 2, unread, text, 0, WIRE_TEXT_MAX), DATA(unread, text, ANY)
+}, sent[] = {
+	ANY("handle", sent, handle), UINT("n", sent, n, 1, WIRE_EXTENTS_MAX), REST(sent, terms)
+}, traffic[] = {
+	ANY("handle", traffic, handle), ANY("moved", traffic, moved_bytes), UINT("on_disk", traffic, on_disk, 0, 1),
+	ANY("acked", traffic, acked_bytes), ANY("received", traffic, received_bytes), ANY("sacked", traffic, sacked_bytes),
+	ANY("delivered", traffic, delivered_bytes), ANY("segments", traffic, sent_segments),
+	ANY("retransmits", traffic, retransmits), ANY("rtt_us", traffic, rtt_us), ANY("min_rtt_us", traffic, min_rtt_us),
+	ANY("silent_us", traffic, silent_us), ANY("no_data_us", traffic, no_data_us), ANY("busy_us", traffic, busy_us),
+	ANY("window_us", traffic, window_us), ANY("buffer_us", traffic, buffer_us), ANY("timeouts", traffic, timeouts),
+	UINT("unacked", traffic, unacked, 0, 1), LENGTH("n", 1, traffic, congestion, 0, WIRE_CONGESTION_MAX),
+	DATA(traffic, congestion, WORD)
 };
 
 /* ---- Rules that span fields ---- */
@@ -342,11 +387,15 @@ static bool grant_valid(const void *f)
 	return d->path.n == 0 || d->mode != WIRE_GRANT_PROBE;
 }
 
+static bool family_valid(uint8_t family) { return family == 0 || family == 4 || family == 6; }
+
+static bool stream_valid(const void *f) { return family_valid(((const struct wire_stream *)f)->family); }
+
 static bool job_valid(const void *f)
 {
 	const struct wire_job *d = f;
 
-	return (d->family == 0 || d->family == 4 || d->family == 6) &&
+	return family_valid(d->family) &&
 	    (d->rate_bps == 0 || d->rate_bps >= WIRE_JOB_MIN_BPS);
 }
 
@@ -355,6 +404,21 @@ static bool status_valid(const void *f)
 	const struct wire_status *d = f;
 
 	return d->cancel == 0 || d->id != 0;
+}
+
+/* Ids and numbers of blocks are checked against the files that the mover knows. */
+static bool send_valid(const void *f)
+{
+	const struct wire_send *d = f;
+
+	return d->extents.n == (size_t)d->n * WIRE_EXTENT_BYTES;
+}
+
+static bool sent_valid(const void *f)
+{
+	const struct wire_sent *d = f;
+
+	return d->terms.n == (size_t)d->n * WIRE_TERM_BYTES;
 }
 
 static bool error_valid(uint64_t v, uint64_t max)
@@ -399,5 +463,9 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
 	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
-	LAYOUT(SIZE, size, size, NULL)
+	LAYOUT(SIZE, size, size, NULL), LAYOUT(MOVER, mover, mover, NULL), LAYOUT(STREAM, stream, stream, stream_valid),
+	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid), LAYOUT(FORGET, forget, forget, NULL),
+	LAYOUT(CHECK, check, check, NULL), LAYOUT(STOP, stop, stop, NULL), LAYOUT(PACE, pace, pace, NULL),
+	LAYOUT(CONNECTED, handle, connected, NULL), LAYOUT(LOST, lost, lost, NULL), LAYOUT(GONE, handle, gone, NULL),
+	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid), LAYOUT(TRAFFIC, traffic, traffic, NULL)
 };

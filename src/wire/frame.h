@@ -17,6 +17,7 @@
 #include "core/digest.h"
 #include <ptcp/err.h>
 
+#include "wire/mover_frames.h"
 #include "wire/open_flags.h"
 
 #define WIRE_CONTROL_MAX 65536
@@ -30,6 +31,7 @@
 #define WIRE_CERTIFICATES_MAX 2704 /* bytes */
 #define WIRE_ENDPOINTS_MAX 16
 #define WIRE_CONGESTION_MAX 15
+#define WIRE_LABEL_MAX 32
 #define WIRE_RATES_MAX 16
 #define WIRE_RATE_STREAMS_MAX 128
 #define WIRE_REPORT_STREAMS_MAX 128
@@ -84,7 +86,8 @@
 	X(CLEANED, 68, 41) \
 	X(MANAGE, 69, WIRE_CONTROL_MAX) \
 	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(MANAGED, 71, 49)
+	X(MANAGED, 71, 49) \
+	WIRE_MOVER_FRAMES(X)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,

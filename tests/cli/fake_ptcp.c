@@ -345,6 +345,17 @@ int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
 
 /* ---- Leftovers */
 
+void ptcp_mover_opts_init(struct ptcp_mover_opts *o)
+{
+	*o = (struct ptcp_mover_opts){ .size = sizeof *o };
+}
+
+int ptcp_mover(const struct ptcp_mover_opts *o, struct ptcp_err *e)
+{
+	(void)o;
+	return play(0, e);
+}
+
 void ptcp_clean_opts_init(struct ptcp_clean_opts *o)
 {
 	*o = (struct ptcp_clean_opts){ .size = sizeof *o, .older_s = 86400 };

@@ -29,7 +29,7 @@
 static char top[64];
 static const char *roots[3];
 static struct ptcp_server_needs needs;
-static const struct confine_tool also = { { "reads", NULL }, { "writes", NULL } };
+static const struct confine_tool also = { .reads = { "reads", NULL }, .writes = { "writes", NULL } };
 
 static long kernel_abi(void)
 {

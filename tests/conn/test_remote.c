@@ -15,7 +15,7 @@
 #include <ptcp/ptcp.h>
 #include "core/units.h"
 
-#include "client/start_args.h"
+#include "conn/start_args.h"
 #include "conn/ssh_hello.h"
 
 /* ---- Targets */

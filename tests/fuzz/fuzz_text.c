@@ -6,7 +6,7 @@
 #include "core/timetable.h"
 #include "core/units.h"
 #include "fuzz.h"
-#include "client/start_args.h"
+#include "conn/start_args.h"
 #include "conn/ssh_hello.h"
 #include "model/history.h"
 #include "net/identity.h"

@@ -34,6 +34,8 @@ extern const struct hostile hostile_cleaners[], hostile_cleaning[];
 extern const struct hostile hostile_managers[], hostile_managed[];
 /* Peers that make a server hold memory. */
 extern const struct hostile hostile_holders[];
+/* Movers of striped transfers, and engines. */
+extern const struct hostile hostile_movers[], hostile_engines[];
 /* Processes on the same host; their arguments are passed unchanged. */
 extern const struct hostile hostile_local[];
 

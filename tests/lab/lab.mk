@@ -8,7 +8,7 @@ lab_BINS  := $(lab_dir)/lab $(lab_dir)/flow $(lab_dir)/udp $(lab_dir)/draw
 
 # Laboratory tests of `make check`: unit tests, and a script with its programs.
 test_BINS    += $(patsubst %,$(lab_dir)/test_%,link net topo random_path)
-test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab draw advise links shared watch overlay collect weather)
+test_SCRIPTS += $(patsubst %,tests/lab/test_%.sh,lab draw advise striping links shared watch overlay collect weather)
 test_PROGRAMS += $(lab_BINS)
 
 lab_unit_OBJS := $(patsubst %,$(lab_dir)/%.o,rng red link net vclock params topo random_path)

@@ -53,6 +53,31 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	(void)sess, (void)s, (void)why;
 }
 
+int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
+{
+	(void)out, (void)m, (void)o;
+	return err_set(e, PTCP_EBUSY, "no movers here");
+}
+
+void remote_cancel(struct remote *r) { assert_null(r); }
+uint32_t remote_mover(const struct remote *r) { return r != NULL; }
+void *stream_remote(const struct stream *s) { return s != NULL ? NULL : (void *)&fx; }
+const struct wire_open *engine_open(const struct engine *s)
+{
+	static const struct wire_open open;
+
+	(void)s;
+	return &open;
+}
+
+void streams_add_remote(struct session *sess, unsigned number, struct remote *r) { (void)sess, (void)number, (void)r; }
+
+struct mover *movers_find(const struct movers *m, uint32_t id)
+{
+	(void)m, (void)id;
+	return NULL;
+}
+
 void streams_report(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
 void session_add_stream(struct session *sess, unsigned number, struct chan *c) { (void)sess, (void)number, (void)c; }
 void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)

@@ -11,7 +11,7 @@
 #include "wire/fields.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/job.h"
+#include "wire/mover.h"
 
 enum { RECODE_MISSING = 1 };
 
@@ -53,6 +53,7 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 		struct wire_grant grant;
 		struct wire_state state;
 		struct wire_listed listed;
+		struct wire_traffic traffic;
 	} f;
 	int r;
 

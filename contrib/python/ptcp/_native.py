@@ -34,7 +34,8 @@ class Event(c.Structure):
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
-                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text)]
+                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("movers", c.c_void_p),
+                ("n_movers", c.c_size_t)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))
@@ -65,7 +66,8 @@ class TransferOpts(c.Structure):
                 ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
                 ("max_delete", c.c_uint32), ("checksum", c.c_bool),
                 ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
-                ("partial", c.c_bool)]
+                ("partial", c.c_bool), ("movers", text), ("mover_hosts", c.POINTER(text)), ("n_mover_hosts", c.c_size_t),
+                ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64)]
 
 
 class Result(c.Structure):
@@ -210,7 +212,7 @@ def ptcp():
 
 @functools.lru_cache(maxsize=None)
 def plan():
-    """Loaded by the first plan only: libptcp-plan links GLPK, which is under the GPL."""
+    """Loaded by the first plan only: libptcp-plan loads GLPK, which is under the GPL."""
     ptcp()  # which libptcp-plan needs, perhaps from the same folder
     return _load("libptcp-plan", _PLAN)
 

@@ -1,6 +1,6 @@
-/* Command lines that start a server for a single transfer: ssh's, or the user's launch command. Pure. */
-#ifndef CLIENT_START_ARGS_H
-#define CLIENT_START_ARGS_H
+/* Command lines that start a server for a single transfer, ssh's or the user's launch command, or movers. Pure. */
+#ifndef CONN_START_ARGS_H
+#define CONN_START_ARGS_H
 
 #include "conn/remote.h"
 #include "net/sock.h"
@@ -24,5 +24,9 @@ int ssh_args(struct start_args *out, const char *command, const struct remote *t
 /* The words of `command`, {host} replaced, the words of `ptcp` (NULL: "ptcp"), and the subcommand for a single
  * transfer. Quoted as text_next_word() has it; no shell of this host reads them. PTCP_EUSAGE. */
 int launch_args(struct start_args *out, const char *command, const char *host, const char *ptcp, struct ptcp_err *e);
+
+/* The words of `command` with {host} (NULL: none) replaced, then "PTCP mover --join FILE". PTCP_EUSAGE. */
+int mover_args(struct start_args *out, const char *command, const char *host, const char *ptcp, const char *file,
+    struct ptcp_err *e);
 
 #endif

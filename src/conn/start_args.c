@@ -1,4 +1,4 @@
-#include "client/start_args.h"
+#include "conn/start_args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "core/units.h"
 
 #define SSH_OURS_MAX 16   /* arguments behind the words of --ssh, */
-#define LAUNCH_OURS_MAX 3 /* and of the launch command */
+#define LAUNCH_OURS_MAX 3 /* of the launch command, */
+#define MOVER_OURS_MAX 5  /* and of --movers */
 
 static void add(struct start_args *a, const char *word)
 {
@@ -100,6 +101,26 @@ int launch_args(struct start_args *out, const char *command, const char *host, c
 		return r;
 	add(out, "serve");
 	add(out, "--ephemeral");
+	out->at[out->n] = NULL;
+	return 0;
+}
+
+int mover_args(struct start_args *out, const char *command, const char *host, const char *ptcp, const char *file,
+    struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], *to = out->text;
+	int r;
+
+	out->n = 0;
+	if (host != NULL && (host[0] == '-' || host[0] == '\0'))
+		return err_set(e, PTCP_EUSAGE, "--mover-hosts: '%s' would be taken for an option (give its address)",
+		    text_escape(shown, sizeof shown, host));
+	if ((r = add_words(out, &to, START_ARGS_MAX - MOVER_OURS_MAX, "--movers", command, host != NULL ? host : "{host}", e)) < 0)
+		return r;
+	add(out, ptcp != NULL ? ptcp : "ptcp");
+	add(out, "mover");
+	add(out, "--join");
+	add(out, file);
 	out->at[out->n] = NULL;
 	return 0;
 }

@@ -1,0 +1,199 @@
+/* Movers of a transfer: their invitation, and the commands that start them. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/task_impl.h"
+#include "conn/start_args.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "core/userdir.h"
+#include "mover/invitation.h"
+#include "mover/movers.h"
+#include "store/destination.h"
+
+static bool is_striped(const struct ptcp_task *t)
+{
+	return t->o.movers != NULL || t->o.mover_file != NULL;
+}
+
+int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
+{
+	const struct ptcp_transfer_opts *o = &t->o;
+
+	if (!is_striped(t))
+		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	if (t->remote_job != NULL || !t->files.sends)
+		return err_set(e, PTCP_ENOTYET, "--movers: only of a sending host: not available yet otherwise (run ptcp send on the "
+		    "other host)");
+	if (o->fd >= 0)
+		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input, which other hosts cannot read (send a file)");
+	if (o->n_paths > 0 || o->n_candidates > 0)
+		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
+	if (o->streams == 0 && o->impact_percent <= 0)
+		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
+	if (o->movers == NULL && (o->n_mover_hosts > 0 || strcmp(o->mover_file, "-") == 0))
+		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
+	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))
+		return err_set(e, PTCP_EUSAGE, "--movers-wait %g: must be 0.5 to 86400 seconds", o->movers_wait_s);
+	return 0;
+}
+
+/* ---- What movers may read ---- */
+
+/* Absolute paths: of the directories as the walk names them, and of what movers may read. */
+struct places {
+	struct movers_base *base;
+	size_t n_bases, n_roots;
+	char *root[INVITATION_ROOTS_MAX];
+};
+
+static void places_fini(struct places *p)
+{
+	while (p->n_bases > 0) {
+		free(p->base[--p->n_bases].given);
+		free(p->base[p->n_bases].absolute);
+	}
+	free(p->base);
+	while (p->n_roots > 0)
+		free(p->root[--p->n_roots]);
+}
+
+/* The base of the directory, perhaps new; NULL: an error. */
+static const struct movers_base *add_base(struct places *p, const char *given, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	struct movers_base *b;
+	size_t i;
+
+	for (i = 0; i < p->n_bases; i++)
+		if (strcmp(p->base[i].given, given) == 0)
+			return &p->base[i];
+	if ((b = realloc(p->base, (p->n_bases + 1) * sizeof *b)) == NULL) {
+		err_nomem(e);
+		return NULL;
+	}
+	p->base = b;
+	b = &p->base[p->n_bases++];
+	b->given = strdup(given);
+	if ((b->absolute = realpath(given, NULL)) == NULL)
+		err_sys(e, PTCP_EUSAGE, "source %s", text_escape(shown, sizeof shown, given));
+	return b->given != NULL && b->absolute != NULL ? b : NULL;
+}
+
+static int add_root(struct places *p, const char *path, struct ptcp_err *e)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_roots; i++)
+		if (strcmp(p->root[i], path) == 0)
+			return 0;
+	if (p->n_roots == INVITATION_ROOTS_MAX)
+		return err_set(e, PTCP_EUSAGE, "--movers: sources in more than %d directories (send their parent, or fewer at a time)",
+		    INVITATION_ROOTS_MAX);
+	if ((p->root[p->n_roots] = strdup(path)) == NULL)
+		return err_nomem(e);
+	p->n_roots++;
+	return 0;
+}
+
+/* The source itself is a root, or of many sources their directories are. */
+static int add_source(struct places *p, const struct ptcp_task *t, const char *path, struct ptcp_err *e)
+{
+	char name[DESTINATION_NAME_BYTES], all[PATH_MAX + DESTINATION_NAME_BYTES];
+	const struct movers_base *b;
+	struct ptcp_err why;
+	struct dir *dir;
+
+	if (destination_source(NULL, path, t->files.selection != NULL, &dir, name, &why) < 0)
+		return 0; /* a missing source is reported by the session */
+	b = add_base(p, dir_root_path(dir), e);
+	dir_unref(dir);
+	if (b == NULL)
+		return e->code;
+	snprintf(all, sizeof all, "%s/%s", strcmp(b->absolute, "/") == 0 ? "" : b->absolute, name);
+	return add_root(p, name[0] == '\0' || t->files.n_local > INVITATION_ROOTS_MAX / 2 ? b->absolute : all, e);
+}
+
+/* ---- Starting ---- */
+
+void striping_show(struct ptcp_task *t, struct ptcp_event *ev)
+{
+	unsigned i, n = t->movers != NULL ? movers_count(t->movers) : 0;
+
+	for (i = 0; i < n; i++)
+		movers_stats(t->movers, i, &t->report.mover_stats[i]);
+	ev->movers = t->report.mover_stats;
+	ev->n_movers = n;
+}
+
+static void on_notice(void *arg, const char *text)
+{
+	struct ptcp_task *t = arg;
+	struct ptcp_event ev = { .type = PTCP_EVENT_MOVERS, .text = text, .to = t->movers != NULL ? movers_count(t->movers) : 0 };
+
+	striping_show(t, &ev);
+	if (t->o.event != NULL)
+		t->o.event(t->o.arg, &ev);
+}
+
+static int launch(struct ptcp_task *t, const char *host, struct ptcp_err *e)
+{
+	struct start_args args;
+	int r = mover_args(&args, t->o.movers, host, t->o.mover_ptcp, movers_invitation(t->movers), e);
+
+	return r < 0 ? r : movers_launch(t->movers, args.at, e);
+}
+
+/* A file of this transfer in the configuration directory, which is often shared, and belongs to the user alone. */
+static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_err *e)
+{
+	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "";
+	int r;
+
+	if ((r = userdir_config(dir, t->o.config_dir, e)) < 0 || (r = userdir_make(dir, e)) < 0)
+		return r;
+	if (gethostname(host, sizeof host - 1) != 0)
+		host[0] = '\0';
+	snprintf(out, PATH_MAX, "%s/movers-%s-%ld-%llx", dir, host, (long)getpid(), (unsigned long long)mono_now().ns);
+	return 0;
+}
+
+static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *e)
+{
+	struct movers_opts o = { .control = t->loop, .log = &t->host.log, .listen = t->o.movers_listen, .base = p->base,
+		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots,
+		.wait_ns = (uint64_t)(t->o.movers_wait_s * 1e9), .notify = on_notice, .arg = t };
+	char own[PATH_MAX];
+	size_t i;
+	int r;
+
+	if (t->o.mover_file == NULL && (r = own_file(t, own, e)) < 0)
+		return r;
+	o.file = t->o.mover_file == NULL ? own : strcmp(t->o.mover_file, "-") == 0 ? NULL : t->o.mover_file;
+	if ((r = movers_new(&t->movers, &o, e)) < 0 || t->o.movers == NULL)
+		return r;
+	if (t->o.n_mover_hosts == 0)
+		return launch(t, NULL, e);
+	for (i = 0; i < t->o.n_mover_hosts && r == 0; i++)
+		r = launch(t, t->o.mover_hosts[i], e);
+	return r;
+}
+
+int striping_begin(struct ptcp_task *t, struct ptcp_err *e)
+{
+	struct places p = { .n_bases = 0 };
+	size_t i;
+	int r = 0;
+
+	if (!is_striped(t) || t->o.dry_run)
+		return 0;
+	for (i = 0; i < t->files.n_local && r == 0; i++)
+		r = add_source(&p, t, t->files.local[i], e);
+	if (r == 0 && p.n_roots > 0) /* else the session fails, as no source exists */
+		r = invite(t, &p, e);
+	places_fini(&p);
+	return r;
+}

@@ -1,0 +1,38 @@
+/* The invitation of a mover by the engine of a striped transfer: a file with mode 0600, or standard input. Any thread. */
+#ifndef MOVER_INVITATION_H
+#define MOVER_INVITATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ptcp/ptcp.h>
+
+#include "core/err.h"
+#include "net/sock.h"
+#include "wire/frame.h"
+
+#define INVITATION_ADDRESSES_MAX 16
+#define INVITATION_ROOTS_MAX 64
+#define INVITATION_MAX_BYTES (INVITATION_ROOTS_MAX * 4400 + 4096)
+
+struct invitation {
+	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* random, for one transfer or server */
+	char engine[PTCP_FINGERPRINT_BYTES];      /* identity of the engine's listener */
+	char address[INVITATION_ADDRESSES_MAX][SOCK_HOST_BYTES + 10]; /* HOST:PORT, to be tried in order */
+	unsigned n_addresses;
+	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
+	unsigned n_roots;
+};
+
+/* The text of an invitation, to be freed. PTCP_EUSAGE: a root contains a newline. */
+int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e);
+int invitation_parse(struct invitation *out, const char *text, size_t n, struct ptcp_err *e);
+/* Creates `path`, mode 0600; an existing file is an error. */
+int invitation_write(const char *path, const char *text, struct ptcp_err *e);
+/* Reads `path`, or with "-" standard input until its end. PTCP_EUSAGE: missing for `wait_ns` (other hosts may see a new
+ * file late), not a regular file, or accessible to other users. */
+int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e);
+void invitation_fini(struct invitation *v); /* zeroed memory is fine */
+
+#endif

@@ -1,0 +1,435 @@
+#include "mover/movers_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/err.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "net/identity.h"
+
+#define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent mover: its blocks go to others */
+#define METER_NS NS_PER_S
+#define PORT_FREE ":0"
+
+/* ---- Joining and leaving ---- */
+
+static void notify(const struct movers *m, const char *text)
+{
+	log_at(m->o.log, LOG_INFO, "movers", "%s", text);
+	m->o.notify(m->o.arg, text);
+}
+
+void movers_changed(const struct movers *m)
+{
+	if (m->changed != NULL)
+		m->changed(m->changed_arg);
+}
+
+/* The limit of all streams together, divided again. */
+static void pace(struct movers *m)
+{
+	uint64_t share[MOVERS_MAX], used[MOVERS_MAX];
+	struct mover *v;
+	unsigned n = 0;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list) {
+		if (!v->joined)
+			continue;
+		used[n] = (uint64_t)v->rate_bps;
+		share[n++] = v->share_bps;
+	}
+	deal_rate(share, used, n, m->rate_bps);
+	n = 0;
+	LIST_EACH(&m->movers, v, struct mover, in_list) {
+		if (!v->joined)
+			continue;
+		if (v->share_bps != share[n])
+			OUTBOX_PUT(mover_link_out(v->link), pace, PACE, (&(struct wire_pace){ share[n], { NULL, 0 } }));
+		v->share_bps = share[n++];
+	}
+}
+
+static void mover_free(struct mover *v)
+{
+	unsigned i;
+
+	for (i = 0; i < MOVER_HANDLES; i++)
+		free(v->remote[i]); /* canceled */
+	list_remove(&v->in_list);
+	mover_link_free(v->link);
+	free(v->known);
+	free(v);
+}
+
+static void on_link_lost(void *arg, const struct ptcp_err *why)
+{
+	struct mover *v = arg;
+	struct movers *m = v->set;
+	char text[sizeof why->msg + 100], host[TEXT_NAME_BYTES];
+	struct ptcp_err named;
+
+	text_escape(host, sizeof host, v->joined ? v->host : v->address);
+	err_set(&named, PTCP_EPEER, "mover %s: lost: %s", host, why->msg);
+	if (v->joined && --m->n == 0)
+		m->none_since = mono_now();
+	m->why = named;
+	v->joined = false;
+	list_remove(&v->in_list);
+	list_init(&v->in_list);
+	remote_end_all(v, &named);
+	snprintf(text, sizeof text, "%s (%u left; its blocks go to others)", named.msg, m->n);
+	mover_free(v);
+	notify(m, text);
+	movers_changed(m);
+}
+
+static int on_mover(struct mover *v, const struct wire_mover *f)
+{
+	struct movers *m = v->set;
+	char text[WIRE_HOST_MAX + 100];
+
+	span_copy(v->host, f->host);
+	v->joined = true;
+	m->n++;
+	m->ever = true;
+	snprintf(text, sizeof text, "mover %s: joined (%u now)", v->host, m->n);
+	notify(m, text);
+	pace(m);
+	movers_changed(m);
+	return 0;
+}
+
+static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
+{
+	struct mover *v = arg;
+	struct wire_mover hello;
+	int r;
+
+	if (v->joined)
+		return remote_frame(v, f, e);
+	if (f->type != WIRE_MOVER)
+		return err_set(e, PTCP_EPROTO, "no MOVER frame");
+	return (r = wire_mover_decode(&hello, f->payload, e)) < 0 ? r : on_mover(v, &hello);
+}
+
+static const struct mover_link_ops link_ops = { on_frame, on_link_lost };
+
+static int mover_new(struct movers *m, struct chan *c, const char *address, struct ptcp_err *e)
+{
+	struct mover *v = calloc(1, sizeof *v);
+	uint8_t joined[WIRE_HEADER_BYTES];
+	int r;
+
+	if (v == NULL || (v->known = calloc(WIRE_SLOTS, sizeof *v->known)) == NULL) {
+		free(v);
+		chan_free(c);
+		return err_nomem(e);
+	}
+	v->set = m;
+	v->id = ++m->last_id;
+	snprintf(v->address, sizeof v->address, "%s", address);
+	strcpy(v->fingerprint, chan_fingerprint(c));
+	list_append(&m->movers, &v->in_list);
+	chan_write(c, joined, wire_joined_encode(joined));
+	chan_flush(c);
+	chan_detach(c);
+	if ((r = mover_link_new(&v->link, m->o.control, c, TIMEOUT_NS, &link_ops, v, e)) < 0)
+		mover_free(v);
+	return r;
+}
+
+static unsigned all_links(const struct movers *m)
+{
+	const struct mover *v;
+	unsigned n = 0;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		n += v->link != NULL;
+	return n;
+}
+
+/* The JOIN proves the key of the invitation on this very connection. */
+static int on_join(void *arg, struct inbound *g, const struct wire_join *j, struct ptcp_err *e)
+{
+	struct movers *m = arg;
+	uint8_t exporter[32], mac[32];
+	bool genuine = memcmp(j->session, m->invitation.run, sizeof j->session) == 0 && j->stream == 0 &&
+	    chan_export(g->chan, exporter, e) == 0 &&
+	    tls_join_mac(mac, m->invitation.key, exporter, j->session, j->stream) == 0 && tls_mac_equal(mac, j->mac);
+
+	explicit_bzero(exporter, sizeof exporter);
+	explicit_bzero(mac, sizeof mac);
+	if (!genuine) {
+		g->end = ADMISSION_BAD;
+		inbound_log(g, LOG_WARN, "mover-refused", "why=\"not the key of this invitation\"");
+		return err_set(e, PTCP_EREFUSED, "no such invitation (movers join the transfer that invited them)");
+	}
+	if (all_links(m) >= MOVERS_MAX)
+		return err_set(e, PTCP_EBUSY, "too many movers (at most %d)", MOVERS_MAX);
+	admission_session(m->pending.admission, g->from, true);
+	return mover_new(m, inbound_take_chan(g), g->address, e);
+}
+
+static const struct inbound_ops inbound_ops = { .mover = on_join };
+
+static void on_accepted(void *arg, int fd, const char *address)
+{
+	struct movers *m = arg;
+
+	pending_take(&m->pending, fd, address, false);
+}
+
+/* ---- None is left ---- */
+
+int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
+{
+	const struct launcher *l;
+	bool over = launchers_ended(m, &l);
+
+	if (m->n > 0)
+		return 0;
+	if (over && l->signal != 0)
+		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d%s%s",
+		    l->signal, m->why.code != 0 ? "; " : "", m->why.code != 0 ? m->why.msg : "");
+	if (over && !m->ever && l->status != 0)
+		return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them ended with status %d%s%s (see "
+		    "its output)", l->status, l->last[0] != '\0' ? ": " : "", l->last);
+	if (mono_diff_ns(now, m->none_since) < m->o.wait_ns)
+		return 0;
+	if (m->ever)
+		return err_set(e, PTCP_ECONNECT, "movers: none is left: %s (run the same command again to resume)", m->why.msg);
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s (can they reach this host, and read their "
+	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9);
+}
+
+struct mono movers_deadline(const struct movers *m)
+{
+	return m->n > 0 ? MONO_NEVER : mono_add_ns(m->none_since, m->o.wait_ns);
+}
+
+/* ---- Once a second: rates ---- */
+
+static void on_timer(void *arg)
+{
+	struct movers *m = arg;
+	struct mono now = mono_now();
+	double s = (double)mono_diff_ns(now, m->metered) / 1e9;
+	struct mover *v;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list) {
+		v->rate_bps = s > 0 ? 8 * (double)(v->bytes - v->bytes_before) / s : 0;
+		v->bytes_before = v->bytes;
+	}
+	m->metered = now;
+	pace(m);
+	timer_set(m->timer, mono_add_ns(now, METER_NS));
+}
+
+void movers_set_rate(struct movers *m, uint64_t bps)
+{
+	if (m->rate_bps == bps)
+		return;
+	m->rate_bps = bps;
+	pace(m);
+}
+
+void movers_set_congestion(struct movers *m, const char *name)
+{
+	struct wire_pace f;
+	struct mover *v;
+
+	if (strcmp(m->congestion, name) == 0)
+		return;
+	snprintf(m->congestion, sizeof m->congestion, "%s", name);
+	LIST_EACH(&m->movers, v, struct mover, in_list) {
+		f = (struct wire_pace){ v->share_bps, { (const uint8_t *)m->congestion, strlen(m->congestion) } };
+		if (v->joined)
+			OUTBOX_PUT(mover_link_out(v->link), pace, PACE, &f);
+	}
+}
+
+/* ---- Queries ---- */
+
+unsigned movers_count(const struct movers *m) { return m->n; }
+
+void movers_watch(struct movers *m, void (*fn)(void *arg), void *arg)
+{
+	m->changed = fn;
+	m->changed_arg = arg;
+}
+
+bool movers_deal(const struct movers *m, uint32_t *place, unsigned n)
+{
+	uint32_t id[MOVERS_MAX];
+	const struct mover *v;
+	unsigned k = 0;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		if (v->joined)
+			id[k++] = v->id;
+	return deal_streams(place, n, id, k);
+}
+
+struct mover *movers_find(const struct movers *m, uint32_t id)
+{
+	struct mover *v;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		if (v->joined && v->id == id)
+			return v;
+	return NULL;
+}
+
+void movers_forget(struct movers *m, uint64_t id)
+{
+	struct mover *v;
+
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		if (v->known[wire_slot(id)] == id) {
+			v->known[wire_slot(id)] = 0;
+			OUTBOX_PUT(mover_link_out(v->link), forget, FORGET, (&(struct wire_forget){ id }));
+		}
+}
+
+void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out)
+{
+	const struct mover *v;
+
+	*out = (struct ptcp_mover_stats){ .host = "" };
+	LIST_EACH(&m->movers, v, struct mover, in_list)
+		if (v->joined && i-- == 0)
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
+}
+
+const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }
+
+/* ---- Making a set ---- */
+
+static int copy_opts(struct movers *m, const struct movers_opts *o, struct ptcp_err *e)
+{
+	size_t i;
+
+	if (o->n_roots == 0 || o->n_roots > INVITATION_ROOTS_MAX)
+		return err_set(e, PTCP_EUSAGE, "movers: more than %d sources in different directories (send their parent, or fewer)",
+		    INVITATION_ROOTS_MAX);
+	if ((o->file != NULL && (m->file = strdup(o->file)) == NULL) ||
+	    (m->base = calloc(o->n_bases > 0 ? o->n_bases : 1, sizeof *m->base)) == NULL)
+		return err_nomem(e);
+	for (i = 0; i < o->n_bases; i++)
+		if ((m->base[i].given = strdup(o->base[i].given)) == NULL ||
+		    (m->base[i].absolute = strdup(o->base[i].absolute)) == NULL)
+			return err_nomem(e);
+	for (i = 0; i < o->n_roots; i++)
+		if ((m->invitation.root[m->invitation.n_roots++] = strdup(o->root[i])) == NULL)
+			return err_nomem(e);
+	return 0;
+}
+
+/* All addresses of this host; loopback only without others. */
+static void name_addresses(struct movers *m)
+{
+	char local[INVITATION_ADDRESSES_MAX][SOCK_HOST_BYTES];
+	const char *own = listener_address(m->listener);
+	struct invitation *v = &m->invitation;
+	unsigned i, n = sock_local(local, INVITATION_ADDRESSES_MAX);
+
+	if (strcmp(own, "::") != 0 && strcmp(own, "0.0.0.0") != 0) {
+		snprintf(local[0], sizeof local[0], "%s", own);
+		n = 1;
+	} else if (n == 0) {
+		strcpy(local[n++], "127.0.0.1");
+	}
+	for (i = 0; i < n; i++)
+		sock_join(v->address[v->n_addresses++], sizeof v->address[0], local[i], listener_port(m->listener));
+}
+
+static int listen_for_movers(struct movers *m, struct ptcp_err *e)
+{
+	struct pending_opts po = { .host = &m->host, .timeout_ns = TIMEOUT_NS, .waiting = 2 * MOVERS_MAX,
+		.sessions = MOVERS_MAX, .streams = 1, .ops = &inbound_ops, .arg = m };
+	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
+	int r;
+
+	m->host.control = m->o.control;
+	m->host.log = *m->o.log;
+	if ((r = identity_new(&m->host.identity, e)) < 0 ||
+	    (r = tls_new(&m->host.server, &m->host.identity, true, ciphers, e)) < 0 ||
+	    (r = pending_init(&m->pending, &po, e)) < 0 ||
+	    (r = listener_new(&m->listener, m->o.control, m->o.listen != NULL ? m->o.listen : PORT_FREE, 0, on_accepted, m,
+	    e)) < 0 ||
+	    (r = tls_random(m->invitation.run, sizeof m->invitation.run, e)) < 0 ||
+	    (r = tls_random(m->invitation.key, sizeof m->invitation.key, e)) < 0)
+		return r;
+	strcpy(m->invitation.engine, m->host.identity.fingerprint);
+	name_addresses(m);
+	return 0;
+}
+
+int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err *e)
+{
+	struct movers *m = calloc(1, sizeof *m);
+	char *file;
+	int r;
+
+	if (m == NULL)
+		return err_nomem(e);
+	list_init(&m->movers);
+	list_init(&m->launchers);
+	m->o = *o;
+	m->none_since = m->metered = mono_now();
+	if ((r = copy_opts(m, o, e)) < 0 || (r = timer_new(&m->timer, o->control, on_timer, m, e)) < 0 ||
+	    (r = listen_for_movers(m, e)) < 0 || (r = invitation_text(&m->text, &m->invitation, e)) < 0) {
+		free(m->file); /* not written yet */
+		m->file = NULL;
+		movers_free(m);
+		return r;
+	}
+	file = m->file;
+	m->file = NULL;
+	if (file != NULL && (r = invitation_write(file, m->text, e)) < 0) {
+		free(file);
+		movers_free(m);
+		return r;
+	}
+	m->file = file;
+	timer_set(m->timer, mono_add_ns(mono_now(), METER_NS));
+	*out = m;
+	return 0;
+}
+
+void movers_free(struct movers *m)
+{
+	size_t i;
+
+	if (m == NULL)
+		return;
+	launchers_free(m);
+	while (!list_empty(&m->movers)) {
+		struct mover *v = CONTAINER_OF(m->movers.next, struct mover, in_list);
+
+		OUTBOX_PUT(mover_link_out(v->link), end, END, (&(struct wire_end){ 0, 0 }));
+		mover_free(v);
+	}
+	listener_free(m->listener);
+	pending_empty(&m->pending);
+	pending_fini(&m->pending);
+	timer_free(m->timer);
+	SSL_CTX_free(m->host.server);
+	identity_fini(&m->host.identity);
+	if (m->file != NULL)
+		unlink(m->file);
+	for (i = 0; m->base != NULL && i < m->o.n_bases; i++) {
+		free(m->base[i].given);
+		free(m->base[i].absolute);
+	}
+	free(m->base);
+	if (m->text != NULL)
+		explicit_bzero(m->text, strlen(m->text));
+	free(m->text);
+	free(m->file);
+	invitation_fini(&m->invitation);
+	free(m);
+}

@@ -1,0 +1,97 @@
+/* The movers of an engine: processes on other hosts of the site, which join by an invitation and carry out streams. Movers
+ * join and leave at any time. Control thread.
+ *
+ *   session > movers > link > mover process (mover/work.c) > stream
+ */
+#ifndef MOVER_MOVERS_H
+#define MOVER_MOVERS_H
+
+#include <ptcp/ptcp.h>
+
+#include "core/log.h"
+#include "net/loop.h"
+#include "store/source.h"
+#include "stream/stream.h"
+
+struct movers;
+struct mover;
+
+#define MOVERS_MAX 128
+
+/* A directory as the engine names it, and its absolute path on every host. */
+struct movers_base {
+	char *given, *absolute;
+};
+
+struct movers_opts {
+	struct loop *control;
+	const struct log *log;
+	const char *file;                /* path of the invitation; NULL: standard input of the commands of movers_launch() */
+	const char *listen;              /* as listener_new() has it; NULL: every address, a free port */
+	const struct movers_base *base;  /* directories of the sources, copied, */
+	size_t n_bases;
+	char *const *root;               /* and absolute paths that movers may read; copied */
+	size_t n_roots;
+	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one */
+	/* A mover has joined or left: a sentence for the user. */
+	void (*notify)(void *arg, const char *text);
+	void *arg;
+};
+
+int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err *e);
+/* Movers and launchers end. No stream of a mover may be left. NULL is fine. */
+void movers_free(struct movers *m);
+/* The path for `ptcp mover --join`: the file, or "-". */
+const char *movers_invitation(const struct movers *m);
+/* Runs a command to start movers, and logs the output. */
+int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e);
+
+unsigned movers_count(const struct movers *m);
+/* `changed` is called when a mover has joined or left; NULL: no longer. */
+void movers_watch(struct movers *m, void (*changed)(void *arg), void *arg);
+/* Deals streams: place[i] is the id of the mover of stream i, or 0; see deal_streams(). */
+bool movers_deal(const struct movers *m, uint32_t *place, unsigned n);
+struct mover *movers_find(const struct movers *m, uint32_t id); /* NULL: gone */
+/* PTCP_ECONNECT: no mover is left, and none has joined in time. 0: at least one mover, or time is left. */
+int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e);
+struct mono movers_deadline(const struct movers *m); /* of movers_fault() */
+/* The limit of all streams together, in bit/s, divided among the movers; 0: none. */
+void movers_set_rate(struct movers *m, uint64_t bps);
+/* Congestion control of all streams from now on. */
+void movers_set_congestion(struct movers *m, const char *name);
+/* The source with the id is complete, or given up. */
+void movers_forget(struct movers *m, uint64_t id);
+
+/* Of mover number i, below movers_count(). */
+void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out);
+
+/* ---- Streams ---- */
+
+struct remote;
+
+struct remote_opts {
+	unsigned number;                 /* of the stream */
+	const uint8_t *session, *key;    /* of the session; copied */
+	const char *peer;                /* its fingerprint */
+	enum ptcp_cipher cipher;
+	bool verify, ahead;
+	bool patient;                    /* no limit on unacknowledged data */
+	struct sock_opts sock;
+	const char *host, *label;        /* label may be NULL */
+	unsigned port;
+	uint64_t connect_ns;
+	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL). */
+	void (*done)(void *arg, struct remote *r, const struct ptcp_err *why);
+	void *arg;
+};
+
+/* Has the mover make a data connection. */
+int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e);
+/* Instead of `done`, or after `done` instead of a stream. NULL is fine. */
+void remote_cancel(struct remote *r);
+uint32_t remote_mover(const struct remote *r);
+/* `s` was made with remote_stream_kind and `r`. */
+void remote_attach(struct remote *r, struct stream *s);
+extern const struct stream_kind remote_stream_kind;
+
+#endif

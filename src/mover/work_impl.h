@@ -1,0 +1,72 @@
+/* Inside a mover process: work.c (start, engine's frames, end), work_files.c (sources by path), work_streams.c. Control
+ * thread. */
+#ifndef MOVER_WORK_IMPL_H
+#define MOVER_WORK_IMPL_H
+
+#include "conn/connect.h"
+#include "core/list.h"
+#include "mover/invitation.h"
+#include "mover/link.h"
+#include "mover/work.h"
+#include "stream/stream.h"
+
+#define WORK_DIRS 64 /* directories used last */
+
+/* A root of the invitation: a directory, or a single file in one. */
+struct work_root {
+	struct tree *tree;
+	char *only;                 /* the file; NULL: a directory */
+};
+
+/* Files described by the engine, and the directories used last. */
+struct work_files {
+	struct work_root root[INVITATION_ROOTS_MAX];
+	unsigned n_roots;
+	struct { uint64_t id; struct source *source; } *slot; /* WIRE_SLOTS */
+	struct { char *path; unsigned root; struct dir *dir; } recent[WORK_DIRS];
+};
+
+struct work {
+	const struct ptcp_mover_opts *o;
+	struct loop *loop;
+	struct context host;
+	struct invitation invitation;
+	struct work_files files;
+	struct connect *connect;    /* to the engine */
+	unsigned address;           /* being tried */
+	struct mover_link *link;    /* then */
+	struct timer *timer;
+	struct list streams;
+	unsigned n_streams;
+	bool over;
+	int result;
+	struct ptcp_err why;
+};
+
+/* Ends the mover; `why` NULL: in order. */
+void work_end(struct work *w, const struct ptcp_err *why);
+
+/* ---- work_files.c ---- */
+
+/* PTCP_ECONFIG: a root is missing on the host, even after `wait_ns`. */
+int work_files_open(struct work_files *f, const struct invitation *v, uint64_t wait_ns, struct ptcp_err *e);
+void work_files_fini(struct work_files *f);
+/* PTCP_EPROTO: the path leaves the root. */
+int work_files_add(struct work_files *f, const struct wire_source *s, struct ptcp_err *e);
+void work_files_forget(struct work_files *f, uint64_t id);
+/* NULL: unknown. Borrowed. */
+struct source *work_files_find(const struct work_files *f, uint64_t id);
+
+/* ---- work_streams.c ---- */
+
+/* PTCP_EPROTO: a request no engine makes. */
+int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err *e);
+int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e);
+int work_on_check(struct work *w, const struct wire_check *f, struct ptcp_err *e);
+int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e);
+int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e);
+void work_report_traffic(struct work *w);
+/* After work_end(): stops all streams; the loop stops after the last stream. */
+void work_stop_streams(struct work *w);
+
+#endif

@@ -1,0 +1,337 @@
+/* Streams of a mover: connections made for the engine, jobs, and reports. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/byteorder.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "mover/work_impl.h"
+#include "net/identity.h"
+#include "wire/block.h"
+
+struct work_stream {
+	struct list in_list;
+	struct work *work;
+	uint32_t handle;
+	unsigned number;
+	uint8_t session[WIRE_SESSION_BYTES], key[32], flags;
+	char label[WIRE_LABEL_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1], peer[PTCP_FINGERPRINT_BYTES];
+	struct connect *connect;    /* until connected */
+	struct stream *stream;      /* then */
+	int tap;                    /* for TCP_INFO; -1: none */
+};
+
+static struct outbox *out_of(const struct work_stream *s) { return mover_link_out(s->work->link); }
+
+static struct work_stream *find(struct work *w, uint32_t handle)
+{
+	struct work_stream *s;
+
+	LIST_EACH(&w->streams, s, struct work_stream, in_list)
+		if (s->handle == handle)
+			return s;
+	return NULL;
+}
+
+static void close_tap(struct work_stream *s)
+{
+	if (s->tap >= 0)
+		close(s->tap);
+	s->tap = -1;
+}
+
+/* The last of the stream: GONE, unless the mover is ending. */
+static void drop(struct work_stream *s)
+{
+	struct work *w = s->work;
+
+	if (!w->over)
+		OUTBOX_PUT(out_of(s), gone, GONE, (&(struct wire_gone){ s->handle }));
+	close_tap(s);
+	list_remove(&s->in_list);
+	explicit_bzero(s->key, sizeof s->key);
+	free(s);
+	if (--w->n_streams == 0 && w->over)
+		loop_stop(w->loop);
+}
+
+static struct span text_of(const struct ptcp_err *why)
+{
+	size_t n = strlen(why->msg);
+
+	return (struct span){ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX };
+}
+
+static void put_lost(struct work_stream *s, unsigned cause, const struct ptcp_err *why, const struct mtu_lost *conn)
+{
+	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .code = (uint16_t)-why->code,
+		.acked_bytes = conn->delivered_bytes, .silent_ms = (uint64_t)(conn->silent_s * 1e3), .text = text_of(why) };
+
+	if (!s->work->over)
+		OUTBOX_PUT(out_of(s), lost, LOST, &f);
+}
+
+/* ---- Results of streams ---- */
+
+static void on_sent(void *arg, struct stream *stream, struct stream_job *job)
+{
+	struct work_stream *s = arg;
+	uint8_t terms[SND_JOB_EXTENTS * WIRE_TERM_BYTES], *p = terms;
+	struct wire_unread unread = { .handle = s->handle };
+	struct ptcp_err nomem;
+	unsigned i;
+
+	(void)stream;
+	if (s->work->over)
+		return;
+	err_nomem(&nomem);
+	for (i = 0; i < job->job.n; i++, p += WIRE_TERM_BYTES) {
+		put_u64(p, job->failed[i] ? 0 : job->term[i].hi);
+		put_u64(p + 8, job->failed[i] ? 0 : job->term[i].lo);
+		if (!job->failed[i])
+			continue;
+		unread.extent = (uint8_t)i;
+		unread.code = (uint16_t)-(job->why[i] != NULL ? job->why[i] : &nomem)->code;
+		unread.text = text_of(job->why[i] != NULL ? job->why[i] : &nomem);
+		OUTBOX_PUT(out_of(s), unread, UNREAD, &unread);
+	}
+	OUTBOX_PUT(out_of(s), sent, SENT,
+	    (&(struct wire_sent){ s->handle, (uint8_t)job->job.n, { terms, job->job.n * WIRE_TERM_BYTES } }));
+}
+
+static void on_idle(void *arg, struct stream *stream)
+{
+	(void)arg;
+	(void)stream;
+}
+
+static void on_stream_lost(void *arg, struct stream *stream, const struct ptcp_err *why)
+{
+	struct work_stream *s = arg;
+
+	close_tap(s); /* a duplicate would keep the connection open */
+	put_lost(s, 0, why, stream_lost(stream));
+}
+
+static void on_gone(void *arg, struct stream *stream)
+{
+	struct work_stream *s = arg;
+
+	stream_free(stream);
+	s->stream = NULL;
+	drop(s);
+}
+
+static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .lost = on_stream_lost, .gone = on_gone };
+
+/* ---- Connecting ---- */
+
+static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
+{
+	struct work_stream *s = arg;
+	struct wire_join f = { .stream = (uint16_t)s->number };
+	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
+	int r;
+
+	memcpy(f.session, s->session, sizeof f.session);
+	if ((r = chan_export(c, exporter, e)) == 0)
+		r = tls_join_mac(f.mac, s->key, exporter, s->session, f.stream);
+	explicit_bzero(exporter, sizeof exporter);
+	if (r == 0)
+		chan_write(c, frame, wire_join_encode(frame, &f));
+	return r;
+}
+
+static void on_connected(void *arg, const struct connect_result *r)
+{
+	const struct mtu_lost none = { 0 };
+	struct work_stream *s = arg;
+	struct work *w = s->work;
+	struct stream_opts o = { .host = &w->host, .number = s->number, .worker = s->handle, .chan = r->chan,
+		.joining = (s->flags & WIRE_STREAM_AHEAD) != 0, .verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
+		.ops = &stream_ops, .arg = s };
+	struct ptcp_err why;
+
+	s->connect = NULL;
+	if (r->chan == NULL) {
+		put_lost(s, r->cause, &r->why, &none);
+		return; /* until STOP */
+	}
+	if ((s->flags & WIRE_STREAM_PATIENT) != 0)
+		sock_no_user_timeout(chan_fd(r->chan));
+	s->tap = fcntl(chan_fd(r->chan), F_DUPFD_CLOEXEC, 0);
+	if (stream_new(&s->stream, &o, &why) < 0) {
+		s->stream = NULL;
+		close_tap(s);
+		put_lost(s, CONNECT_UNREACHABLE, &why, &none);
+		return;
+	}
+	OUTBOX_PUT(out_of(s), connected, CONNECTED, (&(struct wire_connected){ s->handle }));
+}
+
+static int start_connect(struct work_stream *s, const struct wire_stream *f, struct ptcp_err *e)
+{
+	char host[WIRE_HOST_MAX + 1];
+	bool ahead = (f->flags & WIRE_STREAM_AHEAD) != 0, plaintext = f->cipher == PTCP_CIPHER_NONE;
+	struct connect_opts o = { .context = &s->work->host, .host = span_copy(host, f->host), .port = f->port,
+		.timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
+		.sock = { .family = f->family, .timeout_ns = f->timeout_ms * NS_PER_MS,
+		    .congestion = s->congestion[0] != '\0' ? s->congestion : NULL, .segment_bytes = f->segment_bytes },
+		.one_cipher = !plaintext, .cipher = (enum ptcp_cipher)f->cipher, .plaintext = plaintext,
+		.answer = ahead ? 0 : WIRE_JOINED, .fingerprint = s->peer, .first = write_join, .done = on_connected, .arg = s };
+
+	return connect_start(&s->connect, &o, e);
+}
+
+int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err *e)
+{
+	const struct mtu_lost none = { 0 };
+	struct work_stream *s;
+	struct ptcp_err why;
+
+	if (find(w, f->handle) != NULL || w->n_streams >= PTCP_STREAMS_MAX * 4 || f->cipher > PTCP_CIPHER_NONE ||
+	    (f->cipher == PTCP_CIPHER_NONE && (f->flags & WIRE_STREAM_AHEAD) != 0))
+		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
+	if ((s = calloc(1, sizeof *s)) == NULL)
+		return err_nomem(e);
+	s->work = w;
+	s->handle = f->handle;
+	s->number = f->number;
+	s->flags = f->flags;
+	s->tap = -1;
+	memcpy(s->session, f->session, sizeof s->session);
+	memcpy(s->key, f->key, sizeof s->key);
+	identity_digest_text(s->peer, f->peer);
+	span_copy(s->label, f->label);
+	span_copy(s->congestion, f->congestion);
+	list_append(&w->streams, &s->in_list);
+	w->n_streams++;
+	if (start_connect(s, f, &why) < 0)
+		put_lost(s, CONNECT_UNREACHABLE, &why, &none);
+	return 0;
+}
+
+int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e)
+{
+	struct work_stream *s = find(w, f->handle);
+
+	if (s == NULL)
+		return err_set(e, PTCP_EPROTO, "STOP of an unknown stream");
+	connect_cancel(s->connect);
+	s->connect = NULL;
+	close_tap(s);
+	if (s->stream != NULL)
+		stream_stop(s->stream, f->reset != 0);
+	else
+		drop(s);
+	return 0;
+}
+
+void work_stop_streams(struct work *w)
+{
+	struct work_stream *s;
+
+	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
+		connect_cancel(s->connect);
+		s->connect = NULL;
+		close_tap(s);
+		if (s->stream != NULL)
+			stream_stop(s->stream, true);
+		else
+			drop(s);
+	}
+}
+
+/* ---- Jobs ---- */
+
+/* A block of a file that the engine has described. */
+static bool take_extent(const struct work *w, struct stream_job *job, unsigned i, const uint8_t *p)
+{
+	struct snd_extent *x = &job->job.extent[i];
+	struct source *source;
+	struct wire_grid grid;
+
+	*x = (struct snd_extent){ .id = get_u64(p), .offset = get_u64(p + 8), .block = get_u32(p + 16),
+		.length = get_u32(p + 20) };
+	if ((source = work_files_find(&w->files, x->id)) == NULL)
+		return false;
+	grid = wire_grid_of(source_size_bytes(source));
+	if (x->length != wire_grid_length(grid, x->block) || x->length == 0 ||
+	    x->offset != (uint64_t)x->block * grid.block_bytes)
+		return false;
+	job->source[i] = source_ref(source);
+	job->job.n = i + 1;
+	return true;
+}
+
+int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e)
+{
+	struct work_stream *s = find(w, f->handle);
+	struct stream_job *job;
+	unsigned i;
+
+	if (s == NULL)
+		return err_set(e, PTCP_EPROTO, "a job for an unknown stream");
+	if (s->stream == NULL)
+		return 0; /* lost, and the engine does not know yet */
+	if ((job = stream_free_job(s->stream)) == NULL)
+		return err_set(e, PTCP_EPROTO, "too many jobs for a stream");
+	job->job.n = 0;
+	for (i = 0; i < f->n; i++)
+		if (!take_extent(w, job, i, f->extents.p + i * WIRE_EXTENT_BYTES))
+			return err_set(e, PTCP_EPROTO, "a block of an unknown file, or off its grid");
+	stream_send(s->stream);
+	return 0;
+}
+
+int work_on_check(struct work *w, const struct wire_check *f, struct ptcp_err *e)
+{
+	struct work_stream *s = find(w, f->handle);
+
+	if (s == NULL)
+		return err_set(e, PTCP_EPROTO, "CHECK of an unknown stream");
+	if (s->stream != NULL)
+		stream_check(s->stream, f->silent_ns, f->unacked != 0);
+	return 0;
+}
+
+int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
+{
+	char name[WIRE_CONGESTION_MAX + 1];
+	struct work_stream *s;
+
+	(void)e;
+	pacer_set(&w->host.pacing.out, f->bps, mono_now());
+	span_copy(name, f->congestion);
+	LIST_EACH(&w->streams, s, struct work_stream, in_list)
+		if (name[0] != '\0' && s->tap >= 0)
+			sock_set_congestion(s->tap, name);
+	return 0;
+}
+
+/* ---- Reports ---- */
+
+static uint64_t us(double s) { return s > 0 ? (uint64_t)(s * 1e6) : 0; }
+
+void work_report_traffic(struct work *w)
+{
+	struct work_stream *s;
+	struct wire_traffic f;
+	struct tcpinfo t;
+
+	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
+		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)
+			continue;
+		f = (struct wire_traffic){ .handle = s->handle, .moved_bytes = stream_moved(s->stream),
+			.on_disk = stream_on_disk(s->stream), .acked_bytes = t.acked_bytes, .received_bytes = t.received_bytes,
+			.sacked_bytes = t.sacked_bytes, .delivered_bytes = t.delivered_bytes, .sent_segments = t.sent_segments,
+			.retransmits = t.retransmits, .rtt_us = us(t.rtt_s), .min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
+			.no_data_us = us(t.no_data_s), .busy_us = us(t.busy_s), .window_us = us(t.window_s),
+			.buffer_us = us(t.buffer_s), .timeouts = t.timeouts, .unacked = t.unacked,
+			.congestion = { (const uint8_t *)t.congestion, strlen(t.congestion) } };
+		OUTBOX_PUT(out_of(s), traffic, TRAFFIC, &f);
+	}
+}

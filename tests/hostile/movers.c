@@ -1,0 +1,309 @@
+/* Movers and engines that misuse each other, and clients that misuse the keys of movers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "hostile.h"
+#include "mover/invitation.h"
+#include "session.h"
+#include "wire/block.h"
+#include "wire/mover.h"
+
+#define PUT(p, x, X, ...) \
+	do { \
+		uint8_t out_[WIRE_##X##_MAX_BYTES]; \
+		peer_send((p), out_, wire_##x##_encode(out_, __VA_ARGS__)); \
+	} while (0)
+
+/* ---- Towards an engine, with its invitation ---- */
+
+static struct invitation invited(const char *file)
+{
+	struct invitation v;
+	struct ptcp_err e;
+
+	if (invitation_read(&v, file, 0, &e) < 0)
+		die("%s", e.msg);
+	return v;
+}
+
+static unsigned port_of(const struct invitation *v) { return (unsigned)atoi(strrchr(v->address[0], ':') + 1); }
+
+static struct wire_join mover_join(const struct invitation *v, struct peer *p)
+{
+	struct wire_join f = { .stream = 0 };
+	uint8_t exporter[32];
+
+	memcpy(f.session, v->run, sizeof f.session);
+	if (tls_export(p->ssl, exporter, NULL) < 0 || tls_join_mac(f.mac, v->key, exporter, f.session, f.stream) < 0)
+		die("no exporter");
+	return f;
+}
+
+static struct peer *dial(const struct invitation *v)
+{
+	struct peer *p = peer_connect(port_of(v), "ptcp-mover/1");
+
+	if (p == NULL)
+		die("no handshake with the engine");
+	return p;
+}
+
+static struct peer *joined(const struct invitation *v, bool introduced)
+{
+	struct peer *p = dial(v);
+	struct wire_join f = mover_join(v, p);
+
+	send_join(p, &f);
+	expect(p, WIRE_JOINED);
+	if (introduced)
+		PUT(p, mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)"bad", 3 } }));
+	return p;
+}
+
+static void refused(struct peer *p, const struct wire_join *f, const char *what)
+{
+	const struct frame *a;
+
+	send_join(p, f);
+	if ((a = peer_frame(p))->type != WIRE_ERROR || get_u16(a->payload) != 5)
+		die("%s: not refused (%s came)", what, frame_name(a->type));
+	expect_end(p);
+	peer_close(p);
+}
+
+/* INVITATION: joins with everything but the right proof. */
+static void forged(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	struct wire_join f, replayed;
+	struct peer *p;
+
+	(void)port;
+	p = dial(&v);
+	replayed = f = mover_join(&v, p);
+	f.mac[31] ^= 1;
+	refused(p, &f, "a wrong mac");
+	p = dial(&v);
+	refused(p, &replayed, "the mac of another connection");
+	p = dial(&v);
+	v.run[0] ^= 1;
+	f = mover_join(&v, p);
+	v.run[0] ^= 1;
+	refused(p, &f, "another run");
+	p = dial(&v);
+	f = mover_join(&v, p);
+	f.stream = 1;
+	refused(p, &f, "another number");
+	/* No session is served there. */
+	p = peer_connect(port_of(&v), "ptcp/1");
+	if (p != NULL)
+		expect_end(p);
+	p = peer_connect(port_of(&v), "ptcp-data/1");
+	if (p != NULL)
+		expect_end(p);
+	p = dial(&v);
+	PUT(p, mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)"bad", 3 } }));
+	expect_end(p);
+}
+
+/* At once, not only for its silence. */
+static void cast_out(struct peer *p, const char *what)
+{
+	uint64_t until = mono_now().ns + patience_s(5) * UINT64_C(1000000000);
+	const struct frame *f;
+
+	while ((f = peer_frame(p))->type >= 0 && (f->type == WIRE_PACE || f->type == WIRE_STREAM || f->type == WIRE_STOP))
+		;
+	if ((f->type != END_CLOSED && f->type != END_CUT) || mono_now().ns > until)
+		die("%s: %s came, or too late", what, frame_name(f->type));
+	peer_close(p);
+}
+
+/* INVITATION: reports what nobody has asked for. */
+static void babbling(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	const struct wire_traffic traffic = { .handle = 99999, .congestion = { NULL, 0 } };
+	const struct wire_sent sent = { 1, 1, { (const uint8_t *)"0123456789abcdef", 16 } };
+	struct peer *p;
+
+	(void)port;
+	p = joined(&v, false);
+	PUT(p, traffic, TRAFFIC, &traffic);
+	cast_out(p, "a report before MOVER");
+	p = joined(&v, true);
+	PUT(p, mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)"bad", 3 } }));
+	cast_out(p, "a second MOVER");
+	p = joined(&v, true);
+	PUT(p, traffic, TRAFFIC, &traffic);
+	cast_out(p, "traffic of an unknown stream");
+	p = joined(&v, true);
+	PUT(p, connected, CONNECTED, (&(struct wire_connected){ 99999 }));
+	cast_out(p, "an unknown stream");
+	p = joined(&v, true);
+	PUT(p, gone, GONE, (&(struct wire_gone){ 1 }));
+	cast_out(p, "a stream that was not stopped");
+	p = joined(&v, true);
+	PUT(p, sent, SENT, &sent);
+	cast_out(p, "a job that was never given");
+	p = joined(&v, true);
+	PUT(p, forget, FORGET, (&(struct wire_forget){ 0x10000 }));
+	cast_out(p, "a frame of an engine");
+	p = joined(&v, true);
+	peer_send_raw(p, WIRE_MOVER, 1, NULL, 1u << 30);
+	cast_out(p, "a frame of 1 GiB");
+}
+
+/* INVITATION: says that it has connected and sent everything, sends nothing, and invents the hashes. */
+static void liar(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	struct peer *p = joined(&v, true);
+	uint8_t terms[64 * WIRE_TERM_BYTES];
+	const struct frame *f;
+	struct wire_stream s;
+	struct wire_send send;
+	struct wire_stop stop;
+
+	(void)port;
+	memset(terms, 0xa5, sizeof terms);
+	puts("open");
+	fflush(stdout);
+	while ((f = peer_frame(p))->type >= 0) {
+		struct span in = { f->payload, f->n };
+
+		send_ping(p);
+		if (f->type == WIRE_STREAM && wire_stream_decode(&s, in, NULL) == 0)
+			PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
+		else if (f->type == WIRE_SEND && wire_send_decode(&send, in, NULL) == 0)
+			PUT(p, sent, SENT, (&(struct wire_sent){ send.handle, send.n, { terms, send.n * WIRE_TERM_BYTES } }));
+		else if (f->type == WIRE_STOP && wire_stop_decode(&stop, in, NULL) == 0)
+			PUT(p, gone, GONE, (&(struct wire_gone){ stop.handle }));
+	}
+}
+
+/* ---- Towards a mover ---- */
+
+static struct peer *engine_for(const char *file)
+{
+	struct peer *p = peer_accept(hostile_listener, "ptcp-mover/1");
+	uint8_t out[WIRE_JOINED_MAX_BYTES];
+
+	(void)file;
+	expect(p, WIRE_JOIN);
+	peer_send(p, out, wire_joined_encode(out));
+	expect(p, WIRE_MOVER);
+	return p;
+}
+
+static void put_source(struct peer *p, uint64_t id, unsigned root, const char *path)
+{
+	struct wire_source f = { .id = id, .root = (uint16_t)root, .size_bytes = 5, .ino = 1,
+		.path = { (const uint8_t *)path, strlen(path) } };
+
+	PUT(p, source, SOURCE, &f);
+}
+
+static void mover_leaves(struct peer *p, const char *what)
+{
+	const struct frame *f;
+
+	while ((f = peer_frame(p))->type == WIRE_TRAFFIC)
+		;
+	if (f->type != END_CLOSED && f->type != END_CUT)
+		die("%s: %s came", what, frame_name(f->type));
+	peer_close(p);
+}
+
+/* CASE: asks for what no engine asks. */
+static void greedy_engine(unsigned port, char **arguments)
+{
+	struct peer *p = engine_for(NULL);
+	struct wire_stream s = { .handle = 1, .cipher = 9, .timeout_ms = 1, .connect_ms = 1, .port = 1,
+		.host = { (const uint8_t *)"::1", 3 } };
+	uint8_t extent[WIRE_EXTENT_BYTES] = { 0 };
+	const char *what = arguments[0];
+
+	(void)port;
+	if (strcmp(what, "outside") == 0)
+		put_source(p, 0x10000, 0, "../secret");
+	else if (strcmp(what, "root") == 0)
+		put_source(p, 0x10000, 7, "secret");
+	else if (strcmp(what, "job") == 0)
+		PUT(p, send, SEND, (&(struct wire_send){ 5, 1, { extent, sizeof extent } }));
+	else if (strcmp(what, "cipher") == 0)
+		PUT(p, stream, STREAM, &s);
+	else if (strcmp(what, "stop") == 0)
+		PUT(p, stop, STOP, (&(struct wire_stop){ 5, 1 }));
+	else
+		PUT(p, mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)"bad", 3 } }));
+	mover_leaves(p, what);
+}
+
+/* ---- Towards a server: keys of movers ---- */
+
+static struct session with_key_for(const struct session *s, const char *fingerprint)
+{
+	struct session m = *s;
+
+	if (tls_mover_key(m.key, s->key, fingerprint) < 0)
+		die("no key");
+	return m;
+}
+
+/* A session whose control connection may be replaced. */
+static struct session lingering(unsigned port)
+{
+	struct session s = { .port = port, .control = control(port) };
+
+	send_hello_lingering(s.control, 60000);
+	expect(s.control, WIRE_HELLO);
+	ask(s.control, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY);
+	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
+	if (tls_export(s.control->ssl, s.key, NULL) < 0)
+		die("no exporter");
+	s.data = join(&s, 1);
+	return s;
+}
+
+/* CONFIG of a mover, CONFIG of another one: neither is authorized. */
+static void keys(unsigned port, char **arguments)
+{
+	struct session s = lingering(port), m;
+	struct identity client = self, mover;
+	struct wire_join f;
+	struct peer *p;
+
+	peer_init(arguments[1]);
+	m = with_key_for(&s, self.fingerprint); /* of the other one */
+	peer_init(arguments[0]);
+	mover = self;
+	p = data(port);
+	f = join_frame(&m, p, 0);
+	send_join(p, &f);
+	expect_no_join(p, "the key of another mover");
+	p = data(port);
+	f = join_frame(&s, p, 0);
+	send_join(p, &f);
+	expect_no_join(p, "the key of the session, with another identity");
+	m = with_key_for(&s, mover.fingerprint);
+	p = data(port);
+	f = join_frame(&m, p, WIRE_JOIN_CONTROL);
+	send_join(p, &f);
+	expect_no_join(p, "a mover in the place of the control connection");
+	p = data(port);
+	f = join_frame(&m, p, 99);
+	send_join(p, &f);
+	expect_no_join(p, "a stream that was not granted");
+	peer_close(join(&m, 0)); /* the right one */
+	self = client;
+	if (!file(&s, ID(0, 1), 0, "one"))
+		die("refused");
+	finish(&s, 1, 0);
+}
+
+const struct hostile hostile_movers[] = { { "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
+	{ "mover-keys", keys }, { NULL, NULL } };
+const struct hostile hostile_engines[] = { { "greedy-engine", greedy_engine }, { NULL, NULL } };

@@ -1,0 +1,109 @@
+#!/bin/bash
+# Striped transfers in a laboratory: movers on hosts limited to 100 Mbit/s each, an engine on a host of 10 Mbit/s, and a
+# server with room for all. 1, 2 and 4 movers carry one big file and many small files at the rates of their hosts. With
+# LONG=1 longer, and movers that join or are killed in mid-transfer change the rate by their share.
+. "$(dirname "$0")/lib.sh"
+: "${LONG:=}"
+
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD lab=$PWD/$lab ;; esac
+cat >"$dir/stripes.yaml" <<-'YAML'
+	# The data cannot pass through the host of the engine.
+	hosts: { dst: , login: , "m[1-4]": }
+	routers: [middle]
+	links:
+	  login: { between: [login, middle], rate: 10Mbit/s, delay: 0.2ms }
+	  dst: { between: [middle, dst], rate: 1Gbit/s, delay: 0.2ms }
+	  "m[1-4]": { between: ["m[1-4]", middle], rate: 100Mbit/s, delay: 0.2ms, queue: 200 packets }
+YAML
+up "$dir/stripes.yaml"
+authorize dst login
+mkdir "$dir/root" "$dir/in"
+serve dst --root "$dir/root"
+url=ptcp://$("$lab" addr dst)
+share=${LONG:+2}
+share=$((${share:-1} * 24000000)) # 2 s, or 4
+for n in 1 2 4; do
+	head -c $((n * share)) /dev/urandom >"$dir/in/big$n"
+	mkdir "$dir/in/many$n"
+	for i in $(seq $((n * share / 102400))); do head -c 102400 /dev/urandom >"$dir/in/many$n/$i"; done
+done
+
+# mover HOST: the launcher of --movers, with {host}; "lab exec" gives it the namespace of the host
+cat >"$dir/launch" <<-'EOF'
+	#!/bin/bash
+	# HOST COMMAND...
+	echo $$ >"$PIDS/$1"
+	exec "$LAB" exec "$@"
+EOF
+chmod +x "$dir/launch"
+export LAB=$lab PIDS=$dir
+
+# striped SOURCE HOSTS [OPTION...]: a transfer by movers on these hosts, in the background: $job
+striped() {
+	rm -rf "$dir/root/$1"
+	on login "$BUILD/ptcp" send --json --fingerprint "$fp" --fsync none --mover-file "$dir/invitation" \
+		--movers "$dir/launch {host}" --mover-hosts "$2" "${@:3}" "$dir/in/$1" "$url/$1" >"$dir/$1.out" 2>"$dir/$1.err" &
+	job=$!
+}
+
+# goodput SOURCE FROM UNTIL: Mbit/s while FROM to UNTIL of all bytes arrive, from the progress five times a second
+goodput() {
+	local all
+	all=$(get "$1" bytes)
+	sed -n 's/.*"event":"progress","bytes":\([0-9]*\),.*/\1/p' "$dir/$1.out" | awk -v all="$all" -v from="$2" -v until="$3" '
+		{ b[++n] = $1 }
+		END {
+			for (i = 1; i <= n; i++) { if (!first && b[i] > all * from) first = i; if (b[i] < all * until) last = i }
+			printf "%.1f\n", (last > first) ? (b[last] - b[first]) * 8 / ((last - first) * 0.2) / 1e6 : 0
+		}'
+}
+
+# Of 1500 bytes of a packet 1424 carry data: 95 Mbit/s of 100.
+scales() {
+	local n name rate want
+	for name in big many; do
+		for n in 1 2 4; do
+			striped "$name$n" "$(seq -f 'm%g' -s, "$n")"
+			wait $job
+			ok "$n movers, $name: complete" [ "$(get "$name$n" ok)" = true ]
+			want=$((n * 95))
+			rate=$(goodput "$name$n" 0.1 0.9)
+			ok "$n movers, $name: $want Mbit/s within 8 % ($rate)" within "$rate" $((want * 92)).0e-2 $((want * 108)).0e-2
+		done
+	done
+	ok "the bytes are equal" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "the trees are equal" diff -r "$dir/in/many4" "$dir/root/many4"
+}
+
+# Two movers join the two that are there.
+grows() {
+	local more
+	striped big4 m1,m2 --streams 16
+	sleep 2.5
+	on m3 "$BUILD/ptcp" mover --join "$dir/invitation" 2>"$dir/m3.err" &
+	more=$!
+	on m4 "$BUILD/ptcp" mover --join "$dir/invitation" 2>"$dir/m4.err" &
+	wait $job $more $!
+	ok "a transfer that two movers join: complete" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "before: 190 Mbit/s ($(goodput big4 0.05 0.2))" within "$(goodput big4 0.05 0.2)" 165 210
+	ok "after: 380 Mbit/s ($(goodput big4 0.6 0.95))" within "$(goodput big4 0.6 0.95)" 335 415
+}
+
+# A mover in four is killed: its share, and at most 2 s.
+shrinks() {
+	local took
+	striped big4 m1,m2,m3,m4
+	sleep 2
+	kill -KILL "$(cat "$dir/m4")"
+	wait $job
+	took=$(get big4 seconds)
+	ok "a transfer that loses a mover: complete" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "the loss was noticed" grep -q '"movers":3.*lost' "$dir/big4.out"
+	# 1536 Mbit: about 1.5 s with four, the rest with three
+	ok "it takes at most 2 s longer ($took)" within "$took" 3 $((5 + 2)).0
+}
+
+thrice scales
+[ -n "$LONG" ] || exit 0
+thrice grows
+thrice shrinks

@@ -1,0 +1,169 @@
+/* Frames between an engine and its movers. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check.h"
+#include "wire/mover.h"
+
+#define CHECK(cases, check) check(cases, sizeof cases / sizeof *cases)
+
+static void drop(struct span s)
+{
+	free((void *)(uintptr_t)s.p);
+}
+
+static void from_the_engine(void **state)
+{
+	struct wire_stream s = { .handle = 7, .number = 3, .family = 4, .flags = WIRE_STREAM_VERIFY | WIRE_STREAM_PATIENT,
+		.segment_bytes = 1280, .timeout_ms = 30000, .connect_ms = 10000, .port = 7811, .host = text_span("192.0.2.1"),
+		.label = text_span("ab12"), .congestion = text_span("cubic") }, d;
+	const struct wire_source o = { 0x10002, 1, 300000, 77, -1, 1700000000, 999999999, 5, text_span("run7/a") };
+	const struct wire_forget forget = { 0x10002 };
+	const struct wire_check check = { 7, 5000000000, 1 };
+	const struct wire_stop stop = { 7, 1 };
+	const struct wire_pace pace = { 50000000, text_span("bbr") };
+	struct wire_source source;
+	uint8_t f[WIRE_SOURCE_MAX_BYTES];
+	struct span in;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 32; i++) {
+		s.session[i % 16] = (uint8_t)(0xa0 + i % 16);
+		s.key[i] = (uint8_t)(0x10 + i);
+		s.peer[i] = (uint8_t)(0x40 + i);
+	}
+	in = check_golden("stream", f, wire_stream_encode(f, &s));
+	assert_int_equal(wire_stream_decode(&d, in, NULL), 0);
+	assert_int_equal(d.handle, 7);
+	assert_int_equal(d.number, 3);
+	assert_memory_equal(d.session, s.session, sizeof s.session);
+	assert_memory_equal(d.key, s.key, sizeof s.key);
+	assert_memory_equal(d.peer, s.peer, sizeof s.peer);
+	assert_int_equal(d.flags, s.flags);
+	assert_int_equal(d.segment_bytes, 1280);
+	assert_int_equal(d.timeout_ms, 30000);
+	assert_int_equal(d.connect_ms, 10000);
+	assert_int_equal(d.port, 7811);
+	assert_span(d.host, "192.0.2.1");
+	assert_span(d.label, "ab12");
+	assert_span(d.congestion, "cubic");
+	drop(in);
+	in = check_golden("source", f, wire_source_encode(f, &o));
+	assert_int_equal(wire_source_decode(&source, in, NULL), 0);
+	assert_int_equal(source.id, 0x10002);
+	assert_int_equal(source.root, 1);
+	assert_int_equal(source.size_bytes, 300000);
+	assert_int_equal(source.ino, 77);
+	assert_int_equal(source.mtime_s, -1);
+	assert_int_equal(source.mtime_ns, 999999999);
+	assert_int_equal(source.ctime_s, 1700000000);
+	assert_int_equal(source.ctime_ns, 5);
+	assert_span(source.path, "run7/a");
+	drop(in);
+	drop(check_golden("forget", f, wire_forget_encode(f, &forget)));
+	drop(check_golden("check", f, wire_check_encode(f, &check)));
+	drop(check_golden("stop", f, wire_stop_encode(f, &stop)));
+	drop(check_golden("pace", f, wire_pace_encode(f, &pace)));
+}
+
+static void from_the_mover(void **state)
+{
+	const struct wire_mover mover = { text_span("node17") };
+	const struct wire_connected connected = { 7 };
+	const struct wire_lost lost = { 7, 2, 3, 4096, 1500, text_span("gone") };
+	const struct wire_gone gone = { 7 };
+	const struct wire_unread unread = { 7, 1, 14, text_span("gone") };
+	const struct wire_traffic t = { 7, 1000000, 1, 1, 2, 3, 4, 5, 6, 7000, 8000, 9, 10, 11, 12, 13, 1, 1,
+		text_span("cubic") };
+	struct wire_traffic d;
+	struct wire_lost l;
+	uint8_t f[WIRE_UNREAD_MAX_BYTES];
+	struct span in;
+
+	(void)state;
+	drop(check_golden("mover", f, wire_mover_encode(f, &mover)));
+	drop(check_golden("connected", f, wire_connected_encode(f, &connected)));
+	in = check_golden("lost", f, wire_lost_encode(f, &lost));
+	assert_int_equal(wire_lost_decode(&l, in, NULL), 0);
+	assert_int_equal(l.cause, 2);
+	assert_int_equal(l.code, 3);
+	assert_int_equal(l.acked_bytes, 4096);
+	assert_int_equal(l.silent_ms, 1500);
+	assert_span(l.text, "gone");
+	drop(in);
+	drop(check_golden("gone", f, wire_gone_encode(f, &gone)));
+	drop(check_golden("unread", f, wire_unread_encode(f, &unread)));
+	in = check_golden("traffic", f, wire_traffic_encode(f, &t));
+	assert_int_equal(wire_traffic_decode(&d, in, NULL), 0);
+	assert_int_equal(d.moved_bytes, 1000000);
+	assert_int_equal(d.retransmits, 6);
+	assert_int_equal(d.rtt_us, 7000);
+	assert_int_equal(d.buffer_us, 13);
+	assert_int_equal(d.timeouts, 1);
+	assert_span(d.congestion, "cubic");
+	drop(in);
+}
+
+static void lists(void **state)
+{
+	uint8_t bytes[WIRE_EXTENTS_MAX * WIRE_EXTENT_BYTES], f[WIRE_SEND_MAX_BYTES];
+	struct wire_send send = { 7, WIRE_EXTENTS_MAX, { bytes, sizeof bytes } }, d;
+	struct wire_sent sent = { 7, WIRE_EXTENTS_MAX, { bytes, WIRE_EXTENTS_MAX * WIRE_TERM_BYTES } };
+	size_t n;
+
+	(void)state;
+	memset(bytes, 0xff, sizeof bytes);
+	n = wire_send_encode(f, &send);
+	assert_int_equal(n, WIRE_SEND_MAX_BYTES);
+	check_frame("largest SEND", f, n);
+	assert_int_equal(wire_send_decode(&d, (struct span){ f + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(d.n, WIRE_EXTENTS_MAX);
+	assert_int_equal(d.extents.n, sizeof bytes);
+	n = wire_sent_encode(f, &sent);
+	assert_int_equal(n, WIRE_SENT_MAX_BYTES);
+	check_frame("largest SENT", f, n);
+}
+
+static void rules(void **state)
+{
+	static const struct patch cases[] = {
+		{ "more extents than are there", "send", 4, "03", false },
+		{ "fewer extents than are there", "send", 4, "01", false },
+		{ "no extent", "send", 4, "00", false },
+		{ "more terms than are there", "sent", 4, "03", false },
+		{ "no term", "sent", 4, "00", false },
+		{ "an unknown flag", "stream", 88, "08", false },
+		{ "all flags", "stream", 88, "07", true },
+		{ "an unknown family", "stream", 87, "05", false },
+		{ "any family", "stream", 87, "00", true },
+		{ "no time to connect", "stream", 95, "00000000", false },
+		{ "port 0", "stream", 99, "0000", false },
+		{ "an id without a count", "source", 0, "0000000000000002", false },
+		{ "a size over the limit", "source", 10, "0001000000000001", false },
+		{ "a second of more nanoseconds", "source", 42, "3b9aca00", false },
+		{ "a NUL in the path", "source", 52, "00", false },
+		{ "any other byte in the path", "source", 52, "ff", true },
+		{ "a slot that does not exist", "forget", 6, "4000", false },
+		{ "neither reset nor not", "stop", 4, "02", false },
+		{ "a space in the host's name", "mover", 1, "20", false },
+		{ "a failure without a code", "lost", 5, "0000", false },
+		{ "an extent that no job has", "unread", 4, "40", false },
+		{ "neither on disk nor not", "traffic", 12, "02", false },
+	};
+
+	(void)state;
+	CHECK(cases, check_patches);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(from_the_engine), cmocka_unit_test(from_the_mover), cmocka_unit_test(lists), cmocka_unit_test(rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
