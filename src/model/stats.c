@@ -217,10 +217,15 @@ void ewma_add(struct ewma *s, double value, double weight)
 	s->squares = (1 - w) * (1 - w) * s->squares + w * w;
 }
 
-double ewma_error(const struct ewma *s)
+double ewma_sd(const struct ewma *s)
 {
 	/* Unbiased variance: divided by 1 - squares. */
-	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares) * s->squares);
+	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares));
+}
+
+double ewma_error(const struct ewma *s)
+{
+	return ewma_sd(s) * sqrt(s->squares);
 }
 
 /* ---- Change detection ---- */

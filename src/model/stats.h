@@ -100,6 +100,8 @@ struct ewma {
 
 /* `weight` in (0, 1]; the first 1 / weight values have equal weights. */
 void ewma_add(struct ewma *s, double value, double weight);
+/* Standard deviation of the values; NAN below two. */
+double ewma_sd(const struct ewma *s);
 /* Standard error of the mean; NAN below two values. */
 double ewma_error(const struct ewma *s);
 
