@@ -766,6 +766,7 @@ struct ptcp_level {
 	double per_stream_mean_bps;
 	double fairness;              /* Jain's index, averaged over rounds */
 	unsigned clusters;            /* 2: in most rounds streams formed a slow and a fast group; else 1 */
+	double per_stream_min_bps, per_stream_max_bps, per_stream_stddev_bps; /* over all streams of all rounds */
 };
 
 /* Stores at most `most` levels with rounds, ascending by streams; returns the number of levels with rounds.
