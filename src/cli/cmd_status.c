@@ -112,6 +112,7 @@ static void print_transfer(const json_t *j)
 	ev.progress.total_known = json_is_integer(json_object_get(j, "total_bytes"));
 	ev.progress.total_bytes = ev.progress.total_known ? count_of(j, "total_bytes") : ev.progress.bytes;
 	ev.progress.streams = (uint16_t)count_of(j, "streams");
+	ev.n_movers = json_array_size(json_object_get(j, "movers"));
 	if (json_is_number(eta))
 		ev.eta_s = json_number_value(eta);
 	if (ev.progress.bytes > 0 || strcmp(text_of(j, "state"), "running") == 0)

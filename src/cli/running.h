@@ -48,6 +48,8 @@ struct running_transfer {
 	size_t sources;
 	struct ptcp_progress progress;
 	double rate_bps, eta_s; /* eta_s < 0: not known */
+	const struct ptcp_mover_stats *movers; /* of a striped transfer */
+	size_t n_movers;
 };
 /* The same with the fields of a transfer. */
 void running_report_transfer(struct running *r, const struct running_transfer *t);

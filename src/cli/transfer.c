@@ -348,7 +348,8 @@ struct observed {
 static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
 {
 	const struct running_transfer t = { .state = state, .source = o->a->srcs[0], .sources = o->a->n_srcs,
-		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
+		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s,
+		.movers = ev->movers, .n_movers = ev->n_movers };
 
 	running_report_transfer(o->running, &t);
 }

@@ -119,11 +119,22 @@ static int add_source(struct places *p, const struct ptcp_task *t, const char *p
 
 /* ---- Starting ---- */
 
+void striping_show(struct ptcp_task *t, struct ptcp_event *ev)
+{
+	unsigned i, n = t->movers != NULL ? movers_count(t->movers) : 0;
+
+	for (i = 0; i < n; i++)
+		movers_stats(t->movers, i, &t->report.mover_stats[i]);
+	ev->movers = t->report.mover_stats;
+	ev->n_movers = n;
+}
+
 static void on_notice(void *arg, const char *text)
 {
 	struct ptcp_task *t = arg;
 	struct ptcp_event ev = { .type = PTCP_EVENT_MOVERS, .text = text, .to = t->movers != NULL ? movers_count(t->movers) : 0 };
 
+	striping_show(t, &ev);
 	if (t->o.event != NULL)
 		t->o.event(t->o.arg, &ev);
 }

@@ -72,6 +72,7 @@ struct task_report {
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
+	struct ptcp_mover_stats mover_stats[MOVERS_MAX];
 	struct ptcp_progress last;
 };
 
@@ -196,6 +197,8 @@ int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, 
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e);
 /* Once, before the first attempt: invites and starts the movers, if any. */
 int striping_begin(struct ptcp_task *t, struct ptcp_err *e);
+/* Adds the movers to the event. */
+void striping_show(struct ptcp_task *t, struct ptcp_event *ev);
 /* A mover is there, or may still come; always true without movers. */
 static inline bool striping_may_go_on(const struct ptcp_task *t)
 {

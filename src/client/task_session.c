@@ -79,6 +79,7 @@ static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 	t->report.last.wire_bytes += t->retry.wire_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
+	striping_show(t, ev);
 	measure_rate(t, ev);
 }
 

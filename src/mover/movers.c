@@ -294,14 +294,14 @@ void movers_forget(struct movers *m, uint64_t id)
 		}
 }
 
-void movers_stats(const struct movers *m, unsigned i, struct mover_stats *out)
+void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out)
 {
 	const struct mover *v;
 
-	*out = (struct mover_stats){ .host = "" };
+	*out = (struct ptcp_mover_stats){ .host = "" };
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined && i-- == 0)
-			*out = (struct mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
 }
 
 const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }

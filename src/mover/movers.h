@@ -6,6 +6,8 @@
 #ifndef MOVER_MOVERS_H
 #define MOVER_MOVERS_H
 
+#include <ptcp/ptcp.h>
+
 #include "core/log.h"
 #include "net/loop.h"
 #include "store/source.h"
@@ -60,14 +62,8 @@ void movers_set_congestion(struct movers *m, const char *name);
 /* The source with the id is complete, or given up. */
 void movers_forget(struct movers *m, uint64_t id);
 
-struct mover_stats {
-	const char *host;
-	uint64_t bytes;      /* of file data */
-	double rate_bps;     /* of the last second */
-	unsigned streams;
-};
 /* Of mover number i, below movers_count(). */
-void movers_stats(const struct movers *m, unsigned i, struct mover_stats *out);
+void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out);
 
 /* ---- Streams ---- */
 

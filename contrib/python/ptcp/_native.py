@@ -34,7 +34,8 @@ class Event(c.Structure):
                 ("status", c.c_int), ("text", text), ("code", c.c_int), ("left", c.c_void_p),
                 ("paths", c.POINTER(Path)), ("n_paths", c.c_size_t), ("failed_path", c.POINTER(Path)),
                 ("failed_hop", c.c_uint), ("attempt", c.c_uint), ("in_s", f64), ("size_bytes", u64),
-                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text)]
+                ("is_link", c.c_bool), ("ahead", c.c_uint), ("congestion", text), ("movers", c.c_void_p),
+                ("n_movers", c.c_size_t)]
 
 
 EventFn = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(Event))

@@ -4,6 +4,7 @@
 #define CLI_SHOW_JSON_H
 
 #include <jansson.h>
+#include <ptcp/ptcp.h>
 #include <stdint.h>
 
 struct ptcp_err;
@@ -31,5 +32,8 @@ json_t *json_seconds(double s);
 json_t *json_text(const char *s);
 /* A text in base64. */
 json_t *json_base64(const char *s);
+
+/* The movers of a striped transfer, as an array of objects. */
+json_t *json_movers(const struct ptcp_mover_stats *movers, size_t n);
 
 #endif

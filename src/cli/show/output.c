@@ -95,7 +95,7 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 {
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "", [PTCP_VERIFYING] = "verifying existing data",
 		[PTCP_SYNCING] = "syncing" };
-	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[6][80] = { "" };
+	char a[UNITS_TEXT_BYTES], b[UNITS_TEXT_BYTES], part[7][80] = { "" };
 	uint64_t total = ev->progress.total_bytes;
 	size_t i;
 
@@ -113,7 +113,9 @@ const char *output_status_text(char *buf, size_t cap, unsigned width, const stru
 	else if (ev->eta_s >= 0)
 		snprintf(part[3], sizeof part[3], "ETA %s", units_time_text(a, ev->eta_s));
 	snprintf(part[4], sizeof part[4], "%u stream%s", ev->progress.streams, plural(ev->progress.streams));
-	snprintf(part[5], sizeof part[5], "%s", activity[ev->progress.activity]);
+	if (ev->n_movers > 0)
+		snprintf(part[5], sizeof part[5], "%zu mover%s", ev->n_movers, plural(ev->n_movers));
+	snprintf(part[6], sizeof part[6], "%s", activity[ev->progress.activity]);
 
 	buf[0] = '\0';
 	for (i = 0; i < sizeof part / sizeof *part; i++)
@@ -266,11 +268,15 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
+	json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
 	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "wire_bytes",
 	    json_count(ev->progress.wire_bytes), "rate_bps", json_rate(ev->rate_bps),
 	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->progress.streams), "resumed_bytes",
 	    json_count(ev->progress.resumed_bytes), "activity", activity[ev->progress.activity], "paths", paths(o, true));
+
+	if (ev->n_movers > 0)
+		json_object_set_new(j, "movers", json_movers(ev->movers, ev->n_movers));
+	return j;
 }
 
 static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
