@@ -38,7 +38,7 @@ fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once
 net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
-	identity tls chan chan_tls chan_io trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
+	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
@@ -82,7 +82,7 @@ fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
 	entry owner write_once quota leftover manage prune expand faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
-	identity certificate known_hosts trust tls chan
+	identity certificate known_hosts trust tls chan handshake
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
