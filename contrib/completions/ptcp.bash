@@ -53,6 +53,7 @@ _ptcp() {
 	case $command in
 	help) COMPREPLY=($(compgen -W "$(_ptcp_commands)" -- "$cur")) ;;
 	key) COMPREPLY=($(compgen -W "show generate list install authorize revoke sign" -- "$cur")) ;;
+	overlay) COMPREPLY=($(compgen -W "make $(_ptcp_hosts)" -- "$cur")) ;;
 	rate) COMPREPLY=($(compgen -W "$(_ptcp_running)" -- "$cur")) ;;
 	status) COMPREPLY=($(compgen -W "$(_ptcp_running) $(_ptcp_hosts)" -- "$cur")) ;;
 	advise | measure | doctor) COMPREPLY=($(compgen -W "$(_ptcp_hosts)" -- "${cur#ptcp://}")) ;;

@@ -148,7 +148,7 @@ struct ptcp_path {
 	double rate_bps;              /* over the last seconds */
 	unsigned streams;             /* connected */
 	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
-	double rtt_s, min_rtt_s;      /* smallest of the streams */
+	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
 	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
 
@@ -712,7 +712,7 @@ PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_pr
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
 /* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server
- * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 21 seconds,
+ * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 32 seconds,
  * 30 with a further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
 PTCP_API int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);

@@ -38,6 +38,8 @@ static const struct opt collect_options[] = {
 	    OPT_ANY_TIME },
 	{ "streams", 0, "N", "streams per planned path (default: 4)", opt_unsigned, AT(opts.streams), 1,
 	    PTCP_STREAMS_MAX },
+	{ "impact", 0, "PCT", "maximum slowdown of other traffic, beyond --method direct (default: 10)", opt_percent,
+	    AT(opts.impact_percent), 0, 100 },
 	{ "remote-ptcp", 0, "CMD", "ptcp command on hosts started by launch (default: ptcp)", opt_text,
 	    AT(connect.transfer.remote_ptcp), 0, 0 },
 	{ "write", 0, "FILE", "write the overlay to FILE, with the rates and shared bottlenecks found", opt_text, AT(write),

@@ -31,7 +31,7 @@ struct command {
 
 extern const struct command command_advise, command_collect, command_doctor, command_key, command_links,
     command_clean, command_du, command_ls, command_measure, command_mkdir, command_mover, command_mv, command_rm,
-    command_paths, command_plan, command_rate, command_recv, command_send, command_serve,
+    command_overlay, command_paths, command_plan, command_rate, command_recv, command_send, command_serve,
     command_status;
 
 /* Prints usage, summary and options on stdout; returns 0. */

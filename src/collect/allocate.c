@@ -78,9 +78,13 @@ static double min_limit_bps(const struct route *r, const double *limit_bps)
 /* Rate including extra rate for catching up. */
 static double boosted_bps(const struct source_transfer *s, const struct route *r)
 {
-	if (r->bound || !(s->extra_bps > 0) || (r->counted && !(r->assigned_bps > 0)))
+	double extra = s->extra_bps;
+
+	if (r->bound || !(extra > 0) || (r->counted && !(r->assigned_bps > 0)))
 		return 0;
-	return fmin(r->assigned_bps + s->extra_bps, min_limit_bps(r, s->c->limit_bps));
+	if (impact_is_limited(s->c, r))
+		extra = fmin(extra, fmax(0, r->bottleneck->spare_bps) / (double)r->bottleneck->late);
+	return extra > 0 ? fmin(r->assigned_bps + extra, min_limit_bps(r, s->c->limit_bps)) : 0;
 }
 
 /* Assigned rate, or the rate of a probe. */
@@ -88,9 +92,15 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 {
 	double bps = r->assigned_bps;
 
-	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound)
+	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(s->c, r))
 		bps = bps > 0 ? drift_ratio(&s->c->drift) * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
 	return bps;
+}
+
+/* During a test for others. */
+static double tested_bps(const struct route *r, double bps)
+{
+	return !(r->test_bps > 0) ? bps : r->test_bps > 1 ? fmin(bps, r->test_bps / PACE) : 0;
 }
 
 static uint64_t pace(double bps)
@@ -115,12 +125,12 @@ static void set_rates(struct source_transfer *s, double now_s)
 	for (i = 0; i < s->candidates.n; i++) {
 		r = &s->route[i];
 		due = s->planned ? pace(rate_for(s, r)) : 0;
-		bps = s->planned ? pace(fmax(rate_for(s, r), boosted_bps(s, r))) : 0;
+		bps = s->planned ? pace(tested_bps(r, fmax(rate_for(s, r), boosted_bps(s, r)))) : 0;
 		if (!is_steady(due, r->regular_bps))
 			r->since_s = now_s;
 		if (due > r->regular_bps && r->since_s == now_s)
 			r->grown_s = now_s;
-		if (bps != r->set_bps && (due != r->regular_bps || bps == due || !is_steady(bps, r->set_bps)) &&
+		if (bps != r->set_bps && (r->test_bps > 0 || due != r->regular_bps || bps == due || !is_steady(bps, r->set_bps)) &&
 		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
 			r->set_bps = bps;
 		r->regular_bps = due;
@@ -193,8 +203,10 @@ void allocate_rates(struct ptcp_collect *c)
 	for (s = c->source; s < c->source + c->n; s++)
 		spread_rate(s, sum_planned(s, now_s - c->plan_start_s));
 	assign_rates(c);
-	for (s = c->source; s < c->source + c->n; s++) {
+	for (s = c->source; s < c->source + c->n; s++)
 		update_extra(s, now_s);
+	impact_spare(c);
+	for (s = c->source; s < c->source + c->n; s++) {
 		if (s->t != NULL && !s->sizing)
 			set_rates(s, now_s);
 	}

@@ -53,13 +53,13 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 }
 
 /* With constant rates relays forward while they receive, and spool nothing. */
-static bool waits_for_window(const struct ptcp_overlay *o, const int *hop, size_t nhops)
+static bool waits_for_window(const struct ptcp_overlay *o, int source, const int *hop, size_t nhops)
 {
 	size_t i;
 	int link;
 
-	for (i = 1; i < nhops; i++)
-		if ((link = limits_link(o, hop[i - 1], hop[i])) >= 0 && limits_windowed(o, link))
+	for (i = 0; i < nhops; i++)
+		if ((link = limits_link(o, i > 0 ? hop[i - 1] : source, hop[i])) >= 0 && limits_windowed(o, link))
 			return true;
 	return false;
 }
@@ -78,7 +78,7 @@ static int add(struct candidates *v, const struct ptcp_overlay *o, const int *ho
 	if (p != NULL) {
 		new->planned = true;
 		new->streams = p->streams;
-		new->stored_bytes = waits_for_window(o, hop, nhops) ? (uint64_t)p->stored_bytes : 0;
+		new->stored_bytes = waits_for_window(o, p->source, hop, nhops) ? (uint64_t)p->stored_bytes : 0;
 	}
 	if (i >= 0)
 		return 0;

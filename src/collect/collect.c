@@ -25,7 +25,8 @@ const char *ptcp_collect_state_name(enum ptcp_collect_state s)
 
 void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 {
-	*o = (struct ptcp_collect_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED, .streams = 4 };
+	*o = (struct ptcp_collect_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED, .streams = 4,
+		.impact_percent = 10 };
 }
 
 /* ---- Events and results ---- */
@@ -196,6 +197,8 @@ static int take_opts(struct ptcp_collect *c, const struct ptcp_transfer_opts *co
 	c->connect = *connect;
 	if (c->o.streams < 1 || c->o.streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams of a path: must be 1 to %d", PTCP_STREAMS_MAX);
+	if (!(c->o.impact_percent >= 0 && c->o.impact_percent <= 100))
+		return err_set(e, PTCP_EUSAGE, "impact budget: must be 0 to 100 %%");
 	return 0;
 }
 
@@ -209,6 +212,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 		return r;
 	c->n_links = ptcp_overlay_links(c->overlay);
 	c->n_limits = limits_count(c->overlay);
+	c->max_bottlenecks = hosts + c->overlay->ngroups;
 	if ((c->dest = strdup(dest[0] != '\0' ? dest : ".")) == NULL ||
 	    (c->source = calloc(hosts, sizeof *c->source)) == NULL ||
 	    (c->status = calloc(hosts, sizeof *c->status)) == NULL ||
@@ -218,6 +222,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
 	    (c->divided = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->divided)) == NULL ||
+	    (c->bottleneck = calloc(c->max_bottlenecks, sizeof *c->bottleneck)) == NULL ||
 	    (c->load_bps = calloc(c->n_limits + 1, sizeof *c->load_bps)) == NULL ||
 	    (c->found_bps = calloc(c->n_limits + 1, sizeof *c->found_bps)) == NULL)
 		return err_nomem(e);
@@ -279,6 +284,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->found_bps);
 	free(c->load_bps);
 	free(c->divided);
+	free(c->bottleneck);
 	free(c);
 }
 
@@ -410,6 +416,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	}
 	work(c, fd, due);
 	c->end_s = collect_now_s(c);
+	impact_end(c);
 	collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 	return outcome(c, e);
 }

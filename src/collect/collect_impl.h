@@ -1,6 +1,6 @@
 /* Internals of a collection: collect.c (options, events, the loop), source.c (the transfer from one host),
- * allocate.c (planning, and rates of the transfers) and monitor.c (observed rates, and whether the plan
- * still fits). Single-threaded except for canceling and planner_thread.h. */
+ * allocate.c (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan
+ * still fits) and impact.c (other flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -11,6 +11,7 @@
 
 #include "collect/candidates.h"
 #include "collect/drift.h"
+#include "collect/others.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"
 #include "core/clock.h"
@@ -21,12 +22,24 @@
 #define DATA_MAX_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
 #define ROUTE_SAMPLES 64 /* samples, one per tick: more than any window */
 
+/* A link or shared bottleneck before the destination, see impact.c. */
+struct bottleneck {
+	size_t limit;
+	struct others others;
+	struct others_point point;  /* contenders: 0 unless others were seen */
+	double allowed_bps;         /* by the impact budget; 0: not limited */
+	double before_bps;          /* rate of the limit without the budget */
+	double spare_bps;           /* of allowed_bps, not used by planned rates */
+	size_t late;                /* paths that catch up */
+};
+
 /* One path of a transfer. */
 struct route {
 	int link[CANDIDATES_HOPS_MAX];
 	size_t n_links;
 	size_t *limit;         /* limits of its links, see plan/rate_limits.h */
 	size_t n_limits;
+	size_t last_limit;     /* the first limit of the last link */
 	bool bound;            /* crosses a limited host: rate always enforced */
 	bool counted;          /* its streams are counted: no catching up without a planned rate */
 	double planned_bps;    /* by the plan, now */
@@ -36,6 +49,10 @@ struct route {
 	double since_s, grown_s; /* time of that limit; of the latest higher one */
 	uint64_t bytes;
 	unsigned streams;
+	struct bottleneck *bottleneck; /* of its last link, or NULL */
+	double test_bps;       /* max rate while others are tested for; 0: no test */
+	double rtt_s, min_rtt_s;
+	uint64_t segments, lost, segments_before, lost_before; /* before: at the latest tick */
 	struct { double at_s; uint64_t bytes; } sample[ROUTE_SAMPLES];
 	unsigned n_samples;
 };
@@ -79,6 +96,8 @@ struct ptcp_collect {
 	struct ptcp_collect_link *link;
 	bool *failed_link;                 /* has no connection: rate 0 in the overlay */
 	size_t n_links, n_limits;
+	struct bottleneck *bottleneck;
+	size_t n_bottlenecks, max_bottlenecks;
 	double *limit_first_bps;           /* initial rates of the limits */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
 	struct divide_flow *divided;        /* room for all routes of all sources */
@@ -153,5 +172,18 @@ void monitor_update(struct ptcp_collect *c);
 double monitor_route_bps(const struct route *r, double now_s, double window_s);
 /* Estimated time left; negative: unknown. */
 double monitor_eta_s(const struct ptcp_collect *c);
+
+/* ---- impact.c ---- */
+
+/* Each tick: looks for others, tests, and sets c->unfit if a budget begins or ends. left_s: estimated time left. */
+void impact_update(struct ptcp_collect *c, double now_s, double left_s);
+/* Drops found rates of limits that have a budget, unless they are far below. Returns the number of dropped rates. */
+size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps);
+/* Whether the budget limits the path: no probes, and catching up with spare rate only. */
+bool impact_is_limited(const struct ptcp_collect *c, const struct route *r);
+/* Before rates are set: updates the spare rates. */
+void impact_spare(struct ptcp_collect *c);
+/* Restores the rates without budgets. */
+void impact_end(struct ptcp_collect *c);
 
 #endif

@@ -74,12 +74,22 @@ double monitor_eta_s(const struct ptcp_collect *c)
 
 /* ---- Links ---- */
 
+/* Data that a relay has stored arrives over the last link, and says nothing of the links before. */
+static struct drift_flow flow_of(const struct route *r, bool stored)
+{
+	size_t first = stored ? r->last_limit : 0;
+
+	return (struct drift_flow){ .limit = r->limit + first, .n_limits = r->n_limits - first,
+		.assigned_bps = PACE * r->assigned_bps };
+}
+
 static size_t list_flows(struct ptcp_collect *c, double now_s)
 {
 	struct drift_flow *f = c->flow;
 	double window, all;
 	struct source_transfer *s;
 	struct route *r;
+	bool stored;
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		for (all = 0, r = s->route; r < s->route + s->candidates.n; r++)
@@ -87,9 +97,10 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 		for (r = s->route; r < s->route + s->candidates.n; r++, f++) {
 			/* catching up begins and ends within seconds */
 			window = drift_window_s(&c->drift, r->assigned_bps > 0 ? r->assigned_bps : INFINITY);
-			*f = (struct drift_flow){ .limit = r->limit, .n_limits = r->n_limits,
-				.assigned_bps = PACE * r->assigned_bps, .observed_bps = monitor_route_bps(r, now_s, window) };
-			f->valid = s->planned && s->busy && s->candidates.at[r - s->route].stored_bytes == 0 &&
+			stored = s->candidates.at[r - s->route].stored_bytes > 0;
+			*f = flow_of(r, stored);
+			f->observed_bps = monitor_route_bps(r, now_s, window);
+			f->valid = s->planned && s->busy && !stored &&
 			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
 		}
 	}
@@ -121,7 +132,7 @@ static void apply_found(struct ptcp_collect *c, size_t n_found)
 {
 	size_t i;
 
-	if (n_found == 0)
+	if (n_found <= impact_cap_found(c, c->found_bps))
 		return;
 	describe_found(c);
 	for (i = 0; i < c->n_limits; i++)
@@ -141,8 +152,10 @@ static void conclude_shared(struct ptcp_collect *c, size_t n_flows, size_t *n_fo
 	c->limit_first_bps[limit] = c->found_bps[limit];
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
-			for (r->n_limits = k = 0; k < r->n_links; k++)
+			for (r->n_limits = k = 0; k < r->n_links; k++) {
+				r->last_limit = r->n_limits;
 				r->n_limits += limits_of_link(c->overlay, r->link[k], r->limit + r->n_limits, most);
+			}
 }
 
 static void check_links(struct ptcp_collect *c, double now_s, double left_s)
@@ -230,6 +243,7 @@ void monitor_update(struct ptcp_collect *c)
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
+	impact_update(c, now_s, left_s);
 	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
 }

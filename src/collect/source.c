@@ -141,6 +141,10 @@ static void on_progress(struct source_transfer *s, const struct ptcp_event *ev)
 		}
 		s->route[i].bytes = ev->paths[i].bytes;
 		s->route[i].streams = ev->paths[i].streams;
+		s->route[i].rtt_s = ev->paths[i].rtt_s;
+		s->route[i].min_rtt_s = ev->paths[i].min_rtt_s;
+		s->route[i].segments = ev->paths[i].segments;
+		s->route[i].lost = ev->paths[i].retransmits;
 		wire += ev->paths[i].bytes;
 	}
 	if (wire > s->wire_before)
@@ -245,6 +249,7 @@ static int make_route(struct route *r, const struct candidate *v, const struct s
 		if ((link = limits_link(o, from, v->hop[i])) < 0)
 			continue; /* only for the direct path of an overlay without any path */
 		r->link[r->n_links++] = link;
+		r->last_limit = r->n_limits;
 		r->n_limits += limits_of_link(o, link, r->limit + r->n_limits, most);
 	}
 	for (k = 0; k < r->n_limits; k++) {

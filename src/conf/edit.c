@@ -222,6 +222,12 @@ static bool same_links(const struct ptcp_overlay *now, const struct ptcp_overlay
 	return same;
 }
 
+static int unchangeable(const char *name, struct ptcp_err *e)
+{
+	return err_set(e, PTCP_ECONFIG, "%s: its links cannot be changed without changing more (write "
+	    "each as {from: A, to: B, rate: R, delay: T})", name);
+}
+
 static int check(const char *text, size_t n, const char *name, const struct ptcp_overlay *was,
     const struct conf_change *changes, size_t count, struct ptcp_err *e)
 {
@@ -229,22 +235,21 @@ static int check(const char *text, size_t n, const char *name, const struct ptcp
 	bool same = conf_overlay_parse(&now, text, n, name, e) == 0 && same_links(now, was, changes, count);
 
 	conf_overlay_free(now);
-	return same ? 0 : err_set(e, PTCP_ECONFIG, "%s: its links cannot be changed without changing more (write "
-	    "each as {from: A, to: B, rate: R, delay: T})", name);
+	return same ? 0 : unchangeable(name, e);
 }
 
-int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
-    const struct conf_change *changes, size_t count, struct ptcp_err *e)
+/* `was`: the overlay before all changes. */
+static int edit_listed(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
+    const struct ptcp_overlay *was, const struct conf_change *changes, size_t count, struct ptcp_err *e)
 {
-	struct conf_doc *doc = NULL;
-	struct ptcp_overlay *was = NULL;
+	struct conf_doc *doc;
 	struct editor ed = { .n = 0 };
 	char *now = NULL;
 	size_t now_bytes = 0;
 	int r;
 
-	if ((r = conf_overlay_parse(&was, text, n, name, e)) < 0 || (r = conf_doc_parse(&doc, text, n, name, e)) < 0)
-		goto out;
+	if ((r = conf_doc_parse(&doc, text, n, name, e)) < 0)
+		return r == PTCP_ENOMEM ? r : unchangeable(name, e);
 	ed.doc = doc;
 	if ((ed.edit = calloc(2 * count + 1, sizeof *ed.edit)) == NULL) {
 		r = err_nomem(e);
@@ -263,7 +268,116 @@ out:
 	free(now);
 	free(ed.edit);
 	conf_doc_free(doc);
+	return r;
+}
+
+/* ---- Links of 'all' ---- */
+
+/* The character after the last of an item: the extent of a block mapping may include later comments. */
+static size_t item_end(const struct conf_doc *d, int node)
+{
+	size_t n;
+
+	while (conf_want_map(d, node, "link", CONF_POINTS_MAX, &n, NULL) == 0 && n > 0 && !conf_is_flow(d, node))
+		node = conf_value(d, node, n - 1);
+	return conf_doc_extent(d, node).end;
+}
+
+static const char *name_text(char out[CONF_NAME_MAX_BYTES + 3], const char *name)
+{
+	snprintf(out, CONF_NAME_MAX_BYTES + 3, strchr(name, ':') != NULL ? "\"%s\"" : "%s", name);
+	return out;
+}
+
+/* How the list of links continues. */
+struct list_end {
+	size_t at;     /* characters before the end; SIZE_MAX: of the text */
+	bool new_line; /* continue after the line's end */
+	int column;
+	const char *head, *before, *after; /* text before all, and around each link */
+};
+
+static struct list_end find_end(const struct conf_doc *d)
+{
+	int root = conf_doc_root(d), list = conf_lookup(d, root, "links");
+	size_t n = 0;
+
+	if (list == root)
+		return (struct list_end){ SIZE_MAX, true, 2, "links:\n", "- ", "\n" };
+	conf_want_list(d, list, "links", CONF_LINKS_MAX, &n, NULL);
+	if (n == 0)
+		return (struct list_end){ conf_doc_extent(d, list).first + 1, false, 2, "\n", "", ",\n" };
+	if (conf_is_flow(d, list))
+		return (struct list_end){ item_end(d, conf_item(d, list, n - 1)), false, 0, "", ",\n  ", "" };
+	return (struct list_end){ item_end(d, conf_item(d, list, n - 1)), true, conf_doc_mark(d, list).column - 1, "", "- ",
+		"\n" };
+}
+
+/* The links that are not listed; freed by the caller. */
+static char *unlisted_text(const struct ptcp_overlay *o, const struct list_end *end)
+{
+	char from[CONF_NAME_MAX_BYTES + 3], to[CONF_NAME_MAX_BYTES + 3], *text = NULL;
+	size_t i, bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	for (i = o->nlisted; f != NULL && i < o->nlinks; i++)
+		fprintf(f, "%*s%s{from: %s, to: %s}%s", end->column, "", end->before,
+		    name_text(from, o->hosts[o->links[i].from].name), name_text(to, o->hosts[o->links[i].to].name), end->after);
+	return f != NULL && fclose(f) == 0 ? text : NULL;
+}
+
+/* Appends the links that follow from 'all' to the list; the order of the links stays the same. */
+static int list_all(char **out, size_t *out_bytes, const char *text, size_t n, const struct conf_doc *d,
+    const struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	struct list_end end = find_end(d);
+	struct copy c = { .text = text, .n = n };
+	char *links = unlisted_text(o, &end);
+
+	if (links == NULL || (c.out = malloc(n + strlen(end.head) + strlen(links) + 2)) == NULL) {
+		free(links);
+		return err_nomem(e);
+	}
+	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		put(&c, text, c.at = 3);
+	copy_to(&c, end.at);
+	if (end.new_line && c.out[c.filled - 1] != '\n')
+		copy_line(&c);
+	put(&c, end.head, strlen(end.head));
+	put(&c, links, strlen(links));
+	put(&c, text + c.at, n - c.at);
+	free(links);
+	*out = c.out;
+	*out_bytes = c.filled;
+	return 0;
+}
+
+static bool changes_unlisted(const struct ptcp_overlay *o, const struct conf_change *changes, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if ((size_t)changes[i].link >= o->nlisted)
+			return true;
+	return false;
+}
+
+int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
+    const struct conf_change *changes, size_t count, struct ptcp_err *e)
+{
+	struct conf_doc *doc = NULL;
+	struct ptcp_overlay *was = NULL;
+	char *listed = NULL;
+	int r;
+
+	if ((r = conf_overlay_parse(&was, text, n, name, e)) == 0 && changes_unlisted(was, changes, count) &&
+	    (r = conf_doc_parse(&doc, text, n, name, e)) == 0 && (r = list_all(&listed, &n, text, n, doc, was, e)) == 0)
+		text = listed;
+	if (r == 0)
+		r = edit_listed(out, out_bytes, text, n, name, was, changes, count, e);
+	conf_doc_free(doc);
 	conf_overlay_free(was);
+	free(listed);
 	return r;
 }
 

@@ -9,7 +9,7 @@
 
 struct top {
 	char *destination, *launch;
-	int hosts, links, shared, windows; /* nodes; 0: not given */
+	int hosts, all, links, shared, windows; /* nodes; 0: not given */
 	uint64_t slot_ns, deadline_ns;
 	double impact_ratio;
 };
@@ -17,6 +17,7 @@ struct top {
 static const struct conf_field top_fields[] = {
 	{ "destination", CONF_TEXT, offsetof(struct top, destination), 1 },
 	{ "hosts", CONF_NODE, offsetof(struct top, hosts), 1 },
+	{ "all", CONF_NODE, offsetof(struct top, all), 0 },
 	{ "links", CONF_NODE, offsetof(struct top, links), 0 },
 	{ "shared", CONF_NODE, offsetof(struct top, shared), 0 },
 	{ "windows", CONF_NODE, offsetof(struct top, windows), 0 },
@@ -197,7 +198,7 @@ static int read_top(const struct conf_doc *d, struct top *t, struct ptcp_overlay
 	o->impact_ratio = t->impact_ratio;
 	o->launch = t->launch;
 	t->launch = NULL;
-	if ((r = read_hosts(d, t, o, e)) < 0 || (r = conf_read_links(d, t->links, o, e)) < 0 ||
+	if ((r = read_hosts(d, t, o, e)) < 0 || (r = conf_read_links(d, t->links, t->all, o, e)) < 0 ||
 	    (r = conf_read_groups(d, t->shared, o, e)) < 0)
 		return r;
 	if (!isnan(o->impact_ratio) && !has_curve(o))

@@ -77,6 +77,7 @@ struct ptcp_overlay {
 	struct conf_group *groups;
 	struct conf_window *windows; /* sorted by link, then by time */
 	size_t nhosts, nlinks, ngroups, nwindows;
+	size_t nlisted; /* links of the list; the others follow from 'all' */
 	int destination;
 	uint64_t slot_ns, deadline_ns;
 	double impact_ratio; /* impact budget of the collection; NAN: not given */
@@ -102,7 +103,8 @@ int conf_overlay_link(const struct ptcp_overlay *o, const char *text,
 /* ---- overlay_links.c, for overlay.c ---- */
 
 /* Lists of links in an overlay file, read by overlay.c after the hosts. `node` 0: list not given. */
-int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
+/* With the links of `all` and its defaults; 0: not given. */
+int conf_read_links(const struct conf_doc *d, int node, int all, struct ptcp_overlay *o, struct ptcp_err *e);
 int conf_read_groups(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
 int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e);
 

@@ -235,7 +235,74 @@ static int read_link(const struct conf_doc *d, int node, struct ptcp_overlay *o,
 	return read_curve(&l->curve, d, t.curve, "link", e);
 }
 
-int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, struct ptcp_err *e)
+struct defaults {
+	uint64_t rate_bps, delay_ns;
+};
+
+static const struct conf_field default_fields[] = {
+	{ "rate", CONF_RATE, offsetof(struct defaults, rate_bps), 0 },
+	{ "delay", CONF_TIME, offsetof(struct defaults, delay_ns), 0 },
+	{ NULL, CONF_TEXT, 0, 0 }
+};
+
+/* Whether data can use a link between the two hosts. */
+static bool is_useful(const struct ptcp_overlay *o, size_t from, size_t to)
+{
+	const struct conf_host *h = &o->hosts[from];
+	bool has_data = h->path != NULL || (h->data_bytes != CONF_UNSET && h->data_bytes > 0);
+
+	return from != to && (int)from != o->destination && (has_data || h->relay) &&
+	    ((int)to == o->destination || o->hosts[to].relay);
+}
+
+/* Adds the useful links that are not listed, by host. */
+static int add_links(const struct conf_doc *d, int all, struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	size_t from, to, n = o->nlisted;
+	struct conf_link *more;
+	int *slot;
+
+	for (from = 0; from < o->nhosts; from++)
+		for (to = 0; to < o->nhosts; to++)
+			n += is_useful(o, from, to) && o->link_of[from * o->nhosts + to] < 0;
+	if (n > CONF_LINKS_MAX)
+		return conf_fail(d, all, e, "all: expected at most %d links, got %zu (list the links that are used)", CONF_LINKS_MAX,
+		    n);
+	if ((more = realloc(o->links, (n + 1) * sizeof *more)) == NULL)
+		return err_nomem(e);
+	o->links = more;
+	for (from = 0; from < o->nhosts; from++)
+		for (to = 0; to < o->nhosts; to++) {
+			slot = &o->link_of[from * o->nhosts + to];
+			if (!is_useful(o, from, to) || *slot >= 0)
+				continue;
+			*slot = (int)o->nlinks;
+			o->links[o->nlinks++] = (struct conf_link){ .from = (int)from, .to = (int)to, .rate_bps = CONF_UNSET,
+				.delay_ns = CONF_UNSET, .mark = conf_doc_mark(d, all) };
+		}
+	return 0;
+}
+
+static int read_all(const struct conf_doc *d, int all, struct ptcp_overlay *o, struct ptcp_err *e)
+{
+	struct defaults t = { CONF_UNSET, CONF_UNSET };
+	size_t i;
+	int r;
+
+	if ((r = conf_read_map(d, all, "all", default_fields, &t, e)) < 0 || (r = add_links(d, all, o, e)) < 0)
+		return r;
+	for (i = 0; i < o->nlinks; i++) {
+		struct conf_link *l = &o->links[i];
+
+		if (l->rate_bps == CONF_UNSET && l->curve == NULL)
+			l->rate_bps = t.rate_bps;
+		if (l->delay_ns == CONF_UNSET)
+			l->delay_ns = t.delay_ns;
+	}
+	return 0;
+}
+
+int conf_read_links(const struct conf_doc *d, int node, int all, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	struct name_at *names;
 	size_t i, n = 0;
@@ -255,8 +322,9 @@ int conf_read_links(const struct conf_doc *d, int node, struct ptcp_overlay *o, 
 		r = read_link(d, conf_item(d, node, i), o, names, &o->links[i], e);
 		o->nlinks = i + 1;
 	}
+	o->nlisted = o->nlinks;
 	free(names);
-	return r;
+	return r == 0 && all != 0 ? read_all(d, all, o, e) : r;
 }
 
 static int want_link(const struct conf_doc *d, int node, const char *what,

@@ -64,9 +64,12 @@ struct conf_extent conf_doc_extent(const struct conf_doc *d, int node)
 	return (struct conf_extent){ n->start_mark.index, n->end_mark.index };
 }
 
-int conf_is_flow(const struct conf_doc *d, int map)
+int conf_is_flow(const struct conf_doc *d, int node)
 {
-	return node_peek(d, map)->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
+	const yaml_node_t *n = node_peek(d, node);
+
+	return n->type == YAML_SEQUENCE_NODE ? n->data.sequence.style == YAML_FLOW_SEQUENCE_STYLE :
+	    n->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
 }
 
 int conf_fail(const struct conf_doc *d, int node, struct ptcp_err *e, const char *fmt, ...)

@@ -40,8 +40,8 @@ struct conf_extent {
 	size_t first, end;
 };
 struct conf_extent conf_doc_extent(const struct conf_doc *d, int node);
-/* Whether a map is written within braces. */
-int conf_is_flow(const struct conf_doc *d, int map);
+/* Whether a map or list is written within braces or brackets. */
+int conf_is_flow(const struct conf_doc *d, int node);
 
 /* Sets `e` to "FILE:LINE:COLUMN: fmt" and returns PTCP_ECONFIG. */
 int conf_fail(const struct conf_doc *d, int node, struct ptcp_err *e,

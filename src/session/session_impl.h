@@ -90,7 +90,7 @@ struct tcp_stats {
 
 /* Totals of a stream's connections at a receiving starter, from TCP_REPORT. */
 struct tcp_totals {
-	double rtt_s, min_rtt_s;  /* 0: unknown */
+	double rtt_s, min_rtt_s;  /* 0: unknown, or idle in the last report */
 	uint64_t segments, lost;
 };
 

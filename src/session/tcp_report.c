@@ -145,7 +145,7 @@ void tcp_report_take(struct session *sess, const struct wire_tcp_report *f)
 		if (f->rtt_us[i] == 0)
 			continue;
 		t = &sess->tcp_totals[i];
-		t->rtt_s = f->rtt_us[i] / 1e6;
+		t->rtt_s = f->segments[i] > 0 ? f->rtt_us[i] / 1e6 : 0;
 		t->min_rtt_s = f->min_rtt_us[i] / 1e6;
 		t->segments += f->segments[i];
 		t->lost += f->lost[i];

@@ -248,6 +248,30 @@ void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 	*r = fake.result;
 }
 
+int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
+{
+	(void)t;
+	(void)e;
+	return 0;
+}
+
+int ptcp_task_fd(const struct ptcp_task *t)
+{
+	(void)t;
+	return -1;
+}
+
+int ptcp_task_timeout_ms(const struct ptcp_task *t)
+{
+	(void)t;
+	return 0;
+}
+
+int ptcp_task_step(struct ptcp_task *t, struct ptcp_err *e)
+{
+	return ptcp_task_run(t, e);
+}
+
 void ptcp_task_cancel(struct ptcp_task *t)
 {
 	fake.cancels += t == &transfer;

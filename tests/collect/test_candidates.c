@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "collect/candidates.h"
@@ -113,12 +114,38 @@ static void a_relay_needs_an_address(void **state)
 	done(&v);
 }
 
+/* A relay spools what arrives during a window, and has to be sent later. */
+static void data_for_a_window_is_stored(void **state)
+{
+	static const char *const link[] = { "S>K, from: 8s", NULL };
+	char text[600];
+	struct candidates v;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		snprintf(text, sizeof text, "destination: D\nhosts: {D: {address: d}, S: {address: s, path: /p, data: 40MB}, "
+		    "K: {address: k, relay: true}}\nlinks:\n  - {from: S, to: D, rate: 4Mbit/s}\n"
+		    "  - {from: S, to: K, rate: 60Mbit/s}\n  - {from: K, to: D, rate: 10Mbit/s}\n%s%s%s",
+		    link[i] != NULL ? "windows:\n  - {link: " : "", link[i] != NULL ? link[i] : "",
+		    link[i] != NULL ? ", rate: 0}\n" : "");
+		plan(text);
+		assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), NULL), 0);
+		for (k = 0; k < v.n && v.at[k].nhops != 2; k++)
+			;
+		assert_true(k < v.n && v.at[k].planned);
+		if ((v.at[k].stored_bytes > 0) != (link[i] != NULL))
+			fail_msg("window %s: %llu bytes", link[i], (unsigned long long)v.at[k].stored_bytes);
+		done(&v);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(relays_are_named_from_the_destination_on),
 		cmocka_unit_test(spares_are_the_widest),
-		cmocka_unit_test(a_relay_needs_an_address),
+		cmocka_unit_test(a_relay_needs_an_address), cmocka_unit_test(data_for_a_window_is_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,44 @@ static void added(void **state)
 	    HEAD "links:\r\n  - from: S\r\n    to: D\r\n    rate: 5Mbit/s\r\n    delay: 1ms\r\n# end\r\n");
 }
 
+#define PAIRS "destination: D\nhosts: {D: {}, S: {path: /}, \"K:1\": {path: /, relay: true}}\nall: {rate: 1Gbit/s} # pairs\n"
+
+/* Links of 'all' are listed once one of them is known, at the end of the list. */
+static void pairs_listed(void **state)
+{
+	static const struct conf_change first = { 0, "5Mbit/s", "1ms" }, last = { 2, "7Mbit/s", "" };
+
+	(void)state;
+	becomes(PAIRS, &first, 1, PAIRS "links:\n"
+	    "  - {from: S, to: D, rate: 5Mbit/s, delay: 1ms}\n"
+	    "  - {from: S, to: \"K:1\"}\n"
+	    "  - {from: \"K:1\", to: D}\n");
+	becomes(PAIRS "slot: 1s", &last, 1, PAIRS "slot: 1s\nlinks:\n"
+	    "  - {from: S, to: D}\n"
+	    "  - {from: S, to: \"K:1\"}\n"
+	    "  - {from: \"K:1\", to: D, rate: 7Mbit/s}\n");
+	becomes("\xef\xbb\xbf" PAIRS "links:\n- from: \"K:1\"\n  to: D # \xe2\x82\xac\n\n# end\nslot: 1s\n", &last, 1,
+	    "\xef\xbb\xbf" PAIRS "links:\n- from: \"K:1\"\n  to: D # \xe2\x82\xac\n"
+	    "- {from: S, to: D}\n- {from: S, to: \"K:1\", rate: 7Mbit/s}\n\n# end\nslot: 1s\n");
+	becomes(PAIRS "links: [{from: \"K:1\", to: D}, ] # one\nslot: 1s\n", &last, 1,
+	    PAIRS "links: [{from: \"K:1\", to: D},\n  {from: S, to: D},\n  {from: S, to: \"K:1\", rate: 7Mbit/s}, ] # one\n"
+	    "slot: 1s\n");
+	becomes(PAIRS "links: [] # none\nslot: 1s\n", &last, 1,
+	    PAIRS "links: [\n  {from: S, to: D},\n  {from: S, to: \"K:1\"},\n  {from: \"K:1\", to: D, rate: 7Mbit/s},\n"
+	    "] # none\nslot: 1s\n");
+	becomes(PAIRS "links: [{from: S, to: D}]\n", &first, 1, /* a listed link only */
+	    PAIRS "links: [{from: S, to: D, rate: 5Mbit/s, delay: 1ms}]\n");
+}
+
+static void pairs_refused(void **state)
+{
+	static const struct conf_change c = { 0, "5Mbit/s", "" };
+
+	(void)state;
+	edit("{destination: D, hosts: {D: {}, S: {path: /}}, all: {}}\n", &c, 1, PTCP_ECONFIG);
+	edit(PAIRS "...\n", &c, 1, PTCP_ECONFIG);
+}
+
 static void nothing(void **state)
 {
 	becomes(HEAD "links: [{from: S, to: D}]\n", NULL, 0, HEAD "links: [{from: S, to: D}]\n");
@@ -258,6 +296,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replaced),
 		cmocka_unit_test(added),
+		cmocka_unit_test(pairs_listed),
+		cmocka_unit_test(pairs_refused),
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(formatting_is_kept),

@@ -107,7 +107,9 @@ static void errors(void **state)
 		{ "destination: D\n", "expected the key 'hosts'" },
 		{ "destination: X\nhosts: {D: {}}\n",
 		    "o.yaml:1:14: destination: expected one of the hosts, got 'X'" },
-		{ HOSTS "link: []\n", "o.yaml:3:1: overlay: expected destination, hosts, links" },
+		{ HOSTS "link: []\n", "o.yaml:3:1: overlay: expected destination, hosts, all, links" },
+		{ HOSTS "all: true\n", "o.yaml:3:6: all: expected a map of keys" },
+		{ HOSTS "all: {to: D}\n", "o.yaml:3:7: all: expected rate or delay, got the unknown key 'to'" },
 		{ HOSTS "slot: 0\n", "o.yaml:3:7: slot: expected a time above 0" },
 		{ HOSTS "deadline: 0s\n", "o.yaml:3:11: deadline: expected a time above 0" },
 		{ HOSTS "deadline: 5GB\n", "o.yaml:3:11: overlay: deadline: expected a time" },
@@ -191,6 +193,59 @@ static void errors(void **state)
 	}
 }
 
+/* Each useful pair is a link: data leaves sources and relays, and enters relays and the destination. */
+static void reads_all_pairs(void **state)
+{
+	static const char text[] = "destination: D\n"
+	    "hosts: {S: {path: /a, relay: true}, T: {data: 1GB}, D: {}, K: {relay: true}, E: {}, Z: {data: 0}}\n"
+	    "all: {rate: 1Gbit/s, delay: 10ms}\n"
+	    "links:\n"
+	    "  - {from: T, to: D, rate: 300Mbit/s}\n"
+	    "  - {from: E, to: S}\n"
+	    "  - {from: S, to: D, curve: {1: 9Mbit/s}, delay: 1ms}\n"
+	    "shared: [{rate: 2Gbit/s, links: [K>D, S>K]}]\n";
+	static const char *const want[] = { "T>D", "E>S", "S>D", "S>K", "T>S", "T>K", "K>S", "K>D" };
+	char buf[CONF_LINK_TEXT_BYTES];
+	const char *missing;
+	struct ptcp_overlay *o;
+	struct ptcp_err e;
+	int i;
+
+	(void)state;
+	if (conf_overlay_parse(&o, text, sizeof text - 1, "o.yaml", &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(o->nlisted, 3);
+	assert_int_equal(o->nlinks, sizeof want / sizeof *want);
+	for (i = 0; i < (int)o->nlinks; i++)
+		assert_int_equal(conf_overlay_link(o, want[i], buf, &missing), i);
+	assert_int_equal(o->links[0].rate_bps, 300000000); /* its own */
+	assert_int_equal(o->links[0].delay_ns, 10000000);  /* the default */
+	assert_int_equal(o->links[1].rate_bps, 1000000000);
+	assert_true(o->links[2].rate_bps == CONF_UNSET);   /* has a curve */
+	assert_int_equal(o->links[2].delay_ns, 1000000);
+	assert_int_equal(o->links[7].rate_bps, 1000000000);
+	assert_int_equal(o->links[7].mark.line, 3);
+	assert_int_equal(o->groups[0].links[0], 7);
+	conf_overlay_free(o);
+}
+
+/* 400 relays: 400 * 400 links and more. */
+static void too_many_pairs(void **state)
+{
+	char *text = malloc(32 * 500), *p = text;
+	struct ptcp_overlay *o;
+	struct ptcp_err e;
+	int i;
+
+	(void)state;
+	p += sprintf(p, "destination: D\nall: {}\nhosts:\n  D: {}\n");
+	for (i = 0; i < 400; i++)
+		p += sprintf(p, "  K%d: {relay: true}\n", i);
+	assert_int_equal(conf_overlay_parse(&o, text, (size_t)(p - text), "o", &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "o:2:6: all: expected at most 100000 links, got 160000"));
+	free(text);
+}
+
 static void too_many_hosts(void **state)
 {
 	char *text = malloc(64 * (CONF_HOSTS_MAX + 2)), *p = text;
@@ -233,6 +288,8 @@ int main(void)
 		cmocka_unit_test(reads_the_example),
 		cmocka_unit_test(reads_curves),
 		cmocka_unit_test(errors),
+		cmocka_unit_test(reads_all_pairs),
+		cmocka_unit_test(too_many_pairs),
 		cmocka_unit_test(too_many_hosts),
 		cmocka_unit_test(survives_damage),
 	};

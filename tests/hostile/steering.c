@@ -146,13 +146,23 @@ static void use_flood(struct peer *p)
 	}
 }
 
+/* The next frame but those that tell how far the sender is, and where the file has holes. */
+static const struct frame *told(struct peer *p)
+{
+	const struct frame *f;
+
+	while ((f = peer_frame(p))->type == WIRE_TOTALS || f->type == WIRE_HOLE)
+		;
+	return f;
+}
+
 /* The server sends: nothing while no stream is in use or may carry anything, then the one block; on the stream that is
  * in use. */
 static void take_block(struct session *s, struct peer *other, bool by_rate)
 {
 	struct pollfd in[] = { { .fd = s->data->fd, .events = POLLIN }, { .fd = other->fd, .events = POLLIN } };
 	struct wire_answer a = { 0, WIRE_SEND_ALL };
-	struct wire_ack k = { 0, 0 };
+	struct wire_ack k = { 0, 1 };
 	struct wire_done d = { 0 };
 	uint8_t out[64];
 	const struct frame *f;
@@ -161,8 +171,7 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 		send_rate(s->control, 1, WIRE_RATE_IDLE);
 	else
 		send_streams(s->control, 0, 0);
-	while ((f = peer_frame(s->control))->type == WIRE_TOTALS)
-		;
+	f = told(s->control);
 	if (f->type != WIRE_ENTRY)
 		die("ENTRY expected, %s came", frame_name(f->type));
 	a.id = k.id = d.id = get_u64(f->payload + 1);
@@ -179,6 +188,8 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 	if (f->type != WIRE_BLOCK)
 		die("BLOCK expected, %s came", frame_name(f->type));
 	peer_send(s->control, out, wire_ack_encode(out, &k));
+	if ((f = told(s->control))->type != WIRE_FILE_END)
+		die("FILE_END expected, %s came", frame_name(f->type));
 	peer_send(s->control, out, wire_done_encode(out, &d));
 }
 
@@ -205,8 +216,7 @@ static void steers_without_end(unsigned port, char **arguments)
 	} else {
 		peer_send(s.control, out, wire_end_encode(out, &end));
 	}
-	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
-		;
+	f = told(s.control);
 	if (f->type != WIRE_END)
 		die("END expected, %s came", frame_name(f->type));
 	if (role == WIRE_ACCEPTOR_SENDS)
@@ -266,8 +276,7 @@ static void rates_of_all_kinds(unsigned port, char **arguments)
 	for (i = 0; i < 150; i++)
 		send_rate(s.control, i % 3 == 0 ? any() : of[i % 9], of[i / 9 % 9]);
 	take_block(&s, other, true);
-	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
-		;
+	f = told(s.control);
 	if (f->type != WIRE_END)
 		die("END expected, %s came", frame_name(f->type));
 	peer_send(s.control, out, wire_end_encode(out, &end));
@@ -289,8 +298,7 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 	s.data = join(&s, 0);
 	send_streams(s.control, 2, 0);
 	send_rate(s.control, UINT64_C(1) << 40, UINT64_C(1) << 40);
-	while ((f = peer_frame(s.control))->type == WIRE_TOTALS)
-		;
+	f = told(s.control);
 	if (f->type != WIRE_ENTRY)
 		die("ENTRY expected, %s came", frame_name(f->type));
 	a.id = get_u64(f->payload + 1);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Collections in a laboratory: five sources, two relays. As executed beside the plan, when links are what the overlay
-# says; then a link is cut to a tenth halfway.
+# says; then a link is cut to a tenth halfway; and a relay stores what a window leaves little time to send.
 . "$(dirname "$0")/lib.sh"
 : "${MBYTES:=$([ -n "${LONG-}" ] && echo 16 || echo 6)}" # a fifteenth of the data
 most=1.1
@@ -78,6 +78,35 @@ cut_to_a_tenth() {
 	ok "and takes not much more than the best that can be" within "$(ratio tenth "$best")" 0.8 1.4
 }
 
+# The link to k1 is open for the first seconds only, and k1 sends less than it can receive then: it stores the data. What
+# it delivers after the window does not come over that link.
+stored_at_a_relay() {
+	rm -rf "$dir/got" "$dir/stored.out"
+	cat >"$dir/stored.yaml" <<-YAML
+		destination: d
+		hosts:
+		  d: {}
+		  s4: {address: $("$lab" addr s4), path: s4, data: $((4 * MBYTES))MB}
+		  k1: {address: $("$lab" addr k1), relay: true, storage: 1GB}
+		links:
+		  - {from: s4, to: d, rate: $(goodput 4)}
+		  - {from: s4, to: k1, rate: $(goodput 40)}
+		  - {from: k1, to: d, rate: $(goodput 12)}
+		windows:
+		  - {link: s4>k1, from: $((MBYTES * 4 / 5))s, rate: 0}
+	YAML
+	"$lab" set direct rate=4Mbit/s
+	(sleep $((MBYTES * 4 / 5)) && sleep 0.5 && "$lab" set k1-in rate=200kbit/s) &
+	on d timeout 300 "$BUILD/ptcp" collect --json "${trusted[@]}" "$dir/stored.yaml" "$dir/got" >"$dir/stored.out" 2>"$dir/stored.err"
+	wait $!
+	"$lab" set k1-in rate=40Mbit/s
+	"$lab" set direct rate=16Mbit/s
+	echo "#> stored at a relay: planned $(get stored planned_s) s, executed $(get stored makespan_s) s, plans beside the first: $(get stored replans)"
+	ok "data stored at a relay arrives" cmp -s "$dir/s4/data" "$dir/got/s4/s4"
+	ok "and is not taken for data of the link before" [ "$(grep -c 's4>k1 carries' "$dir/stored.out")" -eq 0 ]
+	ok "and it helps: the direct path alone takes longer" within "$(ratio stored $((8 * MBYTES)))" 0.2 0.9
+}
+
 # Waits until so many bytes have come; elapsed time and bytes then are in the file half
 halfway() {
 	local i
@@ -104,9 +133,10 @@ for s in "${sources[@]}"; do
 	trusted+=(--fingerprint "$fp")
 done
 for k in k1 k2; do
-	serve $k --relay-to 10.0.0.0/8
+	serve $k --relay-to 10.0.0.0/8 --relay-storage 1GB
 	trusted+=(--fingerprint "$fp")
 done
 thrice as_planned
 thrice cut_to_a_tenth
+thrice stored_at_a_relay
 [ -z "${KEEP-}" ] || cp "$dir"/*.out "$dir"/*.err "$dir"/overlay.yaml "$KEEP"

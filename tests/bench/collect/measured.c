@@ -133,7 +133,8 @@ static double stalled_of(const struct row *r)
 
 static void print_setting(const struct row *s)
 {
-	static const char *const ways[] = { "direct", "best-path", "coordinated", "pipelined", "pipelined-no-replan" };
+	static const char *const ways[] = { "direct", "best-path", "coordinated-impact-100",
+	    "pipelined-impact-100", "pipelined", "pipelined-no-replan" };
 	size_t i;
 
 	for (i = 0; i < sizeof ways / sizeof *ways; i++) {
