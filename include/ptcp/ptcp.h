@@ -422,8 +422,8 @@ struct ptcp_transfer_opts {
 	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
 	 * `dest` + ".partial" */
 	bool partial;
-	/* A striped send: movers, processes on other hosts with the file system of the sources, read the files and send the
-	 * data; this process decides, and neither reads nor sends a block. Not with `fd`, several paths, relays, or
+	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination, read
+	 * and send, or receive and write, the data; this process decides, and no block passes through it. Not with `fd`, several paths, relays, or
 	 * impact_percent 0. `movers`: command line, split into words, to which " MOVER_PTCP mover --join FILE" is added; without
 	 * mover_hosts run once (srun, mpirun: one command, many movers), else once per host, {host} expanded. Movers may join and
 	 * leave at any time. NULL: none, or with mover_file started by the user */
@@ -712,7 +712,7 @@ PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_pr
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
 /* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server
- * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 21 seconds,
+ * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 32 seconds,
  * 30 with a further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
 PTCP_API int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);
@@ -835,6 +835,7 @@ PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_pub
 struct ptcp_mover_needs {
 	const char *const *roots;   /* files, and directories with everything below, are read */
 	size_t n_roots;
+	bool writes;                /* existing files there are written, too */
 };
 struct ptcp_mover_opts {
 	size_t size;
@@ -847,8 +848,8 @@ struct ptcp_mover_opts {
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
 };
 PTCP_API void ptcp_mover_opts_init(struct ptcp_mover_opts *o);
-/* Joins a striped transfer: reads and sends what its engine, another ptcp process, requests, until the engine ends (0), is
- * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the sources are not there; PTCP_EREFUSED: the
+/* Joins a striped transfer: carries streams that its engine, another ptcp process, requests, until the engine ends (0), is
+ * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the files are not there; PTCP_EREFUSED: the
  * transfer that invited has ended. */
 PTCP_API int ptcp_mover(const struct ptcp_mover_opts *o, struct ptcp_err *e);
 

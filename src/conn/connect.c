@@ -18,7 +18,8 @@ struct connect {
 	struct connect_hop to;
 	char address[HOP_TEXT_BYTES];
 	struct dial *dial;
-	struct chan *chan;       /* to hop `at` */
+	struct handshake *handshake; /* with hop `at` */
+	struct chan *chan;       /* after that */
 	struct timer *timer;
 	struct mono deadline;
 	unsigned at;             /* o.relay[at]; n_relays: the host */
@@ -37,6 +38,7 @@ void connect_cancel(struct connect *c)
 		return;
 	connect_cancel(c->spare);
 	dial_cancel(c->dial);
+	handshake_cancel(c->handshake);
 	chan_free(c->chan);
 	timer_free(c->timer);
 	free(c);
@@ -81,6 +83,8 @@ static void fail(struct connect *c, enum connect_cause cause, const struct ptcp_
 		return;
 	}
 	c->failed = true;
+	handshake_cancel(c->handshake);
+	c->handshake = NULL;
 	chan_free(c->chan);
 	c->chan = NULL;
 	timer_set(c->timer, MONO_NEVER);
@@ -260,14 +264,29 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
 
+static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *why)
+{
+	struct connect *c = arg;
+	struct ptcp_err e;
+
+	c->handshake = NULL;
+	c->chan = chan;
+	if (chan == NULL)
+		on_closed(c, why);
+	else if (chan_attach(chan, c->o.context->control, &chan_ops, c, &e) < 0)
+		fail(c, CONNECT_UNREACHABLE, &e);
+	else
+		on_opened(c);
+}
+
 static int open_chan(struct connect *c, int fd, struct ptcp_err *e)
 {
-	struct chan_opts o = { .fd = fd, .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
+	struct chan_opts o = { .fd = fd, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
 		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
 
 	c->state = HANDSHAKE;
 	c->got = 0;
-	return chan_new(&c->chan, c->o.context->control, c->o.context->client, &o, e);
+	return context_handshake(c->o.context, &c->handshake, c->o.context->client, &o, on_handshake, c, e);
 }
 
 static void begin_hop(struct connect *c, int fd)

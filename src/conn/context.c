@@ -10,6 +10,7 @@
 
 #define IO_THREADS 64 /* operations on disks at once: a disk with latency needs some for each stream */
 #define LOOP_FDS 4 /* libuv's */
+#define HANDSHAKES_ON_CONTROL 2u /* of a control connection and the first stream: these need no thread */
 #define PACING_NS NS_PER_S
 /* Of a session with one stream, whose connection is duplicated for TCP_INFO, that receives a file with a journal. */
 #define SESSION_MIN_FDS 7u
@@ -149,6 +150,33 @@ void context_renew_certificates(struct context *h)
 		SSL_CTX_use_certificate(h->server, h->identity.cert);
 }
 
+/* Blocks would wait for handshakes on a worker, and handshakes for blocks. */
+static struct loop *handshake_loop(struct context *h)
+{
+	struct ptcp_err e;
+
+	if (h->n_handshakes < HANDSHAKES_ON_CONTROL)
+		return h->control;
+	if (h->handshakes == NULL && loop_new(&h->handshakes, &e) == 0) {
+		if (loop_start_thread(h->handshakes, &e) == 0) {
+			fd_budget_count(LOOP_FDS);
+		} else {
+			loop_free(h->handshakes);
+			h->handshakes = NULL;
+		}
+	}
+	return h->handshakes != NULL ? h->handshakes : h->control;
+}
+
+int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, const struct chan_opts *c,
+    void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), void *arg, struct ptcp_err *e)
+{
+	struct handshake_opts o = { .home = h->control, .worker = handshake_loop(h), .running = &h->n_handshakes,
+		.done = done, .arg = arg };
+
+	return handshake_start(out, &o, tls, c, e);
+}
+
 void context_fini(struct context *h)
 {
 	unsigned i;
@@ -160,6 +188,10 @@ void context_fini(struct context *h)
 		loop_free(h->worker[i]);
 		fd_budget_count(-LOOP_FDS);
 	}
+	if (h->handshakes != NULL) {
+		loop_free(h->handshakes);
+		fd_budget_count(-LOOP_FDS);
+	}
 	SSL_CTX_free(h->client);
 	SSL_CTX_free(h->server);
 	identity_fini(&h->identity);
@@ -168,5 +200,6 @@ void context_fini(struct context *h)
 	h->io = NULL;
 	h->names = NULL;
 	h->n_workers = 0;
+	h->handshakes = NULL;
 	h->client = h->server = NULL;
 }

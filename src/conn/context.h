@@ -6,7 +6,7 @@
 #include "core/pacer.h"
 #include "core/timetable.h"
 #include "core/userdir.h"
-#include "net/chan.h"
+#include "net/handshake.h"
 #include "net/resolve.h"
 #include "fs/io.h"
 #include "store/owner.h"
@@ -26,6 +26,8 @@ struct context {
 	struct loop *control;             /* the handle's own, run by the caller's thread */
 	struct loop *worker[CONTEXT_WORKERS_MAX];
 	unsigned n_workers;
+	struct loop *handshakes;          /* NULL until needed */
+	unsigned n_handshakes;            /* running */
 	struct io *io;
 	struct resolver *names;           /* of the control loop */
 	struct owners *owners;            /* names of users and groups */
@@ -50,6 +52,10 @@ int context_init(struct context *h, struct loop *control, const char *config, un
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e);
 /* Presents the certificates of the configuration directory, which have changed, on new connections. Control thread. */
 void context_renew_certificates(struct context *h);
+/* Runs a handshake: the first ones on the control loop, those of many streams on a loop of their own. As
+ * handshake_start(). Control thread. */
+int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, const struct chan_opts *c,
+    void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), void *arg, struct ptcp_err *e);
 /* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);
 

@@ -32,6 +32,7 @@ void inbound_free(struct inbound *g)
 	watch_free(g->peek);
 	if (g->peek != NULL)
 		close(g->fd);
+	handshake_cancel(g->handshake);
 	chan_free(g->chan);
 	timer_free(g->timer);
 	if (l->o.ops->gone != NULL)
@@ -228,6 +229,21 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 
 static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
 
+static void on_handshake(void *arg, struct chan *c, const struct ptcp_err *why)
+{
+	struct inbound *g = arg;
+	struct ptcp_err e;
+
+	g->handshake = NULL;
+	g->chan = c;
+	if (c == NULL)
+		on_closed(g, why);
+	else if (chan_attach(c, g->pending->o.host->control, &chan_ops, g, &e) < 0)
+		on_closed(g, &e);
+	else
+		on_opened(g);
+}
+
 static void on_timer(void *arg)
 {
 	struct inbound *g = arg;
@@ -240,9 +256,10 @@ static void on_timer(void *arg)
 
 static int open_chan(struct inbound *g, int fd, struct ptcp_err *e)
 {
-	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
+	struct context *x = g->pending->o.host;
+	struct chan_opts co = { .fd = fd, .server = true };
 
-	return chan_new(&g->chan, g->pending->o.host->control, g->pending->o.host->server, &co, e);
+	return context_handshake(x, &g->handshake, x->server, &co, on_handshake, g, e);
 }
 
 /* The socket is readable when it has that many bytes, or the end. */
@@ -333,6 +350,7 @@ static int inbound_new(struct pending *l, int fd, const char *address, struct pe
 		return r;
 	}
 	g->from = from;
+	g->end = admission_has_session(from) ? ADMISSION_GOOD : ADMISSION_LOST;
 	g->one_channel = one_channel;
 	strncpy(g->address, address, sizeof g->address - 1);
 	list_append(&l->waiting, &g->in_list);

@@ -69,7 +69,8 @@ struct inbound {
 	struct watch *peek;         /* until the label of the connection is known; then NULL */
 	int fd;                     /* while `peek` */
 	size_t peeked;              /* bytes examined so far */
-	struct chan *chan;          /* after that */
+	struct handshake *handshake; /* after that */
+	struct chan *chan;          /* then */
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
 	enum admission_end end;     /* verdict for admission, if freed now */

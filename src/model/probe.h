@@ -75,7 +75,7 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
  * have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005
 /* No new level starts after this total. */
-#define PROBE_LAST_START_S 17.0
+#define PROBE_LAST_START_S 22.0
 
 /* Whether the level can end. */
 bool probe_is_done(const struct steady *s, double elapsed_s);

@@ -128,6 +128,8 @@ void admission_leave(struct admission *d, struct peer_address *s, enum admission
 		s->debt_until = mono_add_ns(s->debt_until, ADMISSION_BAD_COST_NS);
 }
 
+bool admission_has_session(const struct peer_address *s) { return s->sessions > 0; }
+
 void admission_session(struct admission *d, struct peer_address *s, bool begins)
 {
 	if (s == NULL)

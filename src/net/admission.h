@@ -42,6 +42,10 @@ enum admission_end {
 };
 void admission_leave(struct admission *d, struct peer_address *s, enum admission_end how);
 
+/* A connection that comes beside a session of its address may end as ADMISSION_GOOD unless it is bad: a client gives up
+ * the streams that it no longer needs. */
+bool admission_has_session(const struct peer_address *s);
+
 /* A session from `s` begins or ends. NULL is fine. */
 void admission_session(struct admission *d, struct peer_address *s, bool begins);
 

@@ -246,7 +246,8 @@ int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_
 	c->o = *o;
 	if (tls == NULL)
 		c->mode = CHAN_RAW;
-	if (tls == NULL || (r = chan_tls_start(c, tls, e)) == 0)
+	r = tls != NULL ? chan_tls_start(c, tls, e) : 0;
+	if (r == 0 && l != NULL)
 		r = attach_poll(c, l, e);
 	if (r < 0) {
 		chan_free(c);

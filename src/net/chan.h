@@ -42,7 +42,7 @@ struct chan_opts {
 	void *arg;
 };
 
-/* `tls` NULL: raw from the start; `opened` is not called. */
+/* `l` NULL: attached to no loop, until chan_attach(). `tls` NULL: raw from the start; `opened` is not called. */
 int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);

@@ -58,6 +58,7 @@ int lf_serve(struct ptcp_server_opts *o, struct ptcp_permission *p)
 	char client[PTCP_FINGERPRINT_BYTES], at[sizeof dir + 8];
 	struct ptcp_err e;
 
+	fds = lf_open_fds() + 2; /* that libuv keeps for good */
 	snprintf(at, sizeof at, "%s/server", dir);
 	o->config_dir = at;
 	o->listen = "127.0.0.1:0";
@@ -67,7 +68,6 @@ int lf_serve(struct ptcp_server_opts *o, struct ptcp_permission *p)
 		print_error("%s\n", e.msg);
 		return -1;
 	}
-	fds = lf_open_fds(); /* the server's own, and two that libuv keeps for good */
 	strcpy(fingerprint, ptcp_server_fingerprint(lf_server));
 	snprintf(lf_address, sizeof lf_address, "127.0.0.1:%u", ptcp_server_port(lf_server));
 	return pthread_create(&thread, NULL, serve, NULL);
@@ -81,8 +81,8 @@ int lf_teardown(void **state)
 	(void)state;
 	ptcp_server_stop(lf_server);
 	pthread_join(thread, NULL);
-	now = lf_open_fds();
 	ptcp_server_free(lf_server);
+	now = lf_open_fds();
 	snprintf(command, sizeof command, "rm -rf '%s'", dir);
 	if (system(command) != 0)
 		return -1;

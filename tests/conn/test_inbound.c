@@ -80,9 +80,7 @@ static void finish(void)
 	pending_fini(&pending);
 	if (seen.fd >= 0)
 		close(seen.fd);
-	SSL_CTX_free(us.server);
-	SSL_CTX_free(us.client);
-	identity_fini(&us.identity);
+	context_fini(&us);
 	loop_free(us.control);
 }
 

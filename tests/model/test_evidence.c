@@ -115,6 +115,25 @@ static void fifteen_others(void **state)
 	assert_true(p.throughput_bps > 55 * MBIT && p.impact_ratio > 0.4);
 }
 
+/* What the rate of one or two streams beside others is, the levels of 4 and 15 do not tell; one of 1 stream does. */
+static void one_stream_settles_it(void **state)
+{
+	struct evidence e = path(level(4, 62, 104, 92, 4e-4), level(15, 84, 108, 96, 1.5e-3), 116, 98, 92);
+	struct advice before, after;
+	double ratio;
+
+	(void)state;
+	e.level[0].lag_ratio = e.level[1].lag_ratio = 0.4;
+	before = judge(&e, 0.1);
+	assert_false(before.confident);
+	assert_int_equal(before.next_probe, 1);
+	e.level[e.n++] = level(1, 31, 100, 90, 2e-4);
+	after = judge(&e, 0.1);
+	ratio = before.throughput_high_bps / before.throughput_low_bps;
+	assert_true(after.throughput_high_bps / after.throughput_low_bps < 0.7 * ratio);
+	assert_int_equal(after.next_probe, 0);
+}
+
 /* Windows: as many streams as fill the path. */
 static void windows(void **state)
 {
@@ -299,7 +318,7 @@ int main(void)
 		cmocka_unit_test(nobody_behind_a_short_queue),
 		cmocka_unit_test(nobody_but_random_loss),
 		cmocka_unit_test(two_others),
-		cmocka_unit_test(fifteen_others),
+		cmocka_unit_test(fifteen_others), cmocka_unit_test(one_stream_settles_it),
 		cmocka_unit_test(windows),
 		cmocka_unit_test(bbr_alone),
 		cmocka_unit_test(bbr_beside_others),

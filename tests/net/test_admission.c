@@ -144,7 +144,9 @@ static void sessions_have_room_of_their_own(void **state)
 	unsigned i;
 
 	(void)state;
+	assert_false(admission_has_session(client));
 	admission_session(admission, client, true);
+	assert_true(admission_has_session(client));
 	admission_leave(admission, client, ADMISSION_GOOD);
 	for (i = 0; i < 3 * WAITING; i++) {
 		s = knock_from(i);

@@ -49,6 +49,8 @@ struct seed_auto {
 	bool changes;        /* the other flows end after half of the time */
 };
 
+enum { RECORD_FILE_BYTES = 64 };
+
 struct seed_case {
 	unsigned long long seed;
 	char form[16];           /* full or short: never compared with each other */
@@ -62,7 +64,8 @@ struct seed_case {
 	size_t answers;
 	struct seed_auto transfer[SEED_AUTOS_MAX];
 	size_t transfers;
-	char probes[64];         /* raw data of the probes whose groups grow from 4 streams; "": none */
+	char probes[RECORD_FILE_BYTES]; /* raw data of the probes whose groups grow from 4 streams; "": none */
+	char single[RECORD_FILE_BYTES]; /* of those that begin with 1 stream */
 	double alone_mbps;       /* goodput of the best measured number of streams without other flows; 0: not measured */
 };
 

@@ -12,6 +12,7 @@
 
 static const unsigned levels[] = ADVICE_LEVELS;
 #define LEVELS (sizeof levels / sizeof *levels)
+#define ADDED 1u /* streams of the level that an uncertain answer adds */
 static const double budgets[] = { 0.10, 0.30 };
 
 /* ---- Raw data ---- */
@@ -48,11 +49,13 @@ static bool read_row(struct row *r, FILE *f)
 
 struct replay {
 	const struct seed_case *c;
+	const char *name;     /* of the raw data */
 	FILE *f;
 	struct row row;       /* the next */
 	bool more;
 	struct evidence evidence;
-	struct probe probe[LEVELS];
+	struct probe probe[LEVELS + 1];
+	size_t n_probes;
 	bool windows;         /* limit_is_partial() at a level */
 };
 
@@ -130,7 +133,8 @@ static double older_ratio(const struct moment *half, const struct moment *end, u
 	return half->n > 0 && new > 0 ? old / older / (new / (end->n - older)) : 1;
 }
 
-static int replay_level(struct replay *r, size_t k)
+/* older: streams of the level before that remain. */
+static int replay_level(struct replay *r, unsigned streams, unsigned older)
 {
 	static struct moment first, last, now, half;
 	struct loss_events events[STREAMS_MAX] = { { 0 } }, unused[STREAMS_MAX] = { { 0 } };
@@ -138,16 +142,16 @@ static int replay_level(struct replay *r, size_t k)
 	static struct steady settle;
 	struct evidence_sample s, all;
 	struct steady_result result;
-	unsigned older = k > 0 ? levels[k - 1] : 0;
+	struct probe *p = &r->probe[r->n_probes];
 
-	while (next_moment(r, &first) && first.n != levels[k])
+	while (next_moment(r, &first) && first.n != streams)
 		;
-	if (first.n != levels[k])
+	if (first.n != streams)
 		return -1;
 	observe_idle(r, &first);
 	settle.n = watch.n = half.n = 0;
 	last = first;
-	while (!probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == levels[k]) {
+	while (!probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == streams) {
 		observe_idle(r, &now);
 		s = difference(&last, &now, events);
 		evidence_watch_add(&watch, &r->evidence, &s);
@@ -158,10 +162,11 @@ static int replay_level(struct replay *r, size_t k)
 	}
 	if (steady_result(&result, &settle) < 0)
 		return -1;
-	evidence_add_level(&r->evidence, &watch, levels[k], &result, older > 0 ? older_ratio(&half, &last, older) : 0);
-	probe_of_steady(&r->probe[k], levels[k], &result);
+	evidence_add_level(&r->evidence, &watch, streams, &result, older > 0 ? older_ratio(&half, &last, older) : 0);
+	probe_of_steady(p, streams, &result);
 	if (older > 0)
-		probe_grew(&r->probe[k - 1], &r->probe[k], older_ratio(&half, &last, older));
+		probe_grew(&p[-1], p, older_ratio(&half, &last, older));
+	r->n_probes++;
 	all = difference(&first, &last, unused);
 	r->windows |= limit_is_partial(&(struct limit_times){ all.busy_s, all.busy_s, all.window_s, 0 });
 	return 0;
@@ -169,7 +174,8 @@ static int replay_level(struct replay *r, size_t k)
 
 /* ---- Answers ---- */
 
-static int answer(struct replay *r, struct seed_answer *out, double budget_ratio, enum replay_method method)
+/* The number of streams that a further level should have, 0 for none, or -1. */
+static int answer(const struct replay *r, struct seed_answer *out, double budget_ratio, enum replay_method method)
 {
 	struct advice_opts o;
 	struct advice_point p;
@@ -181,7 +187,7 @@ static int answer(struct replay *r, struct seed_answer *out, double budget_ratio
 	o.congestion = advice_congestion_by_name(r->c->congestion);
 	o.prior_others = FIT_PRIOR_OTHERS;
 	if ((method == REPLAY_MIXTURE ? advice_from_evidence(&a, &r->evidence, &o, NULL) :
-	    advice_from_probes(&a, r->probe, LEVELS, &o, NULL)) < 0)
+	    advice_from_probes(&a, r->probe, r->n_probes, &o, NULL)) < 0)
 		return -1;
 	*out = (struct seed_answer){ .budget_ratio = budget_ratio, .streams = a.streams, .mbps = a.throughput_bps / 1e6,
 		.low_mbps = a.throughput_low_bps / 1e6, .high_mbps = a.throughput_high_bps / 1e6, .impact_ratio = a.impact_ratio,
@@ -193,7 +199,7 @@ static int answer(struct replay *r, struct seed_answer *out, double budget_ratio
 		out->curve[out->n_curve++] = (struct seed_point){ p.throughput_bps / 1e6, p.throughput_low_bps / 1e6,
 			p.throughput_high_bps / 1e6, p.impact_ratio, p.impact_low_ratio, p.impact_high_ratio };
 	}
-	return 0;
+	return (int)a.next_probe;
 }
 
 /* FOLDER/raw/NAME beside FOLDER/SEED.jsonl. */
@@ -206,27 +212,83 @@ static FILE *open_raw(const char *file, const char *name)
 	return fopen(path, "r");
 }
 
-int replay_answers(struct seed_case *c, const char *file, enum replay_method method)
+static bool open_probes(struct replay *r, const char *file, const char *name)
 {
-	struct replay *r = calloc(1, sizeof *r);
-	int result = -1;
+	r->name = name;
+	r->f = open_raw(file, name);
+	r->more = r->f != NULL && read_row(&r->row, r->f);
+	if (r->f == NULL)
+		perror(name);
+	return r->f != NULL;
+}
+
+static int no_level(const struct replay *r, unsigned streams)
+{
+	fprintf(stderr, "%s: no level of %u streams with a rate\n", r->name, streams);
+	return -1;
+}
+
+static int replay_levels(struct replay *r, const char *file)
+{
+	int result = 0;
 	size_t k;
 
-	c->answers = 0;
-	if (c->probes[0] == '\0' || r == NULL || (r->f = open_raw(file, c->probes)) == NULL) {
-		free(r);
-		return c->probes[0] == '\0' ? 0 : (perror(c->probes), -1);
-	}
-	r->c = c;
-	r->more = read_row(&r->row, r->f);
-	for (k = 0; k < LEVELS && replay_level(r, k) == 0; k++)
-		;
-	if (k == LEVELS)
-		for (result = 0; result == 0 && c->answers < sizeof budgets / sizeof *budgets; c->answers++)
-			result = answer(r, &c->answer[c->answers], budgets[c->answers], method);
-	if (result < 0)
-		fprintf(stderr, "%s: no levels of %u and %u streams with a rate\n", c->probes, levels[0], levels[1]);
+	if (!open_probes(r, file, r->c->probes))
+		return -1;
+	for (k = 0; k < LEVELS && result == 0; k++)
+		if (replay_level(r, levels[k], k > 0 ? levels[k - 1] : 0) < 0)
+			result = no_level(r, levels[k]);
 	fclose(r->f);
+	return result;
+}
+
+/* As ptcp advise adds a level to an uncertain answer; from the recording that begins with that level. */
+static int add_level(struct replay *r, const char *file)
+{
+	int result = 0;
+
+	if (r->n_probes > LEVELS)
+		return 0;
+	if (!open_probes(r, file, r->c->single))
+		return -1;
+	if (replay_level(r, ADDED, 0) < 0)
+		result = no_level(r, ADDED);
+	fclose(r->f);
+	return result;
+}
+
+static int replay_both(struct replay *of_levels, struct replay *with_added, struct seed_case *c, const char *file,
+    enum replay_method method)
+{
+	size_t i;
+	int next;
+
+	of_levels->c = c;
+	if (replay_levels(of_levels, file) < 0)
+		return -1;
+	*with_added = *of_levels;
+	for (i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+		next = answer(of_levels, &c->answer[i], budgets[i], method);
+		if (next == ADDED && method == REPLAY_MIXTURE && c->single[0] != '\0')
+			next = add_level(with_added, file) < 0 ? -1 : answer(with_added, &c->answer[i], budgets[i], method);
+		if (next < 0)
+			return -1;
+		c->answers++;
+	}
+	return 0;
+}
+
+int replay_answers(struct seed_case *c, const char *file, enum replay_method method)
+{
+	struct replay *r;
+	int result;
+
+	c->answers = 0;
+	if (c->probes[0] == '\0')
+		return 0;
+	if ((r = calloc(2, sizeof *r)) == NULL)
+		return -1;
+	result = replay_both(&r[0], &r[1], c, file, method);
 	free(r);
 	return result;
 }

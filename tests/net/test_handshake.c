@@ -1,0 +1,182 @@
+#include "net/handshake.h"
+
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct identity ours;
+static SSL_CTX *client_tls, *server_tls;
+static struct loop *home, *worker;
+static unsigned running;
+
+/* One end of a connection. */
+struct end {
+	struct handshake *h;
+	struct chan *c;
+	bool done, failed, readable, *both;
+	const struct end *other;
+	pthread_t thread;
+};
+
+static void on_readable(void *arg) { ((struct end *)arg)->readable = true; }
+
+static const struct chan_ops ops = { .readable = on_readable };
+
+static void on_done(void *arg, struct chan *c, const struct ptcp_err *why)
+{
+	struct end *x = arg;
+
+	assert_false(x->done);
+	assert_true((c == NULL) == (why != NULL));
+	x->h = NULL;
+	x->c = c;
+	x->done = true;
+	x->failed = c == NULL;
+	x->thread = pthread_self();
+	*x->both = x->done && x->other->done;
+}
+
+static void start(struct end *x, struct loop *on, int fd, bool server)
+{
+	struct handshake_opts o = { .home = home, .worker = on, .running = &running, .done = on_done, .arg = x };
+	struct chan_opts c = { .fd = fd, .server = server, .alpn = ALPN_DATA };
+
+	assert_int_equal(handshake_start(&x->h, &o, server ? server_tls : client_tls, &c, NULL), 0);
+}
+
+/* The client's handshake is on `on`, the server's on the worker. */
+static void start_pair(struct end x[2], struct loop *on, bool *both)
+{
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	*both = false;
+	memset(x, 0, 2 * sizeof x[0]);
+	x[0].other = &x[1];
+	x[1].other = &x[0];
+	x[0].both = x[1].both = both;
+	start(&x[0], on, fd[0], false);
+	start(&x[1], worker, fd[1], true);
+}
+
+static int setup(void **state)
+{
+	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM;
+
+	if (nf_setup(state) != 0)
+		return -1;
+	running = 0;
+	return identity_load(&ours, nf_path("id"), false, NULL) | tls_new(&client_tls, &ours, false, ciphers, NULL) |
+	    tls_new(&server_tls, &ours, true, ciphers, NULL) | loop_new(&home, NULL) | loop_new(&worker, NULL) |
+	    loop_start_thread(worker, NULL);
+}
+
+static int teardown(void **state)
+{
+	loop_free(worker);
+	loop_free(home);
+	SSL_CTX_free(client_tls);
+	SSL_CTX_free(server_tls);
+	identity_fini(&ours);
+	return nf_teardown(state);
+}
+
+static void opened_on_the_owners_thread(void **state)
+{
+	struct loop *of_client[] = { worker, home };
+	char text[6] = "";
+	struct end x[2];
+	unsigned i, n;
+	bool both;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		start_pair(x, of_client[i], &both);
+		assert_int_equal(running, 2);
+		assert_true(nf_run_until(home, &both, 5000));
+		assert_int_equal(running, 0);
+		for (n = 0; n < 2; n++) {
+			assert_true(pthread_equal(x[n].thread, pthread_self()));
+			assert_non_null(x[n].c);
+			assert_string_equal(chan_fingerprint(x[n].c), ours.fingerprint);
+			assert_int_equal(chan_attach(x[n].c, home, &ops, &x[n], NULL), 0);
+		}
+		assert_int_equal(chan_write(x[0].c, "hello", 5), 5);
+		chan_flush(x[0].c);
+		assert_true(nf_run_until(home, &x[1].readable, 5000));
+		while (chan_read(x[1].c, text, 5) == 0)
+			nf_run_for(home, 1);
+		assert_string_equal(text, "hello");
+		chan_free(x[0].c);
+		chan_free(x[1].c);
+	}
+}
+
+static void failures_are_reported(void **state)
+{
+	struct end x = { .both = &x.readable, .other = &x };
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	start(&x, worker, fd[0], true);
+	assert_int_equal(write(fd[1], "GET / HTTP/1.1\r\n\r\n", 18), 18);
+	assert_true(nf_run_until(home, &x.done, 5000));
+	assert_true(x.failed);
+	assert_int_equal(running, 0);
+	close(fd[1]);
+}
+
+/* At each point of the handshake: it takes about a millisecond. */
+static void canceled_at_any_time(void **state)
+{
+	struct end x[2];
+	unsigned i, n;
+	bool both;
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		start_pair(x, worker, &both);
+		usleep(i % 100 * 20);
+		if (i % 3 == 0)
+			loop_run_once(home, false);
+		for (n = 0; n < 2; n++) {
+			handshake_cancel(x[n].h);
+			chan_free(x[n].c);
+			x[n].both = NULL; /* no callback follows */
+		}
+		assert_int_equal(running, 0);
+		if (i % 2 == 0)
+			loop_run_once(home, false);
+	}
+}
+
+/* Messages of handshakes are left when both loops end. */
+static void canceled_at_the_end(void **state)
+{
+	struct end x[2];
+	bool both;
+
+	(void)state;
+	start_pair(x, worker, &both);
+	nf_sleep_ms(50);
+	handshake_cancel(x[0].h);
+	handshake_cancel(x[1].h);
+}
+
+#define handshake_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		handshake_test(opened_on_the_owners_thread), handshake_test(failures_are_reported),
+		handshake_test(canceled_at_any_time), handshake_test(canceled_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
