@@ -249,6 +249,8 @@ PTCP_API bool ptcp_cipher_parse(const char *name, enum ptcp_cipher *out);
  * `seconds`, above 0 and at most 60. PTCP_EUSAGE for PTCP_CIPHER_NONE. */
 PTCP_API int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e);
 PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
+/* The OpenSSL that encrypts, such as "3.0.22". */
+PTCP_API const char *ptcp_openssl_version(void);
 
 /* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
 struct ptcp_leftover {

@@ -253,6 +253,8 @@ int tls_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptc
 	return r;
 }
 
+const char *ptcp_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION_STRING); }
+
 const char *ptcp_cipher_name(enum ptcp_cipher c)
 {
 	return (unsigned)c < PTCP_CIPHERS ? ciphers_known[c].name : NULL;

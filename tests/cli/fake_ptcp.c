@@ -14,6 +14,7 @@ struct fake fake;
 void fake_reset(void)
 {
 	memset(&fake, 0, sizeof fake);
+	fake.openssl = "3.5.0";
 }
 
 static int play(int code, struct ptcp_err *e)
@@ -358,6 +359,8 @@ int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct pt
 	*bps = c == PTCP_CIPHER_AES128GCM ? fake.aes_bps : fake.chacha_bps;
 	return 0;
 }
+
+const char *ptcp_openssl_version(void) { return fake.openssl; }
 
 int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e)
 {

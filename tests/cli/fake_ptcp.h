@@ -26,6 +26,7 @@ struct fake {
 	const char *config_dir;
 	struct ptcp_server_stats stats;
 	double aes_bps, chacha_bps, hash_bps;
+	const char *openssl;
 
 	/* Recorded arguments. */
 	unsigned sends, recvs, runs, cancels, stops, frees;

@@ -161,6 +161,33 @@ static void processors(void **state)
 	assert_true(find(&d, "aes128gcm")->value == 1e9);
 }
 
+static void old_openssl(void **state)
+{
+	static const char flags[] = "processor\t: 0\nflags\t\t: fpu avx512f avx512dq avx512bw avx512vl vaes vpclmulqdq\n";
+	static const struct {
+		const char *openssl;
+		enum verdict verdict;
+	} cases[] = { { "3.0.22", VERDICT_WARN }, { "3.1.0", VERDICT_OK }, { "4.0.0", VERDICT_OK } };
+	struct doctor d = { .root = root };
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	fake.aes_bps = 20e9, fake.chacha_bps = 5e9, fake.hash_bps = 100e9;
+	put("/proc/cpuinfo", flags);
+	for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		fake.openssl = cases[i].openssl;
+		d.n = 0;
+		assert_int_equal(doctor_speed(&d, &e), 0);
+		assert_finding(&d, "openssl", cases[i].verdict, NULL);
+	}
+	fake.openssl = "3.0.22";
+	put("/proc/cpuinfo", "flags\t\t: fpu aes avx2 vaes"); /* OpenSSL 3.1 would be no faster */
+	d.n = 0;
+	assert_int_equal(doctor_speed(&d, &e), 0);
+	assert_null(find(&d, "openssl"));
+}
+
 static void disks(void **state)
 {
 	struct doctor d = { .root = root };
@@ -321,7 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_settings),
 		cmocka_unit_test(interfaces),
-		cmocka_unit_test(processors),
+		cmocka_unit_test(processors), cmocka_unit_test(old_openssl),
 		cmocka_unit_test(disks),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(servers),

@@ -221,6 +221,41 @@ static struct finding *add_rate(struct doctor *d, const char *name, double bps, 
 	    "%s%s", units_rate_text(rate, bps), more);
 }
 
+/* Whether the first processor has all instructions with which OpenSSL 3.1 encrypts AES-GCM four blocks at a time. */
+static bool has_vector_aes(const struct doctor *d)
+{
+	static const char *const needed[] = { " vaes", " vpclmulqdq", " avx512f", " avx512dq", " avx512bw", " avx512vl" };
+	char path[128], line[8192];
+	bool has = false;
+	size_t i;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%.100s/proc/cpuinfo", d->root);
+	if ((f = fopen(path, "re")) == NULL)
+		return false;
+	while (!has && fgets(line, sizeof line, f) != NULL)
+		has = strncmp(line, "flags", 5) == 0;
+	fclose(f);
+	for (i = 0; i < sizeof needed / sizeof needed[0]; i++)
+		has = has && strstr(line, needed[i]) != NULL;
+	return has;
+}
+
+static void examine_openssl(struct doctor *d)
+{
+	const char *version = ptcp_openssl_version();
+	unsigned major, minor;
+
+	if (sscanf(version, "%u.%u", &major, &minor) != 2 || !has_vector_aes(d))
+		return;
+	if (major > 3 || (major == 3 && minor >= 1))
+		doctor_add(d, "openssl", VERDICT_OK, 0, NULL, "%s, uses the processor's vector AES", version);
+	else
+		doctor_fix(doctor_add(d, "openssl", VERDICT_WARN, 0, NULL,
+		    "%s encrypts AES at about half the speed of this processor: no vector AES before 3.1", version),
+		    "run ptcp on a system with OpenSSL 3.1 or later, such as Debian 13 or RHEL 9.5");
+}
+
 int doctor_speed(struct doctor *d, struct ptcp_err *e)
 {
 	double aes, chacha, hash;
@@ -237,6 +272,7 @@ int doctor_speed(struct doctor *d, struct ptcp_err *e)
 	else if (f->verdict != VERDICT_OK)
 		doctor_fix(f, "stop other processes that load the processor; give a virtual machine the AES instructions of its "
 		    "host (qemu: -cpu host)");
+	examine_openssl(d);
 	add_rate(d, "chacha20", chacha, 0, 0, " per core");
 	f = add_rate(d, "xxh3", hash, 2 * CORE_GOOD_BPS, 0, " per core");
 	if (f->verdict != VERDICT_OK)
