@@ -105,7 +105,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \
-	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
+	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
@@ -382,7 +382,7 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
 # connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
-long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
 	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays sources collect weather site)) \
 	bench/advice/test_campaign)
