@@ -52,7 +52,7 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		if (!pin_is_for(t->o.fingerprints[i], hop->host, hop->port, &pin))
 			continue;
 		if (strcmp(pin, fingerprint) == 0)
-			return 0;
+			return known_hosts_check_revoked(t->host.config_dir, name, fingerprint, e);
 		pinned = true;
 	}
 	if (pinned)

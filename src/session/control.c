@@ -144,6 +144,22 @@ static void note_lost(struct session *sess, const char *why)
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
+/* An acceptor waits for the time-out: the connection was closed, probably with the client. A starter that should try for
+ * less than the time-out ends earlier. */
+static void limit_loss(struct session *sess, const char *why)
+{
+	uint64_t limit_ns = sess->o.timeout_ns;
+
+	err_set(&sess->attempt, PTCP_ECONNECT, "%s", why);
+	if (sess->control_replay.opens) {
+		if (sess->o.linger_ns >= limit_ns)
+			return;
+		limit_ns = sess->o.linger_ns;
+	}
+	if (sess->return_by.ns == MONO_NEVER.ns)
+		sess->return_by = mono_add_ns(mono_now(), limit_ns);
+}
+
 static void on_closed(void *arg, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
@@ -156,8 +172,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	if (control_may_resume(sess)) {
 		note_lost(sess, why->msg);
 		control_replay_lost(&sess->control_replay);
-		if (!sess->control_replay.opens)
-			sess->return_by = mono_add_ns(mono_now(), sess->o.timeout_ns);
+		limit_loss(sess, why->msg);
 		report_attempt(sess, why->msg);
 	} else {
 		engine_closed(sess->engine, &cut);
@@ -272,10 +287,12 @@ void control_failed(struct session *sess, const struct connect_result *r)
 	bool path_over = stranger || (r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED);
 	struct ptcp_err e;
 
-	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0)
+	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0) {
 		engine_fail(sess->engine, &e);
-	else
-		report_attempt(sess, r->why.msg);
+		return;
+	}
+	err_set(&sess->attempt, PTCP_ECONNECT, "%s", r->why.msg);
+	report_attempt(sess, r->why.msg);
 }
 
 /* On a slow path, or behind a long queue, silence of a few RTTs is usual. */
@@ -318,7 +335,7 @@ void control_pump(struct session *sess, struct mono now)
 
 	if (now.ns >= sess->return_by.ns) {
 		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
-		engine_closed(sess->engine, &why);
+		engine_closed(sess->engine, sess->control_replay.opens ? &sess->attempt : &why);
 		return;
 	}
 	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))

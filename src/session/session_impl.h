@@ -144,7 +144,8 @@ struct session {
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	bool control_lost;          /* a control connection was lost that stalls.c has not judged yet, */
 	struct mtu_lost lost_control;
-	struct mono return_by;      /* acceptor: the connection was closed, probably with the client: no long linger */
+	struct mono return_by;      /* a lost control connection must have its successor by then, see control.c */
+	struct ptcp_err attempt;    /* reason of the loss, or of the last attempt to connect its successor */
 	struct mux *mux;            /* with one channel; else NULL */
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];

@@ -96,6 +96,15 @@ static int check_authority(const char *dir, char *rest, const char *host, const 
 	return check_certificates(dir, authority, name, fingerprint, c, now_s, why);
 }
 
+int known_hosts_check_revoked(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
+{
+	int r = revoked_find(dir, fingerprint, 0, e);
+
+	if (r > 0)
+		r = err_set(e, PTCP_EREFUSED, "%s: the key %s is revoked (see the file revoked)", host, fingerprint);
+	return r;
+}
+
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e)
 {
@@ -104,10 +113,8 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 	struct trust_lines l;
 	char *rest, *name, *fp;
 
-	if ((r = revoked_find(dir, fingerprint, 0, e)) < 0)
+	if ((r = known_hosts_check_revoked(dir, host, fingerprint, e)) < 0)
 		return r;
-	if (r > 0)
-		return err_set(e, PTCP_EREFUSED, "%s: the key %s is revoked (see the file revoked)", host, fingerprint);
 	if ((r = trust_lines_open(&l, dir, "known_hosts", e)) <= 0)
 		return r < 0 ? r : HOST_UNKNOWN;
 	while (found != HOST_MATCHES && trust_lines_next(&l, &name, &rest)) {

@@ -17,6 +17,8 @@ enum known_host { HOST_UNKNOWN, HOST_MATCHES, HOST_DIFFERS };
  * trusted for the host, is not valid now. PTCP_ECONFIG: a file cannot be read. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e);
+/* PTCP_EREFUSED: the key is revoked, which no pin overrules. PTCP_ECONFIG: the file cannot be read. */
+int known_hosts_check_revoked(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 /* Whether known_hosts lists exactly one fingerprint for the host, and copies it. */
 bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 /* Whether a line of an authority is there; PTCP_ECONFIG: the file cannot be read. */
