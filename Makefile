@@ -32,11 +32,11 @@ Q := $(if $(V),,@)
 
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread
 wire_SRC  := frame fields codec attrs outbox
-model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint \
+model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint turns \
 	shared impact_budget stream_control history divide paths ratectl multipath
 fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
-	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once
+	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once shared
 net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
@@ -44,9 +44,9 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream send generate recv write memory open_files
-mover_SRC := invitation deal link movers launch remote work work_files work_streams
+mover_SRC := invitation deal link movers launch remote remote_receive work work_files work_streams work_targets
 session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
-	hardlinks linked_files send send_list send_io send_remove select receive receive_io receive_links \
+	hardlinks linked_files send send_list send_io send_remove select receive receive_names receive_io receive_links receive_movers \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
@@ -76,11 +76,11 @@ TEST_PC := cmocka
 
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
 wire_TESTS  := frame handshake entry attrs job link mover
-model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint shared \
+model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint turns shared \
 	stream_control auto history divide paths bound ratectl multipath study
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
-	entry owner write_once quota leftover manage prune expand faults power torture
+	entry owner write_once quota leftover manage prune expand shared faults power torture
 net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan handshake
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
@@ -101,11 +101,11 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv striping everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv striping striping_receive everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \
-	$(addprefix tests/campaign/test_,kills chaos link outages bounds crowd) \
+	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
@@ -382,9 +382,9 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
 # connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
 # sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
-long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills chaos bounds crowd) \
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile memory swaps strangers) \
-	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays collect weather site)) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays sources collect weather site)) \
 	bench/advice/test_campaign)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once

@@ -165,9 +165,10 @@ struct ptcp_links_watch {
 	bool (*busy)(void *arg); /* delays a measurement while true, for an hour at most; or NULL */
 };
 PTCP_API void ptcp_links_watch_init(struct ptcp_links_watch *w);
-/* Measures link after link, a few messages each, until canceled; also after ptcp_links_measure(). Estimates
- * are moving averages with a weight of a quarter for the newest, and standard errors from their scatter;
- * estimates older than an hour lose their weight, and stand while measurements fail. The first pause of a
+/* Measures one link at a time, a few messages each, until canceled; also after ptcp_links_measure(). Links take turns
+ * in proportion to the scatter of their rates, relative to the rates. Estimates are moving averages over about seven
+ * turns of all links, with standard errors from their scatter; estimates older than an hour lose their weight, and
+ * stand while measurements fail. The first pause of a
  * new link is a tenth. Returns the result of `seen`, PTCP_EUSAGE if no link can be measured, PTCP_ECANCELED
  * or PTCP_ENOMEM. */
 PTCP_API int ptcp_links_watch(struct ptcp_links *l, const struct ptcp_links_watch *w, struct ptcp_err *e);

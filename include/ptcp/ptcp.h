@@ -424,8 +424,8 @@ struct ptcp_transfer_opts {
 	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
 	 * `dest` + ".partial" */
 	bool partial;
-	/* A striped send: movers, processes on other hosts with the file system of the sources, read the files and send the
-	 * data; this process decides, and neither reads nor sends a block. Not with `fd`, several paths, relays, or
+	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination, read
+	 * and send, or receive and write, the data; this process decides, and no block passes through it. Not with `fd`, several paths, relays, or
 	 * impact_percent 0. `movers`: command line, split into words, to which " MOVER_PTCP mover --join FILE" is added; without
 	 * mover_hosts run once (srun, mpirun: one command, many movers), else once per host, {host} expanded. Movers may join and
 	 * leave at any time. NULL: none, or with mover_file started by the user */
@@ -768,6 +768,7 @@ struct ptcp_level {
 	double per_stream_mean_bps;
 	double fairness;              /* Jain's index, averaged over rounds */
 	unsigned clusters;            /* 2: in most rounds streams formed a slow and a fast group; else 1 */
+	double per_stream_min_bps, per_stream_max_bps, per_stream_stddev_bps; /* over all streams of all rounds */
 };
 
 /* Stores at most `most` levels with rounds, ascending by streams; returns the number of levels with rounds.
@@ -836,6 +837,7 @@ PTCP_API size_t ptcp_link_query_links(const struct ptcp_task *t, struct ptcp_pub
 struct ptcp_mover_needs {
 	const char *const *roots;   /* files, and directories with everything below, are read */
 	size_t n_roots;
+	bool writes;                /* existing files there are written, too */
 };
 struct ptcp_mover_opts {
 	size_t size;
@@ -848,8 +850,8 @@ struct ptcp_mover_opts {
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
 };
 PTCP_API void ptcp_mover_opts_init(struct ptcp_mover_opts *o);
-/* Joins a striped transfer: reads and sends what its engine, another ptcp process, requests, until the engine ends (0), is
- * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the sources are not there; PTCP_EREFUSED: the
+/* Joins a striped transfer: carries streams that its engine, another ptcp process, requests, until the engine ends (0), is
+ * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the files are not there; PTCP_EREFUSED: the
  * transfer that invited has ended. */
 PTCP_API int ptcp_mover(const struct ptcp_mover_opts *o, struct ptcp_err *e);
 

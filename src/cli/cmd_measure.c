@@ -90,20 +90,26 @@ static void print_round(FILE *f, const struct ptcp_round *r)
 	fflush(f);
 }
 
+static void print_rates(FILE *f, double mean_bps, double min_bps, double max_bps, double sd_bps)
+{
+	char mean[UNITS_TEXT_BYTES], min[UNITS_TEXT_BYTES], max[UNITS_TEXT_BYTES], sd[UNITS_TEXT_BYTES];
+
+	fprintf(f, " %12s %12s %12s %12s", units_rate_text(mean, mean_bps), units_rate_text(min, min_bps),
+	    units_rate_text(max, max_bps), units_rate_text(sd, sd_bps));
+}
+
+/* A line for the rounds, and a line for their streams. */
 static void print_level(FILE *f, const struct ptcp_level *l)
 {
-	char mean[UNITS_TEXT_BYTES], min[UNITS_TEXT_BYTES], max[UNITS_TEXT_BYTES];
-	char sd[UNITS_TEXT_BYTES], each[UNITS_TEXT_BYTES];
-
 	fprintf(f, "%7u %6u %6u", l->streams, l->rounds, l->failed);
 	if (l->rounds == l->failed) {
 		fprintf(f, " %12s\n", "-");
 		return;
 	}
-	fprintf(f, " %12s %12s %12s %12s %12s %8.3f %6d\n", units_rate_text(mean, l->mean_bps),
-	    units_rate_text(min, l->min_bps), units_rate_text(max, l->max_bps),
-	    units_rate_text(sd, l->stddev_bps), units_rate_text(each, l->per_stream_mean_bps),
-	    l->fairness, l->clusters);
+	print_rates(f, l->mean_bps, l->min_bps, l->max_bps, l->stddev_bps);
+	fprintf(f, " %8.3f %6d\n%21s", l->fairness, l->clusters, "per stream");
+	print_rates(f, l->per_stream_mean_bps, l->per_stream_min_bps, l->per_stream_max_bps, l->per_stream_stddev_bps);
+	fputc('\n', f);
 }
 
 /* Relative standard error of the mean; infinite for a single round. */
@@ -172,8 +178,8 @@ static void print_summary(FILE *f, const struct summary *s)
 {
 	size_t i;
 
-	fprintf(f, "%7s %6s %6s %12s %12s %12s %12s %12s %8s %6s\n", "streams", "rounds", "failed",
-	    "mean", "min", "max", "std dev", "per stream", "fairness", "groups");
+	fprintf(f, "%7s %6s %6s %12s %12s %12s %12s %8s %6s\n", "streams", "rounds", "failed", "mean", "min", "max", "std dev",
+	    "fairness", "groups");
 	for (i = 0; i < s->n; i++)
 		print_level(f, &s->level[i]);
 	print_answer(f, s);
@@ -225,11 +231,13 @@ static json_t *rate(const struct ptcp_level *l, double value)
 
 static json_t *level(const struct ptcp_level *l)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "streams",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "streams",
 	    json_count(l->streams), "rounds", json_count(l->rounds), "failed", json_count(l->failed),
 	    "mean_bps", rate(l, l->mean_bps), "min_bps", rate(l, l->min_bps), "max_bps",
 	    rate(l, l->max_bps), "stddev_bps", rate(l, l->stddev_bps), "per_stream_mean_bps",
-	    rate(l, l->per_stream_mean_bps), "fairness", rate(l, l->fairness), "clusters", l->clusters);
+	    rate(l, l->per_stream_mean_bps), "per_stream_min_bps", rate(l, l->per_stream_min_bps), "per_stream_max_bps",
+	    rate(l, l->per_stream_max_bps), "per_stream_stddev_bps", rate(l, l->per_stream_stddev_bps), "fairness",
+	    rate(l, l->fairness), "clusters", l->clusters);
 }
 
 static void print_summary_json(const struct summary *s)
@@ -274,15 +282,16 @@ static void write_levels(FILE *f, const struct summary *s)
 	fprintf(f, "$levels << EOD\n");
 	for (i = 0; i < s->n; i++)
 		if (s->level[i].rounds > s->level[i].failed)
-			fprintf(f, "%u %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps / unit,
-			    s->level[i].min_bps / unit, s->level[i].max_bps / unit, s->level[i].per_stream_mean_bps / unit);
+			fprintf(f, "%u %.9g %.9g %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps / unit,
+			    s->level[i].min_bps / unit, s->level[i].max_bps / unit, s->level[i].per_stream_mean_bps / unit,
+			    s->level[i].per_stream_min_bps / unit, s->level[i].per_stream_max_bps / unit);
 	fprintf(f, "EOD\n");
 	write_answer(f, s);
 	plot_counts(f, 'x', s->level[s->n - 1].streams);
 	fprintf(f, "set xlabel 'streams'\nset ylabel 'throughput (%sbit/s)'\n"
 	    "set yrange [0:*]\nset key outside right top\nset grid\n"
 	    "plot $levels using 1:2:3:4 with yerrorlines pt 7 lc rgb '#0060ad' title 'mean, min to max', "
-	    "'' using 1:5 with linespoints pt 6 lc rgb '#b05000' title 'per stream'\n", prefix);
+	    "'' using 1:5:6:7 with yerrorlines pt 6 lc rgb '#b05000' title 'per stream, min to max'\n", prefix);
 }
 
 /* The rate of each stream over the rounds; streams of the same number share a color. */
@@ -320,7 +329,7 @@ static int write_plot(FILE *f, const char *file, const void *summary)
 	bool streams = s->n_rates > 0;
 
 	plot_begin(f, file, PLOT_WIDTH, streams ? 800 : 420);
-	fprintf(f, "set multiplot\nset lmargin 12\nset rmargin 22\nset size 1,%g\nset origin 0,%g\n", streams ? 0.5 : 1,
+	fprintf(f, "set multiplot\nset lmargin 12\nset rmargin 27\nset size 1,%g\nset origin 0,%g\n", streams ? 0.5 : 1,
 	    streams ? 0.5 : 0);
 	write_levels(f, s);
 	if (streams) {

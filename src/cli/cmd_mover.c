@@ -1,4 +1,4 @@
-/* ptcp mover: reads and sends for a striped transfer on another host. */
+/* ptcp mover: carries streams of a striped transfer on another host. */
 #include <string.h>
 
 #include <ptcp/ptcp.h>
@@ -17,9 +17,9 @@ struct mover_args {
 #define AT(member) offsetof(struct mover_args, member)
 
 static const struct opt mover_options[] = {
-	{ "join", 0, "FILE", "invitation of the transfer, which ptcp send --movers writes (-: standard input)", opt_text,
+	{ "join", 0, "FILE", "invitation of the transfer, which its --movers writes (-: standard input)", opt_text,
 	    AT(join), 0, 0 },
-	{ "no-sandbox", 0, NULL, "do not restrict the mover to the sources", opt_true, AT(no_sandbox), 0, 0 },
+	{ "no-sandbox", 0, NULL, "do not restrict the mover to the sources or the destination", opt_true, AT(no_sandbox), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -28,7 +28,7 @@ static int on_confine(void *arg, const struct ptcp_mover_needs *n, struct ptcp_e
 	static const char *const none[] = { NULL };
 	const struct mover_args *a = arg;
 	const struct ptcp_server_needs server = { .roots = none, .connects = true };
-	const struct confine_tool tool = { .roots = n->roots, .n_roots = n->n_roots };
+	const struct confine_tool tool = { .roots = n->roots, .n_roots = n->n_roots, .writes_roots = n->writes };
 
 	return a->no_sandbox ? 0 : confine(&server, &tool, CONFINE_ABI, log_opts_level(&a->log, PTCP_LOG_WARN), e);
 }
@@ -43,7 +43,7 @@ static int run_mover(const struct command *c, int argc, char **argv)
 	memset(&a, 0, sizeof a);
 	log_opts_init(&a.log);
 	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == 0 && a.join == NULL)
-		r = err_set(&e, PTCP_EUSAGE, "mover: no invitation (--join FILE, which ptcp send --movers writes)");
+		r = err_set(&e, PTCP_EUSAGE, "mover: no invitation (--join FILE, which ptcp send or recv --movers writes)");
 	if (r != 0)
 		return command_end(c, r, &e);
 	ptcp_mover_opts_init(&o);
@@ -58,5 +58,5 @@ static int run_mover(const struct command *c, int argc, char **argv)
 
 static const struct opt *const tables[] = { mover_options, log_options, NULL };
 
-const struct command command_mover = { "mover", "--join FILE", "read and send for a striped transfer on another host",
+const struct command command_mover = { "mover", "--join FILE", "carry a part of a striped transfer on another host",
 	run_mover, tables, 0, 0, "takes no operand" };

@@ -160,7 +160,7 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 			allow(fd, r, tool->writes[i], REPLACE);
 	}
 	for (i = 0; i < tool->n_roots; i++)
-		allow(fd, r, tool->roots[i], READ); /* failures surface on use */
+		allow(fd, r, tool->roots[i], READ | (tool->writes_roots ? WRITE_FILE : 0)); /* failures surface on use */
 	if (n->state_dir != NULL)
 		allow(fd, r, n->state_dir, READ_DIR); /* optional */
 	if (n->storage_dir != NULL)

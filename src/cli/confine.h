@@ -11,6 +11,7 @@ struct confine_tool {
 	const char *reads[2], *writes[2];
 	const char *const *roots; /* read, with everything below; n_roots */
 	size_t n_roots;
+	bool writes_roots;        /* existing files there are written, too */
 };
 
 /* Confines this thread, which must be the only thread of the process, permanently: no new privileges; no

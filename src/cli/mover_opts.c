@@ -32,7 +32,7 @@ static int set_mover_hosts(void *args, const struct opt *o, const char *text, st
 }
 
 const struct opt mover_options[] = {
-	{ "movers", 0, "COMMAND", "start movers, which read and send on other hosts: srun -N4, or with {host} ssh {host}",
+	{ "movers", 0, "COMMAND", "start movers, which carry the data on other hosts: srun -N4, or with {host} ssh {host}",
 	    opt_text, TRANSFER(movers), 0, 0 },
 	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
 	{ "mover-file", 0, "FILE", "invitation for movers, on a shared file system; -: their standard input (default: in the "

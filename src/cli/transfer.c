@@ -464,7 +464,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 
 static const struct opt *const send_options[] = { transfer_options, mover_options, exec_options, habit_options, third_party_options,
 	connect_options, ssh_options, list_options, NULL };
-static const struct opt *const recv_options[] = { transfer_options, habit_options, connect_options, ssh_options,
+static const struct opt *const recv_options[] = { transfer_options, mover_options, habit_options, connect_options, ssh_options,
 	list_options, NULL };
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",

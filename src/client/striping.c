@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client/task_impl.h"
@@ -25,11 +26,12 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 
 	if (!is_striped(t))
 		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
-	if (t->remote_job != NULL || !t->files.sends)
-		return err_set(e, PTCP_ENOTYET, "--movers: only of a sending host: not available yet otherwise (run ptcp send on the "
-		    "other host)");
+	if (t->remote_job != NULL)
+		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on one "
+		    "of them)");
 	if (o->fd >= 0)
-		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input, which other hosts cannot read (send a file)");
+		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not have (name a "
+		    "file)");
 	if (o->n_paths > 0 || o->n_candidates > 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
 	if (o->streams == 0 && o->impact_percent <= 0)
@@ -41,7 +43,7 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
-/* ---- What movers may read ---- */
+/* ---- What movers may read or write ---- */
 
 /* Absolute paths: of the directories as the walk names them, and of what movers may read. */
 struct places {
@@ -117,6 +119,30 @@ static int add_source(struct places *p, const struct ptcp_task *t, const char *p
 	return add_root(p, name[0] == '\0' || t->files.n_local > INVITATION_ROOTS_MAX / 2 ? b->absolute : all, e);
 }
 
+/* The destination, or the nearest directory above it that exists. */
+static int add_destination(struct places *p, const char *path, struct ptcp_err *e)
+{
+	char *copy = strdup(path[0] != '\0' ? path : "."), *real = NULL, *slash;
+	struct stat st;
+	int r;
+
+	while (copy != NULL && (stat(copy, &st) != 0 || !S_ISDIR(st.st_mode))) {
+		for (slash = copy + strlen(copy); slash > copy + 1 && slash[-1] == '/';) /* slashes at the end */
+			*--slash = '\0';
+		if ((slash = strrchr(copy, '/')) == NULL)
+			strcpy(copy, ".");
+		else
+			slash[slash == copy] = '\0';
+	}
+	if (copy == NULL || (real = realpath(copy, NULL)) == NULL)
+		r = err_sys(e, PTCP_EUSAGE, "destination");
+	else
+		r = add_root(p, real, e);
+	free(real);
+	free(copy);
+	return r;
+}
+
 /* ---- Starting ---- */
 
 void striping_show(struct ptcp_task *t, struct ptcp_event *ev)
@@ -164,7 +190,7 @@ static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_e
 static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *e)
 {
 	struct movers_opts o = { .control = t->loop, .log = &t->host.log, .listen = t->o.movers_listen, .base = p->base,
-		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots,
+		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends,
 		.wait_ns = (uint64_t)(t->o.movers_wait_s * 1e9), .notify = on_notice, .arg = t };
 	char own[PATH_MAX];
 	size_t i;
@@ -191,7 +217,7 @@ int striping_begin(struct ptcp_task *t, struct ptcp_err *e)
 	if (!is_striped(t) || t->o.dry_run)
 		return 0;
 	for (i = 0; i < t->files.n_local && r == 0; i++)
-		r = add_source(&p, t, t->files.local[i], e);
+		r = t->files.sends ? add_source(&p, t, t->files.local[i], e) : add_destination(&p, t->files.local[i], e);
 	if (r == 0 && p.n_roots > 0) /* else the session fails, as no source exists */
 		r = invite(t, &p, e);
 	places_fini(&p);

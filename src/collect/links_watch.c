@@ -1,7 +1,8 @@
-/* Measures links continuously, a few messages each in turn, and lets old estimates fade. */
+/* Measures links continuously, a few messages at a time, noisy links more often, and lets old estimates fade. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,9 +12,11 @@
 #include "core/opts.h"
 #include "core/units.h"
 #include "model/rng.h"
+#include "model/turns.h"
 
 #define MESSAGES 4       /* one of each size */
-#define WEIGHT 0.25      /* of the newest estimate: about the last seven count */
+#define WEIGHT 0.25      /* of the newest estimate, with equal turns: about the last seven count */
+#define VALUES 4         /* estimates that determine a deviation */
 #define CONSTANT_S 3600  /* stability of a path's rate (model/history.h) */
 #define BUSY_MAX_S 3600 /* max delay of a measurement by busy() */
 
@@ -53,15 +56,15 @@ static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *
 }
 
 /* Starts with the known value. */
-static void add(struct ewma *s, double known, double found)
+static void add(struct ewma *s, double known, double found, double weight)
 {
 	if (s->n == 0 && isfinite(known))
-		ewma_add(s, known, WEIGHT);
-	ewma_add(s, found, WEIGHT);
+		ewma_add(s, known, weight);
+	ewma_add(s, found, weight);
 }
 
 /* Measures with new messages only; the previous estimate stands if the measurement fails. */
-static int measure(struct ptcp_links *s, struct link_state *l, struct ptcp_err *e)
+static int measure(struct ptcp_links *s, struct link_state *l, double weight, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;
 	int r;
@@ -77,8 +80,8 @@ static int measure(struct ptcp_links *s, struct link_state *l, struct ptcp_err *
 		l->estimate = last;
 		return r;
 	}
-	add(&l->rate, known.rate_bps, m->rate_bps);
-	add(&l->delay, known.delay_s, m->delay_s);
+	add(&l->rate, known.rate_bps, m->rate_bps, weight);
+	add(&l->delay, known.delay_s, m->delay_s, weight);
 	m->state = PTCP_LINK_MEASURED;
 	m->rate_bps = l->rate.mean;
 	m->delay_s = l->delay.mean;
@@ -106,12 +109,49 @@ static int check_any(const struct ptcp_links *s, struct ptcp_err *e)
 	    "none");
 }
 
-int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, struct ptcp_err *e)
+/* Deviations are relative, so that slow links count as much as fast ones. A link that failed, or whose estimates are
+ * few or too old, has none. */
+static size_t next_link(const struct ptcp_links *s, struct turn *turn, unsigned *waited)
+{
+	const struct link_state *l;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		l = &s->link[i];
+		turn[i].sd = l->rate.n >= VALUES && l->why[0] == '\0' && links_age_s(l) <= CONSTANT_S ?
+		    ewma_sd(&l->rate) / l->rate.mean : NAN;
+	}
+	return turns_next(turn, s->n, waited);
+}
+
+static int watch(struct ptcp_links *s, const struct ptcp_links_watch *o, struct turn *turn, struct ptcp_err *e)
 {
 	struct rng rng = { mono_now().ns ^ (uint64_t)getpid() << 32 };
-	struct ptcp_links_watch o;
 	struct ptcp_err why;
-	size_t i;
+	size_t i, in = 0;
+	unsigned waited;
+	int r = 0;
+
+	for (i = 0; i < s->n; i++)
+		in += !(turn[i].out = s->link[i].out);
+	while (r == 0) {
+		i = next_link(s, turn, &waited);
+		if ((r = wait_turn(s, o, &s->link[i], &rng, e)) < 0)
+			return r;
+		r = measure(s, &s->link[i], turns_weight(WEIGHT, waited, in), &why);
+		if (r == PTCP_ENOMEM || canceled(s, e) < 0)
+			return r == PTCP_ENOMEM ? err_nomem(e) : PTCP_ECANCELED;
+		if (r < 0)
+			links_fail(&s->link[i], &why);
+		r = o->seen != NULL ? o->seen(o->arg, i, r < 0 ? why.msg : NULL, e) : 0;
+	}
+	return r;
+}
+
+int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, struct ptcp_err *e)
+{
+	struct ptcp_links_watch o;
+	struct turn *turn;
 	int r;
 
 	ptcp_links_watch_init(&o);
@@ -121,17 +161,9 @@ int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, str
 		return err_set(e, PTCP_EUSAGE, "watching: the pause must be at least 0, the jitter at least 0 and below 1");
 	if ((r = check_any(s, e)) < 0)
 		return r;
-	for (i = 0; r == 0; i = (i + 1) % s->n) {
-		if (s->link[i].out)
-			continue;
-		if ((r = wait_turn(s, &o, &s->link[i], &rng, e)) < 0)
-			return r;
-		r = measure(s, &s->link[i], &why);
-		if (r == PTCP_ENOMEM || canceled(s, e) < 0)
-			return r == PTCP_ENOMEM ? err_nomem(e) : PTCP_ECANCELED;
-		if (r < 0)
-			links_fail(&s->link[i], &why);
-		r = o.seen != NULL ? o.seen(o.arg, i, r < 0 ? why.msg : NULL, e) : 0;
-	}
+	if ((turn = calloc(s->n, sizeof *turn)) == NULL)
+		return err_nomem(e);
+	r = watch(s, &o, turn, e);
+	free(turn);
 	return r;
 }

@@ -135,9 +135,9 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max
 		const struct level *l = &m->level[i];
 
 		if (l->rounds > 0 && n++ < max)
-			out[n - 1] = (struct ptcp_level){ l->streams, l->rounds, l->failed, l->mean_bps,
-				l->min_bps, l->max_bps, level_sd_bps(l), l->per_stream_mean_bps, l->fairness,
-				level_clusters(l) };
+			out[n - 1] = (struct ptcp_level){ l->streams, l->rounds, l->failed, l->round_bps.mean,
+				l->round_bps.min, l->round_bps.max, moments_sd(&l->round_bps), l->stream_bps.mean, l->fairness,
+				level_clusters(l), l->stream_bps.min, l->stream_bps.max, moments_sd(&l->stream_bps) };
 	}
 	*saturates_at = levels_saturate_at(m->level, m->n_levels);
 	return n;

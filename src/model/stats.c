@@ -155,20 +155,32 @@ static double averaged(double mean, double value, unsigned count)
 	return mean + (value - mean) / count;
 }
 
+/* Welford, "Note on a method for calculating corrected sums of squares", 1962. */
+void moments_add(struct moments *m, double value)
+{
+	double before = m->mean;
+
+	m->min = m->n > 0 ? fmin(m->min, value) : value;
+	m->max = m->n > 0 ? fmax(m->max, value) : value;
+	m->mean = averaged(before, value, ++m->n);
+	m->squares += (value - before) * (value - m->mean);
+}
+
+double moments_sd(const struct moments *m)
+{
+	return m->n > 1 ? sqrt(m->squares / (m->n - 1)) : 0;
+}
+
 double level_add(struct level *l, const struct level_run *run, double *stream_bps)
 {
-	double rate = rates_of(run, l->streams, stream_bps), before = l->mean_bps;
-	unsigned good = ++l->rounds - l->failed;
-	struct stats s;
+	double rate = rates_of(run, l->streams, stream_bps);
+	unsigned i;
 
-	stats_of(&s, stream_bps, l->streams);
-	/* Welford, "Note on a method for calculating corrected sums of squares", 1962 */
-	l->mean_bps = averaged(before, rate, good);
-	l->squares += (rate - before) * (rate - l->mean_bps);
-	l->min_bps = good > 1 ? fmin(l->min_bps, rate) : rate;
-	l->max_bps = fmax(l->max_bps, rate);
-	l->per_stream_mean_bps = averaged(l->per_stream_mean_bps, s.mean, good);
-	l->fairness = averaged(l->fairness, stats_jain(stream_bps, l->streams), good);
+	l->rounds++;
+	moments_add(&l->round_bps, rate);
+	for (i = 0; i < l->streams; i++)
+		moments_add(&l->stream_bps, stream_bps[i]);
+	l->fairness = averaged(l->fairness, stats_jain(stream_bps, l->streams), l->round_bps.n);
 	l->split += is_split(stream_bps, l->streams);
 	return rate;
 }
@@ -177,13 +189,6 @@ void level_add_failed(struct level *l)
 {
 	l->rounds++;
 	l->failed++;
-}
-
-double level_sd_bps(const struct level *l)
-{
-	unsigned good = l->rounds - l->failed;
-
-	return good > 1 ? sqrt(l->squares / (good - 1)) : 0;
 }
 
 int level_clusters(const struct level *l)
@@ -201,7 +206,7 @@ unsigned levels_saturate_at(const struct level *l, size_t levels)
 		if (l[i].rounds == l[i].failed)
 			continue;
 		streams[n] = l[i].streams;
-		mean_bps[n++] = l[i].mean_bps;
+		mean_bps[n++] = l[i].round_bps.mean;
 	}
 	return stats_saturates_at(streams, mean_bps, n);
 }
@@ -217,10 +222,15 @@ void ewma_add(struct ewma *s, double value, double weight)
 	s->squares = (1 - w) * (1 - w) * s->squares + w * w;
 }
 
-double ewma_error(const struct ewma *s)
+double ewma_sd(const struct ewma *s)
 {
 	/* Unbiased variance: divided by 1 - squares. */
-	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares) * s->squares);
+	return s->n < 2 || !(s->squares < 1) ? NAN : sqrt(s->variance / (1 - s->squares));
+}
+
+double ewma_error(const struct ewma *s)
+{
+	return ewma_sd(s) * sqrt(s->squares);
 }
 
 /* ---- Change detection ---- */

@@ -56,15 +56,25 @@ struct level_run {
 	uint64_t bytes;
 };
 
+/* Moments of values that are not stored. Zero-initialize. */
+struct moments {
+	unsigned n;
+	double mean, min, max;
+	double squares; /* sum of squared deviations from the mean */
+};
+
+void moments_add(struct moments *m, double value);
+/* Standard deviation (n - 1); 0 below two values. */
+double moments_sd(const struct moments *m);
+
 /* All rounds with one stream count; zero-initialize all but `streams` (1 to LEVEL_STREAMS_MAX). */
 struct level {
 	unsigned streams;
-	unsigned rounds, failed;  /* all rounds, and failed rounds */
-	unsigned split;           /* rounds with a slow and a fast group of streams */
-	double mean_bps, min_bps, max_bps; /* of successful rounds */
-	double squares;           /* sum of squared deviations from the mean */
-	double per_stream_mean_bps;
-	double fairness;          /* mean of Jain's index over rounds */
+	unsigned rounds, failed;   /* all rounds, and failed rounds */
+	unsigned split;            /* rounds with a slow and a fast group of streams */
+	struct moments round_bps;  /* rates of successful rounds */
+	struct moments stream_bps; /* rates of all their streams */
+	double fairness;           /* mean of Jain's index over rounds */
 };
 
 /* Adds a successful round. Writes each stream's rate (its bytes over its own time) into stream_bps and
@@ -74,9 +84,6 @@ double level_add(struct level *l, const struct level_run *run, double *stream_bp
 
 /* Adds a round with a missing or short stream. */
 void level_add_failed(struct level *l);
-
-/* Standard deviation (n - 1) of the rounds' rates; 0 below two rounds. */
-double level_sd_bps(const struct level *l);
 
 /* 2 if the streams fell into two groups in most rounds (see stats_clusters()), else 1. */
 int level_clusters(const struct level *l);
@@ -100,6 +107,8 @@ struct ewma {
 
 /* `weight` in (0, 1]; the first 1 / weight values have equal weights. */
 void ewma_add(struct ewma *s, double value, double weight);
+/* Standard deviation of the values; NAN below two. */
+double ewma_sd(const struct ewma *s);
 /* Standard error of the mean; NAN below two values. */
 double ewma_error(const struct ewma *s);
 

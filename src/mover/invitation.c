@@ -60,7 +60,7 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 			return err_set(e, PTCP_EUSAGE, "movers: %s: a newline in the path (rename it)",
 			    text_escape(shown, sizeof shown, v->root[i]));
 		}
-		ok = add_line(&b, "root ", v->root[i]);
+		ok = add_line(&b, v->writes ? "into " : "root ", v->root[i]);
 	}
 	ok = ok && add_line(&b, LAST_LINE, "");
 	*out = ok ? strndup((const char *)buf_head(&b), buf_len(&b)) : NULL;
@@ -95,12 +95,13 @@ static bool take_address(struct invitation *v, const char *text)
 	return true;
 }
 
-static bool take_root(struct invitation *v, const char *text)
+static bool take_root(struct invitation *v, bool writes, const char *text)
 {
-	if (v->n_roots == INVITATION_ROOTS_MAX || text[0] != '/' || strlen(text) > WIRE_PATH_MAX ||
+	if (v->n_roots == INVITATION_ROOTS_MAX || (v->n_roots > 0 && v->writes != writes) || text[0] != '/' || strlen(text) > WIRE_PATH_MAX ||
 	    (v->root[v->n_roots] = strdup(text)) == NULL)
 		return false;
 	v->n_roots++;
+	v->writes = writes;
 	return true;
 }
 
@@ -122,8 +123,8 @@ static bool take_line(struct invitation *v, const char *line, unsigned *seen)
 			strcpy(v->engine, line + 7);
 	} else if (strncmp(line, "address ", 8) == 0) {
 		ok = take_address(v, line + 8);
-	} else if (strncmp(line, "root ", 5) == 0) {
-		ok = take_root(v, line + 5);
+	} else if (strncmp(line, "root ", 5) == 0 || strncmp(line, "into ", 5) == 0) {
+		ok = take_root(v, line[0] == 'i', line + 5);
 	}
 	ok = ok && (*seen & bit) == 0;
 	*seen |= bit;

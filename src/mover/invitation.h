@@ -23,6 +23,7 @@ struct invitation {
 	unsigned n_addresses;
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
+	bool writes;                              /* the mover receives: it may write part files there, too */
 };
 
 /* The text of an invitation, to be freed. PTCP_EUSAGE: a root contains a newline. */

@@ -36,7 +36,7 @@ static void post(struct mover_link *k)
 }
 
 /* The owner hears of it later, from the loop, and may free the link then. */
-static void lose(struct mover_link *k, const struct ptcp_err *why)
+void mover_link_lose(struct mover_link *k, const struct ptcp_err *why)
 {
 	if (k->lost)
 		return;
@@ -79,7 +79,7 @@ static void on_flush(struct msg *m)
 	write_out(k);
 	if (k->out.failed) {
 		err_set(&why, PTCP_EPEER, "the other end does not read");
-		lose(k, &why);
+		mover_link_lose(k, &why);
 	}
 }
 
@@ -112,7 +112,7 @@ static void on_readable(void *arg)
 	while (!k->lost && (n = chan_read(k->chan, bytes, sizeof bytes)) > 0) {
 		k->last_input = mono_now();
 		if (frame_reader_add(&k->in, bytes, n, &why) < 0 || take_frames(k, &why) < 0)
-			lose(k, &why);
+			mover_link_lose(k, &why);
 	}
 }
 
@@ -127,7 +127,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 		err_set(&closed, PTCP_EPEER, "the other end closed the connection");
 		why = &closed;
 	}
-	lose(k, why);
+	mover_link_lose(k, why);
 }
 
 static void on_timer(void *arg)
@@ -138,7 +138,7 @@ static void on_timer(void *arg)
 
 	if (mono_diff_ns(now, k->last_input) >= k->timeout_ns) {
 		err_set(&why, PTCP_ETIMEOUT, "no response for %.3g s", (double)k->timeout_ns / 1e9);
-		lose(k, &why);
+		mover_link_lose(k, &why);
 		return;
 	}
 	OUTBOX_PUT(mover_link_out(k), ping, PING, (&(struct wire_ping){ WIRE_IDLE, 0 }));

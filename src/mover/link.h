@@ -24,6 +24,8 @@ int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, uint
     const struct mover_link_ops *ops, void *arg, struct ptcp_err *e);
 /* For OUTBOX_PUT(): frames are sent together, at the end of the turn of the loop. */
 struct outbox *mover_link_out(struct mover_link *k);
+/* As if the connection had ended, for this reason. */
+void mover_link_lose(struct mover_link *k, const struct ptcp_err *why);
 /* Sends buffered frames without waiting, and closes. NULL is fine. */
 void mover_link_free(struct mover_link *k);
 

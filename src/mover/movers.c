@@ -61,6 +61,12 @@ static void mover_free(struct mover *v)
 	list_remove(&v->in_list);
 	mover_link_free(v->link);
 	free(v->known);
+	while (!list_empty(&v->closing)) {
+		struct closing *c = CONTAINER_OF(v->closing.next, struct closing, in_list);
+
+		list_remove(&c->in_list);
+		free(c);
+	}
 	free(v);
 }
 
@@ -80,6 +86,7 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	list_remove(&v->in_list);
 	list_init(&v->in_list);
 	remote_end_all(v, &named);
+	remote_targets_end(m, v);
 	snprintf(text, sizeof text, "%s (%u left; its blocks go to others)", named.msg, m->n);
 	mover_free(v);
 	notify(m, text);
@@ -132,6 +139,7 @@ static int mover_new(struct movers *m, struct chan *c, const char *address, stru
 	v->id = ++m->last_id;
 	snprintf(v->address, sizeof v->address, "%s", address);
 	strcpy(v->fingerprint, chan_fingerprint(c));
+	list_init(&v->closing);
 	list_append(&m->movers, &v->in_list);
 	chan_write(c, joined, wire_joined_encode(joined));
 	chan_flush(c);
@@ -322,6 +330,7 @@ static int copy_opts(struct movers *m, const struct movers_opts *o, struct ptcp_
 		if ((m->base[i].given = strdup(o->base[i].given)) == NULL ||
 		    (m->base[i].absolute = strdup(o->base[i].absolute)) == NULL)
 			return err_nomem(e);
+	m->invitation.writes = o->writes;
 	for (i = 0; i < o->n_roots; i++)
 		if ((m->invitation.root[m->invitation.n_roots++] = strdup(o->root[i])) == NULL)
 			return err_nomem(e);
@@ -426,6 +435,8 @@ void movers_free(struct movers *m)
 		free(m->base[i].absolute);
 	}
 	free(m->base);
+	free(m->into.given);
+	free(m->into.absolute);
 	if (m->text != NULL)
 		explicit_bzero(m->text, strlen(m->text));
 	free(m->text);

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "net/loop.h"
+#include "store/sink.h"
 #include "store/source.h"
 #include "stream/stream.h"
 
@@ -32,6 +33,7 @@ struct movers_opts {
 	size_t n_bases;
 	char *const *root;               /* and absolute paths that movers may read; copied */
 	size_t n_roots;
+	bool writes;                     /* movers receive: they may write part files there */
 	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one */
 	/* A mover has joined or left: a sentence for the user. */
 	void (*notify)(void *arg, const char *text);
@@ -62,6 +64,23 @@ void movers_set_congestion(struct movers *m, const char *name);
 /* The source with the id is complete, or given up. */
 void movers_forget(struct movers *m, uint64_t id);
 
+/* ---- Files that movers write ---- */
+
+struct movers_target_ops {
+	/* A mover has received data of the file: movers_target() or movers_close_of() must follow. */
+	void (*wanted)(void *arg, uint32_t mover, uint64_t id);
+	/* After movers_close(): no mover writes into the file any more. */
+	void (*closed)(void *arg, uint64_t id);
+};
+/* NULL: no longer. */
+void movers_watch_targets(struct movers *m, const struct movers_target_ops *ops, void *arg);
+/* Describes the open part of the file to the mover, if it is still there. */
+void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags);
+/* There is no such file. */
+void movers_close_of(struct movers *m, uint32_t mover, uint64_t id);
+/* No mover may write into the file from now on. True: ops.closed follows; false: no mover has it open. */
+bool movers_close(struct movers *m, uint64_t id);
+
 /* Of mover number i, below movers_count(). */
 void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out);
 
@@ -76,6 +95,7 @@ struct remote_opts {
 	enum ptcp_cipher cipher;
 	bool verify, ahead;
 	bool patient;                    /* no limit on unacknowledged data */
+	bool receives;
 	struct sock_opts sock;
 	const char *host, *label;        /* label may be NULL */
 	unsigned port;
@@ -90,6 +110,8 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 /* Instead of `done`, or after `done` instead of a stream. NULL is fine. */
 void remote_cancel(struct remote *r);
 uint32_t remote_mover(const struct remote *r);
+/* Received by the stream and written. */
+void remote_count(struct remote *r, uint64_t bytes);
 /* `s` was made with remote_stream_kind and `r`. */
 void remote_attach(struct remote *r, struct stream *s);
 extern const struct stream_kind remote_stream_kind;

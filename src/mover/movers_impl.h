@@ -33,12 +33,18 @@ struct mover {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	char host[WIRE_HOST_MAX + 1], address[SOCK_TEXT_BYTES];
 	uint64_t *known;         /* by slot: id of the file known to the mover; 0: none */
+	struct list closing;     /* files whose CLOSED is yet to come */
 	struct remote *remote[MOVER_HANDLES]; /* by handle modulo MOVER_HANDLES */
 	uint32_t next_handle;
 	unsigned n_streams;
 	uint64_t bytes, bytes_before;
 	double rate_bps;
 	uint64_t share_bps;
+};
+
+struct closing {
+	struct list in_list;
+	uint64_t id;
 };
 
 struct launcher {
@@ -71,6 +77,9 @@ struct movers {
 	struct mono metered;
 	void (*changed)(void *arg);
 	void *changed_arg;
+	struct movers_base into; /* the base of the last target */
+	const struct movers_target_ops *target_ops;
+	void *target_arg;
 };
 
 /* launch.c: true if all launchers, at least one, have ended; *one: a launcher. */
@@ -83,5 +92,19 @@ void movers_changed(const struct movers *m);
 /* remote.c: frames of a mover; and its end, for its streams. */
 int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);
 void remote_end_all(struct mover *m, const struct ptcp_err *why);
+struct remote *remote_find(const struct mover *m, uint32_t handle);
+int remote_no_such(struct ptcp_err *e);
+/* What a mover says why something failed. */
+void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text);
+/* The path below a root of the invitation, in `path`; NULL: below none. */
+const char *remote_below_root(const struct movers *set, const char *path, uint16_t *root);
+
+/* remote_receive.c */
+int remote_on_want(struct mover *m, const struct wire_want *f, struct ptcp_err *e);
+int remote_on_wrote(struct mover *m, const struct wire_wrote *f, struct ptcp_err *e);
+int remote_on_unwritten(struct mover *m, const struct wire_unwritten *f, struct ptcp_err *e);
+int remote_on_closed(struct mover *m, const struct wire_closed *f, struct ptcp_err *e);
+/* A mover that has left the list writes no more. */
+void remote_targets_end(struct movers *set, struct mover *gone);
 
 #endif

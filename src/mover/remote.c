@@ -21,7 +21,7 @@ static int put_stream(struct mover *m, const struct remote *r, const struct remo
 	struct wire_stream f = { .handle = r->handle, .number = (uint16_t)o->number, .cipher = (uint8_t)o->cipher,
 		.family = (uint8_t)o->sock.family, .segment_bytes = (uint16_t)o->sock.segment_bytes,
 		.flags = (uint8_t)((o->verify ? WIRE_STREAM_VERIFY : 0) | (o->ahead ? WIRE_STREAM_AHEAD : 0) |
-		    (o->patient ? WIRE_STREAM_PATIENT : 0)),
+		    (o->patient ? WIRE_STREAM_PATIENT : 0) | (o->receives ? WIRE_STREAM_RECEIVE : 0)),
 		.timeout_ms = (uint32_t)(o->sock.timeout_ns / NS_PER_MS) + 1,
 		.connect_ms = (uint32_t)(o->connect_ns / NS_PER_MS) + 1, .port = (uint16_t)o->port,
 		.host = span_of(o->host), .label = span_of(o->label != NULL ? o->label : ""),
@@ -61,6 +61,12 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 
 uint32_t remote_mover(const struct remote *r) { return r->mover != NULL ? r->mover->id : 0; }
 
+void remote_count(struct remote *r, uint64_t bytes)
+{
+	if (r->mover != NULL)
+		r->mover->bytes += bytes;
+}
+
 static void drop(struct remote *r)
 {
 	if (r->mover != NULL)
@@ -94,7 +100,7 @@ void remote_attach(struct remote *r, struct stream *s)
 }
 
 /* The longest root that the path is, or lies beneath; NULL: none. */
-static const char *below_root(const struct movers *set, const char *path, uint16_t *root)
+const char *remote_below_root(const struct movers *set, const char *path, uint16_t *root)
 {
 	const char *rest = NULL;
 	size_t best = 0, n;
@@ -134,7 +140,7 @@ static void put_source(struct mover *m, uint64_t id, const struct walk_entry *w)
 
 	snprintf(path, sizeof path, "%s/%s", absolute_of(m->set, dir_root_path(w->dir)),
 	    dir_path_raw(w->dir, w->name, below, sizeof below));
-	rest = below_root(m->set, path, &f.root);
+	rest = remote_below_root(m->set, path, &f.root);
 	f.path = span_of(rest == NULL || strlen(rest) > WIRE_PATH_MAX ? "." : rest);
 	OUTBOX_PUT(out_of(m), source, SOURCE, &f);
 }
@@ -195,9 +201,9 @@ const struct stream_kind remote_stream_kind = { on_send, on_check, on_stop, on_f
 
 /* ---- Frames of the mover ---- */
 
-static int no_such(struct ptcp_err *e) { return err_set(e, PTCP_EPROTO, "a frame about an unknown stream or job"); }
+int remote_no_such(struct ptcp_err *e) { return err_set(e, PTCP_EPROTO, "a frame about an unknown stream or job"); }
 
-static struct remote *find(const struct mover *m, uint32_t handle)
+struct remote *remote_find(const struct mover *m, uint32_t handle)
 {
 	struct remote *r = m->remote[handle % MOVER_HANDLES];
 
@@ -206,10 +212,10 @@ static struct remote *find(const struct mover *m, uint32_t handle)
 
 static int on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e)
 {
-	struct remote *r = find(m, f->handle);
+	struct remote *r = remote_find(m, f->handle);
 
 	if (r == NULL || (r->state != REMOTE_CONNECTING && r->state != REMOTE_ORPHAN))
-		return no_such(e);
+		return remote_no_such(e);
 	if (r->state == REMOTE_CONNECTING) {
 		r->state = REMOTE_CONNECTED;
 		r->done(r->arg, r, NULL);
@@ -217,7 +223,7 @@ static int on_connected(struct mover *m, const struct wire_connected *f, struct 
 	return 0;
 }
 
-static void reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text)
+void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text)
 {
 	outbox_reason(why, code, text);
 	why->sys = 0;
@@ -228,12 +234,12 @@ static void reason(struct ptcp_err *why, const struct mover *m, uint16_t code, s
 static int on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e)
 {
 	const struct mtu_lost conn = { f->acked_bytes, (double)f->silent_ms / 1e3 };
-	struct remote *r = find(m, f->handle);
+	struct remote *r = remote_find(m, f->handle);
 	struct ptcp_err why;
 
 	if (r == NULL)
-		return no_such(e);
-	reason(&why, m, f->code, f->text);
+		return remote_no_such(e);
+	remote_reason(&why, m, f->code, f->text);
 	if (r->state == REMOTE_CONNECTING) {
 		r->state = REMOTE_ORPHAN;
 		r->done(r->arg, NULL, &why);
@@ -246,10 +252,10 @@ static int on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *
 
 static int on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *e)
 {
-	struct remote *r = find(m, f->handle);
+	struct remote *r = remote_find(m, f->handle);
 
 	if (r == NULL || (r->state != REMOTE_STOPPING && r->state != REMOTE_ORPHAN))
-		return no_such(e);
+		return remote_no_such(e);
 	if (r->state == REMOTE_ORPHAN)
 		drop(r);
 	else
@@ -260,12 +266,12 @@ static int on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *
 /* The oldest job of a stream. 1: results after STOP, to be ignored. */
 static int job_of(const struct mover *m, uint32_t handle, struct stream_job **out, struct ptcp_err *e)
 {
-	const struct remote *r = find(m, handle);
+	const struct remote *r = remote_find(m, handle);
 
 	if (r != NULL && (r->state == REMOTE_STOPPING || r->state == REMOTE_ORPHAN))
 		return 1;
 	*out = r != NULL && r->state == REMOTE_STREAM ? stream_oldest_job(r->stream) : NULL;
-	return *out != NULL ? 0 : no_such(e);
+	return *out != NULL ? 0 : remote_no_such(e);
 }
 
 static int on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_err *e)
@@ -276,10 +282,10 @@ static int on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_e
 	if (code != 0)
 		return code < 0 ? code : 0;
 	if (f->extent >= job->job.n || job->failed[f->extent])
-		return no_such(e);
+		return remote_no_such(e);
 	job->failed[f->extent] = true;
 	if ((job->why[f->extent] = malloc(sizeof *e)) != NULL)
-		reason(job->why[f->extent], m, f->code, f->text);
+		remote_reason(job->why[f->extent], m, f->code, f->text);
 	return 0;
 }
 
@@ -292,20 +298,20 @@ static int on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *
 	if (code != 0)
 		return code < 0 ? code : 0;
 	if (f->n != job->job.n)
-		return no_such(e);
+		return remote_no_such(e);
 	for (i = 0; i < f->n; i++) {
 		job->term[i] = (struct digest){ get_u64(f->terms.p + i * WIRE_TERM_BYTES),
 			get_u64(f->terms.p + i * WIRE_TERM_BYTES + 8) };
 		if (!job->failed[i])
 			m->bytes += job->job.extent[i].length;
 	}
-	stream_job_done(find(m, f->handle)->stream);
+	stream_job_done(remote_find(m, f->handle)->stream);
 	return 0;
 }
 
 static int on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e)
 {
-	const struct remote *r = find(m, f->handle);
+	const struct remote *r = remote_find(m, f->handle);
 	struct tcpinfo t = { .acked_bytes = f->acked_bytes, .received_bytes = f->received_bytes, .sacked_bytes = f->sacked_bytes,
 		.delivered_bytes = f->delivered_bytes, .sent_segments = f->sent_segments, .retransmits = f->retransmits,
 		.rtt_s = (double)f->rtt_us / 1e6, .min_rtt_s = (double)f->min_rtt_us / 1e6, .silent_s = (double)f->silent_us / 1e6,
@@ -314,7 +320,7 @@ static int on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp
 		.unacked = f->unacked != 0 };
 
 	if (r == NULL)
-		return no_such(e);
+		return remote_no_such(e);
 	span_copy(t.congestion, f->congestion);
 	if (r->state == REMOTE_STREAM)
 		stream_observe(r->stream, f->moved_bytes, f->on_disk != 0, &t);
@@ -337,6 +343,10 @@ int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e)
 	CASE(UNREAD, unread, on_unread)
 	CASE(SENT, sent, on_sent)
 	CASE(TRAFFIC, traffic, on_traffic)
+	CASE(WANT, want, remote_on_want)
+	CASE(WROTE, wrote, remote_on_wrote)
+	CASE(UNWRITTEN, unwritten, remote_on_unwritten)
+	CASE(CLOSED, closed, remote_on_closed)
 	default:
 		return err_set(e, PTCP_EPROTO, "unexpected %s frame of a mover", wire_type_name(f->type));
 	}

@@ -22,10 +22,15 @@ void work_end(struct work *w, const struct ptcp_err *why)
 		w->why = *why;
 		w->result = why->code;
 	}
-	if (w->n_streams == 0)
+	atomic_store(&w->targets.over, true);
+	work_stop_streams(w);
+	work_step_ended(w);
+}
+
+void work_step_ended(struct work *w)
+{
+	if (w->over && w->n_streams == 0 && w->n_io == 0)
 		loop_stop(w->loop);
-	else
-		work_stop_streams(w);
 }
 
 /* ---- Frames of the engine ---- */
@@ -68,6 +73,8 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	CASE(SOURCE, source, on_source)
 	CASE(SEND, send, work_on_send)
 	CASE(FORGET, forget, on_forget)
+	CASE(TARGET, target, work_on_target)
+	CASE(CLOSE, close, work_on_close)
 	CASE(CHECK, check, work_on_check)
 	CASE(STOP, stop, work_on_stop)
 	CASE(PACE, pace, work_on_pace)
@@ -166,7 +173,8 @@ static void join(struct work *w)
 
 static int confine(struct work *w, struct ptcp_err *e)
 {
-	struct ptcp_mover_needs needs = { .roots = (const char *const *)w->invitation.root, .n_roots = w->invitation.n_roots };
+	struct ptcp_mover_needs needs = { .roots = (const char *const *)w->invitation.root, .n_roots = w->invitation.n_roots,
+		.writes = w->invitation.writes };
 
 	return w->o->confine != NULL ? w->o->confine(w->o->arg, &needs, e) : 0;
 }
@@ -194,22 +202,28 @@ static void finish(struct work *w)
 	if (w->loop != NULL)
 		context_fini(&w->host);
 	loop_free(w->loop);
+	work_targets_fini(&w->targets);
 	work_files_fini(&w->files);
 	invitation_fini(&w->invitation);
 }
 
 int mover_work(const struct ptcp_mover_opts *o, struct ptcp_err *e)
 {
-	struct work w = { .o = o };
+	struct work *w = calloc(1, sizeof *w);
 	int r;
 
-	list_init(&w.streams);
-	if ((r = start(&w, e)) == 0) {
-		join(&w);
-		loop_run(w.loop);
-		if ((r = w.result) < 0 && e != NULL)
-			*e = w.why;
+	if (w == NULL)
+		return err_nomem(e);
+	w->o = o;
+	list_init(&w->streams);
+	work_targets_init(&w->targets);
+	if ((r = start(w, e)) == 0) {
+		join(w);
+		loop_run(w->loop);
+		if ((r = w->result) < 0 && e != NULL)
+			*e = w->why;
 	}
-	finish(&w);
+	finish(w);
+	free(w);
 	return r;
 }

@@ -159,6 +159,19 @@ int work_files_add(struct work_files *f, const struct wire_source *s, struct ptc
 	return err_nomem(e);
 }
 
+int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name, struct ptcp_err *e)
+{
+	const struct wire_source s = { .root = t->root, .path = t->path };
+	char path[WIRE_PATH_MAX + 1];
+
+	*name = NULL;
+	if (t->root < f->n_roots && f->root[t->root].only == NULL && split(f, &s, path, name) && sink_is_part(*name) &&
+	    (*dir = dir_at(f, t->root, path)) != NULL)
+		return 0;
+	free(*name);
+	return err_set(e, PTCP_EPROTO, "the engine names a file that is not a part beneath the destination");
+}
+
 void work_files_forget(struct work_files *f, uint64_t id)
 {
 	unsigned slot = wire_slot(id);

@@ -3,6 +3,8 @@
 #ifndef MOVER_WORK_IMPL_H
 #define MOVER_WORK_IMPL_H
 
+#include <stdatomic.h>
+
 #include "conn/connect.h"
 #include "core/list.h"
 #include "mover/invitation.h"
@@ -18,12 +20,24 @@ struct work_root {
 	char *only;                 /* the file; NULL: a directory */
 };
 
-/* Files described by the engine, and the directories used last. */
+/* Sources described by the engine, and the directories used last. */
 struct work_files {
 	struct work_root root[INVITATION_ROOTS_MAX];
 	unsigned n_roots;
 	struct { uint64_t id; struct source *source; } *slot; /* WIRE_SLOTS */
 	struct { char *path; unsigned root; struct dir *dir; } recent[WORK_DIRS];
+};
+
+struct target_flush;
+
+/* Part files described by the engine, and results of blocks. */
+struct work_targets {
+	struct open_files files;
+	struct list opening;
+	bool durable;               /* blocks are on disk before they are reported */
+	struct target_result *first, **last; /* not flushed yet */
+	struct target_flush *flush; /* on an I/O thread; or NULL */
+	atomic_bool over;           /* no more retries */
 };
 
 struct work {
@@ -32,12 +46,14 @@ struct work {
 	struct context host;
 	struct invitation invitation;
 	struct work_files files;
+	struct work_targets targets;
 	struct connect *connect;    /* to the engine */
 	unsigned address;           /* being tried */
 	struct mover_link *link;    /* then */
 	struct timer *timer;
 	struct list streams;
 	unsigned n_streams;
+	unsigned n_io;              /* jobs of work_targets.c on I/O threads */
 	bool over;
 	int result;
 	struct ptcp_err why;
@@ -45,6 +61,8 @@ struct work {
 
 /* Ends the mover; `why` NULL: in order. */
 void work_end(struct work *w, const struct ptcp_err *why);
+/* Something that the end waits for is done. */
+void work_step_ended(struct work *w);
 
 /* ---- work_files.c ---- */
 
@@ -53,6 +71,8 @@ int work_files_open(struct work_files *f, const struct invitation *v, uint64_t w
 void work_files_fini(struct work_files *f);
 /* PTCP_EPROTO: the path leaves the root. */
 int work_files_add(struct work_files *f, const struct wire_source *s, struct ptcp_err *e);
+/* The directory (a reference) and name (on the heap) of a part file. PTCP_EPROTO: not a part file beneath a root. */
+int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name, struct ptcp_err *e);
 void work_files_forget(struct work_files *f, uint64_t id);
 /* NULL: unknown. Borrowed. */
 struct source *work_files_find(const struct work_files *f, uint64_t id);
@@ -66,7 +86,22 @@ int work_on_check(struct work *w, const struct wire_check *f, struct ptcp_err *e
 int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e);
 int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e);
 void work_report_traffic(struct work *w);
+/* The engine has answered about the file that streams wait for. */
+void work_streams_known(struct work *w, uint64_t id);
+bool work_stream_is_there(const struct work *w, uint32_t handle);
 /* After work_end(): stops all streams; the loop stops after the last stream. */
 void work_stop_streams(struct work *w);
+
+/* ---- work_targets.c ---- */
+
+void work_targets_init(struct work_targets *t);
+void work_targets_fini(struct work_targets *t);
+/* PTCP_EPROTO: a request no engine makes. */
+int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err *e);
+int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e);
+/* A stream waits for the file. True: the engine is to be asked; false: the answer is there, or on its way. */
+bool work_target_missing(struct work *w, uint64_t id, bool *known);
+/* Flushes the blocks, then reports them. */
+void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results);
 
 #endif

@@ -22,6 +22,8 @@ struct work_stream {
 	struct connect *connect;    /* until connected */
 	struct stream *stream;      /* then */
 	int tap;                    /* for TCP_INFO; -1: none */
+	uint64_t awaits;            /* id of the file that the stream waits for; 0: none */
+	bool stopped;
 };
 
 static struct outbox *out_of(const struct work_stream *s) { return mover_link_out(s->work->link); }
@@ -54,8 +56,8 @@ static void drop(struct work_stream *s)
 	list_remove(&s->in_list);
 	explicit_bzero(s->key, sizeof s->key);
 	free(s);
-	if (--w->n_streams == 0 && w->over)
-		loop_stop(w->loop);
+	w->n_streams--;
+	work_step_ended(w);
 }
 
 static struct span text_of(const struct ptcp_err *why)
@@ -125,7 +127,55 @@ static void on_gone(void *arg, struct stream *stream)
 	drop(s);
 }
 
-static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .lost = on_stream_lost, .gone = on_gone };
+static void on_received(void *arg, struct stream *stream, struct stream_results *results)
+{
+	struct work_stream *s = arg;
+
+	(void)stream;
+	work_targets_received(s->work, s->handle, results);
+}
+
+static void on_unknown(void *arg, struct stream *stream, uint64_t id)
+{
+	struct work_stream *s = arg;
+	bool known = s->stopped || s->work->over;
+
+	if (!known && work_target_missing(s->work, id, &known))
+		OUTBOX_PUT(out_of(s), want, WANT, (&(struct wire_want){ s->handle, id }));
+	if (known)
+		stream_known(stream);
+	else
+		s->awaits = id;
+}
+
+static void answer(struct work_stream *s)
+{
+	if (s->awaits != 0)
+		stream_known(s->stream);
+	s->awaits = 0;
+}
+
+void work_streams_known(struct work *w, uint64_t id)
+{
+	struct work_stream *s;
+
+	LIST_EACH(&w->streams, s, struct work_stream, in_list)
+		if (s->awaits == id)
+			answer(s);
+}
+
+bool work_stream_is_there(const struct work *w, uint32_t handle)
+{
+	const struct work_stream *s;
+
+	LIST_EACH(&w->streams, s, struct work_stream, in_list)
+		if (s->handle == handle)
+			return !s->stopped;
+	return false;
+}
+
+static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .received = on_received,
+	.unknown = on_unknown, .lost = on_stream_lost, .gone = on_gone };
 
 /* ---- Connecting ---- */
 
@@ -152,7 +202,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	struct work *w = s->work;
 	struct stream_opts o = { .host = &w->host, .number = s->number, .worker = s->handle, .chan = r->chan,
 		.joining = (s->flags & WIRE_STREAM_AHEAD) != 0, .verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
-		.ops = &stream_ops, .arg = s };
+		.files = (s->flags & WIRE_STREAM_RECEIVE) != 0 ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
 	struct ptcp_err why;
 
 	s->connect = NULL;
@@ -193,7 +243,8 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	struct ptcp_err why;
 
 	if (find(w, f->handle) != NULL || w->n_streams >= PTCP_STREAMS_MAX * 4 || f->cipher > PTCP_CIPHER_NONE ||
-	    (f->cipher == PTCP_CIPHER_NONE && (f->flags & WIRE_STREAM_AHEAD) != 0))
+	    (f->cipher == PTCP_CIPHER_NONE && (f->flags & WIRE_STREAM_AHEAD) != 0) ||
+	    ((f->flags & WIRE_STREAM_RECEIVE) != 0) != w->invitation.writes)
 		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
 	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_nomem(e);
@@ -214,19 +265,27 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	return 0;
 }
 
+static void stop(struct work_stream *s, bool reset)
+{
+	s->stopped = true;
+	connect_cancel(s->connect);
+	s->connect = NULL;
+	close_tap(s);
+	if (s->stream == NULL) {
+		drop(s);
+		return;
+	}
+	answer(s);
+	stream_stop(s->stream, reset);
+}
+
 int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e)
 {
 	struct work_stream *s = find(w, f->handle);
 
 	if (s == NULL)
 		return err_set(e, PTCP_EPROTO, "STOP of an unknown stream");
-	connect_cancel(s->connect);
-	s->connect = NULL;
-	close_tap(s);
-	if (s->stream != NULL)
-		stream_stop(s->stream, f->reset != 0);
-	else
-		drop(s);
+	stop(s, f->reset != 0);
 	return 0;
 }
 
@@ -234,15 +293,8 @@ void work_stop_streams(struct work *w)
 {
 	struct work_stream *s;
 
-	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
-		connect_cancel(s->connect);
-		s->connect = NULL;
-		close_tap(s);
-		if (s->stream != NULL)
-			stream_stop(s->stream, true);
-		else
-			drop(s);
-	}
+	LIST_EACH(&w->streams, s, struct work_stream, in_list)
+		stop(s, true);
 }
 
 /* ---- Jobs ---- */
@@ -277,6 +329,8 @@ int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e)
 		return err_set(e, PTCP_EPROTO, "a job for an unknown stream");
 	if (s->stream == NULL)
 		return 0; /* lost, and the engine does not know yet */
+	if ((s->flags & WIRE_STREAM_RECEIVE) != 0)
+		return err_set(e, PTCP_EPROTO, "a job for a receiving stream");
 	if ((job = stream_free_job(s->stream)) == NULL)
 		return err_set(e, PTCP_EPROTO, "too many jobs for a stream");
 	job->job.n = 0;
@@ -304,7 +358,7 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
 	struct work_stream *s;
 
 	(void)e;
-	pacer_set(&w->host.pacing.out, f->bps, mono_now());
+	pacer_set(w->invitation.writes ? &w->host.pacing.in : &w->host.pacing.out, f->bps, mono_now());
 	span_copy(name, f->congestion);
 	LIST_EACH(&w->streams, s, struct work_stream, in_list)
 		if (name[0] != '\0' && s->tap >= 0)
@@ -326,7 +380,7 @@ void work_report_traffic(struct work *w)
 		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)
 			continue;
 		f = (struct wire_traffic){ .handle = s->handle, .moved_bytes = stream_moved(s->stream),
-			.on_disk = stream_on_disk(s->stream), .acked_bytes = t.acked_bytes, .received_bytes = t.received_bytes,
+			.on_disk = stream_on_disk(s->stream) || w->targets.flush != NULL, .acked_bytes = t.acked_bytes, .received_bytes = t.received_bytes,
 			.sacked_bytes = t.sacked_bytes, .delivered_bytes = t.delivered_bytes, .sent_segments = t.sent_segments,
 			.retransmits = t.retransmits, .rtt_us = us(t.rtt_s), .min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
 			.no_data_us = us(t.no_data_s), .busy_us = us(t.busy_s), .window_us = us(t.window_s),

@@ -7,9 +7,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
-#include "store/expand.h"
 #include "fs/fd_budget.h"
-#include "store/part.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
 
@@ -19,6 +17,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 {
 	struct receive_side *r = calloc(1, sizeof *r);
 	uint8_t fsync = engine_open(sess->engine)->fsync;
+	int code;
 
 	if (r == NULL) {
 		destination_fini(place);
@@ -34,6 +33,8 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	*place = (struct destination){ 0 };
 	sess->receive = r;
 	sess->payload = &receive_payload;
+	if (sess->o.movers != NULL && (code = receive_movers_new(sess, e)) < 0)
+		return code;
 	return (engine_open(sess->engine)->flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
 
@@ -43,6 +44,7 @@ void receive_free(struct session *sess)
 		return;
 	receive_pipe_detach(sess->receive);
 	open_files_fini(&sess->receive->files);
+	receive_movers_free(sess->receive);
 	receive_prune_free(sess->receive);
 	dir_unref(sess->receive->top);
 	linked_files_fini(&sess->receive->linked);
@@ -150,6 +152,7 @@ static struct sink *make_sink(const struct receive_entry *t, const struct wire_a
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
 	o.owner = client;
+	o.shared = t->shared;
 	o.unsized = t->unsized;
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, t->grid.size_bytes, &t->meta, &o);
@@ -178,6 +181,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	t->id = id;
 	t->type = f->type;
 	t->size_bytes = f->size_bytes;
+	t->shared = sess->receive->shared != NULL && f->type == WIRE_FILE && f->size_bytes > 0;
 	set_meta(sess, &t->meta, f);
 	if (parent == NULL) {
 		ok = set_place(sess->receive, t, f);
@@ -207,39 +211,6 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	return t;
 }
 
-/* A server may not choose names: a top-level entry must be one of the requested sources, by its last component,
- * unless the client requested the contents of a source (unknown names), or match the last component of a pattern. */
-static bool is_requested(const struct session *sess, const struct wire_open *o, const char *name)
-{
-	struct span rest = o->paths, path;
-	char pattern[WIRE_PATH_MAX + 1];
-	size_t n = strlen(name);
-	uint8_t flags;
-
-	while (wire_path_next(&rest, &flags, &path)) {
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
-			continue;
-		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
-		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
-		    (path.n == n || path.p[path.n - n - 1] == '/')))
-			return true;
-		if (sess->sources_expanded && expand_can_match(span_copy(pattern, path), name))
-			return true;
-	}
-	return false;
-}
-
-static int check_name(struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e)
-{
-	const struct wire_open *o = engine_open(sess->engine);
-
-	if (part_is_own_name(t->name))
-		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
-	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, t->name))
-		return err_set(e, PTCP_EREFUSED, "not requested");
-	return 0;
-}
-
 static unsigned existing_to_spare(uint32_t open_flags)
 {
 	return ((open_flags & WIRE_OPEN_IGNORE_EXISTING) != 0 ? SINK_KEEP_EXISTING : 0) |
@@ -259,9 +230,9 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 	if ((!dry_run || (t->compares && !fresh)) &&
 	    !receive_reserve_fds(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME))
 		return RCV_LATER;
-	if (fresh)
+	if (fresh && !t->shared)
 		return RCV_ACCEPT;
-	receive_enqueue(sess, t, dry_run ? WORK_DRY_FILE : WORK_RESUME);
+	receive_enqueue(sess, t, fresh ? WORK_ACCEPT : dry_run ? WORK_DRY_FILE : WORK_RESUME);
 	return RCV_LATER;
 }
 
@@ -298,7 +269,11 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	*cookie = t;
 	if ((t->only_new = sess->receive->only_new != NULL) && !receive_new_takes(f, e))
 		return RCV_REFUSE;
-	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
+	if (t->unsized && sess->receive->shared != NULL) {
+		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
+		return RCV_REFUSE;
+	}
+	if (receive_check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
@@ -345,6 +320,8 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 		resume_verify_start(sess, t, false);
 	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
 		sink_restart(t->sink);
+	if (t->shared)
+		receive_movers_accepted(sess, t, !parts && t->existing.found == SINK_PART);
 }
 
 static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
@@ -383,6 +360,8 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 	}
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
+	if (t->shared && receive_movers_close(sess, t, true))
+		return;
 	receive_enqueue(sess, t, work[t->type]);
 }
 
@@ -463,29 +442,39 @@ static uint64_t stream_bytes(const struct session *sess)
 	return engine_rcv(sess->engine) != NULL ? rcv_stats(engine_rcv(sess->engine)).done.wire_bytes : 0;
 }
 
+static void take(struct session *sess, struct stream *s, struct stream_results *results, unsigned i, struct mono now)
+{
+	enum rcv_block_result what = results->of[i].what;
+	const struct ptcp_err *why = results->of[i].why;
+	uint64_t id = results->of[i].id;
+	uint32_t block = results->of[i].block;
+	struct ptcp_err late;
+
+	if (what == RCV_BLOCK_FAILED && why == NULL) {
+		err_nomem(&late);
+		why = &late;
+	}
+	if (what == RCV_BLOCK_WRITTEN && sess->receive->shared != NULL &&
+	    !receive_movers_wrote(sess, s, id, block, results->of[i].hash, &results->of[i].term, &late)) {
+		what = RCV_BLOCK_FAILED;
+		why = &late;
+	}
+	if (what == RCV_BLOCK_WRITTEN && !sess->over)
+		resume_verify_written(sess, id, block, now);
+	if (!sess->over && !(what == RCV_BLOCK_FAILED && receive_disk_full(sess, why)))
+		rcv_block(engine_rcv(sess->engine), id, block, what, results->of[i].term, why);
+	free(results->of[i].why);
+}
+
 void receive_blocks(struct session *sess, struct stream *s, struct stream_results *results)
 {
-	struct mono now = mono_now();
-	struct ptcp_err nomem, *why;
-	bool failed;
 	uint64_t before = stream_bytes(sess);
+	struct mono now = mono_now();
 	unsigned i;
 
 	engine_progress(sess->engine, now);
-	for (i = 0; i < results->n; i++) {
-		why = results->of[i].why;
-		failed = results->of[i].what == RCV_BLOCK_FAILED;
-		if (failed && why == NULL) {
-			err_nomem(&nomem);
-			why = &nomem;
-		}
-		if (results->of[i].what == RCV_BLOCK_WRITTEN && !sess->over)
-			resume_verify_written(sess, results->of[i].id, results->of[i].block, now);
-		if (!sess->over && !(failed && receive_disk_full(sess, why)))
-			rcv_block(engine_rcv(sess->engine), results->of[i].id, results->of[i].block,
-			    results->of[i].what, results->of[i].term, why);
-		free(results->of[i].why);
-	}
+	for (i = 0; i < results->n; i++)
+		take(sess, s, results, i, now);
 	sess->carried[stream_path(s)] += stream_bytes(sess) - before;
 	session_pump(sess);
 }

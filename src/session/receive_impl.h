@@ -1,5 +1,5 @@
 /* Receiving side of a session: receive.c (the engine's decisions), receive_io.c (the store's work, in batches on an
- * I/O thread), verify_queue.c (data of an earlier run). */
+ * I/O thread), verify_queue.c (data of an earlier run), receive_movers.c (files that other hosts write). */
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
@@ -28,7 +28,9 @@ enum work {
 	WORK_FINISH_DIR,
 	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
 	WORK_PRUNE,      /* before the end: remove what the source does not have */
-	WORK_RELEASE     /* of a failed file: delete the part, or keep it for the next run */
+	WORK_RELEASE,    /* of a failed file: delete the part, or keep it for the next run */
+	WORK_OPEN,       /* with movers: make the part of an accepted file */
+	WORK_CLOSE       /* not queued: movers are closing the file */
 };
 
 /* Cookie of an entry in the receiving engine. */
@@ -67,7 +69,10 @@ struct receive_entry {
 	struct owner *owner;
 	struct xattrs xattrs;
 	struct sink_existing existing;
+	bool shared;            /* movers write the file */
+	bool commits;           /* after WORK_OPEN or WORK_CLOSE */
 	struct mono locked_since, retry_at; /* another session has locked the part, */
+	enum work retry;        /* this is tried again, */
 	bool same_client;       /* a session of the same client */
 	struct leftover_count left; /* in an existing directory, at its end */
 	struct receive_prune *prune; /* of WORK_PRUNE */
@@ -104,6 +109,9 @@ struct receive_side {
 	struct ptcp_err moved;      /* by the batch: why that directory has lost its name; code 0: it has not */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
+	struct receive_entry **shared; /* receive_movers.c: accepted files by slot; NULL: without movers */
+	struct receive_entry *closing; /* WORK_CLOSE */
+	struct receive_want *wants; /* of movers for files in WORK_OPEN */
 	struct list verify_queue;   /* verify_queue.c: entries that wait for an I/O thread, */
 	unsigned n_verifying;       /* and steps there */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
@@ -116,6 +124,11 @@ struct receive_side {
 	uint64_t total_files, total_bytes;
 	bool total_known;
 };
+
+/* ---- receive_names.c ---- */
+
+/* Whether an entry may have its name; `top_level`: in the destination itself. */
+int receive_check_name(const struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e);
 
 /* ---- receive_io.c ---- */
 
@@ -176,6 +189,23 @@ void receive_prune_pump(struct session *sess);
 void receive_prune_step(struct receive_entry *t);
 /* On the control thread, after WORK_PRUNE and WORK_END. */
 void receive_end_stepped(struct session *sess, struct receive_entry *t);
+
+/* ---- receive_movers.c: files that movers write ---- */
+
+/* For a session with movers. */
+int receive_movers_new(struct session *sess, struct ptcp_err *e);
+void receive_movers_free(struct receive_side *r);
+/* Movers may write the accepted file. `anew`: without the part that was found. */
+void receive_movers_accepted(struct session *sess, struct receive_entry *t, bool anew);
+/* On an I/O thread, after the file was prepared: makes its part. */
+int receive_movers_open(struct receive_entry *t);
+/* After WORK_OPEN; result and reason in `t`. */
+void receive_movers_opened(struct session *sess, struct receive_entry *t);
+/* No more blocks are taken. True: movers are closing the file, and then it is completed (`commits`) or released. */
+bool receive_movers_close(struct session *sess, struct receive_entry *t, bool commits);
+/* Written by a mover: the term of the block, and its record in the journal. False: `why`, or the file has no such block. */
+bool receive_movers_wrote(struct session *sess, struct stream *s, uint64_t id, uint32_t block, uint64_t hash,
+    struct digest *term, struct ptcp_err *why);
 
 /* ---- pipe.c: the only file, to a descriptor ---- */
 

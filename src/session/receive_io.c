@@ -19,7 +19,7 @@ bool receive_idle(const struct session *sess)
 {
 	const struct receive_side *r = sess->receive;
 
-	return r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
+	return r->closing == NULL && r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
 	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && receive_pipe_idle(sess);
 }
 
@@ -45,8 +45,12 @@ static void do_work(struct receive_entry *t)
 	t->result = 0;
 	switch (t->work) {
 	case WORK_NONE:
-	case WORK_ACCEPT:
 	case WORK_COMMIT:
+	case WORK_CLOSE:
+		break;
+	case WORK_ACCEPT:
+	case WORK_OPEN:
+		t->result = receive_movers_open(t);
 		break;
 	case WORK_MKDIR:
 		t->result = receive_make_dir(t);
@@ -56,6 +60,8 @@ static void do_work(struct receive_entry *t)
 			receive_new_file(t);
 		else if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
 			t->result = sink_inspect(t->sink, &t->existing, &t->why);
+		if (t->result == 0 && !t->same && t->existing.found == SINK_NOTHING)
+			t->result = receive_movers_open(t);
 		break;
 	case WORK_REFRESH:
 		t->result = t->dry_run ? 0 : receive_refresh(t);
@@ -178,6 +184,8 @@ void receive_enqueue(struct session *sess, struct receive_entry *t, enum work wo
  * slow disk releases them, without limit, as failed files occupy no slot of the engine. */
 void receive_entry_done(struct session *sess, struct receive_entry *t)
 {
+	if (t->shared && receive_movers_close(sess, t, false))
+		return;
 	if (t->release && t->sink != NULL && !sink_discard_unopened(t->sink)) {
 		t->release = false;
 		receive_enqueue(sess, t, WORK_RELEASE);
@@ -205,7 +213,7 @@ bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino)
 }
 
 /* Schedules a retry if the part is locked and may be released soon. */
-static bool retry_locked(struct session *sess, struct receive_entry *t)
+static bool retry_locked(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct mono now = mono_now();
 	uint64_t dev, ino;
@@ -220,7 +228,7 @@ static bool retry_locked(struct session *sess, struct receive_entry *t)
 	if (mono_diff_ns(now, t->locked_since) > LOCK_TIMEOUT_NS)
 		return false;
 	t->retry_at = mono_add_ns(now, LOCK_RETRY_NS);
-	t->work = WORK_RESUME;
+	t->work = t->retry = work;
 	t->next = sess->receive->locked;
 	sess->receive->locked = t;
 	return true;
@@ -240,7 +248,7 @@ static void retry_due(struct session *sess, struct mono now)
 		if (t->ended)
 			receive_entry_done(sess, t);
 		else if (!sess->over)
-			receive_enqueue(sess, t, WORK_RESUME);
+			receive_enqueue(sess, t, t->retry);
 	}
 }
 
@@ -306,7 +314,8 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 	struct rcv *rcv = engine_rcv(sess->engine);
 	struct ptcp_err why;
 
-	if (receive_disk_full(sess, &t->why) || (work == WORK_RESUME && retry_locked(sess, t)))
+	if (receive_disk_full(sess, &t->why) || ((work == WORK_RESUME || work == WORK_ACCEPT) &&
+	    retry_locked(sess, t, work)))
 		return;
 	fs_err_at(&why, &t->why, t->dir, t->name, session_is_users(sess));
 	if (work < WORK_COMMIT)
@@ -315,29 +324,11 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 		rcv_committed(rcv, t->id, &why);
 }
 
-static void work_done(struct session *sess, struct receive_entry *t)
+/* A batch has completed the work. */
+static void report(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
-	enum work work = t->work;
 
-	t->work = WORK_NONE;
-	leftover_count_add(&sess->receive->left, &t->left);
-	if (work == WORK_PRUNE || work == WORK_END) {
-		receive_end_stepped(sess, t);
-		return;
-	}
-	if (t->ended) {
-		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->over)
-			(t->result == 0 ? report_beginning : warn_why)(sess, t);
-		receive_entry_done(sess, t);
-		return;
-	}
-	if (sess->over)
-		return; /* no new work; engine_drop() ends the entry */
-	if (t->result < 0) {
-		work_failed(sess, t, work);
-		return;
-	}
 	switch (work) {
 	case WORK_ACCEPT:
 	case WORK_MKDIR:
@@ -371,12 +362,34 @@ static void work_done(struct session *sess, struct receive_entry *t)
 			warn_why(sess, t);
 		rcv_committed(rcv, t->id, NULL);
 		break;
-	case WORK_END:
-	case WORK_PRUNE:
-	case WORK_NONE:
-	case WORK_RELEASE: /* only of ended entries */
+	default: /* only of ended entries, or not of the engine */
 		break;
 	}
+}
+
+static void work_done(struct session *sess, struct receive_entry *t)
+{
+	enum work work = t->work;
+
+	t->work = WORK_NONE;
+	leftover_count_add(&sess->receive->left, &t->left);
+	if (work == WORK_PRUNE || work == WORK_END || work == WORK_OPEN) {
+		(work == WORK_OPEN ? receive_movers_opened : receive_end_stepped)(sess, t);
+		return;
+	}
+	if (t->ended) {
+		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->over)
+			(t->result == 0 ? report_beginning : warn_why)(sess, t);
+		receive_entry_done(sess, t);
+		return;
+	}
+	if (sess->over)
+		return; /* no new work; engine_drop() ends the entry */
+	if (t->result < 0) {
+		work_failed(sess, t, work);
+		return;
+	}
+	report(sess, t, work);
 }
 
 static void on_done(struct msg *m)
@@ -437,7 +450,7 @@ static void serve_fd_queue(struct session *sess)
 		if ((r->fd_first = t->next) == NULL)
 			r->fd_last = &r->fd_first;
 		t->next = NULL;
-		if (t->ended || sess->over || t->work == WORK_ACCEPT)
+		if (t->ended || sess->over || (t->work == WORK_ACCEPT && !t->shared))
 			work_done(sess, t);
 		else
 			receive_enqueue(sess, t, t->work);

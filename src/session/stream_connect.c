@@ -192,7 +192,7 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 	struct mover *m = movers_find(sess->o.movers, sess->mover[number]);
 	struct remote_opts o = { .number = number, .session = sess->id, .key = sess->key, .peer = sess->fingerprint,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
-		.ahead = sess->connecting[number].ahead,
+		.ahead = sess->connecting[number].ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
 		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .connect_ns = c->timeout_ns,
 		.done = on_remote, .arg = &sess->connecting[number] };

@@ -185,7 +185,8 @@ static bool on_locked(void *arg, uint64_t dev, uint64_t ino)
 	return sess->payload->locked != NULL && sess->payload->locked(sess, dev, ino);
 }
 
-static const struct stream_ops stream_ops = { on_sent, on_idle, on_received, on_locked, on_lost, on_gone };
+static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .received = on_received,
+	.locked = on_locked, .lost = on_lost, .gone = on_gone };
 
 /* ---- Connections lost and made ---- */
 

@@ -44,6 +44,13 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 	return r == 0 ? 0 : write_zeros(s, fd, off, n, e);
 }
 
+int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e)
+{
+	if (dir_sys(s->dir)->fdatasync(fd) == 0 || sys_cannot_sync(errno))
+		return 0;
+	return fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
+}
+
 /* Clears the unclaimed blocks of [from, to). */
 static int clear_range(struct sink *s, const uint64_t *claimed, uint64_t from, uint64_t to,
     struct ptcp_err *e)
@@ -119,6 +126,7 @@ static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 
 	if ((r = read_claims(s, out, &end, e)) < 0 || out->n_claimed == 0 ||
 	    (r = clear_unclaimed(s, out->claimed, end, e)) < 0 ||
+	    (s->opts.shared && (r = sink_flush_cleared(s, s->part.fd, e)) < 0) ||
 	    (r = sink_verify_begin(s, out->claimed, e)) < 0)
 		return r;
 	out->found = SINK_PART;

@@ -150,19 +150,20 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 	struct digest term;
 	uint64_t bytes = 0;
 	uint32_t block;
-	bool good;
+	bool good, cleared = false;
 	int r;
 
 	while (next_block(s, v, &block, &record)) {
 		if (bytes >= FILE_DIGEST_STEP_BYTES || *n == SINK_RUNS)
-			return 1;
+			return cleared && (r = sink_flush_cleared(s, fd, e)) < 0 ? r : 1;
 		if ((r = check_block(s, fd, block, record, &good, &term, e)) < 0)
 			return r;
 		v->pending[block / 64] &= ~(UINT64_C(1) << block % 64);
 		add_run(runs, n, block, good, &term);
+		cleared |= !good && s->opts.shared;
 		bytes += sink_block_length(s, block);
 	}
-	return 0;
+	return cleared ? sink_flush_cleared(s, fd, e) : 0;
 }
 
 int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e)

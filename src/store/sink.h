@@ -42,6 +42,7 @@ struct sink_opts {
 	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
 	bool unsized;         /* its size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
+	bool shared;          /* other hosts write into the part (sink_join()): what is zeroed here is flushed before it counts */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this
 	 * client's, so that clients neither share nor disturb their parts. Copied. */
@@ -165,6 +166,32 @@ bool sink_has_journal(const struct sink *s);
  * concurrent with writers. I/O threads, one at a time per file. On failure the file has failed: writes and
  * completion are refused, and the journal drops all records since the last successful sync. */
 int sink_sync(struct sink *s, struct ptcp_err *e);
+
+/* ---- Parts that several hosts write, on a shared file system ----
+ *
+ * One host makes, locks and journals the part, and completes the file; other hosts open the existing part without a
+ * lock. Their caches are their own: a block counts once the host that wrote it has flushed it. */
+
+/* Opens the part as the first write would, without a write. I/O threads. */
+int sink_open(struct sink *s, struct ptcp_err *e);
+/* The name of the part file, beside the target, into `out` of SINK_PART_BYTES bytes. No I/O. */
+#define SINK_PART_BYTES 40
+const char *sink_part(const struct sink *s, char *out);
+struct dir *sink_dir(const struct sink *s); /* borrowed */
+uint64_t sink_size(const struct sink *s);
+bool sink_is_sparse(const struct sink *s);
+/* Whether the name is one that sink_part() may return. */
+bool sink_is_part(const char *name);
+/* A block was written and flushed by another host. Any thread. */
+int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e);
+
+/* On another host: `s` has the name and directory of the part itself, which must have the inode. With e->sys ENOENT or
+ * ESTALE the host may see the part later. I/O threads. */
+int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e);
+/* Makes the writes so far visible to other hosts; `durable`: and durable. I/O threads. */
+int sink_flush(struct sink *s, bool durable, struct ptcp_err *e);
+/* Refuses further writes, waits for running ones and closes the part, which stays. I/O threads. */
+void sink_part_with(struct sink *s);
 
 /* ---- The end ---- */
 

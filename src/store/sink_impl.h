@@ -95,6 +95,8 @@ int sink_fail_sync(struct sink *s, int sys, struct ptcp_err *e);
 uint32_t sink_block_length(const struct sink *s, uint32_t block);
 /* Makes [off, off + n) read as zeros, by punching a hole if the file system can. */
 int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err *e);
+/* Of a shared part: zeros that are still in this host's cache would overwrite what another host writes. */
+int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e);
 
 /* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested.
  * 1: the file system refused an attribute, named by `e`. */

@@ -79,6 +79,17 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, s
 	return NULL;
 }
 
+struct sink *open_files_get(struct open_files *t, uint64_t id, struct wire_grid *grid)
+{
+	unsigned i = wire_slot(id);
+
+	if (i >= WIRE_SLOTS || id == 0 || t->slot[i].id != id)
+		return NULL;
+	if (grid != NULL)
+		*grid = t->slot[i].grid;
+	return sink_ref(t->slot[i].sink);
+}
+
 bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino)
 {
 	uint64_t d, n;

@@ -36,6 +36,8 @@ struct sink *open_files_find(struct open_files *t, const struct wire_block *b, s
  * `ns`, and `sync` is set, restarts the count and returns the sink (a reference for the caller); otherwise NULL. */
 struct sink *open_files_wrote(struct open_files *t, uint64_t id, uint32_t block, bool sync, uint64_t bytes,
     uint64_t ns, struct mono now);
+/* Control thread: the sink of an open file (a reference for the caller), and its grid unless NULL; NULL: not open. */
+struct sink *open_files_get(struct open_files *t, uint64_t id, struct wire_grid *grid);
 /* Control thread: true if the part with that inode belongs to an open file. */
 bool open_files_contains(const struct open_files *t, uint64_t dev, uint64_t ino);
 

@@ -41,10 +41,50 @@ static bool take_chunk(struct stream *s)
 	return true;
 }
 
-/* Decodes the head, looks up the file and makes room for data that is not discarded. */
-static int start_chunk(struct stream *s, struct ptcp_err *e)
+/* ---- Data of a file that is not open ---- */
+
+static void on_answer(struct msg *m)
 {
-	bool ok;
+	struct stream *s = CONTAINER_OF(m, struct stream, query);
+
+	s->asking = false;
+	s->answered = true;
+	if (!s->stopping)
+		chan_pause(s->chan, false);
+	stream_io_done(s);
+}
+
+/* On the control thread. */
+static void run_query(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, query);
+
+	s->o.ops->unknown(s->o.arg, s, s->block.id);
+}
+
+void stream_known(struct stream *s)
+{
+	s->query.run = on_answer;
+	loop_post(s->loop, &s->query);
+}
+
+/* True: the stream pauses until the answer. */
+static bool ask(struct stream *s)
+{
+	if (s->o.ops->unknown == NULL || s->answered || !wire_id_ok(s->block.id))
+		return false;
+	s->asking = true;
+	stream_io_begin(s);
+	chan_pause(s->chan, true);
+	s->query.run = run_query;
+	loop_post(s->o.host->control, &s->query);
+	return true;
+}
+
+/* ---- Chunks ---- */
+
+static int take_head(struct stream *s, struct ptcp_err *e)
+{
 	int r;
 
 	if ((r = wire_block_decode(&s->block, s->head, e)) < 0)
@@ -54,24 +94,35 @@ static int start_chunk(struct stream *s, struct ptcp_err *e)
 	s->received_bytes += s->block.length_bytes;
 	if (s->o.max_bytes > 0 && s->received_bytes > s->o.max_bytes)
 		return err_set(e, PTCP_EREFUSED, "a measurement stream exceeded this host's limit of bytes");
+	s->answered = false;
+	return 0;
+}
+
+/* Looks up the file and makes room for data that is not discarded. 0: the stream pauses. */
+static int start_chunk(struct stream *s, struct ptcp_err *e)
+{
+	bool ok;
+
 	s->sink = open_files_find(s->o.files, &s->block, &s->chunk, &ok);
+	if (s->sink == NULL && ok && ask(s))
+		return 0;
 	if (!ok || (s->sink != NULL && !take_chunk(s)))
 		return err_set(e, PTCP_EPROTO, "a block that does not fit its file");
 	if (s->sink != NULL && s->state != BLOCK_GOOD) {
 		if (s->state == BLOCK_CORRUPT && s->chunk.last)
-			stream_result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
+			stream_result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, NULL);
 		drop_sink(s);
 	}
 	if (s->sink != NULL && s->buf == NULL && (s->buf = stream_memory_take_buf(s)) == NULL)
 		return err_nomem(e);
-	return 0;
+	return 1;
 }
 
 static void corrupt(struct stream *s)
 {
 	s->state = BLOCK_CORRUPT;
 	if (s->chunk.last)
-		stream_result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, NULL);
+		stream_result_add(s, s->block.id, s->chunk.block, RCV_BLOCK_BAD, (struct digest){ 0, 0 }, 0, NULL);
 	drop_sink(s);
 }
 
@@ -176,7 +227,12 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 			return 0;
 		if (!gather(s, s->head, sizeof s->head))
 			return 0;
-		if ((r = start_chunk(s, e)) < 0)
+		if ((r = take_head(s, e)) < 0)
+			return r;
+		s->phase = PHASE_FILE;
+		return 1;
+	case PHASE_FILE:
+		if ((r = start_chunk(s, e)) <= 0)
 			return r;
 		s->phase = PHASE_BODY;
 		return 1;
@@ -208,7 +264,7 @@ void stream_recv_readable(void *arg)
 
 	if (s->lost_posted || !stream_memory_take(s))
 		return;
-	if (stream_write_waits(s)) {
+	if (s->asking || stream_write_waits(s)) {
 		chan_pause(s->chan, true);
 		return;
 	}

@@ -410,6 +410,10 @@ void stream_job_done(struct stream *s)
 	stream_job_sent(&job->msg);
 }
 
+const struct stream_kind *stream_kind_of(const struct stream *s) { return s->o.kind; }
+
+void stream_deliver(struct stream *s, struct stream_results *results) { s->o.ops->received(s->o.arg, s, results); }
+
 void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *tcp)
 {
 	atomic_store(&s->moved, moved);

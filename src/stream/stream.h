@@ -55,6 +55,7 @@ struct stream_results {
 		uint64_t id;
 		uint32_t block;
 		enum rcv_block_result what;
+		uint64_t hash;                  /* of the content, with RCV_BLOCK_WRITTEN */
 		struct digest term;
 		struct ptcp_err *why;           /* with RCV_BLOCK_FAILED; the callback frees it; NULL: out of memory */
 	} of[STREAM_RESULTS];
@@ -72,6 +73,9 @@ struct stream_ops {
 	/* The connection ended or the peer broke the protocol; the callback calls stream_stop(). */
 	void (*lost)(void *arg, struct stream *s, const struct ptcp_err *why);
 	void (*gone)(void *arg, struct stream *s);
+	/* Data of a file that is not open: the stream pauses until stream_known(), and then discards the data if the file is
+	 * still not open. NULL: such data is discarded at once. */
+	void (*unknown)(void *arg, struct stream *s, uint64_t id);
 };
 
 /* Carries out a stream on another host (mover/remote.c), in place of a worker loop. Control thread. */
@@ -134,17 +138,23 @@ const struct mtu_lost *stream_lost(const struct stream *s);
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);
+/* Once after ops.unknown. */
+void stream_known(struct stream *s);
 /* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls stream_free(). */
 void stream_stop(struct stream *s, bool reset);
 void stream_free(struct stream *s);
 
 /* ---- For a stream_kind: reports from the other host, which run the callbacks ---- */
 
+/* Of a stream on another host; NULL: of this host. */
+const struct stream_kind *stream_kind_of(const struct stream *s);
 void *stream_remote(const struct stream *s);
 /* The oldest job that was sent and not returned; NULL: none. */
 struct stream_job *stream_oldest_job(struct stream *s);
 /* Returns it. */
 void stream_job_done(struct stream *s);
+/* Of blocks that the other host has written; the callback frees the reasons. */
+void stream_deliver(struct stream *s, struct stream_results *results);
 void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *tcp);
 void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn); /* ops.lost */
 void stream_gone(struct stream *s); /* ops.gone: frees the stream */

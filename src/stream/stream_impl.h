@@ -11,7 +11,7 @@
 /* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */
 enum { PACE_HOST, PACE_SESSION, PACE_SHARED, PACES };
 
-enum phase { PHASE_HEAD, PHASE_BODY, PHASE_END };
+enum phase { PHASE_HEAD, PHASE_FILE, PHASE_BODY, PHASE_END };
 
 /* Of the block whose chunks arrive: */
 enum block_state {
@@ -129,6 +129,8 @@ struct stream {
 	uint64_t locked_dev, locked_ino;
 	bool querying, yields;           /* lock_query is posted; the answer */
 	struct results_msg *results;     /* being gathered */
+	struct msg query;                /* about a file that is not open: */
+	bool asking, answered;           /* `query` is posted; the answer is there */
 };
 
 /* The connection is unusable: posts ops.lost, once. */
@@ -179,8 +181,9 @@ void stream_recv_fini(struct stream *s);
 
 /* ---- write.c ---- */
 
+/* The hash of a block that was written; else 0. */
 void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
-    const struct ptcp_err *why);
+    uint64_t hash, const struct ptcp_err *why);
 void stream_results_post(struct stream *s);
 /* Writes the complete and verified chunk in `buf` to `sink`. False: the chunk waits, and the stream pauses. */
 bool stream_write(struct stream *s);

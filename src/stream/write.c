@@ -46,7 +46,7 @@ void stream_results_post(struct stream *s)
 
 /* One allocation for up to STREAM_RESULTS blocks of a turn. */
 void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
-    const struct ptcp_err *why)
+    uint64_t hash, const struct ptcp_err *why)
 {
 	struct stream_results *r;
 	struct ptcp_err nomem;
@@ -62,6 +62,7 @@ void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_b
 	r->of[r->n].block = block;
 	r->of[r->n].what = what;
 	r->of[r->n].term = term;
+	r->of[r->n].hash = hash;
 	if (why != NULL && (r->of[r->n].why = malloc(sizeof *why)) != NULL)
 		*r->of[r->n].why = *why;
 	if (++r->n == STREAM_RESULTS)
@@ -165,7 +166,7 @@ static void report_failed(struct stream *s, const struct stream_write *w)
 		s->state = BLOCK_FAILED; /* further chunks are discarded */
 	sink_err_at(&bare, &w->why, w->sink, s->o.users);
 	/* A full disk ends the transfer: the error is reported without a path, so the message keeps its path. */
-	stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 },
+	stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_FAILED, (struct digest){ 0, 0 }, 0,
 	    w->why.code == PTCP_ENOSPC ? &w->why : &bare);
 }
 
@@ -185,7 +186,7 @@ static bool write_ended(struct stream *s, struct stream_write *w)
 	} else if (w->chunk.last) {
 		if (s->o.verify)
 			term = hash_term(w->chunk.block, w->chunk.block_bytes, w->hash);
-		stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_WRITTEN, term, NULL);
+		stream_result_add(s, w->block.id, w->chunk.block, RCV_BLOCK_WRITTEN, term, w->hash, NULL);
 	}
 	write_free(s, w);
 	return true;

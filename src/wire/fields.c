@@ -227,6 +227,17 @@ progress[] = {
 	ANY("window_us", traffic, window_us), ANY("buffer_us", traffic, buffer_us), ANY("timeouts", traffic, timeouts),
 	UINT("unacked", traffic, unacked, 0, 1), LENGTH("n", 1, traffic, congestion, 0, WIRE_CONGESTION_MAX),
 	DATA(traffic, congestion, WORD)
+}, target[] = {
+	ID(target, id), ANY("root", target, root), UINT("size", target, size_bytes, 1, WIRE_FILE_MAX),
+	ANY("ino", target, ino), UINT("flags", target, flags, 0, WIRE_TARGET_FLAGS),
+	LENGTH("n", 2, target, path, 1, WIRE_PATH_MAX), DATA(target, path, NO_NUL)
+}, want[] = {
+	ANY("handle", want, handle), ID(want, id)
+}, wrote[] = {
+	ANY("handle", wrote, handle), UINT("n", wrote, n, 1, WIRE_WRITTEN_MAX), REST(wrote, items)
+}, unwritten[] = {
+	ANY("handle", unwritten, handle), ID(unwritten, id), ANY("block", unwritten, block), POSITIVE("code", unwritten, code),
+	LENGTH("n", 2, unwritten, text, 0, WIRE_TEXT_MAX), DATA(unwritten, text, ANY)
 };
 
 /* ---- Rules that span fields ---- */
@@ -421,6 +432,13 @@ static bool sent_valid(const void *f)
 	return d->terms.n == (size_t)d->n * WIRE_TERM_BYTES;
 }
 
+static bool wrote_valid(const void *f)
+{
+	const struct wire_wrote *d = f;
+
+	return d->items.n == (size_t)d->n * WIRE_WRITTEN_BYTES;
+}
+
 static bool error_valid(uint64_t v, uint64_t max)
 {
 	return v <= max || v == WIRE_LINK_NOT_KNOWN;
@@ -467,5 +485,8 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid), LAYOUT(FORGET, forget, forget, NULL),
 	LAYOUT(CHECK, check, check, NULL), LAYOUT(STOP, stop, stop, NULL), LAYOUT(PACE, pace, pace, NULL),
 	LAYOUT(CONNECTED, handle, connected, NULL), LAYOUT(LOST, lost, lost, NULL), LAYOUT(GONE, handle, gone, NULL),
-	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid), LAYOUT(TRAFFIC, traffic, traffic, NULL)
+	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid), LAYOUT(TRAFFIC, traffic, traffic, NULL),
+	LAYOUT(TARGET, target, target, NULL), LAYOUT(CLOSE, forget, close, NULL), LAYOUT(WANT, want, want, NULL),
+	LAYOUT(WROTE, wrote, wrote, wrote_valid), LAYOUT(UNWRITTEN, unwritten, unwritten, NULL),
+	LAYOUT(CLOSED, forget, closed, NULL)
 };

@@ -67,13 +67,48 @@ struct wire_traffic {
 };
 WIRE_CODEC(TRAFFIC, traffic, wire_traffic)
 
+/* A block of an unknown file has arrived on the stream, which waits for TARGET or CLOSE. */
+struct wire_want {
+	uint32_t handle;
+	uint64_t id;
+};
+WIRE_CODEC(WANT, want, wire_want)
+
+/* Results of received blocks: written and flushed, or corrupt. */
+struct wire_wrote {
+	uint32_t handle;
+	uint8_t n;
+	struct span items; /* n times WIRE_WRITTEN_BYTES: id, block, hash of the content, result */
+};
+#define WIRE_WRITTEN_BYTES 21
+#define WIRE_WRITTEN_MAX 64
+enum wire_written { WIRE_WRITTEN_GOOD, WIRE_WRITTEN_CORRUPT };
+WIRE_CODEC(WROTE, wrote, wire_wrote)
+
+/* A received block could not be written. */
+struct wire_unwritten {
+	uint32_t handle;
+	uint64_t id;
+	uint32_t block;
+	uint16_t code;
+	struct span text;
+};
+WIRE_CODEC(UNWRITTEN, unwritten, wire_unwritten)
+
+/* After CLOSE: the mover writes no more into the file. */
+struct wire_closed {
+	uint64_t id;
+};
+WIRE_CODEC(CLOSED, closed, wire_closed)
+
 /* ---- From the engine ---- */
 
 enum wire_stream_flags {
 	WIRE_STREAM_VERIFY = 1 << 0,   /* hash the blocks */
 	WIRE_STREAM_AHEAD = 1 << 1,    /* blocks follow JOIN without waiting for JOINED */
 	WIRE_STREAM_PATIENT = 1 << 2,  /* no limit on unacknowledged data */
-	WIRE_STREAM_FLAGS = (1 << 3) - 1
+	WIRE_STREAM_RECEIVE = 1 << 3,  /* blocks arrive, for files of TARGET; else jobs of SEND are sent */
+	WIRE_STREAM_FLAGS = (1 << 4) - 1
 };
 
 /* Make a data connection of a session. */
@@ -111,6 +146,29 @@ struct wire_send {
 #define WIRE_EXTENT_BYTES 24
 #define WIRE_EXTENTS_MAX 64
 WIRE_CODEC(SEND, send, wire_send)
+
+enum wire_target_flags {
+	WIRE_TARGET_SPARSE = 1 << 0,   /* pages of zeros are not written */
+	WIRE_TARGET_JOURNAL = 1 << 1,  /* the engine wants the hashes of blocks */
+	WIRE_TARGET_DURABLE = 1 << 2,  /* blocks are on disk before WROTE */
+	WIRE_TARGET_FLAGS = (1 << 3) - 1
+};
+
+/* The part file of a file that is being received. */
+struct wire_target {
+	uint64_t id;
+	uint16_t root;               /* index of a root of the invitation, */
+	uint64_t size_bytes, ino;    /* of the file; of the part */
+	uint8_t flags;
+	struct span path;            /* of the part, below the root */
+};
+WIRE_CODEC(TARGET, target, wire_target)
+
+/* The file is not, or no more, received: CLOSED must follow. */
+struct wire_close {
+	uint64_t id;
+};
+WIRE_CODEC(CLOSE, close, wire_close)
 
 /* The file is complete, or given up. */
 struct wire_forget {

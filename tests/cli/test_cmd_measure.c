@@ -22,13 +22,13 @@ static const struct ptcp_round rounds[] = {
 	{ 4, 2, "a stream was cut", 0, NULL, 0 },
 };
 static const struct ptcp_level clear[] = {
-	{ 2, 5, 0, 5e6, 4.9e6, 5.1e6, 1e5, 2.5e6, 0.9, 1 },
-	{ 30, 5, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2 },
+	{ 2, 5, 0, 5e6, 4.9e6, 5.1e6, 1e5, 2.5e6, 0.9, 1, 2e6, 3e6, 3e5 },
+	{ 30, 5, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2, 1e5, 3e5, 7e4 },
 };
 static const struct ptcp_level levels[] = {
-	{ 2, 3, 1, 5e6, 4e6, 6e6, 1e6, 2.5e6, 0.9, 1 },
-	{ 20, 2, 2, 0, 0, 0, 0, 0, 0, 1 },
-	{ 30, 2, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2 },
+	{ 2, 3, 1, 5e6, 4e6, 6e6, 1e6, 2.5e6, 0.9, 1, 1.5e6, 4e6, 8e5 },
+	{ 20, 2, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 },
+	{ 30, 2, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2, 1e5, 3e5, 7e4 },
 };
 
 static json_t *only_object(void)
@@ -94,11 +94,13 @@ static void summary_as_json(void **state)
 	measure("--json", NULL, NULL, 0, levels, 1, 0);
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":2,\"rounds\":3,\"failed\":1,"
 	    "\"mean_bps\":5000000.0,\"min_bps\":4000000.0,\"max_bps\":6000000.0,\"stddev_bps\":1000000.0,"
-	    "\"per_stream_mean_bps\":2500000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null,\"certain\":false}");
+	    "\"per_stream_mean_bps\":2500000.0,\"per_stream_min_bps\":1500000.0,\"per_stream_max_bps\":4000000.0,"
+	    "\"per_stream_stddev_bps\":800000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null,\"certain\":false}");
 	measure("--json", NULL, NULL, 0, levels + 1, 1, 2);
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":20,\"rounds\":2,\"failed\":2,"
 	    "\"mean_bps\":null,\"min_bps\":null,\"max_bps\":null,\"stddev_bps\":null,"
-	    "\"per_stream_mean_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2,\"certain\":true}");
+	    "\"per_stream_mean_bps\":null,\"per_stream_min_bps\":null,\"per_stream_max_bps\":null,"
+	    "\"per_stream_stddev_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2,\"certain\":true}");
 }
 
 static void text_for_people(void **state)
@@ -108,7 +110,8 @@ static void text_for_people(void **state)
 	assert_ptr_equal(strstr(cap.out, "round 3 with 2: 5.00 Mbit/s, per stream 2.00 Mbit/s to "
 	    "4.00 Mbit/s, 17 retransmitted\nround 4 with 2: failed: a stream was cut\n"), cap.out);
 	assert_non_null(strstr(cap.out, "\n      2      3      1  5.00 Mbit/s  4.00 Mbit/s  "
-	    "6.00 Mbit/s  1.00 Mbit/s  2.50 Mbit/s    0.900      1\n"));
+	    "6.00 Mbit/s  1.00 Mbit/s    0.900      1\n"
+	    "           per stream  2.50 Mbit/s  1.50 Mbit/s  4.00 Mbit/s   800 kbit/s\n"));
 	assert_non_null(strstr(cap.out, "\n     20      2      2            -\n"));
 	measure(NULL, NULL, NULL, 0, clear, 2, 2);
 	assert_non_null(strstr(cap.out, "Saturates at 2 streams: additional streams add less than 5 %.\n"
@@ -126,10 +129,10 @@ static void text_for_people(void **state)
 static void when_it_cannot_tell(void **state)
 {
 	static const struct ptcp_level noisy[] = {
-		{ 1, 3, 0, 171e6, 1e6, 400e6, 158e6, 171e6, 1, 1 },
-		{ 4, 3, 0, 231e6, 1e6, 400e6, 181e6, 58e6, 1, 1 },
+		{ 1, 3, 0, 171e6, 1e6, 400e6, 158e6, 171e6, 1, 1, 1e6, 400e6, 158e6 },
+		{ 4, 3, 0, 231e6, 1e6, 400e6, 181e6, 58e6, 1, 1, 1e5, 1e8, 45e6 },
 	};
-	static const struct ptcp_level once[] = { { 4, 1, 0, 231e6, 231e6, 231e6, 0, 58e6, 1, 1 } };
+	static const struct ptcp_level once[] = { { 4, 1, 0, 231e6, 231e6, 231e6, 0, 58e6, 1, 1, 58e6, 58e6, 0 } };
 
 	(void)state;
 	measure(NULL, NULL, NULL, 0, noisy, 2, 4);

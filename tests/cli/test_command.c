@@ -480,7 +480,7 @@ static void measures(void **state)
 {
 	static const double rates[] = { 1e6, 2e6 };
 	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4 }, { 2, 2, "cut", 0, NULL, 0 } };
-	static const struct ptcp_level level = { 2, 2, 1, 3e6, 3e6, 3e6, 0, 1.5e6, 0.9, 1 };
+	static const struct ptcp_level level = { 2, 2, 1, 3e6, 3e6, 3e6, 0, 1.5e6, 0.9, 1, 1e6, 2e6, 7e5 };
 
 	(void)state;
 	fake.rounds = rounds;
@@ -488,7 +488,7 @@ static void measures(void **state)
 	fake.levels = &level;
 	fake.n_levels = 1;
 	assert_int_equal(command("measure --streams 2,7 --rounds 3 --interval 1m --bytes-per-stream 1MB h"), 0);
-	assert_int_equal(lines_of(cap.out), 6);
+	assert_int_equal(lines_of(cap.out), 7);
 	assert_int_equal(fake.measure.n_streams, 2);
 	assert_int_equal(fake.measure.rounds, 3);
 	assert_true(fake.measure.interval_s == 60);

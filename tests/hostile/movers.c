@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "hostile.h"
@@ -184,6 +185,76 @@ static void liar(unsigned port, char **arguments)
 	}
 }
 
+/* INVITATION of a receiving side: says that it has written what it has never received, with hashes that it invents. */
+static void false_writer(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	uint8_t item[WIRE_WRITTEN_BYTES];
+	struct peer *p = joined(&v, true);
+	uint64_t id = ID(0, 1);
+	const struct frame *f;
+	struct wire_target target;
+	struct wire_stream s;
+	struct wire_stop stop;
+
+	(void)port;
+	memset(item, 0xa5, sizeof item);
+	put_u64(item, id);
+	put_u32(item + 8, 0);
+	item[20] = WIRE_WRITTEN_GOOD;
+	s.handle = 0;
+	puts("open");
+	fflush(stdout);
+	while ((f = peer_frame(p))->type >= 0) {
+		struct span in = { f->payload, f->n };
+
+		send_ping(p);
+		if (f->type == WIRE_STREAM && wire_stream_decode(&s, in, NULL) == 0)
+			PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
+		else if (f->type == WIRE_TARGET && wire_target_decode(&target, in, NULL) == 0)
+			PUT(p, wrote, WROTE, (&(struct wire_wrote){ s.handle, 1, { item, sizeof item } }));
+		else if (f->type == WIRE_STOP && wire_stop_decode(&stop, in, NULL) == 0)
+			PUT(p, gone, GONE, (&(struct wire_gone){ stop.handle }));
+		if (f->type == WIRE_STREAM || f->type == WIRE_CLOSE) {
+			usleep(10000);
+			PUT(p, want, WANT, (&(struct wire_want){ s.handle, id }));
+		}
+	}
+}
+
+/* INVITATION of a receiving side: reports blocks that are not its own. */
+static void babbling_writer(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	const struct wire_want want = { 99999, ID(0, 1) };
+	const struct wire_unwritten unwritten = { 99999, ID(0, 1), 0, 5, { NULL, 0 } };
+	uint8_t item[WIRE_WRITTEN_BYTES] = { 0 };
+	struct wire_wrote wrote = { 99999, 1, { item, sizeof item } };
+	struct wire_stream s = { .handle = 0 };
+	const struct frame *f;
+	struct peer *p;
+
+	(void)port;
+	p = joined(&v, true);
+	PUT(p, want, WANT, &want);
+	cast_out(p, "a want of an unknown stream");
+	p = joined(&v, true);
+	PUT(p, unwritten, UNWRITTEN, &unwritten);
+	cast_out(p, "a block of an unknown stream that was not written");
+	p = joined(&v, true);
+	PUT(p, wrote, WROTE, &wrote);
+	cast_out(p, "a block of an unknown stream");
+	p = joined(&v, true);
+	while ((f = peer_frame(p))->type != WIRE_STREAM || wire_stream_decode(&s, (struct span){ f->payload, f->n }, NULL) < 0)
+		if (f->type < 0)
+			die("no stream");
+	PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
+	put_u64(item, ID(7, 1));
+	wrote.handle = s.handle;
+	PUT(p, wrote, WROTE, &wrote);
+	cast_out(p, "a block of a file that it has not asked for");
+}
+
 /* ---- Towards a mover ---- */
 
 static struct peer *engine_for(const char *file)
@@ -225,6 +296,7 @@ static void greedy_engine(unsigned port, char **arguments)
 		.host = { (const uint8_t *)"::1", 3 } };
 	uint8_t extent[WIRE_EXTENT_BYTES] = { 0 };
 	const char *what = arguments[0];
+	struct wire_target t = { .id = 0x10000, .size_bytes = 1, .path = { (const uint8_t *)"secret", 6 } };
 
 	(void)port;
 	if (strcmp(what, "outside") == 0)
@@ -235,6 +307,10 @@ static void greedy_engine(unsigned port, char **arguments)
 		PUT(p, send, SEND, (&(struct wire_send){ 5, 1, { extent, sizeof extent } }));
 	else if (strcmp(what, "cipher") == 0)
 		PUT(p, stream, STREAM, &s);
+	else if (strcmp(what, "target") == 0 || strcmp(what, "no-part") == 0)
+		PUT(p, target, TARGET, &t);
+	else if (strcmp(what, "above") == 0)
+		PUT(p, target, TARGET, (t.path = (struct span){ (const uint8_t *)"../.ptcp-0123456789abcdef.part", 30 }, &t));
 	else if (strcmp(what, "stop") == 0)
 		PUT(p, stop, STOP, (&(struct wire_stop){ 5, 1 }));
 	else
@@ -305,5 +381,6 @@ static void keys(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_movers[] = { { "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
+	{ "false-writer", false_writer }, { "babbling-writer", babbling_writer },
 	{ "mover-keys", keys }, { NULL, NULL } };
 const struct hostile hostile_engines[] = { { "greedy-engine", greedy_engine }, { NULL, NULL } };

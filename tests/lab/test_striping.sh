@@ -1,7 +1,8 @@
 #!/bin/bash
 # Striped transfers in a laboratory: movers on hosts limited to 100 Mbit/s each, an engine on a host of 10 Mbit/s, and a
-# server with room for all. 1, 2 and 4 movers carry one big file and many small files at the rates of their hosts. With
-# LONG=1 longer, and movers that join or are killed in mid-transfer change the rate by their share.
+# server with room for all. 1, 2 and 4 movers carry one big file and many small files at the rates of their hosts, to the
+# server and from there. With LONG=1 longer, and movers that join or are killed in mid-transfer change the rate by their
+# share.
 . "$(dirname "$0")/lib.sh"
 : "${LONG:=}"
 
@@ -18,7 +19,8 @@ YAML
 up "$dir/stripes.yaml"
 authorize dst login
 mkdir "$dir/root" "$dir/in"
-serve dst --root "$dir/root"
+serve dst --root "$dir"
+way=send # or recv: where the movers are
 url=ptcp://$("$lab" addr dst)
 share=${LONG:+2}
 share=$((${share:-1} * 24000000)) # 2 s, or 4
@@ -40,9 +42,11 @@ export LAB=$lab PIDS=$dir
 
 # striped SOURCE HOSTS [OPTION...]: a transfer by movers on these hosts, in the background: $job
 striped() {
+	local ends=("$dir/in/$1" "$url/root/$1")
+	[ $way = send ] || ends=("$url/in/$1" "$dir/root/$1")
 	rm -rf "$dir/root/$1"
-	on login "$BUILD/ptcp" send --json --fingerprint "$fp" --fsync none --mover-file "$dir/invitation" \
-		--movers "$dir/launch {host}" --mover-hosts "$2" "${@:3}" "$dir/in/$1" "$url/$1" >"$dir/$1.out" 2>"$dir/$1.err" &
+	on login "$BUILD/ptcp" $way --json --fingerprint "$fp" --fsync none --mover-file "$dir/invitation" \
+		--movers "$dir/launch {host}" --mover-hosts "$2" "${@:3}" "${ends[@]}" >"$dir/$1.out" 2>"$dir/$1.err" &
 	job=$!
 }
 
@@ -62,17 +66,17 @@ goodput() {
 scales() {
 	local n name rate want
 	for name in big many; do
-		for n in 1 2 4; do
+		for n in "$@"; do
 			striped "$name$n" "$(seq -f 'm%g' -s, "$n")"
 			wait $job
-			ok "$n movers, $name: complete" [ "$(get "$name$n" ok)" = true ]
+			ok "$n movers, $way $name: complete" [ "$(get "$name$n" ok)" = true ]
 			want=$((n * 95))
 			rate=$(goodput "$name$n" 0.1 0.9)
-			ok "$n movers, $name: $want Mbit/s within 8 % ($rate)" within "$rate" $((want * 92)).0e-2 $((want * 108)).0e-2
+			ok "$n movers, $way $name: $want Mbit/s within 8 % ($rate)" within "$rate" $((want * 92)).0e-2 $((want * 108)).0e-2
 		done
 	done
-	ok "the bytes are equal" cmp "$dir/in/big4" "$dir/root/big4"
-	ok "the trees are equal" diff -r "$dir/in/many4" "$dir/root/many4"
+	ok "$way: the bytes are equal" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "$way: the trees are equal" diff -r "$dir/in/many4" "$dir/root/many4"
 }
 
 # Two movers join the two that are there.
@@ -84,7 +88,7 @@ grows() {
 	more=$!
 	on m4 "$BUILD/ptcp" mover --join "$dir/invitation" 2>"$dir/m4.err" &
 	wait $job $more $!
-	ok "a transfer that two movers join: complete" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "$way: a transfer that two movers join: complete" cmp "$dir/in/big4" "$dir/root/big4"
 	ok "before: 190 Mbit/s ($(goodput big4 0.05 0.2))" within "$(goodput big4 0.05 0.2)" 165 210
 	ok "after: 380 Mbit/s ($(goodput big4 0.6 0.95))" within "$(goodput big4 0.6 0.95)" 335 415
 }
@@ -97,13 +101,21 @@ shrinks() {
 	kill -KILL "$(cat "$dir/m4")"
 	wait $job
 	took=$(get big4 seconds)
-	ok "a transfer that loses a mover: complete" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "$way: a transfer that loses a mover: complete" cmp "$dir/in/big4" "$dir/root/big4"
 	ok "the loss was noticed" grep -q '"movers":3.*lost' "$dir/big4.out"
 	# 1536 Mbit: about 1.5 s with four, the rest with three
 	ok "it takes at most 2 s longer ($took)" within "$took" 3 $((5 + 2)).0
 }
 
-thrice scales
-[ -n "$LONG" ] || exit 0
+thrice scales 1 2 4
+if [ -z "$LONG" ]; then
+	way=recv
+	thrice scales 4
+	exit
+fi
+thrice grows
+thrice shrinks
+way=recv
+thrice scales 1 2 4
 thrice grows
 thrice shrinks

@@ -211,12 +211,15 @@ static void one_round_by_hand(void **state)
 	assert_near(rates[1], 2e6, 1e-12);
 	assert_int_equal(l.rounds, 1);
 	assert_int_equal(l.failed, 0);
-	assert_near(l.mean_bps, 3.2e6, 1e-12);
-	assert_near(l.min_bps, 3.2e6, 1e-12);
-	assert_near(l.max_bps, 3.2e6, 1e-12);
-	assert_near(l.per_stream_mean_bps, 3e6, 1e-12);
+	assert_near(l.round_bps.mean, 3.2e6, 1e-12);
+	assert_near(l.round_bps.min, 3.2e6, 1e-12);
+	assert_near(l.round_bps.max, 3.2e6, 1e-12);
+	assert_near(l.stream_bps.mean, 3e6, 1e-12);
+	assert_near(l.stream_bps.min, 2e6, 1e-12);
+	assert_near(l.stream_bps.max, 4e6, 1e-12);
+	assert_near(moments_sd(&l.stream_bps), 1e6 * sqrt(2), 1e-12);
 	assert_near(l.fairness, 36.0 / 40, 1e-12);
-	assert_near(level_sd_bps(&l), 0, 0);
+	assert_near(moments_sd(&l.round_bps), 0, 0);
 	assert_int_equal(level_clusters(&l), 1);
 }
 
@@ -245,12 +248,15 @@ static void equals_the_array(void **state)
 	stats_of(&s, all, n);
 	assert_int_equal(l.rounds, 200);
 	assert_int_equal(l.failed, 200 - n);
-	assert_near(l.mean_bps, s.mean, 1e-12);
-	assert_near(l.min_bps, s.min, 0);
-	assert_near(l.max_bps, s.max, 0);
-	assert_near(level_sd_bps(&l), s.sd, 1e-9);
+	assert_near(l.round_bps.mean, s.mean, 1e-12);
+	assert_near(l.round_bps.min, s.min, 0);
+	assert_near(l.round_bps.max, s.max, 0);
+	assert_near(moments_sd(&l.round_bps), s.sd, 1e-9);
 	stats_of(&per, each, 5 * n);
-	assert_near(l.per_stream_mean_bps, per.mean, 1e-12);
+	assert_near(l.stream_bps.mean, per.mean, 1e-12);
+	assert_near(l.stream_bps.min, per.min, 0);
+	assert_near(l.stream_bps.max, per.max, 0);
+	assert_near(moments_sd(&l.stream_bps), per.sd, 1e-9);
 	stats_of(&per, fair, n);
 	assert_near(l.fairness, per.mean, 1e-12);
 }
@@ -282,18 +288,18 @@ static void two_groups_in_most_rounds(void **state)
 static void failed_levels_do_not_saturate(void **state)
 {
 	struct level l[] = {
-		{ .streams = 10, .rounds = 3, .mean_bps = 50 },
+		{ .streams = 10, .rounds = 3, .round_bps.mean = 50 },
 		{ .streams = 20, .rounds = 3, .failed = 3 },
-		{ .streams = 30, .rounds = 3, .failed = 1, .mean_bps = 52 },
+		{ .streams = 30, .rounds = 3, .failed = 1, .round_bps.mean = 52 },
 	};
 
 	(void)state;
 	assert_int_equal(levels_saturate_at(l, 3), 10);
-	l[2].mean_bps = 60;
+	l[2].round_bps.mean = 60;
 	assert_int_equal(levels_saturate_at(l, 3), 0);
 	assert_int_equal(levels_saturate_at(l + 1, 1), 0);
 	assert_int_equal(level_clusters(&l[1]), 1);
-	assert_near(level_sd_bps(&l[1]), 0, 0);
+	assert_near(moments_sd(&l[1].round_bps), 0, 0);
 }
 
 /* ---- ewma ---- */

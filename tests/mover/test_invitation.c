@@ -42,7 +42,17 @@ static void there_and_back(void **state)
 	assert_string_equal(d.address[1], v.address[1]);
 	assert_int_equal(d.n_roots, 2);
 	assert_string_equal(d.root[1], v.root[1]);
+	assert_false(d.writes);
 	invitation_fini(&d);
+	free(text);
+	v.writes = true; /* of a receiving side */
+	assert_int_equal(invitation_text(&text, &v, NULL), 0);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
+	assert_true(d.writes);
+	assert_string_equal(d.root[1], v.root[1]);
+	invitation_fini(&d);
+	memcpy(strstr(text, "into "), "root", 4); /* both */
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
 	free(text);
 	v.root[0] = root_b + 0;
 	root_b[3] = '\n'; /* a path that would begin another line */

@@ -159,6 +159,37 @@ static void outside(void **state)
 	work_files_fini(&f);
 }
 
+/* A mover writes parts beneath the destination, and nothing else. */
+static void parts(void **state)
+{
+	static const struct { const char *path; unsigned root; bool ok; } cases[] = {
+		{ "sub/.ptcp-0123456789abcdef.part", 0, true }, { ".ptcp-0123456789abcdef.part", 0, true }, { "sub/a", 0, false },
+		{ "../.ptcp-0123456789abcdef.part", 0, false }, { "sub/.ptcp-0123456789abcdef.journal", 0, false },
+		{ "sub/../.ptcp-0123456789abcdef.part", 0, false }, { "/.ptcp-0123456789abcdef.part", 0, false },
+		{ ".ptcp-0123456789abcdef.part", 1, false }, { ".ptcp-0123456789abcdef.part", 2, false }, { "", 1, false },
+	};
+	struct work_files f;
+	struct wire_target t;
+	struct ptcp_err e;
+	struct dir *dir;
+	char *name;
+	size_t i;
+
+	(void)state;
+	begin(&f);
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		t = (struct wire_target){ .id = 1u << 16, .root = (uint16_t)cases[i].root, .size_bytes = 1,
+			.path = { (const uint8_t *)cases[i].path, strlen(cases[i].path) } };
+		assert_int_equal(work_files_target(&f, &t, &dir, &name, &e), cases[i].ok ? 0 : PTCP_EPROTO);
+		if (!cases[i].ok)
+			continue;
+		assert_string_equal(name, ".ptcp-0123456789abcdef.part");
+		dir_unref(dir);
+		free(name);
+	}
+	work_files_fini(&f);
+}
+
 static void a_missing_root(void **state)
 {
 	char gone[96];
@@ -176,7 +207,8 @@ static void a_missing_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads), cmocka_unit_test(changed), cmocka_unit_test(outside), cmocka_unit_test(a_missing_root),
+		cmocka_unit_test(reads), cmocka_unit_test(changed), cmocka_unit_test(outside), cmocka_unit_test(parts),
+		cmocka_unit_test(a_missing_root),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

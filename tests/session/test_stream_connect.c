@@ -95,6 +95,7 @@ bool control_wants_successor(const struct session *sess) { return sess == &fx.s;
 bool control_is_up(const struct session *sess) { return sess == &fx.s && fx.up; }
 struct session_path session_path(const struct session *sess, unsigned path) { (void)sess, (void)path; return fx.path; }
 struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
+struct rcv *engine_rcv(struct engine *s) { assert_null(s); return NULL; }
 bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
 bool engine_spooled(const struct engine *s) { return s != NULL; }
 uint64_t engine_linger_ns(const struct engine *s) { return s != NULL; }

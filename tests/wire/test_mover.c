@@ -108,6 +108,48 @@ static void from_the_mover(void **state)
 	drop(in);
 }
 
+static void of_receivers(void **state)
+{
+	static const uint8_t item[] = { 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 255, WIRE_WRITTEN_CORRUPT };
+	const struct wire_target target = { 0x10002, 1, 300000, 77, WIRE_TARGET_SPARSE | WIRE_TARGET_DURABLE,
+		text_span("in/.ptcp-000000000000.part") };
+	const struct wire_want want = { 7, 0x10002 };
+	const struct wire_wrote wrote = { 7, 1, { item, sizeof item } };
+	const struct wire_unwritten unwritten = { 7, 0x10002, 3, 28, text_span("gone") };
+	const struct wire_close close = { 0x10002 };
+	const struct wire_closed closed = { 0x10002 };
+	uint8_t f[WIRE_TARGET_MAX_BYTES];
+	struct wire_unwritten u;
+	struct wire_target t;
+	struct wire_wrote w;
+	struct span in;
+
+	(void)state;
+	in = check_golden("target", f, wire_target_encode(f, &target));
+	assert_int_equal(wire_target_decode(&t, in, NULL), 0);
+	assert_int_equal(t.id, 0x10002);
+	assert_int_equal(t.root, 1);
+	assert_int_equal(t.size_bytes, 300000);
+	assert_int_equal(t.ino, 77);
+	assert_int_equal(t.flags, target.flags);
+	assert_span(t.path, "in/.ptcp-000000000000.part");
+	drop(in);
+	drop(check_golden("close", f, wire_close_encode(f, &close)));
+	drop(check_golden("want", f, wire_want_encode(f, &want)));
+	in = check_golden("wrote", f, wire_wrote_encode(f, &wrote));
+	assert_int_equal(wire_wrote_decode(&w, in, NULL), 0);
+	assert_int_equal(w.n, 1);
+	assert_memory_equal(w.items.p, item, sizeof item);
+	drop(in);
+	in = check_golden("unwritten", f, wire_unwritten_encode(f, &unwritten));
+	assert_int_equal(wire_unwritten_decode(&u, in, NULL), 0);
+	assert_int_equal(u.block, 3);
+	assert_int_equal(u.code, 28);
+	assert_span(u.text, "gone");
+	drop(in);
+	drop(check_golden("closed", f, wire_closed_encode(f, &closed)));
+}
+
 static void lists(void **state)
 {
 	uint8_t bytes[WIRE_EXTENTS_MAX * WIRE_EXTENT_BYTES], f[WIRE_SEND_MAX_BYTES];
@@ -136,8 +178,16 @@ static void rules(void **state)
 		{ "no extent", "send", 4, "00", false },
 		{ "more terms than are there", "sent", 4, "03", false },
 		{ "no term", "sent", 4, "00", false },
-		{ "an unknown flag", "stream", 88, "08", false },
-		{ "all flags", "stream", 88, "07", true },
+		{ "an unknown flag", "stream", 88, "10", false },
+		{ "all flags", "stream", 88, "0f", true },
+		{ "an unknown flag of a target", "target", 26, "08", false },
+		{ "all flags of a target", "target", 26, "07", true },
+		{ "an empty target", "target", 10, "0000000000000000", false },
+		{ "a NUL in the path of a part", "target", 29, "00", false },
+		{ "more results than are there", "wrote", 4, "02", false },
+		{ "no result", "wrote", 4, "00", false },
+		{ "a want without a file", "want", 4, "0000000000000002", false },
+		{ "an unwritten block without a code", "unwritten", 16, "0000", false },
 		{ "an unknown family", "stream", 87, "05", false },
 		{ "any family", "stream", 87, "00", true },
 		{ "no time to connect", "stream", 95, "00000000", false },
@@ -162,7 +212,8 @@ static void rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(from_the_engine), cmocka_unit_test(from_the_mover), cmocka_unit_test(lists), cmocka_unit_test(rules),
+		cmocka_unit_test(from_the_engine), cmocka_unit_test(from_the_mover), cmocka_unit_test(of_receivers),
+		cmocka_unit_test(lists), cmocka_unit_test(rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,430 @@
+/* Part files that a mover writes: opened as the engine describes them, flushed before their blocks are reported, closed on
+ * request. While one flush is in progress, the results for the next gather. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/byteorder.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "mover/work_impl.h"
+#include "wire/block.h"
+
+#define RETRY_NS (50 * NS_PER_MS)
+#define LATE_NS (5 * NS_PER_S) /* that a shared file system may show new files late */
+#define FLUSH_RESULTS 512      /* at once */
+
+struct target_open {
+	struct list in_list;
+	struct work *work;
+	struct sink *sink;
+	uint64_t id, ino;
+	struct wire_grid grid;
+	bool closed;            /* by the engine meanwhile */
+	int result;
+	struct ptcp_err why;
+	struct io_job io;
+	struct msg done;
+};
+
+struct target_close {
+	struct work *work;
+	struct sink *sink;
+	uint64_t id;
+	struct io_job io;
+	struct msg done;
+};
+
+struct target_result {
+	struct target_result *next;
+	uint32_t handle, block;
+	uint64_t id, hash;
+	enum rcv_block_result what;
+	struct ptcp_err *why;
+};
+
+struct target_flush {
+	struct work *work;
+	struct target_result *first;
+	struct { uint64_t id; struct sink *sink; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
+	unsigned n;
+	bool durable;
+	struct io_job io;
+	struct msg done;
+};
+
+static struct outbox *out_of(const struct work *w) { return mover_link_out(w->link); }
+
+static void io_began(struct work *w) { w->n_io++; }
+
+static void io_ended(struct work *w)
+{
+	w->n_io--;
+	work_step_ended(w);
+}
+
+void work_targets_init(struct work_targets *t)
+{
+	open_files_init(&t->files);
+	list_init(&t->opening);
+	t->last = &t->first;
+	atomic_init(&t->over, false);
+}
+
+static void results_free(struct target_result *r)
+{
+	struct target_result *next;
+
+	for (; r != NULL; r = next) {
+		next = r->next;
+		free(r->why);
+		free(r);
+	}
+}
+
+void work_targets_fini(struct work_targets *t)
+{
+	unsigned i;
+
+	for (i = 0; i < WIRE_SLOTS; i++)
+		open_files_clear(&t->files, t->files.slot[i].id);
+	open_files_fini(&t->files);
+	results_free(t->first);
+}
+
+/* ---- Opening ---- */
+
+static struct target_open *find_opening(const struct work *w, uint64_t id)
+{
+	struct target_open *o;
+
+	LIST_EACH(&w->targets.opening, o, struct target_open, in_list)
+		if (o->id == id && !o->closed)
+			return o;
+	return NULL;
+}
+
+static bool is_open(struct work *w, uint64_t id)
+{
+	struct sink *s = open_files_get(&w->targets.files, id, NULL);
+
+	sink_unref(s);
+	return s != NULL;
+}
+
+bool work_target_missing(struct work *w, uint64_t id, bool *known)
+{
+	*known = is_open(w, id);
+	return !*known && find_opening(w, id) == NULL;
+}
+
+static void put_closed(struct work *w, uint64_t id)
+{
+	if (!w->over)
+		OUTBOX_PUT(out_of(w), closed, CLOSED, (&(struct wire_closed){ id }));
+}
+
+/* A mover that cannot write where the others do is of no use. */
+static void cannot_open(struct work *w, const struct ptcp_err *why)
+{
+	struct ptcp_err named = *why;
+
+	err_while(&named, PTCP_ECONFIG, "destination (all movers need its file system)");
+	work_end(w, &named);
+}
+
+static void on_opened(struct msg *m)
+{
+	struct target_open *o = CONTAINER_OF(m, struct target_open, done);
+	struct work *w = o->work;
+
+	list_remove(&o->in_list);
+	if (o->closed) {
+		put_closed(w, o->id);
+	} else if (o->result < 0) {
+		cannot_open(w, &o->why);
+	} else if (!w->over) {
+		open_files_set(&w->targets.files, o->id, o->sink, o->grid);
+		work_streams_known(w, o->id);
+	}
+	sink_unref(o->sink);
+	free(o);
+	io_ended(w);
+}
+
+/* On an I/O thread. */
+static void run_open(struct io_job *io)
+{
+	struct target_open *o = CONTAINER_OF(io, struct target_open, io);
+	struct mono until = mono_add_ns(mono_now(), LATE_NS);
+	const struct timespec pause = { 0, (long)RETRY_NS };
+
+	while ((o->result = sink_join(o->sink, o->ino, &o->why)) < 0 && (o->why.sys == ENOENT || o->why.sys == ESTALE) &&
+	    mono_now().ns < until.ns && !atomic_load(&o->work->targets.over))
+		nanosleep(&pause, NULL);
+	o->done.run = on_opened;
+	loop_post(o->work->loop, &o->done);
+}
+
+static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
+{
+	const struct sink_opts o = { .block_bytes = grid.block_bytes, .has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
+		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true };
+	const struct meta meta = { .set_mode = false };
+	struct dir *dir;
+	struct sink *s;
+	char *name;
+
+	if (work_files_target(&w->files, f, &dir, &name, e) < 0)
+		return NULL;
+	s = sink_new(dir, name, f->size_bytes, &meta, &o);
+	dir_unref(dir);
+	free(name);
+	if (s == NULL)
+		err_nomem(e);
+	return s;
+}
+
+int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err *e)
+{
+	struct target_open *o;
+
+	if (!w->invitation.writes)
+		return err_set(e, PTCP_EPROTO, "TARGET for a mover that sends");
+	if (is_open(w, f->id)) {
+		work_streams_known(w, f->id);
+		return 0;
+	}
+	if (find_opening(w, f->id) != NULL)
+		return 0;
+	if (w->targets.files.slot[wire_slot(f->id)].id != 0)
+		return err_set(e, PTCP_EPROTO, "TARGET in the place of another file");
+	if ((o = calloc(1, sizeof *o)) == NULL)
+		return err_nomem(e);
+	o->work = w;
+	o->id = f->id;
+	o->ino = f->ino;
+	o->grid = wire_grid_of(f->size_bytes);
+	if ((o->sink = sink_for(w, f, o->grid, e)) == NULL) {
+		free(o);
+		return e->code;
+	}
+	w->targets.durable = (f->flags & WIRE_TARGET_DURABLE) != 0;
+	list_append(&w->targets.opening, &o->in_list);
+	io_began(w);
+	o->io.run = run_open;
+	io_submit(w->host.io, &o->io);
+	return 0;
+}
+
+/* ---- Closing ---- */
+
+static void on_closed(struct msg *m)
+{
+	struct target_close *c = CONTAINER_OF(m, struct target_close, done);
+	struct work *w = c->work;
+
+	put_closed(w, c->id);
+	sink_unref(c->sink);
+	free(c);
+	io_ended(w);
+}
+
+/* On an I/O thread. */
+static void run_close(struct io_job *io)
+{
+	struct target_close *c = CONTAINER_OF(io, struct target_close, io);
+
+	sink_part_with(c->sink);
+	c->done.run = on_closed;
+	loop_post(c->work->loop, &c->done);
+}
+
+int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e)
+{
+	struct target_open *o = find_opening(w, f->id);
+	struct sink *s = open_files_get(&w->targets.files, f->id, NULL);
+	struct target_close *c;
+
+	if (o != NULL) {
+		o->closed = true;
+	} else if (s == NULL) {
+		put_closed(w, f->id);
+	} else {
+		if ((c = calloc(1, sizeof *c)) == NULL) {
+			sink_unref(s);
+			return err_nomem(e);
+		}
+		open_files_clear(&w->targets.files, f->id);
+		*c = (struct target_close){ .work = w, .sink = s, .id = f->id, .io.run = run_close };
+		io_began(w);
+		io_submit(w->host.io, &c->io);
+	}
+	work_streams_known(w, f->id);
+	return 0;
+}
+
+/* ---- Results ---- */
+
+static void flush_next(struct work *w);
+
+static const struct ptcp_err *why_failed(const struct target_flush *f, const struct target_result *r)
+{
+	static const struct ptcp_err nomem = { .code = PTCP_ENOMEM, .msg = "out of memory" };
+	unsigned i;
+
+	if (r->what == RCV_BLOCK_FAILED)
+		return r->why != NULL ? r->why : &nomem;
+	for (i = 0; r->what == RCV_BLOCK_WRITTEN && i < f->n; i++)
+		if (f->file[i].id == r->id && f->file[i].result < 0)
+			return &f->file[i].why;
+	return NULL;
+}
+
+/* The peer sends the blocks of a stream that is gone again, and nothing is said of a file behind its CLOSED. */
+static bool counts(const struct target_flush *f, const struct target_result *r)
+{
+	return work_stream_is_there(f->work, r->handle) && is_open(f->work, r->id);
+}
+
+static void put_unwritten(struct work *w, const struct target_result *r, const struct ptcp_err *why)
+{
+	size_t n = strlen(why->msg);
+	struct wire_unwritten u = { r->handle, r->id, r->block, (uint16_t)-why->code,
+		{ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX } };
+
+	OUTBOX_PUT(out_of(w), unwritten, UNWRITTEN, &u);
+}
+
+/* Results of one stream, as many as a frame takes; returns the next one. */
+static const struct target_result *put_wrote(const struct target_flush *f, const struct target_result *r)
+{
+	uint8_t items[WIRE_WRITTEN_MAX * WIRE_WRITTEN_BYTES], *p = items;
+	struct wire_wrote w = { .handle = r->handle };
+
+	for (; r != NULL && w.n < WIRE_WRITTEN_MAX && r->handle == w.handle && counts(f, r) && why_failed(f, r) == NULL;
+	    r = r->next) {
+		put_u64(p, r->id);
+		put_u32(p + 8, r->block);
+		put_u64(p + 12, r->hash);
+		p[20] = r->what == RCV_BLOCK_WRITTEN ? WIRE_WRITTEN_GOOD : WIRE_WRITTEN_CORRUPT;
+		p += WIRE_WRITTEN_BYTES;
+		w.n++;
+	}
+	w.items = (struct span){ items, (size_t)(p - items) };
+	OUTBOX_PUT(out_of(f->work), wrote, WROTE, &w);
+	return r;
+}
+
+static void report(const struct target_flush *f)
+{
+	const struct target_result *r = f->first;
+	const struct ptcp_err *why;
+
+	while (r != NULL && !f->work->over) {
+		if (!counts(f, r)) {
+			r = r->next;
+		} else if ((why = why_failed(f, r)) != NULL) {
+			put_unwritten(f->work, r, why);
+			r = r->next;
+		} else {
+			r = put_wrote(f, r);
+		}
+	}
+}
+
+static void on_flushed(struct msg *m)
+{
+	struct target_flush *f = CONTAINER_OF(m, struct target_flush, done);
+	struct work *w = f->work;
+
+	report(f);
+	while (f->n > 0)
+		sink_unref(f->file[--f->n].sink);
+	results_free(f->first);
+	free(f);
+	w->targets.flush = NULL;
+	flush_next(w);
+	io_ended(w);
+}
+
+/* On an I/O thread. */
+static void run_flush(struct io_job *io)
+{
+	struct target_flush *f = CONTAINER_OF(io, struct target_flush, io);
+	struct ptcp_err bare;
+	unsigned i;
+
+	for (i = 0; i < f->n; i++)
+		if ((f->file[i].result = sink_flush(f->file[i].sink, f->durable, &f->file[i].why)) < 0) {
+			sink_err_at(&bare, &f->file[i].why, f->file[i].sink, false);
+			f->file[i].why = bare;
+		}
+	f->done.run = on_flushed;
+	loop_post(f->work->loop, &f->done);
+}
+
+static void add_file(struct target_flush *f, uint64_t id)
+{
+	unsigned i = f->n;
+
+	while (i > 0 && f->file[i - 1].id != id)
+		i--;
+	if (i > 0 || (f->file[f->n].sink = open_files_get(&f->work->targets.files, id, NULL)) == NULL)
+		return;
+	f->file[f->n++].id = id;
+}
+
+static void flush_next(struct work *w)
+{
+	struct work_targets *t = &w->targets;
+	struct target_result *r, **end = &t->first;
+	struct target_flush *f;
+	struct ptcp_err why;
+	unsigned n;
+
+	if (t->flush != NULL || t->first == NULL || w->over)
+		return;
+	if ((f = calloc(1, sizeof *f)) == NULL) {
+		err_nomem(&why);
+		work_end(w, &why);
+		return;
+	}
+	f->work = w;
+	f->durable = t->durable;
+	for (n = 0; n < FLUSH_RESULTS && (r = *end) != NULL; n++, end = &r->next)
+		if (r->what == RCV_BLOCK_WRITTEN)
+			add_file(f, r->id);
+	f->first = t->first;
+	if ((t->first = *end) == NULL)
+		t->last = &t->first;
+	*end = NULL;
+	t->flush = f;
+	io_began(w);
+	f->io.run = run_flush;
+	io_submit(w->host.io, &f->io);
+}
+
+void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)
+{
+	struct target_result *r;
+	struct ptcp_err nomem;
+	unsigned i;
+
+	for (i = 0; i < results->n; i++) {
+		if ((r = w->over ? NULL : calloc(1, sizeof *r)) == NULL) {
+			free(results->of[i].why);
+			if (!w->over) {
+				err_nomem(&nomem);
+				work_end(w, &nomem);
+			}
+			continue;
+		}
+		*r = (struct target_result){ .handle = handle, .block = results->of[i].block, .id = results->of[i].id,
+			.hash = results->of[i].hash, .what = results->of[i].what, .why = results->of[i].why };
+		*w->targets.last = r;
+		w->targets.last = &r->next;
+	}
+	flush_next(w);
+}

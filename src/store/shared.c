@@ -1,0 +1,117 @@
+/* Parts that several hosts write, on a shared file system. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/fs_err.h"
+#include "store/sink_impl.h"
+
+static_assert(SINK_PART_BYTES == PART_NAME_BYTES, "sink_part()");
+
+int sink_open(struct sink *s, struct ptcp_err *e)
+{
+	int at, r = 0;
+
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == SINK_OPEN && s->part.fd < 0)
+		r = sink_open_part(s, at, true, e); /* a new inode: a host of an earlier run may still have the old one open */
+	pthread_mutex_unlock(&s->lock);
+	dir_fd_done(s->dir);
+	return r;
+}
+
+const char *sink_part(const struct sink *s, char *out) { return part_name(out, s->key, PART_SUFFIX); }
+
+struct dir *sink_dir(const struct sink *s) { return s->dir; }
+uint64_t sink_size(const struct sink *s) { return s->size_bytes; }
+bool sink_is_sparse(const struct sink *s) { return s->opts.sparse; }
+
+bool sink_is_part(const char *name)
+{
+	size_t n = strlen(name), end = strlen(PART_SUFFIX);
+
+	return part_is_own_name(name) && n > end && strcmp(name + n - end, PART_SUFFIX) == 0;
+}
+
+int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e)
+{
+	int fd = sink_enter_open(s), r;
+
+	if (fd < 0)
+		return fs_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name, "written to after its completion or cancellation");
+	if ((r = quota_store(&s->hold, sink_block_length(s, block), e)) == 0 && sink_has_journal(s))
+		journal_append(&s->journal, dir_sys(s->dir), block, hash);
+	sink_leave(s, 0);
+	return r;
+}
+
+/* ---- On another host ---- */
+
+static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	struct stat st;
+	int fd = sys->openat(at, s->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (sys->fstat(fd, &st) != 0) {
+		fs_err_sys(e, errno, s->dir, s->name, NULL);
+	} else if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (uint64_t)st.st_ino != ino) {
+		fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "not the part file that the other host has made");
+	} else {
+		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
+		atomic_store(&s->part_opened, true);
+		return 0;
+	}
+	sys->close(fd);
+	return e->code;
+}
+
+int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e)
+{
+	int at, r;
+
+	assert(s->part.fd < 0);
+	if ((at = dir_fd(s->dir, e)) < 0)
+		return at;
+	pthread_mutex_lock(&s->lock);
+	r = join(s, at, ino, e);
+	pthread_mutex_unlock(&s->lock);
+	dir_fd_done(s->dir);
+	return r;
+}
+
+/* Closing a duplicate has a network file system write back what is in its cache. */
+static int flush(const struct sys *sys, int fd, bool durable)
+{
+	int copy;
+
+	if (durable)
+		return sys->fdatasync(fd) == 0 || sys_cannot_sync(errno) ? 0 : -1;
+	copy = sys->dup(fd);
+	return copy >= 0 ? sys->close(copy) : -1;
+}
+
+int sink_flush(struct sink *s, bool durable, struct ptcp_err *e)
+{
+	int fd = sink_enter_open(s), r = 0;
+
+	if (fd < 0)
+		return 0;
+	if (flush(dir_sys(s->dir), fd, durable) != 0)
+		r = fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
+	sink_leave(s, 0);
+	return r;
+}
+
+void sink_part_with(struct sink *s)
+{
+	pthread_mutex_lock(&s->lock);
+	sink_stop_writers(s, SINK_DONE);
+	sink_close(s);
+	pthread_mutex_unlock(&s->lock);
+}
