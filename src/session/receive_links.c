@@ -27,6 +27,18 @@ void receive_reserve(struct receive_side *r, const struct receive_entry *t)
 		sink_reserve(t->sink, &r->no_room);
 }
 
+void receive_lend_room(struct receive_side *r)
+{
+	if (r != NULL && r->place.base != NULL)
+		quota_lend(dir_quota(r->place.base));
+}
+
+void receive_reclaim_room(struct receive_side *r)
+{
+	if (r != NULL && r->place.base != NULL && r->no_room.code == 0)
+		quota_reclaim(dir_quota(r->place.base), &r->no_room);
+}
+
 /* The reason names the space that the whole transfer needs, once it is known. */
 void receive_check_room(struct session *sess)
 {

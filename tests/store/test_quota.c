@@ -66,6 +66,15 @@ static int teardown(void **state)
 static void agrees(void) { assert_int_equal(usage_bytes(usage), counted()); }
 static uint64_t left(void) { return LIMIT - usage_bytes(usage); }
 
+static struct sink *offer_in(struct dir *in, const char *name, uint64_t bytes)
+{
+	const struct sink_opts o = { .block_bytes = BLOCK, .has_version = true, .version = "v" };
+	struct sink *s = sink_new(in, name, bytes, &plain, &o);
+
+	assert_non_null(s);
+	return s;
+}
+
 static struct sink *offer(const char *name, uint64_t bytes, bool sparse, bool unsized)
 {
 	const struct sink_opts o = { .block_bytes = BLOCK, .has_version = true, .version = "v", .sparse = sparse,
@@ -348,6 +357,99 @@ static void counts_meanwhile(void **state)
 	agrees();
 }
 
+/* A second session on the same directory. */
+static struct tree *other_session(struct dir **root)
+{
+	struct tree *t;
+
+	assert_int_equal(tree_open(&t, fx_path(""), &fx_sys, NULL), 0);
+	assert_int_equal(tree_set_quota(t, usage, LIMIT, NULL), 0);
+	*root = tree_root(t);
+	return t;
+}
+
+/* A session without a connection: one file has begun, one is complete, the others are only reserved. */
+static void a_lost_session_lends(void **state)
+{
+	struct dir *root;
+	struct tree *t = other_session(&root);
+	struct sink *gone[4];
+	uint64_t room;
+	char name[8];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		snprintf(name, sizeof name, "g%d", i);
+		gone[i] = offer_in(root, name, i == 2 ? 3 * BLOCK : i == 3 ? 40 * BLOCK : 5);
+		assert_int_equal(sink_reserve(gone[i], &why), 0);
+	}
+	assert_int_equal(write_blocks(gone[0], 0, 5, 5), 0);
+	assert_int_equal(complete(gone[0]), 0);
+	assert_int_equal(write_blocks(gone[1], 0, 5, 5), 0);
+	assert_int_equal(write_blocks(gone[2], 0, BLOCK, 3 * BLOCK), 0);
+	assert_int_equal(add("f", 30 * BLOCK), PTCP_ENOSPC);
+	quota_lend(dir_quota(root));
+	quota_lend(dir_quota(root));
+	assert_int_equal(usage_bytes(usage), 3 * QUOTA_GRAIN + BLOCK);
+	assert_int_equal(add("f", 30 * BLOCK), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), PTCP_ENOSPC);
+	assert_int_equal(write_blocks(gone[2], BLOCK, 3 * BLOCK, 3 * BLOCK), 0); /* late data takes its space, */
+	assert_int_equal(usage_bytes(usage), 3 * QUOTA_GRAIN + 33 * BLOCK);
+	room = left();
+	assert_int_equal(add("rest", room), 0);
+	assert_int_equal(write_blocks(gone[3], 0, BLOCK, 40 * BLOCK), PTCP_ENOSPC); /* if there is any */
+	assert_int_equal(complete(gone[1]), 0);
+	assert_int_equal(complete(gone[2]), 0);
+	assert_int_equal(usage_bytes(usage), LIMIT);
+	for (i = 0; i < 4; i++) {
+		sink_discard(gone[i]);
+		sink_unref(gone[i]);
+	}
+	agrees();
+	dir_unref(root);
+	tree_unref(t);
+}
+
+static void a_session_that_returns_reclaims(void **state)
+{
+	struct dir *root;
+	struct tree *t = other_session(&root);
+	struct sink *f = offer_in(root, "f", 40 * BLOCK), *empty = offer_in(root, "empty", 0), *late = offer_in(root, "late", BLOCK);
+	uint64_t reserved;
+
+	(void)state;
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0); /* nothing is lent */
+	assert_int_equal(sink_reserve(f, &why), 0);
+	assert_int_equal(sink_reserve(empty, &why), 0);
+	reserved = usage_bytes(usage);
+	quota_lend(dir_quota(root));
+	assert_int_equal(usage_bytes(usage), QUOTA_GRAIN);
+	assert_int_equal(sink_reserve(f, &why), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0);
+	assert_int_equal(usage_bytes(usage), reserved);
+	quota_lend(dir_quota(root));
+	assert_int_equal(add("other", left()), 0);
+	assert_int_equal(sink_reserve(late, &why), PTCP_ENOSPC);
+	assert_int_equal(complete(empty), PTCP_ENOSPC);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), PTCP_ENOSPC);
+	assert_int_equal(why.sys, EDQUOT);
+	assert_string_equal(why.msg, "needs at least 659 kB, and 0 B of the quota of 1.05 MB are left (remove files there, or "
+	    "have the server's administrator raise the quota)");
+	assert_int_equal(manage_remove(fx_root, "other", &why), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0);
+	assert_int_equal(usage_bytes(usage), reserved);
+	assert_int_equal(write_blocks(f, 0, 40 * BLOCK, 40 * BLOCK), 0);
+	assert_int_equal(complete(f), 0);
+	sink_discard(empty);
+	sink_unref(empty);
+	sink_unref(late);
+	sink_unref(f);
+	agrees();
+	dir_unref(root);
+	tree_unref(t);
+}
+
 #define RACERS 6
 #define ROUNDS 60
 
@@ -413,7 +515,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		quota_test(files), quota_test(the_limit_is_exact), quota_test(interrupted), quota_test(restarted),
 		quota_test(liars), quota_test(holes), quota_test(twice), quota_test(names), quota_test(cleaned),
-		quota_test(counts_meanwhile), quota_test(many_race_for_the_last_bytes),
+		quota_test(counts_meanwhile), quota_test(a_lost_session_lends), quota_test(a_session_that_returns_reclaims),
+		quota_test(many_race_for_the_last_bytes),
 	};
 
 	fx_in_memory();
