@@ -13,12 +13,15 @@ import errno
 import io
 import os
 import posixpath
+import sys
 import tempfile
 from contextlib import contextmanager
 from urllib.parse import quote
 
 from fsspec.asyn import AsyncFileSystem, sync_wrapper
 from fsspec.callbacks import NoOpCallback
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.utils import stringify_path
 
 import ptcp
@@ -385,6 +388,18 @@ class PtcpFileSystem(AsyncFileSystem):
             raise ValueError(f"mode {mode!r}: not one of r, w, x and a")
         return _Writer(self, path, mode, autocommit)
 
+    def open(self, path, mode="rb", block_size=None, cache_options=None, compression=None, **kwargs):
+        """As of AbstractFileSystem, with layers of text and compression that discard as _Writer does."""
+        how = {"block_size": block_size, "cache_options": cache_options}
+        if "r" in mode:
+            return super().open(path, mode, compression=compression, **how, **kwargs)
+        layer = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs} if "b" not in mode else None
+        file = super().open(path, mode.replace("t", "").replace("b", "") + "b", **how, **kwargs)
+        compression = get_compression(self._strip_protocol(path), compression)
+        if compression is not None:
+            file = _Compressed(compr[compression], file)
+        return file if layer is None else _Text(file, **layer)
+
 
 class _Reader(io.BufferedReader):
     def __init__(self, fs, path, raw):
@@ -392,11 +407,30 @@ class _Reader(io.BufferedReader):
         self.fs, self.path, self.size = fs, path, os.fstat(raw.fileno()).st_size
 
 
-class _Writer(io.BufferedRandom):
-    """A temporary file, sent by close(); discarded if an exception ends the with statement, or by discard()."""
+class _Sent:
+    """A file that close() sends, unless an exception ends the with statement or the file is never closed."""
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            self.discard()
+        else:
+            self.close()
+
+    def __del__(self):
+        try:
+            unclosed = not self.closed
+        except (AttributeError, ValueError):  # the constructor failed
+            return
+        if unclosed:
+            self.discard()
+
+
+class _Writer(_Sent, io.BufferedRandom):
+    """A temporary file."""
 
     def __init__(self, fs, path, mode, autocommit):
         self.fs, self.path, self.mode_of_open, self.autocommit = fs, path, mode, autocommit
+        self._discarded, self._handled = False, sys.exc_info()[1]
         self._folder = fs._temporary()
         self._file = os.path.join(self._folder.name, "file")
         try:
@@ -411,15 +445,31 @@ class _Writer(io.BufferedRandom):
             self._folder.cleanup()
             raise
 
+    def _ends_by_exception(self):
+        """Whether another object's with statement ends by an exception, as that of fsspec.open(), whose __exit__() calls
+        close() without the exception. An exception that was handled before the file was opened does not count."""
+        if sys.exc_info()[1] in (None, self._handled):
+            return False
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name != "__exit__":
+            frame = frame.f_back
+        return frame is not None
+
     def close(self):
         if self.closed:
             return
+        if self._ends_by_exception():
+            self._discarded = True
         super().close()
-        if self.autocommit:
+        if self._discarded:
+            self._folder.cleanup()
+        elif self.autocommit:
             self.commit()
 
     def commit(self):
-        """Ends a transaction: sends the closed file."""
+        """Sends the closed file; a transaction calls commit() at its end."""
+        if self._discarded:
+            return
         try:
             with _os_errors(self.path):
                 if self.mode_of_open == "xb" and self._exists():
@@ -437,16 +487,35 @@ class _Writer(io.BufferedRandom):
             return False
 
     def discard(self):
-        self.autocommit = False
+        self._discarded = True
         self.close()
         self._folder.cleanup()
 
-    def __exit__(self, kind, value, trace):
-        if kind is not None:
-            self.discard()
-        else:
-            self.close()
 
-    def __del__(self):
-        if getattr(self, "_folder", None) is not None and not self.closed:
-            self.discard()  # never closed: incomplete
+class _Compressed(_Sent, io.RawIOBase):
+    """Compresses into a _Writer, and closes it: the compressors of fsspec leave the file below open."""
+
+    def __init__(self, compress, writer):
+        self._writer, self._compressor = writer, compress(writer, mode="w")
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return self._compressor.write(data)
+
+    def close(self):
+        if self.closed:
+            return
+        super().close()
+        self._compressor.close()
+        self._writer.close()
+
+    def discard(self):
+        self._writer._discarded = True
+        self.close()
+
+
+class _Text(_Sent, io.TextIOWrapper):
+    def discard(self):
+        self.buffer.discard()
