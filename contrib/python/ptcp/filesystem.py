@@ -281,7 +281,7 @@ class PtcpFileSystem(AsyncFileSystem):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), rpath)
         callback.set_size(os.path.getsize(lpath))
         with _os_errors(rpath):
-            await aio.send([os.fspath(lpath)], self._url(rpath), **self._progress(callback))
+            await aio.send([os.fspath(lpath)], self._url(rpath), dest_is_file=True, **self._progress(callback))
         callback.absolute_update(os.path.getsize(lpath))
 
     async def _pipe_file(self, path, value, mode="overwrite", **kwargs):
@@ -302,10 +302,18 @@ class PtcpFileSystem(AsyncFileSystem):
         with _os_errors(rpath):
             await aio.recv([self._url(rpath) + slash], os.fspath(lpath), **self._progress(callback))
 
+    async def _named(self, source, dest):
+        """The name that a copy of a file gets, as with cp: beneath `dest` if that is, or as written means, a directory."""
+        if dest.endswith("/") or await self._isdir(dest):
+            return posixpath.join(dest, os.path.basename(os.fspath(source)))
+        return dest
+
     async def _put(self, lpath, rpath, recursive=False, callback=None, maxdepth=None, **kwargs):
         callback = callback or NoOpCallback()
         tree = recursive and maxdepth is None and isinstance(lpath, (str, os.PathLike)) and isinstance(rpath, str)
         if not tree or not os.path.isdir(lpath):
+            if isinstance(lpath, (str, os.PathLike)) and isinstance(rpath, str) and os.path.isfile(lpath):
+                rpath = await self._named(lpath, rpath)
             more = {} if maxdepth is None else {"maxdepth": maxdepth}
             return await super()._put(lpath, rpath, recursive=recursive, callback=callback, **more, **kwargs)
         slash = "/" if rpath.endswith("/") and self._strip_protocol(rpath) != "/" else ""
@@ -363,6 +371,14 @@ class PtcpFileSystem(AsyncFileSystem):
             return
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
+
+    async def _copy(self, path1, path2, recursive=False, on_error=None, maxdepth=None, **kwargs):
+        """A file is placed in an existing directory."""
+        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1) and \
+                (await self._info(path1))["type"] != "directory":
+            path2 = await self._named(path1, path2)
+        more = {} if maxdepth is None else {"maxdepth": maxdepth}
+        await super()._copy(path1, path2, recursive=recursive, on_error=on_error, **more, **kwargs)
 
     # ---- Files ----
 
@@ -474,7 +490,7 @@ class _Writer(_Sent, io.BufferedRandom):
             with _os_errors(self.path):
                 if self.mode_of_open == "xb" and self._exists():
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path)
-                ptcp.send([self._file], self.fs._url(self.path), **self.fs.options)
+                ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True, **self.fs.options)
         finally:
             self._folder.cleanup()
 

@@ -122,6 +122,38 @@ class Filesystem(Case):
         with self.assertRaises(ValueError):
             self.fs.open(path, "r+b")
 
+    def test_write_onto_a_directory(self):
+        source = self.served("source")
+        os.makedirs(os.path.join(self.root, "d"))
+        os.symlink("d", os.path.join(self.root, "link"))
+        local = os.path.join(self.dir, "local")
+        with open(local, "wb") as f:
+            f.write(b"local")
+        for at in f"{self.at}/d", f"{self.at}/d/", f"{self.at}/link", "/":
+            for write in (lambda: self.fs.pipe(at, b"data"), lambda: self.fs.put_file(local, at),
+                          lambda: self.fs.cp_file(source, at), lambda: self.fs.touch(at),
+                          lambda: self.fs.open(at, "wb").close(), lambda: self.fs.open(at, "w").close()):
+                with self.assertRaises(IsADirectoryError):
+                    write()
+        self.assertEqual((sorted(os.listdir(self.root)), os.listdir(os.path.join(self.root, "d"))),
+                         (["d", "link", "source"], []))
+        self.assertEqual(os.readlink(os.path.join(self.root, "link")), "d")
+
+    def test_copies_into_a_directory(self):
+        os.makedirs(os.path.join(self.root, "d"))
+        local = os.path.join(self.dir, "local")
+        with open(local, "wb") as f:
+            f.write(b"local")
+        for at in "d", "d/", "new/":
+            source = self.served("served")
+            self.fs.put(local, f"{self.at}/{at}")
+            self.fs.cp(source, f"{self.at}/{at}")
+            folder = os.path.join(self.root, at)
+            self.assertEqual(sorted(os.listdir(folder)), ["local", "served"])
+            self.assertEqual((self.content(f"{at}/local"), self.content(f"{at}/served")), (b"local", b"0123456789"))
+            for name in os.listdir(folder):
+                os.unlink(os.path.join(folder, name))
+
     def test_failed_write(self):
         """An exception in the with statement sends nothing, however the file was opened."""
         path, url = self.served("kept"), f"{URL}{self.at}/kept"
