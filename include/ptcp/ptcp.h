@@ -438,6 +438,9 @@ struct ptcp_transfer_opts {
 	const char *mover_file;
 	const char *movers_listen;  /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
 	double movers_wait_s;       /* for the first mover, and after the loss of the last one; 10, at least 0.5 */
+	/* `dest` is the name of the file: an existing directory is refused, instead of receiving the file. With one source,
+	 * not between two servers */
+	bool dest_is_file;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

@@ -63,6 +63,15 @@ static int check_delete(const struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
+static int check_dest(const struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e)
+{
+	if (t->o.dest_is_file && t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "dest_is_file: not between two other hosts (leave it out)");
+	if (t->o.dest_is_file && n_srcs != 1)
+		return err_set(e, PTCP_EUSAGE, "dest_is_file: several sources (name one file)");
+	return 0;
+}
+
 /* A path takes one byte more. */
 static int check_selection(const struct ptcp_task *t, struct ptcp_err *e)
 {
@@ -198,7 +207,7 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
-	    (r = check_delete(t, e)) < 0 || (r = striping_check(t, e)) < 0)
+	    (r = check_delete(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 || (r = striping_check(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		return err_nomem(e);

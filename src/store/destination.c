@@ -257,7 +257,7 @@ out:
 	return r;
 }
 
-static const char names_no_file[] = "a directory, but standard input has no name (add the name of the file)";
+static const char names_no_file[] = "Is a directory (add the name of the file)";
 
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {

@@ -59,7 +59,6 @@ static void refused(void **state)
 	fx_holds("file", "old");
 }
 
-/* Standard input has no name to be placed in a directory by. */
 static void only_a_file(void **state)
 {
 	static const char *const directories[] = { "there", "there/", "new/", ".", "" };

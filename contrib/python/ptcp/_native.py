@@ -67,7 +67,8 @@ class TransferOpts(c.Structure):
                 ("max_delete", c.c_uint32), ("checksum", c.c_bool),
                 ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
                 ("partial", c.c_bool), ("movers", text), ("mover_hosts", c.POINTER(text)), ("n_mover_hosts", c.c_size_t),
-                ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64)]
+                ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64),
+                ("dest_is_file", c.c_bool)]
 
 
 class Result(c.Structure):

@@ -13,12 +13,15 @@ import errno
 import io
 import os
 import posixpath
+import sys
 import tempfile
 from contextlib import contextmanager
 from urllib.parse import quote
 
 from fsspec.asyn import AsyncFileSystem, sync_wrapper
 from fsspec.callbacks import NoOpCallback
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.utils import stringify_path
 
 import ptcp
@@ -278,7 +281,7 @@ class PtcpFileSystem(AsyncFileSystem):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), rpath)
         callback.set_size(os.path.getsize(lpath))
         with _os_errors(rpath):
-            await aio.send([os.fspath(lpath)], self._url(rpath), **self._progress(callback))
+            await aio.send([os.fspath(lpath)], self._url(rpath), dest_is_file=True, **self._progress(callback))
         callback.absolute_update(os.path.getsize(lpath))
 
     async def _pipe_file(self, path, value, mode="overwrite", **kwargs):
@@ -299,10 +302,18 @@ class PtcpFileSystem(AsyncFileSystem):
         with _os_errors(rpath):
             await aio.recv([self._url(rpath) + slash], os.fspath(lpath), **self._progress(callback))
 
+    async def _named(self, source, dest):
+        """The name that a copy of a file gets, as with cp: beneath `dest` if that is, or as written means, a directory."""
+        if dest.endswith("/") or await self._isdir(dest):
+            return posixpath.join(dest, os.path.basename(os.fspath(source)))
+        return dest
+
     async def _put(self, lpath, rpath, recursive=False, callback=None, maxdepth=None, **kwargs):
         callback = callback or NoOpCallback()
         tree = recursive and maxdepth is None and isinstance(lpath, (str, os.PathLike)) and isinstance(rpath, str)
         if not tree or not os.path.isdir(lpath):
+            if isinstance(lpath, (str, os.PathLike)) and isinstance(rpath, str) and os.path.isfile(lpath):
+                rpath = await self._named(lpath, rpath)
             more = {} if maxdepth is None else {"maxdepth": maxdepth}
             return await super()._put(lpath, rpath, recursive=recursive, callback=callback, **more, **kwargs)
         slash = "/" if rpath.endswith("/") and self._strip_protocol(rpath) != "/" else ""
@@ -361,6 +372,14 @@ class PtcpFileSystem(AsyncFileSystem):
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
 
+    async def _copy(self, path1, path2, recursive=False, on_error=None, maxdepth=None, **kwargs):
+        """A file is placed in an existing directory."""
+        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1) and \
+                (await self._info(path1))["type"] != "directory":
+            path2 = await self._named(path1, path2)
+        more = {} if maxdepth is None else {"maxdepth": maxdepth}
+        await super()._copy(path1, path2, recursive=recursive, on_error=on_error, **more, **kwargs)
+
     # ---- Files ----
 
     def _fetch_now(self, path, folder):
@@ -385,6 +404,18 @@ class PtcpFileSystem(AsyncFileSystem):
             raise ValueError(f"mode {mode!r}: not one of r, w, x and a")
         return _Writer(self, path, mode, autocommit)
 
+    def open(self, path, mode="rb", block_size=None, cache_options=None, compression=None, **kwargs):
+        """As of AbstractFileSystem, with layers of text and compression that discard as _Writer does."""
+        how = {"block_size": block_size, "cache_options": cache_options}
+        if "r" in mode:
+            return super().open(path, mode, compression=compression, **how, **kwargs)
+        layer = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs} if "b" not in mode else None
+        file = super().open(path, mode.replace("t", "").replace("b", "") + "b", **how, **kwargs)
+        compression = get_compression(self._strip_protocol(path), compression)
+        if compression is not None:
+            file = _Compressed(compr[compression], file)
+        return file if layer is None else _Text(file, **layer)
+
 
 class _Reader(io.BufferedReader):
     def __init__(self, fs, path, raw):
@@ -392,11 +423,30 @@ class _Reader(io.BufferedReader):
         self.fs, self.path, self.size = fs, path, os.fstat(raw.fileno()).st_size
 
 
-class _Writer(io.BufferedRandom):
-    """A temporary file, sent by close(); discarded if an exception ends the with statement, or by discard()."""
+class _Sent:
+    """A file that close() sends, unless an exception ends the with statement or the file is never closed."""
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            self.discard()
+        else:
+            self.close()
+
+    def __del__(self):
+        try:
+            unclosed = not self.closed
+        except (AttributeError, ValueError):  # the constructor failed
+            return
+        if unclosed:
+            self.discard()
+
+
+class _Writer(_Sent, io.BufferedRandom):
+    """A temporary file."""
 
     def __init__(self, fs, path, mode, autocommit):
         self.fs, self.path, self.mode_of_open, self.autocommit = fs, path, mode, autocommit
+        self._discarded, self._handled = False, sys.exc_info()[1]
         self._folder = fs._temporary()
         self._file = os.path.join(self._folder.name, "file")
         try:
@@ -411,20 +461,36 @@ class _Writer(io.BufferedRandom):
             self._folder.cleanup()
             raise
 
+    def _ends_by_exception(self):
+        """Whether another object's with statement ends by an exception, as that of fsspec.open(), whose __exit__() calls
+        close() without the exception. An exception that was handled before the file was opened does not count."""
+        if sys.exc_info()[1] in (None, self._handled):
+            return False
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name != "__exit__":
+            frame = frame.f_back
+        return frame is not None
+
     def close(self):
         if self.closed:
             return
+        if self._ends_by_exception():
+            self._discarded = True
         super().close()
-        if self.autocommit:
+        if self._discarded:
+            self._folder.cleanup()
+        elif self.autocommit:
             self.commit()
 
     def commit(self):
-        """Ends a transaction: sends the closed file."""
+        """Sends the closed file; a transaction calls commit() at its end."""
+        if self._discarded:
+            return
         try:
             with _os_errors(self.path):
                 if self.mode_of_open == "xb" and self._exists():
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path)
-                ptcp.send([self._file], self.fs._url(self.path), **self.fs.options)
+                ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True, **self.fs.options)
         finally:
             self._folder.cleanup()
 
@@ -437,16 +503,35 @@ class _Writer(io.BufferedRandom):
             return False
 
     def discard(self):
-        self.autocommit = False
+        self._discarded = True
         self.close()
         self._folder.cleanup()
 
-    def __exit__(self, kind, value, trace):
-        if kind is not None:
-            self.discard()
-        else:
-            self.close()
 
-    def __del__(self):
-        if getattr(self, "_folder", None) is not None and not self.closed:
-            self.discard()  # never closed: incomplete
+class _Compressed(_Sent, io.RawIOBase):
+    """Compresses into a _Writer, and closes it: the compressors of fsspec leave the file below open."""
+
+    def __init__(self, compress, writer):
+        self._writer, self._compressor = writer, compress(writer, mode="w")
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return self._compressor.write(data)
+
+    def close(self):
+        if self.closed:
+            return
+        super().close()
+        self._compressor.close()
+        self._writer.close()
+
+    def discard(self):
+        self._writer._discarded = True
+        self.close()
+
+
+class _Text(_Sent, io.TextIOWrapper):
+    def discard(self):
+        self.buffer.discard()

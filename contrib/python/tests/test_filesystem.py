@@ -1,6 +1,8 @@
 """Tests of ptcp.filesystem, as test_ptcp.py; needs fsspec."""
 
 import asyncio
+import contextlib
+import gzip
 import os
 import pickle
 import tempfile
@@ -120,6 +122,90 @@ class Filesystem(Case):
         with self.assertRaises(ValueError):
             self.fs.open(path, "r+b")
 
+    def test_write_onto_a_directory(self):
+        source = self.served("source")
+        os.makedirs(os.path.join(self.root, "d"))
+        os.symlink("d", os.path.join(self.root, "link"))
+        local = os.path.join(self.dir, "local")
+        with open(local, "wb") as f:
+            f.write(b"local")
+        for at in f"{self.at}/d", f"{self.at}/d/", f"{self.at}/link", "/":
+            for write in (lambda: self.fs.pipe(at, b"data"), lambda: self.fs.put_file(local, at),
+                          lambda: self.fs.cp_file(source, at), lambda: self.fs.touch(at),
+                          lambda: self.fs.open(at, "wb").close(), lambda: self.fs.open(at, "w").close()):
+                with self.assertRaises(IsADirectoryError):
+                    write()
+        self.assertEqual((sorted(os.listdir(self.root)), os.listdir(os.path.join(self.root, "d"))),
+                         (["d", "link", "source"], []))
+        self.assertEqual(os.readlink(os.path.join(self.root, "link")), "d")
+
+    def test_copies_into_a_directory(self):
+        os.makedirs(os.path.join(self.root, "d"))
+        local = os.path.join(self.dir, "local")
+        with open(local, "wb") as f:
+            f.write(b"local")
+        for at in "d", "d/", "new/":
+            source = self.served("served")
+            self.fs.put(local, f"{self.at}/{at}")
+            self.fs.cp(source, f"{self.at}/{at}")
+            folder = os.path.join(self.root, at)
+            self.assertEqual(sorted(os.listdir(folder)), ["local", "served"])
+            self.assertEqual((self.content(f"{at}/local"), self.content(f"{at}/served")), (b"local", b"0123456789"))
+            for name in os.listdir(folder):
+                os.unlink(os.path.join(folder, name))
+
+    def test_failed_write(self):
+        """An exception in the with statement sends nothing, however the file was opened."""
+        path, url = self.served("kept"), f"{URL}{self.at}/kept"
+        options = {"temp_dir": self.temp, **TRUST}
+
+        def opens():
+            for mode, data in ("wb", b"half"), ("w", "half"), ("ab", b"half"), ("a", "half"):
+                yield self.fs.open(path, mode), data
+                yield fsspec.open(url, mode, **options), data
+                yield contextlib.closing(self.fs.open(path, mode)), data
+            yield fsspec.open(url, "wt", compression="gzip", **options), "half"
+            yield self.fs.open(path, "wt", compression="gzip"), "half"
+            yield self.fs.open(path, "wb", compression="gzip"), b"half"
+
+        for file, data in opens():
+            with self.subTest(file=file), self.assertRaises(KeyError):
+                with file as f:
+                    f.write(data)
+                    raise KeyError
+            self.assertEqual(self.content("kept"), b"0123456789")
+
+        for mode, data in ("wb", b"half"), ("w", "half"):
+            for compression in None, "gzip":
+                never_closed = self.fs.open(path, mode, compression=compression)
+                never_closed.write(data)
+                del never_closed
+                self.assertEqual(self.content("kept"), b"0123456789")
+
+    def test_write_during_an_exception(self):
+        """Files that handlers of exceptions write and close are sent."""
+        early = self.fs.open(f"{self.at}/early", "w")
+        early.write("early")
+        try:
+            raise KeyError
+        except KeyError:
+            early.close()
+            with self.fs.open(f"{self.at}/late", "w") as f:
+                f.write("late")
+            with fsspec.open(f"{URL}{self.at}/opened", "w", temp_dir=self.temp, **TRUST) as f:
+                f.write("opened")
+        self.assertEqual([self.content(n) for n in ("early", "late", "opened")], [b"early", b"late", b"opened"])
+
+    def test_compression(self):
+        for how in {"mode": "wt"}, {"mode": "wb"}:
+            path, data = f"{self.at}/{how['mode']}.gz", "text" if how["mode"] == "wt" else b"text"
+            with self.fs.open(path, compression="infer", **how) as f:
+                f.write(data)
+            self.assertEqual(gzip.decompress(self.content(f"{how['mode']}.gz")), b"text")
+            how["mode"] = how["mode"].replace("w", "r")
+            with fsspec.open(URL + path, compression="infer", temp_dir=self.temp, **how, **TRUST) as f:
+                self.assertEqual(f.read(), data)
+
     def test_transaction(self):
         path = f"{self.at}/t"
         with self.fs.transaction:
@@ -127,6 +213,14 @@ class Filesystem(Case):
                 f.write(b"late")
             self.assertFalse(self.fs.exists(path))
         self.assertEqual(self.content("t"), b"late")
+        with self.fs.transaction:
+            with self.fs.open(path, "w", compression="gzip") as f:
+                f.write("compressed")
+            with self.assertRaises(KeyError), self.fs.open(f"{self.at}/u", "w") as f:
+                f.write("half")
+                raise KeyError
+            self.assertEqual(self.content("t"), b"late")
+        self.assertEqual((gzip.decompress(self.content("t")), os.listdir(self.root)), (b"compressed", ["t"]))
 
     def test_listing(self):
         self.served("d/e/f"), self.served("d/.hidden"), self.served("d/.ptcp-unfinished")

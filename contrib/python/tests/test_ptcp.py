@@ -61,6 +61,24 @@ class Transfers(Case):
         self.assertEqual(os.listdir(os.path.join(ROOT, "filtered")), ["keep"])
         self.assertEqual(ptcp.send(tree, dest, rules=[(False, "*.tmp")], **TRUST).progress.wire_bytes, 0)
 
+    def test_names_the_file(self):
+        source, there = self.file("data", 1000), os.path.join(ROOT, "named")
+        os.mkdir(there)
+        os.mkdir(os.path.join(self.dir, "here"))
+        for transfer in (lambda: ptcp.send(source, f"{URL}/named", dest_is_file=True, **TRUST),
+                         lambda: ptcp.send(source, f"{URL}/named/", dest_is_file=True, **TRUST),
+                         lambda: ptcp.send(source, f"{URL}/new/", dest_is_file=True, **TRUST),
+                         lambda: ptcp.recv(f"{URL}/named.file", os.path.join(self.dir, "here"), dest_is_file=True, **TRUST),
+                         lambda: ptcp.send([source, source], f"{URL}/named", dest_is_file=True, **TRUST),
+                         lambda: ptcp.send(f"{URL}/named.file", f"{URL}/named", dest_is_file=True, **TRUST)):
+            ptcp.send(source, f"{URL}/named.file", dest_is_file=True, **TRUST)
+            with self.assertRaisesRegex(ptcp.Error, "Is a directory|several sources|not between"):
+                transfer()
+        ptcp.recv(f"{URL}/named.file", os.path.join(self.dir, "back"), dest_is_file=True, **TRUST)
+        self.assertEqual(self.content(os.path.join(self.dir, "back")), self.content(source))
+        self.assertEqual((os.listdir(there), os.listdir(os.path.join(self.dir, "here"))), ([], []))
+        self.assertFalse(os.path.exists(os.path.join(ROOT, "new")))
+
     def test_manages_files(self):
         at = f"{URL}/managed"
         ptcp.mkdir(f"{at}/a/b", parents=True, **TRUST)
