@@ -181,24 +181,27 @@ static bool fits(struct quota *q, uint64_t bytes)
 	return false;
 }
 
-static int refuse(struct quota *q, uint64_t needed, struct ptcp_err *e)
+/* `needed` is the space of the whole transfer; 0: unknown. What was taken and refused is always more than what is left. */
+static int refuse(struct quota *q, uint64_t needed, bool at_least, struct ptcp_err *e)
 {
 	char need[UNITS_TEXT_BYTES], left[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
-	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken);
+	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken), seen = q->taken + q->lacking;
 
+	at_least |= needed < seen;
 	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the server's "
-	    "administrator raise the quota)", needed > 0 ? "" : "at least ",
-	    units_size_text(need, needed > 0 ? needed : q->taken + q->lacking), units_size_text(left, less(q->limit, others)),
-	    units_size_text(limit, q->limit));
+	    "administrator raise the quota)", at_least ? "at least " : "", units_size_text(need, needed < seen ? seen : needed),
+	    units_size_text(left, less(q->limit, others)), units_size_text(limit, q->limit));
 	if (e != NULL)
 		e->sys = EDQUOT;
 	return PTCP_ENOSPC;
 }
 
-int quota_err(struct quota *q, uint64_t needed_bytes, struct ptcp_err *e)
+int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e)
 {
+	uint64_t least = entries > UINT64_MAX / QUOTA_GRAIN ? UINT64_MAX : entries * QUOTA_GRAIN;
+
 	lock(q);
-	refuse(q, needed_bytes, e);
+	refuse(q, bytes > least ? bytes : least, entries > 1, e);
 	unlock(q);
 	return PTCP_ENOSPC;
 }
@@ -210,7 +213,7 @@ int quota_take(struct quota *q, uint64_t bytes, struct ptcp_err *e)
 	if (!lock(q))
 		return 0;
 	if (!fits(q, bytes)) {
-		r = refuse(q, 0, e);
+		r = refuse(q, 0, true, e);
 	} else {
 		add_stored(q->usage, bytes);
 		q->taken += bytes;
@@ -304,7 +307,7 @@ static int change(struct quota_hold *h, struct quota_hold to, struct ptcp_err *e
 	uint64_t before = h->stored + counted(h), after = to.stored + counted(&to);
 
 	if (after > before && !fits(h->q, after - before))
-		return refuse(h->q, 0, e);
+		return refuse(h->q, 0, true, e);
 	set(h, to);
 	return 0;
 }
@@ -323,7 +326,7 @@ int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_
 	to.reserved += more;
 	to.whole = whole;
 	if (more > 0 && h->q->lent && (more > UINT64_MAX - h->q->spare || !fits(h->q, h->q->spare + more)))
-		r = refuse(h->q, 0, e);
+		r = refuse(h->q, 0, true, e);
 	else
 		r = change(h, to, e);
 	unlock(h->q);
@@ -428,7 +431,7 @@ int quota_reclaim(struct quota *q, struct ptcp_err *e)
 	if (!lock(q))
 		return 0;
 	if (q->lent && q->spare > 0 && !fits(q, q->spare)) {
-		r = refuse(q, 0, e);
+		r = refuse(q, 0, true, e);
 	} else if (q->lent) {
 		q->usage->reserved += q->spare;
 		q->taken += q->spare;

@@ -37,9 +37,9 @@ void tree_change_quota(struct tree *t, uint64_t limit_bytes);
 struct quota *dir_quota(const struct dir *d); /* NULL: none */
 /* The usage and the limit; false: no quota. */
 bool tree_quota(const struct tree *t, uint64_t *used_bytes, uint64_t *limit_bytes);
-/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left. `needed` is the space that the transfer needs: 0: as much
- * as it has been refused. */
-int quota_err(struct quota *q, uint64_t needed_bytes, struct ptcp_err *e);
+/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left, and with the space that these entries need, or that was
+ * taken and refused, if that is more. */
+int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e);
 
 /* A new entry; PTCP_ENOSPC. */
 int quota_take(struct quota *q, uint64_t bytes, struct ptcp_err *e);

@@ -162,6 +162,29 @@ static void the_limit_is_exact(void **state)
 	agrees();
 }
 
+/* Small files take more space than their bytes: what is needed is never less than what is left. */
+static void needed_as_counted(void **state)
+{
+	const char *const small = "needs at least 19.5 MB, and 1.04 MB of the quota of 1.05 MB are left (";
+	struct sink *s = offer("f", LIMIT - 3 * QUOTA_GRAIN, false, false);
+	struct quota *q = dir_quota(fx_root);
+
+	(void)state;
+	assert_int_equal(quota_err(q, 4760, 23800, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, small, strlen(small));
+	assert_int_equal(quota_err(q, 1, 12000000, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, "needs 12.0 MB, and", 18);
+	assert_int_equal(quota_err(q, UINT64_MAX, 1, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, "needs at least 184", 18);
+	assert_int_equal(sink_reserve(s, &why), 0);
+	assert_int_equal(add("two", 2 * QUOTA_GRAIN), 0);
+	assert_int_equal(add("small", 1), PTCP_ENOSPC);
+	assert_int_equal(quota_err(q, 3, 5, &why), PTCP_ENOSPC); /* a large file, but only small ones remain */
+	assert_memory_equal(why.msg, "needs at least 1.05 MB", 22);
+	sink_discard(s);
+	sink_unref(s);
+}
+
 static void interrupted(void **state)
 {
 	const uint64_t bytes = 20 * BLOCK;
@@ -513,7 +536,8 @@ static void many_race_for_the_last_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		quota_test(files), quota_test(the_limit_is_exact), quota_test(interrupted), quota_test(restarted),
+		quota_test(files), quota_test(the_limit_is_exact), quota_test(needed_as_counted), quota_test(interrupted),
+		quota_test(restarted),
 		quota_test(liars), quota_test(holes), quota_test(twice), quota_test(names), quota_test(cleaned),
 		quota_test(counts_meanwhile), quota_test(a_lost_session_lends), quota_test(a_session_that_returns_reclaims),
 		quota_test(many_race_for_the_last_bytes),
