@@ -1,5 +1,5 @@
-/* Part files that a mover writes: opened as the engine describes them, flushed before their blocks are reported, closed on
- * request. While one flush is in progress, the results for the next gather. */
+/* Part files written by a mover: opened on the engine's description, flushed before a report of their blocks, closed on
+ * request. During a flush, the results for the next one gather. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static void put_closed(struct work *w, uint64_t id)
 		OUTBOX_PUT(out_of(w), closed, CLOSED, (&(struct wire_closed){ id }));
 }
 
-/* A mover that cannot write where the others do is of no use. */
+/* A mover without the destination leaves. */
 static void cannot_open(struct work *w, const struct ptcp_err *why)
 {
 	struct ptcp_err named = *why;
@@ -284,7 +284,7 @@ static const struct ptcp_err *why_failed(const struct target_flush *f, const str
 	return NULL;
 }
 
-/* The peer sends the blocks of a stream that is gone again, and nothing is said of a file behind its CLOSED. */
+/* The peer repeats the blocks of a stopped stream, and no report of a file follows CLOSED. */
 static bool counts(const struct target_flush *f, const struct target_result *r)
 {
 	return work_stream_is_there(f->work, r->handle) && is_open(f->work, r->id);
