@@ -37,7 +37,7 @@ static const char *absolute_of(struct movers *set, const char *given)
 	return b->absolute;
 }
 
-/* A path in no root becomes one that the mover cannot open: the mover leaves. */
+/* A path in no root becomes a path without a file there: the mover leaves. */
 void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags)
 {
 	char path[2 * DIR_PATH_RAW_BYTES], below[DIR_PATH_RAW_BYTES], part[SINK_PART_BYTES];
@@ -151,7 +151,7 @@ int remote_on_want(struct mover *m, const struct wire_want *f, struct ptcp_err *
 	return 0;
 }
 
-/* An answer to CLOSE for a file that the mover did not have open needs nothing. */
+/* Only files in `closing` wait for an answer. */
 int remote_on_closed(struct mover *m, const struct wire_closed *f, struct ptcp_err *e)
 {
 	struct closing *c = find_closing(m, f->id);

@@ -1,5 +1,5 @@
-/* Part files that a mover writes: opened as the engine describes them, flushed before their blocks are reported, closed on
- * request. While one flush is in progress, the results for the next gather. */
+/* Part files written by a mover: opened on the engine's description, flushed before a report of their blocks, closed on
+ * request. During a flush, the results for the next one gather. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #define RETRY_NS (50 * NS_PER_MS)
 #define LATE_NS (5 * NS_PER_S) /* that a shared file system may show new files late */
 #define FLUSH_RESULTS 512      /* at once */
+#define FEW 8                  /* files that are synced one by one */
 
 struct target_open {
 	struct list in_list;
@@ -47,7 +48,8 @@ struct target_result {
 struct target_flush {
 	struct work *work;
 	struct target_result *first;
-	struct { uint64_t id; struct sink *sink; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
+	struct sink *sink[FLUSH_RESULTS]; /* of n files */
+	struct { uint64_t id; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
 	unsigned n;
 	bool durable;
 	struct io_job io;
@@ -125,7 +127,7 @@ static void put_closed(struct work *w, uint64_t id)
 		OUTBOX_PUT(out_of(w), closed, CLOSED, (&(struct wire_closed){ id }));
 }
 
-/* A mover that cannot write where the others do is of no use. */
+/* A mover without the destination leaves. */
 static void cannot_open(struct work *w, const struct ptcp_err *why)
 {
 	struct ptcp_err named = *why;
@@ -282,7 +284,7 @@ static const struct ptcp_err *why_failed(const struct target_flush *f, const str
 	return NULL;
 }
 
-/* The peer sends the blocks of a stream that is gone again, and nothing is said of a file behind its CLOSED. */
+/* The peer repeats the blocks of a stopped stream, and no report of a file follows CLOSED. */
 static bool counts(const struct target_flush *f, const struct target_result *r)
 {
 	return work_stream_is_there(f->work, r->handle) && is_open(f->work, r->id);
@@ -341,7 +343,7 @@ static void on_flushed(struct msg *m)
 
 	report(f);
 	while (f->n > 0)
-		sink_unref(f->file[--f->n].sink);
+		sink_unref(f->sink[--f->n]);
 	results_free(f->first);
 	free(f);
 	w->targets.flush = NULL;
@@ -353,12 +355,13 @@ static void on_flushed(struct msg *m)
 static void run_flush(struct io_job *io)
 {
 	struct target_flush *f = CONTAINER_OF(io, struct target_flush, io);
+	bool all = f->durable && f->n > FEW && sink_flush_all(f->sink, f->n);
 	struct ptcp_err bare;
 	unsigned i;
 
-	for (i = 0; i < f->n; i++)
-		if ((f->file[i].result = sink_flush(f->file[i].sink, f->durable, &f->file[i].why)) < 0) {
-			sink_err_at(&bare, &f->file[i].why, f->file[i].sink, false);
+	for (i = 0; i < f->n && !all; i++)
+		if ((f->file[i].result = sink_flush(f->sink[i], f->durable, &f->file[i].why)) < 0) {
+			sink_err_at(&bare, &f->file[i].why, f->sink[i], false);
 			f->file[i].why = bare;
 		}
 	f->done.run = on_flushed;
@@ -371,7 +374,7 @@ static void add_file(struct target_flush *f, uint64_t id)
 
 	while (i > 0 && f->file[i - 1].id != id)
 		i--;
-	if (i > 0 || (f->file[f->n].sink = open_files_get(&f->work->targets.files, id, NULL)) == NULL)
+	if (i > 0 || (f->sink[f->n] = open_files_get(&f->work->targets.files, id, NULL)) == NULL)
 		return;
 	f->file[f->n++].id = id;
 }

@@ -201,8 +201,7 @@ static void finish(struct sink *s, bool durable)
 
 static bool pending(const struct store_item *t) { return t->result == 0 && !t->synced; }
 
-/* Whether syncfs() reports write errors: older kernels ignore them. */
-static bool syncfs_reports(void)
+bool sink_syncfs_reports(void)
 {
 	unsigned major, minor;
 	struct utsname u;
@@ -233,7 +232,7 @@ static bool sync_all(struct store_item *of, unsigned n, uint64_t dev)
 		if (pending(&of[i]) && of[i].sink != NULL && dev_of(&of[i]) == dev &&
 		    (first == NULL || of[i].sink->part_number < first->part_number))
 			first = of[i].sink;
-	if (first == NULL || !syncfs_reports() || dir_sys(first->dir)->syncfs(first->part.fd) != 0)
+	if (first == NULL || !sink_syncfs_reports() || dir_sys(first->dir)->syncfs(first->part.fd) != 0)
 		return false;
 	for (i = 0; i < n; i++)
 		if (pending(&of[i]) && dev_of(&of[i]) == dev)

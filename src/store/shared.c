@@ -64,6 +64,8 @@ static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 		fs_err_set(e, PTCP_EIO, ESTALE, s->dir, s->name, "not the part file that the other host has made");
 	} else {
 		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
+		atomic_store(&s->part_dev, s->part.dev);
+		sink_number_part(s);
 		atomic_store(&s->part_opened, true);
 		return 0;
 	}
@@ -106,6 +108,29 @@ int sink_flush(struct sink *s, bool durable, struct ptcp_err *e)
 		r = fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
 	sink_leave(s, 0);
 	return r;
+}
+
+/* As in store_complete(): a descriptor reports failures since its opening, hence the part that was opened first. */
+bool sink_flush_all(struct sink *const *of, unsigned n)
+{
+	struct sink *first = of[0];
+	unsigned i;
+	bool ok;
+	int fd;
+
+	if (!sink_syncfs_reports())
+		return false;
+	for (i = 1; i < n; i++) {
+		if (atomic_load(&of[i]->part_dev) != atomic_load(&first->part_dev))
+			return false;
+		if (of[i]->part_number < first->part_number)
+			first = of[i];
+	}
+	if ((fd = sink_enter_open(first)) < 0)
+		return false;
+	ok = dir_sys(first->dir)->syncfs(fd) == 0;
+	sink_leave(first, 0);
+	return ok;
 }
 
 void sink_part_with(struct sink *s)

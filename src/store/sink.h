@@ -190,6 +190,8 @@ int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e
 int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e);
 /* Makes the writes so far visible to other hosts; `durable`: and durable. I/O threads. */
 int sink_flush(struct sink *s, bool durable, struct ptcp_err *e);
+/* Makes the writes to all these parts durable by one call, if possible: true. False: flush each of them. I/O threads. */
+bool sink_flush_all(struct sink *const *of, unsigned n);
 /* Refuses further writes, waits for running ones and closes the part, which stays. I/O threads. */
 void sink_part_with(struct sink *s);
 

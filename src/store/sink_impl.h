@@ -86,6 +86,9 @@ void sink_leave(struct sink *s, uint64_t end_bytes);
  * set by store_complete()). */
 void sink_stop_writers(struct sink *s, enum sink_state state);
 
+/* Whether syncfs() reports write errors: older kernels ignore them. */
+bool sink_syncfs_reports(void);
+
 /* With s->lock held, without writers: a sync failed with this errno. The kernel may have dropped unwritten
  * data but still return the data to readers, so all records since the last successful sync are dropped.
  * Returns a PTCP_E*. */

@@ -194,11 +194,31 @@ static void flushing_fails(void **state)
 	sink_unref(a);
 }
 
+/* Many files by one call, which uses the part that was opened first: it knows of all failures since. */
+static void all_at_once(void **state)
+{
+	struct sink *h = head(true), *of[2] = { other(h, 0, NULL), other(h, 0, NULL) }, *turned[2] = { of[1], of[0] };
+
+	(void)state;
+	fx_heal();
+	assert_true(sink_flush_all(of, 2));
+	assert_int_equal(fx_calls_of(FX_syncfs), 1);
+	fx_fail_always(FX_syncfs, EIO);
+	assert_false(sink_flush_all(turned, 2));
+	fx_heal();
+	sink_part_with(of[0]);
+	assert_false(sink_flush_all(turned, 2)); /* closed meanwhile */
+	assert_int_equal(fx_calls_of(FX_syncfs), 0);
+	sink_unref(h);
+	sink_unref(of[0]);
+	sink_unref(of[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(two_hosts), fx_tree_test(resumed), fx_tree_test(left_over), fx_tree_test(refused), fx_tree_test(late),
-		fx_tree_test(flushing_fails),
+		fx_tree_test(flushing_fails), fx_tree_test(all_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
