@@ -36,9 +36,13 @@ _ERRNOS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEM
            errno.ENOSPC)
 
 
+def _failed(e):
+    return getattr(e, "failed_files", ())
+
+
 def _number(e):
     """The errno of a failure, here or on the server, or None: sentences end with the words of the operating system."""
-    text = str(e).lower()
+    text = " ".join([str(e), *(f": {f.reason}" for f in _failed(e)[:1])]).lower()
     if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
         return errno.EACCES
     if "no name matches the pattern" in text:
@@ -345,7 +349,15 @@ class PtcpFileSystem(AsyncFileSystem):
         with _os_errors(path):
             if _has_wildcard(path):
                 self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self.options))
-            await aio.rm([self._url(path)], **self.options)
+        await self._remove([path])
+
+    async def _remove(self, paths, recursive=False):
+        try:
+            with _os_errors(paths[0]):
+                await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+        except IsADirectoryError as e:
+            path = os.fsdecode(next((f.path for f in _failed(e.__cause__)), e.filename))
+            raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e.__cause__
 
     async def _rm(self, path, recursive=False, batch_size=None, maxdepth=None, **kwargs):
         paths = self._strip_protocol(path)
@@ -354,8 +366,7 @@ class PtcpFileSystem(AsyncFileSystem):
             paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
         elif any(_has_wildcard(p) for p in paths):
             paths = await self._expand_path(paths)
-        with _os_errors(paths[0]):
-            await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+        await self._remove(paths, recursive)
 
     async def _mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
         """Renames on the server, directories as well."""
@@ -366,19 +377,31 @@ class PtcpFileSystem(AsyncFileSystem):
 
     async def _cp_file(self, path1, path2, **kwargs):
         """Through this host: the server copies nothing itself."""
-        if (await self._info(path1))["type"] == "directory":
+        info = await self._info(path1)
+        if info["type"] == "directory":
+            if info["islink"]:
+                raise IsADirectoryError(errno.EISDIR, "A symbolic link to a directory (copy its target)", path1)
             await self._makedirs(path2, exist_ok=True)
             return
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
 
     async def _copy(self, path1, path2, recursive=False, on_error=None, maxdepth=None, **kwargs):
-        """A file is placed in an existing directory."""
-        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1) and \
-                (await self._info(path1))["type"] != "directory":
-            path2 = await self._named(path1, path2)
+        """A whole directory is received and sent, with its links as links. Otherwise links to files are followed."""
+        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1):
+            if (await self._info(path1))["type"] != "directory":
+                path2 = await self._named(path1, path2)
+            elif recursive and maxdepth is None:
+                return await self._copy_tree(path1, path2)
         more = {} if maxdepth is None else {"maxdepth": maxdepth}
-        await super()._copy(path1, path2, recursive=recursive, on_error=on_error, **more, **kwargs)
+        await super()._copy(path1, path2, recursive=recursive, on_error=on_error or "raise", **more, **kwargs)
+
+    async def _copy_tree(self, path1, path2):
+        contents = path1.endswith("/")
+        with self._temporary() as folder:
+            tree = os.path.join(folder, posixpath.basename(self._strip_protocol(path1)) or "tree")
+            await self._get(path1, tree, recursive=True)
+            await self._put(tree + "/" * contents, path2, recursive=True)
 
     # ---- Files ----
 

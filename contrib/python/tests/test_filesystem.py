@@ -273,6 +273,31 @@ class Filesystem(Case):
             with self.assertRaises(OSError):
                 self.fs.cat_file(f"{self.at}/{name}")
 
+    def test_copied_links(self):
+        self.served("d/f"), self.served("d/e/g")
+        links = {"to_file": "f", "to_folder": "e", "gone": "none"}
+        for name, target in links.items():
+            os.symlink(target, os.path.join(self.root, "d", name))
+        d = f"{self.at}/d"
+        self.fs.cp(d, f"{self.at}/new", recursive=True)
+        self.fs.cp(d, f"{self.at}/new", recursive=True)
+        self.fs.cp(f"{d}/", f"{self.at}/content/", recursive=True)
+        for copy in "new", "new/d", "content":
+            at = os.path.join(self.root, copy)
+            self.assertEqual(sorted(set(os.listdir(at)) - {"d"}), sorted([*links, "e", "f"]))
+            self.assertEqual({name: os.readlink(os.path.join(at, name)) for name in links}, links)
+            self.assertEqual((self.content(f"{copy}/f"), self.content(f"{copy}/e/g")), (b"0123456789",) * 2)
+        for source in d, [d]:  # not as one tree
+            with self.assertRaises(OSError):
+                self.fs.cp(source, f"{self.at}/flat", recursive=True, maxdepth=5)
+        self.fs.cp(f"{d}/to_file", f"{self.at}/followed")
+        self.assertFalse(os.path.islink(os.path.join(self.root, "followed")))
+        for name in "gone", "to_folder":
+            with self.assertRaises(OSError):
+                self.fs.cp(f"{d}/{name}", f"{self.at}/one")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.cp(f"{self.at}/none", f"{self.at}/one", recursive=True)
+
     def test_trees(self):
         self.served("tree/a"), self.served("tree/b/c")
         tree, seen = f"{self.at}/tree", []
@@ -301,8 +326,12 @@ class Filesystem(Case):
         self.assertEqual(self.content("copy"), b"0123456789")
         self.fs.rm(f"{self.at}/*.tmp")
         self.assertEqual(sorted(os.listdir(self.root)), ["b", "copy", "moved"])
-        with self.assertRaises(ptcp.Error):
-            self.fs.rm(f"{self.at}/moved")
+        for remove in self.fs.rm, self.fs.rm_file, lambda path: self.fs.rm([f"{self.at}/b", path]):
+            with self.assertRaisesRegex(IsADirectoryError, "recursive=True") as caught:
+                remove(f"{self.at}/moved")
+            self.assertEqual(caught.exception.filename, f"{self.at}/moved")
+            self.assertIsInstance(caught.exception.__cause__, ptcp.Error)
+            self.served("b")
         self.fs.rm([f"{self.at}/moved", f"{self.at}/copy"], recursive=True)
         self.fs.rm_file(f"{self.at}/b")
         self.assertEqual(os.listdir(self.root), [])
