@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import errno
 import io
+import ipaddress
 import os
 import posixpath
 import sys
@@ -105,14 +106,21 @@ class PtcpFileSystem(AsyncFileSystem):
     @staticmethod
     def _get_kwargs_from_urls(path):
         host, _ = PtcpFileSystem._split(path)
+        if host.startswith("[") and "]" not in host:
+            raise ValueError(f"ptcp://{host}: fsspec splits URLs at '::' (write the IPv6 address without '::', as in "
+                             "ptcp://[0:0:0:0:0:0:0:1]/, or leave the host of the URL empty and add host='[..]')")
         name, colon, port = host.rpartition(":")
         if colon and port.isdigit() and (":" not in name or name.endswith("]")):
             return {"host": name, "port": int(port)}
         return {"host": host} if host else {}
 
     def unstrip_protocol(self, name):
-        port = "" if self.port == _PORT else f":{self.port}"
-        return f"ptcp://{self.host}{port}{self._strip_protocol(name)}"
+        port, host = "" if self.port == _PORT else f":{self.port}", self.host
+        if "::" in host:  # where fsspec would split the URL
+            address, percent, zone = host.strip("[]").partition("%")
+            groups = ipaddress.IPv6Address(address).exploded.split(":")
+            host = f"[{':'.join(f'{int(g, 16):x}' for g in groups)}{percent}{zone}]"
+        return f"ptcp://{host}{port}{self._strip_protocol(name)}"
 
     @property
     def fsid(self):

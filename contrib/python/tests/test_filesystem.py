@@ -66,6 +66,13 @@ class Filesystem(Case):
         self.assertEqual(split("ptcp://[fe80::12]/x"), {"host": "[fe80::12]"})
         self.assertEqual(PtcpFileSystem._strip_protocol(["ptcp://h:80/a//b/", "c", "/", "ptcp://h"]),
                          ["/a//b", "/c", "/", "/"])
+        for url in "ptcp://[::1]:80/x", "ptcp://[fe80::12]/x", "simplecache::ptcp://[::1]/x":  # fsspec splits these at "::"
+            with self.assertRaisesRegex(ValueError, r"0:0:0:0:0:0:0:1.*host="):
+                fsspec.open(url)
+        self.assertEqual(fsspec.core.url_to_fs("ptcp://[0:0:0:0:0:0:0:1]:80/x")[0].host, "[0:0:0:0:0:0:0:1]")
+        fs, path = fsspec.core.url_to_fs("ptcp:///x", host="[::1]", port=80)
+        self.assertEqual((fs.host, fs.port, path), ("[::1]", 80, "/x"))
+        self.assertEqual(fsspec.core.url_to_fs(fs.unstrip_protocol("/x"))[0].host, "[0:0:0:0:0:0:0:1]")
         self.assertEqual(self.fs.unstrip_protocol("/x"), f"{URL}/x")
         with self.assertRaises(TypeError):
             PtcpFileSystem("h", nonsense=1, skip_instance_cache=True)
