@@ -150,14 +150,16 @@ void context_renew_certificates(struct context *h)
 		SSL_CTX_use_certificate(h->server, h->identity.cert);
 }
 
-/* Blocks would wait for handshakes on a worker, and handshakes for blocks. */
+/* A worker would have blocks wait for handshakes, and handshakes for blocks. Where descriptors are few, sessions need
+ * them more than this loop. */
 static struct loop *handshake_loop(struct context *h)
 {
 	struct ptcp_err e;
 
 	if (h->n_handshakes < HANDSHAKES_ON_CONTROL)
 		return h->control;
-	if (h->handshakes == NULL && loop_new(&h->handshakes, &e) == 0) {
+	if (h->handshakes == NULL && fd_budget_fits(4 * (h->n_workers + 1) * LOOP_FDS) &&
+	    loop_new(&h->handshakes, &e) == 0) {
 		if (loop_start_thread(h->handshakes, &e) == 0) {
 			fd_budget_count(LOOP_FDS);
 		} else {

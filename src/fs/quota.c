@@ -23,6 +23,8 @@ struct quota {
 	uint64_t limit;
 	uint64_t taken;     /* by this tree; under the lock of the usage, like the limit */
 	uint64_t lacking;   /* space refused last */
+	uint64_t spare;     /* reserved for data that has not begun to arrive; while lent, part of neither sum */
+	bool lent;
 };
 
 /* ---- Usage ---- */
@@ -179,24 +181,27 @@ static bool fits(struct quota *q, uint64_t bytes)
 	return false;
 }
 
-static int refuse(struct quota *q, uint64_t needed, struct ptcp_err *e)
+/* `needed` is the space of the whole transfer; 0: unknown. What was taken and refused is always more than what is left. */
+static int refuse(struct quota *q, uint64_t needed, bool at_least, struct ptcp_err *e)
 {
 	char need[UNITS_TEXT_BYTES], left[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
-	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken);
+	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken), seen = q->taken + q->lacking;
 
+	at_least |= needed < seen;
 	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the server's "
-	    "administrator raise the quota)", needed > 0 ? "" : "at least ",
-	    units_size_text(need, needed > 0 ? needed : q->taken + q->lacking), units_size_text(left, less(q->limit, others)),
-	    units_size_text(limit, q->limit));
+	    "administrator raise the quota)", at_least ? "at least " : "", units_size_text(need, needed < seen ? seen : needed),
+	    units_size_text(left, less(q->limit, others)), units_size_text(limit, q->limit));
 	if (e != NULL)
 		e->sys = EDQUOT;
 	return PTCP_ENOSPC;
 }
 
-int quota_err(struct quota *q, uint64_t needed_bytes, struct ptcp_err *e)
+int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e)
 {
+	uint64_t least = entries > UINT64_MAX / QUOTA_GRAIN ? UINT64_MAX : entries * QUOTA_GRAIN;
+
 	lock(q);
-	refuse(q, needed_bytes, e);
+	refuse(q, bytes > least ? bytes : least, entries > 1, e);
 	unlock(q);
 	return PTCP_ENOSPC;
 }
@@ -208,7 +213,7 @@ int quota_take(struct quota *q, uint64_t bytes, struct ptcp_err *e)
 	if (!lock(q))
 		return 0;
 	if (!fits(q, bytes)) {
-		r = refuse(q, 0, e);
+		r = refuse(q, 0, true, e);
 	} else {
 		add_stored(q->usage, bytes);
 		q->taken += bytes;
@@ -263,26 +268,67 @@ void quota_names_end(struct quota *q, bool removed, uint64_t freed)
 
 /* ---- Files in transit ---- */
 
-static int reserve(struct quota_hold *h, uint64_t bytes, struct ptcp_err *e)
+/* A file that has begun keeps the rest of its last grain, which is on disk already. */
+static uint64_t spare(const struct quota_hold *h)
 {
-	if (!fits(h->q, bytes))
-		return refuse(h->q, 0, e);
-	h->q->usage->reserved += bytes;
-	h->q->taken += bytes;
-	h->reserved += bytes;
+	return less(h->reserved, h->begun ? grains(h->stored) - h->stored : 0);
+}
+
+static uint64_t counted(const struct quota_hold *h) { return h->reserved - (h->q->lent ? spare(h) : 0); }
+
+static void subtract_reserved(const struct quota_hold *h)
+{
+	h->q->usage->reserved -= counted(h);
+	h->q->spare -= spare(h);
+}
+
+static void add_reserved(const struct quota_hold *h)
+{
+	h->q->usage->reserved += counted(h);
+	h->q->spare += spare(h);
+}
+
+static void set(struct quota_hold *h, struct quota_hold to)
+{
+	struct quota *q = h->q;
+
+	q->taken = less(q->taken + to.stored + counted(&to), h->stored + counted(h));
+	subtract_reserved(h);
+	add_reserved(&to);
+	if (to.stored > h->stored)
+		add_stored(q->usage, to.stored - h->stored);
+	else
+		q->usage->stored = less(q->usage->stored, h->stored - to.stored);
+	*h = to;
+}
+
+static int change(struct quota_hold *h, struct quota_hold to, struct ptcp_err *e)
+{
+	uint64_t before = h->stored + counted(h), after = to.stored + counted(&to);
+
+	if (after > before && !fits(h->q, after - before))
+		return refuse(h->q, 0, true, e);
+	set(h, to);
 	return 0;
 }
 
+/* While the spare space is lent, it must fit again together with the new space. */
 int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_err *e)
 {
-	uint64_t more = grains(bytes);
+	struct quota_hold to;
+	uint64_t more;
 	int r;
 
 	if (!lock(h->q))
 		return 0;
-	more = less(more, h->reserved + h->stored);
-	if ((r = reserve(h, more, e)) == 0)
-		h->whole = whole;
+	to = *h;
+	more = less(grains(bytes), h->reserved + h->stored);
+	to.reserved += more;
+	to.whole = whole;
+	if (more > 0 && h->q->lent && (more > UINT64_MAX - h->q->spare || !fits(h->q, h->q->spare + more)))
+		r = refuse(h->q, 0, true, e);
+	else
+		r = change(h, to, e);
 	unlock(h->q);
 	return r;
 }
@@ -290,20 +336,20 @@ int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_
 /* Of a whole file, blocks written twice need no more space. */
 int quota_store(struct quota_hold *h, uint64_t n, struct ptcp_err *e)
 {
-	int r = 0;
+	struct quota_hold to;
+	int r;
 
 	if (!lock(h->q))
 		return 0;
-	if (n > h->reserved && h->whole)
-		n = h->reserved;
-	else if (n > h->reserved)
-		r = reserve(h, grains(n - h->reserved), e);
-	if (r == 0) {
-		h->reserved -= n;
-		h->stored += n;
-		h->q->usage->reserved -= n;
-		add_stored(h->q->usage, n);
-	}
+	to = *h;
+	if (n > to.reserved && to.whole)
+		n = to.reserved;
+	else if (n > to.reserved)
+		to.reserved += grains(n - to.reserved);
+	to.reserved -= n;
+	to.stored += n;
+	to.begun = true;
+	r = change(h, to, e);
 	unlock(h->q);
 	return r;
 }
@@ -312,60 +358,85 @@ void quota_found(struct quota_hold *h, uint64_t disk_bytes)
 {
 	if (!lock(h->q))
 		return;
+	subtract_reserved(h);
 	h->stored = grains(disk_bytes);
+	h->begun = true;
+	add_reserved(h);
 	unlock(h->q);
-}
-
-static void give_stored(struct quota_hold *h, uint64_t bytes)
-{
-	h->stored -= bytes;
-	h->q->usage->stored = less(h->q->usage->stored, bytes);
-	h->q->taken = less(h->q->taken, bytes);
-}
-
-static void give_reserved(struct quota_hold *h)
-{
-	h->q->usage->reserved -= h->reserved;
-	h->q->taken = less(h->q->taken, h->reserved);
-	h->reserved = 0;
 }
 
 void quota_emptied(struct quota_hold *h)
 {
-	uint64_t n = h->stored;
+	struct quota_hold to;
 
 	if (!lock(h->q))
 		return;
-	give_stored(h, n);
-	if (h->whole) {
-		h->reserved += n;
-		h->q->usage->reserved += n;
-		h->q->taken += n;
-	}
+	to = *h;
+	to.stored = 0;
+	to.reserved += to.whole ? h->stored : 0;
+	set(h, to);
 	unlock(h->q);
+}
+
+static void end(struct quota_hold *h, uint64_t bytes)
+{
+	struct quota_hold to = *h;
+
+	to.reserved = 0;
+	to.stored = bytes < h->stored ? bytes : h->stored;
+	set(h, to);
+	h->stored = 0; /* of the usage from now on */
 }
 
 void quota_complete(struct quota_hold *h, uint64_t size_bytes)
 {
+	struct quota_hold to;
+
 	if (!lock(h->q))
 		return;
-	if (h->whole) {
-		h->q->usage->reserved -= h->reserved;
-		add_stored(h->q->usage, h->reserved);
-		h->stored += h->reserved;
-		h->reserved = 0;
+	to = *h;
+	if (to.whole) {
+		to.stored += to.reserved;
+		to.reserved = 0;
 	}
+	set(h, to);
+	end(h, grains(size_bytes));
 	unlock(h->q);
-	quota_end(h, grains(size_bytes));
 }
 
 void quota_end(struct quota_hold *h, uint64_t bytes)
 {
 	if (!lock(h->q))
 		return;
-	give_reserved(h);
-	if (h->stored > bytes)
-		give_stored(h, h->stored - bytes);
-	h->stored = 0; /* of the usage from now on */
+	end(h, bytes);
 	unlock(h->q);
+}
+
+void quota_lend(struct quota *q)
+{
+	if (!lock(q))
+		return;
+	if (!q->lent) {
+		q->usage->reserved -= q->spare;
+		q->taken = less(q->taken, q->spare);
+		q->lent = true;
+	}
+	unlock(q);
+}
+
+int quota_reclaim(struct quota *q, struct ptcp_err *e)
+{
+	int r = 0;
+
+	if (!lock(q))
+		return 0;
+	if (q->lent && q->spare > 0 && !fits(q, q->spare)) {
+		r = refuse(q, 0, true, e);
+	} else if (q->lent) {
+		q->usage->reserved += q->spare;
+		q->taken += q->spare;
+		q->lent = false;
+	}
+	unlock(q);
+	return r;
 }

@@ -37,9 +37,9 @@ void tree_change_quota(struct tree *t, uint64_t limit_bytes);
 struct quota *dir_quota(const struct dir *d); /* NULL: none */
 /* The usage and the limit; false: no quota. */
 bool tree_quota(const struct tree *t, uint64_t *used_bytes, uint64_t *limit_bytes);
-/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left. `needed` is the space that the transfer needs: 0: as much
- * as it has been refused. */
-int quota_err(struct quota *q, uint64_t needed_bytes, struct ptcp_err *e);
+/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left, and with the space that these entries need, or that was
+ * taken and refused, if that is more. */
+int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e);
 
 /* A new entry; PTCP_ENOSPC. */
 int quota_take(struct quota *q, uint64_t bytes, struct ptcp_err *e);
@@ -55,11 +55,12 @@ struct quota_hold {
 	struct quota *q;
 	uint64_t reserved, stored;
 	bool whole;           /* reserved for its whole size */
+	bool begun;           /* its part exists */
 };
 
 /* The file will need `bytes` in all; unless `whole`, at least: quota_store() takes more. PTCP_ENOSPC. */
 int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_err *e);
-/* Before n bytes are written. PTCP_ENOSPC. */
+/* Before n bytes are written, or (0) the part is created. PTCP_ENOSPC. */
 int quota_store(struct quota_hold *h, uint64_t n, struct ptcp_err *e);
 /* The file continues a file with this space, which was counted before. */
 void quota_found(struct quota_hold *h, uint64_t disk_bytes);
@@ -69,5 +70,11 @@ void quota_emptied(struct quota_hold *h);
 void quota_complete(struct quota_hold *h, uint64_t size_bytes);
 /* The file ends, with at most so much of its space. Repeated calls have no effect. */
 void quota_end(struct quota_hold *h, uint64_t bytes);
+
+/* The client of the tree has lost its connection, and may never return: space reserved for data that has not arrived is
+ * free for others. Data that still arrives takes its space as if it were new. */
+void quota_lend(struct quota *q);
+/* The client has returned. PTCP_ENOSPC: others have taken the space. Without quota_lend(), no effect. */
+int quota_reclaim(struct quota *q, struct ptcp_err *e);
 
 #endif

@@ -97,6 +97,37 @@ void server_session_refuse(struct server_session *s, const struct ptcp_err *why)
 	session_cancel(s->session, why);
 }
 
+/* What a killed client has sent still arrives in its session, and with a quota the client's next run would reserve the
+ * same space: it ends that session. True: wait for its end. */
+static bool waits_for_abandoned(struct server_session *s)
+{
+	struct server_session *other;
+	bool waits = false;
+
+	if (s->request.auth.quota_bytes == 0 || s->request.sends)
+		return false;
+	LIST_EACH(&s->set->list, other, struct server_session, in_list) {
+		if (other == s || other->gone || other->session == NULL || other->request.sends || other->request.measures ||
+		    strcmp(other->client, s->client) != 0 || !authorization_same_place(&other->request.auth, &s->request.auth) ||
+		    strcmp(request_first(&other->request), request_first(&s->request)) != 0)
+			continue;
+		if (session_is_abandoned(other->session)) {
+			log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",
+			    s->client, other->address, s->address);
+			other->superseded = true;
+			session_yield(other->session);
+		}
+		waits |= other->superseded;
+	}
+	return waits;
+}
+
+static void find_paths(struct server_session *s)
+{
+	if (!(s->waits = waits_for_abandoned(s)))
+		request_find(&s->request, on_found);
+}
+
 void server_session_admit(struct server_session *s)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -109,7 +140,7 @@ void server_session_admit(struct server_session *s)
 	if (s->request.measures)
 		session_accept(s->session, s->request.n_granted, s->request.cipher, false);
 	else
-		request_find(&s->request, on_found);
+		find_paths(s);
 }
 
 static void on_open(void *arg, struct session *sess, const struct wire_open *o)
@@ -206,6 +237,15 @@ void server_session_add_stats(struct server_session_set *t, struct ptcp_server_s
 	}
 }
 
+static void find_waiting(struct server_session_set *t)
+{
+	struct server_session *s;
+
+	LIST_EACH(&t->list, s, struct server_session, in_list)
+		if (s->waits && !s->gone && !session_over(s->session))
+			find_paths(s);
+}
+
 static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 {
 	struct server_session *s = arg;
@@ -223,6 +263,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	s->gone = true;
 	if (s->granted && why == NULL)
 		grants_spend(&s->set->grants, &s->grant);
+	if (s->superseded)
+		find_waiting(s->set);
 	server_session_free(s);
 }
 

@@ -19,6 +19,8 @@ struct server_session {
 	struct mono reported_at;       /* time of its last WAITING, */
 	unsigned reported_ahead;       /* and the position in it */
 	bool gone;
+	bool superseded;               /* by a newer run of its client that waits for its end */
+	bool waits;                    /* for the end of such a session, before request_find() */
 	unsigned failures;             /* of files, as far as logged */
 	struct request request;
 	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */

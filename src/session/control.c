@@ -1,5 +1,6 @@
 /* The control connection: frames out and in, and its successors (engine/control_replay.h). */
 #include "core/err.h"
+#include "session/receive_impl.h"
 #include "session/session_impl.h"
 
 #define RTT_MAX_S 5.0 /* that prolongs the wait for a silent peer */
@@ -141,6 +142,7 @@ static void note_lost(struct session *sess, const char *why)
 		sess->control_lost = true;
 		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
+	receive_lend_room(sess->receive);
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
@@ -220,6 +222,8 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	sess->rtt_ns = 0;
 	sess->return_by = MONO_NEVER;
 	sess->resumed = mono_now();
+	if (!sess->over)
+		receive_reclaim_room(sess->receive);
 	streams_revive(sess);
 }
 

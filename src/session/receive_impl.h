@@ -150,6 +150,11 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 void receive_reserve(struct receive_side *r, const struct receive_entry *t);
 /* and then fails the session, unless there was room. */
 void receive_check_room(struct session *sess);
+/* The control connection is lost, or the session is over: others may use the space reserved for data that has not
+ * arrived, */
+void receive_lend_room(struct receive_side *r);
+/* and when the connection is replaced, the space is reserved again. NULL is fine. */
+void receive_reclaim_room(struct receive_side *r);
 
 /* ---- receive_links.c: with only_new ---- */
 

@@ -27,17 +27,29 @@ void receive_reserve(struct receive_side *r, const struct receive_entry *t)
 		sink_reserve(t->sink, &r->no_room);
 }
 
+void receive_lend_room(struct receive_side *r)
+{
+	if (r != NULL && r->place.base != NULL)
+		quota_lend(dir_quota(r->place.base));
+}
+
+void receive_reclaim_room(struct receive_side *r)
+{
+	if (r != NULL && r->place.base != NULL && r->no_room.code == 0)
+		quota_reclaim(dir_quota(r->place.base), &r->no_room);
+}
+
 /* The reason names the space that the whole transfer needs, once it is known. */
 void receive_check_room(struct session *sess)
 {
 	struct receive_side *r = sess->receive;
-	uint64_t there;
+	struct ptcp_progress done;
 
 	if (r->no_room.code == 0 || sess->over)
 		return;
-	there = rcv_stats(engine_rcv(sess->engine)).done.resumed_bytes;
-	if (r->total_known && !r->sparse && r->total_bytes > there)
-		quota_err(dir_quota(r->place.base), r->total_bytes - there, &r->no_room);
+	done = rcv_stats(engine_rcv(sess->engine)).done;
+	if (r->total_known && !r->sparse && r->total_bytes > done.resumed_bytes && r->total_files > done.files)
+		quota_err(dir_quota(r->place.base), r->total_files - done.files, r->total_bytes - done.resumed_bytes, &r->no_room);
 	receive_disk_full(sess, &r->no_room);
 }
 

@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "fs/fd_budget.h"
+#include "session/receive_impl.h"
 
 #define QUIET_NS (5 * NS_PER_S)       /* of the end that replaces the control connection; see control_pump() */
 #define KEPT_ALIVE_NS (60 * NS_PER_S) /* three PINGs in this time keep the entry of a NAT */
@@ -89,6 +90,7 @@ static void wind_up(struct session *sess, struct mono now)
 {
 	unsigned i;
 
+	receive_lend_room(sess->receive); /* at once: the client's next run may need it */
 	stream_connect_stop(sess);
 	striping_stop(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
@@ -212,6 +214,8 @@ void session_yield(struct session *sess)
 void session_offer_early(struct session *sess) { pump(sess); }
 
 bool session_over(const struct session *sess) { return sess->over; }
+
+bool session_is_abandoned(const struct session *sess) { return !sess->over && sess->return_by.ns != MONO_NEVER.ns; }
 
 /* ---- Making one ---- */
 

@@ -111,6 +111,8 @@ void session_cancel(struct session *sess, const struct ptcp_err *why);
 
 /* Ended or failed; the session is releasing its resources. */
 bool session_over(const struct session *sess);
+/* The peer has closed the control connection, probably by its end, and has not returned. */
+bool session_is_abandoned(const struct session *sess);
 /* Ends at once for a newer session of the same client. */
 void session_yield(struct session *sess);
 /* Whether the session has locked the part file of that inode. */

@@ -169,7 +169,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	char journal[PART_NAME_BYTES];
 	int r;
 
-	if ((r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
+	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
 	if (s->hold.stored > 0)
 		quota_emptied(&s->hold);

@@ -1,5 +1,6 @@
 /* The control connection and its successors: which channel is read, written and freed when. The test plays channels and
  * the engine; tests/engine/test_control_replay.c has the cases of the replay. */
+#include "session/receive_impl.h"
 #include "session/session_impl.h"
 
 #include "core/err.h"
@@ -40,6 +41,7 @@ static struct {
 	struct wire_open open;
 	struct chan *chan[4];
 	unsigned n_chans, n_pumps;
+	unsigned n_lent, n_reclaimed;
 	bool reset;
 } fx;
 
@@ -91,6 +93,8 @@ void sock_reset_on_close(int fd) { fx.reset = fd == 7; }
 
 uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
 void streams_revive(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
+void receive_lend_room(struct receive_side *r) { fx.n_lent += r == NULL; }
+void receive_reclaim_room(struct receive_side *r) { fx.n_reclaimed += r == NULL; }
 int tcpinfo_read(struct tcpinfo *out, int fd) { return out == NULL || fd < 0 ? -1 : -1; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct mono engine_last_input(const struct engine *s) { return s->last_input; }
@@ -232,6 +236,8 @@ static void retransmits_on_the_successor(void **state)
 	assert_int_equal(buf_len(&fx.engine.out.b), 0);
 	assert_int_equal(fx.engine.failed.code, 0);
 	assert_true(fx.n_pumps > 0);
+	assert_int_equal(fx.n_lent, 0);
+	assert_int_equal(fx.n_reclaimed, 1);
 }
 
 static void answer_in_pieces(void **state)
@@ -330,6 +336,8 @@ static void a_lost_connection(void **state)
 	assert_int_equal(attempt, 1);
 	assert_string_equal(attempt_why, "reset");
 	assert_int_equal(fx.s.control_replay.path, 1);
+	assert_int_equal(fx.n_lent, 1);
+	assert_int_equal(fx.n_reclaimed, 0);
 }
 
 static void closed_in_good_order(void **state)
@@ -338,6 +346,7 @@ static void closed_in_good_order(void **state)
 	closed(true);
 	assert_int_equal(fx.engine.closed, 1);
 	assert_false(control_wants_successor(&fx.s));
+	assert_int_equal(fx.n_lent, 0);
 }
 
 static void a_dead_connection(void **state)

@@ -66,6 +66,15 @@ static int teardown(void **state)
 static void agrees(void) { assert_int_equal(usage_bytes(usage), counted()); }
 static uint64_t left(void) { return LIMIT - usage_bytes(usage); }
 
+static struct sink *offer_in(struct dir *in, const char *name, uint64_t bytes)
+{
+	const struct sink_opts o = { .block_bytes = BLOCK, .has_version = true, .version = "v" };
+	struct sink *s = sink_new(in, name, bytes, &plain, &o);
+
+	assert_non_null(s);
+	return s;
+}
+
 static struct sink *offer(const char *name, uint64_t bytes, bool sparse, bool unsized)
 {
 	const struct sink_opts o = { .block_bytes = BLOCK, .has_version = true, .version = "v", .sparse = sparse,
@@ -151,6 +160,29 @@ static void the_limit_is_exact(void **state)
 	tree_change_quota(fx_tree, 2 * LIMIT);
 	assert_int_equal(add("all", room), 0);
 	agrees();
+}
+
+/* Small files take more space than their bytes: what is needed is never less than what is left. */
+static void needed_as_counted(void **state)
+{
+	const char *const small = "needs at least 19.5 MB, and 1.04 MB of the quota of 1.05 MB are left (";
+	struct sink *s = offer("f", LIMIT - 3 * QUOTA_GRAIN, false, false);
+	struct quota *q = dir_quota(fx_root);
+
+	(void)state;
+	assert_int_equal(quota_err(q, 4760, 23800, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, small, strlen(small));
+	assert_int_equal(quota_err(q, 1, 12000000, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, "needs 12.0 MB, and", 18);
+	assert_int_equal(quota_err(q, UINT64_MAX, 1, &why), PTCP_ENOSPC);
+	assert_memory_equal(why.msg, "needs at least 184", 18);
+	assert_int_equal(sink_reserve(s, &why), 0);
+	assert_int_equal(add("two", 2 * QUOTA_GRAIN), 0);
+	assert_int_equal(add("small", 1), PTCP_ENOSPC);
+	assert_int_equal(quota_err(q, 3, 5, &why), PTCP_ENOSPC); /* a large file, but only small ones remain */
+	assert_memory_equal(why.msg, "needs at least 1.05 MB", 22);
+	sink_discard(s);
+	sink_unref(s);
 }
 
 static void interrupted(void **state)
@@ -348,6 +380,99 @@ static void counts_meanwhile(void **state)
 	agrees();
 }
 
+/* A second session on the same directory. */
+static struct tree *other_session(struct dir **root)
+{
+	struct tree *t;
+
+	assert_int_equal(tree_open(&t, fx_path(""), &fx_sys, NULL), 0);
+	assert_int_equal(tree_set_quota(t, usage, LIMIT, NULL), 0);
+	*root = tree_root(t);
+	return t;
+}
+
+/* A session without a connection: one file has begun, one is complete, the others are only reserved. */
+static void a_lost_session_lends(void **state)
+{
+	struct dir *root;
+	struct tree *t = other_session(&root);
+	struct sink *gone[4];
+	uint64_t room;
+	char name[8];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		snprintf(name, sizeof name, "g%d", i);
+		gone[i] = offer_in(root, name, i == 2 ? 3 * BLOCK : i == 3 ? 40 * BLOCK : 5);
+		assert_int_equal(sink_reserve(gone[i], &why), 0);
+	}
+	assert_int_equal(write_blocks(gone[0], 0, 5, 5), 0);
+	assert_int_equal(complete(gone[0]), 0);
+	assert_int_equal(write_blocks(gone[1], 0, 5, 5), 0);
+	assert_int_equal(write_blocks(gone[2], 0, BLOCK, 3 * BLOCK), 0);
+	assert_int_equal(add("f", 30 * BLOCK), PTCP_ENOSPC);
+	quota_lend(dir_quota(root));
+	quota_lend(dir_quota(root));
+	assert_int_equal(usage_bytes(usage), 3 * QUOTA_GRAIN + BLOCK);
+	assert_int_equal(add("f", 30 * BLOCK), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), PTCP_ENOSPC);
+	assert_int_equal(write_blocks(gone[2], BLOCK, 3 * BLOCK, 3 * BLOCK), 0); /* late data takes its space, */
+	assert_int_equal(usage_bytes(usage), 3 * QUOTA_GRAIN + 33 * BLOCK);
+	room = left();
+	assert_int_equal(add("rest", room), 0);
+	assert_int_equal(write_blocks(gone[3], 0, BLOCK, 40 * BLOCK), PTCP_ENOSPC); /* if there is any */
+	assert_int_equal(complete(gone[1]), 0);
+	assert_int_equal(complete(gone[2]), 0);
+	assert_int_equal(usage_bytes(usage), LIMIT);
+	for (i = 0; i < 4; i++) {
+		sink_discard(gone[i]);
+		sink_unref(gone[i]);
+	}
+	agrees();
+	dir_unref(root);
+	tree_unref(t);
+}
+
+static void a_session_that_returns_reclaims(void **state)
+{
+	struct dir *root;
+	struct tree *t = other_session(&root);
+	struct sink *f = offer_in(root, "f", 40 * BLOCK), *empty = offer_in(root, "empty", 0), *late = offer_in(root, "late", BLOCK);
+	uint64_t reserved;
+
+	(void)state;
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0); /* nothing is lent */
+	assert_int_equal(sink_reserve(f, &why), 0);
+	assert_int_equal(sink_reserve(empty, &why), 0);
+	reserved = usage_bytes(usage);
+	quota_lend(dir_quota(root));
+	assert_int_equal(usage_bytes(usage), QUOTA_GRAIN);
+	assert_int_equal(sink_reserve(f, &why), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0);
+	assert_int_equal(usage_bytes(usage), reserved);
+	quota_lend(dir_quota(root));
+	assert_int_equal(add("other", left()), 0);
+	assert_int_equal(sink_reserve(late, &why), PTCP_ENOSPC);
+	assert_int_equal(complete(empty), PTCP_ENOSPC);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), PTCP_ENOSPC);
+	assert_int_equal(why.sys, EDQUOT);
+	assert_string_equal(why.msg, "needs at least 659 kB, and 0 B of the quota of 1.05 MB are left (remove files there, or "
+	    "have the server's administrator raise the quota)");
+	assert_int_equal(manage_remove(fx_root, "other", &why), 0);
+	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0);
+	assert_int_equal(usage_bytes(usage), reserved);
+	assert_int_equal(write_blocks(f, 0, 40 * BLOCK, 40 * BLOCK), 0);
+	assert_int_equal(complete(f), 0);
+	sink_discard(empty);
+	sink_unref(empty);
+	sink_unref(late);
+	sink_unref(f);
+	agrees();
+	dir_unref(root);
+	tree_unref(t);
+}
+
 #define RACERS 6
 #define ROUNDS 60
 
@@ -411,9 +536,11 @@ static void many_race_for_the_last_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		quota_test(files), quota_test(the_limit_is_exact), quota_test(interrupted), quota_test(restarted),
+		quota_test(files), quota_test(the_limit_is_exact), quota_test(needed_as_counted), quota_test(interrupted),
+		quota_test(restarted),
 		quota_test(liars), quota_test(holes), quota_test(twice), quota_test(names), quota_test(cleaned),
-		quota_test(counts_meanwhile), quota_test(many_race_for_the_last_bytes),
+		quota_test(counts_meanwhile), quota_test(a_lost_session_lends), quota_test(a_session_that_returns_reclaims),
+		quota_test(many_race_for_the_last_bytes),
 	};
 
 	fx_in_memory();
