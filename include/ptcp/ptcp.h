@@ -486,6 +486,8 @@ PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result
  * later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the data does
  * not pass this host; the limit is unchanged. */
 PTCP_API int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e);
+/* Checks the text of a rate, without a transfer: 0, or PTCP_EUSAGE if it is malformed. */
+PTCP_API int ptcp_rate_check(const char *rate, struct ptcp_err *e);
 /* Sets the rate limit of a path, in the direction of the data: bit/s, at least 10,000; 0: no limit (the default);
  * PTCP_PATH_IDLE: no new blocks, blocks in transit arrive. `path` is an index into ptcp_transfer_opts.paths or
  * .candidates; 0 for a transfer without either. opts.rate applies in addition. Any thread, before and during the run.

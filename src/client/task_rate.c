@@ -52,6 +52,13 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 	return 0;
 }
 
+int ptcp_rate_check(const char *rate, struct ptcp_err *e)
+{
+	struct timetable table;
+
+	return pacing_parse(&table, rate, e);
+}
+
 int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e)
 {
 	struct timetable table;

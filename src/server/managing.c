@@ -229,7 +229,7 @@ static int begin_remove(struct managing *m, char name[DESTINATION_NAME_BYTES], s
 	if (why.sys == EISDIR && (m->flags & WIRE_MANAGE_RECURSIVE) != 0)
 		return 0;
 	if (why.sys == EISDIR)
-		err_set(&why, PTCP_EIO, "a directory (remove it with all content by -r)");
+		err_set(&why, PTCP_EIO, "Is a directory (remove it with all content by -r)");
 	fail_in(m, m->path, m->base, name, &why);
 	return 1;
 }

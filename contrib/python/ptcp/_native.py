@@ -170,6 +170,7 @@ _PTCP = {
     "ptcp_task_cancel": (None, [_P]),
     "ptcp_task_free": (None, [_P]),
     "ptcp_transfer_set_rate": (c.c_int, [_P, text, _ERR]),
+    "ptcp_rate_check": (c.c_int, [text, _ERR]),
     "ptcp_transfer_result": (None, [_P, c.POINTER(Result)]),
     "ptcp_advise_result": (c.c_int, [_P, c.POINTER(Advice), _ERR]),
     "ptcp_advice_warning": (text, [c.POINTER(Advice), c.c_size_t]),

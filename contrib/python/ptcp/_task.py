@@ -182,10 +182,17 @@ class Task:
         self.lib.ptcp_task_free(handle)
 
 
+def _check_rate(rate):
+    lib, err = n.ptcp(), n.Err()
+    check(lib, lib.ptcp_rate_check(None if rate is None else encoded(rate), c.byref(err)), err)
+
+
 class RateLimit:
-    """A rate limit that can change during transfers: `rate=limit`. Values are those of the option `rate`, or None."""
+    """A rate limit that can change during transfers: `rate=limit`. Values are those of the option `rate`, or None.
+    UsageError: malformed."""
 
     def __init__(self, rate=None):
+        _check_rate(rate)
         self._lock, self._rate, self._tasks = threading.Lock(), rate, set()
 
     @property
@@ -194,6 +201,7 @@ class RateLimit:
 
     def set(self, rate):
         """Any thread. UsageError: malformed, or the transfer is one between two servers."""
+        _check_rate(rate)
         with self._lock:
             for task in self._tasks:
                 task.set_rate(rate)

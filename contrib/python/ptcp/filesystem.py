@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import errno
 import io
+import ipaddress
 import os
 import posixpath
 import sys
@@ -36,9 +37,13 @@ _ERRNOS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEM
            errno.ENOSPC)
 
 
+def _failed(e):
+    return getattr(e, "failed_files", ())
+
+
 def _number(e):
     """The errno of a failure, here or on the server, or None: sentences end with the words of the operating system."""
-    text = str(e).lower()
+    text = " ".join([str(e), *(f": {f.reason}" for f in _failed(e)[:1])]).lower()
     if isinstance(e, ptcp.RefusedError) and e.code != "PTCP_EBUSY":
         return errno.EACCES
     if "no name matches the pattern" in text:
@@ -101,14 +106,21 @@ class PtcpFileSystem(AsyncFileSystem):
     @staticmethod
     def _get_kwargs_from_urls(path):
         host, _ = PtcpFileSystem._split(path)
+        if host.startswith("[") and "]" not in host:
+            raise ValueError(f"ptcp://{host}: fsspec splits URLs at '::' (write the IPv6 address without '::', as in "
+                             "ptcp://[0:0:0:0:0:0:0:1]/, or leave the host of the URL empty and add host='[..]')")
         name, colon, port = host.rpartition(":")
         if colon and port.isdigit() and (":" not in name or name.endswith("]")):
             return {"host": name, "port": int(port)}
         return {"host": host} if host else {}
 
     def unstrip_protocol(self, name):
-        port = "" if self.port == _PORT else f":{self.port}"
-        return f"ptcp://{self.host}{port}{self._strip_protocol(name)}"
+        port, host = "" if self.port == _PORT else f":{self.port}", self.host
+        if "::" in host:  # where fsspec would split the URL
+            address, percent, zone = host.strip("[]").partition("%")
+            groups = ipaddress.IPv6Address(address).exploded.split(":")
+            host = f"[{':'.join(f'{int(g, 16):x}' for g in groups)}{percent}{zone}]"
+        return f"ptcp://{host}{port}{self._strip_protocol(name)}"
 
     @property
     def fsid(self):
@@ -345,7 +357,15 @@ class PtcpFileSystem(AsyncFileSystem):
         with _os_errors(path):
             if _has_wildcard(path):
                 self._exact(path, await aio.ls(self._url(path), itself=True, hidden=True, **self.options))
-            await aio.rm([self._url(path)], **self.options)
+        await self._remove([path])
+
+    async def _remove(self, paths, recursive=False):
+        try:
+            with _os_errors(paths[0]):
+                await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+        except IsADirectoryError as e:
+            path = os.fsdecode(next((f.path for f in _failed(e.__cause__)), e.filename))
+            raise IsADirectoryError(errno.EISDIR, "Is a directory (remove it with recursive=True)", path) from e.__cause__
 
     async def _rm(self, path, recursive=False, batch_size=None, maxdepth=None, **kwargs):
         paths = self._strip_protocol(path)
@@ -354,8 +374,7 @@ class PtcpFileSystem(AsyncFileSystem):
             paths = await self._expand_path(paths, recursive=recursive, maxdepth=maxdepth)
         elif any(_has_wildcard(p) for p in paths):
             paths = await self._expand_path(paths)
-        with _os_errors(paths[0]):
-            await aio.rm([self._url(p) for p in paths], recursive=recursive, **self.options)
+        await self._remove(paths, recursive)
 
     async def _mv(self, path1, path2, recursive=False, maxdepth=None, **kwargs):
         """Renames on the server, directories as well."""
@@ -366,19 +385,31 @@ class PtcpFileSystem(AsyncFileSystem):
 
     async def _cp_file(self, path1, path2, **kwargs):
         """Through this host: the server copies nothing itself."""
-        if (await self._info(path1))["type"] == "directory":
+        info = await self._info(path1)
+        if info["type"] == "directory":
+            if info["islink"]:
+                raise IsADirectoryError(errno.EISDIR, "A symbolic link to a directory (copy its target)", path1)
             await self._makedirs(path2, exist_ok=True)
             return
         with self._temporary() as folder:
             await self._put_file(await self._fetch(path1, folder), path2)
 
     async def _copy(self, path1, path2, recursive=False, on_error=None, maxdepth=None, **kwargs):
-        """A file is placed in an existing directory."""
-        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1) and \
-                (await self._info(path1))["type"] != "directory":
-            path2 = await self._named(path1, path2)
+        """A whole directory is received and sent, with its links as links. Otherwise links to files are followed."""
+        if isinstance(path1, str) and isinstance(path2, str) and not _has_wildcard(path1):
+            if (await self._info(path1))["type"] != "directory":
+                path2 = await self._named(path1, path2)
+            elif recursive and maxdepth is None:
+                return await self._copy_tree(path1, path2)
         more = {} if maxdepth is None else {"maxdepth": maxdepth}
-        await super()._copy(path1, path2, recursive=recursive, on_error=on_error, **more, **kwargs)
+        await super()._copy(path1, path2, recursive=recursive, on_error=on_error or "raise", **more, **kwargs)
+
+    async def _copy_tree(self, path1, path2):
+        contents = path1.endswith("/")
+        with self._temporary() as folder:
+            tree = os.path.join(folder, posixpath.basename(self._strip_protocol(path1)) or "tree")
+            await self._get(path1, tree, recursive=True)
+            await self._put(tree + "/" * contents, path2, recursive=True)
 
     # ---- Files ----
 

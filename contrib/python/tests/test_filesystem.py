@@ -66,6 +66,13 @@ class Filesystem(Case):
         self.assertEqual(split("ptcp://[fe80::12]/x"), {"host": "[fe80::12]"})
         self.assertEqual(PtcpFileSystem._strip_protocol(["ptcp://h:80/a//b/", "c", "/", "ptcp://h"]),
                          ["/a//b", "/c", "/", "/"])
+        for url in "ptcp://[::1]:80/x", "ptcp://[fe80::12]/x", "simplecache::ptcp://[::1]/x":  # fsspec splits these at "::"
+            with self.assertRaisesRegex(ValueError, r"0:0:0:0:0:0:0:1.*host="):
+                fsspec.open(url)
+        self.assertEqual(fsspec.core.url_to_fs("ptcp://[0:0:0:0:0:0:0:1]:80/x")[0].host, "[0:0:0:0:0:0:0:1]")
+        fs, path = fsspec.core.url_to_fs("ptcp:///x", host="[::1]", port=80)
+        self.assertEqual((fs.host, fs.port, path), ("[::1]", 80, "/x"))
+        self.assertEqual(fsspec.core.url_to_fs(fs.unstrip_protocol("/x"))[0].host, "[0:0:0:0:0:0:0:1]")
         self.assertEqual(self.fs.unstrip_protocol("/x"), f"{URL}/x")
         with self.assertRaises(TypeError):
             PtcpFileSystem("h", nonsense=1, skip_instance_cache=True)
@@ -273,6 +280,31 @@ class Filesystem(Case):
             with self.assertRaises(OSError):
                 self.fs.cat_file(f"{self.at}/{name}")
 
+    def test_copied_links(self):
+        self.served("d/f"), self.served("d/e/g")
+        links = {"to_file": "f", "to_folder": "e", "gone": "none"}
+        for name, target in links.items():
+            os.symlink(target, os.path.join(self.root, "d", name))
+        d = f"{self.at}/d"
+        self.fs.cp(d, f"{self.at}/new", recursive=True)
+        self.fs.cp(d, f"{self.at}/new", recursive=True)
+        self.fs.cp(f"{d}/", f"{self.at}/content/", recursive=True)
+        for copy in "new", "new/d", "content":
+            at = os.path.join(self.root, copy)
+            self.assertEqual(sorted(set(os.listdir(at)) - {"d"}), sorted([*links, "e", "f"]))
+            self.assertEqual({name: os.readlink(os.path.join(at, name)) for name in links}, links)
+            self.assertEqual((self.content(f"{copy}/f"), self.content(f"{copy}/e/g")), (b"0123456789",) * 2)
+        for source in d, [d]:  # not as one tree
+            with self.assertRaises(OSError):
+                self.fs.cp(source, f"{self.at}/flat", recursive=True, maxdepth=5)
+        self.fs.cp(f"{d}/to_file", f"{self.at}/followed")
+        self.assertFalse(os.path.islink(os.path.join(self.root, "followed")))
+        for name in "gone", "to_folder":
+            with self.assertRaises(OSError):
+                self.fs.cp(f"{d}/{name}", f"{self.at}/one")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.cp(f"{self.at}/none", f"{self.at}/one", recursive=True)
+
     def test_trees(self):
         self.served("tree/a"), self.served("tree/b/c")
         tree, seen = f"{self.at}/tree", []
@@ -301,8 +333,12 @@ class Filesystem(Case):
         self.assertEqual(self.content("copy"), b"0123456789")
         self.fs.rm(f"{self.at}/*.tmp")
         self.assertEqual(sorted(os.listdir(self.root)), ["b", "copy", "moved"])
-        with self.assertRaises(ptcp.Error):
-            self.fs.rm(f"{self.at}/moved")
+        for remove in self.fs.rm, self.fs.rm_file, lambda path: self.fs.rm([f"{self.at}/b", path]):
+            with self.assertRaisesRegex(IsADirectoryError, "recursive=True") as caught:
+                remove(f"{self.at}/moved")
+            self.assertEqual(caught.exception.filename, f"{self.at}/moved")
+            self.assertIsInstance(caught.exception.__cause__, ptcp.Error)
+            self.served("b")
         self.fs.rm([f"{self.at}/moved", f"{self.at}/copy"], recursive=True)
         self.fs.rm_file(f"{self.at}/b")
         self.assertEqual(os.listdir(self.root), [])

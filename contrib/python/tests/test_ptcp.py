@@ -146,10 +146,21 @@ class Transfers(Case):
             ptcp.send(self.file("data", 5_000_000), f"{URL}/stopped", on_progress=stop, rate="1Mbit/s", **TRUST)
         self.assertFalse(os.path.exists(os.path.join(ROOT, "stopped")))
 
+    def test_malformed_rate(self):
+        limit = ptcp.RateLimit("8Mbit/s")
+        for rate, error in (("xx", ptcp.UsageError), ("", ptcp.UsageError), ("-1Mbit/s", ptcp.UsageError),
+                            ("08:00-18:00=1Mbit/s,else=x", ptcp.UsageError), ("\0", ValueError), (8, TypeError)):
+            with self.assertRaises(error):
+                ptcp.RateLimit(rate)
+            with self.assertRaises(error):
+                limit.set(rate)
+        self.assertEqual(limit.rate, "8Mbit/s")
+        limit.set("08:00-18:00=1Mbit/s,else=2Mbit/s")
+        limit.set(None)
+        self.assertIsNone(limit.rate)
+
     def test_rate_changes_while_running(self):
         limit = ptcp.RateLimit("1Mbit/s")  # 240 s
-        with self.assertRaises(ptcp.UsageError):
-            ptcp.send(self.file("data", 10), f"{URL}/x", rate=ptcp.RateLimit("x"), **TRUST)
         progress = []
 
         def lift(p):
