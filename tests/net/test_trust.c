@@ -569,6 +569,7 @@ static void damaged_revocations_admit_nobody(void **state)
 		nf_write("revoked", text, 0600);
 		assert_int_equal(find(A, &a), PTCP_ECONFIG);
 		assert_int_equal(complaints, 1);
+		assert_int_equal(revoked_find(nf_dir, D, 0, NULL), PTCP_ECONFIG); /* found before the malformed line */
 	}
 	snprintf(text, sizeof text, "# comment\n%s  # why\n0000000000000001\n\n", D);
 	nf_write("revoked", text, 0600);

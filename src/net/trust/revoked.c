@@ -29,11 +29,12 @@ int revoked_find(const char *dir, const char *fingerprint, uint64_t serial, stru
 	if ((r = trust_lines_open(&l, dir, "revoked", e)) <= 0)
 		return r;
 	r = 0;
-	while (r == 0 && trust_lines_next(&l, &first, &rest)) {
+	/* To the end even after a match: the order of the lines does not decide whether a malformed one is told. */
+	while (r >= 0 && trust_lines_next(&l, &first, &rest)) {
 		if (identity_fingerprint_ok(first))
-			r = strcmp(first, fingerprint) == 0;
+			r |= strcmp(first, fingerprint) == 0;
 		else if (serial_parse(first, &number))
-			r = serial != 0 && number == serial;
+			r |= serial != 0 && number == serial;
 		else
 			r = err_set(e, PTCP_ECONFIG, "revoked, line %u: neither a fingerprint nor the serial number of a certificate "
 			    "(correct it: nobody is trusted until then)", l.n);
