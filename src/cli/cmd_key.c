@@ -189,7 +189,7 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 static int install(const char *file, struct ptcp_err *e)
 {
 	char line[PTCP_CERTIFICATE_BYTES + 2], shown[TEXT_NAME_BYTES];
-	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	FILE *f = text_is_stdio(file) ? stdin : fopen(file, "re");
 	bool got;
 
 	if (f == NULL)
