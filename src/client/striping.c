@@ -1,4 +1,4 @@
-/* Movers of a transfer: their invitation, and the commands that start them. */
+/* Starts the movers of a transfer: writes the invitation, and runs the commands. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
