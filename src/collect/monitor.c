@@ -193,7 +193,9 @@ static double delay_s(const struct ptcp_collect *c, const struct source_transfer
 		bps += s->route[i].planned_bps;
 	if (source_is_over(s)) /* its capacity is worth replanning only if planned for long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
-	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
+	if (!(bps > 0)) /* paths are closed that were to carry the rest */
+		return now_s > c->plan_start_s + c->schedule->end_s && source_left_bytes(s) > 0 ? INFINITY : 0;
+	return ((double)source_left_bytes(s) - plan) * 8 / bps;
 }
 
 /* Whether relays may store data of the source for long. */
@@ -215,7 +217,7 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->planning_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !s->truncated && !is_stored(s) &&
+		if (s->planned && !s->truncated && (rest_s == 0 || !is_stored(s)) &&
 		    delay_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
