@@ -108,7 +108,7 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 	double bps = r->assigned_bps;
 
 	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(s->c, r))
-		bps = bps > 0 ? drift_ratio(&s->c->drift) * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
+		bps = drift_probe_bps(&s->c->drift, bps, was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0);
 	return bps;
 }
 

@@ -330,6 +330,29 @@ static void probes_grow_rare(void **state)
 	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
 }
 
+/* A limit that was lowered is tried again soon, with four times its rate and at most what it once was. */
+static void what_was_lowered_is_probed_soon(void **state)
+{
+	struct world w;
+	int probes = 0;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[3] = w.f[2].assigned_bps = w.f[2].observed_bps = 1e6;
+	while (w.now_s < 210)
+		probes += watch(&w, 210 - w.now_s, 1000) == DRIFT_START_PROBE;
+	assert_in_range(probes, 8, 12);
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
+	assert_true(drift_probe_bps(&w.w, 1e6, 20e6) == 4e6);
+	assert_true(drift_probe_bps(&w.w, 10e6, 20e6) == 20e6);
+	assert_true(drift_probe_bps(&w.w, 10e6, 0) == DRIFT_RATIO * 10e6);
+	assert_true(drift_probe_bps(&w.w, 0, 20e6) == 20e6);
+	w.f[2].observed_bps = 3.8e6;
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_FASTER);
+	only(3, 3, 3.8e6);
+	assert_true(drift_probe_bps(&w.w, 3.8e6, 20e6) >= 20e6);
+}
+
 /* Blocks arrive whole: a slow path is looked at for longer. */
 static void slow_paths_are_looked_at_longer(void **state)
 {
@@ -399,7 +422,7 @@ int main(void)
 		cmocka_unit_test(it_begins_with_a_probe),
 		cmocka_unit_test(a_probe_cut_short_is_repeated),
 		cmocka_unit_test(a_probe_finds_what_is_back),
-		cmocka_unit_test(probes_grow_rare),
+		cmocka_unit_test(probes_grow_rare), cmocka_unit_test(what_was_lowered_is_probed_soon),
 		cmocka_unit_test(slow_paths_are_looked_at_longer),
 		cmocka_unit_test(who_is_about_on_time_keeps_to_the_plan),
 		cmocka_unit_test(who_is_late_may_have_more),
