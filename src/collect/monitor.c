@@ -13,6 +13,7 @@
 #define PLANS_APART_S 10.0       /* at most this often */
 #define START_S 0.5              /* from the first data of one source to that of most others */
 #define ENOUGH_S 2.0             /* sources with less time left are not judged */
+#define STALL_S 0.5              /* between two ticks, beyond TICK_S: this host stood still, not the links */
 
 /* ---- Rates ---- */
 
@@ -235,13 +236,16 @@ static double first_data_s(const struct ptcp_collect *c)
 
 void monitor_update(struct ptcp_collect *c)
 {
-	double now_s = collect_now_s(c), eta_s, left_s;
+	double now_s = collect_now_s(c), late_s = now_s - c->ticked_at_s - TICK_S, eta_s, left_s;
 
+	c->ticked_at_s = now_s;
 	sample_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	if (first_data_s(c) <= now_s - START_S)
 		drift_flows(&c->drift, now_s);
+	if (late_s > STALL_S)
+		drift_changed(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);
