@@ -191,6 +191,7 @@ static void update_extra(struct source_transfer *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
 	double given = 0, got = 0, stored_bytes = 0, bps, window = drift_window_s(&c->drift, INFINITY);
+	double passed_s = now_s - c->plan_start_s;
 	const struct route *r;
 
 	if (drift_is_starting(&c->drift))
@@ -204,7 +205,7 @@ static void update_extra(struct source_transfer *s, double now_s)
 		stored_bytes += (double)s->candidates.at[r - s->route].stored_bytes;
 	}
 	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
-	    schedule_left_bytes(c->schedule, s->status->host, PACE * (now_s - c->plan_start_s)), given, got);
+	    schedule_left_bytes(c->schedule, s->status->host, PACE * passed_s), given, got, c->schedule->end_s - passed_s);
 }
 
 void allocate_rates(struct ptcp_collect *c)

@@ -280,18 +280,20 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 
 /* ---- Catching up ---- */
 
-#define MAKE_UP_S 5.0    /* response time of rates */
+#define MAKE_UP_S 5.0    /* response time of rates; shorter near the end, when delays leave links idle, */
+#define MAKE_UP_MIN_S 1.0 /* down to this */
 #define AHEAD_S 1.0      /* a lead does not add up over plans */
 #define BEGIN_RATIO 0.4  /* of the assigned rate: min delay and deficit to start, */
-#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate */
+#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate until the end is near */
 #define END_RATIO 0.05
 
-double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps)
+double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps, double left_s)
 {
 	double lacks = fmax(0, assigned_bps - observed_bps);
-	double more = behind_bytes * 8 / (behind_bytes > 0 ? MAKE_UP_S : AHEAD_S) + lacks;
+	double make_up_s = fmin(MAKE_UP_S, fmax(MAKE_UP_MIN_S, left_s));
+	double more = behind_bytes * 8 / (behind_bytes > 0 ? make_up_s : AHEAD_S) + lacks;
 
-	if (!(before_bps > 0) && !(lacks > SHORT_RATIO * assigned_bps))
+	if (!(before_bps > 0) && left_s >= MAKE_UP_S && !(lacks > SHORT_RATIO * assigned_bps))
 		return 0;
 	return more > (before_bps > 0 ? END_RATIO : BEGIN_RATIO) * assigned_bps && assigned_bps > 0 ? more : 0;
 }

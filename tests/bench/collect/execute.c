@@ -238,7 +238,8 @@ static void see_late(struct run *r)
 			got += bps;
 		}
 		r->more_bps[i] = catch_up_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
-		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got);
+		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got,
+		    r->schedule->end_s - (r->now_s - r->plan_start_s));
 	}
 }
 
