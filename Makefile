@@ -92,7 +92,7 @@ session_TESTS := mux hardlinks linked_files control stream_connect adapt path_ra
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
-api_TESTS   := api
+api_TESTS   := api options
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause others processor planner_thread candidates study links
@@ -203,7 +203,7 @@ engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_s
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
+$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))

@@ -97,8 +97,8 @@ static bool take_address(struct invitation *v, const char *text)
 
 static bool take_root(struct invitation *v, bool writes, const char *text)
 {
-	if (v->n_roots == INVITATION_ROOTS_MAX || (v->n_roots > 0 && v->writes != writes) || text[0] != '/' || strlen(text) > WIRE_PATH_MAX ||
-	    (v->root[v->n_roots] = strdup(text)) == NULL)
+	if (v->n_roots == INVITATION_ROOTS_MAX || (v->n_roots > 0 && v->writes != writes) || text[0] != '/' ||
+	    strlen(text) > WIRE_PATH_MAX || (v->root[v->n_roots] = strdup(text)) == NULL)
 		return false;
 	v->n_roots++;
 	v->writes = writes;
@@ -213,7 +213,7 @@ static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
 
 int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e)
 {
-	bool standard = strcmp(path, "-") == 0;
+	bool standard = text_is_stdio(path);
 	int fd = standard ? STDIN_FILENO : open_file(path, wait_ns, e), r;
 	char *text, shown[TEXT_NAME_BYTES];
 	ssize_t got = 0;
