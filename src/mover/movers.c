@@ -130,7 +130,7 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	return (r = wire_mover_decode(&hello, f->payload, e)) < 0 ? r : on_mover(v, &hello);
 }
 
-static const struct mover_link_ops link_ops = { on_frame, on_link_lost };
+static const struct mover_link_ops link_ops = { .frame = on_frame, .lost = on_link_lost };
 
 static int mover_new(struct movers *m, struct chan *c, const char *address, struct ptcp_err *e)
 {

@@ -12,6 +12,8 @@
 
 #define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent engine: the work ends */
 #define CONNECT_NS (4 * NS_PER_S)   /* for each address of the engine */
+#define LEASE_NS (6 * NS_PER_S)     /* of writes, since the sending of the last PING that the engine has answered */
+#define FIRST_LEASE_NS (4 * NS_PER_S) /* before an answer */
 #define TRAFFIC_NS (100 * NS_PER_MS)
 #define LOCAL_MAX 32                /* addresses of this host */
 
@@ -129,7 +131,16 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	work_end(w, &named);
 }
 
-static const struct mover_link_ops link_ops = { on_frame, on_link_lost };
+/* The engine gives the mover up TIMEOUT_NS after the receipt of a PING, at the earliest. */
+static void on_answered(void *arg, struct mono sent)
+{
+	struct work *w = arg;
+
+	if (sent.ns + LEASE_NS > atomic_load(&w->targets.lease.until_ns))
+		atomic_store(&w->targets.lease.until_ns, sent.ns + LEASE_NS);
+}
+
+static const struct mover_link_ops link_ops = { .frame = on_frame, .answered = on_answered, .lost = on_link_lost };
 
 /* ---- Joining ---- */
 
@@ -194,6 +205,7 @@ static void joined(struct work *w, struct chan *c)
 	if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
 		strcpy(host, "unknown");
 	OUTBOX_PUT(mover_link_out(w->link), mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)host, strlen(host) } }));
+	atomic_store(&w->targets.lease.until_ns, mono_add_ns(mono_now(), FIRST_LEASE_NS).ns);
 	if (w->session != NULL)
 		name_endpoint(w, fd);
 	log_at(&w->process->host.log, LOG_INFO, "mover", "event=joined engine=%s",

@@ -35,6 +35,7 @@ struct target_flush;
 /* Part files described by the engine, and results of blocks. */
 struct work_targets {
 	struct open_files files;
+	struct sink_lease lease;    /* the engine has not given this mover up */
 	struct list opening;
 	bool durable;               /* blocks are on disk before they are reported */
 	struct target_result *first, **last; /* not flushed yet */

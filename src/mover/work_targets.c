@@ -172,7 +172,7 @@ static void run_open(struct io_job *io)
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
 {
 	const struct sink_opts o = { .block_bytes = grid.block_bytes, .has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
-		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true };
+		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true, .lease = &w->targets.lease };
 	const struct meta meta = { .set_mode = false };
 	struct dir *dir;
 	struct sink *s;
@@ -412,9 +412,13 @@ static void flush_next(struct work *w)
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)
 {
 	struct target_result *r;
-	struct ptcp_err nomem;
+	struct ptcp_err nomem, late;
 	unsigned i;
 
+	if (atomic_load(&w->targets.lease.refused)) { /* the engine has the blocks sent again */
+		err_set(&late, PTCP_ETIMEOUT, "the engine: no response in time for a write");
+		work_end(w, &late);
+	}
 	for (i = 0; i < results->n; i++) {
 		if ((r = w->over ? NULL : calloc(1, sizeof *r)) == NULL) {
 			free(results->of[i].why);
