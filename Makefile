@@ -88,11 +88,11 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 mover_TESTS := deal invitation work_files
-session_TESTS := mux endpoints hardlinks linked_files control stream_connect adapt path_rates
+session_TESTS := mux endpoints hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
-api_TESTS   := api
+api_TESTS   := api options
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause others planner_thread candidates study links
@@ -108,7 +108,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool)
 
@@ -203,7 +203,7 @@ engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_s
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api session/test_path_rates measure/test_measure client/test_remote_query): \
+$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))

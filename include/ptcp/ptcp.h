@@ -189,8 +189,8 @@ struct ptcp_event {
 	/* FILE */
 	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
 	bool is_link;                 /* symbolic or hard; false if unknown */
-	/* WAITING: number of sessions that wait before this one; PTCP_AHEAD_UNKNOWN: the server has no room for more waiting
-	 * sessions, or a relay none for another session, and the task connects again later */
+	/* WAITING: number of sessions before this one in the server's queue. PTCP_AHEAD_UNKNOWN: the queue, or a relay, is
+	 * full; the task connects again later */
 	unsigned ahead;
 	const char *congestion;       /* CONGESTION: "cubic" .. */
 	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
@@ -424,11 +424,12 @@ struct ptcp_transfer_opts {
 	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
 	 * `dest` + ".partial" */
 	bool partial;
-	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination, read
-	 * and send, or receive and write, the data; this process decides, and no block passes through it. Not with `fd`, several paths, relays, or
-	 * impact_percent 0. `movers`: command line, split into words, to which " MOVER_PTCP mover --join FILE" is added; without
-	 * mover_hosts run once (srun, mpirun: one command, many movers), else once per host, {host} expanded. Movers may join and
-	 * leave at any time. NULL: none, or with mover_file started by the user */
+	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination,
+	 * read and send, or receive and write, the data; this process decides, and no block passes through it. Not with
+	 * `fd`, several paths, relays, or impact_percent 0. `movers`: command line, split into words, to which
+	 * " MOVER_PTCP mover --join FILE" is added; without mover_hosts run once (srun, mpirun: one command, many movers),
+	 * else once per host, {host} expanded. Movers may join and leave at any time. NULL: none, or with mover_file started
+	 * by the user */
 	const char *movers;
 	const char *const *mover_hosts;
 	size_t n_mover_hosts;

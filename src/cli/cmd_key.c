@@ -15,6 +15,7 @@
 #include "core/units.h"
 
 #define EXPIRES_NS (90 * 86400 * NS_PER_S)
+#define EXPIRES_MAX_NS (200000 * NS_PER_S * 86400)
 #define SKEW_S 300 /* certificates are valid from then on: clocks differ */
 
 struct key_opts {
@@ -29,15 +30,14 @@ static int set_expires(void *args, const struct opt *o, const char *text, struct
 	struct key_opts *k = args;
 	uint64_t ns;
 
-	if (units_parse_time(text, &ns) < 0 || ns < 60 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time of at least a minute (such as 8h or 90d)");
+	if (units_parse_time(text, &ns) < 0 || ns < 60 * NS_PER_S || ns > EXPIRES_MAX_NS)
+		return opt_reject(o, text, e, "not a time from 1m to 200000d (such as 8h or 90d)");
 	k->expires_ns = ns;
 	return 0;
 }
 
 #define AT(member) (offsetof(struct key_opts, permission) + offsetof(struct ptcp_permission, member))
 
-/* In the order of `uses` below. */
 static const struct opt key_options[] = {
 	{ "read-only", 0, NULL, "authorize, sign: permit receiving only", opt_true, AT(read_only), 0, 0 },
 	{ "write-once", 0, NULL, "authorize, sign: permit adding files only, not reading, listing, replacing or removing", opt_true,
@@ -127,12 +127,14 @@ static void print_client(void *arg, const struct ptcp_permission *p)
 
 /* ---- Certificates ---- */
 
-static void day(char out[64], int64_t s)
+#define TIME_TEXT_BYTES 64
+
+static void time_text(char out[TIME_TEXT_BYTES], int64_t s)
 {
 	time_t t = (time_t)s;
 	struct tm tm;
 
-	if (gmtime_r(&t, &tm) == NULL || strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+	if (gmtime_r(&t, &tm) == NULL || strftime(out, TIME_TEXT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
 		strcpy(out, "-");
 }
 
@@ -140,11 +142,11 @@ static void print_certificate(void *arg, const struct ptcp_certificate *c)
 {
 	const struct key_opts *o = arg;
 	const char *name = c->name != NULL ? c->name : c->hosts;
-	char root[TEXT_NAME_BYTES], from[64], until[64], quota[QUOTA_TEXT_BYTES];
+	char root[TEXT_NAME_BYTES], from[TIME_TEXT_BYTES], until[TIME_TEXT_BYTES], quota[QUOTA_TEXT_BYTES];
 	int64_t now = (int64_t)time(NULL);
 
-	day(from, c->from_s);
-	day(until, c->until_s);
+	time_text(from, c->from_s);
+	time_text(until, c->until_s);
 	if (o->json)
 		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o}", "serial", c->serial, "authority",
 		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from, "until", until, "valid",
@@ -189,7 +191,7 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 static int install(const char *file, struct ptcp_err *e)
 {
 	char line[PTCP_CERTIFICATE_BYTES + 2], shown[TEXT_NAME_BYTES];
-	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	FILE *f = text_is_stdio(file) ? stdin : fopen(file, "re");
 	bool got;
 
 	if (f == NULL)
@@ -207,18 +209,20 @@ static int install(const char *file, struct ptcp_err *e)
 
 enum action { SHOW, GENERATE, LIST, INSTALL, AUTHORIZE, REVOKE, SIGN, N_ACTIONS };
 
+#define PERMISSIONS " read-only write-once no-relay root quota name ca "
+
 static const struct {
 	const char *name;
-	unsigned options;    /* bits of the indices in key_options */
+	const char *options; /* names in key_options, each between blanks */
 	const char *operand; /* NULL: takes none */
 } uses[N_ACTIONS] = {
-	[SHOW] = { "show", 1 << 9 | 1 << 10, NULL },
-	[GENERATE] = { "generate", 1 << 6, NULL },
-	[LIST] = { "list", 1 << 10, NULL },
-	[INSTALL] = { "install", 0, "file with a certificate (- for the standard input)" },
-	[AUTHORIZE] = { "authorize", 0x7f, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
-	[REVOKE] = { "revoke", 0, "fingerprint (SHA256:..) or serial number of a certificate" },
-	[SIGN] = { "sign", 0x1ff, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[SHOW] = { "show", " certificates json ", NULL },
+	[GENERATE] = { "generate", " ca ", NULL },
+	[LIST] = { "list", " json ", NULL },
+	[INSTALL] = { "install", "", "file with a certificate (- for the standard input)" },
+	[AUTHORIZE] = { "authorize", PERMISSIONS, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[REVOKE] = { "revoke", "", "fingerprint (SHA256:..) or serial number of a certificate" },
+	[SIGN] = { "sign", PERMISSIONS "hosts expires ", "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 };
 
 static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)
@@ -250,13 +254,21 @@ static int run_action(enum action action, struct key_opts *o, const char *operan
 	return r;
 }
 
+static bool takes(enum action action, const struct opt *o)
+{
+	char name[32];
+
+	snprintf(name, sizeof name, " %s ", o->name);
+	return strstr(uses[action].options, name) != NULL;
+}
+
 static int check_options(enum action action, const struct key_opts *o, const struct options_given *given,
     struct ptcp_err *e)
 {
 	unsigned i;
 
 	for (i = 0; key_options[i].name != NULL; i++)
-		if (options_is_given(given, &key_options[i]) && (uses[action].options & 1u << i) == 0)
+		if (options_is_given(given, &key_options[i]) && !takes(action, &key_options[i]))
 			return err_set(e, PTCP_EUSAGE, "key %s: takes no --%s (see ptcp key --help)", uses[action].name,
 			    key_options[i].name);
 	if (action == SHOW && o->json && !o->certificates)

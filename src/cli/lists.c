@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/text.h"
 
 /* Takes a line of a file. */
 typedef int line_fn(void *arg, char *line, struct ptcp_err *e);
@@ -44,7 +45,7 @@ static int read_lines(FILE *f, bool nul, line_fn *take, void *arg, struct ptcp_e
 
 static int read_file(const char *file, bool nul, line_fn *take, void *arg, struct ptcp_err *e)
 {
-	FILE *f = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
+	FILE *f = text_is_stdio(file) ? stdin : fopen(file, "re");
 	int code;
 
 	if (f == NULL)

@@ -21,7 +21,8 @@ static const struct command help_entry = { "help", "[COMMAND]", "print this help
 static const struct command *const commands[] = {
 	&command_serve, &command_send, &command_recv, &command_mover, &command_key, &command_overlay, &command_plan,
 	&command_collect, &command_links, &command_paths, &command_advise, &command_measure, &command_status, &command_rate,
-	&command_ls, &command_du, &command_mkdir, &command_rm, &command_mv, &command_clean, &command_doctor, &version_entry, &help_entry,
+	&command_ls, &command_du, &command_mkdir, &command_rm, &command_mv, &command_clean, &command_doctor,
+	&version_entry, &help_entry,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -225,8 +225,6 @@ static const struct opt third_party_options[] = {
 	{ .name = NULL },
 };
 
-static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
-
 /* Standard input or output as an operand. Its data takes the place of other lines there. */
 static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 {
@@ -245,11 +243,11 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "%s: needs a source and a destination (ptcp %s --help)", sends ? "send" : "recv",
 		    sends ? "send" : "recv");
 	for (i = 0; i < a->n_srcs && sends; i++)
-		if (is_pipe(a->srcs[i]))
+		if (text_is_stdio(a->srcs[i]))
 			opts(a)->fd = STDIN_FILENO;
-	if (opts(a)->fd >= 0 && a->exec == NULL && a->files_from != NULL && is_pipe(a->files_from))
+	if (opts(a)->fd >= 0 && a->exec == NULL && a->files_from != NULL && text_is_stdio(a->files_from))
 		return err_set(e, PTCP_EUSAGE, "--files-from -: standard input is the source already (name a file)");
-	if (sends || !is_pipe(a->dest))
+	if (sends || !text_is_stdio(a->dest))
 		return 0;
 	if (a->connect.log.json)
 		return err_set(e, PTCP_EUSAGE, "--json: not with -, as the file goes to standard output (leave one out)");

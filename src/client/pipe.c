@@ -9,8 +9,6 @@
 
 #define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output until it is written */
 
-static bool is_pipe(const char *path) { return strcmp(path, "-") == 0; }
-
 /* The first given option that has no meaning without files; NULL: none. */
 static const char *meaningless(const struct ptcp_task *t)
 {
@@ -60,12 +58,12 @@ static int new_input(struct ptcp_task *t, struct ptcp_err *e)
 
 int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	bool sends = t->files.sends, found = !sends && is_pipe(dest);
+	bool sends = t->files.sends, found = !sends && text_is_stdio(dest);
 	size_t i;
 	int r;
 
 	for (i = 0; i < n_srcs && sends; i++)
-		found |= is_pipe(srcs[i]);
+		found |= text_is_stdio(srcs[i]);
 	if (t->o.fd < 0 || !found)
 		return 0;
 	if ((r = check(t, sends, n_srcs, dest, e)) < 0)

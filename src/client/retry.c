@@ -23,8 +23,8 @@ static bool can_repeat(const struct ptcp_task *t)
 
 bool retry_is_due(const struct ptcp_task *t)
 {
-	return can_repeat(t) && striping_may_go_on(t) && t->retry.worked && retry_may_help(t->result) && !atomic_load(&t->canceled) && t->session == NULL &&
-	    t->remote_job == NULL && t->prober == NULL &&
+	return can_repeat(t) && striping_may_go_on(t) && t->retry.worked && retry_may_help(t->result) &&
+	    !atomic_load(&t->canceled) && t->session == NULL && t->remote_job == NULL && t->prober == NULL &&
 	    (double)mono_diff_ns(mono_now(), t->retry.moved) < t->o.retry_for_s * 1e9;
 }
 

@@ -1,4 +1,4 @@
-/* Movers of a transfer: their invitation, and the commands that start them. */
+/* Starts the movers of a transfer: writes the invitation, and runs the commands. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,16 +26,16 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	if (!is_striped(t))
 		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
 	if (t->remote_job != NULL)
-		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on one "
-		    "of them)");
+		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
+		    "one of them)");
 	if (o->fd >= 0)
-		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not have (name a "
-		    "file)");
+		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not have (name "
+		    "a file)");
 	if (o->n_paths > 0 || o->n_candidates > 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
-	if (o->movers == NULL && (o->n_mover_hosts > 0 || strcmp(o->mover_file, "-") == 0))
+	if (o->movers == NULL && (o->n_mover_hosts > 0 || text_is_stdio(o->mover_file)))
 		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--movers-wait %g: must be 0.5 to 86400 seconds", o->movers_wait_s);
@@ -188,7 +188,7 @@ static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *
 
 	if (t->o.mover_file == NULL && (r = own_file(t, own, e)) < 0)
 		return r;
-	o.file = t->o.mover_file == NULL ? own : strcmp(t->o.mover_file, "-") == 0 ? NULL : t->o.mover_file;
+	o.file = t->o.mover_file == NULL ? own : text_is_stdio(t->o.mover_file) ? NULL : t->o.mover_file;
 	if ((r = movers_new(&t->movers, &o, e)) < 0 || t->o.movers == NULL)
 		return r;
 	return movers_start(t->movers, t->o.movers, t->o.mover_hosts, t->o.n_mover_hosts, t->o.mover_ptcp, e);

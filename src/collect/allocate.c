@@ -82,7 +82,7 @@ static double boosted_bps(const struct source_transfer *s, const struct route *r
 
 	if (r->bound || !(extra > 0) || (r->counted && !(r->assigned_bps > 0)))
 		return 0;
-	if (impact_is_limited(s->c, r))
+	if (impact_is_limited(r))
 		extra = fmin(extra, fmax(0, r->bottleneck->spare_bps) / (double)r->bottleneck->late);
 	return extra > 0 ? fmin(r->assigned_bps + extra, min_limit_bps(r, s->c->limit_bps)) : 0;
 }
@@ -92,7 +92,7 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 {
 	double bps = r->assigned_bps;
 
-	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(s->c, r))
+	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(r))
 		bps = bps > 0 ? drift_ratio(&s->c->drift) * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
 	return bps;
 }

@@ -180,7 +180,7 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s);
 /* Drops found rates of limits that have a budget, unless they are far below. Returns the number of dropped rates. */
 size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps);
 /* Whether the budget limits the path: no probes, and catching up with spare rate only. */
-bool impact_is_limited(const struct ptcp_collect *c, const struct route *r);
+bool impact_is_limited(const struct route *r);
 /* Before rates are set: updates the spare rates. */
 void impact_spare(struct ptcp_collect *c);
 /* Restores the rates without budgets. */

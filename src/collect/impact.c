@@ -47,9 +47,9 @@ static struct bottleneck *bottleneck_of(struct ptcp_collect *c, const struct rou
 	return r->n_links > 0 ? find(c, r->link[r->n_links - 1]) : NULL;
 }
 
-bool impact_is_limited(const struct ptcp_collect *c, const struct route *r)
+bool impact_is_limited(const struct route *r)
 {
-	return r->bottleneck != NULL && r->bottleneck->allowed_bps > 0 && c->n_bottlenecks > 0;
+	return r->bottleneck != NULL && r->bottleneck->allowed_bps > 0;
 }
 
 /* ---- Observation ---- */
@@ -153,27 +153,29 @@ static void apply_budget(struct ptcp_collect *c, const struct others_point *p, c
 	}
 }
 
-static void set_budget(struct ptcp_collect *c, double now_s)
+/* False: out of memory. */
+static bool set_budget(struct ptcp_collect *c, double now_s)
 {
 	struct others_point *p = calloc(c->n_bottlenecks, sizeof *p);
 	struct others_source *s = calloc(c->n, sizeof *s);
-	const struct bottleneck *b;
+	bool ok = p != NULL && s != NULL;
+	struct bottleneck *b;
 	size_t i, n = 0;
 
-	for (i = 0; i < c->n_bottlenecks; i++) {
+	for (i = 0; ok && i < c->n_bottlenecks; i++) {
 		b = &c->bottleneck[i];
 		if (!(b->point.contenders > 0))
-			c->bottleneck[i].point.capacity_bps = limits_bps(c->overlay, b->limit);
-		if (p != NULL)
-			p[i] = b->point;
+			b->point.capacity_bps = limits_bps(c->overlay, b->limit);
+		p[i] = b->point;
 	}
-	for (i = 0; s != NULL && i < c->n; i++)
+	for (i = 0; ok && i < c->n; i++)
 		if ((b = baseline(c, &c->source[i])) != NULL && b->point.capacity_bps > 0)
 			s[n++] = (struct others_source){ (size_t)(b - c->bottleneck), all_bytes(&c->source[i]) };
-	if (p != NULL && s != NULL)
+	if (ok)
 		apply_budget(c, p, s, n, now_s);
 	free(p);
 	free(s);
+	return ok;
 }
 
 /* ---- Events ---- */
@@ -210,8 +212,8 @@ static void on_found(struct ptcp_collect *c, struct bottleneck *b, double now_s)
 	if (others_judge(&b->point, &b->others) < 0 || !(b->point.capacity_bps > 0))
 		return;
 	b->before_bps = limits_bps(c->overlay, b->limit);
-	set_budget(c, now_s);
-	set_unfit(c, b, true);
+	if (set_budget(c, now_s))
+		set_unfit(c, b, true);
 }
 
 static void on_gone(struct ptcp_collect *c, struct bottleneck *b)

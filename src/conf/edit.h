@@ -15,9 +15,10 @@ struct conf_change {
 };
 
 /* Returns the changed text, freed by the caller. Replaces present values in place and appends missing ones
- * to their link. If a link that follows from 'all' changes, all links of 'all' are appended to the list first. PTCP_ECONFIG for a text that is no overlay or not UTF-8, and for a value by YAML alias,
- * whose change would affect other links. The result is parsed and compared with the changes; a mismatch is
- * an error. `name` names the file in errors. */
+ * to their link. If a link that follows from 'all' changes, all links of 'all' are appended to the list first.
+ * PTCP_ECONFIG for a text that is no overlay or not UTF-8, and for a value by YAML alias, whose change would affect
+ * other links. The result is parsed and compared with the changes; a mismatch is an error. `name` names the file in
+ * errors. */
 int conf_overlay_edit(char **out, size_t *out_bytes, const char *text, size_t n, const char *name,
     const struct conf_change *changes, size_t count, struct ptcp_err *e);
 

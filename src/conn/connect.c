@@ -267,26 +267,23 @@ static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_re
 static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
-	struct ptcp_err e;
 
 	c->handshake = NULL;
 	c->chan = chan;
 	if (chan == NULL)
 		on_closed(c, why);
-	else if (chan_attach(chan, c->o.context->control, &chan_ops, c, &e) < 0)
-		fail(c, CONNECT_UNREACHABLE, &e);
 	else
 		on_opened(c);
 }
 
 static int open_chan(struct connect *c, int fd, struct ptcp_err *e)
 {
-	struct chan_opts o = { .fd = fd, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
+	struct chan_opts o = { .fd = fd, .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
 		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
 
 	c->state = HANDSHAKE;
 	c->got = 0;
-	return context_handshake(c->o.context, &c->handshake, c->o.context->client, &o, on_handshake, c, e);
+	return context_handshake(c->o.context, &c->handshake, c->o.context->client, &o, on_handshake, e);
 }
 
 static void begin_hop(struct connect *c, int fd)

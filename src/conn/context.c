@@ -171,10 +171,10 @@ static struct loop *handshake_loop(struct context *h)
 }
 
 int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, const struct chan_opts *c,
-    void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), void *arg, struct ptcp_err *e)
+    void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e)
 {
 	struct handshake_opts o = { .home = h->control, .worker = handshake_loop(h), .running = &h->n_handshakes,
-		.done = done, .arg = arg };
+		.done = done };
 
 	return handshake_start(out, &o, tls, c, e);
 }

@@ -232,14 +232,11 @@ static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_re
 static void on_handshake(void *arg, struct chan *c, const struct ptcp_err *why)
 {
 	struct inbound *g = arg;
-	struct ptcp_err e;
 
 	g->handshake = NULL;
 	g->chan = c;
 	if (c == NULL)
 		on_closed(g, why);
-	else if (chan_attach(c, g->pending->o.host->control, &chan_ops, g, &e) < 0)
-		on_closed(g, &e);
 	else
 		on_opened(g);
 }
@@ -257,9 +254,9 @@ static void on_timer(void *arg)
 static int open_chan(struct inbound *g, int fd, struct ptcp_err *e)
 {
 	struct context *x = g->pending->o.host;
-	struct chan_opts co = { .fd = fd, .server = true };
+	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
 
-	return context_handshake(x, &g->handshake, x->server, &co, on_handshake, g, e);
+	return context_handshake(x, &g->handshake, x->server, &co, on_handshake, e);
 }
 
 /* The socket is readable when it has that many bytes, or the end. */

@@ -86,6 +86,8 @@ bool text_is_word(const char *text)
 	return p > text && *p == '\0';
 }
 
+bool text_is_stdio(const char *path) { return strcmp(path, "-") == 0; }
+
 bool text_name_ok(const char *name, size_t n)
 {
 	if (n == 0 || n > 255)

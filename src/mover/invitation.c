@@ -232,7 +232,7 @@ static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
 
 int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e)
 {
-	bool standard = strcmp(path, "-") == 0;
+	bool standard = text_is_stdio(path);
 	int fd = standard ? STDIN_FILENO : open_file(path, wait_ns, e), r;
 	char *text, shown[TEXT_NAME_BYTES];
 	ssize_t got = 0;

@@ -435,9 +435,9 @@ void work_report_traffic(struct work *w)
 		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)
 			continue;
 		f = (struct wire_traffic){ .handle = s->handle, .moved_bytes = stream_moved(s->stream),
-			.on_disk = stream_on_disk(s->stream) || w->targets.flush != NULL, .acked_bytes = t.acked_bytes, .received_bytes = t.received_bytes,
-			.sacked_bytes = t.sacked_bytes, .delivered_bytes = t.delivered_bytes, .sent_segments = t.sent_segments,
-			.retransmits = t.retransmits, .rtt_us = us(t.rtt_s), .min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
+			.on_disk = stream_on_disk(s->stream) || w->targets.flush != NULL, .acked_bytes = t.acked_bytes,
+			.received_bytes = t.received_bytes, .sacked_bytes = t.sacked_bytes, .delivered_bytes = t.delivered_bytes,
+			.sent_segments = t.sent_segments, .retransmits = t.retransmits, .rtt_us = us(t.rtt_s), .min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
 			.no_data_us = us(t.no_data_s), .busy_us = us(t.busy_s), .window_us = us(t.window_s),
 			.buffer_us = us(t.buffer_s), .timeouts = t.timeouts, .unacked = t.unacked,
 			.congestion = { (const uint8_t *)t.congestion, strlen(t.congestion) } };

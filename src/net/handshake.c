@@ -9,6 +9,8 @@
 
 struct handshake {
 	struct handshake_opts o;
+	const struct chan_ops *ops; /* the owner's, after the handshake */
+	void *arg;
 	struct chan *chan;
 	atomic_bool decided;     /* finished or canceled, the first of the two */
 	bool canceled;           /* while `finished` is under way; `home` only */
@@ -31,8 +33,11 @@ static void on_finished(struct msg *m)
 
 	if (!h->canceled) {
 		--*h->o.running;
-		h->chan = NULL;
-		h->o.done(h->o.arg, c, c == NULL ? &h->why : NULL);
+		if (c != NULL && chan_attach(c, h->o.home, h->ops, h->arg, &h->why) < 0)
+			c = NULL;
+		else
+			h->chan = NULL;
+		h->o.done(h->arg, c, c == NULL ? &h->why : NULL);
 	}
 	handshake_free(h);
 }
@@ -99,6 +104,8 @@ int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_
 		return r;
 	}
 	h->o = *o;
+	h->ops = c->ops;
+	h->arg = c->arg;
 	atomic_init(&h->decided, false);
 	++*o->running;
 	h->start.run = on_start;

@@ -10,13 +10,13 @@ struct handshake;
 struct handshake_opts {
 	struct loop *home, *worker; /* the owner's loop, and the loop of the handshake; may be the same */
 	unsigned *running;          /* counts handshakes, until `done` or canceled; `home` only */
-	/* Once, from `home`, unless canceled; the handshake is freed. `c`: opened, the owner's, attached to no loop
-	 * (see chan_attach()); NULL: failed, as chan_ops.closed reports it. */
+	/* Once, from `home`, with the `arg` of the channel, unless canceled; the handshake is freed. `c`: opened, the owner's,
+	 * attached to `home`; NULL: failed, as chan_ops.closed reports it. */
 	void (*done)(void *arg, struct chan *c, const struct ptcp_err *why);
-	void *arg;
 };
 
-/* `c`: the options of the channel, whose `ops` and `arg` are ignored; its descriptor is taken, also on failure. */
+/* `c`: the options of the channel, whose `opened` and `closed` are not called before `done`; its descriptor is taken, also on
+ * failure. */
 int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_CTX *tls, const struct chan_opts *c,
     struct ptcp_err *e);
 /* Closes the connection, and `done` is not called. NULL is fine. */

@@ -112,6 +112,14 @@ void server_session_refuse(struct server_session *s, const struct ptcp_err *why)
 	session_cancel(s->session, why);
 }
 
+/* Whether both sessions receive from the same client into the same place. */
+static bool is_same_upload(const struct server_session *a, const struct server_session *b)
+{
+	return !a->request.sends && !b->request.sends && !a->request.measures && strcmp(a->client, b->client) == 0 &&
+	    authorization_same_place(&a->request.auth, &b->request.auth) &&
+	    strcmp(request_first(&a->request), request_first(&b->request)) == 0;
+}
+
 /* What a killed client has sent still arrives in its session, and with a quota the client's next run would reserve the
  * same space: it ends that session. True: wait for its end. */
 static bool waits_for_abandoned(struct server_session *s)
@@ -119,12 +127,10 @@ static bool waits_for_abandoned(struct server_session *s)
 	struct server_session *other;
 	bool waits = false;
 
-	if (s->request.auth.quota_bytes == 0 || s->request.sends)
+	if (s->request.auth.quota_bytes == 0)
 		return false;
 	LIST_EACH(&s->set->list, other, struct server_session, in_list) {
-		if (other == s || other->gone || other->session == NULL || other->request.sends || other->request.measures ||
-		    strcmp(other->client, s->client) != 0 || !authorization_same_place(&other->request.auth, &s->request.auth) ||
-		    strcmp(request_first(&other->request), request_first(&s->request)) != 0)
+		if (other == s || other->gone || other->session == NULL || !is_same_upload(other, s))
 			continue;
 		if (session_is_abandoned(other->session)) {
 			log_at(log_of(s), LOG_INFO, "server", "event=taken-over client=%s from=%s by=%s",

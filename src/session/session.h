@@ -205,8 +205,9 @@ uint64_t session_retransmits(struct session *sess);
 struct session_path {
 	uint64_t bytes;               /* file data carried */
 	unsigned streams;             /* connected */
-	double rtt_s, min_rtt_s;      /* receiving starter: smallest of the streams that send, as their sender's kernel has it; 0: unknown */
-	uint64_t segments, lost;      /* the same: sent and retransmitted by all streams */
+	/* Receiving starter: as the sender's kernel has it; 0: unknown */
+	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
+	uint64_t segments, lost;      /* sent and retransmitted by all streams */
 };
 struct session_path session_path(const struct session *sess, unsigned path);
 

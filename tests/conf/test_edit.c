@@ -170,7 +170,7 @@ static const char *comment(struct rng *r)
 	return some[rng_below(r, 5)];
 }
 
-/* Both texts at once: what stays in both, what changes in one each. */
+/* Appends to the text before the change, and to the text after the change. */
 static void both(char *a, char *b, const char *text)
 {
 	strcat(a, text);

@@ -157,19 +157,13 @@ static void babbling(unsigned port, char **arguments)
 	cast_out(p, "a frame of 1 GiB");
 }
 
-/* INVITATION: says that it has connected and sent everything, sends nothing, and invents the hashes. */
-static void liar(unsigned port, char **arguments)
+/* Claims that streams are connected and stopped, until the engine leaves; `lie` answers the other frames of a stream. */
+static void pretend(struct peer *p, void (*lie)(struct peer *p, const struct frame *f, uint32_t stream))
 {
-	struct invitation v = invited(arguments[0]);
-	struct peer *p = joined(&v, true);
-	uint8_t terms[64 * WIRE_TERM_BYTES];
+	struct wire_stream s = { .handle = 0 };
 	const struct frame *f;
-	struct wire_stream s;
-	struct wire_send send;
 	struct wire_stop stop;
 
-	(void)port;
-	memset(terms, 0xa5, sizeof terms);
 	puts("open");
 	fflush(stdout);
 	while ((f = peer_frame(p))->type >= 0) {
@@ -178,48 +172,56 @@ static void liar(unsigned port, char **arguments)
 		send_ping(p);
 		if (f->type == WIRE_STREAM && wire_stream_decode(&s, in, NULL) == 0)
 			PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
-		else if (f->type == WIRE_SEND && wire_send_decode(&send, in, NULL) == 0)
-			PUT(p, sent, SENT, (&(struct wire_sent){ send.handle, send.n, { terms, send.n * WIRE_TERM_BYTES } }));
 		else if (f->type == WIRE_STOP && wire_stop_decode(&stop, in, NULL) == 0)
 			PUT(p, gone, GONE, (&(struct wire_gone){ stop.handle }));
+		lie(p, f, s.handle);
 	}
 }
 
-/* INVITATION of a receiving side: says that it has written what it has never received, with hashes that it invents. */
+static void lie_sent(struct peer *p, const struct frame *f, uint32_t stream)
+{
+	uint8_t terms[64 * WIRE_TERM_BYTES];
+	struct wire_send send;
+
+	(void)stream;
+	memset(terms, 0xa5, sizeof terms);
+	if (f->type == WIRE_SEND && wire_send_decode(&send, (struct span){ f->payload, f->n }, NULL) == 0)
+		PUT(p, sent, SENT, (&(struct wire_sent){ send.handle, send.n, { terms, send.n * WIRE_TERM_BYTES } }));
+}
+
+/* INVITATION: claims to have sent all blocks, with invented hashes, and sends none. */
+static void liar(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+
+	(void)port;
+	pretend(joined(&v, true), lie_sent);
+}
+
+static void lie_wrote(struct peer *p, const struct frame *f, uint32_t stream)
+{
+	const struct wire_want want = { stream, ID(0, 1) };
+	uint8_t item[WIRE_WRITTEN_BYTES];
+
+	memset(item, 0xa5, sizeof item);
+	put_u64(item, want.id);
+	put_u32(item + 8, 0);
+	item[20] = WIRE_WRITTEN_GOOD;
+	if (f->type == WIRE_TARGET)
+		PUT(p, wrote, WROTE, (&(struct wire_wrote){ stream, 1, { item, sizeof item } }));
+	if (f->type == WIRE_STREAM || f->type == WIRE_CLOSE) {
+		usleep(10000);
+		PUT(p, want, WANT, &want);
+	}
+}
+
+/* INVITATION of a receiving side: claims to have written a block, with an invented hash, and receives none. */
 static void false_writer(unsigned port, char **arguments)
 {
 	struct invitation v = invited(arguments[0]);
-	uint8_t item[WIRE_WRITTEN_BYTES];
-	struct peer *p = joined(&v, true);
-	uint64_t id = ID(0, 1);
-	const struct frame *f;
-	struct wire_target target;
-	struct wire_stream s;
-	struct wire_stop stop;
 
 	(void)port;
-	memset(item, 0xa5, sizeof item);
-	put_u64(item, id);
-	put_u32(item + 8, 0);
-	item[20] = WIRE_WRITTEN_GOOD;
-	s.handle = 0;
-	puts("open");
-	fflush(stdout);
-	while ((f = peer_frame(p))->type >= 0) {
-		struct span in = { f->payload, f->n };
-
-		send_ping(p);
-		if (f->type == WIRE_STREAM && wire_stream_decode(&s, in, NULL) == 0)
-			PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
-		else if (f->type == WIRE_TARGET && wire_target_decode(&target, in, NULL) == 0)
-			PUT(p, wrote, WROTE, (&(struct wire_wrote){ s.handle, 1, { item, sizeof item } }));
-		else if (f->type == WIRE_STOP && wire_stop_decode(&stop, in, NULL) == 0)
-			PUT(p, gone, GONE, (&(struct wire_gone){ stop.handle }));
-		if (f->type == WIRE_STREAM || f->type == WIRE_CLOSE) {
-			usleep(10000);
-			PUT(p, want, WANT, (&(struct wire_want){ s.handle, id }));
-		}
-	}
+	pretend(joined(&v, true), lie_wrote);
 }
 
 /* INVITATION of a receiving side: reports blocks that are not its own. */

@@ -14,7 +14,7 @@
 #define BATCH 1000u   /* at a time */
 #define GRID 262144u
 
-/* One for all streams, and one that two of them share; 0: none. */
+/* A limit of all streams, and a limit that streams 0 and 1 share; 0: no limit. */
 static void send_rate(struct peer *p, uint64_t all, uint64_t each)
 {
 	struct wire_rate f = { .all_bps = all, .n = each > 0, .m = each > 0 ? 2 : 0, .bps = { each }, .of = { 1, 1 } };
@@ -225,8 +225,8 @@ static void steers_without_end(unsigned port, char **arguments)
 	drop(&s);
 }
 
-/* RATE that is too short or too long, has more rates or streams than there may be, or refers to rates that it has not;
- * one too many of those that are good. */
+/* RATE frames that are too short or too long, with too many rates or streams, or with a stream of an unlisted rate; then
+ * more well-formed RATE frames than the server accepts. */
 static void malformed_rate(unsigned port, char **arguments)
 {
 	static const struct { uint32_t n; uint8_t head[28]; } of[] = {
@@ -258,7 +258,7 @@ static void malformed_rate(unsigned port, char **arguments)
 	drop(&s);
 }
 
-/* PATH: rates of all kinds, as often as there may be; then none at all, and then no limit. */
+/* PATH: small, large and arbitrary rates, as often as the server accepts; then the server sends one block. */
 static void rates_of_all_kinds(unsigned port, char **arguments)
 {
 	static const uint64_t of[] = { 1, 7, 8, 1000, UINT64_C(1) << 32, UINT64_C(1) << 53, INT64_MAX, UINT64_MAX - 1,
@@ -474,7 +474,7 @@ static void hurries(unsigned port, char **arguments)
 	server_session_end(&s);
 }
 
-/* Measured as it should be, but for what it says that it has seen. */
+/* A measurement in good order, with false reports. */
 static void lies_about_rounds(unsigned port, char **arguments)
 {
 	struct server_session s = steered();

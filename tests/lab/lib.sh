@@ -79,3 +79,22 @@ serve() {
 	echo "not ok serve on $1: $(cat "$log.serve.err")"
 	exit 1
 }
+
+# serve_relays SOURCE...: r serves $dir/root; a, b, c and d relay the sources to r. Makes $dir/large, of 1 GB, and sets
+# $trusted, the options for all fingerprints, and $a, $b, $c and $d, the addresses
+serve_relays() {
+	local host source
+	mkdir "$dir/root"
+	truncate -s 1000000000 "$dir/large"
+	head -c 500000000 /dev/urandom >"$dir/large"
+	for host in r a b c d; do
+		for source in "$@"; do authorize $host "$source"; done
+	done
+	serve r --root "$dir/root"
+	trusted=(--fingerprint "$fp")
+	for host in a b c d; do
+		serve $host --relay-to "$("$lab" addr r)"
+		trusted+=(--fingerprint "$fp")
+		declare -g "$host=$("$lab" addr $host)"
+	done
+}

@@ -40,17 +40,6 @@ changing() {
 }
 
 up relays
-mkdir "$dir/root"
-truncate -s 1000000000 "$dir/large"
-head -c 500000000 /dev/urandom >"$dir/large"
-authorize r s
-for host in a b c d; do authorize $host s; done
-serve r --root "$dir/root"
-trusted=(--fingerprint "$fp")
-for host in a b c d; do
-	serve $host --relay-to "$("$lab" addr r)"
-	trusted+=(--fingerprint "$fp")
-	declare "$host=$("$lab" addr $host)"
-done
+serve_relays s
 thrice relays
 thrice changing

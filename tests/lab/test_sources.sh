@@ -45,17 +45,5 @@ sharing() {
 }
 
 up sources
-mkdir "$dir/root"
-truncate -s 1000000000 "$dir/large"
-head -c 500000000 /dev/urandom >"$dir/large"
-for host in r a b c d; do
-	for source in s1 s2 s3; do authorize $host $source; done
-done
-serve r --root "$dir/root"
-trusted=(--fingerprint "$fp")
-for host in a b c d; do
-	serve $host --relay-to "$("$lab" addr r)"
-	trusted+=(--fingerprint "$fp")
-	declare "$host=$("$lab" addr $host)"
-done
+serve_relays s1 s2 s3
 for f in ${F:-0.6 1 1.6 2}; do thrice sharing "$f" 80; done

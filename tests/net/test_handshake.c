@@ -43,8 +43,8 @@ static void on_done(void *arg, struct chan *c, const struct ptcp_err *why)
 
 static void start(struct end *x, struct loop *on, int fd, bool server)
 {
-	struct handshake_opts o = { .home = home, .worker = on, .running = &running, .done = on_done, .arg = x };
-	struct chan_opts c = { .fd = fd, .server = server, .alpn = ALPN_DATA };
+	struct handshake_opts o = { .home = home, .worker = on, .running = &running, .done = on_done };
+	struct chan_opts c = { .fd = fd, .server = server, .alpn = ALPN_DATA, .ops = &ops, .arg = x };
 
 	assert_int_equal(handshake_start(&x->h, &o, server ? server_tls : client_tls, &c, NULL), 0);
 }
@@ -104,7 +104,6 @@ static void opened_on_the_owners_thread(void **state)
 			assert_true(pthread_equal(x[n].thread, pthread_self()));
 			assert_non_null(x[n].c);
 			assert_string_equal(chan_fingerprint(x[n].c), ours.fingerprint);
-			assert_int_equal(chan_attach(x[n].c, home, &ops, &x[n], NULL), 0);
 		}
 		assert_int_equal(chan_write(x[0].c, "hello", 5), 5);
 		chan_flush(x[0].c);

@@ -172,7 +172,7 @@ static void goes_on(void **state)
 	assert_string_equal(p.name, "new");
 	assert_string_equal(p.source, "data");
 	destination_fini(&p);
-	lands("new/", 0, "new", ""); /* what was asked for there is into it, finished or not */
+	lands("new/", 0, "new", ""); /* into the directory, also into an unfinished one */
 	lands("new", DESTINATION_CONTENTS, "new", "");
 }
 

@@ -59,6 +59,16 @@ static void move(struct sink *h, struct sink *o, uint32_t block, bool flushed)
 	assert_int_equal(sink_wrote(h, block, hash, NULL), 0);
 }
 
+/* The other host closes the part, and the file is complete. */
+static void complete(struct sink *h, struct sink *o)
+{
+	sink_part_with(o);
+	assert_int_equal(offer_commit(h, NULL), 0);
+	sink_unref(h);
+	sink_unref(o);
+	offer_holds("big", &big);
+}
+
 /* The file is of two hosts' blocks, and none of the host that completes it. */
 static void two_hosts(void **state)
 {
@@ -68,17 +78,13 @@ static void two_hosts(void **state)
 	(void)state;
 	for (i = 0; i < offer_blocks(&big); i++)
 		move(h, i % 2 != 0 ? a : b, i, true);
-	sink_part_with(a);
 	sink_part_with(b);
-	assert_int_equal(offer_commit(h, NULL), 0);
-	sink_unref(h);
-	sink_unref(a);
 	sink_unref(b);
-	offer_holds("big", &big);
+	complete(h, a);
 	assert_int_equal(fx_count(""), 1);
 }
 
-/* What is behind: a later run takes what was written, and not what was only claimed. */
+/* A later run resumes flushed blocks, and no block that was only claimed. */
 static void resumed(void **state)
 {
 	struct sink *h = head(true), *a = other(h, 0, NULL);
@@ -94,16 +100,12 @@ static void resumed(void **state)
 	fx_heal();
 	assert_int_equal(offer_resume(h, &big, have, &same, NULL), 8);
 	assert_false(have[4]);
-	assert_true(fx_calls_of(FX_fdatasync) >= 2); /* behind the unclaimed and the bad block, which other hosts write now */
+	assert_true(fx_calls_of(FX_fdatasync) >= 2); /* of cleared blocks, which other hosts write now */
 	a = other(h, 0, NULL);
 	for (i = 0; i < offer_blocks(&big); i++)
 		if (!have[i])
 			move(h, a, i, true);
-	sink_part_with(a);
-	assert_int_equal(offer_commit(h, NULL), 0);
-	sink_unref(h);
-	sink_unref(a);
-	offer_holds("big", &big);
+	complete(h, a);
 }
 
 /* A host of an earlier run still writes: not into the file of this run. */
@@ -120,12 +122,8 @@ static void left_over(void **state)
 	for (i = 0; i < offer_blocks(&big); i++)
 		move(h, a, i, true);
 	assert_int_equal(sink_write(old, junk, OFFER_BLOCK, 0, 0, NULL), 0);
-	sink_part_with(a);
-	assert_int_equal(offer_commit(h, NULL), 0);
-	sink_unref(h);
-	sink_unref(a);
+	complete(h, a);
 	sink_unref(old);
-	offer_holds("big", &big);
 }
 
 /* A host that was given up writes no byte more, also not into the file that has its name meanwhile. */
@@ -211,7 +209,7 @@ static void late(void **state)
 	sink_unref(a);
 }
 
-/* A block that could not be flushed is told. */
+/* A failed flush is reported. */
 static void flushing_fails(void **state)
 {
 	struct sink *h = head(true), *a = other(h, 0, NULL);
