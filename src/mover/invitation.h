@@ -24,6 +24,8 @@ struct invitation {
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
+	bool serves;                              /* of a server: the mover sends or receives, for clients that connect to */
+	unsigned port;                            /* this one of its host; 0: a free port */
 };
 
 /* The text of an invitation, to be freed. PTCP_EUSAGE: a root contains a newline. */

@@ -309,6 +309,7 @@ enum session_join session_join(const struct session *sess, struct chan *c, const
 	bool genuine;
 
 	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
+	    (sess->pool == NULL || j->stream == WIRE_JOIN_CONTROL) &&
 	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac);

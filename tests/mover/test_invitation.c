@@ -55,6 +55,22 @@ static void there_and_back(void **state)
 	memcpy(strstr(text, "into "), "root", 4); /* both */
 	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
 	free(text);
+	v.serves = true; /* of a server */
+	v.port = 7811;
+	assert_int_equal(invitation_text(&text, &v, NULL), 0);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
+	assert_true(d.serves && d.writes);
+	assert_int_equal(d.port, 7811);
+	invitation_fini(&d);
+	memcpy(strstr(text, "port "), "sort", 4); /* none */
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
+	memcpy(strstr(text, "sort 7"), "port 9", 6);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
+	invitation_fini(&d);
+	memcpy(strstr(text, "port 9811"), "port 9x11", 9);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
+	free(text);
+	v.serves = false;
 	v.root[0] = root_b + 0;
 	root_b[3] = '\n'; /* a path that would begin another line */
 	assert_int_equal(invitation_text(&text, &v, NULL), PTCP_EUSAGE);
