@@ -58,7 +58,7 @@ conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
-	shared_cause others impact source planner_thread allocate monitor collect
+	shared_cause others processor impact source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files skeleton/cmd_overlay skeleton/hosts skeleton/ask doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
@@ -88,14 +88,14 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 mover_TESTS := deal invitation work_files
-session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
+session_TESTS := mux hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
 api_TESTS   := api options
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
-collect_TESTS := schedule drift shared_cause others planner_thread candidates study links
+collect_TESTS := schedule drift shared_cause others processor planner_thread candidates study links
 cli_TESTS   := options suggest skeleton output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
@@ -108,7 +108,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool)
 

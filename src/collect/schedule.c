@@ -206,6 +206,7 @@ double schedule_bps(const struct schedule *s, size_t i, double t_s)
 	double bps = 0;
 	size_t k;
 
+	t_s = fmax(t_s, 0);
 	for (k = 0; k < p->n && r[k].from_s <= t_s + SAME_S; k++)
 		if (r[k].bps > 0 || t_s < s->end_s - SAME_S)
 			bps = r[k].bps;

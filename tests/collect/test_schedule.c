@@ -145,6 +145,7 @@ static void a_byte_has_a_rate(void **state)
 	(void)state;
 	assert_int_equal(s->n, 1);
 	assert_true(schedule_bps(s, 0, 0) > 0 && schedule_bps(s, 0, 100) > 0);
+	near_to(schedule_bps(s, 0, -1), schedule_bps(s, 0, 0)); /* a start before the plan's */
 	done(s);
 }
 
