@@ -88,7 +88,7 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 mover_TESTS := deal invitation work_files
-session_TESTS := mux hardlinks linked_files control stream_connect adapt path_rates
+session_TESTS := mux hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
@@ -108,7 +108,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/tes
 	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool)
 

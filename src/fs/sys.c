@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -16,6 +17,21 @@ static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 static int real_openat2(int dirfd, const char *path, struct open_how *how, size_t size)
 {
 	return (int)syscall(SYS_openat2, dirfd, path, how, size);
+}
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451 /* on all architectures but alpha */
+#endif
+
+/* Neither glibc nor older kernel headers know the call. */
+static int real_cachestat(int fd, uint64_t off, uint64_t n, uint64_t *pages)
+{
+	uint64_t range[2] = { off, n }, stat[5]; /* cached, dirty, under writeback, evicted, recently evicted */
+	int r = (int)syscall(SYS_cachestat, fd, range, stat, 0);
+
+	if (r == 0)
+		*pages = stat[0];
+	return r;
 }
 
 static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
@@ -34,6 +50,8 @@ const struct sys sys_real = {
 	.readlinkat = readlinkat,
 	.preadv2 = preadv2,
 	.lseek = lseek,
+	.sendfile = sendfile,
+	.cachestat = real_cachestat,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
 	.fallocate = fallocate,

@@ -27,6 +27,9 @@ struct sys {
 	ssize_t (*readlinkat)(int dirfd, const char *path, char *buf, size_t n);
 	ssize_t (*preadv2)(int fd, const struct iovec *v, int n, off_t off, int flags);
 	off_t (*lseek)(int fd, off_t off, int whence);
+	ssize_t (*sendfile)(int to, int fd, off_t *off, size_t n);
+	/* Number of pages of the range in the page cache; ENOSYS before Linux 6.5. */
+	int (*cachestat)(int fd, uint64_t off, uint64_t n, uint64_t *pages);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
 	int (*ftruncate)(int fd, off_t n);
 	int (*fallocate)(int fd, int mode, off_t off, off_t n);

@@ -339,4 +339,6 @@ bool chan_flushed(struct chan *c)
 	return false;
 }
 
+bool chan_is_raw(const struct chan *c) { return c->mode == CHAN_RAW; }
+
 int chan_fd(const struct chan *c) { return c->o.fd; }

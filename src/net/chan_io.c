@@ -15,12 +15,12 @@ static_assert(CHAN_GATHER_BYTES <= LOOP_BUFFER_BYTES && TX_BYTES <= LOOP_LARGE_B
 
 /* ---- Buffers and socket ---- */
 
-void chan_tx_send(struct chan *c)
+static void send_buffered(struct chan *c, int flags)
 {
 	ssize_t n;
 
 	while (c->tx_start < c->tx_end && !c->cut) {
-		n = send(c->o.fd, c->tx + c->tx_start, c->tx_end - c->tx_start, MSG_NOSIGNAL);
+		n = send(c->o.fd, c->tx + c->tx_start, c->tx_end - c->tx_start, MSG_NOSIGNAL | flags);
 		if (n >= 0) {
 			c->tx_start += (size_t)n;
 		} else if (errno == EAGAIN) {
@@ -31,6 +31,8 @@ void chan_tx_send(struct chan *c)
 	}
 	c->tx_start = c->tx_end = 0;
 }
+
+void chan_tx_send(struct chan *c) { send_buffered(c, 0); }
 
 static bool have_buffer(struct chan *c, uint8_t **p, bool large)
 {
@@ -225,6 +227,26 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 		c->want_write = true;
 	chan_update_events(c);
 	return total;
+}
+
+/* The threads of loops block SIGPIPE, which sendfile() and splice() cannot be told to avoid. */
+ssize_t chan_write_by(struct chan *c, size_t n, chan_put_fn *put, void *arg)
+{
+	size_t total = 0;
+	ssize_t done = 0;
+
+	assert(c->mode == CHAN_RAW);
+	if (!c->failed && !c->shutting)
+		send_buffered(c, MSG_MORE);
+	while (total < n && !c->failed && !c->cut && !c->shutting && c->tx_start == c->tx_end &&
+	    (done = put(arg, c->o.fd, n - total)) > 0)
+		total += (size_t)done;
+	if (done < 0 && total == 0)
+		return -1;
+	if (total < n)
+		c->want_write = true;
+	chan_update_events(c);
+	return (ssize_t)total;
 }
 
 void chan_flush(struct chan *c)

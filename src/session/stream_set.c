@@ -9,6 +9,7 @@
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */
+#define DRAIN_NS NS_PER_S            /* a stream that leaves may need so long for its blocks */
 #define SILENT_NS (2 * NS_PER_S)     /* without an answer after an outage: not alive */
 
 /* ---- Active streams ---- */
@@ -98,10 +99,44 @@ static void reserve_fds(struct session *sess, unsigned streams)
 	}
 }
 
+/* `why` NULL: not by a failure. */
+static void disconnect(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	unsigned number = stream_number(s);
+
+	sess->stream[number] = NULL;
+	sess->n_connected--;
+	sess->n_ending++;
+	if (sess->payload->lost != NULL)
+		sess->payload->lost(sess, s, why);
+	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
+	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
+	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
+}
+
+/* Each stream has about a megabyte in its buffers. Behind a slow path the streams that leave would go on taking from other
+ * flows until that is delivered: their connections are reset, and the active streams carry the blocks. */
+static void withdraw(struct session *sess, unsigned from, unsigned until)
+{
+	struct snd *snd = engine_snd(sess->engine);
+	struct mono now = mono_now();
+	unsigned i;
+
+	if (snd == NULL || sess->probe != NULL || !sess->running || engine_spooled(sess->engine) ||
+	    engine_closing(sess->engine))
+		return;
+	for (i = from; i < until; i++)
+		if (sess->stream[i] != NULL && snd_stream_drains_ns(snd, i, now) > DRAIN_NS) {
+			log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=withdrawn", i);
+			disconnect(sess, sess->stream[i], NULL);
+		}
+}
+
 void streams_activate(struct session *sess, unsigned streams, const char *why)
 {
 	unsigned before = streams_connected(sess), after;
 
+	withdraw(sess, streams, sess->n_active);
 	sess->n_active = streams;
 	sess->active_why = sess->adapts_streams ? why : NULL;
 	reserve_fds(sess, streams);
@@ -215,14 +250,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 
 	if (sess->stream[number] != s)
 		return;
-	sess->stream[number] = NULL;
-	sess->n_connected--;
-	sess->n_ending++;
-	if (sess->payload->lost != NULL)
-		sess->payload->lost(sess, s, why);
-	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
-	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
-	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
+	disconnect(sess, s, why);
 	if (sess->n_connected == 0)
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)

@@ -308,6 +308,55 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	return r;
 }
 
+/* cachestat() counts pages that are still being read, in ascending order: hence the probe of the last byte. Tmpfs has no
+ * RWF_NOWAIT, and needs neither. */
+static bool in_memory(struct source *s, int fd, size_t n, uint64_t off)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = off / page, last = (off + n - 1) / page;
+	const struct sys *sys = dir_sys(s->entry.dir);
+	uint64_t pages;
+	char byte;
+
+	return read_all(s, fd, &byte, 1, off + n - 1, false, NULL) == 0 &&
+	    (atomic_load_explicit(&s->reading, memory_order_relaxed) == READING_MEMORY ||
+	    (sys->cachestat(fd, off, n, &pages) == 0 && pages == last - first + 1));
+}
+
+bool source_in_memory(struct source *s, size_t n, uint64_t off)
+{
+	bool cached;
+	int fd;
+
+	if (s->pipe != NULL || n == s->entry.size_bytes || enter(s, false, &fd, NULL) != 0)
+		return false;
+	cached = in_memory(s, fd, n, off);
+	leave(s, fd);
+	return cached;
+}
+
+ssize_t source_send(struct source *s, int sock, size_t n, uint64_t off)
+{
+	off_t at = (off_t)off;
+	ssize_t sent;
+	int fd;
+
+	if (enter(s, false, &fd, NULL) != 0)
+		return -1;
+	if (!in_memory(s, fd, n, off)) {
+		sent = -1;
+	} else {
+		do
+			sent = dir_sys(s->entry.dir)->sendfile(sock, fd, &at, n);
+		while (sent < 0 && errno == EINTR);
+		if (sent == 0)
+			sent = -1; /* the file has become shorter */
+		else if (sent < 0 && errno == EAGAIN)
+			sent = 0;
+	}
+	leave(s, fd);
+	return sent;
+}
+
 /* The first data (SEEK_HOLE: the first hole) at or after off; the file's size if none. Negative on failure. */
 static off_t seek(const struct source *s, int fd, uint64_t off, int whence, struct ptcp_err *e)
 {

@@ -42,6 +42,14 @@ bool source_sparse(const struct source *s);
  * for an empty file. */
 int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e);
 
+/* Whether source_send() applies: n bytes at off, not the whole file, are in memory, as far as the kernel reports that
+ * cheaply. Never blocks on disk. */
+bool source_in_memory(struct source *s, size_t n, uint64_t off);
+/* Sends up to n bytes at off to the socket without copying them: a change of these bytes before the peer has
+ * acknowledged them changes what is sent, so source_check() comes after that. The number of bytes; 0: the socket is
+ * full; negative: this way is not possible (any more), source_read() works or reports why not. */
+ssize_t source_send(struct source *s, int sock, size_t n, uint64_t off);
+
 /* Adds to the bitmap `holes` the blocks (of block_bytes, the last may be shorter) that lie entirely in holes,
  * hence are zero, without reading; none where the file system does not report holes. At most two system calls
  * a block. I/O threads only; fails as source_read(). */

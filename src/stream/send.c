@@ -1,5 +1,6 @@
 /* Sending half of a stream, on its worker: reads a job, hashes the data while it is in the cache, lays the frames out
- * in one buffer, which the channel encrypts and sends. A block larger than the buffer is sent chunk by chunk. */
+ * in one buffer, which the channel encrypts and sends. A block larger than the buffer is sent chunk by chunk. Data that
+ * is neither hashed nor encrypted goes from the page cache to the socket. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "wire/block.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
+#define DIRECT_BYTES (64u << 10) /* less is copied: three system calls cost as much */
 #define BUF_BYTES (SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
 
 static_assert(SND_JOB_BYTES >= WIRE_CHUNK_BYTES && WIRE_CHUNK_BYTES == HASH_CHUNK_BYTES &&
@@ -58,6 +60,58 @@ static void end_extent(struct stream_job *job, unsigned i, uint8_t *p, uint32_t 
 	job->fill += n + FRAME_BYTES;
 }
 
+/* A chunk of extent n_read is laid out. */
+static void chunk_done(struct stream_job *job, uint32_t n)
+{
+	job->extent_read += n;
+	if (job->extent_read == job->job.extent[job->n_read].length) {
+		job->n_read++;
+		job->extent_read = 0;
+		job->sum.n = 0;
+	}
+}
+
+/* Lays out the next chunk of extent n_read without its data. */
+static void leave_out(struct stream_job *job, uint32_t n)
+{
+	const struct snd_extent *x = &job->job.extent[job->n_read];
+	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+
+	job->direct.extent = job->n_read;
+	job->direct.offset = b.offset;
+	job->direct.left = n;
+	job->direct.at = job->fill + wire_block_encode(job->buf + job->fill, &b);
+	job->fill = job->direct.at + wire_block_end_encode(job->buf + job->direct.at, &end);
+	chunk_done(job, n);
+}
+
+/* Reads the data that is still to be sent, when it cannot be sent from the file. STORE_AGAIN: the read would block. */
+static int read_rest(struct stream_job *job, bool wait)
+{
+	struct wire_block_end end = { WIRE_BLOCK_VOID, 0 };
+	uint32_t n = job->direct.left;
+	uint8_t *p = job->buf + job->direct.at;
+	struct ptcp_err why;
+	int r;
+
+	if ((r = source_read(job->source[job->direct.extent], p, n, job->direct.offset, wait, &why)) == STORE_AGAIN)
+		return r;
+	if (r < 0) {
+		extent_failed(job, job->direct.extent, &why);
+		memset(p, 0, n);
+		if (job->n_read == job->direct.extent)
+			chunk_done(job, job->job.extent[job->n_read].length - job->extent_read);
+	} else {
+		end.status = WIRE_BLOCK_GOOD;
+	}
+	wire_block_end_encode(p + n, &end);
+	job->fill = job->direct.at + n + WIRE_BLOCK_END_BYTES;
+	job->direct.left = 0;
+	job->ready = true;
+	return 0;
+}
+
 /* Reads the next chunk of extent n_read. STORE_AGAIN: the read would block. */
 static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait)
 {
@@ -73,18 +127,22 @@ static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait
 	if (r < 0) {
 		extent_failed(job, i, &why);
 		end_extent(job, i, p, n);
-		job->extent_read = x->length;
+		n = x->length - job->extent_read;
 	} else {
 		finish_frame(job, i, p, n, verify);
 		job->fill += n + FRAME_BYTES;
-		job->extent_read += n;
 	}
-	if (job->extent_read == x->length) {
-		job->n_read++;
-		job->extent_read = 0;
-		job->sum.n = 0;
-	}
+	chunk_done(job, n);
 	return 0;
+}
+
+/* The next chunk of extent n_read can be sent from its file. */
+static bool is_direct(const struct stream_job *job, uint32_t n)
+{
+	const struct stream *s = job->stream;
+
+	return n >= DIRECT_BYTES && !s->o.verify && chan_is_raw(s->chan) &&
+	    source_in_memory(job->source[job->n_read], n, job->job.extent[job->n_read].offset + job->extent_read);
 }
 
 /* Reads on until the buffer is full or has the rest of the job. STORE_AGAIN: the next read would block. An extent
@@ -94,13 +152,17 @@ static int read_extents(struct stream_job *job, bool verify, bool wait)
 	uint32_t n;
 	int r;
 
-	while (job->n_read < job->job.n) {
+	if (job->direct.left > 0)
+		return read_rest(job, wait);
+	while (job->n_read < job->job.n && job->direct.left == 0) {
 		n = job->job.extent[job->n_read].length - job->extent_read;
 		if (n > WIRE_CHUNK_BYTES)
 			n = WIRE_CHUNK_BYTES;
 		if (job->fill + n + FRAME_BYTES > BUF_BYTES)
 			break;
-		if ((r = read_chunk(job, n, verify, wait)) != 0)
+		if (!wait && is_direct(job, n))
+			leave_out(job, n);
+		else if ((r = read_chunk(job, n, verify, wait)) != 0)
 			return r;
 	}
 	job->ready = true;
@@ -158,13 +220,14 @@ static bool job_read(struct stream *s, struct stream_job *job)
 	return false;
 }
 
-/* False: the channel is full or a rate limit applies; writable() or the timer of the limit resumes. */
-static bool write_job(struct stream *s, struct stream_job *job)
+/* Writes buf[written..end). False: the channel is full or a rate limit applies; writable() or the timer of the limit
+ * resumes. */
+static bool write_until(struct stream *s, struct stream_job *job, size_t end)
 {
 	size_t allowed, n;
 
-	while (s->written < job->fill) {
-		if ((allowed = stream_allowance(s, job->fill - s->written)) == 0) {
+	while (s->written < end) {
+		if ((allowed = stream_allowance(s, end - s->written)) == 0) {
 			chan_flush(s->chan);
 			return false;
 		}
@@ -175,6 +238,46 @@ static bool write_job(struct stream *s, struct stream_job *job)
 			return false;
 	}
 	return true;
+}
+
+static ssize_t put_direct(void *arg, int sock, size_t n)
+{
+	struct stream_job *job = arg;
+	ssize_t sent = source_send(job->source[job->direct.extent], sock, n, job->direct.offset);
+
+	if (sent > 0) {
+		job->direct.offset += (uint64_t)sent;
+		job->direct.left -= (uint32_t)sent;
+	}
+	return sent;
+}
+
+/* As write_until(), of the data that is sent from its file; false also if the rest must be read: the job is not ready. */
+static bool write_direct(struct stream *s, struct stream_job *job)
+{
+	size_t allowed;
+	ssize_t n;
+
+	while (job->direct.left > 0) {
+		if ((allowed = stream_allowance(s, job->direct.left)) == 0) {
+			chan_flush(s->chan);
+			return false;
+		}
+		if ((n = chan_write_by(s->chan, allowed, put_direct, job)) < 0) {
+			job->ready = false;
+			return false;
+		}
+		stream_charge(s, (size_t)n);
+		if ((size_t)n < allowed)
+			return false;
+	}
+	return true;
+}
+
+static bool write_job(struct stream *s, struct stream_job *job)
+{
+	return (job->direct.left == 0 || (write_until(s, job, job->direct.at) && write_direct(s, job))) &&
+	    write_until(s, job, job->fill);
 }
 
 static void job_sent(struct stream *s, struct stream_job *job)
@@ -218,8 +321,11 @@ void stream_send_writable(void *arg)
 			return;
 		if (!job_read(s, job))
 			break;
-		if (!write_job(s, job))
-			return;
+		if (!write_job(s, job)) {
+			if (job->ready)
+				return;
+			continue;
+		}
 		s->written = 0;
 		job->ready = false;
 		job->fill = 0;
@@ -243,6 +349,7 @@ void stream_send_queue(struct msg *m)
 	job->extent_read = 0;
 	job->sum.n = 0;
 	job->fill = 0;
+	job->direct.left = 0;
 	job->ready = false;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);

@@ -39,7 +39,13 @@ struct stream_job {
 	struct io_job io;
 	struct stream *stream;
 	uint8_t *buf;                           /* the loop's; NULL: nothing is read */
-	size_t fill;                            /* frames to send: buf[0..fill) */
+	size_t fill;                            /* frames to send: buf[0..fill), */
+	struct {                                /* but the data of the last frame is sent from its file: */
+		size_t at;                      /* after buf[0..at), */
+		uint32_t left;                  /* bytes, 0: none, */
+		uint64_t offset;                /* of the file */
+		unsigned extent;
+	} direct;
 	unsigned n_read;                        /* extents read, or failed */
 	uint32_t extent_read;                   /* bytes read of the next one */
 	struct block_hash sum;                  /* of these */

@@ -169,9 +169,38 @@ static void a_rate_is_no_stall(void **state)
 	one_fini(&o);
 }
 
+static uint64_t drains_ns(struct one *o, unsigned stream) { return snd_stream_drains_ns(one_snd(o), stream, one_now(o)); }
+
+/* By the time of earlier blocks, or of the oldest one if that is longer. */
+static void how_long_a_stream_drains(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 1000);
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(drains_ns(&o, 3), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(one_take(&o, 3), i);
+	assert_int_equal(drains_ns(&o, 3), 0);
+	o.now_ns += NS_PER_S; /* nothing has arrived yet */
+	assert_int_equal(drains_ns(&o, 3), 3 * NS_PER_S);
+	sent(&o, 3, id, 0);
+	o.now_ns += NS_PER_S;
+	one_ack(&o, id, 0);
+	assert_in_range(drains_ns(&o, 3), 4 * NS_PER_S, 4 * NS_PER_S + 2); /* the first block took two */
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(drains_ns(&o, 3), 10 * NS_PER_S);
+	snd_stream_lost(one_snd(&o), 3);
+	assert_int_equal(drains_ns(&o, 3), 0);
+	assert_int_equal(one_take(&o, 0), 1); /* another takes over */
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_long_a_stream_drains),
 		cmocka_unit_test(little_waits_behind_a_rate),
 		cmocka_unit_test(idle_ones_take_nothing),
 		cmocka_unit_test(what_a_slow_path_has_is_taken_over),

@@ -267,6 +267,8 @@ FAULTY(readlinkat, ssize_t, -1, (int d, const char *p, char *b, size_t n), (d, p
 FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
 FAULTY(fallocate, int, -1, (int fd, int m, off_t a, off_t n), (fd, m, a, n))
 FAULTY(lseek, off_t, -1, (int fd, off_t a, int w), (fd, a, w))
+FAULTY(sendfile, ssize_t, -1, (int to, int fd, off_t *a, size_t n), (to, fd, a, n))
+FAULTY(cachestat, int, -1, (int fd, uint64_t a, uint64_t n, uint64_t *p), (fd, a, n, p))
 
 long fx_file_system = NFS_SUPER_MAGIC;
 

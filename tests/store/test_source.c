@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -341,6 +342,118 @@ static void again(void **state)
 	assert_int_equal(source_read(s, got, 5000, 100, false, NULL), 0);
 	assert_memory_equal(got, data + 100, 5000);
 	source_unref(s);
+}
+
+/* Sends the n bytes at `from` through a socket, by pieces, into `got`. */
+static void send_through(struct source *s, size_t from, size_t n)
+{
+	size_t sent = 0, taken = 0;
+	int fd[2], full = 0, room = 40000;
+	ssize_t r;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+	assert_int_equal(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room), 0);
+	memset(got, 0, sizeof got);
+	while (taken < n) {
+		if (sent < n) {
+			r = source_send(s, fd[0], n - sent, from + sent);
+			assert_true(r >= 0);
+			sent += (size_t)r;
+			full += r == 0;
+		}
+		if (sent == n || full > 0) {
+			r = read(fd[1], got + from + taken, 20000);
+			assert_true(r > 0);
+			taken += (size_t)r;
+		}
+	}
+	assert_int_equal(read(fd[1], got, 1), -1); /* no more than that */
+	assert_true(full > 0 || n < 100000);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* The same bytes as by reading, wherever they begin and end. */
+static void sent_without_copying(void **state)
+{
+	static const size_t at[] = { 0, 1, 4095, 4096, 65536, BIG - 1 };
+	struct source *s = make(BIG);
+	size_t i, n;
+
+	(void)state;
+	fx_before(NULL);
+	for (i = 0; i < sizeof at / sizeof *at; i++) {
+		n = BIG - at[i] - (at[i] == 0);
+		if (!source_in_memory(s, n, at[i])) { /* an older kernel, or an overlay */
+			source_unref(s);
+			skip();
+		}
+		send_through(s, at[i], n);
+		assert_memory_equal(got + at[i], data + at[i], n);
+		assert_true(at[i] == 0 || got[at[i] - 1] == 0);
+	}
+	assert_true(fx_calls_of(FX_sendfile) > 0);
+	assert_int_equal(source_check(s, NULL), 0);
+	source_unref(s);
+}
+
+static void shrink(void);
+
+static void shrink_before_sending(enum fx_call call)
+{
+	if (call == FX_sendfile)
+		shrink();
+}
+
+/* Whatever is not known to be in memory, and sent by the kernel, is read. */
+static void not_sent_without_copying(void **state)
+{
+	static const struct {
+		enum fx_call call;
+		int sys;
+	} faults[] = { { FX_cachestat, ENOSYS }, { FX_cachestat, EPERM }, { FX_preadv2, EAGAIN }, { FX_sendfile, EINVAL },
+		{ FX_sendfile, EIO }, { FX_fstat, EIO }, { FX_openat2, EAGAIN } };
+	struct source *s = make(BIG);
+	struct ptcp_err e;
+	bool asked;
+	int fd[2];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+	assert_false(source_in_memory(s, BIG, 0)); /* the whole file: to be read and checked at once */
+	fx_heal();
+	if (!source_in_memory(s, BIG - 1, 0)) { /* an older kernel, or an overlay */
+		source_unref(s);
+		close(fd[0]);
+		close(fd[1]);
+		skip();
+	}
+	asked = fx_calls_of(FX_cachestat) > 0; /* tmpfs need not be */
+	for (i = 0; i < sizeof faults / sizeof *faults; i++) {
+		if (faults[i].call == FX_cachestat && !asked)
+			continue;
+		source_unref(s);
+		fx_heal();
+		s = make(BIG);
+		fx_fail_always(faults[i].call, faults[i].sys);
+		assert_int_equal(source_send(s, fd[0], 100000, 0), -1);
+		assert_true(faults[i].call == FX_sendfile || !source_in_memory(s, 100000, 0));
+	}
+	fx_heal();
+	source_unref(s);
+	/* The end comes too early, also between the two calls. */
+	s = make(BIG);
+	assert_true(source_send(s, fd[0], 1000, 100000) > 0);
+	fx_before(shrink_before_sending);
+	assert_int_equal(source_send(s, fd[0], 1000, 100000), -1);
+	fx_before(NULL);
+	assert_int_equal(source_send(s, fd[0], 1000, 100000), -1);
+	assert_int_equal(source_read(s, got, 1000, 100000, true, &e), PTCP_ECHANGED);
+	assert_int_equal(source_check(s, &e), PTCP_ECHANGED);
+	source_unref(s);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static long fs_type;
@@ -775,7 +888,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		source_test(whole), source_test(blocks), source_test(none_kept), source_test(changes),
 		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
-		source_test(parent_swapped), source_test(again), source_test(without_nowait),
+		source_test(parent_swapped), source_test(again), source_test(sent_without_copying),
+		source_test(not_sent_without_copying), source_test(without_nowait),
 		source_test(faults), source_test(versions), source_test(maps),
 		cmocka_unit_test_setup_teardown(maps, setup_memory, fx_tree_teardown),
 		cmocka_unit_test_setup_teardown(maps, setup_build, fx_tree_teardown),
