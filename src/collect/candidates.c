@@ -129,8 +129,8 @@ static bool share(const struct ptcp_overlay *o, const struct crossings *x, int a
 	return false;
 }
 
-/* The width over a relay, divided among the candidates whose last links share its bottleneck: a spare path behind another
- * bottleneck is worth most. */
+/* The width over a relay, divided among the candidates whose last links share its bottleneck: spare paths past other
+ * bottlenecks are worth most. */
 static double worth(const struct candidates *v, const struct ptcp_overlay *o, const struct crossings *x, int source,
     int relay)
 {

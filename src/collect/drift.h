@@ -57,9 +57,9 @@ bool drift_is_probing(const struct drift *w);
 bool drift_is_starting(const struct drift *w);
 /* Factor of the assigned rates during a probe, else 1. */
 double drift_ratio(const struct drift *w);
-/* Rate of a path during a probe. recovered_bps: the initial rate of the path if one of its limits was lowered, else 0. A
- * moment without processor or network may have lowered the limit far below its rate: blocks arrive whole, and half as much
- * again of a low rate would show nothing. */
+/* Rate of a path during a probe. recovered_bps: the initial rate of the path after one of its limits was lowered, else 0.
+ * A moment without processor or network may have lowered the limit far below its rate; blocks arrive whole, hence raising
+ * a low rate by half would show nothing. */
 double drift_probe_bps(const struct drift *w, double assigned_bps, double recovered_bps);
 
 /* After new rates were set: ignores the next seconds, and puts off a probe. */

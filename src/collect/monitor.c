@@ -194,7 +194,7 @@ static double delay_s(const struct ptcp_collect *c, const struct source_transfer
 		bps += s->route[i].planned_bps;
 	if (source_is_over(s)) /* its capacity is worth replanning only if planned for long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
-	if (!(bps > 0)) /* paths are closed that were to carry the rest */
+	if (!(bps > 0)) /* the planned paths have closed */
 		return now_s > c->plan_start_s + c->schedule->end_s && source_left_bytes(s) > 0 ? INFINITY : 0;
 	return ((double)source_left_bytes(s) - plan) * 8 / bps;
 }

@@ -5,8 +5,8 @@
  * Others take the rate that our flows leave, and queue and losses stay.
  *
  *   UNKNOWN  next TEST, when queue and losses appear
- *   TEST     next SEEN, or UNKNOWN for a while; also if this host lacked processor time, which delays acknowledgments
- *            and lets buffers overflow at any rate
+ *   TEST     next SEEN, or UNKNOWN for a while; also after a lack of processor time on this host, which delays
+ *            acknowledgments and lets buffers overflow at any rate
  *   SEEN     the budget applies; next UNKNOWN, when queue and losses have been gone for some seconds
  *
  * The budget compares with the method that users have without ptcp: each source sends directly, through one stream, until

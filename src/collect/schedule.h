@@ -39,6 +39,9 @@ void schedule_free(struct schedule *s); /* NULL is fine */
  * late data. */
 double schedule_bps(const struct schedule *s, size_t i, double t_s);
 
+/* Total bytes of the plan over a link. */
+double schedule_link_bytes(const struct schedule *s, int from, int to);
+
 /* Time of the next rate change of any path after t; INFINITY: none. */
 double schedule_next_s(const struct schedule *s, double t_s);
 

@@ -285,10 +285,12 @@ static double rates(struct run *r, struct study_flow *f, int *lane, int *n)
 	int k, p;
 
 	for (*n = k = 0; k < LANES; k++) {
-		if (!(r->left[k / SOURCES] > 0) || !(r->lane[k].cap_bps > 0))
+		double ratio = k % SOURCES == k / SOURCES ? 1 : 1 - r->s->relayed_ratio;
+
+		if (!(r->left[k / SOURCES] > 0) || !(r->lane[k].cap_bps > 0) || r->now_s < r->s->start_s[k / SOURCES])
 			continue;
 		f[*n] = (struct study_flow){ k / SOURCES, k % SOURCES == k / SOURCES ? -1 : k % SOURCES,
-			r->lane[k].cap_bps / 8, 0 };
+			ratio * r->lane[k].cap_bps / 8, 0 };
 		lane[(*n)++] = k;
 	}
 	study_share(r->s, f, *n, r->on, other);
@@ -322,9 +324,12 @@ static void advance(struct run *r)
 	loss = rates(r, f, lane, &n);
 	for (i = 0; i < n; i++)
 		sum[f[i].source] += f[i].rate;
-	for (i = 0; i < SOURCES; i++)
+	for (i = 0; i < SOURCES; i++) {
 		if (r->left[i] > 0 && sum[i] > 0)
 			dt = fmin(dt, r->left[i] / sum[i]);
+		if (r->now_s < r->s->start_s[i])
+			dt = fmin(dt, r->s->start_s[i] - r->now_s);
+	}
 	for (i = 0; i < n; i++)
 		r->lane[lane[i]].bytes += f[i].rate * dt;
 	for (i = 0; i < SOURCES; i++)
