@@ -328,7 +328,7 @@ void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *o
 	*out = (struct ptcp_mover_stats){ .host = "" };
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined && i-- == 0)
-			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams + pool_streams(v) };
 }
 
 const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }

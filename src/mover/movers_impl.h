@@ -112,6 +112,8 @@ int pool_on_endpoint(struct mover *v, const struct wire_endpoint *f, struct ptcp
 void pool_left(const struct mover *v);
 /* Adds what a mover of a session has carried since the last call to the mover of the pool. */
 void pool_count(const struct mover *v, bool last);
+/* Of a mover of the pool, in all sessions. */
+unsigned pool_streams(const struct mover *v);
 
 /* remote.c: frames of a mover; and its end, for its streams. */
 int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);

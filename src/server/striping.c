@@ -114,6 +114,17 @@ static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_e
 	return movers_start(s->movers, s->o.movers, s->o.mover_hosts, s->o.n_mover_hosts, s->o.mover_ptcp, e);
 }
 
+void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg)
+{
+	unsigned i, n = s->movers != NULL ? movers_count(s->movers) : 0;
+	struct ptcp_mover_stats st;
+
+	for (i = 0; i < n; i++) {
+		movers_stats(s->movers, i, &st);
+		each(arg, &st);
+	}
+}
+
 int server_start_movers(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct roots roots = { .n = 0 };
