@@ -33,6 +33,7 @@ struct mover {
 	bool listens;            /* of a session: its endpoint is known */
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	char host[WIRE_HOST_MAX + 1], address[SOCK_TEXT_BYTES];
+	struct peer_address *from; /* admission's, of `address` */
 	uint64_t *known;         /* by slot: id of the file known to the mover; 0: none */
 	struct list closing;     /* files whose CLOSED is yet to come */
 	struct remote *remote[MOVER_HANDLES]; /* by handle modulo MOVER_HANDLES */
