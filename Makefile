@@ -58,7 +58,7 @@ conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
-	shared_cause others impact source planner_thread allocate monitor collect
+	shared_cause others processor impact source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files skeleton/cmd_overlay skeleton/hosts skeleton/ask doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
@@ -95,7 +95,7 @@ server_TESTS := session_queue relay_room port_share
 api_TESTS   := api options
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
-collect_TESTS := schedule drift shared_cause others planner_thread candidates study links
+collect_TESTS := schedule drift shared_cause others processor planner_thread candidates study links
 cli_TESTS   := options suggest skeleton output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz

@@ -25,6 +25,9 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 
 	if (!is_striped(t))
 		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	if (o->movers != NULL && o->movers[strspn(o->movers, " \t\n")] == '\0')
+		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, such as "
+		    "'srun -N4')");
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
 		    "one of them)");
@@ -167,14 +170,16 @@ static void on_notice(void *arg, const char *text)
 /* A file of this transfer in the configuration directory, which is often shared, and belongs to the user alone. */
 static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_err *e)
 {
-	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "";
+	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
 	int r;
 
 	if ((r = userdir_config(dir, t->o.config_dir, e)) < 0 || (r = userdir_make(dir, e)) < 0)
 		return r;
 	if (gethostname(host, sizeof host - 1) != 0)
 		host[0] = '\0';
-	snprintf(out, PATH_MAX, "%s/movers-%s-%ld-%llx", dir, host, (long)getpid(), (unsigned long long)mono_now().ns);
+	snprintf(prefix, sizeof prefix, "movers-%s-", host);
+	invitation_remove_stale(dir, prefix);
+	snprintf(out, PATH_MAX, "%s/%s%ld-%llx", dir, prefix, (long)getpid(), (unsigned long long)mono_now().ns);
 	return 0;
 }
 

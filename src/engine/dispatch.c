@@ -13,6 +13,8 @@ static int on_error(struct engine *s, struct span in, struct ptcp_err *e)
 	if ((r = wire_error_decode(&f, in, e)) < 0)
 		return r;
 	outbox_reason(&why, f.code, f.text);
+	if (s->o.starter && f.code == -PTCP_EUSAGE) /* the request: another attempt would fail, too */
+		why.code = PTCP_EUSAGE;
 	s->ended_by_peer = true;
 	engine_end(s, &why);
 	return 0;

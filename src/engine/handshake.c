@@ -11,7 +11,7 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
 		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
-	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns };
+	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s) };
 	int r = 0;
 
 	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)

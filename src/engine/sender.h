@@ -62,6 +62,7 @@ struct snd_terms {
 	uint32_t max_entries;   /* up to WIRE_SLOTS */
 	uint64_t timeout_ns;
 	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
+	bool spooled;           /* relays may spool blocks */
 };
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);

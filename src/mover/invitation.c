@@ -1,10 +1,12 @@
 #include "mover/invitation.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "fs/sys.h"
 #include "net/identity.h"
 
 #define FIRST_LINE "ptcp-movers 1"
@@ -195,15 +198,41 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e)
 	text_escape(shown, sizeof shown, path);
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
+	flock(fd, LOCK_EX | LOCK_NB); /* while empty; without locks the file stays if this process is killed */
 	while (at < n && (w = write(fd, text + at, n - at)) > 0)
 		at += (size_t)w;
-	if (at < n)
+	if (at < n || (fsync(fd) != 0 && !sys_cannot_sync(errno))) { /* other hosts read the file */
 		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
-	if (close(fd) != 0 && r == 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
-	if (r < 0)
 		unlink(path);
-	return r;
+		close(fd);
+	}
+	return r < 0 ? r : fd;
+}
+
+static void remove_unlocked(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	/* An empty file is being written. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+void invitation_remove_stale(const char *dir, const char *prefix)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *f;
+
+	if (d == NULL)
+		return;
+	while ((f = readdir(d)) != NULL)
+		if (strncmp(f->d_name, prefix, strlen(prefix)) == 0)
+			remove_unlocked(dirfd(d), f->d_name);
+	closedir(d);
 }
 
 static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)

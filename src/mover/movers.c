@@ -451,6 +451,7 @@ int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err
 		return r;
 	}
 	m->file = file;
+	m->file_fd = r;
 	*out = m;
 	return 0;
 }
@@ -479,8 +480,10 @@ void movers_free(struct movers *m)
 	timer_free(m->timer);
 	SSL_CTX_free(m->host.server);
 	identity_fini(&m->host.identity);
-	if (m->file != NULL)
+	if (m->file != NULL) {
 		unlink(m->file);
+		close(m->file_fd);
+	}
 	for (i = 0; m->base != NULL && i < m->o.n_bases; i++) {
 		free(m->base[i].given);
 		free(m->base[i].absolute);

@@ -67,6 +67,7 @@ struct movers {
 	struct listener *listener;
 	struct invitation invitation;
 	char *file, *text;
+	int file_fd;             /* with `file`: locked, see invitation_write() */
 	struct timer *timer;
 	struct list movers, launchers;
 	unsigned n;              /* movers that have joined */

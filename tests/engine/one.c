@@ -397,6 +397,8 @@ static void run(struct one *o, bool sends, uint32_t flags)
 void one_run(struct one *o, bool sends, bool verify) { run(o, sends, verify ? WIRE_OPEN_VERIFY : 0); }
 void one_run_dry(struct one *o, bool sends) { run(o, sends, WIRE_OPEN_VERIFY | WIRE_OPEN_DRY_RUN); }
 
+void one_run_spooled(struct one *o) { run(o, true, WIRE_OPEN_SPOOLED); }
+
 void one_run_as(struct one *o, bool starter, bool sends)
 {
 	if (!starter) {

@@ -323,6 +323,10 @@ static void the_peers_codes(void **state)
 		assert_int_equal(o.why.code, want);
 		assert_null(strchr(o.why.msg, '\033'));
 		one_fini(&o);
+		one_run_as(&o, true, true); /* its request */
+		ONE_PUT(&o, error, &f);
+		assert_int_equal(o.why.code, code == -PTCP_EUSAGE ? PTCP_EUSAGE : want);
+		one_fini(&o);
 	}
 	f.text.n = 0;
 	one_run(&o, true, true);
