@@ -74,11 +74,10 @@ static void on_notice(void *arg, const char *text)
 	(void)text;
 }
 
-/* One for each port; the invitation of an earlier server that was killed is replaced. */
+/* A file for each port; the invitation of an earlier server that was killed is replaced. */
 static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], struct ptcp_err *e)
 {
 	char host[HOST_NAME_MAX + 1] = "";
-	struct invitation old;
 
 	if (s->o.mover_file != NULL) {
 		snprintf(out, PATH_MAX, "%s", s->o.mover_file);
@@ -87,10 +86,7 @@ static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], stru
 			host[0] = '\0';
 		snprintf(out, PATH_MAX, "%s/movers-%s-%u", s->host.config_dir, host, s->at[0].port);
 	}
-	if (strcmp(out, "-") == 0 || invitation_read(&old, out, 0, e) < 0)
-		return 0;
-	invitation_fini(&old);
-	return unlink(out) == 0 ? 0 : err_sys(e, PTCP_ECONFIG, "replacing the invitation of movers");
+	return strcmp(out, "-") == 0 ? 0 : invitation_remove_own(out, e);
 }
 
 static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_err *e)
