@@ -257,7 +257,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (sess->o.one_channel && !sess->over)
 		engine_fail(sess->engine, why);
 	if (!engine_closing(sess->engine) && number >= sess->n_active) { /* the sender has withdrawn it */
-		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left", number);
+		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left why=\"%s\"", number, why->msg);
 	} else if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
