@@ -200,7 +200,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	const struct mtu_lost none = { 0 };
 	struct work_stream *s = arg;
 	struct work *w = s->work;
-	struct stream_opts o = { .host = &w->host, .number = s->number, .worker = s->handle, .chan = r->chan,
+	struct stream_opts o = { .host = &w->host, .number = s->number, .chan = r->chan,
 		.joining = (s->flags & WIRE_STREAM_AHEAD) != 0, .verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
 		.files = (s->flags & WIRE_STREAM_RECEIVE) != 0 ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
 	struct ptcp_err why;
