@@ -870,6 +870,7 @@ struct ptcp_server_needs {
 	/* Everything below is read, created, changed and removed; NULL-terminated. "/": clients may request any path */
 	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen again; connects to hosts */
+	bool signals;               /* ends processes that it has started */
 	const char *storage_dir;    /* files are created, used and removed; NULL: none */
 };
 
@@ -922,6 +923,16 @@ struct ptcp_server_opts {
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter;
 	 * streams beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
+	/* A striped server: movers, processes on other hosts with the file system of the roots, read or write the data, and clients
+	 * connect to them. As in ptcp_transfer_opts; the server starts the movers once, and writes the invitation anew. Not for
+	 * an ephemeral server. */
+	const char *movers;
+	const char *const *mover_hosts;
+	size_t n_mover_hosts;
+	const char *mover_ptcp;
+	const char *mover_file;
+	const char *movers_listen;
+	unsigned mover_port;        /* where movers listen on their hosts; PTCP_PORT; 0: a free port each */
 	/* Unix socket, which the server makes, for ephemeral servers of this host that share its first port; NULL: the port is
 	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
 	const char *share_socket;

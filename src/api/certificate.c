@@ -6,6 +6,7 @@
 #include "core/opts.h"
 #include "core/text.h"
 #include "net/trust/certificate.h"
+#include "net/trust/known_hosts.h"
 #include "net/trust/revoked.h"
 #include "net/tls.h"
 
@@ -53,8 +54,9 @@ static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
 		    text_escape(shown, sizeof shown, c->name), CERTIFICATE_NAME_BYTES - 1);
 	if (c->hosts != NULL && (!text_is_word(c->hosts) || strlen(c->hosts) >= CERTIFICATE_TEXT_BYTES ||
-	    strchr(c->hosts, '/') != NULL))
-		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names or patterns of hosts, separated by commas, of up to %d characters",
+	    !known_hosts_patterns_ok(c->hosts)))
+		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names, addresses or patterns of hosts, separated by commas, without "
+		    "ports, brackets around addresses, or a ! in front, of up to %d characters (such as *.site.org,192.0.2.7)",
 		    text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
 	if (c->read_only && c->write_once)
 		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");

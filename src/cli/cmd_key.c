@@ -15,6 +15,7 @@
 #include "core/units.h"
 
 #define EXPIRES_NS (90 * 86400 * NS_PER_S)
+#define EXPIRES_MAX_NS (200000 * NS_PER_S * 86400)
 #define SKEW_S 300 /* certificates are valid from then on: clocks differ */
 
 struct key_opts {
@@ -29,8 +30,8 @@ static int set_expires(void *args, const struct opt *o, const char *text, struct
 	struct key_opts *k = args;
 	uint64_t ns;
 
-	if (units_parse_time(text, &ns) < 0 || ns < 60 * NS_PER_S)
-		return opt_reject(o, text, e, "not a time of at least a minute (such as 8h or 90d)");
+	if (units_parse_time(text, &ns) < 0 || ns < 60 * NS_PER_S || ns > EXPIRES_MAX_NS)
+		return opt_reject(o, text, e, "not a time from 1m to 200000d (such as 8h or 90d)");
 	k->expires_ns = ns;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
+#include "cli/mover_opts.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/serve.h"
@@ -142,6 +143,17 @@ static bool begins_to_watch(const struct serve_args *old, const struct serve_arg
 	return !old->no_sandbox && old->watch == NULL && new->watch != NULL;
 }
 
+static bool same_movers(const struct ptcp_server_opts *a, const struct ptcp_server_opts *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_mover_hosts && i < b->n_mover_hosts; i++)
+		if (!same_text(a->mover_hosts[i], b->mover_hosts[i]))
+			return false;
+	return a->n_mover_hosts == b->n_mover_hosts && same_text(a->movers, b->movers) && a->mover_port == b->mover_port &&
+	    same_text(a->mover_file, b->mover_file) && same_text(a->movers_listen, b->movers_listen);
+}
+
 /* Logs changed options that only a restart can apply. */
 static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
 {
@@ -159,6 +171,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		    same_text(old->server.relay_storage_dir, new->server.relay_storage_dir) },
 		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
 		{ "share-port", old->share_port == new->share_port },
+		{ "movers", same_movers(&old->server, &new->server) },
 		{ "json", old->log.json == new->log.json },
 	};
 	size_t i;
@@ -342,11 +355,14 @@ static void end(struct serving *v)
 static int make(struct serving *v, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o = v->first->server;
+	char own[PTCP_PATH_BYTES];
 	int passed[PTCP_LISTEN_MAX], first, r;
 	size_t i, n;
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
+	if (o.mover_ptcp == NULL)
+		o.mover_ptcp = mover_own_path(own, sizeof own);
 	if (!v->first->server.ephemeral && (n = systemd_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
 			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer)", n,

@@ -28,15 +28,16 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 }
 
 /* The user can be asked only before a session runs. */
-static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, struct ptcp_err *e)
+static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, const char *reason, struct ptcp_err *e)
 {
 	if (t->session == NULL) {
 		t->trust.unknown = true;
 		strcpy(t->trust.name, name);
 		strcpy(t->trust.fingerprint, fingerprint);
 	}
-	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s (compare with ptcp key "
-	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint, fingerprint);
+	return err_set(e, PTCP_EREFUSED, "%s: an unknown host with fingerprint %s%s%s (compare with ptcp key "
+	    "show there, then give --fingerprint %s, or run ptcp from a terminal)", name, fingerprint,
+	    reason[0] != '\0' ? ": " : "", reason, fingerprint);
 }
 
 static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name, const struct chan *c,
@@ -44,6 +45,7 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 {
 	const char *pin, *fingerprint = chan_fingerprint(c);
 	struct certificates certificates;
+	struct ptcp_err reason;
 	bool pinned = false;
 	size_t i;
 	int r;
@@ -60,15 +62,18 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
 	chan_certificates(c, &certificates);
-	if ((r = known_hosts_check(t->host.config_dir, name, fingerprint, &certificates, (uint64_t)time(NULL), e)) < 0)
+	r = known_hosts_check(t->host.config_dir, name, fingerprint, &certificates, (uint64_t)time(NULL), &reason);
+	if (r < 0) {
+		*e = reason;
 		return r;
+	}
 	if (r == HOST_MATCHES)
 		return 0;
 	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
 		    "(another host answers in its place, or its key was replaced: then remove the line from %s/known_hosts)",
 		    name, fingerprint, t->host.config_dir);
-	return unknown(t, name, fingerprint, e);
+	return unknown(t, name, fingerprint, reason.msg, e);
 }
 
 /* A relay's identity has no other role in this run: a relay must not pass for the host at the end of the path. */

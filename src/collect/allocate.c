@@ -12,6 +12,7 @@
 #define RAISE_MAX 1e9        /* factor of the planned rate, without limits */
 #define EFFORT_S 1.0         /* effort of planning; the proof does not matter */
 #define PLAN_AGAIN_S 3.0     /* min time between plannings */
+#define START_ROOM_S 1.0     /* for connections and slow start, if windows end the best time to send */
 #define TOO_LATE_RATIO 0.5   /* of the new plan's makespan */
 #define ELSEWHERE_RATIO 0.1  /* of a source's data on missing paths: restart its transfer */
 #define ELSEWHERE_BYTES 8e6
@@ -20,7 +21,18 @@
 
 /* ---- Rates of paths ---- */
 
-/* Sums the planned rates of a source's paths; returns the planned rate on missing paths, which its paths
+/* Whether the path crosses a limit that is currently zero, as a closed window. */
+static bool is_closed(const struct ptcp_collect *c, const struct route *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->n_limits; i++)
+		if (!(limits_bps(c->overlay, r->limit[i]) >= 1))
+			return true;
+	return false;
+}
+
+/* Sums the planned rates of a source's paths, except closed paths after the end of the plan; returns the planned rate on missing paths, which its paths
  * must carry. */
 static double sum_planned(struct source_transfer *s, double t_s)
 {
@@ -34,7 +46,10 @@ static double sum_planned(struct source_transfer *s, double t_s)
 	for (i = 0; i < p->n; i++) {
 		if (p->path[i].source != s->status->host)
 			continue;
-		if ((k = candidates_find(&s->candidates, p->path[i].hop, p->path[i].nhops)) >= 0)
+		k = candidates_find(&s->candidates, p->path[i].hop, p->path[i].nhops);
+		if (k >= 0 && t_s >= p->end_s && is_closed(s->c, &s->route[k]))
+			continue;
+		if (k >= 0)
 			s->route[k].planned_bps += schedule_bps(p, i, t_s);
 		else
 			elsewhere += schedule_bps(p, i, t_s);
@@ -93,7 +108,7 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 	double bps = r->assigned_bps;
 
 	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(r))
-		bps = bps > 0 ? drift_ratio(&s->c->drift) * bps : was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0;
+		bps = drift_probe_bps(&s->c->drift, bps, was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0);
 	return bps;
 }
 
@@ -176,6 +191,7 @@ static void update_extra(struct source_transfer *s, double now_s)
 {
 	const struct ptcp_collect *c = s->c;
 	double given = 0, got = 0, stored_bytes = 0, bps, window = drift_window_s(&c->drift, INFINITY);
+	double passed_s = now_s - c->plan_start_s;
 	const struct route *r;
 
 	if (drift_is_starting(&c->drift))
@@ -189,7 +205,7 @@ static void update_extra(struct source_transfer *s, double now_s)
 		stored_bytes += (double)s->candidates.at[r - s->route].stored_bytes;
 	}
 	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
-	    schedule_left_bytes(c->schedule, s->status->host, PACE * (now_s - c->plan_start_s)), given, got);
+	    schedule_left_bytes(c->schedule, s->status->host, PACE * passed_s), given, got, c->schedule->end_s - passed_s);
 }
 
 void allocate_rates(struct ptcp_collect *c)
@@ -217,15 +233,11 @@ void allocate_rates(struct ptcp_collect *c)
 /* Whether all of the source's paths cross a limit that is currently zero. */
 static bool is_cut_off(const struct source_transfer *s)
 {
-	size_t i, k;
+	size_t i;
 
-	for (i = 0; i < s->candidates.n; i++) {
-		for (k = 0; k < s->route[i].n_limits; k++)
-			if (!(limits_bps(s->c->overlay, s->route[i].limit[k]) >= 1))
-				break;
-		if (k == s->route[i].n_limits)
+	for (i = 0; i < s->candidates.n; i++)
+		if (!is_closed(s->c, &s->route[i]))
 			return false;
-	}
 	return s->candidates.n > 0;
 }
 
@@ -322,6 +334,7 @@ static bool go_on(void *arg, double cpu_s)
 static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct ptcp_plan_opts o;
+	double room_s;
 	int r;
 
 	c->unfit = NULL;
@@ -335,7 +348,9 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 	o.arg = c;
 	if ((r = set_data(c, e)) < 0)
 		return r;
-	return planner_thread_new(&c->planner, c->overlay, &o, e);
+	room_s = c->plan == NULL && c->overlay->nwindows > 0 ? START_ROOM_S : 0;
+	c->next_start_s += room_s;
+	return planner_thread_new(&c->planner, c->overlay, room_s, &o, e);
 }
 
 /* Waits for the planner and takes its result. */
@@ -361,7 +376,8 @@ int allocate_first(struct ptcp_collect *c, struct ptcp_err *e)
 
 	if ((r = start_planning(c, e)) < 0 || (r = finish_planning(c, &plan, &schedule, e)) < 0)
 		return r;
-	c->next_start_s = collect_now_s(c);
+	if (c->overlay->nwindows == 0)
+		c->next_start_s = collect_now_s(c);
 	adopt(c, plan, schedule, NULL);
 	return 0;
 }

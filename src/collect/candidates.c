@@ -103,27 +103,77 @@ static double width(const struct ptcp_overlay *o, int source, int relay)
 	return a < b ? a : b;
 }
 
+/* Limits of all links, see limits_index(). */
+struct crossings {
+	size_t *first, *limit;
+};
+
+static bool is_shared(const struct ptcp_overlay *o, size_t limit)
+{
+	return limit >= o->nlinks && limit < o->nlinks + o->ngroups;
+}
+
+/* Whether a shared bottleneck carries both links. */
+static bool share(const struct ptcp_overlay *o, const struct crossings *x, int a, int b)
+{
+	size_t i = x->first[a], k = x->first[b];
+
+	while (i < x->first[a + 1] && k < x->first[b + 1]) {
+		if (x->limit[i] == x->limit[k] && is_shared(o, x->limit[i]))
+			return true;
+		if (x->limit[i] <= x->limit[k])
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+/* The width over a relay, divided among the candidates whose last links share its bottleneck: spare paths past other
+ * bottlenecks are worth most. */
+static double worth(const struct candidates *v, const struct ptcp_overlay *o, const struct crossings *x, int source,
+    int relay)
+{
+	double all = width(o, source, relay);
+	int dest = ptcp_overlay_destination(o), link;
+	const struct candidate *c;
+	unsigned sharing = 1;
+
+	for (c = v->at; c < v->at + v->n && all > 0; c++) {
+		link = limits_link(o, c->nhops > 1 ? c->hop[c->nhops - 2] : source, dest);
+		sharing += link >= 0 && share(o, x, link, limits_link(o, relay, dest));
+	}
+	return all / sharing;
+}
+
+static int best_relay(const struct candidates *v, const struct ptcp_overlay *o, const struct crossings *x, int source)
+{
+	int hop[2] = { 0, ptcp_overlay_destination(o) }, best = -1;
+	double most = 0, of;
+
+	for (hop[0] = 0; hop[0] < (int)ptcp_overlay_hosts(o); hop[0]++) {
+		if (candidates_find(v, hop, 2) >= 0 || !((of = worth(v, o, x, source, hop[0])) > most))
+			continue;
+		best = hop[0];
+		most = of;
+	}
+	return best;
+}
+
 static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int source, struct ptcp_err *e)
 {
-	int hop[2] = { 0, ptcp_overlay_destination(o) }, best, r = 0;
-	double most;
-	size_t i, n;
+	struct crossings x = { calloc(o->nlinks + 1, sizeof *x.first), calloc(limits_crossings(o) + 1, sizeof *x.limit) };
+	int hop[2] = { 0, ptcp_overlay_destination(o) }, r = 0;
+	size_t n;
 
-	for (n = 0; n < SPARE_MAX && r == 0; n++) {
-		best = -1;
-		most = 0;
-		for (i = 0; i < ptcp_overlay_hosts(o); i++) {
-			hop[0] = (int)i;
-			if (candidates_find(v, hop, 2) < 0 && width(o, source, hop[0]) > most) {
-				best = hop[0];
-				most = width(o, source, best);
-			}
-		}
-		if (best < 0)
-			break;
-		hop[0] = best;
+	if (x.first == NULL || x.limit == NULL)
+		r = err_nomem(e);
+	else
+		limits_index(o, x.first, x.limit);
+	for (n = 0; n < SPARE_MAX && r == 0 && (hop[0] = best_relay(v, o, &x, source)) >= 0; n++)
 		r = add(v, o, hop, 2, NULL, e);
-	}
+	free(x.first);
+	free(x.limit);
 	return r;
 }
 

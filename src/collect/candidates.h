@@ -26,7 +26,7 @@ struct candidates {
 };
 
 /* Candidates for a source: the direct path if the link exists, the planned paths by their bytes, then the
- * fastest paths over one relay. s NULL: without a plan. PTCP_ECONFIG: a host on a planned path has no
+ * fastest paths over one relay, preferably behind bottlenecks that few candidates cross. s NULL: without a plan. PTCP_ECONFIG: a host on a planned path has no
  * address. */
 int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, const struct schedule *s, int source,
     struct ptcp_err *e);

@@ -13,6 +13,7 @@
 #include "collect/drift.h"
 #include "collect/others.h"
 #include "collect/planner_thread.h"
+#include "collect/processor.h"
 #include "collect/schedule.h"
 #include "core/clock.h"
 #include "model/divide.h"
@@ -98,6 +99,7 @@ struct ptcp_collect {
 	size_t n_links, n_limits;
 	struct bottleneck *bottleneck;
 	size_t n_bottlenecks, max_bottlenecks;
+	struct processor processor;
 	double *limit_first_bps;           /* initial rates of the limits */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
 	struct divide_flow *divided;        /* room for all routes of all sources */
@@ -110,6 +112,7 @@ struct ptcp_collect {
 	struct schedule *schedule;
 	double plan_start_s;
 	struct drift drift;
+	double ticked_at_s;                /* latest monitor_update() */
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
 	bool urgent;                       /* without waiting PLAN_AGAIN_S */

@@ -11,7 +11,8 @@
 #define PROBE_WINDOW_S 2.0    /* end of the probe, after flows have grown */
 #define PROBE_AGAIN_S 2.0     /* interval after a probe with a result */
 #define PROBE_FIRST_S 10.0    /* interval after a probe without; doubles each time */
-#define PROBE_MAX_S 80.0     /* up to this */
+#define PROBE_MAX_S 80.0     /* up to this, */
+#define PROBE_LOWERED_S 20.0 /* or to this while a limit is below its initial rate */
 #define PROBE_WORTH 2         /* min time left, in durations of a probe */
 #define FULL_RATIO 0.85       /* of its rate: a limit is full */
 #define WORTH_RATIO 0.03      /* of total throughput: smaller losses are not worth a plan */
@@ -41,6 +42,13 @@ bool drift_is_starting(const struct drift *w)
 double drift_ratio(const struct drift *w)
 {
 	return drift_is_probing(w) ? w->ratio : 1;
+}
+
+double drift_probe_bps(const struct drift *w, double assigned_bps, double recovered_bps)
+{
+	if (!(assigned_bps > 0))
+		return recovered_bps;
+	return fmax(drift_ratio(w) * assigned_bps, fmin(DRIFT_RATIO_GROWTH * assigned_bps, recovered_bps));
 }
 
 void drift_changed(struct drift *w, double now_s)
@@ -216,6 +224,16 @@ static size_t find_above(const struct drift_flow *f, size_t n, const struct drif
 	return found;
 }
 
+static bool any_lowered(const struct drift_limits *limits)
+{
+	size_t i;
+
+	for (i = 0; i < limits->n; i++)
+		if (limits->bps[i] < (1 - DRIFT_MIN_RATIO) * limits->first_bps[i])
+			return true;
+	return false;
+}
+
 /* ---- Timing ---- */
 
 enum drift_action drift_update(struct drift *w, double now_s, double left_s, struct drift_flow *f, size_t n,
@@ -238,7 +256,8 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 		w->ratio = DRIFT_RATIO;
 		w->probe_until_s = NAN;
 		w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
-		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S : fmin(2 * w->probe_every_s, PROBE_MAX_S);
+		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S :
+		    fmin(2 * w->probe_every_s, any_lowered(limits) ? PROBE_LOWERED_S : PROBE_MAX_S);
 		drift_changed(w, now_s);
 		w->quiet_until_s = now_s + STEADY_S - PROBE_S; /* flows have started, and were short with higher rates, too */
 		return DRIFT_END_PROBE;
@@ -261,18 +280,20 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 
 /* ---- Catching up ---- */
 
-#define MAKE_UP_S 5.0    /* response time of rates */
+#define MAKE_UP_S 5.0    /* response time of rates; shorter near the end, when delays leave links idle, */
+#define MAKE_UP_MIN_S 1.0 /* down to this */
 #define AHEAD_S 1.0      /* a lead does not add up over plans */
 #define BEGIN_RATIO 0.4  /* of the assigned rate: min delay and deficit to start, */
-#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate */
+#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate until the end is near */
 #define END_RATIO 0.05
 
-double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps)
+double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps, double left_s)
 {
 	double lacks = fmax(0, assigned_bps - observed_bps);
-	double more = behind_bytes * 8 / (behind_bytes > 0 ? MAKE_UP_S : AHEAD_S) + lacks;
+	double make_up_s = fmin(MAKE_UP_S, fmax(MAKE_UP_MIN_S, left_s));
+	double more = behind_bytes * 8 / (behind_bytes > 0 ? make_up_s : AHEAD_S) + lacks;
 
-	if (!(before_bps > 0) && !(lacks > SHORT_RATIO * assigned_bps))
+	if (!(before_bps > 0) && left_s >= MAKE_UP_S && !(lacks > SHORT_RATIO * assigned_bps))
 		return 0;
 	return more > (before_bps > 0 ? END_RATIO : BEGIN_RATIO) * assigned_bps && assigned_bps > 0 ? more : 0;
 }

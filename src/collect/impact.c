@@ -11,8 +11,8 @@
 #define WINDOW_S 3.0
 #define FREE_RATIO 0.9       /* of its rate limit: a path that has less is not limited by it */
 #define LEFT_MIN_S 8.0       /* with less time left, nothing is tested */
-#define SLOWER_RATIO 0.5     /* of the budget: a bottleneck that carries less is slower itself */
-#define SPENT_MIN_RATIO 0.5  /* of the rate left, if more was taken before the others were seen */
+#define SLOWER_RATIO 0.5     /* of the budget: a bottleneck with less traffic is slower itself */
+#define SPENT_MIN_RATIO 0.5  /* of the rate left, if the collection took more before the test */
 
 /* The first shared bottleneck of the link, or the link itself. */
 static size_t limit_of_link(const struct ptcp_overlay *o, int link)
@@ -87,9 +87,9 @@ static void add_route(struct others_sample *x, struct route *r, double now_s, do
 	}
 }
 
-static struct others_sample sample_of(struct ptcp_collect *c, const struct bottleneck *b, double now_s)
+static struct others_sample sample_of(struct ptcp_collect *c, const struct bottleneck *b, double now_s, bool starved)
 {
-	struct others_sample x = { .at_s = now_s, .interval_s = TICK_S };
+	struct others_sample x = { .at_s = now_s, .interval_s = TICK_S, .starved = starved };
 	double free_bps = 0, free_streams = 0;
 	struct source_transfer *s;
 	struct route *r;
@@ -104,7 +104,7 @@ static struct others_sample sample_of(struct ptcp_collect *c, const struct bottl
 
 /* ---- The budget ---- */
 
-/* On the direct path, if there is one. */
+/* On the direct path, if the overlay has one. */
 static struct bottleneck *baseline(struct ptcp_collect *c, const struct source_transfer *s)
 {
 	int link = limits_link(c->overlay, s->status->host, ptcp_overlay_destination(c->overlay));
@@ -119,7 +119,7 @@ static double all_bytes(const struct source_transfer *s)
 	return (double)(p->bytes - p->resumed_bytes) + (double)source_left_bytes(s);
 }
 
-/* More than the budget was taken until the others were seen: takes less afterwards. */
+/* Until the test the collection took more than the budget; afterwards it takes less. */
 static double spent_ratio(const struct ptcp_collect *c, double now_s)
 {
 	double all = 0, left = 0, bps = 0, end_s;
@@ -228,7 +228,7 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 	struct source_transfer *s;
 	struct bottleneck *b;
 	struct route *r;
-	bool testing = false, ready;
+	bool testing = false, ready, starved;
 
 	if (!(c->o.impact_percent < 100) || c->o.no_replan)
 		return;
@@ -237,9 +237,10 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 			r->bottleneck = bottleneck_of(c, r);
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
 		testing |= b->others.phase == OTHERS_TEST;
+	starved = processor_is_starved(&c->processor, now_s);
 	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= LEFT_MIN_S;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
-		struct others_sample x = sample_of(c, b, now_s);
+		struct others_sample x = sample_of(c, b, now_s, starved);
 
 		switch (others_add(&b->others, &x, ready)) {
 		case OTHERS_BEGIN_TEST:

@@ -13,6 +13,7 @@
 #define PLANS_APART_S 10.0       /* at most this often */
 #define START_S 0.5              /* from the first data of one source to that of most others */
 #define ENOUGH_S 2.0             /* sources with less time left are not judged */
+#define STALL_S 0.5              /* between two ticks, beyond TICK_S: this host stood still, not the links */
 
 /* ---- Rates ---- */
 
@@ -193,7 +194,9 @@ static double delay_s(const struct ptcp_collect *c, const struct source_transfer
 		bps += s->route[i].planned_bps;
 	if (source_is_over(s)) /* its capacity is worth replanning only if planned for long */
 		return plan > 0 ? fmax(0, c->plan_start_s + c->schedule->end_s - now_s) : 0;
-	return bps > 0 ? ((double)source_left_bytes(s) - plan) * 8 / bps : 0;
+	if (!(bps > 0)) /* the planned paths have closed */
+		return now_s > c->plan_start_s + c->schedule->end_s && source_left_bytes(s) > 0 ? INFINITY : 0;
+	return ((double)source_left_bytes(s) - plan) * 8 / bps;
 }
 
 /* Whether relays may store data of the source for long. */
@@ -215,7 +218,7 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 	if (left_s < EARLY_OR_LATE_S || now_s - c->planning_at_s < PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
-		if (s->planned && !s->truncated && !is_stored(s) &&
+		if (s->planned && !s->truncated && (rest_s == 0 || !is_stored(s)) &&
 		    delay_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
@@ -233,13 +236,16 @@ static double first_data_s(const struct ptcp_collect *c)
 
 void monitor_update(struct ptcp_collect *c)
 {
-	double now_s = collect_now_s(c), eta_s, left_s;
+	double now_s = collect_now_s(c), late_s = now_s - c->ticked_at_s - TICK_S, eta_s, left_s;
 
+	c->ticked_at_s = now_s;
 	sample_rates(c, now_s);
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	if (first_data_s(c) <= now_s - START_S)
 		drift_flows(&c->drift, now_s);
+	if (late_s > STALL_S)
+		drift_changed(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	check_links(c, now_s, left_s);

@@ -19,6 +19,7 @@
 #define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
 #define KEPT_LOSS_RATIO 0.2
 #define LEVEL_ERROR 0.05
+#define STARVED_RATIO 0.3   /* of a time without enough processor time: it shows nothing */
 
 /* ---- Observation ---- */
 
@@ -67,13 +68,23 @@ static bool has_queue(const struct others_sample *m)
 	return m->rtt_s - m->min_rtt_s > fmax(QUEUE_MIN_S, QUEUE_RATIO * m->min_rtt_s);
 }
 
+/* Of the samples at hand. */
+static bool was_starved(const struct others *o)
+{
+	size_t i, n = o->n < OTHERS_TICKS ? o->n : OTHERS_TICKS, starved = 0;
+
+	for (i = 0; i < n; i++)
+		starved += latest(o, i)->starved;
+	return (double)starved > STARVED_RATIO * (double)n;
+}
+
 /* Losses without any queue are random. */
 static bool is_congested(const struct others *o, double window_s)
 {
 	double low_s;
 	struct others_sample m = mean_of(o, window_s, &low_s);
 
-	if (!(m.rtt_s > 0) || !has_queue(&m))
+	if (!(m.rtt_s > 0) || !has_queue(&m) || was_starved(o))
 		return false;
 	return m.lost > 0 || (o->longest_s > STANDING_S && low_s > STANDING_RATIO * o->longest_s);
 }
@@ -87,6 +98,7 @@ static enum others_event begin_test(struct others *o, double now_s)
 	o->phase = OTHERS_TEST;
 	o->until_s = now_s + TEST_S;
 	o->judged_s = now_s + JUDGED_S;
+	o->test_s = o->starved_s = 0;
 	return OTHERS_BEGIN_TEST;
 }
 
@@ -95,7 +107,7 @@ static double loss_ratio(const struct others_sample *m)
 	return m->segments > 0 ? m->lost / m->segments : 0;
 }
 
-/* Others take what our flows leave, after a while: queue and losses stay. Otherwise both end, a long queue later. */
+/* Other flows take the free rate after a while: queue and losses stay. Otherwise both end, a long queue later. */
 static enum others_event verdict(const struct others *o, double now_s)
 {
 	double low_s, any_s;
@@ -114,10 +126,15 @@ static enum others_event verdict(const struct others *o, double now_s)
 
 static enum others_event add_test(struct others *o, double now_s)
 {
-	enum others_event ev = verdict(o, now_s);
+	const struct others_sample *s = latest(o, 0);
+	enum others_event ev;
 
-	if (ev == OTHERS_NOTHING)
+	o->test_s += s->interval_s;
+	o->starved_s += s->starved ? s->interval_s : 0;
+	if ((ev = verdict(o, now_s)) == OTHERS_NOTHING)
 		return ev;
+	if (o->starved_s > STARVED_RATIO * o->test_s)
+		ev = OTHERS_NOBODY;
 	o->phase = ev == OTHERS_FOUND ? OTHERS_SEEN : OTHERS_UNKNOWN;
 	o->until_s = now_s + AGAIN_S;
 	o->calm_s = 0;
@@ -190,7 +207,7 @@ int others_judge(struct others_point *out, const struct others *o)
 
 /* ---- The budget ---- */
 
-/* Duration at one point: the sources that are left share with the others. */
+/* Duration at one point: unfinished sources share the point with the contenders. */
 static double point_direct_s(const struct others_point *p, size_t point, const struct others_source *s, size_t n)
 {
 	double t = 0, sent = 0, next;

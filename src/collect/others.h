@@ -5,11 +5,12 @@
  * Others take the rate that our flows leave, and queue and losses stay.
  *
  *   UNKNOWN  next TEST, when queue and losses appear
- *   TEST     next SEEN, or UNKNOWN for a while
+ *   TEST     next SEEN, or UNKNOWN for a while; also after a lack of processor time on this host, which delays
+ *            acknowledgments and lets buffers overflow at any rate
  *   SEEN     the budget applies; next UNKNOWN, when queue and losses have been gone for some seconds
  *
  * The budget compares with the method that users have without ptcp: each source sends directly, through one stream, until
- * its data has arrived. From then on its share belongs to the others; so the mean over the whole duration counts. The
+ * its data has arrived. Afterwards the source leaves its share; so the mean over the whole duration counts. The
  * collection may take that mean, and the budget's part of the capacity. */
 #ifndef COLLECT_OTHERS_H
 #define COLLECT_OTHERS_H
@@ -31,6 +32,7 @@ struct others_sample {
 	/* of flows whose senders see the bottleneck; the flow with the shortest queue */
 	double rtt_s, min_rtt_s;   /* 0: unknown */
 	double segments, lost;
+	bool starved;              /* of processor time: queue and losses may be those of this host */
 };
 
 enum others_phase { OTHERS_UNKNOWN, OTHERS_TEST, OTHERS_SEEN };
@@ -41,6 +43,7 @@ struct others {
 	double until_s;            /* end of the test; UNKNOWN: earliest next one */
 	double judged_s;           /* from then on, the test ends as soon as queue and losses have fallen */
 	double calm_s;             /* SEEN: time without queue and losses */
+	double test_s, starved_s;  /* TEST: its duration so far, and the part without processor time */
 	struct others_sample sample[OTHERS_TICKS]; /* the latest, a ring */
 	size_t n;
 	double longest_s;          /* queue */

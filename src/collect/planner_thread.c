@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "core/thread.h"
 #include "plan/overlay.h"
+#include "plan/rate_limits.h"
 
 struct planner_thread {
 	pthread_t thread;
@@ -30,8 +31,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, const struct ptcp_plan_opts *opts,
-    struct ptcp_err *e)
+int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, double room_s,
+    const struct ptcp_plan_opts *opts, struct ptcp_err *e)
 {
 	struct planner_thread *p = calloc(1, sizeof *p);
 	int r;
@@ -40,7 +41,11 @@ int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o
 		return err_nomem(e);
 	atomic_init(&p->done, false);
 	p->opts = *opts;
-	if ((r = overlay_snapshot(&p->overlay, o, e)) < 0 || (r = thread_start(&p->thread, work, p, e)) < 0) {
+	if ((r = overlay_snapshot(&p->overlay, o, e)) == 0) {
+		limits_pass(p->overlay, room_s);
+		r = thread_start(&p->thread, work, p, e);
+	}
+	if (r < 0) {
 		overlay_snapshot_free(p->overlay);
 		free(p);
 		return r;

@@ -122,8 +122,7 @@ static void add_path(struct schedule *s, const struct ptcp_plan_piece *piece, si
 
 /* ---- Streams ---- */
 
-/* Total bytes over a link. */
-static double link_bytes(const struct schedule *s, int from, int to)
+double schedule_link_bytes(const struct schedule *s, int from, int to)
 {
 	const struct schedule_path *p;
 	double sum = 0;
@@ -145,7 +144,7 @@ static void count_streams(const struct schedule *s, const struct ptcp_plan *plan
 
 	for (i = 0; i < p->nhops; from = p->hop[i++])
 		if ((n = ptcp_plan_streams(plan, from, p->hop[i])) > 0)
-			least = fmin(least, n * p->bytes / link_bytes(s, from, p->hop[i]));
+			least = fmin(least, n * p->bytes / schedule_link_bytes(s, from, p->hop[i]));
 	p->streams = isfinite(least) ? (unsigned)fmax(1, floor(least + SAME_S)) : 0;
 }
 
@@ -206,6 +205,7 @@ double schedule_bps(const struct schedule *s, size_t i, double t_s)
 	double bps = 0;
 	size_t k;
 
+	t_s = fmax(t_s, 0);
 	for (k = 0; k < p->n && r[k].from_s <= t_s + SAME_S; k++)
 		if (r[k].bps > 0 || t_s < s->end_s - SAME_S)
 			bps = r[k].bps;

@@ -35,8 +35,12 @@ struct schedule {
 int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_err *e);
 void schedule_free(struct schedule *s); /* NULL is fine */
 
-/* Rate of path i at a time of the plan. After the end: the path's last rate above 0, for late data. */
+/* Rate of path i at a time of the plan. Before time 0: the first rate. After the end: the path's last rate above 0, for
+ * late data. */
 double schedule_bps(const struct schedule *s, size_t i, double t_s);
+
+/* Total bytes of the plan over a link. */
+double schedule_link_bytes(const struct schedule *s, int from, int to);
 
 /* Time of the next rate change of any path after t; INFINITY: none. */
 double schedule_next_s(const struct schedule *s, double t_s);

@@ -158,7 +158,7 @@ static int host_at(const struct source_transfer *s, const struct candidate *v, u
 	return hop + 1 < v->nhops ? v->hop[v->nhops - 2 - hop] : s->status->host;
 }
 
-/* A path without connection: the link to the hop that cannot be reached is out of the plan until it connects. */
+/* A path without connection: the link to the unreachable hop is out of the plan until it connects. */
 static void on_path_failed(struct source_transfer *s, const struct ptcp_event *ev)
 {
 	struct ptcp_collect *c = s->c;
@@ -177,8 +177,11 @@ static void on_path_failed(struct source_transfer *s, const struct ptcp_event *e
 	s->warned[link] = true;
 	if (c->failed_link[link])
 		return;
-	c->failed_link[link] = c->urgent = true;
+	c->failed_link[link] = true;
 	limits_set_bps(c->overlay, (size_t)link, 0);
+	if (c->schedule != NULL && schedule_link_bytes(c->schedule, host_at(s, v, ev->failed_hop), to) == 0)
+		return; /* a spare path: the plan does without */
+	c->urgent = true;
 	snprintf(c->unfit_text, sizeof c->unfit_text, "%s has no connection",
 	    limits_name(c->overlay, (size_t)link, name, sizeof name));
 	c->unfit = c->unfit_text;

@@ -11,7 +11,7 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
 		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
-	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns };
+	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s) };
 	int r = 0;
 
 	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)
@@ -142,7 +142,8 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_opened_decode(&o, in, e)) < 0)
 		return r;
-	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
+	if (o.streams > s->open.streams || o.cipher != s->open.cipher ||
+	    ((o.flags & WIRE_OPENED_MOVERS) != 0 && (s->open.flags & WIRE_OPEN_MOVERS) == 0))
 		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
 	return run(s, &o, "OPENED", e);
 }

@@ -62,6 +62,7 @@ struct snd_terms {
 	uint32_t max_entries;   /* up to WIRE_SLOTS */
 	uint64_t timeout_ns;
 	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
+	bool spooled;           /* relays may spool blocks */
 };
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);
@@ -135,6 +136,8 @@ bool snd_stream_carries(const struct snd *s, unsigned stream);
 struct mono snd_stream_acked(const struct snd *s, unsigned stream);
 /* Bytes of acknowledged blocks delivered by the streams with this number, as far as known. */
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream);
+/* How long the stream needs for the blocks that it carries, by the time that it took for earlier ones. */
+uint64_t snd_stream_drains_ns(const struct snd *s, unsigned stream, struct mono now);
 
 /* A block of a job was read (its term, for the digest) and is being sent, or could not be read (`why`). May be called
  * late, or never when the stream is lost. */

@@ -367,18 +367,24 @@ static bool may_copy(const struct snd *s, const struct inflight *t, unsigned str
 	    inflight_on(&s->flights, t->file, stream, t->block) == NULL;
 }
 
-/* Copies blocks of one list, the oldest first, from that age on. False: the job is full, or the stream helps none. */
+/* Copies blocks of one list from that age on, the oldest first; or the newest first if relays spool: they forward the
+ * oldest blocks meanwhile. False: the job is full, or the stream helps none. */
 static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsigned stream, struct mono now,
     struct snd_job *job, uint32_t *bytes)
 {
-	bool helps = false;
+	bool helps = false, newest_first = s->terms.spooled;
+	struct list *at, *next;
 	struct inflight *t;
 	struct mono due;
 
-	LIST_EACH(list, t, struct inflight, in_age) {
+	for (at = newest_first ? list->prev : list->next; at != list; at = next) {
+		next = newest_first ? at->prev : at->next;
+		t = CONTAINER_OF(at, struct inflight, in_age);
 		due = mono_add_ns(t->since, age_ns);
 		if (due.ns > now.ns) {
 			s->tail_at = mono_min(s->tail_at, due);
+			if (newest_first)
+				continue;
 			return true;
 		}
 		if (!helps && !(helps = may_help_any(s, stream)))
@@ -392,7 +398,7 @@ static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsign
 	return true;
 }
 
-/* The oldest blocks first, once older than the stream's patience; acknowledged blocks as well, if their snd_read() is
+/* Blocks older than the stream's patience; acknowledged blocks as well, if their snd_read() is
  * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
  * comes within the session's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
 void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,

@@ -62,6 +62,23 @@ bool snd_stream_carries(const struct snd *s, unsigned stream)
 struct mono snd_stream_acked(const struct snd *s, unsigned stream) { return s->flights.last_ack[stream]; }
 uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s->flights.acked_bytes[stream]; }
 
+uint64_t snd_stream_drains_ns(const struct snd *s, unsigned stream, struct mono now)
+{
+	const struct list *carried = &s->flights.stream[stream], *l;
+	uint64_t blocks = 0, age_ns, each_ns = s->flights.latency_ns[stream];
+	struct mono since = s->flights.last_ack[stream];
+
+	if (!s->up[stream] || list_empty(carried))
+		return 0;
+	for (l = carried->next; l != carried; l = l->next)
+		blocks++;
+	/* The block that is under way may take longer than the earlier ones. */
+	if (since.ns < CONTAINER_OF(carried->next, struct inflight, in_stream)->handed.ns)
+		since = CONTAINER_OF(carried->next, struct inflight, in_stream)->handed;
+	age_ns = mono_diff_ns(now, since);
+	return blocks * (each_ns > age_ns ? each_ns : age_ns);
+}
+
 /* Without growing patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose
  * each connection before its first acknowledgment, for ever. */
 static uint64_t stall_limit_ns(const struct snd *s, unsigned stream)

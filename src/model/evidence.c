@@ -124,6 +124,17 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	e->level[i] = l;
 }
 
+double evidence_recovery_s(const struct evidence *e)
+{
+	const struct evidence_level *l = &e->level[0];
+	double segments;
+
+	if (e->n == 0 || !(l->rtt_s > 0) || !(l->segment_bytes > 0))
+		return 0;
+	segments = l->probe.throughput_bps / 8 / l->probe.streams * l->rtt_s / l->segment_bytes;
+	return fmin(segments / 2 * l->rtt_s, cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
+}
+
 void evidence_drop_level(struct evidence *e, unsigned streams)
 {
 	size_t i;

@@ -106,6 +106,10 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
  * loss events at this RTT. 0: too few loss events to tell, or too many, or no such rule. */
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth);
 
+/* Flows that our streams have displaced recover in about so long: one cycle of windows as those of the first level (RFC 9438,
+ * section 5.1). 0: unknown. */
+double evidence_recovery_s(const struct evidence *e);
+
 /* Forgets the level, if there is one. */
 void evidence_drop_level(struct evidence *e, unsigned streams);
 

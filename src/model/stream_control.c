@@ -69,7 +69,7 @@ static void charge_levels(struct stream_control *s)
 
 	for (i = 0; i < s->profile.n; i++) {
 		advice_at(&s->advice, s->profile.probe[i].streams, &p);
-		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S);
+		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
 	}
 }
 
@@ -191,8 +191,8 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 
 static bool is_affordable(const struct stream_control *s, unsigned streams)
 {
-	return !s->advised ||
-	    impact_budget_affords(&s->spent, &s->advice, s->o.budget_ratio, streams, STREAM_CONTROL_LEVEL_S);
+	return !s->advised || impact_budget_affords(&s->spent, &s->advice, s->o.budget_ratio, streams,
+	    STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
 }
 
 /* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */

@@ -139,15 +139,19 @@ static X509 *self_signed(EVP_PKEY *key, const struct certificates *c)
 	return NULL;
 }
 
+/* What to do about a file that is no key. */
+#define OF_HOST "restore the file, or move it away and run ptcp key generate"
+#define OF_AUTHORITY "name the key file of the authority, which ptcp key generate --ca FILE creates"
+
 /* Refuses a file owned or readable by other users. */
-static int check_private(int fd, const char *path, struct ptcp_err *e)
+static int check_private(int fd, const char *path, const char *remedy, struct ptcp_err *e)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	if (!S_ISREG(st.st_mode))
-		return err_set(e, PTCP_ECONFIG, "%s: not a regular file (move it away and run ptcp key generate)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: not a regular file (%s)", path, remedy);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return err_set(e, PTCP_ECONFIG, "%s: belongs to another user (chown it, or generate a new key)", path);
 	if ((st.st_mode & 077) != 0)
@@ -166,7 +170,7 @@ static int no_passphrase(char *buf, int n, int writing, void *arg)
 	return -1;
 }
 
-static int read_identity(struct identity *id, const char *path, struct ptcp_err *e)
+static int read_identity(struct identity *id, const char *path, const char *remedy, struct ptcp_err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r;
 	char text[BUFSIZ];
@@ -174,7 +178,7 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "opening %s", path);
-	if ((r = check_private(fd, path, e)) < 0) {
+	if ((r = check_private(fd, path, remedy, e)) < 0) {
 		close(fd);
 		return r;
 	}
@@ -190,8 +194,7 @@ static int read_identity(struct identity *id, const char *path, struct ptcp_err 
 	if (id->key == NULL || id->cert == NULL || !EVP_PKEY_is_a(id->key, "ED25519") ||
 	    X509_check_private_key(id->cert, id->key) != 1) {
 		ERR_clear_error();
-		return err_set(e, PTCP_ECONFIG, "%s: not a ptcp identity, or damaged (restore the file, or remove it and "
-		    "run ptcp key generate)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: not a key of ptcp, or damaged (%s)", path, remedy);
 	}
 	return identity_fingerprint(id->fingerprint, id->cert, e);
 }
@@ -268,7 +271,7 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	if (only_new && (found || existed))
 		return err_set(e, PTCP_EUSAGE, "%s: an identity exists already (to replace it, remove the file first; all "
 		    "hosts that trust it must be told the new fingerprint)", path);
-	if ((r = read_identity(&id, path, e)) < 0 || (r = certificates_load(&c, where, e)) < 0 ||
+	if ((r = read_identity(&id, path, OF_HOST, e)) < 0 || (r = certificates_load(&c, where, e)) < 0 ||
 	    (r = identity_present(&id, &c, e)) < 0) {
 		identity_fini(&id);
 		return r;
@@ -287,7 +290,7 @@ int identity_file(struct identity *out, const char *path, bool create, struct pt
 		return r;
 	if (existed)
 		return err_set(e, PTCP_EUSAGE, "%s: exists already (a key is never replaced; give another name)", path);
-	if ((r = read_identity(&id, path, e)) < 0) {
+	if ((r = read_identity(&id, path, OF_AUTHORITY, e)) < 0) {
 		identity_fini(&id);
 		return r;
 	}

@@ -286,7 +286,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_LATER;
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
-	t->spare = t->only_new ? 0 : existing_to_spare(flags);
+	t->spare = existing_to_spare(flags) & (t->only_new ? SINK_KEEP_EXISTING : ~0u);
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }

@@ -168,7 +168,7 @@ bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)
 
 void receive_new_file(struct receive_entry *t)
 {
-	if ((t->result = sink_is_new(t->sink, &t->same, &t->why)) < 0)
+	if ((t->same = sink_keeps(t->sink, t->spare)) || (t->result = sink_is_new(t->sink, &t->same, &t->why)) < 0)
 		return;
 	if (t->same && t->durable)
 		t->result = manage_sync(t->dir, t->name, &t->why);

@@ -9,6 +9,7 @@
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */
+#define DRAIN_NS NS_PER_S            /* a stream that leaves may need so long for its blocks */
 #define SILENT_NS (2 * NS_PER_S)     /* without an answer after an outage: not alive */
 
 /* ---- Active streams ---- */
@@ -98,10 +99,44 @@ static void reserve_fds(struct session *sess, unsigned streams)
 	}
 }
 
+/* `why` NULL: not by a failure. */
+static void disconnect(struct session *sess, struct stream *s, const struct ptcp_err *why)
+{
+	unsigned number = stream_number(s);
+
+	sess->stream[number] = NULL;
+	sess->n_connected--;
+	sess->n_ending++;
+	if (sess->payload->lost != NULL)
+		sess->payload->lost(sess, s, why);
+	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
+	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
+	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
+}
+
+/* Each stream has about a megabyte in its buffers. Behind a slow path the streams that leave would go on taking from other
+ * flows until that is delivered: their connections are reset, and the active streams carry the blocks. */
+static void withdraw(struct session *sess, unsigned from, unsigned until)
+{
+	struct snd *snd = engine_snd(sess->engine);
+	struct mono now = mono_now();
+	unsigned i;
+
+	if (snd == NULL || sess->probe != NULL || !sess->running || engine_spooled(sess->engine) ||
+	    engine_closing(sess->engine))
+		return;
+	for (i = from; i < until; i++)
+		if (sess->stream[i] != NULL && snd_stream_drains_ns(snd, i, now) > DRAIN_NS) {
+			log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=withdrawn", i);
+			disconnect(sess, sess->stream[i], NULL);
+		}
+}
+
 void streams_activate(struct session *sess, unsigned streams, const char *why)
 {
 	unsigned before = streams_connected(sess), after;
 
+	withdraw(sess, streams, sess->n_active);
 	sess->n_active = streams;
 	sess->active_why = sess->adapts_streams ? why : NULL;
 	reserve_fds(sess, streams);
@@ -141,7 +176,8 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
 	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running &&
-	    !engine_closing(sess->engine) && sess->probe == NULL && !stream_connect_moves(sess, stream_number(s)))
+	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->n_active &&
+	    !stream_connect_moves(sess, stream_number(s)))
 		stalls_suspect(sess, stream_lost(s));
 	streams_lost(sess, s, why);
 }
@@ -215,19 +251,14 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 
 	if (sess->stream[number] != s)
 		return;
-	sess->stream[number] = NULL;
-	sess->n_connected--;
-	sess->n_ending++;
-	if (sess->payload->lost != NULL)
-		sess->payload->lost(sess, s, why);
-	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
-	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
-	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
+	disconnect(sess, s, why);
 	if (sess->n_connected == 0)
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)
 		engine_fail(sess->engine, why);
-	if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
+	if (!engine_closing(sess->engine) && number >= sess->n_active) { /* the sender has withdrawn it */
+		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left", number);
+	} else if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
 		if (streams_connected(sess) < before && !moves)
@@ -278,6 +309,7 @@ enum session_join session_join(const struct session *sess, struct chan *c, const
 	bool genuine;
 
 	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
+	    (sess->pool == NULL || j->stream == WIRE_JOIN_CONTROL) &&
 	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac);

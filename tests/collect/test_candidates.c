@@ -100,6 +100,38 @@ static void spares_are_the_widest(void **state)
 	done(&v);
 }
 
+/* Where the paths of the plan share a bottleneck, a spare path leads past it, even if it is a little slower. */
+static void spares_lead_past_bottlenecks(void **state)
+{
+	struct candidates v;
+	struct ptcp_err e;
+
+	(void)state;
+	plan("destination: D\n"
+	    "hosts:\n"
+	    "  D: {}\n"
+	    "  S: {address: s, data: 1GB, path: /d, egress: 50Mbit/s}\n"
+	    "  A: {address: a, relay: true}\n"
+	    "  B: {address: b, relay: true}\n"
+	    "  C: {address: c, relay: true}\n"
+	    "  E: {address: e, relay: true}\n"
+	    "  F: {address: f, relay: true}\n"
+	    "links: [{from: S, to: D, rate: 50Mbit/s},\n"
+	    "  {from: S, to: A, rate: 90Mbit/s}, {from: A, to: D, rate: 50Mbit/s},\n"
+	    "  {from: S, to: B, rate: 90Mbit/s}, {from: B, to: D, rate: 50Mbit/s},\n"
+	    "  {from: S, to: C, rate: 90Mbit/s}, {from: C, to: D, rate: 47Mbit/s},\n"
+	    "  {from: S, to: E, rate: 90Mbit/s}, {from: E, to: D, rate: 46Mbit/s},\n"
+	    "  {from: S, to: F, rate: 90Mbit/s}, {from: F, to: D, rate: 1Mbit/s}]\n"
+	    "shared: [{rate: 50Mbit/s, links: [S>D, A>D, B>D]}, {rate: 50Mbit/s, links: [C>D, E>D]}]\n");
+	assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), &e), 0);
+	assert_int_equal(v.n, 4);
+	assert_string_equal(v.at[0].text, "direct");
+	assert_string_equal(v.at[1].text, "c:7811");
+	assert_string_equal(v.at[2].text, "a:7811"); /* each bottleneck has one by now */
+	assert_string_equal(v.at[3].text, "e:7811");
+	done(&v);
+}
+
 static void a_relay_needs_an_address(void **state)
 {
 	struct candidates v = { .n = 0 };
@@ -144,7 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(relays_are_named_from_the_destination_on),
-		cmocka_unit_test(spares_are_the_widest),
+		cmocka_unit_test(spares_are_the_widest), cmocka_unit_test(spares_lead_past_bottlenecks),
 		cmocka_unit_test(a_relay_needs_an_address), cmocka_unit_test(data_for_a_window_is_stored),
 	};
 

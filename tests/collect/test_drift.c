@@ -330,6 +330,29 @@ static void probes_grow_rare(void **state)
 	assert_int_equal(watch(&w, 1, 1000), DRIFT_START_PROBE);
 }
 
+/* A limit that was lowered is tried again soon, with four times its rate and at most what it once was. */
+static void what_was_lowered_is_probed_soon(void **state)
+{
+	struct world w;
+	int probes = 0;
+
+	(void)state;
+	as_planned(&w);
+	w.limit_bps[3] = w.f[2].assigned_bps = w.f[2].observed_bps = 1e6;
+	while (w.now_s < 210)
+		probes += watch(&w, 210 - w.now_s, 1000) == DRIFT_START_PROBE;
+	assert_in_range(probes, 8, 12);
+	assert_int_equal(watch(&w, 100, 1000), DRIFT_START_PROBE);
+	assert_true(drift_probe_bps(&w.w, 1e6, 20e6) == 4e6);
+	assert_true(drift_probe_bps(&w.w, 10e6, 20e6) == 20e6);
+	assert_true(drift_probe_bps(&w.w, 10e6, 0) == DRIFT_RATIO * 10e6);
+	assert_true(drift_probe_bps(&w.w, 0, 20e6) == 20e6);
+	w.f[2].observed_bps = 3.8e6;
+	assert_int_equal(watch(&w, 10, 1000), DRIFT_FASTER);
+	only(3, 3, 3.8e6);
+	assert_true(drift_probe_bps(&w.w, 3.8e6, 20e6) >= 20e6);
+}
+
 /* Blocks arrive whole: a slow path is looked at for longer. */
 static void slow_paths_are_looked_at_longer(void **state)
 {
@@ -351,19 +374,31 @@ static void slow_paths_are_looked_at_longer(void **state)
 static void who_is_about_on_time_keeps_to_the_plan(void **state)
 {
 	(void)state;
-	assert_true(catch_up_bps(0, 0, GIVEN, 0.7 * GIVEN) == 0);
-	assert_true(catch_up_bps(0, 1e6, GIVEN, 0.85 * GIVEN) == 0);
-	assert_true(catch_up_bps(0, 5e6, GIVEN, GIVEN) == 0); /* it began late */
-	assert_true(catch_up_bps(0, -5e6, GIVEN, 0.2 * GIVEN) == 0);
-	assert_true(catch_up_bps(0, 5e6, 0, 0) == 0); /* nothing is planned for it now */
+	assert_true(catch_up_bps(0, 0, GIVEN, 0.7 * GIVEN, 100) == 0);
+	assert_true(catch_up_bps(0, 1e6, GIVEN, 0.85 * GIVEN, 100) == 0);
+	assert_true(catch_up_bps(0, 5e6, GIVEN, GIVEN, 100) == 0); /* it began late */
+	assert_true(catch_up_bps(0, -5e6, GIVEN, 0.2 * GIVEN, 100) == 0);
+	assert_true(catch_up_bps(0, 5e6, 0, 0, 100) == 0); /* nothing is planned for it now */
 }
 
 static void who_is_late_may_have_more(void **state)
 {
 	(void)state;
-	assert_true(catch_up_bps(0.1 * GIVEN, 2.5e6, GIVEN, GIVEN) == 0.5 * GIVEN); /* already */
-	assert_true(catch_up_bps(0, 0, GIVEN, 0.5 * GIVEN) == 0.5 * GIVEN);
-	assert_true(catch_up_bps(0, 1.25e6, GIVEN, 0.75 * GIVEN) == 0.5 * GIVEN);
+	assert_true(catch_up_bps(0.1 * GIVEN, 2.5e6, GIVEN, GIVEN, 100) == 0.5 * GIVEN); /* already */
+	assert_true(catch_up_bps(0, 0, GIVEN, 0.5 * GIVEN, 100) == 0.5 * GIVEN);
+	assert_true(catch_up_bps(0, 1.25e6, GIVEN, 0.75 * GIVEN, 100) == 0.5 * GIVEN);
+}
+
+/* The last seconds are too few to make up for a delay later, even if it began late only; after the end, too. */
+static void delays_count_more_near_the_end(void **state)
+{
+	(void)state;
+	assert_true(catch_up_bps(0, 0.5e6, GIVEN, GIVEN, 6) == 0);
+	assert_true(catch_up_bps(0, 0.5e6, GIVEN, GIVEN, 2) == 0); /* 0.25 of GIVEN for 2 s */
+	assert_true(catch_up_bps(0, 0.5e6, GIVEN, GIVEN, 1) == 0.5 * GIVEN);
+	assert_true(catch_up_bps(0, 0.5e6, GIVEN, GIVEN, -3) == 0.5 * GIVEN);
+	assert_true(catch_up_bps(0, 1e6, GIVEN, 0.95 * GIVEN, 2) == 0.55 * GIVEN);
+	assert_true(catch_up_bps(0, -1e6, GIVEN, GIVEN, 1) == 0);
 }
 
 /* Where its own paths fall short by a third for good, and it gets what it may have, it is soon on time, and stays so
@@ -374,12 +409,12 @@ static void it_goes_on_until_it_is_on_time(void **state)
 
 	(void)state;
 	for (s = 0; s < 60; s += 0.25) {
-		more = catch_up_bps(more, behind, GIVEN, 0.67 * GIVEN);
+		more = catch_up_bps(more, behind, GIVEN, 0.67 * GIVEN, 100);
 		behind += (0.33 * GIVEN - more) / 8 * 0.25;
 		assert_true(s < 20 || (behind > -0.4e6 && behind < 0.4e6));
 	}
 	assert_true(more > 0.3 * GIVEN && more < 0.36 * GIVEN);
-	assert_true(catch_up_bps(more, -0.3e6, GIVEN, GIVEN) == 0);
+	assert_true(catch_up_bps(more, -0.3e6, GIVEN, GIVEN, 100) == 0);
 }
 
 int main(void)
@@ -399,10 +434,10 @@ int main(void)
 		cmocka_unit_test(it_begins_with_a_probe),
 		cmocka_unit_test(a_probe_cut_short_is_repeated),
 		cmocka_unit_test(a_probe_finds_what_is_back),
-		cmocka_unit_test(probes_grow_rare),
+		cmocka_unit_test(probes_grow_rare), cmocka_unit_test(what_was_lowered_is_probed_soon),
 		cmocka_unit_test(slow_paths_are_looked_at_longer),
 		cmocka_unit_test(who_is_about_on_time_keeps_to_the_plan),
-		cmocka_unit_test(who_is_late_may_have_more),
+		cmocka_unit_test(who_is_late_may_have_more), cmocka_unit_test(delays_count_more_near_the_end),
 		cmocka_unit_test(it_goes_on_until_it_is_on_time),
 	};
 

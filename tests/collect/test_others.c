@@ -22,6 +22,7 @@ static struct world {
 	double backlog_bits;         /* in the buffers of our senders, beyond the limit */
 	double loss_ratio;           /* on the way, beside those of the queue */
 	double lost;                 /* parts of segments */
+	double starved_ratio;        /* of the time: this host has no processor, and queues at any rate */
 	double now_s;
 	struct others o;
 	double level_bps;            /* our rate before the test */
@@ -45,7 +46,7 @@ static void fill_queue(double bps)
 {
 	bool full = w.others > 0 || bps >= w.capacity_bps;
 
-	if (w.others > 0)
+	if (w.others > 0 || w.starved_ratio > 0)
 		w.queue_s = w.buffer_s * (0.5 + 0.5 * fmod(w.now_s, 1));
 	else if (full)
 		w.queue_s = fmin(w.queue_s + 0.5 * TICK_S, w.buffer_s);
@@ -58,7 +59,8 @@ static enum others_event tick(bool may_test)
 	double bps = rate_bps(), segments = bps * TICK_S / SEGMENT_BITS;
 	bool overflows = w.queue_s >= 0.75 * w.buffer_s && (w.others > 0 || bps >= w.capacity_bps);
 	struct others_sample s = { .at_s = w.now_s += TICK_S, .interval_s = TICK_S, .rate_bps = bps, .streams = w.streams,
-		.stream_bps = bps < w.limit_bps ? bps / w.streams : 0, .min_rtt_s = RTT_S, .segments = segments };
+		.stream_bps = bps < w.limit_bps ? bps / w.streams : 0, .min_rtt_s = RTT_S, .segments = segments,
+		.starved = fmod(w.now_s, 5) < 5 * w.starved_ratio };
 	enum others_event ev;
 
 	fill_queue(bps);
@@ -122,6 +124,25 @@ static void our_own_queue_is_nobody_elses(void **state)
 		assert_int_equal(wait_for(15, 1u << OTHERS_BEGIN_TEST), OTHERS_NOTHING); /* not at once again */
 		assert_int_equal(wait_for(30, 1u << OTHERS_BEGIN_TEST), OTHERS_BEGIN_TEST);
 	}
+}
+
+/* Acknowledgments wait for a processor, whatever our rate, and packets are lost meanwhile: nothing is tested, and a test
+ * during which that begins finds nobody. */
+static void a_starved_host_is_not_others(void **state)
+{
+	(void)state;
+	begin(20e6, 0, 4);
+	w.starved_ratio = 1;
+	w.loss_ratio = 0.02;
+	assert_int_equal(wait_for(60, 1u << OTHERS_BEGIN_TEST), OTHERS_NOTHING);
+	begin(20e6, 0, 4);
+	assert_int_equal(wait_for(60, 1u << OTHERS_BEGIN_TEST), OTHERS_BEGIN_TEST);
+	w.starved_ratio = 0.5;
+	w.loss_ratio = 0.02;
+	assert_int_equal(wait_for(60, ANY_RESULT), OTHERS_NOBODY);
+	begin(20e6, 4, 4); /* now and then is no excuse */
+	w.starved_ratio = 0.1;
+	assert_int_equal(wait_for(12, ANY_RESULT), OTHERS_FOUND);
 }
 
 /* Paths that keep to their planned rates have neither queue nor losses. */
@@ -225,6 +246,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_are_found), cmocka_unit_test(our_own_queue_is_nobody_elses),
+		cmocka_unit_test(a_starved_host_is_not_others),
 		cmocka_unit_test(an_empty_link_is_not_tested), cmocka_unit_test(tests_wait_until_permitted),
 		cmocka_unit_test(others_that_leave_are_noticed), cmocka_unit_test(without_rtt_nothing_is_tested),
 		cmocka_unit_test(direct_shares_until_each_source_is_done), cmocka_unit_test(the_budget_is_kept),

@@ -20,17 +20,19 @@ static const char text[] =
     "  {from: S2, to: K, rate: 90Mbit/s}, {from: K, to: D, rate: 8Mbit/s}]\n"
     "windows: [{link: K>D, from: 1000s, until: 2000s, rate: 1Mbit/s}]\n";
 
-static struct planner_thread *begin(const struct ptcp_overlay *o)
+static struct planner_thread *begin_after(const struct ptcp_overlay *o, double room_s)
 {
 	struct ptcp_plan_opts opts;
 	struct planner_thread *p;
 	struct ptcp_err e;
 
 	ptcp_plan_opts_init(&opts);
-	if (planner_thread_new(&p, o, &opts, &e) < 0)
+	if (planner_thread_new(&p, o, room_s, &opts, &e) < 0)
 		fail_msg("%s", e.msg);
 	return p;
 }
+
+static struct planner_thread *begin(const struct ptcp_overlay *o) { return begin_after(o, 0); }
 
 /* The collection goes on changing it: 200 MB over 24 Mbit/s all the same. */
 static void what_changes_meanwhile_changes_nothing(void **state)
@@ -51,6 +53,26 @@ static void what_changes_meanwhile_changes_nothing(void **state)
 		fail_msg("%s", e.msg);
 	assert_true(planner_thread_is_done(p));
 	if (!(fabs(schedule->end_s - 200e6 * 8 / 24e6) < 0.1))
+		fail_msg("%g s", schedule->end_s);
+	planner_thread_free(p);
+	ptcp_plan_free(plan);
+	schedule_free(schedule);
+	ptcp_overlay_free(o);
+}
+
+/* K>D is at 1 Mbit/s from 1000 s on, 10 s after the start: 17 Mbit/s are left then. */
+static void windows_come_earlier_than_the_start(void **state)
+{
+	struct ptcp_overlay *o = overlay_of(text);
+	struct planner_thread *p = begin_after(o, 990);
+	struct schedule *schedule;
+	struct ptcp_plan *plan;
+	struct ptcp_err e;
+
+	(void)state;
+	if (planner_thread_take(p, &plan, &schedule, &e) < 0)
+		fail_msg("%s", e.msg);
+	if (!(fabs(schedule->end_s - (10 + (200e6 * 8 - 240e6) / 17e6)) < 0.1))
 		fail_msg("%g s", schedule->end_s);
 	planner_thread_free(p);
 	ptcp_plan_free(plan);
@@ -91,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_changes_meanwhile_changes_nothing),
+		cmocka_unit_test(windows_come_earlier_than_the_start),
 		cmocka_unit_test(what_cannot_be_planned_is_told),
 		cmocka_unit_test(nobody_need_take_it),
 	};

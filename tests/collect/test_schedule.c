@@ -130,6 +130,8 @@ static void what_relays_hold_is_known(void **state)
 	near_to(s->end_s, 4);
 	assert_int_equal(s->n, 1);
 	assert_true(s->path[0].stored_bytes >= 0.749e9 && s->path[0].stored_bytes <= 1e9);
+	near_to(schedule_link_bytes(s, ptcp_overlay_find_host(overlay, "K"), ptcp_overlay_find_host(overlay, "D")), 1e9);
+	near_to(schedule_link_bytes(s, ptcp_overlay_find_host(overlay, "S"), ptcp_overlay_find_host(overlay, "D")), 0);
 	done(s);
 	s = schedule_of(WORKED_OVERLAY, PTCP_PLAN_PIPELINED, 0);
 	near_to(s->path[0].stored_bytes, 0);
@@ -145,6 +147,7 @@ static void a_byte_has_a_rate(void **state)
 	(void)state;
 	assert_int_equal(s->n, 1);
 	assert_true(schedule_bps(s, 0, 0) > 0 && schedule_bps(s, 0, 100) > 0);
+	near_to(schedule_bps(s, 0, -1), schedule_bps(s, 0, 0)); /* a start before the plan's */
 	done(s);
 }
 

@@ -33,6 +33,7 @@ struct one {
 	bool finish_later;           /* what finish() answers */
 	unsigned deleted;            /* DELETED frames */
 	unsigned selects;            /* SELECT frames */
+	uint64_t endpoints;          /* ENDPOINT frames with a port */
 	uint64_t leftovers;          /* files, as LEFTOVERS said */
 	unsigned rates;              /* RATE frames, and the last one */
 	struct wire_rate rate;
@@ -44,6 +45,7 @@ void one_fini(struct one *o);
 /* Through HELLO and OPEN to RUNNING; the outbox is emptied. */
 void one_run(struct one *o, bool sends, bool verify);
 void one_run_dry(struct one *o, bool sends);
+void one_run_spooled(struct one *o); /* a sender, through relays that spool */
 /* A sender, with the HELLO of its peer, that keeps the session for so long without a connection. */
 void one_run_lingering(struct one *o, bool starter, uint64_t linger_ns, const struct wire_hello *peer);
 void one_run_as(struct one *o, bool starter, bool sends);

@@ -106,6 +106,44 @@ static void what_a_slow_path_has_is_taken_over(void **state)
 	one_fini(&o);
 }
 
+/* A relay has the blocks of stream 1 in its spool, and forwards them in their order: stream 2 takes over the last ones,
+ * which would arrive last. */
+static void the_last_blocks_in_a_spool_are_taken_over_first(void **state)
+{
+	struct one o;
+	uint64_t id;
+	uint32_t i;
+
+	(void)state;
+	one_run_spooled(&o);
+	snd_stream_up(one_snd(&o), 1, one_now(&o));
+	snd_stream_up(one_snd(&o), 2, one_now(&o));
+	snd_share(one_snd(&o), 1, 1);
+	snd_share(one_snd(&o), 2, 2);
+	snd_set_paced(one_snd(&o), true);
+	id = one_offer(&o, WIRE_FILE, 10ull * ONE_BLOCK);
+	snd_listed(one_snd(&o), 1, 0, true);
+	one_answer(&o, id, WIRE_SEND_ALL);
+	assert_int_equal(one_take(&o, 2), 0);
+	sent(&o, 2, id, 0);
+	for (i = 1; i < 10; i++) {
+		assert_int_equal(one_take(&o, 1), i);
+		sent(&o, 1, id, i);
+		o.now_ns += 100 * NS_PER_MS;
+	}
+	one_ack(&o, id, 0);
+	assert_int_equal(one_take(&o, 2), NOTHING); /* its latency is 0.9 s */
+	one_tick(&o, NS_PER_S + 200 * NS_PER_MS);
+	one_ack(&o, id, 1);
+	assert_int_equal(one_take(&o, 2), 3); /* the last one that waits for long enough */
+	one_tick(&o, NS_PER_S);
+	assert_int_equal(one_take(&o, 2), 9);
+	one_ack(&o, id, 7);
+	assert_int_equal(one_take(&o, 2), 8);
+	assert_int_equal(one_take(&o, 2), 6);
+	one_fini(&o);
+}
+
 /* What a rate holds back is no sign of a dead stream; what goes beyond is. */
 static void a_rate_is_no_stall(void **state)
 {
@@ -131,12 +169,42 @@ static void a_rate_is_no_stall(void **state)
 	one_fini(&o);
 }
 
+static uint64_t drains_ns(struct one *o, unsigned stream) { return snd_stream_drains_ns(one_snd(o), stream, one_now(o)); }
+
+/* By the time of earlier blocks, or of the oldest one if that is longer. */
+static void how_long_a_stream_drains(void **state)
+{
+	struct one o;
+	uint64_t id = sending(&o, 1000);
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(drains_ns(&o, 3), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(one_take(&o, 3), i);
+	assert_int_equal(drains_ns(&o, 3), 0);
+	o.now_ns += NS_PER_S; /* nothing has arrived yet */
+	assert_int_equal(drains_ns(&o, 3), 3 * NS_PER_S);
+	sent(&o, 3, id, 0);
+	o.now_ns += NS_PER_S;
+	one_ack(&o, id, 0);
+	assert_in_range(drains_ns(&o, 3), 4 * NS_PER_S, 4 * NS_PER_S + 2); /* the first block took two */
+	o.now_ns += 5 * NS_PER_S;
+	assert_int_equal(drains_ns(&o, 3), 10 * NS_PER_S);
+	snd_stream_lost(one_snd(&o), 3);
+	assert_int_equal(drains_ns(&o, 3), 0);
+	assert_int_equal(one_take(&o, 0), 1); /* another takes over */
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_long_a_stream_drains),
 		cmocka_unit_test(little_waits_behind_a_rate),
 		cmocka_unit_test(idle_ones_take_nothing),
 		cmocka_unit_test(what_a_slow_path_has_is_taken_over),
+		cmocka_unit_test(the_last_blocks_in_a_spool_are_taken_over_first),
 		cmocka_unit_test(a_rate_is_no_stall),
 	};
 

@@ -104,6 +104,7 @@ stored_at_a_relay() {
 	echo "#> stored at a relay: planned $(get stored planned_s) s, executed $(get stored makespan_s) s, plans beside the first: $(get stored replans)"
 	ok "data stored at a relay arrives" cmp -s "$dir/s4/data" "$dir/got/s4/s4"
 	ok "and is not taken for data of the link before" [ "$(grep -c 's4>k1 carries' "$dir/stored.out")" -eq 0 ]
+	ok "in about the planned time" within "$(ratio stored "$(get stored planned_s)")" 0.5 1.3
 	ok "and it helps: the direct path alone takes longer" within "$(ratio stored $((8 * MBYTES)))" 0.2 0.9
 }
 

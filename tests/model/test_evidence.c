@@ -311,9 +311,28 @@ static void rate_that_losses_explain(void **state)
 	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
 }
 
+/* By hand: 10 Mbit/s each at 100 ms are 83 packets of 1500 bytes. CUBIC regains the 30 % that a loss takes in
+ * (0.75 x 83)^(1/3) = 4 s, and at 10 ms, with 8 packets, Reno's growth is faster: 4.2 packets, one per RTT. */
+static void displaced_flows_recover(void **state)
+{
+	struct evidence e = { .n = 0 };
+
+	(void)state;
+	assert_true(evidence_recovery_s(&e) == 0);
+	e.n = 1;
+	e.level[0] = (struct evidence_level){ .probe = { .streams = 4, .throughput_bps = 40e6 }, .rtt_s = 0.1,
+		.segment_bytes = 1500 };
+	assert_near(evidence_recovery_s(&e), 3.97, 0.01);
+	e.level[0].rtt_s = 0.01;
+	assert_near(evidence_recovery_s(&e), 0.0417, 0.01);
+	e.level[0].segment_bytes = 0;
+	assert_true(evidence_recovery_s(&e) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(displaced_flows_recover),
 		cmocka_unit_test(nobody_behind_a_deep_queue),
 		cmocka_unit_test(nobody_behind_a_short_queue),
 		cmocka_unit_test(nobody_but_random_loss),

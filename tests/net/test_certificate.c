@@ -155,7 +155,7 @@ static void presented(void **state)
 	identity_fini(&id);
 	all.n = 0;
 	certified(&all, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "a" }, &us, &ca);
-	assert_int_equal(certificates_add(nf_dir, all.bytes, all.n, NULL), 0); /* short ones leave room for five */
+	assert_int_equal(certificates_add(nf_dir, all.bytes, all.n, NULL), PTCP_EUSAGE); /* also of short ones at most four */
 	assert_int_equal(certificates_add(nf_dir, all.bytes, 0, NULL), PTCP_EUSAGE);
 }
 
@@ -179,26 +179,47 @@ static void damaged_files(void **state)
 	assert_int_equal(certificates_load(&c, nf_dir, &e), PTCP_ECONFIG);
 }
 
-static void too_many(void **state)
+/* Certificates of so many authorities; with `longest`, of the maximum size. */
+static void add_many(bool longest)
 {
 	unsigned i;
 	int r = 0;
 
-	(void)state;
 	for (i = 0; i < 20 && r == 0; i++) {
 		struct certificate what = { .kind = CERTIFICATE_SERVER };
 		struct certificates one = { .n = 0 };
 		struct identity authority;
 
 		assert_int_equal(identity_new(&authority, NULL), 0);
-		memset(what.name, 'h', sizeof what.name - 1);
-		memset(what.root, 'r', sizeof what.root - 1);
+		memset(what.name, 'h', longest ? sizeof what.name - 1 : 1);
+		memset(what.root, 'r', longest ? sizeof what.root - 1 : 0);
 		certified(&one, &what, &us, &authority);
 		r = certificates_add(nf_dir, one.bytes, one.n, NULL);
 		identity_fini(&authority);
 	}
 	assert_int_equal(r, PTCP_EUSAGE);
 	assert_int_equal(i, CERTIFICATES_MAX + 1);
+}
+
+static void too_many(void **state)
+{
+	struct certificates c, one = { .n = 0 };
+	char text[6000] = "", line[CERTIFICATE_LINE_BYTES];
+	struct ptcp_err e;
+	unsigned i;
+
+	(void)state;
+	add_many(true);
+	assert_int_equal(unlink(nf_path("certificates")), 0);
+	add_many(false);
+	assert_int_equal(certificates_load(&c, nf_dir, NULL), 0);
+	certified(&one, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "a" }, &us, &ca);
+	certificate_line(line, one.bytes, one.n);
+	for (i = 0; i <= CERTIFICATES_MAX; i++) /* by hand */
+		strcat(strcat(text, line), "\n");
+	nf_write("certificates", text, 0600);
+	assert_int_equal(certificates_load(&c, nf_dir, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "more than 4"));
 }
 
 int main(void)

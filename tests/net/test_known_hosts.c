@@ -284,6 +284,50 @@ static void hosts_by_certificate(void **state)
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_UNKNOWN);
 }
 
+/* The reason why a certificate does not count. */
+static void reasons(void **state)
+{
+	struct certificates c = { .n = 0 };
+	struct ptcp_err e = { .code = 0 };
+
+	(void)state;
+	trust_authority("*.site.org");
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "dtn*.site.org" }, &server, &ca);
+	assert_int_equal(by_certificate("login.site.org:7811", &c, 150, &e), HOST_UNKNOWN);
+	assert_string_equal(e.msg, "its certificate is for dtn*.site.org only");
+	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, &e), HOST_UNKNOWN);
+	assert_string_equal(e.msg, "known_hosts trusts the authority of its certificate for *.site.org only");
+	assert_int_equal(known_hosts_check(nf_dir, "login.site.org:7811", A, &c, 150, &e), HOST_UNKNOWN);
+	assert_string_equal(e.msg, ""); /* of another key */
+	nf_write("known_hosts", "", 0600);
+	assert_int_equal(by_certificate("login.site.org:7811", &c, 150, &e), HOST_UNKNOWN);
+	assert_string_equal(e.msg, "");
+}
+
+static void malformed_authorities(void **state)
+{
+	static const char *const bad[] = { "@cert-authority", "@cert-authority *.x", "@cert-authority *.x SHA256:x",
+		"@cert-authority a:7811 %s", "@cert-authority a,,b %s", "@cert-authority a, %s", "@cert-authority !a %s",
+		"@cert-authority [::1] %s", "@cert-authority [::1]:7811 %s", "@cert-authority a/b %s", "@cert-authority [a %s",
+		"@cert-authorities a %s" };
+	char text[400], line[300];
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		snprintf(line, sizeof line, bad[i], A);
+		snprintf(text, sizeof text, "a:1 %s\n%s # x\n", A, line);
+		nf_write("known_hosts", text, 0600);
+		if (known_hosts_check(nf_dir, "a:1", A, NULL, 0, &e) != PTCP_ECONFIG)
+			fail_msg("%s: accepted", line);
+		assert_non_null(strstr(e.msg, "known_hosts, line 2: "));
+	}
+	snprintf(text, sizeof text, "@cert-authority *.x,10.0.0.?,2001:db8::*,[a-c]d,[!a]b %s\na:1 %s\n", A, B);
+	nf_write("known_hosts", text, 0600);
+	assert_int_equal(known("a:1", B), HOST_MATCHES);
+}
+
 static void client_certificates_name_no_host(void **state)
 {
 	struct certificates c = { .n = 0 };
@@ -304,7 +348,7 @@ static void expired_hosts(void **state)
 	trust_authority("*");
 	certified(&c, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "a" }, &server, &ca);
 	assert_int_equal(by_certificate("a:1", &c, 99, &e), PTCP_EREFUSED);
-	assert_non_null(strstr(e.msg, "a:1: the certificate of a is valid from 1970-01-01 00:01 UTC"));
+	assert_non_null(strstr(e.msg, "a:1: the certificate of a is valid from 1970-01-01 00:01:40 UTC"));
 	assert_int_equal(by_certificate("a:1", &c, 200, &e), PTCP_EREFUSED);
 	assert_non_null(strstr(e.msg, "this host's clock says"));
 	assert_non_null(strstr(e.msg, "check the clock"));
@@ -358,7 +402,8 @@ int main(void)
 		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
 		nf_test(hosts_that_no_line_holds), nf_test(many_write_known_hosts), nf_test(many_processes_meet_a_host),
 		nf_test(hosts_that_others_wrote_are_not_trusted), nf_test(lines_with_a_nul), nf_test(no_regular_file),
-		certified_test(hosts_by_certificate), certified_test(client_certificates_name_no_host),
+		certified_test(hosts_by_certificate), certified_test(reasons), nf_test(malformed_authorities),
+		certified_test(client_certificates_name_no_host),
 		certified_test(expired_hosts), certified_test(revoked_hosts),
 	};
 	return cmocka_run_group_tests_name("net/known_hosts", tests, NULL, NULL);

@@ -514,8 +514,8 @@ static void at_the_wrong_time(void **state)
 	assert_int_equal(find_at(client.fingerprint, &c, 100, &a), 1);
 	assert_int_equal(find_at(client.fingerprint, &c, 199, &a), 1);
 	assert_int_equal(find_at(client.fingerprint, &c, 99, &a), 0);
-	assert_string_equal(why.msg, "the certificate of alice is valid from 1970-01-01 00:01 UTC to 1970-01-01 00:03 UTC, and "
-	    "this server's clock says 1970-01-01 00:01 UTC (check the clock, or have the authority sign again)");
+	assert_string_equal(why.msg, "the certificate of alice is valid from 1970-01-01 00:01:40 UTC to 1970-01-01 00:03:20 UTC, and "
+	    "this server's clock says 1970-01-01 00:01:39 UTC (check the clock, or have the authority sign again)");
 	assert_int_equal(find_at(client.fingerprint, &c, 200, &a), 0);
 	assert_int_equal(why.code, PTCP_EREFUSED);
 	assert_int_equal(find_at(client.fingerprint, &c, UINT64_MAX, &a), 0);

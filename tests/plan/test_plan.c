@@ -351,6 +351,34 @@ static void scales_far_apart(void **state)
 	EQUAL(g.info.makespan_s, 8);
 }
 
+/* Thousands of slots, whose bytes are no whole numbers: none is lost in rounding. */
+static void many_slots_lose_no_byte(void **state)
+{
+	static const double slot_s[] = { 0.06, 0.07, 0.085 };
+	struct ptcp_overlay *o = overlay_of("destination: D\n"
+	    "hosts: {D: {}, S1: {data: 20GB, relay: true}, S2: {data: 10GB, relay: true}, S3: {data: 10GB, relay: true},\n"
+	    "  S4: {data: 5GB, relay: true}, S5: {data: 5GB, relay: true}, K: {relay: true, storage: 2GB}}\n"
+	    "links: [{from: S1, to: D, rate: 160Mbit/s}, {from: S2, to: D, rate: 160Mbit/s},\n"
+	    "  {from: S3, to: D, rate: 160Mbit/s}, {from: S4, to: D, rate: 160Mbit/s}, {from: S5, to: D, rate: 160Mbit/s},\n"
+	    "  {from: S1, to: K, rate: 600Mbit/s}, {from: S2, to: K, rate: 600Mbit/s}, {from: S3, to: K, rate: 600Mbit/s},\n"
+	    "  {from: S1, to: S4, rate: 600Mbit/s}, {from: S2, to: S4, rate: 600Mbit/s}, {from: S1, to: S5, rate: 600Mbit/s},\n"
+	    "  {from: K, to: D, rate: 100Mbit/s}]\n"
+	    "shared: [{rate: 160Mbit/s, links: [S1>D, S2>D, S3>D]}, {rate: 160Mbit/s, links: [S4>D, S5>D]}]\n"
+	    "windows: [{link: K>D, from: 200s, until: 400s, rate: 0}]\n");
+	struct got g;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof slot_s / sizeof *slot_s; i++) {
+		g = plan_with(o, PTCP_PLAN_COORDINATED, slot_s[i], 0);
+		if (g.code < 0)
+			fail_msg("%s", g.msg);
+		assert_int_equal(g.bytes, 50000000000);
+		assert_true(g.info.makespan_s > 10000 * slot_s[i]);
+	}
+	ptcp_overlay_free(o);
+}
+
 static void options_are_checked(void **state)
 {
 	struct ptcp_overlay *o = overlay_of(WORKED_OVERLAY);
@@ -388,7 +416,7 @@ int main(void)
 		cmocka_unit_test(says_which_window),
 		cmocka_unit_test(what_if),
 		cmocka_unit_test(unknown_numbers_are_errors),
-		cmocka_unit_test(scales_far_apart),
+		cmocka_unit_test(scales_far_apart), cmocka_unit_test(many_slots_lose_no_byte),
 		cmocka_unit_test(options_are_checked),
 	};
 	return cmocka_run_group_tests_name("plan/plan", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include <ptcp/plan.h>
@@ -106,6 +107,31 @@ static void hurried_plans_are_near_their_bound(void **state)
 	assert_true(n > 30 && inexact > 0);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MANY_WINDOWS_CPU_S 60
+#else
+#define MANY_WINDOWS_CPU_S 3 /* 0.6 s here; 5.7 s if the program has all columns from the start */
+#endif
+
+static void many_windows_take_little_time(void **state)
+{
+	struct inst_kind kind = { .hosts = 50, .density = 1, .windows = 40, .span = 20 };
+	struct ptcp_plan_info info;
+	struct ptcp_plan_opts opts;
+	clock_t began;
+	double cpu_s;
+
+	(void)state;
+	inst_make(&in, &kind, 1);
+	ptcp_plan_opts_init(&opts);
+	began = clock();
+	assert_int_equal(plan_hurriedly(&opts, &info), 0);
+	cpu_s = (double)(clock() - began) / CLOCKS_PER_SEC;
+	assert_true(info.makespan_s <= 1.031 * info.bound_s);
+	if (cpu_s > MANY_WINDOWS_CPU_S)
+		fail_msg("%g s of CPU time", cpu_s);
+}
+
 static void planning_can_be_canceled(void **state)
 {
 	struct inst_kind kind = { .hosts = 8, .density = 1 };
@@ -141,6 +167,7 @@ int main(void)
 		cmocka_unit_test(short_periods),
 		cmocka_unit_test(many_slots_lose_nothing),
 		cmocka_unit_test(hurried_plans_are_near_their_bound),
+		cmocka_unit_test(many_windows_take_little_time),
 		cmocka_unit_test(planning_can_be_canceled),
 		cmocka_unit_test(plans_are_optimal),
 		cmocka_unit_test(plans_of_stages_are_optimal),

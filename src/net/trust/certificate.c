@@ -123,7 +123,7 @@ const char *certificate_time_text(char out[CERTIFICATE_TIME_BYTES], uint64_t s)
 	struct tm tm;
 
 	if (s > (uint64_t)INT64_MAX || gmtime_r(&t, &tm) == NULL ||
-	    strftime(out, CERTIFICATE_TIME_BYTES, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+	    strftime(out, CERTIFICATE_TIME_BYTES, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
 		strcpy(out, "the end of time");
 	return out;
 }
@@ -187,6 +187,7 @@ int certificates_load(struct certificates *out, const char *dir, struct ptcp_err
 	uint8_t one[CERTIFICATE_MAX_BYTES];
 	struct trust_lines l;
 	struct ptcp_err why;
+	unsigned count = 0;
 	size_t n;
 	int r;
 
@@ -198,7 +199,7 @@ int certificates_load(struct certificates *out, const char *dir, struct ptcp_err
 			continue;
 		if (certificate_parse(one, &n, l.line, &why) < 0)
 			r = err_set(e, PTCP_ECONFIG, "certificates, line %u: %s", l.n, why.msg);
-		else if (out->n + n > sizeof out->bytes)
+		else if (count++ == CERTIFICATES_MAX)
 			r = err_set(e, PTCP_ECONFIG, "certificates: more than %d (remove lines)", CERTIFICATES_MAX);
 		else
 			append(out, one, n);
@@ -227,6 +228,7 @@ int certificates_add(const char *dir, const uint8_t *p, size_t n, struct ptcp_er
 	char path[TRUST_PATH_BYTES];
 	struct certificates old, all = { .n = 0 };
 	struct certificate new, c;
+	unsigned count = 0;
 	size_t at, got;
 	int lock, r;
 
@@ -236,9 +238,11 @@ int certificates_add(const char *dir, const uint8_t *p, size_t n, struct ptcp_er
 		return r;
 	if ((r = certificates_load(&old, dir, e)) == 0) {
 		for (at = 0; at < old.n && (got = certificate_decode(&c, old.bytes + at, old.n - at)) > 0; at += got)
-			if (c.kind != new.kind || memcmp(c.issuer, new.issuer, sizeof c.issuer) != 0)
+			if (c.kind != new.kind || memcmp(c.issuer, new.issuer, sizeof c.issuer) != 0) {
 				append(&all, old.bytes + at, got);
-		if (all.n + n > sizeof all.bytes)
+				count++;
+			}
+		if (count == CERTIFICATES_MAX)
 			r = err_set(e, PTCP_EUSAGE, "certificates: no room for more than %d (remove lines of %s)", CERTIFICATES_MAX,
 			    path);
 		else

@@ -10,7 +10,7 @@
 enum certificate_kind { CERTIFICATE_CLIENT = 1, CERTIFICATE_SERVER = 2 };
 
 #define CERTIFICATE_TEXT_BYTES 256 /* name and root, each with its NUL */
-#define CERTIFICATE_NAME_BYTES 22 /* of a client, with a NUL */
+#define CERTIFICATE_NAME_BYTES 21 /* of a client, with a NUL */
 /* "ptcp-certificate " and base64, with its NUL. */
 #define CERTIFICATE_LINE_BYTES (18 + (CERTIFICATE_MAX_BYTES + 2) / 3 * 4)
 
@@ -35,7 +35,7 @@ size_t certificate_decode(struct certificate *c, const uint8_t *p, size_t n);
 bool certificate_is_signed(const uint8_t *p, size_t n);
 /* PTCP_EREFUSED before and after the validity, with both times and the time of the clock, called `clock`. */
 int certificate_check_time(const struct certificate *c, uint64_t now_s, const char *clock, struct ptcp_err *e);
-/* "2026-11-23 04:50 UTC". */
+/* "2026-11-23 04:50:00 UTC". */
 #define CERTIFICATE_TIME_BYTES 40
 const char *certificate_time_text(char out[CERTIFICATE_TIME_BYTES], uint64_t s);
 

@@ -61,39 +61,80 @@ static bool matches(const char *patterns, const char *host)
 	return found;
 }
 
-/* Whether the authority, trusted for the host, has signed the host's certificate. */
-static int check_certificates(const char *dir, const char *authority, const char *host, const char *fingerprint,
-    const struct certificates *all, uint64_t now_s, struct ptcp_err *why)
+bool known_hosts_patterns_ok(const char *patterns)
+{
+	char one[HOST_TEXT_BYTES];
+	struct glob *g;
+	const char *colon;
+	size_t n;
+
+	do {
+		n = strcspn(patterns, ",");
+		if (n == 0 || n >= sizeof one)
+			return false;
+		memcpy(one, patterns, n);
+		one[n] = '\0';
+		colon = strchr(one, ':'); /* of a port, unless another one follows */
+		if (one[0] == '!' || strchr(one, '/') != NULL ||
+		    (colon != NULL && (one[0] == '[' || strchr(colon + 1, ':') == NULL)) || glob_new(&g, one, NULL) < 0)
+			return false;
+		glob_free(g);
+		patterns += n;
+	} while (*patterns++ == ',');
+	return true;
+}
+
+/* A host that presents certificates. */
+struct lookup {
+	const char *dir, *fingerprint;
+	char host[HOST_TEXT_BYTES]; /* "": malformed */
+	const struct certificates *all; /* NULL: none are looked at */
+	uint64_t now_s;
+	struct ptcp_err why;        /* code 0: `msg` is a reason why a certificate does not count, or empty */
+};
+
+/* Whether the authority, trusted for hosts of these patterns, has signed a certificate of the host. */
+static int check_certificates(struct lookup *u, const char *patterns, const char *authority)
 {
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int found = HOST_UNKNOWN, r;
 	struct certificate c;
+	struct ptcp_err why;
 	size_t at, n;
 
-	for (at = 0; found != HOST_MATCHES && at < all->n && (n = certificate_decode(&c, all->bytes + at, all->n - at)) > 0; at += n) {
-		if (c.kind != CERTIFICATE_SERVER || strcmp(c.subject, fingerprint) != 0 || !matches(c.name, host) ||
+	for (at = 0; found != HOST_MATCHES && at < u->all->n &&
+	    (n = certificate_decode(&c, u->all->bytes + at, u->all->n - at)) > 0; at += n) {
+		if (c.kind != CERTIFICATE_SERVER || strcmp(c.subject, u->fingerprint) != 0 ||
 		    identity_key_fingerprint(issuer, c.issuer, NULL) < 0 || strcmp(issuer, authority) != 0 ||
-		    !certificate_is_signed(all->bytes + at, n))
+		    !certificate_is_signed(u->all->bytes + at, n))
 			continue;
-		if ((r = certificate_check_time(&c, now_s, "this host's", why)) == 0 &&
-		    (r = revoked_find(dir, authority, c.serial, why)) > 0)
-			r = err_set(why, PTCP_EREFUSED, "the certificate of %s is revoked (see the file revoked)", host);
-		found = r < 0 ? r : HOST_MATCHES;
+		if (!matches(patterns, u->host))
+			r = err_set(&why, 0, "known_hosts trusts the authority of its certificate for %.100s only", patterns);
+		else if (!matches(c.name, u->host))
+			r = err_set(&why, 0, "its certificate is for %.100s only", c.name);
+		else if ((r = certificate_check_time(&c, u->now_s, "this host's", &why)) == 0 &&
+		    (r = revoked_find(u->dir, authority, c.serial, &why)) > 0)
+			r = err_set(&why, PTCP_EREFUSED, "the certificate of %s is revoked (see the file revoked)", u->host);
+		else if (r == 0)
+			found = HOST_MATCHES;
+		if (found != HOST_MATCHES && u->why.code == 0)
+			u->why = why;
 	}
 	return found;
 }
 
 /* ---- Lookups ---- */
 
-/* A line of an authority: HOST_MATCHES, HOST_UNKNOWN, or negative. */
-static int check_authority(const char *dir, char *rest, const char *host, const char *fingerprint,
-    const struct certificates *c, uint64_t now_s, struct ptcp_err *why)
+/* A line of an authority: HOST_MATCHES, HOST_UNKNOWN, or PTCP_ECONFIG. */
+static int check_authority(struct lookup *u, const char *first, char *rest, unsigned line, struct ptcp_err *e)
 {
-	char *patterns = trust_word(&rest), *authority = trust_word(&rest), name[HOST_TEXT_BYTES];
+	char *patterns = trust_word(&rest), *authority = trust_word(&rest);
 
-	if (c == NULL || patterns == NULL || authority == NULL || !host_part(name, host) || !matches(patterns, name))
-		return HOST_UNKNOWN;
-	return check_certificates(dir, authority, name, fingerprint, c, now_s, why);
+	if (strcmp(first, "@cert-authority") != 0 || patterns == NULL || authority == NULL ||
+	    !known_hosts_patterns_ok(patterns) || !identity_fingerprint_ok(authority))
+		return err_set(e, PTCP_ECONFIG, "known_hosts, line %u: not @cert-authority, host patterns without ports, and a "
+		    "fingerprint (correct the line: no host is trusted until then)", line);
+	return u->all == NULL || u->host[0] == '\0' ? HOST_UNKNOWN : check_certificates(u, patterns, authority);
 }
 
 int known_hosts_check_revoked(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e)
@@ -108,25 +149,34 @@ int known_hosts_check_revoked(const char *dir, const char *host, const char *fin
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e)
 {
-	struct ptcp_err why = { .code = 0 };
+	struct lookup u = { .dir = dir, .fingerprint = fingerprint, .all = c, .now_s = now_s };
 	int found = HOST_UNKNOWN, r;
 	struct trust_lines l;
 	char *rest, *name, *fp;
 
+	if (e != NULL)
+		e->msg[0] = '\0';
 	if ((r = known_hosts_check_revoked(dir, host, fingerprint, e)) < 0)
 		return r;
 	if ((r = trust_lines_open(&l, dir, "known_hosts", e)) <= 0)
 		return r < 0 ? r : HOST_UNKNOWN;
-	while (found != HOST_MATCHES && trust_lines_next(&l, &name, &rest)) {
-		if (strcmp(name, "@cert-authority") == 0) {
-			if ((r = check_authority(dir, rest, host, fingerprint, c, now_s, &why)) == HOST_MATCHES)
-				found = HOST_MATCHES;
-		} else if (strcasecmp(name, host) == 0 && (fp = trust_word(&rest)) != NULL) {
-			found = strcmp(fp, fingerprint) == 0 ? HOST_MATCHES : HOST_DIFFERS;
-		}
+	if (!host_part(u.host, host))
+		u.host[0] = '\0';
+	/* To the end even after a match: the order of the lines does not decide whether a malformed one is told. */
+	for (r = 0; r >= 0 && trust_lines_next(&l, &name, &rest);) {
+		if (name[0] == '@')
+			r = check_authority(&u, name, rest, l.n, e);
+		else if (strcasecmp(name, host) == 0 && (fp = trust_word(&rest)) != NULL)
+			r = strcmp(fp, fingerprint) == 0 ? HOST_MATCHES : HOST_DIFFERS;
+		else
+			continue;
+		if (r < 0 || r == HOST_MATCHES || (r == HOST_DIFFERS && found == HOST_UNKNOWN))
+			found = r;
 	}
-	if (found == HOST_UNKNOWN && why.code != 0)
-		found = err_set(e, why.code, "%s: %s", host, why.msg);
+	if (found == HOST_UNKNOWN && u.why.code != 0)
+		found = err_set(e, u.why.code, "%s: %s", host, u.why.msg);
+	else if (found == HOST_UNKNOWN && e != NULL)
+		*e = u.why;
 	return trust_lines_close(&l, found, e);
 }
 

@@ -13,14 +13,17 @@
 enum known_host { HOST_UNKNOWN, HOST_MATCHES, HOST_DIFFERS };
 
 /* `host` is "NAME:PORT" or "[V6]:PORT", compared without case. HOST_DIFFERS: known_hosts lists the host, with other
- * fingerprints only. PTCP_EREFUSED: the key is revoked, or the host is not listed and its certificate, by an authority
- * trusted for the host, is not valid now. PTCP_ECONFIG: a file cannot be read. */
+ * fingerprints only. HOST_UNKNOWN: e->msg says why a certificate of an authority in known_hosts does not count, or is
+ * empty. PTCP_EREFUSED: the key is revoked, or the host is not listed and its certificate, by an authority trusted for
+ * the host, is not valid now. PTCP_ECONFIG: a file cannot be read, or the line of an authority is malformed. */
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e);
 /* PTCP_EREFUSED: the key is revoked, which no pin overrules. PTCP_ECONFIG: the file cannot be read. */
 int known_hosts_check_revoked(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 /* Whether known_hosts lists exactly one fingerprint for the host, and copies it. */
 bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
+/* Whether each of the patterns, separated by commas, can match a host: no port, no brackets around an address. */
+bool known_hosts_patterns_ok(const char *patterns);
 /* Whether a line of an authority is there; PTCP_ECONFIG: the file cannot be read. */
 int known_hosts_has_authority(const char *dir, struct ptcp_err *e);
 /* Appends a line unless the file contains it; safe among several processes. */

@@ -116,7 +116,17 @@ static double width_bps(const struct run *r, const struct lane *l)
 	return least;
 }
 
-/* Beside the planned ones a transfer has the direct path and the widest over one relay. */
+/* The width, divided among the paths of the transfer that cross the same peering point: as src/collect/candidates.c. */
+static double worth_bps(const struct run *r, const struct lane *from, int relay)
+{
+	int k, sharing = 1;
+
+	for (k = 0; k < SOURCES; k++)
+		sharing += from[k].has && study_point(k) == study_point(relay);
+	return width_bps(r, &from[relay]) / (r->s->blind ? 1 : sharing);
+}
+
+/* Beside the planned ones a transfer has the direct path and some over one relay. */
 static void add_spares(struct run *r, int source)
 {
 	struct lane *from = &r->lane[source * SOURCES], *best;
@@ -125,7 +135,7 @@ static void add_spares(struct run *r, int source)
 	from[source].has = true;
 	for (n = 0; n < SPARES; n++) {
 		for (best = NULL, k = 0; k < SOURCES; k++)
-			if (!from[k].has && (best == NULL || width_bps(r, &from[k]) > width_bps(r, best)))
+			if (!from[k].has && (best == NULL || worth_bps(r, from, k) > worth_bps(r, from, (int)(best - from))))
 				best = &from[k];
 		if (best != NULL)
 			best->has = true;
@@ -228,7 +238,8 @@ static void see_late(struct run *r)
 			got += bps;
 		}
 		r->more_bps[i] = catch_up_bps(r->more_bps[i], r->left[i] - schedule_left_bytes(r->schedule,
-		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got);
+		    r->host[i], PACE * (r->now_s - r->plan_start_s)), given, got,
+		    r->schedule->end_s - (r->now_s - r->plan_start_s));
 	}
 }
 
@@ -257,7 +268,7 @@ static void set_caps(struct run *r)
 		double due = l->given_bps, bps;
 
 		if (r->w->replan && drift_is_probing(&r->drift))
-			due = due > 0 ? drift_ratio(&r->drift) * due : l->has ? first_bps(r, l) : 0;
+			due = drift_probe_bps(&r->drift, due, l->has ? first_bps(r, l) : 0);
 		if (!(fabs(due - l->due_bps) <= STEADY_RATIO * l->due_bps))
 			l->since_s = r->now_s;
 		if (due > l->due_bps && l->since_s == r->now_s)
@@ -274,10 +285,12 @@ static double rates(struct run *r, struct study_flow *f, int *lane, int *n)
 	int k, p;
 
 	for (*n = k = 0; k < LANES; k++) {
-		if (!(r->left[k / SOURCES] > 0) || !(r->lane[k].cap_bps > 0))
+		double ratio = k % SOURCES == k / SOURCES ? 1 : 1 - r->s->relayed_ratio;
+
+		if (!(r->left[k / SOURCES] > 0) || !(r->lane[k].cap_bps > 0) || r->now_s < r->s->start_s[k / SOURCES])
 			continue;
 		f[*n] = (struct study_flow){ k / SOURCES, k % SOURCES == k / SOURCES ? -1 : k % SOURCES,
-			r->lane[k].cap_bps / 8, 0 };
+			ratio * r->lane[k].cap_bps / 8, 0 };
 		lane[(*n)++] = k;
 	}
 	study_share(r->s, f, *n, r->on, other);
@@ -311,9 +324,12 @@ static void advance(struct run *r)
 	loss = rates(r, f, lane, &n);
 	for (i = 0; i < n; i++)
 		sum[f[i].source] += f[i].rate;
-	for (i = 0; i < SOURCES; i++)
+	for (i = 0; i < SOURCES; i++) {
 		if (r->left[i] > 0 && sum[i] > 0)
 			dt = fmin(dt, r->left[i] / sum[i]);
+		if (r->now_s < r->s->start_s[i])
+			dt = fmin(dt, r->s->start_s[i] - r->now_s);
+	}
 	for (i = 0; i < n; i++)
 		r->lane[lane[i]].bytes += f[i].rate * dt;
 	for (i = 0; i < SOURCES; i++)

@@ -39,8 +39,8 @@ enum { DIRECT = 0, BEST_PATH = 3, COORDINATED = 7, COORDINATED_AGAIN = 8, PIPELI
 static const struct load {
 	const char *name;
 	double north, south;
-} loads[] = { { "1:1", 1, 1 }, { "2:1", 2, 1 }, { "1:3", 1, 3 } };
-#define LOADS 3
+} loads[] = { { "1:1", 1, 1 }, { "2:1", 2, 1 }, { "1:3", 1, 3 }, { "3:1", 3, 1 } };
+#define LOADS 4
 
 static const char *const errors[] = { "none", "over", "under", "mixed" };
 
@@ -130,8 +130,8 @@ static void print_true(struct cell c[LOADS])
 
 	printf("Makespans in seconds, true estimates, %d other flows north to south; mean of %d draws and half of "
 	    "the 95 %% confidence interval. Loss of other flows and data stored for other sources, in per cent; "
-	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | loss 1:1 | 2:1 | 1:3 | stored 2:1 | plans 2:1 |\n"
-	    "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
+	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | 3:1 | loss 1:1 | 2:1 | 1:3 | 3:1 | stored 2:1 | "
+	    "plans 2:1 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
 	for (w = 0; w < WAYS; w++) {
 		printf("| %s |", ways[w].name);
 		for (l = 0; l < LOADS; l++) {
