@@ -1004,6 +1004,10 @@ struct ptcp_server_quota {
 };
 typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
 PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);
+/* Calls `each` on this thread for every mover that has joined the server; strings are valid during the call. Before serving
+ * or between steps. */
+typedef void ptcp_server_mover_fn(void *arg, const struct ptcp_mover_stats *m);
+PTCP_API void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg);
 /* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server,
  * instead of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a
  * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */

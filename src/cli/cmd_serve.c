@@ -62,18 +62,25 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 
 /* ---- Metrics ---- */
 
+static void add_mover(void *list, const struct ptcp_mover_stats *m)
+{
+	json_array_append_new(list, json_mover(m));
+}
+
 static void report(struct serving *v)
 {
 	const struct ptcp_server_stats *n = &v->metrics.stats;
 	char address[128];
+	json_t *movers = json_array();
 
+	ptcp_server_movers_each(v->server, add_mover, movers);
 	snprintf(address, sizeof address, strchr(ptcp_server_address(v->server), ':') != NULL ? "[%s]:%u" : "%s:%u",
 	    ptcp_server_address(v->server), ptcp_server_port(v->server));
-	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
+	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
 	    address, "sessions", json_count(n->sessions_now), "streams", json_count(n->streams_now), "waiting",
 	    json_count(n->waiting_now), "received_bytes", json_count(n->received_bytes), "sent_bytes",
 	    json_count(n->sent_bytes), "received_bps", json_rate(v->metrics.received_bps), "sent_bps",
-	    json_rate(v->metrics.sent_bps)));
+	    json_rate(v->metrics.sent_bps), "movers", movers));
 }
 
 static void update_metrics(struct serving *v)

@@ -283,3 +283,23 @@ int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, 
 		close(fd);
 	return r < 0 ? err_while(e, r, "--join %s", text_escape(shown, sizeof shown, path)) : 0;
 }
+
+int invitation_remove_own(const char *path, struct ptcp_err *e)
+{
+	struct invitation old;
+	char shown[TEXT_NAME_BYTES];
+	int fd, r = 0;
+
+	if (invitation_read(&old, path, 0, NULL) < 0)
+		return 0;
+	invitation_fini(&old);
+	if ((fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		r = err_set(e, PTCP_ECONFIG, "--mover-file %s: the invitation of a running process (name another file)",
+		    text_escape(shown, sizeof shown, path));
+	else if (unlink(path) != 0)
+		r = err_sys(e, PTCP_ECONFIG, "--mover-file %s", text_escape(shown, sizeof shown, path));
+	close(fd);
+	return r;
+}

@@ -36,6 +36,8 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e);
 /* Removes the invitations of the directory whose names begin with `prefix` and whose processes have been killed: nobody has
  * them locked. */
 void invitation_remove_stale(const char *dir, const char *prefix);
+/* Removes the invitation `path` of a process that has ended; no other file. PTCP_ECONFIG: the process is still there. */
+int invitation_remove_own(const char *path, struct ptcp_err *e);
 /* Reads `path`, or with "-" standard input until its end. PTCP_EUSAGE: missing for `wait_ns` (other hosts may see a new
  * file late), not a regular file, or accessible to other users. */
 int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e);

@@ -13,6 +13,7 @@
 #define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent mover: its blocks go to others */
 #define METER_NS NS_PER_S
 #define PORT_FREE ":0"
+#define SESSION_JOINS 64            /* of a mover of a server at once */
 
 /* ---- Joining and leaving ---- */
 
@@ -52,6 +53,9 @@ static void pace(struct movers *m)
 	}
 }
 
+/* The set with the listener. */
+static struct movers *listening(struct movers *m) { return m->pool != NULL ? m->pool : m; }
+
 static void mover_free(struct mover *v)
 {
 	unsigned i;
@@ -61,6 +65,7 @@ static void mover_free(struct mover *v)
 	for (i = 0; i < MOVER_HANDLES; i++)
 		free(v->remote[i]); /* canceled */
 	list_remove(&v->in_list);
+	admission_session(listening(v->set)->pending.admission, v->from, false);
 	mover_link_free(v->link);
 	free(v->known);
 	while (!list_empty(&v->closing)) {
@@ -132,7 +137,7 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 
 static const struct mover_link_ops link_ops = { .frame = on_frame, .lost = on_link_lost };
 
-static int mover_new(struct movers *m, struct chan *c, const char *address, struct ptcp_err *e)
+static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, struct ptcp_err *e)
 {
 	struct mover *v = calloc(1, sizeof *v);
 	uint8_t joined[WIRE_HEADER_BYTES];
@@ -145,7 +150,9 @@ static int mover_new(struct movers *m, struct chan *c, const char *address, stru
 	}
 	v->set = m;
 	v->id = ++m->last_id;
-	snprintf(v->address, sizeof v->address, "%s", address);
+	snprintf(v->address, sizeof v->address, "%s", g->address);
+	v->from = g->from;
+	admission_session(listening(m)->pending.admission, v->from, true);
 	strcpy(v->fingerprint, chan_fingerprint(c));
 	list_init(&v->closing);
 	list_append(&m->movers, &v->in_list);
@@ -191,8 +198,7 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, stru
 	}
 	if (all_links(m) >= MOVERS_MAX)
 		return err_set(e, PTCP_EBUSY, "too many movers (at most %d)", MOVERS_MAX);
-	admission_session(first->pending.admission, g->from, true);
-	return mover_new(m, inbound_take_chan(g), g->address, e);
+	return mover_new(m, inbound_take_chan(g), g, e);
 }
 
 static const struct inbound_ops inbound_ops = { .mover = on_join };
@@ -328,7 +334,7 @@ void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *o
 	*out = (struct ptcp_mover_stats){ .host = "" };
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined && i-- == 0)
-			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams + pool_streams(v) };
 }
 
 const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }
@@ -379,7 +385,7 @@ static void name_addresses(struct movers *m)
 static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 {
 	struct pending_opts po = { .host = &m->host, .timeout_ns = TIMEOUT_NS, .waiting = 2 * MOVERS_MAX,
-		.sessions = MOVERS_MAX, .streams = 1, .ops = &inbound_ops, .arg = m };
+		.sessions = MOVERS_MAX, .streams = m->o.serves ? SESSION_JOINS : 1, .ops = &inbound_ops, .arg = m };
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
 	int r;
 

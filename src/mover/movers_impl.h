@@ -33,6 +33,7 @@ struct mover {
 	bool listens;            /* of a session: its endpoint is known */
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	char host[WIRE_HOST_MAX + 1], address[SOCK_TEXT_BYTES];
+	struct peer_address *from; /* admission's, of `address` */
 	uint64_t *known;         /* by slot: id of the file known to the mover; 0: none */
 	struct list closing;     /* files whose CLOSED is yet to come */
 	struct remote *remote[MOVER_HANDLES]; /* by handle modulo MOVER_HANDLES */
@@ -113,6 +114,8 @@ int pool_on_endpoint(struct mover *v, const struct wire_endpoint *f, struct ptcp
 void pool_left(const struct mover *v);
 /* Adds what a mover of a session has carried since the last call to the mover of the pool. */
 void pool_count(const struct mover *v, bool last);
+/* Of a mover of the pool, in all sessions. */
+unsigned pool_streams(const struct mover *v);
 
 /* remote.c: frames of a mover; and its end, for its streams. */
 int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);

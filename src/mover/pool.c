@@ -73,6 +73,27 @@ void pool_count(const struct mover *v, bool last)
 		    (unsigned long long)v->bytes);
 }
 
+static unsigned streams_of(const struct movers *session, const char *fingerprint)
+{
+	const struct mover *v;
+	unsigned n = 0;
+
+	LIST_EACH(&session->movers, v, struct mover, in_list)
+		if (strcmp(v->fingerprint, fingerprint) == 0)
+			n += v->n_streams;
+	return n;
+}
+
+unsigned pool_streams(const struct mover *v)
+{
+	const struct movers *m;
+	unsigned n = 0;
+
+	LIST_EACH(&v->set->sessions, m, struct movers, in_pool)
+		n += streams_of(m, v->fingerprint);
+	return n;
+}
+
 /* ---- Endpoints ---- */
 
 /* The connection proves the identity; the frame's is ignored. */

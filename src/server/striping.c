@@ -18,12 +18,12 @@ static bool is_striped(const struct ptcp_server_opts *o) { return o->movers != N
 
 int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	if (!is_striped(o))
-		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
+
+	if (r < 0 || !is_striped(o))
+		return r;
 	if (o->ephemeral)
 		return err_set(e, PTCP_EUSAGE, "--movers: not for an ephemeral server (start a server)");
-	if (o->movers == NULL && (o->n_mover_hosts > 0 || strcmp(o->mover_file, "-") == 0))
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (o->mover_port > 65535)
 		return err_set(e, PTCP_EUSAGE, "--mover-port %u: must be 0 to 65535", o->mover_port);
 	return 0;
@@ -74,11 +74,10 @@ static void on_notice(void *arg, const char *text)
 	(void)text;
 }
 
-/* One for each port; the invitation of an earlier server that was killed is replaced. */
+/* A file for each port; the invitation of an earlier server that was killed is replaced. */
 static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], struct ptcp_err *e)
 {
 	char host[HOST_NAME_MAX + 1] = "";
-	struct invitation old;
 
 	if (s->o.mover_file != NULL) {
 		snprintf(out, PATH_MAX, "%s", s->o.mover_file);
@@ -87,10 +86,7 @@ static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], stru
 			host[0] = '\0';
 		snprintf(out, PATH_MAX, "%s/movers-%s-%u", s->host.config_dir, host, s->at[0].port);
 	}
-	if (strcmp(out, "-") == 0 || invitation_read(&old, out, 0, e) < 0)
-		return 0;
-	invitation_fini(&old);
-	return unlink(out) == 0 ? 0 : err_sys(e, PTCP_ECONFIG, "replacing the invitation of movers");
+	return strcmp(out, "-") == 0 ? 0 : invitation_remove_own(out, e);
 }
 
 static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_err *e)
@@ -112,6 +108,17 @@ static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_e
 	if ((r = movers_new(&s->movers, &o, e)) < 0 || s->o.movers == NULL)
 		return r;
 	return movers_start(s->movers, s->o.movers, s->o.mover_hosts, s->o.n_mover_hosts, s->o.mover_ptcp, e);
+}
+
+void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg)
+{
+	unsigned i, n = s->movers != NULL ? movers_count(s->movers) : 0;
+	struct ptcp_mover_stats st;
+
+	for (i = 0; i < n; i++) {
+		movers_stats(s->movers, i, &st);
+		each(arg, &st);
+	}
 }
 
 int server_start_movers(struct ptcp_server *s, struct ptcp_err *e)

@@ -28,14 +28,16 @@ static void drop(struct endpoints *e, uint32_t id)
 static const char *fault(const char *host, const struct sockaddr *from)
 {
 	struct sockaddr_storage sa;
-	enum reach reach;
+	enum reach reach, least = reach_of(from);
 
+	if (least == REACH_NOBODY)
+		least = REACH_WORLD; /* unknown */
 	if (!reach_numeric(&sa, host))
 		return "not a numeric address";
 	reach = reach_of((struct sockaddr *)&sa);
 	if (reach == REACH_NOBODY)
 		return "not the address of a host";
-	return reach < reach_of(from) ? "fewer hosts reach the address than that of the server" : NULL;
+	return reach < least ? "fewer hosts reach the address than that of the server" : NULL;
 }
 
 const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from)

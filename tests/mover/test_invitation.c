@@ -145,6 +145,33 @@ static void files(void **state)
 	free(text);
 }
 
+/* A server replaces the invitation of its predecessor, of no running server, and no other file. */
+static void replaced(void **state)
+{
+	struct invitation v = some();
+	char dir[] = "/tmp/ptcp-invitation.XXXXXX", path[64], *text;
+	struct ptcp_err e;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/i", dir);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_true((fd = invitation_write(path, "notes", &e)) >= 0);
+	close(fd);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(invitation_text(&text, &v, NULL), 0);
+	assert_true((fd = invitation_write(path, text, &e)) >= 0);
+	assert_int_equal(invitation_remove_own(path, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "running process"));
+	close(fd);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	rmdir(dir);
+	free(text);
+}
+
 /* The lock of an invitation ends with its process. */
 static void stale(void **state)
 {
@@ -180,7 +207,7 @@ static void stale(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files), cmocka_unit_test(stale),
+		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files), cmocka_unit_test(replaced), cmocka_unit_test(stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

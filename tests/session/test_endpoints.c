@@ -70,6 +70,19 @@ static void ignored(void **state)
 	}
 }
 
+/* The address of the acceptor is not known: only public ones. */
+static void unknown(void **state)
+{
+	static struct endpoints e;
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct wire_endpoint f = at(1, "10.0.0.1", 1);
+
+	(void)state;
+	assert_non_null(endpoints_take(&e, &f, &none));
+	f = at(1, "192.0.2.1", 1);
+	assert_null(endpoints_take(&e, &f, &none));
+}
+
 static void limits(void **state)
 {
 	static struct endpoints e;
@@ -87,7 +100,7 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(come_and_go), cmocka_unit_test(ignored), cmocka_unit_test(limits),
+		cmocka_unit_test(come_and_go), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
