@@ -33,17 +33,17 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint turns \
-	shared impact_budget stream_control history divide paths ratectl multipath
+	shared impact_budget stream_control history divide paths ratectl multipath placement
 fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once shared
-net_SRC   := loop watch sock reach resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop mailbox watch sock reach resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
-stream_SRC := stream send generate recv write memory open_files
+stream_SRC := stream balance send generate recv write memory open_files
 mover_SRC := invitation deal link movers pool launch start remote remote_receive process work work_files work_streams work_targets
 session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files endpoints send send_list send_io send_remove select receive receive_names receive_io receive_links receive_movers \
@@ -77,16 +77,17 @@ TEST_PC := cmocka
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
 wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint turns shared \
-	stream_control auto history divide paths bound ratectl multipath study
+	stream_control auto history divide paths bound ratectl multipath study placement
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
 	entry owner write_once quota leftover manage prune expand shared faults power torture
-net_TESTS   := loop sock reach resolve dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop mailbox sock reach resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan handshake
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
+stream_TESTS := balance
 mover_TESTS := deal invitation work_files
 session_TESTS := mux endpoints hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure
@@ -98,7 +99,7 @@ plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
 collect_TESTS := schedule drift shared_cause others processor planner_thread candidates study links
 cli_TESTS   := options suggest skeleton output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
-TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
+TEST_LAYERS := core wire model fs store net engine conn stream mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
 	send_recv striping striping_receive striping_server launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \

@@ -107,6 +107,7 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 
 	*h = (struct context){ .control = control, .log = h->log, .log_fn = h->log_fn, .log_arg = h->log_arg,
 		.identity = id };
+	list_init(&h->balance.streams);
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;
 	if (workers > CONTEXT_WORKERS_MAX)
@@ -184,6 +185,8 @@ void context_fini(struct context *h)
 	unsigned i;
 
 	pacing_stop(&h->pacing);
+	timer_free(h->balance.timer);
+	h->balance.timer = NULL;
 	io_free(h->io);
 	resolver_free(h->names);
 	for (i = 0; i < h->n_workers; i++) {

@@ -2,6 +2,7 @@
 #ifndef CONN_CONTEXT_H
 #define CONN_CONTEXT_H
 
+#include "core/list.h"
 #include "core/log.h"
 #include "core/pacer.h"
 #include "core/timetable.h"
@@ -22,10 +23,20 @@ struct pacing {
 	bool loose;               /* `in` permits an eighth more */
 };
 
+/* Streams on worker loops, see stream/balance.h. */
+struct balance {
+	struct list streams;
+	struct timer *timer;      /* NULL: not needed yet */
+	struct mono at;           /* time of the last measurement, and idle time of each worker then: */
+	uint64_t idle_ns[CONTEXT_WORKERS_MAX];
+	unsigned next;            /* worker for the next stream, among equals */
+};
+
 struct context {
 	struct loop *control;             /* the handle's own, run by the caller's thread */
 	struct loop *worker[CONTEXT_WORKERS_MAX];
 	unsigned n_workers;
+	struct balance balance;
 	struct loop *handshakes;          /* NULL until needed */
 	unsigned n_handshakes;            /* running */
 	struct io *io;

@@ -201,7 +201,7 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 static int attach(struct work_stream *s, struct chan *c, struct ptcp_err *e)
 {
 	struct work *w = s->work;
-	struct stream_opts o = { .host = &w->process->host, .number = s->number, .worker = s->handle, .chan = c,
+	struct stream_opts o = { .host = &w->process->host, .number = s->number, .chan = c,
 		.pacer = &w->pacer, .joining = (s->flags & WIRE_STREAM_AHEAD) != 0,
 		.verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
 		.files = w->receives ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };

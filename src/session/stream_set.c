@@ -368,7 +368,7 @@ static struct stream_opts opts_of(const struct session *sess, unsigned number)
 {
 	struct stream_opts o = {
 		.host = sess->o.host, .number = number, .path = session_path_of(sess, number), .memory = sess->o.memory,
-		.only_stream = sess->o.one_channel, .worker = sess->id[0] + number, /* sessions of a server start at different workers */
+		.only_stream = sess->o.one_channel,
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0, .users = session_is_users(sess),
 		.ops = &stream_ops
 	};

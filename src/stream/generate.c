@@ -97,7 +97,7 @@ void stream_generate_writable(void *arg)
 	} else if (!g->turn_posted) {
 		g->turn_posted = true;
 		g->next_turn.run = on_next_turn;
-		loop_post(s->loop, &g->next_turn);
+		mailbox_post(s->box, &g->next_turn);
 	}
 }
 

@@ -61,7 +61,7 @@ static void granted(struct memory_claim *c)
 	struct stream *s = CONTAINER_OF(c, struct stream, memory);
 
 	s->memory_granted.run = on_granted;
-	loop_post(s->loop, &s->memory_granted);
+	mailbox_post(s->box, &s->memory_granted);
 }
 
 static void stalled(struct memory_claim *c)
@@ -71,7 +71,7 @@ static void stalled(struct memory_claim *c)
 	if (atomic_exchange(&s->stall_posted, true))
 		return;
 	s->memory_stalled.run = on_stalled;
-	loop_post(s->loop, &s->memory_stalled);
+	mailbox_post(s->box, &s->memory_stalled);
 }
 
 /* ---- On the worker ---- */

@@ -65,7 +65,7 @@ static void run_query(struct msg *m)
 void stream_known(struct stream *s)
 {
 	s->query.run = on_answer;
-	loop_post(s->loop, &s->query);
+	mailbox_post(s->box, &s->query);
 }
 
 /* True: the stream pauses until the answer. */

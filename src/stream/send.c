@@ -187,7 +187,7 @@ static void read_on_disk(struct io_job *io)
 
 	read_extents(job, job->stream->o.verify, true);
 	job->msg.run = on_read;
-	loop_post(job->stream->loop, &job->msg);
+	mailbox_post(job->stream->box, &job->msg);
 }
 
 /* The job's buffer; for the first job, whose memory is there, always. False: too little memory to read ahead. */

@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "net/sock.h"
+#include "stream/balance.h"
 
 /* ---- Worker thread, except for run_lost() and run_gone() ---- */
 
@@ -149,6 +150,37 @@ void stream_charge(struct stream *s, size_t n)
 	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
+static void on_arrive(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, arrive);
+	struct ptcp_err why;
+
+	atomic_store(&s->moving, false);
+	if (chan_attach(s->chan, s->loop, s->chan_ops, s, &why) < 0)
+		stream_fail(s, &why);
+	else if (s->paced)
+		on_paced(s);
+}
+
+/* Between two callbacks only the channel and the timers belong to a loop; buffers may return to another loop. */
+static void on_move(struct msg *m)
+{
+	struct stream *s = CONTAINER_OF(m, struct stream, move);
+
+	if (s->stopping || s->lost_posted || s->locked != NULL) {
+		atomic_store(&s->moving, false);
+		return;
+	}
+	chan_detach(s->chan);
+	timer_free(s->pacing);
+	timer_free(s->lock_timer);
+	s->pacing = s->lock_timer = NULL;
+	s->loop = s->o.host->worker[s->to];
+	atomic_store(&s->worker, s->to);
+	s->arrive.run = on_arrive;
+	mailbox_move(s->box, s->loop, &s->arrive);
+}
+
 static void run_gone(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, gone);
@@ -233,15 +265,15 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	struct stream *s = calloc(1, sizeof *s);
 	unsigned i;
 
-	if (s == NULL) {
+	if (s != NULL)
+		s->o = *o;
+	if (s == NULL || (o->kind == NULL && balance_join(s) < 0)) {
+		free(s);
 		chan_free(o->chan);
 		return err_nomem(e);
 	}
-	s->o = *o;
 	s->chan = o->chan;
 	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
-	if (o->kind == NULL)
-		s->loop = o->host->worker[o->worker % o->host->n_workers];
 	atomic_init(&s->pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
 	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pacer[PACE_SHARED], NULL);
@@ -262,8 +294,9 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	if (o->kind != NULL)
 		return 0;
 	chan_detach(s->chan);
+	s->move.run = on_move;
 	s->start.run = on_start;
-	loop_post(s->loop, &s->start);
+	mailbox_post(s->box, &s->start);
 	return 0;
 }
 
@@ -276,7 +309,7 @@ uint64_t stream_retransmits(struct stream *s)
 {
 	if (s->o.kind == NULL && !s->stop_posted && !atomic_exchange(&s->sampling, true)) {
 		s->sample.run = on_sample;
-		loop_post(s->loop, &s->sample);
+		mailbox_post(s->box, &s->sample);
 	}
 	return atomic_load(&s->retransmits);
 }
@@ -294,7 +327,7 @@ void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
 	s->silent_ns = silent_ns;
 	s->unacked = unacked;
 	s->check.run = on_check;
-	loop_post(s->loop, &s->check);
+	mailbox_post(s->box, &s->check);
 }
 
 void stream_share(struct stream *s, struct pacer *p)
@@ -342,14 +375,14 @@ void stream_send(struct stream *s)
 		return;
 	}
 	job->msg.run = stream_send_queue;
-	loop_post(s->loop, &job->msg);
+	mailbox_post(s->box, &job->msg);
 }
 
 void stream_generate(struct stream *s, uint64_t bytes)
 {
 	s->gen.left_bytes = bytes; /* the worker reads it from the start on */
 	s->gen.start.run = stream_generate_start;
-	loop_post(s->loop, &s->gen.start);
+	mailbox_post(s->box, &s->gen.start);
 }
 
 bool stream_generated(const struct stream *s, struct mono *from, struct mono *until)
@@ -377,7 +410,7 @@ void stream_stop(struct stream *s, bool reset)
 		return;
 	}
 	s->stop.run = on_stop;
-	loop_post(s->loop, &s->stop);
+	mailbox_post(s->box, &s->stop);
 }
 
 void stream_free(struct stream *s)
@@ -393,6 +426,8 @@ void stream_free(struct stream *s)
 		free(s->jobs[i].buf);
 	}
 	stream_recv_fini(s);
+	if (s->o.kind == NULL)
+		balance_leave(s);
 	free(s);
 }
 

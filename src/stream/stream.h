@@ -97,7 +97,6 @@ struct stream_opts {
 	const struct stream_kind *kind; /* NULL: a worker loop; else without chan: */
 	void *remote;                   /* of the kind */
 	unsigned number;
-	unsigned worker;                /* index of the worker loop, modulo the number of loops */
 	unsigned path;                  /* index of the path */
 	struct pacer *pacer;            /* rate limit beside the host's; or NULL */
 	struct memory_account *memory;  /* NULL: no limit */

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "net/mailbox.h"
 #include "stream/stream.h"
 #include "store/hash.h"
 #include "wire/block.h"
@@ -58,7 +59,12 @@ struct stream_write {
 
 struct stream {
 	struct stream_opts o;
-	struct loop *loop;               /* the worker's */
+	struct loop *loop;               /* the worker's: changes in stream_move(), on the worker */
+	struct mailbox *box;             /* of the messages to the worker; NULL: a stream of another host */
+	struct msg move, arrive;
+	unsigned to;                     /* worker, while `moving` */
+	atomic_bool moving;              /* `move` is posted, or `arrive` */
+	atomic_uint worker;
 	struct chan *chan;
 	const struct chan_ops *chan_ops;
 	struct msg start, stop, lost, gone, sample;
@@ -74,6 +80,8 @@ struct stream {
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_posted, resets;
+	struct list in_balance;          /* of context.balance, on a worker: */
+	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
 	struct tcpinfo tcp;              /* of another host, */
 	bool has_tcp;

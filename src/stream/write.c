@@ -101,7 +101,7 @@ static void run_lock_query(struct msg *m)
 
 	s->yields = s->o.ops->locked(s->o.arg, s->locked_dev, s->locked_ino);
 	m->run = on_lock_answer;
-	loop_post(s->loop, m);
+	mailbox_post(s->box, m);
 }
 
 /* Another session has locked the part, for example after its connection died unnoticed. Returns true if the stream
@@ -231,7 +231,7 @@ static void write_on_disk(struct io_job *io)
 
 	write_chunk(w);
 	w->done.run = on_written;
-	loop_post(w->stream->loop, &w->done);
+	mailbox_post(w->stream->box, &w->done);
 }
 
 /* Returns false if the chunk waits for a lock. */

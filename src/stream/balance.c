@@ -1,0 +1,137 @@
+#include "stream/balance.h"
+
+#include <stdlib.h>
+
+#include "model/placement.h"
+#include "stream/stream_impl.h"
+
+#define INTERVAL_NS (250 * NS_PER_MS)
+
+void stream_move(struct stream *s, unsigned worker)
+{
+	if (s->stop_posted || atomic_exchange(&s->moving, true))
+		return;
+	s->to = worker;
+	mailbox_post(s->box, &s->move);
+}
+
+unsigned stream_worker(const struct stream *s) { return atomic_load(&s->worker); }
+
+static unsigned count(const struct balance *b)
+{
+	const struct list *l;
+	unsigned n = 0;
+
+	for (l = b->streams.next; l != &b->streams; l = l->next)
+		n++;
+	return n;
+}
+
+/* Load of each worker since the last time. */
+static void measure(struct context *h, double busy_ratio[CONTEXT_WORKERS_MAX])
+{
+	struct balance *b = &h->balance;
+	struct mono now = mono_now();
+	double passed_ns = (double)mono_diff_ns(now, b->at) + 1;
+	uint64_t idle_ns;
+	unsigned i;
+
+	for (i = 0; i < h->n_workers; i++) {
+		idle_ns = loop_idle_ns(h->worker[i]);
+		busy_ratio[i] = 1 - (double)(idle_ns - b->idle_ns[i]) / passed_ns;
+		b->idle_ns[i] = idle_ns;
+	}
+	b->at = now;
+}
+
+/* Fills in the bytes that each stream has moved since the last time. */
+static void sample(struct balance *b, struct placement_stream *of, struct stream **which)
+{
+	struct stream *s;
+	uint64_t moved;
+
+	LIST_EACH (&b->streams, s, struct stream, in_balance) {
+		moved = atomic_load_explicit(&s->moved, memory_order_relaxed);
+		*of++ = (struct placement_stream){ stream_worker(s), moved - s->balanced_bytes };
+		s->balanced_bytes = moved;
+		*which++ = s;
+	}
+}
+
+static void rebalance(struct context *h)
+{
+	unsigned n = count(&h->balance), i, to;
+	struct placement_stream *of = calloc(n, sizeof *of);
+	struct stream **which = calloc(n, sizeof *which);
+	double busy_ratio[CONTEXT_WORKERS_MAX];
+
+	measure(h, busy_ratio);
+	if (of != NULL && which != NULL) {
+		sample(&h->balance, of, which);
+		if (placement_find(busy_ratio, h->n_workers, of, n, &i, &to)) {
+			log_at(&h->log, LOG_DEBUG, "stream", "event=moved stream=%u from=%u to=%u busy=%.2f",
+			    which[i]->o.number, of[i].worker, to, busy_ratio[of[i].worker]);
+			stream_move(which[i], to);
+		}
+	}
+	free(of);
+	free(which);
+}
+
+static void on_due(void *arg)
+{
+	struct context *h = arg;
+
+	if (list_empty(&h->balance.streams))
+		return;
+	rebalance(h);
+	timer_set(h->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
+}
+
+/* Without a timer the streams stay where they are. */
+static void start(struct context *h)
+{
+	double unused[CONTEXT_WORKERS_MAX];
+
+	if (h->n_workers < 2 ||
+	    (h->balance.timer == NULL && timer_new(&h->balance.timer, h->control, on_due, h, NULL) < 0))
+		return;
+	measure(h, unused);
+	timer_set(h->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
+}
+
+/* The worker with the fewest streams. */
+static unsigned choose(struct context *h)
+{
+	unsigned streams[CONTEXT_WORKERS_MAX] = { 0 }, i, best = h->balance.next++ % h->n_workers;
+	struct stream *s;
+
+	LIST_EACH (&h->balance.streams, s, struct stream, in_balance)
+		streams[stream_worker(s)]++;
+	for (i = 0; i < h->n_workers; i++)
+		if (streams[i] < streams[best])
+			best = i;
+	return best;
+}
+
+int balance_join(struct stream *s)
+{
+	struct context *h = s->o.host;
+	unsigned worker = choose(h);
+
+	if (mailbox_new(&s->box, h->worker[worker], NULL) < 0)
+		return PTCP_ENOMEM;
+	s->loop = h->worker[worker];
+	atomic_init(&s->worker, worker);
+	atomic_init(&s->moving, false);
+	if (list_empty(&h->balance.streams))
+		start(h);
+	list_append(&h->balance.streams, &s->in_balance);
+	return 0;
+}
+
+void balance_leave(struct stream *s)
+{
+	list_remove(&s->in_balance);
+	mailbox_free(s->box);
+}
