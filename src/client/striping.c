@@ -22,12 +22,10 @@ static bool is_striped(const struct ptcp_task *t)
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
 
-	if (!is_striped(t))
-		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
-	if (o->movers != NULL && o->movers[strspn(o->movers, " \t\n")] == '\0')
-		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, such as "
-		    "'srun -N4')");
+	if (r < 0 || !is_striped(t))
+		return r;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
 		    "one of them)");
@@ -38,8 +36,6 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
-	if (o->movers == NULL && (o->n_mover_hosts > 0 || text_is_stdio(o->mover_file)))
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--movers-wait %g: must be 0.5 to 86400 seconds", o->movers_wait_s);
 	return 0;

@@ -18,12 +18,12 @@ static bool is_striped(const struct ptcp_server_opts *o) { return o->movers != N
 
 int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	if (!is_striped(o))
-		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
+
+	if (r < 0 || !is_striped(o))
+		return r;
 	if (o->ephemeral)
 		return err_set(e, PTCP_EUSAGE, "--movers: not for an ephemeral server (start a server)");
-	if (o->movers == NULL && (o->n_mover_hosts > 0 || strcmp(o->mover_file, "-") == 0))
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (o->mover_port > 65535)
 		return err_set(e, PTCP_EUSAGE, "--mover-port %u: must be 0 to 65535", o->mover_port);
 	return 0;
