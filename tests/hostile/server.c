@@ -400,9 +400,11 @@ static void elsewhere(unsigned port, char **arguments)
 	peer_send(s.control, out, wire_opened_encode(out, &o));
 	for (i = 0; i < sizeof nobody / sizeof *nobody; i++)
 		name_endpoint(&s, i + 1, nobody[i], ntohs(sa.sin_port));
-	if (poll(&there, 1, 1000) > 0)
+	if (poll(&there, 1, 500) > 0)
 		die("it connects to an address of nobody");
 	name_endpoint(&s, 100, "127.0.0.1", ntohs(sa.sin_port));
+	if (poll(&there, 1, 3000) <= 0)
+		die("it connects to no endpoint");
 	s.data = peer_may_accept(there.fd, ALPN_DATA);
 	if (s.data != NULL && peer_frame(s.data)->type >= 0)
 		die("it says something to another identity");
