@@ -37,22 +37,22 @@ model_SRC := stats probe fit regress evidence belief belief_predict congestion y
 fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source hash sink part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once shared
-net_SRC   := loop watch sock resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
+net_SRC   := loop watch sock reach resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
 	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream send generate recv write memory open_files
-mover_SRC := invitation deal link movers launch remote remote_receive work work_files work_streams work_targets
+mover_SRC := invitation deal link movers pool launch start remote remote_receive process work work_files work_streams work_targets
 session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
-	hardlinks linked_files send send_list send_io send_remove select receive receive_names receive_io receive_links receive_movers \
+	hardlinks linked_files endpoints send send_list send_io send_remove select receive receive_names receive_io receive_links receive_movers \
 	receive_prune pipe verify_queue probe_session
 measure_SRC := advice advise measure timing prober
 client_SRC := task task_rate transfer trust connect path_history task_session measure_task remote_job \
 	remote_job_request remote_query clean_task manage_task ssh_start ssh_install ssh_connect striping history_file retry wait pipe
 server_SRC := server server_opts admit session_queue server_session session_wait request request_find confine_needs relay relay_room \
-	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table
+	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table striping
 api_SRC   := certificate clean local mover
 conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
@@ -81,14 +81,14 @@ model_TESTS := rng stats probe fit regress evidence congestion yield advice impa
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
 	entry owner write_once quota leftover manage prune expand shared faults power torture
-net_TESTS   := loop sock resolve dial listen admission line_reader child spool splice bridge relay_acl \
+net_TESTS   := loop sock reach resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan handshake
 engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 mover_TESTS := deal invitation work_files
-session_TESTS := mux hardlinks linked_files control stream_connect stream_set adapt path_rates
+session_TESTS := mux endpoints hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
@@ -101,7 +101,7 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv striping striping_receive everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv striping striping_receive striping_server launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \

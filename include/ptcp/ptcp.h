@@ -870,6 +870,7 @@ struct ptcp_server_needs {
 	/* Everything below is read, created, changed and removed; NULL-terminated. "/": clients may request any path */
 	const char *const *roots;
 	bool binds, connects;       /* TCP: will listen again; connects to hosts */
+	bool signals;               /* ends processes that it has started */
 	const char *storage_dir;    /* files are created, used and removed; NULL: none */
 };
 
@@ -922,6 +923,16 @@ struct ptcp_server_opts {
 	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter;
 	 * streams beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
+	/* A striped server: movers, processes on other hosts with the file system of the roots, read or write the data, and clients
+	 * connect to them. As in ptcp_transfer_opts; the server starts the movers once, and writes the invitation anew. Not for
+	 * an ephemeral server. */
+	const char *movers;
+	const char *const *mover_hosts;
+	size_t n_mover_hosts;
+	const char *mover_ptcp;
+	const char *mover_file;
+	const char *movers_listen;
+	unsigned mover_port;        /* where movers listen on their hosts; PTCP_PORT; 0: a free port each */
 	/* Unix socket, which the server makes, for ephemeral servers of this host that share its first port; NULL: the port is
 	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
 	const char *share_socket;
@@ -993,6 +1004,10 @@ struct ptcp_server_quota {
 };
 typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
 PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);
+/* Calls `each` on this thread for every mover that has joined the server; strings are valid during the call. Before serving
+ * or between steps. */
+typedef void ptcp_server_mover_fn(void *arg, const struct ptcp_mover_stats *m);
+PTCP_API void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg);
 /* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server,
  * instead of the previous links; copied, ages increase from now on. `l` NULL: publishes no links. PTCP_EUSAGE: a
  * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */

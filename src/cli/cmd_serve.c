@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
+#include "cli/mover_opts.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/serve.h"
@@ -61,18 +62,25 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 
 /* ---- Metrics ---- */
 
+static void add_mover(void *list, const struct ptcp_mover_stats *m)
+{
+	json_array_append_new(list, json_mover(m));
+}
+
 static void report(struct serving *v)
 {
 	const struct ptcp_server_stats *n = &v->metrics.stats;
 	char address[128];
+	json_t *movers = json_array();
 
+	ptcp_server_movers_each(v->server, add_mover, movers);
 	snprintf(address, sizeof address, strchr(ptcp_server_address(v->server), ':') != NULL ? "[%s]:%u" : "%s:%u",
 	    ptcp_server_address(v->server), ptcp_server_port(v->server));
-	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
+	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
 	    address, "sessions", json_count(n->sessions_now), "streams", json_count(n->streams_now), "waiting",
 	    json_count(n->waiting_now), "received_bytes", json_count(n->received_bytes), "sent_bytes",
 	    json_count(n->sent_bytes), "received_bps", json_rate(v->metrics.received_bps), "sent_bps",
-	    json_rate(v->metrics.sent_bps)));
+	    json_rate(v->metrics.sent_bps), "movers", movers));
 }
 
 static void update_metrics(struct serving *v)
@@ -142,6 +150,17 @@ static bool begins_to_watch(const struct serve_args *old, const struct serve_arg
 	return !old->no_sandbox && old->watch == NULL && new->watch != NULL;
 }
 
+static bool same_movers(const struct ptcp_server_opts *a, const struct ptcp_server_opts *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->n_mover_hosts && i < b->n_mover_hosts; i++)
+		if (!same_text(a->mover_hosts[i], b->mover_hosts[i]))
+			return false;
+	return a->n_mover_hosts == b->n_mover_hosts && same_text(a->movers, b->movers) && a->mover_port == b->mover_port &&
+	    same_text(a->mover_file, b->mover_file) && same_text(a->movers_listen, b->movers_listen);
+}
+
 /* Logs changed options that only a restart can apply. */
 static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
 {
@@ -159,6 +178,7 @@ static void warn_of_changes(const struct serve_args *old, const struct serve_arg
 		    same_text(old->server.relay_storage_dir, new->server.relay_storage_dir) },
 		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
 		{ "share-port", old->share_port == new->share_port },
+		{ "movers", same_movers(&old->server, &new->server) },
 		{ "json", old->log.json == new->log.json },
 	};
 	size_t i;
@@ -342,11 +362,14 @@ static void end(struct serving *v)
 static int make(struct serving *v, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o = v->first->server;
+	char own[PTCP_PATH_BYTES];
 	int passed[PTCP_LISTEN_MAX], first, r;
 	size_t i, n;
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
+	if (o.mover_ptcp == NULL)
+		o.mover_ptcp = mover_own_path(own, sizeof own);
 	if (!v->first->server.ephemeral && (n = systemd_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)
 			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer)", n,

@@ -93,10 +93,14 @@ static uint64_t count_of(const json_t *status, const char *key)
 static void print_server(const json_t *j)
 {
 	char in[UNITS_TEXT_BYTES], out[UNITS_TEXT_BYTES];
-	uint64_t sessions = count_of(j, "sessions"), streams = count_of(j, "streams");
+	uint64_t sessions = count_of(j, "sessions"), streams = count_of(j, "streams"),
+	    movers = json_array_size(json_object_get(j, "movers"));
 
-	printf("  %llu session%s, %llu stream%s  received %s, sent %s  %s", (unsigned long long)sessions, plural(sessions),
-	    (unsigned long long)streams, plural(streams), units_rate_text(in, (double)count_of(j, "received_bps")),
+	printf("  %llu session%s, %llu stream%s", (unsigned long long)sessions, plural(sessions), (unsigned long long)streams,
+	    plural(streams));
+	if (movers > 0)
+		printf(", %llu mover%s", (unsigned long long)movers, plural(movers));
+	printf("  received %s, sent %s  %s", units_rate_text(in, (double)count_of(j, "received_bps")),
 	    units_rate_text(out, (double)count_of(j, "sent_bps")), text_of(j, "address"));
 }
 

@@ -114,7 +114,7 @@ static struct ruleset ruleset_of(unsigned abi, const struct ptcp_server_needs *n
 	if (abi >= ABI_TCP)
 		r.tcp = (n->binds ? 0u : BIND_TCP) | (n->connects ? 0u : CONNECT_TCP);
 	if (abi >= ABI_SCOPE)
-		r.scoped = ABSTRACT_UNIX | SIGNAL;
+		r.scoped = ABSTRACT_UNIX | (n->signals ? 0u : SIGNAL);
 	return r;
 }
 

@@ -234,6 +234,14 @@ static bool is_this_user(int fd)
 	return local_sock_peer(fd, &user, &process) && user == geteuid();
 }
 
+/* A client that has given up, while this process was suspended, has told its user that nothing was changed. */
+static bool is_waiting(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 0;
+}
+
 static void serve_one(struct running *r)
 {
 	int fd = local_sock_accept(r->listener), passed = -1;
@@ -244,7 +252,7 @@ static void serve_one(struct running *r)
 	if (fd < 0)
 		return;
 	if (is_this_user(fd) && poll(&p, 1, REQUEST_MS) == 1 &&
-	    local_sock_receive(fd, request, sizeof request, &passed) == 1 && (j = answer(r, request)) != NULL &&
+	    local_sock_receive(fd, request, sizeof request, &passed) == 1 && is_waiting(fd) && (j = answer(r, request)) != NULL &&
 	    (text = json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))) != NULL)
 		local_sock_send(fd, text, -1);
 	json_decref(j);

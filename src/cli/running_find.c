@@ -87,7 +87,8 @@ int running_request(json_t **answer, const char *name, const char *request, stru
 		return err_set(e, PTCP_EPEER, "%s: no running transfer of this user has this name (ptcp status lists the names)",
 		    name);
 	if ((j = ask(fd, request)) == NULL)
-		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp (try again)", name);
+		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp: nothing was changed (if the transfer is "
+		    "suspended, continue it and try again)", name);
 	if ((why = json_string_value(json_object_get(j, "error"))) != NULL) {
 		err_set(e, (int)json_integer_value(json_object_get(j, "code")), "%s", why);
 		json_decref(j);

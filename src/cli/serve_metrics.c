@@ -1,5 +1,6 @@
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/serve.h"
@@ -97,6 +98,65 @@ static void print_quotas(FILE *f, struct ptcp_server *s)
 	ptcp_server_quotas_each(s, print_quota, &(struct quota_lines){ f, false });
 }
 
+/* ---- Movers ---- */
+
+#define HOSTS_MAX 128 /* as many as movers */
+
+/* Several movers of a host count together. */
+struct mover_hosts {
+	struct { char name[256]; uint64_t bytes; double rate_bps; unsigned streams, movers; } of[HOSTS_MAX];
+	unsigned n;
+};
+
+static void add_mover(void *arg, const struct ptcp_mover_stats *m)
+{
+	struct mover_hosts *h = arg;
+	unsigned i = 0;
+
+	while (i < h->n && strcmp(h->of[i].name, m->host) != 0)
+		i++;
+	if (i == HOSTS_MAX)
+		return;
+	if (i == h->n) {
+		memset(&h->of[h->n++], 0, sizeof h->of[0]);
+		snprintf(h->of[i].name, sizeof h->of[i].name, "%s", m->host);
+	}
+	h->of[i].bytes += m->bytes;
+	h->of[i].rate_bps += m->rate_bps;
+	h->of[i].streams += m->streams;
+	h->of[i].movers++;
+}
+
+static void label(FILE *f, const char *name, const char *host)
+{
+	const char *p;
+
+	fprintf(f, "ptcp_%s{host=\"", name);
+	for (p = host; *p != '\0'; p++)
+		fprintf(f, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+	fputs("\"} ", f);
+}
+
+static void print_movers(FILE *f, struct ptcp_server *s)
+{
+	struct mover_hosts h = { .n = 0 };
+	unsigned i;
+
+	ptcp_server_movers_each(s, add_mover, &h);
+	head(f, "movers", "gauge", "Movers of the server.");
+	for (i = 0; i < h.n; i++)
+		label(f, "movers", h.of[i].name), fprintf(f, "%u\n", h.of[i].movers);
+	head(f, "mover_bytes_total", "counter", "File data of the movers of a host.");
+	for (i = 0; i < h.n; i++)
+		label(f, "mover_bytes_total", h.of[i].name), fprintf(f, "%llu\n", (unsigned long long)h.of[i].bytes);
+	head(f, "mover_streams", "gauge", "Data connections of the movers of a host.");
+	for (i = 0; i < h.n; i++)
+		label(f, "mover_streams", h.of[i].name), fprintf(f, "%u\n", h.of[i].streams);
+	head(f, "mover_bytes_per_second", "gauge", "File data of the movers of a host, over the last seconds.");
+	for (i = 0; i < h.n; i++)
+		label(f, "mover_bytes_per_second", h.of[i].name), fprintf(f, "%.15g\n", h.of[i].rate_bps / 8);
+}
+
 static void print(FILE *f, const struct metrics *m)
 {
 	size_t i;
@@ -122,6 +182,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);
 	print_quotas(f, m->server);
+	print_movers(f, m->server);
 }
 
 int metrics_write(const char *path, const struct metrics *m, struct ptcp_err *e)

@@ -69,6 +69,25 @@ static int set_memory(void *arg, const struct opt *o, const char *text, struct p
 	return 0;
 }
 
+static int add_mover_host(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
+	char *copy = strdup(part);
+	int r;
+
+	(void)o; /* the library checks the text */
+	if (copy == NULL)
+		return err_nomem(e);
+	if ((r = opt_append(&s->mover_hosts, &s->n_mover_hosts, copy, e)) < 0)
+		free(copy);
+	return r;
+}
+
+static int set_mover_hosts(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_each(args, o, text, e, add_mover_host);
+}
+
 #define AT(member) offsetof(struct serve_args, member)
 
 static const struct opt serve_options[] = {
@@ -113,6 +132,17 @@ static const struct opt serve_options[] = {
 	    opt_unsigned, AT(server.max_relayed), 2, 65535 },
 	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
 	    set_storage, 0, 0, 0 },
+	{ "movers", 0, "COMMAND", "start movers, to which clients connect, on other hosts: srun -N4, or with {host} ssh {host}",
+	    opt_text, AT(server.movers), 0, 0 },
+	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
+	{ "mover-port", 0, "PORT", "where movers listen on their hosts; 0: a free port (default: 7811)", opt_unsigned,
+	    AT(server.mover_port), 0, 65535 },
+	{ "mover-file", 0, "FILE", "invitation for movers, on a shared file system; -: their standard input (default: in the "
+	    "configuration directory)", opt_text, AT(server.mover_file), 0, 0 },
+	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
+	    AT(server.mover_ptcp), 0, 0 },
+	{ "movers-listen", 0, "[ADDR:]PORT", "where movers connect to on this host (default: every address, a free port)",
+	    opt_text, AT(server.movers_listen), 0, 0 },
 	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),
 	    0, 0 },
 	{ "share-sessions", 0, "N", "maximum number of sessions per user that share the port (default: 32)", opt_unsigned,
@@ -221,6 +251,9 @@ void serve_args_fini(struct serve_args *a)
 	conf_settings_free(a->settings);
 	a->settings = NULL;
 	opt_list_free(&a->server.relay_to, &a->server.n_relay_to);
+	while (a->server.n_mover_hosts > 0)
+		free((char *)(uintptr_t)a->server.mover_hosts[--a->server.n_mover_hosts]);
+	opt_list_free(&a->server.mover_hosts, &a->server.n_mover_hosts);
 }
 
 /* An ephemeral server reports warnings to its client through the session, not through SSH as well. */

@@ -84,6 +84,13 @@ static const char *task_label(const struct ptcp_task *t) { return t->label[0] !=
 static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 
+/* Streams can connect to hosts that the server names, and none yields to other flows, which a mover does not. */
+static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
+{
+	return mode == SSH_START_DIRECT && t->paths.n == 1 && t->paths.at[0].n_relays == 0 && !t->paths.spools &&
+	    !t->target.ssh && t->files.input == NULL && !t->o.dry_run && !task_yields(t);
+}
+
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
     struct ptcp_err *e)
 {
@@ -95,7 +102,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
-		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0),
+		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0) |
+		    (reaches_movers(t, mode) ? WIRE_OPEN_MOVERS : 0),
 		.n_paths = t->files.n_open_paths,
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),

@@ -73,7 +73,7 @@ void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
 	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
 
-	if (t->history.adaptive)
+	if (t->history.adaptive && !session_is_striped(sess))
 		session_adapt_streams(sess, &o);
 }
 

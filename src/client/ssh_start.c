@@ -39,6 +39,8 @@ void ssh_start_fail_as(struct ssh_start *f, const char *fmt, ...)
 
 /* ---- ssh ended before the transfer began ---- */
 
+#define STATUS_USAGE 2 /* of a ptcp that does not know the options */
+
 static void fail_ended(struct ssh_start *f)
 {
 	const char *ptcp = f->o.remote_ptcp != NULL ? f->o.remote_ptcp : "ptcp";
@@ -62,9 +64,12 @@ static void fail_ended(struct ssh_start *f)
 		    text_escape(shown, sizeof shown, ptcp), f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
 		ssh_start_fail_as(f, "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
-	else
+	else if (f->status == STATUS_USAGE)
 		ssh_start_fail_as(f, "the remote ptcp ended with status %d, without an answer (if it is too old, update it, or name another "
 		    "with --remote-ptcp)", f->status);
+	else
+		ssh_start_fail_as(f, "the remote command ended with status %d, without an answer (\"ssh %s %s version\" must print a "
+		    "version)", f->status, f->name, text_escape(shown, sizeof shown, ptcp));
 }
 
 /* Only once its output is read to the end: the reason may be there. */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "client/task_impl.h"
-#include "conn/start_args.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/userdir.h"
@@ -23,9 +22,10 @@ static bool is_striped(const struct ptcp_task *t)
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
 
-	if (!is_striped(t))
-		return o->n_mover_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	if (r < 0 || !is_striped(t))
+		return r;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
 		    "one of them)");
@@ -36,8 +36,6 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
-	if (o->movers == NULL && (o->n_mover_hosts > 0 || text_is_stdio(o->mover_file)))
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))
 		return err_set(e, PTCP_EUSAGE, "--movers-wait %g: must be 0.5 to 86400 seconds", o->movers_wait_s);
 	return 0;
@@ -165,25 +163,19 @@ static void on_notice(void *arg, const char *text)
 		t->o.event(t->o.arg, &ev);
 }
 
-static int launch(struct ptcp_task *t, const char *host, struct ptcp_err *e)
-{
-	struct start_args args;
-	int r = mover_args(&args, t->o.movers, host, t->o.mover_ptcp, movers_invitation(t->movers), e);
-
-	return r < 0 ? r : movers_launch(t->movers, args.at, e);
-}
-
 /* A file of this transfer in the configuration directory, which is often shared, and belongs to the user alone. */
 static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_err *e)
 {
-	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "";
+	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
 	int r;
 
 	if ((r = userdir_config(dir, t->o.config_dir, e)) < 0 || (r = userdir_make(dir, e)) < 0)
 		return r;
 	if (gethostname(host, sizeof host - 1) != 0)
 		host[0] = '\0';
-	snprintf(out, PATH_MAX, "%s/movers-%s-%ld-%llx", dir, host, (long)getpid(), (unsigned long long)mono_now().ns);
+	snprintf(prefix, sizeof prefix, "movers-%s-", host);
+	invitation_remove_stale(dir, prefix);
+	snprintf(out, PATH_MAX, "%s/%s%ld-%llx", dir, prefix, (long)getpid(), (unsigned long long)mono_now().ns);
 	return 0;
 }
 
@@ -193,7 +185,6 @@ static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *
 		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends,
 		.wait_ns = (uint64_t)(t->o.movers_wait_s * 1e9), .notify = on_notice, .arg = t };
 	char own[PATH_MAX];
-	size_t i;
 	int r;
 
 	if (t->o.mover_file == NULL && (r = own_file(t, own, e)) < 0)
@@ -201,11 +192,7 @@ static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *
 	o.file = t->o.mover_file == NULL ? own : text_is_stdio(t->o.mover_file) ? NULL : t->o.mover_file;
 	if ((r = movers_new(&t->movers, &o, e)) < 0 || t->o.movers == NULL)
 		return r;
-	if (t->o.n_mover_hosts == 0)
-		return launch(t, NULL, e);
-	for (i = 0; i < t->o.n_mover_hosts && r == 0; i++)
-		r = launch(t, t->o.mover_hosts[i], e);
-	return r;
+	return movers_start(t->movers, t->o.movers, t->o.mover_hosts, t->o.n_mover_hosts, t->o.mover_ptcp, e);
 }
 
 int striping_begin(struct ptcp_task *t, struct ptcp_err *e)

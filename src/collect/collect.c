@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "collect/shared_cause.h"
 #include "core/err.h"
@@ -391,13 +392,10 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 
 static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struct ptcp_err *e)
 {
-	char shown[TEXT_NAME_BYTES];
 	struct source_transfer *s;
 	int r;
 
 	c->start = mono_now();
-	if (mkdir(c->dest, 0777) < 0 && errno != EEXIST)
-		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
 	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
 	for (s = c->source; s < c->source + c->n; s++)
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
@@ -421,6 +419,20 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	return outcome(c, e);
 }
 
+/* A collection that fails without data, for instance for lack of a plan, leaves no directory. */
+static int collect_into_dest(struct ptcp_collect *c, struct pollfd *fd, double *due, struct ptcp_err *e)
+{
+	bool made = mkdir(c->dest, 0777) == 0;
+	char shown[TEXT_NAME_BYTES];
+	int r;
+
+	if (!made && errno != EEXIST)
+		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
+	if ((r = collect(c, fd, due, e)) < 0 && made)
+		rmdir(c->dest); /* if empty */
+	return r;
+}
+
 int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e)
 {
 	struct pollfd *fd;
@@ -432,7 +444,7 @@ int ptcp_collect_run(struct ptcp_collect *c, struct ptcp_err *e)
 	c->ran = true;
 	fd = calloc(c->n + 1, sizeof *fd);
 	due = calloc(c->n + 1, sizeof *due);
-	r = fd != NULL && due != NULL ? collect(c, fd, due, e) : err_nomem(e);
+	r = fd != NULL && due != NULL ? collect_into_dest(c, fd, due, e) : err_nomem(e);
 	free(fd);
 	free(due);
 	return r;

@@ -11,8 +11,8 @@
 #define WINDOW_S 3.0
 #define FREE_RATIO 0.9       /* of its rate limit: a path that has less is not limited by it */
 #define LEFT_MIN_S 12.0      /* with less time left, nothing is tested: a test takes five seconds and a third of the rate */
-#define SLOWER_RATIO 0.5     /* of the budget: a bottleneck that carries less is slower itself */
-#define SPENT_MIN_RATIO 0.5  /* of the rate left, if more was taken before the others were seen */
+#define SLOWER_RATIO 0.5     /* of the budget: a bottleneck with less traffic is slower itself */
+#define SPENT_MIN_RATIO 0.5  /* of the rate left, if the collection took more before the test */
 
 /* The first shared bottleneck of the link, or the link itself. */
 static size_t limit_of_link(const struct ptcp_overlay *o, int link)
@@ -104,7 +104,7 @@ static struct others_sample sample_of(struct ptcp_collect *c, const struct bottl
 
 /* ---- The budget ---- */
 
-/* On the direct path, if there is one. */
+/* On the direct path, if the overlay has one. */
 static struct bottleneck *baseline(struct ptcp_collect *c, const struct source_transfer *s)
 {
 	int link = limits_link(c->overlay, s->status->host, ptcp_overlay_destination(c->overlay));
@@ -119,7 +119,7 @@ static double all_bytes(const struct source_transfer *s)
 	return (double)(p->bytes - p->resumed_bytes) + (double)source_left_bytes(s);
 }
 
-/* More than the budget was taken until the others were seen: takes less afterwards. */
+/* Until the test the collection took more than the budget; afterwards it takes less. */
 static double spent_ratio(const struct ptcp_collect *c, double now_s)
 {
 	double all = 0, left = 0, bps = 0, end_s;

@@ -107,7 +107,7 @@ static double loss_ratio(const struct others_sample *m)
 	return m->segments > 0 ? m->lost / m->segments : 0;
 }
 
-/* Others take what our flows leave, after a while: queue and losses stay. Otherwise both end, a long queue later. */
+/* Other flows take the free rate after a while: queue and losses stay. Otherwise both end, a long queue later. */
 static enum others_event verdict(const struct others *o, double now_s)
 {
 	double low_s, any_s;
@@ -206,7 +206,7 @@ int others_judge(struct others_point *out, const struct others *o)
 
 /* ---- The budget ---- */
 
-/* Duration at one point: the sources that are left share with the others. */
+/* Duration at one point: unfinished sources share the point with the contenders. */
 static double point_direct_s(const struct others_point *p, size_t point, const struct others_source *s, size_t n)
 {
 	double t = 0, sent = 0, next;

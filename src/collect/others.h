@@ -10,7 +10,7 @@
  *   SEEN     the budget applies; next UNKNOWN, when queue and losses have been gone for some seconds
  *
  * The budget compares with the method that users have without ptcp: each source sends directly, through one stream, until
- * its data has arrived. From then on its share belongs to the others; so the mean over the whole duration counts. The
+ * its data has arrived. Afterwards the source leaves its share; so the mean over the whole duration counts. The
  * collection may take that mean, and the budget's part of the capacity. */
 #ifndef COLLECT_OTHERS_H
 #define COLLECT_OTHERS_H

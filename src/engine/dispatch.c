@@ -122,6 +122,22 @@ static int on_deleted(struct engine *s, struct span in, struct ptcp_err *e)
 	return r;
 }
 
+/* Limited in number: each costs a pass over all streams. */
+static int on_endpoint(struct engine *s, struct span in, struct ptcp_err *e)
+{
+	uint64_t seconds = mono_diff_ns(s->last_input, s->running_since) / NS_PER_S;
+	struct wire_endpoint f;
+	int r;
+
+	if ((s->open.flags & WIRE_OPEN_MOVERS) == 0)
+		return engine_unexpected(s, WIRE_ENDPOINT, e);
+	if (++s->n_endpoints > ENGINE_RATES + ENGINE_RATES_PER_S * seconds)
+		return err_set(e, PTCP_EPROTO, "too many ENDPOINT frames");
+	if ((r = wire_endpoint_decode(&f, in, e)) == 0)
+		s->o.ops->endpoint(s->o.arg, &f);
+	return r;
+}
+
 static int on_set_streams(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	struct wire_set_streams u;
@@ -221,6 +237,7 @@ static const struct rule {
 	{ WIRE_SELECT, true, IN(RUNNING), ACCEPTS(WIRE_ACCEPTOR_SENDS), ENGINE(on_select) },
 	{ WIRE_WARNING, false, AGREED, SENDER | RECEIVER, ENGINE(on_warning) },
 	{ WIRE_LEFTOVERS, false, AGREED, STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_leftovers) },
+	{ WIRE_ENDPOINT, false, AGREED, STARTS(WIRE_ACCEPTOR_SENDS) | STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_endpoint) },
 	{ WIRE_DELETED, true, IN(CLOSING), STARTS(WIRE_ACCEPTOR_RECEIVES), ENGINE(on_deleted) },
 	{ WIRE_END, true, IN(RUNNING), RECEIVER | MEASURING_ACCEPTOR, ENGINE(on_end) },
 	{ WIRE_END, true, IN(CLOSING), SENDER | MEASURING_STARTER, ENGINE(on_end) },

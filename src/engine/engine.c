@@ -216,6 +216,12 @@ void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f)
 		OUTBOX_PUT(&s->out, leftovers, LEFTOVERS, f);
 }
 
+void engine_report_endpoint(struct engine *s, const struct wire_endpoint *f)
+{
+	if (s->state == RUNNING)
+		OUTBOX_PUT(&s->out, endpoint, ENDPOINT, f);
+}
+
 void engine_report_deleted(struct engine *s, const char *path)
 {
 	struct wire_deleted f = { { (const uint8_t *)path, strnlen(path, WIRE_PATH_MAX) } };

@@ -17,6 +17,7 @@
 #include "core/log.h"
 #include "engine/receiver.h"
 #include "engine/sender.h"
+#include "wire/mover.h"
 
 struct engine;
 
@@ -49,6 +50,8 @@ struct engine_ops {
 	void (*deleted)(void *arg, const struct wire_deleted *f);
 	/* Starter: load of the acceptor's host. */
 	void (*load)(void *arg, const struct wire_load *f);
+	/* Starter: a mover of the acceptor, or its end. */
+	void (*endpoint)(void *arg, const struct wire_endpoint *f);
 	/* Acceptor: number of active streams. */
 	void (*set_streams)(void *arg, const struct wire_set_streams *u);
 	/* Starter that receives: TCP statistics of the sender. */
@@ -64,7 +67,7 @@ struct engine_ops {
 #define ENGINE_BUSY_TIMEOUTS 120u
 #define ENGINE_VERIFYING_TIMEOUTS 2880u
 
-/* Limit on RATE frames accepted by a sender: a burst, and a number per second of the session. */
+/* Limit on RATE frames accepted by a sender, and on ENDPOINT frames by a starter: a burst, and a number per second of the session. */
 #define ENGINE_RATES 200u
 #define ENGINE_RATES_PER_S 20u
 
@@ -118,6 +121,8 @@ void engine_select(struct engine *s, const struct wire_select *f);
 /* Sends WARNING: a warning (both ends), or a file that could not be offered (sender; counted as failed). */
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why);
 
+/* Acceptor whose OPENED has the flag MOVERS: sends ENDPOINT, if RUNNING. */
+void engine_report_endpoint(struct engine *s, const struct wire_endpoint *f);
 /* Receiver, before the end: sends LEFTOVERS, if the peer is the starter. */
 void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f);
 /* Receiver, within or after ops.finish: sends DELETED, if the peer is the starter. */

@@ -30,7 +30,7 @@ struct engine {
 	uint32_t peer_entries;
 	struct buf early;                /* acceptor: ENTRY frames that arrived before the session was authorized, */
 	unsigned n_early;                /* and their number */
-	uint64_t n_rates;                /* RATE frames received */
+	uint64_t n_rates, n_endpoints;   /* RATE and ENDPOINT frames received */
 	struct mono running_since, opened;   /* opened: starter, when the peer's HELLO arrived */
 	uint64_t warned_failures;        /* files that the sender could not offer */
 	enum wire_busy busy_reported, peer_busy;

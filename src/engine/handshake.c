@@ -142,7 +142,8 @@ int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
 
 	if ((r = wire_opened_decode(&o, in, e)) < 0)
 		return r;
-	if (o.streams > s->open.streams || o.cipher != s->open.cipher)
+	if (o.streams > s->open.streams || o.cipher != s->open.cipher ||
+	    ((o.flags & WIRE_OPENED_MOVERS) != 0 && (s->open.flags & WIRE_OPEN_MOVERS) == 0))
 		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
 	return run(s, &o, "OPENED", e);
 }

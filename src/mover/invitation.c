@@ -1,10 +1,12 @@
 #include "mover/invitation.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "fs/sys.h"
 #include "net/identity.h"
 
 #define FIRST_LINE "ptcp-movers 1"
@@ -43,7 +46,7 @@ static void hex(char *out, const uint8_t *p, size_t n)
 
 int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 {
-	char key[2 * sizeof v->key + 1], run[2 * sizeof v->run + 1], shown[TEXT_NAME_BYTES];
+	char key[2 * sizeof v->key + 1], run[2 * sizeof v->run + 1], port[12], shown[TEXT_NAME_BYTES];
 	struct buf b = BUF_INIT;
 	unsigned i;
 	bool ok;
@@ -60,9 +63,10 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 			return err_set(e, PTCP_EUSAGE, "movers: %s: a newline in the path (rename it)",
 			    text_escape(shown, sizeof shown, v->root[i]));
 		}
-		ok = add_line(&b, v->writes ? "into " : "root ", v->root[i]);
+		ok = add_line(&b, v->serves ? "serve " : v->writes ? "into " : "root ", v->root[i]);
 	}
-	ok = ok && add_line(&b, LAST_LINE, "");
+	snprintf(port, sizeof port, "%u", v->port);
+	ok = ok && (!v->serves || add_line(&b, "port ", port)) && add_line(&b, LAST_LINE, "");
 	*out = ok ? strndup((const char *)buf_head(&b), buf_len(&b)) : NULL;
 	explicit_bzero(key, sizeof key);
 	buf_fini(&b);
@@ -95,17 +99,30 @@ static bool take_address(struct invitation *v, const char *text)
 	return true;
 }
 
-static bool take_root(struct invitation *v, bool writes, const char *text)
+/* All roots are of one kind: "root", "into" or "serve". */
+static bool take_root(struct invitation *v, char kind, const char *text)
 {
-	if (v->n_roots == INVITATION_ROOTS_MAX || (v->n_roots > 0 && v->writes != writes) || text[0] != '/' ||
-	    strlen(text) > WIRE_PATH_MAX || (v->root[v->n_roots] = strdup(text)) == NULL)
+	bool serves = kind == 's', writes = kind != 'r';
+
+	if (v->n_roots == INVITATION_ROOTS_MAX || (v->n_roots > 0 && (v->writes != writes || v->serves != serves)) ||
+	    text[0] != '/' || strlen(text) > WIRE_PATH_MAX || (v->root[v->n_roots] = strdup(text)) == NULL)
 		return false;
 	v->n_roots++;
 	v->writes = writes;
+	v->serves = serves;
 	return true;
 }
 
-/* One line; *seen: a bit for each of run, key and engine. */
+static bool take_port(struct invitation *v, const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	v->port = (unsigned)port;
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && port <= 65535;
+}
+
+/* One line; *seen: a bit for each of run, key, engine and port. */
 static bool take_line(struct invitation *v, const char *line, unsigned *seen)
 {
 	unsigned bit = 0;
@@ -124,7 +141,12 @@ static bool take_line(struct invitation *v, const char *line, unsigned *seen)
 	} else if (strncmp(line, "address ", 8) == 0) {
 		ok = take_address(v, line + 8);
 	} else if (strncmp(line, "root ", 5) == 0 || strncmp(line, "into ", 5) == 0) {
-		ok = take_root(v, line[0] == 'i', line + 5);
+		ok = take_root(v, line[0], line + 5);
+	} else if (strncmp(line, "serve ", 6) == 0) {
+		ok = take_root(v, line[0], line + 6);
+	} else if (strncmp(line, "port ", 5) == 0) {
+		bit = 8;
+		ok = take_port(v, line + 5);
 	}
 	ok = ok && (*seen & bit) == 0;
 	*seen |= bit;
@@ -148,7 +170,7 @@ int invitation_parse(struct invitation *out, const char *text, size_t n, struct 
 	ok = ok && ended && rest != NULL && rest[0] == '\0';
 	explicit_bzero(copy, n);
 	free(copy);
-	if (ok && seen == 7 && v.n_addresses > 0 && v.n_roots > 0) {
+	if (ok && seen == (v.serves ? 15 : 7) && v.n_addresses > 0 && v.n_roots > 0) {
 		*out = v;
 		explicit_bzero(&v, sizeof v);
 		return 0;
@@ -176,15 +198,41 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e)
 	text_escape(shown, sizeof shown, path);
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
+	flock(fd, LOCK_EX | LOCK_NB); /* while empty; without locks the file stays if this process is killed */
 	while (at < n && (w = write(fd, text + at, n - at)) > 0)
 		at += (size_t)w;
-	if (at < n)
+	if (at < n || (fsync(fd) != 0 && !sys_cannot_sync(errno))) { /* other hosts read the file */
 		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
-	if (close(fd) != 0 && r == 0)
-		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
-	if (r < 0)
 		unlink(path);
-	return r;
+		close(fd);
+	}
+	return r < 0 ? r : fd;
+}
+
+static void remove_unlocked(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	/* An empty file is being written. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+void invitation_remove_stale(const char *dir, const char *prefix)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *f;
+
+	if (d == NULL)
+		return;
+	while ((f = readdir(d)) != NULL)
+		if (strncmp(f->d_name, prefix, strlen(prefix)) == 0)
+			remove_unlocked(dirfd(d), f->d_name);
+	closedir(d);
 }
 
 static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
@@ -234,4 +282,24 @@ int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, 
 	if (!standard)
 		close(fd);
 	return r < 0 ? err_while(e, r, "--join %s", text_escape(shown, sizeof shown, path)) : 0;
+}
+
+int invitation_remove_own(const char *path, struct ptcp_err *e)
+{
+	struct invitation old;
+	char shown[TEXT_NAME_BYTES];
+	int fd, r = 0;
+
+	if (invitation_read(&old, path, 0, NULL) < 0)
+		return 0;
+	invitation_fini(&old);
+	if ((fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		r = err_set(e, PTCP_ECONFIG, "--mover-file %s: the invitation of a running process (name another file)",
+		    text_escape(shown, sizeof shown, path));
+	else if (unlink(path) != 0)
+		r = err_sys(e, PTCP_ECONFIG, "--mover-file %s", text_escape(shown, sizeof shown, path));
+	close(fd);
+	return r;
 }

@@ -24,13 +24,20 @@ struct invitation {
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
+	bool serves;                              /* of a server: the mover sends or receives, for clients that connect to */
+	unsigned port;                            /* this one of its host; 0: a free port */
 };
 
 /* The text of an invitation, to be freed. PTCP_EUSAGE: a root contains a newline. */
 int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e);
 int invitation_parse(struct invitation *out, const char *text, size_t n, struct ptcp_err *e);
-/* Creates `path`, mode 0600; an existing file is an error. */
+/* Creates `path`, mode 0600, and returns a descriptor that keeps the file locked; an existing file is an error. */
 int invitation_write(const char *path, const char *text, struct ptcp_err *e);
+/* Removes the invitations of the directory whose names begin with `prefix` and whose processes have been killed: nobody has
+ * them locked. */
+void invitation_remove_stale(const char *dir, const char *prefix);
+/* Removes the invitation `path` of a process that has ended; no other file. PTCP_ECONFIG: the process is still there. */
+int invitation_remove_own(const char *path, struct ptcp_err *e);
 /* Reads `path`, or with "-" standard input until its end. PTCP_EUSAGE: missing for `wait_ns` (other hosts may see a new
  * file late), not a regular file, or accessible to other users. */
 int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e);

@@ -18,7 +18,8 @@ struct mover_link {
 	bool flush_posted, freed;
 	bool lost, reported;        /* for the reason `why` */
 	struct ptcp_err why;
-	struct mono last_input, pinged;
+	struct mono last_input;
+	uint64_t tick;              /* of the other end's last PING */
 	uint64_t timeout_ns;
 	const struct mover_link_ops *ops;
 	void *arg;
@@ -91,13 +92,26 @@ struct outbox *mover_link_out(struct mover_link *k)
 
 /* ---- Input ---- */
 
+static int on_ping(struct mover_link *k, const struct frame *f, struct ptcp_err *e)
+{
+	struct wire_ping ping;
+	int r;
+
+	if ((r = wire_ping_decode(&ping, f->payload, e)) < 0)
+		return r;
+	k->tick = ping.tick;
+	if (k->ops->answered != NULL)
+		k->ops->answered(k->arg, (struct mono){ ping.tick });
+	return 0;
+}
+
 static int take_frames(struct mover_link *k, struct ptcp_err *e)
 {
 	struct frame f;
 	int r;
 
 	while ((r = frame_reader_next(&k->in, &f, e)) > 0)
-		if (f.type != WIRE_PING && (r = k->ops->frame(k->arg, &f, e)) < 0)
+		if ((r = f.type == WIRE_PING ? on_ping(k, &f, e) : k->ops->frame(k->arg, &f, e)) < 0)
 			break;
 	return r;
 }
@@ -141,7 +155,7 @@ static void on_timer(void *arg)
 		mover_link_lose(k, &why);
 		return;
 	}
-	OUTBOX_PUT(mover_link_out(k), ping, PING, (&(struct wire_ping){ WIRE_IDLE, 0 }));
+	OUTBOX_PUT(mover_link_out(k), ping, PING, (&(struct wire_ping){ WIRE_IDLE, k->ops->answered != NULL ? now.ns : k->tick }));
 	timer_set(k->timer, mono_add_ns(now, LINK_PING_NS));
 }
 

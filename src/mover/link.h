@@ -14,6 +14,9 @@ struct mover_link;
 struct mover_link_ops {
 	/* A frame other than PING. Negative with `e`: the link is lost. May not free the link. */
 	int (*frame)(void *arg, const struct frame *f, struct ptcp_err *e);
+	/* The other end has received what this end sent at `sent` (0: nothing yet), and answers. NULL: this end answers the
+	 * other one. */
+	void (*answered)(void *arg, struct mono sent);
 	/* Once, from the loop; only mover_link_free() is allowed then. */
 	void (*lost)(void *arg, const struct ptcp_err *why);
 };

@@ -13,6 +13,7 @@
 #define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent mover: its blocks go to others */
 #define METER_NS NS_PER_S
 #define PORT_FREE ":0"
+#define SESSION_JOINS 64            /* of a mover of a server at once */
 
 /* ---- Joining and leaving ---- */
 
@@ -52,13 +53,19 @@ static void pace(struct movers *m)
 	}
 }
 
+/* The set with the listener. */
+static struct movers *listening(struct movers *m) { return m->pool != NULL ? m->pool : m; }
+
 static void mover_free(struct mover *v)
 {
 	unsigned i;
 
+	if (v->set->pool != NULL)
+		pool_count(v, true);
 	for (i = 0; i < MOVER_HANDLES; i++)
 		free(v->remote[i]); /* canceled */
 	list_remove(&v->in_list);
+	admission_session(listening(v->set)->pending.admission, v->from, false);
 	mover_link_free(v->link);
 	free(v->known);
 	while (!list_empty(&v->closing)) {
@@ -83,6 +90,8 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 		m->none_since = mono_now();
 	m->why = named;
 	v->joined = false;
+	if (m->pool != NULL)
+		pool_left(v);
 	list_remove(&v->in_list);
 	list_init(&v->in_list);
 	remote_end_all(v, &named);
@@ -104,6 +113,7 @@ static int on_mover(struct mover *v, const struct wire_mover *f)
 	m->ever = true;
 	snprintf(text, sizeof text, "mover %s: joined (%u now)", v->host, m->n);
 	notify(m, text);
+	pool_joined(v);
 	pace(m);
 	movers_changed(m);
 	return 0;
@@ -112,9 +122,12 @@ static int on_mover(struct mover *v, const struct wire_mover *f)
 static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 {
 	struct mover *v = arg;
+	struct wire_endpoint endpoint;
 	struct wire_mover hello;
 	int r;
 
+	if (v->joined && f->type == WIRE_ENDPOINT)
+		return (r = wire_endpoint_decode(&endpoint, f->payload, e)) < 0 ? r : pool_on_endpoint(v, &endpoint, e);
 	if (v->joined)
 		return remote_frame(v, f, e);
 	if (f->type != WIRE_MOVER)
@@ -122,9 +135,9 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	return (r = wire_mover_decode(&hello, f->payload, e)) < 0 ? r : on_mover(v, &hello);
 }
 
-static const struct mover_link_ops link_ops = { on_frame, on_link_lost };
+static const struct mover_link_ops link_ops = { .frame = on_frame, .lost = on_link_lost };
 
-static int mover_new(struct movers *m, struct chan *c, const char *address, struct ptcp_err *e)
+static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, struct ptcp_err *e)
 {
 	struct mover *v = calloc(1, sizeof *v);
 	uint8_t joined[WIRE_HEADER_BYTES];
@@ -137,7 +150,9 @@ static int mover_new(struct movers *m, struct chan *c, const char *address, stru
 	}
 	v->set = m;
 	v->id = ++m->last_id;
-	snprintf(v->address, sizeof v->address, "%s", address);
+	snprintf(v->address, sizeof v->address, "%s", g->address);
+	v->from = g->from;
+	admission_session(listening(m)->pending.admission, v->from, true);
 	strcpy(v->fingerprint, chan_fingerprint(c));
 	list_init(&v->closing);
 	list_append(&m->movers, &v->in_list);
@@ -159,26 +174,31 @@ static unsigned all_links(const struct movers *m)
 	return n;
 }
 
-/* The JOIN proves the key of the invitation on this very connection. */
-static int on_join(void *arg, struct inbound *g, const struct wire_join *j, struct ptcp_err *e)
+/* The JOIN proves the key of the set on this very connection. */
+static bool is_genuine(const struct movers *m, const struct inbound *g, const struct wire_join *j)
 {
-	struct movers *m = arg;
 	uint8_t exporter[32], mac[32];
-	bool genuine = memcmp(j->session, m->invitation.run, sizeof j->session) == 0 && j->stream == 0 &&
-	    chan_export(g->chan, exporter, e) == 0 &&
-	    tls_join_mac(mac, m->invitation.key, exporter, j->session, j->stream) == 0 && tls_mac_equal(mac, j->mac);
+	bool genuine = m != NULL && j->stream == 0 && chan_export(g->chan, exporter, NULL) == 0 &&
+	    tls_join_mac(mac, m->invitation.key, exporter, j->session, j->stream) == 0 && tls_mac_equal(mac, j->mac) &&
+	    (m->pool == NULL || pool_vouches(m->pool, chan_fingerprint(g->chan)));
 
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(mac, sizeof mac);
-	if (!genuine) {
+	return genuine;
+}
+
+static int on_join(void *arg, struct inbound *g, const struct wire_join *j, struct ptcp_err *e)
+{
+	struct movers *first = arg, *m = pool_find(first, j);
+
+	if (!is_genuine(m, g, j)) {
 		g->end = ADMISSION_BAD;
 		inbound_log(g, LOG_WARN, "mover-refused", "why=\"not the key of this invitation\"");
 		return err_set(e, PTCP_EREFUSED, "no such invitation (movers join the transfer that invited them)");
 	}
 	if (all_links(m) >= MOVERS_MAX)
 		return err_set(e, PTCP_EBUSY, "too many movers (at most %d)", MOVERS_MAX);
-	admission_session(m->pending.admission, g->from, true);
-	return mover_new(m, inbound_take_chan(g), g->address, e);
+	return mover_new(m, inbound_take_chan(g), g, e);
 }
 
 static const struct inbound_ops inbound_ops = { .mover = on_join };
@@ -228,6 +248,8 @@ static void on_timer(void *arg)
 	struct mover *v;
 
 	LIST_EACH(&m->movers, v, struct mover, in_list) {
+		if (m->pool != NULL)
+			pool_count(v, false);
 		v->rate_bps = s > 0 ? 8 * (double)(v->bytes - v->bytes_before) / s : 0;
 		v->bytes_before = v->bytes;
 	}
@@ -236,8 +258,11 @@ static void on_timer(void *arg)
 	timer_set(m->timer, mono_add_ns(now, METER_NS));
 }
 
+/* Sessions of a server divide its limit evenly. */
 void movers_set_rate(struct movers *m, uint64_t bps)
 {
+	if (m->pool != NULL && bps > 0)
+		bps = bps / m->pool->n_sessions + 1;
 	if (m->rate_bps == bps)
 		return;
 	m->rate_bps = bps;
@@ -309,7 +334,7 @@ void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *o
 	*out = (struct ptcp_mover_stats){ .host = "" };
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined && i-- == 0)
-			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams };
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams + pool_streams(v) };
 }
 
 const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }
@@ -331,6 +356,8 @@ static int copy_opts(struct movers *m, const struct movers_opts *o, struct ptcp_
 		    (m->base[i].absolute = strdup(o->base[i].absolute)) == NULL)
 			return err_nomem(e);
 	m->invitation.writes = o->writes;
+	m->invitation.serves = o->serves;
+	m->invitation.port = o->port;
 	for (i = 0; i < o->n_roots; i++)
 		if ((m->invitation.root[m->invitation.n_roots++] = strdup(o->root[i])) == NULL)
 			return err_nomem(e);
@@ -358,7 +385,7 @@ static void name_addresses(struct movers *m)
 static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 {
 	struct pending_opts po = { .host = &m->host, .timeout_ns = TIMEOUT_NS, .waiting = 2 * MOVERS_MAX,
-		.sessions = MOVERS_MAX, .streams = 1, .ops = &inbound_ops, .arg = m };
+		.sessions = MOVERS_MAX, .streams = m->o.serves ? SESSION_JOINS : 1, .ops = &inbound_ops, .arg = m };
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
 	int r;
 
@@ -377,20 +404,40 @@ static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 	return 0;
 }
 
-int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err *e)
+struct movers *movers_bare(const struct movers_opts *o)
 {
 	struct movers *m = calloc(1, sizeof *m);
+
+	if (m == NULL)
+		return NULL;
+	list_init(&m->movers);
+	list_init(&m->launchers);
+	list_init(&m->sessions);
+	list_init(&m->in_pool);
+	m->o = *o;
+	m->none_since = m->metered = mono_now();
+	return m;
+}
+
+int movers_meter(struct movers *m, struct ptcp_err *e)
+{
+	int r = timer_new(&m->timer, m->o.control, on_timer, m, e);
+
+	if (r == 0)
+		timer_set(m->timer, mono_add_ns(mono_now(), METER_NS));
+	return r;
+}
+
+int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err *e)
+{
+	struct movers *m = movers_bare(o);
 	char *file;
 	int r;
 
 	if (m == NULL)
 		return err_nomem(e);
-	list_init(&m->movers);
-	list_init(&m->launchers);
-	m->o = *o;
-	m->none_since = m->metered = mono_now();
-	if ((r = copy_opts(m, o, e)) < 0 || (r = timer_new(&m->timer, o->control, on_timer, m, e)) < 0 ||
-	    (r = listen_for_movers(m, e)) < 0 || (r = invitation_text(&m->text, &m->invitation, e)) < 0) {
+	if ((r = copy_opts(m, o, e)) < 0 || (r = movers_meter(m, e)) < 0 || (r = listen_for_movers(m, e)) < 0 ||
+	    (r = invitation_text(&m->text, &m->invitation, e)) < 0) {
 		free(m->file); /* not written yet */
 		m->file = NULL;
 		movers_free(m);
@@ -404,7 +451,7 @@ int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err
 		return r;
 	}
 	m->file = file;
-	timer_set(m->timer, mono_add_ns(mono_now(), METER_NS));
+	m->file_fd = r;
 	*out = m;
 	return 0;
 }
@@ -422,14 +469,21 @@ void movers_free(struct movers *m)
 		OUTBOX_PUT(mover_link_out(v->link), end, END, (&(struct wire_end){ 0, 0 }));
 		mover_free(v);
 	}
+	if (m->pool != NULL)
+		m->pool->n_sessions--;
+	list_remove(&m->in_pool);
+	if (m->listener != NULL)
+		pending_empty(&m->pending);
 	listener_free(m->listener);
-	pending_empty(&m->pending);
 	pending_fini(&m->pending);
+	explicit_bzero(m->session_key, sizeof m->session_key);
 	timer_free(m->timer);
 	SSL_CTX_free(m->host.server);
 	identity_fini(&m->host.identity);
-	if (m->file != NULL)
+	if (m->file != NULL) {
 		unlink(m->file);
+		close(m->file_fd);
+	}
 	for (i = 0; m->base != NULL && i < m->o.n_bases; i++) {
 		free(m->base[i].given);
 		free(m->base[i].absolute);

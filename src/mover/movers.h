@@ -13,9 +13,11 @@
 #include "store/sink.h"
 #include "store/source.h"
 #include "stream/stream.h"
+#include "wire/mover.h"
 
 struct movers;
 struct mover;
+struct remote;
 
 #define MOVERS_MAX 128
 
@@ -34,6 +36,8 @@ struct movers_opts {
 	char *const *root;               /* and absolute paths that movers may read; copied */
 	size_t n_roots;
 	bool writes;                     /* movers receive: they may write part files there */
+	bool serves;                     /* of a server, for movers_open(): movers read and write, and listen on */
+	unsigned port;                   /* this port of their hosts; 0: a free one */
 	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one */
 	/* A mover has joined or left: a sentence for the user. */
 	void (*notify)(void *arg, const char *text);
@@ -41,12 +45,42 @@ struct movers_opts {
 };
 
 int movers_new(struct movers **out, const struct movers_opts *o, struct ptcp_err *e);
-/* Movers and launchers end. No stream of a mover may be left. NULL is fine. */
+
+/* A session of a server, whose movers accept the data connections. */
+struct movers_session {
+	const uint8_t *id, *key;         /* copied */
+	const char *peer;                /* fingerprint of the client; copied */
+	const char *near;                /* numeric address of the server towards the client; copied */
+	enum ptcp_cipher cipher;
+	bool verify, receives;
+	bool patient;                    /* no limit on unacknowledged data */
+	unsigned streams;                /* granted */
+	uint64_t timeout_ns;             /* of the connections */
+	uint64_t wait_ns;                /* as in movers_opts */
+	/* A mover accepts connections at the endpoint, or has left. */
+	void (*endpoint)(void *arg, const struct wire_endpoint *f);
+	/* A data connection has joined: the owner attaches a stream, or cancels it. */
+	void (*accepted)(void *arg, unsigned number, struct remote *r);
+	void *arg;
+};
+/* The set of the session, of movers of the pool. */
+int movers_open(struct movers **out, struct movers *pool, const struct movers_session *s, struct ptcp_err *e);
+/* Whether movers of the pool can open files beneath the directory. */
+bool movers_cover(struct movers *pool, const char *dir);
+
+/* Movers and launchers end. No stream of a mover, and no set of a session, may be left. NULL is fine. */
 void movers_free(struct movers *m);
 /* The path for `ptcp mover --join`: the file, or "-". */
 const char *movers_invitation(const struct movers *m);
 /* Runs a command to start movers, and logs the output. */
 int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e);
+/* Checks how movers are to be started: `command`, or NULL if others start them, with the invitation in `file`, or not at all
+ * (both NULL). PTCP_EUSAGE. */
+int movers_check(const char *command, size_t n_hosts, const char *file, struct ptcp_err *e);
+/* The same with the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
+ * with {host} replaced. PTCP_EUSAGE. */
+int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
+    struct ptcp_err *e);
 
 unsigned movers_count(const struct movers *m);
 /* `changed` is called when a mover has joined or left; NULL: no longer. */
@@ -85,8 +119,6 @@ bool movers_close(struct movers *m, uint64_t id);
 void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *out);
 
 /* ---- Streams ---- */
-
-struct remote;
 
 struct remote_opts {
 	unsigned number;                 /* of the stream */

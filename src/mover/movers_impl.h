@@ -1,4 +1,4 @@
-/* Inside movers.c (set, joins, launchers, rates) and remote.c (streams of a mover). */
+/* Inside movers.c (set, joins, rates), pool.c (movers of a server), launch.c and remote.c (streams of a mover). */
 #ifndef MOVER_MOVERS_IMPL_H
 #define MOVER_MOVERS_IMPL_H
 
@@ -12,7 +12,7 @@
 #include "net/line_reader.h"
 #include "net/listen.h"
 
-#define MOVER_HANDLES 1024 /* of a mover at once */
+#define MOVER_HANDLES WIRE_MOVER_HANDLES
 
 /* A stream of a mover, from remote_connect() to GONE. */
 struct remote {
@@ -30,8 +30,10 @@ struct mover {
 	struct mover_link *link;
 	uint32_t id;
 	bool joined;             /* has sent MOVER */
+	bool listens;            /* of a session: its endpoint is known */
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	char host[WIRE_HOST_MAX + 1], address[SOCK_TEXT_BYTES];
+	struct peer_address *from; /* admission's, of `address` */
 	uint64_t *known;         /* by slot: id of the file known to the mover; 0: none */
 	struct list closing;     /* files whose CLOSED is yet to come */
 	struct remote *remote[MOVER_HANDLES]; /* by handle modulo MOVER_HANDLES */
@@ -65,6 +67,7 @@ struct movers {
 	struct listener *listener;
 	struct invitation invitation;
 	char *file, *text;
+	int file_fd;             /* with `file`: locked, see invitation_write() */
 	struct timer *timer;
 	struct list movers, launchers;
 	unsigned n;              /* movers that have joined */
@@ -77,9 +80,17 @@ struct movers {
 	struct mono metered;
 	void (*changed)(void *arg);
 	void *changed_arg;
-	struct movers_base into; /* the base of the last target */
+	struct movers_base into; /* the base of the last path that is in no `base` */
 	const struct movers_target_ops *target_ops;
 	void *target_arg;
+	/* of a server: the pool has a set for each session */
+	struct list sessions;
+	unsigned n_sessions;
+	struct movers *pool;     /* of a session: the server's; else NULL */
+	struct list in_pool;
+	struct movers_session session;
+	uint8_t session_id[WIRE_SESSION_BYTES], session_key[32];
+	char session_peer[PTCP_FINGERPRINT_BYTES], session_near[SOCK_HOST_BYTES];
 };
 
 /* launch.c: true if all launchers, at least one, have ended; *one: a launcher. */
@@ -88,6 +99,23 @@ void launchers_free(struct movers *m);
 
 /* movers.c: the user of the set is to look again. */
 void movers_changed(const struct movers *m);
+/* A set without a listener; and the timer of its rates. */
+struct movers *movers_bare(const struct movers_opts *o);
+int movers_meter(struct movers *m, struct ptcp_err *e);
+
+/* pool.c: the set of a JOIN, NULL: none; `m` is the set with the listener. */
+struct movers *pool_find(struct movers *m, const struct wire_join *j);
+/* Whether a mover of the pool has that fingerprint. */
+bool pool_vouches(const struct movers *pool, const char *fingerprint);
+/* A mover of the pool has joined: invites it to all sessions. */
+void pool_joined(struct mover *v);
+/* A mover of a session has named its endpoint, or has left. */
+int pool_on_endpoint(struct mover *v, const struct wire_endpoint *f, struct ptcp_err *e);
+void pool_left(const struct mover *v);
+/* Adds what a mover of a session has carried since the last call to the mover of the pool. */
+void pool_count(const struct mover *v, bool last);
+/* Of a mover of the pool, in all sessions. */
+unsigned pool_streams(const struct mover *v);
 
 /* remote.c: frames of a mover; and its end, for its streams. */
 int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);
@@ -98,6 +126,8 @@ int remote_no_such(struct ptcp_err *e);
 void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text);
 /* The path below a root of the invitation, in `path`; NULL: below none. */
 const char *remote_below_root(const struct movers *set, const char *path, uint16_t *root);
+/* The absolute path of a directory, the same on every host; "": unknown. */
+const char *remote_absolute(struct movers *set, const char *given);
 
 /* remote_receive.c */
 int remote_on_want(struct mover *m, const struct wire_want *f, struct ptcp_err *e);

@@ -120,14 +120,26 @@ const char *remote_below_root(const struct movers *set, const char *path, uint16
 	return rest;
 }
 
-static const char *absolute_of(const struct movers *set, const char *given)
+const char *remote_absolute(struct movers *set, const char *given)
 {
+	struct movers_base *b = &set->into;
 	size_t i;
 
 	for (i = 0; i < set->o.n_bases; i++)
 		if (strcmp(set->base[i].given, given) == 0)
 			return set->base[i].absolute;
-	return "";
+	if (b->given != NULL && strcmp(b->given, given) == 0)
+		return b->absolute;
+	free(b->given);
+	free(b->absolute);
+	b->given = strdup(given);
+	b->absolute = realpath(given[0] != '\0' ? given : ".", NULL);
+	if (b->given == NULL || b->absolute == NULL) {
+		free(b->given);
+		b->given = NULL;
+		return "";
+	}
+	return b->absolute;
 }
 
 /* A path that is too long, or in no root, becomes one that the mover cannot open: the file fails there. */
@@ -138,7 +150,7 @@ static void put_source(struct mover *m, uint64_t id, const struct walk_entry *w)
 	struct wire_source f = { .id = id, .size_bytes = w->size_bytes, .ino = w->ino, .mtime_s = w->mtime.tv_sec,
 		.mtime_ns = (uint32_t)w->mtime.tv_nsec, .ctime_s = w->ctime.tv_sec, .ctime_ns = (uint32_t)w->ctime.tv_nsec };
 
-	snprintf(path, sizeof path, "%s/%s", absolute_of(m->set, dir_root_path(w->dir)),
+	snprintf(path, sizeof path, "%s/%s", remote_absolute(m->set, dir_root_path(w->dir)),
 	    dir_path_raw(w->dir, w->name, below, sizeof below));
 	rest = remote_below_root(m->set, path, &f.root);
 	f.path = span_of(rest == NULL || strlen(rest) > WIRE_PATH_MAX ? "." : rest);
@@ -220,6 +232,23 @@ static int on_connected(struct mover *m, const struct wire_connected *f, struct 
 		r->state = REMOTE_CONNECTED;
 		r->done(r->arg, r, NULL);
 	}
+	return 0;
+}
+
+/* The session attaches a stream, or cancels. */
+static int on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e)
+{
+	struct remote **at = &m->remote[f->handle % MOVER_HANDLES];
+	const struct movers_session *s = &m->set->session;
+
+	if (!m->listens || *at != NULL || f->number >= s->streams)
+		return remote_no_such(e);
+	if ((*at = calloc(1, sizeof **at)) == NULL)
+		return err_nomem(e);
+	(*at)->handle = f->handle;
+	(*at)->mover = m;
+	(*at)->state = REMOTE_CONNECTED;
+	s->accepted(s->arg, f->number, *at);
 	return 0;
 }
 
@@ -338,6 +367,7 @@ int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e)
 {
 	switch (f->type) {
 	CASE(CONNECTED, connected, on_connected)
+	CASE(ACCEPTED, accepted, on_accepted)
 	CASE(LOST, lost, on_lost)
 	CASE(GONE, gone, on_gone)
 	CASE(UNREAD, unread, on_unread)

@@ -1,5 +1,4 @@
 /* Files that movers write: the engine's end. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,25 +17,6 @@ void movers_watch_targets(struct movers *m, const struct movers_target_ops *ops,
 
 /* ---- Describing ---- */
 
-/* The absolute path of the directory on every host; the last one is remembered. */
-static const char *absolute_of(struct movers *set, const char *given)
-{
-	struct movers_base *b = &set->into;
-
-	if (b->given != NULL && strcmp(b->given, given) == 0)
-		return b->absolute;
-	free(b->given);
-	free(b->absolute);
-	b->given = strdup(given);
-	b->absolute = realpath(given[0] != '\0' ? given : ".", NULL);
-	if (b->given == NULL || b->absolute == NULL) {
-		free(b->given);
-		b->given = NULL;
-		return "";
-	}
-	return b->absolute;
-}
-
 /* A path in no root becomes a path without a file there: the mover leaves. */
 void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s, unsigned flags)
 {
@@ -48,7 +28,7 @@ void movers_target(struct movers *m, uint32_t mover, uint64_t id, struct sink *s
 
 	if (v == NULL)
 		return;
-	above = absolute_of(m, dir_root_path(sink_dir(s)));
+	above = remote_absolute(m, dir_root_path(sink_dir(s)));
 	snprintf(path, sizeof path, "%s/%s", strcmp(above, "/") == 0 ? "" : above,
 	    dir_path_raw(sink_dir(s), sink_part(s, part), below, sizeof below));
 	rest = remote_below_root(m, path, &f.root);

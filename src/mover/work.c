@@ -1,5 +1,6 @@
 #include "mover/work_impl.h"
 
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +8,19 @@
 
 #include "core/units.h"
 #include "net/identity.h"
+#include "net/reach.h"
 
-#define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent engine: the mover ends */
+#define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent engine: the work ends */
 #define CONNECT_NS (4 * NS_PER_S)   /* for each address of the engine */
-#define LATE_NS (5 * NS_PER_S)      /* that a shared file system may show new files late */
+#define LEASE_NS (6 * NS_PER_S)     /* of writes, since the sending of the last PING that the engine has answered */
+#define FIRST_LEASE_NS (4 * NS_PER_S) /* before an answer */
 #define TRAFFIC_NS (100 * NS_PER_MS)
+#define LOCAL_MAX 32                /* addresses of this host */
+
+static void on_ended(struct msg *m)
+{
+	process_ended(CONTAINER_OF(m, struct work, ended));
+}
 
 void work_end(struct work *w, const struct ptcp_err *why)
 {
@@ -29,8 +38,11 @@ void work_end(struct work *w, const struct ptcp_err *why)
 
 void work_step_ended(struct work *w)
 {
-	if (w->over && w->n_streams == 0 && w->n_io == 0)
-		loop_stop(w->loop);
+	if (!w->over || w->n_streams > 0 || w->n_io > 0 || w->ended_posted)
+		return;
+	w->ended_posted = true;
+	w->ended.run = on_ended;
+	loop_post(w->loop, &w->ended); /* callers still use it */
 }
 
 /* ---- Frames of the engine ---- */
@@ -55,6 +67,29 @@ static int on_end(struct work *w, const struct wire_end *f, struct ptcp_err *e)
 	return 0;
 }
 
+/* A malformed or late invitation harms its session only. */
+static int on_invite(struct work *w, const struct wire_invite *f, struct ptcp_err *e)
+{
+	struct work_session *s = calloc(1, sizeof *s);
+	struct work *made;
+	struct ptcp_err why;
+
+	if (s == NULL)
+		return err_nomem(e);
+	memcpy(s->id, f->session, sizeof s->id);
+	memcpy(s->join, f->join, sizeof s->join);
+	identity_digest_text(s->peer, f->peer);
+	span_copy(s->near, f->near);
+	span_copy(s->congestion, f->congestion);
+	s->cipher = f->cipher;
+	s->flags = f->flags & ~WIRE_STREAM_AHEAD;
+	s->streams = f->streams;
+	s->timeout_ns = f->timeout_ms * NS_PER_MS;
+	if (work_new(&made, w->process, f->run, f->key, s, &why) < 0)
+		log_at(&w->process->host.log, LOG_WARN, "mover", "event=session-failed why=\"%s\"", why.msg);
+	return 0;
+}
+
 #define CASE(X, x, handler) \
 	case WIRE_##X: { \
 		struct wire_##x d; \
@@ -68,7 +103,10 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 
 	if (w->over)
 		return 0;
+	if (w->serves != (f->type == WIRE_INVITE) && f->type != WIRE_END)
+		return err_set(e, PTCP_EPROTO, "unexpected %s frame of an engine", wire_type_name(f->type));
 	switch (f->type) {
+	CASE(INVITE, invite, on_invite)
 	CASE(STREAM, stream, work_on_stream)
 	CASE(SOURCE, source, on_source)
 	CASE(SEND, send, work_on_send)
@@ -89,11 +127,20 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	struct work *w = arg;
 	struct ptcp_err named = *why;
 
-	err_while(&named, named.code, "the engine at %s", w->invitation.address[w->address]);
+	err_while(&named, named.code, "the engine at %s", w->process->invitation.address[w->process->address]);
 	work_end(w, &named);
 }
 
-static const struct mover_link_ops link_ops = { on_frame, on_link_lost };
+/* The engine gives the mover up TIMEOUT_NS after the receipt of a PING, at the earliest. */
+static void on_answered(void *arg, struct mono sent)
+{
+	struct work *w = arg;
+
+	if (sent.ns + LEASE_NS > atomic_load(&w->targets.lease.until_ns))
+		atomic_store(&w->targets.lease.until_ns, sent.ns + LEASE_NS);
+}
+
+static const struct mover_link_ops link_ops = { .frame = on_frame, .answered = on_answered, .lost = on_link_lost };
 
 /* ---- Joining ---- */
 
@@ -106,9 +153,9 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
 	int r;
 
-	memcpy(f.session, w->invitation.run, sizeof f.session);
+	memcpy(f.session, w->run, sizeof f.session);
 	if ((r = chan_export(c, exporter, e)) == 0)
-		r = tls_join_mac(f.mac, w->invitation.key, exporter, f.session, f.stream);
+		r = tls_join_mac(f.mac, w->key, exporter, f.session, f.stream);
 	explicit_bzero(exporter, sizeof exporter);
 	if (r == 0)
 		chan_write(c, frame, wire_join_encode(frame, &f));
@@ -123,9 +170,32 @@ static void on_timer(void *arg)
 	timer_set(w->timer, mono_add_ns(mono_now(), TRAFFIC_NS));
 }
 
+/* The address of this host nearest to the server's address towards the client. Of a client on the server's host that
+ * address is a loopback address: then the address towards the engine serves. */
+static void name_endpoint(const struct work *w, int link)
+{
+	char local[LOCAL_MAX][SOCK_HOST_BYTES], own[SOCK_HOST_BYTES];
+	struct wire_endpoint f = { .port = (uint16_t)process_port(w->process) };
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+	const char *host = own;
+	unsigned count;
+
+	if (getsockname(link, (struct sockaddr *)&sa, &n) != 0 ||
+	    getnameinfo((struct sockaddr *)&sa, n, own, sizeof own, NULL, 0, NI_NUMERICHOST) != 0)
+		strcpy(own, "127.0.0.1");
+	if (!(reach_numeric(&sa, w->session->near) && reach_of((struct sockaddr *)&sa) == REACH_HOST) &&
+	    (count = sock_local(local, LOCAL_MAX)) > 0)
+		host = reach_nearest(local, count, w->session->near);
+	f.host = (struct span){ (const uint8_t *)host, strlen(host) };
+	identity_digest(f.peer, w->process->host.identity.fingerprint);
+	OUTBOX_PUT(mover_link_out(w->link), endpoint, ENDPOINT, &f);
+}
+
 static void joined(struct work *w, struct chan *c)
 {
 	char host[WIRE_HOST_MAX + 1] = "";
+	int fd = chan_fd(c);
 	struct ptcp_err why;
 
 	if (mover_link_new(&w->link, w->loop, c, TIMEOUT_NS, &link_ops, w, &why) < 0) {
@@ -135,21 +205,27 @@ static void joined(struct work *w, struct chan *c)
 	if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
 		strcpy(host, "unknown");
 	OUTBOX_PUT(mover_link_out(w->link), mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)host, strlen(host) } }));
-	log_at(&w->host.log, LOG_INFO, "mover", "event=joined engine=%s", w->invitation.address[w->address]);
+	atomic_store(&w->targets.lease.until_ns, mono_add_ns(mono_now(), FIRST_LEASE_NS).ns);
+	if (w->session != NULL)
+		name_endpoint(w, fd);
+	log_at(&w->process->host.log, LOG_INFO, "mover", "event=joined engine=%s",
+	    w->process->invitation.address[w->process->address]);
 	on_timer(w);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
 {
 	struct work *w = arg;
+	struct mover_process *p = w->process;
 	struct ptcp_err why = r->why;
 
 	w->connect = NULL;
 	if (r->chan != NULL) {
 		joined(w, r->chan);
-	} else if (r->cause != CONNECT_REFUSED && r->cause != CONNECT_IDENTITY && w->address + 1 < w->invitation.n_addresses) {
-		log_at(&w->host.log, LOG_INFO, "mover", "event=join-failed why=\"%s\"", why.msg);
-		w->address++;
+	} else if (w == p->first && r->cause != CONNECT_REFUSED && r->cause != CONNECT_IDENTITY &&
+	    p->address + 1 < p->invitation.n_addresses) {
+		log_at(&p->host.log, LOG_INFO, "mover", "event=join-failed why=\"%s\"", why.msg);
+		p->address++;
 		join(w);
 	} else {
 		work_end(w, &why);
@@ -158,72 +234,75 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 static void join(struct work *w)
 {
+	struct mover_process *p = w->process;
 	char host[SOCK_HOST_BYTES];
-	struct connect_opts o = { .context = &w->host, .host = host, .timeout_ns = CONNECT_NS,
+	struct connect_opts o = { .context = &p->host, .host = host, .timeout_ns = CONNECT_NS,
 		.sock = { .timeout_ns = TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED, .first = write_join,
-		.fingerprint = w->invitation.engine, .hint = "has its transfer ended?", .done = on_connected, .arg = w };
+		.fingerprint = p->invitation.engine, .hint = "has its transfer ended?", .done = on_connected, .arg = w };
 	struct ptcp_err why;
 
-	if (sock_split(w->invitation.address[w->address], host, &o.port, 0, &why) < 0 ||
+	if (sock_split(p->invitation.address[p->address], host, &o.port, 0, &why) < 0 ||
 	    connect_start(&w->connect, &o, &why) < 0)
 		work_end(w, &why);
 }
 
-/* ---- Start and end ---- */
+/* ---- Beginning and end ---- */
 
-static int confine(struct work *w, struct ptcp_err *e)
+static int open_files(struct work *w, struct ptcp_err *e)
 {
-	struct ptcp_mover_needs needs = { .roots = (const char *const *)w->invitation.root, .n_roots = w->invitation.n_roots,
-		.writes = w->invitation.writes };
+	struct mover_process *p = w->process;
+	int r = 0;
 
-	return w->o->confine != NULL ? w->o->confine(w->o->arg, &needs, e) : 0;
+	if (w->session != NULL)
+		r = work_files_open(&w->files, &p->invitation, 0, e);
+	else
+		w->files = p->files;
+	if (w->session == NULL)
+		p->files = (struct work_files){ .n_roots = 0 };
+	return r < 0 ? r : timer_new(&w->timer, w->loop, on_timer, w, e);
 }
 
-/* Threads inherit the restrictions of this one, hence confine() comes before them. */
-static int start(struct work *w, struct ptcp_err *e)
-{
-	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
-	int r;
-
-	context_log(&w->host, w->o->log, w->o->arg, w->o->log_level);
-	if ((r = invitation_read(&w->invitation, w->o->join, LATE_NS, e)) < 0 ||
-	    (r = work_files_open(&w->files, &w->invitation, LATE_NS, e)) < 0 || (r = confine(w, e)) < 0 ||
-	    (r = identity_new(&w->host.identity, e)) < 0 || (r = loop_new(&w->loop, e)) < 0 ||
-	    (r = context_init(&w->host, w->loop, "/", CONTEXT_WORKERS_MAX, ciphers, 0, e)) < 0)
-		return r;
-	return timer_new(&w->timer, w->loop, on_timer, w, e);
-}
-
-static void finish(struct work *w)
-{
-	connect_cancel(w->connect);
-	mover_link_free(w->link);
-	timer_free(w->timer);
-	if (w->loop != NULL)
-		context_fini(&w->host);
-	loop_free(w->loop);
-	work_targets_fini(&w->targets);
-	work_files_fini(&w->files);
-	invitation_fini(&w->invitation);
-}
-
-int mover_work(const struct ptcp_mover_opts *o, struct ptcp_err *e)
+int work_new(struct work **out, struct mover_process *p, const uint8_t run[WIRE_SESSION_BYTES], const uint8_t key[32],
+    struct work_session *session, struct ptcp_err *e)
 {
 	struct work *w = calloc(1, sizeof *w);
 	int r;
 
-	if (w == NULL)
+	if (w == NULL) {
+		free(session);
 		return err_nomem(e);
-	w->o = o;
-	list_init(&w->streams);
-	work_targets_init(&w->targets);
-	if ((r = start(w, e)) == 0) {
-		join(w);
-		loop_run(w->loop);
-		if ((r = w->result) < 0 && e != NULL)
-			*e = w->why;
 	}
-	finish(w);
+	w->process = p;
+	w->loop = p->loop;
+	w->session = session;
+	w->serves = session == NULL && p->invitation.serves;
+	w->receives = session != NULL ? (session->flags & WIRE_STREAM_RECEIVE) != 0 : p->invitation.writes;
+	memcpy(w->run, run, sizeof w->run);
+	memcpy(w->key, key, sizeof w->key);
+	list_init(&w->streams);
+	list_append(&p->works, &w->in_list);
+	pacer_init(&w->pacer);
+	work_targets_init(&w->targets);
+	if ((r = open_files(w, e)) < 0) {
+		work_free(w);
+		return r;
+	}
+	join(w);
+	*out = w;
+	return 0;
+}
+
+void work_free(struct work *w)
+{
+	list_remove(&w->in_list);
+	connect_cancel(w->connect);
+	mover_link_free(w->link);
+	timer_free(w->timer);
+	work_targets_fini(&w->targets);
+	work_files_fini(&w->files);
+	explicit_bzero(w->key, sizeof w->key);
+	if (w->session != NULL)
+		explicit_bzero(w->session, sizeof *w->session);
+	free(w->session);
 	free(w);
-	return r;
 }

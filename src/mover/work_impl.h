@@ -1,15 +1,17 @@
-/* Inside a mover process: work.c (start, engine's frames, end), work_files.c (sources by path), work_streams.c. Control
- * thread. */
+/* Inside a mover process: process.c (start, clients' connections, end), work.c (joining, the engine's frames), work_files.c
+ * (sources by path), work_streams.c, work_targets.c. Control thread. */
 #ifndef MOVER_WORK_IMPL_H
 #define MOVER_WORK_IMPL_H
 
 #include <stdatomic.h>
 
 #include "conn/connect.h"
+#include "conn/inbound.h"
 #include "core/list.h"
 #include "mover/invitation.h"
 #include "mover/link.h"
 #include "mover/work.h"
+#include "net/listen.h"
 #include "stream/stream.h"
 
 #define WORK_DIRS 64 /* directories used last */
@@ -33,6 +35,7 @@ struct target_flush;
 /* Part files described by the engine, and results of blocks. */
 struct work_targets {
 	struct open_files files;
+	struct sink_lease lease;    /* the engine has not given this mover up */
 	struct list opening;
 	bool durable;               /* blocks are on disk before they are reported */
 	struct target_result *first, **last; /* not flushed yet */
@@ -40,26 +43,73 @@ struct work_targets {
 	atomic_bool over;           /* no more retries */
 };
 
-struct work {
+struct work;
+
+/* The process of a mover. */
+struct mover_process {
 	const struct ptcp_mover_opts *o;
 	struct loop *loop;
 	struct context host;
 	struct invitation invitation;
-	struct work_files files;
-	struct work_targets targets;
-	struct connect *connect;    /* to the engine */
-	unsigned address;           /* being tried */
-	struct mover_link *link;    /* then */
-	struct timer *timer;
-	struct list streams;
-	unsigned n_streams;
-	unsigned n_io;              /* jobs of work_targets.c on I/O threads */
+	struct work_files files;    /* opened before confinement, for the first work */
+	unsigned address;           /* of the engine: being tried */
+	struct list works;
+	struct work *first;         /* of the invitation; the process ends with it */
+	struct listener *listener;  /* of a server's mover, for clients; else NULL */
+	struct pending pending;
 	bool over;
 	int result;
 	struct ptcp_err why;
 };
 
-/* Ends the mover; `why` NULL: in order. */
+/* The session of INVITE, whose data connections the mover accepts. */
+struct work_session {
+	uint8_t id[WIRE_SESSION_BYTES], join[32];
+	char peer[PTCP_FINGERPRINT_BYTES], near[SOCK_HOST_BYTES], congestion[WIRE_CONGESTION_MAX + 1];
+	enum ptcp_cipher cipher;
+	uint8_t flags;              /* of enum wire_stream_flags */
+	unsigned streams;
+	uint64_t timeout_ns;
+};
+
+/* A set of movers that the process has joined: of a transfer, of a server, or of a session of the server. */
+struct work {
+	struct list in_list;
+	struct mover_process *process;
+	struct loop *loop;          /* the process's */
+	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* of the set */
+	struct work_session *session; /* NULL: none */
+	bool serves;                /* of a server: invites only */
+	bool receives;              /* files of TARGET; else files of SOURCE are sent */
+	struct pacer pacer;
+	struct work_files files;
+	struct work_targets targets;
+	struct connect *connect;    /* to the engine */
+	struct mover_link *link;    /* then */
+	struct timer *timer;
+	struct list streams;
+	unsigned n_streams;
+	uint32_t last_handle;       /* of a connection accepted */
+	unsigned n_io;              /* jobs of work_targets.c on I/O threads */
+	bool over, ended_posted;
+	int result;
+	struct ptcp_err why;
+	struct msg ended;
+};
+
+/* ---- process.c ---- */
+
+/* All of the work has ended: frees it. */
+void process_ended(struct work *w);
+unsigned process_port(const struct mover_process *p);
+
+/* ---- work.c ---- */
+
+/* Joins the engine of the process. `session` is taken, also on failure. */
+int work_new(struct work **out, struct mover_process *p, const uint8_t run[WIRE_SESSION_BYTES], const uint8_t key[32],
+    struct work_session *session, struct ptcp_err *e);
+void work_free(struct work *w);
+/* Ends the work; `why` NULL: in order. */
 void work_end(struct work *w, const struct ptcp_err *why);
 /* Something that the end waits for is done. */
 void work_step_ended(struct work *w);
@@ -88,6 +138,8 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e);
 void work_report_traffic(struct work *w);
 /* The engine has answered about the file that streams wait for. */
 void work_streams_known(struct work *w, uint64_t id);
+/* A data connection of the session has joined; `c` is taken. */
+void work_accept(struct work *w, struct chan *c, unsigned number);
 bool work_stream_is_there(const struct work *w, uint32_t handle);
 /* After work_end(): stops all streams; the loop stops after the last stream. */
 void work_stop_streams(struct work *w);

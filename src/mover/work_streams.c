@@ -12,6 +12,8 @@
 #include "net/identity.h"
 #include "wire/block.h"
 
+#define STREAMS_MAX (PTCP_STREAMS_MAX * 4) /* below WIRE_MOVER_HANDLES */
+
 struct work_stream {
 	struct list in_list;
 	struct work *work;
@@ -195,14 +197,30 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	return r;
 }
 
+/* Takes `c`, also on failure. */
+static int attach(struct work_stream *s, struct chan *c, struct ptcp_err *e)
+{
+	struct work *w = s->work;
+	struct stream_opts o = { .host = &w->process->host, .number = s->number, .worker = s->handle, .chan = c,
+		.pacer = &w->pacer, .joining = (s->flags & WIRE_STREAM_AHEAD) != 0,
+		.verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
+		.files = w->receives ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
+	int r;
+
+	if ((s->flags & WIRE_STREAM_PATIENT) != 0)
+		sock_no_user_timeout(chan_fd(c));
+	s->tap = fcntl(chan_fd(c), F_DUPFD_CLOEXEC, 0);
+	if ((r = stream_new(&s->stream, &o, e)) < 0) {
+		s->stream = NULL;
+		close_tap(s);
+	}
+	return r;
+}
+
 static void on_connected(void *arg, const struct connect_result *r)
 {
 	const struct mtu_lost none = { 0 };
 	struct work_stream *s = arg;
-	struct work *w = s->work;
-	struct stream_opts o = { .host = &w->host, .number = s->number, .worker = s->handle, .chan = r->chan,
-		.joining = (s->flags & WIRE_STREAM_AHEAD) != 0, .verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
-		.files = (s->flags & WIRE_STREAM_RECEIVE) != 0 ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
 	struct ptcp_err why;
 
 	s->connect = NULL;
@@ -210,23 +228,60 @@ static void on_connected(void *arg, const struct connect_result *r)
 		put_lost(s, r->cause, &r->why, &none);
 		return; /* until STOP */
 	}
-	if ((s->flags & WIRE_STREAM_PATIENT) != 0)
-		sock_no_user_timeout(chan_fd(r->chan));
-	s->tap = fcntl(chan_fd(r->chan), F_DUPFD_CLOEXEC, 0);
-	if (stream_new(&s->stream, &o, &why) < 0) {
-		s->stream = NULL;
-		close_tap(s);
+	if (attach(s, r->chan, &why) < 0) {
 		put_lost(s, CONNECT_UNREACHABLE, &why, &none);
 		return;
 	}
 	OUTBOX_PUT(out_of(s), connected, CONNECTED, (&(struct wire_connected){ s->handle }));
 }
 
+/* Differs modulo WIRE_MOVER_HANDLES from those in use. */
+static uint32_t free_handle(struct work *w)
+{
+	const struct work_stream *s;
+	bool used;
+
+	do {
+		used = false;
+		w->last_handle++;
+		LIST_EACH(&w->streams, s, struct work_stream, in_list)
+			used |= s->handle % WIRE_MOVER_HANDLES == w->last_handle % WIRE_MOVER_HANDLES;
+	} while (used);
+	return w->last_handle;
+}
+
+void work_accept(struct work *w, struct chan *c, unsigned number)
+{
+	struct work_stream *s = w->n_streams < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
+	struct ptcp_err why;
+
+	if (s == NULL) {
+		chan_free(c);
+		return;
+	}
+	s->work = w;
+	s->handle = free_handle(w);
+	s->number = number;
+	s->flags = w->session->flags;
+	s->tap = -1;
+	if (w->session->congestion[0] != '\0')
+		sock_set_congestion(chan_fd(c), w->session->congestion);
+	list_append(&w->streams, &s->in_list);
+	w->n_streams++;
+	if (attach(s, c, &why) < 0) {
+		list_remove(&s->in_list);
+		w->n_streams--;
+		free(s);
+		return; /* the client will notice and connect again */
+	}
+	OUTBOX_PUT(out_of(s), accepted, ACCEPTED, (&(struct wire_accepted){ s->handle, (uint16_t)number }));
+}
+
 static int start_connect(struct work_stream *s, const struct wire_stream *f, struct ptcp_err *e)
 {
 	char host[WIRE_HOST_MAX + 1];
 	bool ahead = (f->flags & WIRE_STREAM_AHEAD) != 0, plaintext = f->cipher == PTCP_CIPHER_NONE;
-	struct connect_opts o = { .context = &s->work->host, .host = span_copy(host, f->host), .port = f->port,
+	struct connect_opts o = { .context = &s->work->process->host, .host = span_copy(host, f->host), .port = f->port,
 		.timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
 		.sock = { .family = f->family, .timeout_ns = f->timeout_ms * NS_PER_MS,
 		    .congestion = s->congestion[0] != '\0' ? s->congestion : NULL, .segment_bytes = f->segment_bytes },
@@ -242,9 +297,9 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	struct work_stream *s;
 	struct ptcp_err why;
 
-	if (find(w, f->handle) != NULL || w->n_streams >= PTCP_STREAMS_MAX * 4 || f->cipher > PTCP_CIPHER_NONE ||
+	if (w->session != NULL || find(w, f->handle) != NULL || w->n_streams >= STREAMS_MAX || f->cipher > PTCP_CIPHER_NONE ||
 	    (f->cipher == PTCP_CIPHER_NONE && (f->flags & WIRE_STREAM_AHEAD) != 0) ||
-	    ((f->flags & WIRE_STREAM_RECEIVE) != 0) != w->invitation.writes)
+	    ((f->flags & WIRE_STREAM_RECEIVE) != 0) != w->receives)
 		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
 	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_nomem(e);
@@ -329,7 +384,7 @@ int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e)
 		return err_set(e, PTCP_EPROTO, "a job for an unknown stream");
 	if (s->stream == NULL)
 		return 0; /* lost, and the engine does not know yet */
-	if ((s->flags & WIRE_STREAM_RECEIVE) != 0)
+	if (w->receives)
 		return err_set(e, PTCP_EPROTO, "a job for a receiving stream");
 	if ((job = stream_free_job(s->stream)) == NULL)
 		return err_set(e, PTCP_EPROTO, "too many jobs for a stream");
@@ -358,7 +413,7 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
 	struct work_stream *s;
 
 	(void)e;
-	pacer_set(w->invitation.writes ? &w->host.pacing.in : &w->host.pacing.out, f->bps, mono_now());
+	pacer_set(&w->pacer, f->bps, mono_now());
 	span_copy(name, f->congestion);
 	LIST_EACH(&w->streams, s, struct work_stream, in_list)
 		if (name[0] != '\0' && s->tap >= 0)

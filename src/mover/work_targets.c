@@ -172,7 +172,7 @@ static void run_open(struct io_job *io)
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
 {
 	const struct sink_opts o = { .block_bytes = grid.block_bytes, .has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
-		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true };
+		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true, .lease = &w->targets.lease };
 	const struct meta meta = { .set_mode = false };
 	struct dir *dir;
 	struct sink *s;
@@ -192,7 +192,7 @@ int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err 
 {
 	struct target_open *o;
 
-	if (!w->invitation.writes)
+	if (!w->receives)
 		return err_set(e, PTCP_EPROTO, "TARGET for a mover that sends");
 	if (is_open(w, f->id)) {
 		work_streams_known(w, f->id);
@@ -216,7 +216,7 @@ int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err 
 	list_append(&w->targets.opening, &o->in_list);
 	io_began(w);
 	o->io.run = run_open;
-	io_submit(w->host.io, &o->io);
+	io_submit(w->process->host.io, &o->io);
 	return 0;
 }
 
@@ -261,7 +261,7 @@ int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e
 		open_files_clear(&w->targets.files, f->id);
 		*c = (struct target_close){ .work = w, .sink = s, .id = f->id, .io.run = run_close };
 		io_began(w);
-		io_submit(w->host.io, &c->io);
+		io_submit(w->process->host.io, &c->io);
 	}
 	work_streams_known(w, f->id);
 	return 0;
@@ -406,15 +406,19 @@ static void flush_next(struct work *w)
 	t->flush = f;
 	io_began(w);
 	f->io.run = run_flush;
-	io_submit(w->host.io, &f->io);
+	io_submit(w->process->host.io, &f->io);
 }
 
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)
 {
 	struct target_result *r;
-	struct ptcp_err nomem;
+	struct ptcp_err nomem, late;
 	unsigned i;
 
+	if (atomic_load(&w->targets.lease.refused)) { /* the engine has the blocks sent again */
+		err_set(&late, PTCP_ETIMEOUT, "the engine: no response in time for a write");
+		work_end(w, &late);
+	}
 	for (i = 0; i < results->n; i++) {
 		if ((r = w->over ? NULL : calloc(1, sizeof *r)) == NULL) {
 			free(results->of[i].why);

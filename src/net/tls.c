@@ -143,15 +143,26 @@ int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[
 	return made ? 0 : PTCP_ENOMEM;
 }
 
-int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint)
+/* `prefix` counts with its NUL. */
+static int derive_key(uint8_t out[32], const uint8_t key[32], const char *prefix, const char *fingerprint)
 {
-	static const char prefix[] = "ptcp mover v1"; /* with its NUL */
-	uint8_t text[sizeof prefix + 32];
+	size_t prefix_n = strlen(prefix) + 1;
+	uint8_t text[32 + 32];
 	unsigned n = 32;
 
-	memcpy(text, prefix, sizeof prefix);
-	identity_digest(text + sizeof prefix, fingerprint);
-	return HMAC(EVP_sha256(), key, 32, text, sizeof text, out, &n) != NULL && n == 32 ? 0 : PTCP_ENOMEM;
+	memcpy(text, prefix, prefix_n);
+	identity_digest(text + prefix_n, fingerprint);
+	return HMAC(EVP_sha256(), key, 32, text, prefix_n + 32, out, &n) != NULL && n == 32 ? 0 : PTCP_ENOMEM;
+}
+
+int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint)
+{
+	return derive_key(out, key, "ptcp mover v1", fingerprint);
+}
+
+int tls_server_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint)
+{
+	return derive_key(out, key, "ptcp server mover v1", fingerprint);
 }
 
 static void hex(char *out, const uint8_t *p, size_t n)

@@ -34,6 +34,8 @@ int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[
 /* The key in place of `key` for JOINs of a mover with that fingerprint: HMAC-SHA256(key, "ptcp mover v1" NUL | digest of the
  * fingerprint). Only an end of the session can make the key, which vouches for this identity and no other. */
 int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint);
+/* The same with "ptcp server mover v1", for JOINs at a mover of the acceptor, which is the TLS server. */
+int tls_server_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint);
 /* A random key for a shared port, as text, and the label that belongs to the key: who knows the label, which connections
  * show in plaintext, cannot find the key. */
 #define TLS_SHARE_KEY_BYTES 65

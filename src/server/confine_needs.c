@@ -37,7 +37,8 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct ptcp_server_needs n = { .config_dir = s->host.config_dir,
 		.state_dir = s->own_dirs.path[1][0] != '\0' ? s->own_dirs.path[1] : NULL, .binds = s->o.ephemeral,
-		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .storage_dir = s->storage_dir };
+		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .signals = s->o.movers != NULL,
+		.storage_dir = s->storage_dir };
 	struct roots r = { 0 };
 	struct ptcp_err why;
 

@@ -254,7 +254,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	    (r->to = strdup(reads ? request_first(&r->request) : there)) == NULL)
 		return err_nomem(e);
 	r->open = q->open;
-	r->open.flags &= ~(uint32_t)WIRE_OPEN_SPOOLED; /* the path has no relay */
+	r->open.flags &= ~(uint32_t)(WIRE_OPEN_SPOOLED | WIRE_OPEN_MOVERS); /* no relay; --relay-to permits the peer only */
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
 	r->open.streams = (uint16_t)r->request.n_granted;
 	r->open.n_paths = 1;

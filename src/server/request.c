@@ -122,6 +122,7 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	    ((o->flags & WIRE_OPEN_FILE) ? DESTINATION_FILE : 0);
 	a->removes = a->sends && (o->flags & WIRE_OPEN_REMOVE_SOURCES) != 0;
 	a->selected = (o->flags & WIRE_OPEN_SELECTED) != 0;
+	a->reaches_movers = (o->flags & WIRE_OPEN_MOVERS) != 0;
 	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
 	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();
 	a->cipher = o->cipher;

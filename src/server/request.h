@@ -32,6 +32,7 @@ struct request {
 	bool generates;                /* or sends generated blocks */
 	bool removes;                  /* it removes its sources */
 	bool selected;                 /* SELECT frames follow */
+	bool reaches_movers;           /* the client can connect streams to movers of the server */
 	bool literal;                  /* a pattern is a name like any other */
 	bool manages;                  /* no transfer: request_source() resolves the paths */
 	enum quota_need quota_need;

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "mover/movers.h"
 #include "server/server_impl.h"
 #include "fs/fd_budget.h"
 
@@ -238,7 +239,7 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 		return r;
 	if (!s->o.ephemeral)
 		server_share(s);
-	if ((r = server_confine(s, e)) < 0)
+	if ((r = server_start_movers(s, e)) < 0 || (r = server_confine(s, e)) < 0)
 		return r;
 	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->host.log, e)) < 0)
 		return r;
@@ -282,6 +283,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 		goto out;
 	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.memory = s->memory;
+	s->sessions.movers = s->movers;
 	s->sessions.roots = (const char *const *)s->roots;
 	s->sessions.own_dirs = &s->own_dirs;
 	s->sessions.quotas = s->quotas;
@@ -389,6 +391,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	ssh_server_free(s->ssh);
 	job_set_fini(&s->jobs);
 	server_session_set_fini(&s->sessions);
+	movers_free(s->movers);
 	server_unlisten(s);
 	server_unshare(s);
 	timer_free(s->watch);

@@ -40,6 +40,7 @@ struct ptcp_server {
 	struct timer *watch;            /* of the files of trust */
 	struct trust_stamp trusted, revoked, certificates; /* at the last check */
 	struct memory_budget *memory;   /* of the sessions; NULL: no limit */
+	struct movers *movers;          /* which carry the streams of sessions; NULL: none */
 	struct server_session_set sessions;
 	struct relay_acl *next_hops;     /* NULL: none */
 	struct relay relay;
@@ -75,6 +76,12 @@ bool server_admits(void *arg, const char *fingerprint, const struct trust_proof 
 
 /* Shares the port, if the options have a socket for that; before confinement. */
 void server_share(struct ptcp_server *s);
+
+/* ---- striping.c ---- */
+
+int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e);
+/* Starts the movers of the options, if any; before server_confine(), which forbids to run programs. */
+int server_start_movers(struct ptcp_server *s, struct ptcp_err *e);
 
 /* ---- confine_needs.c ---- */
 

@@ -69,7 +69,7 @@ int server_check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops
 		return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_server_opts_init()");
 	if (o != NULL)
 		memcpy(all, o, o->size);
-	if ((r = check_ranges(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
+	if ((r = check_ranges(all, e)) < 0 || (r = server_check_movers(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
 		return r;
 	return parse_next_hops(next_hops, all, e);
 }
@@ -159,7 +159,7 @@ void ptcp_server_opts_init(struct ptcp_server_opts *o)
 		    1u << PTCP_CIPHER_CHACHA20,
 		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
 		.max_startups = 512, .timeout_s = 30, .max_linger_s = 3600, .max_relayed = 512,
-		.max_memory_bytes = UINT64_C(256) << 20, .share_sessions = 32,
+		.max_memory_bytes = UINT64_C(256) << 20, .share_sessions = 32, .mover_port = PTCP_PORT,
 		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
 	};
 }

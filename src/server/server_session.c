@@ -7,6 +7,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "fs/fs_err.h"
+#include "mover/movers.h"
 
 int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
@@ -47,16 +48,30 @@ static struct log *log_of(struct server_session *s) { return &s->set->host->log;
 
 /* ---- Requests ---- */
 
+/* Without movers now, or for a root that they do not have, this host carries the streams. */
+static bool uses_movers(const struct server_session *s)
+{
+	struct movers *m = s->set->movers;
+	const char *root = s->request.auth.root[0] != '\0' ? s->request.auth.root : s->set->root;
+
+	return m != NULL && s->request.reaches_movers && movers_count(m) > 0 && root != NULL && movers_cover(m, root);
+}
+
 static void on_found(struct request *a, const struct ptcp_err *why)
 {
 	struct server_session *s = CONTAINER_OF(a, struct server_session, request);
 
-	if (s->gone)
+	if (s->gone) {
 		server_session_free(s);
-	else if (why != NULL)
+		return;
+	}
+	if (why != NULL) {
 		session_cancel(s->session, why);
-	else
-		session_accept(s->session, a->n_granted < a->n_useful ? a->n_granted : a->n_useful, a->cipher, a->expanded);
+		return;
+	}
+	if (uses_movers(s))
+		session_use_movers(s->session, s->set->movers);
+	session_accept(s->session, a->n_granted < a->n_useful ? a->n_granted : a->n_useful, a->cipher, a->expanded);
 }
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)

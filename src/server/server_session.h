@@ -23,6 +23,7 @@ struct server_session_set {
 	struct quota_table *quotas;
 	struct grants grants;
 	struct memory_budget *memory;     /* NULL: no limit */
+	struct movers *movers;            /* of the server; NULL: none */
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;

@@ -35,13 +35,14 @@ static void on_running(void *arg, const struct wire_opened *o)
 		streams_activate(sess, 1, "granted");
 	sess->running = true;
 	sess->none_since = sess->began = mono_now();
-	if (congestion_start(sess, &why) < 0 || adapt_start(sess, &why) < 0)
+	if (striping_open(sess, (o->flags & WIRE_OPENED_MOVERS) != 0, &why) < 0 || congestion_start(sess, &why) < 0 ||
+	    adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
 	congestion_announce(sess);
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
-	    (sess->o.movers == NULL || sess->o.streams_per_mover == 0))
+	    !striping_sets_streams(sess))
 		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
 	striping_start(sess);
 }
@@ -103,6 +104,8 @@ static void on_deleted(void *arg, const struct wire_deleted *f)
 	    .status = PTCP_FILE_DELETED, .size_bytes = UINT64_MAX });
 }
 
+static void on_endpoint(void *arg, const struct wire_endpoint *f) { striping_on_endpoint(arg, f); }
+
 static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e) { return send_select(arg, f, e); }
 
 static bool on_finish(void *arg) { return receive_finish(arg); }
@@ -134,6 +137,6 @@ const struct engine_ops session_engine_ops = {
 	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report,
-	.finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted,
+	.endpoint = on_endpoint, .finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted,
 	.rate = adapt_on_rate, .select = on_select, .load = adapt_on_load
 };

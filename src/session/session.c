@@ -138,6 +138,7 @@ void session_free(struct session *sess)
 	for (i = 0; i < PARTS; i++)
 		if (parts[i].free != NULL)
 			parts[i].free(sess);
+	striping_free(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		streams_close_tap(sess, i);
 	fd_budget_count(-(int)sess->n_fds_reserved);
@@ -294,7 +295,8 @@ bool session_sources_expanded(const struct session *sess) { return sess->sources
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded)
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
-		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams), .flags = expanded ? WIRE_OPENED_EXPANDED : 0 };
+		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams),
+		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) | (sess->pool != NULL ? WIRE_OPENED_MOVERS : 0) };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

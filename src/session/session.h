@@ -85,7 +85,7 @@ struct session_opts {
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;          /* without progress, while the peer responds */
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
-	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do */
+	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or session_use_movers() */
 	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;
@@ -100,6 +100,11 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 void session_free(struct session *sess); /* only after ops.gone; NULL is fine */
 struct engine *session_engine(struct session *sess);
 int session_control_fd(const struct session *sess); /* -1: closed */
+
+/* Acceptor, before session_accept(): movers of the pool accept the data connections. The pool outlives the session. */
+void session_use_movers(struct session *sess, struct movers *pool);
+/* RUNNING: movers of either end carry the streams. */
+bool session_is_striped(const struct session *sess);
 
 /* Starter: rate limit of a path, bit/s; 0: none, PTCP_PATH_IDLE: no new data. */
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps);

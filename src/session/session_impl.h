@@ -18,6 +18,7 @@
 #include "model/probe.h"
 #include "model/yield.h"
 #include "mover/movers.h"
+#include "session/endpoints.h"
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
@@ -33,6 +34,7 @@ struct stream_connect {
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
 	struct remote *remote;      /* the same, by a mover */
+	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor */
 	bool by_name;               /* a direct connection resolves the peer's name */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
@@ -175,6 +177,10 @@ struct session {
 	struct stream_connect connecting[CONNECTING_MAX];
 	unsigned movers_streams;    /* requested for all movers together */
 	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
+	struct movers *pool;        /* acceptor: of the server; o.movers is the set of this session. NULL: none */
+	struct endpoints *endpoints; /* starter: of the acceptor's movers; NULL: streams connect to the acceptor */
+	uint32_t endpoint[PTCP_STREAMS_MAX]; /* id of the one of each stream; 0: none yet; */
+	uint32_t connected_to[PTCP_STREAMS_MAX]; /* and of its connection */
 	struct mono retry_at[CONNECTING_MAX];
 	unsigned retries[CONNECTING_MAX];
 	uint64_t carried[PTCP_PATHS_MAX]; /* bytes of file data, by path */
@@ -317,22 +323,35 @@ static inline bool stream_connect_busy(const struct session *sess, unsigned numb
 
 /* ---- striping.c: movers ---- */
 
+/* Once agreed: movers of the server accept the streams of this session, or of the acceptor the streams of the starter. */
+int striping_open(struct session *sess, bool movers, struct ptcp_err *e);
+void striping_free(struct session *sess);
+/* Starter: as engine_ops.endpoint. */
+void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f);
 /* From now on movers carry the streams. */
 void striping_start(struct session *sess);
 void striping_stop(struct session *sess);
 void striping_pump(struct session *sess, struct mono now);
 struct mono striping_deadline(const struct session *sess);
 
+/* Movers of either end carry the streams, whose number is theirs. */
+static inline bool striping_sets_streams(const struct session *sess)
+{
+	return (sess->o.movers != NULL || sess->endpoints != NULL) && sess->o.streams_per_mover > 0;
+}
+
 /* Some mover can carry the stream; always true without movers. */
 static inline bool striping_ready(const struct session *sess, unsigned number)
 {
-	return sess->o.movers == NULL || sess->mover[number] != 0;
+	return (sess->o.movers == NULL || sess->mover[number] != 0) && (sess->endpoints == NULL || sess->endpoint[number] != 0);
 }
 
-/* The connected stream is to move to another mover. */
+/* The connected stream is to move to another mover, or to another one of the acceptor. */
 static inline bool striping_moves(const struct session *sess, unsigned number)
 {
-	return sess->o.movers != NULL && sess->mover[number] != 0 &&
+	if (sess->endpoints != NULL && sess->endpoint[number] != 0 && sess->connected_to[number] != sess->endpoint[number])
+		return true;
+	return sess->pool == NULL && sess->o.movers != NULL && sess->mover[number] != 0 &&
 	    remote_mover(stream_remote(sess->stream[number])) != sess->mover[number];
 }
 

@@ -33,11 +33,28 @@ static bool is_direct(const struct session *sess, unsigned number)
 	return path == NULL || path->n_relays == 0;
 }
 
+/* The mover of the acceptor that the stream connects to; NULL: the acceptor itself. */
+static const struct endpoint *endpoint_of(const struct session *sess, unsigned number)
+{
+	if (sess->endpoints == NULL || number == STREAM_CONNECT_CONTROL)
+		return NULL;
+	return endpoints_find(sess->endpoints, sess->endpoint[number]);
+}
+
+/* The key of the stream's JOIN. */
+static int join_key(uint8_t out[32], const struct session *sess, const char *endpoint)
+{
+	if (endpoint != NULL)
+		return tls_server_mover_key(out, sess->key, endpoint);
+	memcpy(out, sess->key, 32);
+	return 0;
+}
+
 /* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
  * resolver, or lead to several hosts. */
 static void change_address(struct session *sess, unsigned number)
 {
-	if (is_direct(sess, number) && sess->name[0] != '\0')
+	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && sess->name[0] != '\0')
 		sess->connecting[number].by_name ^= true;
 }
 
@@ -66,9 +83,17 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
 }
 
+/* An older connection of the stream still has to move. */
+static void forget_endpoint(struct session *sess, unsigned number)
+{
+	if (number != STREAM_CONNECT_CONTROL)
+		sess->connected_to[number] = 0;
+}
+
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
+	forget_endpoint(sess, number);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
@@ -93,7 +118,7 @@ static void on_done(void *arg, const struct connect_result *r)
 		return;
 	}
 	j->by_name = false;
-	if (is_direct(sess, number))
+	if (is_direct(sess, number) && j->endpoint[0] == '\0')
 		keep_address(sess, r->address);
 	if (number == STREAM_CONNECT_CONTROL) {
 		control_take(sess, r->chan);
@@ -108,13 +133,15 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	struct stream_connect *j = arg;
 	struct session *sess = j->session;
 	struct wire_join f = { .stream = j->number == STREAM_CONNECT_CONTROL ? WIRE_JOIN_CONTROL : (uint16_t)j->number };
-	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
+	uint8_t exporter[32], key[32], frame[WIRE_JOIN_MAX_BYTES];
 	int r;
 
 	memcpy(f.session, sess->id, sizeof f.session);
-	if ((r = chan_export(c, exporter, e)) == 0)
-		r = tls_join_mac(f.mac, sess->key, exporter, sess->id, f.stream);
+	if ((r = chan_export(c, exporter, e)) == 0 &&
+	    (r = join_key(key, sess, j->endpoint[0] != '\0' ? j->endpoint : NULL)) == 0)
+		r = tls_join_mac(f.mac, key, exporter, sess->id, f.stream);
 	explicit_bzero(exporter, sizeof exporter);
+	explicit_bzero(key, sizeof key);
 	if (r == 0)
 		chan_write(c, frame, wire_join_encode(frame, &f));
 	return r;
@@ -182,6 +209,7 @@ static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
 	}
 	sess->join_why = *why;
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
+	forget_endpoint(sess, j->number);
 	streams_retry_later(sess, j->number);
 	streams_report(sess);
 	session_pump(sess);
@@ -190,19 +218,37 @@ static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
 static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
 {
 	struct mover *m = movers_find(sess->o.movers, sess->mover[number]);
-	struct remote_opts o = { .number = number, .session = sess->id, .key = sess->key, .peer = sess->fingerprint,
+	uint8_t key[32];
+	struct remote_opts o = { .number = number, .session = sess->id, .key = key, .peer = c->fingerprint,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ahead = sess->connecting[number].ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
 		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .connect_ns = c->timeout_ns,
 		.done = on_remote, .arg = &sess->connecting[number] };
+	int r;
 
 	if (m == NULL)
 		return err_set(e, PTCP_EPEER, "the mover of the stream has left");
-	return remote_connect(&sess->connecting[number].remote, m, &o, e);
+	r = join_key(key, sess, endpoint_of(sess, number) != NULL ? c->fingerprint : NULL);
+	if (r == 0)
+		r = remote_connect(&sess->connecting[number].remote, m, &o, e);
+	explicit_bzero(key, sizeof key);
+	return r;
 }
 
 /* ---- All ---- */
+
+/* To the mover of the acceptor, whose identity the acceptor has named. */
+static void connect_to(struct connect_opts *o, struct stream_connect *j, const struct endpoint *to)
+{
+	strcpy(j->endpoint, to->fingerprint);
+	j->session->connected_to[j->number] = to->id;
+	j->by_name = false;
+	o->host = to->host;
+	o->port = to->port;
+	o->fingerprint = j->endpoint;
+	o->label = NULL;
+}
 
 static void start(struct session *sess, unsigned number)
 {
@@ -218,6 +264,9 @@ static void start(struct session *sess, unsigned number)
 
 	j->session = sess;
 	j->number = number;
+	j->endpoint[0] = '\0';
+	if (endpoint_of(sess, number) != NULL)
+		connect_to(&o, j, endpoint_of(sess, number));
 	if (j->by_name) {
 		o.host = sess->name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
@@ -239,6 +288,7 @@ static void start(struct session *sess, unsigned number)
 	if (sess->o.movers != NULL && !control ? start_remote(sess, number, &o, &e) < 0 :
 	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
+		forget_endpoint(sess, number);
 		change_address(sess, number);
 		streams_retry_later(sess, number);
 	}

@@ -176,7 +176,8 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
 	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running &&
-	    !engine_closing(sess->engine) && sess->probe == NULL && !stream_connect_moves(sess, stream_number(s)))
+	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->n_active &&
+	    !stream_connect_moves(sess, stream_number(s)))
 		stalls_suspect(sess, stream_lost(s));
 	streams_lost(sess, s, why);
 }
@@ -255,7 +256,9 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 		sess->none_since = mono_now();
 	if (sess->o.one_channel && !sess->over)
 		engine_fail(sess->engine, why);
-	if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
+	if (!engine_closing(sess->engine) && number >= sess->n_active) { /* the sender has withdrawn it */
+		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left", number);
+	} else if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
 		if (streams_connected(sess) < before && !moves)
@@ -306,6 +309,7 @@ enum session_join session_join(const struct session *sess, struct chan *c, const
 	bool genuine;
 
 	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
+	    (sess->pool == NULL || j->stream == WIRE_JOIN_CONTROL) &&
 	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
 	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
 	    tls_mac_equal(mac, j->mac);

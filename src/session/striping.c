@@ -1,9 +1,13 @@
 /* Movers, which carry the streams of a session in place of worker threads: which mover carries which stream, and the
  * limits of all of them together. */
+#include <netdb.h>
+#include <stdlib.h>
+
 #include "core/err.h"
 #include "session/session_impl.h"
 
 #define CHECK_NS NS_PER_S
+#define WAIT_NS (3 * NS_PER_S) /* of a server without movers: a new session is carried by its host */
 
 /* A mover has joined or left. */
 static void on_changed(void *arg)
@@ -18,10 +22,84 @@ static void on_changed(void *arg)
 			sess->retries[i] = 0;
 			sess->retry_at[i] = (struct mono){ 0 };
 		}
-	if (movers_count(sess->o.movers) > 0 && sess->n_connected == 0)
+	if (sess->n_connected == 0 && (sess->o.movers == NULL || movers_count(sess->o.movers) > 0))
 		sess->none_since = mono_now();
 	session_pump(sess);
 }
+
+/* ---- Movers of the acceptor ---- */
+
+static void on_endpoint(void *arg, const struct wire_endpoint *f)
+{
+	struct session *sess = arg;
+
+	engine_report_endpoint(sess->engine, f);
+	session_pump(sess);
+}
+
+static void on_accepted(void *arg, unsigned number, struct remote *r) { streams_add_remote(arg, number, r); }
+
+static int open_set(struct session *sess, struct ptcp_err *e)
+{
+	char near[SOCK_HOST_BYTES] = "127.0.0.1";
+	const struct movers_session s = { .id = sess->id, .key = sess->key, .peer = sess->fingerprint, .near = near,
+		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
+		.receives = engine_rcv(sess->engine) != NULL,
+		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0, .streams = sess->n_granted,
+		.timeout_ns = sess->o.timeout_ns, .wait_ns = WAIT_NS, .endpoint = on_endpoint, .accepted = on_accepted,
+		.arg = sess };
+	struct sockaddr_storage sa;
+	socklen_t n = sizeof sa;
+
+	if (getsockname(session_control_fd(sess), (struct sockaddr *)&sa, &n) == 0)
+		getnameinfo((struct sockaddr *)&sa, n, near, sizeof near, NULL, 0, NI_NUMERICHOST);
+	return movers_open(&sess->o.movers, sess->pool, &s, e);
+}
+
+int striping_open(struct session *sess, bool movers, struct ptcp_err *e)
+{
+	if (!movers)
+		sess->pool = NULL;
+	else if (sess->o.open == NULL)
+		return open_set(sess, e);
+	else if ((sess->endpoints = calloc(1, sizeof *sess->endpoints)) == NULL)
+		return err_nomem(e);
+	if (sess->endpoints != NULL) {
+		connect_cancel(sess->o.spare);
+		sess->o.spare = NULL;
+	}
+	return 0;
+}
+
+void striping_free(struct session *sess)
+{
+	if (sess->pool != NULL)
+		movers_free(sess->o.movers);
+	free(sess->endpoints);
+}
+
+void session_use_movers(struct session *sess, struct movers *pool) { sess->pool = pool; }
+
+bool session_is_striped(const struct session *sess) { return sess->o.movers != NULL || sess->endpoints != NULL; }
+
+void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
+{
+	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
+	socklen_t n = sizeof sa;
+	char host[WIRE_HOST_MAX + 1], text[WIRE_HOST_MAX + 200];
+	const char *why;
+
+	if (sess->endpoints == NULL || sess->over)
+		return;
+	getpeername(session_control_fd(sess), (struct sockaddr *)&sa, &n);
+	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa)) != NULL) {
+		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s", span_copy(host, f->host), why);
+		sess->o.ops->warning(sess->o.arg, NULL, text);
+	}
+	on_changed(sess);
+}
+
+/* ---- All ---- */
 
 void striping_start(struct session *sess)
 {
@@ -37,10 +115,12 @@ void striping_stop(struct session *sess)
 		movers_watch(sess->o.movers, NULL, NULL);
 }
 
-/* As many streams as the movers have together. */
+/* As many streams as the movers of the larger side have together. */
 static void activate(struct session *sess)
 {
-	unsigned want = sess->o.streams_per_mover * movers_count(sess->o.movers);
+	unsigned here = sess->o.movers != NULL ? movers_count(sess->o.movers) : 0,
+	    there = sess->endpoints != NULL ? sess->endpoints->n : 0;
+	unsigned want = sess->o.streams_per_mover * (here > there ? here : there);
 
 	if (want > sess->n_granted)
 		want = sess->n_granted;
@@ -54,11 +134,14 @@ void striping_pump(struct session *sess, struct mono now)
 {
 	struct ptcp_err why;
 
+	if (striping_sets_streams(sess) && sess->o.open != NULL)
+		activate(sess);
+	if (sess->endpoints != NULL)
+		endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active);
 	if (sess->o.movers == NULL)
 		return;
-	if (sess->o.streams_per_mover > 0 && sess->o.open != NULL)
-		activate(sess);
-	movers_deal(sess->o.movers, sess->mover, sess->n_active);
+	if (sess->pool == NULL)
+		movers_deal(sess->o.movers, sess->mover, sess->n_active);
 	movers_set_rate(sess->o.movers, sess->o.host->pacing.bps);
 	if (!engine_closing(sess->engine) && movers_fault(sess->o.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);

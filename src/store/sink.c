@@ -244,9 +244,9 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 
 static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
-	int r = quota_store(&s->hold, n, e), sys;
+	int r = sink_check_lease(s, e), sys;
 
-	if (r < 0)
+	if (r < 0 || (r = quota_store(&s->hold, n, e)) < 0)
 		return r;
 	sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
 	return sys == 0 ? 0 : fs_err_sys(e, sys, s->dir, s->name, "cannot write");

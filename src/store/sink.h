@@ -12,6 +12,7 @@
 #ifndef STORE_SINK_H
 #define STORE_SINK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -34,6 +35,13 @@ struct meta {
 
 #define SINK_VERSION_BYTES 16
 
+/* Of a host that writes parts for another host, which gives the host up if it does not answer: what the host writes later
+ * could spoil a complete file. */
+struct sink_lease {
+	atomic_uint_least64_t until_ns; /* of mono_now() */
+	atomic_bool refused;            /* a write came later, and failed with PTCP_ETIMEOUT */
+};
+
 /* Properties of an offered file. */
 struct sink_opts {
 	uint32_t block_bytes; /* of the grid; the last block may be shorter */
@@ -42,6 +50,7 @@ struct sink_opts {
 	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
 	bool unsized;         /* its size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
+	struct sink_lease *lease; /* of this host; outlives the sink; NULL: none is needed */
 	bool shared;          /* other hosts write into the part (sink_join()): what is zeroed here is flushed before it counts */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this

@@ -421,6 +421,16 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
+/* Nothing reads an empty file, and a file that may not be read must fail. */
+static int check_empty(struct source *s, struct ptcp_err *e)
+{
+	int fd, r = open_file(s, true, &fd, e);
+
+	if (r == 0)
+		dir_sys(s->entry.dir)->close(fd);
+	return r;
+}
+
 int source_check(struct source *s, struct ptcp_err *e)
 {
 	bool open;
@@ -436,7 +446,7 @@ int source_check(struct source *s, struct ptcp_err *e)
 			close_file(s);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return open ? r : check_name(s, e);
+	return open ? r : s->entry.size_bytes == 0 ? check_empty(s, e) : check_name(s, e);
 }
 
 int source_remove(struct source *s, struct ptcp_err *e)

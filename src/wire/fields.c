@@ -44,8 +44,7 @@ static const struct wire_field hello[] = {
 	ANY("max_delete", open, max_delete), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
-	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS),
-	UINT("n", opened, n_endpoints, 0, WIRE_ENDPOINTS_MAX), REST(opened, endpoints)
+	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS)
 }, error[] = {
 	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
 }, ping[] = {
@@ -185,6 +184,17 @@ progress[] = {
 	UINT("final", managed, final, 0, 1)
 }, mover[] = {
 	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
+}, endpoint[] = {
+	ANY("id", endpoint, id), BYTES(endpoint, peer), ANY("port", endpoint, port),
+	LENGTH("n", 1, endpoint, host, 0, WIRE_HOST_MAX), DATA(endpoint, host, WORD)
+}, invite[] = {
+	BYTES(invite, run), BYTES(invite, key), BYTES(invite, session), BYTES(invite, join), BYTES(invite, peer),
+	ANY("cipher", invite, cipher), UINT("flags", invite, flags, 0, WIRE_STREAM_FLAGS),
+	POSITIVE("streams", invite, streams), POSITIVE("timeout_ms", invite, timeout_ms),
+	LENGTH("n", 1, invite, near, 1, WIRE_HOST_MAX), LENGTH("m", 1, invite, congestion, 0, WIRE_CONGESTION_MAX),
+	DATA(invite, near, WORD), DATA(invite, congestion, WORD)
+}, accepted[] = {
+	ANY("handle", accepted, handle), ANY("number", accepted, number)
 }, stream[] = {
 	ANY("handle", stream, handle), ANY("number", stream, number), BYTES(stream, session), BYTES(stream, key),
 	BYTES(stream, peer), ANY("cipher", stream, cipher), UINT("family", stream, family, 0, 6),
@@ -314,22 +324,6 @@ static bool listed_valid(const void *f)
 	return d->code != 0 || (d->type != WIRE_LISTED_UNKNOWN && d->text.n == 0);
 }
 
-static bool opened_valid(const void *f)
-{
-	const struct wire_opened *o = f;
-	struct reader r = reader_of(o->endpoints);
-	struct span host;
-	bool ok = true;
-	unsigned i;
-
-	for (i = 0; ok && i < o->n_endpoints; i++) {
-		ok = read_u16(&r) != 0;
-		host = read_span(&r, read_u8(&r));
-		ok = ok && host.n > 0 && word_ok(host);
-	}
-	return ok && !r.bad && r.p == r.end;
-}
-
 /* No share above the number of rates, none stated in vain. */
 static bool rate_valid(const void *f)
 {
@@ -400,6 +394,14 @@ static bool grant_valid(const void *f)
 
 static bool family_valid(uint8_t family) { return family == 0 || family == 4 || family == 6; }
 
+/* An address has a port, and the other way round. */
+static bool endpoint_valid(const void *f)
+{
+	const struct wire_endpoint *d = f;
+
+	return (d->port != 0) == (d->host.n > 0);
+}
+
 static bool stream_valid(const void *f) { return family_valid(((const struct wire_stream *)f)->family); }
 
 static bool job_valid(const void *f)
@@ -463,7 +465,7 @@ static bool link_valid(const void *f)
 
 const struct wire_layout wire_layouts[256] = {
 	LAYOUT(HELLO, hello, hello, hello_valid), LAYOUT(OPEN, open, open, open_valid),
-	LAYOUT(OPENED, opened, opened, opened_valid), LAYOUT(ERROR, error, error, NULL), LAYOUT(PING, ping, ping, NULL),
+	LAYOUT(OPENED, opened, opened, NULL), LAYOUT(ERROR, error, error, NULL), LAYOUT(PING, ping, ping, NULL),
 	LAYOUT(SET_STREAMS, set_streams, set_streams, NULL), LAYOUT(TCP_REPORT, tcp_report, tcp_report, NULL),
 	LAYOUT(JOIN, join, join, NULL), LAYOUT(CONTROL_ACK, control_ack, control_ack, NULL),
 	OPTIONAL(RATE, rate, rate, rate_valid), OPTIONAL(LOAD, load, load, NULL),
@@ -488,5 +490,6 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid), LAYOUT(TRAFFIC, traffic, traffic, NULL),
 	LAYOUT(TARGET, target, target, NULL), LAYOUT(CLOSE, forget, close, NULL), LAYOUT(WANT, want, want, NULL),
 	LAYOUT(WROTE, wrote, wrote, wrote_valid), LAYOUT(UNWRITTEN, unwritten, unwritten, NULL),
-	LAYOUT(CLOSED, forget, closed, NULL)
+	LAYOUT(CLOSED, forget, closed, NULL), LAYOUT(ENDPOINT, endpoint, endpoint, endpoint_valid),
+	LAYOUT(INVITE, invite, invite, NULL), LAYOUT(ACCEPTED, accepted, accepted, NULL)
 };

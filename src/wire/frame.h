@@ -29,7 +29,6 @@
 #define WIRE_HOST_MAX 255
 #define WIRE_PATH_MAX 4096
 #define WIRE_CERTIFICATES_MAX 2704 /* bytes */
-#define WIRE_ENDPOINTS_MAX 16
 #define WIRE_CONGESTION_MAX 15
 #define WIRE_LABEL_MAX 32
 #define WIRE_RATES_MAX 16
@@ -40,7 +39,7 @@
 #define WIRE_FRAMES(X) \
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
-	X(OPENED, 3, 21 + WIRE_ENDPOINTS_MAX * (3 + WIRE_HOST_MAX)) \
+	X(OPENED, 3, 20) \
 	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
@@ -67,6 +66,7 @@
 	X(LEFTOVERS, 28, 24) \
 	X(DELETED, 29, 2 + WIRE_PATH_MAX) \
 	X(SIZE, 30, 16) \
+	X(ENDPOINT, 31, 39 + WIRE_HOST_MAX) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
 	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
@@ -228,18 +228,17 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path);
 
 enum wire_opened_flags {
 	WIRE_OPENED_EXPANDED = 1 << 0, /* a source was a pattern: there may be several */
-	WIRE_OPENED_FLAGS = (1 << 1) - 1
+	WIRE_OPENED_MOVERS = 1 << 1,   /* data connections go to the movers of ENDPOINT frames only */
+	WIRE_OPENED_FLAGS = (1 << 2) - 1
 };
 
-/* The acceptor grants the request. Data connections go to the endpoints; without endpoints to the address and port of
- * the control connection. */
+/* The acceptor grants the request. Data connections go to the address and port of the control connection, or with
+ * WIRE_OPENED_MOVERS to the movers of ENDPOINT frames. */
 struct wire_opened {
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint8_t cipher;
 	uint16_t streams;
 	uint8_t flags;
-	uint8_t n_endpoints;
-	struct span endpoints; /* port u16, not 0; length u8; host, 1 to 255 printable ASCII bytes */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
 

@@ -1,9 +1,23 @@
-/* Frames between an engine and its movers: processes on other hosts, which carry out streams as worker threads do
- * (PROTOCOL.md, section 14). A stream has a handle, which its connection never shares with another one. */
+/* Frames about movers, processes on other hosts, which carry out streams as worker threads do: between an engine and its
+ * movers, and ENDPOINT (PROTOCOL.md, section 14). A stream has a handle, which its connection never shares with another one. */
 #ifndef WIRE_MOVER_H
 #define WIRE_MOVER_H
 
 #include "wire/frame.h"
+
+#define WIRE_MOVER_HANDLES 1024 /* of a mover at once; they differ modulo this number */
+
+/* ---- Between the ends of a session ---- */
+
+/* A mover of the acceptor, to which the starter connects streams; or the end of that mover. From a mover to its engine: where
+ * it listens. */
+struct wire_endpoint {
+	uint32_t id;
+	uint8_t peer[32];   /* SHA-256 of the mover's SubjectPublicKeyInfo */
+	uint16_t port;      /* 0: the mover has left */
+	struct span host;   /* 1 to WIRE_HOST_MAX printable ASCII bytes; empty with port 0 */
+};
+WIRE_CODEC(ENDPOINT, endpoint, wire_endpoint)
 
 /* ---- From the mover ---- */
 
@@ -101,6 +115,13 @@ struct wire_closed {
 };
 WIRE_CODEC(CLOSED, closed, wire_closed)
 
+/* A data connection of the session of INVITE has joined as the stream with this number. The mover chooses the handle. */
+struct wire_accepted {
+	uint32_t handle;
+	uint16_t number;
+};
+WIRE_CODEC(ACCEPTED, accepted, wire_accepted)
+
 /* ---- From the engine ---- */
 
 enum wire_stream_flags {
@@ -110,6 +131,19 @@ enum wire_stream_flags {
 	WIRE_STREAM_RECEIVE = 1 << 3,  /* blocks arrive, for files of TARGET; else jobs of SEND are sent */
 	WIRE_STREAM_FLAGS = (1 << 4) - 1
 };
+
+/* To a mover of a server: join another set of movers, for one session, and accept the data connections of the session. */
+struct wire_invite {
+	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* of the set, as in an invitation */
+	uint8_t session[WIRE_SESSION_BYTES];
+	uint8_t join[32];            /* key of the mover for JOINs of the session: PROTOCOL.md, section 14 */
+	uint8_t peer[32];            /* SHA-256 of the key of the starter */
+	uint8_t cipher, flags;       /* of enum wire_stream_flags; not AHEAD */
+	uint16_t streams;            /* numbers of streams are below */
+	uint32_t timeout_ms;         /* of the connections */
+	struct span near, congestion; /* address of the server towards the starter; congestion control, may be empty */
+};
+WIRE_CODEC(INVITE, invite, wire_invite)
 
 /* Make a data connection of a session. */
 struct wire_stream {

@@ -26,7 +26,8 @@ enum wire_open_flags {
 	WIRE_OPEN_REMOVE_SOURCES = 1 << 20, /* the sender removes each source once it is durable at the receiver */
 	WIRE_OPEN_FILE = 1 << 21,       /* the destination is the name of a file, never a directory for it */
 	WIRE_OPEN_PARTIAL = 1 << 22,    /* the beginning of an UNSIZED file that fails is kept, beside its name */
-	WIRE_OPEN_FLAGS = (1 << 23) - 1,
+	WIRE_OPEN_MOVERS = 1 << 23,     /* the starter can connect to movers of the acceptor */
+	WIRE_OPEN_FLAGS = (1 << 24) - 1,
 	/* Not in a job, nor with a grant, which permits no removal. */
 	WIRE_OPEN_UNGRANTED = WIRE_OPEN_SELECTED | WIRE_OPEN_DELETE | WIRE_OPEN_REMOVE_SOURCES
 };

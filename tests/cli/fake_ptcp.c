@@ -582,6 +582,14 @@ void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, 
 	each(arg, &(struct ptcp_server_quota){ "/srv/a \"b\"", 7, 10 });
 }
 
+void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg)
+{
+	(void)s;
+	each(arg, &(struct ptcp_mover_stats){ "n\"1\"", 700, 80, 3 });
+	each(arg, &(struct ptcp_mover_stats){ "n2", 1, 8, 2 });
+	each(arg, &(struct ptcp_mover_stats){ "n2", 2, 8, 2 });
+}
+
 int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n, struct ptcp_err *e)
 {
 	(void)s;

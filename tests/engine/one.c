@@ -217,6 +217,11 @@ static void on_rate(void *arg, const struct wire_rate *f)
 	o->rate = *f;
 }
 
+static void on_endpoint(void *arg, const struct wire_endpoint *f)
+{
+	((struct one *)arg)->endpoints += f->port != 0;
+}
+
 static void on_deleted(void *arg, const struct wire_deleted *f)
 {
 	(void)f;
@@ -239,7 +244,7 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 
 static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .select = on_select, .deleted = on_deleted, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
+	.rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
 
 /* ---- From its beginning to RUNNING ---- */
 

@@ -33,6 +33,7 @@ struct one {
 	bool finish_later;           /* what finish() answers */
 	unsigned deleted;            /* DELETED frames */
 	unsigned selects;            /* SELECT frames */
+	uint64_t endpoints;          /* ENDPOINT frames with a port */
 	uint64_t leftovers;          /* files, as LEFTOVERS said */
 	unsigned rates;              /* RATE frames, and the last one */
 	struct wire_rate rate;

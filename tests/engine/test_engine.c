@@ -764,6 +764,42 @@ static void deletions(void **state)
 	}
 }
 
+/* Movers of the acceptor: only for a starter that has asked for them, and not without end. */
+static void endpoints(void **state)
+{
+	struct wire_open open = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 3, .n_paths = 1, .flags = WIRE_OPEN_MOVERS,
+		.paths = { (const uint8_t *)"\0\0\1a", 4 } };
+	const struct wire_endpoint f = { .id = 1, .port = 7811, .host = { (const uint8_t *)"192.0.2.1", 9 } };
+	struct wire_opened granted = { .streams = 3, .flags = WIRE_OPENED_MOVERS };
+	struct one o;
+	unsigned i;
+
+	(void)state;
+	one_as_open(&o, true, &open);
+	one_hello(&o);
+	ONE_PUT(&o, opened, &granted);
+	assert_false(engine_over(o.s));
+	for (i = 0; i < ENGINE_RATES; i++)
+		ONE_PUT(&o, endpoint, &f);
+	assert_true(o.endpoints == ENGINE_RATES && !engine_over(o.s));
+	ONE_PUT(&o, endpoint, &f);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+	open.flags = 0;
+	one_as_open(&o, true, &open);
+	one_hello(&o);
+	ONE_PUT(&o, opened, &granted);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+	granted.flags = 0;
+	one_as_open(&o, true, &open);
+	one_hello(&o);
+	ONE_PUT(&o, opened, &granted);
+	ONE_PUT(&o, endpoint, &f);
+	assert_true(one_broke(&o) && o.endpoints == 0);
+	one_fini(&o);
+}
+
 /* A starter that sends is told once. */
 static void leftovers_once(void **state)
 {
@@ -1040,7 +1076,7 @@ int main(void)
 		cmocka_unit_test(a_hasty_peer),
 		cmocka_unit_test(end_with_something_unfinished),
 		cmocka_unit_test(finished_later),
-		cmocka_unit_test(leftovers_once), cmocka_unit_test(selects), cmocka_unit_test(deletions),
+		cmocka_unit_test(leftovers_once), cmocka_unit_test(endpoints), cmocka_unit_test(selects), cmocka_unit_test(deletions),
 		cmocka_unit_test(the_end_of_the_channel_in_closing),
 		cmocka_unit_test(end_counts_agree),
 		cmocka_unit_test(a_channel_that_goes),

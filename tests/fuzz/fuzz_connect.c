@@ -251,9 +251,7 @@ static void put_opened(struct start *c)
 {
 	static uint8_t frame[WIRE_OPENED_MAX_BYTES];
 	uint8_t how = take_byte(&c->in);
-	struct input part = take_bytes(&c->in, take_byte(&c->in));
-	struct wire_opened f = { .session = { how }, .cipher = how & 7, .n_endpoints = how >> 3 & 3,
-		.endpoints = { part.p, part.n } };
+	struct wire_opened f = { .session = { how }, .cipher = how & 7, .flags = how >> 3 & WIRE_OPENED_FLAGS };
 
 	f.streams = take_byte(&c->in);
 	deliver(c, frame, wire_opened_encode(frame, &f));

@@ -365,6 +365,12 @@ static void on_rate(void *arg, const struct wire_rate *f)
 		snd_share(engine_snd(c->s), i, f->of[i]);
 }
 
+static void on_endpoint(void *arg, const struct wire_endpoint *f)
+{
+	(void)arg;
+	(void)f;
+}
+
 static void on_deleted(void *arg, const struct wire_deleted *f)
 {
 	struct owner *c = arg;
@@ -387,7 +393,7 @@ static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e)
 
 const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
-	.tcp_report = on_seen, .rate = on_rate, .select = on_select, .deleted = on_deleted, .load = on_load, .waiting = on_waiting,
+	.tcp_report = on_seen, .rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint, .load = on_load, .waiting = on_waiting,
 	.leftovers = on_leftovers };
 
 /* ---- Moves of a sender's owner ---- */

@@ -382,7 +382,140 @@ static void keys(unsigned port, char **arguments)
 	finish(&s, 1, 0);
 }
 
-const struct hostile hostile_movers[] = { { "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
+/* ---- Movers of a server ---- */
+
+/* The mover of the server that ENDPOINT names: the session as it is joined there. */
+static struct session at_mover(struct session *s)
+{
+	struct session m = *s;
+	struct wire_endpoint f;
+	const struct frame *in = expect(s->control, WIRE_ENDPOINT);
+	char fingerprint[PTCP_FINGERPRINT_BYTES];
+
+	if (wire_endpoint_decode(&f, (struct span){ in->payload, in->n }, NULL) < 0)
+		die("a malformed ENDPOINT");
+	identity_digest_text(fingerprint, f.peer);
+	m.port = f.port;
+	if (tls_server_mover_key(m.key, s->key, fingerprint) < 0)
+		die("no key");
+	return m;
+}
+
+static void no_join(const struct session *with, unsigned port, unsigned number, const char *what)
+{
+	struct peer *p = data(port);
+	struct wire_join f = join_frame(with, p, number);
+
+	send_join(p, &f);
+	expect_no_join(p, what);
+}
+
+/* CONFIG of a mover of the client, CONFIG of another one, at a server with a mover. */
+static void server_keys(unsigned port, char **arguments)
+{
+	struct session s = { .port = port, .control = control(port) }, m, wrong;
+	struct identity client = self;
+
+	send_hello(s.control);
+	expect(s.control, WIRE_HELLO);
+	ask(s.control, WIRE_ACCEPTOR_RECEIVES, "/", 1, WIRE_OPEN_VERIFY | WIRE_OPEN_MOVERS);
+	memcpy(s.id, expect(s.control, WIRE_OPENED)->payload, sizeof s.id);
+	if (tls_export(s.control->ssl, s.key, NULL) < 0)
+		die("no exporter");
+	m = at_mover(&s);
+	no_join(&s, port, 0, "a stream at the server itself");
+	no_join(&s, m.port, 0, "the key of the session at a mover");
+	wrong = with_key_for(&s, self.fingerprint);
+	no_join(&wrong, m.port, 0, "the key of a mover of the client");
+	no_join(&m, m.port, 99, "a stream that was not granted");
+	no_join(&m, m.port, WIRE_JOIN_CONTROL, "the control connection at a mover");
+	wrong = m;
+	wrong.id[0] ^= 1;
+	no_join(&wrong, m.port, 0, "another session");
+	peer_init(arguments[1]);
+	wrong = with_key_for(&m, self.fingerprint); /* of the other one */
+	peer_init(arguments[0]);
+	no_join(&m, m.port, 0, "the key of the server's mover, with another identity");
+	no_join(&wrong, m.port, 0, "the key of another mover");
+	wrong = with_key_for(&m, self.fingerprint);
+	peer_close(join(&wrong, 0)); /* the right one */
+	self = client;
+	peer_init(arguments[2]);
+	s.data = join(&m, 1);
+	if (!file(&s, ID(0, 1), 0, "one"))
+		die("refused");
+	finish(&s, 1, 0);
+}
+
+/* The set of a session, as an invitation. */
+static struct invitation session_of(struct peer *pool, const struct invitation *v, unsigned *streams)
+{
+	struct invitation of = *v;
+	const struct frame *in;
+	struct wire_invite f;
+
+	peer_patience(pool, 20);
+	if ((in = expect(pool, WIRE_INVITE)) == NULL || wire_invite_decode(&f, (struct span){ in->payload, in->n }, NULL) < 0)
+		die("a malformed INVITE");
+	memcpy(of.run, f.run, sizeof of.run);
+	memcpy(of.key, f.key, sizeof of.key);
+	*streams = f.streams;
+	return of;
+}
+
+static void name_endpoint(struct peer *p, const char *host, unsigned port)
+{
+	PUT(p, endpoint, ENDPOINT, (&(struct wire_endpoint){ .port = (uint16_t)port,
+	    .host = { (const uint8_t *)host, strlen(host) } }));
+}
+
+/* INVITATION, CONFIG of another identity: a mover of a server. */
+static void pool_mover(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]), s;
+	const struct wire_sent sent = { 1, 1, { (const uint8_t *)"0123456789abcdef", 16 } };
+	struct wire_join f;
+	struct identity own = self;
+	struct peer *pool = joined(&v, true), *p;
+	unsigned streams, i;
+
+	(void)port;
+	p = joined(&v, true);
+	name_endpoint(p, "127.0.0.1", 1);
+	cast_out(p, "an endpoint of no session");
+	s = session_of(pool, &v, &streams);
+	s.key[0] ^= 1;
+	p = dial(&s);
+	f = mover_join(&s, p);
+	refused(p, &f, "a wrong key of the session");
+	s.key[0] ^= 1;
+	peer_init(arguments[1]);
+	p = dial(&s);
+	f = mover_join(&s, p);
+	refused(p, &f, "the key of the session, from another identity");
+	peer_init(arguments[2]);
+	if (strcmp(self.fingerprint, own.fingerprint) != 0)
+		die("not the identity as before");
+	for (i = 0; i < 5; i++) {
+		p = joined(&s, true);
+		if (i > 0)
+			name_endpoint(p, "127.0.0.1", 1);
+		if (i == 1)
+			name_endpoint(p, "127.0.0.1", 2);
+		else if (i < 4)
+			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7, (uint16_t)(i == 2 ? streams : 0) }));
+		if (i == 3)
+			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7 + WIRE_MOVER_HANDLES, 0 }));
+		if (i == 4)
+			PUT(p, sent, SENT, &sent);
+		cast_out(p, (const char *[]){ "a stream before the endpoint", "a second endpoint", "a stream that was not granted",
+		    "two streams of one handle", "a report of no job" }[i]);
+	}
+	peer_close(pool);
+}
+
+const struct hostile hostile_movers[] = { { "server-mover-keys", server_keys }, { "pool-mover", pool_mover },
+	{ "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
 	{ "false-writer", false_writer }, { "babbling-writer", babbling_writer },
 	{ "mover-keys", keys }, { NULL, NULL } };
 const struct hostile hostile_engines[] = { { "greedy-engine", greedy_engine }, { NULL, NULL } };

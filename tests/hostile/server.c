@@ -12,6 +12,7 @@
 
 #include "hostile.h"
 #include "served.h"
+#include "wire/mover.h"
 
 /* ---- Cases ---- */
 
@@ -367,15 +368,27 @@ static void thief(unsigned port, char **arguments)
 	server_session_drop(&s);
 }
 
-/* OPENED names another place for data connections: nobody comes there. */
+static void name_endpoint(struct server_session *s, uint32_t id, const char *host, unsigned port)
+{
+	struct wire_endpoint f = { .id = id, .peer = { 0x11 }, .port = (uint16_t)port,
+		.host = { (const uint8_t *)host, strlen(host) } };
+	uint8_t out[WIRE_ENDPOINT_MAX_BYTES];
+
+	peer_send(s->control, out, wire_endpoint_encode(out, &f));
+}
+
+/* Names hosts for data connections: names and addresses of nobody, which are ignored, and a host of another identity, which
+ * learns nothing but a handshake. */
 static void elsewhere(unsigned port, char **arguments)
 {
+	static const char *const nobody[] = { "localhost", "0.0.0.0", "::", "224.0.0.1", "::ffff:0.0.0.0" };
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct wire_opened o = { .session = { 7 }, .streams = 1, .n_endpoints = 1 };
-	uint8_t out[WIRE_OPENED_MAX_BYTES], endpoint[64] = { 0, 0, 9, '1', '2', '7', '.', '0', '.', '0', '.', '1' };
+	struct wire_opened o = { .session = { 7 }, .streams = 1, .flags = WIRE_OPENED_MOVERS };
+	uint8_t out[WIRE_OPENED_MAX_BYTES];
 	struct server_session s = server_session_hello();
 	struct pollfd there = { .events = POLLIN };
 	socklen_t n = sizeof sa;
+	unsigned i;
 
 	(void)port;
 	(void)arguments;
@@ -383,12 +396,16 @@ static void elsewhere(unsigned port, char **arguments)
 	if (bind(there.fd, (struct sockaddr *)&sa, n) < 0 || listen(there.fd, 4) < 0 ||
 	    getsockname(there.fd, (struct sockaddr *)&sa, &n) < 0)
 		die("cannot listen");
-	put_u16(endpoint, ntohs(sa.sin_port));
-	o.endpoints = (struct span){ endpoint, 12 };
 	server_session_read_open(&s);
 	peer_send(s.control, out, wire_opened_encode(out, &o));
-	if (poll(&there, 1, 1500) > 0)
-		die("it lets itself be sent elsewhere");
+	for (i = 0; i < sizeof nobody / sizeof *nobody; i++)
+		name_endpoint(&s, i + 1, nobody[i], ntohs(sa.sin_port));
+	if (poll(&there, 1, 1000) > 0)
+		die("it connects to an address of nobody");
+	name_endpoint(&s, 100, "127.0.0.1", ntohs(sa.sin_port));
+	s.data = peer_may_accept(there.fd, ALPN_DATA);
+	if (s.data != NULL && peer_frame(s.data)->type >= 0)
+		die("it says something to another identity");
 	server_session_drop(&s);
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Striped transfers in a laboratory: movers on hosts limited to 100 Mbit/s each, an engine on a host of 10 Mbit/s, and a
 # server with room for all. 1, 2 and 4 movers carry one big file and many small files at the rates of their hosts, to the
-# server and from there. With LONG=1 longer, and movers that join or are killed in mid-transfer change the rate by their
+# server and from there; and four movers meet four of a server behind 10 Mbit/s. With LONG=1 longer, other numbers on both
+# sides, and movers that join or are killed in mid-transfer change the rate by their
 # share.
 . "$(dirname "$0")/lib.sh"
 : "${LONG:=}"
@@ -9,12 +10,14 @@
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD lab=$PWD/$lab ;; esac
 cat >"$dir/stripes.yaml" <<-'YAML'
 	# The data cannot pass through the host of the engine.
-	hosts: { dst: , login: , "m[1-4]": }
+	hosts: { dst: , login: , gate: , "m[1-4]": , "d[1-4]": }
 	routers: [middle]
 	links:
 	  login: { between: [login, middle], rate: 10Mbit/s, delay: 0.2ms }
+	  gate: { between: [gate, middle], rate: 10Mbit/s, delay: 0.2ms }
 	  dst: { between: [middle, dst], rate: 1Gbit/s, delay: 0.2ms }
 	  "m[1-4]": { between: ["m[1-4]", middle], rate: 100Mbit/s, delay: 0.2ms, queue: 200 packets }
+	  "d[1-4]": { between: ["d[1-4]", middle], rate: 100Mbit/s, delay: 0.2ms, queue: 200 packets }
 YAML
 up "$dir/stripes.yaml"
 authorize dst login
@@ -48,6 +51,40 @@ striped() {
 	on login "$BUILD/ptcp" $way --json --fingerprint "$fp" --fsync none --mover-file "$dir/invitation" \
 		--movers "$dir/launch {host}" --mover-hosts "$2" "${@:3}" "${ends[@]}" >"$dir/$1.out" 2>"$dir/$1.err" &
 	job=$!
+}
+
+# gated N: a server on "gate" with movers on N hosts; sets $url
+gated() {
+	local i
+	serve gate --root "$dir" --log-level info --mover-file "$dir/pool" --movers "$dir/launch {host}" \
+		--mover-hosts "$(seq -f 'd%g' -s, "$1")"
+	for ((i = 0; i < 200; i++)); do
+		[ "$(grep -c 'mover .*: joined' "$dir/gate.serve.err")" -ge "$1" ] && break
+		sleep 0.05
+	done
+	url=ptcp://$("$lab" addr gate)
+}
+
+# Movers on both sides: the slower side decides.
+meet() {
+	local name=big$1 rate want least=$(($1 < $2 ? $1 : $2))
+	striped "$name" "$(seq -f 'm%g' -s, "$1")"
+	wait $job
+	ok "$1+$2 movers, $way: complete" [ "$(get "$name" ok)" = true ]
+	want=$((least * 95))
+	rate=$(goodput "$name" 0.1 0.9)
+	ok "$1+$2 movers, $way: $want Mbit/s within 8 % ($rate)" within "$rate" $((want * 92)).0e-2 $((want * 108)).0e-2
+	ok "$1+$2 movers, $way: the bytes are equal" cmp "$dir/in/$name" "$dir/root/$name"
+}
+
+# No movers here: one host of 1 Gbit/s meets N of 100 Mbit/s.
+alone() {
+	rm -f "$dir/root/big4"
+	on dst "$BUILD/ptcp" send --json --fingerprint "$fp" --fsync none "$dir/in/big4" "$url/root/" >"$dir/alone.out" 2>"$dir/alone.err"
+	cp "$dir/alone.out" "$dir/big4.out"
+	ok "a client without movers, 4 of the server: complete" cmp "$dir/in/big4" "$dir/root/big4"
+	ok "a client without movers, 4 of the server: 380 Mbit/s within 8 % ($(goodput big4 0.1 0.9))" within \
+		"$(goodput big4 0.1 0.9)" 350 411
 }
 
 # goodput SOURCE FROM UNTIL: Mbit/s while FROM to UNTIL of all bytes arrive, from the progress five times a second
@@ -111,8 +148,20 @@ thrice scales 1 2 4
 if [ -z "$LONG" ]; then
 	way=recv
 	thrice scales 4
+fi
+to_dst=$url fp_dst=$fp
+authorize gate login
+authorize gate dst
+gated 4
+for way in send ${LONG:+recv}; do
+	thrice meet 4 4
+	[ -z "$LONG" ] || thrice meet 2 4
+done
+thrice alone
+if [ -z "$LONG" ]; then
 	exit
 fi
+way=send url=$to_dst fp=$fp_dst
 thrice grows
 thrice shrinks
 way=recv

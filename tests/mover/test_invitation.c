@@ -1,4 +1,5 @@
 /* Invitations of movers: text, and the file that holds it. */
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -54,6 +55,22 @@ static void there_and_back(void **state)
 	memcpy(strstr(text, "into "), "root", 4); /* both */
 	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
 	free(text);
+	v.serves = true; /* of a server */
+	v.port = 7811;
+	assert_int_equal(invitation_text(&text, &v, NULL), 0);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
+	assert_true(d.serves && d.writes);
+	assert_int_equal(d.port, 7811);
+	invitation_fini(&d);
+	memcpy(strstr(text, "port "), "sort", 4); /* none */
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
+	memcpy(strstr(text, "sort 7"), "port 9", 6);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
+	invitation_fini(&d);
+	memcpy(strstr(text, "port 9811"), "port 9x11", 9);
+	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);
+	free(text);
+	v.serves = false;
 	v.root[0] = root_b + 0;
 	root_b[3] = '\n'; /* a path that would begin another line */
 	assert_int_equal(invitation_text(&text, &v, NULL), PTCP_EUSAGE);
@@ -95,6 +112,7 @@ static void files(void **state)
 	char dir[] = "/tmp/ptcp-invitation.XXXXXX", path[64], link[64], *text;
 	struct ptcp_err e;
 	struct stat st;
+	int fd;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
@@ -102,7 +120,8 @@ static void files(void **state)
 	snprintf(link, sizeof link, "%s/l", dir);
 	assert_int_equal(invitation_text(&text, &v, NULL), 0);
 	umask(0);
-	assert_int_equal(invitation_write(path, text, &e), 0);
+	assert_true((fd = invitation_write(path, text, &e)) >= 0);
+	close(fd);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(invitation_read(&d, path, 0, &e), 0);
@@ -126,10 +145,69 @@ static void files(void **state)
 	free(text);
 }
 
+/* A server replaces the invitation of its predecessor, of no running server, and no other file. */
+static void replaced(void **state)
+{
+	struct invitation v = some();
+	char dir[] = "/tmp/ptcp-invitation.XXXXXX", path[64], *text;
+	struct ptcp_err e;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/i", dir);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_true((fd = invitation_write(path, "notes", &e)) >= 0);
+	close(fd);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(invitation_text(&text, &v, NULL), 0);
+	assert_true((fd = invitation_write(path, text, &e)) >= 0);
+	assert_int_equal(invitation_remove_own(path, &e), PTCP_ECONFIG);
+	assert_non_null(strstr(e.msg, "running process"));
+	close(fd);
+	assert_int_equal(invitation_remove_own(path, &e), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	rmdir(dir);
+	free(text);
+}
+
+/* The lock of an invitation ends with its process. */
+static void stale(void **state)
+{
+	static const char *const kept[] = { "movers-a-1", "movers-a-empty", "movers-a-link", "movers-a-dir", "movers-b-1" };
+	char dir[] = "/tmp/ptcp-invitation.XXXXXX", name[5][64], killed[64];
+	struct ptcp_err e;
+	int fd, i;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (i = 0; i < 5; i++)
+		snprintf(name[i], sizeof name[i], "%s/%s", dir, kept[i]);
+	snprintf(killed, sizeof killed, "%s/movers-a-2", dir);
+	assert_true((fd = invitation_write(killed, "text", &e)) >= 0);
+	close(fd);
+	assert_true((fd = invitation_write(name[4], "of another host", &e)) >= 0);
+	close(fd);
+	assert_true((fd = open(name[1], O_WRONLY | O_CREAT, 0600)) >= 0);
+	close(fd);
+	assert_int_equal(symlink(name[4], name[2]), 0);
+	assert_int_equal(mkdir(name[3], 0700), 0);
+	assert_true((fd = invitation_write(name[0], "text", &e)) >= 0);
+	invitation_remove_stale(dir, "movers-a-");
+	assert_int_equal(access(killed, F_OK), -1);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(access(name[i], F_OK), 0);
+	close(fd);
+	for (i = 0; i < 5; i++)
+		remove(name[i]);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files),
+		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files), cmocka_unit_test(replaced), cmocka_unit_test(stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

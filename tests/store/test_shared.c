@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "store/hash.h"
 
 static const struct offer big = { "big", 20 * OFFER_BLOCK + 100, 1, false };
@@ -125,6 +126,40 @@ static void left_over(void **state)
 	sink_unref(old);
 }
 
+/* A host that was given up writes no byte more, also not into the file that has its name meanwhile. */
+static void lapsed(void **state)
+{
+	struct sink_lease lease;
+	const struct sink_opts o = { .block_bytes = OFFER_BLOCK, .has_version = true, .sparse = true, .lease = &lease };
+	const struct meta none = { .set_mode = false };
+	struct sink *h = head(true), *a;
+	uint8_t junk[OFFER_BLOCK] = "junk", buf[OFFER_BLOCK];
+	char part[SINK_PART_BYTES];
+	uint64_t dev, ino;
+	struct ptcp_err e;
+	uint32_t i;
+
+	(void)state;
+	atomic_init(&lease.until_ns, UINT64_MAX);
+	atomic_init(&lease.refused, false);
+	a = sink_new(fx_root, sink_part(h, part), big.size_bytes, &none, &o);
+	assert_true(sink_part_id(h, &dev, &ino));
+	assert_int_equal(sink_join(a, ino, NULL), 0);
+	for (i = 0; i < offer_blocks(&big); i++)
+		move(h, a, i, true);
+	assert_int_equal(offer_commit(h, NULL), 0);
+	sink_unref(h);
+	assert_false(atomic_load(&lease.refused));
+	atomic_store(&lease.until_ns, mono_now().ns);
+	assert_int_equal(sink_write(a, junk, OFFER_BLOCK, 0, 0, &e), PTCP_ETIMEOUT);
+	assert_int_equal(sink_write_chunk(a, junk, 100, 0, &e), PTCP_ETIMEOUT);
+	assert_true(atomic_load(&lease.refused));
+	memset(buf, 0, sizeof buf);
+	assert_int_equal(sink_write(a, buf, OFFER_BLOCK, 0, 0, &e), 0); /* nothing to write */
+	sink_unref(a);
+	offer_holds("big", &big);
+}
+
 static void refused(void **state)
 {
 	struct sink *h = head(true), *a;
@@ -215,7 +250,8 @@ static void all_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(two_hosts), fx_tree_test(resumed), fx_tree_test(left_over), fx_tree_test(refused), fx_tree_test(late),
+		fx_tree_test(two_hosts), fx_tree_test(resumed), fx_tree_test(left_over), fx_tree_test(lapsed), fx_tree_test(refused),
+		fx_tree_test(late),
 		fx_tree_test(flushing_fails), fx_tree_test(all_at_once),
 	};
 

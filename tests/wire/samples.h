@@ -34,10 +34,14 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	{ "open-delete", WIRE_OPEN,
 	    "0201 0000 0000001e 01 00 0000 00040001 0001 0002 00000000 000003e8 00 0001 61 02 0003 2a2e6f" },
 	{ "opened", WIRE_OPENED,
-	    "0301 0000 00000015 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 00 0004 00 00" },
-	{ "opened-endpoints", WIRE_OPENED,
-	    "0301 0000 00000027 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 03 0080 01 02 1e83 09"
-	    " 3139322e302e322e31 0001 03 3a3a31" },
+	    "0301 0000 00000014 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 00 0004 00" },
+	{ "opened-movers", WIRE_OPENED,
+	    "0301 0000 00000014 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf 03 0080 03" },
+	{ "endpoint", WIRE_ENDPOINT,
+	    "1f01 0000 00000030 00000009 404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f 1e83 09"
+	    " 3139322e302e322e31" },
+	{ "endpoint-gone", WIRE_ENDPOINT,
+	    "1f01 0000 00000027 00000009 404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f 0000 00" },
 	{ "error", WIRE_ERROR,
 	    "0401 0000 0000000e 0005 000a 6e6f7420796f752c2078" },
 	{ "error-bare", WIRE_ERROR,
@@ -272,6 +276,13 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "6201 0000 00000018 00000007000000000001000200000003001c0004676f6e65" },
 	{ "closed", WIRE_CLOSED,
 	    "6301 0000 00000008 0000000000010002" },
+	{ "invite", WIRE_INVITE,
+	    "6401 0000 00000098 a0a1a2a3a4a5a6a7a8a9aaabacadaeaf101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d"
+	    "2e2fa0a1a2a3a4a5a6a7a8a9aaabacadaeaf606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f404142434445"
+	    "464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f 00 09 0010 00007530 09 05 3139322e302e322e31"
+	    " 6375626963" },
+	{ "accepted", WIRE_ACCEPTED,
+	    "6501 0000 00000006 00000007 0003" },
 };
 
 #define N_SAMPLES (sizeof samples / sizeof *samples)

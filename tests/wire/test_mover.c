@@ -25,6 +25,8 @@ static void from_the_engine(void **state)
 	const struct wire_check check = { 7, 5000000000, 1 };
 	const struct wire_stop stop = { 7, 1 };
 	const struct wire_pace pace = { 50000000, text_span("bbr") };
+	struct wire_invite v = { .flags = WIRE_STREAM_VERIFY | WIRE_STREAM_RECEIVE, .streams = 16, .timeout_ms = 30000,
+		.near = text_span("192.0.2.1"), .congestion = text_span("cubic") }, dv;
 	struct wire_source source;
 	uint8_t f[WIRE_SOURCE_MAX_BYTES];
 	struct span in;
@@ -34,7 +36,10 @@ static void from_the_engine(void **state)
 	for (i = 0; i < 32; i++) {
 		s.session[i % 16] = (uint8_t)(0xa0 + i % 16);
 		s.key[i] = (uint8_t)(0x10 + i);
-		s.peer[i] = (uint8_t)(0x40 + i);
+		s.peer[i] = v.peer[i] = (uint8_t)(0x40 + i);
+		v.run[i % 16] = v.session[i % 16] = s.session[i % 16];
+		v.key[i] = s.key[i];
+		v.join[i] = (uint8_t)(0x60 + i);
 	}
 	in = check_golden("stream", f, wire_stream_encode(f, &s));
 	assert_int_equal(wire_stream_decode(&d, in, NULL), 0);
@@ -68,12 +73,24 @@ static void from_the_engine(void **state)
 	drop(check_golden("check", f, wire_check_encode(f, &check)));
 	drop(check_golden("stop", f, wire_stop_encode(f, &stop)));
 	drop(check_golden("pace", f, wire_pace_encode(f, &pace)));
+	in = check_golden("invite", f, wire_invite_encode(f, &v));
+	assert_int_equal(wire_invite_decode(&dv, in, NULL), 0);
+	assert_memory_equal(dv.run, v.run, sizeof v.run);
+	assert_memory_equal(dv.key, v.key, sizeof v.key);
+	assert_memory_equal(dv.session, v.session, sizeof v.session);
+	assert_memory_equal(dv.join, v.join, sizeof v.join);
+	assert_memory_equal(dv.peer, v.peer, sizeof v.peer);
+	assert_true(dv.flags == v.flags && dv.streams == 16 && dv.timeout_ms == 30000);
+	assert_span(dv.near, "192.0.2.1");
+	assert_span(dv.congestion, "cubic");
+	drop(in);
 }
 
 static void from_the_mover(void **state)
 {
 	const struct wire_mover mover = { text_span("node17") };
 	const struct wire_connected connected = { 7 };
+	const struct wire_accepted accepted = { 7, 3 };
 	const struct wire_lost lost = { 7, 2, 3, 4096, 1500, text_span("gone") };
 	const struct wire_gone gone = { 7 };
 	const struct wire_unread unread = { 7, 1, 14, text_span("gone") };
@@ -87,6 +104,7 @@ static void from_the_mover(void **state)
 	(void)state;
 	drop(check_golden("mover", f, wire_mover_encode(f, &mover)));
 	drop(check_golden("connected", f, wire_connected_encode(f, &connected)));
+	drop(check_golden("accepted", f, wire_accepted_encode(f, &accepted)));
 	in = check_golden("lost", f, wire_lost_encode(f, &lost));
 	assert_int_equal(wire_lost_decode(&l, in, NULL), 0);
 	assert_int_equal(l.cause, 2);
@@ -189,6 +207,9 @@ static void rules(void **state)
 		{ "a want without a file", "want", 4, "0000000000000002", false },
 		{ "an unwritten block without a code", "unwritten", 16, "0000", false },
 		{ "an unknown family", "stream", 87, "05", false },
+		{ "an invitation for no stream", "invite", 130, "0000", false },
+		{ "an invitation without a limit", "invite", 132, "00000000", false },
+		{ "a flag that no stream has", "invite", 129, "10", false },
 		{ "any family", "stream", 87, "00", true },
 		{ "no time to connect", "stream", 95, "00000000", false },
 		{ "port 0", "stream", 99, "0000", false },

@@ -104,14 +104,18 @@ json_t *json_base64(const char *s)
 	return j;
 }
 
+json_t *json_mover(const struct ptcp_mover_stats *m)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "host", json_text(m->host), "bytes", json_count(m->bytes), "rate_bps",
+	    json_rate(m->rate_bps), "streams", json_count(m->streams));
+}
+
 json_t *json_movers(const struct ptcp_mover_stats *movers, size_t n)
 {
 	json_t *list = json_array();
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "host", json_text(movers[i].host), "bytes",
-		    json_count(movers[i].bytes), "rate_bps", json_rate(movers[i].rate_bps), "streams",
-		    json_count(movers[i].streams)));
+		json_array_append_new(list, json_mover(&movers[i]));
 	return list;
 }

@@ -34,6 +34,7 @@ json_t *json_text(const char *s);
 json_t *json_base64(const char *s);
 
 /* The movers of a striped transfer, as an array of objects. */
+json_t *json_mover(const struct ptcp_mover_stats *m);
 json_t *json_movers(const struct ptcp_mover_stats *movers, size_t n);
 
 #endif

@@ -183,20 +183,32 @@ static int ask_data(struct asking *a, struct request *q, struct ptcp_err *e)
 	return 0;
 }
 
-/* Queries sources through relays, in the direction that collections use. */
+/* Each source through each relay, in the direction that collections use. `q` NULL: counts only. */
+static size_t list_routes(const struct skeleton *s, struct request *q)
+{
+	size_t relay, i, n = 0;
+
+	for (relay = 1; relay < s->n; relay++)
+		for (i = 1; i < s->n && s->host[relay].relay && s->host[relay].failed.code == 0; i++) {
+			if (i == relay || !skeleton_is_source(s, i) || s->host[i].failed.code != 0)
+				continue;
+			if (q != NULL)
+				q[n] = (struct request){ .host = i, .relay = relay };
+			n++;
+		}
+	return n;
+}
+
 static int ask_relays(struct asking *a, struct ptcp_err *e)
 {
 	struct skeleton *s = a->skeleton;
-	struct request *q = calloc(s->n * s->n, sizeof *q);
-	size_t relay, i, n = 0;
+	size_t i, n = list_routes(s, NULL);
+	struct request *q = calloc(n + 1, sizeof *q);
 	int r;
 
 	if (q == NULL)
 		return err_nomem(e);
-	for (relay = 1; relay < s->n; relay++)
-		for (i = 1; i < s->n && s->host[relay].relay && s->host[relay].failed.code == 0; i++)
-			if (i != relay && skeleton_is_source(s, i) && s->host[i].failed.code == 0)
-				q[n++] = (struct request){ .host = i, .relay = relay };
+	list_routes(s, q);
 	r = ask_all(q, n, AT_ONCE, a, make_status, NULL, e);
 	for (i = 0; r == 0 && i < n; i++) {
 		struct skeleton_host *k = &s->host[q[i].relay];

@@ -11,6 +11,7 @@
 
 #define SCHEME "ptcp://"
 #define RELAY "=relay"
+#define DEFAULT_PORT 7811
 
 /* ---- Operands ---- */
 
@@ -27,12 +28,51 @@ static bool has_control(const char *s)
 	return *s != '\0';
 }
 
+/* An address in parts; the host without brackets. */
+struct parts {
+	const char *host;
+	size_t n;
+	unsigned long port; /* 0: not a number from 1 to 65535 */
+};
+
+/* False: not a host. An IPv6 address with a port has brackets. */
+static bool split(struct parts *out, const char *address)
+{
+	const char *colon = strchr(address, ':'), *end;
+	char *rest;
+
+	*out = (struct parts){ address, strlen(address), DEFAULT_PORT };
+	if (address[0] == '[') {
+		if ((end = strchr(address, ']')) == NULL || (end[1] != '\0' && end[1] != ':'))
+			return false;
+		*out = (struct parts){ address + 1, (size_t)(end - address) - 1, DEFAULT_PORT };
+		colon = end[1] == ':' ? end + 1 : NULL;
+	} else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
+		out->n = (size_t)(colon - address);
+	} else {
+		colon = NULL;
+	}
+	if (colon != NULL) {
+		out->port = isdigit((unsigned char)colon[1]) ? strtoul(colon + 1, &rest, 10) : 0;
+		out->port = out->port > 0 && out->port <= 65535 && *rest == '\0' ? out->port : 0;
+	}
+	return out->n > 0;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	struct parts x, y;
+
+	return split(&x, a) && split(&y, b) && x.port == y.port && x.n == y.n && strncasecmp(x.host, y.host, x.n) == 0;
+}
+
 int skeleton_add(struct skeleton *s, const char *operand, struct ptcp_err *e)
 {
 	struct skeleton_host *more = realloc(s->host, (s->n + 1) * sizeof *more), *h;
 	const char *at = strncasecmp(operand, SCHEME, strlen(SCHEME)) == 0 ? operand + strlen(SCHEME) : operand;
 	size_t n = strlen(at), authority;
 	char shown[TEXT_NAME_BYTES];
+	struct parts parts;
 
 	if (more == NULL)
 		return err_nomem(e);
@@ -45,8 +85,11 @@ int skeleton_add(struct skeleton *s, const char *operand, struct ptcp_err *e)
 	h->path = authority < n ? strndup(at + authority, n - authority) : NULL;
 	if (h->address == NULL || (authority < n && h->path == NULL))
 		return err_nomem(e);
-	if (!is_address(h->address) || has_control(operand))
+	if (!is_address(h->address) || !split(&parts, h->address) || has_control(operand))
 		return err_set(e, PTCP_EUSAGE, "%s: not a host of an overlay (write HOST[:PORT][/PATH], or with =relay at the end)",
+		    text_escape(shown, sizeof shown, operand));
+	if (parts.port == 0)
+		return err_set(e, PTCP_EUSAGE, "%s: the port is not a number from 1 to 65535 (write HOST[:PORT][/PATH])",
 		    text_escape(shown, sizeof shown, operand));
 	if (s->n == 1 && (h->path != NULL || h->relay))
 		return err_set(e, PTCP_EUSAGE, "%s: is the destination, which has no path and is no relay (name the "
@@ -71,18 +114,17 @@ enum { LABEL, HOST, ADDRESS, N_LENGTHS };
 /* The first label, the host, or host and port; without brackets. Numeric addresses have no labels. */
 static void name_of(char out[SKELETON_NAME_BYTES], const char *address, int length)
 {
-	const char *host = address, *colon = strrchr(address, ':'), *c;
-	size_t n = strlen(address), i, filled = 0;
-	bool literal = address[0] == '[' || strchr(address, ':') != colon;
+	size_t n = strlen(address), i, filled = 0, label;
+	const char *host = address;
+	struct parts parts;
 
-	if (length < ADDRESS && address[0] == '[')
-		n = strcspn(address, "]");
-	else if (length < ADDRESS && !literal && colon != NULL)
-		n = (size_t)(colon - address);
-	for (c = host, i = 0; i < n && (isdigit((unsigned char)c[i]) || c[i] == '.'); i++)
-		;
-	if (length == LABEL && !literal && i < n)
-		n = strcspn(host, ".") > 0 && strcspn(host, ".") < n ? strcspn(host, ".") : n;
+	if (length < ADDRESS && split(&parts, address)) {
+		host = parts.host;
+		n = parts.n;
+	}
+	label = strcspn(host, ".");
+	if (length == LABEL && memchr(host, ':', n) == NULL && strspn(host, "0123456789.") < n && label > 0 && label < n)
+		n = label;
 	for (i = 0; i < n && filled < SKELETON_NAME_BYTES - 1; i++)
 		if (host[i] != '[' && host[i] != ']')
 			out[filled++] = host[i];
@@ -103,13 +145,17 @@ static bool is_taken(const struct skeleton *s, size_t i)
 int skeleton_name(struct skeleton *s, struct ptcp_err *e)
 {
 	bool *taken = calloc(s->n + 1, sizeof *taken), again = true;
-	size_t i;
+	const char *twice = NULL;
+	size_t i, k;
 	int length;
 
 	if (taken == NULL)
 		return err_nomem(e);
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < s->n; i++) {
 		name_of(s->host[i].name, s->host[i].address, LABEL);
+		for (k = 0; k < i && twice == NULL; k++)
+			twice = is_same(s->host[k].address, s->host[i].address) ? s->host[k].address : NULL;
+	}
 	for (length = HOST; again && length < N_LENGTHS; length++) {
 		for (i = 0, again = false; i < s->n; i++)
 			again |= taken[i] = is_taken(s, i);
@@ -118,10 +164,9 @@ int skeleton_name(struct skeleton *s, struct ptcp_err *e)
 				name_of(s->host[i].name, s->host[i].address, length);
 	}
 	free(taken);
-	for (i = 0; i < s->n; i++)
-		if (is_taken(s, i))
-			return err_set(e, PTCP_EUSAGE, "%s: named twice (name each host once, in one spelling)", s->host[i].address);
-	return 0;
+	for (i = 0; i < s->n && twice == NULL; i++)
+		twice = is_taken(s, i) ? s->host[i].address : NULL; /* longer than a name can be */
+	return twice == NULL ? 0 : err_set(e, PTCP_EUSAGE, "%s: named twice (name each host once)", twice);
 }
 
 /* ---- Text ---- */

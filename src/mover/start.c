@@ -1,0 +1,40 @@
+/* The command lines that start movers. */
+#include <string.h>
+
+#include "conn/start_args.h"
+#include "core/err.h"
+#include "core/text.h"
+#include "mover/movers.h"
+
+int movers_check(const char *command, size_t n_hosts, const char *file, struct ptcp_err *e)
+{
+	if (command == NULL && file == NULL)
+		return n_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+	if (command == NULL && (n_hosts > 0 || text_is_stdio(file)))
+		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
+	if (command != NULL && command[strspn(command, " \t\n")] == '\0')
+		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, such as "
+		    "'srun -N4')");
+	return 0;
+}
+
+static int start(struct movers *m, const char *command, const char *host, const char *ptcp, struct ptcp_err *e)
+{
+	struct start_args args;
+	int r = mover_args(&args, command, host, ptcp, movers_invitation(m), e);
+
+	return r < 0 ? r : movers_launch(m, args.at, e);
+}
+
+int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
+    struct ptcp_err *e)
+{
+	size_t i;
+	int r = 0;
+
+	if (n_hosts == 0)
+		return start(m, command, NULL, ptcp, e);
+	for (i = 0; i < n_hosts && r == 0; i++)
+		r = start(m, command, host[i], ptcp, e);
+	return r;
+}

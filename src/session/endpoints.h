@@ -1,0 +1,31 @@
+/* Movers of the acceptor, to which the starter connects streams in place of the acceptor's own address. Control thread. */
+#ifndef SESSION_ENDPOINTS_H
+#define SESSION_ENDPOINTS_H
+
+#include <ptcp/ptcp.h>
+
+#include "net/sock.h"
+#include "wire/mover.h"
+
+#define ENDPOINTS_MAX 128
+
+struct endpoint {
+	uint32_t id;
+	char fingerprint[PTCP_FINGERPRINT_BYTES], host[SOCK_HOST_BYTES];
+	unsigned port;
+};
+
+struct endpoints {
+	struct endpoint of[ENDPOINTS_MAX];
+	unsigned n;
+};
+
+/* Adds or removes an endpoint. `from`: address of the acceptor. NULL: done; else the reason why the endpoint is ignored: an
+ * acceptor must not lead a starter to hosts that the acceptor may not be able to reach itself. */
+const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from);
+/* NULL: none. */
+const struct endpoint *endpoints_find(const struct endpoints *e, uint32_t id);
+/* Deals streams to the endpoints: see deal_streams(). */
+bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n);
+
+#endif
