@@ -10,7 +10,7 @@
 
 #define WINDOW_S 3.0
 #define FREE_RATIO 0.9       /* of its rate limit: a path that has less is not limited by it */
-#define LEFT_MIN_S 8.0       /* with less time left, nothing is tested */
+#define LEFT_MIN_S 12.0      /* with less time left, nothing is tested: a test takes five seconds and a third of the rate */
 #define SLOWER_RATIO 0.5     /* of the budget: a bottleneck with less traffic is slower itself */
 #define SPENT_MIN_RATIO 0.5  /* of the rate left, if the collection took more before the test */
 

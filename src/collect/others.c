@@ -98,7 +98,7 @@ static enum others_event begin_test(struct others *o, double now_s)
 	o->phase = OTHERS_TEST;
 	o->until_s = now_s + TEST_S;
 	o->judged_s = now_s + JUDGED_S;
-	o->test_s = o->starved_s = 0;
+	o->starved_s = 0;
 	return OTHERS_BEGIN_TEST;
 }
 
@@ -129,12 +129,11 @@ static enum others_event add_test(struct others *o, double now_s)
 	const struct others_sample *s = latest(o, 0);
 	enum others_event ev;
 
-	o->test_s += s->interval_s;
 	o->starved_s += s->starved ? s->interval_s : 0;
-	if ((ev = verdict(o, now_s)) == OTHERS_NOTHING)
-		return ev;
-	if (o->starved_s > STARVED_RATIO * o->test_s)
+	if (o->starved_s > STARVED_RATIO * TEST_S) /* whatever comes: a test costs rate */
 		ev = OTHERS_NOBODY;
+	else if ((ev = verdict(o, now_s)) == OTHERS_NOTHING)
+		return ev;
 	o->phase = ev == OTHERS_FOUND ? OTHERS_SEEN : OTHERS_UNKNOWN;
 	o->until_s = now_s + AGAIN_S;
 	o->calm_s = 0;

@@ -43,7 +43,7 @@ struct others {
 	double until_s;            /* end of the test; UNKNOWN: earliest next one */
 	double judged_s;           /* from then on, the test ends as soon as queue and losses have fallen */
 	double calm_s;             /* SEEN: time without queue and losses */
-	double test_s, starved_s;  /* TEST: its duration so far, and the part without processor time */
+	double starved_s;          /* TEST: its time without enough processor time */
 	struct others_sample sample[OTHERS_TICKS]; /* the latest, a ring */
 	size_t n;
 	double longest_s;          /* queue */
