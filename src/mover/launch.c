@@ -42,6 +42,10 @@ static void on_ended(void *arg, int status, int signal)
 	l->ended = true;
 	l->status = status;
 	l->signal = signal;
+	if (l->set->invitation.serves)
+		log_at(l->set->o.log, LOG_WARN, "movers", "event=launcher-ended status=%d signal=%d movers=%u last=\"%s\" "
+		    "why=\"the server does not start movers again (start them by hand, or restart the server)\"", status, signal,
+		    l->set->n, l->last);
 	movers_changed(l->set);
 }
 

@@ -96,7 +96,7 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	list_init(&v->in_list);
 	remote_end_all(v, &named);
 	remote_targets_end(m, v);
-	snprintf(text, sizeof text, "%s (%u left; its blocks go to others)", named.msg, m->n);
+	snprintf(text, sizeof text, "%s (%u left%s)", named.msg, m->n, m->n > 0 ? "; its blocks go to others" : "");
 	mover_free(v);
 	notify(m, text);
 	movers_changed(m);
@@ -193,7 +193,8 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, stru
 
 	if (!is_genuine(m, g, j)) {
 		g->end = ADMISSION_BAD;
-		inbound_log(g, LOG_WARN, "mover-refused", "why=\"not the key of this invitation\"");
+		inbound_log(g, m == NULL ? LOG_INFO : LOG_WARN, "mover-refused", "why=\"%s\"",
+		    m == NULL ? "its session has ended" : "not the key of this invitation");
 		return err_set(e, PTCP_EREFUSED, "no such invitation (movers join the transfer that invited them)");
 	}
 	if (all_links(m) >= MOVERS_MAX)
@@ -205,9 +206,7 @@ static const struct inbound_ops inbound_ops = { .mover = on_join };
 
 static void on_accepted(void *arg, int fd, const char *address)
 {
-	struct movers *m = arg;
-
-	pending_take(&m->pending, fd, address, false);
+	pending_take(&((struct movers *)arg)->pending, fd, address, false);
 }
 
 /* ---- None is left ---- */

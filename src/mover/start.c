@@ -15,6 +15,10 @@ int movers_check(const char *command, size_t n_hosts, const char *file, struct p
 	if (command != NULL && command[strspn(command, " \t\n")] == '\0')
 		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, such as "
 		    "'srun -N4')");
+	if (command != NULL && n_hosts > 0 && strstr(command, "{host}") == NULL)
+		return err_set(e, PTCP_EUSAGE, "--mover-hosts: the command of --movers has no {host} (write it, such as 'ssh {host}')");
+	if (command != NULL && n_hosts == 0 && strstr(command, "{host}") != NULL)
+		return err_set(e, PTCP_EUSAGE, "--movers: {host} without hosts (give --mover-hosts A,B,..)");
 	return 0;
 }
 

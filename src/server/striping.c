@@ -68,23 +68,30 @@ static void on_client(void *arg, const char *fingerprint, bool authority, const 
 
 /* ---- Starting ---- */
 
+/* The text is logged. */
 static void on_notice(void *arg, const char *text)
 {
-	(void)arg; /* logged */
+	struct ptcp_server *s = arg;
+
 	(void)text;
+	if (s->movers != NULL && movers_count(s->movers) == 0)
+		log_at(&s->host.log, LOG_WARN, "movers", "event=none-left why=\"this host carries the data of new sessions "
+		    "(start movers again, or restart the server)\"");
 }
 
 /* A file for each port; the invitation of an earlier server that was killed is replaced. */
 static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], struct ptcp_err *e)
 {
-	char host[HOST_NAME_MAX + 1] = "";
+	char host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
 
 	if (s->o.mover_file != NULL) {
 		snprintf(out, PATH_MAX, "%s", s->o.mover_file);
 	} else {
 		if (gethostname(host, sizeof host - 1) != 0)
 			host[0] = '\0';
-		snprintf(out, PATH_MAX, "%s/movers-%s-%u", s->host.config_dir, host, s->at[0].port);
+		snprintf(prefix, sizeof prefix, "movers-%s-", host);
+		invitation_remove_stale(s->host.config_dir, prefix);
+		snprintf(out, PATH_MAX, "%s/%s%u", s->host.config_dir, prefix, s->at[0].port);
 	}
 	return strcmp(out, "-") == 0 ? 0 : invitation_remove_own(out, e);
 }

@@ -6,7 +6,7 @@
 #include "net/identity.h"
 #include "net/reach.h"
 
-const struct endpoint *endpoints_find(const struct endpoints *e, uint32_t id)
+struct endpoint *endpoints_find(struct endpoints *e, uint32_t id)
 {
 	unsigned i;
 
@@ -18,7 +18,7 @@ const struct endpoint *endpoints_find(const struct endpoints *e, uint32_t id)
 
 static void drop(struct endpoints *e, uint32_t id)
 {
-	const struct endpoint *old = endpoints_find(e, id);
+	struct endpoint *old = endpoints_find(e, id);
 
 	if (old != NULL)
 		e->of[old - e->of] = e->of[--e->n];
@@ -56,6 +56,7 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 	n = &e->of[e->n++];
 	n->id = f->id;
 	n->port = f->port;
+	n->told = false;
 	strcpy(n->host, host);
 	identity_digest_text(n->fingerprint, f->peer);
 	return NULL;

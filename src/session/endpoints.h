@@ -13,6 +13,7 @@ struct endpoint {
 	uint32_t id;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
+	bool told;                     /* that it cannot be reached */
 };
 
 struct endpoints {
@@ -24,7 +25,7 @@ struct endpoints {
  * acceptor must not lead a starter to hosts that the acceptor may not be able to reach itself. */
 const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from);
 /* NULL: none. */
-const struct endpoint *endpoints_find(const struct endpoints *e, uint32_t id);
+struct endpoint *endpoints_find(struct endpoints *e, uint32_t id);
 /* Deals streams to the endpoints: see deal_streams(). */
 bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n);
 

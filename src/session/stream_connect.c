@@ -34,7 +34,7 @@ static bool is_direct(const struct session *sess, unsigned number)
 }
 
 /* The mover of the acceptor that the stream connects to; NULL: the acceptor itself. */
-static const struct endpoint *endpoint_of(const struct session *sess, unsigned number)
+static struct endpoint *endpoint_of(const struct session *sess, unsigned number)
 {
 	if (sess->endpoints == NULL || number == STREAM_CONNECT_CONTROL)
 		return NULL;
@@ -83,6 +83,19 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
 }
 
+/* A site that opens only the server's port lets no client reach the movers. */
+static void report_endpoint(struct session *sess, unsigned number, const char *why)
+{
+	struct endpoint *to = endpoint_of(sess, number);
+	char text[sizeof ((struct ptcp_err *)0)->msg + 100];
+
+	if (to == NULL || to->told || sess->over)
+		return;
+	to->told = true;
+	snprintf(text, sizeof text, "a mover of the server cannot be reached (have its port opened on its host): %s", why);
+	sess->o.ops->warning(sess->o.arg, NULL, text);
+}
+
 /* An older connection of the stream still has to move. */
 static void forget_endpoint(struct session *sess, unsigned number)
 {
@@ -93,6 +106,7 @@ static void forget_endpoint(struct session *sess, unsigned number)
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
+	report_endpoint(sess, number, r->why.msg);
 	forget_endpoint(sess, number);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
@@ -209,6 +223,7 @@ static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
 	}
 	sess->join_why = *why;
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
+	report_endpoint(sess, j->number, why->msg);
 	forget_endpoint(sess, j->number);
 	streams_retry_later(sess, j->number);
 	streams_report(sess);
