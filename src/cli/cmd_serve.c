@@ -158,7 +158,8 @@ static bool same_movers(const struct ptcp_server_opts *a, const struct ptcp_serv
 		if (!same_text(a->mover_hosts[i], b->mover_hosts[i]))
 			return false;
 	return a->n_mover_hosts == b->n_mover_hosts && same_text(a->movers, b->movers) && a->mover_port == b->mover_port &&
-	    same_text(a->mover_file, b->mover_file) && same_text(a->movers_listen, b->movers_listen);
+	    same_text(a->mover_file, b->mover_file) && same_text(a->mover_ptcp, b->mover_ptcp) &&
+	    same_text(a->movers_listen, b->movers_listen);
 }
 
 /* Logs changed options that only a restart can apply. */

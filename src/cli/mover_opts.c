@@ -15,15 +15,8 @@ static struct ptcp_transfer_opts *opts(void *args)
 
 static int add_mover_host(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
-	char *copy = strdup(part);
-	int r;
-
 	(void)o; /* the library checks the text */
-	if (copy == NULL)
-		return err_nomem(e);
-	if ((r = opt_append(&opts(args)->mover_hosts, &opts(args)->n_mover_hosts, copy, e)) < 0)
-		free(copy);
-	return r;
+	return opt_append_copy(&opts(args)->mover_hosts, &opts(args)->n_mover_hosts, part, e);
 }
 
 static int set_mover_hosts(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -48,11 +41,7 @@ const struct opt mover_options[] = {
 
 void mover_options_fini(struct transfer_args *a)
 {
-	struct ptcp_transfer_opts *t = opts(a);
-
-	while (t->n_mover_hosts > 0)
-		free((char *)(uintptr_t)t->mover_hosts[--t->n_mover_hosts]);
-	opt_list_free(&t->mover_hosts, &t->n_mover_hosts);
+	opt_copies_free(&opts(a)->mover_hosts, &opts(a)->n_mover_hosts);
 }
 
 const char *mover_own_path(char *out, size_t cap)

@@ -380,6 +380,25 @@ void opt_list_free(const char *const **list, size_t *n)
 	*n = 0;
 }
 
+int opt_append_copy(const char *const **list, size_t *n, const char *text, struct ptcp_err *e)
+{
+	char *copy = strdup(text);
+	int r;
+
+	if (copy == NULL)
+		return err_nomem(e);
+	if ((r = opt_append(list, n, copy, e)) < 0)
+		free(copy);
+	return r;
+}
+
+void opt_copies_free(const char *const **list, size_t *n)
+{
+	while (*n > 0)
+		free((char *)(uintptr_t)(*list)[--*n]);
+	opt_list_free(list, n);
+}
+
 static void *member(void *args, const struct opt *o)
 {
 	return (char *)args + o->at;

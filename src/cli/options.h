@@ -62,6 +62,9 @@ int opt_decimal(const char *text, double max, double *out);
 /* Appends a borrowed text to a list on the heap. */
 int opt_append(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
 void opt_list_free(const char *const **list, size_t *n);
+/* The same with a copy of the text, which the list owns. */
+int opt_append_copy(const char *const **list, size_t *n, const char *text, struct ptcp_err *e);
+void opt_copies_free(const char *const **list, size_t *n);
 
 /* Accepts an option that requests the default. */
 int opt_ignore(void *args, const struct opt *o, const char *text, struct ptcp_err *e);

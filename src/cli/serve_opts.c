@@ -72,15 +72,9 @@ static int set_memory(void *arg, const struct opt *o, const char *text, struct p
 static int add_mover_host(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
-	char *copy = strdup(part);
-	int r;
 
 	(void)o; /* the library checks the text */
-	if (copy == NULL)
-		return err_nomem(e);
-	if ((r = opt_append(&s->mover_hosts, &s->n_mover_hosts, copy, e)) < 0)
-		free(copy);
-	return r;
+	return opt_append_copy(&s->mover_hosts, &s->n_mover_hosts, part, e);
 }
 
 static int set_mover_hosts(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -251,9 +245,7 @@ void serve_args_fini(struct serve_args *a)
 	conf_settings_free(a->settings);
 	a->settings = NULL;
 	opt_list_free(&a->server.relay_to, &a->server.n_relay_to);
-	while (a->server.n_mover_hosts > 0)
-		free((char *)(uintptr_t)a->server.mover_hosts[--a->server.n_mover_hosts]);
-	opt_list_free(&a->server.mover_hosts, &a->server.n_mover_hosts);
+	opt_copies_free(&a->server.mover_hosts, &a->server.n_mover_hosts);
 }
 
 /* An ephemeral server reports warnings to its client through the session, not through SSH as well. */

@@ -122,15 +122,8 @@ static int add_via(void *args, const struct opt *o, const char *text, struct ptc
 
 static int add_relay(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
-	char *copy = strdup(part);
-	int r;
-
 	(void)o; /* the library checks the text */
-	if (copy == NULL)
-		return err_nomem(e);
-	if ((r = opt_append(&opts(args)->candidates, &opts(args)->n_candidates, copy, e)) < 0)
-		free(copy);
-	return r;
+	return opt_append_copy(&opts(args)->candidates, &opts(args)->n_candidates, part, e);
 }
 
 static int set_relays(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -287,9 +280,7 @@ void transfer_args_fini(struct transfer_args *a)
 	if (a->routes.n == 0)
 		opt_list_free(&t->paths, &t->n_paths);
 	overlay_paths_fini(&a->routes);
-	while (t->n_candidates > 0)
-		free((char *)(uintptr_t)t->candidates[--t->n_candidates]);
-	opt_list_free(&t->candidates, &t->n_candidates);
+	opt_copies_free(&t->candidates, &t->n_candidates);
 	mover_options_fini(a);
 	rules_fini(&a->rules);
 	path_list_fini(&a->files);

@@ -33,8 +33,8 @@ json_t *json_text(const char *s);
 /* A text in base64. */
 json_t *json_base64(const char *s);
 
-/* The movers of a striped transfer, as an array of objects. */
 json_t *json_mover(const struct ptcp_mover_stats *m);
+/* The movers of a striped transfer, as an array of objects. */
 json_t *json_movers(const struct ptcp_mover_stats *movers, size_t n);
 
 #endif

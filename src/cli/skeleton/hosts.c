@@ -11,7 +11,6 @@
 
 #define SCHEME "ptcp://"
 #define RELAY "=relay"
-#define DEFAULT_PORT 7811
 
 /* ---- Operands ---- */
 
@@ -41,11 +40,11 @@ static bool split(struct parts *out, const char *address)
 	const char *colon = strchr(address, ':'), *end;
 	char *rest;
 
-	*out = (struct parts){ address, strlen(address), DEFAULT_PORT };
+	*out = (struct parts){ address, strlen(address), PTCP_PORT };
 	if (address[0] == '[') {
 		if ((end = strchr(address, ']')) == NULL || (end[1] != '\0' && end[1] != ':'))
 			return false;
-		*out = (struct parts){ address + 1, (size_t)(end - address) - 1, DEFAULT_PORT };
+		*out = (struct parts){ address + 1, (size_t)(end - address) - 1, PTCP_PORT };
 		colon = end[1] == ':' ? end + 1 : NULL;
 	} else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
 		out->n = (size_t)(colon - address);
