@@ -166,16 +166,13 @@ static void on_notice(void *arg, const char *text)
 /* A file of this transfer in the configuration directory, which is often shared, and belongs to the user alone. */
 static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_err *e)
 {
-	char dir[USERDIR_BYTES], host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
+	char dir[USERDIR_BYTES], suffix[48];
 	int r;
 
 	if ((r = userdir_config(dir, t->o.config_dir, e)) < 0 || (r = userdir_make(dir, e)) < 0)
 		return r;
-	if (gethostname(host, sizeof host - 1) != 0)
-		host[0] = '\0';
-	snprintf(prefix, sizeof prefix, "movers-%s-", host);
-	invitation_remove_stale(dir, prefix);
-	snprintf(out, PATH_MAX, "%s/%s%ld-%llx", dir, prefix, (long)getpid(), (unsigned long long)mono_now().ns);
+	snprintf(suffix, sizeof suffix, "%ld-%llx", (long)getpid(), (unsigned long long)mono_now().ns);
+	invitation_path(out, dir, suffix);
 	return 0;
 }
 

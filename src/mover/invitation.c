@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,7 @@ static void remove_unlocked(int dir, const char *name)
 	close(fd);
 }
 
-void invitation_remove_stale(const char *dir, const char *prefix)
+static void remove_stale(const char *dir, const char *prefix)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *f;
@@ -233,6 +234,18 @@ void invitation_remove_stale(const char *dir, const char *prefix)
 		if (strncmp(f->d_name, prefix, strlen(prefix)) == 0)
 			remove_unlocked(dirfd(d), f->d_name);
 	closedir(d);
+}
+
+/* The host's name is part of the name: hosts may share the directory, but not locks. */
+void invitation_path(char out[PATH_MAX], const char *dir, const char *suffix)
+{
+	char host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
+
+	if (gethostname(host, sizeof host - 1) != 0)
+		host[0] = '\0';
+	snprintf(prefix, sizeof prefix, "movers-%s-", host);
+	remove_stale(dir, prefix);
+	snprintf(out, PATH_MAX, "%s/%s%s", dir, prefix, suffix);
 }
 
 static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)

@@ -8,6 +8,8 @@
 
 #include <ptcp/ptcp.h>
 
+#include <limits.h>
+
 #include "core/err.h"
 #include "net/sock.h"
 #include "wire/frame.h"
@@ -33,9 +35,9 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e);
 int invitation_parse(struct invitation *out, const char *text, size_t n, struct ptcp_err *e);
 /* Creates `path`, mode 0600, and returns a descriptor that keeps the file locked; an existing file is an error. */
 int invitation_write(const char *path, const char *text, struct ptcp_err *e);
-/* Removes the invitations of the directory whose names begin with `prefix` and whose processes have been killed: nobody has
- * them locked. */
-void invitation_remove_stale(const char *dir, const char *prefix);
+/* A path in the directory for an invitation of this host, distinguished by `suffix`. Removes those of this host whose
+ * processes have been killed: nobody has them locked. */
+void invitation_path(char out[PATH_MAX], const char *dir, const char *suffix);
 /* Removes the invitation `path` of a process that has ended; no other file. PTCP_ECONFIG: the process is still there. */
 int invitation_remove_own(const char *path, struct ptcp_err *e);
 /* Reads `path`, or with "-" standard input until its end. PTCP_EUSAGE: missing for `wait_ns` (other hosts may see a new

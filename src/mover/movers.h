@@ -38,7 +38,7 @@ struct movers_opts {
 	bool writes;                     /* movers receive: they may write part files there */
 	bool serves;                     /* of a server, for movers_open(): movers read and write, and listen on */
 	unsigned port;                   /* this port of their hosts; 0: a free one */
-	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one */
+	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one; not of a server */
 	/* A mover has joined or left: a sentence for the user. */
 	void (*notify)(void *arg, const char *text);
 	void *arg;

@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "mover/invitation.h"
 #include "mover/movers.h"
 #include "net/trust/trust.h"
 #include "server/server_impl.h"
-
-#define WAIT_NS (10 * NS_PER_S)
 
 static bool is_striped(const struct ptcp_server_opts *o) { return o->movers != NULL || o->mover_file != NULL; }
 
@@ -79,29 +78,24 @@ static void on_notice(void *arg, const char *text)
 		    "(start movers again, or restart the server)\"");
 }
 
-/* A file for each port; the invitation of an earlier server that was killed is replaced. */
-static int invitation_path(const struct ptcp_server *s, char out[PATH_MAX], struct ptcp_err *e)
+/* Without --mover-file a file for each port. */
+static const char *invitation_of(const struct ptcp_server *s, char own[PATH_MAX])
 {
-	char host[HOST_NAME_MAX + 1] = "", prefix[HOST_NAME_MAX + 16];
+	char suffix[12];
 
-	if (s->o.mover_file != NULL) {
-		snprintf(out, PATH_MAX, "%s", s->o.mover_file);
-	} else {
-		if (gethostname(host, sizeof host - 1) != 0)
-			host[0] = '\0';
-		snprintf(prefix, sizeof prefix, "movers-%s-", host);
-		invitation_remove_stale(s->host.config_dir, prefix);
-		snprintf(out, PATH_MAX, "%s/%s%u", s->host.config_dir, prefix, s->at[0].port);
-	}
-	return strcmp(out, "-") == 0 ? 0 : invitation_remove_own(out, e);
+	if (s->o.mover_file != NULL)
+		return text_is_stdio(s->o.mover_file) ? NULL : s->o.mover_file;
+	snprintf(suffix, sizeof suffix, "%u", s->at[0].port);
+	invitation_path(own, s->host.config_dir, suffix);
+	return own;
 }
 
 static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_err *e)
 {
-	char file[PATH_MAX];
+	char own[PATH_MAX];
 	struct movers_opts o = { .control = s->loop, .log = &s->host.log, .listen = s->o.movers_listen,
 		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .port = s->o.mover_port,
-		.wait_ns = WAIT_NS, .notify = on_notice, .arg = s };
+		.notify = on_notice, .arg = s };
 	int r;
 
 	if (roots->n == 0)
@@ -109,9 +103,9 @@ static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_e
 	if (roots->full)
 		return err_set(e, PTCP_EUSAGE, "--movers: more than %d roots of clients (authorize them beneath fewer)",
 		    INVITATION_ROOTS_MAX);
-	if ((r = invitation_path(s, file, e)) < 0)
+	/* The invitation of an earlier server that was killed is replaced. */
+	if ((o.file = invitation_of(s, own)) != NULL && (r = invitation_remove_own(o.file, e)) < 0)
 		return r;
-	o.file = strcmp(file, "-") == 0 ? NULL : file;
 	if ((r = movers_new(&s->movers, &o, e)) < 0 || s->o.movers == NULL)
 		return r;
 	return movers_start(s->movers, s->o.movers, s->o.mover_hosts, s->o.n_mover_hosts, s->o.mover_ptcp, e);

@@ -175,16 +175,17 @@ static void replaced(void **state)
 /* The lock of an invitation ends with its process. */
 static void stale(void **state)
 {
-	static const char *const kept[] = { "movers-a-1", "movers-a-empty", "movers-a-link", "movers-a-dir", "movers-b-1" };
-	char dir[] = "/tmp/ptcp-invitation.XXXXXX", name[5][64], killed[64];
+	static const char *const kept[] = { "1", "empty", "link", "dir" };
+	char dir[] = "/tmp/ptcp-invitation.XXXXXX", name[5][PATH_MAX], killed[PATH_MAX], new[PATH_MAX];
 	struct ptcp_err e;
 	int fd, i;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	for (i = 0; i < 5; i++)
-		snprintf(name[i], sizeof name[i], "%s/%s", dir, kept[i]);
-	snprintf(killed, sizeof killed, "%s/movers-a-2", dir);
+	for (i = 0; i < 4; i++)
+		invitation_path(name[i], dir, kept[i]);
+	snprintf(name[4], sizeof name[4], "%s/movers-another.host-1", dir);
+	invitation_path(killed, dir, "2");
 	assert_true((fd = invitation_write(killed, "text", &e)) >= 0);
 	close(fd);
 	assert_true((fd = invitation_write(name[4], "of another host", &e)) >= 0);
@@ -194,8 +195,9 @@ static void stale(void **state)
 	assert_int_equal(symlink(name[4], name[2]), 0);
 	assert_int_equal(mkdir(name[3], 0700), 0);
 	assert_true((fd = invitation_write(name[0], "text", &e)) >= 0);
-	invitation_remove_stale(dir, "movers-a-");
+	invitation_path(new, dir, "3");
 	assert_int_equal(access(killed, F_OK), -1);
+	assert_int_equal(access(new, F_OK), -1);
 	for (i = 0; i < 5; i++)
 		assert_int_equal(access(name[i], F_OK), 0);
 	close(fd);
@@ -207,7 +209,8 @@ static void stale(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files), cmocka_unit_test(replaced), cmocka_unit_test(stale),
+		cmocka_unit_test(there_and_back), cmocka_unit_test(malformed), cmocka_unit_test(files),
+		cmocka_unit_test(replaced), cmocka_unit_test(stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
