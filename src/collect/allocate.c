@@ -32,8 +32,8 @@ static bool is_closed(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
-/* Sums the planned rates of a source's paths, except closed paths after the end of the plan; returns the planned rate on missing paths, which its paths
- * must carry. */
+/* Sums the planned rates of a source's paths, except closed paths after the end of the plan; returns the planned rate on
+ * missing paths, which its paths must carry. */
 static double sum_planned(struct source_transfer *s, double t_s)
 {
 	const struct schedule *p = s->c->schedule;

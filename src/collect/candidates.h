@@ -26,8 +26,8 @@ struct candidates {
 };
 
 /* Candidates for a source: the direct path if the link exists, the planned paths by their bytes, then the
- * fastest paths over one relay, preferably behind bottlenecks that few candidates cross. s NULL: without a plan. PTCP_ECONFIG: a host on a planned path has no
- * address. */
+ * fastest paths over one relay, preferably behind bottlenecks that few candidates cross. s NULL: without a plan.
+ * PTCP_ECONFIG: a host on a planned path has no address. */
 int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, const struct schedule *s, int source,
     struct ptcp_err *e);
 void candidates_fini(struct candidates *v); /* zero-initialized is fine */

@@ -67,7 +67,8 @@ struct engine_ops {
 #define ENGINE_BUSY_TIMEOUTS 120u
 #define ENGINE_VERIFYING_TIMEOUTS 2880u
 
-/* Limit on RATE frames accepted by a sender, and on ENDPOINT frames by a starter: a burst, and a number per second of the session. */
+/* Limit on RATE frames accepted by a sender, and on ENDPOINT frames by a starter: a burst, and a number per second of the
+ * session. */
 #define ENGINE_RATES 200u
 #define ENGINE_RATES_PER_S 20u
 

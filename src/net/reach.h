@@ -1,4 +1,4 @@
-/* Numeric addresses: who can reach them, and which one is near another. Any thread. */
+/* Numeric addresses: their scope, and the longest common prefix. Any thread. */
 #ifndef NET_REACH_H
 #define NET_REACH_H
 

@@ -85,7 +85,8 @@ struct session_opts {
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;          /* without progress, while the peer responds */
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
-	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or session_use_movers() */
+	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or those
+	                                 of session_use_movers() */
 	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	const struct session_ops *ops;

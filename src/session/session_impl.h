@@ -161,7 +161,8 @@ struct session {
 	const struct payload_ops *payload;
 	enum ptcp_cipher cipher;
 	unsigned n_granted;         /* agreed */
-	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, others at most the blocks they have begun */
+	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, others at most the blocks
+	                               that they have begun */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
 	unsigned n_connected;       /* active or not */
 	unsigned n_connected_reported, n_connected_peak; /* of the active */

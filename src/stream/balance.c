@@ -50,7 +50,7 @@ static void sample(struct balance *b, struct placement_stream *of, struct stream
 	struct stream *s;
 	uint64_t moved;
 
-	LIST_EACH (&b->streams, s, struct stream, in_balance) {
+	LIST_EACH(&b->streams, s, struct stream, in_balance) {
 		moved = atomic_load_explicit(&s->moved, memory_order_relaxed);
 		*of++ = (struct placement_stream){ stream_worker(s), moved - s->balanced_bytes };
 		s->balanced_bytes = moved;
@@ -106,7 +106,7 @@ static unsigned choose(struct context *h)
 	unsigned streams[CONTEXT_WORKERS_MAX] = { 0 }, i, best = h->balance.next++ % h->n_workers;
 	struct stream *s;
 
-	LIST_EACH (&h->balance.streams, s, struct stream, in_balance)
+	LIST_EACH(&h->balance.streams, s, struct stream, in_balance)
 		streams[stream_worker(s)]++;
 	for (i = 0; i < h->n_workers; i++)
 		if (streams[i] < streams[best])

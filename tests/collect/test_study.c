@@ -33,7 +33,7 @@ static void flows_share_fairly(void **state)
 {
 	struct study s;
 	double other[POINTS];
-	/* Two at the north, one of them through another source there; one paced; one at the south. */
+	/* Two flows at the north, one of them through another source; one paced flow; one flow at the south. */
 	struct study_flow f[] = { { 0, -1, INFINITY, 0 }, { 5, 1, INFINITY, 0 }, { 2, -1, 100, 0 },
 		{ 6, -1, INFINITY, 0 } };
 

@@ -1,4 +1,4 @@
-/* Streams that share a rate: who may take what, who takes it over, and when they count as stalled. */
+/* Streams that share a rate: which blocks a stream takes, which stream repeats them, and when a stream counts as stalled. */
 #include "one.h"
 
 #include "core/units.h"

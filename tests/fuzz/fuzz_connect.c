@@ -160,7 +160,7 @@ static const struct engine_ops ops = { .open = on_open, .waiting = on_waiting, .
 
 static void input(struct start *c, const uint8_t *p, size_t n)
 {
-	uint8_t *exact = malloc(n + (n == 0)); /* so that a sanitizer detects one byte too many */
+	uint8_t *exact = malloc(n + (n == 0)); /* a sanitizer detects reads beyond the end */
 
 	MUST(exact != NULL);
 	if (n > 0)

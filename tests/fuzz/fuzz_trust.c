@@ -1,6 +1,5 @@
-/* libFuzzer target: known_hosts and authorized_clients, as somebody edited them. Whatever stands in them,
- * what is said of a host or client afterwards holds: one that was added is known, one that was authorised
- * has these rights and no others, one that was revoked is not let in. */
+/* libFuzzer target: known_hosts, authorized_clients and revoked with any content. Afterwards a host that is added is known,
+ * a client that is authorized has these rights and no others, and a revoked client is refused. */
 #include "fuzz.h"
 #include "net/trust/certificate.h"
 #include "net/trust/known_hosts.h"

@@ -70,7 +70,7 @@ static void unmatched(unsigned port, char **arguments)
 	unasked(port, arguments);
 }
 
-/* The same to another server, which fetches it as we do not send it there. */
+/* The same to another server, which fetches the data from the first. */
 static void fetched(unsigned port, char **arguments)
 {
 	struct peer *asks = peer_accept(hostile_listener, ALPN_JOB);

@@ -46,7 +46,7 @@ static int free_identities(void **state)
 	return 0;
 }
 
-/* ---- An end: sends bytes that the other can check, checks those it gets ---- */
+/* ---- One end: sends a sequence of bytes, and compares the received bytes with the sequence ---- */
 
 enum when { NEVER, IN_OPENED, IN_READABLE, IN_WRITABLE, IN_CLOSED };
 
@@ -855,7 +855,7 @@ static void keys_are_renewed(void **state)
 	end_pair(&p);
 }
 
-/* Who does nothing but change keys is stopped; that also shows that they are renewed by records. */
+/* A peer that only changes keys is stopped. The test shows as well that records renew keys. */
 static void too_many_key_updates(void **state)
 {
 	struct pair p = { .a = { .to_send = 3000, .number = 0, .write_bytes = 1 }, .b = { .number = 1 } };

@@ -176,7 +176,7 @@ static void goes_on(void **state)
 	lands("new", DESTINATION_CONTENTS, "new", "");
 }
 
-/* What others may have laid there in our way. */
+/* Another user has planted a link, or a malformed text, at the name of the mark. */
 static void planted(void **state)
 {
 	char name[PART_NAME_BYTES];

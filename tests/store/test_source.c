@@ -302,7 +302,7 @@ static void parent_swapped(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	reopen(&fx_sys); /* nothing of it is open but what s holds */
+	reopen(&fx_sys); /* only the source keeps a file open */
 	source_unref(s);
 	s = make(100);
 	source_unref(s);
