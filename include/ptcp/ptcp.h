@@ -625,7 +625,7 @@ struct ptcp_advice_opts {
 	/* ptcp_advice_from_probes() only: */
 	const char *congestion;   /* congestion control of the probes: "cubic" ..; NULL: unknown */
 	/* ptcp_advise_new() only: */
-	const unsigned *levels;   /* numbers of streams to probe; NULL: 4 and 15, or no probes if the path history
+	const unsigned *levels;   /* numbers of streams to probe; NULL: 1, 4 and 15, or no probes if the path history
 	                             suffices (see ptcp_transfer_opts.no_history) */
 	size_t n_levels;
 	bool receive;             /* data from the remote host to this host */

@@ -346,7 +346,7 @@ static const struct prober_ops ops = { .running = running, .free = advise_free, 
 /* The levels of the options, or the default. */
 static int take_levels(struct advise *a, struct ptcp_err *e)
 {
-	static const unsigned defaults[] = ADVICE_LEVELS;
+	static const unsigned defaults[] = ADVICE_PROBES;
 	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : defaults;
 	size_t i;
 

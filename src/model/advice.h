@@ -27,11 +27,15 @@
 #include "model/evidence.h"
 #include "model/fit.h"
 
-/* Default stream counts of probes; the first count also starts a transfer, and remains when a transfer is
- * too short to probe. Smaller counts need longer probes (1 or 2 streams scatter by up to 70 %), larger
+/* Default stream counts of the probes of a transfer; the first count also starts the transfer, and remains when the
+ * transfer is too short to probe. Smaller counts need longer probes (1 or 2 streams scatter by up to 70 %), larger
  * counts would exceed the budget by far, and distant counts determine the number of other flows best. */
 #define ADVICE_START 4u
 #define ADVICE_LEVELS { ADVICE_START, 15u }
+/* Default stream counts of the probes of ptcp advise. The rate of one stream is the least certain, and all impact is
+ * relative to it. It is probed first: after 15 streams other flows need longer than a probe to recover, and one
+ * stream then has up to four times its later rate. */
+#define ADVICE_PROBES { 1u, ADVICE_START, 15u }
 
 /* Confidence is high if the ranges that hold 80 % of the truth are narrow enough to act on. */
 #define ADVICE_RANGE_RATIO 1.5      /* throughput: high over low */

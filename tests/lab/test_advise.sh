@@ -44,11 +44,11 @@ held_up() {
 beside_five() {
 	advise five five --impact 10 --congestion cubic
 	ok "a path beside five flows is probed" [ $? -eq 0 ]
-	ok "within 30 s (took $took s)" [ "$took" -le 30 ]
-	ok "a group of 4 grew to 15" [ "$(get five probes.0.streams) $(get five probes.1.streams)" = "4 15" ]
+	ok "within 36 s (took $took s)" [ "$took" -le 36 ]
+	ok "one stream grew to 4 and 15" [ "$(get five probes.0.streams) $(get five probes.1.streams) $(get five probes.2.streams)" = "1 4 15" ]
 	ok "the network held it up" [ "$(get five limit)" = network ]
 	ok "the sockets' congestion control is known" [ "$(get five congestion)" = cubic ]
-	ok "what fifteen streams bring is a part of the link" within "$(get five probes.1.throughput_bps)" 10e6 97e6
+	ok "what fifteen streams bring is a part of the link" within "$(get five probes.2.throughput_bps)" 10e6 97e6
 	ok "there are others on it" within "$(get five impact_total_percent)" 2 60
 	ok "the answer keeps the budget, by its own curve" within "$(get five impact_percent)" 0 10
 }

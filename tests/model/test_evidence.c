@@ -172,6 +172,14 @@ static void bbr_beside_others(void **state)
 	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
 	assert_int_equal(a.streams, 1);
 	assert_true(a.throughput_bps > 50 * MBIT && a.throughput_high_bps > 80 * MBIT);
+	assert_false(a.confident);
+	assert_string_equal(a.congestion_advice, "cubic");
+	/* A probe of one stream settles the answer: the impact of one stream is nothing by definition. */
+	e.level[e.n++] = level(1, 80, 86, 85, 0.1);
+	a = judge_with(&e, 0.1, ADVICE_CC_BBR);
+	assert_int_equal(a.streams, 1);
+	assert_true(a.confident);
+	assert_string_equal(a.congestion_advice, "cubic");
 }
 
 /* 15 Reno flows behind a queue of one bandwidth-delay product of 118 ms. 4 streams that join them have 6 Mbit/s in the

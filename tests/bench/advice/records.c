@@ -168,16 +168,10 @@ static int read_alone(struct seed_case *c, const json_t *j)
 }
 
 /* Of several, the latest that the machine did not disturb. */
-static void take_probes(char file[RECORD_FILE_BYTES], const char *levels, const json_t *j)
-{
-	if (strncmp(text(j, "levels"), levels, strlen(levels)) == 0 && (file[0] == '\0' || !is_true(j, "disturbed")))
-		copy(file, RECORD_FILE_BYTES, text(j, "file"));
-}
-
 static int read_probe(struct seed_case *c, const json_t *j)
 {
-	take_probes(c->probes, "4:10,15:10,", j);
-	take_probes(c->single, "1:8,", j);
+	if (strncmp(text(j, "levels"), "1:", 2) == 0 && (c->probes[0] == '\0' || !is_true(j, "disturbed")))
+		copy(c->probes, RECORD_FILE_BYTES, text(j, "file"));
 	return 0;
 }
 

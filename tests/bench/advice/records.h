@@ -64,8 +64,7 @@ struct seed_case {
 	size_t answers;
 	struct seed_auto transfer[SEED_AUTOS_MAX];
 	size_t transfers;
-	char probes[RECORD_FILE_BYTES]; /* raw data of the probes whose groups grow from 4 streams; "": none */
-	char single[RECORD_FILE_BYTES]; /* of those that begin with 1 stream */
+	char probes[RECORD_FILE_BYTES]; /* raw data of the probes whose groups grow from 1 stream; "": none */
 	double alone_mbps;       /* goodput of the best measured number of streams without other flows; 0: not measured */
 };
 

@@ -10,9 +10,8 @@
 
 #define STREAMS_MAX 64
 
-static const unsigned levels[] = ADVICE_LEVELS;
+static const unsigned levels[] = ADVICE_PROBES;
 #define LEVELS (sizeof levels / sizeof *levels)
-#define ADDED 1u /* streams of the level that an uncertain answer adds */
 static const double budgets[] = { 0.10, 0.30 };
 
 /* ---- Raw data ---- */
@@ -54,7 +53,7 @@ struct replay {
 	struct row row;       /* the next */
 	bool more;
 	struct evidence evidence;
-	struct probe probe[LEVELS + 1];
+	struct probe probe[LEVELS];
 	size_t n_probes;
 	bool windows;         /* limit_is_partial() at a level */
 };
@@ -174,7 +173,6 @@ static int replay_level(struct replay *r, unsigned streams, unsigned older)
 
 /* ---- Answers ---- */
 
-/* The number of streams that a further level should have, 0 for none, or -1. */
 static int answer(const struct replay *r, struct seed_answer *out, double budget_ratio, enum replay_method method)
 {
 	struct advice_opts o;
@@ -199,7 +197,7 @@ static int answer(const struct replay *r, struct seed_answer *out, double budget
 		out->curve[out->n_curve++] = (struct seed_point){ p.throughput_bps / 1e6, p.throughput_low_bps / 1e6,
 			p.throughput_high_bps / 1e6, p.impact_ratio, p.impact_low_ratio, p.impact_high_ratio };
 	}
-	return (int)a.next_probe;
+	return 0;
 }
 
 /* FOLDER/raw/NAME beside FOLDER/SEED.jsonl. */
@@ -242,39 +240,16 @@ static int replay_levels(struct replay *r, const char *file)
 	return result;
 }
 
-/* As ptcp advise adds a level to an uncertain answer; from the recording that begins with that level. */
-static int add_level(struct replay *r, const char *file)
-{
-	int result = 0;
-
-	if (r->n_probes > LEVELS)
-		return 0;
-	if (!open_probes(r, file, r->c->single))
-		return -1;
-	if (replay_level(r, ADDED, 0) < 0)
-		result = no_level(r, ADDED);
-	fclose(r->f);
-	return result;
-}
-
-static int replay_both(struct replay *of_levels, struct replay *with_added, struct seed_case *c, const char *file,
-    enum replay_method method)
+static int replay(struct replay *r, struct seed_case *c, const char *file, enum replay_method method)
 {
 	size_t i;
-	int next;
 
-	of_levels->c = c;
-	if (replay_levels(of_levels, file) < 0)
+	r->c = c;
+	if (replay_levels(r, file) < 0)
 		return -1;
-	*with_added = *of_levels;
-	for (i = 0; i < sizeof budgets / sizeof *budgets; i++) {
-		next = answer(of_levels, &c->answer[i], budgets[i], method);
-		if (next == ADDED && method == REPLAY_MIXTURE && c->single[0] != '\0')
-			next = add_level(with_added, file) < 0 ? -1 : answer(with_added, &c->answer[i], budgets[i], method);
-		if (next < 0)
+	for (i = 0; i < sizeof budgets / sizeof *budgets; i++, c->answers++)
+		if (answer(r, &c->answer[i], budgets[i], method) < 0)
 			return -1;
-		c->answers++;
-	}
 	return 0;
 }
 
@@ -286,9 +261,9 @@ int replay_answers(struct seed_case *c, const char *file, enum replay_method met
 	c->answers = 0;
 	if (c->probes[0] == '\0')
 		return 0;
-	if ((r = calloc(2, sizeof *r)) == NULL)
+	if ((r = calloc(1, sizeof *r)) == NULL)
 		return -1;
-	result = replay_both(&r[0], &r[1], c, file, method);
+	result = replay(r, c, file, method);
 	free(r);
 	return result;
 }
