@@ -11,7 +11,7 @@
 #include "wire/block.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
-#define DIRECT_BYTES (64u << 10) /* less is copied: three system calls cost as much */
+#define SENDFILE_BYTES (64u << 10) /* less is copied: three system calls cost as much */
 #define BUF_BYTES (SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
 
 static_assert(SND_JOB_BYTES >= WIRE_CHUNK_BYTES && WIRE_CHUNK_BYTES == HASH_CHUNK_BYTES &&
@@ -78,11 +78,11 @@ static void leave_out(struct stream_job *job, uint32_t n)
 	struct wire_block b = { x->id, x->offset + job->extent_read, n };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
-	job->direct.extent = job->n_read;
-	job->direct.offset = b.offset;
-	job->direct.left = n;
-	job->direct.at = job->fill + wire_block_encode(job->buf + job->fill, &b);
-	job->fill = job->direct.at + wire_block_end_encode(job->buf + job->direct.at, &end);
+	job->unread.extent = job->n_read;
+	job->unread.offset = b.offset;
+	job->unread.left = n;
+	job->unread.at = job->fill + wire_block_encode(job->buf + job->fill, &b);
+	job->fill = job->unread.at + wire_block_end_encode(job->buf + job->unread.at, &end);
 	chunk_done(job, n);
 }
 
@@ -90,24 +90,24 @@ static void leave_out(struct stream_job *job, uint32_t n)
 static int read_rest(struct stream_job *job, bool wait)
 {
 	struct wire_block_end end = { WIRE_BLOCK_VOID, 0 };
-	uint32_t n = job->direct.left;
-	uint8_t *p = job->buf + job->direct.at;
+	uint32_t n = job->unread.left;
+	uint8_t *p = job->buf + job->unread.at;
 	struct ptcp_err why;
 	int r;
 
-	if ((r = source_read(job->source[job->direct.extent], p, n, job->direct.offset, wait, &why)) == STORE_AGAIN)
+	if ((r = source_read(job->source[job->unread.extent], p, n, job->unread.offset, wait, &why)) == STORE_AGAIN)
 		return r;
 	if (r < 0) {
-		extent_failed(job, job->direct.extent, &why);
+		extent_failed(job, job->unread.extent, &why);
 		memset(p, 0, n);
-		if (job->n_read == job->direct.extent)
+		if (job->n_read == job->unread.extent)
 			chunk_done(job, job->job.extent[job->n_read].length - job->extent_read);
 	} else {
 		end.status = WIRE_BLOCK_GOOD;
 	}
 	wire_block_end_encode(p + n, &end);
-	job->fill = job->direct.at + n + WIRE_BLOCK_END_BYTES;
-	job->direct.left = 0;
+	job->fill = job->unread.at + n + WIRE_BLOCK_END_BYTES;
+	job->unread.left = 0;
 	job->ready = true;
 	return 0;
 }
@@ -137,11 +137,11 @@ static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait
 }
 
 /* The next chunk of extent n_read can be sent from its file. */
-static bool is_direct(const struct stream_job *job, uint32_t n)
+static bool by_sendfile(const struct stream_job *job, uint32_t n)
 {
 	const struct stream *s = job->stream;
 
-	return n >= DIRECT_BYTES && !s->o.verify && chan_is_raw(s->chan) &&
+	return n >= SENDFILE_BYTES && !s->o.verify && chan_is_raw(s->chan) &&
 	    source_in_memory(job->source[job->n_read], n, job->job.extent[job->n_read].offset + job->extent_read);
 }
 
@@ -152,15 +152,15 @@ static int read_extents(struct stream_job *job, bool verify, bool wait)
 	uint32_t n;
 	int r;
 
-	if (job->direct.left > 0)
+	if (job->unread.left > 0)
 		return read_rest(job, wait);
-	while (job->n_read < job->job.n && job->direct.left == 0) {
+	while (job->n_read < job->job.n && job->unread.left == 0) {
 		n = job->job.extent[job->n_read].length - job->extent_read;
 		if (n > WIRE_CHUNK_BYTES)
 			n = WIRE_CHUNK_BYTES;
 		if (job->fill + n + FRAME_BYTES > BUF_BYTES)
 			break;
-		if (!wait && is_direct(job, n))
+		if (!wait && by_sendfile(job, n))
 			leave_out(job, n);
 		else if ((r = read_chunk(job, n, verify, wait)) != 0)
 			return r;
@@ -240,30 +240,30 @@ static bool write_until(struct stream *s, struct stream_job *job, size_t end)
 	return true;
 }
 
-static ssize_t put_direct(void *arg, int sock, size_t n)
+static ssize_t put_file(void *arg, int sock, size_t n)
 {
 	struct stream_job *job = arg;
-	ssize_t sent = source_send(job->source[job->direct.extent], sock, n, job->direct.offset);
+	ssize_t sent = source_send(job->source[job->unread.extent], sock, n, job->unread.offset);
 
 	if (sent > 0) {
-		job->direct.offset += (uint64_t)sent;
-		job->direct.left -= (uint32_t)sent;
+		job->unread.offset += (uint64_t)sent;
+		job->unread.left -= (uint32_t)sent;
 	}
 	return sent;
 }
 
 /* As write_until(), of the data that is sent from its file; false also if the rest must be read: the job is not ready. */
-static bool write_direct(struct stream *s, struct stream_job *job)
+static bool write_file(struct stream *s, struct stream_job *job)
 {
 	size_t allowed;
 	ssize_t n;
 
-	while (job->direct.left > 0) {
-		if ((allowed = stream_allowance(s, job->direct.left)) == 0) {
+	while (job->unread.left > 0) {
+		if ((allowed = stream_allowance(s, job->unread.left)) == 0) {
 			chan_flush(s->chan);
 			return false;
 		}
-		if ((n = chan_write_by(s->chan, allowed, put_direct, job)) < 0) {
+		if ((n = chan_write_by(s->chan, allowed, put_file, job)) < 0) {
 			job->ready = false;
 			return false;
 		}
@@ -276,7 +276,7 @@ static bool write_direct(struct stream *s, struct stream_job *job)
 
 static bool write_job(struct stream *s, struct stream_job *job)
 {
-	return (job->direct.left == 0 || (write_until(s, job, job->direct.at) && write_direct(s, job))) &&
+	return (job->unread.left == 0 || (write_until(s, job, job->unread.at) && write_file(s, job))) &&
 	    write_until(s, job, job->fill);
 }
 
@@ -349,7 +349,7 @@ void stream_send_queue(struct msg *m)
 	job->extent_read = 0;
 	job->sum.n = 0;
 	job->fill = 0;
-	job->direct.left = 0;
+	job->unread.left = 0;
 	job->ready = false;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);

@@ -45,7 +45,7 @@ struct stream_job {
 		uint32_t left;                  /* bytes, 0: none, */
 		uint64_t offset;                /* of the file */
 		unsigned extent;
-	} direct;
+	} unread;
 	unsigned n_read;                        /* extents read, or failed */
 	uint32_t extent_read;                   /* bytes read of the next one */
 	struct block_hash sum;                  /* of these */
