@@ -34,8 +34,8 @@ core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob se
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint turns \
 	shared impact_budget stream_control history divide paths ratectl multipath placement
-fs_SRC    := sys fs_err fd_budget io pipe_io excluded dir dir_open quota xattr
-store_SRC := destination walk source hash sink part leftover manage prune expand \
+fs_SRC    := sys fs_err fd_budget io direct_io pipe_io excluded dir dir_open quota xattr
+store_SRC := destination walk source source_digest hash sink direct part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once shared
 net_SRC   := loop mailbox watch sock reach resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
@@ -79,7 +79,7 @@ wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint turns shared \
 	stream_control auto history divide paths bound ratectl multipath study placement
 fs_TESTS    := fd_budget io dir xattr
-store_TESTS := excluded destination walk source hash hash_dispatch sink pipe journal resume race commit \
+store_TESTS := excluded destination walk source hash hash_dispatch sink direct pipe journal resume race commit \
 	entry owner write_once quota leftover manage prune expand shared faults power torture
 net_TESTS   := loop mailbox sock reach resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan handshake
@@ -102,14 +102,14 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn stream mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv striping striping_receive striping_server launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv direct striping striping_receive striping_server launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \
 	$(addprefix tests/campaign/test_,kills movers chaos link outages bounds crowd) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
-test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile no_direct)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
 	bench/advice/campaign_report e2e/spool)
 

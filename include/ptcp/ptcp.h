@@ -442,6 +442,10 @@ struct ptcp_transfer_opts {
 	/* `dest` is the name of the file: an existing directory is refused, instead of receiving the file. With one source,
 	 * not between two servers */
 	bool dest_is_file;
+	/* Local files larger than 256 KiB are read and written past the page cache (O_DIRECT), by movers, too; with SSH or
+	 * `launch`, also on the remote host. A file system without direct I/O costs one warning, and uses the page cache. Not
+	 * between two servers */
+	bool direct_io;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -938,6 +942,7 @@ struct ptcp_server_opts {
 	const char *share_socket;
 	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
 	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
+	bool direct_io;             /* as in ptcp_transfer_opts, for the server's files */
 };
 #define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32

@@ -108,6 +108,8 @@ static const struct opt serve_options[] = {
 	    AT(server.max_linger_s), 0, 30 * 86400 },
 	{ "drain", 0, "TIME", "when stopped, let running transfers end for this time at most (default: 0s)", opt_seconds,
 	    AT(server.drain_s), 0, 86400 },
+	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, AT(server.direct_io),
+	    0, 0 },
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
 	    AT(config), 0, 0 },
 	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },

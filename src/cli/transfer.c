@@ -161,6 +161,8 @@ static const struct opt transfer_options[] = {
 	    opt_seconds, TRANSFER(retry_for_s), 0, 30 * 86400 },
 	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
 	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
+	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, TRANSFER(direct_io),
+	    0, 0 },
 	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
 	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
 	    0, 0, 0 },

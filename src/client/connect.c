@@ -120,7 +120,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams_per_mover = fixed ? 0 : ADVICE_START
+		.movers = t->movers, .streams_per_mover = fixed ? 0 : ADVICE_START, .direct_io = t->o.direct_io
 	};
 	int r;
 
@@ -379,7 +379,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
 		.launch = t->o.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
-		.remote_port_or_any = t->o.remote_port_or_any, .job = t->remote_job != NULL,
+		.remote_port_or_any = t->o.remote_port_or_any, .direct_io = t->o.direct_io, .job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.ops = &ssh_start_ops, .arg = t };
 	int r;

@@ -207,8 +207,8 @@ static bool user_can_answer(bool terminal)
 
 void ssh_start_greet(struct ssh_start *f)
 {
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
-	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "");
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "", f->o.direct_io ? " " SSH_HELLO_DIRECT : "");
 }
 
 static int start(struct ssh_start *f, struct ptcp_err *e)

@@ -40,6 +40,7 @@ struct ssh_start_opts {
 	bool routed;                   /* the caller connects, over paths with relays */
 	unsigned remote_port;
 	bool remote_port_or_any;
+	bool direct_io;                /* also on the remote host */
 	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */
 	const enum ptcp_cipher *spare; /* as connect_opts.spare */
 	struct sock_opts sock;

@@ -50,10 +50,12 @@ static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e
 	return 0;
 }
 
-static int check_delete(const struct ptcp_task *t, struct ptcp_err *e)
+static int check_options(const struct ptcp_task *t, struct ptcp_err *e)
 {
 	if (t->o.remove_sources && t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not between two other hosts (leave it out)");
+	if (t->o.direct_io && t->remote_job != NULL)
+		return err_set(e, PTCP_EUSAGE, "--direct: not between two other hosts (start their servers with --direct)");
 	if (!t->o.delete_extra)
 		return 0;
 	if (t->remote_job != NULL)
@@ -207,7 +209,7 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
-	    (r = check_delete(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 || (r = striping_check(t, e)) < 0)
+	    (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 || (r = striping_check(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		return err_nomem(e);

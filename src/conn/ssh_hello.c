@@ -79,6 +79,14 @@ static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_
 	return w->n >= n ? 0 : malformed(e);
 }
 
+/* Among the words from number `from` on; unknown ones are skipped. */
+static bool has_word(const struct words *w, unsigned from, const char *word)
+{
+	while (from < w->n && strcmp(w->at[from], word) != 0)
+		from++;
+	return from < w->n;
+}
+
 int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct ptcp_err *e)
 {
 	struct words w;
@@ -89,7 +97,8 @@ int ssh_hello_hello_parse(struct ssh_hello_hello *out, const char *line, struct 
 	if (!identity_fingerprint_ok(w.at[2]) || !number(&out->port, w.at[3]))
 		return malformed(e);
 	strcpy(out->fingerprint, w.at[2]);
-	out->or_any = w.n > 4 && strcmp(w.at[4], SSH_HELLO_OR_ANY) == 0;
+	out->or_any = has_word(&w, 4, SSH_HELLO_OR_ANY);
+	out->direct_io = has_word(&w, 4, SSH_HELLO_DIRECT);
 	return 0;
 }
 

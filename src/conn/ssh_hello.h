@@ -14,6 +14,7 @@
 #define SSH_HELLO_ADDRESSES 8
 
 #define SSH_HELLO_OR_ANY "or-any"
+#define SSH_HELLO_DIRECT "direct"
 #define SSH_HELLO_FINAL "final"
 #define SSH_HELLO_SHARE "share"
 
@@ -22,6 +23,7 @@ struct ssh_hello_hello {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
 	bool or_any; /* if `port` is taken, any free port */
+	bool direct_io; /* files of the server bypass the page cache */
 };
 /* From the server: identity and address. */
 struct ssh_hello_answer {

@@ -34,6 +34,27 @@ static int real_cachestat(int fd, uint64_t off, uint64_t n, uint64_t *pages)
 	return r;
 }
 
+static int real_setdirect(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 ? -1 : fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT);
+}
+
+/* Older kernel headers lack the two fields at the end. */
+static int real_dioalign(int fd, uint32_t *memory, uint32_t *offset)
+{
+	const uint32_t wanted = 0x2000; /* STATX_DIOALIGN */
+	uint32_t of[256 / sizeof(uint32_t)] = { 0 }; /* struct statx: the mask, .. */
+
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, wanted, of) != 0)
+		return -1;
+	*memory = of[152 / sizeof of[0]]; /* .. stx_dio_mem_align, */
+	*offset = of[156 / sizeof of[0]]; /* stx_dio_offset_align */
+	errno = ENOSYS;
+	return (of[0] & wanted) != 0 ? 0 : -1;
+}
+
 static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
@@ -52,6 +73,8 @@ const struct sys sys_real = {
 	.lseek = lseek,
 	.sendfile = sendfile,
 	.cachestat = real_cachestat,
+	.setdirect = real_setdirect,
+	.dioalign = real_dioalign,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
 	.fallocate = fallocate,

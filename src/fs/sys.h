@@ -30,6 +30,10 @@ struct sys {
 	ssize_t (*sendfile)(int to, int fd, off_t *off, size_t n);
 	/* Number of pages of the range in the page cache; ENOSYS before Linux 6.5. */
 	int (*cachestat)(int fd, uint64_t off, uint64_t n, uint64_t *pages);
+	/* Sets or clears O_DIRECT of the open file. */
+	int (*setdirect)(int fd, bool on);
+	/* Alignment that direct I/O needs, 0: the file has none; ENOSYS before Linux 6.1. */
+	int (*dioalign)(int fd, uint32_t *memory, uint32_t *offset);
 	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
 	int (*ftruncate)(int fd, off_t n);
 	int (*fallocate)(int fd, int mode, off_t off, off_t n);

@@ -67,7 +67,7 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 		ok = add_line(&b, v->serves ? "serve " : v->writes ? "into " : "root ", v->root[i]);
 	}
 	snprintf(port, sizeof port, "%u", v->port);
-	ok = ok && (!v->serves || add_line(&b, "port ", port)) && add_line(&b, LAST_LINE, "");
+	ok = ok && (!v->direct_io || add_line(&b, "direct", "")) && (!v->serves || add_line(&b, "port ", port)) && add_line(&b, LAST_LINE, "");
 	*out = ok ? strndup((const char *)buf_head(&b), buf_len(&b)) : NULL;
 	explicit_bzero(key, sizeof key);
 	buf_fini(&b);
@@ -123,7 +123,7 @@ static bool take_port(struct invitation *v, const char *text)
 	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && port <= 65535;
 }
 
-/* One line; *seen: a bit for each of run, key, engine and port. */
+/* One line; *seen: a bit for each of run, key, engine, port and direct. */
 static bool take_line(struct invitation *v, const char *line, unsigned *seen)
 {
 	unsigned bit = 0;
@@ -148,6 +148,9 @@ static bool take_line(struct invitation *v, const char *line, unsigned *seen)
 	} else if (strncmp(line, "port ", 5) == 0) {
 		bit = 8;
 		ok = take_port(v, line + 5);
+	} else if (strcmp(line, "direct") == 0) {
+		bit = 16;
+		ok = v->direct_io = true;
 	}
 	ok = ok && (*seen & bit) == 0;
 	*seen |= bit;
@@ -171,7 +174,7 @@ int invitation_parse(struct invitation *out, const char *text, size_t n, struct 
 	ok = ok && ended && rest != NULL && rest[0] == '\0';
 	explicit_bzero(copy, n);
 	free(copy);
-	if (ok && seen == (v.serves ? 15 : 7) && v.n_addresses > 0 && v.n_roots > 0) {
+	if (ok && (seen & 15) == (v.serves ? 15 : 7) && v.n_addresses > 0 && v.n_roots > 0) {
 		*out = v;
 		explicit_bzero(&v, sizeof v);
 		return 0;

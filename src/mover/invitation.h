@@ -27,6 +27,7 @@ struct invitation {
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
 	bool serves;                              /* of a server: the mover sends or receives, for clients that connect to */
+	bool direct_io;                           /* files bypass the page cache */
 	unsigned port;                            /* this one of its host; 0: a free port */
 };
 

@@ -355,6 +355,7 @@ static int copy_opts(struct movers *m, const struct movers_opts *o, struct ptcp_
 		    (m->base[i].absolute = strdup(o->base[i].absolute)) == NULL)
 			return err_nomem(e);
 	m->invitation.writes = o->writes;
+	m->invitation.direct_io = o->direct_io;
 	m->invitation.serves = o->serves;
 	m->invitation.port = o->port;
 	for (i = 0; i < o->n_roots; i++)

@@ -36,6 +36,7 @@ struct movers_opts {
 	char *const *root;               /* and absolute paths that movers may read; copied */
 	size_t n_roots;
 	bool writes;                     /* movers receive: they may write part files there */
+	bool direct_io;                  /* files bypass the page cache */
 	bool serves;                     /* of a server, for movers_open(): movers read and write, and listen on */
 	unsigned port;                   /* this port of their hosts; 0: a free one */
 	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one; not of a server */

@@ -49,7 +49,7 @@ void work_step_ended(struct work *w)
 
 static int on_source(struct work *w, const struct wire_source *f, struct ptcp_err *e)
 {
-	return work_files_add(&w->files, f, e);
+	return work_files_add(&w->files, f, work_direct_io(w), e);
 }
 
 static int on_forget(struct work *w, const struct wire_forget *f, struct ptcp_err *e)

@@ -139,7 +139,7 @@ static bool split(const struct work_files *f, const struct wire_source *s, char 
 	return *name != NULL && text_name_ok(*name, strlen(*name)) && (slash == NULL || path[0] != '\0');
 }
 
-int work_files_add(struct work_files *f, const struct wire_source *s, struct ptcp_err *e)
+int work_files_add(struct work_files *f, const struct wire_source *s, struct direct_io *direct, struct ptcp_err *e)
 {
 	unsigned slot = wire_slot(s->id);
 	struct walk_entry w = { .type = WALK_FILE, .size_bytes = s->size_bytes, .dev = SOURCE_ANY_DEV, .ino = s->ino, .nlink = 1,
@@ -152,8 +152,10 @@ int work_files_add(struct work_files *f, const struct wire_source *s, struct ptc
 	}
 	source_unref(f->slot[slot].source);
 	f->slot[slot].id = s->id;
-	if ((f->slot[slot].source = source_new(&w)) != NULL)
+	if ((f->slot[slot].source = source_new(&w)) != NULL) {
+		source_use_direct_io(f->slot[slot].source, direct);
 		return 0;
+	}
 	walk_entry_fini(&w);
 	f->slot[slot].id = 0;
 	return err_nomem(e);

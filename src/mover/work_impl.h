@@ -82,6 +82,7 @@ struct work {
 	bool serves;                /* of a server: invites only */
 	bool receives;              /* files of TARGET; else files of SOURCE are sent */
 	struct pacer pacer;
+	struct direct_io direct_io; /* if the invitation demands it */
 	struct work_files files;
 	struct work_targets targets;
 	struct connect *connect;    /* to the engine */
@@ -111,6 +112,11 @@ int work_new(struct work **out, struct mover_process *p, const uint8_t run[WIRE_
 void work_free(struct work *w);
 /* Ends the work; `why` NULL: in order. */
 void work_end(struct work *w, const struct ptcp_err *why);
+/* For the files of the work; NULL: they use the page cache. */
+static inline struct direct_io *work_direct_io(struct work *w)
+{
+	return w->process->invitation.direct_io ? &w->direct_io : NULL;
+}
 /* Something that the end waits for is done. */
 void work_step_ended(struct work *w);
 
@@ -120,7 +126,7 @@ void work_step_ended(struct work *w);
 int work_files_open(struct work_files *f, const struct invitation *v, uint64_t wait_ns, struct ptcp_err *e);
 void work_files_fini(struct work_files *f);
 /* PTCP_EPROTO: the path leaves the root. */
-int work_files_add(struct work_files *f, const struct wire_source *s, struct ptcp_err *e);
+int work_files_add(struct work_files *f, const struct wire_source *s, struct direct_io *direct, struct ptcp_err *e);
 /* The directory (a reference) and name (on the heap) of a part file. PTCP_EPROTO: not a part file beneath a root. */
 int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name, struct ptcp_err *e);
 void work_files_forget(struct work_files *f, uint64_t id);

@@ -7,6 +7,8 @@
 
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/log.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "mover/work_impl.h"
 #include "net/identity.h"
@@ -429,8 +431,12 @@ void work_report_traffic(struct work *w)
 {
 	struct work_stream *s;
 	struct wire_traffic f;
+	char shown[TEXT_NAME_BYTES];
 	struct tcpinfo t;
 
+	if (direct_io_report(&w->direct_io))
+		log_at(&w->process->host.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\"" DIRECT_IO_REFUSED_WHY "\"",
+		    text_escape_quoted(shown, sizeof shown, w->direct_io.path));
 	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
 		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)
 			continue;

@@ -172,7 +172,8 @@ static void run_open(struct io_job *io)
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
 {
 	const struct sink_opts o = { .block_bytes = grid.block_bytes, .has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
-		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .shared = true, .lease = &w->targets.lease };
+		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .direct_io = work_direct_io(w), .shared = true,
+		.lease = &w->targets.lease };
 	const struct meta meta = { .set_mode = false };
 	struct dir *dir;
 	struct sink *s;

@@ -8,7 +8,9 @@
 #include "core/thread.h"
 #include "core/units.h"
 
-#define SPARE_BUFFERS 2u /* of each size: a stream in its turn uses at most two */
+/* A stream in its turn uses at most two of each size; reads and writes on I/O threads, several small ones. */
+#define SPARE_BUFFERS 2u
+#define SPARE_SMALL_BUFFERS 8u
 
 struct loop {
 	uv_loop_t uv;
@@ -21,7 +23,7 @@ struct loop {
 	void (*woken)(void *arg);
 	void *woken_arg;
 	struct spare {
-		void *of[SPARE_BUFFERS];
+		void *of[SPARE_SMALL_BUFFERS];
 		unsigned n;
 	} spare[2]; /* buffers, large ones second */
 };
@@ -146,6 +148,12 @@ void loop_post(struct loop *l, struct msg *m)
 		uv_async_send(&l->wake);
 }
 
+static void free_spare(struct spare *s, unsigned keep)
+{
+	while (s->n > keep)
+		free(s->of[--s->n]);
+}
+
 void loop_free(struct loop *l)
 {
 	unsigned i;
@@ -164,8 +172,7 @@ void loop_free(struct loop *l)
 	assert(r == 0); /* else an object on the loop was not freed */
 	(void)r;
 	for (i = 0; i < 2; i++)
-		while (l->spare[i].n > 0)
-			free(l->spare[i].of[--l->spare[i].n]);
+		free_spare(&l->spare[i], 0);
 	pthread_mutex_destroy(&l->mutex);
 	free(l);
 }
@@ -176,18 +183,21 @@ void *loop_buffer_take(struct loop *l, bool large)
 {
 	struct spare *s = &l->spare[large];
 
-	return s->n > 0 ? s->of[--s->n] : malloc(large ? LOOP_LARGE_BUFFER_BYTES : LOOP_BUFFER_BYTES);
+	return s->n > 0 ? s->of[--s->n] :
+	    aligned_alloc(LOOP_BUFFER_ALIGN, large ? LOOP_LARGE_BUFFER_BYTES : LOOP_BUFFER_BYTES);
 }
 
 void loop_buffer_give(struct loop *l, void *p, bool large)
 {
 	struct spare *s = l != NULL ? &l->spare[large] : NULL;
 
-	if (s != NULL && p != NULL && s->n < SPARE_BUFFERS)
+	if (s != NULL && p != NULL && s->n < (large ? SPARE_BUFFERS : SPARE_SMALL_BUFFERS))
 		s->of[s->n++] = p;
 	else
 		free(p);
 }
+
+void loop_buffers_trim(struct loop *l) { free_spare(&l->spare[false], SPARE_BUFFERS); }
 
 /* ---- Timers ---- */
 

@@ -157,6 +157,7 @@ static void on_hello(struct ssh_server *o, const char *line)
 		return;
 	}
 	strcpy(o->client, h.fingerprint);
+	o->s->o.direct_io = h.direct_io;
 	o->greeted = true;
 	if (o->lease != NULL)
 		port_lease_release(o->lease);

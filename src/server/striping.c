@@ -94,7 +94,7 @@ static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_e
 {
 	char own[PATH_MAX];
 	struct movers_opts o = { .control = s->loop, .log = &s->host.log, .listen = s->o.movers_listen,
-		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .port = s->o.mover_port,
+		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .direct_io = s->o.direct_io, .port = s->o.mover_port,
 		.notify = on_notice, .arg = s };
 	int r;
 

@@ -1,4 +1,6 @@
 /* Activity and progress of a session. */
+#include "core/err.h"
+#include "fs/direct_io.h"
 #include "session/receive_impl.h"
 #include "session/send_impl.h"
 
@@ -79,4 +81,16 @@ struct ptcp_progress session_progress(const struct session *sess)
 	g.streams = (uint16_t)streams_connected(sess);
 	g.max_streams = (uint16_t)sess->n_connected_peak;
 	return g;
+}
+
+void progress_pump(struct session *sess, struct mono now)
+{
+	struct ptcp_err why;
+
+	(void)now;
+	if (!direct_io_report(&sess->direct_io))
+		return;
+	err_set(&why, PTCP_EIO, DIRECT_IO_REFUSED_WHY);
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, sess->direct_io.path, &why);
+	sess->o.ops->warning(sess->o.arg, sess->direct_io.path, why.msg);
 }

@@ -143,15 +143,17 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 	return t->name != NULL && (f->type != WIRE_DIR || t->source != NULL);
 }
 
-static struct sink *make_sink(const struct receive_entry *t, const struct wire_attrs *a, uint32_t flags,
-    const char *client)
+static struct sink *make_sink(struct session *sess, const struct receive_entry *t, const struct wire_attrs *a)
 {
+	const char *client = sess->receive->only_new;
+	uint32_t flags = engine_open(sess->engine)->flags;
 	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
 	struct sink_opts o = { .block_bytes = t->grid.block_bytes,
 		.ignore_same = client != NULL || (flags & WIRE_OPEN_IGNORE_TIMES) != 0 || t->unsized, .any_time = (flags & checksum) == checksum,
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
 	o.owner = client;
+	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;
 	o.unsized = t->unsized;
 	memcpy(o.version, a->version, sizeof o.version);
@@ -201,7 +203,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		ok = make_dir_node(sess->receive, t);
 	sess->receive->sparse |= ok && a.sparse;
 	if (ok && f->type == WIRE_FILE)
-		ok = (t->sink = make_sink(t, &a, engine_open(sess->engine)->flags, sess->receive->only_new)) != NULL;
+		ok = (t->sink = make_sink(sess, t, &a)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {

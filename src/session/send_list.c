@@ -25,7 +25,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 		sess->o.ops->warning(sess->o.arg, path, bare.msg);
 }
 
-static struct send_entry *send_entry_new(struct walk_entry *w, uint8_t type)
+static struct send_entry *send_entry_new(struct session *sess, struct walk_entry *w, uint8_t type)
 {
 	struct send_entry *o = calloc(1, sizeof *o);
 
@@ -35,8 +35,10 @@ static struct send_entry *send_entry_new(struct walk_entry *w, uint8_t type)
 		free(o);
 		return NULL;
 	}
-	if (type == WIRE_FILE)
+	if (type == WIRE_FILE) {
+		source_use_direct_io(o->source, session_direct_io(sess));
 		return o;
+	}
 	o->stamp = walk_stamp(w);
 	o->dir = w->dir;
 	o->name = w->name;
@@ -113,7 +115,7 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		f.target = (struct span){ (const uint8_t *)target, strnlen(w->target, WIRE_PATH_MAX) };
 		memcpy(target, w->target, f.target.n);
 	}
-	if ((o = send_entry_new(w, type)) == NULL) {
+	if ((o = send_entry_new(sess, w, type)) == NULL) {
 		err_nomem(&why);
 		engine_fail(sess->engine, &why);
 		return;

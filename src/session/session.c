@@ -33,6 +33,7 @@ static const struct part {
 	{ adapt_dead_paths, adapt_dead_paths_deadline, NULL },
 	{ adapt_paths, adapt_paths_deadline, NULL },
 	{ adapt_load, adapt_load_deadline, NULL },
+	{ progress_pump, NULL, NULL },
 	{ send_pump, NULL, send_free },
 	{ receive_pump, receive_deadline, receive_free },
 	{ probe_session_pump, probe_session_deadline, probe_session_free },

@@ -89,6 +89,7 @@ struct session_opts {
 	                                 of session_use_movers() */
 	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
+	bool direct_io;               /* files bypass the page cache */
 	const struct session_ops *ops;
 	void *arg;
 };

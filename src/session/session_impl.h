@@ -210,6 +210,7 @@ struct session {
 	struct stream_count_opts count_opts;
 	struct session_congestion congestion;
 	struct yielding *yielding;  /* NULL: does not */
+	struct direct_io direct_io; /* with o.direct_io */
 	bool reports_tcp;           /* a sending acceptor: tcp_report.c */
 	struct mono tcp_reported;
 };
@@ -232,6 +233,12 @@ static inline const struct pacer *session_pacer(const struct session *sess)
 static inline bool session_reports_rates(const struct session *sess)
 {
 	return sess->running && sess->o.open != NULL && sess->probe == NULL && engine_rcv(sess->engine) != NULL;
+}
+
+/* For the session's files; NULL: they use the page cache. */
+static inline struct direct_io *session_direct_io(struct session *sess)
+{
+	return sess->o.direct_io ? &sess->direct_io : NULL;
 }
 
 /* ---- engine_ops.c: operations for the engine ---- */
@@ -303,6 +310,8 @@ enum wire_busy session_busy(const struct session *sess);
 bool session_is_paced(const struct session *sess);
 /* A stream waits for a disk. */
 bool session_waits_for_disk(const struct session *sess);
+/* Warns the users of both sides, once, if a file system has no direct I/O. */
+void progress_pump(struct session *sess, struct mono now);
 
 /* ---- stream_connect.c: data connections being made ---- */
 

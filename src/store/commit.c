@@ -28,7 +28,7 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 		return dropped;
 	if (s->meta.set_mode)
 		mode = owner_mode(s->meta.mode, s->meta.setid, owner_ok);
-	if (s->end_bytes != s->final_bytes && sys->ftruncate(fd, (off_t)s->final_bytes) != 0)
+	if ((s->end_bytes != s->final_bytes || sink_wants_direct(s)) && sys->ftruncate(fd, (off_t)s->final_bytes) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the length");
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;

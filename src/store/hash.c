@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "core/byteorder.h"
+#include "fs/direct_io.h"
 
 /* Debian's library uses SSE2 code by default, 0.125 s per GiB; the dispatcher (x86 only) selects AVX2 or
  * AVX-512, 0.022 s (tests/bench/bench_hash.c). Called explicitly: the plain functions stay available. */
@@ -110,7 +111,7 @@ int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_r
 {
 	uint64_t off = (uint64_t)sum->next * sum->block_bytes, done = 0;
 	uint32_t n, blocks = 0;
-	void *buf = malloc(size_bytes < sum->block_bytes ? chunk_bytes((uint32_t)size_bytes + 1) :
+	void *buf = direct_io_memory(size_bytes < sum->block_bytes ? chunk_bytes((uint32_t)size_bytes + 1) :
 	    chunk_bytes(sum->block_bytes));
 	int r = 0;
 

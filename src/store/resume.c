@@ -27,7 +27,7 @@ static int write_zeros(struct sink *s, int fd, uint64_t off, uint64_t n, struct 
 
 	for (; n > 0; n -= step, off += step) {
 		step = n < sizeof zeros ? (size_t)n : sizeof zeros;
-		if ((sys = sys_write_all(dir_sys(s->dir), fd, zeros, step, off)) != 0)
+		if ((sys = sink_put(s, fd, zeros, step, off)) != 0)
 			return fs_err_sys(e, sys, s->dir, s->name, "cannot clear the old part file");
 	}
 	return 0;
@@ -129,6 +129,7 @@ static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 	    (s->opts.shared && (r = sink_flush_cleared(s, s->part.fd, e)) < 0) ||
 	    (r = sink_verify_begin(s, out->claimed, e)) < 0)
 		return r;
+	sink_begin_direct(s);
 	out->found = SINK_PART;
 	return 0;
 }

@@ -32,7 +32,7 @@ int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *
 	size_t bytes = (size_t)bitmap_bytes(s->journal.n_blocks);
 	struct verifying *v = calloc(1, sizeof *v + bytes);
 
-	if (v == NULL || (v->buf = malloc(HASH_CHUNK_BYTES)) == NULL) {
+	if (v == NULL || (v->buf = direct_io_memory(HASH_CHUNK_BYTES)) == NULL) {
 		free(v);
 		return err_nomem(e);
 	}
@@ -120,7 +120,7 @@ static bool hash_block(struct sink *s, int fd, uint64_t off, uint32_t n, uint64_
 
 	for (at = 0; at < n; at += chunk) {
 		chunk = n - at < HASH_CHUNK_BYTES ? n - at : HASH_CHUNK_BYTES;
-		if (sys_read_all(dir_sys(s->dir), fd, v->buf, chunk, off + at) != (ssize_t)chunk)
+		if (sink_get(s, fd, v->buf, chunk, off + at) != (ssize_t)chunk)
 			return false;
 		block_hash_add(&h, hash_content(v->buf, chunk));
 	}
@@ -235,6 +235,8 @@ static int open_same(struct sink *s, int at, struct ptcp_err *e)
 		    fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(c->fd, &st) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (sink_is_direct(s) && !direct_io_begin(sys, c->fd))
+		sink_refuse_direct(s);
 	return check_same(s, &st, e);
 }
 
@@ -260,7 +262,7 @@ static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptc
 
 	if (in_hole(s, off, n))
 		return 1;
-	if ((got = sys_read_all(dir_sys(s->dir), s->comparing->fd, buf, n, off)) == (ssize_t)n)
+	if ((got = sink_get(s, s->comparing->fd, buf, n, off)) == (ssize_t)n)
 		return 0;
 	return got < 0 ? fs_err_sys(e, errno, s->dir, s->name, "cannot read") : changed(s, e);
 }

@@ -75,6 +75,7 @@ static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 		s->part = (struct part){ .fd = fd, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino };
 		atomic_store(&s->part_dev, s->part.dev);
 		sink_number_part(s);
+		sink_begin_direct(s);
 		atomic_store(&s->part_opened, true);
 		return 0;
 	}

@@ -180,6 +180,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
 		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->key, PART_JOURNAL_SUFFIX), 0);
 	sink_number_part(s);
+	sink_begin_direct(s);
 	return 0;
 }
 
@@ -248,7 +249,7 @@ static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_
 
 	if (r < 0 || (r = quota_store(&s->hold, n, e)) < 0)
 		return r;
-	sys = sys_write_all(dir_sys(s->dir), fd, p, n, off);
+	sys = sink_put(s, fd, p, n, off);
 	return sys == 0 ? 0 : fs_err_sys(e, sys, s->dir, s->name, "cannot write");
 }
 

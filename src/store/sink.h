@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "core/digest.h"
+#include "fs/direct_io.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "fs/xattr.h"
@@ -51,6 +52,9 @@ struct sink_opts {
 	bool unsized;         /* its size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	struct sink_lease *lease; /* of this host; outlives the sink; NULL: none is needed */
+	/* A file of several blocks is written, and read back, by direct I/O, where its file system can; of the transfer;
+	 * NULL: by the page cache. */
+	struct direct_io *direct_io;
 	bool shared;          /* other hosts write into the part (sink_join()): what is zeroed here is flushed before it counts */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
 	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this
@@ -167,6 +171,9 @@ unsigned sink_fds(const struct sink *s);
 
 /* Whether the part was opened: writes no longer fail with EWOULDBLOCK. No I/O, never blocks. */
 bool sink_is_open(const struct sink *s);
+
+/* Whether writes bypass the page cache, as far as is known before the part is open. No I/O, never blocks. */
+bool sink_is_direct(const struct sink *s);
 
 /* Whether sink_write() uses the hash. No I/O, never blocks. */
 bool sink_has_journal(const struct sink *s);

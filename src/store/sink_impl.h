@@ -37,6 +37,7 @@ struct sink {
 	 * I/O. */
 	_Atomic uint64_t part_dev, part_ino;
 	atomic_bool part_opened;
+	atomic_bool not_direct; /* the file system lacks direct I/O */
 	uint64_t part_number; /* parts are numbered in the order of opening */
 	struct journal journal;
 	uint64_t durable;   /* number of records whose blocks are durable */
@@ -69,6 +70,16 @@ void sink_number_part(struct sink *s);
 int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err *e);
 /* Opens the part, empty. `whole`: the file is written at once. */
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
+/* direct.c: after the part was opened or taken over, if the file wants direct I/O. */
+void sink_begin_direct(struct sink *s);
+void sink_refuse_direct(struct sink *s);
+/* Whether the part may have been written by direct I/O, hence be longer than the file. */
+bool sink_wants_direct(const struct sink *s);
+/* Writes n bytes at off; 0 or an errno. */
+int sink_put(struct sink *s, int fd, const void *buf, size_t n, uint64_t off);
+/* Reads n bytes at off of the part, or of a complete target, fewer at the end of the file; -1 with errno. */
+ssize_t sink_get(struct sink *s, int fd, void *buf, size_t n, uint64_t off);
+
 /* Whether our open part still has the part's name; if not, a program without regard to locks has removed or
  * replaced the part. 1 or 0, or -1 with errno. */
 int sink_owns_part_name(const struct sink *s, int at);

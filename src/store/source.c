@@ -20,6 +20,8 @@ struct source {
 	struct walk_entry entry;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
+	struct direct_io *direct_io; /* of the transfer; NULL: the page cache is used, */
+	atomic_bool not_direct;      /* or the file system lacks direct I/O */
 	/* Taken twice a block, about 20 ns each, by files of several blocks: prevents reads from a closed
 	 * descriptor. */
 	pthread_mutex_t lock;
@@ -60,6 +62,23 @@ struct source *source_of_pipe(struct pipe_source *pipe)
 	atomic_init(&s->refs, 1);
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
+}
+
+void source_use_direct_io(struct source *s, struct direct_io *t)
+{
+	if (s->pipe == NULL && s->entry.size_bytes > DIRECT_IO_FILE_BYTES)
+		s->direct_io = t;
+}
+
+bool source_is_direct(const struct source *s)
+{
+	return s->direct_io != NULL && !atomic_load_explicit(&s->not_direct, memory_order_relaxed);
+}
+
+static void refuse_direct(struct source *s)
+{
+	atomic_store(&s->not_direct, true);
+	direct_io_refuse(s->direct_io, s->entry.dir, s->entry.name);
 }
 
 struct source *source_ref(struct source *s)
@@ -189,6 +208,8 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 		sys->close(fd);
 		return r;
 	}
+	if (source_is_direct(s) && !direct_io_begin(sys, fd))
+		refuse_direct(s);
 	*out = fd;
 	return 0;
 }
@@ -235,6 +256,21 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 		}
 	}
 	return 0;
+}
+
+/* STORE_AGAIN: the file system refuses: O_DIRECT is cleared. */
+static int read_direct(struct source *s, int fd, void *buf, size_t n, uint64_t off, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->entry.dir);
+	ssize_t got = direct_io_read(sys, fd, buf, n, off);
+
+	if (got >= 0)
+		return (size_t)got == n ? 0 : changed(s, e);
+	if (!direct_io_is_refusal(errno))
+		return fs_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
+	direct_io_end(sys, fd);
+	refuse_direct(s);
+	return STORE_AGAIN;
 }
 
 /* For a file of one block: no other thread needs its descriptor. */
@@ -301,9 +337,12 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
 	if (off == 0 && n == s->entry.size_bytes)
 		return read_whole(s, buf, n, wait, e);
+	if (!wait && source_is_direct(s))
+		return STORE_AGAIN;
 	if ((r = enter(s, wait, &fd, e)) != 0)
 		return r;
-	r = read_all(s, fd, buf, n, off, wait, e);
+	if (!source_is_direct(s) || (r = read_direct(s, fd, buf, n, off, e)) == STORE_AGAIN)
+		r = read_all(s, fd, buf, n, off, wait, e);
 	leave(s, fd);
 	return r;
 }
@@ -327,7 +366,8 @@ bool source_in_memory(struct source *s, size_t n, uint64_t off)
 	bool cached;
 	int fd;
 
-	if (s->pipe != NULL || n == s->entry.size_bytes || enter(s, false, &fd, NULL) != 0)
+	if (s->pipe != NULL || source_is_direct(s) || n == s->entry.size_bytes ||
+	    enter(s, false, &fd, NULL) != 0)
 		return false;
 	cached = in_memory(s, fd, n, off);
 	leave(s, fd);
@@ -457,26 +497,3 @@ int source_remove(struct source *s, struct ptcp_err *e)
 }
 
 bool source_linked(const struct source *s) { return s->entry.nlink > 1; }
-
-/* ---- The digest of a file ---- */
-
-struct digest_reader {
-	const struct file_digest *sum;
-	struct source *source;
-};
-
-static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e)
-{
-	const struct digest_reader *d = arg;
-
-	if (d->sum->holes != NULL && bitmap_has(d->sum->holes, d->sum->next))
-		return 1;
-	return source_read(d->source, buf, n, off, true, e);
-}
-
-int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e)
-{
-	int r = file_digest_step(sum, s->entry.size_bytes, read_block, &(struct digest_reader){ sum, s }, e);
-
-	return r == 0 ? source_check(s, e) : r;
-}

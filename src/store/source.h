@@ -2,6 +2,7 @@
 #ifndef STORE_SOURCE_H
 #define STORE_SOURCE_H
 
+#include "fs/direct_io.h"
 #include "store/hash.h"
 #include "store/pipe_source.h"
 #include "store/walk.h"
@@ -18,6 +19,8 @@ const struct walk_entry *source_entry(const struct source *s);
 /* A file whose content is the input of `pipe`, borrowed: source_check() fails
  * if the input has failed. It has no holes, and is never removed. */
 struct source *source_of_pipe(struct pipe_source *pipe);
+/* Before the first read: a file of several blocks is read by direct I/O, where its file system can. */
+void source_use_direct_io(struct source *s, struct direct_io *t);
 struct source *source_ref(struct source *s);
 void source_unref(struct source *s); /* the last reference closes the file; NULL is fine */
 
@@ -33,6 +36,9 @@ void source_version_of(const struct manage_stamp *file, uint8_t out[SOURCE_VERSI
 
 /* Whether the file occupied less disk space than its size when listed: a hint to call source_map(). */
 bool source_sparse(const struct source *s);
+
+/* Whether reads bypass the page cache: without `wait` they return STORE_AGAIN. */
+bool source_is_direct(const struct source *s);
 
 /* Reads exactly n bytes at off. Without `wait` the call never blocks on disk: on STORE_AGAIN repeat it with
  * `wait` on an I/O thread. The file is opened on first use (not following links, not blocking on a FIFO) and

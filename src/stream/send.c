@@ -12,11 +12,13 @@
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
 #define SENDFILE_BYTES (64u << 10) /* less is copied: three system calls cost as much */
-#define BUF_BYTES (SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
+#define LEAD_BYTES (DIRECT_IO_BYTES - WIRE_BLOCK_HEAD_BYTES) /* unused: so the data of the first frame is aligned */
+#define BUF_BYTES (LEAD_BYTES + SND_JOB_BYTES + SND_JOB_EXTENTS * FRAME_BYTES)
 
 static_assert(SND_JOB_BYTES >= WIRE_CHUNK_BYTES && WIRE_CHUNK_BYTES == HASH_CHUNK_BYTES &&
     WIRE_BLOCK_MAX == HASH_CHUNKS_MAX * HASH_CHUNK_BYTES, "a chunk fits the buffer and its block the hash");
 static_assert(BUF_BYTES <= LOOP_BUFFER_BYTES, "a job fits a buffer of the loop");
+static_assert(LOOP_BUFFER_ALIGN % DIRECT_IO_BYTES == 0, "data at the start of a buffer is aligned");
 
 static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_err *why)
 {
@@ -326,9 +328,9 @@ void stream_send_writable(void *arg)
 				return;
 			continue;
 		}
-		s->written = 0;
+		s->written = LEAD_BYTES;
 		job->ready = false;
-		job->fill = 0;
+		job->fill = LEAD_BYTES;
 		if (job->n_read == job->job.n)
 			job_sent(s, job);
 	}
@@ -348,15 +350,17 @@ void stream_send_queue(struct msg *m)
 	job->n_read = 0;
 	job->extent_read = 0;
 	job->sum.n = 0;
-	job->fill = 0;
+	job->fill = LEAD_BYTES;
 	job->unread.left = 0;
 	job->ready = false;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);
 	*s->last = job;
 	s->last = &job->next;
-	if (s->first == job)
+	if (s->first == job) {
+		s->written = LEAD_BYTES;
 		stream_send_writable(s);
-	else if (s->first->reading)
+	} else if (s->first->reading || (job->job.n > 0 && source_is_direct(job->source[0]))) {
 		read_ahead(s);
+	}
 }

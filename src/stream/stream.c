@@ -193,6 +193,7 @@ void stream_try_gone(struct stream *s)
 	if (!s->stopping || s->n_io > 0 || s->gen.turn_posted || s->gone_posted || !stream_memory_fini(s))
 		return;
 	s->gone_posted = true;
+	loop_buffers_trim(s->loop);
 	s->gone.run = run_gone;
 	loop_post(s->o.host->control, &s->gone);
 }

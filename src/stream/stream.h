@@ -39,7 +39,7 @@ struct stream_job {
 	struct io_job io;
 	struct stream *stream;
 	uint8_t *buf;                           /* the loop's; NULL: nothing is read */
-	size_t fill;                            /* frames to send: buf[0..fill), */
+	size_t fill;                            /* frames to send end here, */
 	struct {                                /* but the data of the last frame is sent from its file: */
 		size_t at;                      /* after buf[0..at), */
 		uint32_t left;                  /* bytes, 0: none, */

@@ -237,7 +237,7 @@ static void write_on_disk(struct io_job *io)
 /* Returns false if the chunk waits for a lock. */
 static bool run_write(struct stream *s, struct stream_write *w)
 {
-	if (!atomic_load_explicit(&s->o.files->slow, memory_order_relaxed)) {
+	if (!atomic_load_explicit(&s->o.files->slow, memory_order_relaxed) && !sink_is_direct(w->sink)) {
 		write_chunk(w);
 		return write_ended(s, w);
 	}

@@ -251,6 +251,11 @@ static void greetings(void **state)
 	assert_false(h.or_any);
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 7811 or-any", &e), 0);
 	assert_true(h.port == 7811 && h.or_any);
+	assert_false(h.direct_io);
+	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 0 direct", &e), 0);
+	assert_true(h.direct_io && !h.or_any);
+	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 7 or-any direct", &e), 0);
+	assert_true(h.direct_io && h.or_any);
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP, &e), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_hello_parse(&h, "GET / HTTP/1.0", &e), PTCP_EPROTO);
 }

@@ -49,7 +49,7 @@ static void there_and_back(void **state)
 	v.writes = true; /* of a receiving side */
 	assert_int_equal(invitation_text(&text, &v, NULL), 0);
 	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
-	assert_true(d.writes);
+	assert_true(d.writes && !d.direct_io);
 	assert_string_equal(d.root[1], v.root[1]);
 	invitation_fini(&d);
 	memcpy(strstr(text, "into "), "root", 4); /* both */
@@ -57,10 +57,12 @@ static void there_and_back(void **state)
 	free(text);
 	v.serves = true; /* of a server */
 	v.port = 7811;
+	v.direct_io = true;
 	assert_int_equal(invitation_text(&text, &v, NULL), 0);
 	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), 0);
 	assert_true(d.serves && d.writes);
 	assert_int_equal(d.port, 7811);
+	assert_true(d.direct_io);
 	invitation_fini(&d);
 	memcpy(strstr(text, "port "), "sort", 4); /* none */
 	assert_int_equal(invitation_parse(&d, text, strlen(text), NULL), PTCP_EUSAGE);

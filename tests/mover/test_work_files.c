@@ -89,8 +89,8 @@ static void reads(void **state)
 
 	(void)state;
 	begin(&f);
-	assert_int_equal(work_files_add(&f, &a, &e), 0);
-	assert_int_equal(work_files_add(&f, &b, &e), 0);
+	assert_int_equal(work_files_add(&f, &a, NULL, &e), 0);
+	assert_int_equal(work_files_add(&f, &b, NULL, &e), 0);
 	assert_int_equal(source_read(work_files_find(&f, a.id), got, 6, 0, true, &e), 0);
 	assert_string_equal(got, "inside");
 	memset(got, 0, sizeof got);
@@ -98,7 +98,7 @@ static void reads(void **state)
 	assert_string_equal(got, "alone");
 	/* The same slot for another file; and forgotten. */
 	a.id += 1u << 16;
-	assert_int_equal(work_files_add(&f, &a, &e), 0);
+	assert_int_equal(work_files_add(&f, &a, NULL, &e), 0);
 	assert_non_null(work_files_find(&f, a.id));
 	assert_null(work_files_find(&f, a.id - (1u << 16)));
 	work_files_forget(&f, a.id - (1u << 16));
@@ -121,11 +121,11 @@ static void changed(void **state)
 	a.ino++;
 	b.mtime_ns ^= 1;
 	c.size_bytes--;
-	assert_int_equal(work_files_add(&f, &a, &e), 0);
+	assert_int_equal(work_files_add(&f, &a, NULL, &e), 0);
 	assert_int_equal(source_read(work_files_find(&f, a.id), got, 6, 0, true, &e), PTCP_ECHANGED);
-	assert_int_equal(work_files_add(&f, &b, &e), 0);
+	assert_int_equal(work_files_add(&f, &b, NULL, &e), 0);
 	assert_int_equal(source_read(work_files_find(&f, b.id), got, 6, 0, true, &e), PTCP_ECHANGED);
-	assert_int_equal(work_files_add(&f, &c, &e), 0);
+	assert_int_equal(work_files_add(&f, &c, NULL, &e), 0);
 	assert_int_equal(source_read(work_files_find(&f, c.id), got, 5, 0, true, &e), PTCP_ECHANGED);
 	work_files_fini(&f);
 }
@@ -145,16 +145,16 @@ static void outside(void **state)
 	begin(&f);
 	for (i = 0; i < sizeof paths / sizeof *paths; i++) {
 		s = described(0, 0, paths[i], "secret");
-		assert_int_equal(work_files_add(&f, &s, &e), PTCP_EPROTO);
+		assert_int_equal(work_files_add(&f, &s, NULL, &e), PTCP_EPROTO);
 		assert_null(work_files_find(&f, s.id));
 	}
 	s = described(0, 2, "sub/a", "tree/sub/a"); /* no such root */
-	assert_int_equal(work_files_add(&f, &s, &e), PTCP_EPROTO);
+	assert_int_equal(work_files_add(&f, &s, NULL, &e), PTCP_EPROTO);
 	s = described(0, 1, "secret", "secret"); /* beside a source that is a file */
-	assert_int_equal(work_files_add(&f, &s, &e), PTCP_EPROTO);
+	assert_int_equal(work_files_add(&f, &s, NULL, &e), PTCP_EPROTO);
 	/* Through a link, which the walk of the engine does not follow either. */
 	s = described(0, 0, "up/secret", "secret");
-	assert_int_equal(work_files_add(&f, &s, &e), 0);
+	assert_int_equal(work_files_add(&f, &s, NULL, &e), 0);
 	assert_true(source_read(work_files_find(&f, s.id), got, 6, 0, true, &e) < 0);
 	work_files_fini(&f);
 }

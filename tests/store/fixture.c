@@ -268,6 +268,8 @@ FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
 FAULTY(fallocate, int, -1, (int fd, int m, off_t a, off_t n), (fd, m, a, n))
 FAULTY(lseek, off_t, -1, (int fd, off_t a, int w), (fd, a, w))
 FAULTY(sendfile, ssize_t, -1, (int to, int fd, off_t *a, size_t n), (to, fd, a, n))
+FAULTY(setdirect, int, -1, (int fd, bool on), (fd, on))
+FAULTY(dioalign, int, -1, (int fd, uint32_t *m, uint32_t *o), (fd, m, o))
 FAULTY(cachestat, int, -1, (int fd, uint64_t a, uint64_t n, uint64_t *p), (fd, a, n, p))
 
 long fx_file_system = NFS_SUPER_MAGIC;

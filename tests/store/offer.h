@@ -15,6 +15,9 @@ struct offer {
 	bool sparse;     /* every third block is a hole, and so is a page of the others */
 };
 
+/* As sink_opts.direct_io; NULL until a test sets it. */
+extern struct direct_io *offer_direct_io;
+
 /* What offer_sink() gives a sink for options. */
 struct sink_opts offer_opts(const struct offer *o);
 struct sink *offer_sink(struct dir *d, const struct offer *o);
