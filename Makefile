@@ -463,6 +463,11 @@ bench-trips: all lab-programs $(BUILD)/tests/bench/trips
 bench-slow: all $(BUILD)/tests/e2e/slow.so $(BUILD)/tests/e2e/patience
 	$(Q)BUILD='$(BUILD)' tests/bench/slow
 
+# make bench-direct: compare direct I/O with the page cache, from disk to disk
+.PHONY: bench-direct
+bench-direct: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience
+	$(Q)BUILD='$(BUILD)' tests/bench/direct
+
 # make bench-relay: measure the CPU time of a relay, compared with a decrypting proxy
 .PHONY: bench-relay
 bench-relay: all $(BUILD)/tests/bench/proxy

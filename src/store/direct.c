@@ -19,6 +19,16 @@ void sink_refuse_direct(struct sink *s)
 	direct_io_refuse(s->opts.direct_io, s->dir, s->name);
 }
 
+bool sink_begin_direct(struct sink *s)
+{
+	if (!sink_is_direct(s))
+		return false;
+	if (direct_io_begin(dir_sys(s->dir), s->part.fd))
+		return true;
+	sink_refuse_direct(s);
+	return false;
+}
+
 /* The file system allocates under the lock of the inode: direct writes of several threads overlap only in space that is
  * there (ext4: twice the speed). A quota counts what is written, so a part that was cut off must not occupy more. */
 static void allocate(struct sink *s)
@@ -30,14 +40,10 @@ static void allocate(struct sink *s)
 	sys->ftruncate(s->part.fd, (off_t)s->end_bytes); /* gives back what it got of a full disk; the writes say why */
 }
 
-void sink_begin_direct(struct sink *s)
+void sink_begin_direct_alone(struct sink *s)
 {
-	if (!sink_is_direct(s))
-		return;
-	if (direct_io_begin(dir_sys(s->dir), s->part.fd))
+	if (sink_begin_direct(s))
 		allocate(s);
-	else
-		sink_refuse_direct(s);
 }
 
 int sink_put(struct sink *s, int fd, const void *buf, size_t n, uint64_t off)

@@ -129,7 +129,7 @@ static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 	    (s->opts.shared && (r = sink_flush_cleared(s, s->part.fd, e)) < 0) ||
 	    (r = sink_verify_begin(s, out->claimed, e)) < 0)
 		return r;
-	sink_begin_direct(s);
+	sink_begin_direct_alone(s);
 	out->found = SINK_PART;
 	return 0;
 }

@@ -180,7 +180,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
 		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->key, PART_JOURNAL_SUFFIX), 0);
 	sink_number_part(s);
-	sink_begin_direct(s);
+	sink_begin_direct_alone(s);
 	return 0;
 }
 
@@ -252,6 +252,8 @@ static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_
 	sys = sink_put(s, fd, p, n, off);
 	return sys == 0 ? 0 : fs_err_sys(e, sys, s->dir, s->name, "cannot write");
 }
+
+static_assert(PAGE_BYTES % DIRECT_IO_BYTES == 0, "runs of pages are aligned");
 
 /* Length of the run at the start of p of pages that are all zero, or all not zero. */
 static size_t same_pages(const uint8_t *p, size_t n, bool *zero)

@@ -295,6 +295,37 @@ static void allocated(void **state)
 	sink_unref(s);
 }
 
+/* Another host, which joins, writes the same way, and never changes the length: data of others may be there already. */
+static void joined(void **state)
+{
+	const struct offer o = { "f", 512 * KIB - 1, 1, false };
+	const struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true, .direct_io = &direct };
+	const struct meta none = { .set_mode = false };
+	char part[SINK_PART_BYTES];
+	struct sink *s = sink_for(&o), *other;
+	uint64_t dev, ino;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(sink_open(s, NULL), 0);
+	assert_true(sink_part_id(s, &dev, &ino));
+	for (i = 0; i < 32; i++)
+		assert_int_equal(offer_write(s, &o, i, NULL), 0);
+	other = sink_new(fx_root, sink_part(s, part), o.size_bytes, &none, &opts);
+	fx_heal();
+	fx_fail_always(FX_fallocate, ENOSPC);
+	assert_int_equal(sink_join(other, ino, NULL), 0);
+	assert_true(sink_is_direct(other));
+	assert_int_equal(fx_calls_of(FX_fallocate) + fx_calls_of(FX_ftruncate), 0);
+	for (; i < offer_blocks(&o); i++)
+		assert_int_equal(offer_write(other, &o, i, NULL), 0);
+	sink_part_with(other);
+	sink_unref(other);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	sink_unref(s);
+	offer_holds("f", &o);
+}
+
 /* ---- Sources ---- */
 
 static struct source *listed(const char *name)
@@ -440,7 +471,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		direct_test(same_bytes), direct_test(one_block), direct_test(not_cached), direct_test(resumed),
-		direct_test(refused), direct_test(refused_later), direct_test(alignment), direct_test(allocated),
+		direct_test(refused), direct_test(refused_later), direct_test(alignment), direct_test(allocated), direct_test(joined),
 		direct_test(sent), direct_test(sent_short), direct_test(sending_refused), direct_test(digest),
 	};
 
