@@ -187,7 +187,8 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 	struct session_opts o = {
 		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
-		.linger_ns = r->linger_ns, .name = r->host, .client = r->client, .ops = &session_ops, .arg = r
+		.linger_ns = r->linger_ns, .name = r->host, .client = r->client, .direct_io = r->set->o->direct_io,
+		.ops = &session_ops, .arg = r
 	};
 	int err;
 
