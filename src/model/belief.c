@@ -37,6 +37,11 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
 #define WINDOW_LIMITED 0.3
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
+#define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
+#define BURST_PACKETS_MIN 24.0 /* .. a queue of so many loses at any rate */
+#define UNUSED_ALONE 0.4   /* contenders that a stream alone behaves as if it had, at most: it uses 0.7 of the link and more, .. */
+#define UNUSED_EVENTS 2.0  /* .. after so many losses */
+#define UNUSED_SD 0.35
 #define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
 #define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
@@ -329,9 +334,28 @@ static double of_contenders(const struct belief_point *p, const struct evidence 
 	return -below * below / (2 * WEAK_SD * WEAK_SD);
 }
 
+/* With nobody else, few streams that lose again and again leave much of the link unused only if the queue is shorter than
+ * their bursts: otherwise each loss means that the link was full, and leaves most of the window. */
+static double of_unused(const struct belief_point *p, const struct evidence *e)
+{
+	const struct evidence_level *fewest = &e->level[0];
+	double packets = longest_queue_s(e) * p->capacity_bps / (8 * SEGMENT_BYTES), over, weight;
+	size_t i;
+
+	for (i = 1; i < e->n; i++)
+		if (e->level[i].probe.streams < fewest->probe.streams)
+			fewest = &e->level[i];
+	if (p->kind != EVIDENCE_NOBODY || e->growth == EVIDENCE_MODEL || e->n == 0)
+		return 0;
+	over = fmax(log(p->contenders / (UNUSED_ALONE * fewest->probe.streams)), 0);
+	weight = unit((packets - BURST_PACKETS_MIN) / (BURST_PACKETS - BURST_PACKETS_MIN)) * unit(fewest->loss_events / UNUSED_EVENTS);
+	return -weight * over * over / (2 * UNUSED_SD * UNUSED_SD);
+}
+
 static double likelihood(const struct belief_point *p, const struct evidence *e)
 {
-	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_windows(p, e) + of_contenders(p, e);
+	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_windows(p, e) + of_contenders(p, e) +
+	    of_unused(p, e);
 }
 
 /* ---- All hypotheses ---- */

@@ -115,6 +115,28 @@ static void fifteen_others(void **state)
 	assert_true(p.throughput_bps > 55 * MBIT && p.impact_ratio > 0.4);
 }
 
+/* A tenth of a bandwidth-delay product of queue, mostly empty: alone, one stream would use most of the link. */
+static void two_others_behind_a_short_queue(void **state)
+{
+	struct evidence e = path(level(4, 66.1, 33.9, 33.6, 1e-3), level(15, 99.9, 34.4, 34, 4.2e-3), 38.3, 33.6, 108.1);
+	struct advice a;
+
+	(void)state;
+	e.base_rtt_s = 0.033;
+	e.level[2] = e.level[1];
+	e.level[1] = e.level[0];
+	e.level[0] = level(1, 43.6, 34, 33.7, 9.5e-4);
+	e.n = 3;
+	e.level[0].lag_ratio = e.level[1].lag_ratio = e.level[2].lag_ratio = 0.4;
+	e.level[0].segment_bytes = e.level[1].segment_bytes = e.level[2].segment_bytes = 1448;
+	e.level[0].loss_events = 7;
+	e.level[1].loss_events = 34;
+	e.level[2].loss_events = 60;
+	a = judge(&e, 0.1);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_int_equal(a.streams, 1);
+}
+
 /* What the rate of one or two streams beside others is, the levels of 4 and 15 do not tell; one of 1 stream does. */
 static void one_stream_settles_it(void **state)
 {
@@ -347,6 +369,7 @@ int main(void)
 		cmocka_unit_test(two_others),
 		cmocka_unit_test(fifteen_others), cmocka_unit_test(one_stream_settles_it),
 		cmocka_unit_test(windows),
+		cmocka_unit_test(two_others_behind_a_short_queue),
 		cmocka_unit_test(bbr_alone),
 		cmocka_unit_test(bbr_beside_others),
 		cmocka_unit_test(shares_not_reached_yet),
