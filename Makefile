@@ -40,7 +40,7 @@ store_SRC := destination walk source source_digest hash sink direct part leftove
 net_SRC   := loop mailbox watch sock reach resolve dial listen admission line_reader child spool splice splice_spool bridge relay_acl \
 	identity tls chan chan_tls chan_io handshake trust/certificate trust/trust_lines trust/trust trust/known_hosts trust/revoked
 engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frames \
-	sender sender_blocks sender_streams sender_holes sender_unsized sender_frames receiver receiver_blocks \
+	sender sender_blocks sender_streams sender_holes sender_regions sender_unsized sender_frames receiver receiver_blocks \
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream balance send generate recv write memory open_files
@@ -83,7 +83,7 @@ store_TESTS := excluded destination walk source hash hash_dispatch sink direct p
 	entry owner write_once quota leftover manage prune expand shared faults power torture
 net_TESTS   := loop mailbox sock reach resolve dial listen admission line_reader child spool splice bridge relay_acl \
 	identity certificate known_hosts trust tls chan handshake
-engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_holes unsized receiver \
+engine_TESTS := engine early inflight outages job_frames states sender sender_streams sender_regions sender_holes unsized receiver \
 	receiver_blocks hardlinks \
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound

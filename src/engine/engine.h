@@ -83,6 +83,7 @@ struct engine_opts {
 	uint64_t linger_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
+	uint64_t region_bytes;    /* of a file, for one mover; 0: 64 MiB */
 	const struct engine_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #define QUIET_MIN_MS 300u
+#define REGION_BYTES (64u << 20)
 
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
 		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
-	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s) };
+	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s),
+		s->o.region_bytes > 0 ? s->o.region_bytes : REGION_BYTES };
 	int r = 0;
 
 	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)

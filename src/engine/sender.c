@@ -170,6 +170,7 @@ void snd_free(struct snd *s)
 	if (s == NULL)
 		return;
 	snd_drop(s);
+	snd_lanes_free(s);
 	inflights_fini(&s->flights);
 	free(s->stack);
 	free(s);

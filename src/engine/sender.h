@@ -63,6 +63,7 @@ struct snd_terms {
 	uint64_t timeout_ns;
 	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
 	bool spooled;           /* relays may spool blocks */
+	uint64_t region_bytes;  /* of a file, for one mover; with snd_set_mover(), not 0 */
 };
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);
@@ -109,6 +110,11 @@ struct snd_job {
 	struct snd_extent extent[SND_JOB_EXTENTS];
 };
 
+/* The mover, or pair of movers, that will carry the stream when it is connected again; 0 at first. Streams of several movers
+ * get the blocks of a file by regions of terms.region_bytes: the streams of one mover send all blocks of a region, unless
+ * they were lost. Once no other block is left, a mover takes half of the largest rest of another mover's region; before
+ * the listing is complete, only of files of several regions. */
+void snd_set_mover(struct snd *s, unsigned stream, uint64_t mover);
 void snd_stream_up(struct snd *s, unsigned stream, struct mono now);
 void snd_stream_lost(struct snd *s, unsigned stream);
 

@@ -32,9 +32,8 @@ static bool ranges_room(struct ranges *r)
 	return true;
 }
 
-static bool add_range(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count)
 {
-	struct ranges *r = &f->again;
 	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
 
 	if (last != NULL && last->first + last->count == first) {
@@ -49,19 +48,54 @@ static bool add_range(struct snd *s, struct snd_entry *f, uint32_t first, uint32
 	return true;
 }
 
+void snd_ranges_taken(struct snd *s, struct ranges *r, uint32_t count)
+{
+	r->blocks -= count;
+	r->at[r->head].first += count;
+	r->at[r->head].count -= count;
+	if (r->at[r->head].count > 0)
+		return;
+	s->n_ranges--;
+	if (++r->head == r->end)
+		r->head = r->end = 0;
+}
+
+void snd_ranges_clear(struct snd *s, struct ranges *r)
+{
+	s->n_ranges -= r->end - r->head;
+	r->head = r->end = 0;
+	r->blocks = 0;
+}
+
+/* Blocks of an open region stay with its mover. */
+static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t *count)
+{
+	struct snd_lane *lane = f->n_regions > 0 ? snd_lane_with(s, f, first, count) : NULL;
+
+	if (!snd_ranges_add(s, lane != NULL ? &lane->blocks : &f->again, first, *count))
+		return false;
+	if (lane != NULL)
+		f->region_blocks += *count;
+	else if (list_empty(&f->in_ready) && !f->unmapped)
+		list_append(s->ready.next, &f->in_ready); /* before the first */
+	return true;
+}
+
 bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count)
 {
 	struct ptcp_err why;
+	uint32_t n;
 
 	if (s->n_ranges >= RANGES_MAX)
 		return false;
-	if (!add_range(s, f, first, count)) {
-		err_nomem(&why);
-		snd_fail(s, f, &why);
-		return true;
+	for (; count > 0; first += n, count -= n) {
+		n = count;
+		if (!requeue(s, f, first, &n)) {
+			err_nomem(&why);
+			snd_fail(s, f, &why);
+			return true;
+		}
 	}
-	if (list_empty(&f->in_ready) && !f->unmapped)
-		list_append(s->ready.next, &f->in_ready); /* before the first */
 	return true;
 }
 
@@ -72,15 +106,16 @@ void snd_drop_blocks(struct snd *s, struct snd_entry *f)
 	inflight_remove_blocks(&s->flights, &f->flights, f, 0, UINT32_MAX);
 	snd_drop_map(s, f);
 	list_remove(&f->in_ready);
-	s->n_ranges -= f->again.end - f->again.head;
-	f->again.head = f->again.end = 0;
-	f->again.blocks = 0;
+	snd_ranges_clear(s, &f->again);
+	if (f->n_regions > 0)
+		snd_drop_regions(s, f);
 }
 
 void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 {
 	assert(stream < INFLIGHT_STREAMS && list_empty(&s->flights.stream[stream]));
 	s->up[stream] = true;
+	snd_lane_join(s, stream);
 	inflight_stream_up(&s->flights, stream, now);
 	s->stalls_at = (struct mono){ 0 };
 }
@@ -107,6 +142,8 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 {
 	struct list *l = &s->flights.stream[stream];
 
+	if (s->up[stream])
+		snd_lane_leave(s, stream);
 	s->up[stream] = false;
 	s->flights.lost[stream] |= !list_empty(l);
 	while (!list_empty(l))
@@ -158,20 +195,10 @@ bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end)
 
 void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count)
 {
-	struct ranges *r = &f->again;
-
-	if (r->head == r->end) {
+	if (f->again.head == f->again.end)
 		f->next += count;
-		return;
-	}
-	r->blocks -= count;
-	r->at[r->head].first += count;
-	r->at[r->head].count -= count;
-	if (r->at[r->head].count > 0)
-		return;
-	s->n_ranges--;
-	if (++r->head == r->end)
-		r->head = r->end = 0;
+	else
+		snd_ranges_taken(s, &f->again, count);
 }
 
 static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd_job *job,
@@ -186,7 +213,7 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 			continue;
 		while (snd_next_block(f, &block, &end)) {
 			if (snd_is_hole(f, block)) {
-				if (!snd_put_holes(s, f, block, end))
+				if (!snd_put_holes(s, f, NULL, block, end))
 					return;
 				continue;
 			}
@@ -207,9 +234,12 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 	job->n = 0;
 	if (snd_stream_waits(s, stream))
 		return false;
-	take_new(s, stream, now, job, &bytes);
+	if (snd_has_regions(s, stream))
+		snd_take_regions(s, stream, now, job, &bytes);
+	else
+		take_new(s, stream, now, job, &bytes);
 	/* While a file grows, one slow block delays all others. */
-	if (job->n == 0 && (s->listed || s->n_unended > 0) && list_empty(&s->ready))
+	if (job->n == 0 && (s->listed || s->n_unended > 0) && list_empty(&s->ready) && s->n_regions == 0)
 		snd_take_copies(s, stream, now, job, &bytes);
 	return job->n > 0;
 }

@@ -67,7 +67,7 @@ static bool any_acked(const struct snd_entry *f, const struct wire_blocks *b)
  * arrived corrupt. Without a limit, a receiver could make us search the same blocks without end. */
 static bool too_many_wait(const struct snd_entry *f, uint32_t count)
 {
-	return f->again.blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
+	return f->again.blocks + f->region_blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
 }
 
 int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)

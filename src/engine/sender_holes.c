@@ -67,7 +67,7 @@ bool snd_is_hole(const struct snd_entry *f, uint32_t block)
 	return f->holes != NULL && bitmap_has(f->holes, block) && !bitmap_has(f->acked, block);
 }
 
-bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t end)
+bool snd_put_holes(struct snd *s, struct snd_entry *f, struct snd_lane *lane, uint32_t block, uint32_t end)
 {
 	struct wire_blocks hole = { .id = f->id, .first = block };
 
@@ -84,7 +84,10 @@ bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t 
 	f->n_acked += hole.count;
 	f->n_read += hole.count;
 	s->stats.done.bytes += wire_grid_range_bytes(f->grid, block, hole.count);
-	snd_taken(s, f, hole.count);
+	if (lane != NULL)
+		snd_region_taken(s, lane, hole.count);
+	else
+		snd_taken(s, f, hole.count);
 	snd_try_complete(s, f);
 	return true;
 }
@@ -99,7 +102,7 @@ static void send_first_holes(struct snd *s)
 		if (!snd_track(s, f))
 			continue;
 		while (snd_next_block(f, &block, &end)) {
-			if (!snd_is_hole(f, block) || !snd_put_holes(s, f, block, end))
+			if (!snd_is_hole(f, block) || !snd_put_holes(s, f, NULL, block, end))
 				return;
 		}
 		list_remove(&f->in_ready);

@@ -1,5 +1,5 @@
 /* Internals of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
- * stalled streams), sender_holes.c and sender_frames.c (the receiver's frames). */
+ * stalled streams), sender_regions.c (movers), sender_holes.c and sender_frames.c (the receiver's frames). */
 #ifndef ENGINE_SENDER_IMPL_H
 #define ENGINE_SENDER_IMPL_H
 
@@ -22,6 +22,16 @@ struct ranges {
 	struct range *at;
 	uint32_t head, end, cap;
 	uint64_t blocks;                /* in live ranges, each occurrence counted */
+};
+
+/* All connected streams of one mover, or pair of movers. It has at most one region: these blocks are to be sent by its
+ * streams, and no longer in `again`, or at `next`, of the file. */
+struct snd_lane {
+	uint64_t mover;
+	unsigned n_streams;             /* 0: unused */
+	struct snd_entry *file;         /* NULL: no region */
+	uint64_t region;                /* its number in the file */
+	struct ranges blocks;           /* not empty */
 };
 
 struct snd_entry {
@@ -47,6 +57,8 @@ struct snd_entry {
 	uint32_t n_offered;             /* blocks sent without a NEED */
 	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks of a file of known size */
 	struct ranges again;            /* lost or requested, to be sent next */
+	unsigned n_regions;             /* lanes with a region of the file, */
+	uint64_t region_blocks;         /* and blocks in them */
 	struct digest digest;           /* of the blocks in `read` */
 	struct list in_ready, flights;  /* in_ready: in ready, or in unmapped */
 	struct ptcp_err *why;           /* FAILING; NULL without memory */
@@ -67,7 +79,11 @@ struct snd {
 	unsigned depth, cap_stack;
 	unsigned untracked;             /* number of further directories entered, for lack of memory */
 	struct list ready;              /* files with blocks to send */
-	uint32_t n_ranges;              /* in all `again` */
+	uint32_t n_ranges;              /* in all `again` and all regions */
+	struct snd_lane lane[INFLIGHT_STREAMS];
+	uint64_t mover[INFLIGHT_STREAMS];   /* of the stream's next connection, */
+	uint8_t lane_of[INFLIGHT_STREAMS];  /* and lane of a connected stream */
+	unsigned n_lanes, n_regions;        /* lanes with streams, and with a region */
 	struct list unmapped;           /* files whose map has not been requested */
 	uint64_t map_bytes;             /* of all maps requested or known */
 	unsigned n_mapping;             /* maps requested and not known */
@@ -110,6 +126,11 @@ void snd_drop_blocks(struct snd *s, struct snd_entry *f);
 bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end);
 /* `count` blocks from snd_next_block() on are done. */
 void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count);
+/* Appends blocks; false: out of memory. */
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count);
+/* The first `count` blocks of the first range are done. */
+void snd_ranges_taken(struct snd *s, struct ranges *r, uint32_t count);
+void snd_ranges_clear(struct snd *s, struct ranges *r);
 /* The receiver has the block, and its term is in the digest. */
 static inline bool snd_settled(const struct snd_entry *f, uint32_t block)
 {
@@ -121,6 +142,23 @@ void snd_try_complete(struct snd *s, struct snd_entry *f);
 /* Adds a block to the job and to the blocks in flight; false if the job is full or memory is short. */
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f, uint32_t block,
     unsigned stream, struct mono now);
+
+/* ---- sender_regions.c ---- */
+
+void snd_lane_join(struct snd *s, unsigned stream);
+/* The region of a lane without streams is dealt again. */
+void snd_lane_leave(struct snd *s, unsigned stream);
+/* Whether the blocks of this stream come from a region. */
+bool snd_has_regions(const struct snd *s, unsigned stream);
+/* Fills the job with blocks of the lane's region, and of further ones. */
+void snd_take_regions(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes);
+/* The lane whose region has the block, or NULL. *count becomes the number of blocks, at most *count, for which the answer
+ * is the same. */
+struct snd_lane *snd_lane_with(struct snd *s, const struct snd_entry *f, uint32_t first, uint32_t *count);
+/* The first `count` blocks of the region are done; the last ones end the region. */
+void snd_region_taken(struct snd *s, struct snd_lane *lane, uint32_t count);
+void snd_drop_regions(struct snd *s, struct snd_entry *f);
+void snd_lanes_free(struct snd *s);
 
 /* ---- sender_unsized.c ---- */
 
@@ -143,8 +181,9 @@ void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd
 void snd_await_map(struct snd *s, struct snd_entry *f);
 void snd_drop_map(struct snd *s, struct snd_entry *f);
 bool snd_is_hole(const struct snd_entry *f, uint32_t block);
-/* Sends HOLE for the holes at `block`, up to `end`; false while the outbox is full. */
-bool snd_put_holes(struct snd *s, struct snd_entry *f, uint32_t block, uint32_t end);
+/* Sends HOLE for the holes at `block`, up to `end`, and takes them off the lane's region (NULL: off the file), which may
+ * complete the file. False while the outbox is full. */
+bool snd_put_holes(struct snd *s, struct snd_entry *f, struct snd_lane *lane, uint32_t block, uint32_t end);
 /* Requests maps, and sends the holes at the beginning of files. */
 void snd_tick_holes(struct snd *s);
 

@@ -143,6 +143,8 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 /* Instead of `done`, or after `done` instead of a stream. NULL is fine. */
 void remote_cancel(struct remote *r);
 uint32_t remote_mover(const struct remote *r);
+/* A number made of the identity at the other end of the data connection. */
+uint32_t remote_peer(const struct remote *r);
 /* Received by the stream and written. */
 void remote_count(struct remote *r, uint64_t bytes);
 /* `s` was made with remote_stream_kind and `r`. */

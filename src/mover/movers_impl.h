@@ -17,7 +17,7 @@
 /* A stream of a mover, from remote_connect() to GONE. */
 struct remote {
 	struct mover *mover;     /* NULL: lost */
-	uint32_t handle;
+	uint32_t handle, peer;
 	enum { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN } state;
 	struct stream *stream;
 	void (*done)(void *arg, struct remote *r, const struct ptcp_err *why);

@@ -16,7 +16,7 @@ static struct outbox *out_of(const struct mover *m) { return mover_link_out(m->l
 
 static struct span span_of(const char *text) { return (struct span){ (const uint8_t *)text, strlen(text) }; }
 
-static int put_stream(struct mover *m, const struct remote *r, const struct remote_opts *o, struct ptcp_err *e)
+static int put_stream(struct mover *m, struct remote *r, const struct remote_opts *o, struct ptcp_err *e)
 {
 	struct wire_stream f = { .handle = r->handle, .number = (uint16_t)o->number, .cipher = (uint8_t)o->cipher,
 		.family = (uint8_t)o->sock.family, .segment_bytes = (uint16_t)o->sock.segment_bytes,
@@ -30,6 +30,7 @@ static int put_stream(struct mover *m, const struct remote *r, const struct remo
 
 	memcpy(f.session, o->session, sizeof f.session);
 	identity_digest(f.peer, o->peer);
+	r->peer = get_u32(f.peer);
 	if ((code = tls_mover_key(f.key, o->key, m->fingerprint)) < 0)
 		return err_nomem(e);
 	OUTBOX_PUT(out_of(m), stream, STREAM, &f);
@@ -59,6 +60,7 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 	return 0;
 }
 
+uint32_t remote_peer(const struct remote *r) { return r->peer; }
 uint32_t remote_mover(const struct remote *r) { return r->mover != NULL ? r->mover->id : 0; }
 
 void remote_count(struct remote *r, uint64_t bytes)
@@ -246,6 +248,7 @@ static int on_accepted(struct mover *m, const struct wire_accepted *f, struct pt
 	if ((*at = calloc(1, sizeof **at)) == NULL)
 		return err_nomem(e);
 	(*at)->handle = f->handle;
+	(*at)->peer = get_u32(f->peer);
 	(*at)->mover = m;
 	(*at)->state = REMOTE_CONNECTED;
 	s->accepted(s->arg, f->number, *at);

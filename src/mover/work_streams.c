@@ -255,6 +255,7 @@ static uint32_t free_handle(struct work *w)
 void work_accept(struct work *w, struct chan *c, unsigned number)
 {
 	struct work_stream *s = w->n_streams < STREAMS_MAX ? calloc(1, sizeof *s) : NULL;
+	struct wire_accepted f = { .number = (uint16_t)number };
 	struct ptcp_err why;
 
 	if (s == NULL) {
@@ -266,6 +267,8 @@ void work_accept(struct work *w, struct chan *c, unsigned number)
 	s->number = number;
 	s->flags = w->session->flags;
 	s->tap = -1;
+	f.handle = s->handle;
+	identity_digest(f.peer, chan_fingerprint(c));
 	if (w->session->congestion[0] != '\0')
 		sock_set_congestion(chan_fd(c), w->session->congestion);
 	list_append(&w->streams, &s->in_list);
@@ -276,7 +279,7 @@ void work_accept(struct work *w, struct chan *c, unsigned number)
 		free(s);
 		return; /* the client will notice and connect again */
 	}
-	OUTBOX_PUT(out_of(s), accepted, ACCEPTED, (&(struct wire_accepted){ s->handle, (uint16_t)number }));
+	OUTBOX_PUT(out_of(s), accepted, ACCEPTED, &f);
 }
 
 static int start_connect(struct work_stream *s, const struct wire_stream *f, struct ptcp_err *e)

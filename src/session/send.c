@@ -360,6 +360,7 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 static void on_connected(struct session *sess, unsigned number)
 {
 	sess->send->moved_bytes[number] = 0;
+	snd_set_mover(engine_snd(sess->engine), number, striping_movers(sess, number));
 	snd_stream_up(engine_snd(sess->engine), number, mono_now());
 }
 

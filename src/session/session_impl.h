@@ -177,6 +177,7 @@ struct session {
 	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
 	struct stream_connect connecting[CONNECTING_MAX];
 	unsigned movers_streams;    /* requested for all movers together */
+	uint32_t far[PTCP_STREAMS_MAX]; /* mover of the peer at the other end of the stream; 0: the peer itself */
 	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
 	struct movers *pool;        /* acceptor: of the server; o.movers is the set of this session. NULL: none */
 	struct endpoints *endpoints; /* starter: of the acceptor's movers; NULL: streams connect to the acceptor */
@@ -348,6 +349,14 @@ struct mono striping_deadline(const struct session *sess);
 static inline bool striping_sets_streams(const struct session *sess)
 {
 	return (sess->o.movers != NULL || sess->endpoints != NULL) && sess->o.streams_per_mover > 0;
+}
+
+/* The movers at both ends of the connected stream; 0: none. */
+static inline uint64_t striping_movers(const struct session *sess, unsigned number)
+{
+	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->stream[number]) : NULL;
+
+	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->far[number];
 }
 
 /* Some mover can carry the stream; always true without movers. */

@@ -3,9 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/byteorder.h"
 #include "core/err.h"
-#include "session/session_impl.h"
 #include "fs/fd_budget.h"
+#include "net/identity.h"
+#include "session/session_impl.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */
@@ -345,6 +347,16 @@ static void prepare_socket(struct session *sess, unsigned number, int fd)
 		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+static uint32_t far_mover(const struct session *sess, const struct chan *c)
+{
+	uint8_t digest[32];
+
+	if (sess->o.one_channel || strcmp(chan_fingerprint(c), sess->fingerprint) == 0)
+		return 0;
+	identity_digest(digest, chan_fingerprint(c));
+	return get_u32(digest);
+}
+
 static void added(struct session *sess, unsigned number, unsigned before)
 {
 	sess->since[number] = mono_now();
@@ -399,6 +411,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	o.pacer = &sess->path_rates.all;
 	o.arg = sess;
 	before = streams_connected(sess);
+	sess->far[number] = far_mover(sess, c);
 	prepare_socket(sess, number, chan_fd(c));
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {
 		sess->stream[number] = NULL;
@@ -424,6 +437,7 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 	o.remote = r;
 	o.arg = sess;
 	before = streams_connected(sess);
+	sess->far[number] = remote_peer(r);
 	if (stream_new(&sess->stream[number], &o, &e) < 0) {
 		sess->stream[number] = NULL;
 		remote_cancel(r);

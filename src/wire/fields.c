@@ -194,7 +194,7 @@ progress[] = {
 	LENGTH("n", 1, invite, near, 1, WIRE_HOST_MAX), LENGTH("m", 1, invite, congestion, 0, WIRE_CONGESTION_MAX),
 	DATA(invite, near, WORD), DATA(invite, congestion, WORD)
 }, accepted[] = {
-	ANY("handle", accepted, handle), ANY("number", accepted, number)
+	ANY("handle", accepted, handle), ANY("number", accepted, number), BYTES(accepted, peer)
 }, stream[] = {
 	ANY("handle", stream, handle), ANY("number", stream, number), BYTES(stream, session), BYTES(stream, key),
 	BYTES(stream, peer), ANY("cipher", stream, cipher), UINT("family", stream, family, 0, 6),

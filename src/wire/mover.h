@@ -119,6 +119,7 @@ WIRE_CODEC(CLOSED, closed, wire_closed)
 struct wire_accepted {
 	uint32_t handle;
 	uint16_t number;
+	uint8_t peer[32]; /* SHA-256 of the SubjectPublicKeyInfo */
 };
 WIRE_CODEC(ACCEPTED, accepted, wire_accepted)
 

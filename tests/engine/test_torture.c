@@ -74,6 +74,8 @@ static void run(struct world *w, unsigned nth)
 	p.later = 2;
 	p.bad_blocks = 20;
 	p.deaths = 10;
+	p.movers = 3;
+	p.region_bytes = 1 << 20;
 	p.list_batch = 90;
 	world_init(w, &p);
 	fill(w);

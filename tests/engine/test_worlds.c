@@ -78,6 +78,8 @@ static void plan_random(struct plan *p, uint64_t seed)
 	p->stalls = maybe(&r, 1, 5);
 	p->fault_ns = (1 + rng_below(&r, 5)) * NS_PER_S;
 	p->unsized = maybe(&r, 1, 4);
+	p->movers = maybe(&r, 1, 4);
+	p->region_bytes = (1 + rng_below(&r, 50)) * 100000;
 }
 
 static void lines_random(struct world *w)

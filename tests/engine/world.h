@@ -26,6 +26,7 @@
 	} while (0)
 
 #define WORLD_LINES 16
+#define WORLD_REGIONS 64 /* of a file, that are watched */
 #define NO_BLOCK UINT32_MAX
 #define WORLD_WINDOW 16 /* blocks of an input in memory */
 
@@ -71,6 +72,7 @@ struct node {
 	uint32_t n_blocks, n_written;
 	uint64_t *written;
 	uint64_t *intact;           /* claimed and as it should be: not to be sent again */
+	uint16_t movers[WORLD_REGIONS]; /* which have sent blocks of each region, bit by bit */
 };
 
 /* ---- A stream ---- */
@@ -90,6 +92,8 @@ struct plan {
 	uint64_t seed;
 	bool receiver_starts, verify;
 	unsigned lines, jobs;           /* streams, and jobs each holds */
+	unsigned movers;                /* stream i is that of mover i modulo this number; 0: no movers */
+	uint64_t region_bytes;
 	uint64_t timeout_ns;
 	uint32_t max_entries;           /* of the receiver */
 	uint64_t control_latency_ns;

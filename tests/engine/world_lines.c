@@ -165,6 +165,8 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 		check_that(!world_is_hole(n, x->block), "block %u of %u, a hole, is sent", x->block, n->index);
 		check_that(n->intact == NULL || !bitmap_has(n->intact, x->block),
 		    "block %u of %u was here, it is sent again", x->block, n->index);
+		if (w->plan.movers > 0 && x->offset / w->plan.region_bytes < WORLD_REGIONS)
+			n->movers[x->offset / w->plan.region_bytes] |= (uint16_t)(1u << line % w->plan.movers);
 		if (unreadable(n, x->block))
 			continue;
 		at += (uint64_t)x->length * NS_PER_S / l->bytes_per_s;
@@ -295,6 +297,8 @@ static void on_up(struct world *w, unsigned line)
 	if (w->side[0].over || w->line[line].up)
 		return;
 	w->line[line].up = true;
+	if (w->plan.movers > 0)
+		snd_set_mover(engine_snd(w->side[0].engine), line, 1 + line % w->plan.movers);
 	snd_stream_up(engine_snd(w->side[0].engine), line, world_now(w));
 }
 

@@ -503,9 +503,9 @@ static void pool_mover(unsigned port, char **arguments)
 		if (i == 1)
 			name_endpoint(p, "127.0.0.1", 2);
 		else if (i < 4)
-			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7, (uint16_t)(i == 2 ? streams : 0) }));
+			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7, (uint16_t)(i == 2 ? streams : 0), { 0 } }));
 		if (i == 3)
-			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7 + WIRE_MOVER_HANDLES, 0 }));
+			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7 + WIRE_MOVER_HANDLES, 0, { 0 } }));
 		if (i == 4)
 			PUT(p, sent, SENT, &sent);
 		cast_out(p, (const char *[]){ "a stream before the endpoint", "a second endpoint", "a stream that was not granted",

@@ -282,7 +282,7 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f 00 09 0010 00007530 09 05 3139322e302e322e31"
 	    " 6375626963" },
 	{ "accepted", WIRE_ACCEPTED,
-	    "6501 0000 00000006 00000007 0003" },
+	    "6501 0000 00000026 00000007 0003 a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf" },
 };
 
 #define N_SAMPLES (sizeof samples / sizeof *samples)

@@ -90,7 +90,7 @@ static void from_the_mover(void **state)
 {
 	const struct wire_mover mover = { text_span("node17") };
 	const struct wire_connected connected = { 7 };
-	const struct wire_accepted accepted = { 7, 3 };
+	struct wire_accepted accepted = { 7, 3, { 0 } };
 	const struct wire_lost lost = { 7, 2, 3, 4096, 1500, text_span("gone") };
 	const struct wire_gone gone = { 7 };
 	const struct wire_unread unread = { 7, 1, 14, text_span("gone") };
@@ -100,10 +100,13 @@ static void from_the_mover(void **state)
 	struct wire_lost l;
 	uint8_t f[WIRE_UNREAD_MAX_BYTES];
 	struct span in;
+	unsigned i;
 
 	(void)state;
 	drop(check_golden("mover", f, wire_mover_encode(f, &mover)));
 	drop(check_golden("connected", f, wire_connected_encode(f, &connected)));
+	for (i = 0; i < sizeof accepted.peer; i++)
+		accepted.peer[i] = (uint8_t)(0xa0 + i);
 	drop(check_golden("accepted", f, wire_accepted_encode(f, &accepted)));
 	in = check_golden("lost", f, wire_lost_encode(f, &lost));
 	assert_int_equal(wire_lost_decode(&l, in, NULL), 0);
