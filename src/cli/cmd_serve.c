@@ -369,7 +369,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
-	if (o.mover_ptcp == NULL)
+	if (o.mover_ptcp == NULL && o.movers != NULL)
 		o.mover_ptcp = mover_own_path(own, sizeof own);
 	if (!v->first->server.ephemeral && (n = systemd_sockets(&first)) > 0) {
 		if (n > PTCP_LISTEN_MAX)

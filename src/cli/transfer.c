@@ -407,7 +407,7 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 		return r;
 	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
 		return r;
-	if (o->mover_ptcp == NULL)
+	if (o->mover_ptcp == NULL && o->movers != NULL)
 		o->mover_ptcp = mover_own_path(own, sizeof own);
 	o->event = on_event;
 	o->arg = &observed;

@@ -22,7 +22,7 @@ static bool is_striped(const struct ptcp_task *t)
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
-	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, o->mover_ptcp, o->movers_listen, e);
 
 	if (r < 0 || !is_striped(t))
 		return r;

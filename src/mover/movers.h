@@ -76,8 +76,9 @@ const char *movers_invitation(const struct movers *m);
 /* Runs a command to start movers, and logs the output. */
 int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e);
 /* Checks how movers are to be started: `command`, or NULL if others start them, with the invitation in `file`, or not at all
- * (both NULL). PTCP_EUSAGE. */
-int movers_check(const char *command, size_t n_hosts, const char *file, struct ptcp_err *e);
+ * (both NULL); `ptcp` and `listen`, as given by the user, may be NULL. PTCP_EUSAGE. */
+int movers_check(const char *command, size_t n_hosts, const char *file, const char *ptcp, const char *listen,
+    struct ptcp_err *e);
 /* The same with the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
  * with {host} replaced. PTCP_EUSAGE. */
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,

@@ -6,8 +6,13 @@
 #include "core/text.h"
 #include "mover/movers.h"
 
-int movers_check(const char *command, size_t n_hosts, const char *file, struct ptcp_err *e)
+int movers_check(const char *command, size_t n_hosts, const char *file, const char *ptcp, const char *listen,
+    struct ptcp_err *e)
 {
+	if (command == NULL && ptcp != NULL)
+		return err_set(e, PTCP_EUSAGE, "--mover-ptcp: only with --movers (give the command)");
+	if (command == NULL && file == NULL && listen != NULL)
+		return err_set(e, PTCP_EUSAGE, "--movers-listen: without movers (give --movers or --mover-file)");
 	if (command == NULL && file == NULL)
 		return n_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
 	if (command == NULL && (n_hosts > 0 || text_is_stdio(file)))

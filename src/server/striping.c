@@ -17,8 +17,10 @@ static bool is_striped(const struct ptcp_server_opts *o) { return o->movers != N
 
 int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, e);
+	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, o->mover_ptcp, o->movers_listen, e);
 
+	if (r == 0 && !is_striped(o) && o->mover_port != PTCP_PORT)
+		return err_set(e, PTCP_EUSAGE, "--mover-port: without movers (give --movers or --mover-file)");
 	if (r < 0 || !is_striped(o))
 		return r;
 	if (o->ephemeral)
