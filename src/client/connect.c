@@ -88,7 +88,7 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 {
 	return mode == SSH_START_DIRECT && t->paths.n == 1 && t->paths.at[0].n_relays == 0 && !t->paths.spools &&
-	    !t->target.ssh && t->files.input == NULL && !t->o.dry_run && !task_yields(t);
+	    !t->avoids_movers && !t->target.ssh && t->files.input == NULL && !t->o.dry_run && !task_yields(t);
 }
 
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,

@@ -131,6 +131,7 @@ struct ptcp_task {
 	char label[CLIENT_HELLO_LABEL_BYTES]; /* of the target's shared port; "": none */
 	unsigned own_port;              /* of a launched server, if the shared port does not lead there; 0: tried */
 	struct connect *connect;
+	bool avoids_movers;             /* of the server: they could not be reached */
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
 	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */

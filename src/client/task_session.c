@@ -353,6 +353,8 @@ void task_started(struct ptcp_task *t)
 		.peer_fingerprint = t->fingerprint, .eta_s = NAN };
 
 	t->report.announced = true;
+	if (t->avoids_movers)
+		task_warn(t, "the host of the server carries the data, as its movers cannot be reached");
 	retry_worked(t);
 	if (t->wait.waited)
 		t->started = mono_now(); /* the waiting is no part of the transfer */
@@ -441,6 +443,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 		err_while(&named, named.code, "%s", t->known_as);
 		why = &named;
 	}
+	t->avoids_movers |= session_lacks_movers(sess);
 	t->wait.unanswered = engine_unanswered(session_engine(sess));
 	task_outcome(t, why);
 	session_free(sess); /* frees `why` */

@@ -155,6 +155,9 @@ void session_receive_only_new(struct session *sess, const char *client);
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
 /* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */
 bool session_sources_expanded(const struct session *sess);
+/* The session failed because no stream has reached a mover of the acceptor. Without WIRE_OPEN_MOVERS the acceptor itself
+ * accepts the streams. */
+bool session_lacks_movers(const struct session *sess);
 
 /* Acceptor: session_take_fds() for this session. */
 unsigned session_reserve(struct session *sess, unsigned want, bool alone);

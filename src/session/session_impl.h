@@ -180,6 +180,7 @@ struct session {
 	uint32_t far[PTCP_STREAMS_MAX]; /* mover of the peer at the other end of the stream; 0: the peer itself */
 	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
 	struct movers *pool;        /* acceptor: of the server; o.movers is the set of this session. NULL: none */
+	bool lacks_movers;          /* none of these was reached: */
 	struct endpoints *endpoints; /* starter: of the acceptor's movers; NULL: streams connect to the acceptor */
 	uint32_t endpoint[PTCP_STREAMS_MAX]; /* id of the one of each stream; 0: none yet; */
 	uint32_t connected_to[PTCP_STREAMS_MAX]; /* and of its connection */

@@ -343,11 +343,19 @@ static bool is_missing(const struct session *sess, unsigned number)
 	return !(sess->probe != NULL && sess->probe->early[number].ended);
 }
 
+/* A firewall may let clients reach the server only. */
+static bool awaits_movers(const struct session *sess)
+{
+	return endpoint_of(sess, 0) != NULL && !sess->ever_connected;
+}
+
 /* A session that had streams waits for them as long as for the control connection. */
 static uint64_t none_limit_ns(const struct session *sess)
 {
 	uint64_t linger_ns = sess->ever_connected ? engine_linger_ns(sess->engine) : 0;
 
+	if (awaits_movers(sess))
+		return sess->o.timeout_ns / 3 < ONLY_PATH_NS ? sess->o.timeout_ns / 3 : ONLY_PATH_NS;
 	return linger_ns > sess->o.timeout_ns ? linger_ns : sess->o.timeout_ns;
 }
 
@@ -355,6 +363,18 @@ static uint64_t none_limit_ns(const struct session *sess)
 static bool lacks_all(const struct session *sess)
 {
 	return sess->n_active > 0 && sess->n_connected == 0 && striping_ready(sess, 0);
+}
+
+/* The first stream is dealt to a mover, see lacks_all(). */
+static void fail_without_movers(struct session *sess)
+{
+	const struct endpoint *to = endpoint_of(sess, 0);
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECONNECT, "movers of the server: %s port %u: no connection for %.3g s (have the port opened to "
+	    "clients, or the server started without --movers)", to->host, to->port, (double)none_limit_ns(sess) / 1e9);
+	sess->lacks_movers = true;
+	engine_fail(sess->engine, &why);
 }
 
 void stream_connect_pump(struct session *sess, struct mono now)
@@ -373,7 +393,11 @@ void stream_connect_pump(struct session *sess, struct mono now)
 		if (is_missing(sess, i) && !stream_connect_busy(sess, i) && striping_ready(sess, i) &&
 		    sess->retry_at[i].ns <= now.ns)
 			start(sess, i);
-	if (lacks_all(sess) && mono_diff_ns(now, sess->none_since) >= none_limit_ns(sess)) {
+	if (!lacks_all(sess) || mono_diff_ns(now, sess->none_since) < none_limit_ns(sess))
+		return;
+	if (awaits_movers(sess)) {
+		fail_without_movers(sess);
+	} else {
 		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
 		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)none_limit_ns(sess) / 1e9,
 		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");

@@ -80,6 +80,7 @@ void striping_free(struct session *sess)
 
 void session_use_movers(struct session *sess, struct movers *pool) { sess->pool = pool; }
 
+bool session_lacks_movers(const struct session *sess) { return sess->lacks_movers; }
 bool session_is_striped(const struct session *sess) { return sess->o.movers != NULL || sess->endpoints != NULL; }
 
 void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
