@@ -1,20 +1,20 @@
 #!/bin/bash
 # Striped transfers in a laboratory: movers on hosts limited to 100 Mbit/s each, an engine on a host of 10 Mbit/s, and a
 # server with room for all. 1, 2 and 4 movers carry one big file and many small files at the rates of their hosts, to the
-# server and from there; and four movers meet four of a server behind 10 Mbit/s. With LONG=1 longer, other numbers on both
-# sides, and movers that join or are killed in mid-transfer change the rate by their
-# share.
+# server and from there; and four movers meet four of a server behind 10 Mbit/s, or one. With LONG=1 longer, other numbers
+# on both sides, and movers that join or are killed in mid-transfer change the rate by their share. CASE="send grows" runs
+# only what has this in its line below, as do "meet" and "recv scales 4".
 . "$(dirname "$0")/lib.sh"
-: "${LONG:=}"
+: "${LONG:=}" "${CASE:=}"
 
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD lab=$PWD/$lab ;; esac
 cat >"$dir/stripes.yaml" <<-'YAML'
 	# The data cannot pass through the host of the engine.
-	hosts: { dst: , login: , gate: , "m[1-4]": , "d[1-4]": }
+	hosts: { dst: , login: , "gate[1-2]": , "m[1-4]": , "d[1-4]": }
 	routers: [middle]
 	links:
 	  login: { between: [login, middle], rate: 10Mbit/s, delay: 0.2ms }
-	  gate: { between: [gate, middle], rate: 10Mbit/s, delay: 0.2ms }
+	  "gate[1-2]": { between: ["gate[1-2]", middle], rate: 10Mbit/s, delay: 0.2ms }
 	  dst: { between: [middle, dst], rate: 1Gbit/s, delay: 0.2ms }
 	  "m[1-4]": { between: ["m[1-4]", middle], rate: 100Mbit/s, delay: 0.2ms, queue: 200 packets }
 	  "d[1-4]": { between: ["d[1-4]", middle], rate: 100Mbit/s, delay: 0.2ms, queue: 200 packets }
@@ -30,7 +30,7 @@ share=$((${share:-1} * 24000000)) # 2 s, or 4
 for n in 1 2 4; do
 	head -c $((n * share)) /dev/urandom >"$dir/in/big$n"
 	mkdir "$dir/in/many$n"
-	for i in $(seq $((n * share / 102400))); do head -c 102400 /dev/urandom >"$dir/in/many$n/$i"; done
+	split -a 4 -b 102400 "$dir/in/big$n" "$dir/in/many$n/"
 done
 
 # mover HOST: the launcher of --movers, with {host}; "lab exec" gives it the namespace of the host
@@ -53,21 +53,24 @@ striped() {
 	job=$!
 }
 
-# gated N: a server on "gate" with movers on N hosts; sets $url
+# gated HOST N PORT: a server there with movers on N hosts; sets $url
 gated() {
 	local i
-	serve gate --root "$dir" --log-level info --mover-file "$dir/pool" --movers "$dir/launch {host}" \
-		--mover-hosts "$(seq -f 'd%g' -s, "$1")"
+	authorize "$1" login
+	authorize "$1" dst
+	serve "$1" --root "$dir" --log-level info --mover-file "$dir/$1.pool" --movers "$dir/launch {host}" \
+		--mover-hosts "$(seq -f 'd%g' -s, "$2")" --mover-port "$3"
 	for ((i = 0; i < 200; i++)); do
-		[ "$(grep -c 'mover .*: joined' "$dir/gate.serve.err")" -ge "$1" ] && break
+		[ "$(grep -c 'mover .*: joined' "$dir/$1.serve.err")" -ge "$2" ] && break
 		sleep 0.05
 	done
-	url=ptcp://$("$lab" addr gate)
+	url=ptcp://$("$lab" addr "$1")
 }
 
 # Movers on both sides: the slower side decides.
 meet() {
-	local name=big$1 rate want least=$(($1 < $2 ? $1 : $2))
+	local least=$(($1 < $2 ? $1 : $2)) name rate want
+	name=big$least
 	striped "$name" "$(seq -f 'm%g' -s, "$1")"
 	wait $job
 	ok "$1+$2 movers, $way: complete" [ "$(get "$name" ok)" = true ]
@@ -144,27 +147,22 @@ shrinks() {
 	ok "it takes at most 2 s longer ($took)" within "$took" 3 $((5 + 2)).0
 }
 
-thrice scales 1 2 4
-if [ -z "$LONG" ]; then
-	way=recv
-	thrice scales 4
-fi
-to_dst=$url fp_dst=$fp
-authorize gate login
-authorize gate dst
-gated 4
-for way in send ${LONG:+recv}; do
-	thrice meet 4 4
-	[ -z "$LONG" ] || thrice meet 2 4
-done
-thrice alone
-if [ -z "$LONG" ]; then
-	exit
-fi
-way=send url=$to_dst fp=$fp_dst
-thrice grows
-thrice shrinks
+# chosen FUNCTION [ARGUMENT...]: thrice, if CASE says so
+chosen() { [[ "$way $*" != *"$CASE"* ]] || thrice "$@"; }
+
+chosen scales 1 2 4
 way=recv
-thrice scales 1 2 4
-thrice grows
-thrice shrinks
+if [ -n "$LONG" ]; then chosen scales 1 2 4; else chosen scales 4; fi
+for way in send ${LONG:+recv}; do
+	[ -z "$LONG" ] || chosen grows
+	[ -z "$LONG" ] || chosen shrinks
+done
+gated gate1 4 7811
+for way in send ${LONG:+recv}; do
+	chosen meet 4 4
+	[ -z "$LONG" ] || chosen meet 2 4
+done
+way=send
+chosen alone
+gated gate2 1 7812
+for way in send ${LONG:+recv}; do chosen meet 4 1; done
