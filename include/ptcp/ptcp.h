@@ -131,7 +131,8 @@ enum ptcp_event_type {
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
 	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
 	PTCP_EVENT_WAITING,  /* before START: the server or a relay is busy: ahead, text = reason or NULL */
-	PTCP_EVENT_MOVERS,   /* a mover has joined or is lost: to = number of movers now, text */
+	PTCP_EVENT_MOVERS,   /* a mover has joined or is lost, or the command of movers has printed a line: to = number of
+	                      * movers now, text */
 	PTCP_EVENT_CONGESTION, /* congestion control of the sender's streams, at the start and after a change: congestion,
 	                          text = reason */
 };

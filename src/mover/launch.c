@@ -1,4 +1,5 @@
 /* Commands that start movers: srun, mpirun, ssh. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,9 +20,16 @@ static void launcher_free(struct launcher *l)
 static void on_line(void *arg, const char *line)
 {
 	struct launcher *l = arg;
+	struct movers *m = l->set;
+	char text[sizeof l->last + 20];
 
+	if (line[0] == '\0')
+		return;
 	text_escape(l->last, sizeof l->last, line);
-	log_at(l->set->o.log, LOG_INFO, "movers", "event=launcher-output line=\"%s\"", l->last);
+	log_at(m->o.log, m->invitation.serves ? LOG_WARN : LOG_INFO, "movers", "event=launcher-output line=\"%s\"", l->last);
+	snprintf(text, sizeof text, "movers: %s", l->last);
+	if (!m->invitation.serves)
+		m->o.notify(m->o.arg, text);
 }
 
 static void on_output_closed(void *arg, bool broken)
@@ -52,7 +60,7 @@ static void on_ended(void *arg, int status, int signal)
 int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
 {
 	struct launcher *l = calloc(1, sizeof *l);
-	struct child_opts o = { .argv = argv, .apart = true, .ended = on_ended, .arg = l };
+	struct child_opts o = { .argv = argv, .merged = true, .apart = true, .ended = on_ended, .arg = l };
 	int fd, r;
 
 	if (l == NULL)
@@ -74,7 +82,16 @@ int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
 	return r;
 }
 
-bool launchers_ended(const struct movers *m, const struct launcher **one)
+void launchers_free(struct movers *m)
+{
+	while (!list_empty(&m->launchers))
+		launcher_free(CONTAINER_OF(m->launchers.next, struct launcher, in_list));
+}
+
+/* ---- None is left ---- */
+
+/* True if all launchers, at least one, have ended; *one: a launcher. */
+static bool have_ended(const struct movers *m, const struct launcher **one)
 {
 	const struct launcher *l;
 
@@ -87,8 +104,43 @@ bool launchers_ended(const struct movers *m, const struct launcher **one)
 	return *one != NULL;
 }
 
-void launchers_free(struct movers *m)
+/* The last line that a command has printed; NULL: none. */
+static const char *last_line(const struct movers *m)
 {
-	while (!list_empty(&m->launchers))
-		launcher_free(CONTAINER_OF(m->launchers.next, struct launcher, in_list));
+	const struct launcher *l;
+
+	LIST_EACH(&m->launchers, l, struct launcher, in_list)
+		if (l->last[0] != '\0')
+			return l->last;
+	return NULL;
+}
+
+int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
+{
+	const struct launcher *l;
+	bool over = have_ended(m, &l);
+	const char *last;
+
+	if (m->n > 0)
+		return 0;
+	if (over && l->signal != 0)
+		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d%s%s",
+		    l->signal, m->why.code != 0 ? "; " : "", m->why.code != 0 ? m->why.msg : "");
+	if (over && !m->ever && l->status != 0)
+		return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them ended with status %d%s%s (see "
+		    "its output)", l->status, l->last[0] != '\0' ? ": " : "", l->last);
+	if (mono_diff_ns(now, m->none_since) < m->o.wait_ns)
+		return 0;
+	if (m->ever)
+		return err_set(e, PTCP_ECONNECT, "movers: none is left: %s (run the same command again to resume)", m->why.msg);
+	if ((last = last_line(m)) != NULL)
+		return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s; the command that starts them says: %.100s "
+		    "(allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9, last);
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s (can they reach this host, and read their "
+	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9);
+}
+
+struct mono movers_deadline(const struct movers *m)
+{
+	return m->n > 0 ? MONO_NEVER : mono_add_ns(m->none_since, m->o.wait_ns);
 }

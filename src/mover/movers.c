@@ -209,34 +209,6 @@ static void on_accepted(void *arg, int fd, const char *address)
 	pending_take(&((struct movers *)arg)->pending, fd, address, false);
 }
 
-/* ---- None is left ---- */
-
-int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
-{
-	const struct launcher *l;
-	bool over = launchers_ended(m, &l);
-
-	if (m->n > 0)
-		return 0;
-	if (over && l->signal != 0)
-		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d%s%s",
-		    l->signal, m->why.code != 0 ? "; " : "", m->why.code != 0 ? m->why.msg : "");
-	if (over && !m->ever && l->status != 0)
-		return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them ended with status %d%s%s (see "
-		    "its output)", l->status, l->last[0] != '\0' ? ": " : "", l->last);
-	if (mono_diff_ns(now, m->none_since) < m->o.wait_ns)
-		return 0;
-	if (m->ever)
-		return err_set(e, PTCP_ECONNECT, "movers: none is left: %s (run the same command again to resume)", m->why.msg);
-	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s (can they reach this host, and read their "
-	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9);
-}
-
-struct mono movers_deadline(const struct movers *m)
-{
-	return m->n > 0 ? MONO_NEVER : mono_add_ns(m->none_since, m->o.wait_ns);
-}
-
 /* ---- Once a second: rates ---- */
 
 static void on_timer(void *arg)

@@ -93,8 +93,7 @@ struct movers {
 	char session_peer[PTCP_FINGERPRINT_BYTES], session_near[SOCK_HOST_BYTES];
 };
 
-/* launch.c: true if all launchers, at least one, have ended; *one: a launcher. */
-bool launchers_ended(const struct movers *m, const struct launcher **one);
+/* launch.c */
 void launchers_free(struct movers *m);
 
 /* movers.c: the user of the set is to look again. */

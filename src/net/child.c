@@ -79,7 +79,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 	uv.stdio = (uv_stdio_container_t[]){
 		{ .flags = UV_INHERIT_FD, .data.fd = pair[1] },
 		{ .flags = UV_INHERIT_FD, .data.fd = pair[1] },
-		{ .flags = o->quiet ? UV_IGNORE : UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+		{ .flags = o->quiet ? UV_IGNORE : UV_INHERIT_FD, .data.fd = o->merged ? pair[1] : STDERR_FILENO },
 	};
 	uv_timer_init(loop_uv(l), &c->timer);
 	r = uv_spawn(loop_uv(l), &c->uv, &uv);

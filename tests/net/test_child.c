@@ -38,6 +38,8 @@ static struct child *start(struct loop *l, const char *script, struct ending *e,
 
 static void talks_and_ends(void **state)
 {
+	char *argv[] = { "sh", "-c", "echo 1; echo 2 >&2", NULL };
+	struct child_opts o = { .argv = argv, .merged = true };
 	struct ending e;
 	struct loop *l;
 	struct child *c;
@@ -56,6 +58,22 @@ static void talks_and_ends(void **state)
 	assert_int_equal(recv(fd, got, sizeof got, 0), 8);
 	assert_memory_equal(got, "<hello>\n", 8);
 	assert_int_equal(recv(fd, got, sizeof got, 0), 0);
+	close(fd);
+	child_free(c);
+
+	c = start(l, "echo 1; echo 2 >&2", &e, &fd); /* quiet */
+	assert_true(nf_run_until(l, &e.over, 5000));
+	assert_int_equal(recv(fd, got, sizeof got, 0), 2);
+	close(fd);
+	child_free(c);
+
+	o.ended = on_ended;
+	o.arg = &e;
+	e.over = false;
+	assert_int_equal(child_start(&c, l, &o, &fd, NULL), 0);
+	assert_true(nf_run_until(l, &e.over, 5000));
+	assert_int_equal(recv(fd, got, sizeof got, 0), 4);
+	assert_memory_equal(got, "1\n2\n", 4);
 	close(fd);
 	child_free(c);
 
