@@ -406,6 +406,13 @@ check-mutants: setup
 	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
 	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
 
+# make check-slurm: install Slurm and Open MPI, and run striped transfers with a Slurm of three hosts (root; Debian)
+.PHONY: check-slurm
+check-slurm:
+	$(Q)contrib/setup --slurm
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_HELPERS)
+	$(Q)BUILD=$(BUILD) SAN='$(SAN)' tests/run tests/lab/test_slurm.sh
+
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
 # to the same targets.
