@@ -440,10 +440,15 @@ fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 # ------------------------------------------------------------- Measuring
 
 # make bench-hash, bench-small, bench-chan: compare optimizations with plain code (tests/bench/README.md)
-# make bench-engine: measure the time of the engine for each block
+# make bench-engine: measure the time of the engine for each block, also of striped transfers
 .PHONY: bench-engine bench-hash bench-small bench-chan multipath-report
 bench-engine bench-hash bench-small bench-chan: bench-%: $(BUILD)/tests/bench/bench_%
 	$(Q)$< $(ARGS)
+
+bench-engine: bench-movers
+.PHONY: bench-movers
+bench-movers: all $(BUILD)/tests/bench/bench_movers
+	$(Q)BUILD='$(BUILD)' tests/bench/movers
 
 # make bench-quick: compare ptcp with its peers and with the limit, in about a minute
 # make bench: the same with more data, rounds and numbers of streams, and a real disk

@@ -478,7 +478,7 @@ void receive_blocks(struct session *sess, struct stream *s, struct stream_result
 	for (i = 0; i < results->n; i++)
 		take(sess, s, results, i, now);
 	sess->carried[stream_path(s)] += stream_bytes(sess) - before;
-	session_pump(sess);
+	session_reported(sess, s);
 }
 
 static void set_opts(const struct session *sess, struct stream_opts *o) { o->files = &sess->receive->files; }

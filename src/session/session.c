@@ -194,6 +194,15 @@ static void on_timer(void *arg)
 	pump(arg);
 }
 
+/* Before the end of the session, as no stream is left then. */
+static void on_due(struct msg *m)
+{
+	struct session *sess = CONTAINER_OF(m, struct session, due);
+
+	sess->due_posted = false;
+	pump(sess);
+}
+
 void session_cancel(struct session *sess, const struct ptcp_err *why)
 {
 	engine_fail(sess->engine, why);
@@ -256,6 +265,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	sess->quiet_ns = so.quiet_ns;
 	sess->return_by = MONO_NEVER;
 	sess->pump = pump;
+	sess->due.run = on_due;
 	path_rates_init(&sess->path_rates);
 	control_replay_init(&sess->control_replay, o->connects && so.starter, o->path, o->paths != NULL ? o->paths->n : 1,
 	    mono_now());

@@ -152,7 +152,8 @@ struct session {
 	struct timer *timer;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	uint8_t id[WIRE_SESSION_BYTES], key[32];
-	bool running, over, pumping, gone_posted;
+	bool running, over, pumping, gone_posted, due_posted;
+	struct msg due;             /* see session_reported() */
 	bool failed;                /* with `why` */
 	struct ptcp_err why;
 	struct mono give_up;        /* deadline for the peer to close */
@@ -219,6 +220,18 @@ struct session {
 
 /* Reports an event: the session does all work that is possible now, and ends when all is done. */
 static inline void session_pump(struct session *sess) { sess->pump(sess); }
+
+/* The same after a report of a stream. A turn of the loop brings many reports of movers, and the work that they permit
+ * takes time for each stream: it is done once, after them. */
+static inline void session_reported(struct session *sess, const struct stream *s)
+{
+	if (stream_kind_of(s) == NULL) {
+		session_pump(sess);
+	} else if (!sess->due_posted) {
+		sess->due_posted = true;
+		loop_post(sess->o.host->control, &sess->due);
+	}
+}
 
 static inline unsigned session_path_of(const struct session *sess, unsigned stream)
 {

@@ -200,11 +200,7 @@ static void on_gone(void *arg, struct stream *s)
 	session_pump(sess);
 }
 
-static void on_idle(void *arg, struct stream *s)
-{
-	(void)s;
-	session_pump(arg);
-}
+static void on_idle(void *arg, struct stream *s) { session_reported(arg, s); }
 
 static void on_sent(void *arg, struct stream *s, struct stream_job *job)
 {

@@ -13,7 +13,10 @@
 
 #define STREAMS 4
 
-struct stream { unsigned number; };
+struct stream {
+	unsigned number;
+	const struct stream_kind *kind;
+};
 
 static struct {
 	struct session s;
@@ -21,6 +24,7 @@ static struct {
 	struct stream stream[STREAMS];
 	uint64_t drains_ns[STREAMS];
 	unsigned stopped, reset, requeued, reported; /* stopped, reset, requeued: a bit for each stream */
+	unsigned pumped;
 	bool sends, spooled, closing;
 } fx;
 
@@ -68,6 +72,7 @@ void stream_share(struct stream *s, struct pacer *p) { (void)s; (void)p; }
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked) { (void)s; (void)silent_ns; (void)unacked; }
 const struct mtu_lost *stream_lost(const struct stream *s) { (void)s; return NULL; }
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out) { (void)s; (void)out; return false; }
+const struct stream_kind *stream_kind_of(const struct stream *s) { return s->kind; }
 
 int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
 {
@@ -90,7 +95,11 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 	fx.reported = to;
 }
 
-static void pump(struct session *sess) { (void)sess; }
+static void pump(struct session *sess)
+{
+	(void)sess;
+	fx.pumped++;
+}
 
 /* ---- Tests ---- */
 
@@ -168,10 +177,43 @@ static void reset_streams_have_left(void **state)
 	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
 }
 
+static void on_due(struct msg *m)
+{
+	(void)m;
+	fx.s.due_posted = false;
+	pump(&fx.s);
+}
+
+/* Reports of movers wait for the end of the turn of the loop, those of streams of this host do not. */
+static void reports_of_movers_gather(void **state)
+{
+	static const struct stream_kind kind = { .send = NULL };
+	unsigned turn;
+
+	(void)state;
+	begin(true);
+	assert_int_equal(loop_new(&fx.host.control, NULL), 0);
+	fx.s.due.run = on_due;
+	session_reported(&fx.s, &fx.stream[0]);
+	session_reported(&fx.s, &fx.stream[1]);
+	assert_int_equal(fx.pumped, 2);
+	fx.stream[2].kind = fx.stream[3].kind = &kind;
+	for (turn = 1; turn <= 2; turn++) {
+		session_reported(&fx.s, &fx.stream[2]);
+		session_reported(&fx.s, &fx.stream[3]);
+		session_reported(&fx.s, &fx.stream[2]);
+		assert_int_equal(fx.pumped, 2 + turn - 1);
+		loop_run_once(fx.host.control, true);
+		assert_int_equal(fx.pumped, 2 + turn);
+	}
+	loop_free(fx.host.control);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(slow_streams_are_reset),
-		cmocka_unit_test(other_sessions_drain), cmocka_unit_test(reset_streams_have_left) };
+		cmocka_unit_test(other_sessions_drain), cmocka_unit_test(reset_streams_have_left),
+		cmocka_unit_test(reports_of_movers_gather) };
 
 	return cmocka_run_group_tests_name("session/stream_set", tests, NULL, NULL);
 }
