@@ -190,16 +190,30 @@ static void try_own_port(struct ptcp_task *t)
 	set_target_port(t, t->own_port);
 	t->own_port = 0;
 	t->label[0] = '\0';
-	t->n_tried = 0;
-	t->path = (unsigned)t->paths.place[0];
-	if (try_path(t, &e) < 0)
+	if (task_dial(t, &e) < 0)
 		task_finish(t, &e);
 }
 
-/* Tries the next path; after the last one, the first path's error is the outcome. `closed`: the host is there, and may be
- * busy. */
-static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, unsigned hop, bool closed)
+/* The next path; after the last one those that were slow once more, with more time. False: none is left. */
+static bool choose_next(struct ptcp_task *t)
 {
+	if (t->n_tried < t->paths.n) {
+		t->path = (t->path + 1) % t->paths.n;
+		return true;
+	}
+	if (t->slow_paths == 0)
+		return false;
+	t->patient = true;
+	for (t->path = 0; (t->slow_paths >> t->path & 1) == 0; t->path++)
+		;
+	t->slow_paths &= ~(UINT64_C(1) << t->path);
+	return true;
+}
+
+/* Tries the next path; after the last one, the first path's error is the outcome. */
+static void path_failed(struct ptcp_task *t, const struct connect_result *r)
+{
+	const struct ptcp_err *why = &r->why;
 	struct ptcp_err next;
 
 	if (t->trust.unknown && t->o.trust != NULL) {
@@ -208,20 +222,19 @@ static void path_failed(struct ptcp_task *t, const struct ptcp_err *why, unsigne
 	}
 	if (t->n_tried++ == 0 || (why->code == PTCP_EBUSY && t->path_why.code != PTCP_EBUSY))
 		t->path_why = *why;
-	if (t->paths.n > 1)
-		task_path_failed(t, t->path, hop, why->msg);
+	if (t->paths.n > 1 && r->cause == CONNECT_SLOW && !t->patient)
+		t->slow_paths |= UINT64_C(1) << t->path;
+	else if (t->paths.n > 1)
+		task_path_failed(t, t->path, r->hop, why->msg);
 	if (t->n_tried == t->paths.n && t->own_port != 0) {
 		try_own_port(t);
-		return;
+	} else if (choose_next(t)) {
+		if (try_path(t, &next) < 0)
+			task_finish(t, &next);
+	} else if (r->cause != CONNECT_CLOSED || /* the host is there, and may be busy */
+	    !wait_pause(t, t->wait.until_closed, t->path_why.msg)) {
+		task_finish(t, &t->path_why);
 	}
-	if (t->n_tried == t->paths.n) {
-		if (!closed || !wait_pause(t, t->wait.until_closed, t->path_why.msg))
-			task_finish(t, &t->path_why);
-		return;
-	}
-	t->path = (t->path + 1) % t->paths.n;
-	if (try_path(t, &next) < 0)
-		task_finish(t, &next);
 }
 
 static void take_job_chan(struct ptcp_task *t, struct chan *c)
@@ -237,7 +250,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 	t->connect = NULL;
 	if (r->chan == NULL) {
-		path_failed(t, &r->why, r->hop, r->cause == CONNECT_CLOSED);
+		path_failed(t, r);
 		return;
 	}
 	strcpy(t->peer, r->address);
@@ -260,7 +273,7 @@ static const enum ptcp_cipher *task_spare(const struct ptcp_task *t)
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
-	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && all_ns > PATH_NS ? PATH_NS : all_ns;
+	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && !t->patient && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = target_host(t), .port = target_port(t), .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
@@ -281,6 +294,9 @@ int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 	t->route_session = t->remote_job == NULL ? get_u64(random) | 1 : 0;
 	timer_set(t->timer, MONO_NEVER);
 	t->path = (unsigned)t->paths.place[0];
+	t->n_tried = 0;
+	t->slow_paths = 0;
+	t->patient = false;
 	return try_path(t, e);
 }
 
@@ -353,7 +369,7 @@ static void connect_again(struct ptcp_task *t)
 	struct ptcp_err why;
 
 	t->wait.pausing = false;
-	t->n_tried = t->trust.n_accepted = 0;
+	t->trust.n_accepted = 0;
 	chan_free(t->chan);
 	t->chan = NULL;
 	if (t->remote_job != NULL)

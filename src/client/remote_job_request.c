@@ -159,7 +159,6 @@ void remote_job_reverse(struct ptcp_task *t)
 	h->reversing = false;
 	chan_free(t->chan);
 	t->chan = NULL;
-	t->n_tried = 0;
 	remote_job_aim(t);
 }
 

@@ -332,7 +332,7 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	t->over = t->trust.unknown = false;
-	t->trust.n_accepted = t->n_tried = 0;
+	t->trust.n_accepted = 0;
 	t->result = 0;
 	if (!t->retry.worked)
 		t->started = mono_now();

@@ -134,6 +134,8 @@ struct ptcp_task {
 	bool avoids_movers;             /* of the server: they could not be reached */
 	unsigned path;                  /* of the present attempt, then of the control connection */
 	unsigned n_tried;
+	uint64_t slow_paths;            /* to be tried again: they had a connection, but no answer in time; */
+	bool patient;                   /* with more time */
 	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
 	uint64_t route_session;         /* as connect_opts has it */
 	struct {                        /* for a busy server */

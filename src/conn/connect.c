@@ -342,7 +342,7 @@ static void on_timer(void *arg)
 		return;
 	}
 	snprintf(text, sizeof text, "no %s within %.3g s", awaited[c->state], (double)c->o.timeout_ns / 1e9);
-	fail_at_hop(c, CONNECT_TIMED_OUT, PTCP_ECONNECT, text, true);
+	fail_at_hop(c, at_relay(c) && c->state != HANDSHAKE ? CONNECT_TIMED_OUT : CONNECT_SLOW, PTCP_ECONNECT, text, true);
 }
 
 static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)

@@ -19,7 +19,8 @@ enum connect_cause {
 	CONNECT_CLOSED,      /* the host or a relay closed the connection during the handshake: it may be busy */
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
 	CONNECT_REFUSED,     /* the host answered ERROR, or has no permitted address */
-	CONNECT_TIMED_OUT,
+	CONNECT_TIMED_OUT,   /* no TCP connection in time, or a relay had none to the next hop */
+	CONNECT_SLOW,        /* the host or a relay has the connection, and did not answer in time: it may be overloaded */
 	CONNECT_IDENTITY,    /* the peer is not the expected host or relay */
 	CONNECT_RELAY        /* a relay refused or failed */
 };

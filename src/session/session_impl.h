@@ -36,6 +36,7 @@ struct stream_connect {
 	struct remote *remote;      /* the same, by a mover */
 	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor */
 	bool by_name;               /* a direct connection resolves the peer's name */
+	bool slow;                  /* the last attempt had a connection, but no answer in time */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
 };
 

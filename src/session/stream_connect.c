@@ -6,7 +6,8 @@
 #include "session/session_impl.h"
 
 #define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths or addresses exist */
-#define ONLY_PATH_NS (10 * NS_PER_S) /* else */
+#define ONLY_PATH_NS (10 * NS_PER_S) /* else, */
+#define SLOW_NS (20 * NS_PER_S)      /* or after an attempt that a slow host has not answered in time */
 
 static void stop(struct session *sess, unsigned number)
 {
@@ -77,7 +78,8 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 	unsigned path = session_path_of(sess, number);
 
 	if (sess->o.paths == NULL || sess->o.paths->n < 2 || sess->o.open == NULL || sess->over ||
-	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0)
+	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0 ||
+	    (r->cause == CONNECT_SLOW && !sess->connecting[number].slow)) /* has another attempt first */
 		return;
 	sess->failed_paths |= UINT64_C(1) << path;
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
@@ -117,6 +119,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 		report_path(sess, number, r);
 		streams_report(sess);
 	}
+	sess->connecting[number].slow = r->cause == CONNECT_SLOW;
 	session_pump(sess);
 }
 
@@ -131,7 +134,7 @@ static void on_done(void *arg, const struct connect_result *r)
 		join_failed(sess, number, r);
 		return;
 	}
-	j->by_name = false;
+	j->by_name = j->slow = false;
 	if (is_direct(sess, number) && j->endpoint[0] == '\0')
 		keep_address(sess, r->address);
 	if (number == STREAM_CONNECT_CONTROL) {
@@ -169,10 +172,10 @@ static int check_relay(void *arg, const struct connect_hop *hop, bool relay, con
 }
 
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
-static uint64_t patience_ns(const struct session *sess, bool by_name)
+static uint64_t patience_ns(const struct session *sess, const struct stream_connect *j)
 {
-	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (by_name || sess->name[0] == '\0');
-	uint64_t most = only ? ONLY_PATH_NS : PATH_NS;
+	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->name[0] == '\0');
+	uint64_t most = j->slow ? SLOW_NS : only ? ONLY_PATH_NS : PATH_NS;
 
 	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
 }
@@ -270,7 +273,8 @@ static void start(struct session *sess, unsigned number)
 	struct stream_connect *j = &sess->connecting[number];
 	bool control = number == STREAM_CONNECT_CONTROL;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
-		.client = sess->o.client, .timeout_ns = patience_ns(sess, j->by_name), .sock = sess->o.sock, .alpn = ALPN_DATA, .label = sess->o.label,
+		.client = sess->o.client, .timeout_ns = patience_ns(sess, j), .sock = sess->o.sock, .alpn = ALPN_DATA,
+		.label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };

@@ -228,12 +228,26 @@ static void through_relays(void **state)
 	tries(NUMERIC);
 }
 
-static void try_stream(unsigned hop)
+static void try_stream_until(enum connect_cause cause, unsigned hop)
 {
-	struct connect_result r = { .cause = CONNECT_RELAY, .why = { .msg = "no" }, .hop = hop };
+	struct connect_result r = { .cause = cause, .why = { .msg = "no" }, .hop = hop };
 
 	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
 	fx.tried.done(fx.tried.arg, &r);
+}
+
+static void try_stream(unsigned hop) { try_stream_until(CONNECT_RELAY, hop); }
+
+/* One stream, over the second of two paths. */
+static void set_paths(const struct wire_open *open)
+{
+	fx.up = true;
+	fx.s.o.open = open;
+	fx.s.n_active = fx.s.n_connected = 1;
+	fx.paths.dealt[0] = 1;
+	fx.paths.place[1] = 1;
+	fx.paths.n = 2;
+	fx.paths.at[1].n_relays = 1;
 }
 
 /* Each path without a stream is reported once, until it connects. */
@@ -242,13 +256,7 @@ static void failed_paths_are_reported(void **state)
 	struct wire_open open = { .streams = 1 };
 
 	(void)state;
-	fx.up = true;
-	fx.s.o.open = &open;
-	fx.s.n_active = fx.s.n_connected = 1;
-	fx.paths.dealt[0] = 1;
-	fx.paths.place[1] = 1;
-	fx.paths.n = 2;
-	fx.paths.at[1].n_relays = 1;
+	set_paths(&open);
 	fx.path.streams = 1; /* another stream carries the path */
 	try_stream(1);
 	assert_int_equal(fx.n_failed, 0);
@@ -268,6 +276,36 @@ static void failed_paths_are_reported(void **state)
 	assert_int_equal(fx.n_failed, 2);
 }
 
+/* A host that has the connection, and does not answer in time, has one more attempt, with more time. */
+static void slow_paths_have_another_attempt(void **state)
+{
+	struct wire_open open = { .streams = 1 };
+
+	(void)state;
+	set_paths(&open);
+	try_stream_until(CONNECT_SLOW, 0);
+	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
+	assert_int_equal(fx.n_failed, 0);
+	try_stream_until(CONNECT_SLOW, 0);
+	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
+	assert_int_equal(fx.n_failed, 1);
+	fx.s.failed_paths = 0;
+	try_stream_until(CONNECT_TIMED_OUT, 0); /* not even a connection */
+	assert_int_equal(fx.n_failed, 2);
+	fx.s.failed_paths = 0;
+	try_stream_until(CONNECT_SLOW, 0);
+	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
+	assert_int_equal(fx.n_failed, 2);
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
+	succeeds("relay.example:7811");
+	assert_false(fx.s.connecting[0].slow);
+	fx.s.o.timeout_ns = 3 * NS_PER_S; /* not longer than the session would wait */
+	fx.s.connecting[0].slow = true;
+	try_stream(0);
+	assert_true(fx.tried.timeout_ns == 3 * NS_PER_S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup(without_a_name, setup),
 		cmocka_unit_test_setup(through_relays, setup),
 		cmocka_unit_test_setup(failed_paths_are_reported, setup),
+		cmocka_unit_test_setup(slow_paths_have_another_attempt, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
