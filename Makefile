@@ -30,7 +30,7 @@ Q := $(if $(V),,@)
 
 # ---- Sources by layer; includes and calls never go to a higher layer (tests/layers) ----
 
-core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread
+core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread processor
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint turns \
 	shared impact_budget stream_control history divide paths ratectl multipath placement
@@ -58,7 +58,7 @@ conf_SRC  := yaml fields settings overlay overlay_links edit
 plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
-	shared_cause others processor impact source planner_thread allocate monitor collect
+	shared_cause others impact source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
 	cmd_paths cmd_links cmd_files skeleton/cmd_overlay skeleton/hosts skeleton/ask doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
@@ -74,7 +74,7 @@ TEST_PC := cmocka
 
 # ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
 
-core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread
+core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread processor
 wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint turns shared \
 	stream_control auto history divide paths bound ratectl multipath study placement
@@ -90,13 +90,13 @@ conn_TESTS  := remote paths connect grants client_hello inbound
 stream_TESTS := balance
 mover_TESTS := deal invitation work_files
 session_TESTS := mux endpoints hardlinks linked_files control stream_connect stream_set adapt path_rates
-measure_TESTS := measure
+measure_TESTS := measure timing
 client_TESTS := history_file remote_query
 server_TESTS := session_queue relay_room port_share
 api_TESTS   := api options
 conf_TESTS  := yaml settings overlay edit
 plan_TESTS  := no_glpk plan verify sandbox random streams quickest rate_limits
-collect_TESTS := schedule drift shared_cause others processor planner_thread candidates study links
+collect_TESTS := schedule drift shared_cause others planner_thread candidates monitor study links
 cli_TESTS   := options suggest skeleton output command confine cmd_plan cmd_advise cmd_measure doctor
 fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob text place options
 TEST_LAYERS := core wire model fs store net engine conn stream mover session measure client server api conf plan collect cli fuzz
@@ -203,7 +203,7 @@ $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
-	conn/test_inbound server/test_port_share): $(BUILD)/tests/net/fixture.o
+	conn/test_inbound server/test_port_share measure/test_timing): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure client/test_remote_query): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

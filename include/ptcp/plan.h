@@ -107,7 +107,7 @@ struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
 
 struct ptcp_links_opts {
 	size_t size;
-	const char *local_host; /* name of the local host; NULL: the host with a local address */
+	const char *local_host; /* name of the local host; NULL: the host with a local address, else maybe the destination */
 	unsigned budget;    /* total messages; 0: 16 per link */
 	unsigned streams;   /* 4; streams per message */
 	void (*begin)(void *arg, size_t link); /* before each link; or NULL */

@@ -115,7 +115,7 @@ static size_t list_found(const struct ptcp_collect *c, struct ptcp_overlay_found
 
 	for (i = 0; i < c->n_links; i++) {
 		bps = limits_bps(c->overlay, i);
-		if (!c->failed_link[i] && bps >= 1 && isfinite(bps) && limits_curve(c->overlay, i) == NULL &&
+		if (!c->failed_link[i] && !c->limit_doubted[i] && bps >= 1 && isfinite(bps) && limits_curve(c->overlay, i) == NULL &&
 		    !limits_windowed(c->overlay, (int)i) &&
 		    !(fabs(bps - c->limit_first_bps[i]) <= CHANGED_RATIO * c->limit_first_bps[i]))
 			out[n++] = (struct ptcp_overlay_found){ i, (uint64_t)bps, PTCP_UNKNOWN };
@@ -221,6 +221,7 @@ static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *
 	    (c->link = calloc(c->n_links + 1, sizeof *c->link)) == NULL ||
 	    (c->failed_link = calloc(c->n_links + 1, sizeof *c->failed_link)) == NULL ||
 	    (c->limit_first_bps = calloc(c->n_limits + 1, sizeof *c->limit_first_bps)) == NULL ||
+	    (c->limit_doubted = calloc(c->n_limits + 1, sizeof *c->limit_doubted)) == NULL ||
 	    (c->limit_bps = calloc(c->n_limits + 1, sizeof *c->limit_bps)) == NULL ||
 	    (c->divided = calloc(hosts * PTCP_PATHS_MAX, sizeof *c->divided)) == NULL ||
 	    (c->bottleneck = calloc(c->max_bottlenecks, sizeof *c->bottleneck)) == NULL ||
@@ -250,6 +251,7 @@ int ptcp_collect_new(struct ptcp_collect **out, struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&c->canceled, false);
 	c->overlay = o;
+	c->starved_at_s = -INFINITY;
 	drift_init(&c->drift);
 	if ((r = check_launch(o, e)) == 0 && (r = take_opts(c, connect, opts, e)) == 0 && (r = make_room(c, dest, e)) == 0)
 		r = add_sources(c, e);
@@ -281,6 +283,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 	free(c->link);
 	free(c->failed_link);
 	free(c->limit_first_bps);
+	free(c->limit_doubted);
 	free(c->limit_bps);
 	free(c->found_bps);
 	free(c->load_bps);

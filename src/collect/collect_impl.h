@@ -13,9 +13,9 @@
 #include "collect/drift.h"
 #include "collect/others.h"
 #include "collect/planner_thread.h"
-#include "collect/processor.h"
 #include "collect/schedule.h"
 #include "core/clock.h"
+#include "core/processor.h"
 #include "model/divide.h"
 
 #define TICK_S 0.25
@@ -100,7 +100,10 @@ struct ptcp_collect {
 	struct bottleneck *bottleneck;
 	size_t n_bottlenecks, max_bottlenecks;
 	struct processor processor;
+	bool starved;                      /* of processor time, since the tick before the latest one */
+	double starved_at_s;               /* latest tick with that; -INFINITY: none */
 	double *limit_first_bps;           /* initial rates of the limits */
+	bool *limit_doubted;               /* judged slower while this host lacked processor time */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
 	struct divide_flow *divided;        /* room for all routes of all sources */
 	struct drift_flow *flow;         /* room for all routes of all sources */

@@ -87,9 +87,9 @@ static void add_route(struct others_sample *x, struct route *r, double now_s, do
 	}
 }
 
-static struct others_sample sample_of(struct ptcp_collect *c, const struct bottleneck *b, double now_s, bool starved)
+static struct others_sample sample_of(struct ptcp_collect *c, const struct bottleneck *b, double now_s)
 {
-	struct others_sample x = { .at_s = now_s, .interval_s = TICK_S, .starved = starved };
+	struct others_sample x = { .at_s = now_s, .interval_s = TICK_S, .starved = c->starved };
 	double free_bps = 0, free_streams = 0;
 	struct source_transfer *s;
 	struct route *r;
@@ -228,7 +228,7 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 	struct source_transfer *s;
 	struct bottleneck *b;
 	struct route *r;
-	bool testing = false, ready, starved;
+	bool testing = false, ready;
 
 	if (!(c->o.impact_percent < 100) || c->o.no_replan)
 		return;
@@ -237,10 +237,9 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 			r->bottleneck = bottleneck_of(c, r);
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
 		testing |= b->others.phase == OTHERS_TEST;
-	starved = processor_is_starved(&c->processor, now_s);
 	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= LEFT_MIN_S;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
-		struct others_sample x = sample_of(c, b, now_s, starved);
+		struct others_sample x = sample_of(c, b, now_s);
 
 		switch (others_add(&b->others, &x, ready)) {
 		case OTHERS_BEGIN_TEST:

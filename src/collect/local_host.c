@@ -108,6 +108,20 @@ int local_host_find(const struct ptcp_overlay *o, const char *name, int *host, s
 	return 0;
 }
 
+int local_host_collecting(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
+{
+	int r = local_host_find(o, name, host, e), destination = ptcp_overlay_destination(o);
+	struct ptcp_overlay_host h;
+
+	if (name != NULL || (r == 0 && *host >= 0))
+		return r;
+	ptcp_overlay_host(o, (size_t)destination, &h);
+	if (h.address != NULL && !is_here(h.address))
+		return r;
+	*host = destination;
+	return 0;
+}
+
 int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int *host, struct ptcp_err *e)
 {
 	int found, r = local_host_find(o, name, &found, e);

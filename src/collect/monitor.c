@@ -13,6 +13,7 @@
 #define PLANS_APART_S 10.0       /* at most this often */
 #define START_S 0.5              /* from the first data of one source to that of most others */
 #define ENOUGH_S 2.0             /* sources with less time left are not judged */
+#define STARVED_S 14.0           /* after a lack of processor time, observed rates say little of the links */
 #define STALL_S 0.5              /* between two ticks, beyond TICK_S: this host stood still, not the links */
 
 /* ---- Rates ---- */
@@ -108,8 +109,10 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 	return (size_t)(f - c->flow);
 }
 
+static bool is_starved(const struct ptcp_collect *c, double now_s) { return now_s - c->starved_at_s <= STARVED_S; }
+
 /* "K>D carries 3.1 Mbit/s instead of 40 Mbit/s", for the slowest changed limit. */
-static void describe_found(struct ptcp_collect *c)
+static void describe_found(struct ptcp_collect *c, bool doubted)
 {
 	char name[200], now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES] = "unlimited";
 	size_t i, which = c->n_limits, n = 0;
@@ -123,22 +126,29 @@ static void describe_found(struct ptcp_collect *c)
 	}
 	if (isfinite(c->limit_bps[which]))
 		units_rate_text(then, c->limit_bps[which]);
-	snprintf(c->unfit_text, sizeof c->unfit_text, "%s carries %s instead of %s%s",
+	snprintf(c->unfit_text, sizeof c->unfit_text, "%s carries %s instead of %s%s%s",
 	    limits_name(c->overlay, which, name, sizeof name), units_rate_text(now, c->found_bps[which]), then,
-	    n > 1 ? ", and others" : "");
+	    n > 1 ? ", and others" : "", doubted ? ", while this host lacks processor time" : "");
 	c->unfit = c->unfit_text;
 }
 
-static void apply_found(struct ptcp_collect *c, size_t n_found)
+/* `doubted`: the rates may be those of this host, not of its links. They serve the next plan, and probes may find more. */
+static void apply_found(struct ptcp_collect *c, size_t n_found, bool doubted)
 {
 	size_t i;
 
 	if (n_found <= impact_cap_found(c, c->found_bps))
 		return;
-	describe_found(c);
-	for (i = 0; i < c->n_limits; i++)
-		if (!isnan(c->found_bps[i]))
-			limits_set_bps(c->overlay, i, c->found_bps[i]);
+	describe_found(c, doubted);
+	for (i = 0; i < c->n_limits; i++) {
+		if (isnan(c->found_bps[i]))
+			continue;
+		if (c->found_bps[i] < c->limit_bps[i])
+			c->limit_doubted[i] = doubted;
+		else if (c->found_bps[i] >= c->limit_first_bps[i]) /* a part of it might still be missing */
+			c->limit_doubted[i] = false;
+		limits_set_bps(c->overlay, i, c->found_bps[i]);
+	}
 }
 
 /* Whether the slower links share a bottleneck, which all paths over them cross from now on. */
@@ -168,12 +178,13 @@ static void check_links(struct ptcp_collect *c, double now_s, double left_s)
 		c->limit_bps[i] = limits_bps(c->overlay, i);
 	switch (drift_update(&c->drift, now_s, left_s, c->flow, n, &limits, c->found_bps, &n_found)) {
 	case DRIFT_SLOWER:
-		conclude_shared(c, n, &n_found);
-		apply_found(c, n_found);
+		if (!is_starved(c, now_s)) /* this host is a bottleneck of all its links */
+			conclude_shared(c, n, &n_found);
+		apply_found(c, n_found, is_starved(c, now_s));
 		break;
 	case DRIFT_FASTER:
 	case DRIFT_END_PROBE:
-		apply_found(c, n_found);
+		apply_found(c, n_found, false);
 		break;
 	case DRIFT_START_PROBE:
 	case DRIFT_NONE:
@@ -240,6 +251,8 @@ void monitor_update(struct ptcp_collect *c)
 
 	c->ticked_at_s = now_s;
 	sample_rates(c, now_s);
+	if ((c->starved = processor_is_starved(&c->processor, now_s)))
+		c->starved_at_s = now_s;
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
 	if (first_data_s(c) <= now_s - START_S)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/processor.h"
 #include "core/units.h"
 #include "measure/prober.h"
 #include "model/settle.h"
@@ -17,6 +18,8 @@
 #define LEAST_BYTES (64u << 10)      /* of the largest message */
 #define MAX_BYTES (UINT64_C(8) << 30)
 #define SIZES 4                      /* each half of the next larger */
+#define HELD_MAX 0.1                 /* share of a message's time in which its hosts, not the path, limit the flow */
+#define STARVED_MAX 2                /* as many messages as were asked for are repeated, while this host is starved */
 
 struct timing {
 	struct prober base;
@@ -26,8 +29,10 @@ struct timing {
 	uint64_t before[PTCP_STREAMS_MAX]; /* delivered when the flow started */
 	uint64_t largest;                /* 0: the rate has not settled */
 	/* the present message */
-	uint64_t first_bytes;            /* delivered before it */
+	struct settle_flow first;        /* before it */
 	struct mono since;
+	struct processor processor;
+	unsigned starved;                /* messages so far that were not taken */
 	/* results */
 	struct ptcp_message *message;
 	size_t n;
@@ -77,8 +82,18 @@ static bool read_flow(struct timing *t, double flow_s, struct settle_flow *out)
 
 static void start_message(struct timing *t, const struct settle_flow *f, struct mono now)
 {
-	t->first_bytes = f->delivered_bytes;
+	t->first = *f;
 	t->since = now;
+}
+
+/* Whether this host lacked processor time for the message, which then tells less of the path: the streams had nothing to
+ * send, or nobody received. */
+static bool is_starved(struct timing *t, const struct settle_flow *f, struct mono now)
+{
+	double known_s = f->known_s - t->first.known_s, busy_s = f->busy_s - t->first.busy_s;
+
+	return processor_is_starved(&t->processor, (double)now.ns / 1e9) &&
+	    !(known_s - busy_s + f->window_s - t->first.window_s < HELD_MAX * known_s);
 }
 
 /* The rate has settled: chooses the sizes of the messages. */
@@ -87,12 +102,22 @@ static void start_messages(struct timing *t, const struct settle_flow *f, struct
 	uint64_t max = t->o.most_bytes > 0 ? t->o.most_bytes : MAX_BYTES;
 	double bytes = settle_rate_bps(&t->settle) / 8 * fmax(LARGEST_S, LARGEST_RTTS * t->round_trip_s);
 
+	processor_is_starved(&t->processor, (double)now.ns / 1e9); /* from now on */
 	t->largest = bytes < (double)max ? (uint64_t)bytes : max;
 	if (t->largest < LEAST_BYTES)
 		t->largest = LEAST_BYTES;
 	log_at(t->base.log, LOG_DEBUG, "timing", "settled_s=%.3f rate_bps=%.0f largest=%llu", settle_took_s(&t->settle),
 	    settle_rate_bps(&t->settle), (unsigned long long)t->largest);
 	start_message(t, f, now);
+}
+
+static void give_up_starved(struct timing *t)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ERANGE, "timing of messages: other processes use the processors of the measuring host (repeat the "
+	    "measurement when they have ended)");
+	prober_fail(&t->base, &why);
 }
 
 static void give_up(struct timing *t)
@@ -109,7 +134,7 @@ static void give_up(struct timing *t)
  * sampling interval adds no error. */
 static void sample_message(struct timing *t, const struct settle_flow *f, struct mono now)
 {
-	uint64_t bytes = f->delivered_bytes - t->first_bytes, took_ns = mono_diff_ns(now, t->since);
+	uint64_t bytes = f->delivered_bytes - t->first.delivered_bytes, took_ns = mono_diff_ns(now, t->since);
 
 	if (bytes < t->largest >> (t->n % SIZES)) {
 		if (took_ns > TIMING_TIMEOUTS * probe_session_timeout_ns(t->base.session))
@@ -118,7 +143,12 @@ static void sample_message(struct timing *t, const struct settle_flow *f, struct
 	}
 	log_at(t->base.log, LOG_DEBUG, "timing", "bytes=%llu delay_s=%.6f", (unsigned long long)bytes,
 	    (double)took_ns / 1e9);
-	t->message[t->n++] = (struct ptcp_message){ bytes, (double)took_ns / 1e9 };
+	if (!is_starved(t, f, now)) {
+		t->message[t->n++] = (struct ptcp_message){ bytes, (double)took_ns / 1e9 };
+	} else if (++t->starved > STARVED_MAX * t->o.messages) {
+		give_up_starved(t);
+		return;
+	}
 	start_message(t, f, now);
 }
 
@@ -174,7 +204,7 @@ static void running(struct prober *b, struct session *sess)
 {
 	struct timing *t = of(b);
 
-	t->n = 0;
+	t->n = t->starved = 0;
 	t->largest = 0;
 	t->settle = (struct settle){ .windows = 0 };
 	if (prober_begin(b, sess, &probe_session_ops, on_timer, t->o.streams))

@@ -1,6 +1,6 @@
 /* Whether this process lacks processor time: its RTTs and rates then say little about the network. */
-#ifndef COLLECT_PROCESSOR_H
-#define COLLECT_PROCESSOR_H
+#ifndef CORE_PROCESSOR_H
+#define CORE_PROCESSOR_H
 
 #include <stdbool.h>
 

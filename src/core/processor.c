@@ -1,4 +1,4 @@
-#include "collect/processor.h"
+#include "core/processor.h"
 
 #include <dirent.h>
 #include <math.h>

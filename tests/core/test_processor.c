@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/processor.h"
+#include "core/processor.h"
 
 #define OTHERS_MAX 64
 
@@ -86,5 +86,5 @@ int main(void)
 		cmocka_unit_test(a_starved_process_knows_so),
 	};
 
-	return cmocka_run_group_tests_name("collect/processor", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("core/processor", tests, NULL, NULL);
 }
