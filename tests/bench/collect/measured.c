@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/stats.h"
+#include "quantile.h"
 
 #define ROWS_MAX 1000
 #define SETTINGS_MAX 8
@@ -13,7 +14,8 @@
 struct row {
 	int draw, north, south, error;
 	char way[40];
-	double seconds, planned, replans, others, alone, held, stalled;
+	double seconds, planned, replans, others, alone, held, stalled, waited;
+	int tries; /* 0: not recorded, like `waited` */
 };
 
 static struct row rows[ROWS_MAX];
@@ -46,9 +48,9 @@ static int read_rows(const char *file)
 
 		if (++number == 1 || strstr(line, ",estimate,") != NULL)
 			continue;
-		if (nrows == ROWS_MAX || sscanf(line, "%d,%d,%d,%d,%39[^,],%lf,%lf,%lf,%*[^,],%lf,%lf,%lf,%lf", &r->draw,
-		    &r->north, &r->south, &r->error, r->way, &r->seconds, &r->planned, &r->replans, &r->others,
-		    &r->alone, &r->held, &r->stalled) != 12) {
+		if (nrows == ROWS_MAX || sscanf(line, "%d,%d,%d,%d,%39[^,],%lf,%lf,%lf,%*[^,],%lf,%lf,%lf,%lf,%lf,%d",
+		    &r->draw, &r->north, &r->south, &r->error, r->way, &r->seconds, &r->planned, &r->replans, &r->others,
+		    &r->alone, &r->held, &r->stalled, &r->waited, &r->tries) < 12) {
 			fprintf(stderr, "%s:%d: not a row\n", file, number);
 			fclose(f);
 			return 1;
@@ -133,8 +135,8 @@ static double stalled_of(const struct row *r)
 
 static void print_setting(const struct row *s)
 {
-	static const char *const ways[] = { "direct", "best-path", "coordinated-impact-100",
-	    "pipelined-impact-100", "pipelined", "pipelined-no-replan" };
+	static const char *const ways[] = { "direct", "naive", "best-path", "coordinated-impact-100",
+	    "pipelined-impact-100", "pipelined", "default", "pipelined-no-replan" };
 	size_t i;
 
 	for (i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -153,8 +155,71 @@ static void print_setting(const struct row *s)
 			printf(" %.0f +- %.0f |", best.mean, best.half);
 		else
 			printf(" - |");
-		printf(" %.0f | %.1f | %.1f |\n", of_way(s, ways[i], loss_of).mean, of_way(s, ways[i], held_of).mean,
-		    of_way(s, ways[i], stalled_of).mean);
+		if (s->north + s->south > 0)
+			printf(" %.0f |", of_way(s, ways[i], loss_of).mean);
+		else
+			printf(" - |");
+		printf(" %.1f | %.1f |\n", of_way(s, ways[i], held_of).mean, of_way(s, ways[i], stalled_of).mean);
+	}
+}
+
+/* ---- Executed, over the plan and over all sources at once ---- */
+
+#define STALLED_MAX 3.0 /* per cent of the time, as in `lab` */
+#define WAITED_MAX 25.0
+
+static int is_starved(const struct row *r) { return r->stalled > STALLED_MAX || r->waited > WAITED_MAX; }
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of the draws that have both; `than` NULL: its own plan. Draws in which the machine was taken away from either count only
+ * with `starved`. */
+static size_t list_ratios(const struct row *setting, const char *way, const char *than, int starved, double *x)
+{
+	const struct row *other;
+	size_t i, n = 0;
+
+	for (i = 0; i < nrows; i++) {
+		if (!is_of(&rows[i], setting, way) || (other = than != NULL ? find(setting, than, rows[i].draw) : &rows[i]) == NULL ||
+		    (!starved && (is_starved(&rows[i]) || is_starved(other))))
+			continue;
+		x[n++] = rows[i].seconds / (than != NULL ? other->seconds : other->planned);
+	}
+	qsort(x, n, sizeof *x, compare);
+	return n;
+}
+
+static void print_ratio(const struct row *setting, const char *way, const char *than, int starved)
+{
+	double x[ROWS_MAX];
+	size_t n = list_ratios(setting, way, than, starved, x);
+
+	if (n == 0)
+		printf(" - |");
+	else
+		printf(" %.2f, %.2f (%zu) |", quantile(x, n, 0.5), x[n - 1], n);
+}
+
+static void print_executed(const struct row *s)
+{
+	static const struct { const char *way, *naive; } pairs[] = { { "pipelined", "direct" }, { "default", "naive" } };
+	double x[ROWS_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		if (list_ratios(s, pairs[i].way, NULL, 1, x) == 0)
+			continue;
+		printf("| %d:%d, %d %% | %s |", s->north, s->south, s->error, pairs[i].way);
+		print_ratio(s, pairs[i].way, NULL, 1);
+		print_ratio(s, pairs[i].way, NULL, 0);
+		print_ratio(s, pairs[i].way, pairs[i].naive, 1);
+		print_ratio(s, pairs[i].way, pairs[i].naive, 0);
+		printf("\n");
 	}
 }
 
@@ -162,6 +227,8 @@ int report_measured(const char *file)
 {
 	const struct row *seen[SETTINGS_MAX];
 	size_t i, k, n = 0;
+
+	nrows = 0;
 
 	if (read_rows(file) != 0)
 		return 1;
@@ -179,5 +246,12 @@ int report_measured(const char *file)
 		seen[n++] = &rows[i];
 		print_setting(&rows[i]);
 	}
+	printf("\nSeconds over the plan's (goal: median 1.15, worst 1.3) and over those of all sources at once in the same draw, direct "
+	    "for pipelined and naive for default (goal: 1 at worst): median, worst, (draws). Starved: draws in which a process of ptcp waited for a "
+	    "processor for over %.0f %% of the time, or the emulator stood still for over %.0f %%, in each of some tries.\n\n| flows, "
+	    "estimates off | method | over the plan | without starved draws | over all at once | without starved draws |\n"
+	    "|---|---|---:|---:|---:|---:|\n", WAITED_MAX, STALLED_MAX);
+	for (k = 0; k < n; k++)
+		print_executed(seen[k]);
 	return 0;
 }

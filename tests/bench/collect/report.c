@@ -339,5 +339,8 @@ int main(int argc, char **argv)
 	report_fluid();
 	if (lines != NULL && fclose(lines) != 0)
 		return 1;
-	return optind < argc ? report_measured(argv[optind]) : 0;
+	for (; optind < argc; optind++)
+		if (report_measured(argv[optind]) != 0)
+			return 1;
+	return 0;
 }
