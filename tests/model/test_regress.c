@@ -83,6 +83,38 @@ static void needs_are_enough(void **state)
 	assert_in_range(often_off(&r, 4), 101, 2000);
 }
 
+/* Messages by equation 8 of Wu, Rao, Iyengar, for an excess squared error below e with probability 1 - d, delays in [0, 1]:
+ * 1 - 8 ((64 e0 / e) ln(64 e0 / e))^2 exp(-e^2 k / 512), e0 = 2.718.. */
+static double equation_8(double error, double risk)
+{
+	double x = 64 * exp(1) / error;
+
+	return 512 / (error * error) * log(8 * pow(x * log(x), 2) / risk);
+}
+
+/* Our bound speaks of the rate itself, and needs a small part of the messages, where the squared error of a delay, on the
+ * scale of its range, is not even as small as a tenth. */
+static void needs_replace_equation_8(void **state)
+{
+	struct rng r = { 4 };
+	double size[64], delay[64], n;
+	struct regress g;
+	unsigned i;
+
+	(void)state;
+	assert_near(equation_8(0.5, 0.05) / 41600, 1, 0.01);
+	assert_near(equation_8(0.1, 0.05) / 1.23e6, 1, 0.01);
+	assert_near(equation_8(0.05, 0.05) / 5.2e6, 1, 0.01);
+	for (i = 0; i < 64; i++) {
+		size[i] = 1e6 / (1 << i % 4);
+		delay[i] = 0.01 + size[i] / 1e6 * (0.9 + 0.2 * rng_uniform(&r)); /* an ordinary link */
+	}
+	assert_int_equal(regress_delay(&g, size, delay, 64, NULL), 0);
+	n = regress_messages_bound(&g, 0.1, 0.05);
+	assert_true(n >= 9 && n <= 260);
+	assert_true(n < equation_8(0.5, 0.05) / 100);
+}
+
 /* Errors are what estimates of the same link really scatter by. */
 static void errors_are_honest(void **state)
 {
@@ -200,6 +232,7 @@ int main(void)
 		cmocka_unit_test(by_hand),
 		cmocka_unit_test(needs_by_hand),
 		cmocka_unit_test(needs_are_enough),
+		cmocka_unit_test(needs_replace_equation_8),
 		cmocka_unit_test(errors_are_honest),
 		cmocka_unit_test(exact_lines),
 		cmocka_unit_test(named_results),
