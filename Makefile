@@ -496,13 +496,14 @@ plan-bench: setup
 # make collect-lab: record executions in the laboratory (an hour, root)
 .PHONY: plan-report plan-pictures collect-lab
 plan-report: $(BUILD)/tests/bench/collect/report
-	$(Q)$< $(ARGS) tests/bench/collect/lab.csv
+	$(Q)$< $(ARGS) tests/bench/collect/lab.csv tests/bench/collect/naive.csv
 
 plan-pictures: $(BUILD)/tests/bench/collect/report
 	$(Q)BUILD='$(BUILD)' tests/bench/collect/pictures
 
-collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget
-	$(Q)BUILD='$(BUILD)' tests/bench/collect/lab
+collect-lab: all lab-programs $(BUILD)/tests/e2e/jsonget $(BUILD)/tests/bench/collect/report
+	$(Q)BUILD='$(BUILD)' OUT='$(or $(OUT),$(BUILD)/collect-lab.csv)' tests/bench/collect/lab
+	$(Q)$(BUILD)/tests/bench/collect/report -m '$(or $(OUT),$(BUILD)/collect-lab.csv)'
 
 # make advice-truth: measure true throughput and impact in laboratories (hours, root)
 # Settings: see tests/bench/advice/truth.

@@ -136,7 +136,7 @@ static double stalled_of(const struct row *r)
 static void print_setting(const struct row *s)
 {
 	static const char *const ways[] = { "direct", "naive", "best-path", "coordinated-impact-100",
-	    "pipelined-impact-100", "pipelined", "default", "pipelined-no-replan" };
+	    "pipelined-impact-100", "pipelined", "default-impact-100", "default", "pipelined-no-replan" };
 	size_t i;
 
 	for (i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -207,7 +207,8 @@ static void print_ratio(const struct row *setting, const char *way, const char *
 
 static void print_executed(const struct row *s)
 {
-	static const struct { const char *way, *naive; } pairs[] = { { "pipelined", "direct" }, { "default", "naive" } };
+	static const struct { const char *way, *naive; } pairs[] = { { "pipelined", "direct" }, { "default", "naive" },
+		{ "default-impact-100", "naive" } };
 	double x[ROWS_MAX];
 	size_t i;
 

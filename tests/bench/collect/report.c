@@ -1,10 +1,11 @@
 /* make plan-report: the study of study.h as a fluid, beside the published figures, and what was
  * measured of it in the laboratory.
  *
- *   report [-n DRAWS] [-c RUNS.csv] [LAB.csv]
+ *   report [-m] [-n DRAWS] [-c RUNS.csv] [LAB.csv..]
  *
- * -n: so many draws of sizes and errors (5); -c: every run as a line into that file, too. */
+ * -m: only what was measured; -n: so many draws of sizes and errors (5); -c: every run as a line into that file, too. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,10 +324,12 @@ static void report_fluid(void)
 
 int main(int argc, char **argv)
 {
+	bool only_measured = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "n:c:")) != -1)
+	while ((opt = getopt(argc, argv, "mn:c:")) != -1)
 		switch (opt) {
+		case 'm': only_measured = true; break;
 		case 'n': draws = atoi(optarg); break;
 		case 'c':
 			if ((lines = fopen(optarg, "w")) == NULL)
@@ -336,7 +339,8 @@ int main(int argc, char **argv)
 		}
 	if (draws < 2 || draws > DRAWS_MAX)
 		return 2;
-	report_fluid();
+	if (!only_measured)
+		report_fluid();
 	if (lines != NULL && fclose(lines) != 0)
 		return 1;
 	for (; optind < argc; optind++)
