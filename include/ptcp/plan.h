@@ -107,7 +107,7 @@ struct ptcp_transfer_opts; /* <ptcp/ptcp.h> */
 
 struct ptcp_links_opts {
 	size_t size;
-	const char *local_host; /* name of the local host; NULL: the host with a local address, else maybe the destination */
+	const char *local_host; /* name of the local host; NULL: by address, see --local-host of ptcp-links(1) */
 	unsigned budget;    /* total messages; 0: 16 per link */
 	unsigned streams;   /* 4; streams per message */
 	void (*begin)(void *arg, size_t link); /* before each link; or NULL */
@@ -417,9 +417,9 @@ PTCP_API void ptcp_collect_source(const struct ptcp_collect *c, size_t i,
     struct ptcp_collect_source *out);
 PTCP_API void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_collect_link *out);
 /* Copies the overlay file `from` to `to` with the rates of links that the collection found to differ, and with the
- * shared bottlenecks that it concluded, except rates that fell while this host lacked processor time; after the end. Returns 1
- * if the file has shared bottlenecks already, which stay as they are. Errors as ptcp_overlay_save(); PTCP_ECONFIG, too:
- * the file has other links than the overlay. */
+ * shared bottlenecks that it concluded, except rates that fell while this host lacked processor time; after the end.
+ * Returns 1 if the file has shared bottlenecks already, which stay as they are. Errors as ptcp_overlay_save();
+ * PTCP_ECONFIG, too: the file has other links than the overlay. */
 PTCP_API int ptcp_collect_save(const struct ptcp_collect *c, const char *from, const char *to, struct ptcp_err *e);
 PTCP_API void ptcp_collect_free(struct ptcp_collect *c); /* NULL is fine; not while it runs */
 

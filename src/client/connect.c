@@ -273,7 +273,8 @@ static const enum ptcp_cipher *task_spare(const struct ptcp_task *t)
 static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
-	uint64_t all_ns = task_timeout_ns(t), timeout_ns = t->paths.n > 1 && !t->patient && all_ns > PATH_NS ? PATH_NS : all_ns;
+	uint64_t all_ns = task_timeout_ns(t);
+	uint64_t timeout_ns = t->paths.n > 1 && !t->patient && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->path];
 	struct connect_opts o = { .context = &t->host, .host = target_host(t), .port = target_port(t), .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,

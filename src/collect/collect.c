@@ -115,8 +115,8 @@ static size_t list_found(const struct ptcp_collect *c, struct ptcp_overlay_found
 
 	for (i = 0; i < c->n_links; i++) {
 		bps = limits_bps(c->overlay, i);
-		if (!c->failed_link[i] && !c->limit_doubted[i] && bps >= 1 && isfinite(bps) && limits_curve(c->overlay, i) == NULL &&
-		    !limits_windowed(c->overlay, (int)i) &&
+		if (!c->failed_link[i] && !c->limit_doubted[i] && bps >= 1 && isfinite(bps) &&
+		    limits_curve(c->overlay, i) == NULL && !limits_windowed(c->overlay, (int)i) &&
 		    !(fabs(bps - c->limit_first_bps[i]) <= CHANGED_RATIO * c->limit_first_bps[i]))
 			out[n++] = (struct ptcp_overlay_found){ i, (uint64_t)bps, PTCP_UNKNOWN };
 	}

@@ -132,7 +132,7 @@ static void describe_found(struct ptcp_collect *c, bool doubted)
 	c->unfit = c->unfit_text;
 }
 
-/* `doubted`: the rates may be those of this host, not of its links. They serve the next plan, and probes may find more. */
+/* `doubted`: the rates may be those of this host, not of its links. They serve the next plan; probes may find more. */
 static void apply_found(struct ptcp_collect *c, size_t n_found, bool doubted)
 {
 	size_t i;

@@ -86,8 +86,8 @@ static void start_message(struct timing *t, const struct settle_flow *f, struct 
 	t->since = now;
 }
 
-/* Whether this host lacked processor time for the message, which then tells less of the path: the streams had nothing to
- * send, or nobody received. */
+/* Whether this host lacked processor time for the message, which then tells less of the path: the streams had nothing
+ * to send, or nobody received. */
 static bool is_starved(struct timing *t, const struct settle_flow *f, struct mono now)
 {
 	double known_s = f->known_s - t->first.known_s, busy_s = f->busy_s - t->first.busy_s;
@@ -115,8 +115,8 @@ static void give_up_starved(struct timing *t)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ERANGE, "timing of messages: other processes use the processors of the measuring host (repeat the "
-	    "measurement when they have ended)");
+	err_set(&why, PTCP_ERANGE, "timing of messages: other processes use the processors of the measuring host (repeat "
+	    "the measurement when they have ended)");
 	prober_fail(&t->base, &why);
 }
 
