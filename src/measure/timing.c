@@ -115,7 +115,7 @@ static void give_up_starved(struct timing *t)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ERANGE, "timing of messages: other processes use the processors of the measuring host (repeat "
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: other processes use the processors of the measuring host (repeat "
 	    "the measurement when they have ended)");
 	prober_fail(&t->base, &why);
 }
