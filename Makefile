@@ -61,7 +61,7 @@ collect_SRC := local_host links links_measure links_watch links_query links_file
 	shared_cause others impact source planner_thread allocate monitor collect
 cli_SRC   := main command options lists process log_opts confine connect install overlay transfer mover_opts exec cmd_clean cmd_serve running running_find cmd_rate \
 	serve_opts serve_metrics link_monitor cmd_key cmd_mover cmd_status cmd_advise cmd_measure cmd_plan cmd_collect \
-	cmd_paths cmd_links cmd_files skeleton/cmd_overlay skeleton/hosts skeleton/ask doctor/cmd_doctor doctor/first doctor/host doctor/path show/json show/links_output \
+	cmd_paths cmd_links cmd_files skeleton/cmd_overlay skeleton/hosts skeleton/ask doctor/cmd_doctor doctor/first doctor/host doctor/movers doctor/path show/json show/links_output \
 	show/output show/plan_output show/plan_plot show/plot show/terminal
 libptcp_LAYERS := core wire model fs store net engine conn stream mover session measure client server api
 plan_LAYERS    := conf plan collect

@@ -357,10 +357,18 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 	}
 }
 
+/* The movers at both ends of the connected stream; 0: none. */
+static uint64_t movers_of(const struct session *sess, unsigned number)
+{
+	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->stream[number]) : NULL;
+
+	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->far[number];
+}
+
 static void on_connected(struct session *sess, unsigned number)
 {
 	sess->send->moved_bytes[number] = 0;
-	snd_set_mover(engine_snd(sess->engine), number, striping_movers(sess, number));
+	snd_set_mover(engine_snd(sess->engine), number, movers_of(sess, number));
 	snd_stream_up(engine_snd(sess->engine), number, mono_now());
 }
 

@@ -366,14 +366,6 @@ static inline bool striping_sets_streams(const struct session *sess)
 	return (sess->o.movers != NULL || sess->endpoints != NULL) && sess->o.streams_per_mover > 0;
 }
 
-/* The movers at both ends of the connected stream; 0: none. */
-static inline uint64_t striping_movers(const struct session *sess, unsigned number)
-{
-	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->stream[number]) : NULL;
-
-	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->far[number];
-}
-
 /* Some mover can carry the stream; always true without movers. */
 static inline bool striping_ready(const struct session *sess, unsigned number)
 {

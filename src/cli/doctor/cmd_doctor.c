@@ -4,7 +4,9 @@
 
 #include "cli/connect.h"
 #include "cli/doctor/doctor.h"
+#include "cli/mover_opts.h"
 #include "cli/show/json.h"
+#include "core/err.h"
 #include "core/units.h"
 
 struct doctor_args {
@@ -13,6 +15,8 @@ struct doctor_args {
 	const char *dir;
 	double rate_bps;
 	const char *target;
+	struct doctor_movers movers;
+	const char *probe;
 };
 
 static int set_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -25,12 +29,32 @@ static int set_rate(void *args, const struct opt *o, const char *text, struct pt
 	return 0;
 }
 
+static int add_host(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
+{
+	struct doctor_movers *m = &((struct doctor_args *)args)->movers;
+
+	if (part[0] == '-')
+		return opt_reject(o, part, e, "not the name of a host (such as node1)");
+	return opt_append_copy(&m->host, &m->n_hosts, part, e);
+}
+
+static int set_hosts(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_each(args, o, text, e, add_host);
+}
+
 #define AT(member) offsetof(struct doctor_args, member)
 
 static const struct opt doctor_options[] = {
 	{ "dir", 0, "DIR", "directory for the disk measurement (default: .)", opt_text, AT(dir), 0, 0 },
 	{ "rate", 0, "RATE", "desired rate of the path (default: the speed of the interface)", set_rate, 0, 0, 0 },
 	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true, AT(no_speed), 0, 0 },
+	{ "movers", 0, "COMMAND", "check that the hosts on which this command starts movers see the directory of --dir", opt_text,
+	    AT(movers.command), 0, 0 },
+	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_hosts, 0, 0, 0 },
+	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
+	    AT(movers.ptcp), 0, 0 },
+	{ "probe", 0, "FOLDER", "what --movers runs on each host: print what it sees there", opt_text, AT(probe), 0, 0 },
 	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(connect.log.json), 0, 0 },
 	{ .name = NULL },
 };
@@ -83,6 +107,8 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 {
 	int r;
 
+	if (a->movers.command != NULL)
+		return doctor_movers(d, &a->movers, a->dir, e);
 	doctor_server(d);
 	doctor_room(d, a->dir);
 	doctor_host(d);
@@ -96,23 +122,44 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 	return doctor_disk(d, a->dir, e);
 }
 
+/* The rules of --movers are those of a transfer. */
+static int check_movers(struct doctor_args *a, char *own, size_t cap, struct ptcp_err *e)
+{
+	const struct doctor_movers *m = &a->movers;
+
+	if (m->command == NULL && (m->n_hosts > 0 || m->ptcp != NULL))
+		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-ptcp: only with --movers (give the command)");
+	if (m->command != NULL && (strstr(m->command, "{host}") != NULL) != (m->n_hosts > 0))
+		return err_set(e, PTCP_EUSAGE, "--movers: {host} and --mover-hosts belong together (give both, or none)");
+	if (m->command != NULL && a->target != NULL)
+		return err_set(e, PTCP_EUSAGE, "--movers: checks a directory, not a path to %.100s (leave one of them out)", a->target);
+	if (m->ptcp == NULL && (a->movers.ptcp = mover_own_path(own, cap)) == NULL)
+		a->movers.ptcp = "ptcp";
+	return 0;
+}
+
 static int run_doctor(const struct command *c, int argc, char **argv)
 {
 	struct doctor_args a;
 	struct doctor d = { .root = "" };
 	struct ptcp_err e = { .code = 0 };
+	char own[PTCP_PATH_BYTES];
 	int n, r;
 
 	memset(&a, 0, sizeof a);
 	a.dir = ".";
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
 		a.target = n == 1 ? argv[0] : NULL;
-		r = examine(&a, &d, &e);
+		if ((r = check_movers(&a, own, sizeof own, &e)) == 0 && a.probe == NULL)
+			r = examine(&a, &d, &e);
 	}
-	if (r == 0 && a.connect.log.json)
+	if (r == 0 && a.probe != NULL)
+		doctor_probe(a.probe);
+	else if (r == 0 && a.connect.log.json)
 		r = doctor_json(&d, &e);
 	else if (r == 0)
 		doctor_text(&d);
+	opt_copies_free(&a.movers.host, &a.movers.n_hosts);
 	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }

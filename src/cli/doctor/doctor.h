@@ -71,6 +71,20 @@ int doctor_identity(struct doctor *d, const char *target, const struct ptcp_tran
 /* The interface `name`; *speed_bps is 0 if unknown. */
 void doctor_interface(struct doctor *d, const char *name, double *speed_bps);
 
+/* movers.c */
+
+struct doctor_movers {
+	const char *command;     /* starts movers, as --movers of ptcp send */
+	const char *const *host; /* for {host} in the command */
+	size_t n_hosts;
+	const char *ptcp;        /* path of ptcp on the hosts of the movers */
+};
+
+/* Whether the hosts on which the command starts movers see the files in `dir` as this host does. PTCP_ECANCELED. */
+int doctor_movers(struct doctor *d, const struct doctor_movers *o, const char *dir, struct ptcp_err *e);
+/* On such a host: prints what it sees in the folder of doctor_movers(). */
+void doctor_probe(const char *folder);
+
 /* cmd_doctor.c: print the findings on stdout. */
 void doctor_text(const struct doctor *d);
 int doctor_json(const struct doctor *d, struct ptcp_err *e);
