@@ -234,6 +234,7 @@ static void on_tick(void *arg)
 static int on_stream(struct fake *k, const struct wire_stream *f, struct ptcp_err *e)
 {
 	unsigned there = f->port - PORT_BASE;
+	struct wire_accepted accepted = { .number = f->number };
 	struct fake *to;
 
 	(void)e;
@@ -243,7 +244,9 @@ static int on_stream(struct fake *k, const struct wire_stream *f, struct ptcp_er
 	k->pair[f->handle % HANDLES].to = to;
 	k->pair[f->handle % HANDLES].handle = ++to->last_handle;
 	to->stopped[to->last_handle % HANDLES] = false;
-	OUTBOX_PUT(out_of(to), accepted, ACCEPTED, (&(struct wire_accepted){ to->last_handle, f->number }));
+	accepted.handle = to->last_handle;
+	memcpy(accepted.peer, f->peer, sizeof accepted.peer);
+	OUTBOX_PUT(out_of(to), accepted, ACCEPTED, &accepted);
 	OUTBOX_PUT(out_of(k), connected, CONNECTED, (&(struct wire_connected){ f->handle }));
 	return 0;
 }
