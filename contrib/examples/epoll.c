@@ -93,6 +93,7 @@ static int start(int epoll, size_t i, const struct ptcp_transfer_opts *opts, con
 
 int main(int argc, char **argv)
 {
+	struct sigaction interrupt = { .sa_handler = on_interrupt }; /* signal() may last for one signal only */
 	struct ptcp_transfer_opts opts;
 	const char *pin = argv[1];
 	int epoll = epoll_create1(EPOLL_CLOEXEC), i, failed;
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, on_interrupt);
+	sigaction(SIGINT, &interrupt, NULL);
 	ptcp_transfer_opts_init(&opts);
 	opts.fingerprints = &pin;
 	opts.n_fingerprints = 1;

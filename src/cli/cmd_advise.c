@@ -114,9 +114,11 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 		fprintf(f, "any transfer takes %.2g %% from others here; %u streams take %.2g %% more",
 		    one.impact_total_percent, a->streams, a->impact_percent);
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
-	fprintf(f, "In 80 %% of cases %s to %s, and %.0f to %.0f %% of impact; other flows: %s.\n",
-	    units_rate_text(rate, a->throughput_low_bps), units_rate_text(high, a->throughput_high_bps),
-	    a->impact_low_percent, a->impact_high_percent, ptcp_others_name(a->others));
+	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
+	    units_rate_text(high, a->throughput_high_bps));
+	if (a->streams > 1) /* the impact is relative to one stream */
+		fprintf(f, ", and %.0f to %.0f %% of impact", a->impact_low_percent, a->impact_high_percent);
+	fprintf(f, "; other flows: %s.\n", ptcp_others_name(a->others));
 }
 
 static void print_reason(FILE *f, const struct ptcp_advice *a)

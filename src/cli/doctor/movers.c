@@ -25,6 +25,7 @@
 #define SEEN_S 5          /* another host's new file is not waited for longer, .. */
 #define LATE_S 1.0        /* .. and is late after this */
 #define COMMAND_S 60      /* the command must have ended then */
+#define END_S 2.0         /* from SIGTERM to SIGKILL */
 #define LOOK_NS (20 * NS_PER_MS)
 #define TOKEN_BYTES 32    /* of hexadecimal digits: the content of all files */
 #define WORDS_MAX 64
@@ -256,13 +257,55 @@ static int read_lines(struct probe *p, int fd)
 	return -1;
 }
 
+/* Does not reap the process. */
+static bool is_running(pid_t pid)
+{
+	siginfo_t i = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)pid, &i, WEXITED | WNOHANG | WNOWAIT) == 0 && i.si_pid == 0;
+}
+
+/* Ends the command, if it has not ended, with its process group. Its status, as waitpid(2) has it. */
+static int end(pid_t pid)
+{
+	struct mono began = mono_now();
+	int status = 0;
+
+	kill(-pid, SIGTERM);
+	while (is_running(pid) && since_s(began) < END_S)
+		pause_ns(LOOK_NS);
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* A command for one host must have started ptcp there; one for all hosts tells by its status that it did not on all. */
+static void judge_end(struct probe *p, const char *host, unsigned answers, int status)
+{
+	char what[260];
+
+	if (process_stopping() || (p->n == 0 && host == NULL))
+		return; /* see conclude() */
+	if (host != NULL && p->n == answers)
+		snprintf(what, sizeof what, "did not start ptcp%s%s", p->last[0] != '\0' ? ": " : "", p->last);
+	else if (host == NULL && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		snprintf(what, sizeof what, "did not start ptcp on all hosts: it ended with status %d%s%s", WEXITSTATUS(status),
+		    p->last[0] != '\0' ? ": " : "", p->last);
+	else
+		return;
+	problem(p, VERDICT_BAD, host != NULL ? host : "the command", what,
+	    "check the command, and name the path of ptcp there with --mover-ptcp");
+}
+
 static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 {
 	size_t cap = strlen(p->o->command) + 1024;
 	char *argv[WORDS_MAX + 1], *text = malloc(cap);
+	unsigned answers = p->n;
 	int fd[2] = { -1, -1 }, r = 0;
 	pid_t pid = 0;
 
+	p->last[0] = '\0';
 	if (text == NULL)
 		return err_nomem(e);
 	if (!words_of(argv, text, cap, p, host)) {
@@ -277,8 +320,7 @@ static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 		fd[1] = -1;
 		if (read_lines(p, fd[0]) < 0 && !process_stopping())
 			problem(p, VERDICT_BAD, argv[0], "has not ended after a minute", "check whether it waits for hosts or a password");
-		kill(-pid, SIGTERM);
-		waitpid(pid, NULL, 0);
+		judge_end(p, host, answers, end(pid));
 	}
 	if (fd[0] >= 0)
 		close(fd[0]);
