@@ -16,7 +16,7 @@
 
 #define LOOK_NS (10 * NS_PER_MS)
 #define END_NS (2 * NS_PER_S)   /* from SIGTERM to SIGKILL */
-#define LEFT_NS (100 * NS_PER_MS) /* from the end of the shell to SIGKILL for its other processes */
+#define LEFT_NS (100 * NS_PER_MS) /* from the end of the command to SIGKILL for its other processes */
 
 extern char **environ;
 
@@ -30,10 +30,9 @@ int exec_open(struct exec *x, const char *command, struct ptcp_err *e)
 	return 0;
 }
 
-/* Signals are as in a shell, although this process ignores some. A terminal would stop a reader in the background. */
-static int spawn(struct exec *x)
+/* Signals are as in a shell, although this process ignores some. */
+int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err)
 {
-	char *argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)x->command, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t all, none;
@@ -47,13 +46,23 @@ static int spawn(struct exec *x)
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigdefault(&attr, &all);
 	posix_spawnattr_setsigmask(&attr, &none);
-	if ((r = posix_spawn_file_actions_adddup2(&files, x->write_fd, STDOUT_FILENO)) == 0 && terminal_is(STDIN_FILENO))
+	if ((r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)) == 0 && err >= 0)
+		r = posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+	if (r == 0 && no_input)
 		r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	if (r == 0)
-		r = posix_spawn(&x->pid, "/bin/sh", &files, &attr, argv, environ);
+		r = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&files);
 	return r;
+}
+
+/* A terminal would stop a reader in the background. */
+static int spawn(struct exec *x)
+{
+	char *argv[] = { (char *)(uintptr_t)"/bin/sh", (char *)(uintptr_t)"-c", (char *)(uintptr_t)x->command, NULL };
+
+	return exec_spawn(&x->pid, argv, terminal_is(STDIN_FILENO), x->write_fd, -1);
 }
 
 void exec_start(struct exec *x)
@@ -110,19 +119,21 @@ static bool is_running(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &i, WEXITED | WNOHANG | WNOWAIT) == 0 && i.si_pid == 0;
 }
 
-/* SIGKILL also ends processes in the group that ignore SIGTERM. The shell is reaped last: until then no new process
+/* SIGKILL also ends processes in the group that ignore SIGTERM. The command is reaped last: until then no new process
  * group can have its number. */
-static void end(struct exec *x)
+int exec_end(pid_t pid)
 {
 	struct mono until = mono_add_ns(mono_now(), END_NS);
+	int status = 0;
 
-	kill(-x->pid, SIGTERM);
-	kill(-x->pid, SIGCONT);
-	while (is_running(x->pid) && mono_now().ns < until.ns)
+	kill(-pid, SIGTERM);
+	kill(-pid, SIGCONT);
+	while (is_running(pid) && mono_now().ns < until.ns)
 		pause_ns(LOOK_NS);
 	pause_ns(LEFT_NS);
-	kill(-x->pid, SIGKILL);
-	waitpid(x->pid, NULL, 0);
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return status;
 }
 
 void exec_fini(struct exec *x)
@@ -134,6 +145,6 @@ void exec_fini(struct exec *x)
 	close(x->fd);
 	x->fd = x->write_fd = -1;
 	if (x->pid > 0)
-		end(x);
+		exec_end(x->pid);
 	x->pid = 0;
 }

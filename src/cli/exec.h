@@ -1,4 +1,5 @@
-/* --exec: a command of the shell whose output is sent, and which decides whether the output is complete. */
+/* Commands in process groups of their own, and --exec: a command of the shell whose output is sent, and which decides whether
+ * the output is complete. */
 #ifndef CLI_EXEC_H
 #define CLI_EXEC_H
 
@@ -27,5 +28,13 @@ int exec_ended(struct exec *x, struct ptcp_err *e);
 void exec_give_up(struct exec *x); /* any thread */
 /* Ends a command that exec_ended() has not reaped, with its process group, and closes the pipe. Zeroed with fd -1 is fine. */
 void exec_fini(struct exec *x);
+
+/* ---- Any command ---- */
+
+/* Starts argv[0], searched in PATH, in a process group of its own, with `out` and `err` (-1: ours) as its outputs. 0 or an
+ * errno. */
+int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err);
+/* Ends the command, if it has not ended, with its process group; takes up to 2 s. Its status, as waitpid(2) has it. */
+int exec_end(pid_t pid);
 
 #endif

@@ -3,6 +3,7 @@
 # by srun, sbatch and mpirun, the files of contrib/slurm, and what is killed or interrupted in mid-transfer. `make
 # check-slurm` runs this script; `make check` does not, since Slurm and Open MPI are large.
 . "$(dirname "$0")/../e2e/lib.sh"
+. "$here/tests/e2e/movers.sh"
 
 slurm=$here/tests/lab/slurm
 lab=$("$slurm" up 2>"$tmp/slurm.err")
@@ -66,24 +67,6 @@ client() {
 complete() {
 	end_transfer "${1:-60}"
 	expect 0
-}
-
-# joined N; moved BYTES: wait for the transfer
-joined() {
-	local since
-	since=$(now_ms)
-	until [ "$(grep -c '"text":"mover .* joined' out)" -ge "$1" ]; do
-		overdue "$since" 20 && fail "only $(grep -c joined out) of $1 movers have joined"
-		sleep 0.05
-	done
-}
-moved() {
-	local since
-	since=$(now_ms)
-	until [ "$(sed -n 's/.*"event":"progress","bytes":\([0-9]*\).*/\1/p' out | tail -n 1)" -ge "$1" ] 2>/dev/null; do
-		overdue "$since" 20 && fail "too little has moved"
-		sleep 0.05
-	done
 }
 
 # carried N: the last report of the client's movers names N hosts, each of which has carried data

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +15,7 @@
 
 #include "cli/command.h"
 #include "cli/doctor/doctor.h"
+#include "cli/exec.h"
 #include "cli/process.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -25,15 +24,12 @@
 #define SEEN_S 5          /* another host's new file is not waited for longer, .. */
 #define LATE_S 1.0        /* .. and is late after this */
 #define COMMAND_S 60      /* the command must have ended then */
-#define END_S 2.0         /* from SIGTERM to SIGKILL */
 #define LOOK_NS (20 * NS_PER_MS)
 #define TOKEN_BYTES 32    /* of hexadecimal digits: the content of all files */
 #define WORDS_MAX 64
 #define PROBLEMS_MAX 8
 #define FILE_NAME "probe"
 #define LINE "ptcp-probe "
-
-extern char **environ;
 
 static void pause_ns(uint64_t ns)
 {
@@ -205,31 +201,6 @@ static bool words_of(char *argv[WORDS_MAX + 1], char *text, size_t cap, const st
 	return ok;
 }
 
-/* The command has a process group of its own, an empty standard input, and the pipe as its output; 0 or an errno. */
-static int spawn(pid_t *pid, char *const argv[], int out)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t all, none;
-	int r;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setsigdefault(&attr, &all);
-	posix_spawnattr_setsigmask(&attr, &none);
-	if ((r = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) == 0 &&
-	    (r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)) == 0 &&
-	    (r = posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO)) == 0)
-		r = posix_spawnp(pid, argv[0], &files, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&files);
-	return r;
-}
-
 /* Reads lines until the command and all it has started have ended; -1: they did not end in time. */
 static int read_lines(struct probe *p, int fd)
 {
@@ -255,28 +226,6 @@ static int read_lines(struct probe *p, int fd)
 		}
 	}
 	return -1;
-}
-
-/* Does not reap the process. */
-static bool is_running(pid_t pid)
-{
-	siginfo_t i = { .si_pid = 0 };
-
-	return waitid(P_PID, (id_t)pid, &i, WEXITED | WNOHANG | WNOWAIT) == 0 && i.si_pid == 0;
-}
-
-/* Ends the command, if it has not ended, with its process group. Its status, as waitpid(2) has it. */
-static int end(pid_t pid)
-{
-	struct mono began = mono_now();
-	int status = 0;
-
-	kill(-pid, SIGTERM);
-	while (is_running(pid) && since_s(began) < END_S)
-		pause_ns(LOOK_NS);
-	kill(-pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return status;
 }
 
 /* A command for one host must have started ptcp there; one for all hosts tells by its status that it did not on all. */
@@ -313,14 +262,14 @@ static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 		    "starts movers, such as 'srun -N4')");
 	} else if (pipe2(fd, O_CLOEXEC) != 0) {
 		r = err_sys(e, PTCP_EIO, "cannot create a pipe");
-	} else if ((r = spawn(&pid, argv, fd[1])) != 0) {
+	} else if ((r = exec_spawn(&pid, argv, true, fd[1], fd[1])) != 0) {
 		r = err_set(e, PTCP_EUSAGE, "--movers: cannot start %.100s: %s (check the command)", argv[0], strerror(r));
 	} else {
 		close(fd[1]);
 		fd[1] = -1;
 		if (read_lines(p, fd[0]) < 0 && !process_stopping())
 			problem(p, VERDICT_BAD, argv[0], "has not ended after a minute", "check whether it waits for hosts or a password");
-		judge_end(p, host, answers, end(pid));
+		judge_end(p, host, answers, exec_end(pid));
 	}
 	if (fd[0] >= 0)
 		close(fd[0]);
