@@ -16,7 +16,7 @@
 #define TIMEOUT_NS (10 * NS_PER_S)
 #define NOW_S UINT64_C(1700000000)
 
-enum kind { JOB, TIMING, STATUS, LINKS, KINDS };
+enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, KINDS };
 
 struct end {
 	struct job_frames j;
@@ -26,7 +26,7 @@ struct end {
 	bool injected;               /* an attacker has added bytes */
 	enum kind kind;              /* client: the request */
 	bool started;                /* client: has STARTED; server: has a request */
-	unsigned samples;
+	unsigned samples, listed;
 	uint64_t files;              /* client: of the last PROGRESS */
 	uint8_t heard[HEARD_BYTES];  /* server: all bytes received */
 	size_t n_heard;
@@ -114,7 +114,8 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
 {
-	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS);
+	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS || type == WIRE_CLEAN ||
+	    type == WIRE_MANAGE);
 	MUST(!e->started && !e->over);
 	e->started = true;
 	if (type == WIRE_OPEN || type == WIRE_PROBE) {
@@ -156,6 +157,20 @@ static int on_report(struct end *e, unsigned type, const union job_frame *f)
 		break;
 	case WIRE_LINK:
 		MUST(e->kind == LINKS);
+		break;
+	case WIRE_LEFTOVER:
+		MUST(e->kind == CLEANING && ++e->listed <= WIRE_LEFTOVERS_MAX);
+		break;
+	case WIRE_CLEANED:
+		MUST(e->kind == CLEANING && f->cleaned.files + f->cleaned.failed >= e->listed);
+		e->over = f->cleaned.final;
+		break;
+	case WIRE_LISTED:
+		MUST(e->kind == MANAGING && ++e->listed <= WIRE_LISTED_FRAMES_MAX);
+		break;
+	case WIRE_MANAGED:
+		MUST(e->kind == MANAGING && f->managed.entries + f->managed.failed >= e->listed);
+		e->over = f->managed.final;
 		break;
 	case WIRE_END:
 		MUST(job && e->started && f->end.files == e->files);
@@ -321,14 +336,22 @@ static void request(struct world *w, struct end *e)
 {
 	static const enum job_frames_state states[] = { [JOB] = JOB_FRAMES_JOB_REQUESTED,
 		[TIMING] = JOB_FRAMES_TIMING_REQUESTED, [STATUS] = JOB_FRAMES_STATUS_REQUESTED,
-		[LINKS] = JOB_FRAMES_LINKS_REQUESTED };
+		[LINKS] = JOB_FRAMES_LINKS_REQUESTED, [CLEANING] = JOB_FRAMES_CLEAN_REQUESTED,
+		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED };
+	static const uint8_t paths[] = { 0, 0, 1, 'p' };
 	struct wire_status status = { 0, 0 };
+	struct wire_clean clean = { 60 + e->conn, 0, { &paths[3], 1 } };
+	struct wire_manage manage = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE, 1, { paths, sizeof paths } };
 
 	e->kind = take_byte(&w->in) % KINDS;
 	if (e->kind == STATUS)
 		OUTBOX_PUT(&e->j.out, status, STATUS, &status);
 	else if (e->kind == LINKS)
 		outbox_added(&e->j.out, wire_links_encode(outbox_room(&e->j.out, WIRE_LINKS_MAX_BYTES)));
+	else if (e->kind == CLEANING)
+		OUTBOX_PUT(&e->j.out, clean, CLEAN, &clean);
+	else if (e->kind == MANAGING)
+		OUTBOX_PUT(&e->j.out, manage, MANAGE, &manage);
 	else
 		put_job(w, e);
 	job_frames_requested(&e->j, states[e->kind], w->now);
@@ -349,7 +372,7 @@ static void report(struct world *w, struct end *e)
 
 	if (e->over || !e->started)
 		return;
-	switch (how % 8) {
+	switch (how % 12) {
 	case 0: OUTBOX_PUT(&e->j.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
 	case 1: OUTBOX_PUT(&e->j.out, progress, PROGRESS, &p); break;
 	case 2: OUTBOX_PUT(&e->j.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
@@ -357,6 +380,10 @@ static void report(struct world *w, struct end *e)
 	case 4: OUTBOX_PUT(&e->j.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n })); break;
 	case 5: OUTBOX_PUT(&e->j.out, state, STATE, &state); break;
 	case 6: OUTBOX_PUT(&e->j.out, link, LINK, (&(struct wire_link){ .port = 1, .host = text })); break;
+	case 7: OUTBOX_PUT(&e->j.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, text })); break;
+	case 8: OUTBOX_PUT(&e->j.out, cleaned, CLEANED, (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 })); break;
+	case 9: OUTBOX_PUT(&e->j.out, listed, LISTED, (&(struct wire_listed){ .type = WIRE_LISTED_FILE, .path = text })); break;
+	case 10: OUTBOX_PUT(&e->j.out, managed, MANAGED, (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 })); break;
 	default:
 		err_set(&why, PTCP_EIO, "the script says so");
 		e->over = true;
