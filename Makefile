@@ -418,6 +418,7 @@ check-slurm:
 # to the same targets.
 FUZZ    := $(fuzz_TESTS)
 FUZZ_S  ?= 60
+FUZZ_SEED ?=
 FUZZ_CC ?= clang
 .PHONY: fuzz fuzz-seeds
 
@@ -426,7 +427,7 @@ fuzz:
 		"with its libFuzzer (Debian: clang libclang-rt-dev) or set FUZZ_CC" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
 		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
-	$(Q)FUZZ_S=$(FUZZ_S) tests/fuzz/run $(FUZZ)
+	$(Q)FUZZ_S=$(FUZZ_S) FUZZ_SEED=$(FUZZ_SEED) tests/fuzz/run $(FUZZ)
 
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(fuzz_NEEDS)
 	$(Q)$(link) -fsanitize=fuzzer $(fuzz_LIBS)
