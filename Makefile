@@ -55,7 +55,7 @@ server_SRC := server server_opts admit session_queue server_session session_wait
 	job job_session job_conn file_job cleaning managing managing_change link_table ssh_server port_share port_lease own_dirs quota_table striping
 api_SRC   := certificate clean local mover
 conf_SRC  := yaml fields settings overlay overlay_links edit
-plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve flow_paths pieces coordinated \
+plan_SRC  := overlay quickest graph streams streams_best sandbox glpk_load time_grid lp lp_solve lp_start flow_paths pieces coordinated \
 	pipelined baselines infeasible verify plan rate_limits
 collect_SRC := local_host links links_measure links_watch links_query links_file schedule candidates drift \
 	shared_cause others impact source planner_thread allocate monitor collect

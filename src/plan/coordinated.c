@@ -73,7 +73,7 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 		sandbox_release(s->run, a->mark);
 		return false;
 	}
-	a->lp = lp_new(s->run, s->n, a->g, LP_SLOTS_LOOSE, 1, s->tuning->all_arcs);
+	a->lp = lp_new(s->run, s->n, a->g, LP_SLOTS_LOOSE, 1, s->tuning->all_arcs ? LP_ARCS_ALL : LP_ARCS_PROMISING);
 	lp_solve(a->lp, LP_MAX_DATA);
 	return true;
 }

@@ -11,7 +11,7 @@
 #define GLPK_CALLS(X) \
 	X(add_cols) X(add_rows) X(adv_basis) X(create_prob) X(delete_prob) X(error_hook) X(free_env) \
 	X(get_col_dual) X(get_col_prim) X(get_col_stat) X(get_col_type) X(get_col_ub) X(get_num_cols) \
-	X(get_num_rows) X(get_obj_val) X(get_prim_stat) X(get_row_dual) X(get_row_ub) X(get_status) \
+	X(get_num_rows) X(get_obj_val) X(get_prim_stat) X(get_row_dual) X(get_row_stat) X(get_row_ub) X(get_status) \
 	X(init_iocp) X(init_smcp) X(intopt) X(ios_best_node) X(ios_node_bound) X(ios_reason) X(mem_limit) \
 	X(mip_col_val) X(mip_obj_val) X(mip_status) X(scale_prob) X(set_col_bnds) X(set_col_kind) \
 	X(set_col_stat) X(set_mat_col) X(set_mat_row) X(set_obj_coef) X(set_obj_dir) X(set_row_bnds) \

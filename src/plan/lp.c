@@ -58,7 +58,7 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val)
 	double data = lp->n->host[a->from].data / lp->n->total;
 
 #define ENTRY(row, v) do { if ((row) != 0) { ind[++n] = (row); val[n] = (v); } } while (0)
-	if (!lp->n->host[a->from].relay)
+	if (lp->store_row[a->from * S + s] == 0)
 		ENTRY(lp->src_row[a->from], f / data);
 	ENTRY(lp->store_row[a->from * S + s], -f);
 	ENTRY(lp->out_row[a->from * S + s], -f);
@@ -81,7 +81,7 @@ double lp_flow_cost(const struct lp *lp, int arc, int period)
 	return lp->goal == LP_MIN_RELAYED ? lp->flow_scale[arc * lp->g->nperiods + period] : 0;
 }
 
-void lp_add_flow(struct lp *lp, int arc, int period)
+void lp_add_flow(struct lp *lp, int arc, int period, bool empty)
 {
 	int at = arc * lp->g->nperiods + period, c, n;
 	double max = lp_flow_max(lp, arc, period);
@@ -89,16 +89,16 @@ void lp_add_flow(struct lp *lp, int arc, int period)
 	int *ind;
 	double *val;
 
-	if (lp->flow_col[at] != 0 || !(max > 0))
+	if (lp->flow_col[at] != 0 || !(max > 0 || empty))
 		return;
-	lp->flow_scale[at] = scale(lp, arc, max);
+	lp->flow_scale[at] = max > 0 ? scale(lp, arc, max) : 1;
 	mark = sandbox_mark(lp->run);
 	n = LP_ENTRIES_MAX + lp->n->arc[arc].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)n, sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)n, sizeof *val);
 	n = lp_column(lp, arc, period, ind, val);
 	lp->flow_col[at] = c = glpk.add_cols(lp->p, 1);
-	glpk.set_col_bnds(lp->p, c, GLP_DB, 0, max / lp->flow_scale[at]);
+	glpk.set_col_bnds(lp->p, c, max > 0 ? GLP_DB : GLP_FX, 0, max / lp->flow_scale[at]);
 	glpk.set_obj_coef(lp->p, c, lp_flow_cost(lp, arc, period));
 	glpk.set_mat_col(lp->p, c, n, ind, val);
 	sandbox_release(lp->run, mark);
@@ -146,6 +146,13 @@ static void add_relay_rows(struct lp *lp, int host, int stage)
 	}
 }
 
+/* Whether a host has rows and columns of each stage: a relay, and in a fluid program of several stages every
+ * source, to give each period a basis of its own (lp_start.c). */
+static bool has_stages(const struct lp *lp, int h)
+{
+	return lp->n->host[h].relay || (lp->staged && lp->g->slot_s == 0 && lp->n->host[h].data > 0);
+}
+
 static void add_host_rows(struct lp *lp)
 {
 	const struct graph *n = lp->n;
@@ -157,28 +164,41 @@ static void add_host_rows(struct lp *lp)
 		/* Sources that relay, without stages, use the row of their flows. */
 		if (host->data > 0 && (!host->relay || lp->staged))
 			lp->src_row[h] = add_row(lp, GLP_FX, 0);
-		if (host->relay && h != n->dest)
+		if (has_stages(lp, h))
 			for (s = 0; s < lp->g->nstages; s++)
 				add_relay_rows(lp, h, s);
 	}
 }
 
-/* Limits beyond the rates of their arcs need no row. */
+static double max_rate(const struct graph *n, int arc)
+{
+	double max = 0;
+	int i;
+
+	for (i = 0; i < n->ntimes; i++)
+		max = fmax(max, graph_rate(n, arc, i));
+	return max;
+}
+
+/* Limits beyond the rates of their arcs in any interval need no row. */
 static void add_limit_rows(struct lp *lp)
 {
 	const struct graph *n = lp->n;
 	int r, p, i;
 
-	for (r = 0; r < n->nlimits; r++)
-		for (p = 0; p < lp->g->nperiods; p++) {
-			const struct graph_limit *limit = &n->limit[r];
-			double cap = limit->rate * lp->g->period[p].len_s, sum = 0;
+	for (r = 0; r < n->nlimits; r++) {
+		const struct graph_limit *limit = &n->limit[r];
+		double sum = 0;
 
-			for (i = 0; i < limit->narcs; i++)
-				sum += capacity(lp, n->limit_arc[limit->first_arc + i], p);
-			if (sum > cap)
+		for (i = 0; i < limit->narcs; i++)
+			sum += max_rate(n, n->limit_arc[limit->first_arc + i]);
+		for (p = 0; p < lp->g->nperiods; p++) {
+			double cap = limit->rate * lp->g->period[p].len_s;
+
+			if (sum > limit->rate)
 				lp->limit_row[r * lp->g->nperiods + p] = add_row(lp, GLP_UP, cap > 0 ? 1 : 0);
 		}
+	}
 }
 
 static void set_col(struct lp *lp, int col, int n, const int *ind, const double *val)
@@ -238,11 +258,24 @@ static void add_stage_cols(struct lp *lp, int h, int s)
 		lp->own_col[at] = glpk.add_cols(lp->p, 1);
 		glpk.set_col_bnds(lp->p, lp->own_col[at], GLP_LO, 0, 0);
 	}
-	if (s + 1 < lp->g->nstages && host->storage > 0) {
-		lp->stored_col[at] = glpk.add_cols(lp->p, 1);
-		glpk.set_col_bnds(lp->p, lp->stored_col[at], isfinite(host->storage) ? GLP_DB : GLP_LO, 0,
-		    isfinite(host->storage) ? host->storage / lp->n->total : 0);
-	}
+	set_stage_cols(lp, h, s);
+}
+
+bool lp_lacks_stored(const struct lp *lp, int h, int s)
+{
+	return lp->stored_col[h * lp->g->nstages + s] == 0 && lp->n->host[h].relay && s + 1 < lp->g->nstages &&
+	    lp->n->host[h].storage > 0;
+}
+
+void lp_add_stored(struct lp *lp, int h, int s)
+{
+	double most = lp->n->host[h].storage / lp->n->total;
+	int col;
+
+	if (!lp_lacks_stored(lp, h, s))
+		return;
+	lp->stored_col[h * lp->g->nstages + s] = col = glpk.add_cols(lp->p, 1);
+	glpk.set_col_bnds(lp->p, col, isfinite(most) ? GLP_DB : GLP_LO, 0, isfinite(most) ? most : 0);
 	set_stage_cols(lp, h, s);
 }
 
@@ -251,7 +284,7 @@ static void add_arc(struct lp *lp, int arc)
 	int p;
 
 	for (p = 0; p < lp->g->nperiods; p++)
-		lp_add_flow(lp, arc, p);
+		lp_add_flow(lp, arc, p, false);
 }
 
 struct relay_rate {
@@ -294,7 +327,7 @@ static void seed(struct lp *lp)
 }
 
 struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *g, enum lp_mode mode,
-    double max_share, bool all_arcs)
+    double max_share, enum lp_arcs arcs)
 {
 	struct lp *lp = sandbox_alloc(run, 1, sizeof *lp);
 	size_t at = (size_t)n->nhosts * (size_t)g->nstages;
@@ -316,6 +349,8 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *
 	lp->limit_row = sandbox_alloc(run, (size_t)n->nlimits * (size_t)g->nperiods, sizeof(int));
 	lp->own_col = sandbox_alloc(run, at, sizeof(int));
 	lp->stored_col = sandbox_alloc(run, at, sizeof(int));
+	lp->even_col = sandbox_alloc(run, (size_t)g->nperiods, sizeof(int));
+	lp->even_per_s = sandbox_alloc(run, (size_t)g->nperiods, sizeof(double));
 	lp->flow_col = sandbox_alloc(run, flows, sizeof(int));
 	lp->flow_scale = sandbox_alloc(run, flows, sizeof(double));
 	lp->p = glpk.create_prob();
@@ -324,22 +359,37 @@ struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *
 	add_share(lp);
 	if (lp->staged)
 		for (h = 0; h < n->nhosts; h++)
-			for (s = 0; s < g->nstages && n->host[h].relay; s++)
+			for (s = 0; s < g->nstages && has_stages(lp, h); s++) {
 				add_stage_cols(lp, h, s);
-	if (all_arcs)
+				if (mode != LP_FLUID || arcs == LP_ARCS_ALL)
+					lp_add_stored(lp, h, s);
+			}
+	if (arcs == LP_ARCS_ALL)
 		for (a = 0; a < n->narcs; a++)
 			add_arc(lp, a);
-	else
+	else if (arcs == LP_ARCS_PROMISING)
 		seed(lp);
 	glpk.scale_prob(lp->p, GLP_SF_AUTO);
 	return lp;
 }
 
+void lp_set_flow_bounds(struct lp *lp)
+{
+	int nflows = lp->n->narcs * lp->g->nperiods, i, col;
+	double max;
+
+	for (i = 0; i < nflows; i++) {
+		if ((col = lp->flow_col[i]) == 0)
+			continue;
+		max = lp_flow_max(lp, i / lp->g->nperiods, i % lp->g->nperiods) / lp->flow_scale[i];
+		glpk.set_col_bnds(lp->p, col, max > 0 ? GLP_DB : GLP_FX, 0, max);
+	}
+}
+
 void lp_set_horizon(struct lp *lp, double end_s)
 {
 	struct time_grid *g = lp->g;
-	int r, p, i, col;
-	double max;
+	int r, p;
 
 	g->end_s = end_s;
 	for (p = 0; p < g->nperiods; p++) {
@@ -349,17 +399,14 @@ void lp_set_horizon(struct lp *lp, double end_s)
 		t->len_s = fmax(0, endless ? end_s - t->start_s : fmin(lp->full_s[p], end_s - t->start_s));
 		if (t->len_s > 0)
 			lp->last = p;
+		if (lp->even_per_s[p] > 0)
+			lp_set_even_bound(lp, p);
 		for (r = 0; r < lp->n->nlimits; r++)
 			if (lp->limit_row[r * g->nperiods + p] != 0 && lp->n->limit[r].rate > 0)
 				glpk.set_row_bnds(lp->p, lp->limit_row[r * g->nperiods + p], GLP_UP, 0,
 				    t->len_s / lp->full_s[p]);
 	}
-	for (i = 0; i < lp->n->narcs * g->nperiods; i++) {
-		if ((col = lp->flow_col[i]) == 0)
-			continue;
-		max = lp_flow_max(lp, i / g->nperiods, i % g->nperiods) / lp->flow_scale[i];
-		glpk.set_col_bnds(lp->p, col, max > 0 ? GLP_DB : GLP_FX, 0, max);
-	}
+	lp_set_flow_bounds(lp);
 	lp->dual_first = lp->nvalues > 0; /* solved before: the basis is dual feasible */
 }
 

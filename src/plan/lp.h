@@ -3,8 +3,8 @@
  *
  * Variables: the flow over each arc in each period; for relays, the bytes stored at the end of a stage; for
  * sources that relay as well, the part of their own data that starts in a stage; and the share of all data
- * that arrives. Initially only promising arcs have columns. After each solution the duals give the reduced
- * cost of every missing column: columns that could improve the solution are added, and the possible gain by
+ * that arrives. Initially only promising arcs have columns, and in fluid programs no storage has. After each
+ * solution the duals give the reduced cost of every missing column: columns that could improve the solution are added, and the possible gain by
  * the rest (reduced cost times upper bound) proves optimality, up to lp_bound(). The pruning has no other
  * effect.
  *
@@ -31,9 +31,16 @@ enum lp_goal {
 
 struct lp;
 
-/* `max_share` caps the share; 1 if only feasibility matters. `all_arcs`: no pruning. */
+/* The columns to begin with. */
+enum lp_arcs {
+	LP_ARCS_NONE, /* lp_start() adds columns */
+	LP_ARCS_PROMISING,
+	LP_ARCS_ALL, /* no pruning */
+};
+
+/* `max_share` caps the share; 1 if only feasibility matters. */
 struct lp *lp_new(struct sandbox *run, const struct graph *n, struct time_grid *g, enum lp_mode mode,
-    double max_share, bool all_arcs);
+    double max_share, enum lp_arcs arcs);
 /* Fluid programs: changes the horizon of the grid and of the program, which keeps its basis. Periods after the
  * horizon are empty; only the last period of the graph can become longer than at first. */
 void lp_set_horizon(struct lp *lp, double end_s);
@@ -48,6 +55,19 @@ void lp_solve(struct lp *lp, enum lp_goal goal);
 
 double lp_bound(const struct lp *lp); /* proven bound of the optimum with all columns */
 double lp_share(const struct lp *lp); /* share that arrives in the present solution */
+
+/* ---- lp_start.c: a first solution of a fluid program of several periods ----
+ *
+ * Without storage, and with equal shares of all sources in each period, the periods are separate small programs.
+ * Their solutions are together a solution of the whole program, often an optimal one, and their bases together are
+ * its basis. */
+
+/* A program of one period of len_s; the caller frees it. */
+struct lp *lp_new_period(struct sandbox *run, const struct graph *n, double len_s, enum lp_arcs arcs);
+/* Solves it with the rates of an interval of the graph: share per second. */
+double lp_share_in(struct lp *one, int interval);
+/* Before the first lp_solve(), with the results of lp_share_in(). */
+void lp_start(struct lp *lp, const double *share_per_s, enum lp_arcs arcs);
 
 /* Growth of the share per second of the last period that is not empty. */
 double lp_share_per_s(const struct lp *lp);

@@ -22,6 +22,8 @@ struct lp {
 	int relayed_row;
 	/* Columns, 0: none; [arc * nperiods + period] */
 	int share_col, *flow_col, *own_col, *stored_col;
+	int *even_col;      /* [period], lp_start(): equal shares of all sources */
+	double *even_per_s; /* bound of these columns, per second of the period */
 	double *flow_scale; /* share of all data per unit of the column */
 	double slack;       /* possible gain by the missing columns, after a solution */
 	double *value;      /* columns from 1 on, the goal at [0] */
@@ -37,8 +39,23 @@ int lp_column(const struct lp *lp, int arc, int period, int *ind, double *val);
 /* Upper bound of a flow, as a share of all data; 0: no column. */
 double lp_flow_max(const struct lp *lp, int arc, int period);
 
-/* Adds the column of a flow unless it exists or can carry nothing. */
-void lp_add_flow(struct lp *lp, int arc, int period);
+/* Adds the column of a flow unless it exists or, without `empty`, can carry nothing. */
+void lp_add_flow(struct lp *lp, int arc, int period, bool empty);
+
+/* Adds the column of the data that a relay stores after a stage, unless it exists or can store nothing. */
+void lp_add_stored(struct lp *lp, int host, int stage);
+
+/* Whether the column of lp_add_stored() is missing. */
+bool lp_lacks_stored(const struct lp *lp, int host, int stage);
+
+/* Sets the bound of the equal shares of a period. */
+void lp_set_even_bound(struct lp *lp, int period);
+
+/* Sets the bounds of all flows for the present lengths and rates of the periods. */
+void lp_set_flow_bounds(struct lp *lp);
+
+/* lp_solve(LP_MIN_RELAYED) for a share known from elsewhere. */
+void lp_solve_relayed(struct lp *lp, double share);
 
 /* Coefficient of a flow in the goal. */
 double lp_flow_cost(const struct lp *lp, int arc, int period);

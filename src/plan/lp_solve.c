@@ -35,11 +35,19 @@ static double gain(const struct lp *lp, int arc, int period, int *ind, double *v
 	return lp->goal == LP_MAX_DATA ? d : -d;
 }
 
+/* As gain(), of the data that a relay stores after a stage. */
+static double stored_gain(const struct lp *lp, int at, const double *dual)
+{
+	double d = dual[lp->store_row[at]] - dual[lp->store_row[at + 1]];
+
+	return lp->goal == LP_MAX_DATA ? d : -d;
+}
+
 /* Prices all missing columns, sets lp->slack, and returns the number of improving columns, the best
  * first. */
 static int price(struct lp *lp, struct column **out)
 {
-	int P = lp->g->nperiods, nrows = glpk.get_num_rows(lp->p), most = 0, k = 0, a, p, i;
+	int P = lp->g->nperiods, S = lp->g->nstages, nrows = glpk.get_num_rows(lp->p), most = 0, k = 0, a, p, i;
 	double *dual = sandbox_alloc(lp->run, (size_t)nrows + 1, sizeof *dual), *val;
 	int *ind;
 
@@ -50,7 +58,7 @@ static int price(struct lp *lp, struct column **out)
 			most = lp->n->arc[a].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
-	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P, sizeof **out);
+	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P + (size_t)lp->n->nhosts * (size_t)S, sizeof **out);
 	lp->slack = 0;
 	for (a = 0; a < lp->n->narcs; a++)
 		for (p = 0; p < P; p++) {
@@ -67,6 +75,15 @@ static int price(struct lp *lp, struct column **out)
 			lp->slack += d * max;
 			(*out)[k++] = (struct column){ d * max, a * P + p };
 		}
+	for (i = 0; i < lp->n->nhosts * S; i++) {
+		double max, d;
+
+		if (!lp_lacks_stored(lp, i / S, i % S) || (d = stored_gain(lp, i, dual)) <= PRICE_EPS)
+			continue;
+		max = fmin(lp->n->host[i / S].storage / lp->n->total, fmax(1, lp_share(lp)));
+		lp->slack += d * max;
+		(*out)[k++] = (struct column){ d * max, lp->n->narcs * P + i };
+	}
 	qsort(*out, (size_t)k, sizeof **out, by_gain);
 	return k;
 }
@@ -139,6 +156,17 @@ static enum outcome simplex(struct lp *lp)
 	    "rates or sizes of the overlay lie too far apart", r, glpk.get_status(lp->p));
 }
 
+/* Adds a column of price(); for storage, that of all stages of the host, since data may be stored for several. */
+static void add_column(struct lp *lp, int at)
+{
+	int P = lp->g->nperiods, S = lp->g->nstages, nflows = lp->n->narcs * P, s;
+
+	if (at < nflows)
+		lp_add_flow(lp, at / P, at % P, false);
+	for (s = 0; s < S && at >= nflows; s++)
+		lp_add_stored(lp, (at - nflows) / S, s);
+}
+
 static enum outcome optimize(struct lp *lp)
 {
 	for (;;) {
@@ -161,7 +189,7 @@ static enum outcome optimize(struct lp *lp)
 		n = price(lp, &c);
 		if (lp->slack > PROVEN && (lp->goal == LP_MAX_DATA || !sandbox_hurry(lp->run))) {
 			for (i = 0; i < n && i < BATCH; i++)
-				lp_add_flow(lp, c[i].at / lp->g->nperiods, c[i].at % lp->g->nperiods);
+				add_column(lp, c[i].at);
 			sandbox_release(lp->run, mark);
 			continue;
 		}
@@ -170,9 +198,29 @@ static enum outcome optimize(struct lp *lp)
 	}
 }
 
-void lp_solve(struct lp *lp, enum lp_goal goal)
+/* Whether all storage columns are 0. */
+static bool stores_nothing(const struct lp *lp)
 {
-	double share = goal == LP_MAX_DATA ? 0 : lp_share(lp);
+	int i;
+
+	for (i = 0; i < lp->n->nhosts * lp->g->nstages; i++)
+		if (lp->stored_col[i] != 0 && lp->value[lp->stored_col[i]] > PROVEN)
+			return false;
+	return true;
+}
+
+static void add_all_stored(struct lp *lp)
+{
+	int h, s;
+
+	for (h = 0; h < lp->n->nhosts; h++)
+		for (s = 0; s < lp->g->nstages; s++)
+			lp_add_stored(lp, h, s);
+}
+
+/* `share`: that has to arrive, for the later goals. */
+static enum outcome solve(struct lp *lp, enum lp_goal goal, double share)
+{
 	double relayed = goal == LP_MIN_STORAGE ? lp->value[0] : 0;
 	int i;
 
@@ -188,22 +236,35 @@ void lp_solve(struct lp *lp, enum lp_goal goal)
 		break;
 	case LP_MIN_RELAYED:
 		glpk.set_obj_dir(lp->p, GLP_MIN);
-		glpk.set_col_bnds(lp->p, lp->share_col, GLP_DB, share * (1 - KEEP), share);
+		glpk.set_col_bnds(lp->p, lp->share_col, share > 0 ? GLP_DB : GLP_FX, share * (1 - KEEP), share);
 		for (i = 0; i < lp->n->narcs * lp->g->nperiods; i++)
 			if (lp->flow_col[i] != 0)
 				glpk.set_obj_coef(lp->p, lp->flow_col[i], lp->flow_scale[i]);
 		break;
 	case LP_MIN_STORAGE:
 		glpk.set_obj_dir(lp->p, GLP_MIN);
+		add_all_stored(lp);
 		lp_add_relayed_row(lp, relayed * (1 + KEEP));
 		lp_add_peaks(lp);
 		break;
 	}
+	return optimize(lp);
+}
+
+void lp_solve(struct lp *lp, enum lp_goal goal)
+{
+	if (goal == LP_MIN_STORAGE && stores_nothing(lp))
+		return;
 	/* Later goals have a feasible solution, the previous one; if rounding makes them infeasible, the
 	 * previous solution stays, without a bound. */
-	if (optimize(lp) == INFEASIBLE && goal == LP_MAX_DATA)
+	if (solve(lp, goal, goal == LP_MAX_DATA ? 0 : lp_share(lp)) == INFEASIBLE && goal == LP_MAX_DATA)
 		sandbox_fail(lp->run, PTCP_ERANGE, "planning: no solution: rates or sizes of the overlay "
 		    "lie too far apart");
+}
+
+void lp_solve_relayed(struct lp *lp, double share)
+{
+	solve(lp, LP_MIN_RELAYED, share);
 }
 
 bool lp_tighten(struct lp *lp)
@@ -250,7 +311,8 @@ double lp_own(const struct lp *lp, int host, int stage)
 
 	if (!lp->staged)
 		return lp_share(lp) * lp->n->host[host].data;
-	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data);
+	return column_bytes(lp, lp->own_col[host * lp->g->nstages + stage], data) +
+	    column_bytes(lp, lp->even_col[stage], data);
 }
 
 /* Dual of a column at its upper bound, else 0. */

@@ -12,7 +12,6 @@
 struct horizon_search {
 	struct sandbox *run;
 	const struct graph *n;
-	const struct plan_tuning *tuning;
 	size_t mark; /* memory of the present program */
 	struct lp *lp;
 	struct time_grid *g;
@@ -20,6 +19,8 @@ struct horizon_search {
 	double t, share, per_s; /* horizon, share that arrives, its growth */
 	double least_s;         /* lower bound of the makespan */
 	double enough_s;        /* a sufficient horizon, or 0 */
+	enum lp_arcs arcs;
+	double *even_per_s;     /* [interval] share per second, see lp_start() */
 };
 
 /* Lower bound of the makespan from the rates out of each source and into the destination; 0 with windows,
@@ -43,14 +44,43 @@ static double crude_bound(struct sandbox *run, const struct graph *n)
 	return least;
 }
 
-/* A program for the first intervals of the graph, some more than needed to reach t. */
+/* Computes how fast equal shares of all sources arrive in each interval, until all data has arrived. */
+static void find_even(struct horizon_search *s)
+{
+	const struct graph *n = s->n;
+	size_t mark;
+	struct lp *one;
+	double left = 1;
+	int i;
+
+	s->even_per_s = sandbox_alloc(s->run, (size_t)n->ntimes, sizeof *s->even_per_s);
+	mark = sandbox_mark(s->run);
+	one = lp_new_period(s->run, n, s->least_s > 0 ? s->least_s : 1, s->arcs);
+	for (i = 0; i < n->ntimes; i++) {
+		double until = i + 1 < n->ntimes ? n->time[i + 1] : INFINITY;
+
+		s->even_per_s[i] = lp_share_in(one, i);
+		if (s->even_per_s[i] > 0 && left <= s->even_per_s[i] * (until - n->time[i])) {
+			s->enough_s = n->time[i] + left / s->even_per_s[i];
+			break;
+		}
+		left -= s->even_per_s[i] > 0 ? s->even_per_s[i] * (until - n->time[i]) : 0;
+	}
+	lp_free(one);
+	sandbox_release(s->run, mark);
+}
+
+/* A program for the first intervals of the graph: up to a sufficient horizon, or else some more than needed to
+ * reach t. */
 static void new_program(struct horizon_search *s, double t)
 {
 	int k = graph_interval(s->n, t) + 1, most = s->n->ntimes;
 	double end_s = t;
 
 	k += k / 4 + 2;
-	if (k < most)
+	if (s->enough_s > 0)
+		end_s = fmax(t, s->enough_s * (1 + 1e-6));
+	else if (k < most)
 		end_s = s->n->time[k];
 	else if (most > 1)
 		end_s = fmax(t, 2 * s->n->time[most - 1]);
@@ -60,7 +90,9 @@ static void new_program(struct horizon_search *s, double t)
 	}
 	s->mark = sandbox_mark(s->run);
 	s->g = time_grid_pipelined(s->run, s->n, end_s);
-	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->tuning->all_arcs);
+	s->lp = lp_new(s->run, s->n, s->g, LP_FLUID, INFINITY, s->enough_s > 0 ? LP_ARCS_NONE : s->arcs);
+	if (s->g->nperiods > 1)
+		lp_start(s->lp, s->even_per_s, s->arcs);
 }
 
 /* Solves for the share that can arrive by t. */
@@ -94,6 +126,12 @@ static int find_interval(struct horizon_search *s, double *share_before)
 	double guess_s = LONGER * s->least_s;
 
 	*share_before = 0;
+	if (s->enough_s > 0) {
+		hi = graph_interval(s->n, s->enough_s);
+		solve_at(s, s->enough_s);
+		if (fabs(s->share - 1) <= CLOSE && s->per_s > 0)
+			return hi;
+	}
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
 		if (!(s->enough_s > 0)) {
@@ -121,9 +159,9 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 {
 	const struct graph *n = s->n;
 	double lo = n->time[interval], flo = share_before;
-	double hi = interval + 1 < n->ntimes ? n->time[interval + 1] : INFINITY;
+	double hi = s->enough_s > 0 ? s->enough_s : INFINITY;
 	double step_s = s->per_s > 0 && flo < 1 ? (1 - flo) / s->per_s : lo > 0 ? lo : 1;
-	double t = s->enough_s > lo && isfinite(hi) ? hi : lo + step_s;
+	double t = isfinite(hi) ? hi : lo + step_s;
 	int i;
 
 	for (i = 0; i < ROUNDS_MAX; i++) {
@@ -160,7 +198,7 @@ static void find_horizon(struct horizon_search *s, int interval, double share_be
 static void find_least(struct horizon_search *s)
 {
 	struct graph *steady = streams_steady(s->run, s->n);
-	struct horizon_search best = { .run = s->run, .n = steady, .tuning = s->tuning };
+	struct horizon_search best = { .run = s->run, .n = steady, .arcs = s->arcs };
 
 	solve_at(&best, crude_bound(s->run, steady));
 	s->least_s = lp_bound(best.lp) > 0 ? best.t / lp_bound(best.lp) : 0;
@@ -173,6 +211,7 @@ static void find_shortest(struct horizon_search *s)
 	int interval;
 
 	find_least(s);
+	find_even(s);
 	interval = find_interval(s, &before);
 	find_horizon(s, interval, before);
 }
@@ -180,7 +219,7 @@ static void find_shortest(struct horizon_search *s)
 void method_pipelined(struct sandbox *run, const struct graph *n, const struct plan_tuning *tuning,
     struct pieces *pieces, struct method_result *out)
 {
-	struct horizon_search s = { .run = run, .n = n, .tuning = tuning };
+	struct horizon_search s = { .run = run, .n = n, .arcs = tuning->all_arcs ? LP_ARCS_ALL : LP_ARCS_PROMISING };
 	double over;
 	size_t i;
 

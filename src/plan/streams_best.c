@@ -181,7 +181,8 @@ struct graph *streams_best(struct sandbox *run, const struct graph *n, const str
 			in += b.n->arc[a].rate;
 	b.t = n->total / in;
 	b.streams_col = sandbox_alloc(run, (size_t)n->narcs, sizeof *b.streams_col);
-	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY, true);
+	b.lp = lp_new(run, streams_with(run, b.n, NULL), time_grid_pipelined(run, b.n, b.t), LP_FLUID, INFINITY,
+	    LP_ARCS_ALL);
 	lp_solve(b.lp, LP_MAX_DATA);
 	b.bound = lp_bound(b.lp);
 	for (a = 0; a < n->narcs; a++)

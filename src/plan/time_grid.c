@@ -21,6 +21,18 @@ struct time_grid *time_grid_pipelined(struct sandbox *run, const struct graph *n
 	return g;
 }
 
+struct time_grid *time_grid_one(struct sandbox *run, double len_s)
+{
+	struct time_grid *g = sandbox_alloc(run, 1, sizeof *g);
+
+	*g = (struct time_grid){ .end_s = len_s, .nstages = 1, .nperiods = 1 };
+	g->stage = sandbox_alloc(run, 1, sizeof *g->stage);
+	g->stage[0] = (struct stage){ 0, 1, 0, 1 };
+	g->period = sandbox_alloc(run, 1, sizeof *g->period);
+	g->period[0] = (struct period){ 0, len_s, 0 };
+	return g;
+}
+
 /* Tolerance for moments at a slot's end, in slots. */
 #define NEAR 1e-9
 

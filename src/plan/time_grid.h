@@ -30,6 +30,9 @@ struct time_grid {
 
 struct time_grid *time_grid_pipelined(struct sandbox *run, const struct graph *n, double end_s);
 
+/* One period, of the first interval of the graph. */
+struct time_grid *time_grid_one(struct sandbox *run, double len_s);
+
 /* nslots slots; single-slot stages are the first and last `fringe` slots and slots beside a rate change; no
  * stage exceeds `longest` slots. */
 struct time_grid *time_grid_coordinated(struct sandbox *run, const struct graph *n, double slot_s, int nslots,

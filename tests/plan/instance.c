@@ -30,8 +30,8 @@ static void make_hosts(struct inst *in, const struct inst_kind *k, uint64_t *s)
 	for (h = 0; h < k->hosts; h++) {
 		in->data[h] = in->storage[h] = in->ingress[h] = in->egress[h] = NONE;
 		if (h >= 1 && h <= sources)
-			in->data[h] = inst_between(s, 1, 5000);
-		in->relay[h] = h > sources || (h >= 1 && chance(s, 0.4));
+			in->data[h] = inst_between(s, 1, 5000) * (k->load > 0 ? k->load : 1);
+		in->relay[h] = h > sources || (h >= 1 && (k->relays || chance(s, 0.4)));
 		if (in->relay[h] && k->storage && chance(s, 0.6))
 			in->storage[h] = inst_between(s, 0, 3) == 0 ? 0 : inst_between(s, 1, 2000);
 		if (k->limits && chance(s, 0.3))
@@ -59,6 +59,27 @@ static void make_groups(struct inst *in, const struct inst_kind *k, uint64_t *s)
 		}
 	}
 	in->ngroups = k->groups;
+}
+
+/* of_link windows for each of some links, each in its own part of the span. */
+static void make_series(struct inst *in, const struct inst_kind *k, uint64_t *s)
+{
+	int links = k->windows / k->of_link < in->nlinks ? k->windows / k->of_link : in->nlinks, from, until, i;
+
+	while (in->nwindows < links * k->of_link) {
+		int link = inst_between(s, 0, in->nlinks - 1);
+
+		for (i = 0; i < in->nwindows && in->window[i].link != link; i++)
+			;
+		if (i < in->nwindows)
+			continue;
+		for (i = 0; i < k->of_link; i++) {
+			from = inst_between(s, k->span * i / k->of_link, k->span * (i + 1) / k->of_link - 1);
+			until = inst_between(s, from + 1, k->span * (i + 1) / k->of_link);
+			in->window[in->nwindows++] = (struct inst_window){ link, from, until,
+				chance(s, 0.5) ? 0 : inst_between(s, 0, 1500) };
+		}
+	}
 }
 
 static void make_windows(struct inst *in, const struct inst_kind *k, uint64_t *s)
@@ -94,7 +115,10 @@ void inst_make(struct inst *in, const struct inst_kind *k, uint64_t seed)
 	if (in->nlinks == 0)
 		in->link[in->nlinks++] = (struct inst_link){ 1, 0, 100 };
 	make_groups(in, k, &s);
-	make_windows(in, k, &s);
+	if (k->of_link > 0)
+		make_series(in, k, &s);
+	else
+		make_windows(in, k, &s);
 }
 
 struct inst_kind inst_draw(uint64_t seed, int lo, int hi)

@@ -38,6 +38,9 @@ struct inst_kind {
 	int groups, windows;
 	bool storage, limits;
 	int span;        /* windows lie within so many seconds */
+	int of_link;     /* windows of each link that has any, one after the other; 0: one */
+	int load;        /* so many times the data; 0: once */
+	bool relays;     /* all hosts but the destination forward */
 };
 
 /* The same for the same seed, everywhere. */
