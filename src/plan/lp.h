@@ -4,9 +4,9 @@
  * Variables: the flow over each arc in each period; for relays, the bytes stored at the end of a stage; for
  * sources that relay as well, the part of their own data that starts in a stage; and the share of all data
  * that arrives. Initially only promising arcs have columns, and in fluid programs no storage has. After each
- * solution the duals give the reduced cost of every missing column: columns that could improve the solution are added, and the possible gain by
- * the rest (reduced cost times upper bound) proves optimality, up to lp_bound(). The pruning has no other
- * effect.
+ * solution the duals give the reduced cost of every missing column: columns that could improve the solution
+ * are added, and the possible gain by the rest (reduced cost times upper bound) proves optimality, up to
+ * lp_bound(). The pruning has no other effect.
  *
  * On a slotted grid the exact program requires that data leaving a host in a slot was present at the start
  * of the slot. In a stage of n equal slots with flows in and out of a and b per slot the condition is:
