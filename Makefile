@@ -185,6 +185,10 @@ $(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/has
 	@mkdir -p $(@D)
 	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
 
+# Unit tests run once after they were compiled, and spend their time in the libraries: they are not optimized.
+TEST_CFLAGS ?= $(patsubst -O%,-O0,$(CFLAGS)) -U_FORTIFY_SOURCE
+$(test_BINS:=.o): CFLAGS := $(TEST_CFLAGS)
+
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<")
