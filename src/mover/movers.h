@@ -79,7 +79,9 @@ int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e);
  * (both NULL); `ptcp` and `listen`, as given by the user, may be NULL. PTCP_EUSAGE. */
 int movers_check(const char *command, size_t n_hosts, const char *file, const char *ptcp, const char *listen,
     struct ptcp_err *e);
-/* The same with the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
+/* --stripe-size, 0: none. PTCP_EUSAGE: not a multiple of WIRE_STRIPE_BYTES, too large, or without movers. */
+int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e);
+/* Starts movers by the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
  * with {host} replaced. PTCP_EUSAGE. */
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
     struct ptcp_err *e);
