@@ -43,6 +43,25 @@ static void on_output_closed(void *arg, bool broken)
 
 static const struct line_reader_ops line_ops = { .line = on_line, .closed = on_output_closed, .text = true };
 
+static const char *how(const struct launcher *l, char *out, size_t cap)
+{
+	snprintf(out, cap, l->signal != 0 ? "was ended by signal %d" : "ended with status %d", l->signal != 0 ? l->signal : l->status);
+	return out;
+}
+
+/* Other hosts carry the data: the user learns of the one that is missing. */
+static void notify_failure(const struct launcher *l)
+{
+	char text[sizeof l->last + 200], ended[40], host[100];
+
+	if ((l->status == 0 && l->signal == 0) || l->set->invitation.serves || (l->host[0] == '\0' && l->set->n == 0))
+		return;
+	snprintf(text, sizeof text, "movers: the command that starts them%s%s %s%s%s", l->host[0] != '\0' ? " on " : "",
+	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output",
+	    l->last);
+	l->set->o.notify(l->set->o.arg, text);
+}
+
 static void on_ended(void *arg, int status, int signal)
 {
 	struct launcher *l = arg;
@@ -52,6 +71,7 @@ static void on_ended(void *arg, int status, int signal)
 	l->signal = signal;
 	if (l->lines != NULL)
 		line_reader_drain(l->lines); /* the session may end now */
+	notify_failure(l);
 	if (l->set->invitation.serves)
 		log_at(l->set->o.log, LOG_WARN, "movers", "event=launcher-ended status=%d signal=%d movers=%u last=\"%s\" "
 		    "why=\"the server does not start movers again (start them by hand, or restart the server)\"", status, signal,
@@ -59,7 +79,7 @@ static void on_ended(void *arg, int status, int signal)
 	movers_changed(l->set);
 }
 
-int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
+int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e)
 {
 	struct launcher *l = calloc(1, sizeof *l);
 	struct child_opts o = { .argv = argv, .merged = true, .apart = true, .ended = on_ended, .arg = l };
@@ -68,6 +88,7 @@ int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
 	if (l == NULL)
 		return err_nomem(e);
 	l->set = m;
+	snprintf(l->host, sizeof l->host, "%s", host != NULL ? host : "");
 	list_append(&m->launchers, &l->in_list);
 	if ((r = child_start(&l->child, m->o.control, &o, &fd, e)) < 0) {
 		launcher_free(l);
@@ -122,12 +143,10 @@ static const char *last_line(const struct movers *m)
 /* The only command, or one of several, has ended without starting a mover. */
 static int launcher_fault(const struct launcher *l, struct ptcp_err *e)
 {
-	char how[40];
+	char ended[40];
 
-	snprintf(how, sizeof how, l->signal != 0 ? "was ended by signal %d" : "ended with status %d",
-	    l->signal != 0 ? l->signal : l->status);
 	return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them %s%s%s (ptcp doctor --movers tests "
-	    "the command)", how, l->last[0] != '\0' ? ": " : ", without output", l->last);
+	    "the command)", how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output", l->last);
 }
 
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)

@@ -42,7 +42,7 @@ static int start(struct movers *m, const char *command, const char *host, const 
 	struct start_args args;
 	int r = mover_args(&args, command, host, ptcp, movers_invitation(m), e);
 
-	return r < 0 ? r : movers_launch(m, args.at, e);
+	return r < 0 ? r : movers_launch(m, args.at, host, e);
 }
 
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
