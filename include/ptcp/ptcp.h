@@ -447,6 +447,9 @@ struct ptcp_transfer_opts {
 	 * `launch`, also on the remote host. A file system without direct I/O costs one warning, and uses the page cache. Not
 	 * between two servers */
 	bool direct_io;
+	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of it. 0: any
+	 * size that divides 64 MiB */
+	uint64_t stripe_bytes;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -944,6 +947,7 @@ struct ptcp_server_opts {
 	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
 	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
 	bool direct_io;             /* as in ptcp_transfer_opts, for the server's files */
+	uint64_t stripe_bytes;      /* as in ptcp_transfer_opts, of the server's movers */
 };
 #define PTCP_SHARE_SOCKET "/run/ptcp/share.sock"
 #define PTCP_LISTEN_MAX 32

@@ -159,7 +159,7 @@ static bool same_movers(const struct ptcp_server_opts *a, const struct ptcp_serv
 			return false;
 	return a->n_mover_hosts == b->n_mover_hosts && same_text(a->movers, b->movers) && a->mover_port == b->mover_port &&
 	    same_text(a->mover_file, b->mover_file) && same_text(a->mover_ptcp, b->mover_ptcp) &&
-	    same_text(a->movers_listen, b->movers_listen);
+	    same_text(a->movers_listen, b->movers_listen) && a->stripe_bytes == b->stripe_bytes;
 }
 
 /* Logs changed options that only a restart can apply. */

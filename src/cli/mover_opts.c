@@ -36,6 +36,8 @@ const struct opt mover_options[] = {
 	    opt_text, TRANSFER(movers_listen), 0, 0 },
 	{ "movers-wait", 0, "TIME", "how long to wait for the first mover, or while none is left (default: 10s)", opt_seconds,
 	    TRANSFER(movers_wait_s), OPT_PATIENCE },
+	{ "stripe-size", 0, "SIZE", "stripe of the shared file system, if it does not divide 64 MiB", opt_bytes,
+	    TRANSFER(stripe_bytes), 4096, 1 << 30 },
 	{ .name = NULL },
 };
 

@@ -137,6 +137,8 @@ static const struct opt serve_options[] = {
 	    "configuration directory)", opt_text, AT(server.mover_file), 0, 0 },
 	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
 	    AT(server.mover_ptcp), 0, 0 },
+	{ "stripe-size", 0, "SIZE", "stripe of the shared file system of the movers, if it does not divide 64 MiB", opt_bytes,
+	    AT(server.stripe_bytes), 4096, 1 << 30 },
 	{ "movers-listen", 0, "[ADDR:]PORT", "where movers connect to on this host (default: every address, a free port)",
 	    opt_text, AT(server.movers_listen), 0, 0 },
 	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),

@@ -108,7 +108,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		/* Each path has at least one stream. */
 		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
-		.paths = { t->files.open_paths, t->files.open_paths_bytes }
+		.paths = { t->files.open_paths, t->files.open_paths_bytes },
+		.stripe = (uint32_t)(t->o.stripe_bytes / WIRE_STRIPE_BYTES)
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {

@@ -259,7 +259,7 @@ static void on_names_closed(void *arg, bool broken)
 	back_if_none(f);
 }
 
-static const struct line_reader_ops names_ops = { on_name, on_names_closed, NULL };
+static const struct line_reader_ops names_ops = { .line = on_name, .closed = on_names_closed };
 
 static void query_names(struct ssh_start *f)
 {

@@ -166,7 +166,7 @@ static void on_sent(void *arg, size_t left)
 	ssh_install_sent(arg);
 }
 
-static const struct line_reader_ops line_reader_ops = { on_line, on_closed, on_sent };
+static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_closed, .sent = on_sent };
 
 static void on_timer(void *arg)
 {

@@ -24,7 +24,7 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	const struct ptcp_transfer_opts *o = &t->o;
 	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, o->mover_ptcp, o->movers_listen, e);
 
-	if (r < 0 || !is_striped(t))
+	if (r < 0 || (r = movers_check_stripe(o->stripe_bytes, is_striped(t), e)) < 0 || !is_striped(t))
 		return r;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "

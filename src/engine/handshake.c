@@ -6,14 +6,34 @@
 #include <string.h>
 
 #define QUIET_MIN_MS 300u
-#define REGION_BYTES (64u << 20)
+#define REGION_BYTES (UINT64_C(64) << 20) /* a multiple of nearly all stripes */
+#define BLOCK_BYTES (2u << 20)            /* a multiple of all sizes of blocks */
+
+/* Regions end at stripes of the receiver's file system, which pays more for a stripe that two hosts write than the sender's
+ * for one that two hosts read; and, if that costs little, at ends of blocks. */
+static uint64_t region_bytes(const struct engine *s, const struct wire_opened *o)
+{
+	uint32_t receiver = s->open.role == WIRE_ACCEPTOR_RECEIVES ? o->stripe : s->open.stripe,
+	    sender = s->open.role == WIRE_ACCEPTOR_RECEIVES ? s->open.stripe : o->stripe;
+	uint64_t stripe = (uint64_t)(receiver > 0 ? receiver : sender) * WIRE_STRIPE_BYTES, step = stripe;
+
+	if (s->o.region_bytes > 0)
+		return s->o.region_bytes;
+	if (stripe == 0)
+		return REGION_BYTES;
+	while (step % BLOCK_BYTES != 0)
+		step *= 2;
+	if (step > (uint64_t)WIRE_STRIPES_MAX * WIRE_STRIPE_BYTES)
+		step = stripe;
+	return (REGION_BYTES + step - 1) / step * step;
+}
 
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
 		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
 	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s),
-		s->o.region_bytes > 0 ? s->o.region_bytes : REGION_BYTES };
+		region_bytes(s, o) };
 	int r = 0;
 
 	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)

@@ -41,7 +41,26 @@ static void on_output_closed(void *arg, bool broken)
 	l->lines = NULL;
 }
 
-static const struct line_reader_ops line_ops = { on_line, on_output_closed, NULL };
+static const struct line_reader_ops line_ops = { .line = on_line, .closed = on_output_closed, .text = true };
+
+static const char *how(const struct launcher *l, char *out, size_t cap)
+{
+	snprintf(out, cap, l->signal != 0 ? "was ended by signal %d" : "ended with status %d", l->signal != 0 ? l->signal : l->status);
+	return out;
+}
+
+/* Other hosts carry the data: the user learns of the one that is missing. */
+static void notify_failure(const struct launcher *l)
+{
+	char text[sizeof l->last + 200], ended[40], host[100];
+
+	if ((l->status == 0 && l->signal == 0) || l->set->invitation.serves || (l->host[0] == '\0' && l->set->n == 0))
+		return;
+	snprintf(text, sizeof text, "movers: the command that starts them%s%s %s%s%s", l->host[0] != '\0' ? " on " : "",
+	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output",
+	    l->last);
+	l->set->o.notify(l->set->o.arg, text);
+}
 
 static void on_ended(void *arg, int status, int signal)
 {
@@ -50,6 +69,9 @@ static void on_ended(void *arg, int status, int signal)
 	l->ended = true;
 	l->status = status;
 	l->signal = signal;
+	if (l->lines != NULL)
+		line_reader_drain(l->lines); /* the session may end now */
+	notify_failure(l);
 	if (l->set->invitation.serves)
 		log_at(l->set->o.log, LOG_WARN, "movers", "event=launcher-ended status=%d signal=%d movers=%u last=\"%s\" "
 		    "why=\"the server does not start movers again (start them by hand, or restart the server)\"", status, signal,
@@ -57,7 +79,7 @@ static void on_ended(void *arg, int status, int signal)
 	movers_changed(l->set);
 }
 
-int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
+int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e)
 {
 	struct launcher *l = calloc(1, sizeof *l);
 	struct child_opts o = { .argv = argv, .merged = true, .apart = true, .ended = on_ended, .arg = l };
@@ -66,10 +88,13 @@ int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e)
 	if (l == NULL)
 		return err_nomem(e);
 	l->set = m;
+	snprintf(l->host, sizeof l->host, "%s", host != NULL ? host : "");
 	list_append(&m->launchers, &l->in_list);
 	if ((r = child_start(&l->child, m->o.control, &o, &fd, e)) < 0) {
 		launcher_free(l);
-		return err_while(e, r, "--movers");
+		if (e != NULL)
+			e->code = PTCP_EUSAGE; /* no host was asked for anything */
+		return err_while(e, PTCP_EUSAGE, "--movers");
 	}
 	if (m->file == NULL && write(fd, m->text, strlen(m->text)) != (ssize_t)strlen(m->text)) {
 		close(fd);
@@ -115,6 +140,15 @@ static const char *last_line(const struct movers *m)
 	return NULL;
 }
 
+/* The only command, or one of several, has ended without starting a mover. */
+static int launcher_fault(const struct launcher *l, struct ptcp_err *e)
+{
+	char ended[40];
+
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them %s%s%s (ptcp doctor --movers tests "
+	    "the command)", how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output", l->last);
+}
+
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
 {
 	const struct launcher *l;
@@ -123,12 +157,11 @@ int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
 
 	if (m->n > 0)
 		return 0;
+	if (over && !m->ever && (l->signal != 0 || l->status != 0))
+		return launcher_fault(l, e);
 	if (over && l->signal != 0)
-		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d%s%s",
-		    l->signal, m->why.code != 0 ? "; " : "", m->why.code != 0 ? m->why.msg : "");
-	if (over && !m->ever && l->status != 0)
-		return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them ended with status %d%s%s (see "
-		    "its output)", l->status, l->last[0] != '\0' ? ": " : "", l->last);
+		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d; %s "
+		    "(run the same command again to resume)", l->signal, m->why.msg);
 	if (mono_diff_ns(now, m->none_since) < m->o.wait_ns)
 		return 0;
 	if (m->ever)
@@ -136,8 +169,9 @@ int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
 	if ((last = last_line(m)) != NULL)
 		return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s; the command that starts them says: %.100s "
 		    "(allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9, last);
-	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s (can they reach this host, and read their "
-	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9);
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s%s (can they reach this host, and read their "
+	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9,
+	    over ? "; the command that starts them has ended, without output" : "");
 }
 
 struct mono movers_deadline(const struct movers *m)

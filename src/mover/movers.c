@@ -354,6 +354,13 @@ static void name_addresses(struct movers *m)
 		sock_join(v->address[v->n_addresses++], sizeof v->address[0], local[i], listener_port(m->listener));
 }
 
+static int listen_on(struct movers *m, struct ptcp_err *e)
+{
+	int r = listener_new(&m->listener, m->o.control, m->o.listen != NULL ? m->o.listen : PORT_FREE, 0, on_accepted, m, e);
+
+	return r < 0 && m->o.listen != NULL ? err_while(e, r, "--movers-listen") : r;
+}
+
 static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 {
 	struct pending_opts po = { .host = &m->host, .timeout_ns = TIMEOUT_NS, .waiting = 2 * MOVERS_MAX,
@@ -366,8 +373,7 @@ static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 	if ((r = identity_new(&m->host.identity, e)) < 0 ||
 	    (r = tls_new(&m->host.server, &m->host.identity, true, ciphers, e)) < 0 ||
 	    (r = pending_init(&m->pending, &po, e)) < 0 ||
-	    (r = listener_new(&m->listener, m->o.control, m->o.listen != NULL ? m->o.listen : PORT_FREE, 0, on_accepted, m,
-	    e)) < 0 ||
+	    (r = listen_on(m, e)) < 0 ||
 	    (r = tls_random(m->invitation.run, sizeof m->invitation.run, e)) < 0 ||
 	    (r = tls_random(m->invitation.key, sizeof m->invitation.key, e)) < 0)
 		return r;

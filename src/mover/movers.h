@@ -73,13 +73,15 @@ bool movers_cover(struct movers *pool, const char *dir);
 void movers_free(struct movers *m);
 /* The path for `ptcp mover --join`: the file, or "-". */
 const char *movers_invitation(const struct movers *m);
-/* Runs a command to start movers, and logs the output. */
-int movers_launch(struct movers *m, char *const *argv, struct ptcp_err *e);
+/* Runs a command to start movers, on `host` if not NULL, and logs the output. */
+int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e);
 /* Checks how movers are to be started: `command`, or NULL if others start them, with the invitation in `file`, or not at all
  * (both NULL); `ptcp` and `listen`, as given by the user, may be NULL. PTCP_EUSAGE. */
 int movers_check(const char *command, size_t n_hosts, const char *file, const char *ptcp, const char *listen,
     struct ptcp_err *e);
-/* The same with the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
+/* --stripe-size, 0: none. PTCP_EUSAGE: not a multiple of WIRE_STRIPE_BYTES, too large, or without movers. */
+int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e);
+/* Starts movers by the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
  * with {host} replaced. PTCP_EUSAGE. */
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
     struct ptcp_err *e);

@@ -56,6 +56,7 @@ struct launcher {
 	struct line_reader *lines;
 	bool ended;
 	int status, signal;
+	char host[100];          /* of --mover-hosts; "": started once for all */
 	char last[200];          /* line of its output */
 };
 

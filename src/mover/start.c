@@ -27,12 +27,22 @@ int movers_check(const char *command, size_t n_hosts, const char *file, const ch
 	return 0;
 }
 
+int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e)
+{
+	if (bytes > 0 && !striped)
+		return err_set(e, PTCP_EUSAGE, "--stripe-size: without movers (give --movers or --mover-file)");
+	if (bytes % WIRE_STRIPE_BYTES != 0 || bytes / WIRE_STRIPE_BYTES > WIRE_STRIPES_MAX)
+		return err_set(e, PTCP_EUSAGE, "--stripe-size %llu: not a multiple of 4 KiB up to 1 GiB (on Lustre, lfs getstripe -S "
+		    "shows the stripe size)", (unsigned long long)bytes);
+	return 0;
+}
+
 static int start(struct movers *m, const char *command, const char *host, const char *ptcp, struct ptcp_err *e)
 {
 	struct start_args args;
 	int r = mover_args(&args, command, host, ptcp, movers_invitation(m), e);
 
-	return r < 0 ? r : movers_launch(m, args.at, e);
+	return r < 0 ? r : movers_launch(m, args.at, host, e);
 }
 
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,

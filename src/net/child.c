@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -89,7 +90,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 		c->freed = c->over = true;
 		release(c);
 		return err_set(e, PTCP_ECONNECT, "%s: %s (install this program, or name another)",
-		    text_escape(shown, sizeof shown, o->argv[0]), uv_strerror(r));
+		    text_escape(shown, sizeof shown, o->argv[0]), strerror(-r)); /* of libuv: negative errno */
 	}
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	*fd = pair[0];

@@ -15,7 +15,7 @@ struct line_reader {
 	const struct line_reader_ops *ops;
 	void *arg;
 	int fd;
-	bool gone;
+	bool gone, over;
 	const char *out;         /* of line_reader_send_all(), n_out bytes are left */
 	size_t n_out;
 	size_t n;
@@ -26,6 +26,7 @@ static void on_poll_closed(uv_handle_t *h) { free(h->data); }
 
 static void end(struct line_reader *ls, bool broken)
 {
+	ls->over = true;
 	uv_poll_stop(&ls->poll);
 	ls->ops->closed(ls->arg, broken);
 }
@@ -46,6 +47,20 @@ static bool deliver(struct line_reader *ls)
 	memmove(ls->buf, lf + 1, ls->n);
 	ls->ops->line(ls->arg, line);
 	return true;
+}
+
+/* Passes the rest of the buffer to the callback, or with too long a line the buffer. */
+static void deliver_rest(struct line_reader *ls)
+{
+	char line[LINE_READER_BYTES + 1];
+	size_t n = ls->n;
+
+	if (ls->gone || n == 0)
+		return;
+	memcpy(line, ls->buf, n);
+	line[n] = '\0';
+	ls->n = 0;
+	ls->ops->line(ls->arg, line);
 }
 
 /* If the peer of a socket pair closed with unread input, recv() first fails with ECONNRESET, once, and then
@@ -82,25 +97,29 @@ static void send_more(struct line_reader *ls)
 		ls->ops->sent(ls->arg, ls->n_out);
 }
 
-static void read_lines(struct line_reader *ls, int status)
+/* True: more may have arrived. `failed`: libuv has detected an error, and has stopped polling. */
+static bool read_lines(struct line_reader *ls, bool failed)
 {
-	ssize_t n;
+	ssize_t n = receive(ls);
 
-	do {
-		n = receive(ls);
-		if (n < 0 && errno == EAGAIN && status == 0)
-			return;
-		if (n > 0)
-			ls->n += (size_t)n;
-		while (deliver(ls))
-			; /* the callback may free the reader; its memory stays valid until the loop's next turn */
-		if (ls->gone)
-			return;
-		if (n <= 0 || ls->n == sizeof ls->buf) {
-			end(ls, n > 0);
-			return;
-		}
-	} while (status < 0); /* libuv has detected an error and stopped polling */
+	if (n < 0 && errno == EAGAIN && !failed)
+		return false;
+	if (n > 0)
+		ls->n += (size_t)n;
+	while (deliver(ls))
+		; /* the callback may free the reader; its memory stays valid until the loop's next turn */
+	if (ls->ops->text && (n <= 0 || ls->n == sizeof ls->buf))
+		deliver_rest(ls);
+	if (!ls->gone && (n <= 0 || ls->n == sizeof ls->buf))
+		end(ls, n > 0);
+	return !ls->gone && !ls->over;
+}
+
+void line_reader_drain(struct line_reader *ls)
+{
+	while (read_lines(ls, false))
+		;
+	deliver_rest(ls);
 }
 
 static void on_poll(uv_poll_t *p, int status, int events)
@@ -109,8 +128,10 @@ static void on_poll(uv_poll_t *p, int status, int events)
 
 	if ((events & UV_WRITABLE) != 0 && ls->n_out > 0)
 		send_more(ls);
-	if (!ls->gone && (status < 0 || (events & UV_READABLE) != 0))
-		read_lines(ls, status);
+	if (ls->gone || (status >= 0 && (events & UV_READABLE) == 0))
+		return;
+	while (read_lines(ls, status < 0) && status < 0)
+		;
 }
 
 int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,

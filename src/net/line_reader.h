@@ -19,6 +19,8 @@ struct line_reader_ops {
 	/* The peer closed the socket, or sent too long a line (`broken`). Called once; only
 	 * line_reader_free() is allowed then. */
 	void (*closed)(void *arg, bool broken);
+	/* Text for people: too long a line comes in pieces, and the last line needs no end. */
+	bool text;
 	/* Of line_reader_send_all(): the peer has taken some; `left` bytes remain. Or NULL. */
 	void (*sent)(void *arg, size_t left);
 };
@@ -31,6 +33,9 @@ bool line_reader_send(struct line_reader *ls, const char *fmt, ...) __attribute_
 /* Sends `n` bytes, as fast as the peer takes them, while lines may arrive; `data` is borrowed until all is sent. No
  * line_reader_send() meanwhile. A peer that has closed takes nothing: closed() follows. */
 void line_reader_send_all(struct line_reader *ls, const void *data, size_t n);
+/* With ops.text: delivers what has arrived, at once, with the beginning of a line. For a peer that writes no more, although
+ * others may have the socket open. */
+void line_reader_drain(struct line_reader *ls);
 /* Frees the reader and returns the socket, owned by the caller. The peer must not have sent more than was
  * read. */
 int line_reader_take_fd(struct line_reader *ls);

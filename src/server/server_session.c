@@ -353,7 +353,8 @@ int server_session_new(struct server_session_set *t, const struct server_session
 		.address = l->host != NULL ? l->host : "", .port = l->port,
 		.max_streams = (uint16_t)t->o->max_streams,
 		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .linger_ns = (uint64_t)(t->o->max_linger_s * 1e9),
-		.direct_io = t->o->direct_io, .ops = &session_ops
+		.direct_io = t->o->direct_io,
+		.stripe = (uint32_t)(t->o->stripe_bytes / WIRE_STRIPE_BYTES), .ops = &session_ops
 	};
 	struct server_session *s = calloc(1, sizeof *s);
 	struct queue_limits limit = server_session_limits(t);

@@ -227,7 +227,7 @@ void ssh_server_job_gone(void *arg)
 	server_try_end(s);
 }
 
-static const struct line_reader_ops line_reader_ops = { on_line, on_closed, NULL };
+static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_closed };
 
 /* ---- Start and end ---- */
 

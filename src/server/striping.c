@@ -21,7 +21,7 @@ int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e)
 
 	if (r == 0 && !is_striped(o) && o->mover_port != PTCP_PORT)
 		return err_set(e, PTCP_EUSAGE, "--mover-port: without movers (give --movers or --mover-file)");
-	if (r < 0 || !is_striped(o))
+	if (r < 0 || (r = movers_check_stripe(o->stripe_bytes, is_striped(o), e)) < 0 || !is_striped(o))
 		return r;
 	if (o->ephemeral)
 		return err_set(e, PTCP_EUSAGE, "--movers: not for an ephemeral server (start a server)");

@@ -1,10 +1,15 @@
 #include "session/endpoints.h"
 
+#include <limits.h>
 #include <string.h>
 
+#include "core/units.h"
 #include "mover/deal.h"
 #include "net/identity.h"
 #include "net/reach.h"
+
+#define RETRY_FIRST_NS (5 * NS_PER_S)
+#define RETRY_DOUBLINGS 4u           /* at most 80 s between two attempts */
 
 struct endpoint *endpoints_find(struct endpoints *e, uint32_t id)
 {
@@ -56,18 +61,107 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 	n = &e->of[e->n++];
 	n->id = f->id;
 	n->port = f->port;
+	n->failures = 0;
+	n->trial = -1;
 	n->told = false;
 	strcpy(n->host, host);
 	identity_digest_text(n->fingerprint, f->peer);
 	return NULL;
 }
 
-bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n)
+/* The streams that try an endpoint again stay there. */
+static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const uint32_t *id, unsigned n_ids)
+{
+	uint32_t some[PTCP_STREAMS_MAX];
+	bool tries[PTCP_STREAMS_MAX] = { false }, changed;
+	unsigned i, k = 0;
+
+	for (i = 0; i < e->n; i++)
+		if (e->of[i].trial >= 0)
+			tries[e->of[i].trial] = true;
+	for (i = 0; i < n; i++)
+		if (!tries[i])
+			some[k++] = place[i];
+	changed = deal_streams(some, k, id, n_ids);
+	for (i = k = 0; i < n; i++)
+		if (!tries[i])
+			place[i] = some[k++];
+	return changed;
+}
+
+/* The last stream that tries no other endpoint; one stream at least carries data. */
+static int stream_for_trial(const struct endpoints *e, unsigned n)
+{
+	unsigned i, busy = 0;
+	int last = (int)n - 1;
+
+	for (i = 0; i < e->n; i++)
+		busy += e->of[i].trial >= 0;
+	for (i = 0; i < e->n; i++)
+		if (e->of[i].trial == last && last >= 0) {
+			last--;
+			i = UINT_MAX; /* from the first one */
+		}
+	return n > busy + 1 ? last : -1;
+}
+
+bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, struct mono now)
 {
 	uint32_t id[ENDPOINTS_MAX];
+	unsigned i, n_ids = 0;
+	bool changed = false;
+	struct endpoint *p;
+
+	for (i = 0; i < e->n; i++)
+		if (e->of[i].failures == 0)
+			id[n_ids++] = e->of[i].id;
+	for (p = e->of; p < e->of + e->n; p++) {
+		if (p->trial >= (int)n || n_ids == 0)
+			p->trial = -1;
+		if (p->failures == 0 || p->trial >= 0 || n_ids == 0 || p->retry_at.ns > now.ns ||
+		    (p->trial = stream_for_trial(e, n)) < 0)
+			continue;
+		place[p->trial] = p->id;
+		changed = true;
+	}
+	for (i = 0; n_ids == 0 && i < e->n; i++)
+		id[i] = e->of[i].id;
+	return deal_others(e, place, n, id, n_ids > 0 ? n_ids : e->n) || changed;
+}
+
+bool endpoints_failed(struct endpoints *e, uint32_t id, unsigned number, struct mono now)
+{
+	struct endpoint *p = endpoints_find(e, id);
+	bool first;
+	unsigned doublings;
+
+	if (p == NULL || (p->failures > 0 && p->trial != (int)number))
+		return false;
+	doublings = p->failures++ < RETRY_DOUBLINGS ? p->failures - 1 : RETRY_DOUBLINGS;
+	p->retry_at = mono_add_ns(now, RETRY_FIRST_NS << doublings);
+	p->trial = -1;
+	first = !p->told;
+	p->told = true;
+	return first;
+}
+
+void endpoints_reached(struct endpoints *e, uint32_t id)
+{
+	struct endpoint *p = endpoints_find(e, id);
+
+	if (p == NULL)
+		return;
+	p->failures = 0;
+	p->trial = -1;
+}
+
+struct mono endpoints_deadline(const struct endpoints *e)
+{
+	struct mono at = MONO_NEVER;
 	unsigned i;
 
 	for (i = 0; i < e->n; i++)
-		id[i] = e->of[i].id;
-	return deal_streams(place, n, id, e->n);
+		if (e->of[i].failures > 0 && e->of[i].trial < 0)
+			at = mono_min(at, e->of[i].retry_at);
+	return at;
 }

@@ -4,6 +4,7 @@
 
 #include <ptcp/ptcp.h>
 
+#include "core/clock.h"
 #include "net/sock.h"
 #include "wire/mover.h"
 
@@ -13,6 +14,9 @@ struct endpoint {
 	uint32_t id;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
+	unsigned failures;             /* since a connection was made; not 0: streams go to other endpoints, */
+	struct mono retry_at;          /* until the time when .. */
+	int trial;                     /* .. this one tries again; -1: none does */
 	bool told;                     /* that it cannot be reached */
 };
 
@@ -26,7 +30,14 @@ struct endpoints {
 const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from);
 /* NULL: none. */
 struct endpoint *endpoints_find(struct endpoints *e, uint32_t id);
-/* Deals streams to the endpoints: see deal_streams(). */
-bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n);
+/* Deals streams, as deal_streams() does, to the endpoints that can be reached as far as known, or to all if none can be. Of
+ * the other endpoints each gets one stream for the next attempt, when its time has come; the attempt costs nothing, as a
+ * connected stream stays where it is until then. */
+bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, struct mono now);
+/* Stream `number` could not be connected to the endpoint, which has no connected stream. True: for the first time. */
+bool endpoints_failed(struct endpoints *e, uint32_t id, unsigned number, struct mono now);
+void endpoints_reached(struct endpoints *e, uint32_t id);
+/* When endpoints_deal() has an endpoint tried again. */
+struct mono endpoints_deadline(const struct endpoints *e);
 
 #endif

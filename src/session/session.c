@@ -307,6 +307,7 @@ void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cip
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
 		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams),
+		.stripe = sess->pool != NULL ? sess->o.stripe : 0,
 		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) | (sess->pool != NULL ? WIRE_OPENED_MOVERS : 0) };
 	struct ptcp_err e;
 

@@ -90,6 +90,7 @@ struct session_opts {
 	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
+	uint32_t stripe;              /* acceptor: in OPENED */
 	const struct session_ops *ops;
 	void *arg;
 };

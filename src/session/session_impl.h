@@ -34,7 +34,8 @@ struct stream_connect {
 	unsigned number;
 	struct connect *connect;    /* NULL: none is being made */
 	struct remote *remote;      /* the same, by a mover */
-	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor */
+	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor, */
+	uint32_t to;                /* and its id, or 0 */
 	bool by_name;               /* a direct connection resolves the peer's name */
 	bool slow;                  /* the last attempt had a connection, but no answer in time */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */

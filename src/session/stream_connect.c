@@ -7,6 +7,7 @@
 
 #define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths or addresses exist */
 #define ONLY_PATH_NS (10 * NS_PER_S) /* else, */
+#define ENDPOINT_NS (4 * NS_PER_S)   /* for the first attempt to reach one of several movers of the acceptor: two repeated SYNs */
 #define SLOW_NS (20 * NS_PER_S)      /* or after an attempt that a slow host has not answered in time */
 
 static void stop(struct session *sess, unsigned number)
@@ -85,31 +86,45 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
 }
 
-/* A site that opens only the server's port lets no client reach the movers. */
-static void report_endpoint(struct session *sess, unsigned number, const char *why)
+static bool has_stream_at(const struct session *sess, uint32_t endpoint)
 {
-	struct endpoint *to = endpoint_of(sess, number);
-	char text[sizeof ((struct ptcp_err *)0)->msg + 100];
+	unsigned i;
 
-	if (to == NULL || to->told || sess->over)
+	for (i = 0; i < sess->n_granted; i++)
+		if (sess->stream[i] != NULL && sess->connected_to[i] == endpoint)
+			return true;
+	return false;
+}
+
+/* A host may be down, or its port closed: a site that opens only the server's port lets no client reach the movers. One that
+ * other streams have reached can be reached, and a mover of this side may have no way there. */
+static void endpoint_failed(struct session *sess, unsigned number, const char *why)
+{
+	uint32_t id = sess->connecting[number].to;
+	const struct endpoint *to = sess->endpoints != NULL ? endpoints_find(sess->endpoints, id) : NULL;
+	char text[sizeof ((struct ptcp_err *)0)->msg + 200];
+
+	if (to == NULL || sess->over || has_stream_at(sess, id) || !endpoints_failed(sess->endpoints, id, number, mono_now()))
 		return;
-	to->told = true;
-	snprintf(text, sizeof text, "a mover of the server cannot be reached (have its port opened on its host): %s", why);
+	snprintf(text, sizeof text, "a mover of the server, %s port %u, cannot be reached%s: %s", to->host, to->port,
+	    sess->endpoints->n > 1 ? "; others carry its streams" : "", why);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
-/* An older connection of the stream still has to move. */
-static void forget_endpoint(struct session *sess, unsigned number)
+/* A connection was made. */
+static void connected_to(struct session *sess, unsigned number)
 {
-	if (number != STREAM_CONNECT_CONTROL)
-		sess->connected_to[number] = 0;
+	uint32_t id = sess->connecting[number].to;
+
+	sess->connected_to[number] = id;
+	if (id != 0 && sess->endpoints != NULL)
+		endpoints_reached(sess->endpoints, id);
 }
 
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
-	report_endpoint(sess, number, r->why.msg);
-	forget_endpoint(sess, number);
+	endpoint_failed(sess, number, r->why.msg);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
@@ -141,6 +156,7 @@ static void on_done(void *arg, const struct connect_result *r)
 		control_take(sess, r->chan);
 	} else {
 		sess->retries[number] = 0;
+		connected_to(sess, number);
 		streams_add(sess, number, r->chan, j->ahead);
 	}
 }
@@ -176,7 +192,10 @@ static uint64_t patience_ns(const struct session *sess, const struct stream_conn
 {
 	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->name[0] == '\0');
 	uint64_t most = j->slow ? SLOW_NS : only ? ONLY_PATH_NS : PATH_NS;
+	const struct endpoint *to = endpoint_of(sess, j->number);
 
+	if (to != NULL && sess->endpoints->n > 1 && to->failures == 0)
+		most = ENDPOINT_NS;
 	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
 }
 
@@ -221,13 +240,14 @@ static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
 	j->remote = NULL;
 	if (r != NULL) {
 		sess->retries[j->number] = 0;
+		connected_to(sess, j->number);
 		streams_add_remote(sess, j->number, r);
 		return;
 	}
 	sess->join_why = *why;
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
-	report_endpoint(sess, j->number, why->msg);
-	forget_endpoint(sess, j->number);
+	if (movers_find(sess->o.movers, sess->mover[j->number]) != NULL) /* else lost meanwhile */
+		endpoint_failed(sess, j->number, why->msg);
 	streams_retry_later(sess, j->number);
 	streams_report(sess);
 	session_pump(sess);
@@ -260,7 +280,7 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 static void connect_to(struct connect_opts *o, struct stream_connect *j, const struct endpoint *to)
 {
 	strcpy(j->endpoint, to->fingerprint);
-	j->session->connected_to[j->number] = to->id;
+	j->to = to->id;
 	j->by_name = false;
 	o->host = to->host;
 	o->port = to->port;
@@ -284,6 +304,7 @@ static void start(struct session *sess, unsigned number)
 	j->session = sess;
 	j->number = number;
 	j->endpoint[0] = '\0';
+	j->to = 0;
 	if (endpoint_of(sess, number) != NULL)
 		connect_to(&o, j, endpoint_of(sess, number));
 	if (j->by_name) {
@@ -307,7 +328,6 @@ static void start(struct session *sess, unsigned number)
 	if (sess->o.movers != NULL && !control ? start_remote(sess, number, &o, &e) < 0 :
 	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
 		sess->join_why = e;
-		forget_endpoint(sess, number);
 		change_address(sess, number);
 		streams_retry_later(sess, number);
 	}

@@ -2,6 +2,7 @@
  * limits of all of them together. */
 #include <netdb.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/err.h"
 #include "session/session_impl.h"
@@ -131,6 +132,22 @@ static void activate(struct session *sess)
 	adapt_request(sess, want, "movers");
 }
 
+/* A stream that another endpoint is to carry connects at once. */
+static void deal_endpoints(struct session *sess, struct mono now)
+{
+	uint32_t before[PTCP_STREAMS_MAX];
+	unsigned i;
+
+	memcpy(before, sess->endpoint, sizeof before);
+	if (!endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active, now))
+		return;
+	for (i = 0; i < sess->n_active; i++)
+		if (sess->endpoint[i] != before[i]) {
+			sess->retries[i] = 0;
+			sess->retry_at[i] = now;
+		}
+}
+
 void striping_pump(struct session *sess, struct mono now)
 {
 	struct ptcp_err why;
@@ -138,7 +155,7 @@ void striping_pump(struct session *sess, struct mono now)
 	if (striping_sets_streams(sess) && sess->o.open != NULL)
 		activate(sess);
 	if (sess->endpoints != NULL)
-		endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active);
+		deal_endpoints(sess, now);
 	if (sess->o.movers == NULL)
 		return;
 	if (sess->pool == NULL)
@@ -152,7 +169,9 @@ void striping_pump(struct session *sess, struct mono now)
 
 struct mono striping_deadline(const struct session *sess)
 {
+	struct mono at = sess->endpoints != NULL ? endpoints_deadline(sess->endpoints) : MONO_NEVER;
+
 	if (sess->o.movers == NULL)
-		return MONO_NEVER;
-	return mono_min(movers_deadline(sess->o.movers), mono_add_ns(mono_now(), CHECK_NS));
+		return at;
+	return mono_min(at, mono_min(movers_deadline(sess->o.movers), mono_add_ns(mono_now(), CHECK_NS)));
 }

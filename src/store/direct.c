@@ -1,6 +1,7 @@
 /* Direct I/O of a sink: fs/direct_io.h. */
 #include <errno.h>
 
+#include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
 bool sink_wants_direct(const struct sink *s)
@@ -31,20 +32,19 @@ bool sink_begin_direct(struct sink *s)
 
 /* The file system allocates under the lock of the inode: direct writes of several threads overlap only in space that is
  * there (ext4: twice the speed). A quota counts what is written, so a part that was cut off must not occupy more. */
-static void allocate(struct sink *s)
+static int allocate(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
+	int error;
 
 	if (s->opts.sparse || s->opts.unsized || s->hold.q != NULL || sys->fallocate(s->part.fd, 0, 0, (off_t)s->size_bytes) == 0)
-		return;
-	sys->ftruncate(s->part.fd, (off_t)s->end_bytes); /* gives back what it got of a full disk; the writes say why */
+		return 0;
+	error = errno;
+	sys->ftruncate(s->part.fd, (off_t)s->end_bytes); /* gives back what it got of a full disk */
+	return error == ENOSPC || error == EDQUOT ? fs_err_sys(e, error, s->dir, s->name, "cannot write") : 0;
 }
 
-void sink_begin_direct_alone(struct sink *s)
-{
-	if (sink_begin_direct(s))
-		allocate(s);
-}
+int sink_begin_direct_alone(struct sink *s, struct ptcp_err *e) { return sink_begin_direct(s) ? allocate(s, e) : 0; }
 
 int sink_put(struct sink *s, int fd, const void *buf, size_t n, uint64_t off)
 {

@@ -127,9 +127,8 @@ static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 	if ((r = read_claims(s, out, &end, e)) < 0 || out->n_claimed == 0 ||
 	    (r = clear_unclaimed(s, out->claimed, end, e)) < 0 ||
 	    (s->opts.shared && (r = sink_flush_cleared(s, s->part.fd, e)) < 0) ||
-	    (r = sink_verify_begin(s, out->claimed, e)) < 0)
+	    (r = sink_begin_direct_alone(s, e)) < 0 || (r = sink_verify_begin(s, out->claimed, e)) < 0)
 		return r;
-	sink_begin_direct_alone(s);
 	out->found = SINK_PART;
 	return 0;
 }

@@ -180,8 +180,9 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 	else if (s->part.existed) /* perhaps of a larger file with a journal */
 		dir_sys(s->dir)->unlinkat(at, part_name(journal, s->key, PART_JOURNAL_SUFFIX), 0);
 	sink_number_part(s);
-	sink_begin_direct_alone(s);
-	return 0;
+	if ((r = sink_begin_direct_alone(s, e)) < 0)
+		sink_close(s);
+	return r;
 }
 
 int sink_owns_part_name(const struct sink *s, int at)

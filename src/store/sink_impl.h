@@ -72,8 +72,8 @@ int sink_take_part(struct sink *s, int at, enum part_take take, struct ptcp_err 
 int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e);
 /* direct.c: after the part was opened, if the file wants direct I/O: true: direct I/O is used. */
 bool sink_begin_direct(struct sink *s);
-/* The same, and allocates the space of the file: the part is ours alone. */
-void sink_begin_direct_alone(struct sink *s);
+/* The same, and allocates the space of the file: the part is ours alone. PTCP_ENOSPC: the disk is full. */
+int sink_begin_direct_alone(struct sink *s, struct ptcp_err *e);
 void sink_refuse_direct(struct sink *s);
 /* Whether the part may have been written by direct I/O, hence be longer than the file. */
 bool sink_wants_direct(const struct sink *s);

@@ -41,10 +41,10 @@ static const struct wire_field hello[] = {
 	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_YIELD),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms),
-	ANY("max_delete", open, max_delete), REST(open, paths)
+	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
-	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS)
+	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("stripe", opened, stripe, 0, WIRE_STRIPES_MAX)
 }, error[] = {
 	ANY("code", error, code), LENGTH("n", 2, error, text, 0, WIRE_TEXT_MAX), DATA(error, text, ANY)
 }, ping[] = {

@@ -39,7 +39,7 @@
 #define WIRE_FRAMES(X) \
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
-	X(OPENED, 3, 20) \
+	X(OPENED, 3, 24) \
 	X(ERROR, 4, 4 + WIRE_TEXT_MAX) \
 	X(PING, 5, 9) \
 	X(SET_STREAMS, 6, 10) \
@@ -215,9 +215,12 @@ struct wire_open {
 	struct span paths;
 	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
 	uint32_t max_delete; /* with WIRE_OPEN_DELETE: limit of the entries to remove, else 0 */
+	uint32_t stripe;     /* of the starter's shared file system, in units of WIRE_STRIPE_BYTES; 0: a divisor of 64 MiB */
 };
+#define WIRE_STRIPE_BYTES 4096u
+#define WIRE_STRIPES_MAX (1u << 18)
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 20 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 24 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
@@ -239,6 +242,7 @@ struct wire_opened {
 	uint8_t cipher;
 	uint16_t streams;
 	uint8_t flags;
+	uint32_t stripe; /* of the acceptor's shared file system, as in wire_open */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
 

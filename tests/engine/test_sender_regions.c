@@ -90,6 +90,40 @@ static void a_slow_mover_is_helped_at_the_end(void **state)
 	world_fini(&w);
 }
 
+/* Regions are multiples of the receiver's stripe, else of the sender's, and of blocks of 2 MiB if that is not too much. */
+static void regions_are_of_whole_stripes(void **state)
+{
+	static const struct { uint32_t stripe[2], region; } cases[] = { /* in units of 4 KiB */
+		{ { 0, 0 }, 64 << 8 }, { { 1, 0 }, 64 << 8 }, { { 0, 1 << 8 }, 64 << 8 }, { { 64 << 8, 0 }, 64 << 8 },
+		{ { 3 << 8, 0 }, 66 << 8 }, { { 0, 96 << 8 }, 96 << 8 }, { { 3 << 8, 96 << 8 }, 96 << 8 },
+		{ { 96 << 8, 5 << 8 }, 70 << 8 }, { { 0, 128 << 8 }, 128 << 8 }, { { 257, 0 }, 514 << 8 }, { { 0, 1 << 18 }, 1 << 18 },
+		{ { 0, (100 << 8) + 1 }, (100 << 8) + 1 },
+	};
+	struct world w;
+	struct node *n;
+	struct plan p;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof cases[0] * 2; i++) {
+		plan_init(&p, 1);
+		p.lines = LINES;
+		p.jobs = 2;
+		p.movers = MOVERS;
+		p.receiver_starts = i % 2 == 1;
+		p.striped = true;
+		p.stripe[0] = cases[i / 2].stripe[0];
+		p.stripe[1] = cases[i / 2].stripe[1];
+		p.region_bytes = cases[i / 2].region * (uint64_t)WIRE_STRIPE_BYTES;
+		world_init(&w, &p);
+		n = world_add(&w, WIRE_FILE, 16 * p.region_bytes);
+		end(&w);
+		if (shared(n) > 2 + MOVERS)
+			fail_msg("case %zu: %u of 16 regions were shared", i / 2, shared(n));
+		world_fini(&w);
+	}
+}
+
 static void a_small_file_stays_whole(void **state)
 {
 	struct world w;
@@ -193,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_mover_sends_a_region),
 		cmocka_unit_test(a_slow_mover_is_helped_at_the_end),
+		cmocka_unit_test(regions_are_of_whole_stripes),
 		cmocka_unit_test(a_small_file_stays_whole),
 		cmocka_unit_test(the_regions_of_a_lost_mover_go_to_others),
 		cmocka_unit_test(a_lost_stream_leaves_the_region_to_its_mover),

@@ -468,7 +468,8 @@ static void pump(struct world *w, struct side *sd)
 
 static void accept_open(struct world *w, struct side *sd)
 {
-	struct wire_opened o = { .session = { 1, 2, 3 }, .streams = (uint16_t)w->plan.lines };
+	struct wire_opened o = { .session = { 1, 2, 3 }, .streams = (uint16_t)w->plan.lines,
+		.stripe = w->plan.stripe[sd->sends ? 0 : 1] };
 
 	if (!sd->over)
 		engine_accept(sd->engine, &o, world_now(w));
@@ -522,9 +523,10 @@ static void start_side(struct world *w, unsigned i)
 	struct side *sd = &w->side[i];
 	struct log log = { trace, sd, getenv("XFER_TRACE") != NULL ? LOG_DEBUG : LOG_ERROR };
 	struct engine_opts o = { .software = "test", .timeout_ns = w->plan.timeout_ns,
-		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .region_bytes = w->plan.region_bytes, .ops = &ops, .arg = sd };
+		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .region_bytes = w->plan.striped ? 0 : w->plan.region_bytes,
+		.ops = &ops, .arg = sd };
 	struct wire_open open = { .streams = (uint16_t)w->plan.lines, .n_paths = 1,
-		.paths = { path, sizeof path }, .flags = (w->plan.verify ? WIRE_OPEN_VERIFY : 0) |
+		.stripe = w->plan.stripe[i], .paths = { path, sizeof path }, .flags = (w->plan.verify ? WIRE_OPEN_VERIFY : 0) |
 		(w->plan.dry_run ? WIRE_OPEN_DRY_RUN : 0) };
 	static struct log logs[2];
 

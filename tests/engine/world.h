@@ -94,6 +94,8 @@ struct plan {
 	unsigned lines, jobs;           /* streams, and jobs each holds */
 	unsigned movers;                /* stream i is that of mover i modulo this number; 0: no movers */
 	uint64_t region_bytes;
+	bool striped;                   /* the engines derive it from the stripes .. */
+	uint32_t stripe[2];             /* .. of the sender and of the receiver, in units of WIRE_STRIPE_BYTES */
 	uint64_t timeout_ns;
 	uint32_t max_entries;           /* of the receiver */
 	uint64_t control_latency_ns;

@@ -104,8 +104,9 @@ goodput() {
 
 # Of 1500 bytes of a packet 1424 carry data: 95 Mbit/s of 100.
 scales() {
-	local n name rate want
+	local n name rate want rates
 	for name in big many; do
+		rates=()
 		for n in "$@"; do
 			striped "$name$n" "$(seq -f 'm%g' -s, "$n")"
 			wait $job
@@ -113,7 +114,13 @@ scales() {
 			want=$((n * 95))
 			rate=$(goodput "$name$n" 0.1 0.9)
 			ok "$n movers, $way $name: $want Mbit/s within 8 % ($rate)" within "$rate" $((want * 92)).0e-2 $((want * 108)).0e-2
+			rates+=("$n $rate")
 		done
+		printf '%s\n' "${rates[@]}" | awk -v what="$way $name" '
+			{ printf "%s%s %s Mbit/s, %.3f of the goal", (NR == 1 ? "#> " what ", movers: " : "; "), $1, $2, $2 / ($1 * 95) }
+			NR == 1 { n = $1; first = $2 }
+			NR > 1 && first > 0 { printf ", %.2f times the rate of %d", $2 / first, n }
+			END { print "" }'
 	done
 	ok "$way: the bytes are equal" cmp "$dir/in/big4" "$dir/root/big4"
 	ok "$way: the trees are equal" diff -r "$dir/in/many4" "$dir/root/many4"

@@ -48,18 +48,21 @@ static void on_sent(void *arg, size_t left)
 	fx.left = left;
 }
 
-static const struct line_reader_ops ops = { on_line, on_closed, on_sent };
+static const struct line_reader_ops ops = { .line = on_line, .closed = on_closed, .sent = on_sent };
+static const struct line_reader_ops text_ops = { .line = on_line, .closed = on_closed, .text = true };
 
-static void begin(void)
+static void begin_with(const struct line_reader_ops *with)
 {
 	int pair[2];
 
 	memset(&fx, 0, sizeof fx);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
 	assert_int_equal(loop_new(&fx.loop, NULL), 0);
-	assert_int_equal(line_reader_new(&fx.lines, fx.loop, pair[0], &ops, NULL, NULL), 0);
+	assert_int_equal(line_reader_new(&fx.lines, fx.loop, pair[0], with, NULL, NULL), 0);
 	fx.peer = pair[1];
 }
+
+static void begin(void) { begin_with(&ops); }
 
 static void say(const char *text)
 {
@@ -126,6 +129,48 @@ static void the_last_line(void **state)
 	fx.peer = dup(0);
 	nf_run_for(fx.loop, 20);
 	assert_string_equal(fx.got, "one|why|");
+	assert_true(fx.closed && !fx.broken);
+	end();
+}
+
+/* Text for people, such as the output of a command: too long a line comes in pieces, and the last line needs no end. */
+static void text(void **state)
+{
+	char much[LINE_READER_BYTES + 10];
+
+	(void)state;
+	begin_with(&text_ops);
+	memset(much, 'x', sizeof much);
+	much[sizeof much - 1] = '\0';
+	say(much);
+	assert_int_equal(strlen(fx.got), LINE_READER_BYTES + 1);
+	fx.got[0] = '\0';
+	say("\nwhy");
+	assert_string_equal(fx.got, "xxxxxxxxx|");
+	shutdown(fx.peer, SHUT_WR);
+	nf_run_for(fx.loop, 10);
+	assert_string_equal(fx.got, "xxxxxxxxx|why|");
+	assert_true(fx.closed && !fx.broken);
+	end();
+}
+
+/* What has arrived is delivered at once, while others have the socket open. */
+static void drained(void **state)
+{
+	(void)state;
+	begin_with(&text_ops);
+	assert_int_equal(write(fx.peer, "one\nwhy", 7), 7);
+	line_reader_drain(fx.lines);
+	assert_string_equal(fx.got, "one|why|");
+	assert_false(fx.closed);
+	say("more\n");
+	assert_string_equal(fx.got, "one|why|more|");
+	end();
+	begin_with(&text_ops);
+	assert_int_equal(write(fx.peer, "one\n", 4), 4);
+	shutdown(fx.peer, SHUT_WR);
+	line_reader_drain(fx.lines);
+	assert_string_equal(fx.got, "one|");
 	assert_true(fx.closed && !fx.broken);
 	end();
 }
@@ -217,6 +262,8 @@ int main(void)
 		nf_test(in_and_out),
 		nf_test(too_long),
 		nf_test(the_last_line),
+		nf_test(text),
+		nf_test(drained),
 		nf_test(free_within),
 		nf_test(take_over),
 		nf_test(sends_much),

@@ -137,7 +137,7 @@ static void open_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
-		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0 };
+		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0, 0 };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -154,7 +154,8 @@ static void open_golden(void **state)
 	assert_int_equal(d.wait_ms, 60000);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0, 0 };
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0, 0,
+		0x6000 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -162,6 +163,7 @@ static void open_golden(void **state)
 	assert_int_equal(d.role, WIRE_ACCEPTOR_SENDS);
 	assert_int_equal(d.cipher, 3);
 	assert_int_equal(d.n_paths, 3);
+	assert_int_equal(d.stripe, 0x6000);
 	for (rest = d.paths, i = 0; i < 3; i++) {
 		assert_true(wire_path_next(&rest, &flags, &path));
 		assert_int_equal(flags, want[i].flags);
@@ -278,36 +280,38 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
 		{ "the longest wait", "open-put", 12, "ffffffff", true },
-		{ "contents of the destination", "open-put", 20, "01", false },
-		{ "unknown path flag", "open-get", 20, "08", false },
-		{ "two flags of a path", "open-get", 20, "03", false },
-		{ "two flags of a path", "open-filters", 20, "06", false },
-		{ "pattern for a destination", "open-put", 20, "02", false },
-		{ "pattern for a destination", "open-put", 20, "04", false },
-		{ "empty pattern", "open-get", 24, "02", false },
-		{ "patterns alone", "open-filters", 26, "02", false },
-		{ "sources alone", "open-filters", 20, "00", true },
-		{ "NUL in a pattern", "open-filters", 23, "00", false },
-		{ "unknown path flag", "open-get", 24, "80", false },
-		{ "path longer than the frame", "open-put", 21, "0008", false },
-		{ "path shorter than the frame", "open-put", 21, "0006", false },
-		{ "NUL in a path", "open-put", 23, "00", false },
-		{ "NUL at the end of a path", "open-put", 29, "00", false },
-		{ "NUL in a later path", "open-get", 30, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 23, "2e2e2f2e2e2f78", true },
+		{ "contents of the destination", "open-put", 24, "01", false },
+		{ "unknown path flag", "open-get", 24, "08", false },
+		{ "two flags of a path", "open-get", 24, "03", false },
+		{ "two flags of a path", "open-filters", 24, "06", false },
+		{ "pattern for a destination", "open-put", 24, "02", false },
+		{ "pattern for a destination", "open-put", 24, "04", false },
+		{ "empty pattern", "open-get", 28, "02", false },
+		{ "patterns alone", "open-filters", 30, "02", false },
+		{ "sources alone", "open-filters", 24, "00", true },
+		{ "NUL in a pattern", "open-filters", 27, "00", false },
+		{ "unknown path flag", "open-get", 28, "80", false },
+		{ "path longer than the frame", "open-put", 25, "0008", false },
+		{ "path shorter than the frame", "open-put", 25, "0006", false },
+		{ "NUL in a path", "open-put", 27, "00", false },
+		{ "NUL at the end of a path", "open-put", 33, "00", false },
+		{ "NUL in a later path", "open-get", 34, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 27, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
+		{ "the largest stripe", "open-put", 20, "00040000", true },
+		{ "too large a stripe", "open-put", 20, "00040001", false },
 		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
-		{ "two destinations with DELETE", "open-delete", 24, "00", false },
-		{ "no destination with DELETE", "open-delete", 20, "02", false },
+		{ "two destinations with DELETE", "open-delete", 28, "00", false },
+		{ "no destination with DELETE", "open-delete", 24, "02", false },
 		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
-		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00000000 00 0000", true },
+		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00000000 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
-		    "01 00 0000 00000000 0001 0002 00000000 00000000 00 0001 61 00 0001 62", false },
+		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -321,12 +325,12 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0 };
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 20 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 24 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;
@@ -367,7 +371,7 @@ static void open_largest(void **state)
 
 static void opened_golden(void **state)
 {
-	struct wire_opened o = { { 0 }, 0, 4, 0 }, d;
+	struct wire_opened o = { { 0 }, 0, 4, 0, 0 }, d;
 	uint8_t f[WIRE_OPENED_MAX_BYTES];
 	struct span in;
 
@@ -384,11 +388,13 @@ static void opened_golden(void **state)
 	o.cipher = 3;
 	o.streams = 128;
 	o.flags = WIRE_OPENED_EXPANDED | WIRE_OPENED_MOVERS;
+	o.stripe = 0x18000;
 	in = check_golden("opened-movers", f, wire_opened_encode(f, &o));
 	assert_int_equal(wire_opened_decode(&d, in, NULL), 0);
 	assert_int_equal(d.cipher, 3);
 	assert_int_equal(d.streams, 128);
 	assert_int_equal(d.flags, o.flags);
+	assert_int_equal(d.stripe, o.stripe);
 	drop(in);
 }
 
@@ -419,6 +425,8 @@ static void opened_rules(void **state)
 	static const struct patch cases[] = {
 		{ "zero streams", "opened", 17, "0000", false },
 		{ "a flag that is none", "opened", 19, "04", false },
+		{ "the largest stripe", "opened", 20, "00040000", true },
+		{ "too large a stripe", "opened", 20, "00040001", false },
 		{ "port 0 with a host", "endpoint", 36, "0000", false },
 		{ "last port", "endpoint", 36, "ffff", true },
 		{ "a port without a host", "endpoint-gone", 36, "0001", false },

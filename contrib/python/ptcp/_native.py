@@ -68,7 +68,7 @@ class TransferOpts(c.Structure):
                 ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
                 ("partial", c.c_bool), ("movers", text), ("mover_hosts", c.POINTER(text)), ("n_mover_hosts", c.c_size_t),
                 ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64),
-                ("dest_is_file", c.c_bool), ("direct_io", c.c_bool)]
+                ("dest_is_file", c.c_bool), ("direct_io", c.c_bool), ("stripe_bytes", u64)]
 
 
 class Result(c.Structure):

@@ -249,7 +249,7 @@ static void judge_end(struct probe *p, const char *host, unsigned answers, int s
 static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 {
 	size_t cap = strlen(p->o->command) + 1024;
-	char *argv[WORDS_MAX + 1], *text = malloc(cap);
+	char *argv[WORDS_MAX + 1], shown[TEXT_NAME_BYTES], *text = malloc(cap);
 	unsigned answers = p->n;
 	int fd[2] = { -1, -1 }, r = 0;
 	pid_t pid = 0;
@@ -263,7 +263,8 @@ static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 	} else if (pipe2(fd, O_CLOEXEC) != 0) {
 		r = err_sys(e, PTCP_EIO, "cannot create a pipe");
 	} else if ((r = exec_spawn(&pid, argv, true, fd[1], fd[1])) != 0) {
-		r = err_set(e, PTCP_EUSAGE, "--movers: cannot start %.100s: %s (check the command)", argv[0], strerror(r));
+		r = err_set(e, PTCP_EUSAGE, "--movers: %.100s: %s (install this program, or name another)",
+		    text_escape(shown, sizeof shown, argv[0]), strerror(r));
 	} else {
 		close(fd[1]);
 		fd[1] = -1;
