@@ -112,7 +112,7 @@ static const struct wire_field hello[] = {
 	ANY("spool", route, spool_bytes), ANY("session", route, session), UINT("control", route, control, 0, 1)
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
-	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
+	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_RELAY), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
 	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL),
 	LENGTH("m", 2, grant, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(grant, certificates, ANY), BYTES(grant, signature)
 }, job[] = {
