@@ -88,7 +88,7 @@ unsigned movers_count(const struct movers *m);
 /* `changed` is called when a mover has joined or left; NULL: no longer. */
 void movers_watch(struct movers *m, void (*changed)(void *arg), void *arg);
 /* Deals streams: place[i] is the id of the mover of stream i, or 0; see deal_streams(). */
-bool movers_deal(const struct movers *m, uint32_t *place, unsigned n);
+bool movers_deal(const struct movers *m, uint32_t *place, unsigned n, const uint8_t *path);
 struct mover *movers_find(const struct movers *m, uint32_t id); /* NULL: gone */
 /* PTCP_ECONNECT: no mover is left, and none has joined in time. 0: at least one mover, or time is left. */
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e);

@@ -62,12 +62,12 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 	return NULL;
 }
 
-bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n)
+bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path)
 {
 	uint32_t id[ENDPOINTS_MAX];
 	unsigned i;
 
 	for (i = 0; i < e->n; i++)
 		id[i] = e->of[i].id;
-	return deal_streams(place, n, id, e->n);
+	return deal_streams(place, n, path, id, e->n);
 }

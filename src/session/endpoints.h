@@ -27,6 +27,6 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 /* NULL: none. */
 struct endpoint *endpoints_find(struct endpoints *e, uint32_t id);
 /* Deals streams to the endpoints: see deal_streams(). */
-bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n);
+bool endpoints_deal(const struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path);
 
 #endif

@@ -133,16 +133,20 @@ static void activate(struct session *sess)
 
 void striping_pump(struct session *sess, struct mono now)
 {
+	uint8_t path[PTCP_STREAMS_MAX];
 	struct ptcp_err why;
+	unsigned i;
 
 	if (striping_sets_streams(sess) && sess->o.open != NULL)
 		activate(sess);
+	for (i = 0; session_is_striped(sess) && i < sess->n_active; i++)
+		path[i] = (uint8_t)session_path_of(sess, i);
 	if (sess->endpoints != NULL)
-		endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active);
+		endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active, path);
 	if (sess->o.movers == NULL)
 		return;
 	if (sess->pool == NULL)
-		movers_deal(sess->o.movers, sess->mover, sess->n_active);
+		movers_deal(sess->o.movers, sess->mover, sess->n_active, path);
 	movers_set_rate(sess->o.movers, sess->o.host->pacing.bps);
 	if (!engine_closing(sess->engine) && movers_fault(sess->o.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);

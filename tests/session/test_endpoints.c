@@ -33,7 +33,7 @@ static void come_and_go(void **state)
 	(void)state;
 	assert_null(take(&e, at(1, "192.0.2.1", 7811), "192.0.2.9"));
 	assert_null(take(&e, at(2, "2001:db8::2", 7812), "192.0.2.9"));
-	assert_true(endpoints_deal(&e, place, 6));
+	assert_true(endpoints_deal(&e, place, 6, NULL));
 	assert_true(place[0] == 1 && place[1] == 2 && place[4] == 1 && place[5] == 2);
 	assert_string_equal(endpoints_find(&e, 2)->host, "2001:db8::2");
 	assert_int_equal(endpoints_find(&e, 2)->port, 7812);
@@ -43,7 +43,7 @@ static void come_and_go(void **state)
 	assert_int_equal(endpoints_find(&e, 2)->port, 7813);
 	assert_null(take(&e, at(1, "", 0), "192.0.2.9"));
 	assert_null(endpoints_find(&e, 1));
-	assert_true(endpoints_deal(&e, place, 6));
+	assert_true(endpoints_deal(&e, place, 6, NULL));
 	assert_true(place[0] == 2 && place[5] == 2);
 	assert_null(take(&e, at(7, "", 0), "192.0.2.9")); /* none */
 	assert_int_equal(e.n, 1);
