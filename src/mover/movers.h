@@ -8,6 +8,7 @@
 
 #include <ptcp/ptcp.h>
 
+#include "conn/connect.h"
 #include "core/log.h"
 #include "net/loop.h"
 #include "store/sink.h"
@@ -133,9 +134,16 @@ struct remote_opts {
 	struct sock_opts sock;
 	const char *host, *label;        /* label may be NULL */
 	unsigned port;
+	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
+	unsigned n_relays;
+	uint64_t spool_bytes, route_session; /* as connect_opts has them */
+	const struct identity *issuer;   /* of the grants for the relays; borrowed */
 	uint64_t connect_ns;
-	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL). */
-	void (*done)(void *arg, struct remote *r, const struct ptcp_err *why);
+	/* As connect_opts has it, for the relays. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
+	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL), with cause, hop and why of
+	 * `result`. */
+	void (*done)(void *arg, struct remote *r, const struct connect_result *result);
 	void *arg;
 };
 

@@ -57,7 +57,8 @@ struct session_ops {
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+	    struct ptcp_err *e);
 	/* As connect_opts.permits, for the addresses of opts.name; or NULL. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The last call: only session_free() remains. `why` NULL: success. */

@@ -51,11 +51,17 @@ static int join_key(uint8_t out[32], const struct session *sess, const char *end
 	return 0;
 }
 
+/* A mover makes the connection of the stream. */
+static bool is_remote(const struct session *sess, unsigned number)
+{
+	return sess->o.movers != NULL && number != STREAM_CONNECT_CONTROL;
+}
+
 /* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
  * resolver, or lead to several hosts. */
 static void change_address(struct session *sess, unsigned number)
 {
-	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && sess->name[0] != '\0')
+	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->name[0] != '\0')
 		sess->connecting[number].by_name ^= true;
 }
 
@@ -73,11 +79,14 @@ static void keep_address(struct session *sess, const char *reached)
 	sess->o.port = port;
 }
 
+/* The failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
+ * connection, so that the session would end without progress. */
 static void report_path(struct session *sess, unsigned number, const struct connect_result *r)
 {
+	bool refuses_mover = is_remote(sess, number) && !is_direct(sess, number) && r->why.code == PTCP_EREFUSED;
 	unsigned path = session_path_of(sess, number);
 
-	if (sess->o.paths == NULL || sess->o.paths->n < 2 || sess->o.open == NULL || sess->over ||
+	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->over ||
 	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0 ||
 	    (r->cause == CONNECT_SLOW && !sess->connecting[number].slow)) /* has another attempt first */
 		return;
@@ -164,11 +173,12 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	return r;
 }
 
-static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
+static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+    struct ptcp_err *e)
 {
 	struct session *sess = ((struct stream_connect *)arg)->session;
 
-	return sess->o.ops->check(sess->o.arg, hop, relay, c, e);
+	return sess->o.ops->check(sess->o.arg, hop, relay, peer, e);
 }
 
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
@@ -213,24 +223,19 @@ static bool adopt_spare(struct session *sess, struct stream_connect *j, const st
 
 /* ---- By movers ---- */
 
-static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
+static void on_remote(void *arg, struct remote *r, const struct connect_result *result)
 {
 	struct stream_connect *j = arg;
 	struct session *sess = j->session;
 
 	j->remote = NULL;
-	if (r != NULL) {
-		sess->retries[j->number] = 0;
-		streams_add_remote(sess, j->number, r);
+	if (r == NULL) {
+		join_failed(sess, j->number, result);
 		return;
 	}
-	sess->join_why = *why;
-	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
-	report_endpoint(sess, j->number, why->msg);
-	forget_endpoint(sess, j->number);
-	streams_retry_later(sess, j->number);
-	streams_report(sess);
-	session_pump(sess);
+	j->slow = false;
+	sess->retries[j->number] = 0;
+	streams_add_remote(sess, j->number, r);
 }
 
 static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
@@ -241,8 +246,9 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ahead = sess->connecting[number].ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
-		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .connect_ns = c->timeout_ns,
-		.done = on_remote, .arg = &sess->connecting[number] };
+		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay, .n_relays = c->n_relays,
+		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.host->identity,
+		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->connecting[number] };
 	int r;
 
 	if (m == NULL)
@@ -266,6 +272,15 @@ static void connect_to(struct connect_opts *o, struct stream_connect *j, const s
 	o->port = to->port;
 	o->fingerprint = j->endpoint;
 	o->label = NULL;
+}
+
+/* For now. */
+static void give_up(struct session *sess, unsigned number, const struct ptcp_err *why)
+{
+	sess->join_why = *why;
+	forget_endpoint(sess, number);
+	change_address(sess, number);
+	streams_retry_later(sess, number);
 }
 
 static void start(struct session *sess, unsigned number)
@@ -304,13 +319,9 @@ static void start(struct session *sess, unsigned number)
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
-	if (sess->o.movers != NULL && !control ? start_remote(sess, number, &o, &e) < 0 :
-	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
-		sess->join_why = e;
-		forget_endpoint(sess, number);
-		change_address(sess, number);
-		streams_retry_later(sess, number);
-	}
+	if (is_remote(sess, number) ? start_remote(sess, number, &o, &e) < 0 :
+	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0)
+		give_up(sess, number, &e);
 }
 
 /* The only stream of the session. */
