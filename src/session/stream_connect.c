@@ -100,10 +100,11 @@ static void report_endpoint(struct session *sess, unsigned number, const char *w
 	struct endpoint *to = endpoint_of(sess, number);
 	char text[sizeof ((struct ptcp_err *)0)->msg + 100];
 
-	if (to == NULL || to->told || sess->over)
+	if (to == NULL || to->told || sess->over || (!is_direct(sess, number) && endpoints_told(sess->endpoints)))
 		return;
 	to->told = true;
-	snprintf(text, sizeof text, "a mover of the server cannot be reached (have its port opened on its host): %s", why);
+	snprintf(text, sizeof text, is_direct(sess, number) ? "a mover of the server cannot be reached (have its port opened on its "
+	    "host): %s" : "a mover of the server cannot be reached through a relay: %s", why);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
@@ -114,10 +115,20 @@ static void forget_endpoint(struct session *sess, unsigned number)
 		sess->connected_to[number] = 0;
 }
 
+/* A relay may not permit the endpoints: that is one sentence. */
+static void report_failure(struct session *sess, unsigned number, const struct connect_result *r)
+{
+	const struct path *path = path_of(sess, number);
+
+	if (endpoint_of(sess, number) == NULL || (!is_direct(sess, number) && sess->o.paths->n > 1))
+		report_path(sess, number, r);
+	else if (path == NULL || r->hop >= path->n_relays)
+		report_endpoint(sess, number, r->why.msg);
+}
+
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
-	report_endpoint(sess, number, r->why.msg);
 	forget_endpoint(sess, number);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
@@ -125,7 +136,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
-		report_path(sess, number, r);
+		report_failure(sess, number, r);
 		streams_report(sess);
 	}
 	sess->connecting[number].slow = r->cause == CONNECT_SLOW;
@@ -294,13 +305,22 @@ static void start(struct session *sess, unsigned number)
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };
 	const struct path *path = path_of(sess, number);
+	const struct endpoint *to = endpoint_of(sess, number);
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
 	struct ptcp_err e;
 
 	j->session = sess;
 	j->number = number;
 	j->endpoint[0] = '\0';
-	if (endpoint_of(sess, number) != NULL)
-		connect_to(&o, j, endpoint_of(sess, number));
+	if (to != NULL && to->relays_only && is_direct(sess, number)) {
+		err_set(&r.why, PTCP_ECONNECT, "a mover of the server is at %s, and it is not known whether the server has such an "
+		    "address, too (name the direct path first)", to->host);
+		give_up(sess, number, &r.why);
+		report_path(sess, number, &r);
+		return;
+	}
+	if (to != NULL)
+		connect_to(&o, j, to);
 	if (j->by_name) {
 		o.host = sess->name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
@@ -314,8 +334,10 @@ static void start(struct session *sess, unsigned number)
 		o.n_relays = path->n_relays;
 		o.route_session = sess->o.route_session;
 		o.route_control = control;
-		o.host = sess->o.paths->host;
-		o.port = sess->o.paths->port;
+		if (j->endpoint[0] == '\0') {
+			o.host = sess->o.paths->host;
+			o.port = sess->o.paths->port;
+		}
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/err.h"
+#include "net/reach.h"
 #include "session/session_impl.h"
 
 #define CHECK_NS NS_PER_S
@@ -83,17 +84,39 @@ void session_use_movers(struct session *sess, struct movers *pool) { sess->pool 
 bool session_lacks_movers(const struct session *sess) { return sess->lacks_movers; }
 bool session_is_striped(const struct session *sess) { return sess->o.movers != NULL || sess->endpoints != NULL; }
 
+static bool has_relays(const struct session *sess)
+{
+	unsigned i;
+
+	for (i = 0; sess->o.paths != NULL && i < sess->o.paths->n; i++)
+		if (sess->o.paths->at[i].n_relays > 0)
+			return true;
+	return false;
+}
+
+/* Behind a relay only the address that the user has given, if any, is known. */
+static void acceptor_address(const struct session *sess, struct sockaddr_storage *out)
+{
+	const struct paths *p = sess->o.paths;
+	socklen_t n = sizeof *out;
+
+	*out = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
+	if (p == NULL || p->at[sess->control_replay.path].n_relays == 0)
+		getpeername(session_control_fd(sess), (struct sockaddr *)out, &n);
+	else if (!reach_numeric(out, sess->address))
+		out->ss_family = AF_UNSPEC;
+}
+
 void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
 {
-	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
-	socklen_t n = sizeof sa;
+	struct sockaddr_storage sa;
 	char host[WIRE_HOST_MAX + 1], text[WIRE_HOST_MAX + 200];
 	const char *why;
 
 	if (sess->endpoints == NULL || sess->over)
 		return;
-	getpeername(session_control_fd(sess), (struct sockaddr *)&sa, &n);
-	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa)) != NULL) {
+	acceptor_address(sess, &sa);
+	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa, has_relays(sess))) != NULL) {
 		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s", span_copy(host, f->host), why);
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 	}

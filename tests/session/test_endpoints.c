@@ -22,7 +22,7 @@ static const char *take(struct endpoints *e, struct wire_endpoint f, const char 
 	struct sockaddr_storage sa;
 
 	assert_true(reach_numeric(&sa, from));
-	return endpoints_take(e, &f, (struct sockaddr *)&sa);
+	return endpoints_take(e, &f, (struct sockaddr *)&sa, false);
 }
 
 static void come_and_go(void **state)
@@ -78,9 +78,31 @@ static void unknown(void **state)
 	struct wire_endpoint f = at(1, "10.0.0.1", 1);
 
 	(void)state;
-	assert_non_null(endpoints_take(&e, &f, &none));
+	assert_non_null(endpoints_take(&e, &f, &none, false));
 	f = at(1, "192.0.2.1", 1);
-	assert_null(endpoints_take(&e, &f, &none));
+	assert_null(endpoints_take(&e, &f, &none, false));
+}
+
+/* Through relays: their operators permit the addresses. */
+static void behind_relays(void **state)
+{
+	static const struct { const char *host; bool ok, only; } cases[] = {
+		{ "10.0.0.2", true, true }, { "127.0.0.1", true, true }, { "192.0.2.2", true, false }, { "0.0.0.0", false, false },
+		{ "224.0.0.1", false, false }, { "localhost", false, false },
+	};
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	static struct endpoints e;
+	struct wire_endpoint f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		f = at(1, cases[i].host, 1);
+		if ((endpoints_take(&e, &f, &none, true) == NULL) != cases[i].ok)
+			fail_msg("%s", cases[i].host);
+		if (cases[i].ok)
+			assert_int_equal(endpoints_find(&e, 1)->relays_only, cases[i].only);
+	}
 }
 
 static void limits(void **state)
@@ -100,7 +122,8 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(come_and_go), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(limits),
+		cmocka_unit_test(come_and_go), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(behind_relays),
+		cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

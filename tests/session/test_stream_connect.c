@@ -27,6 +27,8 @@ static struct {
 	struct remote_opts by_mover; /* last request */
 	unsigned n_by_mover;
 	char by_mover_host[SOCK_HOST_BYTES];
+	struct endpoints endpoints;
+	bool expects_private;
 	int mover_fails_with;        /* code */
 } fx;
 
@@ -124,7 +126,7 @@ static bool only_some(void *arg, const struct addrinfo *all, const struct sockad
 static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
 {
 	assert_ptr_equal(arg, &fx);
-	assert_string_equal(why, "no");
+	assert_non_null(strstr(why, fx.expects_private ? "name the direct path first" : "no"));
 	fx.n_failed++;
 	fx.failed_path = path;
 	fx.failed_hop = hop;
@@ -362,6 +364,37 @@ static void movers_take_the_relays(void **state)
 	assert_int_equal(fx.n_failed, 1);
 }
 
+/* Relays connect to movers of the server, to private ones as well; this host only where the server may have such addresses. */
+static void movers_of_the_server(void **state)
+{
+	struct wire_open open = { .streams = 1 };
+	unsigned n;
+
+	(void)state;
+	set_paths(&open);
+	fx.s.endpoints = &fx.endpoints;
+	fx.endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .fingerprint = "SHA256:mover", .host = "10.0.0.2", .port = 7,
+	    .relays_only = true } } };
+	fx.s.endpoint[0] = 5;
+	try_stream(0);
+	assert_string_equal(fx.tried_host, "10.0.0.2");
+	assert_int_equal(fx.tried.port, 7);
+	assert_int_equal(fx.tried.n_relays, 1);
+	assert_string_equal(fx.tried.fingerprint, "SHA256:mover");
+	assert_int_equal(fx.n_failed, 1); /* of the relay */
+	fx.paths.dealt[0] = 0;
+	fx.expects_private = true;
+	n = fx.n_tried;
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_int_equal(fx.n_tried, n);
+	assert_true(fx.n_failed == 2 && fx.failed_path == 0);
+	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
+	fx.endpoints.of[0].relays_only = false;
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_int_equal(fx.n_tried, n + 1);
+	assert_int_equal(fx.tried.n_relays, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup(failed_paths_are_reported, setup),
 		cmocka_unit_test_setup(slow_paths_have_another_attempt, setup),
 		cmocka_unit_test_setup(movers_take_the_relays, setup),
+		cmocka_unit_test_setup(movers_of_the_server, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
