@@ -44,7 +44,7 @@ engine_SRC := engine handshake dispatch timeouts inflight frame_reader job_frame
 	control_replay dead_path mtu path_select path_rates stream_count host_load
 conn_SRC  := context remote paths connect grants ssh_hello client_hello inbound start_args
 stream_SRC := stream balance send generate recv write memory open_files
-mover_SRC := invitation deal link movers pool launch start remote remote_receive process work work_files work_streams work_targets
+mover_SRC := invitation deal link movers pool launch start remote remote_receive remote_relays process work work_files work_streams work_targets
 session_SRC := session striping engine_ops control stream_set progress mux stream_connect stalls adapt congestion congestion_choice yielding tcp_report \
 	hardlinks linked_files endpoints send send_list send_io send_remove select receive receive_names receive_io receive_links receive_movers \
 	receive_prune pipe verify_queue probe_session
@@ -88,7 +88,7 @@ engine_TESTS := engine early inflight outages job_frames states sender sender_st
 	measuring worlds recorded torture control_replay dead_path mtu path_select path_trials path_rates stream_count host_load
 conn_TESTS  := remote paths connect grants client_hello inbound
 stream_TESTS := balance
-mover_TESTS := deal invitation work_files
+mover_TESTS := deal invitation work_files remote_relays
 session_TESTS := mux endpoints hardlinks linked_files control stream_connect stream_set adapt path_rates
 measure_TESTS := measure timing
 client_TESTS := history_file remote_query
@@ -102,7 +102,7 @@ fuzz_TESTS  := wire connect hello session jobs state trust overlay settings glob
 TEST_LAYERS := core wire model fs store net engine conn stream mover session measure client server api conf plan collect cli fuzz
 test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/abi/test_abi \
 	$(addprefix tests/e2e/test_,install package rpm static python documents cli demo intro \
-	send_recv direct striping striping_receive striping_server launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
+	send_recv direct striping striping_receive striping_server striping_via launchers everyday stdio trees kept resume failures interrupt clean files disk ssh ssh_install share via third clocks rate \
 	running trust certificates write_once quota confine service doctor advise auto plan paths links watch overlay relays spool \
 	host_load collect) \
 	$(addprefix tests/hostile/test_,hostile greedy memory between movers links cleaning files steering jobs collect swaps strangers) \

@@ -427,7 +427,7 @@ struct ptcp_transfer_opts {
 	bool partial;
 	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination,
 	 * read and send, or receive and write, the data; this process decides, and no block passes through it. Not with
-	 * `fd`, several paths, relays, or impact_percent 0. `movers`: command line, split into words, to which
+	 * `fd` or impact_percent 0. `movers`: command line, split into words, to which
 	 * " MOVER_PTCP mover --join FILE" is added; without mover_hosts run once (srun, mpirun: one command, many movers),
 	 * else once per host, {host} expanded. Movers may join and leave at any time. NULL: none, or with mover_file started
 	 * by the user */

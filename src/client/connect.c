@@ -87,8 +87,8 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 /* Streams can connect to hosts that the server names, and none yields to other flows, which a mover does not. */
 static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 {
-	return mode == SSH_START_DIRECT && t->paths.n == 1 && t->paths.at[0].n_relays == 0 && !t->paths.spools &&
-	    !t->avoids_movers && !t->target.ssh && t->files.input == NULL && !t->o.dry_run && !task_yields(t);
+	return mode == SSH_START_DIRECT && !t->avoids_movers && !t->target.ssh && t->files.input == NULL && t->prober == NULL &&
+	    !t->o.dry_run && !task_yields(t);
 }
 
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
@@ -97,16 +97,18 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	/* With a single path: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
 	    !t->paths.spools && t->o.rate == NULL && t->movers == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
-	unsigned requested = task_yields(t) ? 1 : fixed || adaptive || t->movers != NULL ? task_max_streams(t) :
-	    min_of(ADVICE_START, task_max_streams(t));
+	bool reaches = reaches_movers(t, mode);
+	/* Without movers; each path has at least one stream. */
+	unsigned few = max_of(task_yields(t) ? 1 : min_of(ADVICE_START, task_max_streams(t)), t->paths.n_places);
+	unsigned requested = task_yields(t) || !(fixed || adaptive || reaches || t->movers != NULL) ? few :
+	    max_of(task_max_streams(t), t->paths.n_places);
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
 		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0) |
-		    (reaches_movers(t, mode) ? WIRE_OPEN_MOVERS : 0),
+		    (reaches ? WIRE_OPEN_MOVERS : 0),
 		.n_paths = t->files.n_open_paths,
-		/* Each path has at least one stream. */
-		.streams = (uint16_t)min_of(max_of(requested, t->paths.n_places), fd_budget_connections()),
+		.streams = (uint16_t)min_of(requested, fd_budget_connections()),
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
 		.paths = { t->files.open_paths, t->files.open_paths_bytes },
 		.stripe = (uint32_t)(t->o.stripe_bytes / WIRE_STRIPE_BYTES)
@@ -121,7 +123,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams_per_mover = fixed ? 0 : ADVICE_START, .direct_io = t->o.direct_io
+		.movers = t->movers, .streams = fixed || adaptive ? 0 : few, .streams_per_mover = fixed ? 0 : ADVICE_START, .direct_io = t->o.direct_io
 	};
 	int r;
 

@@ -32,8 +32,6 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	if (o->fd >= 0)
 		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not have (name "
 		    "a file)");
-	if (o->n_paths > 0 || o->n_candidates > 0)
-		return err_set(e, PTCP_ENOTYET, "--movers: with --via or --relays: not available yet (leave one out)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
 	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))

@@ -250,7 +250,7 @@ void retry_give_up(struct ptcp_task *t);
 
 /* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown
  * the user may be asked. */
-int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
 /* The fingerprint expected of t->target: the only one of --fingerprint or known_hosts. False: only the host can
  * tell. */
 bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);

@@ -40,11 +40,10 @@ static int unknown(struct ptcp_task *t, const char *name, const char *fingerprin
 	    reason[0] != '\0' ? ": " : "", reason, fingerprint);
 }
 
-static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name, const struct chan *c,
+static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name, const struct connect_peer *peer,
     struct ptcp_err *e)
 {
-	const char *pin, *fingerprint = chan_fingerprint(c);
-	struct certificates certificates;
+	const char *pin, *fingerprint = peer->fingerprint;
 	struct ptcp_err reason;
 	bool pinned = false;
 	size_t i;
@@ -61,8 +60,7 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
 		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
-	chan_certificates(c, &certificates);
-	r = known_hosts_check(t->host.config_dir, name, fingerprint, &certificates, (uint64_t)time(NULL), &reason);
+	r = known_hosts_check(t->host.config_dir, name, fingerprint, &peer->certificates, (uint64_t)time(NULL), &reason);
 	if (r < 0) {
 		*e = reason;
 		return r;
@@ -104,9 +102,9 @@ static void remember(struct ptcp_task *t, const char *name, bool relay, const ch
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
 {
-	const char *fingerprint = chan_fingerprint(c);
+	const char *fingerprint = peer->fingerprint;
 	struct ptcp_task *t = arg;
 	char name[NAME_BYTES];
 	int r;
@@ -115,7 +113,7 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struc
 	if ((r = check_role(t, name, relay, fingerprint, e)) < 0)
 		return r;
 	if (t->trust.launched[0] == '\0' || relay)
-		r = check_pins(t, hop, name, c, e);
+		r = check_pins(t, hop, name, peer, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
 		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run "
 		    "the same command again)", name);

@@ -23,7 +23,8 @@ struct connect {
 	struct timer *timer;
 	struct mono deadline;
 	unsigned at;             /* o.relay[at]; n_relays: the host */
-	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY } state; /* READY: a spare connection, until adopted */
+	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY, ASKING } state; /* READY: a spare connection, until adopted; ASKING:
+	                          * until connect_pass() */
 	struct connect *spare;
 	bool failed;             /* a spare connection; until adopted it has no o.done */
 	bool next_failed;        /* a relay answered that it does not connect to the next hop */
@@ -115,6 +116,7 @@ static void broken(struct connect *c, const char *what)
 static int check_identity(struct connect *c, struct ptcp_err *e)
 {
 	const char *fingerprint = chan_fingerprint(c->chan);
+	struct connect_peer peer = { .fingerprint = fingerprint };
 	char name[HOP_TEXT_BYTES], relay[HOP_TEXT_BYTES];
 	unsigned i;
 
@@ -131,7 +133,12 @@ static int check_identity(struct connect *c, struct ptcp_err *e)
 		return strcmp(fingerprint, c->o.fingerprint) == 0 ? 0 : err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint "
 		    "is %s, not %s as expected (another host answers in its place, or its key was replaced: compare with ptcp "
 		    "key show there)", name, fingerprint, c->o.fingerprint);
-	return c->o.check(c->o.arg, hop(c), at_relay(c), c->chan, e);
+	chan_certificates(c->chan, &peer.certificates);
+	if (c->o.ask == NULL)
+		return c->o.check(c->o.arg, hop(c), at_relay(c), &peer, e);
+	c->state = ASKING;
+	c->o.ask(c->o.arg, c->at, &peer);
+	return 0;
 }
 
 static int write_first(struct connect *c, struct ptcp_err *e)
@@ -172,13 +179,11 @@ static void hop_done(struct connect *c)
 	begin_hop(c, fd);
 }
 
-static void begin_frames(struct connect *c)
+static void send_first(struct connect *c)
 {
 	struct ptcp_err why;
 
-	if (check_identity(c, &why) < 0) {
-		fail(c, CONNECT_IDENTITY, &why);
-	} else if (write_first(c, &why) < 0) {
+	if (write_first(c, &why) < 0) {
 		fail(c, CONNECT_UNREACHABLE, &why);
 	} else {
 		chan_flush(c->chan);
@@ -186,6 +191,24 @@ static void begin_frames(struct connect *c)
 		if (!at_relay(c) && c->o.answer == 0)
 			hop_done(c);
 	}
+}
+
+static void begin_frames(struct connect *c)
+{
+	struct ptcp_err why;
+
+	if (check_identity(c, &why) < 0)
+		fail(c, CONNECT_IDENTITY, &why);
+	else if (c->state != ASKING)
+		send_first(c);
+}
+
+void connect_pass(struct connect *c, const uint8_t *grant, size_t n)
+{
+	if (c->state != ASKING)
+		return;
+	chan_write(c->chan, grant, n);
+	send_first(c);
 }
 
 static void on_opened(void *arg)
@@ -230,7 +253,7 @@ static void on_readable(void *arg)
 	struct wire_header h;
 	struct ptcp_err why;
 
-	if (c->state == READY && fill(c, 1)) {
+	if ((c->state == READY || c->state == ASKING) && fill(c, 1)) {
 		broken(c, "data before the first frame");
 		return;
 	}
@@ -332,7 +355,7 @@ static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_
 
 static void on_timer(void *arg)
 {
-	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS", "use" };
+	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS", "use", "permission" };
 	struct connect *c = arg;
 	char text[80];
 

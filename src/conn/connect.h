@@ -15,6 +15,12 @@ struct connect_hop {
 	unsigned port;
 };
 
+/* What a relay or host presents. */
+struct connect_peer {
+	const char *fingerprint;
+	struct certificates certificates; /* unexamined */
+};
+
 enum connect_cause {
 	CONNECT_CLOSED,      /* the host or a relay closed the connection during the handshake: it may be busy */
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
@@ -60,8 +66,11 @@ struct connect_opts {
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
-	/* Whether the identity at the end of `c` is trusted for the relay or host. Negative with `e`: no. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
+	/* Whether the relay or host that presents this is trusted. Negative with `e`: no. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
+	/* In place of `check`, at relay[hop]: asks another process, and later calls connect_pass() or connect_cancel(); or
+	 * NULL. */
+	void (*ask)(void *arg, unsigned hop, const struct connect_peer *peer);
 	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
 	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);
 	/* Once, from the loop. */
@@ -76,6 +85,8 @@ int connect_over(struct connect **out, int fd, const struct connect_opts *o, str
 /* A spare connection, with or without finished TLS, continues as if connect_start() with these options had begun it. False:
  * it has failed, and is still the caller's. */
 bool connect_adopt(struct connect *spare, const struct connect_opts *o);
+/* After connect_opts.ask: the relay is trusted. Sends the grant, n bytes, ahead of ROUTE. */
+void connect_pass(struct connect *c, const uint8_t *grant, size_t n);
 /* Before `done`, and instead of it. NULL is fine. */
 void connect_cancel(struct connect *c);
 

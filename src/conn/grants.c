@@ -1,5 +1,6 @@
 #include "conn/grants.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,12 +106,29 @@ static int check(const struct wire_grant *g, const char *own, const char *peer, 
 	return 0;
 }
 
+void grant_hop(char out[GRANT_HOP_BYTES], const char *host, unsigned port)
+{
+	snprintf(out, GRANT_HOP_BYTES, "%.*s:%u", WIRE_HOST_MAX, host, port & 0xffff);
+}
+
+int grant_relays(const struct wire_grant *g, const char *own, const char *peer, const char *hop, uint64_t now_s,
+    struct ptcp_err *e)
+{
+	if (g->mode != WIRE_GRANT_RELAY)
+		return err_set(e, PTCP_EREFUSED, "the grant: not for relaying (repeat the command)");
+	if (g->path.n != strlen(hop) || memcmp(g->path.p, hop, g->path.n) != 0)
+		return err_set(e, PTCP_EREFUSED, "the grant: for another next hop than %s (repeat the command)", hop);
+	return check(g, own, peer, now_s, e);
+}
+
 int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e)
 {
 	struct grant_use *s;
 	int r;
 
+	if (g->mode == WIRE_GRANT_RELAY)
+		return err_set(e, PTCP_EREFUSED, "the grant: for relaying only (repeat the command)");
 	if ((r = check(g, own, peer, now_s, e)) < 0)
 		return r;
 	forget_expired(t, now_s);

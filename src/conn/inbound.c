@@ -146,15 +146,18 @@ static void on_opened(void *arg)
 	}
 }
 
-static unsigned expected_frame(const struct inbound *g)
+/* A grant may precede ROUTE. */
+static bool is_expected(const struct inbound *g, unsigned type)
 {
-	return chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : chan_is_alpn(g->chan, ALPN_ROUTE) ? WIRE_ROUTE : WIRE_JOIN;
+	if (chan_is_alpn(g->chan, ALPN_ROUTE))
+		return type == WIRE_ROUTE || (type == WIRE_GRANT && g->at == 0);
+	return type == (chan_is_alpn(g->chan, ALPN_GRANT) ? WIRE_GRANT : WIRE_JOIN);
 }
 
 /* False: malformed. */
 static bool take_frame(struct inbound *g, const struct wire_header *h)
 {
-	struct span in = { g->frame + WIRE_HEADER_BYTES, h->length };
+	struct span in = { g->frame + g->at + WIRE_HEADER_BYTES, h->length };
 	const struct pending_opts *o = &g->pending->o;
 	struct wire_route route;
 	struct wire_grant grant;
@@ -172,10 +175,11 @@ static bool take_frame(struct inbound *g, const struct wire_header *h)
 		else
 			take_join(g);
 	} else {
-		if (wire_route_decode(&route, in, &why) < 0)
+		if (wire_route_decode(&route, in, &why) < 0 || (g->at > 0 && wire_grant_decode(&grant,
+		    (struct span){ g->frame + WIRE_HEADER_BYTES, g->at - WIRE_HEADER_BYTES }, &why) < 0))
 			return false;
 		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
-		conclude(g, o->ops->route(o->arg, g, &route, &why), &why);
+		conclude(g, o->ops->route(o->arg, g, &route, g->at > 0 ? &grant : NULL, &why), &why);
 	}
 	return true;
 }
@@ -202,15 +206,20 @@ static void on_readable(void *arg)
 		inbound_free(g); /* it sends before it has our answer */
 		return;
 	}
-	if (g->state != INBOUND_AWAIT_FRAME || !fill(g, WIRE_HEADER_BYTES))
+	if (g->state != INBOUND_AWAIT_FRAME || !fill(g, g->at + WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, g->frame, &why) < 0 || h.type != expected_frame(g) ||
-	    h.length > sizeof g->frame - WIRE_HEADER_BYTES) {
+	if (wire_header_decode(&h, g->frame + g->at, &why) < 0 || !is_expected(g, h.type) ||
+	    h.length > sizeof g->frame - WIRE_HEADER_BYTES - g->at) {
 		inbound_free(g);
 		return;
 	}
-	if (!fill(g, WIRE_HEADER_BYTES + h.length))
+	if (!fill(g, g->at + WIRE_HEADER_BYTES + h.length))
 		return;
+	if (h.type == WIRE_GRANT && chan_is_alpn(g->chan, ALPN_ROUTE)) {
+		g->at = g->got;
+		on_readable(g); /* ROUTE, which is often there */
+		return;
+	}
 	g->state = INBOUND_AWAIT_VERDICT;
 	if (!take_frame(g, &h))
 		inbound_free(g);

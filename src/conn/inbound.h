@@ -24,10 +24,11 @@ enum inbound_lend {
  * taken the channel (inbound_take_chan()), or answers a route later. */
 struct inbound_ops {
 	int (*control)(void *arg, struct inbound *g, struct ptcp_err *e);         /* a session; NULL: not served */
-	/* A session under a grant; a job; a relayed connection. NULL: not served. */
+	/* A session under a grant; a job; a relayed connection, perhaps under a grant (else NULL). NULL: not served. */
 	int (*granted)(void *arg, struct inbound *g, const struct wire_grant *f, struct ptcp_err *e);
 	int (*job)(void *arg, struct inbound *g, struct ptcp_err *e);
-	int (*route)(void *arg, struct inbound *g, const struct wire_route *f, struct ptcp_err *e);
+	int (*route)(void *arg, struct inbound *g, const struct wire_route *f, const struct wire_grant *grant,
+	    struct ptcp_err *e);
 	/* A stream, or the successor of a control connection. *plaintext: set if the stream leaves TLS. */
 	int (*join)(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e);
 	void (*stream)(void *arg, struct chan *c, const struct wire_join *j);     /* joined; `c` is taken */
@@ -75,8 +76,8 @@ struct inbound {
 	char address[SOCK_TEXT_BYTES];
 	enum admission_end end;     /* verdict for admission, if freed now */
 	enum { INBOUND_HANDSHAKE, INBOUND_AWAIT_FRAME, INBOUND_AWAIT_VERDICT, INBOUND_LEAVING_TLS, INBOUND_REFUSED } state;
-	uint8_t frame[WIRE_GRANT_MAX_BYTES]; /* the first received: JOIN, ROUTE or GRANT */
-	size_t got;
+	uint8_t frame[WIRE_GRANT_MAX_BYTES + WIRE_ROUTE_MAX_BYTES]; /* received: JOIN, ROUTE or GRANT, or GRANT and ROUTE */
+	size_t got, at;             /* `at`: where the last of them begins */
 	struct wire_join join;
 	struct relayed *relayed;    /* while a relay connects to the next hop; or NULL */
 };

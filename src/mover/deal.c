@@ -1,13 +1,31 @@
 #include "mover/deal.h"
 
+#include <limits.h>
 #include <stddef.h>
 
-static unsigned count(const uint32_t *place, unsigned n, uint32_t id)
+/* Streams dealt so far. */
+struct dealing {
+	uint32_t *place;
+	const uint8_t *path;
+	unsigned n;
+};
+
+static unsigned count(const struct dealing *d, uint32_t id)
 {
 	unsigned i, k = 0;
 
-	for (i = 0; i < n; i++)
-		k += place[i] == id;
+	for (i = 0; i < d->n; i++)
+		k += d->place[i] == id;
+	return k;
+}
+
+/* Those on the path of stream `as`. */
+static unsigned count_as(const struct dealing *d, uint32_t id, unsigned as)
+{
+	unsigned i, k = 0;
+
+	for (i = 0; d->path != NULL && i < d->n; i++)
+		k += d->place[i] == id && d->path[i] == d->path[as];
 	return k;
 }
 
@@ -21,22 +39,52 @@ static bool listed(const uint32_t *mover, unsigned n_movers, uint32_t id)
 	return false;
 }
 
-static uint32_t extreme(const uint32_t *place, unsigned n, const uint32_t *mover, unsigned n_movers, bool most)
+static uint32_t with_most(const struct dealing *d, const uint32_t *mover, unsigned n_movers)
 {
-	unsigned i, best = 0, k, best_k = count(place, n, mover[0]);
+	unsigned i, best = 0;
+
+	for (i = 1; i < n_movers; i++)
+		if (count(d, mover[i]) > count(d, mover[best]))
+			best = i;
+	return mover[best];
+}
+
+/* Of those the one with the fewest on the path of stream `as`. */
+static uint32_t with_fewest(const struct dealing *d, const uint32_t *mover, unsigned n_movers, unsigned as)
+{
+	unsigned i, best = 0, k, k_as, best_k = count(d, mover[0]), best_as = count_as(d, mover[0], as);
 
 	for (i = 1; i < n_movers; i++) {
-		k = count(place, n, mover[i]);
-		if (most ? k > best_k : k < best_k) {
+		k = count(d, mover[i]);
+		k_as = count_as(d, mover[i], as);
+		if (k < best_k || (k == best_k && k_as < best_as)) {
 			best = i;
 			best_k = k;
+			best_as = k_as;
 		}
 	}
 	return mover[best];
 }
 
-bool deal_streams(uint32_t *place, unsigned n, const uint32_t *mover, unsigned n_movers)
+/* The stream of `from`, on whose path `from` has most more than `to`; the last one of several. */
+static unsigned to_move(const struct dealing *d, uint32_t from, uint32_t to)
 {
+	int excess, most = INT_MIN;
+	unsigned i, best = 0;
+
+	for (i = 0; i < d->n; i++) {
+		excess = (int)count_as(d, from, i) - (int)count_as(d, to, i);
+		if (d->place[i] == from && excess >= most) {
+			most = excess;
+			best = i;
+		}
+	}
+	return best;
+}
+
+bool deal_streams(uint32_t *place, unsigned n, const uint8_t *path, const uint32_t *mover, unsigned n_movers)
+{
+	const struct dealing d = { place, path, n };
 	uint32_t from, to;
 	bool changed = false;
 	unsigned i;
@@ -50,18 +98,15 @@ bool deal_streams(uint32_t *place, unsigned n, const uint32_t *mover, unsigned n
 		return changed;
 	for (i = 0; i < n; i++)
 		if (place[i] == 0) {
-			place[i] = extreme(place, n, mover, n_movers, false);
+			place[i] = with_fewest(&d, mover, n_movers, i);
 			changed = true;
 		}
 	for (;;) {
-		from = extreme(place, n, mover, n_movers, true);
-		to = extreme(place, n, mover, n_movers, false);
-		if (count(place, n, from) <= count(place, n, to) + 1)
+		from = with_most(&d, mover, n_movers);
+		to = with_fewest(&d, mover, n_movers, 0);
+		if (count(&d, from) <= count(&d, to) + 1)
 			return changed;
-		for (i = n; i-- > 0;)
-			if (place[i] == from)
-				break;
-		place[i] = to;
+		place[to_move(&d, from, to)] = to;
 		changed = true;
 	}
 }

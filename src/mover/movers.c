@@ -265,7 +265,7 @@ void movers_watch(struct movers *m, void (*fn)(void *arg), void *arg)
 	m->changed_arg = arg;
 }
 
-bool movers_deal(const struct movers *m, uint32_t *place, unsigned n)
+bool movers_deal(const struct movers *m, uint32_t *place, unsigned n, const uint8_t *path)
 {
 	uint32_t id[MOVERS_MAX];
 	const struct mover *v;
@@ -274,7 +274,7 @@ bool movers_deal(const struct movers *m, uint32_t *place, unsigned n)
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined)
 			id[k++] = v->id;
-	return deal_streams(place, n, id, k);
+	return deal_streams(place, n, path, id, k);
 }
 
 struct mover *movers_find(const struct movers *m, uint32_t id)

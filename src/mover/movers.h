@@ -8,6 +8,7 @@
 
 #include <ptcp/ptcp.h>
 
+#include "conn/connect.h"
 #include "core/log.h"
 #include "net/loop.h"
 #include "store/sink.h"
@@ -90,7 +91,7 @@ unsigned movers_count(const struct movers *m);
 /* `changed` is called when a mover has joined or left; NULL: no longer. */
 void movers_watch(struct movers *m, void (*changed)(void *arg), void *arg);
 /* Deals streams: place[i] is the id of the mover of stream i, or 0; see deal_streams(). */
-bool movers_deal(const struct movers *m, uint32_t *place, unsigned n);
+bool movers_deal(const struct movers *m, uint32_t *place, unsigned n, const uint8_t *path);
 struct mover *movers_find(const struct movers *m, uint32_t id); /* NULL: gone */
 /* PTCP_ECONNECT: no mover is left, and none has joined in time. 0: at least one mover, or time is left. */
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e);
@@ -135,9 +136,16 @@ struct remote_opts {
 	struct sock_opts sock;
 	const char *host, *label;        /* label may be NULL */
 	unsigned port;
+	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
+	unsigned n_relays;
+	uint64_t spool_bytes, route_session; /* as connect_opts has them */
+	const struct identity *issuer;   /* of the grants for the relays; borrowed */
 	uint64_t connect_ns;
-	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL). */
-	void (*done)(void *arg, struct remote *r, const struct ptcp_err *why);
+	/* As connect_opts has it, for the relays. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
+	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL), with cause, hop and why of
+	 * `result`. */
+	void (*done)(void *arg, struct remote *r, const struct connect_result *result);
 	void *arg;
 };
 

@@ -20,8 +20,14 @@ struct remote {
 	uint32_t handle, peer;
 	enum { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN } state;
 	struct stream *stream;
-	void (*done)(void *arg, struct remote *r, const struct ptcp_err *why);
+	void (*done)(void *arg, struct remote *r, const struct connect_result *result);
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
 	void *arg;
+	/* While connecting: */
+	const struct connect_hop *relay;
+	unsigned n_relays, n_passed; /* n_passed: relays that are trusted, so far */
+	struct connect_hop to;   /* behind the relays */
+	const struct identity *issuer;
 };
 
 struct mover {
@@ -117,11 +123,17 @@ void pool_count(const struct mover *v, bool last);
 /* Of a mover of the pool, in all sessions. */
 unsigned pool_streams(const struct mover *v);
 
+/* remote_relays.c: the relays of STREAM; and HOP. */
+struct span remote_relays(char out[WIRE_RELAYS_MAX + 1], const struct connect_hop *relay, unsigned n);
+int remote_on_hop(struct mover *m, const struct wire_hop *f, struct ptcp_err *e);
+
 /* remote.c: frames of a mover; and its end, for its streams. */
 int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);
 void remote_end_all(struct mover *m, const struct ptcp_err *why);
 struct remote *remote_find(const struct mover *m, uint32_t handle);
 int remote_no_such(struct ptcp_err *e);
+/* The data connection could not be made. */
+void remote_fail(struct remote *r, const struct connect_result *result);
 /* What a mover says why something failed. */
 void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text);
 /* The path below a root of the invitation, in `path`; NULL: below none. */

@@ -18,13 +18,15 @@ static struct span span_of(const char *text) { return (struct span){ (const uint
 
 static int put_stream(struct mover *m, struct remote *r, const struct remote_opts *o, struct ptcp_err *e)
 {
+	char relays[WIRE_RELAYS_MAX + 1];
 	struct wire_stream f = { .handle = r->handle, .number = (uint16_t)o->number, .cipher = (uint8_t)o->cipher,
 		.family = (uint8_t)o->sock.family, .segment_bytes = (uint16_t)o->sock.segment_bytes,
 		.flags = (uint8_t)((o->verify ? WIRE_STREAM_VERIFY : 0) | (o->ahead ? WIRE_STREAM_AHEAD : 0) |
 		    (o->patient ? WIRE_STREAM_PATIENT : 0) | (o->receives ? WIRE_STREAM_RECEIVE : 0)),
 		.timeout_ms = (uint32_t)(o->sock.timeout_ns / NS_PER_MS) + 1,
 		.connect_ms = (uint32_t)(o->connect_ns / NS_PER_MS) + 1, .port = (uint16_t)o->port,
-		.host = span_of(o->host), .label = span_of(o->label != NULL ? o->label : ""),
+		.spool_bytes = o->spool_bytes, .route_session = o->n_relays > 0 ? o->route_session : 0,
+		.relays = remote_relays(relays, o->relay, o->n_relays), .host = span_of(o->host), .label = span_of(o->label != NULL ? o->label : ""),
 		.congestion = span_of(m->set->congestion) };
 	int code;
 
@@ -54,7 +56,13 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 	}
 	r->mover = m;
 	r->done = o->done;
+	r->check = o->check;
 	r->arg = o->arg;
+	r->relay = o->relay;
+	r->n_relays = o->n_relays;
+	snprintf(r->to.host, sizeof r->to.host, "%s", o->host);
+	r->to.port = o->port;
+	r->issuer = o->issuer;
 	m->remote[r->handle % MOVER_HANDLES] = r;
 	*out = r;
 	return 0;
@@ -262,23 +270,27 @@ void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, s
 	err_while(why, why->code, "mover %s", m->host);
 }
 
+void remote_fail(struct remote *r, const struct connect_result *result)
+{
+	r->state = REMOTE_ORPHAN;
+	r->done(r->arg, NULL, result);
+	put_stop(r, true);
+}
+
 /* A connection that was never made is over; a stream is stopped by its owner. */
 static int on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e)
 {
 	const struct mtu_lost conn = { f->acked_bytes, (double)f->silent_ms / 1e3 };
 	struct remote *r = remote_find(m, f->handle);
-	struct ptcp_err why;
+	struct connect_result result = { .cause = f->cause, .hop = f->hop };
 
-	if (r == NULL)
+	if (r == NULL || (r->state == REMOTE_CONNECTING && (f->cause > CONNECT_RELAY || f->hop > r->n_relays)))
 		return remote_no_such(e);
-	remote_reason(&why, m, f->code, f->text);
-	if (r->state == REMOTE_CONNECTING) {
-		r->state = REMOTE_ORPHAN;
-		r->done(r->arg, NULL, &why);
-		put_stop(r, true);
-	} else if (r->state == REMOTE_STREAM) {
-		stream_end(r->stream, &why, &conn);
-	}
+	remote_reason(&result.why, m, f->code, f->text);
+	if (r->state == REMOTE_CONNECTING)
+		remote_fail(r, &result);
+	else if (r->state == REMOTE_STREAM)
+		stream_end(r->stream, &result.why, &conn);
 	return 0;
 }
 
@@ -371,6 +383,7 @@ int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e)
 	switch (f->type) {
 	CASE(CONNECTED, connected, on_connected)
 	CASE(ACCEPTED, accepted, on_accepted)
+	CASE(HOP, hop, remote_on_hop)
 	CASE(LOST, lost, on_lost)
 	CASE(GONE, gone, on_gone)
 	CASE(UNREAD, unread, on_unread)
@@ -389,6 +402,7 @@ int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e)
 
 void remote_end_all(struct mover *m, const struct ptcp_err *why)
 {
+	const struct connect_result result = { .cause = CONNECT_UNREACHABLE, .why = *why };
 	const struct mtu_lost unknown = { 0 };
 	struct remote *r;
 	unsigned i;
@@ -400,7 +414,7 @@ void remote_end_all(struct mover *m, const struct ptcp_err *why)
 		r->mover = NULL;
 		switch (r->state) {
 		case REMOTE_CONNECTING:
-			r->done(r->arg, NULL, why);
+			r->done(r->arg, NULL, &result);
 			free(r);
 			break;
 		case REMOTE_CONNECTED:

@@ -108,6 +108,7 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	switch (f->type) {
 	CASE(INVITE, invite, on_invite)
 	CASE(STREAM, stream, work_on_stream)
+	CASE(PASS, pass, work_on_pass)
 	CASE(SOURCE, source, on_source)
 	CASE(SEND, send, work_on_send)
 	CASE(FORGET, forget, on_forget)

@@ -137,6 +137,7 @@ struct source *work_files_find(const struct work_files *f, uint64_t id);
 
 /* PTCP_EPROTO: a request no engine makes. */
 int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err *e);
+int work_on_pass(struct work *w, const struct wire_pass *f, struct ptcp_err *e);
 int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e);
 int work_on_check(struct work *w, const struct wire_check *f, struct ptcp_err *e);
 int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e);

@@ -23,6 +23,8 @@ struct work_stream {
 	unsigned number;
 	uint8_t session[WIRE_SESSION_BYTES], key[32], flags;
 	char label[WIRE_LABEL_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1], peer[PTCP_FINGERPRINT_BYTES];
+	struct connect_hop relay[CONNECT_RELAYS_MAX];
+	unsigned n_relays;
 	struct connect *connect;    /* until connected */
 	struct stream *stream;      /* then */
 	int tap;                    /* for TCP_INFO; -1: none */
@@ -71,9 +73,10 @@ static struct span text_of(const struct ptcp_err *why)
 	return (struct span){ (const uint8_t *)why->msg, n < WIRE_TEXT_MAX ? n : WIRE_TEXT_MAX };
 }
 
-static void put_lost(struct work_stream *s, unsigned cause, const struct ptcp_err *why, const struct mtu_lost *conn)
+/* `cause` and `hop` are of a connection that failed. */
+static void put_lost(struct work_stream *s, unsigned cause, unsigned hop, const struct ptcp_err *why, const struct mtu_lost *conn)
 {
-	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .code = (uint16_t)-why->code,
+	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .hop = (uint8_t)hop, .code = (uint16_t)-why->code,
 		.acked_bytes = conn->delivered_bytes, .silent_ms = (uint64_t)(conn->silent_s * 1e3), .text = text_of(why) };
 
 	if (!s->work->over)
@@ -119,7 +122,7 @@ static void on_stream_lost(void *arg, struct stream *stream, const struct ptcp_e
 	struct work_stream *s = arg;
 
 	close_tap(s); /* a duplicate would keep the connection open */
-	put_lost(s, 0, why, stream_lost(stream));
+	put_lost(s, 0, 0, why, stream_lost(stream));
 }
 
 static void on_gone(void *arg, struct stream *stream)
@@ -227,11 +230,11 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 	s->connect = NULL;
 	if (r->chan == NULL) {
-		put_lost(s, r->cause, &r->why, &none);
+		put_lost(s, r->cause, r->hop, &r->why, &none);
 		return; /* until STOP */
 	}
 	if (attach(s, r->chan, &why) < 0) {
-		put_lost(s, CONNECT_UNREACHABLE, &why, &none);
+		put_lost(s, CONNECT_UNREACHABLE, s->n_relays, &why, &none);
 		return;
 	}
 	OUTBOX_PUT(out_of(s), connected, CONNECTED, (&(struct wire_connected){ s->handle }));
@@ -282,12 +285,49 @@ void work_accept(struct work *w, struct chan *c, unsigned number)
 	OUTBOX_PUT(out_of(s), accepted, ACCEPTED, &f);
 }
 
+/* The engine, which knows the user's hosts, decides whether the relay is trusted. */
+static void on_relay(void *arg, unsigned hop, const struct connect_peer *peer)
+{
+	struct work_stream *s = arg;
+	struct wire_hop f = { .handle = s->handle, .hop = (uint8_t)hop,
+		.certificates = { peer->certificates.bytes, peer->certificates.n } };
+
+	identity_digest(f.peer, peer->fingerprint);
+	OUTBOX_PUT(out_of(s), hop, HOP, &f);
+}
+
+int work_on_pass(struct work *w, const struct wire_pass *f, struct ptcp_err *e)
+{
+	struct work_stream *s = find(w, f->handle);
+
+	if (s == NULL || s->n_relays == 0)
+		return err_set(e, PTCP_EPROTO, "PASS of an unknown stream");
+	if (s->connect != NULL) /* else lost, and the engine does not know yet */
+		connect_pass(s->connect, f->grant.p, f->grant.n);
+	return 0;
+}
+
+/* False: malformed. */
+static bool take_relays(struct work_stream *s, const struct wire_stream *f)
+{
+	char text[WIRE_RELAYS_MAX + 1], *rest = f->relays.n > 0 ? span_copy(text, f->relays) : NULL, *part;
+
+	while ((part = strsep(&rest, ",")) != NULL) {
+		struct connect_hop *h = &s->relay[s->n_relays++];
+
+		if (s->n_relays > CONNECT_RELAYS_MAX || sock_split(part, h->host, &h->port, 0, NULL) < 0 || h->port == 0)
+			return false;
+	}
+	return true;
+}
+
 static int start_connect(struct work_stream *s, const struct wire_stream *f, struct ptcp_err *e)
 {
 	char host[WIRE_HOST_MAX + 1];
 	bool ahead = (f->flags & WIRE_STREAM_AHEAD) != 0, plaintext = f->cipher == PTCP_CIPHER_NONE;
 	struct connect_opts o = { .context = &s->work->process->host, .host = span_copy(host, f->host), .port = f->port,
-		.timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
+		.relay = s->relay, .n_relays = s->n_relays, .spool_bytes = f->spool_bytes, .route_session = f->route_session,
+		.ask = on_relay, .timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
 		.sock = { .family = f->family, .timeout_ns = f->timeout_ms * NS_PER_MS,
 		    .congestion = s->congestion[0] != '\0' ? s->congestion : NULL, .segment_bytes = f->segment_bytes },
 		.one_cipher = !plaintext, .cipher = (enum ptcp_cipher)f->cipher, .plaintext = plaintext,
@@ -308,6 +348,10 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
 	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_nomem(e);
+	if (!take_relays(s, f)) {
+		free(s);
+		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
+	}
 	s->work = w;
 	s->handle = f->handle;
 	s->number = f->number;
@@ -321,7 +365,7 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	list_append(&w->streams, &s->in_list);
 	w->n_streams++;
 	if (start_connect(s, f, &why) < 0)
-		put_lost(s, CONNECT_UNREACHABLE, &why, &none);
+		put_lost(s, CONNECT_UNREACHABLE, 0, &why, &none);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* Turns inbound connections of a server into sessions, streams, job connections and relayed connections. */
+#include <string.h>
 #include <time.h>
 
 #include "core/err.h"
@@ -113,23 +114,36 @@ static int check_grant(struct ptcp_server *s, struct inbound *g, const struct wi
 	    (uint64_t)time(NULL), e);
 }
 
+static int refuse_grant(struct inbound *g, const char *issuer, const struct ptcp_err *why)
+{
+	inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan), why->msg);
+	return why->code;
+}
+
+/* The signature, then what the issuer may do here. */
+static int admit_issuer(struct ptcp_server *s, struct inbound *g, const struct wire_grant *grant,
+    char issuer[PTCP_FINGERPRINT_BYTES], struct authorization *a, struct ptcp_err *e)
+{
+	struct trust_peer peer = { issuer, grant->certificates.p, grant->certificates.n, (uint64_t)time(NULL) };
+
+	issuer[0] = '\0';
+	if (grant_issuer(issuer, grant, e) == 0)
+		return admit_client(s, g, &peer, a, e);
+	g->end = ADMISSION_BAD;
+	return refuse_grant(g, issuer, e);
+}
+
 static int on_granted(void *arg, struct inbound *g, const struct wire_grant *grant, struct ptcp_err *e)
 {
 	struct ptcp_server *s = arg;
-	char issuer[PTCP_FINGERPRINT_BYTES] = "";
+	char issuer[PTCP_FINGERPRINT_BYTES];
 	struct authorization a;
-	struct trust_peer peer = { issuer, grant->certificates.p, grant->certificates.n, (uint64_t)time(NULL) };
-	int r = grant_issuer(issuer, grant, e);
+	int r = admit_issuer(s, g, grant, issuer, &a, e);
 
 	if (r < 0)
-		g->end = ADMISSION_BAD;
-	else if ((r = admit_client(s, g, &peer, &a, e)) < 0)
 		return r;
-	if (r < 0 || (r = check_grant(s, g, grant, e)) < 0) {
-		inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan),
-		    e->msg);
-		return r;
-	}
+	if (check_grant(s, g, grant, e) < 0)
+		return refuse_grant(g, issuer, e);
 	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
 	    chan_fingerprint(g->chan));
 	return begin(s, g, &a, grant, issuer, e);
@@ -191,18 +205,35 @@ static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 		chan_free(c); /* the session has ended */
 }
 
-static int on_route(void *arg, struct inbound *g, const struct wire_route *f, struct ptcp_err *e)
+/* A mover is relayed as the client that vouches for it, and only where the grant says. */
+static int admit_mover(struct ptcp_server *s, struct inbound *g, const struct wire_route *f, const struct wire_grant *grant,
+    char client[PTCP_FINGERPRINT_BYTES], struct authorization *a, struct ptcp_err *e)
 {
+	char host[SOCK_HOST_BYTES], hop[GRANT_HOP_BYTES];
+	int r = admit_issuer(s, g, grant, client, a, e);
+
+	if (r < 0)
+		return r;
+	grant_hop(hop, span_copy(host, f->host), f->port);
+	r = grant_relays(grant, s->host.identity.fingerprint, chan_fingerprint(g->chan), hop, (uint64_t)time(NULL), e);
+	return r < 0 ? refuse_grant(g, client, e) : 0;
+}
+
+static int on_route(void *arg, struct inbound *g, const struct wire_route *f, const struct wire_grant *grant,
+    struct ptcp_err *e)
+{
+	char client[PTCP_FINGERPRINT_BYTES];
 	struct ptcp_server *s = arg;
 	struct authorization a;
 	int r;
 
-	if ((r = admit_peer(s, g, &a, e)) < 0)
+	strcpy(client, chan_fingerprint(g->chan));
+	if ((r = grant != NULL ? admit_mover(s, g, f, grant, client, &a, e) : admit_peer(s, g, &a, e)) < 0)
 		return r;
 	if (a.no_relay)
 		return err_set(e, refused(s, PTCP_EREFUSED), "relaying: not permitted to this client (have the relay's "
 		    "administrator authorize it without --no-relay)");
-	return relay_request(&s->relay, g, f, &a.proof, e);
+	return relay_request(&s->relay, g, f, client, &a.proof, e);
 }
 
 /* ---- A shared port ---- */

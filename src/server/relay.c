@@ -418,14 +418,14 @@ static void dial_next_hop(struct relayed *d)
 	refuse(d, &why);
 }
 
-int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const struct trust_proof *proof,
-    struct ptcp_err *e)
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const char *client,
+    const struct trust_proof *proof, struct ptcp_err *e)
 {
 	struct relay_place place = { NULL };
 	struct relayed *d;
 
-	if (check(r, g->chan, e) < 0 || enter(r, &place, chan_fingerprint(g->chan), f, e) < 0) {
-		inbound_log(g, LOG_WARN, "relay-refused", "client=%s why=\"%s\"", chan_fingerprint(g->chan), e->msg);
+	if (check(r, g->chan, e) < 0 || enter(r, &place, client, f, e) < 0) {
+		inbound_log(g, LOG_WARN, "relay-refused", "client=%s why=\"%s\"", client, e->msg);
 		return PTCP_EREFUSED;
 	}
 	if ((d = calloc(1, sizeof *d)) == NULL) {
@@ -439,7 +439,7 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 	admission_session(d->admission, d->peer, true); /* its streams follow from the same address */
 	d->inbound = g;
 	d->fd[0] = d->fd[1] = -1;
-	strcpy(d->client, chan_fingerprint(g->chan));
+	strcpy(d->client, client);
 	d->proof = *proof;
 	strcpy(d->from, g->address);
 	memcpy(d->host, f->host.p, f->host.n);

@@ -43,10 +43,10 @@ void relay_fini(struct relay *r); /* zeroed is fine */
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */
 void relay_set_storage(struct relay *r, uint64_t max_bytes, const char *dir, struct io *io);
 uint64_t relay_stored_bytes(const struct relay *r);
-/* The request of an authorized client: as inbound_ops.route; answered once the next hop is connected; g->relayed is
- * set until then. */
-int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const struct trust_proof *proof,
-    struct ptcp_err *e);
+/* The request of an authorized client, or of a mover of the client: as inbound_ops.route; answered once the next hop is
+ * connected; g->relayed is set until then. */
+int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const char *client,
+    const struct trust_proof *proof, struct ptcp_err *e);
 /* The inbound connection has left TLS: takes the socket; inbound_free() is due. */
 void relay_begin(struct relayed *d);
 /* The inbound connection ends before that. */

@@ -30,7 +30,7 @@ static void drop(struct endpoints *e, uint32_t id)
 }
 
 /* A server that everybody reaches names no address of the starter's site, and no server one of the starter's host. */
-static const char *fault(const char *host, const struct sockaddr *from)
+static const char *fault(const char *host, const struct sockaddr *from, bool *fewer)
 {
 	struct sockaddr_storage sa;
 	enum reach reach, least = reach_of(from);
@@ -42,27 +42,30 @@ static const char *fault(const char *host, const struct sockaddr *from)
 	reach = reach_of((struct sockaddr *)&sa);
 	if (reach == REACH_NOBODY)
 		return "not the address of a host";
-	return reach < least ? "fewer hosts reach the address than that of the server" : NULL;
+	*fewer = reach < least;
+	return *fewer ? "fewer hosts reach the address than that of the server" : NULL;
 }
 
-const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from)
+const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, const struct sockaddr *from, bool relays)
 {
 	struct endpoint *n;
 	const char *why;
 	char host[WIRE_HOST_MAX + 1];
+	bool fewer = false;
 
 	drop(e, f->id);
 	if (f->port == 0)
 		return NULL;
 	if (f->id == 0 || e->n == ENDPOINTS_MAX)
 		return f->id == 0 ? "number 0" : "too many";
-	if ((why = fault(span_copy(host, f->host), from)) != NULL)
+	if ((why = fault(span_copy(host, f->host), from, &fewer)) != NULL && !(fewer && relays))
 		return why;
 	n = &e->of[e->n++];
 	n->id = f->id;
 	n->port = f->port;
 	n->failures = 0;
 	n->trial = -1;
+	n->relays_only = fewer;
 	n->told = false;
 	strcpy(n->host, host);
 	identity_digest_text(n->fingerprint, f->peer);
@@ -70,9 +73,11 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 }
 
 /* The streams that try an endpoint again stay there. */
-static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const uint32_t *id, unsigned n_ids)
+static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path, const uint32_t *id,
+    unsigned n_ids)
 {
 	uint32_t some[PTCP_STREAMS_MAX];
+	uint8_t paths[PTCP_STREAMS_MAX] = { 0 };
 	bool tries[PTCP_STREAMS_MAX] = { false }, changed;
 	unsigned i, k = 0;
 
@@ -80,9 +85,11 @@ static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const 
 		if (e->of[i].trial >= 0)
 			tries[e->of[i].trial] = true;
 	for (i = 0; i < n; i++)
-		if (!tries[i])
+		if (!tries[i]) {
+			paths[k] = path != NULL ? path[i] : 0;
 			some[k++] = place[i];
-	changed = deal_streams(some, k, id, n_ids);
+		}
+	changed = deal_streams(some, k, paths, id, n_ids);
 	for (i = k = 0; i < n; i++)
 		if (!tries[i])
 			place[i] = some[k++];
@@ -105,7 +112,17 @@ static int stream_for_trial(const struct endpoints *e, unsigned n)
 	return n > busy + 1 ? last : -1;
 }
 
-bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, struct mono now)
+bool endpoints_told(const struct endpoints *e)
+{
+	unsigned i;
+
+	for (i = 0; i < e->n; i++)
+		if (e->of[i].told)
+			return true;
+	return false;
+}
+
+bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path, struct mono now)
 {
 	uint32_t id[ENDPOINTS_MAX];
 	unsigned i, n_ids = 0;
@@ -126,7 +143,7 @@ bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, struct mon
 	}
 	for (i = 0; n_ids == 0 && i < e->n; i++)
 		id[i] = e->of[i].id;
-	return deal_others(e, place, n, id, n_ids > 0 ? n_ids : e->n) || changed;
+	return deal_others(e, place, n, path, id, n_ids > 0 ? n_ids : e->n) || changed;
 }
 
 bool endpoints_failed(struct endpoints *e, uint32_t id, unsigned number, struct mono now)

@@ -43,7 +43,8 @@ static void on_running(void *arg, const struct wire_opened *o)
 	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
 	    !striping_sets_streams(sess))
-		adapt_request(sess, sess->n_granted, "granted"); /* the number is fixed */
+		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->n_granted ? sess->o.streams : sess->n_granted,
+		    "granted"); /* the number is fixed */
 	striping_start(sess);
 }
 

@@ -57,7 +57,8 @@ struct session_ops {
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
 	/* As connect_opts.check, for relays; required with opts.paths. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e);
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+	    struct ptcp_err *e);
 	/* As connect_opts.permits, for the addresses of opts.name; or NULL. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The last call: only session_free() remains. `why` NULL: success. */
@@ -87,7 +88,8 @@ struct session_opts {
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
 	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or those
 	                                 of session_use_movers() */
-	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
+	unsigned streams;             /* active without movers, as far as granted; 0: all granted */
+	unsigned streams_per_mover;   /* the same, with movers */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
 	uint32_t stripe;              /* acceptor: in OPENED */

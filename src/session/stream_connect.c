@@ -52,11 +52,17 @@ static int join_key(uint8_t out[32], const struct session *sess, const char *end
 	return 0;
 }
 
+/* A mover makes the connection of the stream. */
+static bool is_remote(const struct session *sess, unsigned number)
+{
+	return sess->o.movers != NULL && number != STREAM_CONNECT_CONTROL;
+}
+
 /* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
  * resolver, or lead to several hosts. */
 static void change_address(struct session *sess, unsigned number)
 {
-	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && sess->name[0] != '\0')
+	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->name[0] != '\0')
 		sess->connecting[number].by_name ^= true;
 }
 
@@ -74,11 +80,14 @@ static void keep_address(struct session *sess, const char *reached)
 	sess->o.port = port;
 }
 
+/* The failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
+ * connection, so that the session would end without progress. */
 static void report_path(struct session *sess, unsigned number, const struct connect_result *r)
 {
+	bool refuses_mover = is_remote(sess, number) && !is_direct(sess, number) && r->why.code == PTCP_EREFUSED;
 	unsigned path = session_path_of(sess, number);
 
-	if (sess->o.paths == NULL || sess->o.paths->n < 2 || sess->o.open == NULL || sess->over ||
+	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->over ||
 	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0 ||
 	    (r->cause == CONNECT_SLOW && !sess->connecting[number].slow)) /* has another attempt first */
 		return;
@@ -102,12 +111,16 @@ static void endpoint_failed(struct session *sess, unsigned number, const char *w
 {
 	uint32_t id = sess->connecting[number].to;
 	const struct endpoint *to = sess->endpoints != NULL ? endpoints_find(sess->endpoints, id) : NULL;
+	bool direct = is_direct(sess, number), first;
 	char text[sizeof ((struct ptcp_err *)0)->msg + 200];
 
-	if (to == NULL || sess->over || has_stream_at(sess, id) || !endpoints_failed(sess->endpoints, id, number, mono_now()))
+	if (to == NULL || sess->over || has_stream_at(sess, id))
 		return;
-	snprintf(text, sizeof text, "a mover of the server, %s port %u, cannot be reached%s: %s", to->host, to->port,
-	    sess->endpoints->n > 1 ? "; others carry its streams" : "", why);
+	first = direct || !endpoints_told(sess->endpoints); /* a relay may not permit any of them: that is one sentence */
+	if (!endpoints_failed(sess->endpoints, id, number, mono_now()) || !first)
+		return;
+	snprintf(text, sizeof text, "a mover of the server, %s port %u, cannot be reached%s%s: %s", to->host, to->port,
+	    direct ? "" : " through a relay", sess->endpoints->n > 1 ? "; others carry its streams" : "", why);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
@@ -121,17 +134,29 @@ static void connected_to(struct session *sess, unsigned number)
 		endpoints_reached(sess->endpoints, id);
 }
 
+/* Of the path, or of a mover of the acceptor behind it. */
+static void report_failure(struct session *sess, unsigned number, const struct connect_result *r)
+{
+	const struct path *path = path_of(sess, number);
+
+	if (is_remote(sess, number) && movers_find(sess->o.movers, sess->mover[number]) == NULL)
+		return; /* the mover of this side has been lost meanwhile */
+	if (sess->connecting[number].to == 0 || (!is_direct(sess, number) && sess->o.paths->n > 1))
+		report_path(sess, number, r);
+	else if (path == NULL || r->hop >= path->n_relays)
+		endpoint_failed(sess, number, r->why.msg);
+}
+
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
-	endpoint_failed(sess, number, r->why.msg);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
 	if (number == STREAM_CONNECT_CONTROL) {
 		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
-		report_path(sess, number, r);
+		report_failure(sess, number, r);
 		streams_report(sess);
 	}
 	sess->connecting[number].slow = r->cause == CONNECT_SLOW;
@@ -180,11 +205,12 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	return r;
 }
 
-static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
+static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+    struct ptcp_err *e)
 {
 	struct session *sess = ((struct stream_connect *)arg)->session;
 
-	return sess->o.ops->check(sess->o.arg, hop, relay, c, e);
+	return sess->o.ops->check(sess->o.arg, hop, relay, peer, e);
 }
 
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
@@ -232,25 +258,20 @@ static bool adopt_spare(struct session *sess, struct stream_connect *j, const st
 
 /* ---- By movers ---- */
 
-static void on_remote(void *arg, struct remote *r, const struct ptcp_err *why)
+static void on_remote(void *arg, struct remote *r, const struct connect_result *result)
 {
 	struct stream_connect *j = arg;
 	struct session *sess = j->session;
 
 	j->remote = NULL;
-	if (r != NULL) {
-		sess->retries[j->number] = 0;
-		connected_to(sess, j->number);
-		streams_add_remote(sess, j->number, r);
+	if (r == NULL) {
+		join_failed(sess, j->number, result);
 		return;
 	}
-	sess->join_why = *why;
-	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", j->number, why->msg);
-	if (movers_find(sess->o.movers, sess->mover[j->number]) != NULL) /* else lost meanwhile */
-		endpoint_failed(sess, j->number, why->msg);
-	streams_retry_later(sess, j->number);
-	streams_report(sess);
-	session_pump(sess);
+	j->slow = false;
+	sess->retries[j->number] = 0;
+	connected_to(sess, j->number);
+	streams_add_remote(sess, j->number, r);
 }
 
 static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
@@ -261,8 +282,9 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ahead = sess->connecting[number].ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
-		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .connect_ns = c->timeout_ns,
-		.done = on_remote, .arg = &sess->connecting[number] };
+		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay, .n_relays = c->n_relays,
+		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.host->identity,
+		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->connecting[number] };
 	int r;
 
 	if (m == NULL)
@@ -288,6 +310,14 @@ static void connect_to(struct connect_opts *o, struct stream_connect *j, const s
 	o->label = NULL;
 }
 
+/* For now. */
+static void give_up(struct session *sess, unsigned number, const struct ptcp_err *why)
+{
+	sess->join_why = *why;
+	change_address(sess, number);
+	streams_retry_later(sess, number);
+}
+
 static void start(struct session *sess, unsigned number)
 {
 	struct stream_connect *j = &sess->connecting[number];
@@ -299,14 +329,23 @@ static void start(struct session *sess, unsigned number)
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };
 	const struct path *path = path_of(sess, number);
+	const struct endpoint *to = endpoint_of(sess, number);
+	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
 	struct ptcp_err e;
 
 	j->session = sess;
 	j->number = number;
 	j->endpoint[0] = '\0';
 	j->to = 0;
-	if (endpoint_of(sess, number) != NULL)
-		connect_to(&o, j, endpoint_of(sess, number));
+	if (to != NULL && to->relays_only && is_direct(sess, number)) {
+		err_set(&r.why, PTCP_ECONNECT, "a mover of the server is at %s, and it is not known whether the server has such an "
+		    "address, too (name the direct path first)", to->host);
+		give_up(sess, number, &r.why);
+		report_path(sess, number, &r);
+		return;
+	}
+	if (to != NULL)
+		connect_to(&o, j, to);
 	if (j->by_name) {
 		o.host = sess->name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
@@ -320,17 +359,16 @@ static void start(struct session *sess, unsigned number)
 		o.n_relays = path->n_relays;
 		o.route_session = sess->o.route_session;
 		o.route_control = control;
-		o.host = sess->o.paths->host;
-		o.port = sess->o.paths->port;
+		if (j->endpoint[0] == '\0') {
+			o.host = sess->o.paths->host;
+			o.port = sess->o.paths->port;
+		}
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
-	if (sess->o.movers != NULL && !control ? start_remote(sess, number, &o, &e) < 0 :
-	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0) {
-		sess->join_why = e;
-		change_address(sess, number);
-		streams_retry_later(sess, number);
-	}
+	if (is_remote(sess, number) ? start_remote(sess, number, &o, &e) < 0 :
+	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0)
+		give_up(sess, number, &e);
 }
 
 /* The only stream of the session. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "net/reach.h"
 #include "session/session_impl.h"
 
 #define CHECK_NS NS_PER_S
@@ -84,17 +85,39 @@ void session_use_movers(struct session *sess, struct movers *pool) { sess->pool 
 bool session_lacks_movers(const struct session *sess) { return sess->lacks_movers; }
 bool session_is_striped(const struct session *sess) { return sess->o.movers != NULL || sess->endpoints != NULL; }
 
+static bool has_relays(const struct session *sess)
+{
+	unsigned i;
+
+	for (i = 0; sess->o.paths != NULL && i < sess->o.paths->n; i++)
+		if (sess->o.paths->at[i].n_relays > 0)
+			return true;
+	return false;
+}
+
+/* Behind a relay only the address that the user has given, if any, is known. */
+static void acceptor_address(const struct session *sess, struct sockaddr_storage *out)
+{
+	const struct paths *p = sess->o.paths;
+	socklen_t n = sizeof *out;
+
+	*out = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
+	if (p == NULL || p->at[sess->control_replay.path].n_relays == 0)
+		getpeername(session_control_fd(sess), (struct sockaddr *)out, &n);
+	else if (!reach_numeric(out, sess->address))
+		out->ss_family = AF_UNSPEC;
+}
+
 void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
 {
-	struct sockaddr_storage sa = { .ss_family = AF_UNSPEC };
-	socklen_t n = sizeof sa;
+	struct sockaddr_storage sa;
 	char host[WIRE_HOST_MAX + 1], text[WIRE_HOST_MAX + 200];
 	const char *why;
 
 	if (sess->endpoints == NULL || sess->over)
 		return;
-	getpeername(session_control_fd(sess), (struct sockaddr *)&sa, &n);
-	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa)) != NULL) {
+	acceptor_address(sess, &sa);
+	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa, has_relays(sess))) != NULL) {
 		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s", span_copy(host, f->host), why);
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 	}
@@ -133,13 +156,13 @@ static void activate(struct session *sess)
 }
 
 /* A stream that another endpoint is to carry connects at once. */
-static void deal_endpoints(struct session *sess, struct mono now)
+static void deal_endpoints(struct session *sess, const uint8_t *path, struct mono now)
 {
 	uint32_t before[PTCP_STREAMS_MAX];
 	unsigned i;
 
 	memcpy(before, sess->endpoint, sizeof before);
-	if (!endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active, now))
+	if (!endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active, path, now))
 		return;
 	for (i = 0; i < sess->n_active; i++)
 		if (sess->endpoint[i] != before[i]) {
@@ -150,16 +173,20 @@ static void deal_endpoints(struct session *sess, struct mono now)
 
 void striping_pump(struct session *sess, struct mono now)
 {
+	uint8_t path[PTCP_STREAMS_MAX];
 	struct ptcp_err why;
+	unsigned i;
 
 	if (striping_sets_streams(sess) && sess->o.open != NULL)
 		activate(sess);
+	for (i = 0; session_is_striped(sess) && i < sess->n_active; i++)
+		path[i] = (uint8_t)session_path_of(sess, i);
 	if (sess->endpoints != NULL)
-		deal_endpoints(sess, now);
+		deal_endpoints(sess, path, now);
 	if (sess->o.movers == NULL)
 		return;
 	if (sess->pool == NULL)
-		movers_deal(sess->o.movers, sess->mover, sess->n_active);
+		movers_deal(sess->o.movers, sess->mover, sess->n_active, path);
 	movers_set_rate(sess->o.movers, sess->o.host->pacing.bps);
 	if (!engine_closing(sess->engine) && movers_fault(sess->o.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);

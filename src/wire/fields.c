@@ -112,7 +112,7 @@ static const struct wire_field hello[] = {
 	ANY("spool", route, spool_bytes), ANY("session", route, session), UINT("control", route, control, 0, 1)
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
-	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_PROBE), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
+	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_RELAY), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
 	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL),
 	LENGTH("m", 2, grant, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(grant, certificates, ANY), BYTES(grant, signature)
 }, job[] = {
@@ -193,16 +193,20 @@ progress[] = {
 	POSITIVE("streams", invite, streams), POSITIVE("timeout_ms", invite, timeout_ms),
 	LENGTH("n", 1, invite, near, 1, WIRE_HOST_MAX), LENGTH("m", 1, invite, congestion, 0, WIRE_CONGESTION_MAX),
 	DATA(invite, near, WORD), DATA(invite, congestion, WORD)
-}, accepted[] = {
-	ANY("handle", accepted, handle), ANY("number", accepted, number), BYTES(accepted, peer)
-}, stream[] = {
+}, accepted[] = { ANY("handle", accepted, handle), ANY("number", accepted, number), BYTES(accepted, peer) }, stream[] = {
 	ANY("handle", stream, handle), ANY("number", stream, number), BYTES(stream, session), BYTES(stream, key),
 	BYTES(stream, peer), ANY("cipher", stream, cipher), UINT("family", stream, family, 0, 6),
 	UINT("flags", stream, flags, 0, WIRE_STREAM_FLAGS), ANY("segment", stream, segment_bytes),
 	POSITIVE("timeout_ms", stream, timeout_ms), POSITIVE("connect_ms", stream, connect_ms),
-	POSITIVE("port", stream, port), LENGTH("n", 1, stream, host, 1, WIRE_HOST_MAX),
-	LENGTH("m", 1, stream, label, 0, WIRE_LABEL_MAX), LENGTH("k", 1, stream, congestion, 0, WIRE_CONGESTION_MAX),
-	DATA(stream, host, WORD), DATA(stream, label, WORD), DATA(stream, congestion, WORD)
+	ANY("spool", stream, spool_bytes), ANY("route_session", stream, route_session), POSITIVE("port", stream, port),
+	LENGTH("n", 1, stream, host, 1, WIRE_HOST_MAX), LENGTH("m", 1, stream, label, 0, WIRE_LABEL_MAX),
+	LENGTH("k", 1, stream, congestion, 0, WIRE_CONGESTION_MAX), LENGTH("r", 2, stream, relays, 0, WIRE_RELAYS_MAX),
+	DATA(stream, host, WORD), DATA(stream, label, WORD), DATA(stream, congestion, WORD), DATA(stream, relays, WORD)
+}, hop[] = {
+	ANY("handle", hop, handle), ANY("hop", hop, hop), BYTES(hop, peer),
+	LENGTH("n", 2, hop, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(hop, certificates, ANY)
+}, pass[] = {
+	ANY("handle", pass, handle), LENGTH("n", 2, pass, grant, 1, WIRE_GRANT_MAX_BYTES), DATA(pass, grant, ANY)
 }, source[] = {
 	ID(source, id), ANY("root", source, root), UINT("size", source, size_bytes, 0, WIRE_FILE_MAX),
 	ANY("ino", source, ino), ANY("mtime_s", source, mtime_s), ANY("ctime_s", source, ctime_s),
@@ -221,8 +225,8 @@ progress[] = {
 }, handle[] = { /* CONNECTED and GONE */
 	ANY("handle", connected, handle)
 }, lost[] = {
-	ANY("handle", lost, handle), ANY("cause", lost, cause), POSITIVE("code", lost, code), ANY("acked", lost, acked_bytes),
-	ANY("silent_ms", lost, silent_ms), LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
+	ANY("handle", lost, handle), ANY("cause", lost, cause), ANY("hop", lost, hop), POSITIVE("code", lost, code),
+	ANY("acked", lost, acked_bytes), ANY("silent_ms", lost, silent_ms), LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
 }, unread[] = {
 	ANY("handle", unread, handle), UINT("extent", unread, extent, 0, WIRE_EXTENTS_MAX - 1),
 	POSITIVE("code", unread, code), LENGTH("n", 2, unread, text, 0, WIRE_TEXT_MAX), DATA(unread, text, ANY)
@@ -491,5 +495,6 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(TARGET, target, target, NULL), LAYOUT(CLOSE, forget, close, NULL), LAYOUT(WANT, want, want, NULL),
 	LAYOUT(WROTE, wrote, wrote, wrote_valid), LAYOUT(UNWRITTEN, unwritten, unwritten, NULL),
 	LAYOUT(CLOSED, forget, closed, NULL), LAYOUT(ENDPOINT, endpoint, endpoint, endpoint_valid),
-	LAYOUT(INVITE, invite, invite, NULL), LAYOUT(ACCEPTED, accepted, accepted, NULL)
+	LAYOUT(INVITE, invite, invite, NULL), LAYOUT(ACCEPTED, accepted, accepted, NULL),
+	LAYOUT(HOP, hop, hop, NULL), LAYOUT(PASS, pass, pass, NULL)
 };

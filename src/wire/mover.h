@@ -36,12 +36,22 @@ WIRE_CODEC(CONNECTED, connected, wire_connected)
 /* The connection of the stream failed or ended. STOP must follow unless the stream never was CONNECTED. */
 struct wire_lost {
 	uint32_t handle;
-	uint8_t cause;     /* of a connection that failed: an enum connect_cause */
+	uint8_t cause;     /* of a connection that failed: an enum connect_cause, */
+	uint8_t hop;       /* and the number of the relay without a connection; of relays: the peer */
 	uint16_t code;
 	uint64_t acked_bytes, silent_ms; /* of the TCP connection; see struct mtu_lost */
 	struct span text;
 };
 WIRE_CODEC(LOST, lost, wire_lost)
+
+/* The mover has reached relay number `hop` of STREAM, which presents this identity: PASS or STOP must follow. */
+struct wire_hop {
+	uint32_t handle;
+	uint8_t hop;
+	uint8_t peer[32];         /* SHA-256 of the key of the relay */
+	struct span certificates; /* as presented */
+};
+WIRE_CODEC(HOP, hop, wire_hop)
 
 /* After STOP: the last frame about the stream. */
 struct wire_gone {
@@ -156,10 +166,19 @@ struct wire_stream {
 	uint8_t cipher, family, flags;
 	uint16_t segment_bytes;      /* 0: the path's */
 	uint32_t timeout_ms, connect_ms;
+	uint64_t spool_bytes, route_session; /* through relays: as in ROUTE */
 	uint16_t port;
 	struct span host, label, congestion; /* label and congestion may be empty */
+	struct span relays;          /* HOST:PORT of each, in order, separated by commas; empty: direct */
 };
 WIRE_CODEC(STREAM, stream, wire_stream)
+
+/* The relay that HOP has reported is trusted: a GRANT frame for it. */
+struct wire_pass {
+	uint32_t handle;
+	struct span grant;
+};
+WIRE_CODEC(PASS, pass, wire_pass)
 
 /* A file that later jobs read. It takes the place of an earlier file with the same slot of the id. */
 struct wire_source {

@@ -42,6 +42,7 @@ static struct {
 	struct listener *listener;
 	struct chan *chan;
 	uint8_t in[600];
+	char granted[HOPS][20]; /* what came ahead of ROUTE */
 	size_t n;
 	char routed[HOPS][100];
 	uint64_t spool_bytes, session;
@@ -110,12 +111,18 @@ static void answer(void)
 static void peer_readable(void *arg)
 {
 	struct wire_header h;
+	struct wire_header first;
 	struct wire_route f;
 	struct span in;
+	size_t at = 0;
 
 	(void)arg;
 	peer.n += chan_read(peer.chan, peer.in + peer.n, sizeof peer.in - peer.n);
-	if (wire_frame_next(&h, &in, (struct span){ peer.in, peer.n }, NULL) <= 0)
+	if (peer.n >= WIRE_HEADER_BYTES && peer.in[0] == WIRE_GRANT && wire_header_decode(&first, peer.in, NULL) == 0) {
+		at = WIRE_HEADER_BYTES + first.length;
+		snprintf(peer.granted[peer.at], sizeof peer.granted[0], "%.*s", (int)first.length, peer.in + WIRE_HEADER_BYTES);
+	}
+	if (peer.n < at || wire_frame_next(&h, &in, (struct span){ peer.in + at, peer.n - at }, NULL) <= 0)
 		return;
 	if (h.type == WIRE_ROUTE) {
 		assert_int_equal(wire_route_decode(&f, in, NULL), 0);
@@ -218,13 +225,13 @@ static void on_done(void *arg, const struct connect_result *r)
 	snprintf(out.address, sizeof out.address, "%s", r->address);
 }
 
-static int check(void *arg, const struct connect_hop *hop, bool relay, const struct chan *c, struct ptcp_err *e)
+static int check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *by, struct ptcp_err *e)
 {
 	size_t n = strlen(out.checked);
 
 	assert_ptr_equal(arg, &out);
 	snprintf(out.checked + n, sizeof out.checked - n, "%s%s ", relay ? "relay " : "", hop->host);
-	assert_string_equal(chan_fingerprint(c), id[peer.identity[out.checks]].fingerprint);
+	assert_string_equal(by->fingerprint, id[peer.identity[out.checks]].fingerprint);
 	out.checks++;
 	return out.refuse ? err_set(e, PTCP_EREFUSED, "a stranger") : 0;
 }
@@ -409,6 +416,64 @@ static void passes_relays(void **state)
 	assert_int_equal(peer.accepted, 1);
 	behind_is_there();
 	over();
+}
+
+static struct connect *asking;
+static bool asked;
+
+static void ask(void *arg, unsigned hop, const struct connect_peer *by)
+{
+	assert_ptr_equal(arg, &out);
+	assert_int_equal(hop, peer.at);
+	assert_string_equal(by->fingerprint, id[hop].fingerprint);
+	asked = true;
+}
+
+static void has_asked(void)
+{
+	assert_true(nf_run_until(us.control, &asked, 5000));
+	asked = false;
+	nf_run_for(us.control, 5);
+	assert_false(out.came);
+	assert_string_equal(peer.routed[peer.at], ""); /* nothing is sent before the answer */
+}
+
+/* Another process judges the relays, and grants what is sent to them. */
+static void asks_about_relays(void **state)
+{
+	static const uint8_t grant[] = { WIRE_GRANT, 1, 0, 0, 0, 0, 0, 4, 'p', 'a', 's', 's' };
+	struct connect_opts o = opts(FORWARD, FORWARD, WELCOME, 2);
+
+	(void)state;
+	o.ask = ask;
+	o.check = NULL;
+	o.fingerprint = id[2].fingerprint;
+	assert_int_equal(connect_start(&asking, &o, NULL), 0);
+	has_asked();
+	connect_pass(asking, grant, sizeof grant);
+	connect_pass(asking, grant, sizeof grant); /* late: ignored */
+	has_asked();
+	assert_string_equal(peer.granted[0], "pass");
+	assert_string_equal(peer.routed[0], "second.test:702");
+	connect_pass(asking, grant, sizeof grant);
+	assert_true(nf_run_until(us.control, &out.came, 5000));
+	assert_string_equal(peer.granted[1], "pass");
+	assert_string_equal(peer.routed[1], "host.test:703");
+	assert_int_equal(out.checks, 0);
+	behind_is_there();
+	over();
+	/* Refused, or no answer in time. */
+	o = opts(FORWARD, WELCOME, 0, 1);
+	o.ask = ask;
+	assert_int_equal(connect_start(&asking, &o, NULL), 0);
+	has_asked();
+	connect_cancel(asking);
+	over();
+	o = opts(FORWARD, WELCOME, 0, 1);
+	o.ask = ask;
+	o.timeout_ns = 300 * NS_PER_MS;
+	fails(&o, CONNECT_TIMED_OUT, PTCP_ECONNECT, at_port(), "no permission within");
+	asked = false;
 }
 
 static void over_a_socket(void **state)
@@ -699,6 +764,7 @@ int main(void)
 		nf_test(opens_directly),
 		nf_test(takes_no_byte_behind_the_answer),
 		nf_test(passes_relays),
+		nf_timed_test(asks_about_relays),
 		nf_test(over_a_socket),
 		nf_test(says_no),
 		nf_test(is_not_there),

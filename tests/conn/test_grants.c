@@ -155,6 +155,45 @@ static void by_any_clock(void **state)
 	}
 }
 
+/* A mover's grant for a relay is for nothing else, and no other grant for a relay. */
+static void relays(void **state)
+{
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	struct grant_terms terms = { grantee.fingerprint, audience.fingerprint, WIRE_GRANT_RELAY, "" };
+	struct grants t = { 0 };
+	struct wire_grant g = made();
+	struct ptcp_err e;
+	char hop[GRANT_HOP_BYTES], by[PTCP_FINGERPRINT_BYTES];
+	size_t n;
+	unsigned i;
+
+	(void)state;
+	grant_hop(hop, "2001:db8::1", 7811);
+	assert_string_equal(hop, "2001:db8::1:7811");
+	assert_int_equal(grant_relays(&g, own, peer, "in/run7", NOW, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "not for relaying"));
+	terms.path = hop;
+	assert_int_equal(grant_make(frame, &n, &issuer, &terms, NOW, NULL), 0);
+	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(grant_issuer(by, &g, NULL), 0);
+	assert_string_equal(by, issuer.fingerprint);
+	for (i = 0; i < 3; i++) /* of each connection */
+		assert_int_equal(grant_relays(&g, own, peer, hop, NOW, NULL), 0);
+	refused(&t, &g, own, peer, NOW, "relaying only");
+	assert_int_equal(t.n, 0);
+	assert_int_equal(grant_relays(&g, own, peer, "2001:db8::1:781", NOW, &e), PTCP_EREFUSED);
+	assert_int_equal(grant_relays(&g, own, peer, "2001:db8::1:78111", NOW, &e), PTCP_EREFUSED);
+	assert_int_equal(grant_relays(&g, own, peer, "2001:db8::2:7811", NOW, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "another next hop"));
+	assert_int_equal(grant_relays(&g, stranger.fingerprint, peer, hop, NOW, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "another server"));
+	assert_int_equal(grant_relays(&g, own, stranger.fingerprint, hop, NOW, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "another client"));
+	assert_int_equal(grant_relays(&g, own, peer, hop, NOW + GRANT_LIFE_S - 1, &e), 0);
+	assert_int_equal(grant_relays(&g, own, peer, hop, NOW + GRANT_LIFE_S, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "expired"));
+}
+
 static void how_often(void **state)
 {
 	struct grants t = { 0 };
@@ -236,7 +275,7 @@ int main(void)
 		cmocka_unit_test(forged),
 		cmocka_unit_test(for_whom_and_when),
 		cmocka_unit_test(by_any_clock),
-		cmocka_unit_test(how_often),
+		cmocka_unit_test(relays), cmocka_unit_test(how_often),
 		cmocka_unit_test(many),
 		cmocka_unit_test(of_one),
 	};

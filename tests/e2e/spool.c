@@ -2,7 +2,8 @@
  *
  *   spool send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
  *
- * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. */
+ * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. With MOVERS in
+ * the environment this command starts movers, of the program PTCP. */
 #include <ptcp/ptcp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,6 +49,8 @@ int main(int argc, char **argv)
 	o.fingerprints = (const char *const *)&argv[8];
 	o.n_fingerprints = (size_t)argc - 8;
 	o.event = on_event;
+	if ((o.movers = getenv("MOVERS")) != NULL)
+		o.mover_ptcp = getenv("PTCP");
 	r = strcmp(argv[1], "send") == 0 ? ptcp_send_new(&t, &o, &from, 1, argv[3], &e) :
 	    ptcp_recv_new(&t, &o, &from, 1, argv[3], &e);
 	if (r == 0) {

@@ -253,6 +253,109 @@ static void other_modes(unsigned port, char **arguments)
 	expect_refused(port, &g);
 }
 
+/* ---- Relays */
+
+/* From the issuer to us, for connections through the relay to that port of this host. */
+static struct wire_grant relay_grant(const char *audience, unsigned port)
+{
+	struct grant_terms terms = { self.fingerprint, audience, WIRE_GRANT_RELAY, "" };
+	char hop[GRANT_HOP_BYTES];
+	struct wire_grant g;
+	struct ptcp_err e;
+	size_t n;
+
+	grant_hop(hop, "127.0.0.1", port);
+	terms.path = hop;
+	if (grant_make(kept, &n, &issuer, &terms, (uint64_t)time(NULL), &e) < 0 ||
+	    wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
+		die("%s", e.msg);
+	return g;
+}
+
+static struct peer *ask_route(unsigned relay, const struct wire_grant *g, unsigned port)
+{
+	const struct wire_route f = { .port = (uint16_t)port, .host = { (const uint8_t *)"127.0.0.1", 9 } };
+	struct peer *p = peer_connect(relay, ALPN_ROUTE);
+	uint8_t out[WIRE_ROUTE_MAX_BYTES];
+
+	if (p == NULL)
+		die("no handshake");
+	if (g != NULL)
+		send_grant(p, g);
+	peer_send(p, out, wire_route_encode(out, &f));
+	return p;
+}
+
+static void expect_no_route(unsigned relay, const struct wire_grant *g, unsigned port, const char *what)
+{
+	struct peer *p = ask_route(relay, g, port);
+	const struct frame *f = peer_frame(p);
+
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 5)
+		die("%s: %s came", what, frame_name(f->type));
+	peer_close(p);
+}
+
+/* ISSUER_CONFIG RELAY PORT UNRELAYED_CONFIG THIEF_CONFIG: relayed without a grant, or with one for anything else; PORT: of the
+ * next hop; UNRELAYED may not be relayed. */
+static void relay_grants(unsigned port, char **arguments)
+{
+	unsigned to = (unsigned)atoi(arguments[2]);
+	struct wire_grant good, g;
+	enum wire_grant_mode mode;
+	struct peer *p;
+
+	load(&issuer, arguments[0]);
+	expect_no_route(port, NULL, to, "no grant");
+	g = good = relay_grant(arguments[1], to);
+	g.signature[63] ^= 1;
+	expect_no_route(port, &g, to, "a forged signature");
+	g = good;
+	g.grantee[0] ^= 1;
+	expect_no_route(port, &g, to, "another grantee than the signed one");
+	sign(&g, &issuer);
+	expect_no_route(port, &g, to, "another grantee");
+	g = good;
+	g.audience[31] ^= 1;
+	sign(&g, &issuer);
+	expect_no_route(port, &g, to, "another relay");
+	g = good;
+	g.expiry_s = (uint64_t)time(NULL) - 1;
+	sign(&g, &issuer);
+	expect_no_route(port, &g, to, "an expired grant");
+	g.expiry_s = (uint64_t)time(NULL) + 2 * GRANT_LIFE_MAX_S;
+	sign(&g, &issuer);
+	expect_no_route(port, &g, to, "a grant for longer than a day");
+	expect_no_route(port, &good, to + 1, "another next hop");
+	g = good;
+	sign(&g, &self);
+	expect_no_route(port, &g, to, "our own signature");
+	if (identity_key(g.issuer, &self, NULL) < 0)
+		die("no key");
+	sign(&g, &self);
+	expect_no_route(port, &g, to, "our own grant");
+	for (mode = WIRE_GRANT_READ; mode <= WIRE_GRANT_PROBE; mode++) {
+		g = granted(arguments[1], mode);
+		expect_no_route(port, &g, to, "a grant of another mode");
+	}
+	good = relay_grant(arguments[1], to);
+	expect_refused(port, &good); /* as a session's */
+	p = peer_connect(port, ALPN_ROUTE);
+	send_grant(p, &good);
+	send_grant(p, &good);
+	expect_end(p);
+	peer_close(p);
+	expect(p = ask_route(port, &good, to), WIRE_ROUTED);
+	peer_close(p);
+	expect(p = ask_route(port, &good, to), WIRE_ROUTED);
+	peer_close(p);
+	load(&issuer, arguments[3]);
+	g = relay_grant(arguments[1], to);
+	expect_no_route(port, &g, to, "the grant of one who may not be relayed");
+	peer_init(arguments[4]);
+	expect_no_route(port, &good, to, "a stolen grant");
+}
+
 /* ---- Errands */
 
 static void send_job(struct peer *p, const char *host, unsigned port, unsigned flags, uint64_t rate_bps)
@@ -363,6 +466,10 @@ static void jobs(unsigned port, char **arguments)
 	g.grantee[5] ^= 1;
 	sign(&g, &issuer);
 	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	g = granted(arguments[1], WIRE_GRANT_RELAY);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_RECEIVES, 5);
+	expect_no_job(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
 	g = granted(arguments[1], WIRE_GRANT_PROBE); /* good's path goes with that */
 	expect_no_job(port, &g, WIRE_ACCEPTOR_DISCARDS, 5);
 	expect_no_job(port, &g, WIRE_ACCEPTOR_SENDS, 5);
@@ -388,5 +495,5 @@ static void jobs(unsigned port, char **arguments)
 
 const struct hostile hostile_grants[] = {
 	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "jobs", jobs },
-	{ "other-modes", other_modes }, { "goes-nowhere", goes_nowhere }, { NULL, NULL }
+	{ "other-modes", other_modes }, { "relay-grants", relay_grants }, { "goes-nowhere", goes_nowhere }, { NULL, NULL }
 };

@@ -122,6 +122,53 @@ static void cast_out(struct peer *p, const char *what)
 	peer_close(p);
 }
 
+static uint32_t first_stream(struct peer *p)
+{
+	struct wire_stream s;
+	const struct frame *f;
+
+	while ((f = peer_frame(p))->type != WIRE_STREAM || wire_stream_decode(&s, (struct span){ f->payload, f->n }, NULL) < 0)
+		if (f->type < 0)
+			die("no stream");
+	return s.handle;
+}
+
+/* INVITATION, RELAY: fingerprint of the only relay of all streams. Asks for grants beyond those that its streams need. */
+static void wants_grants(unsigned port, char **arguments)
+{
+	struct invitation v = invited(arguments[0]);
+	struct wire_hop hop = { .hop = 1 };
+	struct wire_pass pass;
+	const struct frame *f;
+	struct peer *p;
+
+	(void)port;
+	identity_digest(hop.peer, arguments[1]);
+	p = joined(&v, true);
+	hop.handle = first_stream(p);
+	PUT(p, hop, HOP, &hop);
+	cast_out(p, "a relay that the stream does not have");
+	p = joined(&v, true);
+	hop.handle = first_stream(p);
+	hop.hop = 0;
+	PUT(p, hop, HOP, &hop);
+	while ((f = peer_frame(p))->type != WIRE_PASS || wire_pass_decode(&pass, (struct span){ f->payload, f->n }, NULL) < 0 ||
+	    pass.handle != hop.handle)
+		if (f->type < 0)
+			die("no grant for the relay");
+	PUT(p, hop, HOP, &hop);
+	cast_out(p, "the same relay again");
+	/* One that the user does not know: the stream is stopped. */
+	p = joined(&v, true);
+	hop.handle = first_stream(p);
+	hop.peer[0] ^= 1;
+	PUT(p, hop, HOP, &hop);
+	while ((f = peer_frame(p))->type != WIRE_STOP)
+		if (f->type < 0 || f->type == WIRE_PASS)
+			die("%s came for an unknown relay", frame_name(f->type));
+	peer_close(p);
+}
+
 /* INVITATION: reports what nobody has asked for. */
 static void babbling(unsigned port, char **arguments)
 {
@@ -143,6 +190,12 @@ static void babbling(unsigned port, char **arguments)
 	p = joined(&v, true);
 	PUT(p, connected, CONNECTED, (&(struct wire_connected){ 99999 }));
 	cast_out(p, "an unknown stream");
+	p = joined(&v, true);
+	PUT(p, hop, HOP, (&(struct wire_hop){ .handle = 99999 }));
+	cast_out(p, "a relay of an unknown stream");
+	p = joined(&v, true);
+	PUT(p, hop, HOP, (&(struct wire_hop){ .handle = first_stream(p) }));
+	cast_out(p, "a relay of a stream without relays");
 	p = joined(&v, true);
 	PUT(p, gone, GONE, (&(struct wire_gone){ 1 }));
 	cast_out(p, "a stream that was not stopped");
@@ -232,8 +285,6 @@ static void babbling_writer(unsigned port, char **arguments)
 	const struct wire_unwritten unwritten = { 99999, ID(0, 1), 0, 5, { NULL, 0 } };
 	uint8_t item[WIRE_WRITTEN_BYTES] = { 0 };
 	struct wire_wrote wrote = { 99999, 1, { item, sizeof item } };
-	struct wire_stream s = { .handle = 0 };
-	const struct frame *f;
 	struct peer *p;
 
 	(void)port;
@@ -247,12 +298,9 @@ static void babbling_writer(unsigned port, char **arguments)
 	PUT(p, wrote, WROTE, &wrote);
 	cast_out(p, "a block of an unknown stream");
 	p = joined(&v, true);
-	while ((f = peer_frame(p))->type != WIRE_STREAM || wire_stream_decode(&s, (struct span){ f->payload, f->n }, NULL) < 0)
-		if (f->type < 0)
-			die("no stream");
-	PUT(p, connected, CONNECTED, (&(struct wire_connected){ s.handle }));
+	wrote.handle = first_stream(p);
+	PUT(p, connected, CONNECTED, (&(struct wire_connected){ wrote.handle }));
 	put_u64(item, ID(7, 1));
-	wrote.handle = s.handle;
 	PUT(p, wrote, WROTE, &wrote);
 	cast_out(p, "a block of a file that it has not asked for");
 }
@@ -309,6 +357,13 @@ static void greedy_engine(unsigned port, char **arguments)
 		PUT(p, send, SEND, (&(struct wire_send){ 5, 1, { extent, sizeof extent } }));
 	else if (strcmp(what, "cipher") == 0)
 		PUT(p, stream, STREAM, &s);
+	else if (strcmp(what, "relays") == 0)
+		PUT(p, stream, STREAM, (s.cipher = 0, s.relays = (struct span){ (const uint8_t *)"a:1,,b:2", 8 }, &s));
+	else if (strcmp(what, "many-relays") == 0)
+		PUT(p, stream, STREAM, (s.cipher = 0, s.relays = (struct span){ (const uint8_t *)"a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1",
+		    35 }, &s));
+	else if (strcmp(what, "pass") == 0)
+		PUT(p, pass, PASS, (&(struct wire_pass){ 5, { (const uint8_t *)"grant", 5 } }));
 	else if (strcmp(what, "target") == 0 || strcmp(what, "no-part") == 0)
 		PUT(p, target, TARGET, &t);
 	else if (strcmp(what, "above") == 0)
@@ -515,7 +570,7 @@ static void pool_mover(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_movers[] = { { "server-mover-keys", server_keys }, { "pool-mover", pool_mover },
-	{ "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
+	{ "wants-grants", wants_grants }, { "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
 	{ "false-writer", false_writer }, { "babbling-writer", babbling_writer },
 	{ "mover-keys", keys }, { NULL, NULL } };
 const struct hostile hostile_engines[] = { { "greedy-engine", greedy_engine }, { NULL, NULL } };

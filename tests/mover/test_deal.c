@@ -30,10 +30,10 @@ static void evenly(void **state)
 	for (m = 1; m <= 4; m++)
 		for (n = 0; n <= N; n++) {
 			memset(place, 0, sizeof place);
-			deal_streams(place, n, mover, m);
+			deal_streams(place, n, NULL, mover, m);
 			for (i = 0; i < m; i++)
 				assert_in_range(of(place, n, mover[i]), n / m, (n + m - 1) / m);
-			assert_false(deal_streams(place, n, mover, m));
+			assert_false(deal_streams(place, n, NULL, mover, m));
 		}
 }
 
@@ -45,9 +45,9 @@ static void a_newcomer(void **state)
 	unsigned i, moved = 0;
 
 	(void)state;
-	deal_streams(place, N, mover, 2);
+	deal_streams(place, N, NULL, mover, 2);
 	memcpy(before, place, sizeof place);
-	assert_true(deal_streams(place, N, mover, 3));
+	assert_true(deal_streams(place, N, NULL, mover, 3));
 	for (i = 0; i < N; i++)
 		if (place[i] != before[i]) {
 			assert_int_equal(place[i], 13);
@@ -63,15 +63,62 @@ static void a_loss(void **state)
 	unsigned i;
 
 	(void)state;
-	deal_streams(place, N, mover, 3);
+	deal_streams(place, N, NULL, mover, 3);
 	memcpy(before, place, sizeof place);
-	assert_true(deal_streams(place, N, mover, 2));
+	assert_true(deal_streams(place, N, NULL, mover, 2));
 	for (i = 0; i < N; i++)
 		assert_true(before[i] == 13 ? place[i] == 11 || place[i] == 12 : place[i] == before[i]);
 	assert_int_equal(of(place, N, 11), 6);
-	assert_true(deal_streams(place, N, mover, 0));
+	assert_true(deal_streams(place, N, NULL, mover, 0));
 	assert_int_equal(of(place, N, 0), N);
-	assert_false(deal_streams(place, N, mover, 0));
+	assert_false(deal_streams(place, N, NULL, mover, 0));
+}
+
+/* Each mover has streams of each path: the loss of a path idles none. */
+static void paths(void **state)
+{
+	const uint32_t mover[] = { 11, 12, 13 };
+	unsigned m, n_paths, n, i, k, on, least, most;
+	uint8_t path[N];
+	uint32_t place[N];
+
+	(void)state;
+	for (m = 1; m <= 3; m++)
+		for (n_paths = 1; n_paths <= 3; n_paths++)
+			for (n = m; n <= N; n++) {
+				memset(place, 0, sizeof place);
+				for (i = 0; i < n; i++)
+					path[i] = (uint8_t)(i % n_paths);
+				deal_streams(place, n, path, mover, 1); /* the others join later */
+				deal_streams(place, n, path, mover, m);
+				for (k = 0; k < m; k++) {
+					assert_in_range(of(place, n, mover[k]), n / m, (n + m - 1) / m);
+					least = N;
+					most = 0;
+					for (i = 0; i < n_paths; i++) {
+						on = 0;
+						for (unsigned j = 0; j < n; j++)
+							on += place[j] == mover[k] && path[j] == i;
+						least = on < least ? on : least;
+						most = on > most ? on : most;
+					}
+					if (most > least + 2 || (n >= 2 * m * n_paths && least == 0))
+						fail_msg("%u streams, %u paths, %u movers: %u to %u", n, n_paths, m, least, most);
+				}
+				assert_false(deal_streams(place, n, path, mover, m));
+			}
+	/* As many movers as paths, dealt at once. */
+	memset(place, 0, sizeof place);
+	for (i = 0; i < N; i++)
+		path[i] = (uint8_t)(i % 2);
+	deal_streams(place, N, path, mover, 2);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < 2; i++) {
+			on = 0;
+			for (n = 0; n < N; n++)
+				on += place[n] == mover[k] && path[n] == i;
+			assert_int_equal(on, N / 4);
+		}
 }
 
 static uint64_t sum(const uint64_t *share, unsigned n)
@@ -133,7 +180,7 @@ static void any_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evenly), cmocka_unit_test(a_newcomer), cmocka_unit_test(a_loss), cmocka_unit_test(rates),
+		cmocka_unit_test(evenly), cmocka_unit_test(a_newcomer), cmocka_unit_test(a_loss), cmocka_unit_test(paths), cmocka_unit_test(rates),
 		cmocka_unit_test(any_use),
 	};
 

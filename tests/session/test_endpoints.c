@@ -25,7 +25,7 @@ static const char *take(struct endpoints *e, struct wire_endpoint f, const char 
 	struct sockaddr_storage sa;
 
 	assert_true(reach_numeric(&sa, from));
-	return endpoints_take(e, &f, (struct sockaddr *)&sa);
+	return endpoints_take(e, &f, (struct sockaddr *)&sa, false);
 }
 
 static void come_and_go(void **state)
@@ -36,7 +36,7 @@ static void come_and_go(void **state)
 	(void)state;
 	assert_null(take(&e, at(1, "192.0.2.1", 7811), "192.0.2.9"));
 	assert_null(take(&e, at(2, "2001:db8::2", 7812), "192.0.2.9"));
-	assert_true(endpoints_deal(&e, place, 6, start));
+	assert_true(endpoints_deal(&e, place, 6, NULL, start));
 	assert_true(place[0] == 1 && place[1] == 2 && place[4] == 1 && place[5] == 2);
 	assert_string_equal(endpoints_find(&e, 2)->host, "2001:db8::2");
 	assert_int_equal(endpoints_find(&e, 2)->port, 7812);
@@ -46,7 +46,7 @@ static void come_and_go(void **state)
 	assert_int_equal(endpoints_find(&e, 2)->port, 7813);
 	assert_null(take(&e, at(1, "", 0), "192.0.2.9"));
 	assert_null(endpoints_find(&e, 1));
-	assert_true(endpoints_deal(&e, place, 6, start));
+	assert_true(endpoints_deal(&e, place, 6, NULL, start));
 	assert_true(place[0] == 2 && place[5] == 2);
 	assert_null(take(&e, at(7, "", 0), "192.0.2.9")); /* none */
 	assert_int_equal(e.n, 1);
@@ -74,30 +74,30 @@ static void unreached(void **state)
 	(void)state;
 	for (i = 1; i <= 3; i++)
 		assert_null(take(&e, at(i, "192.0.2.1", 7810 + i), "192.0.2.9"));
-	endpoints_deal(&e, place, 8, start);
+	endpoints_deal(&e, place, 8, NULL, start);
 	assert_int_equal(of(place, 8, 2), 3);
 	assert_int_equal(endpoints_deadline(&e).ns, MONO_NEVER.ns);
 	assert_true(endpoints_failed(&e, 2, 1, start));
 	assert_false(endpoints_failed(&e, 2, 4, start)); /* began earlier */
-	assert_true(endpoints_deal(&e, place, 8, start));
+	assert_true(endpoints_deal(&e, place, 8, NULL, start));
 	assert_true(of(place, 8, 1) == 4 && of(place, 8, 3) == 4);
 	for (s = 5, i = 0; i < 6; i++) {
 		assert_int_equal(endpoints_deadline(&e).ns, after_s(s).ns);
-		assert_false(endpoints_deal(&e, place, 8, after_s(s - 0.001)));
-		assert_true(endpoints_deal(&e, place, 8, after_s(s)));
+		assert_false(endpoints_deal(&e, place, 8, NULL, after_s(s - 0.001)));
+		assert_true(endpoints_deal(&e, place, 8, NULL, after_s(s)));
 		assert_int_equal(of(place, 8, 2), 1);
-		assert_false(endpoints_deal(&e, place, 8, after_s(s))); /* the attempt goes on */
+		assert_false(endpoints_deal(&e, place, 8, NULL, after_s(s))); /* the attempt goes on */
 		assert_int_equal(endpoints_deadline(&e).ns, MONO_NEVER.ns);
 		for (number = 0; place[number] != 2; number++)
 			;
 		assert_false(endpoints_failed(&e, 2, number, after_s(s)));
-		assert_true(endpoints_deal(&e, place, 8, after_s(s)));
+		assert_true(endpoints_deal(&e, place, 8, NULL, after_s(s)));
 		assert_true(of(place, 8, 1) == 4 && of(place, 8, 3) == 4);
 		s += 5 * (double)(2u << (i < 3 ? i : 3));
 	}
-	assert_true(endpoints_deal(&e, place, 8, after_s(s)));
+	assert_true(endpoints_deal(&e, place, 8, NULL, after_s(s)));
 	endpoints_reached(&e, 2);
-	assert_true(endpoints_deal(&e, place, 8, after_s(s)));
+	assert_true(endpoints_deal(&e, place, 8, NULL, after_s(s)));
 	assert_true(of(place, 8, 2) >= 2);
 }
 
@@ -110,19 +110,19 @@ static void none_reached(void **state)
 	(void)state;
 	assert_null(take(&e, at(1, "192.0.2.1", 1), "192.0.2.9"));
 	assert_null(take(&e, at(2, "192.0.2.1", 2), "192.0.2.9"));
-	endpoints_deal(&e, place, 4, start);
+	endpoints_deal(&e, place, 4, NULL, start);
 	assert_true(endpoints_failed(&e, 1, 0, start));
-	endpoints_deal(&e, place, 4, start);
+	endpoints_deal(&e, place, 4, NULL, start);
 	assert_int_equal(of(place, 4, 2), 4);
-	endpoints_deal(&e, place, 4, after_s(5));
+	endpoints_deal(&e, place, 4, NULL, after_s(5));
 	assert_int_equal(of(place, 4, 1), 1);
 	assert_true(endpoints_failed(&e, 2, 0, after_s(5)));
-	endpoints_deal(&e, place, 4, after_s(5));
+	endpoints_deal(&e, place, 4, NULL, after_s(5));
 	assert_true(of(place, 4, 1) == 2 && of(place, 4, 2) == 2);
 	endpoints_reached(&e, 1);
-	endpoints_deal(&e, place, 4, after_s(6));
+	endpoints_deal(&e, place, 4, NULL, after_s(6));
 	assert_int_equal(of(place, 4, 1), 4);
-	endpoints_deal(&e, place, 1, after_s(20));
+	endpoints_deal(&e, place, 1, NULL, after_s(20));
 	assert_int_equal(of(place, 1, 1), 1);
 }
 
@@ -138,13 +138,13 @@ static void many_unreached(void **state)
 		assert_null(take(&e, at(i, "192.0.2.1", i), "192.0.2.9"));
 	for (i = 2; i <= 9; i++)
 		assert_true(endpoints_failed(&e, i, 0, start));
-	endpoints_deal(&e, place, 3, start);
+	endpoints_deal(&e, place, 3, NULL, start);
 	assert_int_equal(of(place, 3, 1), 3);
-	endpoints_deal(&e, place, 3, after_s(5));
+	endpoints_deal(&e, place, 3, NULL, after_s(5));
 	assert_int_equal(of(place, 3, 1), 1);
 	assert_true(of(place, 3, 2) == 1 && of(place, 3, 3) == 1);
 	assert_null(take(&e, at(2, "", 0), "192.0.2.9")); /* leaves while it is tried */
-	endpoints_deal(&e, place, 3, after_s(5));
+	endpoints_deal(&e, place, 3, NULL, after_s(5));
 	assert_int_equal(of(place, 3, 1), 1);
 	assert_int_equal(of(place, 3, 3), 1);
 }
@@ -178,9 +178,31 @@ static void unknown(void **state)
 	struct wire_endpoint f = at(1, "10.0.0.1", 1);
 
 	(void)state;
-	assert_non_null(endpoints_take(&e, &f, &none));
+	assert_non_null(endpoints_take(&e, &f, &none, false));
 	f = at(1, "192.0.2.1", 1);
-	assert_null(endpoints_take(&e, &f, &none));
+	assert_null(endpoints_take(&e, &f, &none, false));
+}
+
+/* Through relays: their operators permit the addresses. */
+static void behind_relays(void **state)
+{
+	static const struct { const char *host; bool ok, only; } cases[] = {
+		{ "10.0.0.2", true, true }, { "127.0.0.1", true, true }, { "192.0.2.2", true, false }, { "0.0.0.0", false, false },
+		{ "224.0.0.1", false, false }, { "localhost", false, false },
+	};
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	static struct endpoints e;
+	struct wire_endpoint f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		f = at(1, cases[i].host, 1);
+		if ((endpoints_take(&e, &f, &none, true) == NULL) != cases[i].ok)
+			fail_msg("%s", cases[i].host);
+		if (cases[i].ok)
+			assert_int_equal(endpoints_find(&e, 1)->relays_only, cases[i].only);
+	}
 }
 
 static void limits(void **state)
@@ -203,7 +225,8 @@ int main(void)
 		cmocka_unit_test(come_and_go),
 		cmocka_unit_test(unreached),
 		cmocka_unit_test(none_reached),
-		cmocka_unit_test(many_unreached), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(limits),
+		cmocka_unit_test(many_unreached), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(behind_relays),
+		cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,12 @@ static struct {
 	bool up;                     /* the control connection */
 	unsigned n_failed, failed_path, failed_hop;
 	struct session_path path;    /* present state of every path */
+	struct remote_opts by_mover; /* last request */
+	unsigned n_by_mover;
+	char by_mover_host[SOCK_HOST_BYTES];
+	struct endpoints endpoints;
+	bool expects_private;
+	int mover_fails_with;        /* code */
 } fx;
 
 static struct connect *const some = (struct connect *)&fx;
@@ -55,11 +61,15 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 
 int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
 {
-	(void)out, (void)m, (void)o;
-	return err_set(e, PTCP_EBUSY, "no movers here");
+	assert_ptr_equal(m, &fx);
+	fx.by_mover = *o;
+	fx.n_by_mover++;
+	snprintf(fx.by_mover_host, sizeof fx.by_mover_host, "%s", o->host);
+	*out = (struct remote *)&fx;
+	return e != NULL ? 0 : -1;
 }
 
-void remote_cancel(struct remote *r) { assert_null(r); }
+void remote_cancel(struct remote *r) { (void)r; }
 uint32_t remote_mover(const struct remote *r) { return r != NULL; }
 void *stream_remote(const struct stream *s) { return s != NULL ? NULL : (void *)&fx; }
 const struct wire_open *engine_open(const struct engine *s)
@@ -74,8 +84,8 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 
 struct mover *movers_find(const struct movers *m, uint32_t id)
 {
-	(void)m, (void)id;
-	return NULL;
+	(void)id;
+	return m != NULL ? (struct mover *)&fx : NULL;
 }
 
 void streams_report(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
@@ -116,7 +126,7 @@ static bool only_some(void *arg, const struct addrinfo *all, const struct sockad
 static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
 {
 	assert_ptr_equal(arg, &fx);
-	assert_string_equal(why, "no");
+	assert_non_null(strstr(why, fx.expects_private ? "name the direct path first" : "no"));
 	fx.n_failed++;
 	fx.failed_path = path;
 	fx.failed_hop = hop;
@@ -306,6 +316,85 @@ static void slow_paths_have_another_attempt(void **state)
 	assert_true(fx.tried.timeout_ns == 3 * NS_PER_S);
 }
 
+static void mover_fails(enum connect_cause cause, unsigned hop)
+{
+	struct connect_result r = { .cause = cause, .why = { .code = fx.mover_fails_with, .msg = "no" }, .hop = hop };
+
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	fx.by_mover.done(fx.by_mover.arg, NULL, &r);
+}
+
+/* A stream of a mover takes the relays of its path, and its path's failures are reported as others. */
+static void movers_take_the_relays(void **state)
+{
+	struct wire_open open = { .streams = 1 };
+
+	(void)state;
+	set_paths(&open);
+	fx.s.o.movers = (struct movers *)&fx;
+	fx.s.o.route_session = 77;
+	fx.s.mover[0] = 1;
+	mover_fails(CONNECT_RELAY, 0);
+	assert_ptr_equal(fx.by_mover.relay, fx.paths.at[1].relay);
+	assert_int_equal(fx.by_mover.n_relays, 1);
+	assert_true(fx.by_mover.route_session == 77);
+	assert_ptr_equal(fx.by_mover.issuer, &fx.host.identity);
+	assert_non_null(fx.by_mover.check);
+	assert_string_equal(fx.by_mover_host, NAME);
+	assert_true(fx.n_failed == 1 && fx.failed_path == 1 && fx.failed_hop == 0);
+	mover_fails(CONNECT_RELAY, 0);
+	assert_true(fx.n_failed == 1 && fx.n_by_mover == 2);
+	assert_int_equal(fx.n_tried, 1); /* the control connection */
+	fx.paths.dealt[0] = 0; /* the direct path */
+	mover_fails(CONNECT_UNREACHABLE, 0);
+	assert_int_equal(fx.by_mover.n_relays, 0);
+	assert_string_equal(fx.by_mover_host, NUMERIC);
+	mover_fails(CONNECT_UNREACHABLE, 0);
+	assert_string_equal(fx.by_mover_host, NUMERIC);
+	fx.paths.dealt[0] = 1;
+	fx.paths.n = 1; /* the only path: the session waits for it, unless the relay has refused the mover */
+	fx.s.failed_paths = 0;
+	fx.n_failed = 0;
+	fx.mover_fails_with = PTCP_ECONNECT;
+	mover_fails(CONNECT_RELAY, 0);
+	assert_int_equal(fx.n_failed, 0);
+	fx.mover_fails_with = PTCP_EREFUSED;
+	mover_fails(CONNECT_RELAY, 0);
+	mover_fails(CONNECT_RELAY, 0);
+	assert_int_equal(fx.n_failed, 1);
+}
+
+/* Relays connect to movers of the server, to private ones as well; this host only where the server may have such addresses. */
+static void movers_of_the_server(void **state)
+{
+	struct wire_open open = { .streams = 1 };
+	unsigned n;
+
+	(void)state;
+	set_paths(&open);
+	fx.s.endpoints = &fx.endpoints;
+	fx.endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .fingerprint = "SHA256:mover", .host = "10.0.0.2", .port = 7,
+	    .relays_only = true } } };
+	fx.s.endpoint[0] = 5;
+	try_stream(0);
+	assert_string_equal(fx.tried_host, "10.0.0.2");
+	assert_int_equal(fx.tried.port, 7);
+	assert_int_equal(fx.tried.n_relays, 1);
+	assert_string_equal(fx.tried.fingerprint, "SHA256:mover");
+	assert_int_equal(fx.n_failed, 1); /* of the relay */
+	fx.paths.dealt[0] = 0;
+	fx.expects_private = true;
+	n = fx.n_tried;
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_int_equal(fx.n_tried, n);
+	assert_true(fx.n_failed == 2 && fx.failed_path == 0);
+	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
+	fx.endpoints.of[0].relays_only = false;
+	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
+	assert_int_equal(fx.n_tried, n + 1);
+	assert_int_equal(fx.tried.n_relays, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +405,8 @@ int main(void)
 		cmocka_unit_test_setup(through_relays, setup),
 		cmocka_unit_test_setup(failed_paths_are_reported, setup),
 		cmocka_unit_test_setup(slow_paths_have_another_attempt, setup),
+		cmocka_unit_test_setup(movers_take_the_relays, setup),
+		cmocka_unit_test_setup(movers_of_the_server, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,10 @@ static void from_the_engine(void **state)
 {
 	struct wire_stream s = { .handle = 7, .number = 3, .family = 4, .flags = WIRE_STREAM_VERIFY | WIRE_STREAM_PATIENT,
 		.segment_bytes = 1280, .timeout_ms = 30000, .connect_ms = 10000, .port = 7811, .host = text_span("192.0.2.1"),
-		.label = text_span("ab12"), .congestion = text_span("cubic") }, d;
+		.label = text_span("ab12"), .congestion = text_span("cubic"), .spool_bytes = 1 << 20,
+		.route_session = UINT64_C(0xb0b1b2b3b4b5b6b7), .relays = text_span("r1:1,r2:2") }, d;
+	const struct wire_pass pass = { 7, text_span("gone") };
+	struct wire_pass dp;
 	const struct wire_source o = { 0x10002, 1, 300000, 77, -1, 1700000000, 999999999, 5, text_span("run7/a") };
 	const struct wire_forget forget = { 0x10002 };
 	const struct wire_check check = { 7, 5000000000, 1 };
@@ -56,6 +59,13 @@ static void from_the_engine(void **state)
 	assert_span(d.host, "192.0.2.1");
 	assert_span(d.label, "ab12");
 	assert_span(d.congestion, "cubic");
+	assert_true(d.spool_bytes == 1 << 20 && d.route_session == s.route_session);
+	assert_span(d.relays, "r1:1,r2:2");
+	drop(in);
+	in = check_golden("pass", f, wire_pass_encode(f, &pass));
+	assert_int_equal(wire_pass_decode(&dp, in, NULL), 0);
+	assert_int_equal(dp.handle, 7);
+	assert_span(dp.grant, "gone");
 	drop(in);
 	in = check_golden("source", f, wire_source_encode(f, &o));
 	assert_int_equal(wire_source_decode(&source, in, NULL), 0);
@@ -91,7 +101,8 @@ static void from_the_mover(void **state)
 	const struct wire_mover mover = { text_span("node17") };
 	const struct wire_connected connected = { 7 };
 	struct wire_accepted accepted = { 7, 3, { 0 } };
-	const struct wire_lost lost = { 7, 2, 3, 4096, 1500, text_span("gone") };
+	const struct wire_lost lost = { 7, 2, 1, 3, 4096, 1500, text_span("gone") };
+	struct wire_hop hop = { .handle = 7, .hop = 1, .certificates = text_span("gone") }, dh;
 	const struct wire_gone gone = { 7 };
 	const struct wire_unread unread = { 7, 1, 14, text_span("gone") };
 	const struct wire_traffic t = { 7, 1000000, 1, 1, 2, 3, 4, 5, 6, 7000, 8000, 9, 10, 11, 12, 13, 1, 1,
@@ -106,11 +117,17 @@ static void from_the_mover(void **state)
 	drop(check_golden("mover", f, wire_mover_encode(f, &mover)));
 	drop(check_golden("connected", f, wire_connected_encode(f, &connected)));
 	for (i = 0; i < sizeof accepted.peer; i++)
-		accepted.peer[i] = (uint8_t)(0xa0 + i);
+		hop.peer[i] = accepted.peer[i] = (uint8_t)(0xa0 + i);
 	drop(check_golden("accepted", f, wire_accepted_encode(f, &accepted)));
+	in = check_golden("hop", f, wire_hop_encode(f, &hop));
+	assert_int_equal(wire_hop_decode(&dh, in, NULL), 0);
+	assert_true(dh.handle == 7 && dh.hop == 1);
+	assert_memory_equal(dh.peer, hop.peer, sizeof hop.peer);
+	assert_span(dh.certificates, "gone");
+	drop(in);
 	in = check_golden("lost", f, wire_lost_encode(f, &lost));
 	assert_int_equal(wire_lost_decode(&l, in, NULL), 0);
-	assert_int_equal(l.cause, 2);
+	assert_true(l.cause == 2 && l.hop == 1);
 	assert_int_equal(l.code, 3);
 	assert_int_equal(l.acked_bytes, 4096);
 	assert_int_equal(l.silent_ms, 1500);
@@ -215,7 +232,11 @@ static void rules(void **state)
 		{ "a flag that no stream has", "invite", 129, "10", false },
 		{ "any family", "stream", 87, "00", true },
 		{ "no time to connect", "stream", 95, "00000000", false },
-		{ "port 0", "stream", 99, "0000", false },
+		{ "port 0", "stream", 115, "0000", false },
+		{ "more relays than are there", "stream", 120, "000a", false },
+		{ "a space among the relays", "stream", 144, "20", false },
+		{ "an empty grant", "pass", 4, "0000", false },
+		{ "certificates that are not there", "hop", 37, "0005", false },
 		{ "an id without a count", "source", 0, "0000000000000002", false },
 		{ "a size over the limit", "source", 10, "0001000000000001", false },
 		{ "a second of more nanoseconds", "source", 42, "3b9aca00", false },
@@ -224,7 +245,7 @@ static void rules(void **state)
 		{ "a slot that does not exist", "forget", 6, "4000", false },
 		{ "neither reset nor not", "stop", 4, "02", false },
 		{ "a space in the host's name", "mover", 1, "20", false },
-		{ "a failure without a code", "lost", 5, "0000", false },
+		{ "a failure without a code", "lost", 6, "0000", false },
 		{ "an extent that no job has", "unread", 4, "40", false },
 		{ "neither on disk nor not", "traffic", 12, "02", false },
 	};
