@@ -55,8 +55,8 @@ uint8_t task_congestion(const struct ptcp_task *t)
 		return i;
 	if (task_yields(t))
 		return WIRE_CC_YIELD;
-	/* Only where the number of streams is judged. */
-	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
+	/* Only where the number of streams is judged; and the kernels of movers that send may permit other ones. */
+	return (t->history.adaptive && (t->movers == NULL || !t->files.sends)) || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
 }
 
 /* Through ssh, but over paths with relays: the path that ssh takes does not count. */
@@ -94,9 +94,9 @@ static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
     struct ptcp_err *e)
 {
-	/* With a single path: the controller observes the throughput of all streams together. */
+	/* With a single path, or with movers: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.spools && t->o.rate == NULL && t->movers == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
+	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
 	unsigned requested = task_yields(t) ? 1 : fixed || adaptive || t->movers != NULL ? task_max_streams(t) :
 	    min_of(ADVICE_START, task_max_streams(t));
 	struct wire_open open = {
@@ -121,7 +121,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams_per_mover = fixed ? 0 : ADVICE_START, .direct_io = t->o.direct_io
+		.movers = t->movers, .fixed_streams = fixed, .direct_io = t->o.direct_io
 	};
 	int r;
 

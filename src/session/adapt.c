@@ -341,6 +341,12 @@ void session_recall_probes(struct session *sess, const struct probe *probe, size
 		activate(sess);
 }
 
+void adapt_movers(struct session *sess, unsigned movers)
+{
+	if (stream_count_movers(&sess->stream_count, movers))
+		activate(sess);
+}
+
 const struct stream_control *session_stream_control(const struct session *sess)
 {
 	return sess->adapts_streams ? &sess->stream_count.model : NULL;

@@ -87,7 +87,7 @@ struct session_opts {
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
 	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or those
 	                                 of session_use_movers() */
-	unsigned streams_per_mover;   /* active, as far as granted; 0: all granted */
+	bool fixed_streams;           /* with movers: all granted streams are active */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
 	uint32_t stripe;              /* acceptor: in OPENED */
