@@ -33,7 +33,7 @@ Q := $(if $(V),,@)
 core_SRC  := err text log buf memory_budget units pacer timetable bitmap glob selection name_set atomic_file trusted_file userdir local_sock thread processor
 wire_SRC  := frame fields codec attrs outbox
 model_SRC := stats probe fit regress evidence belief belief_predict congestion yield advice advice_mixture settle disjoint turns \
-	shared impact_budget stream_control history divide paths ratectl multipath placement
+	shared impact_budget stream_path stream_control history divide paths ratectl multipath placement
 fs_SRC    := sys fs_err fd_budget io direct_io pipe_io excluded dir dir_open quota xattr
 store_SRC := destination walk source source_digest hash sink direct part leftover manage prune expand \
 	journal resume resume_verify commit beginning entry owner pipe_source pipe_sink write_once shared
@@ -77,7 +77,7 @@ TEST_PC := cmocka
 core_TESTS  := err log text list buf memory_budget units clock pacer timetable bitmap glob atomic_file trusted_file userdir local_sock thread processor
 wire_TESTS  := frame handshake entry attrs job link mover
 model_TESTS := rng stats probe fit regress evidence congestion yield advice impact_budget settle disjoint turns shared \
-	stream_control auto history divide paths bound ratectl multipath study placement
+	stream_control auto auto_movers history divide paths bound ratectl multipath study placement
 fs_TESTS    := fd_budget io dir xattr
 store_TESTS := excluded destination walk source hash hash_dispatch sink direct pipe journal resume race commit \
 	entry owner write_once quota leftover manage prune expand shared faults power torture

@@ -55,8 +55,8 @@ uint8_t task_congestion(const struct ptcp_task *t)
 		return i;
 	if (task_yields(t))
 		return WIRE_CC_YIELD;
-	/* Only where the number of streams is judged. */
-	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
+	/* Only where the number of streams is judged; and the kernels of movers that send may permit other ones. */
+	return (t->history.adaptive && (t->movers == NULL || !t->files.sends)) || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
 }
 
 /* Through ssh, but over paths with relays: the path that ssh takes does not count. */
@@ -94,14 +94,15 @@ static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
     struct ptcp_err *e)
 {
-	/* With a single path: the controller observes the throughput of all streams together. */
+	/* With a single path, or with movers: the controller observes the throughput of all streams together. */
 	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.spools && t->o.rate == NULL && t->movers == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
+	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
 	bool reaches = reaches_movers(t, mode);
 	/* Without movers; each path has at least one stream. */
 	unsigned few = max_of(task_yields(t) ? 1 : min_of(ADVICE_START, task_max_streams(t)), t->paths.n_places);
+	unsigned most = fixed || t->movers == NULL ? task_max_streams(t) : PTCP_STREAMS_MAX; /* how many join is not known yet */
 	unsigned requested = task_yields(t) || !(fixed || adaptive || reaches || t->movers != NULL) ? few :
-	    max_of(task_max_streams(t), t->paths.n_places);
+	    max_of(most, t->paths.n_places);
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
@@ -123,7 +124,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams = fixed || adaptive ? 0 : few, .streams_per_mover = fixed ? 0 : ADVICE_START, .direct_io = t->o.direct_io
+		.movers = t->movers, .streams = fixed || adaptive ? 0 : few, .fixed_streams = fixed, .direct_io = t->o.direct_io
 	};
 	int r;
 

@@ -69,12 +69,13 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 		session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
 }
 
+/* The history is of a path between two hosts: movers are others. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
-	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, on_known, t };
-
-	if (t->history.adaptive && !session_is_striped(sess))
-		session_adapt_streams(sess, &o);
+	t->history.striped = session_is_striped(sess);
+	if (t->history.adaptive)
+		session_adapt_streams(sess, &(struct stream_count_opts){ t->o.impact_percent / 100, t->o.max_streams,
+		    t->history.striped ? NULL : on_known, t });
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
@@ -93,7 +94,7 @@ void task_remember(struct ptcp_task *t)
 		h.n_probes = m->profile.n;
 		memcpy(h.probe, m->profile.probe, m->profile.n * sizeof *h.probe);
 	}
-	if (learned || m->contradicted)
+	if ((learned || m->contradicted) && !t->history.striped)
 		keep(t, &h);
 }
 

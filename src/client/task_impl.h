@@ -80,6 +80,7 @@ struct task_report {
 struct task_history {
 	struct history_key key;         /* of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
+	bool striped;                   /* over movers */
 	struct stream_control control;  /* at the end; advised: false: no result */
 };
 

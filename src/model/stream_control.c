@@ -9,14 +9,13 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
-#define RUN_ERROR 0.03    /* of the rate of one short run, within the run */
 #define SIMILAR 2          /* ratio of stream counts whose rates determine each other */
 #define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
 {
-	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN };
+	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN, 1 };
 }
 
 /* Requests a stream count and restarts the level; returns whether the count changed. */
@@ -31,88 +30,6 @@ static bool request(struct stream_control *s, unsigned streams)
 	s->settle.n = s->kernel.n = 0;
 	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
 	return other;
-}
-
-/* ---- Knowledge of the path ---- */
-
-static void reset_profile(struct stream_control *s)
-{
-	s->n_next = s->profile.n = 0;
-	s->evidence = (struct evidence){ .n = 0 };
-	s->recalled = false;
-	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
-	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
-}
-
-static void plan_levels(struct stream_control *s)
-{
-	static const unsigned level[] = ADVICE_LEVELS;
-	unsigned most = s->o.max_streams, n;
-	size_t i;
-
-	reset_profile(s);
-	s->advised = false;
-	for (i = 0; i < sizeof level / sizeof *level; i++) {
-		n = level[i] < most ? level[i] : most;
-		/* Downwards with a small max_streams, and with BBR: few streams take what there is, more only fill the queue. */
-		if (i > 0 && (n == s->next[s->n_next - 1] || s->o.congestion == ADVICE_CC_BBR))
-			n = 1;
-		s->next[s->n_next++] = n;
-	}
-}
-
-/* The impact of the first levels is known once all of them are. */
-static void charge_levels(struct stream_control *s)
-{
-	struct advice_point p;
-	size_t i;
-
-	for (i = 0; i < s->profile.n; i++) {
-		advice_at(&s->advice, s->profile.probe[i].streams, &p);
-		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
-	}
-}
-
-/* Fair share only: with many levels a rival may fit the noise better, but predicts no better. */
-static bool fit(struct stream_control *s, double prior_others)
-{
-	struct advice_opts o;
-	bool first = !s->advised && !s->recalled;
-
-	advice_opts_init(&o);
-	o.model = FIT_FAIR_SHARE;
-	o.prior_others = prior_others;
-	o.budget_ratio = s->o.budget_ratio;
-	o.max_streams = s->o.max_streams;
-	o.congestion = s->o.congestion;
-	s->advised = (s->evidence.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &s->evidence, &o, NULL) :
-	    advice_from_probes(&s->advice, s->profile.probe, s->profile.n, &o, NULL)) == 0;
-	if (s->advised && first)
-		charge_levels(s);
-	return s->advised;
-}
-
-static void record(struct stream_control *s, double mean_bps, double runs)
-{
-	struct steady_result r = { 0, mean_bps, 0 };
-	size_t i;
-
-	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
-	if (!(s->evidence.base_rtt_s > 0))
-		return;
-	/* The kernel's view is of the latest run, the rate of all runs. */
-	evidence_add_level(&s->evidence, &s->kernel, s->streams, &r, 0);
-	for (i = 0; i < s->evidence.n; i++) {
-		struct evidence_level *l = &s->evidence.level[i];
-		size_t known = profile_find(&s->profile, l->probe.streams);
-
-		if (known < s->profile.n) {
-			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
-			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
-			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
-			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
-		}
-	}
 }
 
 /* ---- Transitions ---- */
@@ -186,6 +103,7 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 		return probe_at(s, (unsigned)(sqrt((double)n * above->streams) + 0.5));
 	if (above != NULL)
 		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - FULL_SLACK)), n), above->streams);
+	n = stream_levels_round(n, s->o.movers, s->o.max_streams);
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
 
@@ -208,6 +126,17 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
+/* As fill_path(), where the hosts of the movers are full. */
+static bool use_hosts(struct stream_control *s, unsigned streams)
+{
+	size_t known = profile_find(&s->profile, streams);
+	struct advice_point p;
+
+	advice_at(&s->advice, streams, &p);
+	s->saves = false;
+	return hold(s, streams, known < s->profile.n ? s->profile.probe[known].throughput_bps : p.throughput_bps, 0);
+}
+
 /* Holds at the answer, or probes towards an answer far outside the probed range. */
 static bool conclude(struct stream_control *s)
 {
@@ -216,11 +145,15 @@ static bool conclude(struct stream_control *s)
 	unsigned wanted, n;
 
 	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
-	if (!fit(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
+	if (!stream_path_judge(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
 		return fill_path(s, room, above);
-	wanted = settle_on(s, s->advice.streams);
+	if ((n = stream_path_below(s)) > 0)
+		return probe_at(s, n);
+	wanted = settle_on(s, stream_path_answer(s));
+	if (stream_path_hosts_limit(s))
+		return use_hosts(s, wanted);
 	/* What the first levels have taken is saved afterwards; later levels wait until the budget can afford them. */
 	n = s->answer > 0 && !s->saves ? wanted :
 	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
@@ -240,7 +173,7 @@ static bool restart(struct stream_control *s, const char *why)
 {
 	unsigned now = s->streams;
 
-	plan_levels(s);
+	stream_path_plan(s);
 	probe_next(s);
 	snprintf(s->reason, sizeof s->reason, "%s", why);
 	return s->streams != now;
@@ -258,7 +191,7 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 		return false;
 	if (s->starved_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
 		return restart(s, "too little data to send: stream counts cannot be compared");
-	record(s, s->starved_bps, 1);
+	stream_path_record(s, s->starved_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
@@ -273,7 +206,7 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
 	if (s->level_s < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 || steady_result(&r, &s->settle) < 0)
 		return false;
-	record(s, r.mean_bps, 1);
+	stream_path_record(s, r.mean_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
@@ -282,17 +215,17 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 /* The path changed: keeps the recent rate as the only level, and probes a second level. */
 static bool path_changed(struct stream_control *s, int which)
 {
-	unsigned n = s->streams, beside = n >= 6 ? n / 3 : 3 * n;
+	unsigned n = s->streams, beside = n >= 6 && n / 3 >= s->o.movers ? n / 3 : 3 * n;
 	char now[UNITS_TEXT_BYTES], then[UNITS_TEXT_BYTES];
 	bool other;
 
 	if (beside > s->o.max_streams)
-		beside = n > 1 ? 1 : s->o.max_streams;
+		beside = n < 2 ? s->o.max_streams : n < 8 ? 1 : n / 4;
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
-	reset_profile(s);
+	stream_path_forget(s);
 	s->answer = 0; /* the earlier path's rate is obsolete */
-	record(s, s->recent_bps, 1);
+	stream_path_record(s, s->recent_bps, 1);
 	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver %s, %s than %s; probing with %u", n,
 	    plural(n), now, which > 0 ? "more" : "less", then, beside);
@@ -318,12 +251,13 @@ static bool reprobe(struct stream_control *s)
 	bool alone;
 
 	up = up < s->o.max_streams ? up : s->o.max_streams;
-	record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+	stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
 	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
 	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
+	alone |= stream_path_hosts_limit(s);
 	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
@@ -407,7 +341,7 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 		return s->recalled ? restart(s, "the path differs from an earlier transfer: probing") :
 		    path_changed(s, which);
 	if (is_short(s) || is_unsure(s)) {
-		record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
+		stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 		if (is_short(s))
 			forget_similar(s);
 		return conclude(s);
@@ -425,7 +359,7 @@ void stream_control_init(struct stream_control *s, const struct stream_control_o
 		s->streams = s->target = 1;
 		return;
 	}
-	plan_levels(s);
+	stream_path_plan(s);
 	probe_next(s);
 	s->reason[0] = '\0';
 }
@@ -440,7 +374,7 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 	profile_recall(&s->profile, p, count);
 	if (e->n == count)
 		s->evidence = *e;
-	if (!fit(s, 0)) {
+	if (!stream_path_judge(s, 0)) {
 		s->profile.n = 0;
 		s->evidence = (struct evidence){ .n = 0 };
 		return;
@@ -452,6 +386,22 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 	advice_at(&s->advice, n, &at);
 	hold(s, n, at.throughput_bps, at.impact_ratio);
 	s->streams = s->target; /* none has started */
+}
+
+bool stream_control_movers(struct stream_control *s, unsigned movers)
+{
+	unsigned before = s->o.movers;
+	bool other;
+
+	s->o.movers = movers;
+	if (movers == before || s->phase == STREAM_CONTROL_FIXED || (s->phase == STREAM_CONTROL_HOLDING && s->advised &&
+	    s->advice.others == ADVICE_OTHERS_SOME && s->answer < before && s->answer < movers))
+		return false;
+	s->answer = 0; /* its rate is that of other hosts */
+	s->saves = false;
+	other = restart(s, "");
+	snprintf(s->reason, sizeof s->reason, "%u mover%s: probing with %u streams", movers, plural(movers), s->target);
+	return other;
 }
 
 /* Streams above the target leave gradually. */

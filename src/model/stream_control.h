@@ -21,7 +21,7 @@
 
 /* ---- Parameters ---- */
 
-/* Duration of a level; the first levels are ADVICE_LEVELS. */
+/* Duration of a level; stream_levels_first() has the first levels. */
 #define STREAM_CONTROL_LEVEL_S 5.0
 /* A level ends after this much time limited by the application or a disk; shorter pauses do not count. */
 #define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
@@ -66,6 +66,7 @@ struct stream_control_opts {
 	double budget_ratio;   /* 0.10 */
 	unsigned max_streams;  /* 32; at least 1 */
 	enum advice_congestion congestion;
+	unsigned movers;       /* 1; hosts that the streams are spread over evenly; 0 and 1: one host */
 };
 
 void stream_control_opts_init(struct stream_control_opts *o);
@@ -120,7 +121,49 @@ struct stream_control_sample {
 	struct evidence_sample kernel; /* the same interval, as the kernel reports it; rtt_s 0: unknown */
 };
 
+/* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the path
+ * limited the streams is unknown. The stream count remains only if other flows on the path keep it below both numbers of
+ * hosts: then the hosts do not limit the streams. True: the requested stream count changed. */
+bool stream_control_movers(struct stream_control *s, unsigned movers);
+
 /* Adds a sample. True: the requested stream count changed. */
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x);
+
+/* ---- stream_path.c: stream counts for several hosts ---- */
+
+#define STREAM_LEVELS 2u
+/* The second count is at least so many times the first, which it exceeds in any case unless `most` prevents it. */
+#define STREAM_LEVELS_APART 3u
+
+/* The smallest multiple of `movers`, the hosts that the streams are spread over (0 and 1: one host), that is not below
+ * `streams`; at most `most`. */
+unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most);
+
+/* The first levels: ADVICE_LEVELS on one host. With several hosts both are multiples of their number: each host may be
+ * a bottleneck, and fewer streams than hosts do not show what all hosts can carry together. The second level is a
+ * quarter of the first where `most` leaves no room above, and with BBR: few streams take what there is, more only fill
+ * the queue. */
+void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr);
+
+/* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
+
+/* Forgets all levels. */
+void stream_path_forget(struct stream_control *s);
+/* The same, and plans the first levels. */
+void stream_path_plan(struct stream_control *s);
+/* Adds the level that has just been observed, weighted as `runs` short runs. */
+void stream_path_record(struct stream_control *s, double mean_bps, double runs);
+/* Judges the levels: s->advice. False: they are inconclusive. */
+bool stream_path_judge(struct stream_control *s, double prior_others);
+
+/* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level
+ * with fewer streams than hosts has the rate per host of the levels above. On a link that all streams share, few streams
+ * would have had more each. */
+bool stream_path_hosts_limit(const struct stream_control *s);
+/* The best stream count after stream_path_judge(). Without other flows, or where the hosts are the limit, all hosts are
+ * in use, evenly. */
+unsigned stream_path_answer(const struct stream_control *s);
+/* The level that tells whether the hosts are the limit; 0: not needed, or observed already. */
+unsigned stream_path_below(const struct stream_control *s);
 
 #endif

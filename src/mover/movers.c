@@ -53,6 +53,12 @@ static void pace(struct movers *m)
 	}
 }
 
+static void put_congestion(const struct movers *m, const struct mover *v)
+{
+	OUTBOX_PUT(mover_link_out(v->link), pace, PACE,
+	    (&(struct wire_pace){ v->share_bps, { (const uint8_t *)m->congestion, strlen(m->congestion) } }));
+}
+
 /* The set with the listener. */
 static struct movers *listening(struct movers *m) { return m->pool != NULL ? m->pool : m; }
 
@@ -115,6 +121,8 @@ static int on_mover(struct mover *v, const struct wire_mover *f)
 	notify(m, text);
 	pool_joined(v);
 	pace(m);
+	if (m->congestion[0] != '\0') /* which INVITE did not name yet */
+		put_congestion(m, v);
 	movers_changed(m);
 	return 0;
 }
@@ -242,17 +250,14 @@ void movers_set_rate(struct movers *m, uint64_t bps)
 
 void movers_set_congestion(struct movers *m, const char *name)
 {
-	struct wire_pace f;
-	struct mover *v;
+	const struct mover *v;
 
 	if (strcmp(m->congestion, name) == 0)
 		return;
 	snprintf(m->congestion, sizeof m->congestion, "%s", name);
-	LIST_EACH(&m->movers, v, struct mover, in_list) {
-		f = (struct wire_pace){ v->share_bps, { (const uint8_t *)m->congestion, strlen(m->congestion) } };
+	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined)
-			OUTBOX_PUT(mover_link_out(v->link), pace, PACE, &f);
-	}
+			put_congestion(m, v);
 }
 
 /* ---- Queries ---- */

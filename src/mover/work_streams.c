@@ -464,6 +464,8 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
 	(void)e;
 	pacer_set(&w->pacer, f->bps, mono_now());
 	span_copy(name, f->congestion);
+	if (name[0] != '\0' && w->session != NULL)
+		strcpy(w->session->congestion, name); /* for connections to come */
 	LIST_EACH(&w->streams, s, struct work_stream, in_list)
 		if (name[0] != '\0' && s->tap >= 0)
 			sock_set_congestion(s->tap, name);

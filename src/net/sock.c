@@ -180,3 +180,21 @@ int tcpinfo_read(struct tcpinfo *out, int fd)
 	*out = all;
 	return 0;
 }
+
+static uint64_t between(uint64_t earlier, uint64_t later, double ratio)
+{
+	return later > earlier ? earlier + (uint64_t)((double)(later - earlier) * ratio) : later;
+}
+
+void tcpinfo_between(struct tcpinfo *out, const struct tcpinfo *earlier, const struct tcpinfo *later, double ratio)
+{
+	*out = *later;
+	out->acked_bytes = between(earlier->acked_bytes, later->acked_bytes, ratio);
+	out->received_bytes = between(earlier->received_bytes, later->received_bytes, ratio);
+	out->delivered_bytes = between(earlier->delivered_bytes, later->delivered_bytes, ratio);
+	out->sent_segments = between(earlier->sent_segments, later->sent_segments, ratio);
+	out->retransmits = between(earlier->retransmits, later->retransmits, ratio);
+	out->busy_s = earlier->busy_s + (later->busy_s - earlier->busy_s) * ratio;
+	out->window_s = earlier->window_s + (later->window_s - earlier->window_s) * ratio;
+	out->buffer_s = earlier->buffer_s + (later->buffer_s - earlier->buffer_s) * ratio;
+}

@@ -66,6 +66,10 @@ struct tcpinfo {
 	char congestion[TCPINFO_CC_BYTES]; /* congestion control, "cubic" ..; "" if unknown */
 };
 
+/* At the part `ratio` (0 to 1) of the time between two reports of a connection: counters in proportion, the rest of the
+ * later report. */
+void tcpinfo_between(struct tcpinfo *out, const struct tcpinfo *earlier, const struct tcpinfo *later, double ratio);
+
 /* 0, or -1 where the kernel does not report all fields (no TCP socket, or Linux before 4.18). */
 int tcpinfo_read(struct tcpinfo *out, int fd);
 

@@ -316,13 +316,21 @@ static void on_congestion(struct session *sess)
 		sess->count_opts.known(sess->count_opts.arg, sess, sess->stream_count.congestion);
 }
 
+/* Each host of a mover needs streams of its own. */
+static unsigned most_streams(const struct session *sess, const struct stream_count_opts *o, unsigned movers)
+{
+	unsigned most = o->max_streams > ADVICE_START * movers ? o->max_streams : ADVICE_START * movers;
+
+	return most < sess->n_granted ? most : sess->n_granted;
+}
+
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o)
 {
 	struct stream_control_opts so;
 
 	stream_control_opts_init(&so);
 	so.budget_ratio = o->budget_ratio;
-	so.max_streams = o->max_streams < sess->n_granted ? o->max_streams : sess->n_granted;
+	so.max_streams = most_streams(sess, o, 0);
 	stream_count_init(&sess->stream_count, &so, mono_now());
 	sess->count_opts = *o;
 	sess->adapts_streams = sess->tapped = true;
@@ -338,6 +346,13 @@ void session_recall_probes(struct session *sess, const struct probe *probe, size
 
 	stream_control_recall(m, probe, count, e);
 	if (m->streams != before)
+		activate(sess);
+}
+
+void adapt_movers(struct session *sess, unsigned movers)
+{
+	sess->stream_count.model.o.max_streams = most_streams(sess, &sess->count_opts, movers);
+	if (stream_count_movers(&sess->stream_count, movers))
 		activate(sess);
 }
 

@@ -89,7 +89,7 @@ struct session_opts {
 	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or those
 	                                 of session_use_movers() */
 	unsigned streams;             /* active without movers, as far as granted; 0: all granted */
-	unsigned streams_per_mover;   /* the same, with movers */
+	bool fixed_streams;           /* with movers: all granted streams are active */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
 	uint32_t stripe;              /* acceptor: in OPENED */

@@ -179,7 +179,7 @@ struct session {
 	struct tcp_stats tcp_stats;
 	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
 	struct stream_connect connecting[CONNECTING_MAX];
-	unsigned movers_streams;    /* requested for all movers together */
+	unsigned n_movers;          /* of the larger side, for which streams have been requested */
 	uint32_t far[PTCP_STREAMS_MAX]; /* mover of the peer at the other end of the stream; 0: the peer itself */
 	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
 	struct movers *pool;        /* acceptor: of the server; o.movers is the set of this session. NULL: none */
@@ -361,10 +361,10 @@ void striping_stop(struct session *sess);
 void striping_pump(struct session *sess, struct mono now);
 struct mono striping_deadline(const struct session *sess);
 
-/* Movers of either end carry the streams, whose number is theirs. */
+/* Movers of either end carry the streams, whose number depends on theirs. */
 static inline bool striping_sets_streams(const struct session *sess)
 {
-	return (sess->o.movers != NULL || sess->endpoints != NULL) && sess->o.streams_per_mover > 0;
+	return session_is_striped(sess) && !sess->o.fixed_streams;
 }
 
 /* Some mover can carry the stream; always true without movers. */
@@ -427,6 +427,7 @@ void adapt_load(struct session *sess, struct mono now);
 struct mono adapt_load_deadline(const struct session *sess);
 /* The sender uses another congestion control from now on. */
 void adapt_on_congestion(struct session *sess, const char *name);
+void adapt_movers(struct session *sess, unsigned movers); /* that carry the streams */
 void adapt_streams(struct session *sess, struct mono now);
 struct mono adapt_streams_deadline(const struct session *sess);
 /* As engine_ops.rate, load and (unless a probe session) tcp_report. */

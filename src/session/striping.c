@@ -140,19 +140,23 @@ void striping_stop(struct session *sess)
 		movers_watch(sess->o.movers, NULL, NULL);
 }
 
-/* As many streams as the movers of the larger side have together. */
+static bool has_paths(const struct session *sess) { return sess->o.paths != NULL && sess->o.paths->n > 1; }
+
+/* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several paths,
+ * that for each mover. */
 static void activate(struct session *sess)
 {
 	unsigned here = sess->o.movers != NULL ? movers_count(sess->o.movers) : 0,
-	    there = sess->endpoints != NULL ? sess->endpoints->n : 0;
-	unsigned want = sess->o.streams_per_mover * (here > there ? here : there);
+	    there = sess->endpoints != NULL ? sess->endpoints->n : 0, movers = here > there ? here : there;
 
-	if (want > sess->n_granted)
-		want = sess->n_granted;
-	if (want == 0 || want == sess->movers_streams)
+	if (movers == 0 || movers == sess->n_movers)
 		return;
-	sess->movers_streams = want;
-	adapt_request(sess, want, "movers");
+	sess->n_movers = movers;
+	if (sess->adapts_streams)
+		adapt_movers(sess, movers);
+	else
+		adapt_request(sess, stream_levels_round(ADVICE_START * (has_paths(sess) ? movers : 1), movers, sess->n_granted),
+		    "movers");
 }
 
 /* A stream that another endpoint is to carry connects at once. */

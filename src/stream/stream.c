@@ -455,15 +455,25 @@ void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct
 	atomic_store(&s->moved, moved);
 	atomic_store(&s->on_disk, on_disk);
 	atomic_store(&s->retransmits, tcp->retransmits);
+	s->tcp_before = s->has_tcp ? s->tcp : *tcp;
+	s->tcp_before_at = s->has_tcp ? s->tcp_at : mono_now();
 	s->tcp = *tcp;
+	s->tcp_at = mono_now();
 	s->has_tcp = true;
 }
 
+/* One report late, so that samples between reports have their part of the increase: a sample without a report, and one with
+ * two, would look like a pause and a burst. */
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out)
 {
-	if (s->has_tcp)
-		*out = s->tcp;
-	return s->has_tcp;
+	double since_ns, whole_ns;
+
+	if (!s->has_tcp)
+		return false;
+	since_ns = (double)mono_diff_ns(mono_now(), s->tcp_at);
+	whole_ns = (double)mono_diff_ns(s->tcp_at, s->tcp_before_at);
+	tcpinfo_between(out, &s->tcp_before, &s->tcp, since_ns < whole_ns ? since_ns / whole_ns : 1);
+	return true;
 }
 
 void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn)

@@ -139,7 +139,7 @@ uint64_t stream_moved(const struct stream *s);
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 /* In ops.lost. */
 const struct mtu_lost *stream_lost(const struct stream *s);
-/* TCP_INFO as last reported from another host; false: none yet, or a stream of this host. */
+/* TCP_INFO as reported from another host, the counters one report late; false: none yet, or a stream of this host. */
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);

@@ -83,7 +83,8 @@ struct stream {
 	struct list in_balance;          /* of context.balance, on a worker: */
 	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
-	struct tcpinfo tcp;              /* of another host, */
+	struct tcpinfo tcp, tcp_before;  /* the last two reports of another host, */
+	struct mono tcp_at, tcp_before_at; /* and their times */
 	bool has_tcp;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;

@@ -216,12 +216,31 @@ static void only_tcp(void **state)
 	close(pair[1]);
 }
 
+/* Increases of a counter between reports sum to its increase, whenever the reports arrive. */
+static void between_two_reports(void **state)
+{
+	const struct tcpinfo a = { .acked_bytes = 1000, .received_bytes = 7, .sent_segments = 10, .busy_s = 1, .rtt_s = 0.5 },
+	    b = { .acked_bytes = 3000, .received_bytes = 7, .sent_segments = 30, .retransmits = 4, .busy_s = 2, .rtt_s = 0.25 };
+	struct tcpinfo out;
+
+	(void)state;
+	tcpinfo_between(&out, &a, &b, 0);
+	assert_true(out.acked_bytes == 1000 && out.sent_segments == 10 && out.retransmits == 0 && out.busy_s == 1);
+	tcpinfo_between(&out, &a, &b, 0.25);
+	assert_true(out.acked_bytes == 1500 && out.received_bytes == 7 && out.sent_segments == 15 && out.retransmits == 1);
+	assert_true(out.busy_s == 1.25 && out.rtt_s == 0.25);
+	tcpinfo_between(&out, &a, &b, 1);
+	assert_true(out.acked_bytes == 3000 && out.sent_segments == 30 && out.retransmits == 4 && out.busy_s == 2);
+	tcpinfo_between(&out, &b, &a, 0.5); /* another connection */
+	assert_int_equal(out.acked_bytes, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { nf_test(split), nf_test(join), nf_test(address_text),
 		nf_test(tune),
 		cmocka_unit_test_setup_teardown(counts_what_is_acknowledged, connect_both, close_both),
 		cmocka_unit_test_setup_teardown(tells_who_holds_it_up, connect_both, close_both),
-		cmocka_unit_test(only_tcp) };
+		cmocka_unit_test(only_tcp), cmocka_unit_test(between_two_reports) };
 	return cmocka_run_group_tests_name("net/sock", tests, NULL, NULL);
 }

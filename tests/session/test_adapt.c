@@ -464,6 +464,29 @@ static void the_number_of_streams(void **state)
 	assert_int_equal(fx.n_activated, 1);
 }
 
+/* One stream for each of six movers at least; what fewer movers had is forgotten. */
+static void the_number_of_movers(void **state)
+{
+	struct stream_count_opts o = { .budget_ratio = 0.1, .max_streams = 32 };
+
+	(void)state;
+	fx.s.o.paths = NULL;
+	fx.s.n_active = 0;
+	fx.s.n_granted = 32;
+	start();
+	session_adapt_streams(&fx.s, &o);
+	assert_int_equal(fx.activated, 4);
+	adapt_movers(&fx.s, 1);
+	assert_int_equal(fx.n_activated, 1);
+	adapt_movers(&fx.s, 6);
+	assert_int_equal(fx.activated, 6);
+	assert_non_null(strstr(session_stream_control(&fx.s)->reason, "6 movers"));
+	adapt_movers(&fx.s, 6);
+	assert_int_equal(fx.n_activated, 2);
+	adapt_movers(&fx.s, 40); /* more than streams */
+	assert_int_equal(fx.activated, 32);
+}
+
 #define test(f) cmocka_unit_test_setup(f, setup)
 
 /* Streams that would have nothing to send are not requested, nor any before the first sources are listed; but each path
@@ -500,7 +523,7 @@ int main(void)
 		test(a_dead_path_loses_its_streams), test(paths_that_cannot_be_dead), test(idle_streams_of_a_sender),
 		test(a_candidate_replaces_a_path), test(a_sender_sets_rates), test(a_receiver_requests_rates),
 		test(an_acceptor_sets_none), test(the_host_is_the_bottleneck), test(slow_on_purpose),
-		test(one_path_has_no_warning), test(reports_between_hosts), test(the_number_of_streams),
+		test(one_path_has_no_warning), test(reports_between_hosts), test(the_number_of_streams), test(the_number_of_movers),
 		test(few_requested),
 	};
 

@@ -209,7 +209,7 @@ static void filters_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
-		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0 }, d;
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
 

@@ -1,0 +1,184 @@
+/* What the controller of a transfer knows about its path. */
+#include <math.h>
+
+#include "model/stream_control.h"
+
+#define RUN_ERROR 0.03        /* of the rate of one short run, within the run */
+/* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two other flows
+ * would have 0.67 and less. */
+#define SAME_HOSTS_RATIO 0.9
+
+/* ---- Stream counts ---- */
+
+static unsigned max_of(unsigned a, unsigned b) { return a > b ? a : b; }
+static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
+
+unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most)
+{
+	movers = max_of(movers, 1);
+	return min_of((streams + movers - 1) / movers * movers, most);
+}
+
+void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr)
+{
+	static const unsigned level[] = ADVICE_LEVELS;
+
+	out[0] = stream_levels_round(level[0], movers, most);
+	out[1] = stream_levels_round(max_of(level[1], STREAM_LEVELS_APART * out[0]), movers, most);
+	if (out[1] == out[0] || bbr)
+		out[1] = max_of(out[0] / 4, 1);
+}
+
+/* ---- Levels ---- */
+
+void stream_path_forget(struct stream_control *s)
+{
+	s->n_next = s->profile.n = 0;
+	s->evidence = (struct evidence){ .n = 0 };
+	s->recalled = false;
+	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
+	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
+}
+
+void stream_path_plan(struct stream_control *s)
+{
+	stream_path_forget(s);
+	s->advised = false;
+	stream_levels_first(s->next, s->o.movers, s->o.max_streams, s->o.congestion == ADVICE_CC_BBR);
+	s->n_next = STREAM_LEVELS;
+}
+
+/* Streams on a part of the hosts may fill the queues of these hosts, which tells nothing about the path. */
+static void forget_queue(struct evidence_level *l)
+{
+	l->rtt_s = l->low_rtt_s = l->loss_ratio = -1;
+	l->loss_events = 0;
+}
+
+void stream_path_record(struct stream_control *s, double mean_bps, double runs)
+{
+	struct steady_result r = { 0, mean_bps, 0 };
+	size_t i;
+
+	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
+	if (!(s->evidence.base_rtt_s > 0))
+		return;
+	/* The kernel's view is of the latest run, the rate of all runs. */
+	evidence_add_level(&s->evidence, &s->kernel, s->streams, &r, 0);
+	for (i = 0; i < s->evidence.n; i++) {
+		struct evidence_level *l = &s->evidence.level[i];
+		size_t known = profile_find(&s->profile, l->probe.streams);
+
+		if (known < s->profile.n) {
+			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
+			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
+			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
+			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
+		}
+		if (l->probe.streams < s->o.movers)
+			forget_queue(l);
+	}
+}
+
+/* ---- Judgment ---- */
+
+/* The impact of the first levels is known once all of them are. */
+static void charge_levels(struct stream_control *s)
+{
+	struct advice_point p;
+	size_t i;
+
+	for (i = 0; i < s->profile.n; i++) {
+		advice_at(&s->advice, s->profile.probe[i].streams, &p);
+		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
+	}
+}
+
+/* The largest level with fewer streams than movers, and the smallest of the others; NULL: none. */
+static const struct probe *around_movers(const struct stream_control *s, const struct probe **above)
+{
+	const struct probe *p, *below = NULL;
+
+	*above = NULL;
+	for (p = s->profile.probe; p < s->profile.probe + s->profile.n; p++)
+		if (p->streams < s->o.movers && (below == NULL || p->streams > below->streams))
+			below = p;
+		else if (p->streams >= s->o.movers && (*above == NULL || p->streams < (*above)->streams))
+			*above = p;
+	return below;
+}
+
+/* The rate grows with the number of hosts in use. */
+static bool is_in_proportion(const struct stream_control *s)
+{
+	const struct probe *above, *below = around_movers(s, &above);
+
+	return below != NULL && above != NULL &&
+	    above->throughput_bps / s->o.movers >= SAME_HOSTS_RATIO * below->throughput_bps / below->streams;
+}
+
+static unsigned levels_from(const struct profile *known, unsigned streams)
+{
+	unsigned n = 0;
+	size_t i;
+
+	for (i = 0; i < known->n; i++)
+		n += known->probe[i].streams >= streams;
+	return n;
+}
+
+/* Levels that show the hosts only, if others show the path. */
+static void drop_below(struct evidence *seen, struct profile *known, unsigned movers)
+{
+	size_t i;
+
+	for (i = levels_from(known, movers) < 2 ? 0 : known->n; i-- > 0;)
+		if (known->probe[i].streams < movers) {
+			evidence_drop_level(seen, known->probe[i].streams);
+			profile_drop(known, i);
+		}
+}
+
+/* Fair share only: with many levels a rival may fit the noise better, but predicts no better. */
+bool stream_path_judge(struct stream_control *s, double prior_others)
+{
+	struct evidence seen = s->evidence;
+	struct profile known = s->profile;
+	struct advice_opts o;
+	bool first = !s->advised && !s->recalled;
+
+	advice_opts_init(&o);
+	o.model = FIT_FAIR_SHARE;
+	o.prior_others = prior_others;
+	o.budget_ratio = s->o.budget_ratio;
+	o.max_streams = s->o.max_streams;
+	o.congestion = s->o.congestion;
+	if (is_in_proportion(s))
+		drop_below(&seen, &known, s->o.movers);
+	s->advised = (seen.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &seen, &o, NULL) :
+	    advice_from_probes(&s->advice, known.probe, known.n, &o, NULL)) == 0;
+	if (s->advised && first)
+		charge_levels(s);
+	return s->advised;
+}
+
+bool stream_path_hosts_limit(const struct stream_control *s)
+{
+	return s->advised && s->advice.others != ADVICE_OTHERS_SOME && is_in_proportion(s);
+}
+
+unsigned stream_path_answer(const struct stream_control *s)
+{
+	bool nobody = s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
+
+	return nobody || stream_path_hosts_limit(s) ?
+	    stream_levels_round(s->advice.streams, s->o.movers, s->o.max_streams) : s->advice.streams;
+}
+
+unsigned stream_path_below(const struct stream_control *s)
+{
+	const struct probe *above;
+
+	return stream_path_answer(s) < s->o.movers && s->advice.others != ADVICE_OTHERS_SOME &&
+	    around_movers(s, &above) == NULL && above != NULL ? s->o.movers / 2 : 0;
+}
