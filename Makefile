@@ -187,7 +187,7 @@ $(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/has
 
 # Unit tests run once after they were compiled, and spend their time in the libraries: they are not optimized.
 TEST_CFLAGS ?= $(patsubst -O%,-O0,$(CFLAGS)) -U_FORTIFY_SOURCE
-$(test_BINS:=.o): CFLAGS := $(TEST_CFLAGS)
+$(addsuffix .o,$(filter-out $(BUILD)/tests/fuzz/%,$(test_BINS))): CFLAGS := $(TEST_CFLAGS)
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
