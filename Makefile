@@ -185,14 +185,15 @@ $(STATIC): $(cli_OBJS) $(patsubst %,$(BUILD)/src/%.o,net/name_services store/has
 	@mkdir -p $(@D)
 	$(Q)$(link) -static-pie -s $(STATIC_LIBS) -lm >$@.log 2>&1 || { cat $@.log >&2; exit 1; }
 
-# Unit tests run once after they were compiled, and spend their time in the libraries: they are not optimized.
+# Unit tests run once after they were compiled, and spend their time in the libraries: they are not optimized. (In the recipe:
+# a variable of these targets would make them known to make, which then prefers the general rule to link them.)
 TEST_CFLAGS ?= $(patsubst -O%,-O0,$(CFLAGS)) -U_FORTIFY_SOURCE
-$(addsuffix .o,$(filter-out $(BUILD)/tests/fuzz/%,$(test_BINS))): CFLAGS := $(TEST_CFLAGS)
+test_OBJS := $(test_BINS:=.o)
 
 $(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<")
-	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(if $(filter $@,$(test_OBJS)),$(TEST_CFLAGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
