@@ -307,7 +307,6 @@ int work_on_pass(struct work *w, const struct wire_pass *f, struct ptcp_err *e)
 	return 0;
 }
 
-/* False: malformed. */
 static bool take_relays(struct work_stream *s, const struct wire_stream *f)
 {
 	char text[WIRE_RELAYS_MAX + 1], *rest = f->relays.n > 0 ? span_copy(text, f->relays) : NULL, *part;

@@ -164,7 +164,7 @@ bool endpoints_failed(struct endpoints *e, uint32_t id, unsigned number, struct 
 
 void endpoints_reached(struct endpoints *e, uint32_t id)
 {
-	struct endpoint *p = endpoints_find(e, id);
+	struct endpoint *p = e != NULL ? endpoints_find(e, id) : NULL;
 
 	if (p == NULL)
 		return;

@@ -40,6 +40,7 @@ bool endpoints_told(const struct endpoints *e);
 bool endpoints_deal(struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path, struct mono now);
 /* Stream `number` could not be connected to the endpoint, which has no connected stream. True: for the first time. */
 bool endpoints_failed(struct endpoints *e, uint32_t id, unsigned number, struct mono now);
+/* No effect without endpoints (NULL), and for an unknown one. */
 void endpoints_reached(struct endpoints *e, uint32_t id);
 /* When endpoints_deal() has an endpoint tried again. */
 struct mono endpoints_deadline(const struct endpoints *e);

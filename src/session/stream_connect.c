@@ -124,16 +124,6 @@ static void endpoint_failed(struct session *sess, unsigned number, const char *w
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
-/* A connection was made. */
-static void connected_to(struct session *sess, unsigned number)
-{
-	uint32_t id = sess->connecting[number].to;
-
-	sess->connected_to[number] = id;
-	if (id != 0 && sess->endpoints != NULL)
-		endpoints_reached(sess->endpoints, id);
-}
-
 /* Of the path, or of a mover of the acceptor behind it. */
 static void report_failure(struct session *sess, unsigned number, const struct connect_result *r)
 {
@@ -181,7 +171,8 @@ static void on_done(void *arg, const struct connect_result *r)
 		control_take(sess, r->chan);
 	} else {
 		sess->retries[number] = 0;
-		connected_to(sess, number);
+		sess->connected_to[number] = j->to;
+		endpoints_reached(sess->endpoints, j->to);
 		streams_add(sess, number, r->chan, j->ahead);
 	}
 }
@@ -270,7 +261,8 @@ static void on_remote(void *arg, struct remote *r, const struct connect_result *
 	}
 	j->slow = false;
 	sess->retries[j->number] = 0;
-	connected_to(sess, j->number);
+	sess->connected_to[j->number] = j->to;
+	endpoints_reached(sess->endpoints, j->to);
 	streams_add_remote(sess, j->number, r);
 }
 
@@ -310,7 +302,6 @@ static void connect_to(struct connect_opts *o, struct stream_connect *j, const s
 	o->label = NULL;
 }
 
-/* For now. */
 static void give_up(struct session *sess, unsigned number, const struct ptcp_err *why)
 {
 	sess->join_why = *why;
