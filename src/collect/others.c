@@ -19,6 +19,9 @@
 #define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
 #define KEPT_LOSS_RATIO 0.2
 #define LEVEL_ERROR 0.05
+#define SEGMENT_BITS (8.0 * 1448)
+#define LOSS_ERRORS 2.0     /* standard errors of the number of losses: rather more of them */
+#define RENO 1.22           /* segments per RTT, times the root of the loss ratio */
 #define STARVED_RATIO 0.3   /* of a time without enough processor time: it shows nothing */
 
 /* ---- Observation ---- */
@@ -173,10 +176,27 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 
 /* ---- Judgment ---- */
 
+/* What its losses leave a stream (Mathis, Semke, Mahdavi and Ott, 1997, equation 3). */
+static double loss_bps(const struct others_sample *b)
+{
+	double lost = b->lost + LOSS_ERRORS * sqrt(b->lost);
+
+	return b->lost > 0 && b->rtt_s > 0 ? RENO * SEGMENT_BITS / (b->rtt_s * sqrt(lost / b->segments)) : 0;
+}
+
+/* The rate of a stream that nothing limits but the bottleneck. Streams that grow, or whose rates were limited until a moment
+ * ago, have less than their losses would leave them. */
+static double free_bps(const struct others_sample *b)
+{
+	double seen_bps = b->stream_bps > 0 ? b->stream_bps : b->rate_bps / b->streams;
+
+	return fmin(fmax(seen_bps, loss_bps(b)), b->rate_bps);
+}
+
 int others_judge(struct others_point *out, const struct others *o)
 {
 	const struct others_sample *b = &o->before;
-	double each_bps = b->stream_bps > 0 ? b->stream_bps : b->rate_bps / b->streams, weight = 0;
+	double each_bps = free_bps(b), weight = 0;
 	unsigned streams = (unsigned)fmax(1, round(b->rate_bps / each_bps));
 	struct belief *belief = malloc(sizeof *belief);
 	struct evidence e = { .n = 1, .base_rtt_s = b->min_rtt_s, .peak_rtt_s = b->min_rtt_s + o->longest_s };
