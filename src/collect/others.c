@@ -176,7 +176,7 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 
 /* ---- Judgment ---- */
 
-/* What its losses leave a stream (Mathis, Semke, Mahdavi and Ott, 1997, equation 3). */
+/* Rate of a stream by RTT and loss ratio (Mathis, Semke, Mahdavi and Ott, 1997, equation 3). */
 static double loss_bps(const struct others_sample *b)
 {
 	double lost = b->lost + LOSS_ERRORS * sqrt(b->lost);
@@ -184,8 +184,8 @@ static double loss_bps(const struct others_sample *b)
 	return b->lost > 0 && b->rtt_s > 0 ? RENO * SEGMENT_BITS / (b->rtt_s * sqrt(lost / b->segments)) : 0;
 }
 
-/* The rate of a stream that nothing limits but the bottleneck. Streams that grow, or whose rates were limited until a moment
- * ago, have less than their losses would leave them. */
+/* Rate of a stream limited by the bottleneck only. Growing streams, and streams with a rate limit until a moment ago, have less
+ * than RTT and losses explain. */
 static double free_bps(const struct others_sample *b)
 {
 	double seen_bps = b->stream_bps > 0 ? b->stream_bps : b->rate_bps / b->streams;
