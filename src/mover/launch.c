@@ -1,4 +1,5 @@
 /* Commands that start movers: srun, mpirun, ssh. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,15 @@ static void on_ended(void *arg, int status, int signal)
 	movers_changed(l->set);
 }
 
+/* Passes the invitation on standard input. A command that has ended already reads nothing: on_ended() says why. */
+static bool invite(const struct movers *m, int fd)
+{
+	size_t n = strlen(m->text);
+	ssize_t sent = write(fd, m->text, n);
+
+	return sent == (ssize_t)n || (sent < 0 && (errno == EPIPE || errno == ECONNRESET));
+}
+
 int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e)
 {
 	struct launcher *l = calloc(1, sizeof *l);
@@ -96,7 +106,7 @@ int movers_launch(struct movers *m, char *const *argv, const char *host, struct 
 			e->code = PTCP_EUSAGE; /* no host was asked for anything */
 		return err_while(e, PTCP_EUSAGE, "--movers");
 	}
-	if (m->file == NULL && write(fd, m->text, strlen(m->text)) != (ssize_t)strlen(m->text)) {
+	if (m->file == NULL && !invite(m, fd)) {
 		close(fd);
 		launcher_free(l);
 		return err_set(e, PTCP_EUSAGE, "movers: the invitation is too long for a pipe (use a file)");
