@@ -19,9 +19,8 @@
 #define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
 #define KEPT_LOSS_RATIO 0.2
 #define LEVEL_ERROR 0.05
-#define SEGMENT_BITS (8.0 * 1448)
+#define SEGMENT_BYTES 1448.0
 #define LOSS_ERRORS 2.0     /* standard errors of the number of losses: rather more of them */
-#define RENO 1.22           /* segments per RTT, times the root of the loss ratio */
 #define STARVED_RATIO 0.3   /* of a time without enough processor time: it shows nothing */
 
 /* ---- Observation ---- */
@@ -176,12 +175,12 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 
 /* ---- Judgment ---- */
 
-/* Rate of a stream by RTT and loss ratio (Mathis, Semke, Mahdavi and Ott, 1997, equation 3). */
+/* Rate of a stream by RTT and loss ratio; 0: unknown. */
 static double loss_bps(const struct others_sample *b)
 {
 	double lost = b->lost + LOSS_ERRORS * sqrt(b->lost);
 
-	return b->lost > 0 && b->rtt_s > 0 ? RENO * SEGMENT_BITS / (b->rtt_s * sqrt(lost / b->segments)) : 0;
+	return b->lost > 0 && b->rtt_s > 0 ? evidence_stream_bps(lost / b->segments, b->rtt_s, SEGMENT_BYTES, EVIDENCE_RENO) : 0;
 }
 
 /* Rate of a stream limited by the bottleneck only. Growing streams, and streams with a rate limit until a moment ago, have less

@@ -62,12 +62,17 @@ static double response(double loss_ratio, double rtt_s, enum evidence_growth gro
 	    fmax(reno, pow(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta)), 0.25) * pow(rtt_s / loss_ratio, 0.75));
 }
 
+double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth)
+{
+	return response(loss_ratio, rtt_s, growth) / rtt_s * 8 * segment_bytes;
+}
+
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)
 {
 	if (growth == EVIDENCE_MODEL || l->loss_events < LOSS_EVENTS_MIN || l->loss_ratio > LOSS_RATIO_MAX || rtt_s <= 0 ||
 	    l->window_ratio > LIMITED_MAX)
 		return 0;
-	return l->probe.streams * response(l->loss_events / l->segments, rtt_s, growth) / rtt_s * 8 * l->segment_bytes;
+	return l->probe.streams * evidence_stream_bps(l->loss_events / l->segments, rtt_s, l->segment_bytes, growth);
 }
 
 /* Without slow start. */

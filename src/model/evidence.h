@@ -102,6 +102,10 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio);
 
+/* Rate of one stream after convergence, bit/s, as the congestion control (Reno or CUBIC) keeps it with this loss ratio, not
+ * 0, at this RTT. */
+double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
+
 /* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of
  * loss events at this RTT. 0: too few loss events to tell, or too many, or no such rule. */
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth);
