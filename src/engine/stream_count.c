@@ -36,15 +36,6 @@ bool stream_count_congestion(struct stream_count *c, const char *name, size_t n)
 	return true;
 }
 
-bool stream_count_movers(struct stream_count *c, unsigned movers)
-{
-	struct stream_control *m = &c->model;
-	char before[sizeof m->reason];
-
-	memcpy(before, m->reason, sizeof before);
-	return stream_control_movers(m, movers) || strcmp(before, m->reason) != 0;
-}
-
 static void add_streams(struct evidence_sample *s, const struct wire_tcp_report *f)
 {
 	double sum = 0;

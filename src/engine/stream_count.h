@@ -25,8 +25,6 @@ struct stream_count {
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now);
 /* True: `congestion` is new. A change starts the probing from scratch: model.streams may have changed. */
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n);
-/* Movers carry the streams: so many on the larger side, at least 1. True: model.streams or its reason has changed. */
-bool stream_count_movers(struct stream_count *c, unsigned movers);
 /* The sending peer's report, without its congestion control. */
 void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f);
 

@@ -391,7 +391,6 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 bool stream_control_movers(struct stream_control *s, unsigned movers)
 {
 	unsigned before = s->o.movers;
-	bool other;
 
 	s->o.movers = movers;
 	if (movers == before || s->phase == STREAM_CONTROL_FIXED || (s->phase == STREAM_CONTROL_HOLDING && s->advised &&
@@ -399,9 +398,9 @@ bool stream_control_movers(struct stream_control *s, unsigned movers)
 		return false;
 	s->answer = 0; /* its rate is that of other hosts */
 	s->saves = false;
-	other = restart(s, "");
+	restart(s, "");
 	snprintf(s->reason, sizeof s->reason, "%u mover%s: probing with %u streams", movers, plural(movers), s->target);
-	return other;
+	return true;
 }
 
 /* Streams above the target leave gradually. */

@@ -123,7 +123,8 @@ struct stream_control_sample {
 
 /* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the path
  * limited the streams is unknown. The stream count remains only if other flows on the path keep it below both numbers of
- * hosts: then the hosts do not limit the streams. True: the requested stream count changed. */
+ * hosts: then the hosts do not limit the streams. True: it probes from scratch, and the requested stream count may have
+ * changed. */
 bool stream_control_movers(struct stream_control *s, unsigned movers);
 
 /* Adds a sample. True: the requested stream count changed. */

@@ -351,8 +351,10 @@ void session_recall_probes(struct session *sess, const struct probe *probe, size
 
 void adapt_movers(struct session *sess, unsigned movers)
 {
-	sess->stream_count.model.o.max_streams = most_streams(sess, &sess->count_opts, movers);
-	if (stream_count_movers(&sess->stream_count, movers))
+	struct stream_control *m = &sess->stream_count.model;
+
+	m->o.max_streams = most_streams(sess, &sess->count_opts, movers);
+	if (stream_control_movers(m, movers))
 		activate(sess);
 }
 

@@ -168,7 +168,7 @@ static void pass(struct transfer *t, double seconds)
 	}
 }
 
-/* A mover joins or is lost: returns whether the number of streams has changed. */
+/* A mover joins or is lost: returns whether the controller probes from scratch. */
 static bool change(struct transfer *t, unsigned movers)
 {
 	t->site.movers = movers;
