@@ -1,6 +1,5 @@
 #include "session/endpoints.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "core/units.h"
@@ -72,18 +71,30 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f, c
 	return NULL;
 }
 
+/* Marks the streams that try an endpoint again; their number. */
+static unsigned mark_trials(const struct endpoints *e, bool tries[PTCP_STREAMS_MAX])
+{
+	unsigned i, n = 0;
+
+	memset(tries, 0, PTCP_STREAMS_MAX * sizeof *tries);
+	for (i = 0; i < e->n; i++)
+		if (e->of[i].trial >= 0) {
+			tries[e->of[i].trial] = true;
+			n++;
+		}
+	return n;
+}
+
 /* The streams that try an endpoint again stay there. */
 static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const uint8_t *path, const uint32_t *id,
     unsigned n_ids)
 {
 	uint32_t some[PTCP_STREAMS_MAX];
 	uint8_t paths[PTCP_STREAMS_MAX] = { 0 };
-	bool tries[PTCP_STREAMS_MAX] = { false }, changed;
+	bool tries[PTCP_STREAMS_MAX], changed;
 	unsigned i, k = 0;
 
-	for (i = 0; i < e->n; i++)
-		if (e->of[i].trial >= 0)
-			tries[e->of[i].trial] = true;
+	mark_trials(e, tries);
 	for (i = 0; i < n; i++)
 		if (!tries[i]) {
 			paths[k] = path != NULL ? path[i] : 0;
@@ -99,17 +110,14 @@ static bool deal_others(struct endpoints *e, uint32_t *place, unsigned n, const 
 /* The last stream that tries no other endpoint; one stream at least carries data. */
 static int stream_for_trial(const struct endpoints *e, unsigned n)
 {
-	unsigned i, busy = 0;
+	bool tries[PTCP_STREAMS_MAX];
 	int last = (int)n - 1;
 
-	for (i = 0; i < e->n; i++)
-		busy += e->of[i].trial >= 0;
-	for (i = 0; i < e->n; i++)
-		if (e->of[i].trial == last && last >= 0) {
-			last--;
-			i = UINT_MAX; /* from the first one */
-		}
-	return n > busy + 1 ? last : -1;
+	if (n <= mark_trials(e, tries) + 1)
+		return -1;
+	while (tries[last])
+		last--;
+	return last;
 }
 
 bool endpoints_told(const struct endpoints *e)
