@@ -55,8 +55,11 @@ uint8_t task_congestion(const struct ptcp_task *t)
 		return i;
 	if (task_yields(t))
 		return WIRE_CC_YIELD;
-	/* Only where the number of streams is judged; and the kernels of movers that send may permit other ones. */
-	return (t->history.adaptive && (t->movers == NULL || !t->files.sends)) || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
+	/* The kernels of movers that send may permit other ones. */
+	if (t->movers != NULL && t->files.sends)
+		return WIRE_CC_SYSTEM;
+	/* Only where the number of streams is judged. */
+	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
 }
 
 /* Through ssh, but over paths with relays: the path that ssh takes does not count. */

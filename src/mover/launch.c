@@ -46,7 +46,8 @@ static const struct line_reader_ops line_ops = { .line = on_line, .closed = on_o
 
 static const char *how(const struct launcher *l, char *out, size_t cap)
 {
-	snprintf(out, cap, l->signal != 0 ? "was ended by signal %d" : "ended with status %d", l->signal != 0 ? l->signal : l->status);
+	snprintf(out, cap, l->signal != 0 ? "was ended by signal %d" : "ended with status %d",
+	    l->signal != 0 ? l->signal : l->status);
 	return out;
 }
 

@@ -26,7 +26,8 @@ static int put_stream(struct mover *m, struct remote *r, const struct remote_opt
 		.timeout_ms = (uint32_t)(o->sock.timeout_ns / NS_PER_MS) + 1,
 		.connect_ms = (uint32_t)(o->connect_ns / NS_PER_MS) + 1, .port = (uint16_t)o->port,
 		.spool_bytes = o->spool_bytes, .route_session = o->n_relays > 0 ? o->route_session : 0,
-		.relays = remote_relays(relays, o->relay, o->n_relays), .host = span_of(o->host), .label = span_of(o->label != NULL ? o->label : ""),
+		.relays = remote_relays(relays, o->relay, o->n_relays), .host = span_of(o->host),
+		.label = span_of(o->label != NULL ? o->label : ""),
 		.congestion = span_of(m->set->congestion) };
 	int code;
 

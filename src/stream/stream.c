@@ -452,13 +452,15 @@ void stream_deliver(struct stream *s, struct stream_results *results) { s->o.ops
 
 void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *tcp)
 {
+	struct mono now = mono_now();
+
 	atomic_store(&s->moved, moved);
 	atomic_store(&s->on_disk, on_disk);
 	atomic_store(&s->retransmits, tcp->retransmits);
 	s->tcp_before = s->has_tcp ? s->tcp : *tcp;
-	s->tcp_before_at = s->has_tcp ? s->tcp_at : mono_now();
+	s->tcp_before_at = s->has_tcp ? s->tcp_at : now;
 	s->tcp = *tcp;
-	s->tcp_at = mono_now();
+	s->tcp_at = now;
 	s->has_tcp = true;
 }
 
