@@ -8,18 +8,12 @@ struct dealing {
 	uint32_t *place;
 	const uint8_t *path;
 	unsigned n;
+	const uint32_t *mover;
+	unsigned n_movers;
+	unsigned streams[DEAL_USERS_MAX]; /* of each mover */
 };
 
-static unsigned count(const struct dealing *d, uint32_t id)
-{
-	unsigned i, k = 0;
-
-	for (i = 0; i < d->n; i++)
-		k += d->place[i] == id;
-	return k;
-}
-
-/* Those on the path of stream `as`. */
+/* Streams of the mover on the path of stream `as`. */
 static unsigned count_as(const struct dealing *d, uint32_t id, unsigned as)
 {
 	unsigned i, k = 0;
@@ -29,41 +23,52 @@ static unsigned count_as(const struct dealing *d, uint32_t id, unsigned as)
 	return k;
 }
 
-static bool listed(const uint32_t *mover, unsigned n_movers, uint32_t id)
+/* -1: no such mover. */
+static int index_of(const struct dealing *d, uint32_t id)
 {
 	unsigned i;
 
-	for (i = 0; i < n_movers; i++)
-		if (mover[i] == id)
-			return true;
-	return false;
+	for (i = 0; i < d->n_movers; i++)
+		if (d->mover[i] == id)
+			return (int)i;
+	return -1;
 }
 
-static uint32_t with_most(const struct dealing *d, const uint32_t *mover, unsigned n_movers)
+static unsigned with_most(const struct dealing *d)
 {
 	unsigned i, best = 0;
 
-	for (i = 1; i < n_movers; i++)
-		if (count(d, mover[i]) > count(d, mover[best]))
+	for (i = 1; i < d->n_movers; i++)
+		if (d->streams[i] > d->streams[best])
 			best = i;
-	return mover[best];
+	return best;
+}
+
+/* The first of those with the fewest streams. */
+static unsigned with_fewest(const struct dealing *d)
+{
+	unsigned i, best = 0;
+
+	for (i = 1; i < d->n_movers; i++)
+		if (d->streams[i] < d->streams[best])
+			best = i;
+	return best;
 }
 
 /* Of those the one with the fewest on the path of stream `as`. */
-static uint32_t with_fewest(const struct dealing *d, const uint32_t *mover, unsigned n_movers, unsigned as)
+static unsigned with_fewest_as(const struct dealing *d, unsigned as)
 {
-	unsigned i, best = 0, k, k_as, best_k = count(d, mover[0]), best_as = count_as(d, mover[0], as);
+	unsigned i, best = with_fewest(d), k, best_k = count_as(d, d->mover[best], as);
 
-	for (i = 1; i < n_movers; i++) {
-		k = count(d, mover[i]);
-		k_as = count_as(d, mover[i], as);
-		if (k < best_k || (k == best_k && k_as < best_as)) {
+	for (i = best + 1; i < d->n_movers; i++) {
+		if (d->streams[i] > d->streams[best])
+			continue;
+		if ((k = count_as(d, d->mover[i], as)) < best_k) {
 			best = i;
 			best_k = k;
-			best_as = k_as;
 		}
 	}
-	return mover[best];
+	return best;
 }
 
 /* The stream of `from`, on whose path `from` has most more than `to`; the last one of several. */
@@ -82,33 +87,41 @@ static unsigned to_move(const struct dealing *d, uint32_t from, uint32_t to)
 	return best;
 }
 
+static void deal(struct dealing *d, unsigned stream, unsigned to)
+{
+	d->place[stream] = d->mover[to];
+	d->streams[to]++;
+}
+
+/* Called after each event: streams that are dealt evenly already cost one pass. */
 bool deal_streams(uint32_t *place, unsigned n, const uint8_t *path, const uint32_t *mover, unsigned n_movers)
 {
-	const struct dealing d = { place, path, n };
-	uint32_t from, to;
+	struct dealing d = { .place = place, .path = path, .n = n, .mover = mover, .n_movers = n_movers };
 	bool changed = false;
-	unsigned i;
+	unsigned i, from, to;
+	int k;
 
 	for (i = 0; i < n; i++)
-		if (place[i] != 0 && !listed(mover, n_movers, place[i])) {
+		if ((k = index_of(&d, place[i])) >= 0) {
+			d.streams[k]++;
+		} else {
+			changed |= place[i] != 0;
 			place[i] = 0;
-			changed = true;
 		}
 	if (n_movers == 0)
 		return changed;
 	for (i = 0; i < n; i++)
 		if (place[i] == 0) {
-			place[i] = with_fewest(&d, mover, n_movers, i);
+			deal(&d, i, with_fewest_as(&d, i));
 			changed = true;
 		}
-	for (;;) {
-		from = with_most(&d, mover, n_movers);
-		to = with_fewest(&d, mover, n_movers, 0);
-		if (count(&d, from) <= count(&d, to) + 1)
-			return changed;
-		place[to_move(&d, from, to)] = to;
+	while (d.streams[from = with_most(&d)] > d.streams[with_fewest(&d)] + 1) {
+		to = with_fewest_as(&d, 0);
+		deal(&d, to_move(&d, mover[from], mover[to]), to);
+		d.streams[from]--;
 		changed = true;
 	}
+	return changed;
 }
 
 /* A total that has changed, or another number of users: even shares. */
