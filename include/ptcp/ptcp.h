@@ -356,7 +356,7 @@ struct ptcp_transfer_opts {
 	bool detach;                /* return after the start (PTCP_EVENT_DETACHED); the servers continue */
 	/* with streams 0: */
 	double impact_percent;      /* 10; max slowdown of each other flow, compared with one stream of ours; 0 to 100 */
-	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX */
+	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX; 4 for each of `movers`, if that is more */
 	/* Directory of the path history (file `paths`), used by later transfers and advice: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
 	bool no_history;            /* neither read nor write the history */
