@@ -183,6 +183,8 @@ double monitor_eta_s(const struct ptcp_collect *c);
 
 /* Each tick: looks for others, tests, and sets c->unfit if a budget begins or ends. left_s: estimated time left. */
 void impact_update(struct ptcp_collect *c, double now_s, double left_s);
+/* Whether a probe has to end for a test: queue and losses show at a bottleneck that was not tested. */
+bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_s);
 /* Drops found rates of limits that have a budget, unless they are far below. Returns the number of dropped rates. */
 size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps);
 /* Whether the budget limits the path: no probes, and catching up with spare rate only. */

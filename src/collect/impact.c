@@ -223,6 +223,23 @@ static void on_gone(struct ptcp_collect *c, struct bottleneck *b)
 	set_unfit(c, b, false);
 }
 
+static bool has_budget(const struct ptcp_collect *c)
+{
+	return c->o.impact_percent < 100 && !c->o.no_replan;
+}
+
+bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_s)
+{
+	const struct bottleneck *b;
+
+	if (!has_budget(c) || left_s < LEFT_MIN_S)
+		return false;
+	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
+		if (others_are_suspected(&b->others, now_s))
+			return true;
+	return false;
+}
+
 void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 {
 	struct source_transfer *s;
@@ -230,7 +247,7 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 	struct route *r;
 	bool testing = false, ready;
 
-	if (!(c->o.impact_percent < 100) || c->o.no_replan)
+	if (!has_budget(c))
 		return;
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)

@@ -5,6 +5,7 @@
 
 #define SETTLED_TICKS 16    /* streams have left slow start, and first blocks have arrived */
 #define CONGESTED_S 2.0
+#define CONGESTED_TICKS 8
 #define TEST_S 5.0          /* the senders' buffers and the queue drain, or others grow .. */
 #define LONGER_S 4.0        /* .. or more, for a queue without losses */
 #define JUDGED_S 2.5        /* after this time, a queue that has drained is enough */
@@ -91,6 +92,11 @@ static bool is_congested(const struct others *o, double window_s)
 	return m.lost > 0 || (o->longest_s > STANDING_S && low_s > STANDING_RATIO * o->longest_s);
 }
 
+bool others_are_suspected(const struct others *o, double now_s)
+{
+	return o->phase == OTHERS_UNKNOWN && o->n >= CONGESTED_TICKS && now_s >= o->until_s && is_congested(o, CONGESTED_S);
+}
+
 static enum others_event begin_test(struct others *o, double now_s)
 {
 	double low_s;
@@ -158,7 +164,7 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 		return OTHERS_NOTHING;
 	switch (o->phase) {
 	case OTHERS_UNKNOWN:
-		return may_test && s->at_s >= o->until_s && is_congested(o, CONGESTED_S) ? begin_test(o, s->at_s) : OTHERS_NOTHING;
+		return may_test && others_are_suspected(o, s->at_s) ? begin_test(o, s->at_s) : OTHERS_NOTHING;
 	case OTHERS_TEST:
 		return add_test(o, s->at_s);
 	case OTHERS_SEEN:

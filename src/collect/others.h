@@ -56,6 +56,10 @@ enum others_event { OTHERS_NOTHING, OTHERS_BEGIN_TEST, OTHERS_NOBODY, OTHERS_FOU
 /* Adds a tick. may_test: rates are steady, and nothing else is being tried. */
 enum others_event others_add(struct others *o, const struct others_sample *s, bool may_test);
 
+/* Whether queue and losses call for a test, which has not been possible yet: higher rates that are found meanwhile may
+ * come at the expense of others. */
+bool others_are_suspected(const struct others *o, double now_s);
+
 /* A bottleneck as the method direct finds it. */
 struct others_point {
 	double capacity_bps;

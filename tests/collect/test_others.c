@@ -272,6 +272,24 @@ static void growing_streams_are_no_measure_of_others(void **state)
 	assert_true(allowed <= direct + 0.11 * truth.capacity_bps);
 }
 
+/* Until a test is possible, others are suspected; its result settles it for a while. */
+static void congestion_is_suspicious(void **state)
+{
+	int i;
+
+	(void)state;
+	begin(60e6, 6, 7);
+	assert_false(others_are_suspected(&w.o, w.now_s));
+	for (i = 0; i < 12; i++)
+		tick(false);
+	assert_true(others_are_suspected(&w.o, w.now_s));
+	assert_int_equal(wait_for(16, ANY_RESULT), OTHERS_FOUND);
+	assert_false(others_are_suspected(&w.o, w.now_s));
+	begin(16e6, 0, 12);
+	assert_int_equal(wait_for(20, ANY_RESULT), OTHERS_NOBODY);
+	assert_false(others_are_suspected(&w.o, w.now_s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +298,7 @@ int main(void)
 		cmocka_unit_test(an_empty_link_is_not_tested), cmocka_unit_test(tests_wait_until_permitted),
 		cmocka_unit_test(others_that_leave_are_noticed), cmocka_unit_test(without_rtt_nothing_is_tested),
 		cmocka_unit_test(direct_shares_until_each_source_is_done), cmocka_unit_test(the_budget_is_kept),
+		cmocka_unit_test(congestion_is_suspicious),
 		cmocka_unit_test(growing_streams_are_no_measure_of_others),
 	};
 
