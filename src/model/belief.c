@@ -18,6 +18,10 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
 #define BURST_QUEUE_S 0.002 /* .. without bursts */
+#define STANDING_RATIO 0.15 /* of the longest: a shorter mean queue on a full link beside others .. */
+#define STANDING_LESS 0.3  /* .. has this probability, over that of any length, .. */
+#define BUFFERED_FROM 0.4  /* .. if the queue holds the cycles of all windows: so much of the RTT over the root of all flows, .. */
+#define BUFFERED_ALL 0.9   /* .. completely with so much */
 #define IDLE_MEAN 0.03     /* the same before our streams start */
 #define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
@@ -259,6 +263,24 @@ static double longest_queue_s(const struct evidence *e)
 	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
 }
 
+/* Other flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for bursts: n flows
+ * need the root of n less than one (Appenzeller, Keslassy and McKeown, Sizing Router Buffers, SIGCOMM 2004). */
+static double of_standing_queue(const struct belief_point *p, const struct evidence *e, double queue_s)
+{
+	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BURST_QUEUE_S) - 1), mean;
+	size_t i;
+
+	for (i = 0; i < e->n; i++) {
+		if (e->level[i].rtt_s <= 0)
+			continue;
+		buffered = queue_s / e->base_rtt_s * sqrt(e->level[i].probe.streams + p->contenders);
+		mean = (e->level[i].rtt_s - e->base_rtt_s - BURST_QUEUE_S) / queue_s;
+		if (mean < STANDING_RATIO)
+			sum += long_enough * unit((buffered - BUFFERED_FROM) / (BUFFERED_ALL - BUFFERED_FROM)) * log(STANDING_LESS);
+	}
+	return sum;
+}
+
 /* Other flows fill the queue to any length. With nobody else, or losses that limit all flows, it is empty unless the
  * link is full. */
 static double of_queue(const struct belief_point *p, const struct evidence *e)
@@ -267,7 +289,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 	size_t i;
 
 	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
-		return e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : 0;
+		return e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : of_standing_queue(p, e, queue_s);
 	if (queue_s == 0)
 		return 0;
 	for (i = 0; i < e->n; i++) {

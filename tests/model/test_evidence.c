@@ -236,6 +236,30 @@ static void others_fill_the_queue(void **state)
 	assert_in_range(a.streams, 1, 2);
 }
 
+static double impact_of_eight(const struct evidence *e, unsigned *streams)
+{
+	struct advice a = judge(e, 0.1);
+	struct advice_point p;
+
+	advice_at(&a, 8, &p);
+	*streams = a.streams;
+	return p.impact_ratio;
+}
+
+/* Many others that fill the link keep a queue that is long enough for their windows. Without it they do not compete, even if
+ * 15 streams have less each than 4. */
+static void no_queue_without_a_full_link(void **state)
+{
+	struct evidence empty = path(level(4, 32, 61, 58.6, 1e-3), level(15, 75, 62.5, 59, 1.1e-3), 82, 58, 94);
+	struct evidence standing = path(level(4, 32, 70, 62, 1e-3), level(15, 75, 71, 62, 1.1e-3), 82, 58, 94);
+	unsigned many, few;
+
+	(void)state;
+	assert_true(impact_of_eight(&empty, &many) < 0.07);
+	assert_true(impact_of_eight(&standing, &few) > 0.12);
+	assert_true(many > few);
+}
+
 static void watches_levels(void **state)
 {
 	struct evidence e = { .n = 0 };
@@ -373,7 +397,7 @@ int main(void)
 		cmocka_unit_test(bbr_alone),
 		cmocka_unit_test(bbr_beside_others),
 		cmocka_unit_test(shares_not_reached_yet),
-		cmocka_unit_test(others_fill_the_queue),
+		cmocka_unit_test(others_fill_the_queue), cmocka_unit_test(no_queue_without_a_full_link),
 		cmocka_unit_test(watches_levels),
 		cmocka_unit_test(streams_that_fall_from_slow_start),
 		cmocka_unit_test(loss_events),
