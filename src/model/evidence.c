@@ -1,6 +1,7 @@
 #include "model/evidence.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/stats.h"
@@ -127,6 +128,16 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	}
 	summarize(&l, w);
 	e->level[i] = l;
+}
+
+const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, const struct evidence_level *l)
+{
+	snprintf(out, EVIDENCE_TEXT_BYTES, "streams=%u rate_bps=%.0f error_bps=%.0f lag_ratio=%.3f rtt_s=%.6f low_rtt_s=%.6f "
+	    "loss_ratio=%.6f segments=%.0f window_ratio=%.3f time_s=%.1f loss_events=%.0f segment_bytes=%.0f base_rtt_s=%.6f "
+	    "peak_rtt_s=%.6f idle_rtt_s=%.6f burst_bps=%.0f", l->probe.streams, l->probe.throughput_bps, l->probe.error_bps,
+	    l->lag_ratio, l->rtt_s, l->low_rtt_s, l->loss_ratio, l->segments, l->window_ratio, l->time_s, l->loss_events,
+	    l->segment_bytes, e->base_rtt_s, e->peak_rtt_s, e->idle_rtt_s, e->burst_bps);
+	return out;
 }
 
 double evidence_recovery_s(const struct evidence *e)

@@ -10,16 +10,17 @@
 /* Max mean impact above the budget. */
 #define IMPACT_BUDGET_OVER_RATIO 0.04
 
-/* Zero-initialize. */
+/* The stream counts of the last minute: what they have taken follows from the latest advice, which the first levels do not
+ * have yet. Zero-initialize. */
 struct impact_budget {
-	double spent_s[IMPACT_BUDGET_S]; /* impact x time of each of the last seconds, a ring */
+	double streams[IMPACT_BUDGET_S]; /* mean of each of the last seconds, a ring; 0: no transfer yet */
 	double second_s;                 /* part of the current second */
 	unsigned second;
+	double recovery_s;               /* time constant of others that recover from more streams; 0: at once */
 };
 
-void impact_budget_spend(struct impact_budget *b, double impact_ratio, double seconds);
-/* Charges time that has passed, once its impact is known. */
-void impact_budget_charge(struct impact_budget *b, double impact_ratio, double seconds);
+/* Adds time with so many streams. */
+void impact_budget_pass(struct impact_budget *b, unsigned streams, double seconds);
 /* Whether the minute can afford the impact of `streams` streams for `seconds`. */
 bool impact_budget_affords(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,
     double seconds);

@@ -11,6 +11,7 @@
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
 #define SIMILAR 2          /* ratio of stream counts whose rates determine each other */
 #define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
+#define EARLY_RTTS 25      /* min duration of a level that ends early */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
 
 void stream_control_opts_init(struct stream_control_opts *o)
@@ -195,18 +196,39 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
+/* Early in the second level, the most expensive one: whether others are seen, and already the first level is above the
+ * budget. */
+static bool is_decided(const struct stream_control *s, double mean_bps)
+{
+	struct stream_control now = *s;
+	struct advice_point fewest;
+
+	if (s->advised || s->n_next > 0 || s->profile.n == 0 || s->streams <= s->profile.probe[0].streams ||
+	    !(EARLY_RTTS * s->evidence.base_rtt_s <= STREAM_CONTROL_EARLY_S))
+		return false;
+	stream_path_record(&now, mean_bps, 1);
+	if (!stream_path_judge(&now, FIT_PRIOR_OTHERS) || now.advice.n_curve == 0 || now.advice.others != ADVICE_OTHERS_SOME)
+		return false;
+	advice_at(&now.advice, profile_fewest(&now.profile)->streams, &fewest);
+	return fewest.impact_low_ratio > s->o.budget_ratio;
+}
+
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
 {
+	double was_s = s->level_s;
 	struct steady_result r;
+	bool full, early;
 
 	if (x->starved)
 		return add_starved(s, x);
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
-	if (s->level_s < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2 || steady_result(&r, &s->settle) < 0)
+	full = s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2;
+	early = was_s < STREAM_CONTROL_EARLY_S && s->level_s >= STREAM_CONTROL_EARLY_S;
+	if ((!full && !early) || steady_result(&r, &s->settle) < 0 || (!full && !is_decided(s, r.mean_bps)))
 		return false;
-	stream_path_record(s, r.mean_bps, 1);
+	stream_path_record(s, r.mean_bps, 1); /* not again soon if it ended early */
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
@@ -417,18 +439,9 @@ static bool leave(struct stream_control *s, double interval_s)
 	return true;
 }
 
-static void spend(struct stream_control *s, double interval_s)
-{
-	struct advice_point p = { .impact_ratio = 0 };
-
-	if (s->advised)
-		advice_at(&s->advice, s->streams, &p);
-	impact_budget_spend(&s->spent, p.impact_ratio, interval_s);
-}
-
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
 {
-	spend(s, x->interval_s);
+	impact_budget_pass(&s->spent, s->streams, x->interval_s);
 	if (s->streams > s->target)
 		return leave(s, x->interval_s);
 	if (!x->steady)

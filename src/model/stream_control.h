@@ -23,6 +23,8 @@
 
 /* Duration of a level; stream_levels_first() has the first levels. */
 #define STREAM_CONTROL_LEVEL_S 5.0
+/* The second level ends after this time if the answer is clear by then. */
+#define STREAM_CONTROL_EARLY_S 2.5
 /* A level ends after this much time limited by the application or a disk; shorter pauses do not count. */
 #define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
 /* Upward extrapolation: at most this factor of the largest probed count. */
@@ -86,6 +88,7 @@ struct stream_control {
 	struct advice advice;            /* valid once `advised` */
 	struct profile profile;
 	struct evidence evidence;        /* of the same levels */
+	unsigned recorded;               /* levels so far, repeated ones too */
 	struct impact_budget spent;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;

@@ -60,6 +60,7 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 	struct steady_result r = { 0, mean_bps, 0 };
 	size_t i;
 
+	s->recorded++;
 	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
 	if (!(s->evidence.base_rtt_s > 0))
 		return;
@@ -81,18 +82,6 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 }
 
 /* ---- Judgment ---- */
-
-/* The impact of the first levels is known once all of them are. */
-static void charge_levels(struct stream_control *s)
-{
-	struct advice_point p;
-	size_t i;
-
-	for (i = 0; i < s->profile.n; i++) {
-		advice_at(&s->advice, s->profile.probe[i].streams, &p);
-		impact_budget_charge(&s->spent, p.impact_ratio, STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
-	}
-}
 
 /* The largest level with fewer streams than movers, and the smallest of the others; NULL: none. */
 static const struct probe *around_movers(const struct stream_control *s, const struct probe **above)
@@ -145,8 +134,8 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 	struct evidence seen = s->evidence;
 	struct profile known = s->profile;
 	struct advice_opts o;
-	bool first = !s->advised && !s->recalled;
 
+	s->spent.recovery_s = evidence_recovery_s(&s->evidence);
 	advice_opts_init(&o);
 	o.model = FIT_FAIR_SHARE;
 	o.prior_others = prior_others;
@@ -157,8 +146,6 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 		drop_below(&seen, &known, s->o.movers);
 	s->advised = (seen.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &seen, &o, NULL) :
 	    advice_from_probes(&s->advice, known.probe, known.n, &o, NULL)) == 0;
-	if (s->advised && first)
-		charge_levels(s);
 	return s->advised;
 }
 

@@ -384,11 +384,22 @@ void adapt_on_congestion(struct session *sess, const char *name)
 		activate(sess);
 }
 
+static void log_levels(const struct session *sess)
+{
+	const struct evidence *e = &sess->stream_count.model.evidence;
+	char text[EVIDENCE_TEXT_BYTES];
+	size_t i;
+
+	for (i = 0; i < e->n; i++)
+		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s", evidence_text(text, e, &e->level[i]));
+}
+
 void adapt_streams(struct session *sess, struct mono now)
 {
 	struct stream_count *c = &sess->stream_count;
 	struct tcp_delta d;
 	struct stream_count_input in;
+	unsigned recorded = c->model.recorded;
 	bool changed;
 
 	if (now.ns < adapt_streams_deadline(sess).ns)
@@ -403,6 +414,8 @@ void adapt_streams(struct session *sess, struct mono now)
 	changed = stream_count_add(c, &in, now);
 	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
 	    c->sample.rate_bps, c->sample.steady, c->sample.starved);
+	if (c->model.recorded != recorded)
+		log_levels(sess);
 	if (changed)
 		activate(sess);
 }

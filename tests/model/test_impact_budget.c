@@ -3,12 +3,12 @@
 
 #include "model/impact_budget.h"
 
-static void spend(struct impact_budget *b, double impact_ratio, double seconds)
+static void pass(struct impact_budget *b, unsigned streams, double seconds)
 {
 	double t;
 
 	for (t = 0; t < seconds - 0.05; t += 0.1)
-		impact_budget_spend(b, impact_ratio, 0.1);
+		impact_budget_pass(b, streams, 0.1);
 }
 
 /* An advice by which n streams take (n - 1) / 10. */
@@ -31,14 +31,14 @@ static void a_minute(void **state)
 	(void)state;
 	assert_true(impact_budget_affords(&b, &a, 0.1, 11, 8.3));
 	assert_false(impact_budget_affords(&b, &a, 0.1, 11, 8.5));
-	spend(&b, 0.8, 5);
+	pass(&b, 9, 5);
 	assert_true(impact_budget_affords(&b, &a, 0.1, 9, 5));
-	impact_budget_charge(&b, 0.5, 5);
+	pass(&b, 6, 5);
 	assert_false(impact_budget_affords(&b, &a, 0.1, 9, 5));
 	assert_true(impact_budget_affords(&b, &a, 0.1, 1, 60));
-	spend(&b, 0, 40);
+	pass(&b, 1, 40);
 	assert_false(impact_budget_affords(&b, &a, 0.1, 9, 5));
-	spend(&b, 0, 40); /* older than a minute */
+	pass(&b, 1, 40); /* older than a minute */
 	assert_true(impact_budget_affords(&b, &a, 0.1, 11, 8.3));
 }
 
@@ -51,12 +51,39 @@ static void fewer_streams(void **state)
 	(void)state;
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 2);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 11, 12), 8);
-	spend(&b, 0.85, 8);
+	pass(&b, 9, 8);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 2);
-	spend(&b, 0.1, 6);
+	pass(&b, 2, 9);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 1);
-	spend(&b, 0, 60);
+	pass(&b, 1, 60);
 	assert_int_equal(impact_budget_most(&b, &a, 0.1, 2, 12), 2);
+}
+
+/* The first levels have no advice, and a later advice may be another: what they have taken follows from the latest. */
+static void the_latest_advice_counts(void **state)
+{
+	struct impact_budget b = { .second = 0 };
+	struct advice a = tenths();
+
+	(void)state;
+	pass(&b, 9, 10);
+	assert_false(impact_budget_affords(&b, &a, 0.1, 2, 10));
+	a.curve[8].impact_ratio = 0.2;
+	assert_true(impact_budget_affords(&b, &a, 0.1, 2, 10));
+}
+
+/* Others that recover slowly lose longer than the streams were there: 5 s here. */
+static void others_recover_by_and_by(void **state)
+{
+	struct impact_budget b = { .recovery_s = 5 };
+	const struct advice a = tenths();
+
+	(void)state;
+	pass(&b, 9, 5);
+	pass(&b, 1, 20);
+	assert_false(impact_budget_affords(&b, &a, 0.1, 4, 10)); /* 4 s, and as much afterwards, leave 0.4 s */
+	b.recovery_s = 0;
+	assert_true(impact_budget_affords(&b, &a, 0.1, 4, 10));
 }
 
 int main(void)
@@ -64,6 +91,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_minute),
 		cmocka_unit_test(fewer_streams),
+		cmocka_unit_test(the_latest_advice_counts),
+		cmocka_unit_test(others_recover_by_and_by),
 	};
 	return cmocka_run_group_tests_name("model/impact_budget", tests, NULL, NULL);
 }

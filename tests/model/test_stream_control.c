@@ -554,6 +554,29 @@ static void random_loss_after_the_first_level(void **state)
 	}
 }
 
+static double seconds_of_second_level(const struct seen *p)
+{
+	struct stream_control s = begun(0.1, 32);
+	struct stream_control_sample x;
+	struct rng r = { 1 };
+	double seconds = 0;
+
+	while (!s.advised) {
+		x = see(p, s.streams, &r);
+		seconds += s.target > ADVICE_START ? x.interval_s : 0;
+		stream_control_add(&s, &x);
+	}
+	return seconds;
+}
+
+/* Beside two others 4 streams are too many already, and 15 take most from them. Random loss is not as clear. */
+static void a_clear_answer_ends_the_level(void **state)
+{
+	(void)state;
+	assert_near(seconds_of_second_level(&(struct seen){ 2, 0, 0 }), STREAM_CONTROL_EARLY_S, 0.05);
+	assert_near(seconds_of_second_level(&(struct seen){ 0, 5e6, 0 }), STREAM_CONTROL_LEVEL_S, 0.05);
+}
+
 /* Nobody else: what fills the link is not taken back at once. */
 static void the_link_stays_full(void **state)
 {
@@ -597,7 +620,7 @@ int main(void)
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(random_loss_and_nobody_else),
-		cmocka_unit_test(random_loss_after_the_first_level),
+		cmocka_unit_test(random_loss_after_the_first_level), cmocka_unit_test(a_clear_answer_ends_the_level),
 		cmocka_unit_test(the_link_stays_full),
 		cmocka_unit_test(every_minute),
 		cmocka_unit_test(time_lost),

@@ -135,6 +135,7 @@ static void print_all(struct seed_score *s)
 	print_quantiles("auto / 32 streams, random loss alone, median / worst tenth, %", &s->lossy_alone, 0.5, 0.1, "90 / -");
 	print_quantiles("auto / best fixed number, receive window, median / worst tenth, %", &s->windowed, 0.5, 0.1, "90 / -");
 	print_quantiles("auto, impact over any 60 s above budget, median / 9 in 10, points", &s->excess, 0.5, 0.9, "5 / 5");
+	print_quantiles("others, worst run of 1 stream below their mean, median / 9 in 10, points", &s->varies, 0.5, 0.9, "");
 	print_share("auto, budget kept within 5 points over any 60 s, %", &s->within, "100");
 	print_quantiles("auto from 20 s after all others end / best alone, median / worst tenth, %", &s->again, 0.5, 0.1, "90 / -");
 	printf("\n%u answers, %u failed, %u disturbed by the machine, %u without truth; probing takes ", s->answers, s->failed,

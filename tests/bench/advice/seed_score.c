@@ -124,6 +124,17 @@ static double largest_impact(const struct seed_auto *t, double alone_mbps)
 	return 1 - least / alone_mbps;
 }
 
+/* What the other flows lose in the worst run of a truth, compared with all runs: they vary by themselves. */
+static double worst_run(const struct seed_truth *t)
+{
+	double least = INFINITY;
+	size_t i;
+
+	for (i = 0; i < t->runs; i++)
+		least = fmin(least, t->others_mbps[i]);
+	return 1 - least / truth_others_mbps(t);
+}
+
 static double truth_or_nan(const struct seed_case *c, unsigned streams)
 {
 	const struct seed_truth *t = seed_truth_of(c, streams, c->congestion);
@@ -170,6 +181,7 @@ static void add_transfer(struct seed_score *s, const struct seed_case *c, const 
 	if (c->others > 0 && truth_others_mbps(one) > 0) {
 		largest = largest_impact(t, truth_others_mbps(one));
 		add(&s->excess, largest - t->budget_ratio);
+		add(&s->varies, worst_run(one));
 		count(&s->within, largest <= t->budget_ratio + SEED_BROKEN_RATIO);
 	}
 }

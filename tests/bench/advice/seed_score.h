@@ -36,6 +36,7 @@ struct seed_score {
 	struct samples lossy_alone;    /* auto over 32 streams: random loss, no other flows */
 	struct samples windowed;       /* auto over the best number where the receive window limits */
 	struct samples excess;         /* largest impact over SEED_WINDOW_S - budget */
+	struct samples varies;         /* loss of the others in the worst run of one stream, compared with their mean */
 	struct share within;           /* auto: no period more than SEED_BROKEN_RATIO above the budget */
 	struct samples again;          /* auto from SEED_AGAIN_S after the end of all other flows over the best alone */
 	struct samples scatter_few, scatter_many; /* |run / mean - 1| of truth with 1 or 2, and more streams */
