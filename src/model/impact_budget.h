@@ -8,7 +8,7 @@
 
 #define IMPACT_BUDGET_S 60
 /* Max mean impact above the budget. */
-#define IMPACT_BUDGET_OVER_RATIO 0.04
+#define IMPACT_BUDGET_OVER_RATIO 0.02
 
 /* The stream counts of the last minute: what they have taken follows from the latest advice, which the first levels do not
  * have yet. Zero-initialize. */

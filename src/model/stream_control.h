@@ -89,6 +89,7 @@ struct stream_control {
 	struct profile profile;
 	struct evidence evidence;        /* of the same levels */
 	unsigned recorded;               /* levels so far, repeated ones too */
+	unsigned recorded_streams;       /* of the latest */
 	struct impact_budget spent;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;

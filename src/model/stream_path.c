@@ -61,6 +61,7 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 	size_t i;
 
 	s->recorded++;
+	s->recorded_streams = s->streams;
 	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
 	if (!(s->evidence.base_rtt_s > 0))
 		return;

@@ -384,14 +384,15 @@ void adapt_on_congestion(struct session *sess, const char *name)
 		activate(sess);
 }
 
-static void log_levels(const struct session *sess)
+static void log_level(const struct session *sess)
 {
-	const struct evidence *e = &sess->stream_count.model.evidence;
+	const struct stream_control *m = &sess->stream_count.model;
 	char text[EVIDENCE_TEXT_BYTES];
 	size_t i;
 
-	for (i = 0; i < e->n; i++)
-		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s", evidence_text(text, e, &e->level[i]));
+	for (i = 0; i < m->evidence.n; i++)
+		if (m->evidence.level[i].probe.streams == m->recorded_streams)
+			log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s", evidence_text(text, &m->evidence, &m->evidence.level[i]));
 }
 
 void adapt_streams(struct session *sess, struct mono now)
@@ -415,7 +416,7 @@ void adapt_streams(struct session *sess, struct mono now)
 	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
 	    c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
-		log_levels(sess);
+		log_level(sess);
 	if (changed)
 		activate(sess);
 }
