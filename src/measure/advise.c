@@ -231,7 +231,7 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 	struct probe p, before;
 
 	evidence_add_level(&a->evidence, &a->watch, a->level[a->at], s, a->older > 0 ? older_ratio(a) : 0);
-	log_at(a->base.log, LOG_DEBUG, "evidence", "%s", evidence_text(text, &a->evidence, &a->evidence.level[a->evidence.n - 1]));
+	log_at(a->base.log, LOG_DEBUG, "evidence", "%s", evidence_text(text, &a->evidence, a->level[a->at]));
 	probe_of_steady(&p, a->level[a->at], s);
 	if (a->older > 0) {
 		before = probe_of_public(&last[-1]);

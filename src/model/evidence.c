@@ -105,6 +105,16 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 	l->segment_bytes = l->segments > 0 ? bytes / l->segments : 0;
 }
 
+/* e->n: there is none. */
+static size_t find(const struct evidence *e, unsigned streams)
+{
+	size_t i;
+
+	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
+		;
+	return i;
+}
+
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio)
 {
@@ -118,8 +128,7 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 		l.lag_ratio = hypot(l.lag_ratio, lag);
 		e->level[e->n - 1].lag_ratio = hypot(e->level[e->n - 1].lag_ratio, lag_before);
 	}
-	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
-		;
+	i = find(e, streams);
 	if (i == EVIDENCE_LEVELS_MAX) {
 		memmove(e->level, e->level + 1, (EVIDENCE_LEVELS_MAX - 1) * sizeof *e->level);
 		i--;
@@ -130,13 +139,18 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	e->level[i] = l;
 }
 
-const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, const struct evidence_level *l)
+const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, unsigned streams)
 {
-	snprintf(out, EVIDENCE_TEXT_BYTES, "streams=%u rate_bps=%.0f error_bps=%.0f lag_ratio=%.3f rtt_s=%.6f low_rtt_s=%.6f "
-	    "loss_ratio=%.6f segments=%.0f window_ratio=%.3f time_s=%.1f loss_events=%.0f segment_bytes=%.0f base_rtt_s=%.6f "
-	    "peak_rtt_s=%.6f idle_rtt_s=%.6f burst_bps=%.0f", l->probe.streams, l->probe.throughput_bps, l->probe.error_bps,
-	    l->lag_ratio, l->rtt_s, l->low_rtt_s, l->loss_ratio, l->segments, l->window_ratio, l->time_s, l->loss_events,
-	    l->segment_bytes, e->base_rtt_s, e->peak_rtt_s, e->idle_rtt_s, e->burst_bps);
+	size_t at = find(e, streams);
+	const struct evidence_level *l = &e->level[at];
+
+	out[0] = '\0';
+	if (at < e->n)
+		snprintf(out, EVIDENCE_TEXT_BYTES, "streams=%u rate_bps=%.0f error_bps=%.0f lag_ratio=%.3f rtt_s=%.6f "
+		    "low_rtt_s=%.6f loss_ratio=%.6f segments=%.0f window_ratio=%.3f time_s=%.1f loss_events=%.0f segment_bytes=%.0f "
+		    "base_rtt_s=%.6f peak_rtt_s=%.6f idle_rtt_s=%.6f burst_bps=%.0f", streams, l->probe.throughput_bps,
+		    l->probe.error_bps, l->lag_ratio, l->rtt_s, l->low_rtt_s, l->loss_ratio, l->segments, l->window_ratio, l->time_s,
+		    l->loss_events, l->segment_bytes, e->base_rtt_s, e->peak_rtt_s, e->idle_rtt_s, e->burst_bps);
 	return out;
 }
 
@@ -153,10 +167,8 @@ double evidence_recovery_s(const struct evidence *e)
 
 void evidence_drop_level(struct evidence *e, unsigned streams)
 {
-	size_t i;
+	size_t i = find(e, streams);
 
-	for (i = 0; i < e->n && e->level[i].probe.streams != streams; i++)
-		;
 	if (i < e->n)
 		memmove(&e->level[i], &e->level[i + 1], (--e->n - i) * sizeof *e->level);
 }

@@ -114,9 +114,9 @@ double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evid
  * section 5.1). 0: unknown. */
 double evidence_recovery_s(const struct evidence *e);
 
-/* For logs: the level, with the queues and the burst of all levels so far. */
+/* For logs: the level, with the queues and the burst of all levels so far. "": there is no such level. */
 #define EVIDENCE_TEXT_BYTES 400
-const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, const struct evidence_level *l);
+const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, unsigned streams);
 
 /* Forgets the level, if there is one. */
 void evidence_drop_level(struct evidence *e, unsigned streams);

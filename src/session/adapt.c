@@ -384,23 +384,13 @@ void adapt_on_congestion(struct session *sess, const char *name)
 		activate(sess);
 }
 
-static void log_level(const struct session *sess)
-{
-	const struct stream_control *m = &sess->stream_count.model;
-	char text[EVIDENCE_TEXT_BYTES];
-	size_t i;
-
-	for (i = 0; i < m->evidence.n; i++)
-		if (m->evidence.level[i].probe.streams == m->recorded_streams)
-			log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s", evidence_text(text, &m->evidence, &m->evidence.level[i]));
-}
-
 void adapt_streams(struct session *sess, struct mono now)
 {
 	struct stream_count *c = &sess->stream_count;
 	struct tcp_delta d;
 	struct stream_count_input in;
 	unsigned recorded = c->model.recorded;
+	char text[EVIDENCE_TEXT_BYTES];
 	bool changed;
 
 	if (now.ns < adapt_streams_deadline(sess).ns)
@@ -416,7 +406,8 @@ void adapt_streams(struct session *sess, struct mono now)
 	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
 	    c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
-		log_level(sess);
+		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s",
+		    evidence_text(text, &c->model.evidence, c->model.recorded_streams));
 	if (changed)
 		activate(sess);
 }

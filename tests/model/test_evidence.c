@@ -2,6 +2,8 @@
  * them (96 Mbit/s of payload), one test for each kind. */
 #include "model/near.h"
 
+#include <string.h>
+
 #include "model/advice.h"
 #include "model/evidence.h"
 
@@ -265,6 +267,7 @@ static void watches_levels(void **state)
 	struct evidence e = { .n = 0 };
 	struct evidence_watch w = { .n = 0 };
 	const struct steady_result s = { 0, 80 * MBIT, MBIT };
+	char text[EVIDENCE_TEXT_BYTES];
 	size_t i;
 
 	(void)state;
@@ -287,6 +290,9 @@ static void watches_levels(void **state)
 	assert_near(e.level[0].lag_ratio, 0.1 * pow(2, 0.6), 1e-9);
 	evidence_add_level(&e, &w, 4, &s, 0);
 	assert_int_equal(e.n, 1);
+	assert_non_null(strstr(evidence_text(text, &e, 4), "streams=4 rate_bps=80000000 error_bps=1000000 "));
+	assert_non_null(strstr(text, " base_rtt_s=0.050000 peak_rtt_s=0.060000 idle_rtt_s=0.000000 burst_bps=96000000"));
+	assert_string_equal(evidence_text(text, &e, 5), "");
 	evidence_add_level(&e, &w, 15, &s, exp(0.4)); /* the older streams have more */
 	assert_int_equal(e.n, 2);
 	assert_near(e.level[0].lag_ratio, hypot(0.1 * pow(2, 0.6), 0.2), 1e-9);
