@@ -37,7 +37,8 @@ struct advise {
 	struct loss_events events[PTCP_STREAMS_MAX];
 	double lost[PTCP_STREAMS_MAX]; /* segments so far */
 	struct evidence_watch watch;
-	struct share at_half, at_end; /* at half of PROBE_MAX_S, and at the last sample */
+	double probe_s;               /* max duration of a level */
+	struct share at_half, at_end; /* at half of probe_s, and at the last sample */
 	/* results */
 	struct evidence evidence;
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
@@ -192,7 +193,7 @@ static void add_level(struct advise *a)
 	unsigned granted = probe_session_granted(a->base.session), n = a->advice.next_probe;
 
 	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
-	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START_S)
+	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START * a->probe_s)
 		a->level[a->n_levels++] = n < granted ? n : granted;
 }
 
@@ -274,9 +275,9 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
-	if ((double)elapsed >= 1e9 * PROBE_MAX_S / 2 && a->at_half.younger == 0)
+	if ((double)elapsed >= 1e9 * a->probe_s / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_is_done(&a->settle, (double)elapsed / 1e9) || a->acked - a->acked_first >= MAX_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9, a->probe_s) || a->acked - a->acked_first >= MAX_BYTES)
 		end_level(a);
 	else
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
@@ -321,13 +322,13 @@ static void advise_free(struct prober *b)
 	free(of(b));
 }
 
-/* Levels in the options are always probed. */
+/* Levels or their duration in the options: they are always probed. */
 static bool recall(struct prober *b, const struct history_entry *h, double age_s)
 {
 	struct advise *a = of(b);
 	size_t i;
 
-	if (a->o.n_levels > 0)
+	if (a->o.n_levels > 0 || a->o.probe_s > 0)
 		return false;
 	for (i = 0; i < h->n_probes; i++)
 		a->probes[i] = probe_to_public(&h->probe[i]);
@@ -353,6 +354,10 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 	size_t i;
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
+	a->probe_s = a->o.probe_s > 0 ? a->o.probe_s : PROBE_MAX_S;
+	if (a->o.probe_s != 0 && !(a->probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
+		return err_set(e, PTCP_EUSAGE, "duration of a probe: must be %g to %g s (give another, or 0 for 10 s)",
+		    PROBE_MIN_S, PROBE_LONGEST_S);
 	if (a->n_levels > PTCP_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
 	for (i = 0; i < a->n_levels; i++) {

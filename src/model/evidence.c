@@ -49,6 +49,7 @@ double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s,
 }
 
 #define MIN_ERROR 0.002 /* of a rate */
+#define SCATTER_S PROBE_MAX_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
 #define LOSS_EVENTS_MIN 5.0
 #define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
 #define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */
@@ -122,7 +123,8 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	double lag_before, lag;
 	size_t i;
 
-	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 });
+	summarize(&l, w);
+	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 }) * sqrt(fmin(1, SCATTER_S / l.time_s));
 	if (older_ratio > 0 && e->n > 0) {
 		probe_lag(&e->level[e->n - 1].probe, &l.probe, older_ratio, &lag_before, &lag);
 		l.lag_ratio = hypot(l.lag_ratio, lag);
@@ -135,7 +137,6 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 	} else if (i == e->n) {
 		e->n++;
 	}
-	summarize(&l, w);
 	e->level[i] = l;
 }
 

@@ -111,11 +111,11 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, lag_before);
 }
 
-bool probe_is_done(const struct steady *s, double elapsed_s)
+bool probe_is_done(const struct steady *s, double elapsed_s, double max_s)
 {
 	struct steady_result r;
 
-	if (elapsed_s >= PROBE_MAX_S)
+	if (elapsed_s >= max_s)
 		return true;
 	return elapsed_s >= PROBE_MIN_S && steady_result(&r, s) == 0 &&
 	    r.error_bps <= PROBE_STEADY_RATIO * r.mean_bps;

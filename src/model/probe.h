@@ -67,18 +67,19 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* ---- Probing by ptcp advise ---- */
 
-/* Min and max duration of a level. */
+/* Min and default max duration of a level; longest choice, which STEADY_MAX samples of 0.1 s hold. */
 #define PROBE_MIN_S 2.5
 #define PROBE_MAX_S 10.0
+#define PROBE_LONGEST_S 50.0
 /* Between the two a level ends once its relative error is this small: only a link without other flows is
  * this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1 would
  * have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005
-/* No new level starts after this total. */
-#define PROBE_LAST_START_S 22.0
+/* No new level starts after this total, in max durations. */
+#define PROBE_LAST_START 2.2
 
 /* Whether the level can end. */
-bool probe_is_done(const struct steady *s, double elapsed_s);
+bool probe_is_done(const struct steady *s, double elapsed_s, double max_s);
 
 /* ---- Profile of a path ----
  *

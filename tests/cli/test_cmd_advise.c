@@ -234,6 +234,8 @@ static void what_cannot_be_parsed(void **state)
 	assert_int_equal(advise("--from-probes 1:5,9:9 --impact 1e1"), 2);
 	assert_int_equal(advise("--from-probes 1:5,9:9 --impact ."), 2);
 	assert_int_equal(advise("--from-probes 1:5,9:9 --min-gain -1"), 2);
+	assert_int_equal(advise("--from-probes 1:5,9:9 --probe-time 2s"), 2);
+	assert_int_equal(advise("--from-probes 1:5,9:9 --probe-time 51s"), 2);
 	assert_int_equal(advise("--from-probes 1:5,9:9 --max-streams 0"), 2);
 	assert_non_null(strstr(err, "ptcp: --max-streams '0': "));
 	assert_int_equal(advise("--from-probes 1:5,9:9 host"), 2);

@@ -299,6 +299,21 @@ static void watches_levels(void **state)
 	assert_near(e.level[1].lag_ratio, hypot(0.1, 0.2), 1e-9);
 }
 
+/* The rate of few streams scatters from second to second: four times as long, half as much. */
+static void long_levels_scatter_less(void **state)
+{
+	struct evidence e = { .n = 0 };
+	struct evidence_watch w = { .n = 0 };
+	const struct steady_result s = { 0, 8 * MBIT, MBIT };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 400; i++)
+		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, 1e5, 70, 0, 0.06, 0.05, 0.1, 0, 0 });
+	evidence_add_level(&e, &w, 1, &s, 0);
+	assert_near(e.level[0].lag_ratio, 0.1 * pow(8, 0.6) / 2, 1e-9);
+}
+
 /* A level with loss events: rate and RTT of a level that falls from slow start. */
 static struct evidence_level falling(struct evidence_level l, double seconds, double events)
 {
@@ -404,7 +419,7 @@ int main(void)
 		cmocka_unit_test(bbr_beside_others),
 		cmocka_unit_test(shares_not_reached_yet),
 		cmocka_unit_test(others_fill_the_queue), cmocka_unit_test(no_queue_without_a_full_link),
-		cmocka_unit_test(watches_levels),
+		cmocka_unit_test(watches_levels), cmocka_unit_test(long_levels_scatter_less),
 		cmocka_unit_test(streams_that_fall_from_slow_start),
 		cmocka_unit_test(loss_events),
 		cmocka_unit_test(rate_that_losses_explain),

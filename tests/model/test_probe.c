@@ -136,12 +136,12 @@ static void nobody_else(void **state)
 }
 
 /* How long a level goes on whose rate grows by so much in each second. */
-static double lasts(double rise_ratio)
+static double lasts(double rise_ratio, double max_s)
 {
 	struct steady s = { .n = 0 };
 	double t;
 
-	for (t = 0; !probe_is_done(&s, t); t += 0.1)
+	for (t = 0; !probe_is_done(&s, t, max_s); t += 0.1)
 		steady_add(&s, 100e6 * (1 + rise_ratio * t));
 	return t;
 }
@@ -149,8 +149,10 @@ static double lasts(double rise_ratio)
 static void a_level_ends(void **state)
 {
 	(void)state;
-	assert_near(lasts(0), PROBE_MIN_S, 0.05);
-	assert_near(lasts(0.05), PROBE_MAX_S, 0.02);
+	assert_near(lasts(0, PROBE_MAX_S), PROBE_MIN_S, 0.05);
+	assert_near(lasts(0.05, PROBE_MAX_S), PROBE_MAX_S, 0.02);
+	assert_near(lasts(0.05, PROBE_LONGEST_S), PROBE_LONGEST_S, 0.02);
+	assert_true(PROBE_LONGEST_S / 0.1 <= STEADY_MAX);
 }
 
 /* ---- profile ---- */

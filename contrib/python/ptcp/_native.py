@@ -99,7 +99,7 @@ class Probe(c.Structure):
 class AdviceOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("model", c.c_int), ("impact_percent", f64), ("min_gain_percent", f64),
                 ("max_streams", c.c_uint), ("congestion", text), ("levels", c.POINTER(c.c_uint)),
-                ("n_levels", c.c_size_t), ("receive", c.c_bool)]
+                ("n_levels", c.c_size_t), ("receive", c.c_bool), ("probe_s", f64)]
 
 
 class AdvicePoint(c.Structure):

@@ -256,12 +256,12 @@ class Transfer(Task):
 
 
 class Advise(Task):
-    def __init__(self, target, impact_percent, min_gain_percent, max_streams, model, levels, receive, options,
-                 **callbacks):
+    def __init__(self, target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s,
+                 options, **callbacks):
         super().__init__(options, **callbacks)
         a = n.initialized(self.lib, n.AdviceOpts, "ptcp_advice_opts_init")
         a.impact_percent, a.min_gain_percent = impact_percent, min_gain_percent
-        a.max_streams, a.receive = max_streams, receive
+        a.max_streams, a.receive, a.probe_s = max_streams, receive, probe_s
         number = c.c_int()
         if not self.lib.ptcp_model_parse(encoded(model), c.byref(number)):
             raise ValueError(f"model {model!r}: unknown")

@@ -78,8 +78,8 @@ async def mv(url, to, *, replace=False, trust=None, **options) -> None:
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
-                 receive=False, trust=None, **options) -> Advice:
-    return await _run(Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, options,
+                 receive=False, probe_s=0.0, trust=None, **options) -> Advice:
+    return await _run(Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s, options,
                              trust=trust))
 
 

@@ -150,7 +150,7 @@ static int replay_level(struct replay *r, unsigned streams, unsigned older)
 	observe_idle(r, &first);
 	settle.n = watch.n = half.n = 0;
 	last = first;
-	while (!probe_is_done(&settle, last.at_s - first.at_s) && next_moment(r, &now) && now.n == streams) {
+	while (!probe_is_done(&settle, last.at_s - first.at_s, PROBE_MAX_S) && next_moment(r, &now) && now.n == streams) {
 		observe_idle(r, &now);
 		s = difference(&last, &now, events);
 		evidence_watch_add(&watch, &r->evidence, &s);
