@@ -1,5 +1,5 @@
-/* What a collection writes of rates that fell: not while this host lacked processor time. The transfers are played, and
- * the clock: time passes as the start moves back. */
+/* What a collection writes of rates that fell: not while this host lacked processor time; and when it tests for others. The
+ * transfers are played, and the clock: time passes as the start moves back. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const char text[] = "destination: D\nhosts:\n  D: {}\n"
 static struct {
 	struct ptcp_overlay *overlay;
 	struct ptcp_collect *c;
-	bool starved;
+	bool starved, congested;
 	double t;
 	char dir[40], file[60], written[60];
 } fx;
@@ -98,6 +98,15 @@ static int teardown(void **state)
 	return rmdir(fx.dir);
 }
 
+/* A queue and losses, as the kernel of the source sees them. */
+static void play_congestion(struct route *r, uint64_t bytes)
+{
+	r->rtt_s = 0.06;
+	r->min_rtt_s = 0.04;
+	r->segments += bytes / 1448;
+	r->lost += bytes / 1448 / 50;
+}
+
 /* The first two sources deliver so much, the last its rate, as far as it is assigned, until the plan no longer fits, or until a time. */
 static bool deliver(double bps, double until_s)
 {
@@ -111,6 +120,8 @@ static bool deliver(double bps, double until_s)
 			bytes = (uint64_t)(fmin(s == &fx.c->source[2] ? RATE_BPS : bps, PACE * drift_ratio(&fx.c->drift) * s->route[0].assigned_bps) * TICK_S / 8);
 			s->route[0].bytes += bytes;
 			s->status->progress.bytes += bytes;
+			if (fx.congested)
+				play_congestion(&s->route[0], bytes);
 		}
 		monitor_update(fx.c);
 		if (fx.c->unfit != NULL)
@@ -175,12 +186,30 @@ static void later_rates_are(void **state)
 	assert_false(is_written("S1, to: D, rate: 40Mbit/s"));
 }
 
+/* With queue and losses, what a probe finds may be the rate of others: with a budget the test for others comes first. */
+static void a_test_for_others_comes_first(void **state)
+{
+	(void)state;
+	fx.congested = true;
+	deliver(1.4 * RATE_BPS, 2.5);
+	assert_true(drift_is_probing(&fx.c->drift));
+	teardown(NULL);
+	setup(NULL);
+	fx.congested = true;
+	fx.c->o.impact_percent = 10;
+	assert_false(deliver(1.4 * RATE_BPS, 2.5));
+	assert_false(drift_is_probing(&fx.c->drift));
+	assert_false(deliver(1.4 * RATE_BPS, 5));
+	assert_int_equal(fx.c->bottleneck[0].others.phase, OTHERS_TEST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(fallen_rates_are_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(rates_of_a_starved_host_are_not, setup, teardown),
 		cmocka_unit_test_setup_teardown(later_rates_are, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_test_for_others_comes_first, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("collect/monitor", tests, NULL, NULL);
