@@ -354,8 +354,8 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 	size_t i;
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
-	a->probe_s = a->o.probe_s > 0 ? a->o.probe_s : PROBE_MAX_S;
-	if (a->o.probe_s != 0 && !(a->probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
+	a->probe_s = a->o.probe_s != 0 ? a->o.probe_s : PROBE_MAX_S;
+	if (!(a->probe_s >= PROBE_MIN_S && a->probe_s <= PROBE_LONGEST_S))
 		return err_set(e, PTCP_EUSAGE, "duration of a probe: must be %g to %g s (give another, or 0 for 10 s)",
 		    PROBE_MIN_S, PROBE_LONGEST_S);
 	if (a->n_levels > PTCP_PROBES_MAX)

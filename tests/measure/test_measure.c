@@ -1,6 +1,7 @@
 /* Handles that measure, as callers of libptcp see them. Public headers only. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <math.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -188,6 +189,7 @@ static void freed_at_work(void **state)
 static void what_cannot_be_asked_for(void **state)
 {
 	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "ssh://h/path", "user@", "@h", "u@h:22", "-u@h", "h:x", "h:0" };
+	static const double bad_s[] = { -10, 2, 51, NAN };
 	struct ptcp_transfer_opts o;
 	struct ptcp_advice_opts ao;
 	struct ptcp_measure_opts m;
@@ -203,6 +205,12 @@ static void what_cannot_be_asked_for(void **state)
 			fail_msg("'%s' is taken", bad[i]);
 	ao.impact_percent = 101;
 	assert_int_equal(ptcp_advise_new(&t, &o, "h", &ao, &e), PTCP_EUSAGE);
+	ptcp_advice_opts_init(&ao);
+	for (i = 0; i < sizeof bad_s / sizeof *bad_s; i++) {
+		ao.probe_s = bad_s[i];
+		assert_int_equal(ptcp_advise_new(&t, &o, "h", &ao, &e), PTCP_EUSAGE);
+		assert_non_null(strstr(e.msg, "duration of a probe: must be 2.5 to 50 s"));
+	}
 	ptcp_advice_opts_init(&ao);
 	ao.levels = (const unsigned[]){ 5, 5 };
 	ao.n_levels = 2;
