@@ -5,7 +5,7 @@
 
 #define SETTLED_TICKS 16    /* streams have left slow start, and first blocks have arrived */
 #define CONGESTED_S 2.0
-#define CONGESTED_TICKS 8
+#define CONGESTED_TICKS 8   /* of CONGESTED_S */
 #define TEST_S 5.0          /* the senders' buffers and the queue drain, or others grow .. */
 #define LONGER_S 4.0        /* .. or more, for a queue without losses */
 #define JUDGED_S 2.5        /* after this time, a queue that has drained is enough */

@@ -18,10 +18,10 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
 #define BURST_QUEUE_S 0.002 /* .. without bursts */
-#define STANDING_RATIO 0.15 /* of the longest: a shorter mean queue on a full link beside others .. */
-#define STANDING_LESS 0.3  /* .. has this probability, over that of any length, .. */
-#define BUFFERED_FROM 0.4  /* .. if the queue holds the cycles of all windows: so much of the RTT over the root of all flows, .. */
-#define BUFFERED_ALL 0.9   /* .. completely with so much */
+#define STANDING_RATIO 0.15 /* mean queue over the longest: less is rare on a full link beside others */
+#define STANDING_LESS 0.3  /* likelihood of less, compared with a uniform distribution of the mean queue */
+#define BUFFERED_FROM 0.4  /* longest queue x root of the number of flows, over the RTT: a shorter queue proves nothing, .. */
+#define BUFFERED_ALL 0.9   /* .. a longer queue holds the cycles of all windows */
 #define IDLE_MEAN 0.03     /* the same before our streams start */
 #define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
@@ -264,7 +264,7 @@ static double longest_queue_s(const struct evidence *e)
 }
 
 /* Other flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for bursts: n flows
- * need the root of n less than one (Appenzeller, Keslassy and McKeown, Sizing Router Buffers, SIGCOMM 2004). */
+ * need 1 / sqrt(n) of the buffer of one flow (Appenzeller, Keslassy and McKeown, Sizing Router Buffers, SIGCOMM 2004). */
 static double of_standing_queue(const struct belief_point *p, const struct evidence *e, double queue_s)
 {
 	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BURST_QUEUE_S) - 1), mean;
@@ -289,7 +289,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 	size_t i;
 
 	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
-		return e->peak_rtt_s > 0 && queue_s == 0 ? log(NO_QUEUE) : of_standing_queue(p, e, queue_s);
+		return queue_s > 0 ? of_standing_queue(p, e, queue_s) : e->peak_rtt_s > 0 ? log(NO_QUEUE) : 0;
 	if (queue_s == 0)
 		return 0;
 	for (i = 0; i < e->n; i++) {

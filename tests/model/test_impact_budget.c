@@ -72,7 +72,7 @@ static void the_latest_advice_counts(void **state)
 	assert_true(impact_budget_affords(&b, &a, 0.1, 2, 10));
 }
 
-/* Others that recover slowly lose longer than the streams were there: 5 s here. */
+/* Other flows need about 5 s to recover: their loss outlasts the streams. */
 static void others_recover_by_and_by(void **state)
 {
 	struct impact_budget b = { .recovery_s = 5 };
