@@ -21,10 +21,12 @@
 #define IPV4_HEADER_BYTES 20
 #define READ_AT_ONCE 64
 #define ACTIVE_NS 100000000u /* after the last packet */
-/* Sleeps while active. The least bounds how late a packet leaves by our doing; the
- * most, how late a stall is seen and a packet read. */
-#define LEAST_SLEEP_NS 100000u
-#define MOST_SLEEP_NS 200000u
+/* Sleeps while active, from m->sleep_ns to twice that: the former bounds how late a packet leaves by our doing; the
+ * latter, how late a stall is seen and a packet read. Long delays and slow links permit longer sleeps. */
+#define SLEEP_MIN_NS 100000u
+#define SLEEP_MAX_NS 250000u
+#define SLEEP_DELAYS 16       /* a sleep is at most this part of the shortest delay of a link, .. */
+#define SLEEP_PACKETS 2       /* .. and the time of so many packets on the slowest link */
 #define TURNS_PER_LOOK 16 /* at commands, while active */
 
 /* A packet of the model with the frame it stands for. */
@@ -175,9 +177,26 @@ static uint64_t wake_ns(struct emu *m)
 		return ns;
 	if (packetio_peek(m->io, &f))
 		return seen_ns;
-	if (ns < seen_ns + LEAST_SLEEP_NS)
-		return seen_ns + LEAST_SLEEP_NS;
-	return ns < seen_ns + MOST_SLEEP_NS ? ns : seen_ns + MOST_SLEEP_NS;
+	if (ns < seen_ns + m->sleep_ns)
+		return seen_ns + m->sleep_ns;
+	return ns < seen_ns + 2 * m->sleep_ns ? ns : seen_ns + 2 * m->sleep_ns;
+}
+
+/* Of the links as they begin. */
+static uint64_t sleep_ns(const struct topo *t, uint32_t mtu)
+{
+	uint64_t ns = SLEEP_MAX_NS, slowest_bps = UINT64_MAX;
+
+	for (int i = 0; i < t->links; i++)
+		for (int d = 0; d <= t->link[i].both; d++) {
+			const struct link_conf *c = &t->link[i].conf[d];
+
+			ns = c->delay_ns / SLEEP_DELAYS < ns ? c->delay_ns / SLEEP_DELAYS : ns;
+			slowest_bps = c->rate_bps > 0 && c->rate_bps < slowest_bps ? c->rate_bps : slowest_bps;
+		}
+	if ((double)ns > SLEEP_PACKETS * mtu * 8e9 / (double)slowest_bps)
+		ns = (uint64_t)(SLEEP_PACKETS * mtu * 8e9 / (double)slowest_bps);
+	return ns > SLEEP_MIN_NS ? ns : SLEEP_MIN_NS;
 }
 
 static struct timespec timespec_of(uint64_t ns)
@@ -280,10 +299,10 @@ static int build_net(struct emu *m, struct ptcp_err *e)
 	return net_route(&m->net) < 0 ? err_nomem(e) : 0;
 }
 
-/* Punctuality: ahead of ordinary processes where that is allowed. */
+/* Punctuality: ahead of the programs in the labs where that is allowed; campaigns run these with realtime priority, too. */
 static const char *be_punctual(void)
 {
-	struct sched_param rr = { .sched_priority = 1 };
+	struct sched_param rr = { .sched_priority = 2 };
 
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (sched_setscheduler(0, SCHED_RR, &rr) == 0)
@@ -304,6 +323,7 @@ int emu_run(const struct topo *t, int ctl_fd, struct ptcp_err *e)
 		if (t->node[i].mtu > mtu)
 			mtu = t->node[i].mtu;
 	m.room_bytes = mtu + PACKETIO_HEADER_BYTES;
+	m.sleep_ns = sleep_ns(t, mtu);
 	r = map_devices(&m, e);
 	if (r == 0)
 		r = build_net(&m, e);
