@@ -637,7 +637,8 @@ struct ptcp_advice_opts {
 	                             suffices (see ptcp_transfer_opts.no_history) */
 	size_t n_levels;
 	bool receive;             /* data from the remote host to this host */
-	double probe_s;           /* max duration of a probe, s, 2.5 to 50; 0: 10, or no probes if the path history suffices */
+	double probe_s;           /* max duration of a probe, s, 2.5 to 50; 0: 30 with one stream to 10 with nine and more, or no
+	                             probes if the path history suffices */
 };
 #define PTCP_ADVICE_STREAMS_MAX 100000
 PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);

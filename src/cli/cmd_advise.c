@@ -76,8 +76,8 @@ static const struct opt advise_options[] = {
 	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear (default: auto)", set_model,
 	    0, 0, 0 },
 	{ "probes", 0, "N,..", "stream counts to probe with (default: 1,4,15)", set_probes, 0, 0, 0 },
-	{ "probe-time", 0, "TIME", "maximum duration of a probe: longer probes have narrower ranges (default: 10s)",
-	    opt_seconds, AT(opts.probe_s), 2.5, 50 },
+	{ "probe-time", 0, "TIME", "maximum duration of a probe: longer probes have narrower ranges (default: 30s with one "
+	    "stream to 10s with nine and more)", opt_seconds, AT(opts.probe_s), 2.5, 50 },
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
 	{ "no-history", 0, NULL, "probe; neither read nor update the path history", opt_true,

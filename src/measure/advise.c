@@ -37,8 +37,7 @@ struct advise {
 	struct loss_events events[PTCP_STREAMS_MAX];
 	double lost[PTCP_STREAMS_MAX]; /* segments so far */
 	struct evidence_watch watch;
-	double probe_s;               /* max duration of a level */
-	struct share at_half, at_end; /* at half of probe_s, and at the last sample */
+	struct share at_half, at_end; /* at half of the level's max duration, and at the last sample */
 	/* results */
 	struct evidence evidence;
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
@@ -55,6 +54,12 @@ static struct advise *of(struct prober *b)
 }
 
 /* ---- One level ---- */
+
+/* Max duration of a level. */
+static double max_s(const struct advise *a, unsigned streams)
+{
+	return a->o.probe_s > 0 ? a->o.probe_s : probe_max_s(streams);
+}
 
 static void start_level(struct advise *a, unsigned older)
 {
@@ -193,7 +198,7 @@ static void add_level(struct advise *a)
 	unsigned granted = probe_session_granted(a->base.session), n = a->advice.next_probe;
 
 	if (n > 0 && a->n_levels < PTCP_PROBES_MAX &&
-	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START * a->probe_s)
+	    (double)mono_diff_ns(mono_now(), a->started) < 1e9 * PROBE_LAST_START * max_s(a, 1))
 		a->level[a->n_levels++] = n < granted ? n : granted;
 }
 
@@ -267,6 +272,7 @@ static void on_timer(void *arg)
 {
 	struct advise *a = arg;
 	struct mono now = mono_now();
+	double longest_s = max_s(a, a->level[a->at]);
 	uint64_t elapsed = mono_diff_ns(now, a->begun), step = mono_diff_ns(now, a->sampled);
 	uint64_t acked = sample(a, (double)elapsed / 1e9, (double)step / 1e9);
 
@@ -275,9 +281,10 @@ static void on_timer(void *arg)
 	    a->level[a->at], (double)elapsed / 1e9, 8e9 * (double)(acked - a->acked) / (double)step);
 	a->acked = acked;
 	a->sampled = now;
-	if ((double)elapsed >= 1e9 * a->probe_s / 2 && a->at_half.younger == 0)
+	if ((double)elapsed >= 1e9 * longest_s / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_is_done(&a->settle, (double)elapsed / 1e9, a->probe_s) || a->acked - a->acked_first >= MAX_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9, evidence_watch_cycle_s(&a->watch, &a->evidence, a->level[a->at]),
+	    longest_s) || a->acked - a->acked_first >= MAX_BYTES)
 		end_level(a);
 	else
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
@@ -354,9 +361,8 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 	size_t i;
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
-	a->probe_s = a->o.probe_s != 0 ? a->o.probe_s : PROBE_MAX_S;
-	if (!(a->probe_s >= PROBE_MIN_S && a->probe_s <= PROBE_LONGEST_S))
-		return err_set(e, PTCP_EUSAGE, "duration of a probe: must be %g to %g s (give another, or 0 for 10 s)",
+	if (a->o.probe_s != 0 && !(a->o.probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
+		return err_set(e, PTCP_EUSAGE, "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
 		    PROBE_MIN_S, PROBE_LONGEST_S);
 	if (a->n_levels > PTCP_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);

@@ -43,8 +43,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
 #define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
 #define BURST_PACKETS_MIN 24.0 /* .. a queue of so many loses at any rate */
-#define UNUSED_ALONE 0.4   /* contenders that a stream alone behaves as if it had, at most: it uses 0.7 of the link and more, .. */
-#define UNUSED_EVENTS 2.0  /* .. after so many losses */
+#define UNUSED_ALONE 0.4   /* contenders that a stream alone behaves as if it had, at most: it uses 0.7 of the link and more */
 #define UNUSED_SD 0.35
 #define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
@@ -141,14 +140,6 @@ static double unit(double x)
 
 #define SEGMENT_BYTES 1448
 
-/* Cycle of a window: the time from a loss until the window is as large again. */
-static double cycle_s(double bps, double rtt_s, enum evidence_growth growth)
-{
-	double segments = bps * rtt_s / (8 * SEGMENT_BYTES), reno_s = segments / 2 * rtt_s;
-
-	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt(segments * (1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C));
-}
-
 /* Streams that join others need several cycles to reach their share. Logarithm of the share over the mean rate of the
  * level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
 static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
@@ -158,7 +149,7 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 	if (!belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
 	    !(l->time_s > 0))
 		return 0;
-	cycle = cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, e->growth);
+	cycle = evidence_cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, SEGMENT_BYTES, e->growth);
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
 }
 
@@ -356,8 +347,8 @@ static double of_contenders(const struct belief_point *p, const struct evidence 
 	return -below * below / (2 * WEAK_SD * WEAK_SD);
 }
 
-/* With nobody else, few streams that lose again and again leave much of the link unused only if the queue is shorter than
- * their bursts: otherwise each loss means that the link was full, and leaves most of the window. */
+/* With nobody else, few streams leave much of the link unused only if the queue is shorter than their bursts: otherwise
+ * each loss means that the link was full, and leaves most of the window. */
 static double of_unused(const struct belief_point *p, const struct evidence *e)
 {
 	const struct evidence_level *fewest = &e->level[0];
@@ -370,7 +361,7 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 	if (p->kind != EVIDENCE_NOBODY || e->growth == EVIDENCE_MODEL || e->n == 0)
 		return 0;
 	over = fmax(log(p->contenders / (UNUSED_ALONE * fewest->probe.streams)), 0);
-	weight = unit((packets - BURST_PACKETS_MIN) / (BURST_PACKETS - BURST_PACKETS_MIN)) * unit(fewest->loss_events / UNUSED_EVENTS);
+	weight = unit((packets - BURST_PACKETS_MIN) / (BURST_PACKETS - BURST_PACKETS_MIN));
 	return -weight * over * over / (2 * UNUSED_SD * UNUSED_SD);
 }
 

@@ -48,6 +48,27 @@ double loss_events_of(struct loss_events *l, double lost_segments, double rtt_s,
 	return fmin(lost_segments, events);
 }
 
+double evidence_cycle_s(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth)
+{
+	double segments = stream_bps * rtt_s / (8 * segment_bytes), reno_s = segments / 2 * rtt_s;
+
+	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
+}
+
+double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evidence *e, unsigned streams)
+{
+	double bytes = 0, segments = 0, time_s = 0;
+	size_t i;
+
+	for (i = 0; i < w->n; i++) {
+		bytes += w->sample[i].delivered_bytes;
+		segments += w->sample[i].sent_segments;
+		time_s += w->sample[i].interval_s;
+	}
+	return bytes > 0 && segments > 0 ?
+	    evidence_cycle_s(8 * bytes / time_s / streams, e->base_rtt_s, bytes / segments, EVIDENCE_CUBIC) : 0;
+}
+
 #define MIN_ERROR 0.002 /* of a rate */
 #define SCATTER_S PROBE_MAX_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
 #define LOSS_EVENTS_MIN 5.0
@@ -158,12 +179,9 @@ const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *
 double evidence_recovery_s(const struct evidence *e)
 {
 	const struct evidence_level *l = &e->level[0];
-	double segments;
 
-	if (e->n == 0 || !(l->rtt_s > 0) || !(l->segment_bytes > 0))
-		return 0;
-	segments = l->probe.throughput_bps / 8 / l->probe.streams * l->rtt_s / l->segment_bytes;
-	return fmin(segments / 2 * l->rtt_s, cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
+	return e->n == 0 || !(l->rtt_s > 0) || !(l->segment_bytes > 0) ? 0 :
+	    evidence_cycle_s(l->probe.throughput_bps / l->probe.streams, l->rtt_s, l->segment_bytes, EVIDENCE_CUBIC);
 }
 
 void evidence_drop_level(struct evidence *e, unsigned streams)

@@ -111,13 +111,21 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, lag_before);
 }
 
-bool probe_is_done(const struct steady *s, double elapsed_s, double max_s)
+#define STEADY_CYCLES 3    /* after one, a stream that still grows beside another flow may look steady */
+#define ONE_STREAM_S 30.0 /* one stream beside others: rates over 10 s scatter by 9 to 26 % and more */
+
+double probe_max_s(unsigned streams)
+{
+	return fmax(ONE_STREAM_S / sqrt(streams), PROBE_MAX_S);
+}
+
+bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s)
 {
 	struct steady_result r;
 
 	if (elapsed_s >= max_s)
 		return true;
-	return elapsed_s >= PROBE_MIN_S && steady_result(&r, s) == 0 &&
+	return elapsed_s >= fmax(PROBE_MIN_S, STEADY_CYCLES * cycle_s) && steady_result(&r, s) == 0 &&
 	    r.error_bps <= PROBE_STEADY_RATIO * r.mean_bps;
 }
 

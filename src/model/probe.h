@@ -67,19 +67,22 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* ---- Probing by ptcp advise ---- */
 
-/* Min and default max duration of a level; longest choice, which STEADY_MAX samples of 0.1 s hold. */
+/* Min duration of a level; longest choice, which STEADY_MAX samples of 0.1 s hold. */
 #define PROBE_MIN_S 2.5
-#define PROBE_MAX_S 10.0
 #define PROBE_LONGEST_S 50.0
-/* Between the two a level ends once its relative error is this small: only a link without other flows is
- * this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1 would
- * have ended early, and with 0.02 42, most of them while the rate still rose. */
+/* Max duration of a level of so many streams, and the least of all. The fewer the streams, the more their rate scatters
+ * beside other flows. */
+#define PROBE_MAX_S 10.0
+double probe_max_s(unsigned streams);
+/* Between the two a level ends once its relative error is this small after some cycles of its windows: only a link without
+ * other flows is this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1
+ * would have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005
-/* No new level starts after this total, in max durations. */
+/* No new level starts after this total, in max durations of one stream. */
 #define PROBE_LAST_START 2.2
 
-/* Whether the level can end. */
-bool probe_is_done(const struct steady *s, double elapsed_s, double max_s);
+/* Whether the level can end; cycle_s: of the streams' windows (evidence_cycle_s()), or 0. */
+bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s);
 
 /* ---- Profile of a path ----
  *

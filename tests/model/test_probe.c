@@ -136,12 +136,12 @@ static void nobody_else(void **state)
 }
 
 /* How long a level goes on whose rate grows by so much in each second. */
-static double lasts(double rise_ratio, double max_s)
+static double lasts(double rise_ratio, double cycle_s, double max_s)
 {
 	struct steady s = { .n = 0 };
 	double t;
 
-	for (t = 0; !probe_is_done(&s, t, max_s); t += 0.1)
+	for (t = 0; !probe_is_done(&s, t, cycle_s, max_s); t += 0.1)
 		steady_add(&s, 100e6 * (1 + rise_ratio * t));
 	return t;
 }
@@ -149,10 +149,20 @@ static double lasts(double rise_ratio, double max_s)
 static void a_level_ends(void **state)
 {
 	(void)state;
-	assert_near(lasts(0, PROBE_MAX_S), PROBE_MIN_S, 0.05);
-	assert_near(lasts(0.05, PROBE_MAX_S), PROBE_MAX_S, 0.02);
-	assert_near(lasts(0.05, PROBE_LONGEST_S), PROBE_LONGEST_S, 0.02);
+	assert_near(lasts(0, 0, PROBE_MAX_S), PROBE_MIN_S, 0.05);
+	assert_near(lasts(0, 2.2, PROBE_MAX_S), 6.6, 0.02); /* 6 s beside one flow with a large window looked steady */
+	assert_near(lasts(0, 6.4, PROBE_MAX_S), PROBE_MAX_S, 0.02);
+	assert_near(lasts(0.05, 0, PROBE_MAX_S), PROBE_MAX_S, 0.02);
+	assert_near(lasts(0.05, 0, PROBE_LONGEST_S), PROBE_LONGEST_S, 0.02);
 	assert_true(PROBE_LONGEST_S / 0.1 <= STEADY_MAX);
+}
+
+static void few_streams_are_probed_for_longer(void **state)
+{
+	(void)state;
+	assert_near(probe_max_s(1), 30, 1e-9);
+	assert_near(probe_max_s(4), 15, 1e-9);
+	assert_near(probe_max_s(15), PROBE_MAX_S, 1e-9);
 }
 
 /* ---- profile ---- */
@@ -274,6 +284,7 @@ int main(void)
 		cmocka_unit_test(what_a_group_shows_that_grew),
 		cmocka_unit_test(nobody_else),
 		cmocka_unit_test(a_level_ends),
+		cmocka_unit_test(few_streams_are_probed_for_longer),
 		cmocka_unit_test(runs_add_up),
 		cmocka_unit_test(the_worst_known_goes),
 		cmocka_unit_test(where_there_is_room),

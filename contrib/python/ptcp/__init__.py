@@ -75,7 +75,7 @@ def mv(url, to, *, replace=False, trust=None, **options) -> None:
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
            receive=False, probe_s=0.0, trust=None, **options) -> Advice:
     """Recommends a number of streams to a server, "HOST[:PORT]", from probes, of up to `probe_s` seconds
-    (0.0: 10, or the path history) for each number of streams."""
+    (0.0: 30 with one stream to 10 with nine and more, or the path history) for each number of streams."""
     return _Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s, options,
                    trust=trust).run()
 

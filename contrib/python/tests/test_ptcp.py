@@ -253,7 +253,7 @@ class Asyncio(Case):
 
 class Advising(Case):
     def test_advise(self):
-        advice = ptcp.advise(os.environ["PTCP_SLOW"], levels=[1, 2, 3], max_streams=8, no_history=True, **TRUST)
+        advice = ptcp.advise(os.environ["PTCP_SLOW"], levels=[1, 2, 3], max_streams=8, probe_s=2.5, no_history=True, **TRUST)
         self.assertTrue(1 <= advice.streams <= 8)
         self.assertTrue(0 < advice.throughput_bps < math.inf)
         self.assertEqual([p.streams for p in advice.probes[:3]], [1, 2, 3])

@@ -150,12 +150,13 @@ static int replay_level(struct replay *r, unsigned streams, unsigned older)
 	observe_idle(r, &first);
 	settle.n = watch.n = half.n = 0;
 	last = first;
-	while (!probe_is_done(&settle, last.at_s - first.at_s, PROBE_MAX_S) && next_moment(r, &now) && now.n == streams) {
+	while (!probe_is_done(&settle, last.at_s - first.at_s, evidence_watch_cycle_s(&watch, &r->evidence, streams),
+	    probe_max_s(streams)) && next_moment(r, &now) && now.n == streams) {
 		observe_idle(r, &now);
 		s = difference(&last, &now, events);
 		evidence_watch_add(&watch, &r->evidence, &s);
 		steady_add(&settle, 8 * (acked(&now, 0, now.n) - acked(&last, 0, now.n)) / s.interval_s);
-		if (half.n == 0 && now.at_s - first.at_s >= PROBE_MAX_S / 2)
+		if (half.n == 0 && now.at_s - first.at_s >= probe_max_s(streams) / 2)
 			half = now;
 		last = now;
 	}
