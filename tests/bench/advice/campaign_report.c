@@ -7,7 +7,7 @@
  *   -s  only odd or even seeds: parameters are calibrated on odd seeds
  *   -v  list the answers
  *
- * Forms (full, short) are reported apart, and within each form the seeds that the decision was tuned on (1 to 60), the
+ * Forms (full, tuning, short) are reported apart, and within each form the seeds that the decision was tuned on (1 to 60), the
  * fresh seeds (from 1001 on), and any others. */
 #include <math.h>
 #include <stdio.h>
@@ -198,7 +198,7 @@ static void print_set(const struct seed_case *c, size_t n, const char *form, enu
 	free(s);
 }
 
-static const char *const forms[] = { "full", "short" };
+static const char *const forms[] = { "full", "tuning", "short" };
 #define FORMS (sizeof forms / sizeof *forms)
 
 static size_t of_other_forms(const struct seed_case *c, size_t n)
