@@ -1,5 +1,6 @@
 #include "model/probe.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -152,7 +153,7 @@ const struct probe *profile_fewest(const struct profile *l)
 	return least;
 }
 
-const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned now, double below_worth)
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now, double below_worth)
 {
 	const struct probe *found = NULL;
 	double known, least = INFINITY;
@@ -160,7 +161,7 @@ const struct probe *profile_worst(const struct profile *l, unsigned from, unsign
 
 	for (i = 0; i < l->n; i++) {
 		known = l->runs[i] * (l->probe[i].streams < now ? below_worth : 1);
-		if (l->probe[i].streams >= from && known < least) {
+		if (l->probe[i].streams >= from && l->probe[i].streams <= until && known < least) {
 			least = known;
 			found = &l->probe[i];
 		}
@@ -175,7 +176,7 @@ void profile_add(struct profile *l, unsigned streams, double mean_bps, double ru
 	double known = 0;
 
 	if (i == PROFILE_MAX) {
-		i = (size_t)(profile_worst(l, 1, 1, 1) - l->probe);
+		i = (size_t)(profile_worst(l, 1, UINT_MAX, 1, 1) - l->probe);
 	} else if (i == l->n) {
 		l->n++;
 	} else {

@@ -117,9 +117,9 @@ size_t profile_find(const struct profile *l, unsigned streams);
 /* The level with the fewest streams; n > 0. */
 const struct probe *profile_fewest(const struct profile *l);
 
-/* The least known level with at least `from` streams, or NULL; levels with fewer than `now` streams count
- * as known below_worth times as well. */
-const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned now, double below_worth);
+/* The least known level with `from` to `until` streams, or NULL; levels with fewer than `now` streams count as known
+ * below_worth times as well. */
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now, double below_worth);
 
 /* The largest level limited by its hosts, and the smallest level above, or NULL. Levels with less
  * throughput per stream than a smaller level do not count: the path or a processor limits them, whatever

@@ -111,7 +111,7 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 static bool is_affordable(const struct stream_control *s, unsigned streams)
 {
 	return !s->advised || impact_budget_affords(&s->spent, &s->advice, s->o.budget_ratio, streams,
-	    STREAM_CONTROL_LEVEL_S + evidence_recovery_s(&s->evidence));
+	    STREAM_CONTROL_LEVEL_S + STREAM_CONTROL_SKIP_S + evidence_recovery_s(&s->evidence));
 }
 
 /* The answer, unless the present one is about as good and keeps the budget: a constant path has one answer. */
@@ -196,21 +196,34 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
+static bool sees_others(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_SOME;
+}
+
+/* Whether others are seen, and so many streams exceed the budget for all that is known. */
+static bool exceeds(const struct stream_control *s, unsigned streams)
+{
+	struct advice_point p;
+
+	if (!sees_others(s))
+		return false;
+	advice_at(&s->advice, streams, &p);
+	return p.impact_low_ratio > s->o.budget_ratio;
+}
+
 /* Early in the second level, the most expensive one: whether others are seen, and already the first level is above the
  * budget. */
 static bool is_decided(const struct stream_control *s, double mean_bps)
 {
 	struct stream_control now = *s;
-	struct advice_point fewest;
 
 	if (s->advised || s->n_next > 0 || s->profile.n == 0 || s->streams <= s->profile.probe[0].streams ||
 	    !(EARLY_RTTS * s->evidence.base_rtt_s <= STREAM_CONTROL_EARLY_S))
 		return false;
 	stream_path_record(&now, mean_bps, 1);
-	if (!stream_path_judge(&now, FIT_PRIOR_OTHERS) || now.advice.n_curve == 0 || now.advice.others != ADVICE_OTHERS_SOME)
-		return false;
-	advice_at(&now.advice, profile_fewest(&now.profile)->streams, &fewest);
-	return fewest.impact_low_ratio > s->o.budget_ratio;
+	stream_path_judge(&now, FIT_PRIOR_OTHERS);
+	return exceeds(&now, profile_fewest(&now.profile)->streams);
 }
 
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
@@ -264,8 +277,25 @@ static bool wait_for_budget(struct stream_control *s)
 	return false;
 }
 
-/* The hold time is over: probes the least known level, or a distant higher level. On a path with room lower
- * levels are useless. */
+/* The most streams that a level is probed with again: none above the answer if already one more exceeds the budget, and
+ * otherwise no more than needed to see who else is there. */
+static unsigned probe_up_to(const struct stream_control *s)
+{
+	unsigned above = s->o.max_streams;
+	size_t i;
+
+	if (!sees_others(s))
+		return s->o.max_streams;
+	if (exceeds(s, s->streams + 1))
+		return s->streams;
+	for (i = 0; i < s->profile.n; i++)
+		if (s->profile.probe[i].streams > s->streams && s->profile.probe[i].streams < above)
+			above = s->profile.probe[i].streams;
+	return above > STREAM_CONTROL_LEVER * s->streams ? above : STREAM_CONTROL_LEVER * s->streams;
+}
+
+/* The hold time is over: probes the least known level, or a distant higher level. On a path with room lower levels are
+ * useless. */
 static bool reprobe(struct stream_control *s)
 {
 	const struct probe *room, *above, *worst;
@@ -276,11 +306,12 @@ static bool reprobe(struct stream_control *s)
 	stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
+	if (room == NULL && s->advised && !exceeds(s, s->streams + 1) && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
 	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
 	alone |= stream_path_hosts_limit(s);
-	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, s->streams, STREAM_CONTROL_BELOW_WORTH);
+	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, probe_up_to(s), s->streams,
+	    STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
 	if (!is_affordable(s, worst->streams))

@@ -195,13 +195,14 @@ static void the_worst_known_goes(void **state)
 	unsigned n;
 
 	(void)state;
-	assert_null(profile_worst(&l, 1, 1, 1));
+	assert_null(profile_worst(&l, 1, 99, 1, 1));
 	for (n = 1; n <= PROFILE_MAX; n++)
 		profile_add(&l, n, 10 * n, n == 3 ? 1 : 2, false);
-	assert_int_equal(profile_worst(&l, 1, 1, 1)->streams, 3);
-	assert_int_equal(profile_worst(&l, 1, 4, 3)->streams, 4); /* fewer than 4 count thrice */
-	assert_int_equal(profile_worst(&l, 6, 1, 1)->streams, 6);
-	assert_null(profile_worst(&l, 9, 1, 1));
+	assert_int_equal(profile_worst(&l, 1, 99, 1, 1)->streams, 3);
+	assert_int_equal(profile_worst(&l, 1, 99, 4, 3)->streams, 4); /* fewer than 4 count thrice */
+	assert_int_equal(profile_worst(&l, 6, 99, 1, 1)->streams, 6);
+	assert_null(profile_worst(&l, 9, 99, 1, 1));
+	assert_int_equal(profile_worst(&l, 1, 2, 1, 1)->streams, 1);
 	profile_add(&l, 20, 100, 5, false);
 	assert_int_equal(l.n, PROFILE_MAX);
 	assert_int_equal(profile_find(&l, 3), PROFILE_MAX);
