@@ -104,8 +104,8 @@ bool stream_count_add(struct stream_count *c, const struct stream_count_input *i
 		add_times(&c->recent, &in->times);
 	limit = limit_of(&c->recent);
 	c->sample = (struct stream_control_sample){ .interval_s = elapsed_s,
-		.rate_bps = 8 * (double)in->active_bytes / elapsed_s, .steady = in->all_connected &&
-		    (double)in->inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)in->active_bytes,
+		.rate_bps = 8 * (double)in->active_bytes / elapsed_s, .unconnected = in->unconnected,
+		.steady = (double)in->inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)in->active_bytes,
 		.starved = is_starved(limit, in->disk_busy) || in->rate_limited,
 		/* Buffers and windows limit each stream separately, so more streams increase throughput. */
 		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };

@@ -34,7 +34,7 @@ struct stream_count_input {
 	uint64_t active_bytes, inactive_bytes;  /* carried by active streams; by inactive ones, which drain */
 	struct limit_times times;               /* sender: of active streams */
 	struct evidence_sample kernel;          /* sender: the same */
-	bool all_connected;                     /* all active streams */
+	unsigned unconnected;                   /* active streams without a connection */
 	bool disk_busy;                         /* an end waits for a disk */
 	bool rate_limited;
 };

@@ -29,7 +29,7 @@ static bool request(struct stream_control *s, unsigned streams)
 	if (streams > s->streams)
 		s->streams = streams;
 	s->settle.n = s->kernel.n = 0;
-	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = 0;
+	s->level_s = s->starved_s = s->starved_bps = s->host_limited_s = s->connecting_s = s->unconnected = 0;
 	return other;
 }
 
@@ -237,6 +237,7 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
+	s->unconnected += (x->unconnected - s->unconnected) * x->interval_s / s->level_s;
 	full = s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2;
 	early = was_s < STREAM_CONTROL_EARLY_S && s->level_s >= STREAM_CONTROL_EARLY_S;
 	if ((!full && !early) || steady_result(&r, &s->settle) < 0 || (!full && !is_decided(s, r.mean_bps)))
@@ -470,12 +471,22 @@ static bool leave(struct stream_control *s, double interval_s)
 	return true;
 }
 
+/* Whether so many streams are connected that the sample counts. The hosts of movers all have to take part. */
+static bool is_complete(struct stream_control *s, const struct stream_control_sample *x)
+{
+	if (x->unconnected == 0)
+		return true;
+	s->connecting_s += x->interval_s;
+	return s->phase == STREAM_CONTROL_PROBING && s->o.movers <= 1 && s->connecting_s > STREAM_CONTROL_CONNECT_S &&
+	    x->unconnected <= STREAM_CONTROL_UNCONNECTED_RATIO * s->streams;
+}
+
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
 {
 	impact_budget_pass(&s->spent, s->streams, x->interval_s);
 	if (s->streams > s->target)
 		return leave(s, x->interval_s);
-	if (!x->steady)
+	if (!x->steady || !is_complete(s, x))
 		return false;
 	if (!x->starved)
 		evidence_watch_add(&s->kernel, &s->evidence, &x->kernel);

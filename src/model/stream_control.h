@@ -41,6 +41,10 @@
 /* Time for streams to reach their rates after a change of the count, and time to measure the rates. */
 #define STREAM_CONTROL_SKIP_S 2.0
 #define STREAM_CONTROL_DWELL_S 8.0
+/* A level counts without the streams that have no connection after this time, at most this part of all: losses, as on a
+ * full link, may delay a connection for ten seconds. */
+#define STREAM_CONTROL_CONNECT_S 2.0
+#define STREAM_CONTROL_UNCONNECTED_RATIO 0.34
 /* A deviation by the square of this ratio, for this time, is a change of the path. */
 #define STREAM_CONTROL_DRIFT_RATIO 0.4
 #define STREAM_CONTROL_DRIFT_S 12.0
@@ -89,7 +93,7 @@ struct stream_control {
 	struct profile profile;
 	struct evidence evidence;        /* of the same levels */
 	unsigned recorded;               /* levels so far, repeated ones too */
-	unsigned recorded_streams;       /* of the latest */
+	unsigned recorded_streams;       /* connected streams of the latest */
 	struct impact_budget spent;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
@@ -99,6 +103,8 @@ struct stream_control {
 	struct evidence_watch kernel;
 	double level_s;                  /* counted time */
 	double host_limited_s;           /* part of it */
+	double connecting_s;             /* before, with streams without a connection */
+	double unconnected;              /* mean number of these in the counted time */
 	double starved_s, starved_bps;   /* uncounted time, and its rate */
 	unsigned next[PROFILE_MAX]; /* pending levels */
 	size_t n_next;
@@ -119,10 +125,11 @@ void stream_control_recall(struct stream_control *s, const struct probe *p, size
 struct stream_control_sample {
 	double interval_s;     /* about STREAM_CONTROL_SAMPLE_S */
 	double rate_bps;       /* all streams */
-	bool steady;           /* all requested streams were active, and no others */
+	bool steady;           /* no other streams than the requested were active */
 	bool starved;          /* limited by the application or a disk, not by the path */
 	bool host_limited;            /* limited by windows or buffers: the path has room for more streams */
 	struct evidence_sample kernel; /* the same interval, as the kernel reports it; rtt_s 0: unknown */
+	unsigned unconnected;  /* requested streams without a connection */
 };
 
 /* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the path

@@ -57,16 +57,17 @@ static void forget_queue(struct evidence_level *l)
 
 void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 {
+	unsigned streams = s->streams - (unsigned)(s->unconnected + 0.5);
 	struct steady_result r = { 0, mean_bps, 0 };
 	size_t i;
 
 	s->recorded++;
-	s->recorded_streams = s->streams;
-	profile_add(&s->profile, s->streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
+	s->recorded_streams = streams;
+	profile_add(&s->profile, streams, mean_bps, runs, 2 * s->host_limited_s > s->level_s);
 	if (!(s->evidence.base_rtt_s > 0))
 		return;
 	/* The kernel's view is of the latest run, the rate of all runs. */
-	evidence_add_level(&s->evidence, &s->kernel, s->streams, &r, 0);
+	evidence_add_level(&s->evidence, &s->kernel, streams, &r, 0);
 	for (i = 0; i < s->evidence.n; i++) {
 		struct evidence_level *l = &s->evidence.level[i];
 		size_t known = profile_find(&s->profile, l->probe.streams);

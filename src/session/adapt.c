@@ -398,13 +398,13 @@ void adapt_streams(struct session *sess, struct mono now)
 	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
 		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel,
-		.all_connected = streams_connected(sess) == sess->n_active,
+		.unconnected = sess->n_active - streams_connected(sess),
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
 		.rate_limited = path_rates_limited(&sess->path_rates) ||
 		    (sess->selects_paths && path_select_in_trial(&sess->path_select)) };
 	changed = stream_count_add(c, &in, now);
-	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u rate_bps=%.0f steady=%d starved=%d", sess->n_active,
-	    c->sample.rate_bps, c->sample.steady, c->sample.starved);
+	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
+	    sess->n_active, c->sample.unconnected, c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
 		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s",
 		    evidence_text(text, &c->model.evidence, c->model.recorded_streams));

@@ -27,7 +27,7 @@ static int setup(void **state)
 	fx.now = (struct mono){ 1000 * NS_PER_S };
 	stream_control_opts_init(&fx.o);
 	stream_count_init(&fx.c, &fx.o, fx.now);
-	fx.in = (struct stream_count_input){ .sends = true, .all_connected = true, .times = { 0.1, 0.1, 0, 0 } };
+	fx.in = (struct stream_count_input){ .sends = true, .times = { 0.1, 0.1, 0, 0 } };
 	return 0;
 }
 
@@ -77,9 +77,9 @@ static void steady_samples(void **state)
 	sample();
 	assert_false(fx.c.sample.steady);
 	fx.in.inactive_bytes = 0;
-	fx.in.all_connected = false;
+	fx.in.unconnected = 1;
 	sample();
-	assert_false(fx.c.sample.steady);
+	assert_int_equal(fx.c.sample.unconnected, 1);
 }
 
 /* What limits the sender's TCP connections for most of the recent time. */

@@ -299,6 +299,33 @@ static void probes_then_holds(void **state)
 	assert_in_range((unsigned)waited_s, 1, IMPACT_BUDGET_S);
 }
 
+/* Seconds until the first level ends, if so many of its streams never connect. */
+static double first_level_s(struct stream_control *s, unsigned unconnected)
+{
+	struct stream_control_sample x = { .interval_s = STREAM_CONTROL_SAMPLE_S, .rate_bps = 30e6, .steady = true,
+		.unconnected = unconnected };
+	double t = 0;
+
+	*s = begun(0.1, 32);
+	for (; s->recorded == 0 && t < 60; t += STREAM_CONTROL_SAMPLE_S)
+		stream_control_add(s, &x);
+	return t;
+}
+
+/* On a full link a connection took ten seconds, and fourteen others slowed others down for as long. */
+static void a_connection_takes_long(void **state)
+{
+	struct stream_control s;
+
+	(void)state;
+	assert_near(first_level_s(&s, 0), STREAM_CONTROL_LEVEL_S, 0.05);
+	assert_int_equal(s.recorded_streams, ADVICE_START);
+	assert_near(first_level_s(&s, 1), STREAM_CONTROL_CONNECT_S + STREAM_CONTROL_LEVEL_S, 0.05);
+	assert_int_equal(s.recorded_streams, ADVICE_START - 1);
+	assert_int_equal(profile_find(&s.profile, ADVICE_START - 1), 0);
+	assert_true(first_level_s(&s, 2) >= 60); /* too few of four */
+}
+
 static void few_allowed(void **state)
 {
 	struct stream_control s = begun(0.5, 3);
@@ -613,6 +640,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_choice),
 		cmocka_unit_test(probes_then_holds),
+		cmocka_unit_test(a_connection_takes_long),
 		cmocka_unit_test(few_allowed),
 		cmocka_unit_test(too_little_to_send),
 		cmocka_unit_test(early_levels),
