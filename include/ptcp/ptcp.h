@@ -730,8 +730,8 @@ PTCP_API int ptcp_advice_from_probes(struct ptcp_advice *a, const struct ptcp_pr
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
 /* Advice from probes of the path to a server, "HOST[:PORT]" or "ptcp://HOST[:PORT]", or to an ephemeral server
- * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 5 to 32 seconds,
- * 30 with a further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
+ * started through SSH, "USER@HOST" or "ssh://[USER@]HOST[:PORT]": streams with generated data, for 8 to 60 seconds,
+ * 85 with a further probe. Of `o` the options for connections and the cipher apply, as in all tasks below. */
 PTCP_API int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
     const char *target, const struct ptcp_advice_opts *a, struct ptcp_err *e);
 /* PTCP_EUSAGE: the task has no advice. */

@@ -70,7 +70,7 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 }
 
 #define MIN_ERROR 0.002 /* of a rate */
-#define SCATTER_S PROBE_MAX_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
+#define SCATTER_S PROBE_MANY_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
 #define LOSS_EVENTS_MIN 5.0
 #define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
 #define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */

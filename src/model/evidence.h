@@ -110,12 +110,13 @@ double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes
  * loss events at this RTT. 0: too few loss events to tell, or too many, or no such rule. */
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth);
 
-/* Cycle of a window: the time from a loss until the window of such a stream is as large again (RFC 9438, section 5.1). */
+/* Cycle of a stream's window: the time from a loss until the window is as large again (RFC 9438, section 5.1). */
 double evidence_cycle_s(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth);
-/* The same of the streams of a level, so far, with CUBIC. 0: unknown. */
+/* Cycle of the windows of the level's streams by the samples so far, if they grow as with CUBIC. 0: unknown. */
 double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evidence *e, unsigned streams);
 
-/* Flows that our streams have displaced recover in about so long: one cycle of windows as those of the first level. 0: unknown. */
+/* Time in which flows recover that our streams have displaced: one cycle of windows as large as those of the first level.
+ * 0: unknown. */
 double evidence_recovery_s(const struct evidence *e);
 
 /* For logs: the level, with the queues and the burst of all levels so far. "": there is no such level. */

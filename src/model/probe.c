@@ -117,7 +117,7 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 
 double probe_max_s(unsigned streams)
 {
-	return fmax(ONE_STREAM_S / sqrt(streams), PROBE_MAX_S);
+	return fmax(ONE_STREAM_S / sqrt(streams), PROBE_MANY_S);
 }
 
 bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s)

@@ -67,14 +67,14 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* ---- Probing by ptcp advise ---- */
 
-/* Min duration of a level; longest choice, which STEADY_MAX samples of 0.1 s hold. */
+/* Min duration of a level, and the longest that a user may choose, which STEADY_MAX samples of 0.1 s hold. */
 #define PROBE_MIN_S 2.5
 #define PROBE_LONGEST_S 50.0
-/* Max duration of a level of so many streams, and the least of all. The fewer the streams, the more their rate scatters
- * beside other flows. */
-#define PROBE_MAX_S 10.0
+/* Max duration of a level with `streams` streams; with many streams PROBE_MANY_S. The fewer the streams, the more their rate
+ * scatters beside other flows. */
+#define PROBE_MANY_S 10.0
 double probe_max_s(unsigned streams);
-/* Between the two a level ends once its relative error is this small after some cycles of its windows: only a link without
+/* Between the two a level ends once its relative error is this small after three cycles of its windows: only a link without
  * other flows is this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1
  * would have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005

@@ -159,7 +159,7 @@ static bool conclude(struct stream_control *s)
 	n = s->answer > 0 && !s->saves ? wanted :
 	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
 	s->saves = n < wanted;
-	if (n <= s->advice.fit.most) {
+	if (n <= s->advice.fit.most || n == s->target) { /* the latter level may have lacked connections */
 		advice_at(&s->advice, n, &at);
 		return hold(s, n, at.throughput_bps, at.impact_ratio);
 	}
@@ -232,12 +232,12 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	struct steady_result r;
 	bool full, early;
 
+	s->unconnected += (x->unconnected - s->unconnected) * x->interval_s / (s->level_s + s->starved_s + x->interval_s);
 	if (x->starved)
 		return add_starved(s, x);
 	steady_add(&s->settle, x->rate_bps);
 	s->level_s += x->interval_s;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
-	s->unconnected += (x->unconnected - s->unconnected) * x->interval_s / s->level_s;
 	full = s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2;
 	early = was_s < STREAM_CONTROL_EARLY_S && s->level_s >= STREAM_CONTROL_EARLY_S;
 	if ((!full && !early) || steady_result(&r, &s->settle) < 0 || (!full && !is_decided(s, r.mean_bps)))
@@ -278,8 +278,8 @@ static bool wait_for_budget(struct stream_control *s)
 	return false;
 }
 
-/* The most streams that a level is probed with again: none above the answer if already one more exceeds the budget, and
- * otherwise no more than needed to see who else is there. */
+/* The largest level to probe again. If other flows are seen: the answer, if one more stream exceeds the budget; otherwise the
+ * next level above the answer, and LEVER times the answer at least. */
 static unsigned probe_up_to(const struct stream_control *s)
 {
 	unsigned above = s->o.max_streams;
@@ -471,14 +471,15 @@ static bool leave(struct stream_control *s, double interval_s)
 	return true;
 }
 
-/* Whether so many streams are connected that the sample counts. The hosts of movers all have to take part. */
+/* Whether enough streams are connected for a level of its own. With movers all streams must be connected. */
 static bool is_complete(struct stream_control *s, const struct stream_control_sample *x)
 {
 	if (x->unconnected == 0)
 		return true;
 	s->connecting_s += x->interval_s;
 	return s->phase == STREAM_CONTROL_PROBING && s->o.movers <= 1 && s->connecting_s > STREAM_CONTROL_CONNECT_S &&
-	    x->unconnected <= STREAM_CONTROL_UNCONNECTED_RATIO * s->streams;
+	    STREAM_CONTROL_UNCONNECTED * x->unconnected <= s->streams &&
+	    profile_find(&s->profile, s->streams - x->unconnected) == s->profile.n;
 }
 
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)

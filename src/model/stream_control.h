@@ -32,7 +32,7 @@
 /* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
  * SURE_RATIO). Between holds the least known level is probed again. Levels below the answer cost throughput
  * and count as known BELOW_WORTH times as well; a level of at least LEVER times the answer is required,
- * since with many other flows only this level determines their number. */
+ * since with many other flows only this level determines their number, unless one more stream exceeds the budget. */
 #define STREAM_CONTROL_FIRST_HOLD_S 12.0
 #define STREAM_CONTROL_HOLD_MAX_S 320.0
 #define STREAM_CONTROL_SURE_RATIO 0.05
@@ -41,10 +41,10 @@
 /* Time for streams to reach their rates after a change of the count, and time to measure the rates. */
 #define STREAM_CONTROL_SKIP_S 2.0
 #define STREAM_CONTROL_DWELL_S 8.0
-/* A level counts without the streams that have no connection after this time, at most this part of all: losses, as on a
- * full link, may delay a connection for ten seconds. */
+/* After this time a level counts although streams have no connection, at most one in STREAM_CONTROL_UNCONNECTED of all: on a
+ * full link, losses may delay a connection for ten seconds. */
 #define STREAM_CONTROL_CONNECT_S 2.0
-#define STREAM_CONTROL_UNCONNECTED_RATIO 0.34
+#define STREAM_CONTROL_UNCONNECTED 3u
 /* A deviation by the square of this ratio, for this time, is a change of the path. */
 #define STREAM_CONTROL_DRIFT_RATIO 0.4
 #define STREAM_CONTROL_DRIFT_S 12.0
@@ -103,8 +103,8 @@ struct stream_control {
 	struct evidence_watch kernel;
 	double level_s;                  /* counted time */
 	double host_limited_s;           /* part of it */
-	double connecting_s;             /* before, with streams without a connection */
-	double unconnected;              /* mean number of these in the counted time */
+	double connecting_s;             /* time with streams without a connection */
+	double unconnected;              /* mean number of these streams in the level's samples */
 	double starved_s, starved_bps;   /* uncounted time, and its rate */
 	unsigned next[PROFILE_MAX]; /* pending levels */
 	size_t n_next;

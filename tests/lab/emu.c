@@ -25,7 +25,7 @@
  * latter, how late a stall is seen and a packet read. Long delays and slow links permit longer sleeps. */
 #define SLEEP_MIN_NS 100000u
 #define SLEEP_MAX_NS 250000u
-#define SLEEP_DELAYS 16       /* a sleep is at most this part of the shortest delay of a link, .. */
+#define SLEEP_DELAYS 16       /* m->sleep_ns is at most this part of the shortest delay of a link, .. */
 #define SLEEP_PACKETS 2       /* .. and the time of so many packets on the slowest link */
 #define TURNS_PER_LOOK 16 /* at commands, while active */
 

@@ -24,7 +24,7 @@ struct emu {
 	struct frame batch[PACKETIO_BATCH];
 	struct packet *batch_packet[PACKETIO_BATCH];
 	int batched;
-	uint64_t sleep_ns;                /* while active */
+	uint64_t sleep_ns;                /* shortest sleep while active; the longest is twice as long */
 	uint64_t active_until_ns;         /* real: packets came lately */
 	uint64_t settled_ns;              /* virtual: all before this has happened */
 	uint64_t realtime_less_mono_ns;   /* between the two clocks, now */

@@ -42,7 +42,7 @@ held_up() {
 
 # Five CUBIC flows on 100 Mbit/s and 118 ms.
 beside_five() {
-	advise five five --impact 10 --congestion cubic
+	advise five five --impact 10 --congestion cubic --probe-time 10s
 	ok "a path beside five flows is probed" [ $? -eq 0 ]
 	ok "within 36 s (took $took s)" [ "$took" -le 36 ]
 	ok "one stream grew to 4 and 15" [ "$(get five probes.0.streams) $(get five probes.1.streams) $(get five probes.2.streams)" = "1 4 15" ]
@@ -60,12 +60,12 @@ disturbed() {
 		exit !(v["stalled_ms"] > 0.03 * 1000 * t || v["late_1ms"] > 0.001 * v["delivered"] || v["missed"] > 0) }'
 }
 
-# What was predicted from a few seconds for 4, 15 and 20 streams, and what they bring after a while.
+# What was predicted from probes of ten seconds for 4, 15 and 20 streams, and what they bring after a while.
 compare() {
 	local n i mean
-	echo "# streams, predicted from probes of a few seconds (3 times) and brought over 30 s, Mbit/s"
+	echo "# streams, predicted from probes of 10 s (3 times) and brought over 30 s, Mbit/s"
 	for i in 1 2 3; do
-		advise five "five$i" --congestion cubic || return
+		advise five "five$i" --congestion cubic --probe-time 10s || return
 		# Shared equally, a second stream takes 14 % from each of five.
 		if disturbed $SECONDS; then
 			echo "ok answer $i keeps the budget # SKIP the machine is busy with other things"

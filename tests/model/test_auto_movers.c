@@ -124,7 +124,7 @@ static struct stream_control_sample observe(struct transfer *t, unsigned n)
 	events = fmin(loss * segments, n * fmax(STEP_S / rtt_s, 0.1));
 	return (struct stream_control_sample){ STEP_S, bps, true, false, false,
 		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
-		    s->rtt_s + (s->others > 0 && is_shared_full(s, n) ? 0.3 * s->shared_queue_s : 0), n * STEP_S, 0, events } };
+		    s->rtt_s + (s->others > 0 && is_shared_full(s, n) ? 0.3 * s->shared_queue_s : 0), n * STEP_S, 0, events }, 0 };
 }
 
 static void begin(struct transfer *t, const struct site *s, uint64_t seed)

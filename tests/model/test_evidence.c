@@ -386,6 +386,22 @@ static void rate_that_losses_explain(void **state)
 	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
 }
 
+/* 100 Mbit/s at 50 ms are 432 segments of 1448 bytes: (0.75 x 432)^(1/3) = 6.9 s. A quarter of that each: 54 round trips. */
+static void cycle_of_a_level(void **state)
+{
+	struct evidence_sample s = { .interval_s = 0.1, .delivered_bytes = 1.25e6, .sent_segments = 1.25e6 / 1448, .rtt_s = 0.06,
+		.min_rtt_s = 0.05 };
+	static struct evidence_watch w;
+	struct evidence e = { .n = 0 };
+
+	(void)state;
+	assert_true(evidence_watch_cycle_s(&w, &e, 1) == 0);
+	evidence_watch_add(&w, &e, &s);
+	evidence_watch_add(&w, &e, &s);
+	assert_near(evidence_watch_cycle_s(&w, &e, 1), 6.87, 0.01);
+	assert_near(evidence_watch_cycle_s(&w, &e, 4), 2.7, 0.01);
+}
+
 /* By hand: 10 Mbit/s each at 100 ms are 83 packets of 1500 bytes. CUBIC regains the 30 % that a loss takes in
  * (0.75 x 83)^(1/3) = 4 s, and at 10 ms, with 8 packets, Reno's growth is faster: 4.2 packets, one per RTT. */
 static void displaced_flows_recover(void **state)
@@ -408,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(displaced_flows_recover),
+		cmocka_unit_test(cycle_of_a_level),
 		cmocka_unit_test(nobody_behind_a_deep_queue),
 		cmocka_unit_test(nobody_behind_a_short_queue),
 		cmocka_unit_test(nobody_but_random_loss),

@@ -74,7 +74,7 @@ static size_t take_level(struct steady *out, const struct case_sight *s, size_t 
 	size_t each = s->n / s->levels, most = intervals(level_s), i;
 
 	out->n = 0;
-	for (i = 0; i < each && i < most && !probe_is_done(out, (double)i * CASE_INTERVAL_S, 0, PROBE_MAX_S); i++)
+	for (i = 0; i < each && i < most && !probe_is_done(out, (double)i * CASE_INTERVAL_S, 0, PROBE_MANY_S); i++)
 		steady_add(out, s->rate_mbps[k * each + i] * 1e6);
 	return i;
 }

@@ -142,6 +142,14 @@ static double truth_or_nan(const struct seed_case *c, unsigned streams)
 	return t != NULL ? truth_ours_mbps(t) : NAN;
 }
 
+/* What 32 streams deliver, or the best number if fewer fill the link. */
+static double most_alone(const struct seed_case *c)
+{
+	double most = truth_or_nan(c, 32);
+
+	return isnan(most) ? seed_best_mbps(c, c->congestion, INFINITY) : most;
+}
+
 /* Whether one stream is held by the receive window: it delivers less than half of the rate. */
 static bool is_windowed(const struct seed_case *c)
 {
@@ -175,7 +183,7 @@ static void add_transfer(struct seed_score *s, const struct seed_case *c, const 
 	if (seed_best_mbps(c, c->congestion, INFINITY) <= SEED_NO_GAIN * truth_ours_mbps(one))
 		add(&s->no_gain, ours / truth_ours_mbps(one));
 	if (c->others == 0 && c->loss_percent > 0)
-		add(&s->lossy_alone, ours / truth_or_nan(c, 32));
+		add(&s->lossy_alone, ours / most_alone(c));
 	if (is_windowed(c))
 		add(&s->windowed, ours / best);
 	if (c->others > 0 && truth_others_mbps(one) > 0) {
