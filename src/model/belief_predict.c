@@ -4,7 +4,7 @@
 #include "model/evidence.h"
 
 #define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
-#define FUTURE_ALONE_SD 0.02 /* .. with nobody else */
+#define FUTURE_ALONE_SD 0.04 /* .. with nobody else */
 #define FUTURE_IMPACT_SD 0.08 /* of the impact, times its root */
 
 #define BINS 256
