@@ -175,7 +175,7 @@ static int take_item(struct stream_results *out, const struct mover *m, const ui
 int remote_on_wrote(struct mover *m, const struct wire_wrote *f, struct ptcp_err *e)
 {
 	struct stream_results results = { .n = 0 };
-	struct stream *s;
+	struct stream *s = NULL;
 	unsigned i;
 	int r;
 
@@ -191,7 +191,7 @@ int remote_on_wrote(struct mover *m, const struct wire_wrote *f, struct ptcp_err
 int remote_on_unwritten(struct mover *m, const struct wire_unwritten *f, struct ptcp_err *e)
 {
 	struct stream_results results = { .n = 1 };
-	struct stream *s;
+	struct stream *s = NULL;
 	int r;
 
 	if ((r = stream_of(m, f->handle, &s, e)) != 0)
