@@ -44,8 +44,8 @@
 #define ADVICE_RANGE_SD 1.2816
 /* An answer may exceed the budget by more than this with a probability of at most 10 %. */
 #define ADVICE_OVER_BUDGET 0.05
-/* Probabilities of nobody else from which nobody, and up to which somebody is reported. With nobody else the budget
- * limits nothing, as the probability of an impact is at most 10 %. */
+/* Probabilities of nobody else: the minimum to report nobody, and the maximum to report other flows. With nobody else the
+ * budget limits nothing, as the probability of an impact is at most 10 %. */
 #define ADVICE_NOBODY_RATIO 0.9
 #define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */

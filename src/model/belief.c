@@ -13,7 +13,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define BURST_SD_BELOW 0.12 /* logarithm of the burst over its expectation */
 #define BURST_SD_ABOVE 0.05
 #define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
-#define BURST_SHARE 0.5    /* part of their share that other flows keep against slow start */
+#define BURST_SHARE 0.5    /* part of a share kept by other flows against slow start */
 #define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
@@ -28,7 +28,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define NO_OWN_QUEUE 0.3   /* .. probability of less */
 #define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside other flows, over alone */
 #define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
-#define FULL_LINK 0.95     /* .. and min part at which it may have any length */
+#define FULL_LINK 0.95     /* .. and min part with a queue of any length */
 #define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
 #define LAG_MAX 0.5        /* max of lag_ratio */
 #define LAG_SLOPE 1.2      /* expected lag: per cycle of a window over the duration of the level, .. */
@@ -42,8 +42,8 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define WINDOW_LIMITED 0.3
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
 #define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
-#define BURST_PACKETS_MIN 24.0 /* .. a queue of so many loses at any rate */
-#define UNUSED_ALONE 0.4   /* contenders that a stream alone behaves as if it had, at most: it uses 0.7 of the link and more */
+#define BURST_PACKETS_MIN 24.0 /* .. a shorter queue loses at any rate */
+#define UNUSED_ALONE 0.4   /* max contenders of a stream alone, which uses at least 0.7 of the link */
 #define UNUSED_SD 0.35
 #define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
@@ -140,7 +140,7 @@ static double unit(double x)
 
 #define SEGMENT_BYTES 1448
 
-/* Streams that join others need several cycles to reach their share. Logarithm of the share over the mean rate of the
+/* Streams beside other flows need several cycles to reach a fair share. Logarithm of the share over the mean rate of the
  * level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
 static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
 {
@@ -153,7 +153,7 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
 }
 
-/* Part to which the link is so full that the queue may have any length. */
+/* 1: the link is full, and the queue may have any length; 0: the queue is empty. */
 static double fullness(const struct belief_point *p, double streams)
 {
 	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));

@@ -1,17 +1,17 @@
-/* Judgment of a path: who else is there, and what limits our streams, from the kernel's view of our streams.
+/* Judgment of a path: the number of other flows, and the limit of our streams, from the kernel's view of our streams.
  *
  * Throughput at two stream counts cannot distinguish other flows from our own losses: behind a short queue, 1, 4 and
  * 15 streams have a curve of the same shape alone and beside five other flows. Therefore hypotheses are weighed by the
  * likelihood of all observations of the kernel. A hypothesis is a point of a grid:
  *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
  * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in
- * units of our streams: other flows (the share of each is then proportional to 1 / (n + h)), or with nobody else the
- * losses that our own streams cause (then nobody is slowed down).
+ * units of our streams: other flows (each with a share proportional to 1 / (n + h)), or with nobody else the
+ * losses of our own streams (without any impact).
  *
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
  *   - the rates that explain the frequency of loss events (RFC 9438, section 5.1, and RFC 5348): slow start leaves streams
- *     far above the rate that they keep, on long paths for longer than a level lasts;
+ *     far above the final rate, on long paths for longer than a level;
  *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;

@@ -10,16 +10,16 @@
 /* Max mean impact above the budget. */
 #define IMPACT_BUDGET_OVER_RATIO 0.02
 
-/* The stream counts of the last minute: what they have taken follows from the latest advice, which the first levels do not
- * have yet. Zero-initialize. */
+/* Stream counts of the last minute. Their impact follows from the latest advice, because the first levels have no advice
+ * yet. Zero-initialize. */
 struct impact_budget {
 	double streams[IMPACT_BUDGET_S]; /* mean of each of the last seconds, a ring; 0: no transfer yet */
 	double second_s;                 /* part of the current second */
 	unsigned second;
-	double recovery_s;               /* time constant of others that recover from more streams; 0: at once */
+	double recovery_s;               /* time constant of the recovery of other flows; 0: at once */
 };
 
-/* Adds time with so many streams. */
+/* Adds seconds with `streams` streams. */
 void impact_budget_pass(struct impact_budget *b, unsigned streams, double seconds);
 /* Whether the minute can afford the impact of `streams` streams for `seconds`. */
 bool impact_budget_affords(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,

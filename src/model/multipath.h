@@ -11,8 +11,8 @@
  *     fastest stay; the highest throughput counts, since candidates may share bottlenecks. A drop of a path repeats
  *     the trials, with growing pauses while these confirm the paths;
  *   - a dead path is replaced at once, with or without a demand;
- *   - 1-reselection takes the fastest candidate known, if much faster than the slowest path; it needs longer each
- *     time, so that equal paths stay;
+ *   - 1-reselection takes the fastest candidate known, if much faster than the slowest path; with growing
+ *     pauses, so that equal paths stay;
  *   - k-reselection follows an unsatisfied 1-reselection after a pause, with uniform chances, because known
  *     throughput was observed in other combinations; the best combination is restored, and the pauses grow, to limit
  *     the cost of a demand beyond all candidates;

@@ -112,7 +112,7 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, lag_before);
 }
 
-#define STEADY_CYCLES 3    /* after one, a stream that still grows beside another flow may look steady */
+#define STEADY_CYCLES 3    /* after one cycle, a growing stream beside another flow may look steady */
 #define ONE_STREAM_S 30.0 /* one stream beside others: rates over 10 s scatter by 9 to 26 % and more */
 
 double probe_max_s(unsigned streams)

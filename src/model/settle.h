@@ -1,9 +1,8 @@
 /* When the rate of a new flow of some streams has settled: slow start is over and the rate does not grow.
  *
- * A rate that does not grow is not enough: a stream that left slow start too early (HyStart) grows slowly at first,
- * below the capacity of the path. The path also has to show that it is used: by a queue (the RTT exceeds its
- * minimum), by losses, or by a flow that something else than congestion control limits. Without such a sign the
- * rate counts as settled after SETTLE_MAX_S. */
+ * A constant rate is not enough: a stream after an early end of slow start (HyStart) grows slowly at first, below the
+ * capacity of the path. The path must also be in use: by a queue (the RTT exceeds its minimum), by losses, or by a flow
+ * limited by windows or the application. Without such a sign the rate counts as settled after SETTLE_MAX_S. */
 #ifndef MODEL_SETTLE_H
 #define MODEL_SETTLE_H
 

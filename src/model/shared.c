@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LESS 0.85     /* of the rates apart: they share a bottleneck */
-#define SUSPECT 0.93  /* a link that loses less than this shares no bottleneck that matters */
+#define SUSPECT 0.93  /* a link with a smaller loss shares no relevant bottleneck */
 
 /* A link that lost when all were active, and belongs to no group. */
 static bool is_suspect(const struct shared *s, size_t i, double limit)

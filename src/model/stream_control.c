@@ -9,7 +9,7 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
-#define SIMILAR 2          /* ratio of stream counts whose rates determine each other */
+#define SIMILAR 2          /* max ratio of stream counts with related rates */
 #define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define EARLY_RTTS 25      /* min duration of a level that ends early */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
@@ -196,22 +196,6 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
-static bool sees_others(const struct stream_control *s)
-{
-	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_SOME;
-}
-
-/* Whether others are seen, and so many streams exceed the budget for all that is known. */
-static bool exceeds(const struct stream_control *s, unsigned streams)
-{
-	struct advice_point p;
-
-	if (!sees_others(s))
-		return false;
-	advice_at(&s->advice, streams, &p);
-	return p.impact_low_ratio > s->o.budget_ratio;
-}
-
 /* Early in the second level, the most expensive one: whether others are seen, and already the first level is above the
  * budget. */
 static bool is_decided(const struct stream_control *s, double mean_bps)
@@ -223,7 +207,7 @@ static bool is_decided(const struct stream_control *s, double mean_bps)
 		return false;
 	stream_path_record(&now, mean_bps, 1);
 	stream_path_judge(&now, FIT_PRIOR_OTHERS);
-	return exceeds(&now, profile_fewest(&now.profile)->streams);
+	return stream_path_exceeds(&now, profile_fewest(&now.profile)->streams);
 }
 
 static bool add_probing(struct stream_control *s, const struct stream_control_sample *x)
@@ -285,9 +269,9 @@ static unsigned probe_up_to(const struct stream_control *s)
 	unsigned above = s->o.max_streams;
 	size_t i;
 
-	if (!sees_others(s))
+	if (!stream_path_sees_others(s))
 		return s->o.max_streams;
-	if (exceeds(s, s->streams + 1))
+	if (stream_path_exceeds(s, s->streams + 1))
 		return s->streams;
 	for (i = 0; i < s->profile.n; i++)
 		if (s->profile.probe[i].streams > s->streams && s->profile.probe[i].streams < above)
@@ -307,7 +291,8 @@ static bool reprobe(struct stream_control *s)
 	stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && !exceeds(s, s->streams + 1) && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
+	if (room == NULL && s->advised && !stream_path_exceeds(s, s->streams + 1) && 4 * s->advice.fit.most < 3 * up &&
+	    is_affordable(s, up))
 		return probe_at(s, up);
 	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
 	alone |= stream_path_hosts_limit(s);

@@ -55,9 +55,9 @@
  * seen, which use the link meanwhile. */
 #define STREAM_CONTROL_LEAVE_S 0.3
 #define STREAM_CONTROL_LEAVE_ALONE_S 1.0
-/* A level that the budget of the minute cannot afford waits for so long. */
+/* Pause of a level beyond the budget of the minute. */
 #define STREAM_CONTROL_WAIT_S 5.0
-/* An answer replaces another if it gains this much throughput, or if the other exceeds the budget by this much. */
+/* Min gain of throughput by a new answer, unless the present answer exceeds the budget by EXCESS_RATIO. */
 #define STREAM_CONTROL_GAIN_RATIO 0.05
 #define STREAM_CONTROL_EXCESS_RATIO 0.01
 
@@ -144,7 +144,7 @@ bool stream_control_add(struct stream_control *s, const struct stream_control_sa
 /* ---- stream_path.c: stream counts for several hosts ---- */
 
 #define STREAM_LEVELS 2u
-/* The second count is at least so many times the first, which it exceeds in any case unless `most` prevents it. */
+/* Min ratio of the second to the first count; a smaller `most` makes the second count equal or lower. */
 #define STREAM_LEVELS_APART 3u
 
 /* The smallest multiple of `movers`, the hosts that the streams are spread over (0 and 1: one host), that is not below
@@ -167,6 +167,11 @@ void stream_path_plan(struct stream_control *s);
 void stream_path_record(struct stream_control *s, double mean_bps, double runs);
 /* Judges the levels: s->advice. False: they are inconclusive. */
 bool stream_path_judge(struct stream_control *s, double prior_others);
+
+/* Whether the kernel's view shows other flows. */
+bool stream_path_sees_others(const struct stream_control *s);
+/* Whether it does, and this number of streams exceeds the budget with a probability of 90 %. */
+bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level
  * with fewer streams than hosts has the rate per host of the levels above. On a link that all streams share, few streams

@@ -1,4 +1,4 @@
-/* What the controller of a transfer knows about its path. */
+/* Levels of a transfer, and the judgment of the path by these levels. */
 #include <math.h>
 
 #include "model/stream_control.h"
@@ -149,6 +149,21 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 	s->advised = (seen.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &seen, &o, NULL) :
 	    advice_from_probes(&s->advice, known.probe, known.n, &o, NULL)) == 0;
 	return s->advised;
+}
+
+bool stream_path_sees_others(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_SOME;
+}
+
+bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
+{
+	struct advice_point p;
+
+	if (!stream_path_sees_others(s))
+		return false;
+	advice_at(&s->advice, streams, &p);
+	return p.impact_low_ratio > s->o.budget_ratio;
 }
 
 bool stream_path_hosts_limit(const struct stream_control *s)

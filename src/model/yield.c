@@ -69,7 +69,7 @@ static void start(struct yield *y, const struct yield_sample *s)
 static void empty(struct yield *y, bool queue)
 {
 	if (++y->steps < 2)
-		return; /* the RTT is that of what was sent before */
+		return; /* the RTT belongs to earlier data */
 	if (!queue)
 		y->phase = YIELD_FILL;
 	else if (y->steps > YIELD_DRAIN_STEPS)

@@ -1,14 +1,14 @@
 /* Rate of a stream that yields to all other flows: it takes only what the path has left, and leaves when a queue
- * shows that others want it (in the manner of LEDBAT, RFC 6817, and LEDBAT++, as a rate instead of a window).
+ * shows other flows (in the manner of LEDBAT, RFC 6817, and LEDBAT++, as a rate instead of a window).
  *
  *   START    the rate grows by half per step, until a queue stands
  *   FILL     the rate grows in small steps; a queue above the target: next DRAIN
- *   DRAIN    below the rate that the path delivered, the stream's own queue is gone within a few RTTs: next FILL; a
- *            queue that stays is that of others: next WAIT
+ *   DRAIN    below the delivered rate, the stream's own queue is gone within a few RTTs: next FILL; a queue that
+ *            stays belongs to other flows: next WAIT
  *   WAIT     the least rate, until no queue has been seen for the hold time; next FILL. The hold time doubles each
- *            time others are met again, since their sawtooth leaves the queue empty for seconds
+ *            time other flows return, since a sawtooth leaves the queue empty for seconds
  *
- * Others are also met where a queue stands at a rate clearly below the best so far. The target is a quarter of the
+ * Other flows also show as a queue at a rate clearly below the best so far. The target is a quarter of the
  * longest queue seen, within bounds: behind a short queue 25 ms of queueing delay would never be seen. Each DRAIN
  * empties the stream's own queue, so that the base RTT needs no pauses of its own. */
 #ifndef MODEL_YIELD_H
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #define YIELD_STEP_S 0.05          /* between two steps at least; else the RTT */
-#define YIELD_TARGET_MIN_S 0.002   /* of queueing delay; the RTT of short bursts varies by about so much */
+#define YIELD_TARGET_MIN_S 0.002   /* of queueing delay; the RTT of short bursts varies by as much */
 #define YIELD_TARGET_BASE 0.03     /* of the base RTT, at least */
 #define YIELD_TARGET_MAX_S 0.025
 #define YIELD_TARGET_RATIO 0.25    /* of the longest queue */
@@ -30,12 +30,12 @@
 #define YIELD_FILL_GROWTH 1.01
 #define YIELD_ROOM_RATIO 1.1       /* of the rate that filled the path: beyond, the path has more room than it had */
 #define YIELD_DRAIN_RATIO 0.9      /* of the delivered rate */
-#define YIELD_DRAIN_STEPS 5        /* a queue that stands for longer is that of others */
-#define YIELD_OTHERS_RATIO 0.75    /* a queue at this part of the best rate is that of others */
+#define YIELD_DRAIN_STEPS 5        /* a queue for longer belongs to other flows */
+#define YIELD_OTHERS_RATIO 0.75    /* a queue at less of the best rate belongs to other flows */
 #define YIELD_USED_RATIO 0.8       /* less of the rate is used: it does not grow */
 #define YIELD_HOLD_MIN_S 2.0
 #define YIELD_HOLD_MAX_S 32.0
-#define YIELD_FILL_LONG_S 20.0     /* without others for so long halves the hold time */
+#define YIELD_FILL_LONG_S 20.0     /* a FILL of this duration halves the hold time */
 #define YIELD_LEAST_SEGMENTS 2.0   /* of the least rate, per base RTT */
 
 enum yield_phase { YIELD_START, YIELD_FILL, YIELD_DRAIN, YIELD_WAIT };
