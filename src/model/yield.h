@@ -35,7 +35,7 @@
 #define YIELD_USED_RATIO 0.8       /* less of the rate is used: it does not grow */
 #define YIELD_HOLD_MIN_S 2.0
 #define YIELD_HOLD_MAX_S 32.0
-#define YIELD_FILL_LONG_S 20.0     /* a FILL of this duration halves the hold time */
+#define YIELD_FILL_LONG_S 20.0     /* time in FILL that halves the hold time */
 #define YIELD_LEAST_SEGMENTS 2.0   /* of the least rate, per base RTT */
 
 enum yield_phase { YIELD_START, YIELD_FILL, YIELD_DRAIN, YIELD_WAIT };
