@@ -132,8 +132,12 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 	gain = (next.throughput_bps / a->throughput_bps - 1) * 100;
 	switch (a->limited_by) {
 	case PTCP_LIMITED_BY_IMPACT:
-		fprintf(f, "An additional stream would slow other flows by %.3g %%, which exceeds the budget.\n",
-		    next.impact_percent);
+		if (a->others == PTCP_OTHERS_NONE_SEEN)
+			fprintf(f, "With an additional stream the expected slowdown of a flow that the probes cannot see exceeds the "
+			    "budget.\n");
+		else
+			fprintf(f, "An additional stream would slow other flows by %.3g %%, which exceeds the budget.\n",
+			    next.impact_percent);
 		break;
 	case PTCP_LIMITED_BY_GAIN:
 		fprintf(f, "An additional stream would add %.3g %%, less than %.3g %%.\n", gain, a->min_gain_percent);

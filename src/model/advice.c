@@ -20,7 +20,7 @@ enum advice_congestion advice_congestion_by_name(const char *name)
 
 void advice_opts_init(struct advice_opts *o)
 {
-	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0 };
+	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0, true };
 }
 
 const char *advice_limit_name(enum advice_limit l)

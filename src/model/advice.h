@@ -83,6 +83,8 @@ struct advice_opts {
 	enum advice_congestion congestion; /* ADVICE_CC_UNKNOWN */
 	/* 0: no prior; FIT_PRIOR_OTHERS for ptcp's own short probes, see fit_probes_prior() */
 	double prior_others;
+	/* true: where nobody else is seen, leaves room for one flow that random loss or windows limit as they limit ours */
+	bool unseen_flow;
 };
 
 void advice_opts_init(struct advice_opts *o);

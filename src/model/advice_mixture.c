@@ -45,7 +45,7 @@ void advice_at(const struct advice *a, unsigned streams, struct advice_point *ou
 
 /* ---- The answer ---- */
 
-static void draw_curve(struct advice *a, const struct belief *b, unsigned max)
+static void draw_curve(struct advice *a, const struct belief *b, unsigned max, bool unseen_flow)
 {
 	struct belief_prediction p;
 	unsigned n;
@@ -54,7 +54,7 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max)
 	if (a->n_curve > ADVICE_CURVE_MAX)
 		a->n_curve = ADVICE_CURVE_MAX;
 	for (n = 1; n <= a->n_curve; n++) {
-		belief_predict(&p, b, n);
+		belief_predict(&p, b, n, unseen_flow);
 		a->curve[n - 1] = (struct advice_point){ p.throughput_bps.middle, p.throughput_bps.low, p.throughput_bps.high,
 			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high, p.total_impact_ratio, p.mean_bps };
 	}
@@ -62,9 +62,13 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max)
 
 #define RESOLUTION 0.93 /* a larger part of the throughput of all streams is all of it */
 
-static bool keeps_budget(const struct advice_point *p, double budget_ratio)
+/* Where nobody else is seen, the range is that of a flow that may not be there: its expected impact keeps the budget. */
+static bool keeps_budget(const struct advice *a, unsigned streams, double budget_ratio)
 {
-	return p->impact_ratio <= budget_ratio && p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET;
+	const struct advice_point *p = &a->curve[streams - 1];
+
+	return p->impact_ratio <= budget_ratio &&
+	    (p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET || a->others == ADVICE_OTHERS_NONE);
 }
 
 /* Most streams with a gain, each over the stream before, up to the resolution of the predictions. */
@@ -89,7 +93,7 @@ unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, 
 		return advice_search(&a->fit, &with, limited_by);
 	}
 	by_gain = most_with_gain(a, o, max);
-	for (n = 1; n < by_gain && keeps_budget(&a->curve[n], budget_ratio); n++)
+	for (n = 1; n < by_gain && keeps_budget(a, n + 1, budget_ratio); n++)
 		;
 	if (n < by_gain)
 		*limited_by = ADVICE_BY_IMPACT;
@@ -136,7 +140,8 @@ static void warn(struct advice *a, const struct advice_opts *o, const struct evi
 {
 	a->warnings = 0;
 	a->congestion_advice = NULL;
-	if (a->others == ADVICE_OTHERS_UNKNOWN && (a->streams > 1 || !advice_is_narrow(a)))
+	if ((a->others == ADVICE_OTHERS_UNKNOWN && (a->streams > 1 || !advice_is_narrow(a))) ||
+	    (a->others == ADVICE_OTHERS_NONE && a->impact_high_ratio - a->impact_low_ratio > ADVICE_RANGE_IMPACT))
 		a->warnings |= ADVICE_WARN_UNSEEN;
 	else if (!advice_is_narrow(a))
 		a->warnings |= ADVICE_WARN_NOISY;
@@ -196,7 +201,7 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 	if (belief_of(b, &seen) == 0) {
 		a.others = b->nobody_ratio >= ADVICE_NOBODY_RATIO ? ADVICE_OTHERS_NONE :
 		    b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME : ADVICE_OTHERS_UNKNOWN;
-		draw_curve(&a, b, o->max_streams);
+		draw_curve(&a, b, o->max_streams, o->unseen_flow);
 		take_answer(&a, o);
 		warn(&a, o, &seen, b);
 		a.next_probe = next_level(&a, ev);

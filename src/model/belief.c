@@ -49,6 +49,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
 #define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
 #define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
+#define UNSEEN 0.5         /* probability of one flow that is not seen because random loss or windows limit it, too */
 #define PI 3.14159265358979
 #define SMOOTH 6.0         /* power of the smooth minimum */
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
@@ -159,6 +160,20 @@ static double fullness(const struct belief_point *p, double streams)
 	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
 }
 
+double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
+{
+	return p->kind == EVIDENCE_NOBODY_LIMITED ? UNSEEN * (1 - fullness(p, b->fewest_streams)) : 0;
+}
+
+double belief_unseen_impact(const struct belief_point *p, double streams)
+{
+	struct belief_point beside = *p;
+
+	beside.kind = EVIDENCE_ALL_LIMITED;
+	beside.contenders = 1;
+	return belief_point_impact(&beside, streams);
+}
+
 /* The RTT of streams that have converged: a queue that our streams filled while they fell from slow start is empty
  * afterwards, unless the link is full. */
 static double converged_rtt_s(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
@@ -224,6 +239,18 @@ static unsigned most_streams(const struct evidence *e)
 	for (i = 0; i < e->n; i++)
 		most = e->level[i].probe.streams > most ? e->level[i].probe.streams : most;
 	return most;
+}
+
+/* There is one. */
+static const struct evidence_level *fewest(const struct evidence *e)
+{
+	const struct evidence_level *l = &e->level[0];
+	size_t i;
+
+	for (i = 1; i < e->n; i++)
+		if (e->level[i].probe.streams < l->probe.streams)
+			l = &e->level[i];
+	return l;
 }
 
 /* Limited streams may never fill the link; then the burst only is a lower bound of the capacity. */
@@ -351,16 +378,11 @@ static double of_contenders(const struct belief_point *p, const struct evidence 
  * each loss means that the link was full, and leaves most of the window. */
 static double of_unused(const struct belief_point *p, const struct evidence *e)
 {
-	const struct evidence_level *fewest = &e->level[0];
 	double packets = longest_queue_s(e) * p->capacity_bps / (8 * SEGMENT_BYTES), over, weight;
-	size_t i;
 
-	for (i = 1; i < e->n; i++)
-		if (e->level[i].probe.streams < fewest->probe.streams)
-			fewest = &e->level[i];
 	if (p->kind != EVIDENCE_NOBODY || e->growth == EVIDENCE_MODEL || e->n == 0)
 		return 0;
-	over = fmax(log(p->contenders / (UNUSED_ALONE * fewest->probe.streams)), 0);
+	over = fmax(log(p->contenders / (UNUSED_ALONE * fewest(e)->probe.streams)), 0);
 	weight = unit((packets - BURST_PACKETS_MIN) / (BURST_PACKETS - BURST_PACKETS_MIN));
 	return -weight * over * over / (2 * UNUSED_SD * UNUSED_SD);
 }
@@ -448,6 +470,7 @@ static void normalize(struct weighing *w)
 			unseen += p->weight;
 	}
 	b->nobody_ratio = unseen;
+	b->fewest_streams = fewest(w->e)->probe.streams;
 	b->contenders = others > 0 ? exp(logs / others) : 0;
 }
 

@@ -49,7 +49,15 @@ static struct belief_range range_of(const struct histogram *h)
 	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
 }
 
-void belief_predict(struct belief_prediction *out, const struct belief *b, double streams)
+static void add_impact(struct histogram *h, double taken, bool varies, double weight)
+{
+	if (varies)
+		spread(h, taken, FUTURE_IMPACT_SD * sqrt(taken), weight);
+	else
+		histogram_add(h, taken, weight);
+}
+
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow)
 {
 	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
 	struct belief_range logs;
@@ -66,14 +74,13 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 	for (i = 0; i < b->n; i++) {
 		const struct belief_point *p = &b->point[i];
 		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
+		double unseen_ratio = unseen_flow ? belief_unseen_ratio(b, p) : 0, unseen = belief_unseen_impact(p, streams);
 
 		spread(&rate, log(bps), belief_has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
-		if (belief_has_others(p) && streams > 1)
-			spread(&impact, taken, FUTURE_IMPACT_SD * sqrt(taken), p->weight);
-		else
-			histogram_add(&impact, taken, p->weight);
+		add_impact(&impact, taken, belief_has_others(p) && streams > 1, (1 - unseen_ratio) * p->weight);
+		add_impact(&impact, unseen, streams > 1, unseen_ratio * p->weight);
 		out->mean_bps += p->weight * log(bps);
-		out->mean_impact_ratio += p->weight * taken;
+		out->mean_impact_ratio += p->weight * ((1 - unseen_ratio) * taken + unseen_ratio * unseen);
 		out->total_impact_ratio += p->weight * belief_point_total_impact(p, streams);
 	}
 	logs = range_of(&rate);

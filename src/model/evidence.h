@@ -151,6 +151,7 @@ struct belief {
 	size_t n;
 	double nobody_ratio;    /* probability of nobody else, or of others that the probed streams do not slow down */
 	double contenders;      /* geometric mean of h beside others */
+	unsigned fewest_streams; /* of the evidence */
 };
 
 /* Weighs all hypotheses. Needs a level with a positive rate; -1 without. */
@@ -162,6 +163,10 @@ double belief_point_bps(const struct belief_point *p, double streams);
 /* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
 double belief_point_total_impact(const struct belief_point *p, double streams);
+/* One other flow that random loss or windows limit as they limit each of our streams leaves no trace while the link is not
+ * full: its probability where the hypothesis is that nobody else is there, and the impact of n streams on it. */
+double belief_unseen_ratio(const struct belief *b, const struct belief_point *p);
+double belief_unseen_impact(const struct belief_point *p, double streams);
 
 struct belief_range {
 	double low, middle, high; /* quantiles of 10, 50 and 90 % */
@@ -172,6 +177,7 @@ struct belief_prediction {
 	double mean_impact_ratio;
 	double total_impact_ratio; /* mean; relative to no transfer */
 };
-void belief_predict(struct belief_prediction *out, const struct belief *b, double streams);
+/* unseen_flow: with the impact on one other flow that cannot be seen, by its probability. */
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow);
 
 #endif

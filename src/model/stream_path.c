@@ -144,6 +144,7 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
+	o.unseen_flow = false; /* a transfer takes what it can while nobody else is seen, and goes on watching */
 	if (is_in_proportion(s))
 		drop_below(&seen, &known, s->o.movers);
 	s->advised = (seen.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &seen, &o, NULL) :

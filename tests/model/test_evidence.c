@@ -83,6 +83,49 @@ static void nobody_but_random_loss(void **state)
 	assert_string_equal(a.congestion_advice, "bbr");
 }
 
+/* A path of 30 Mbit/s and 86 ms, with 0.17 % random loss, which limits the one other flow, too: recorded. Its goodput is
+ * 3.9 Mbit/s beside one stream, 3.4 beside 8, 1.6 beside 16. */
+static struct evidence few_that_losses_limit(void)
+{
+	struct evidence e = { .level = { level(1, 4.01, 88.5, 87.3, 1.8e-3), level(4, 15.36, 88.4, 87.7, 2.1e-3),
+		level(15, 27.36, 164.5, 160.6, 1.86e-3) }, .n = 3, .base_rtt_s = 0.086, .peak_rtt_s = 0.1853, .idle_rtt_s = 0.0865,
+		.burst_bps = 27.9 * MBIT };
+	static const double time_s[] = { 29.9, 14.8, 5 }, events[] = { 12, 28, 15 }, segments[] = { 6676, 14200, 8076 };
+	size_t i;
+
+	for (i = 0; i < e.n; i++) {
+		e.level[i].time_s = time_s[i];
+		e.level[i].loss_events = events[i];
+		e.level[i].segments = segments[i];
+		e.level[i].segment_bytes = 1445;
+	}
+	return e;
+}
+
+/* The advice leaves room for a flow that it cannot see, and says that it may be there. A transfer goes on watching. */
+static void a_flow_that_cannot_be_seen(void **state)
+{
+	struct evidence e = few_that_losses_limit();
+	struct advice little = judge(&e, 0.1), much = judge(&e, 0.3), transfer;
+	struct advice_opts o;
+
+	(void)state;
+	assert_int_equal(little.others, ADVICE_OTHERS_NONE);
+	assert_in_range(little.streams, 4, 8);
+	assert_int_equal(little.limited_by, ADVICE_BY_IMPACT);
+	assert_true(little.impact_low_ratio <= 0.06 && little.impact_high_ratio >= 0.06);
+	assert_true(much.streams > little.streams);
+	assert_true(much.impact_low_ratio <= 0.18 && much.impact_high_ratio >= 0.18);
+	assert_true(much.warnings & ADVICE_WARN_UNSEEN);
+	assert_false(much.warnings & ADVICE_WARN_NOISY);
+	advice_opts_init(&o);
+	o.congestion = ADVICE_CC_CUBIC;
+	o.unseen_flow = false;
+	assert_int_equal(advice_from_evidence(&transfer, &e, &o, NULL), 0);
+	assert_true(transfer.streams > little.streams);
+	assert_true(transfer.impact_high_ratio < 0.05);
+}
+
 /* Two others: five or more of them would leave less to 4 streams, and nobody would leave the queue empty. */
 static void two_others(void **state)
 {
@@ -428,6 +471,7 @@ int main(void)
 		cmocka_unit_test(nobody_behind_a_deep_queue),
 		cmocka_unit_test(nobody_behind_a_short_queue),
 		cmocka_unit_test(nobody_but_random_loss),
+		cmocka_unit_test(a_flow_that_cannot_be_seen),
 		cmocka_unit_test(two_others),
 		cmocka_unit_test(fifteen_others), cmocka_unit_test(one_stream_settles_it),
 		cmocka_unit_test(windows),
