@@ -127,6 +127,13 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
+/* Whether one stream is to tell first if other flows are there, at no cost to them: the first levels have not. */
+static bool tries_one_first(const struct stream_control *s)
+{
+	return s->answer == 0 && s->o.movers <= 1 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
+	    profile_find(&s->profile, 1) == s->profile.n;
+}
+
 /* As fill_path(), where the hosts of the movers are full. */
 static bool use_hosts(struct stream_control *s, unsigned streams)
 {
@@ -156,7 +163,7 @@ static bool conclude(struct stream_control *s)
 	if (stream_path_hosts_limit(s))
 		return use_hosts(s, wanted);
 	/* What the first levels have taken is saved afterwards; later levels wait until the budget can afford them. */
-	n = s->answer > 0 && !s->saves ? wanted :
+	n = tries_one_first(s) ? 1 : s->answer > 0 && !s->saves ? wanted :
 	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
 	s->saves = n < wanted;
 	if (n <= s->advice.fit.most || n == s->target) { /* the latter level may have lacked connections */
@@ -262,17 +269,17 @@ static bool wait_for_budget(struct stream_control *s)
 	return false;
 }
 
-/* The largest level to probe again. If other flows are seen: the answer, if one more stream exceeds the budget; otherwise the
- * next level above the answer, and LEVER times the answer at least. */
+/* The largest level to probe again: the answer if it fills the path, or if other flows are seen and one more stream
+ * exceeds the budget. Beside other flows otherwise the next level above the answer, and LEVER times the answer at least. */
 static unsigned probe_up_to(const struct stream_control *s)
 {
 	unsigned above = s->o.max_streams;
 	size_t i;
 
+	if (stream_path_is_filled(s) || stream_path_exceeds(s, s->streams + 1))
+		return s->streams;
 	if (!stream_path_sees_others(s))
 		return s->o.max_streams;
-	if (stream_path_exceeds(s, s->streams + 1))
-		return s->streams;
 	for (i = 0; i < s->profile.n; i++)
 		if (s->profile.probe[i].streams > s->streams && s->profile.probe[i].streams < above)
 			above = s->profile.probe[i].streams;
@@ -291,8 +298,7 @@ static bool reprobe(struct stream_control *s)
 	stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && !stream_path_exceeds(s, s->streams + 1) && 4 * s->advice.fit.most < 3 * up &&
-	    is_affordable(s, up))
+	if (room == NULL && s->advised && probe_up_to(s) >= up && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
 	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
 	alone |= stream_path_hosts_limit(s);
@@ -445,7 +451,7 @@ bool stream_control_movers(struct stream_control *s, unsigned movers)
 /* Streams above the target leave gradually. */
 static bool leave(struct stream_control *s, double interval_s)
 {
-	bool alone = s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
+	bool alone = stream_path_sees_nobody(s);
 	unsigned surplus = s->streams - s->target;
 
 	s->leave_s += interval_s;

@@ -168,10 +168,14 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs);
 /* Judges the levels: s->advice. False: they are inconclusive. */
 bool stream_path_judge(struct stream_control *s, double prior_others);
 
-/* Whether the kernel's view shows other flows. */
+/* Whether the kernel's view shows other flows, or rules them out. */
 bool stream_path_sees_others(const struct stream_control *s);
+bool stream_path_sees_nobody(const struct stream_control *s);
 /* Whether it does, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
+/* Whether the streams fill the path: a level with more of them has been observed, and adds nothing. With several hosts it is
+ * unknown whether the path or the hosts are full. */
+bool stream_path_is_filled(const struct stream_control *s);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level
  * with fewer streams than hosts has the rate per host of the levels above. On a link that all streams share, few streams

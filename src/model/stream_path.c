@@ -157,6 +157,11 @@ bool stream_path_sees_others(const struct stream_control *s)
 	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_SOME;
 }
 
+bool stream_path_sees_nobody(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
+}
+
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 {
 	struct advice_point p;
@@ -167,6 +172,12 @@ bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 	return p.impact_low_ratio > s->o.budget_ratio;
 }
 
+bool stream_path_is_filled(const struct stream_control *s)
+{
+	return s->advised && s->advice.n_curve > 0 && s->o.movers <= 1 && s->advice.limited_by == ADVICE_BY_SATURATED &&
+	    s->advice.fit.most > s->streams;
+}
+
 bool stream_path_hosts_limit(const struct stream_control *s)
 {
 	return s->advised && s->advice.others != ADVICE_OTHERS_SOME && is_in_proportion(s);
@@ -174,9 +185,7 @@ bool stream_path_hosts_limit(const struct stream_control *s)
 
 unsigned stream_path_answer(const struct stream_control *s)
 {
-	bool nobody = s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
-
-	return nobody || stream_path_hosts_limit(s) ?
+	return stream_path_sees_nobody(s) || stream_path_hosts_limit(s) ?
 	    stream_levels_round(s->advice.streams, s->o.movers, s->o.max_streams) : s->advice.streams;
 }
 

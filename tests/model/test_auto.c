@@ -191,6 +191,8 @@ struct outcome {
 	double bps, above;  /* above: largest mean impact over WINDOW_S over the budget */
 	unsigned changes;
 	unsigned answer, again; /* the last answer, and the most streams of a probe after the first answer */
+	unsigned first;         /* the first answer; 0: none */
+	bool unsure;            /* others were neither seen nor ruled out then */
 };
 
 static struct outcome transfer(const struct drawn *p, uint64_t seed)
@@ -220,6 +222,10 @@ static struct outcome transfer(const struct drawn *p, uint64_t seed)
 			out.above = fmax(out.above, sum / (double)window - BUDGET);
 		stream_control_add(&s, &x);
 		out.changes += s.target != target;
+		if (s.answer > 0 && out.first == 0) {
+			out.first = s.answer;
+			out.unsure = s.advice.others == ADVICE_OTHERS_UNKNOWN;
+		}
 		if (s.answer > 0 && s.phase == STREAM_CONTROL_PROBING)
 			out.again = s.target > out.again ? s.target : out.again;
 	}
@@ -264,6 +270,7 @@ static void expect(const char *what, struct results *r, double median, double te
 static void random_paths(void **state)
 {
 	static struct results all, alone, lossy, windowed, no_gain, above, changes;
+	unsigned unsure = 0;
 	uint64_t seed;
 
 	(void)state;
@@ -286,9 +293,12 @@ static void random_paths(void **state)
 		if (p.others > 0)
 			add(&above, o.above);
 		add(&changes, o.changes);
+		if (o.unsure && p.window_bytes == 0)
+			assert_int_equal(o.first, 1); /* tells, and costs others nothing */
+		unsure += o.unsure;
 	}
-	/* The worst tenth of 100 paths scatters: on 300 other paths it is 85 %. */
-	expect("auto over the best fixed number in the budget", &all, 0.94, 0.75);
+	/* The worst tenth of 100 paths scatters: on 300 other paths it is 81 %. */
+	expect("auto over the best fixed number in the budget", &all, 0.94, 0.72);
 	expect("nobody else", &alone, 0.92, 0.82);
 	expect("random loss and nobody else, over 32 streams", &lossy, 0.90, 0.70);
 	expect("windows", &windowed, 0.88, 0.50);
@@ -298,6 +308,7 @@ static void random_paths(void **state)
 	assert_true(quantile_of(&above, 0.5) <= 0.05);
 	assert_true(quantile_of(&above, 0.9) <= 0.13);
 	assert_true(quantile_of(&changes, 0.9) <= 10);
+	assert_in_range(unsure, 5, 50);
 }
 
 /* Fifteen streams were probed again and again, which took more from the others than all streams of the answer. */
@@ -321,11 +332,32 @@ static void what_exceeds_the_budget_is_not_probed_again(void **state)
 	assert_true(few >= 0.9 * all && some > 0);
 }
 
+/* Nobody else, and random loss: 8 streams fill the link. Three times as many were probed half a minute later, and took from
+ * a flow that could not be seen. */
+static void a_filled_path_is_not_probed_beyond(void **state)
+{
+	struct drawn p = { .capacity_bps = 30e6, .rtt_s = 0.086, .queue_s = 0.1, .loss_ratio = 1.7e-3 };
+	unsigned beyond = 0;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 10; seed++) {
+		struct outcome o = transfer(&p, seed);
+
+		assert_in_range(o.answer, 6, 14);
+		assert_true(o.bps >= 0.85 * brings(&p, STREAMS_MOST));
+		beyond += o.again > 15; /* the second of the first levels */
+	}
+	printf("#> %u of 10 transfers that fill the path probe beyond the first levels\n", beyond);
+	assert_in_range(beyond, 0, 5); /* all, if filled paths are probed again */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_paths),
 		cmocka_unit_test(what_exceeds_the_budget_is_not_probed_again),
+		cmocka_unit_test(a_filled_path_is_not_probed_beyond),
 	};
 	return cmocka_run_group_tests_name("model/auto", tests, NULL, NULL);
 }
