@@ -150,7 +150,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 		probes[i] = probe_of_public(&p[i]);
 	}
 	model_opts = (struct advice_opts){
-	    .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
+	    .unseen_flow = true, .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
 	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
 	    .congestion = advice_congestion_by_name(opts.congestion),
 	    .prior_others = evidence != NULL && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0 };
