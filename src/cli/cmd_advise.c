@@ -133,8 +133,8 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 	switch (a->limited_by) {
 	case PTCP_LIMITED_BY_IMPACT:
 		if (a->others == PTCP_OTHERS_NONE_SEEN)
-			fprintf(f, "With an additional stream the expected slowdown of a flow that the probes cannot see exceeds the "
-			    "budget.\n");
+			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %.3g %%, which "
+			    "exceeds the budget.\n", next.impact_percent);
 		else
 			fprintf(f, "An additional stream would slow other flows by %.3g %%, which exceeds the budget.\n",
 			    next.impact_percent);

@@ -149,11 +149,13 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 			return err_set(e, PTCP_EUSAGE, "probes: %g bit/s is not an error of a rate (NAN: unknown)", p[i].error_bps);
 		probes[i] = probe_of_public(&p[i]);
 	}
-	model_opts = (struct advice_opts){
-	    .unseen_flow = true, .model = (enum fit_model)opts.model, .budget_ratio = opts.impact_percent / 100,
-	    .min_gain_ratio = opts.min_gain_percent / 100, .max_streams = opts.max_streams,
-	    .congestion = advice_congestion_by_name(opts.congestion),
-	    .prior_others = evidence != NULL && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0 };
+	advice_opts_init(&model_opts);
+	model_opts.model = (enum fit_model)opts.model;
+	model_opts.budget_ratio = opts.impact_percent / 100;
+	model_opts.min_gain_ratio = opts.min_gain_percent / 100;
+	model_opts.max_streams = opts.max_streams;
+	model_opts.congestion = advice_congestion_by_name(opts.congestion);
+	model_opts.prior_others = evidence != NULL && opts.model == PTCP_MODEL_AUTO ? FIT_PRIOR_OTHERS : 0;
 	r = evidence != NULL && evidence->n > 0 && opts.model == PTCP_MODEL_AUTO ?
 	    advice_from_evidence(&found, evidence, &model_opts, e) :
 	    advice_from_probes(&found, probes, n, &model_opts, e);

@@ -45,7 +45,7 @@
 /* An answer may exceed the budget by more than this with a probability of at most 10 %. */
 #define ADVICE_OVER_BUDGET 0.05
 /* Probabilities of nobody else: the minimum to report nobody, and the maximum to report other flows. With nobody else the
- * budget limits nothing, as the probability of an impact is at most 10 %. */
+ * budget limits the impact on a flow that cannot be seen, see unseen_flow. */
 #define ADVICE_NOBODY_RATIO 0.9
 #define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */
@@ -83,7 +83,7 @@ struct advice_opts {
 	enum advice_congestion congestion; /* ADVICE_CC_UNKNOWN */
 	/* 0: no prior; FIT_PRIOR_OTHERS for ptcp's own short probes, see fit_probes_prior() */
 	double prior_others;
-	/* true: where nobody else is seen, leaves room for one flow that random loss or windows limit as they limit ours */
+	/* true; leaves room for one flow that cannot be seen, see belief_unseen_ratio(). Evidence only. */
 	bool unseen_flow;
 };
 

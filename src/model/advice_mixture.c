@@ -62,13 +62,13 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max, b
 
 #define RESOLUTION 0.93 /* a larger part of the throughput of all streams is all of it */
 
-/* Where nobody else is seen, the range is that of a flow that may not be there: its expected impact keeps the budget. */
-static bool keeps_budget(const struct advice *a, unsigned streams, double budget_ratio)
+/* Where nobody else is seen, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
+static bool keeps_budget(const struct advice *a, const struct advice_opts *o, unsigned streams, double budget_ratio)
 {
 	const struct advice_point *p = &a->curve[streams - 1];
 
-	return p->impact_ratio <= budget_ratio &&
-	    (p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET || a->others == ADVICE_OTHERS_NONE);
+	return p->impact_ratio <= budget_ratio && (p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET ||
+	    (o->unseen_flow && a->others == ADVICE_OTHERS_NONE));
 }
 
 /* Most streams with a gain, each over the stream before, up to the resolution of the predictions. */
@@ -93,7 +93,7 @@ unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, 
 		return advice_search(&a->fit, &with, limited_by);
 	}
 	by_gain = most_with_gain(a, o, max);
-	for (n = 1; n < by_gain && keeps_budget(a, n + 1, budget_ratio); n++)
+	for (n = 1; n < by_gain && keeps_budget(a, o, n + 1, budget_ratio); n++)
 		;
 	if (n < by_gain)
 		*limited_by = ADVICE_BY_IMPACT;
@@ -168,10 +168,12 @@ static bool was_probed(const struct evidence *ev, unsigned streams)
 	return false;
 }
 
-/* One stream beside others has the least certain rate, and all impact is relative to it. */
+/* One stream beside others has the least certain rate, and all impact is relative to it. No probe of ours shows a flow that
+ * cannot be seen. */
 static unsigned next_level(const struct advice *a, const struct evidence *ev)
 {
-	if (a->confident)
+	if (a->confident || (a->others == ADVICE_OTHERS_NONE && a->warnings == ADVICE_WARN_UNSEEN &&
+	    a->throughput_high_bps <= ADVICE_RANGE_RATIO * a->throughput_low_bps))
 		return 0;
 	return !was_probed(ev, 1) ? 1 : !was_probed(ev, a->streams) ? a->streams : 0;
 }

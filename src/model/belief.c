@@ -165,13 +165,13 @@ double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
 	return p->kind == EVIDENCE_NOBODY_LIMITED ? UNSEEN * (1 - fullness(p, b->fewest_streams)) : 0;
 }
 
-double belief_unseen_impact(const struct belief_point *p, double streams)
+struct belief_point belief_beside_unseen(const struct belief_point *p)
 {
 	struct belief_point beside = *p;
 
 	beside.kind = EVIDENCE_ALL_LIMITED;
 	beside.contenders = 1;
-	return belief_point_impact(&beside, streams);
+	return beside;
 }
 
 /* The RTT of streams that have converged: a queue that our streams filled while they fell from slow start is empty
@@ -241,7 +241,7 @@ static unsigned most_streams(const struct evidence *e)
 	return most;
 }
 
-/* There is one. */
+/* Needs at least one level. */
 static const struct evidence_level *fewest(const struct evidence *e)
 {
 	const struct evidence_level *l = &e->level[0];

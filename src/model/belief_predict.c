@@ -57,6 +57,17 @@ static void add_impact(struct histogram *h, double taken, bool varies, double we
 		histogram_add(h, taken, weight);
 }
 
+static void add_unseen(struct belief_prediction *out, struct histogram *impact, const struct belief_point *p, double streams,
+    double weight)
+{
+	struct belief_point beside = belief_beside_unseen(p);
+	double taken = belief_point_impact(&beside, streams);
+
+	add_impact(impact, taken, streams > 1, weight);
+	out->mean_impact_ratio += weight * taken;
+	out->total_impact_ratio += weight * belief_point_total_impact(&beside, streams);
+}
+
 void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow)
 {
 	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
@@ -74,14 +85,15 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 	for (i = 0; i < b->n; i++) {
 		const struct belief_point *p = &b->point[i];
 		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
-		double unseen_ratio = unseen_flow ? belief_unseen_ratio(b, p) : 0, unseen = belief_unseen_impact(p, streams);
+		double unseen_ratio = unseen_flow ? belief_unseen_ratio(b, p) : 0;
 
 		spread(&rate, log(bps), belief_has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
 		add_impact(&impact, taken, belief_has_others(p) && streams > 1, (1 - unseen_ratio) * p->weight);
-		add_impact(&impact, unseen, streams > 1, unseen_ratio * p->weight);
 		out->mean_bps += p->weight * log(bps);
-		out->mean_impact_ratio += p->weight * ((1 - unseen_ratio) * taken + unseen_ratio * unseen);
-		out->total_impact_ratio += p->weight * belief_point_total_impact(p, streams);
+		out->mean_impact_ratio += (1 - unseen_ratio) * p->weight * taken;
+		out->total_impact_ratio += (1 - unseen_ratio) * p->weight * belief_point_total_impact(p, streams);
+		if (unseen_ratio > 0)
+			add_unseen(out, &impact, p, streams, unseen_ratio * p->weight);
 	}
 	logs = range_of(&rate);
 	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));

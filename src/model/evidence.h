@@ -163,10 +163,11 @@ double belief_point_bps(const struct belief_point *p, double streams);
 /* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
 double belief_point_total_impact(const struct belief_point *p, double streams);
-/* One other flow that random loss or windows limit as they limit each of our streams leaves no trace while the link is not
- * full: its probability where the hypothesis is that nobody else is there, and the impact of n streams on it. */
+/* Random loss or windows may limit one other flow as they limit each of our streams. The flow then leaves no trace while the
+ * link is not full. Probability of such a flow if the hypothesis supposes nobody else, 0 if the fewest streams already fill
+ * the link; and the hypothesis with the flow. */
 double belief_unseen_ratio(const struct belief *b, const struct belief_point *p);
-double belief_unseen_impact(const struct belief_point *p, double streams);
+struct belief_point belief_beside_unseen(const struct belief_point *p);
 
 struct belief_range {
 	double low, middle, high; /* quantiles of 10, 50 and 90 % */
@@ -177,7 +178,7 @@ struct belief_prediction {
 	double mean_impact_ratio;
 	double total_impact_ratio; /* mean; relative to no transfer */
 };
-/* unseen_flow: with the impact on one other flow that cannot be seen, by its probability. */
+/* unseen_flow: adds the impact on the flow of belief_unseen_ratio(), weighted by that probability. */
 void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow);
 
 #endif

@@ -127,11 +127,15 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
-/* Whether one stream is to tell first if other flows are there, at no cost to them: the first levels have not. */
-static bool tries_one_first(const struct stream_control *s)
+/* One stream shows without any impact whether other flows compete. */
+static bool try_one(struct stream_control *s)
 {
-	return s->answer == 0 && s->o.movers <= 1 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
-	    profile_find(&s->profile, 1) == s->profile.n;
+	bool other;
+
+	s->saves = s->advice.streams > 1;
+	other = hold(s, 1, s->advice.curve[0].throughput_bps, 0);
+	snprintf(s->reason, sizeof s->reason, "one stream, to find out whether other flows compete");
+	return other;
 }
 
 /* As fill_path(), where the hosts of the movers are full. */
@@ -162,8 +166,10 @@ static bool conclude(struct stream_control *s)
 	wanted = settle_on(s, stream_path_answer(s));
 	if (stream_path_hosts_limit(s))
 		return use_hosts(s, wanted);
+	if (s->answer == 0 && stream_path_is_open(s))
+		return try_one(s);
 	/* What the first levels have taken is saved afterwards; later levels wait until the budget can afford them. */
-	n = tries_one_first(s) ? 1 : s->answer > 0 && !s->saves ? wanted :
+	n = s->answer > 0 && !s->saves ? wanted :
 	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
 	s->saves = n < wanted;
 	if (n <= s->advice.fit.most || n == s->target) { /* the latter level may have lacked connections */

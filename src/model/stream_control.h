@@ -32,7 +32,8 @@
 /* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
  * SURE_RATIO). Between holds the least known level is probed again. Levels below the answer cost throughput
  * and count as known BELOW_WORTH times as well; a level of at least LEVER times the answer is required,
- * since with many other flows only this level determines their number, unless one more stream exceeds the budget. */
+ * since with many other flows only this level determines their number, unless one more stream exceeds the budget, or the
+ * answer fills the path. */
 #define STREAM_CONTROL_FIRST_HOLD_S 12.0
 #define STREAM_CONTROL_HOLD_MAX_S 320.0
 #define STREAM_CONTROL_SURE_RATIO 0.05
@@ -51,8 +52,8 @@
 /* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
-/* Streams leave gradually, and the others take over: half of the surplus at a time, or one unless other flows are
- * seen, which use the link meanwhile. */
+/* Streams leave gradually, and the streams that stay take over: half of the surplus at a time; if nobody else is seen, who
+ * would use the link meanwhile, one or an eighth. */
 #define STREAM_CONTROL_LEAVE_S 0.3
 #define STREAM_CONTROL_LEAVE_ALONE_S 1.0
 /* Pause of a level beyond the budget of the minute. */
@@ -61,7 +62,7 @@
 #define STREAM_CONTROL_GAIN_RATIO 0.05
 #define STREAM_CONTROL_EXCESS_RATIO 0.01
 
-/* Where others are neither seen nor excluded, the first answer is judged again after this time. */
+/* If the first levels neither show nor rule out other flows, one stream is held for this time, and judged. */
 #define STREAM_CONTROL_UNSURE_S 6.0
 /* An answer that delivers this much less than predicted is judged again. */
 #define STREAM_CONTROL_SHORT_RATIO 0.8
@@ -84,7 +85,8 @@ struct stream_control {
 	enum stream_control_phase phase;
 	unsigned streams;                /* requested now; leaves gradually for */
 	unsigned target;                 /* the count of this level */
-	bool saves;                      /* fewer streams than the answer, until the minute's budget has room again */
+	bool saves;                      /* fewer streams than the answer, until other flows are seen or ruled out, and the minute's
+	                                  * budget has room again */
 	double leave_s;                  /* since the last stream left */
 	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
@@ -171,10 +173,12 @@ bool stream_path_judge(struct stream_control *s, double prior_others);
 /* Whether the kernel's view shows other flows, or rules them out. */
 bool stream_path_sees_others(const struct stream_control *s);
 bool stream_path_sees_nobody(const struct stream_control *s);
-/* Whether it does, and this number of streams exceeds the budget with a probability of 90 %. */
+/* Whether it does neither, while one stream, without movers, has not been observed. */
+bool stream_path_is_open(const struct stream_control *s);
+/* Whether other flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
-/* Whether the streams fill the path: a level with more of them has been observed, and adds nothing. With several hosts it is
- * unknown whether the path or the hosts are full. */
+/* Whether the streams fill the path: a level with more streams has been observed, and all streams together deliver less than
+ * 7 % more. With several hosts it is unknown whether the path or the hosts are full. */
 bool stream_path_is_filled(const struct stream_control *s);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level

@@ -162,6 +162,12 @@ bool stream_path_sees_nobody(const struct stream_control *s)
 	return s->advised && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_NONE;
 }
 
+bool stream_path_is_open(const struct stream_control *s)
+{
+	return s->o.movers <= 1 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
+	    profile_find(&s->profile, 1) == s->profile.n;
+}
+
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 {
 	struct advice_point p;
@@ -174,8 +180,13 @@ bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 
 bool stream_path_is_filled(const struct stream_control *s)
 {
-	return s->advised && s->advice.n_curve > 0 && s->o.movers <= 1 && s->advice.limited_by == ADVICE_BY_SATURATED &&
-	    s->advice.fit.most > s->streams;
+	struct advice_point p;
+
+	if (!s->advised || s->advice.n_curve == 0 || s->o.movers > 1 || s->advice.limited_by != ADVICE_BY_SATURATED ||
+	    s->advice.fit.most <= s->streams)
+		return false;
+	advice_at(&s->advice, s->streams, &p); /* maybe fewer than advised: an answer stays, or saves */
+	return p.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) >= s->advice.throughput_bps;
 }
 
 bool stream_path_hosts_limit(const struct stream_control *s)

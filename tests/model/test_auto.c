@@ -192,7 +192,7 @@ struct outcome {
 	unsigned changes;
 	unsigned answer, again; /* the last answer, and the most streams of a probe after the first answer */
 	unsigned first;         /* the first answer; 0: none */
-	bool unsure;            /* others were neither seen nor ruled out then */
+	bool unsure;            /* the probes neither showed nor ruled out other flows at that time */
 };
 
 static struct outcome transfer(const struct drawn *p, uint64_t seed)

@@ -102,7 +102,8 @@ static struct evidence few_that_losses_limit(void)
 	return e;
 }
 
-/* The advice leaves room for a flow that it cannot see, and says that it may be there. A transfer goes on watching. */
+/* Advice leaves room for a flow that the probes do not show, and warns of it; no further probe would show it. A transfer does
+ * not leave room. */
 static void a_flow_that_cannot_be_seen(void **state)
 {
 	struct evidence e = few_that_losses_limit();
@@ -111,13 +112,15 @@ static void a_flow_that_cannot_be_seen(void **state)
 
 	(void)state;
 	assert_int_equal(little.others, ADVICE_OTHERS_NONE);
-	assert_in_range(little.streams, 4, 8);
+	assert_in_range(little.streams, 4, 7); /* 8 would take 13 % */
 	assert_int_equal(little.limited_by, ADVICE_BY_IMPACT);
-	assert_true(little.impact_low_ratio <= 0.06 && little.impact_high_ratio >= 0.06);
-	assert_true(much.streams > little.streams);
-	assert_true(much.impact_low_ratio <= 0.18 && much.impact_high_ratio >= 0.18);
+	assert_true(little.impact_high_ratio >= 0.10);
+	assert_true(little.impact_total_ratio >= little.impact_ratio);
+	assert_in_range(much.streams, little.streams + 1, 10);
+	assert_true(much.impact_high_ratio >= 0.18);
 	assert_true(much.warnings & ADVICE_WARN_UNSEEN);
 	assert_false(much.warnings & ADVICE_WARN_NOISY);
+	assert_int_equal(much.next_probe, 0);
 	advice_opts_init(&o);
 	o.congestion = ADVICE_CC_CUBIC;
 	o.unseen_flow = false;
