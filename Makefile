@@ -429,7 +429,7 @@ FUZZ_CC ?= clang
 
 fuzz:
 	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
-		"with its libFuzzer (Debian: clang libclang-rt-dev) or set FUZZ_CC" >&2; exit 1; }
+		"with its libFuzzer (Debian: contrib/setup --fuzz) or set FUZZ_CC" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
 		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
 	$(Q)FUZZ_S=$(FUZZ_S) FUZZ_SEED=$(FUZZ_SEED) tests/fuzz/run $(FUZZ)
