@@ -1,0 +1,46 @@
+/* Advice for callers of libptcp, from the evidence of live probes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "measure/prober.h"
+
+/* A path of 30 Mbit/s and 86 ms with random loss, on which no other flows are seen: recorded. Whether an answer supposes a flow
+ * that cannot be seen decides between seven streams and nine. */
+static void leaves_room_for_an_unseen_flow(void **state)
+{
+	const struct evidence e = { .level = {
+		{ .probe = { 1, 4.01e6, 4.2e5 }, .lag_ratio = 0.2, .rtt_s = 0.0885, .low_rtt_s = 0.0873, .loss_ratio = 1.8e-3,
+		    .segments = 6676, .time_s = 29.9, .loss_events = 12, .segment_bytes = 1445 },
+		{ .probe = { 4, 15.36e6, 8.8e5 }, .lag_ratio = 0.126, .rtt_s = 0.0884, .low_rtt_s = 0.0877, .loss_ratio = 2.1e-3,
+		    .segments = 14200, .time_s = 14.8, .loss_events = 28, .segment_bytes = 1454 },
+		{ .probe = { 15, 27.36e6, 1.3e5 }, .lag_ratio = 0.1, .rtt_s = 0.1645, .low_rtt_s = 0.1606, .loss_ratio = 1.86e-3,
+		    .segments = 8076, .time_s = 5, .loss_events = 15, .segment_bytes = 1436 } },
+		.n = 3, .base_rtt_s = 0.086, .peak_rtt_s = 0.1853, .idle_rtt_s = 0.0865, .burst_bps = 27.9e6 };
+	struct ptcp_probe p[3];
+	struct ptcp_advice_opts o;
+	struct ptcp_advice a;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		p[i] = (struct ptcp_probe){ e.level[i].probe.streams, e.level[i].probe.throughput_bps, NAN };
+	ptcp_advice_opts_init(&o);
+	o.congestion = "cubic";
+	ptcp_advice_init(&a);
+	assert_int_equal(advice_of_probes(&a, p, 3, &e, &o, NULL), 0);
+	assert_int_equal(a.others, PTCP_OTHERS_NONE_SEEN);
+	assert_int_equal(a.limited_by, PTCP_LIMITED_BY_IMPACT);
+	assert_in_range(a.streams, 4, 7);
+	assert_true(a.impact_high_percent >= 10 && a.impact_total_percent >= a.impact_percent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_room_for_an_unseen_flow) };
+
+	return cmocka_run_group_tests_name("measure/advice", tests, NULL, NULL);
+}
