@@ -14,7 +14,11 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define BURST_SD_ABOVE 0.05
 #define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
 #define BURST_SHARE 0.5    /* part of a share kept by other flows against slow start */
-#define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level */
+#define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level, .. */
+#define KEPT_FULL_SD 0.03  /* .. and if a queue that never empties shows that the link is full */
+#define KEPT_QUEUE_S 0.003 /* low queue of such a level, at least, .. */
+#define KEPT_QUEUE_FROM 0.15 /* .. and over the longest: not sure from here on, .. */
+#define KEPT_QUEUE_ALL 0.3 /* .. sure from here on */
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
 #define BURST_QUEUE_S 0.002 /* .. without bursts */
@@ -27,8 +31,6 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
 #define NO_OWN_QUEUE 0.3   /* .. probability of less */
 #define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside other flows, over alone */
-#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
-#define FULL_LINK 0.95     /* .. and min part with a queue of any length */
 #define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
 #define LAG_MAX 0.5        /* max of lag_ratio */
 #define LAG_SLOPE 1.2      /* expected lag: per cycle of a window over the duration of the level, .. */
@@ -49,9 +51,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
 #define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
 #define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
-#define UNSEEN 0.5         /* probability of one flow that is not seen because random loss or windows limit it, too */
 #define PI 3.14159265358979
-#define SMOOTH 6.0         /* power of the smooth minimum */
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
 
 /* ---- Grid ---- */
@@ -75,56 +75,6 @@ static double contenders(unsigned i, const struct evidence *e)
 static double limit_ratio(unsigned i)
 {
 	return exp(-0.15 + 0.1 * i + 0.02 * i * i);
-}
-
-/* ---- Hypotheses ---- */
-
-static double smooth_min(double x, double y)
-{
-	return x * pow(1 + pow(x / y, SMOOTH), -1 / SMOOTH);
-}
-
-double belief_point_bps(const struct belief_point *p, double streams)
-{
-	double share_bps = p->capacity_bps * streams / (streams + p->contenders);
-
-	return isinf(p->limit_bps) ? share_bps : smooth_min(share_bps, streams * p->limit_bps);
-}
-
-bool belief_has_others(const struct belief_point *p)
-{
-	return p->kind != EVIDENCE_NOBODY && p->kind != EVIDENCE_NOBODY_LIMITED;
-}
-
-/* Rate of each flow if random loss limits all. */
-static double each_bps(const struct belief_point *p, double streams)
-{
-	return smooth_min(p->capacity_bps / (streams + p->contenders), p->limit_bps);
-}
-
-/* Part of the capacity that is used, unless others use the rest. */
-static double load(const struct belief_point *p, double streams)
-{
-	return p->kind == EVIDENCE_ALL_LIMITED ? each_bps(p, streams) * (streams + p->contenders) / p->capacity_bps :
-	    belief_point_bps(p, streams) / p->capacity_bps;
-}
-
-/* Others get what our streams leave, or as much as each of our streams. */
-double belief_point_impact(const struct belief_point *p, double streams)
-{
-	if (!belief_has_others(p))
-		return 0;
-	if (p->kind == EVIDENCE_ALL_LIMITED)
-		return 1 - each_bps(p, streams) / each_bps(p, 1);
-	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
-}
-
-double belief_point_total_impact(const struct belief_point *p, double streams)
-{
-	if (!belief_has_others(p))
-		return 0;
-	return p->kind == EVIDENCE_ALL_LIMITED ? 1 - each_bps(p, streams) / each_bps(p, 0) :
-	    belief_point_bps(p, streams) / p->capacity_bps;
 }
 
 /* ---- Likelihoods, as logarithms ---- */
@@ -154,24 +104,12 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
 }
 
-/* 1: the link is full, and the queue may have any length; 0: the queue is empty. */
-static double fullness(const struct belief_point *p, double streams)
+/* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
+static double longest_queue_s(const struct evidence *e)
 {
-	return unit((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK));
-}
+	double queue_s = e->peak_rtt_s - e->base_rtt_s;
 
-double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
-{
-	return p->kind == EVIDENCE_NOBODY_LIMITED ? UNSEEN * (1 - fullness(p, b->fewest_streams)) : 0;
-}
-
-struct belief_point belief_beside_unseen(const struct belief_point *p)
-{
-	struct belief_point beside = *p;
-
-	beside.kind = EVIDENCE_ALL_LIMITED;
-	beside.contenders = 1;
-	return beside;
+	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
 }
 
 /* The RTT of streams that have converged: a queue that our streams filled while they fell from slow start is empty
@@ -181,7 +119,7 @@ static double converged_rtt_s(const struct belief_point *p, const struct evidenc
 	bool fills = p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED;
 
 	return l->rtt_s <= 0 || e->base_rtt_s <= 0 ? 0 :
-	    e->base_rtt_s + (fills ? 1 : fullness(p, l->probe.streams)) * (l->rtt_s - e->base_rtt_s);
+	    e->base_rtt_s + (fills ? 1 : belief_point_fullness(p, l->probe.streams)) * (l->rtt_s - e->base_rtt_s);
 }
 
 /* Logarithm of the windows over those that the losses explain, if clearly larger: the streams still fall from slow
@@ -210,9 +148,26 @@ static double settled_bps(const struct evidence_level *l, const struct evidence 
 	return fall(l, lost_bps, rtt_s) > 0 ? fmin(lost_bps, l->probe.throughput_bps) : l->probe.throughput_bps;
 }
 
+/* 1: the queue never emptied during the level, so that the link was full; 0: it may have emptied. */
+static double kept_full(const struct evidence_level *l, const struct evidence *e)
+{
+	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
+
+	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < KEPT_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
+	    unit((low_s / longest_s - KEPT_QUEUE_FROM) / (KEPT_QUEUE_ALL - KEPT_QUEUE_FROM));
+}
+
+/* With nobody else, a link that was full carried our segments only. */
+static double of_full_link(const struct belief_point *p, const struct evidence_level *l)
+{
+	double carried_bps = l->probe.throughput_bps / (1 - fmin(fmax(l->loss_ratio, 0), 0.5));
+
+	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), KEPT_FULL_SD), TAIL_ALONE);
+}
+
 static double of_rates(const struct belief_point *p, const struct evidence *e)
 {
-	double sum = 0, sd, lag;
+	double sum = 0, sd, lag, full;
 	size_t i;
 
 	for (i = 0; i < e->n; i++) {
@@ -221,10 +176,13 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 		double lost_bps = evidence_loss_bps(l, rtt_s, e->growth);
 
 		lag = expected_lag(p, e, l);
+		full = belief_has_others(p) ? 0 : kept_full(l, e);
 		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !belief_has_others(p) ? ALONE_SD :
 		    hypot(hypot(SCATTER_PART * fmin(l->lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
-		sum += tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
-		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		sum += (1 - full) * tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag,
+		    hypot(probe_error_ratio(&l->probe), sd), belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		if (full > 0)
+			sum += full * of_full_link(p, l);
 		if (lost_bps > 0)
 			sum += tailed(log(lost_bps / expected_bps), hypot(LOSS_RATE_SD, EVENTS_SD / sqrt(l->loss_events)), TAIL);
 	}
@@ -273,14 +231,6 @@ static double emptiness(double x, double mean)
 	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
 }
 
-/* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
-static double longest_queue_s(const struct evidence *e)
-{
-	double queue_s = e->peak_rtt_s - e->base_rtt_s;
-
-	return e->base_rtt_s > 0 && queue_s > 0.02 * e->base_rtt_s && queue_s > 0.0005 ? queue_s : 0;
-}
-
 /* Other flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for bursts: n flows
  * need 1 / sqrt(n) of the buffer of one flow (Appenzeller, Keslassy and McKeown, Sizing Router Buffers, SIGCOMM 2004). */
 static double of_standing_queue(const struct belief_point *p, const struct evidence *e, double queue_s)
@@ -315,7 +265,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 		/* Streams that fall from slow start fill a queue that they will not fill later. */
 		if (e->level[i].low_rtt_s <= 0 || fall(&e->level[i], evidence_loss_bps(&e->level[i], rtt_s, e->growth), rtt_s) > 0)
 			continue;
-		full = fullness(p, e->level[i].probe.streams);
+		full = belief_point_fullness(p, e->level[i].probe.streams);
 		/* Our own losses need a queue that is full at times. */
 		if (full == 1 && !belief_has_others(p) && e->growth != EVIDENCE_MODEL &&
 		    e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
@@ -327,7 +277,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 			sum += (1 - full) * (emptiness(low, QUEUE_MEAN) + fmin(emptiness(mean, MEAN_QUEUE_MEAN), 0));
 		}
 	}
-	if (e->idle_rtt_s > 0 && fullness(p, 0) == 0)
+	if (e->idle_rtt_s > 0 && belief_point_fullness(p, 0) == 0)
 		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), IDLE_MEAN);
 	return sum;
 }

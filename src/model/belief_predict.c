@@ -1,11 +1,87 @@
-/* What a mixture of hypotheses predicts: quantiles of throughput and impact (evidence.h). */
+/* What one hypothesis predicts, and what a mixture does: quantiles of throughput and impact (evidence.h). */
 #include <math.h>
 
 #include "model/evidence.h"
 
+#define SMOOTH 6.0         /* power of the smooth minimum */
+#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
+#define FULL_LINK 0.95     /* .. and min part with a queue of any length */
+#define UNSEEN 0.5         /* probability of one flow that is not seen because random loss or windows limit it, too */
 #define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
 #define FUTURE_ALONE_SD 0.04 /* .. with nobody else */
 #define FUTURE_IMPACT_SD 0.08 /* of the impact, times its root */
+
+/* ---- One hypothesis ---- */
+
+static double smooth_min(double x, double y)
+{
+	return x * pow(1 + pow(x / y, SMOOTH), -1 / SMOOTH);
+}
+
+double belief_point_bps(const struct belief_point *p, double streams)
+{
+	double share_bps = p->capacity_bps * streams / (streams + p->contenders);
+
+	return isinf(p->limit_bps) ? share_bps : smooth_min(share_bps, streams * p->limit_bps);
+}
+
+bool belief_has_others(const struct belief_point *p)
+{
+	return p->kind != EVIDENCE_NOBODY && p->kind != EVIDENCE_NOBODY_LIMITED;
+}
+
+/* Rate of each flow if random loss limits all. */
+static double each_bps(const struct belief_point *p, double streams)
+{
+	return smooth_min(p->capacity_bps / (streams + p->contenders), p->limit_bps);
+}
+
+/* Part of the capacity that is used, unless others use the rest. */
+static double load(const struct belief_point *p, double streams)
+{
+	return p->kind == EVIDENCE_ALL_LIMITED ? each_bps(p, streams) * (streams + p->contenders) / p->capacity_bps :
+	    belief_point_bps(p, streams) / p->capacity_bps;
+}
+
+/* Others get what our streams leave, or as much as each of our streams. */
+double belief_point_impact(const struct belief_point *p, double streams)
+{
+	if (!belief_has_others(p))
+		return 0;
+	if (p->kind == EVIDENCE_ALL_LIMITED)
+		return 1 - each_bps(p, streams) / each_bps(p, 1);
+	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
+}
+
+double belief_point_total_impact(const struct belief_point *p, double streams)
+{
+	if (!belief_has_others(p))
+		return 0;
+	return p->kind == EVIDENCE_ALL_LIMITED ? 1 - each_bps(p, streams) / each_bps(p, 0) :
+	    belief_point_bps(p, streams) / p->capacity_bps;
+}
+
+double belief_point_fullness(const struct belief_point *p, double streams)
+{
+	return fmin(fmax((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK), 0), 1);
+}
+
+double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
+{
+	return p->kind == EVIDENCE_NOBODY_LIMITED ? UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) : 0;
+}
+
+struct belief_point belief_beside_unseen(const struct belief_point *p)
+{
+	struct belief_point beside = *p;
+
+	beside.kind = EVIDENCE_ALL_LIMITED;
+	beside.contenders = 1;
+	return beside;
+}
+
+
+/* ---- The mixture ---- */
 
 #define BINS 256
 

@@ -15,6 +15,7 @@
  *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;
+ *   - the rate beside a queue that never empties: the link is full, so that with nobody else the rate is the capacity;
  *   - the loss per segment: constant with random loss, growing with n with congestion;
  *   - the time limited by windows.
  * The answer is the mixture of all hypotheses by weight. */
@@ -163,6 +164,8 @@ double belief_point_bps(const struct belief_point *p, double streams);
 /* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
 double belief_point_total_impact(const struct belief_point *p, double streams);
+/* 1: n streams fill the link, and the queue may have any length; 0: the queue is empty, unless others fill it. */
+double belief_point_fullness(const struct belief_point *p, double streams);
 /* Random loss or windows may limit one other flow as they limit each of our streams. The flow then leaves no trace while the
  * link is not full. Probability of such a flow if the hypothesis supposes nobody else, 0 if the fewest streams already fill
  * the link; and the hypothesis with the flow. */

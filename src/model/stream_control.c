@@ -306,8 +306,7 @@ static bool reprobe(struct stream_control *s)
 	room = profile_host_limited(&s->profile, &above);
 	if (room == NULL && s->advised && probe_up_to(s) >= up && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
 		return probe_at(s, up);
-	alone = s->advised && s->advice.n_curve > 0 && s->advice.others != ADVICE_OTHERS_SOME;
-	alone |= stream_path_hosts_limit(s);
+	alone = stream_path_hosts_limit(s) || (s->advised && s->advice.n_curve > 0 && !stream_path_sees_others(s));
 	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, probe_up_to(s), s->streams,
 	    STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
@@ -317,7 +316,7 @@ static bool reprobe(struct stream_control *s)
 	return probe_at(s, worst->streams);
 }
 
-/* Updates the recent rate; 1 or -1 after a lasting deviation from the expected rate. */
+/* Updates the recent rate; 1 or -1 after a lasting deviation from what is expected. */
 static int detect_change(struct stream_control *s, const struct stream_control_sample *x)
 {
 	double w = 1 - exp(-x->interval_s / RECENT_S);
@@ -347,11 +346,12 @@ static bool is_short(const struct stream_control *s)
 	    s->observed_bps < STREAM_CONTROL_SHORT_RATIO * s->predicted_bps;
 }
 
-/* Few streams show whether others fill the queue, and cost no budget. */
+/* A new count may show others that fewer streams have not shown; few streams show whether others fill the queue. */
 static bool is_unsure(const struct stream_control *s)
 {
-	return s->level_s >= STREAM_CONTROL_UNSURE_S && s->advised && s->advice.n_curve > 0 && !s->recalled &&
-	    s->advice.others == ADVICE_OTHERS_UNKNOWN && profile_find(&s->profile, s->streams) == s->profile.n;
+	return s->level_s >= (stream_path_sees_nobody(s) ? STREAM_CONTROL_DWELL_S : STREAM_CONTROL_UNSURE_S) && s->advised &&
+	    s->advice.n_curve > 0 && !s->recalled && s->advice.others != ADVICE_OTHERS_SOME &&
+	    profile_find(&s->profile, s->streams) == s->profile.n;
 }
 
 /* The first run may have been too fast, without any losses yet: the longer observation replaces it. */

@@ -177,8 +177,8 @@ bool stream_path_sees_nobody(const struct stream_control *s);
 bool stream_path_is_open(const struct stream_control *s);
 /* Whether other flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
-/* Whether the streams fill the path: a level with more streams has been observed, and all streams together deliver less than
- * 7 % more. With several hosts it is unknown whether the path or the hosts are full. */
+/* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 % of
+ * what all streams together deliver. With several hosts it is unknown whether the path or the hosts are full. */
 bool stream_path_is_filled(const struct stream_control *s);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level

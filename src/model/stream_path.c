@@ -7,6 +7,7 @@
 /* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two other flows
  * would have 0.67 and less. */
 #define SAME_HOSTS_RATIO 0.9
+#define FILLED_RATIO 0.9      /* of the rate of all streams together: the path is filled */
 
 /* ---- Stream counts ---- */
 
@@ -180,13 +181,13 @@ bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 
 bool stream_path_is_filled(const struct stream_control *s)
 {
-	struct advice_point p;
+	struct advice_point now, most;
 
-	if (!s->advised || s->advice.n_curve == 0 || s->o.movers > 1 || s->advice.limited_by != ADVICE_BY_SATURATED ||
-	    s->advice.fit.most <= s->streams)
+	if (!s->advised || s->advice.n_curve == 0 || s->o.movers > 1 || s->advice.fit.most <= s->streams)
 		return false;
-	advice_at(&s->advice, s->streams, &p); /* maybe fewer than advised: an answer stays, or saves */
-	return p.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) >= s->advice.throughput_bps;
+	advice_at(&s->advice, s->streams, &now);
+	advice_at(&s->advice, min_of(s->o.max_streams, s->advice.n_curve), &most);
+	return now.mean_bps >= FILLED_RATIO * most.mean_bps;
 }
 
 bool stream_path_hosts_limit(const struct stream_control *s)

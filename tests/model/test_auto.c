@@ -85,9 +85,17 @@ static double impact(const struct drawn *p, double n)
 	return p->others > 0 ? 1 - leaves(p, n) / leaves(p, 1) : 0;
 }
 
-static bool is_full(const struct drawn *p, double n)
+static double load(const struct drawn *p, double n)
 {
-	return brings(p, n) + (p->others > 0 ? leaves(p, n) : 0) > 0.93 * p->capacity_bps;
+	return (brings(p, n) + (p->others > 0 ? leaves(p, n) : 0)) / p->capacity_bps;
+}
+
+static bool is_full(const struct drawn *p, double n) { return load(p, n) > 0.93; }
+
+/* Of the longest queue, at a time of a uniform distribution; only a link that carries all it can has a queue all the time. */
+static double queued(const struct drawn *p, double n, double at)
+{
+	return !is_full(p, n) ? 0.02 * at : load(p, n) < 0.99 ? at : 0.5 + 0.5 * at;
 }
 
 static double best_bps(const struct drawn *p)
@@ -174,7 +182,7 @@ static struct stream_control_sample observe(struct world *w, unsigned n)
 	double sd = p->others == 0 || !is_full(p, n) ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6);
 	double bps = fmin(brings_at(p, w->n, w->each_bps) * exp(sd * w->noise - sd * sd / 2), p->capacity_bps);
 	double segments = bps * STEP_S / SEGMENT_BITS, at = rng_uniform(&w->r);
-	double rtt_s = p->rtt_s + p->queue_s * (is_full(p, w->n) ? 0.5 + 0.5 * at : 0.02 * at);
+	double rtt_s = p->rtt_s + p->queue_s * queued(p, w->n, at);
 	double congestion = 1.22 * SEGMENT_BITS / (rtt_s * bps / n), loss = p->loss_ratio, events;
 	bool windowed = brings(p, n) > 0.95 * n * windowed_bps(p);
 

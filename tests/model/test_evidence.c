@@ -129,6 +129,29 @@ static void a_flow_that_cannot_be_seen(void **state)
 	assert_true(transfer.impact_high_ratio < 0.05);
 }
 
+/* A path of 12.5 Mbit/s and 132 ms beside one flow, recorded: the queue never empties while 4 streams have 8 Mbit/s of the 11
+ * that 15 streams have. Nobody else would let 4 streams have as much. */
+static void a_queue_that_never_empties(void **state)
+{
+	struct evidence e = { .level = { level(4, 8.26, 287.6, 265.3, 3.9e-3), level(15, 10.81, 284.9, 265.5, 9.6e-3) }, .n = 2,
+		.base_rtt_s = 0.1398, .peak_rtt_s = 0.3095, .burst_bps = 11.3 * MBIT };
+	struct advice a;
+
+	(void)state;
+	e.level[0].segments = 2552;
+	e.level[1].segments = 3245;
+	e.level[0].loss_events = 5;
+	e.level[1].loss_events = 17;
+	e.level[0].segment_bytes = e.level[1].segment_bytes = 1446;
+	e.level[0].time_s = e.level[1].time_s = 5;
+	a = judge(&e, 0.1);
+	assert_int_equal(a.others, ADVICE_OTHERS_SOME);
+	assert_int_equal(a.streams, 1);
+	/* the same rates beside a queue that empties prove nothing */
+	e.level[0].low_rtt_s = 0.145;
+	assert_int_not_equal(judge(&e, 0.1).others, ADVICE_OTHERS_SOME);
+}
+
 /* Two others: five or more of them would leave less to 4 streams, and nobody would leave the queue empty. */
 static void two_others(void **state)
 {
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test(nobody_behind_a_short_queue),
 		cmocka_unit_test(nobody_but_random_loss),
 		cmocka_unit_test(a_flow_that_cannot_be_seen),
+		cmocka_unit_test(a_queue_that_never_empties),
 		cmocka_unit_test(two_others),
 		cmocka_unit_test(fifteen_others), cmocka_unit_test(one_stream_settles_it),
 		cmocka_unit_test(windows),

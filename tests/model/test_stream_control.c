@@ -593,6 +593,35 @@ static void random_loss_after_the_first_level(void **state)
 	}
 }
 
+/* Nobody was seen, and more streams are held than ever before: others that these show are not displaced until the hold time
+ * is over. The queue never empties, and a seventh of the capacity is missing. */
+static void a_new_count_is_judged_soon(void **state)
+{
+	struct stream_control s = begun(0.1, 32);
+	struct seen nobody = { 0, 5e6, 0 };
+	struct rng r = { 1 };
+	double seconds = 0;
+
+	(void)state;
+	while (s.phase != STREAM_CONTROL_HOLDING || s.target <= 15 || s.streams != s.target) {
+		struct stream_control_sample x = see(&nobody, s.streams, &r);
+
+		stream_control_add(&s, &x);
+		assert_true((seconds += x.interval_s) < 100);
+	}
+	assert_int_equal(s.advice.others, ADVICE_OTHERS_NONE);
+	for (seconds = 0; s.advice.others == ADVICE_OTHERS_NONE; seconds += STREAM_CONTROL_SAMPLE_S) {
+		struct stream_control_sample x = see(&nobody, s.streams, &r);
+
+		x.rate_bps = x.kernel.delivered_bytes = 0.86 * 96e6 * (1 + 0.06 * (rng_uniform(&r) - 0.5));
+		x.kernel.delivered_bytes *= STREAM_CONTROL_SAMPLE_S / 8;
+		x.kernel.sent_segments = x.kernel.delivered_bytes / 1448;
+		x.kernel.rtt_s = 0.058 * (1.6 + 0.4 * rng_uniform(&r));
+		stream_control_add(&s, &x);
+		assert_true(seconds < STREAM_CONTROL_FIRST_HOLD_S - 2);
+	}
+}
+
 static double seconds_of_second_level(const struct seen *p)
 {
 	struct stream_control s = begun(0.1, 32);
@@ -660,7 +689,9 @@ int main(void)
 		cmocka_unit_test(from_history),
 		cmocka_unit_test(the_path_changes),
 		cmocka_unit_test(random_loss_and_nobody_else),
-		cmocka_unit_test(random_loss_after_the_first_level), cmocka_unit_test(a_clear_answer_ends_the_level),
+		cmocka_unit_test(random_loss_after_the_first_level),
+		cmocka_unit_test(a_new_count_is_judged_soon),
+		cmocka_unit_test(a_clear_answer_ends_the_level),
 		cmocka_unit_test(the_link_stays_full),
 		cmocka_unit_test(every_minute),
 		cmocka_unit_test(time_lost),
