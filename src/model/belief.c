@@ -42,6 +42,9 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define LOSS_SD 0.3
 #define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
 #define WINDOW_LIMITED 0.3
+#define UNLIMITED_RATIO 0.2 /* max part of the time limited by windows of streams that losses limit */
+#define LOSSES_PART 0.6    /* of the losses that explain a rate: the relation is not exact */
+#define MISSING_MOST 5.0   /* max number of losses that are few; with more see LOSS_RATE_SD */
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
 #define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
 #define BURST_PACKETS_MIN 24.0 /* .. a shorter queue loses at any rate */
@@ -306,6 +309,28 @@ static double of_losses(const struct belief_point *p, const struct evidence *e)
 	return sum;
 }
 
+/* Random loss that limits streams to the supposed rate loses segments whether the streams have converged or not. */
+static double of_missing_losses(const struct belief_point *p, const struct evidence *e)
+{
+	double sum = 0, ratio, lost, expected;
+	size_t i;
+
+	if (isinf(p->limit_bps) || e->growth == EVIDENCE_MODEL || e->base_rtt_s <= 0)
+		return 0;
+	ratio = evidence_loss_ratio(p->limit_bps, e->base_rtt_s, SEGMENT_BYTES, e->growth);
+	for (i = 0; i < e->n; i++) {
+		const struct evidence_level *l = &e->level[i];
+
+		if (l->loss_ratio < 0 || l->window_ratio > UNLIMITED_RATIO)
+			continue;
+		lost = l->loss_ratio * l->segments;
+		expected = LOSSES_PART * fmin(ratio, 1) * l->segments;
+		if (lost < expected && lost < MISSING_MOST)
+			sum -= expected - lost - (lost > 0 ? lost * log(expected / lost) : 0); /* Poisson */
+	}
+	return sum;
+}
+
 static double of_windows(const struct belief_point *p, const struct evidence *e)
 {
 	size_t i;
@@ -339,7 +364,7 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 
 static double likelihood(const struct belief_point *p, const struct evidence *e)
 {
-	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_windows(p, e) + of_contenders(p, e) +
+	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) + of_windows(p, e) + of_contenders(p, e) +
 	    of_unused(p, e);
 }
 

@@ -75,19 +75,33 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 #define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
 #define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */
 
+#define CUBIC_POWER 0.75
+
+static double cubic_factor(void)
+{
+	const double beta = EVIDENCE_CUBIC_BETA;
+
+	return pow(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta)), 0.25);
+}
+
 /* Mean window in segments: RFC 9438, section 5.1, and the Reno-friendly region as RFC 5348 has it. */
 static double response(double loss_ratio, double rtt_s, enum evidence_growth growth)
 {
-	const double beta = EVIDENCE_CUBIC_BETA;
 	double reno = sqrt(1.5 / loss_ratio);
 
-	return growth == EVIDENCE_RENO ? reno :
-	    fmax(reno, pow(EVIDENCE_CUBIC_C * (3 + beta) / (4 * (1 - beta)), 0.25) * pow(rtt_s / loss_ratio, 0.75));
+	return growth == EVIDENCE_RENO ? reno : fmax(reno, cubic_factor() * pow(rtt_s / loss_ratio, CUBIC_POWER));
 }
 
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth)
 {
 	return response(loss_ratio, rtt_s, growth) / rtt_s * 8 * segment_bytes;
+}
+
+double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth)
+{
+	double window = stream_bps * rtt_s / (8 * segment_bytes), reno = 1.5 / (window * window);
+
+	return growth == EVIDENCE_RENO ? reno : fmax(reno, rtt_s * pow(cubic_factor() / window, 1 / CUBIC_POWER));
 }
 
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)

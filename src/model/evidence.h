@@ -16,7 +16,8 @@
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;
  *   - the rate beside a queue that never empties: the link is full, so that with nobody else the rate is the capacity;
- *   - the loss per segment: constant with random loss, growing with n with congestion;
+ *   - the loss per segment: constant with random loss, growing with n with congestion; and losses that are missing: random
+ *     loss that limits streams loses segments of any streams;
  *   - the time limited by windows.
  * The answer is the mixture of all hypotheses by weight. */
 #ifndef MODEL_EVIDENCE_H
@@ -106,6 +107,9 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 /* Rate of one stream after convergence, bit/s, as the congestion control (Reno or CUBIC) keeps it with this loss ratio, not
  * 0, at this RTT. */
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
+
+/* The inverse: the loss ratio with which one stream keeps this rate, not 0. May exceed 1. */
+double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
 /* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of
  * loss events at this RTT. 0: too few loss events to tell, or too many, or no such rule. */
