@@ -257,7 +257,6 @@ static bool path_changed(struct stream_control *s, int which)
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
 	stream_path_forget(s);
-	s->answer = 0; /* the earlier path's rate is obsolete */
 	stream_path_record(s, s->recent_bps, 1);
 	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver %s, %s than %s; probing with %u", n,
@@ -447,8 +446,6 @@ bool stream_control_movers(struct stream_control *s, unsigned movers)
 	if (movers == before || s->phase == STREAM_CONTROL_FIXED || (s->phase == STREAM_CONTROL_HOLDING && s->advised &&
 	    s->advice.others == ADVICE_OTHERS_SOME && s->answer < before && s->answer < movers))
 		return false;
-	s->answer = 0; /* its rate is that of other hosts */
-	s->saves = false;
 	restart(s, "");
 	snprintf(s->reason, sizeof s->reason, "%u mover%s: probing with %u streams", movers, plural(movers), s->target);
 	return true;

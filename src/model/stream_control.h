@@ -161,7 +161,7 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
 
-/* Forgets all levels. */
+/* Forgets all levels, and the answer that followed from them. */
 void stream_path_forget(struct stream_control *s);
 /* The same, and plans the first levels. */
 void stream_path_plan(struct stream_control *s);

@@ -36,7 +36,8 @@ void stream_path_forget(struct stream_control *s)
 {
 	s->n_next = s->profile.n = 0;
 	s->evidence = (struct evidence){ .n = 0 };
-	s->recalled = false;
+	s->answer = 0;
+	s->recalled = s->saves = false;
 	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
 	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
 }

@@ -22,7 +22,7 @@ struct site {
 	double host_bps;          /* of each mover's host */
 	double shared_bps;        /* of the link behind all of them, */
 	double others;            /* with so many other flows */
-	double stream_bps;        /* of each stream at most; 0: no limit */
+	double stream_bps;        /* of each stream at most, by random loss; 0: none */
 	double rtt_s, host_queue_s, shared_queue_s;
 };
 
@@ -120,7 +120,8 @@ static struct stream_control_sample observe(struct transfer *t, unsigned n)
 	bps = fmin(t->rate_bps * exp(sd * t->noise - sd * sd / 2), fmin(s->shared_bps, s->movers * s->host_bps));
 	segments = bps * STEP_S / SEGMENT_BITS;
 	rtt_s = s->rtt_s + queue * (0.5 + 0.5 * at) + 0.02 * s->rtt_s * at;
-	loss = queue > 0 ? fmin(pow(1.22 * SEGMENT_BITS / (rtt_s * bps / n), 2), 0.3) : 0;
+	loss = queue > 0 ? fmin(pow(1.22 * SEGMENT_BITS / (rtt_s * bps / n), 2), 0.3) :
+	    s->stream_bps > 0 ? evidence_loss_ratio(s->stream_bps, s->rtt_s, SEGMENT_BITS / 8, EVIDENCE_CUBIC) : 0;
 	events = fmin(loss * segments, n * fmax(STEP_S / rtt_s, 0.1));
 	return (struct stream_control_sample){ STEP_S, bps, true, false, false,
 		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,

@@ -467,6 +467,7 @@ static const struct probe known[] = { { 4, 40e6, 2e6 }, { 12, 60e6, 3e6 } };
 static void from_history(void **state)
 {
 	struct stream_control s = begun(0.3, 32), fresh = s;
+	int t;
 
 	(void)state;
 	stream_control_recall(&s, known, 2, &unseen);
@@ -477,9 +478,12 @@ static void from_history(void **state)
 	/* contradicted: probed as if nothing had been known */
 	s = fresh;
 	stream_control_recall(&s, known, 2, &unseen);
-	feed(&s, 40, s.predicted_bps / 3, false);
-	assert_true(s.contradicted);
-	assert_false(s.recalled || (s.phase == STREAM_CONTROL_HOLDING && s.profile.n == 0));
+	for (t = 0; !s.contradicted && t < 40; t++)
+		feed(&s, 1, s.predicted_bps / 3, false);
+	assert_true(s.contradicted && s.phase == STREAM_CONTROL_PROBING);
+	assert_false(s.recalled);
+	assert_int_equal(s.profile.n, 0);
+	assert_int_equal(s.answer, 0);
 	/* what cannot be is not taken */
 	stream_control_recall(&fresh, known, 1, &unseen);
 	assert_false(fresh.recalled || fresh.advised);
