@@ -151,7 +151,7 @@ static double settled_bps(const struct evidence_level *l, const struct evidence 
 	return fall(l, lost_bps, rtt_s) > 0 ? fmin(lost_bps, l->probe.throughput_bps) : l->probe.throughput_bps;
 }
 
-/* 1: the queue never emptied during the level, so that the link was full; 0: it may have emptied. */
+/* 1: the queue never emptied during the level, and the link was full; 0: the queue may have emptied. */
 static double kept_full(const struct evidence_level *l, const struct evidence *e)
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
@@ -364,8 +364,8 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 
 static double likelihood(const struct belief_point *p, const struct evidence *e)
 {
-	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) + of_windows(p, e) + of_contenders(p, e) +
-	    of_unused(p, e);
+	return of_rates(p, e) + of_burst(p, e) + of_queue(p, e) + of_losses(p, e) + of_missing_losses(p, e) +
+	    of_windows(p, e) + of_contenders(p, e) + of_unused(p, e);
 }
 
 /* ---- All hypotheses ---- */

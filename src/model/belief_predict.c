@@ -80,7 +80,6 @@ struct belief_point belief_beside_unseen(const struct belief_point *p)
 	return beside;
 }
 
-
 /* ---- The mixture ---- */
 
 #define BINS 256
