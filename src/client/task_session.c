@@ -459,13 +459,13 @@ const struct session_ops task_session_ops = {
 
 /* ---- Results ---- */
 
-/* The alternative to the budget, if the budget limited the answer: not if one stream was only tried at the end. */
+/* The alternative to the budget, if the budget limited the answer. It did not if one stream is only tried, to find others. */
 static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 {
 	struct advice_point p;
 	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
 
-	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio || (m->answer == 1 && stream_path_is_open(m)))
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio || (m->answer == 1 && m->saves && stream_path_is_open(m)))
 		return;
 	r->budget_percent = m->o.budget_ratio * 100;
 	r->fastest_streams = n;

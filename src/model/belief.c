@@ -16,9 +16,9 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define BURST_SHARE 0.5    /* part of a share kept by other flows against slow start */
 #define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level, .. */
 #define KEPT_FULL_SD 0.03  /* .. and if a queue that never empties shows that the link is full */
-#define KEPT_QUEUE_S 0.003 /* low queue of such a level, at least, .. */
-#define KEPT_QUEUE_FROM 0.15 /* .. and over the longest: not sure from here on, .. */
-#define KEPT_QUEUE_ALL 0.3 /* .. sure from here on */
+#define KEPT_QUEUE_S 0.003 /* min low queue of such a level, .. */
+#define KEPT_QUEUE_FROM 0.15 /* .. and over the longest: below, the queue may have emptied; .. */
+#define KEPT_QUEUE_ALL 0.3 /* .. above, the link was full */
 #define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
 #define BURST_QUEUE_S 0.002 /* .. without bursts */
@@ -42,9 +42,10 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define LOSS_SD 0.3
 #define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
 #define WINDOW_LIMITED 0.3
-#define UNLIMITED_RATIO 0.2 /* max part of the time limited by windows of streams that losses limit */
 #define LOSSES_PART 0.6    /* of the losses that explain a rate: the relation is not exact */
-#define MISSING_MOST 5.0   /* max number of losses that are few; with more see LOSS_RATE_SD */
+#define MISSING_FROM 5.0   /* so many losses say more by their number (LOSS_RATE_SD) than by those that are missing, .. */
+#define MISSING_ALL 2.0    /* .. so few do not */
+#define MISSING_MAX 6.0    /* of the logarithm of one level: windows may limit streams that the kernel does not call limited */
 #define WEAK_SD 0.5        /* logarithm of the contenders below one */
 #define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
 #define BURST_PACKETS_MIN 24.0 /* .. a shorter queue loses at any rate */
@@ -151,7 +152,7 @@ static double settled_bps(const struct evidence_level *l, const struct evidence 
 	return fall(l, lost_bps, rtt_s) > 0 ? fmin(lost_bps, l->probe.throughput_bps) : l->probe.throughput_bps;
 }
 
-/* 1: the queue never emptied during the level, and the link was full; 0: the queue may have emptied. */
+/* 1: the queue hardly ever emptied after the start of the level, and the link was full; 0: the queue may have emptied. */
 static double kept_full(const struct evidence_level *l, const struct evidence *e)
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
@@ -170,7 +171,7 @@ static double of_full_link(const struct belief_point *p, const struct evidence_l
 
 static double of_rates(const struct belief_point *p, const struct evidence *e)
 {
-	double sum = 0, sd, lag, full;
+	double sum = 0, sd, lag, full, off;
 	size_t i;
 
 	for (i = 0; i < e->n; i++) {
@@ -182,10 +183,9 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 		full = belief_has_others(p) ? 0 : kept_full(l, e);
 		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !belief_has_others(p) ? ALONE_SD :
 		    hypot(hypot(SCATTER_PART * fmin(l->lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
-		sum += (1 - full) * tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag,
-		    hypot(probe_error_ratio(&l->probe), sd), belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
-		if (full > 0)
-			sum += full * of_full_link(p, l);
+		off = tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
+		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		sum += full > 0 ? (1 - full) * off + full * of_full_link(p, l) : off;
 		if (lost_bps > 0)
 			sum += tailed(log(lost_bps / expected_bps), hypot(LOSS_RATE_SD, EVENTS_SD / sqrt(l->loss_events)), TAIL);
 	}
@@ -309,24 +309,25 @@ static double of_losses(const struct belief_point *p, const struct evidence *e)
 	return sum;
 }
 
-/* Random loss that limits streams to the supposed rate loses segments whether the streams have converged or not. */
+/* Random loss that limits streams to the supposed rate causes retransmissions at every level, converged or not. */
 static double of_missing_losses(const struct belief_point *p, const struct evidence *e)
 {
-	double sum = 0, ratio, lost, expected;
+	double sum = 0, rtt_s, lost, expected;
 	size_t i;
 
-	if (isinf(p->limit_bps) || e->growth == EVIDENCE_MODEL || e->base_rtt_s <= 0)
+	if (isinf(p->limit_bps) || e->growth == EVIDENCE_MODEL)
 		return 0;
-	ratio = evidence_loss_ratio(p->limit_bps, e->base_rtt_s, SEGMENT_BYTES, e->growth);
 	for (i = 0; i < e->n; i++) {
 		const struct evidence_level *l = &e->level[i];
 
-		if (l->loss_ratio < 0 || l->window_ratio > UNLIMITED_RATIO)
+		rtt_s = p->kind == EVIDENCE_OTHERS_LIMITED ? l->rtt_s : e->base_rtt_s;
+		if (l->loss_ratio < 0 || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX || rtt_s <= 0)
 			continue;
 		lost = l->loss_ratio * l->segments;
-		expected = LOSSES_PART * fmin(ratio, 1) * l->segments;
-		if (lost < expected && lost < MISSING_MOST)
-			sum -= expected - lost - (lost > 0 ? lost * log(expected / lost) : 0); /* Poisson */
+		expected = LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
+		if (lost < expected) /* Poisson */
+			sum -= unit((MISSING_FROM - lost) / (MISSING_FROM - MISSING_ALL)) *
+			    fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), MISSING_MAX);
 	}
 	return sum;
 }

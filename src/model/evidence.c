@@ -73,7 +73,6 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 #define SCATTER_S PROBE_MANY_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
 #define LOSS_EVENTS_MIN 5.0
 #define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
-#define LIMITED_MAX 0.2   /* part of the time limited by windows, which no losses explain */
 
 #define CUBIC_POWER 0.75
 
@@ -107,7 +106,7 @@ double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)
 {
 	if (growth == EVIDENCE_MODEL || l->loss_events < LOSS_EVENTS_MIN || l->loss_ratio > LOSS_RATIO_MAX || rtt_s <= 0 ||
-	    l->window_ratio > LIMITED_MAX)
+	    l->window_ratio > EVIDENCE_LIMITED_MAX)
 		return 0;
 	return l->probe.streams * evidence_stream_bps(l->loss_events / l->segments, rtt_s, l->segment_bytes, growth);
 }

@@ -16,8 +16,8 @@
  *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;
  *   - the rate beside a queue that never empties: the link is full, so that with nobody else the rate is the capacity;
- *   - the loss per segment: constant with random loss, growing with n with congestion; and losses that are missing: random
- *     loss that limits streams loses segments of any streams;
+ *   - the loss per segment: constant with random loss, growing with n with congestion;
+ *   - missing losses: random loss that limits streams causes retransmissions at every level;
  *   - the time limited by windows.
  * The answer is the mixture of all hypotheses by weight. */
 #ifndef MODEL_EVIDENCE_H
@@ -32,6 +32,7 @@
 /* Of CUBIC: growth, and the part of the window that a loss leaves (RFC 9438, section 4.1). */
 #define EVIDENCE_CUBIC_C 0.4
 #define EVIDENCE_CUBIC_BETA 0.7
+#define EVIDENCE_LIMITED_MAX 0.2 /* part of the time limited by windows, which no losses explain */
 /* Time over which evidence.burst_bps is averaged, approximate. */
 #define EVIDENCE_BURST_S 0.2
 
@@ -108,7 +109,7 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
  * 0, at this RTT. */
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
-/* The inverse: the loss ratio with which one stream keeps this rate, not 0. May exceed 1. */
+/* The inverse: the loss ratio with which one stream keeps this rate. Rate and RTT must be positive; the result may exceed 1. */
 double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
 /* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of

@@ -9,7 +9,6 @@
 #define RECENT_S 5.0      /* time constant of the recent average */
 #define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
 #define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
-#define SIMILAR 2          /* max ratio of stream counts with related rates */
 #define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
 #define EARLY_RTTS 25      /* min duration of a level that ends early */
 #define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
@@ -256,8 +255,7 @@ static bool path_changed(struct stream_control *s, int which)
 		beside = n < 2 ? s->o.max_streams : n < 8 ? 1 : n / 4;
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
-	stream_path_forget(s);
-	stream_path_record(s, s->recent_bps, 1);
+	stream_path_change(s);
 	other = probe_at(s, beside);
 	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver %s, %s than %s; probing with %u", n,
 	    plural(n), now, which > 0 ? "more" : "less", then, beside);
@@ -315,7 +313,7 @@ static bool reprobe(struct stream_control *s)
 	return probe_at(s, worst->streams);
 }
 
-/* Updates the recent rate; 1 or -1 after a lasting deviation from what is expected. */
+/* Updates the recent rate; 1 or -1 after a lasting deviation from the expected rate. */
 static int detect_change(struct stream_control *s, const struct stream_control_sample *x)
 {
 	double w = 1 - exp(-x->interval_s / RECENT_S);
@@ -353,21 +351,6 @@ static bool is_unsure(const struct stream_control *s)
 	    profile_find(&s->profile, s->streams) == s->profile.n;
 }
 
-/* The first run may have been too fast, without any losses yet: the longer observation replaces it. */
-static void forget_similar(struct stream_control *s)
-{
-	size_t i;
-
-	for (i = s->profile.n; i-- > 0;) {
-		unsigned n = s->profile.probe[i].streams;
-
-		if (n == s->streams || n > SIMILAR * s->streams || s->streams > SIMILAR * n || s->profile.runs[i] > 1)
-			continue;
-		evidence_drop_level(&s->evidence, n);
-		profile_drop(&s->profile, i);
-	}
-}
-
 static bool add_holding(struct stream_control *s, const struct stream_control_sample *x)
 {
 	int which;
@@ -393,7 +376,7 @@ static bool add_holding(struct stream_control *s, const struct stream_control_sa
 	if (is_short(s) || is_unsure(s)) {
 		stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 		if (is_short(s))
-			forget_similar(s);
+			stream_path_forget_similar(s);
 		return conclude(s);
 	}
 	return s->level_s >= s->hold_s && reprobe(s);

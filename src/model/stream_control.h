@@ -161,12 +161,16 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
 
-/* Forgets all levels, and the answer that followed from them. */
+/* Forgets all levels, and the latest answer; s->advice remains until the next judgment. */
 void stream_path_forget(struct stream_control *s);
-/* The same, and plans the first levels. */
+/* The same after a change of the path, but keeps the recent rate as a level, without the kernel's view. */
+void stream_path_change(struct stream_control *s);
+/* Forgets all levels, too, and plans the first. */
 void stream_path_plan(struct stream_control *s);
 /* Adds the level that has just been observed, weighted as `runs` short runs. */
 void stream_path_record(struct stream_control *s, double mean_bps, double runs);
+/* Forgets short levels with about as many streams as now: their rates may have been too high, without any losses yet. */
+void stream_path_forget_similar(struct stream_control *s);
 /* Judges the levels: s->advice. False: they are inconclusive. */
 bool stream_path_judge(struct stream_control *s, double prior_others);
 
@@ -178,7 +182,7 @@ bool stream_path_is_open(const struct stream_control *s);
 /* Whether other flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
 /* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 % of
- * what all streams together deliver. With several hosts it is unknown whether the path or the hosts are full. */
+ * what is predicted for the maximum number of streams. With several hosts it is unknown whether the path or the hosts are full. */
 bool stream_path_is_filled(const struct stream_control *s);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level

@@ -7,7 +7,8 @@
 /* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two other flows
  * would have 0.67 and less. */
 #define SAME_HOSTS_RATIO 0.9
-#define FILLED_RATIO 0.9      /* of the rate of all streams together: the path is filled */
+#define SIMILAR 2             /* max ratio of stream counts with related rates */
+#define FILLED_RATIO 0.9      /* of the rate of the maximum number of streams: the path is filled */
 
 /* ---- Stream counts ---- */
 
@@ -40,6 +41,16 @@ void stream_path_forget(struct stream_control *s)
 	s->recalled = s->saves = false;
 	s->hold_s = STREAM_CONTROL_FIRST_HOLD_S;
 	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
+}
+
+void stream_path_change(struct stream_control *s)
+{
+	double base_rtt_s = s->evidence.base_rtt_s;
+
+	stream_path_forget(s);
+	s->evidence.base_rtt_s = base_rtt_s; /* the kernel would tell it again */
+	s->kernel.n = 0;                     /* of the earlier path */
+	stream_path_record(s, s->recent_bps, 1);
 }
 
 void stream_path_plan(struct stream_control *s)
@@ -82,6 +93,20 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 		}
 		if (l->probe.streams < s->o.movers)
 			forget_queue(l);
+	}
+}
+
+void stream_path_forget_similar(struct stream_control *s)
+{
+	size_t i;
+
+	for (i = s->profile.n; i-- > 0;) {
+		unsigned n = s->profile.probe[i].streams;
+
+		if (n == s->streams || n > SIMILAR * s->streams || s->streams > SIMILAR * n || s->profile.runs[i] > 1)
+			continue;
+		evidence_drop_level(&s->evidence, n);
+		profile_drop(&s->profile, i);
 	}
 }
 

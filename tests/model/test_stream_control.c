@@ -605,6 +605,7 @@ static void a_new_count_is_judged_soon(void **state)
 	struct seen nobody = { 0, 5e6, 0 };
 	struct rng r = { 1 };
 	double seconds = 0;
+	unsigned held;
 
 	(void)state;
 	while (s.phase != STREAM_CONTROL_HOLDING || s.target <= 15 || s.streams != s.target) {
@@ -614,6 +615,7 @@ static void a_new_count_is_judged_soon(void **state)
 		assert_true((seconds += x.interval_s) < 100);
 	}
 	assert_int_equal(s.advice.others, ADVICE_OTHERS_NONE);
+	held = s.target;
 	for (seconds = 0; s.advice.others == ADVICE_OTHERS_NONE; seconds += STREAM_CONTROL_SAMPLE_S) {
 		struct stream_control_sample x = see(&nobody, s.streams, &r);
 
@@ -624,6 +626,33 @@ static void a_new_count_is_judged_soon(void **state)
 		stream_control_add(&s, &x);
 		assert_true(seconds < STREAM_CONTROL_FIRST_HOLD_S - 2);
 	}
+	assert_true(s.target < held);
+}
+
+/* Five others come to a path where nobody was: the new levels are judged with the kernel's view, and the budget decides. They
+ * were not, and three times as many streams as before were held. */
+static void others_come(void **state)
+{
+	struct seen p = { 0, 0, 0 };
+	struct stream_control s = begun(0.1, 32);
+	struct rng r = { 1 };
+	double seconds;
+	bool changed = false;
+
+	(void)state;
+	for (seconds = 0; seconds < 120; seconds += STREAM_CONTROL_SAMPLE_S) {
+		struct stream_control_sample x = see(&p, s.streams, &r);
+
+		stream_control_add(&s, &x);
+		p.others = seconds > 60 ? 5 : 0;
+		changed |= strstr(s.reason, "the path has changed") != NULL;
+		if (changed && s.phase == STREAM_CONTROL_HOLDING) {
+			assert_true(s.advised);
+			assert_in_range(s.target, 1, 2);
+		}
+	}
+	assert_true(changed);
+	assert_int_equal(s.advice.others, ADVICE_OTHERS_SOME);
 }
 
 static double seconds_of_second_level(const struct seen *p)
@@ -695,6 +724,7 @@ int main(void)
 		cmocka_unit_test(random_loss_and_nobody_else),
 		cmocka_unit_test(random_loss_after_the_first_level),
 		cmocka_unit_test(a_new_count_is_judged_soon),
+		cmocka_unit_test(others_come),
 		cmocka_unit_test(a_clear_answer_ends_the_level),
 		cmocka_unit_test(the_link_stays_full),
 		cmocka_unit_test(every_minute),
