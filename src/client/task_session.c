@@ -140,7 +140,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	task_emit(t, &ev);
 }
 
-/* A local path as a word for a shell. One that cannot be shown as it is, is not shown: it must not be typed. */
+/* A local path as a word for a shell. DIRECTORY if display would change the path: nobody should type a wrong path. */
 static void local_word(const char *path, char *out, size_t cap)
 {
 	char shown[TEXT_NAME_BYTES];
@@ -459,13 +459,13 @@ const struct session_ops task_session_ops = {
 
 /* ---- Results ---- */
 
-/* The alternative to the budget, if the budget limited the answer. It did not if one stream is only tried, to find others. */
+/* The alternative to the budget, if the budget limited the answer, and not the search for other flows. */
 static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 {
 	struct advice_point p;
 	unsigned n = advice_fastest(&m->advice, m->o.max_streams, &p);
 
-	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio || (m->answer == 1 && m->saves && stream_path_is_open(m)))
+	if (n <= m->answer || p.impact_ratio <= m->o.budget_ratio || stream_path_tries_one(m))
 		return;
 	r->budget_percent = m->o.budget_ratio * 100;
 	r->fastest_streams = n;

@@ -321,9 +321,10 @@ static double of_missing_losses(const struct belief_point *p, const struct evide
 		const struct evidence_level *l = &e->level[i];
 
 		rtt_s = p->kind == EVIDENCE_OTHERS_LIMITED ? l->rtt_s : e->base_rtt_s;
-		if (l->loss_ratio < 0 || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX || rtt_s <= 0)
-			continue;
 		lost = l->loss_ratio * l->segments;
+		if (l->loss_ratio < 0 || lost >= MISSING_FROM || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
+		    rtt_s <= 0)
+			continue;
 		expected = LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
 		if (lost < expected) /* Poisson */
 			sum -= unit((MISSING_FROM - lost) / (MISSING_FROM - MISSING_ALL)) *

@@ -1,4 +1,4 @@
-/* What one hypothesis predicts, and what a mixture does: quantiles of throughput and impact (evidence.h). */
+/* Predictions of a hypothesis and of the mixture: quantiles of throughput and impact (evidence.h). */
 #include <math.h>
 
 #include "model/evidence.h"

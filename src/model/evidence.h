@@ -109,7 +109,8 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
  * 0, at this RTT. */
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
-/* The inverse: the loss ratio with which one stream keeps this rate. Rate and RTT must be positive; the result may exceed 1. */
+/* Inverse of evidence_stream_bps(): the loss ratio at this rate of a stream. Rate and RTT must be positive; the result may
+ * exceed 1. */
 double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
 /* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of

@@ -126,7 +126,7 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
-/* One stream shows without any impact whether other flows compete. */
+/* A single stream has no impact, but shows whether other flows compete. */
 static bool try_one(struct stream_control *s)
 {
 	bool other;

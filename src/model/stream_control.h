@@ -163,7 +163,7 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 
 /* Forgets all levels, and the latest answer; s->advice remains until the next judgment. */
 void stream_path_forget(struct stream_control *s);
-/* The same after a change of the path, but keeps the recent rate as a level, without the kernel's view. */
+/* The same after a change of the path, but keeps the base RTT, and the recent rate as a level without the kernel's view. */
 void stream_path_change(struct stream_control *s);
 /* Forgets all levels, too, and plans the first. */
 void stream_path_plan(struct stream_control *s);
@@ -179,6 +179,8 @@ bool stream_path_sees_others(const struct stream_control *s);
 bool stream_path_sees_nobody(const struct stream_control *s);
 /* Whether it does neither, while one stream, without movers, has not been observed. */
 bool stream_path_is_open(const struct stream_control *s);
+/* Whether a single stream is held to find other flows, where the budget permits more. */
+bool stream_path_tries_one(const struct stream_control *s);
 /* Whether other flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
 /* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 % of

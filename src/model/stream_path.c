@@ -195,6 +195,11 @@ bool stream_path_is_open(const struct stream_control *s)
 	    profile_find(&s->profile, 1) == s->profile.n;
 }
 
+bool stream_path_tries_one(const struct stream_control *s)
+{
+	return s->answer == 1 && s->saves && stream_path_is_open(s);
+}
+
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
 {
 	struct advice_point p;

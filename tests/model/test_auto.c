@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/rng.h"
 #include "model/stats.h"
@@ -161,7 +162,7 @@ static void recover(struct world *w)
 		w->others_bps += (share_bps - w->others_bps) * (1 - exp(-STEP_S / cycle_s(p, share_bps / p->others, w->n)));
 }
 
-/* Streams that join others reach their share within a cycle of their windows. */
+/* Joining streams reach their share within a cycle of their windows. */
 static void advance(struct world *w, unsigned n)
 {
 	const struct drawn *p = w->p;
@@ -230,6 +231,8 @@ static struct outcome transfer(const struct drawn *p, uint64_t seed)
 			out.above = fmax(out.above, sum / (double)window - BUDGET);
 		stream_control_add(&s, &x);
 		out.changes += s.target != target;
+		if (s.phase == STREAM_CONTROL_HOLDING)
+			assert_int_equal(stream_path_tries_one(&s), s.saves && strncmp(s.reason, "one stream, ", 12) == 0);
 		if (s.answer > 0 && out.first == 0) {
 			out.first = s.answer;
 			out.unsure = s.advice.others == ADVICE_OTHERS_UNKNOWN;

@@ -152,8 +152,8 @@ static void a_queue_that_never_empties(void **state)
 	assert_int_not_equal(judge(&e, 0.1).others, ADVICE_OTHERS_SOME);
 }
 
-/* A path of 14 Mbit/s and 138 ms with RED beside one flow, recorded: one stream still grows, without any loss. Random loss that
- * kept it at this rate would have shown. */
+/* A path of 14 Mbit/s and 138 ms with RED beside one flow, recorded: a single stream still grows, without any loss. Random loss that
+ * limits the stream to this rate would have caused retransmissions. */
 static void losses_that_are_missing(void **state)
 {
 	struct evidence e = { .level = { level(4, 8.36, 149, 142, 0), level(15, 11.67, 167, 156, 0.0109), level(1, 2.24, 141.8, 140.8, 0) },
