@@ -166,8 +166,10 @@ int local_sock_receive(int fd, char *text, size_t cap, int *passed)
 		return errno == EAGAIN ? -1 : 0;
 	take_passed(&m, passed);
 	text[n] = '\0';
-	if (n == 0 && *passed >= 0)
+	if (n == 0 && *passed >= 0) {
 		close(*passed);
+		*passed = -1; /* the number belongs to whoever opens next */
+	}
 	return n > 0;
 }
 

@@ -100,6 +100,27 @@ static void more_descriptors_than_one(void **state)
 	close_pair(&p);
 }
 
+/* A message without a byte is an end for the receiver, as if no descriptor had come: the caller gets no number, which
+ * another file of the process may have by then. */
+static void a_descriptor_in_an_empty_message(void **state)
+{
+	struct pair p = connected(nf_path("sock"));
+	char text[LOCAL_SOCK_TEXT_BYTES];
+	int passed, opened;
+
+	(void)state;
+	assert_true(local_sock_send(p.near, "", p.near));
+	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 0);
+	opened = open("/dev/null", O_RDONLY | O_CLOEXEC); /* as another thread may do at this moment */
+	assert_true(opened >= 0);
+	if (passed >= 0)
+		close(passed);
+	assert_true(fcntl(opened, F_GETFD) >= 0);
+	assert_int_equal(passed, -1);
+	close(opened);
+	close_pair(&p);
+}
+
 static void a_full_queue(void **state)
 {
 	struct pair p = connected(nf_path("sock"));
@@ -212,8 +233,9 @@ static void a_watch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(passes_messages_and_descriptors), nf_test(more_descriptors_than_one), nf_test(a_full_queue),
-		nf_test(what_is_at_the_path), nf_test(a_listener_that_does_not_accept), nf_test(a_watch),
+		nf_test(passes_messages_and_descriptors), nf_test(more_descriptors_than_one),
+		nf_test(a_descriptor_in_an_empty_message), nf_test(a_full_queue), nf_test(what_is_at_the_path),
+		nf_test(a_listener_that_does_not_accept), nf_test(a_watch),
 	};
 
 	return cmocka_run_group_tests_name("core/local_sock", tests, NULL, NULL);
