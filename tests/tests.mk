@@ -1,0 +1,173 @@
+# Test programs and scripts: which exist, how they are built, and the targets that run them. Included by the Makefile.
+
+# ---- Tests mirror the layers; programs and scripts print TAP, see tests/run ----
+
+TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) cli
+fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \
+	$(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose \
+	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign,tests/$(f)/test_*))) \
+	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
+test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
+test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names sendfile no_direct late deaf)
+test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
+	bench/advice/campaign_report e2e/spool)
+test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)
+PLAN_TEST_LIBS := -lglpk # has no pkg-config file; others load it, see src/plan/glpk_calls.h
+
+# ---- Building
+
+# Unit tests run once after they were compiled, and most spend their time in the libraries: these are not optimized.
+# (In the recipe: a variable of these targets would make them known to make, which then prefers the general rule to
+# link them.) Tests of model, engine and plan simulate.
+TEST_CFLAGS ?= $(patsubst -O%,-O0,$(CFLAGS)) -U_FORTIFY_SOURCE
+test_OBJS   := $(test_BINS:=.o)
+plain_OBJS  := $(filter-out $(foreach l,model engine plan,$(BUILD)/tests/$(l)/%),$(test_OBJS))
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
+
+# Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
+$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(BUILD)/tests/fs/test_dir $(BUILD)/tests/fs/test_xattr: $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+$(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
+$(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
+$(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
+	conn/test_inbound server/test_port_share measure/test_timing): $(BUILD)/tests/net/fixture.o
+$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure client/test_remote_query): \
+	$(BUILD)/tests/api/fixture.o
+$(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
+	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
+
+$(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
+$(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records replay seed_score)
+$(BUILD)/tests/bench/advice/campaign_report: test_LIBS = $(call pc_libs,jansson)
+
+$(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
+
+multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o
+$(BUILD)/tests/model/test_study $(BUILD)/tests/bench/multipath/report: $(multipath_OBJS)
+$(BUILD)/tests/engine/test_path_trials $(BUILD)/tests/bench/multipath/report: \
+	$(patsubst %,$(BUILD)/tests/bench/multipath/%.o,candidates candidates_cases)
+$(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
+$(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
+
+# Tools of the tests of plan, and the objects that they link in addition to libptcp.
+plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_TEST_LIBS) -lm
+plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
+$(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+$(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) -lm
+$(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+$(BUILD)/tests/collect/test_links: $(BUILD)/tests/api/fixture.o
+collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
+$(BUILD)/tests/collect/test_study: $(collect_STUDY)
+$(BUILD)/tests/bench/collect/report: $(BUILD)/tests/bench/collect/report.o $(collect_STUDY) \
+		$(BUILD)/tests/bench/collect/measured.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+$(BUILD)/tests/bench/plan/bench.o: our_CFLAGS += -Itests/plan
+$(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	$(plan_RULE)
+
+$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
+		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp-plan.a \
+		$(BUILD)/libptcp.a
+	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) -lm
+
+# Objects of fuzz targets: all sources except main().
+fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
+
+$(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
+	$(Q)$(link) $(call pc_libs,jansson)
+
+# Preloaded by tests, into programs with or without sanitizers.
+$(test_LIBRARIES): $(BUILD)/tests/e2e/%.so: tests/e2e/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -fPIC $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl
+
+$(BUILD)/tests/hostile/hostile: $(patsubst %,$(BUILD)/tests/hostile/%.o, \
+	session client between movers links cleaning files grants greedy memory steering strangers served server sources doers keeper local peer)
+$(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way)
+
+# --------------------------------------------------------------- Testing
+
+# make check: build and run all tests; T=core/units: only tests with this text in their names
+named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
+check: setup
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(call named_T,$(test_BINS)) \
+		$(if $(call named_T,$(test_SCRIPTS)),all $(filter-out $(test_BINS),$(test_NEEDS)))
+	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
+		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
+
+# The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.
+test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/test_ssh campaign/test_crowd \
+	hostile/test_collect hostile/test_jobs lab/test_collect.sh e2e/test_watch hostile/test_steering \
+	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
+	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
+
+# make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
+# Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
+# disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
+# connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
+# sanitizers of addresses and undefined behavior, and of threads. SAN=thread: only with these sanitizers.
+long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
+	$(addprefix hostile/test_,hostile memory swaps strangers) \
+	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays sources collect weather site)) \
+	bench/advice/test_campaign)
+long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
+.PHONY: check-long check-long-once
+check-long: setup
+	$(Q)failed=0; for san in $(if $(SAN),'$(SAN)','' address,undefined thread); do \
+		echo "$${san:+with sanitizers: }$${san:-without sanitizers}"; \
+		$(MAKE) --no-print-directory check-long-once SAN="$$san" || failed=1; \
+	done; exit $$failed
+
+check-long-once:
+	$(Q)$(MAKE) --no-print-directory -j2 all $(BUILD)/tests/plan/long $(test_HELPERS) $(test_PROGRAMS) \
+		$(if $(SAN),$(test_NEEDS))
+	$(Q)LONG=1 TEST_TIMEOUT=$(if $(SAN),21600,7200) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(long_ALL)
+
+# make check-mutants: remove each security check of SECURITY.md, one at a time; the test named there must fail
+.PHONY: check-mutants
+check-mutants: setup
+	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
+	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
+
+# make check-slurm: install Slurm and Open MPI, and run striped transfers with a Slurm of three hosts (root; Debian)
+.PHONY: check-slurm
+check-slurm:
+	$(Q)contrib/setup --slurm
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_HELPERS)
+	$(Q)BUILD=$(BUILD) SAN='$(SAN)' tests/run tests/lab/test_slurm.sh
+
+# make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
+# New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
+# to the same targets.
+FUZZ    := $(fuzz_TESTS)
+FUZZ_S  ?= 60
+FUZZ_SEED ?=
+FUZZ_CC ?= clang
+.PHONY: fuzz fuzz-seeds
+
+fuzz:
+	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
+		"with its libFuzzer (Debian: contrib/setup --fuzz) or set FUZZ_CC" >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
+		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
+	$(Q)FUZZ_S=$(FUZZ_S) FUZZ_SEED=$(FUZZ_SEED) tests/fuzz/run $(FUZZ)
+
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(fuzz_NEEDS)
+	$(Q)$(link) -fsanitize=fuzzer $(fuzz_LIBS)
+
+$(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o $(fuzz_NEEDS)
+	$(Q)$(link) $(fuzz_LIBS)
+
+fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
+	$(Q)$< tests/fuzz/seeds/wire
