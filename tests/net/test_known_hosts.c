@@ -275,13 +275,48 @@ static void hosts_by_certificate(void **state)
 	assert_int_equal(by_certificate("dtn1.other.org:7811", &c, 150, NULL), HOST_UNKNOWN);
 	assert_int_equal(by_certificate("dtn1.site.org.evil.net:7811", &c, 150, NULL), HOST_UNKNOWN);
 	assert_int_equal(known_hosts_check(nf_dir, "dtn1.site.org:7811", A, &c, 150, NULL), HOST_UNKNOWN); /* another key */
-	trust_authority("10.*"); /* not trusted for the names any more */
+	trust_authority("10.**"); /* not trusted for the names any more */
 	assert_int_equal(by_certificate("dtn1.site.org:7811", &c, 150, NULL), HOST_UNKNOWN);
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_MATCHES);
 	c.bytes[c.n - 1] ^= 1;
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_UNKNOWN);
 	c.n = 0;
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_UNKNOWN);
+}
+
+static bool certificate_matches(const char *pattern, const char *host)
+{
+	struct certificate one = { .kind = CERTIFICATE_SERVER };
+	struct certificates c = { .n = 0 };
+
+	snprintf(one.name, sizeof one.name, "%s", pattern);
+	certified(&c, &one, &server, &ca);
+	trust_authority("**");
+	if (by_certificate(host, &c, 150, NULL) != HOST_MATCHES)
+		return false;
+	trust_authority(pattern); /* the same rule */
+	return by_certificate(host, &c, 150, NULL) == HOST_MATCHES;
+}
+
+/* RFC 6125, section 6.4.3: an asterisk matches one label. */
+static void asterisks_match_one_label(void **state)
+{
+	static const struct { const char *pattern, *host; bool matches; } row[] = {
+		{ "*.site.org", "a.site.org:7811", true }, { "*.site.org", "a.b.site.org:7811", false },
+		{ "*.site.org", "site.org:7811", false }, { "*", "dtn1:7811", true }, { "*", "a.site.org:7811", false },
+		{ "dtn*.site.org", "dtn1.evil.site.org:7811", false }, { "?.site.org", "..site.org:7811", false },
+		{ "site.org", "a.site.org:7811", false }, { "**.site.org", "a.b.site.org:7811", true },
+		{ "**.site.org", "a.site.org:7811", true }, { "**.site.org", "site.org:7811", false },
+		{ "**.site.org", "asite.org:7811", false }, { "**", "a.b.c:7811", true }, { "10.*.0.7", "10.0.0.7:7811", true },
+		{ "10.*", "10.0.0.7:7811", false }, { "10.*.*.*", "10.0.0.7:7811", true },
+		{ "2001:db8::*", "[2001:db8::1:2]:7811", true }, { "a*.org", "a/b.org:7811", false },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof row / sizeof *row; i++)
+		if (certificate_matches(row[i].pattern, row[i].host) != row[i].matches)
+			fail_msg("%s and %s: %s", row[i].pattern, row[i].host, row[i].matches ? "no match" : "a match");
 }
 
 /* The reason why a certificate does not count. */
@@ -402,7 +437,8 @@ int main(void)
 		nf_test(hosts_are_known), nf_test(garbage_is_not_trusted), nf_test(added_to_an_unfinished_line),
 		nf_test(hosts_that_no_line_holds), nf_test(many_write_known_hosts), nf_test(many_processes_meet_a_host),
 		nf_test(hosts_that_others_wrote_are_not_trusted), nf_test(lines_with_a_nul), nf_test(no_regular_file),
-		certified_test(hosts_by_certificate), certified_test(reasons), nf_test(malformed_authorities),
+		certified_test(hosts_by_certificate), certified_test(asterisks_match_one_label),
+		certified_test(reasons), nf_test(malformed_authorities),
 		certified_test(client_certificates_name_no_host),
 		certified_test(expired_hosts), certified_test(revoked_hosts),
 	};

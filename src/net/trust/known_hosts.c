@@ -37,50 +37,66 @@ static bool host_part(char out[HOST_TEXT_BYTES], const char *where)
 	return true;
 }
 
+/* Turns the labels of a name into the components of a path, so that `*` in a pattern of labels matches none of the dots
+ * (RFC 6125, section 6.4.3). The asterisk may here be a part of any label. */
+static void labels_to_path(char *name)
+{
+	for (; (name = strchr(name, '.')) != NULL; name++)
+		*name = '/';
+}
+
+/* Parses the first pattern of a list separated by commas, in lower case. NULL: malformed. */
+static struct glob *first_pattern(const char *patterns)
+{
+	size_t i, n = strcspn(patterns, ",");
+	char one[HOST_TEXT_BYTES + 1];
+	struct glob *g;
+
+	if (n == 0 || n >= HOST_TEXT_BYTES || memchr(patterns, '/', n) != NULL)
+		return NULL;
+	one[0] = '/'; /* the pattern applies to the whole name */
+	for (i = 0; i < n; i++)
+		one[1 + i] = (char)tolower((unsigned char)patterns[i]);
+	one[1 + n] = '\0';
+	labels_to_path(one);
+	return glob_new(&g, one, NULL) < 0 ? NULL : g;
+}
+
 /* `patterns`: separated by commas, of the shell. */
 static bool matches(const char *patterns, const char *host)
 {
-	char one[HOST_TEXT_BYTES];
+	char labels[HOST_TEXT_BYTES];
 	bool found = false;
-	size_t n, i;
 
-	for (; *patterns != '\0' && !found; patterns += n + (patterns[n] == ',')) {
-		struct glob *g;
+	if (strchr(host, '/') != NULL)
+		return false;
+	snprintf(labels, sizeof labels, "%s", host);
+	labels_to_path(labels);
+	while (*patterns != '\0' && !found) {
+		struct glob *g = first_pattern(patterns);
 
-		n = strcspn(patterns, ",");
-		if (n == 0 || n >= sizeof one)
-			continue;
-		for (i = 0; i < n; i++)
-			one[i] = (char)tolower((unsigned char)patterns[i]);
-		one[n] = '\0';
-		if (strchr(one, '/') != NULL || glob_new(&g, one, NULL) < 0)
-			continue;
-		found = glob_match(g, host, false);
+		found = g != NULL && glob_match(g, labels, false);
 		glob_free(g);
+		patterns += strcspn(patterns, ",");
+		patterns += *patterns == ',';
 	}
 	return found;
 }
 
 bool known_hosts_patterns_ok(const char *patterns)
 {
-	char one[HOST_TEXT_BYTES];
+	const char *colon, *end;
 	struct glob *g;
-	const char *colon;
-	size_t n;
 
 	do {
-		n = strcspn(patterns, ",");
-		if (n == 0 || n >= sizeof one)
-			return false;
-		memcpy(one, patterns, n);
-		one[n] = '\0';
-		colon = strchr(one, ':'); /* of a port, unless another one follows */
-		if (one[0] == '!' || strchr(one, '/') != NULL ||
-		    (colon != NULL && (one[0] == '[' || strchr(colon + 1, ':') == NULL)) || glob_new(&g, one, NULL) < 0)
+		end = patterns + strcspn(patterns, ",");
+		colon = memchr(patterns, ':', (size_t)(end - patterns)); /* of a port, unless another one follows */
+		if (patterns[0] == '!' || (colon != NULL && (patterns[0] == '[' ||
+		    memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL)) || (g = first_pattern(patterns)) == NULL)
 			return false;
 		glob_free(g);
-		patterns += n;
-	} while (*patterns++ == ',');
+		patterns = end + 1;
+	} while (*end == ',');
 	return true;
 }
 

@@ -22,7 +22,8 @@ int known_hosts_check(const char *dir, const char *host, const char *fingerprint
 int known_hosts_check_revoked(const char *dir, const char *host, const char *fingerprint, struct ptcp_err *e);
 /* Whether known_hosts lists exactly one fingerprint for the host, and copies it. */
 bool known_hosts_single(const char *dir, const char *host, char fingerprint[PTCP_FINGERPRINT_BYTES]);
-/* Whether each of the patterns, separated by commas, can match a host: no port, no brackets around an address. */
+/* Whether each of the patterns, separated by commas, can match a host: no port, no brackets around an address. The
+ * patterns are those of glob.h with dots as separators: `*` and `?` match no dot, `**` matches any number of labels. */
 bool known_hosts_patterns_ok(const char *patterns);
 /* Whether a line of an authority is there; PTCP_ECONFIG: the file cannot be read. */
 int known_hosts_has_authority(const char *dir, struct ptcp_err *e);
