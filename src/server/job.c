@@ -200,13 +200,13 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 /* The client takes the place of the third host: the role of OPEN must match the grant. */
 static int check_role(const struct job_request *q, struct ptcp_err *e)
 {
-	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS,
-		[WIRE_GRANT_PROBE] = WIRE_ACCEPTOR_DISCARDS };
+	uint8_t there = wire_grant_role(q->grant.mode);
+	uint8_t here = there == WIRE_ACCEPTOR_SENDS ? WIRE_ACCEPTOR_RECEIVES : there == WIRE_ACCEPTOR_RECEIVES ?
+	    WIRE_ACCEPTOR_SENDS : there;
 
 	if ((q->open.flags & WIRE_OPEN_UNGRANTED) != 0)
 		return err_set(e, PTCP_EREFUSED, "the job: may not remove files, or select some");
-	if (q->grant.mode == WIRE_GRANT_RELAY || q->open.role != role[q->grant.mode] ||
-	    (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
+	if (q->open.role != here || (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)
 		return err_set(e, PTCP_EREFUSED, "measurement: cannot be detached");

@@ -76,12 +76,10 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 
 static int check_grant(const struct server_session *s, const struct wire_open *o, struct ptcp_err *e)
 {
-	static const uint8_t role[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_SENDS, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_RECEIVES,
-		[WIRE_GRANT_PROBE] = WIRE_ACCEPTOR_DISCARDS };
 	struct span rest = o->paths, path;
 	uint8_t flags;
 
-	if (o->role != role[s->grant.mode])
+	if (o->role != wire_grant_role(s->grant.mode))
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this session (only: %s)",
 		    s->grant.mode == WIRE_GRANT_READ ? "read" : s->grant.mode == WIRE_GRANT_WRITE ? "write" : "measure");
 	if ((o->flags & WIRE_OPEN_UNGRANTED) != 0)

@@ -205,6 +205,16 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path)
 	return true;
 }
 
+uint8_t wire_grant_role(uint8_t mode)
+{
+	switch (mode) {
+	case WIRE_GRANT_READ: return WIRE_ACCEPTOR_SENDS;
+	case WIRE_GRANT_WRITE: return WIRE_ACCEPTOR_RECEIVES;
+	case WIRE_GRANT_PROBE: return WIRE_ACCEPTOR_DISCARDS;
+	default: return 0;
+	}
+}
+
 size_t wire_grant_text(uint8_t *out, const struct wire_grant *g)
 {
 	static const char prefix[] = "ptcp grant v1"; /* with its NUL */

@@ -24,6 +24,8 @@ struct wire_grant {
 	struct span certificates;            /* of the issuer, as in its TLS certificate */
 	uint8_t signature[WIRE_SIGNATURE_BYTES];
 };
+/* The role in OPEN of a session that a grant of this mode permits at its audience; 0: none. */
+uint8_t wire_grant_role(uint8_t mode);
 WIRE_CODEC(GRANT, grant, wire_grant)
 
 /* The signed text: a prefix that begins no other text signed by ptcp, then all fields but the signature. */

@@ -74,6 +74,20 @@ static void grant_text(void **state)
 	assert_memory_equal(text + 14, f + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES - 64);
 }
 
+/* OPEN has a role from 1 to 4: a mode with the role 0 permits no session. */
+static void grant_roles(void **state)
+{
+	unsigned mode;
+
+	(void)state;
+	assert_int_equal(wire_grant_role(WIRE_GRANT_READ), WIRE_ACCEPTOR_SENDS);
+	assert_int_equal(wire_grant_role(WIRE_GRANT_WRITE), WIRE_ACCEPTOR_RECEIVES);
+	assert_int_equal(wire_grant_role(WIRE_GRANT_PROBE), WIRE_ACCEPTOR_DISCARDS);
+	for (mode = 0; mode <= UINT8_MAX; mode++)
+		if (mode < WIRE_GRANT_READ || mode > WIRE_GRANT_PROBE)
+			assert_int_equal(wire_grant_role((uint8_t)mode), 0);
+}
+
 static void grant_rules(void **state)
 {
 	static const struct patch cases[] = {
@@ -470,7 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grant_golden),
 		cmocka_unit_test(grant_text),
-		cmocka_unit_test(grant_rules),
+		cmocka_unit_test(grant_roles), cmocka_unit_test(grant_rules),
 		cmocka_unit_test(grant_largest),
 		cmocka_unit_test(job_golden), cmocka_unit_test(job_with_rate),
 		cmocka_unit_test(job_rules),
