@@ -134,11 +134,16 @@ check-long-once:
 		$(if $(SAN),$(test_NEEDS))
 	$(Q)LONG=1 TEST_TIMEOUT=$(if $(SAN),21600,7200) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(long_ALL)
 
-# make check-mutants: remove each security check of SECURITY.md, one at a time; the test named there must fail
+# make check-mutants: remove each security check of tests/mutants/checks, one at a time; the test named there must fail
 .PHONY: check-mutants
 check-mutants: setup
 	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
 	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
+
+# make attacks: print the tests of each class of attacks in SECURITY.md
+.PHONY: attacks
+attacks:
+	$(Q)tests/attacks
 
 # make check-slurm: install Slurm and Open MPI, and run striped transfers with a Slurm of three hosts (root; Debian)
 .PHONY: check-slurm

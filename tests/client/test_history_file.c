@@ -1,4 +1,5 @@
-/* The file of the path history: kept, replaced, bounded, shared by processes. */
+/* The file of the path history: kept, replaced, bounded, shared by processes.
+ * against: state */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

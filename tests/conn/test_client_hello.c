@@ -1,4 +1,5 @@
-/* The label of a shared port: ClientHellos of OpenSSL, and changed ones. */
+/* The label of a shared port: ClientHellos of OpenSSL, and changed ones.
+ * against: local */
 #include <openssl/ssl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Who may use a grant, where, until when and how often. */
+/* Who may use a grant, where, until when and how often.
+ * against: arithmetic, memory, splicing */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* The first bytes of connections to a port that is shared: clients with ClientHellos of OpenSSL, and hostile ones. */
+/* The first bytes of connections to a port that is shared: clients with ClientHellos of OpenSSL, and hostile ones.
+ * against: local */
 #include "conn/inbound.h"
 
 #include "net/fixture.h"

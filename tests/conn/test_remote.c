@@ -1,5 +1,6 @@
 /* What users write for the other side, how ssh is called for it, what both sides say through it, and what
- * a path means there. */
+ * a path means there.
+ * against: paths */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

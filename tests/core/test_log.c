@@ -1,3 +1,4 @@
+/* against: strangers */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

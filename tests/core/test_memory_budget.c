@@ -1,3 +1,4 @@
+/* against: memory */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* against: access */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

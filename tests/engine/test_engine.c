@@ -1,3 +1,4 @@
+/* against: policy */
 #include "one.h"
 
 #include <stdlib.h>

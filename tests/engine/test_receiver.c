@@ -1,4 +1,5 @@
-/* The receiving half by hand: its limits, and what a sender of ours never does. */
+/* The receiving half by hand: its limits, and what a sender of ours never does.
+ * against: arithmetic */
 #include "one.h"
 
 #include <stdlib.h>

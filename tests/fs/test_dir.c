@@ -1,3 +1,4 @@
+/* against: links */
 #include "store/fixture.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Invitations of movers: text, and the file that holds it. */
+/* Invitations of movers: text, and the file that holds it.
+ * against: secrets */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>

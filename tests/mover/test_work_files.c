@@ -1,4 +1,5 @@
-/* Files that an engine names to a mover. */
+/* Files that an engine names to a mover.
+ * against: paths */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

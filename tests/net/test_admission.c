@@ -1,3 +1,4 @@
+/* against: strangers */
 #include "net/admission.h"
 
 #include "fixture.h"

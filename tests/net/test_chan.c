@@ -1,3 +1,4 @@
+/* against: cpu */
 #include "net/chan.h"
 
 #include "fixture.h"

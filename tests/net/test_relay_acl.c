@@ -1,4 +1,5 @@
-/* Where a relay may connect to: what is listed, and no special address unless it is listed as one. */
+/* Where a relay may connect to: what is listed, and no special address unless it is listed as one.
+ * against: splicing */
 #include "fixture.h"
 
 #include <stdatomic.h>

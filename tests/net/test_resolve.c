@@ -1,4 +1,5 @@
-/* Addresses of numbers and names: who waits for whom when name servers are dead. */
+/* Addresses of numbers and names: who waits for whom when name servers are dead.
+ * against: memory */
 #include "net/resolve.h"
 
 #include "fixture.h"

@@ -1,3 +1,4 @@
+/* against: access */
 #include "net/trust/trust.h"
 
 #include "certified.h"

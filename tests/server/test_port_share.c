@@ -1,4 +1,5 @@
-/* A port that is shared: processes register through a real socket, a connection is one end of a socket pair. */
+/* A port that is shared: processes register through a real socket, a connection is one end of a socket pair.
+ * against: local */
 #include "server/port_share.h"
 
 #include "net/fixture.h"

@@ -1,3 +1,4 @@
+/* against: links */
 #include "fixture.h"
 #include "offer.h"
 

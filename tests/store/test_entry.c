@@ -1,3 +1,4 @@
+/* against: unrequested */
 #include "fixture.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* against: access */
 #include "fixture.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* Each system call of a receive and of a send fails once, with each error that a disk, a quota or a
- * forbidding file system has. */
+ * forbidding file system has.
+ * against: failure */
 #include "fixture.h"
 #include "offer.h"
 

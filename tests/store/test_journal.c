@@ -1,3 +1,4 @@
+/* against: links, state */
 #include "fixture.h"
 
 #include <errno.h>

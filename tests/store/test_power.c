@@ -1,5 +1,6 @@
 /* The power is cut at random instants while a tree is received, and comes back. POWER_SEED=n
- * runs that seed alone, POWER_RUNS=n other than 1,000 seeds. */
+ * runs that seed alone, POWER_RUNS=n other than 1,000 seeds.
+ * against: failure */
 #include "fixture.h"
 #include "offer.h"
 #include "power.h"

@@ -1,5 +1,6 @@
 /* Somebody with write access below the root swaps a directory with a link to one
- * outside it, over and over, while files are received and sent there. */
+ * outside it, over and over, while files are received and sent there.
+ * against: links */
 #include "fixture.h"
 #include "offer.h"
 

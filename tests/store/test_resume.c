@@ -1,4 +1,5 @@
-/* What an earlier run left, and what becomes of it. */
+/* What an earlier run left, and what becomes of it.
+ * against: links, state */
 #include "fixture.h"
 #include "offer.h"
 

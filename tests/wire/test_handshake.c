@@ -1,3 +1,4 @@
+/* against: arithmetic */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* GRANT and the frames of errands. */
+/* GRANT and the frames of errands.
+ * against: arithmetic */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

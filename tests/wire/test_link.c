@@ -1,4 +1,5 @@
-/* LINKS and LINK. */
+/* LINKS and LINK.
+ * against: arithmetic */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Frames between an engine and its movers. */
+/* Frames between an engine and its movers.
+ * against: arithmetic */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
