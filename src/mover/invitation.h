@@ -1,4 +1,19 @@
-/* The invitation of a mover by the engine of a striped transfer: a file with mode 0600, or standard input. Any thread. */
+/* The invitation of a mover by the engine of a striped transfer: a file with mode 0600, or standard input. Any thread.
+ *
+ * Each line ends with LF:
+ *
+ *   ptcp-movers 1
+ *   run HEX             16 random bytes
+ *   key HEX             32 random bytes; they authorize movers while the engine listens: for one transfer, or server
+ *   engine SHA256:..    fingerprint of the engine's listener, whose identity is made for this purpose
+ *   address HOST:PORT   one or more, to be tried in order
+ *   root PATH           one or more absolute paths, which movers read; or,
+ *   into PATH           for movers that receive, directories beneath which they write part files; or,
+ *   serve PATH          for movers of a server, directories beneath which they read, and write part files
+ *   direct              optional: files bypass the page cache
+ *   port NUMBER         with serve: where the mover listens for clients; 0: a free port
+ *   end
+ */
 #ifndef MOVER_INVITATION_H
 #define MOVER_INVITATION_H
 

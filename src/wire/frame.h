@@ -36,8 +36,8 @@
 #define WIRE_RATE_STREAMS_MAX 128
 #define WIRE_REPORT_STREAMS_MAX 128
 
-/* name, number, largest payload in bytes */
-#define WIRE_FRAMES(X) \
+/* Frames between peers, as in PROTOCOL.md: name, number, largest payload in bytes */
+#define WIRE_PEER_FRAMES(X) \
 	X(HELLO, 1, 1024) \
 	X(OPEN, 2, WIRE_CONTROL_MAX) \
 	X(OPENED, 3, 24) \
@@ -87,8 +87,9 @@
 	X(CLEANED, 68, 41) \
 	X(MANAGE, 69, WIRE_CONTROL_MAX) \
 	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(MANAGED, 71, 49) \
-	WIRE_MOVER_FRAMES(X)
+	X(MANAGED, 71, 49)
+
+#define WIRE_FRAMES(X) WIRE_PEER_FRAMES(X) WIRE_MOVER_FRAMES(X)
 
 enum wire_type {
 #define X(name, number, max) WIRE_##name = number,

@@ -1,4 +1,5 @@
-/* The part of WIRE_FRAMES about movers (wire/mover.h). Included by frame.h, which has the limits. */
+/* The frames of WIRE_FRAMES between an engine and its movers (wire/mover.h); frame.h includes this file, and has the
+ * limits. */
 #ifndef WIRE_MOVER_FRAMES_H
 #define WIRE_MOVER_FRAMES_H
 

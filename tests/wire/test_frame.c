@@ -101,7 +101,8 @@ static void every_frame_has_a_sample(void **state)
 	assert_string_equal(wire_type_name(255), "?");
 }
 
-/* PROTOCOL.md's table of frames has the same names, numbers and limits in the same order, and no others. */
+/* PROTOCOL.md's table of frames has the frames between peers, with the same names, numbers and limits in the same order, and
+ * no others. */
 static void every_frame_is_listed(void **state)
 {
 	char row[200], expected[80];
@@ -119,7 +120,7 @@ static void every_frame_is_listed(void **state)
 	    "PROTOCOL.md says %s instead of %s", row, expected);               \
 	check_that(number > before, "%s has a number out of order", #name);    \
 	before = number;
-	WIRE_FRAMES(X)
+	WIRE_PEER_FRAMES(X)
 #undef X
 	check_that(fgets(row, sizeof row, f) != NULL && row[0] == '\n', "PROTOCOL.md has one too many: %s", row);
 	fclose(f);
@@ -137,7 +138,7 @@ static void every_frame_is_described(void **state)
 	snprintf(nothing, sizeof nothing, "%s has no payload", #name);         \
 	check_that(strstr(text, heading) != NULL || strstr(text, table) != NULL || strstr(text, nothing) != NULL, \
 	    "PROTOCOL.md does not describe %s", #name);
-	WIRE_FRAMES(X)
+	WIRE_PEER_FRAMES(X)
 #undef X
 	free(text);
 }
@@ -279,7 +280,7 @@ static void every_field_is_listed(void **state)
 		check_that(table != NULL, "PROTOCOL.md has no table of %s", #name); \
 		check_table(#name, strchr(table, '\n') + 1, &wire_layouts[number], shared); \
 	}
-	WIRE_FRAMES(X)
+	WIRE_PEER_FRAMES(X)
 #undef X
 	free(text);
 }
