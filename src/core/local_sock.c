@@ -165,6 +165,8 @@ int local_sock_receive(int fd, char *text, size_t cap, int *passed)
 	if (n < 0)
 		return errno == EAGAIN ? -1 : 0;
 	take_passed(&m, passed);
+	if ((m.msg_flags & MSG_TRUNC) != 0 || memchr(text, '\0', (size_t)n) != NULL)
+		text[0] = '\0'; /* a cut message must not pass for a shorter one */
 	text[n] = '\0';
 	if (n == 0 && *passed >= 0) {
 		close(*passed);

@@ -27,7 +27,7 @@ bool local_sock_peer(int fd, uid_t *user, pid_t *process);
 bool local_sock_send(int fd, const char *text, int passed);
 /* Receives a message of up to `cap` bytes, with NUL, and at most one descriptor (*passed -1: none), which is the
  * caller's. -1: none now; 0: the end, an error, or an empty message, all without a descriptor; 1: a message. A longer
- * message is cut. */
+ * message, or one with a NUL, is no text of ptcp: "" stands for such a message. */
 int local_sock_receive(int fd, char *text, size_t cap, int *passed);
 /* Whether the other end has received all messages, or has ended. */
 bool local_sock_drained(int fd);

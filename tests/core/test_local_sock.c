@@ -121,6 +121,30 @@ static void a_descriptor_in_an_empty_message(void **state)
 	close_pair(&p);
 }
 
+/* Neither must pass for the part before the NUL, or before the cut. */
+static void no_texts(void **state)
+{
+	static const char nul[] = "cancel\0more", longer[LOCAL_SOCK_TEXT_BYTES] = "rate 1Mbit/s";
+	struct pair p = connected(nf_path("sock"));
+	char text[LOCAL_SOCK_TEXT_BYTES], x[LOCAL_SOCK_TEXT_BYTES];
+	int passed;
+
+	(void)state;
+	memset(x, 'x', sizeof x);
+	assert_int_equal(send(p.near, nul, sizeof nul - 1, 0), sizeof nul - 1);
+	assert_int_equal(send(p.near, nul, strlen(nul) + 1, 0), strlen(nul) + 1);
+	assert_int_equal(send(p.near, longer, sizeof longer, 0), sizeof longer);
+	assert_int_equal(send(p.near, x, sizeof x, 0), sizeof x);
+	assert_int_equal(send(p.near, x, sizeof x - 1, 0), sizeof x - 1);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 1);
+		assert_string_equal(text, "");
+	}
+	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 1);
+	assert_int_equal(strlen(text), sizeof text - 1);
+	close_pair(&p);
+}
+
 static void a_full_queue(void **state)
 {
 	struct pair p = connected(nf_path("sock"));
@@ -234,8 +258,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(passes_messages_and_descriptors), nf_test(more_descriptors_than_one),
-		nf_test(a_descriptor_in_an_empty_message), nf_test(a_full_queue), nf_test(what_is_at_the_path),
-		nf_test(a_listener_that_does_not_accept), nf_test(a_watch),
+		nf_test(a_descriptor_in_an_empty_message), nf_test(no_texts), nf_test(a_full_queue),
+		nf_test(what_is_at_the_path), nf_test(a_listener_that_does_not_accept), nf_test(a_watch),
 	};
 
 	return cmocka_run_group_tests_name("core/local_sock", tests, NULL, NULL);
