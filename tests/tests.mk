@@ -35,7 +35,8 @@ engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_s
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share measure/test_timing): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure client/test_remote_query): \
+$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
+	client/test_remote_query client/test_trust): \
 	$(BUILD)/tests/api/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
