@@ -1,0 +1,272 @@
+/* Frames of a mover about streams, jobs and files that the engine has not given to it, or in another state than the
+ * stream has: the engine refuses each. The test plays the streams. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/byteorder.h"
+#include "mover/movers_impl.h"
+
+#define HANDLE 7
+#define ID (UINT64_C(1) << 16 | 3) /* of the file in slot 3 */
+
+static struct {
+	struct movers set;
+	struct mover m;
+	struct remote *r;          /* the stream HANDLE */
+	uint64_t known[WIRE_SLOTS];
+	struct outbox out;
+	struct stream_job job;
+	struct frame f;
+	uint8_t frame[4096];
+	unsigned accepted, connected, ended, gone, done, delivered, wanted, observed;
+	struct ptcp_err e;
+} fx;
+
+struct outbox *mover_link_out(struct mover_link *k) { (void)k; return &fx.out; }
+void mover_link_lose(struct mover_link *k, const struct ptcp_err *why) { (void)k; (void)why; }
+struct mover *movers_find(const struct movers *set, uint32_t id) { (void)set; (void)id; return &fx.m; }
+
+/* A stream with one job. */
+struct stream_job *stream_oldest_job(struct stream *s) { (void)s; return fx.done == 0 ? &fx.job : NULL; }
+void stream_job_done(struct stream *s) { (void)s; fx.done++; }
+void stream_gone(struct stream *s) { (void)s; fx.gone++; }
+void stream_deliver(struct stream *s, struct stream_results *r) { (void)s; fx.delivered += r->n; }
+void *stream_remote(const struct stream *s) { (void)s; return fx.r; }
+
+void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *t)
+{
+	(void)s; (void)moved; (void)on_disk; (void)t;
+	fx.observed++;
+}
+
+void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn)
+{
+	(void)s; (void)why; (void)conn;
+	fx.ended++;
+}
+
+static void on_done(void *arg, struct remote *r, const struct connect_result *result)
+{
+	(void)arg;
+	assert_true((r == NULL) == (result != NULL));
+	fx.connected += r != NULL;
+	fx.ended += r == NULL;
+}
+
+static void on_accepted(void *arg, unsigned number, struct remote *r)
+{
+	(void)arg; (void)number; (void)r;
+	fx.accepted++;
+}
+
+static void on_wanted(void *arg, uint32_t mover, uint64_t id)
+{
+	(void)arg; (void)mover; (void)id;
+	fx.wanted++;
+}
+
+static void on_closed(void *arg, uint64_t id) { (void)arg; (void)id; }
+static const struct movers_target_ops targets = { .wanted = on_wanted, .closed = on_closed };
+
+static int end(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < MOVER_HANDLES; i++)
+		free(fx.m.remote[i]);
+	for (i = 0; i < SND_JOB_EXTENTS; i++)
+		free(fx.job.why[i]);
+	buf_fini(&fx.out.b);
+	memset(&fx, 0, sizeof fx);
+	return 0;
+}
+
+/* The mover has one stream, in this state, and one file. */
+static void begin(int state)
+{
+	end(NULL);
+	fx.m.set = &fx.set;
+	fx.m.known = fx.known;
+	fx.known[3] = ID;
+	list_init(&fx.m.closing);
+	list_init(&fx.set.movers);
+	list_append(&fx.set.movers, &fx.m.in_list);
+	fx.set.target_ops = &targets;
+	fx.set.session.streams = 4;
+	fx.set.session.accepted = on_accepted;
+	assert_non_null(fx.r = calloc(1, sizeof *fx.r));
+	fx.r->mover = &fx.m;
+	fx.r->handle = HANDLE;
+	fx.r->state = state;
+	fx.r->done = on_done;
+	fx.r->n_relays = 1;
+	fx.m.remote[HANDLE] = fx.r;
+	fx.job.job.n = 2;
+}
+
+/* FRAME(x, X, {..}): the frame X as the mover sends it */
+#define FRAME(x, X, ...) give(WIRE_##X, wire_##x##_encode(fx.frame, (&(struct wire_##x)__VA_ARGS__)))
+
+static int give(unsigned type, size_t n)
+{
+	memset(&fx.e, 0, sizeof fx.e);
+	fx.f = (struct frame){ .type = (uint8_t)type, .payload = { fx.frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES } };
+	return remote_frame(&fx.m, &fx.f, &fx.e);
+}
+
+static const int all[] = { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN };
+
+#define IN_STATES(states, call) \
+	do { \
+		unsigned i_; \
+		for (i_ = 0; i_ < sizeof all / sizeof *all; i_++) { \
+			begin(all[i_]); \
+			if (((states) & 1u << all[i_]) != 0) \
+				assert_int_equal((call), 0); \
+			else \
+				assert_int_equal((call), PTCP_EPROTO); \
+		} \
+	} while (0)
+#define ON(state) (1u << REMOTE_##state)
+
+static void connections(void **state)
+{
+	(void)state;
+	IN_STATES(ON(CONNECTING) | ON(ORPHAN), FRAME(connected, CONNECTED, { HANDLE }));
+	IN_STATES(ON(STOPPING) | ON(ORPHAN), FRAME(gone, GONE, { HANDLE }));
+	begin(REMOTE_CONNECTING);
+	assert_int_equal(FRAME(connected, CONNECTED, { HANDLE }), 0);
+	assert_int_equal(fx.connected, 1);
+	assert_int_equal(FRAME(connected, CONNECTED, { HANDLE }), PTCP_EPROTO);
+	assert_int_equal(fx.connected, 1);
+}
+
+static void of_no_stream(void **state)
+{
+	static const uint8_t terms[2 * WIRE_TERM_BYTES];
+	const uint32_t other[] = { HANDLE + 1, HANDLE + MOVER_HANDLES }; /* the second in the same place */
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		begin(REMOTE_STREAM);
+		assert_int_equal(FRAME(connected, CONNECTED, { other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(gone, GONE, { other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(lost, LOST, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(traffic, TRAFFIC, { .handle = other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(want, WANT, { other[i], ID }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unread, UNREAD, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(sent, SENT, { other[i], 2, { terms, sizeof terms } }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unwritten, UNWRITTEN, { .handle = other[i], .id = ID, .code = 5 }), PTCP_EPROTO);
+	}
+	assert_int_equal(fx.ended + fx.gone + fx.done + fx.delivered + fx.wanted + fx.observed, 0);
+}
+
+/* Only movers of a server accept streams: those of the session, each handle once. */
+static void accepts(void **state)
+{
+	(void)state;
+	begin(REMOTE_STREAM);
+	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 3 }), PTCP_EPROTO); /* it does not listen */
+	fx.m.listens = true;
+	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 4 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE, .number = 3 }), PTCP_EPROTO);
+	assert_int_equal(fx.accepted, 0);
+	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 3 }), 0);
+	assert_int_equal(fx.accepted, 1);
+}
+
+/* A connection fails for a cause that exists, at a relay that it has. */
+static void losses(void **state)
+{
+	(void)state;
+	begin(REMOTE_CONNECTING);
+	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY + 1 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 2 }), PTCP_EPROTO);
+	assert_int_equal(fx.ended, 0);
+	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 1 }), 0);
+	assert_int_equal(fx.ended, 1);
+	begin(REMOTE_STREAM);
+	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5 }), 0);
+	assert_int_equal(fx.ended, 1);
+}
+
+static void jobs(void **state)
+{
+	static const uint8_t terms[3 * WIRE_TERM_BYTES];
+
+	(void)state;
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }));
+	begin(REMOTE_STREAM);
+	assert_int_equal(FRAME(sent, SENT, { HANDLE, 1, { terms, WIRE_TERM_BYTES } }), PTCP_EPROTO);
+	assert_int_equal(FRAME(sent, SENT, { HANDLE, 3, { terms, 3 * WIRE_TERM_BYTES } }), PTCP_EPROTO);
+	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 2, .code = 5 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 1, .code = 5 }), 0);
+	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 1, .code = 5 }), PTCP_EPROTO); /* again */
+	assert_int_equal(fx.done, 0);
+	assert_int_equal(FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), 0);
+	assert_int_equal(fx.done, 1);
+	assert_int_equal(FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), PTCP_EPROTO); /* no job is left */
+}
+
+/* A block that the mover reports as written. */
+static int wrote(uint64_t id, uint8_t what)
+{
+	uint8_t item[WIRE_WRITTEN_BYTES] = { 0 };
+
+	put_u64(item, id);
+	item[20] = what;
+	return FRAME(wrote, WROTE, { HANDLE, 1, { item, sizeof item } });
+}
+
+static void results(void **state)
+{
+	(void)state;
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), wrote(ID, WIRE_WRITTEN_GOOD));
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(unwritten, UNWRITTEN, { .handle = HANDLE, .id = ID, .code = 5 }));
+	IN_STATES(ON(CONNECTED) | ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(want, WANT, { HANDLE, ID }));
+	begin(REMOTE_STREAM);
+	assert_int_equal(wrote(ID, WIRE_WRITTEN_CORRUPT + 1), PTCP_EPROTO);
+	assert_int_equal(wrote(ID + (UINT64_C(1) << 16), WIRE_WRITTEN_GOOD), PTCP_EPROTO); /* another file in its slot */
+	assert_int_equal(wrote(ID + 1, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
+	assert_int_equal(wrote(0, WIRE_WRITTEN_GOOD), PTCP_EPROTO); /* what the other slots have: no file */
+	assert_int_equal(fx.delivered, 0);
+	assert_int_equal(wrote(ID, WIRE_WRITTEN_CORRUPT), 0);
+	assert_int_equal(fx.delivered, 1);
+	assert_true(movers_close(&fx.set, ID)); /* results may be on their way until CLOSED */
+	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), 0);
+	assert_int_equal(FRAME(closed, CLOSED, { ID }), 0);
+	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
+	fx.set.target_ops = NULL; /* a session that sends */
+	fx.known[3] = ID;
+	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
+}
+
+static void frames_of_engines(void **state)
+{
+	(void)state;
+	begin(REMOTE_STREAM);
+	assert_int_equal(FRAME(stop, STOP, { HANDLE, 0 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(close, CLOSE, { ID }), PTCP_EPROTO);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(connections, end),
+		cmocka_unit_test_teardown(of_no_stream, end),
+		cmocka_unit_test_teardown(accepts, end),
+		cmocka_unit_test_teardown(losses, end),
+		cmocka_unit_test_teardown(jobs, end),
+		cmocka_unit_test_teardown(results, end),
+		cmocka_unit_test_teardown(frames_of_engines, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
