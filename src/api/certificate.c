@@ -51,7 +51,7 @@ static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
 	if ((c->name == NULL) == (c->hosts == NULL))
 		return err_set(e, PTCP_EUSAGE, "a certificate has the name of a client (--name), or the hosts of a server (--hosts)");
 	if (c->name != NULL && (!text_is_word(c->name) || strlen(c->name) >= CERTIFICATE_NAME_BYTES))
-		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
+		return err_set(e, PTCP_EUSAGE, "--name %s: must be a single word of at most %d printable characters",
 		    text_escape(shown, sizeof shown, c->name), CERTIFICATE_NAME_BYTES - 1);
 	if (c->hosts != NULL && (!text_is_word(c->hosts) || strlen(c->hosts) >= CERTIFICATE_TEXT_BYTES ||
 	    !known_hosts_patterns_ok(c->hosts)))

@@ -85,7 +85,7 @@ static int check_permission(const struct ptcp_permission *p, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "--root %s: not an absolute path",
 		    text_escape(shown, sizeof shown, p->root));
 	if (p->name != NULL && !name_ok(p->name))
-		return err_set(e, PTCP_EUSAGE, "--name %s: not one word of up to %d printable characters",
+		return err_set(e, PTCP_EUSAGE, "--name %s: must be a single word of at most %d printable characters",
 		    text_escape(shown, sizeof shown, p->name), TRUST_NAME_BYTES / 3 - 1);
 	return 0;
 }

@@ -115,8 +115,8 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struc
 	if (t->trust.launched[0] == '\0' || relay)
 		r = check_pins(t, hop, name, peer, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
-		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not the started server's (run "
-		    "the same command again)", name);
+		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not that of the server that ssh has started (run the same command "
+		    "again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);

@@ -104,7 +104,7 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	if (w->over)
 		return 0;
 	if (w->serves != (f->type == WIRE_INVITE) && f->type != WIRE_END)
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame of an engine", wire_type_name(f->type));
+		return err_set(e, PTCP_EPROTO, "unexpected %s frame from the engine", wire_type_name(f->type));
 	switch (f->type) {
 	CASE(INVITE, invite, on_invite)
 	CASE(STREAM, stream, work_on_stream)
@@ -119,7 +119,7 @@ static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
 	CASE(PACE, pace, work_on_pace)
 	CASE(END, end, on_end)
 	default:
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame of an engine", wire_type_name(f->type));
+		return err_set(e, PTCP_EPROTO, "unexpected %s frame from the engine", wire_type_name(f->type));
 	}
 }
 

@@ -205,7 +205,8 @@ static int check_role(const struct job_request *q, struct ptcp_err *e)
 	    WIRE_ACCEPTOR_SENDS : there;
 
 	if ((q->open.flags & WIRE_OPEN_UNGRANTED) != 0)
-		return err_set(e, PTCP_EREFUSED, "the job: may not remove files, or select some");
+		return err_set(e, PTCP_EREFUSED, "the job: a delegated transfer must not remove files, nor list the files to transfer (leave out "
+		    "--delete, --remove-source-files and --files-from)");
 	if (q->open.role != here || (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)

@@ -39,7 +39,7 @@ static int check_cipher(struct request *a, const struct wire_open *o, struct ptc
 static int check_root(const struct request *a, struct ptcp_err *e)
 {
 	if (!a->own && a->auth.root[0] == '\0' && a->root == NULL)
-		return err_set(e, PTCP_EREFUSED, "files: none are served (have the server started with --root)");
+		return err_set(e, PTCP_EREFUSED, "files: nothing is served (start the server with --root DIR)");
 	return 0;
 }
 

@@ -236,7 +236,7 @@ static void on_check(struct msg *m)
 	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
 	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
 		sock_reset_on_close(chan_fd(s->chan));
-		err_set(&why, PTCP_ETIMEOUT, "no answer of the peer's host on this connection");
+		err_set(&why, PTCP_ETIMEOUT, "no answer from the peer's host on this connection");
 		stream_fail(s, &why);
 	}
 	atomic_store(&s->checking, false);
