@@ -78,70 +78,12 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 
 /* ---- Running commands of this user ---- */
 
-static const char *text_of(const json_t *status, const char *key)
-{
-	const char *text = json_string_value(json_object_get(status, key));
-
-	return text != NULL ? text : "";
-}
-
-static uint64_t count_of(const json_t *status, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(status, key));
-}
-
-static void print_server(const json_t *j)
-{
-	char in[UNITS_TEXT_BYTES], out[UNITS_TEXT_BYTES];
-	uint64_t sessions = count_of(j, "sessions"), streams = count_of(j, "streams"),
-	    movers = json_array_size(json_object_get(j, "movers"));
-
-	printf("  %llu session%s, %llu stream%s", (unsigned long long)sessions, plural(sessions), (unsigned long long)streams,
-	    plural(streams));
-	if (movers > 0)
-		printf(", %llu mover%s", (unsigned long long)movers, plural(movers));
-	printf("  received %s, sent %s  %s", units_rate_text(in, (double)count_of(j, "received_bps")),
-	    units_rate_text(out, (double)count_of(j, "sent_bps")), text_of(j, "address"));
-}
-
-/* A transfer: progress as on the status line, and the limit. */
-static void print_transfer(const json_t *j)
-{
-	char from[4 * 4096 + 1], to[4 * 4096 + 1], line[256];
-	struct ptcp_event ev = { .rate_bps = (double)count_of(j, "rate_bps"), .eta_s = -1 };
-	const json_t *eta = json_object_get(j, "eta_s");
-	uint64_t sources = count_of(j, "sources");
-
-	ev.progress.bytes = count_of(j, "bytes");
-	ev.progress.total_known = json_is_integer(json_object_get(j, "total_bytes"));
-	ev.progress.total_bytes = ev.progress.total_known ? count_of(j, "total_bytes") : ev.progress.bytes;
-	ev.progress.streams = (uint16_t)count_of(j, "streams");
-	ev.n_movers = json_array_size(json_object_get(j, "movers"));
-	if (json_is_number(eta))
-		ev.eta_s = json_number_value(eta);
-	if (ev.progress.bytes > 0 || strcmp(text_of(j, "state"), "running") == 0)
-		printf("  %s", output_status_text(line, sizeof line, sizeof line, &ev));
-	if (text_of(j, "limit")[0] != '\0')
-		printf("  limit %s", text_of(j, "limit"));
-	printf("  %s", text_escape(from, sizeof from, text_of(j, "source")));
-	if (sources > 1)
-		printf(" and %llu more", (unsigned long long)sources - 1);
-	printf(" to %s", text_escape(to, sizeof to, text_of(j, "destination")));
-}
-
 /* Takes the status. */
 static int print_running(const struct status_args *a, json_t *j, struct ptcp_err *e)
 {
 	if (a->connect.log.json)
 		return json_result(j, e);
-	printf("%s  %s", text_of(j, "name"), text_of(j, "state"));
-	if (strcmp(text_of(j, "state"), RUNNING_SILENT) == 0)
-		printf("  (does not answer; it may be suspended)");
-	else if (strcmp(text_of(j, "command"), "serve") == 0)
-		print_server(j);
-	else
-		print_transfer(j);
-	printf("\n");
+	running_write(stdout, j);
 	json_decref(j);
 	return 0;
 }

@@ -214,14 +214,21 @@ static json_t *status(struct running *r)
 static json_t *answer(struct running *r, const char *request)
 {
 	struct ptcp_err e;
+	const char *rate;
 	int result = 0;
 
-	if (strncmp(request, "rate ", 5) == 0)
-		result = set_rate(r, request + 5, &e);
-	else if (strcmp(request, "cancel") == 0)
+	switch (running_request_parse(request, &rate)) {
+	case RUNNING_STATUS:
+		break;
+	case RUNNING_RATE:
+		result = set_rate(r, rate, &e);
+		break;
+	case RUNNING_CANCEL:
 		kill(getpid(), SIGTERM);
-	else if (strcmp(request, "status") != 0)
+		break;
+	case RUNNING_UNKNOWN:
 		result = err_set(&e, PTCP_EPROTO, "%s: unknown request (both ptcp must have the same version)", r->name);
+	}
 	return result == 0 ? status(r) : json_pack("{s:o, s:i}", "error", json_text(e.msg), "code", result);
 }
 

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <ptcp/err.h>
 #include <ptcp/progress.h>
@@ -20,6 +21,17 @@ struct opt;
 bool running_name_ok(const char *name);
 /* Setter of --name. */
 int running_set_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+
+/* ---- show/running_text.c: what they say; no sockets ---- */
+
+enum running_request { RUNNING_UNKNOWN, RUNNING_STATUS, RUNNING_CANCEL, RUNNING_RATE };
+
+/* *rate, within the text, is set for RUNNING_RATE only. */
+enum running_request running_request_parse(const char *text, const char **rate);
+/* The status that command `name` answers, or the error, with control bytes escaped. PTCP_EPEER: `text` is no JSON object. */
+int running_answer_parse(json_t **out, const char *name, const char *text, struct ptcp_err *e);
+/* Writes a status as one line, with control bytes escaped; fields may lack, or have other types. */
+void running_write(FILE *f, const json_t *status);
 
 /* ---- running.c: the running command ---- */
 

@@ -59,43 +59,32 @@ bool running_exists(const char *name)
 	return fd >= 0;
 }
 
-/* Takes the connection. NULL: no answer. */
-static json_t *ask(int fd, const char *request)
+/* Takes the connection. */
+static int ask(json_t **answer, int fd, const char *name, const char *request, struct ptcp_err *e)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char *text = malloc(RUNNING_ANSWER_BYTES);
-	json_t *j = NULL;
-	int passed = -1;
+	bool answered;
+	int passed = -1, r;
 
-	if (text != NULL && local_sock_send(fd, request, -1) && poll(&p, 1, ANSWER_MS) == 1 &&
-	    local_sock_receive(fd, text, RUNNING_ANSWER_BYTES, &passed) == 1)
-		j = json_loads(text, 0, NULL);
+	answered = text != NULL && local_sock_send(fd, request, -1) && poll(&p, 1, ANSWER_MS) == 1 &&
+	    local_sock_receive(fd, text, RUNNING_ANSWER_BYTES, &passed) == 1;
 	if (passed >= 0)
 		close(passed);
 	close(fd);
+	r = running_answer_parse(answer, name, answered ? text : "", e);
 	free(text);
-	return j;
+	return r;
 }
 
 int running_request(json_t **answer, const char *name, const char *request, struct ptcp_err *e)
 {
 	int fd = connect_to(name);
-	const char *why;
-	json_t *j;
 
 	if (fd < 0)
 		return err_set(e, PTCP_EPEER, "%s: no running transfer of this user has this name (ptcp status lists the names)",
 		    name);
-	if ((j = ask(fd, request)) == NULL)
-		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp: nothing was changed (if the transfer is "
-		    "suspended, continue it and try again)", name);
-	if ((why = json_string_value(json_object_get(j, "error"))) != NULL) {
-		err_set(e, (int)json_integer_value(json_object_get(j, "code")), "%s", why);
-		json_decref(j);
-		return e->code < 0 ? e->code : PTCP_EPEER;
-	}
-	*answer = j;
-	return 0;
+	return ask(answer, fd, name, request, e);
 }
 
 /* ---- All ---- */
@@ -119,7 +108,7 @@ static void add_from(json_t *list, const char *dir)
 		name[n - strlen(SUFFIX)] = '\0';
 		if (!running_name_ok(name) || (fd = connect_in(dir, name)) < 0)
 			continue;
-		if ((j = ask(fd, "status")) == NULL) /* suspended, for instance */
+		if (ask(&j, fd, name, "status", NULL) < 0) /* suspended, for instance */
 			j = json_pack("{s:s, s:s, s:s}", "event", "status", "name", name, "state", RUNNING_SILENT);
 		json_array_append_new(list, j);
 	}
