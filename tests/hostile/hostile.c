@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 		hostile_holders, NULL };
 	static const struct hostile *const servers[] = { hostile_server, hostile_engines, hostile_relay, hostile_steered,
 		hostile_sources, hostile_doers, hostile_lying, hostile_cleaning, hostile_managed, hostile_keeper, NULL };
-	static const struct hostile *const local[] = { hostile_local, NULL };
+	static const struct hostile *const local[] = { hostile_local, hostile_local_user, NULL };
 	const char *side = argc > 1 ? argv[1] : "";
 
 	signal(SIGPIPE, SIG_IGN);

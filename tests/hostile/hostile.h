@@ -37,6 +37,6 @@ extern const struct hostile hostile_holders[];
 /* Movers of striped transfers, and engines. */
 extern const struct hostile hostile_movers[], hostile_engines[];
 /* Processes on the same host; their arguments are passed unchanged. */
-extern const struct hostile hostile_local[];
+extern const struct hostile hostile_local[], hostile_local_user[];
 
 #endif
