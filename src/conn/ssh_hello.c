@@ -11,19 +11,22 @@
 
 #define WORDS_MAX 16
 
-/* The words of a line, in a copy of it. */
+/* The words of a line, in a copy of it; words that are missing are empty. */
 struct words {
 	char text[LINE_READER_BYTES];
-	char *at[WORDS_MAX];
+	const char *at[WORDS_MAX];
 	unsigned n;
 };
 
 static void split(struct words *w, const char *line)
 {
 	char *rest, *word;
+	unsigned i;
 
 	snprintf(w->text, sizeof w->text, "%s", line);
 	w->n = 0;
+	for (i = 0; i < WORDS_MAX; i++)
+		w->at[i] = "";
 	for (word = strtok_r(w->text, " ", &rest); word != NULL && w->n < WORDS_MAX;
 	    word = strtok_r(NULL, " ", &rest))
 		w->at[w->n++] = word;
@@ -71,7 +74,7 @@ static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_
 	unsigned version;
 
 	split(w, line);
-	if (!ssh_hello_is_greeting(line) || w->n < 2 || !number(&version, w->at[1]))
+	if (!ssh_hello_is_greeting(line) || !number(&version, w->at[1]))
 		return malformed(e);
 	if (version != SSH_HELLO_VERSION)
 		return err_set(e, PTCP_EPROTO, "the remote ptcp uses version %u of the SSH start protocol, the local ptcp "
@@ -107,10 +110,9 @@ static int parse_share(struct ssh_hello_answer *out, const struct words *w, unsi
 {
 	out->share_port = 0;
 	out->label[0] = '\0';
-	if (at >= w->n || strcmp(w->at[at], SSH_HELLO_SHARE) != 0)
+	if (strcmp(w->at[at], SSH_HELLO_SHARE) != 0)
 		return 0;
-	if (at + 2 >= w->n || !number(&out->share_port, w->at[at + 1]) || out->share_port == 0 ||
-	    !client_hello_label_ok(w->at[at + 2]))
+	if (!number(&out->share_port, w->at[at + 1]) || out->share_port == 0 || !client_hello_label_ok(w->at[at + 2]))
 		return malformed(e);
 	strcpy(out->label, w->at[at + 2]);
 	return 0;
@@ -128,7 +130,7 @@ int ssh_hello_answer_parse(struct ssh_hello_answer *out, const char *line, struc
 		return malformed(e);
 	snprintf(out->software, sizeof out->software, "%s", w.at[2]);
 	strcpy(out->fingerprint, w.at[3]);
-	out->final = w.n > 6 && strcmp(w.at[6], SSH_HELLO_FINAL) == 0;
+	out->final = strcmp(w.at[6], SSH_HELLO_FINAL) == 0;
 	snprintf(out->address, sizeof out->address, "%s", strcmp(w.at[5], "-") != 0 ? w.at[5] : "");
 	return parse_share(out, &w, 6u + out->final, e);
 }
@@ -140,7 +142,7 @@ int ssh_hello_back_parse(struct ssh_hello_back *out, const char *line, struct pt
 
 	split(&w, line);
 	out->n = 0;
-	if (w.n < 2 || strcmp(w.at[0], "back") != 0 || !number(&out->port, w.at[1]) || out->port == 0)
+	if (strcmp(w.at[0], "back") != 0 || !number(&out->port, w.at[1]) || out->port == 0)
 		return err_set(e, PTCP_EPROTO, "a malformed line");
 	for (i = 2; i < w.n && out->n < SSH_HELLO_ADDRESSES; i++)
 		if (ssh_hello_address_ok(w.at[i]))

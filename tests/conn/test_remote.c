@@ -201,6 +201,31 @@ static void command_lines(void **state)
 	assert_int_equal(ssh_args(&a, many, &t, &any, "c", NULL), PTCP_EUSAGE);
 }
 
+/* The sentence names what is wrong: not characters that ssh could misread. */
+static void too_long(void **state)
+{
+	static const char *const forms[] = { "%s:x", "u@%s:x", "ptcp://%s/x", "ssh://%s/x" };
+	char host[SOCK_HOST_BYTES + 1], text[2 * SOCK_HOST_BYTES];
+	struct remote t;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	memset(host, 'h', sizeof host - 1);
+	host[sizeof host - 1] = '\0';
+	for (i = 0; i < sizeof forms / sizeof *forms; i++) {
+		snprintf(text, sizeof text, forms[i], host);
+		assert_int_equal(remote_parse(&t, text, &e), PTCP_EUSAGE);
+		if (strstr(e.msg, "malformed or too long") == NULL)
+			fail_msg("%s", e.msg);
+	}
+	snprintf(text, sizeof text, "u@%s", host);
+	assert_int_equal(remote_parse_host(&t, text, &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "malformed or too long"));
+	assert_int_equal(remote_parse_host(&t, "u@h:22", &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "malformed or too long"));
+}
+
 /* ---- What both sides say */
 
 #define FP "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -258,6 +283,8 @@ static void greetings(void **state)
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " 7 or-any direct", &e), 0);
 	assert_true(h.direct_io && h.or_any);
 	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP, &e), PTCP_EPROTO);
+	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 " FP " x", &e), PTCP_EPROTO);
+	assert_int_equal(ssh_hello_hello_parse(&h, "ptcp-ssh 1 SHA256:x 0", &e), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_hello_parse(&h, "GET / HTTP/1.0", &e), PTCP_EPROTO);
 }
 
@@ -274,6 +301,9 @@ static void ways_back(void **state)
 	assert_string_equal(b.address[1], "::1");
 	assert_int_equal(ssh_hello_back_parse(&b, "back 0 10.0.0.1", NULL), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_back_parse(&b, "back", NULL), PTCP_EPROTO);
+	assert_int_equal(ssh_hello_back_parse(&b, "back x 10.0.0.1", NULL), PTCP_EPROTO);
+	assert_int_equal(ssh_hello_back_parse(&b, "forth 80 10.0.0.1", NULL), PTCP_EPROTO);
+	assert_int_equal(ssh_hello_back_parse(&b, "", NULL), PTCP_EPROTO);
 	for (i = 0; i < 300; i++)
 		strcat(many, " 10.0.0.1");
 	assert_int_equal(ssh_hello_back_parse(&b, many, NULL), 0);
@@ -321,7 +351,7 @@ int main(void)
 		cmocka_unit_test(urls),
 		cmocka_unit_test(contents),
 		cmocka_unit_test(command_lines),
-		cmocka_unit_test(greetings),
+		cmocka_unit_test(too_long), cmocka_unit_test(greetings),
 		cmocka_unit_test(ways_back),
 		cmocka_unit_test(homes),
 	};
