@@ -28,7 +28,7 @@ struct connect {
 	struct connect *spare;
 	bool failed;             /* a spare connection; until adopted it has no o.done */
 	bool next_failed;        /* a relay answered that it does not connect to the next hop */
-	uint8_t answer[WIRE_ERROR_MAX_BYTES];
+	uint8_t answer[WIRE_ERROR_MAX_BYTES]; /* an answer that wire_header_decode() accepts is not longer */
 	size_t got;
 	char relay_fingerprint[CONNECT_RELAYS_MAX][PTCP_FINGERPRINT_BYTES];
 };
@@ -259,8 +259,7 @@ static void on_readable(void *arg)
 	}
 	if (c->state != AWAIT_ANSWER || !fill(c, WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0)) ||
-	    h.length > sizeof c->answer - WIRE_HEADER_BYTES) {
+	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0))) {
 		broken(c, "malformed answer");
 		return;
 	}

@@ -26,6 +26,9 @@ enum act {
 	REFUSE,     /* ERROR */
 	GARBAGE,
 	WRONG,      /* a frame that does not belong here */
+	FILLED,     /* JOINED with content */
+	HUGE,       /* ERROR longer than any */
+	UNREADABLE, /* ERROR without its fields */
 	SILENT,
 	CLOSE
 };
@@ -69,6 +72,15 @@ static struct {
 
 static void begin(int fd);
 
+static void write_header(uint8_t type, uint32_t length)
+{
+	const struct wire_header h = { .type = type, .flags = WIRE_CRITICAL, .length = length };
+	uint8_t frame[WIRE_HEADER_BYTES + WIRE_ERROR_MAX_BYTES] = { 0 };
+
+	wire_header_encode(frame, &h);
+	chan_write(peer.chan, frame, WIRE_HEADER_BYTES + length);
+}
+
 static void answer(void)
 {
 	struct outbox box = { BUF_INIT, false };
@@ -100,6 +112,9 @@ static void answer(void)
 		buf_fini(&box.b);
 		break;
 	case GARBAGE: chan_write(peer.chan, "\377\377\377\377\377\377\377\377", 8); break;
+	case FILLED: write_header(WIRE_JOINED, 1); break;
+	case HUGE: write_header(WIRE_ERROR, WIRE_ERROR_MAX_BYTES - WIRE_HEADER_BYTES + 1); break;
+	case UNREADABLE: write_header(WIRE_ERROR, 0); break;
 	case WRONG: chan_write(peer.chan, frame, wire_joined_encode(frame)); break;
 	case LISTEN:
 	case SILENT:
@@ -553,6 +568,12 @@ static void answers_nonsense(void **state)
 	fails(&o, CONNECT_RELAY, PTCP_EPROTO, "relay", "malformed");
 	o = opts(FORWARD, 0, 0, 0); /* ROUTED of the host */
 	fails(&o, CONNECT_UNREACHABLE, PTCP_EPROTO, at_port(), "malformed");
+	o = opts(FILLED, 0, 0, 0);
+	fails(&o, CONNECT_UNREACHABLE, PTCP_EPROTO, at_port(), "malformed answer");
+	o = opts(HUGE, 0, 0, 0);
+	fails(&o, CONNECT_UNREACHABLE, PTCP_EPROTO, at_port(), "malformed answer");
+	o = opts(UNREADABLE, 0, 0, 0);
+	fails(&o, CONNECT_UNREACHABLE, PTCP_EPROTO, at_port(), "malformed ERROR frame");
 	o = opts(FORWARD_EARLY, WELCOME, 0, 1);
 	fails(&o, CONNECT_RELAY, PTCP_ECONNECT, "relay", "before the end of TLS");
 }
