@@ -66,7 +66,7 @@ void control_replay_received(struct control_replay *r, size_t n, struct outbox *
 
 int control_replay_acked(struct control_replay *r, uint64_t bytes, struct ptcp_err *e)
 {
-	if (bytes < r->acked || bytes - r->acked > buf_len(&r->retained) - r->resend)
+	if (bytes - r->acked > buf_len(&r->retained) - r->resend) /* fewer than before: the difference wraps around */
 		return err_set(e, PTCP_EPROTO, "the peer acknowledged control bytes that were not sent");
 	buf_consume(&r->retained, (size_t)(bytes - r->acked));
 	r->acked = bytes;

@@ -115,7 +115,7 @@ static int on_deleted(struct engine *s, struct span in, struct ptcp_err *e)
 	struct wire_deleted f;
 	int r;
 
-	if ((s->open.flags & WIRE_OPEN_DELETE) == 0 || s->n_deleted++ == s->open.max_delete)
+	if (s->n_deleted++ == s->open.max_delete) /* 0 without WIRE_OPEN_DELETE */
 		return engine_unexpected(s, WIRE_DELETED, e);
 	if ((r = wire_deleted_decode(&f, in, e)) == 0)
 		s->o.ops->deleted(s->o.arg, &f);

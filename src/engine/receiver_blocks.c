@@ -323,8 +323,7 @@ int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 		return err;
 	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
 		return 0;
-	if (f == NULL || f->has_digest ||
-	    (f->state != COMPARING && (f->state != COMPLETE || !needs_end(f))))
+	if (f == NULL || f->has_digest || (f->state != COMPARING && f->state != COMPLETE))
 		return rcv_violation("FILE_END", e);
 	f->expected = w.digest;
 	f->has_digest = true;

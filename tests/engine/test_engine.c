@@ -91,6 +91,24 @@ static void who_has_one_channel(void **state)
 	}
 }
 
+static void other_versions(void **state)
+{
+	static const uint16_t versions[][2] = { { 0, 0 }, { 2, 2 }, { 2, UINT16_MAX } };
+	struct wire_hello h = { .timeout_ms = 1000, .quiet_ms = 1000, .max_entries = WIRE_EARLY_ENTRIES, .max_streams = 1 };
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof versions / sizeof *versions; i++) {
+		one_init(&o, false, true);
+		h.version_min = versions[i][0];
+		h.version_max = versions[i][1];
+		ONE_PUT(&o, hello, &h);
+		assert_true(one_broke(&o) && strstr(o.why.msg, "update the older side") != NULL);
+		one_fini(&o);
+	}
+}
+
 /* Where one end does not let sessions linger nobody may acknowledge the control stream. */
 static void a_control_ack_that_was_not_agreed(void **state)
 {
@@ -1052,6 +1070,7 @@ int main(void)
 		cmocka_unit_test(versions),
 		cmocka_unit_test(both_say_hello_at_once),
 		cmocka_unit_test(who_has_one_channel),
+		cmocka_unit_test(other_versions),
 		cmocka_unit_test(a_control_ack_that_was_not_agreed),
 		cmocka_unit_test(streams),
 		cmocka_unit_test(rates),

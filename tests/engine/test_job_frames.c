@@ -119,12 +119,14 @@ static void put_progress(struct outbox *o, uint64_t bytes)
 	OUTBOX_PUT(o, progress, PROGRESS, &f);
 }
 
-static void put_sample(struct outbox *o, uint64_t bytes, double delay_s)
+static void put_sample_of(struct outbox *o, uint64_t bytes, double delay_s, double round_trip_s)
 {
-	struct wire_sample f = { bytes, (uint64_t)(delay_s * 1e9), 1000 };
+	struct wire_sample f = { bytes, (uint64_t)(delay_s * 1e9), (uint64_t)(round_trip_s * 1e9) };
 
 	OUTBOX_PUT(o, sample, SAMPLE, &f);
 }
+
+static void put_sample(struct outbox *o, uint64_t bytes, double delay_s) { put_sample_of(o, bytes, delay_s, 1e-6); }
 
 static void put_event(struct outbox *o)
 {
@@ -189,9 +191,10 @@ static void measurement(void **state)
 
 static void implausible_samples(void **state)
 {
-	static const struct { uint64_t bytes; double delay_s; bool ok; } cases[] = {
-		{ 1000, 0.9, true }, { 1000, 1.1, false }, /* since the request, with the first sample */
-		{ 1000000000, 0.0001, true }, { UINT64_MAX, 0.9, false },
+	static const struct { uint64_t bytes; double delay_s, round_trip_s; bool ok; } cases[] = {
+		{ 1000, 0.9, 0.1, true }, { 1000, 1.1, 0.1, false }, /* since the request, with the first sample */
+		{ 1000000000, 0.0001, 0.1, true }, { UINT64_MAX, 0.9, 0.1, false },
+		{ 1000, 0.9, 2, true }, { 1000, 0.9, 2.1, false },
 	};
 	struct end c, s;
 	struct ptcp_err e;
@@ -203,7 +206,7 @@ static void implausible_samples(void **state)
 		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 		put_started(&s.j.out);
 		put_sample(&s.j.out, 1000, 1);
-		put_sample(&s.j.out, cases[i].bytes, cases[i].delay_s);
+		put_sample_of(&s.j.out, cases[i].bytes, cases[i].delay_s, cases[i].round_trip_s);
 		assert_int_equal(deliver(&s, &c, 1000, 2, &e), cases[i].ok ? 0 : PTCP_EPROTO);
 		assert_true(cases[i].ok || strstr(e.msg, "implausible SAMPLE frame") != NULL);
 		fini(&c, &s);
@@ -462,6 +465,27 @@ static void counts_that_differ(void **state)
 	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
 	assert_string_equal(e.msg, "unexpected END frame");
 	fini(&c, &s);
+	begin(&c, JOB_FRAMES_JOB_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	put_started(&s.j.out);
+	put_progress(&s.j.out, 10);
+	job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 1 }, at(0)); /* a failed file that was not reported */
+	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
+	fini(&c, &s);
+}
+
+/* Totals whose sum is no number. */
+static void totals_without_end(void **state)
+{
+	const struct wire_cleaned f = { .files = UINT64_MAX, .failed = 1, .final = 1 };
+	struct end c, s;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	OUTBOX_PUT(&s.j.out, cleaned, CLEANED, &f);
+	assert_int_equal(deliver(&s, &c, 1000, 0, NULL), PTCP_EPROTO);
+	fini(&c, &s);
 }
 
 /* ---- Time ---- */
@@ -579,6 +603,7 @@ int main(void)
 		cmocka_unit_test(trailing_bytes),
 		cmocka_unit_test(refused_by_the_owner),
 		cmocka_unit_test(counts_that_differ),
+		cmocka_unit_test(totals_without_end),
 		cmocka_unit_test(silence),
 		cmocka_unit_test(stalls),
 		cmocka_unit_test(limits_of_a_server),

@@ -223,6 +223,24 @@ static void ids_rise_and_slots_are_few(void **state)
 	}
 }
 
+/* Fewer slots than the protocol has: the number is told in HELLO. */
+static void no_slot_beyond_those_told(void **state)
+{
+	static const struct rcv_ops none = { .prepare = NULL };
+	const struct rcv_opts few = { .max_entries = 16, .ops = &none };
+	struct wire_entry f = one_entry(WIRE_FILE, one_id(5, 16), 0, 10);
+	uint8_t frame[1000];
+	struct outbox out = { BUF_INIT, false };
+	struct rcv *r;
+
+	(void)state;
+	assert_int_equal(rcv_new(&r, &few, &out, NULL), 0);
+	assert_int_equal(rcv_on_entry(r, (struct span){ frame + WIRE_HEADER_BYTES, wire_entry_encode(frame, &f) - WIRE_HEADER_BYTES },
+	    NULL), PTCP_EPROTO);
+	rcv_free(r);
+	buf_fini(&out.b);
+}
+
 /* A directory fails: what waits for it fails with it, each with its own word to the sender. */
 static void what_waits_fails_with_its_directory(void **state)
 {
@@ -264,6 +282,7 @@ int main(void)
 		cmocka_unit_test(bitmaps_have_a_limit),
 		cmocka_unit_test(waiting_frames_have_a_limit),
 		cmocka_unit_test(ids_rise_and_slots_are_few),
+		cmocka_unit_test(no_slot_beyond_those_told),
 		cmocka_unit_test(what_waits_fails_with_its_directory),
 	};
 	return cmocka_run_group_tests_name("engine/receiver", tests, NULL, NULL);

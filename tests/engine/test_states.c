@@ -16,10 +16,10 @@
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
 	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(DELETED) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
-	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
-	X(HOLE) X(HOLE_HERE) X(HOLE_BEYOND) X(UNKNOWN)
+	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(SIZE) X(UNKNOWN)
 
 enum frame {
 #define X(name) F_##name,
@@ -134,6 +134,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_NEED_ACKED:   put_blocks(o, id, true, 0, 2); break;
 	case F_NEED_BEYOND:  put_blocks(o, id, true, 2, 2); break;
 	case F_HAVE:         put_blocks(o, id, false, 1, 1); break;
+	case F_HAVE_PAST:    put_blocks(o, id, false, 2, 2); break;
 	case F_HAVE_BEYOND:  put_blocks(o, id, false, 0, UINT32_MAX - 1); break;
 	case F_ACK:          one_ack(o, id, 1); break;
 	case F_ACK_BEYOND:   one_ack(o, id, 3); break;
@@ -147,7 +148,9 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_ENTRY_LINK:   put_link(o, one_id(100, 100), 0, id); break;
 	case F_HOLE:         put_hole(o, id, 1, 2); break;
 	case F_HOLE_HERE:    put_hole(o, id, 0, 2); break;
+	case F_HOLE_PAST:    put_hole(o, id, 2, 2); break;
 	case F_HOLE_BEYOND:  put_hole(o, id, 1, UINT32_MAX - 1); break;
+	case F_SIZE:         ONE_PUT(o, size, (&(struct wire_size){ id, 5 })); break;
 	case F_DIR_END:      put_entry(o, WIRE_DIR_END, id, 0); break;
 	case F_FILE_END:     ONE_PUT(o, file_end, &file_end); break;
 	default:             put_start(o, f);
@@ -376,6 +379,33 @@ static uint64_t send_parts(struct one *o)
 	return id;
 }
 
+/* Block 1 is on its way. */
+static uint64_t sending_part(struct one *o)
+{
+	uint64_t id = send_parts(o);
+
+	put_blocks(o, id, true, 1, 1);
+	snd_stream_up(engine_snd(o->s), 0, one_now(o));
+	assert_int_equal(one_take(o, 0), 1);
+	return id;
+}
+
+static uint64_t part_read(struct one *o)
+{
+	uint64_t id = sending_part(o);
+
+	snd_read(engine_snd(o->s), 0, id, 1, (struct digest){ 0, 2 }, NULL, one_now(o));
+	return id;
+}
+
+static uint64_t part_acked_early(struct one *o)
+{
+	uint64_t id = sending_part(o);
+
+	one_ack(o, id, 1);
+	return id;
+}
+
 static uint64_t checking(struct one *o)
 {
 	uint64_t id;
@@ -546,12 +576,14 @@ static void sent_entries(void **state)
 		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
 		{ "SENDING all", send_all, " NEED ACK FAIL " },
 		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL " },
+		{ "SENDING parts, the block read", part_read, " NEED ACK FAIL " },
+		{ "SENDING parts, before the news of reading", part_acked_early, " FAIL " },
 		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
 		{ "CHECKING", checking, " FAIL " },
 		{ "FINISHING, a file", finishing, " DONE FAIL " },
 		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
 		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
+		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
 		{ "MADE", made, " FAIL " },
 		{ "LOST", lost, "" },
 		{ "retired", retired, "" },
@@ -613,6 +645,45 @@ static void put_sparse(struct one *o)
 
 	f.attrs = (struct span){ sparse, sizeof sparse };
 	ONE_PUT(o, entry, &f);
+}
+
+static uint64_t preparing_sparse(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_LATER;
+	put_sparse(o);
+	return ID;
+}
+
+static void put_unsized(struct one *o)
+{
+	static const uint8_t unsized[] = { 0x80, 1, 0, 0 };
+	struct wire_entry f = one_entry(WIRE_FILE, ID, 0, 0);
+
+	f.attrs = (struct span){ unsized, sizeof unsized };
+	ONE_PUT(o, entry, &f);
+}
+
+static uint64_t preparing_unsized(struct one *o)
+{
+	one_run(o, false, true);
+	o->prep = RCV_LATER;
+	put_unsized(o);
+	return ID;
+}
+
+static uint64_t receive_unsized(struct one *o)
+{
+	one_run(o, false, true);
+	put_unsized(o);
+	return ID;
+}
+
+static uint64_t sized(struct one *o)
+{
+	receive_unsized(o);
+	put(o, F_SIZE, ID);
+	return ID;
 }
 
 static uint64_t receive_sparse(struct one *o)
@@ -738,6 +809,10 @@ static void received_entries(void **state)
 		{ "WAITING, a directory", waiting_dir, " ENTRY_INSIDE " },
 		{ "PREPARING", preparing, " ENTRY_LINK " },
 		{ "RECEIVING", receiving, " ENTRY_LINK FAIL " },
+		{ "PREPARING, sparse", preparing_sparse, " ENTRY_LINK " },
+		{ "PREPARING, of unknown size", preparing_unsized, " ENTRY_LINK " },
+		{ "RECEIVING, of unknown size", receive_unsized, " ENTRY_LINK FAIL SIZE " },
+		{ "RECEIVING, the size told", sized, " ENTRY_LINK FAIL " },
 		{ "RECEIVING, sparse", receive_sparse, " ENTRY_LINK FAIL HOLE " },
 		{ "RECEIVING parts", receive_parts, " ENTRY_LINK FAIL HOLE " },
 		{ "COMPARING", comparing_here, " ENTRY_LINK FAIL FILE_END " },
@@ -752,7 +827,7 @@ static void received_entries(void **state)
 		{ "OPEN, not empty", open_with_child, " ENTRY_INSIDE " },
 		/* Frames about the retired entry were in flight; the engine no longer knows whether it was a
 		 * directory. END: the number of files differs. */
-		{ "retired", retired_file, " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_BEYOND " },
+		{ "retired", retired_file, " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_PAST HOLE_BEYOND SIZE " },
 		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};
 
