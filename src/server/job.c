@@ -227,8 +227,6 @@ static int check(struct job_set *t, const struct job_client *c, const struct job
 		return err;
 	if ((err = check_role(q, e)) < 0)
 		return err;
-	if (t->next_hops == NULL)
-		return job_refuse_host(r, e);
 	if (c->auth->no_relay)
 		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "
 		    "administrator authorize it without --no-relay)");
