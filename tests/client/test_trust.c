@@ -4,10 +4,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "api/fixture.h"
+#include "client/task_impl.h"
 
 static struct ptcp_permission permission;
 static const struct ptcp_published_link none[1];
@@ -132,12 +134,80 @@ static void a_pinned_key(void **state)
 	assert_int_equal(user.asked, 0);
 }
 
+/* ---- Several hosts of a path ---- */
+
+/* A task that trusts hosts with the fingerprint `other` by --fingerprint. */
+static struct ptcp_task *trusting(void)
+{
+	static const char *const pins[] = { other };
+	struct ptcp_task *t = calloc(1, sizeof *t);
+
+	assert_non_null(t);
+	memset(other, 'A', sizeof other - 1);
+	memcpy(other, "SHA256:", 7);
+	t->o.fingerprints = pins;
+	t->o.n_fingerprints = 1;
+	strcpy(t->host.config_dir, "/nowhere");
+	return t;
+}
+
+static int trusts(struct ptcp_task *t, const char *host, bool relay, struct ptcp_err *e)
+{
+	struct connect_hop hop = { .port = 7811 };
+	const struct connect_peer peer = { .fingerprint = other };
+
+	strcpy(hop.host, host);
+	return task_trust(t, &hop, relay, &peer, e);
+}
+
+/* One identity has one role: a relay must not pass for the host at the end, nor for another relay. */
+static void roles(void **state)
+{
+	struct ptcp_task *t = trusting();
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(trusts(t, "relay", true, &e), 0);
+	assert_int_equal(trusts(t, "RELAY", true, &e), 0); /* the same */
+	assert_int_equal(trusts(t, "relay", false, &e), PTCP_EREFUSED);
+	assert_int_equal(trusts(t, "host", false, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "has the identity of the relay relay:7811"));
+	assert_int_equal(trusts(t, "second", true, &e), PTCP_EREFUSED);
+	free(t);
+	t = trusting();
+	assert_int_equal(trusts(t, "host", false, &e), 0);
+	assert_int_equal(trusts(t, "alias", false, &e), 0); /* the host under another name */
+	assert_int_equal(trusts(t, "relay", true, &e), PTCP_EREFUSED);
+	free(t);
+}
+
+/* The fingerprint of a started server came through ssh, and counts alone. */
+static void a_started_server(void **state)
+{
+	struct ptcp_task *t = trusting();
+	struct ptcp_err e;
+
+	(void)state;
+	strcpy(t->trust.launched, other);
+	t->trust.launched[7] = 'B';
+	assert_int_equal(trusts(t, "host", false, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "not the started server's"));
+	assert_int_equal(trusts(t, "relay", true, &e), 0); /* no part of it */
+	free(t);
+	t = trusting();
+	strcpy(t->trust.launched, other);
+	assert_int_equal(trusts(t, "host", false, &e), 0);
+	free(t);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_unknown_host, setup, lf_teardown),
 		cmocka_unit_test_setup_teardown(a_changed_key, setup, lf_teardown),
 		cmocka_unit_test_setup_teardown(a_pinned_key, setup, lf_teardown),
+		cmocka_unit_test(roles),
+		cmocka_unit_test(a_started_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,20 @@ static void paths(void **state)
 	b.hop[1].from = D;
 	expect(&b, "crosses a missing link");
 	set_up(&b);
+	b.hop[0].to = 99; /* no host */
+	b.hop[1].from = 99;
+	expect(&b, "crosses a missing link");
+	set_up(&b);
+	b.hop[1].from = -1;
+	expect(&b, "crosses a missing link");
+	set_up(&b);
+	b.hop[0].to = D; /* K forwards data that S sends elsewhere */
+	expect(&b, "forwarded by K");
+	set_up(&b);
+	b.piece[0].nhops = 0;
+	b.piece[0].first_hop = 2; /* where the path of another piece begins */
+	expect(&b, "does not lead from there to the destination");
+	set_up(&b);
 	b.hop[3].end_s = 0;
 	expect(&b, "which is not within the plan");
 	set_up(&b);
@@ -131,6 +145,25 @@ static void paths(void **state)
 	set_up(&b);
 	b.hop[3].start_s = -1;
 	expect(&b, "which is not within the plan");
+}
+
+/* Another overlay; and streams on a link that has no curve. */
+static void hosts_and_streams(void **state)
+{
+	unsigned short streams[4 * 4] = { 0 };
+	struct bench b;
+
+	(void)state;
+	set_up(&b);
+	b.plan.nhosts = 3;
+	expect(&b, "the plan is for 3 hosts, the overlay has 4");
+	set_up(&b);
+	b.plan.streams = streams;
+	expect(&b, NULL);
+	set_up(&b);
+	b.plan.streams = streams;
+	streams[N * 4 + D] = 1;
+	expect(&b, "link N>D has 1 streams, more than its curve allows");
 }
 
 static void causes(void **state)
@@ -226,6 +259,7 @@ int main(void)
 		cmocka_unit_test(accepts_what_is_right),
 		cmocka_unit_test(data),
 		cmocka_unit_test(paths),
+		cmocka_unit_test(hosts_and_streams),
 		cmocka_unit_test(causes),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(storage),
