@@ -191,7 +191,7 @@ static void a_started_server(void **state)
 	strcpy(t->trust.launched, other);
 	t->trust.launched[7] = 'B';
 	assert_int_equal(trusts(t, "host", false, &e), PTCP_EREFUSED);
-	assert_non_null(strstr(e.msg, "not the started server's"));
+	assert_non_null(strstr(e.msg, "the server that ssh has started"));
 	assert_int_equal(trusts(t, "relay", true, &e), 0); /* no part of it */
 	free(t);
 	t = trusting();

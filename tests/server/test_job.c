@@ -147,7 +147,7 @@ static void removals(void **state)
 		begin(WIRE_GRANT_WRITE);
 		fx.rights.read_only = false; /* else the rights refuse the first */
 		fx.q.open.flags = flags[i];
-		refused("may not remove files, or select some");
+		refused("remove files");
 	}
 }
 

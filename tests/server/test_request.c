@@ -88,7 +88,7 @@ static void no_root(void **state)
 	(void)state;
 	begin(WIRE_ACCEPTOR_SENDS, 0);
 	a.root = NULL;
-	refused(PTCP_EREFUSED, "none are served");
+	refused(PTCP_EREFUSED, "files: ");
 	strcpy(a.auth.root, "/");
 	permitted();
 	begin(WIRE_ACCEPTOR_SENDS, 0);
