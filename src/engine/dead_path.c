@@ -18,8 +18,9 @@ static struct mono later(struct mono a, struct mono b) { return a.ns > b.ns ? a 
 static struct mono progress(struct dead_path *d, unsigned number, const struct stream_view *s, bool sends,
     struct mono now)
 {
-	if (d->stream[number].since.ns != s->since.ns) {
-		d->stream[number].since = d->stream[number].progress = s->since;
+	if (d->stream[number].generation != s->generation) {
+		d->stream[number].generation = s->generation;
+		d->stream[number].progress = s->since;
 		d->stream[number].moved = 0;
 	}
 	if (s->moved != d->stream[number].moved)

@@ -21,9 +21,9 @@ static double bps(uint64_t bytes, uint64_t ns) { return 8 * (double)bytes / ((do
 static uint64_t moved(struct path_select *c, unsigned number, const struct stream_view *s)
 {
 	uint64_t before = c->stream[number].moved;
-	bool same = c->stream[number].since.ns == s->since.ns && s->moved >= before;
+	bool same = c->stream[number].generation == s->generation && s->moved >= before;
 
-	c->stream[number].since = s->since;
+	c->stream[number].generation = s->generation;
 	c->stream[number].moved = s->moved;
 	return same ? s->moved - before : s->moved;
 }

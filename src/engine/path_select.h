@@ -27,7 +27,7 @@ struct path_select {
 	struct mono acked_at[ENGINE_PATHS_MAX];
 	double acked_bps[ENGINE_PATHS_MAX];
 	/* by stream: */
-	struct { struct mono since; uint64_t moved; } stream[ENGINE_STREAMS_MAX];
+	struct { uint32_t generation; uint64_t moved; } stream[ENGINE_STREAMS_MAX];
 };
 
 /* Parameters as of multipath_init(). */

@@ -53,11 +53,12 @@ static void view(const struct session *sess, struct streams_view *v)
 		struct stream_view *s = &v->stream[i];
 
 		*s = (struct stream_view){ .path = paths_of_stream(p, i), .place = p->dealt[i] };
-		if (sess->stream[i] != NULL) {
-			s->path = stream_path(sess->stream[i]);
+		if (sess->slot[i].stream != NULL) {
+			s->path = stream_path(sess->slot[i].stream);
 			s->moving = stream_connect_moves(sess, i);
-			s->since = sess->since[i];
-			s->moved = stream_moved(sess->stream[i]);
+			s->since = sess->slot[i].since;
+			s->generation = sess->slot[i].generation;
+			s->moved = stream_moved(sess->slot[i].stream);
 		}
 		if (snd != NULL) {
 			s->carries = snd_stream_carries(snd, i);
@@ -122,7 +123,7 @@ void adapt_on_rate(void *arg, const struct wire_rate *f)
 	for (i = 0; i < WIRE_RATES_MAX; i++)
 		snd_set_rate(engine_snd(sess->engine), i + 1, f->bps[i]);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL)
+		if (sess->slot[i].stream != NULL)
 			streams_share_rate(sess, i);
 	log_at(&sess->o.host->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u", (unsigned long long)f->all_bps, f->n,
 	    f->m);
@@ -153,8 +154,8 @@ static void abandon(struct session *sess, unsigned path)
 
 	err_set(&why, PTCP_ETIMEOUT, "path %s: no progress", paths_name(sess->o.paths, path));
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->stream[i] != NULL && stream_path(sess->stream[i]) == path)
-			streams_lost(sess, sess->stream[i], &why);
+		if (sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) == path)
+			streams_lost(sess, sess->slot[i].stream, &why);
 }
 
 void adapt_dead_paths(struct session *sess, struct mono now)

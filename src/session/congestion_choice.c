@@ -46,8 +46,8 @@ void congestion_use(struct session *sess, const char *name, const char *why)
 		strcpy(c->name, name);
 	c->why = why != NULL ? why : peer_reason(sess, from, name);
 	for (i = 0; c->sets && i < sess->n_granted && i < PTCP_STREAMS_MAX; i++)
-		if (sess->tap[i] >= 0)
-			congestion_apply(sess, sess->tap[i]);
+		if (sess->slot[i].tap >= 0)
+			congestion_apply(sess, sess->slot[i].tap);
 	if (c->sets && sess->o.movers != NULL)
 		movers_set_congestion(sess->o.movers, name);
 	log_at(&sess->o.host->log, LOG_INFO, "congestion", "from=%s to=%s why=\"%s\"", from, name, c->why);

@@ -127,10 +127,10 @@ static void on_writable(void *arg)
 static void report_attempt(const struct session *sess, const char *why)
 {
 	struct mono now = mono_now();
-	unsigned n = sess->retries[STREAM_CONNECT_CONTROL];
+	unsigned n = sess->slot[SLOT_CONTROL].retries;
 
 	if (control_wants_successor(sess) && sess->o.ops->reconnecting != NULL)
-		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->retry_at[STREAM_CONNECT_CONTROL], now), why);
+		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->slot[SLOT_CONTROL].retry_at, now), why);
 }
 
 /* The control connection, which is open still or was closed by the peer. */
@@ -218,7 +218,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 		return;
 	}
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
-	sess->retries[STREAM_CONNECT_CONTROL] = 0;
+	slot_retry_at(&sess->slot[SLOT_CONTROL], (struct mono){ 0 });
 	sess->rtt_ns = 0;
 	sess->return_by = MONO_NEVER;
 	sess->resumed = mono_now();
@@ -287,7 +287,7 @@ void control_failed(struct session *sess, const struct connect_result *r)
 	/* After its session, an ephemeral server is gone, and has missed no frame. */
 	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
 	/* An address may be another host's by now: if the name is next, the name decides. */
-	bool stranger = r->cause == CONNECT_IDENTITY && !sess->connecting[STREAM_CONNECT_CONTROL].by_name;
+	bool stranger = r->cause == CONNECT_IDENTITY && !sess->slot[SLOT_CONTROL].attempt.by_name;
 	bool path_over = stranger || (r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED);
 	struct ptcp_err e;
 

@@ -88,7 +88,7 @@ void probe_session_level(struct session *sess, unsigned streams, uint64_t stream
 	b->n_early = 0;
 	b->start_by = mono_add_ns(now, sess->o.timeout_ns);
 	for (i = 0; i < b->streams; i++)
-		sess->retry_at[i] = now;
+		sess->slot[i].retry_at = now;
 	set_streams(sess, b->streams);
 	sess->none_since = now;
 	session_pump(sess);
@@ -126,15 +126,15 @@ static void on_connected(struct session *sess, unsigned number)
 	if (b->streams == 0 || sess->n_connected + b->n_early < b->streams || b->started || b->clearing)
 		return;
 	b->started = true;
-	b->started_at = b->checked_at = b->moved_at = sess->since[number];
+	b->started_at = b->checked_at = b->moved_at = sess->slot[number].since;
 	b->moved = 0;
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
 	sess->n_active = 0; /* a stream lost from now on is not replaced */
 	for (i = 0; b->generates && i < b->streams; i++)
-		if (sess->stream[i] != NULL && !b->generating[i]) {
+		if (sess->slot[i].stream != NULL && !b->generating[i]) {
 			b->generating[i] = true;
-			stream_generate(sess->stream[i], b->stream_bytes);
+			stream_generate(sess->slot[i].stream, b->stream_bytes);
 		}
 	if (b->ops == NULL)
 		return;
@@ -222,11 +222,13 @@ void probe_session_clear(struct session *sess)
 	stream_connect_stop(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
 		/* Reset: megabytes in socket buffers would overlap the next level for seconds. */
-		if (sess->tap[i] >= 0)
-			sock_reset_on_close(sess->tap[i]);
-		streams_close_tap(sess, i);
-		if (sess->stream[i] != NULL)
-			stream_stop(sess->stream[i], false);
+		if (sess->slot[i].tap >= 0)
+			sock_reset_on_close(sess->slot[i].tap);
+		slot_close_tap(&sess->slot[i]);
+		if (sess->slot[i].stream != NULL) {
+			stream_stop(sess->slot[i].stream, false);
+			slot_closes(&sess->slot[i]);
+		}
 	}
 	session_pump(sess);
 }
@@ -247,8 +249,8 @@ static void close_old(struct session *sess, struct mono now)
 
 	err_set(&why, PTCP_EREFUSED, "a measurement stream exceeded this host's time limit");
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && mono_diff_ns(now, sess->since[i]) >= PROBE_SESSION_STREAM_NS)
-			streams_lost(sess, sess->stream[i], &why);
+		if (sess->slot[i].stream != NULL && mono_diff_ns(now, sess->slot[i].since) >= PROBE_SESSION_STREAM_NS)
+			streams_lost(sess, sess->slot[i].stream, &why);
 }
 
 /* Starter: a level is running. */
@@ -268,7 +270,7 @@ static void watch_level(struct session *sess, struct mono now)
 
 	b->checked_at = now;
 	for (i = 0; i < b->streams; i++)
-		if (sess->stream[i] != NULL && probe_session_tcpinfo(sess, i, &at))
+		if (sess->slot[i].stream != NULL && probe_session_tcpinfo(sess, i, &at))
 			moved += at.acked_bytes;
 	if (moved != b->moved) {
 		b->moved = moved;
@@ -319,7 +321,7 @@ struct mono probe_session_deadline(const struct session *sess)
 	if (b->ops != NULL)
 		return b->streams > 0 && !b->started && !b->clearing ? b->start_by : at;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL)
-			at = mono_min(at, mono_add_ns(sess->since[i], PROBE_SESSION_STREAM_NS));
+		if (sess->slot[i].stream != NULL)
+			at = mono_min(at, mono_add_ns(sess->slot[i].since, PROBE_SESSION_STREAM_NS));
 	return at;
 }

@@ -11,7 +11,7 @@ bool session_waits_for_disk(const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL && stream_on_disk(sess->stream[i]))
+		if (sess->slot[i].stream != NULL && stream_on_disk(sess->slot[i].stream))
 			return true;
 	return false;
 }

@@ -158,8 +158,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 /* A stream that still takes bytes is slow, not dead: on a new connection each block would begin again, for ever. */
 void send_stream_stalled(struct session *sess, unsigned number)
 {
-	struct stream *s = sess->stream[number];
-	uint64_t *before = &sess->send->moved_bytes[number];
+	struct stream *s = sess->slot[number].stream;
+	uint64_t *before = &sess->slot[number].moved_bytes;
 	struct ptcp_err why;
 
 	if (s == NULL || stream_on_disk(s))
@@ -284,8 +284,8 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 	struct stream_job *job;
 	unsigned i;
 
-	if (sess->stream[number] == NULL || snd_stream_waits(s, number) ||
-	    (job = stream_free_job(sess->stream[number])) == NULL)
+	if (sess->slot[number].stream == NULL || snd_stream_waits(s, number) ||
+	    (job = stream_free_job(sess->slot[number].stream)) == NULL)
 		return false;
 	if (!snd_take(s, number, now, &job->job)) {
 		path_select_starved(&sess->path_select);
@@ -296,7 +296,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 		o->id = job->job.extent[i].id;
 		job->source[i] = source_ref(o->source);
 	}
-	stream_send(sess->stream[number]);
+	stream_send(sess->slot[number].stream);
 	return true;
 }
 
@@ -360,14 +360,13 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 /* The movers at both ends of the connected stream; 0: none. */
 static uint64_t movers_of(const struct session *sess, unsigned number)
 {
-	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->stream[number]) : NULL;
+	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->slot[number].stream) : NULL;
 
-	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->far[number];
+	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->slot[number].far;
 }
 
 static void on_connected(struct session *sess, unsigned number)
 {
-	sess->send->moved_bytes[number] = 0;
 	snd_set_mover(engine_snd(sess->engine), number, movers_of(sess, number));
 	snd_stream_up(engine_snd(sess->engine), number, mono_now());
 }

@@ -47,7 +47,6 @@ struct send_side {
 	bool selecting;             /* more are expected, before the listing */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
-	uint64_t moved_bytes[PTCP_STREAMS_MAX]; /* by each stream, until a block of the stream was last overdue */
 	bool removes;               /* sources that are durable at the receiver, */
 	struct list linked_done;    /* those with several names last: the removal of one changes the others */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */

@@ -95,9 +95,10 @@ static void wind_up(struct session *sess, struct mono now)
 	stream_connect_stop(sess);
 	striping_stop(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL) {
-			streams_close_tap(sess, i);
-			stream_stop(sess->stream[i], false);
+		if (sess->slot[i].stream != NULL) {
+			slot_close_tap(&sess->slot[i]);
+			stream_stop(sess->slot[i].stream, false);
+			slot_closes(&sess->slot[i]);
 		}
 	if (sess->control != NULL)
 		wind_up_control(sess, now);
@@ -140,8 +141,8 @@ void session_free(struct session *sess)
 		if (parts[i].free != NULL)
 			parts[i].free(sess);
 	striping_free(sess);
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		streams_close_tap(sess, i);
+	for (i = 0; i < SLOTS; i++)
+		slot_close_tap(&sess->slot[i]);
 	fd_budget_count(-(int)sess->n_fds_reserved);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
@@ -252,8 +253,8 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		chan_free(o->control);
 		return err_nomem(e);
 	}
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		sess->tap[i] = -1;
+	for (i = 0; i < SLOTS; i++)
+		slot_init(&sess->slot[i], sess, i, &o->host->log);
 	if (so.starter && o->fds == 0) { /* an acceptor: session_reserve() */
 		sess->n_fds_base = sess->n_fds_reserved = 1;
 		fd_budget_count(1);

@@ -1,6 +1,6 @@
 /* The inside of a session. session.c makes a session and drives its parts; the functions of each file follow below.
  * Calls go in one direction: session.c > engine_ops.c > adapt.c, probe_session.c, send.c, receive.c > progress.c,
- * stream_connect.c > streams.c > control.c. Only session_pump() leads back up. */
+ * stream_connect.c > stream_set.c > control.c > slot.c. Only session_pump() leads back up. */
 #ifndef SESSION_SESSION_IMPL_H
 #define SESSION_SESSION_IMPL_H
 
@@ -22,24 +22,10 @@
 #include "session/mux.h"
 #include "session/probe_session.h"
 #include "session/session.h"
+#include "session/slot.h"
 #include "stream/stream.h"
 
-#define STREAM_CONNECT_CONTROL PTCP_STREAMS_MAX /* index of the successor of the control connection */
 #define SESSION_FDS 5u /* beside the streams: control connection, root, a listing, and a file with its journal */
-#define CONNECTING_MAX (PTCP_STREAMS_MAX + 1)
-
-/* The connection of a future stream, or of the control connection's successor. */
-struct stream_connect {
-	struct session *session;
-	unsigned number;
-	struct connect *connect;    /* NULL: none is being made */
-	struct remote *remote;      /* the same, by a mover */
-	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor, */
-	uint32_t to;                /* and its id, or 0 */
-	bool by_name;               /* a direct connection resolves the peer's name */
-	bool slow;                  /* the last attempt had a connection, but no answer in time */
-	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
-};
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks
  * (probe_session.c). Members may be NULL. */
@@ -86,16 +72,12 @@ struct probe_session {
 
 /* Counters of the streams' TCP connections (tcp_report.c). */
 struct tcp_stats {
-	struct tcpinfo last[PTCP_STREAMS_MAX];
-	struct mono since[PTCP_STREAMS_MAX]; /* `since` of the session, for `last`; 0: none */
-	struct loss_events events[PTCP_STREAMS_MAX];
-	struct evidence_sample stream[PTCP_STREAMS_MAX]; /* of the last interval, if active; rtt_s 0: unknown */
-};
-
-/* Totals of a stream's connections at a receiving starter, from TCP_REPORT. */
-struct tcp_totals {
-	double rtt_s, min_rtt_s;  /* 0: unknown, or idle in the last report */
-	uint64_t segments, lost;
+	struct tcp_counters {
+		uint32_t generation;    /* of the slot, for `last`; 0: none */
+		struct tcpinfo last;
+		struct loss_events events;
+		struct evidence_sample sample; /* of the last interval, if active; rtt_s 0: unknown */
+	} of[PTCP_STREAMS_MAX];
 };
 
 /* Increase of the counters over an interval. */
@@ -128,7 +110,7 @@ struct session_congestion {
 struct yielding {
 	struct mono sampled;
 	struct yielding_stream {
-		struct mono since;  /* as that of the session; another: a new connection */
+		uint32_t generation; /* of the slot; another: a new connection */
 		struct yield law;
 		struct mono stepped; /* with these counters: */
 		struct tcpinfo last;
@@ -172,23 +154,13 @@ struct session {
 	unsigned n_ending;          /* lost or stopped, and not closed */
 	unsigned n_fds_base, n_fds_reserved; /* beside the streams; in all */
 	bool ever_connected;
-	struct stream *stream[PTCP_STREAMS_MAX];
-	struct mono since[PTCP_STREAMS_MAX]; /* time of connection */
-	bool tapped;                /* `tap` is needed */
-	int tap[PTCP_STREAMS_MAX];  /* duplicates of the streams' descriptors, for TCP_INFO on this thread; -1: none */
+	struct slot slot[SLOTS];    /* one for each stream number, see slot.h */
+	bool tapped;                /* slots need a tap */
 	struct tcp_stats tcp_stats;
-	struct tcp_totals tcp_totals[PTCP_STREAMS_MAX];
-	struct stream_connect connecting[CONNECTING_MAX];
 	unsigned n_movers;          /* of the larger side, for which streams have been requested */
-	uint32_t far[PTCP_STREAMS_MAX]; /* mover of the peer at the other end of the stream; 0: the peer itself */
-	uint32_t mover[PTCP_STREAMS_MAX]; /* with movers: id of the one of each stream; 0: none yet */
 	struct movers *pool;        /* acceptor: of the server; o.movers is the set of this session. NULL: none */
 	bool lacks_movers;          /* none of these was reached: */
 	struct endpoints *endpoints; /* starter: of the acceptor's movers; NULL: streams connect to the acceptor */
-	uint32_t endpoint[PTCP_STREAMS_MAX]; /* id of the one of each stream; 0: none yet; */
-	uint32_t connected_to[PTCP_STREAMS_MAX]; /* and of its connection */
-	struct mono retry_at[CONNECTING_MAX];
-	unsigned retries[CONNECTING_MAX];
 	uint64_t carried[PTCP_PATHS_MAX]; /* bytes of file data, by path */
 	struct mono began;          /* start of RUNNING */
 	struct mono none_since;     /* no stream connected since then */
@@ -310,7 +282,6 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 /* The same, of a mover. */
 void streams_add_remote(struct session *sess, unsigned number, struct remote *r);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
-void streams_close_tap(struct session *sess, unsigned number);
 
 /* ---- stalls.c ---- */
 
@@ -343,11 +314,6 @@ bool stream_connect_moves(const struct session *sess, unsigned number);
 void stream_connect_control(struct session *sess, struct mono now);
 void stream_connect_stop_control(struct session *sess);
 
-static inline bool stream_connect_busy(const struct session *sess, unsigned number)
-{
-	return sess->connecting[number].connect != NULL || sess->connecting[number].remote != NULL;
-}
-
 /* ---- striping.c: movers ---- */
 
 /* Once agreed: movers of the server accept the streams of this session, or of the acceptor the streams of the starter. */
@@ -370,16 +336,16 @@ static inline bool striping_sets_streams(const struct session *sess)
 /* Some mover can carry the stream; always true without movers. */
 static inline bool striping_ready(const struct session *sess, unsigned number)
 {
-	return (sess->o.movers == NULL || sess->mover[number] != 0) && (sess->endpoints == NULL || sess->endpoint[number] != 0);
+	return (sess->o.movers == NULL || sess->slot[number].mover != 0) && (sess->endpoints == NULL || sess->slot[number].endpoint != 0);
 }
 
 /* The connected stream is to move to another mover, or to another one of the acceptor. */
 static inline bool striping_moves(const struct session *sess, unsigned number)
 {
-	if (sess->endpoints != NULL && sess->endpoint[number] != 0 && sess->connected_to[number] != sess->endpoint[number])
+	if (sess->endpoints != NULL && sess->slot[number].endpoint != 0 && sess->slot[number].connected_to != sess->slot[number].endpoint)
 		return true;
-	return sess->pool == NULL && sess->o.movers != NULL && sess->mover[number] != 0 &&
-	    remote_mover(stream_remote(sess->stream[number])) != sess->mover[number];
+	return sess->pool == NULL && sess->o.movers != NULL && sess->slot[number].mover != 0 &&
+	    remote_mover(stream_remote(sess->slot[number].stream)) != sess->slot[number].mover;
 }
 
 /* A rate limit may delay the movers' streams. */

@@ -52,7 +52,7 @@ static void check_after_resume(struct session *sess, const struct snd *snd, stru
 	    !peer_responds(sess, now) || engine_peer_busy(sess->engine) != WIRE_IDLE)
 		return;
 	for (i = 0; i < sess->n_granted; i++)
-		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) && snd_stream_acked(snd, i).ns < sess->resumed.ns)
+		if (sess->slot[i].stream != NULL && snd_stream_carries(snd, i) && snd_stream_acked(snd, i).ns < sess->resumed.ns)
 			send_stream_stalled(sess, i);
 	if (mono_diff_ns(now, sess->resumed) >= STALLED_NS)
 		sess->resumed = (struct mono){ 0 };
@@ -75,9 +75,9 @@ void stalls_pump(struct session *sess, struct mono now)
 	if (snd != NULL)
 		check_after_resume(sess, snd, now);
 	for (i = 0; i < sess->n_granted && snd != NULL && peer_responds(sess, now); i++)
-		if (sess->stream[i] != NULL && snd_stream_carries(snd, i) &&
+		if (sess->slot[i].stream != NULL && snd_stream_carries(snd, i) &&
 		    mono_diff_ns(now, snd_stream_acked(snd, i)) >= STALLED_NS)
-			stream_check(sess->stream[i], STALLED_NS, true);
+			stream_check(sess->slot[i].stream, STALLED_NS, true);
 }
 
 struct mono stalls_deadline(const struct session *sess)

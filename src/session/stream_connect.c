@@ -12,10 +12,13 @@
 
 static void stop(struct session *sess, unsigned number)
 {
-	connect_cancel(sess->connecting[number].connect);
-	sess->connecting[number].connect = NULL;
-	remote_cancel(sess->connecting[number].remote);
-	sess->connecting[number].remote = NULL;
+	struct slot *s = &sess->slot[number];
+
+	connect_cancel(s->attempt.connect);
+	s->attempt.connect = NULL;
+	remote_cancel(s->attempt.remote);
+	s->attempt.remote = NULL;
+	slot_attempt_ended(s);
 }
 
 /* NULL: direct. */
@@ -25,7 +28,7 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 
 	if (p == NULL)
 		return NULL;
-	return &p->at[number == STREAM_CONNECT_CONTROL ? sess->control_replay.path : paths_of_stream(p, number)];
+	return &p->at[number == SLOT_CONTROL ? sess->control_replay.path : paths_of_stream(p, number)];
 }
 
 static bool is_direct(const struct session *sess, unsigned number)
@@ -38,9 +41,9 @@ static bool is_direct(const struct session *sess, unsigned number)
 /* The mover of the acceptor that the stream connects to; NULL: the acceptor itself. */
 static struct endpoint *endpoint_of(const struct session *sess, unsigned number)
 {
-	if (sess->endpoints == NULL || number == STREAM_CONNECT_CONTROL)
+	if (sess->endpoints == NULL || number == SLOT_CONTROL)
 		return NULL;
-	return endpoints_find(sess->endpoints, sess->endpoint[number]);
+	return endpoints_find(sess->endpoints, sess->slot[number].endpoint);
 }
 
 /* The key of the stream's JOIN. */
@@ -55,7 +58,7 @@ static int join_key(uint8_t out[32], const struct session *sess, const char *end
 /* A mover makes the connection of the stream. */
 static bool is_remote(const struct session *sess, unsigned number)
 {
-	return sess->o.movers != NULL && number != STREAM_CONNECT_CONTROL;
+	return sess->o.movers != NULL && number != SLOT_CONTROL;
 }
 
 /* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
@@ -63,7 +66,7 @@ static bool is_remote(const struct session *sess, unsigned number)
 static void change_address(struct session *sess, unsigned number)
 {
 	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->name[0] != '\0')
-		sess->connecting[number].by_name ^= true;
+		sess->slot[number].attempt.by_name ^= true;
 }
 
 /* All other connections follow. */
@@ -89,7 +92,7 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 
 	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->over ||
 	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0 ||
-	    (r->cause == CONNECT_SLOW && !sess->connecting[number].slow)) /* has another attempt first */
+	    (r->cause == CONNECT_SLOW && !sess->slot[number].attempt.slow)) /* has another attempt first */
 		return;
 	sess->failed_paths |= UINT64_C(1) << path;
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
@@ -100,7 +103,7 @@ static bool has_stream_at(const struct session *sess, uint32_t endpoint)
 	unsigned i;
 
 	for (i = 0; i < sess->n_granted; i++)
-		if (sess->stream[i] != NULL && sess->connected_to[i] == endpoint)
+		if (sess->slot[i].stream != NULL && sess->slot[i].connected_to == endpoint)
 			return true;
 	return false;
 }
@@ -109,7 +112,7 @@ static bool has_stream_at(const struct session *sess, uint32_t endpoint)
  * other streams have reached can be reached, and a mover of this side may have no way there. */
 static void endpoint_failed(struct session *sess, unsigned number, const char *why)
 {
-	uint32_t id = sess->connecting[number].to;
+	uint32_t id = sess->slot[number].attempt.to;
 	const struct endpoint *to = sess->endpoints != NULL ? endpoints_find(sess->endpoints, id) : NULL;
 	bool direct = is_direct(sess, number), first;
 	char text[sizeof ((struct ptcp_err *)0)->msg + 200];
@@ -129,9 +132,9 @@ static void report_failure(struct session *sess, unsigned number, const struct c
 {
 	const struct path *path = path_of(sess, number);
 
-	if (is_remote(sess, number) && movers_find(sess->o.movers, sess->mover[number]) == NULL)
+	if (is_remote(sess, number) && movers_find(sess->o.movers, sess->slot[number].mover) == NULL)
 		return; /* the mover of this side has been lost meanwhile */
-	if (sess->connecting[number].to == 0 || (!is_direct(sess, number) && sess->o.paths->n > 1))
+	if (sess->slot[number].attempt.to == 0 || (!is_direct(sess, number) && sess->o.paths->n > 1))
 		report_path(sess, number, r);
 	else if (path == NULL || r->hop >= path->n_relays)
 		endpoint_failed(sess, number, r->why.msg);
@@ -142,24 +145,26 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
-	if (number == STREAM_CONNECT_CONTROL) {
+	if (number == SLOT_CONTROL) {
 		control_failed(sess, r);
 	} else {
 		sess->join_why = r->why;
 		report_failure(sess, number, r);
 		streams_report(sess);
 	}
-	sess->connecting[number].slow = r->cause == CONNECT_SLOW;
+	sess->slot[number].attempt.slow = r->cause == CONNECT_SLOW;
 	session_pump(sess);
 }
 
 static void on_done(void *arg, const struct connect_result *r)
 {
-	struct stream_connect *j = arg;
-	struct session *sess = j->session;
-	unsigned number = j->number;
+	struct slot *s = arg;
+	struct slot_attempt *j = &s->attempt;
+	struct session *sess = s->session;
+	unsigned number = s->number;
 
 	j->connect = NULL;
+	slot_attempt_ended(s);
 	if (r->chan == NULL) {
 		join_failed(sess, number, r);
 		return;
@@ -167,11 +172,10 @@ static void on_done(void *arg, const struct connect_result *r)
 	j->by_name = j->slow = false;
 	if (is_direct(sess, number) && j->endpoint[0] == '\0')
 		keep_address(sess, r->address);
-	if (number == STREAM_CONNECT_CONTROL) {
+	if (number == SLOT_CONTROL) {
 		control_take(sess, r->chan);
 	} else {
-		sess->retries[number] = 0;
-		sess->connected_to[number] = j->to;
+		slot_reached(s);
 		endpoints_reached(sess->endpoints, j->to);
 		streams_add(sess, number, r->chan, j->ahead);
 	}
@@ -179,15 +183,15 @@ static void on_done(void *arg, const struct connect_result *r)
 
 static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
-	struct stream_connect *j = arg;
-	struct session *sess = j->session;
-	struct wire_join f = { .stream = j->number == STREAM_CONNECT_CONTROL ? WIRE_JOIN_CONTROL : (uint16_t)j->number };
+	struct slot *s = arg;
+	struct session *sess = s->session;
+	struct wire_join f = { .stream = s->number == SLOT_CONTROL ? WIRE_JOIN_CONTROL : (uint16_t)s->number };
 	uint8_t exporter[32], key[32], frame[WIRE_JOIN_MAX_BYTES];
 	int r;
 
 	memcpy(f.session, sess->id, sizeof f.session);
 	if ((r = chan_export(c, exporter, e)) == 0 &&
-	    (r = join_key(key, sess, j->endpoint[0] != '\0' ? j->endpoint : NULL)) == 0)
+	    (r = join_key(key, sess, s->attempt.endpoint[0] != '\0' ? s->attempt.endpoint : NULL)) == 0)
 		r = tls_join_mac(f.mac, key, exporter, sess->id, f.stream);
 	explicit_bzero(exporter, sizeof exporter);
 	explicit_bzero(key, sizeof key);
@@ -199,17 +203,18 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 static int check_relay(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
     struct ptcp_err *e)
 {
-	struct session *sess = ((struct stream_connect *)arg)->session;
+	struct session *sess = ((struct slot *)arg)->session;
 
 	return sess->o.ops->check(sess->o.arg, hop, relay, peer, e);
 }
 
 /* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
-static uint64_t patience_ns(const struct session *sess, const struct stream_connect *j)
+static uint64_t patience_ns(const struct session *sess, unsigned number)
 {
+	const struct slot_attempt *j = &sess->slot[number].attempt;
 	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->name[0] == '\0');
 	uint64_t most = j->slow ? SLOW_NS : only ? ONLY_PATH_NS : PATH_NS;
-	const struct endpoint *to = endpoint_of(sess, j->number);
+	const struct endpoint *to = endpoint_of(sess, number);
 
 	if (to != NULL && sess->endpoints->n > 1 && to->failures == 0)
 		most = ENDPOINT_NS;
@@ -218,7 +223,7 @@ static uint64_t patience_ns(const struct session *sess, const struct stream_conn
 
 static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
 {
-	struct session *sess = ((struct stream_connect *)arg)->session;
+	struct session *sess = ((struct slot *)arg)->session;
 
 	return sess->o.ops->permits(sess->o.arg, all, sa);
 }
@@ -227,20 +232,20 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
  * time of a measurement begins with JOINED. */
 static bool sends_ahead(const struct session *sess, unsigned number)
 {
-	return number != STREAM_CONNECT_CONTROL && engine_snd(sess->engine) != NULL && sess->probe == NULL &&
-	    sess->cipher != PTCP_CIPHER_NONE && sess->retries[number] == 0;
+	return number != SLOT_CONTROL && engine_snd(sess->engine) != NULL && sess->probe == NULL &&
+	    sess->cipher != PTCP_CIPHER_NONE && sess->slot[number].retries == 0;
 }
 
 /* True: the connection that was made along with the control connection serves. */
-static bool adopt_spare(struct session *sess, struct stream_connect *j, const struct connect_opts *o)
+static bool adopt_spare(struct session *sess, struct slot *s, const struct connect_opts *o)
 {
 	struct connect *spare = sess->o.spare;
 
-	if (spare == NULL || j->number == STREAM_CONNECT_CONTROL || o->n_relays > 0)
+	if (spare == NULL || s->number == SLOT_CONTROL || o->n_relays > 0)
 		return false;
 	sess->o.spare = NULL;
 	if (connect_adopt(spare, o)) {
-		j->connect = spare;
+		s->attempt.connect = spare;
 		return true;
 	}
 	connect_cancel(spare);
@@ -251,39 +256,39 @@ static bool adopt_spare(struct session *sess, struct stream_connect *j, const st
 
 static void on_remote(void *arg, struct remote *r, const struct connect_result *result)
 {
-	struct stream_connect *j = arg;
-	struct session *sess = j->session;
+	struct slot *s = arg;
+	struct session *sess = s->session;
 
-	j->remote = NULL;
+	s->attempt.remote = NULL;
+	slot_attempt_ended(s);
 	if (r == NULL) {
-		join_failed(sess, j->number, result);
+		join_failed(sess, s->number, result);
 		return;
 	}
-	j->slow = false;
-	sess->retries[j->number] = 0;
-	sess->connected_to[j->number] = j->to;
-	endpoints_reached(sess->endpoints, j->to);
-	streams_add_remote(sess, j->number, r);
+	s->attempt.slow = false;
+	slot_reached(s);
+	endpoints_reached(sess->endpoints, s->attempt.to);
+	streams_add_remote(sess, s->number, r);
 }
 
 static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
 {
-	struct mover *m = movers_find(sess->o.movers, sess->mover[number]);
+	struct mover *m = movers_find(sess->o.movers, sess->slot[number].mover);
 	uint8_t key[32];
 	struct remote_opts o = { .number = number, .session = sess->id, .key = key, .peer = c->fingerprint,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
-		.ahead = sess->connecting[number].ahead, .receives = engine_rcv(sess->engine) != NULL,
+		.ahead = sess->slot[number].attempt.ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
 		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay, .n_relays = c->n_relays,
 		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.host->identity,
-		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->connecting[number] };
+		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->slot[number] };
 	int r;
 
 	if (m == NULL)
 		return err_set(e, PTCP_EPEER, "the mover of the stream has left");
 	r = join_key(key, sess, endpoint_of(sess, number) != NULL ? c->fingerprint : NULL);
 	if (r == 0)
-		r = remote_connect(&sess->connecting[number].remote, m, &o, e);
+		r = remote_connect(&sess->slot[number].attempt.remote, m, &o, e);
 	explicit_bzero(key, sizeof key);
 	return r;
 }
@@ -291,7 +296,7 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 /* ---- All ---- */
 
 /* To the mover of the acceptor, whose identity the acceptor has named. */
-static void connect_to(struct connect_opts *o, struct stream_connect *j, const struct endpoint *to)
+static void connect_to(struct connect_opts *o, struct slot_attempt *j, const struct endpoint *to)
 {
 	strcpy(j->endpoint, to->fingerprint);
 	j->to = to->id;
@@ -311,21 +316,20 @@ static void give_up(struct session *sess, unsigned number, const struct ptcp_err
 
 static void start(struct session *sess, unsigned number)
 {
-	struct stream_connect *j = &sess->connecting[number];
-	bool control = number == STREAM_CONNECT_CONTROL;
+	struct slot *s = &sess->slot[number];
+	struct slot_attempt *j = &s->attempt;
+	bool control = number == SLOT_CONTROL;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
-		.client = sess->o.client, .timeout_ns = patience_ns(sess, j), .sock = sess->o.sock, .alpn = ALPN_DATA,
+		.client = sess->o.client, .timeout_ns = patience_ns(sess, number), .sock = sess->o.sock, .alpn = ALPN_DATA,
 		.label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
-		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = j };
+		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = s };
 	const struct path *path = path_of(sess, number);
 	const struct endpoint *to = endpoint_of(sess, number);
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
 	struct ptcp_err e;
 
-	j->session = sess;
-	j->number = number;
 	j->endpoint[0] = '\0';
 	j->to = 0;
 	if (to != NULL && to->relays_only && is_direct(sess, number)) {
@@ -357,9 +361,12 @@ static void start(struct session *sess, unsigned number)
 		if (engine_spooled(sess->engine) && !control)
 			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
 	}
+	slot_attempt_begins(s);
 	if (is_remote(sess, number) ? start_remote(sess, number, &o, &e) < 0 :
-	    !adopt_spare(sess, j, &o) && connect_start(&j->connect, &o, &e) < 0)
+	    !adopt_spare(sess, s, &o) && connect_start(&j->connect, &o, &e) < 0) {
+		slot_attempt_ended(s);
 		give_up(sess, number, &e);
+	}
 }
 
 /* The only stream of the session. */
@@ -376,22 +383,22 @@ static void open_one_channel(struct session *sess)
 
 void stream_connect_control(struct session *sess, struct mono now)
 {
-	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL].connect == NULL &&
-	    sess->retry_at[STREAM_CONNECT_CONTROL].ns <= now.ns)
-		start(sess, STREAM_CONNECT_CONTROL);
+	if (control_wants_successor(sess) && slot_may_begin(&sess->slot[SLOT_CONTROL]) &&
+	    sess->slot[SLOT_CONTROL].retry_at.ns <= now.ns)
+		start(sess, SLOT_CONTROL);
 }
 
-void stream_connect_stop_control(struct session *sess) { stop(sess, STREAM_CONNECT_CONTROL); }
+void stream_connect_stop_control(struct session *sess) { stop(sess, SLOT_CONTROL); }
 
 bool stream_connect_moves(const struct session *sess, unsigned number)
 {
-	return sess->stream[number] != NULL && (striping_moves(sess, number) ||
-	    (sess->selects_paths && stream_path(sess->stream[number]) != session_path_of(sess, number)));
+	return sess->slot[number].stream != NULL && (striping_moves(sess, number) ||
+	    (sess->selects_paths && stream_path(sess->slot[number].stream) != session_path_of(sess, number)));
 }
 
 static bool is_missing(const struct session *sess, unsigned number)
 {
-	if (sess->stream[number] != NULL)
+	if (sess->slot[number].stream != NULL)
 		return stream_connect_moves(sess, number) && !engine_closing(sess->engine);
 	return !(sess->probe != NULL && sess->probe->early[number].ended);
 }
@@ -443,8 +450,8 @@ void stream_connect_pump(struct session *sess, struct mono now)
 	if (!control_is_up(sess))
 		return; /* one connection finds out whether the peer can be reached; streams_revive() follows */
 	for (i = 0; i < sess->n_active; i++)
-		if (is_missing(sess, i) && !stream_connect_busy(sess, i) && striping_ready(sess, i) &&
-		    sess->retry_at[i].ns <= now.ns)
+		if (is_missing(sess, i) && slot_may_begin(&sess->slot[i]) && striping_ready(sess, i) &&
+		    sess->slot[i].retry_at.ns <= now.ns)
 			start(sess, i);
 	if (!lacks_all(sess) || mono_diff_ns(now, sess->none_since) < none_limit_ns(sess))
 		return;
@@ -466,13 +473,13 @@ struct mono stream_connect_deadline(const struct session *sess)
 
 	if (!sess->o.connects || !sess->running)
 		return at;
-	if (control_wants_successor(sess) && sess->connecting[STREAM_CONNECT_CONTROL].connect == NULL)
-		at = sess->retry_at[STREAM_CONNECT_CONTROL];
+	if (control_wants_successor(sess) && slot_may_begin(&sess->slot[SLOT_CONTROL]))
+		at = sess->slot[SLOT_CONTROL].retry_at;
 	if (sess->over || !control_is_up(sess))
 		return at;
 	for (i = 0; i < sess->n_active; i++)
-		if (!stream_connect_busy(sess, i) && is_missing(sess, i) && striping_ready(sess, i))
-			at = mono_min(at, sess->retry_at[i]);
+		if (slot_may_begin(&sess->slot[i]) && is_missing(sess, i) && striping_ready(sess, i))
+			at = mono_min(at, sess->slot[i].retry_at);
 	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, none_limit_ns(sess))) : at;
 }
 
@@ -484,8 +491,7 @@ void stream_connect_move(struct session *sess, unsigned place)
 		if (sess->o.paths->dealt[i] != place)
 			continue;
 		stop(sess, i);
-		sess->retries[i] = 0;
-		sess->retry_at[i] = mono_now();
+		slot_retry_at(&sess->slot[i], mono_now());
 	}
 }
 

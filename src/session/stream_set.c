@@ -1,7 +1,6 @@
 /* The data streams of a session: number of active streams, connected and lost streams. */
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/byteorder.h"
 #include "core/err.h"
@@ -9,8 +8,6 @@
 #include "net/identity.h"
 #include "session/session_impl.h"
 
-#define RETRY_FIRST_NS (100 * NS_PER_MS)
-#define RETRY_DOUBLINGS 7u           /* at most 12.8 s between two attempts, and a quarter */
 #define DRAIN_NS NS_PER_S            /* a stream that leaves may need so long for its blocks */
 #define SILENT_NS (2 * NS_PER_S)     /* without an answer after an outage: not alive */
 
@@ -23,7 +20,7 @@ unsigned streams_connected(const struct session *sess)
 	if (sess->probe != NULL)
 		return sess->n_connected;
 	for (i = 0; i < sess->n_active; i++)
-		n += sess->stream[i] != NULL;
+		n += sess->slot[i].stream != NULL;
 	return n;
 }
 
@@ -33,7 +30,7 @@ static bool more_to_come(const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->stream[i] == NULL && (stream_connect_busy(sess, i) || (sess->o.connects && sess->retries[i] == 0)))
+		if (sess->slot[i].stream == NULL && (slot_attempts(&sess->slot[i]) || (sess->o.connects && sess->slot[i].retries == 0)))
 			return true;
 	return false;
 }
@@ -106,12 +103,12 @@ static void disconnect(struct session *sess, struct stream *s, const struct ptcp
 {
 	unsigned number = stream_number(s);
 
-	sess->stream[number] = NULL;
+	slot_disconnected(&sess->slot[number]);
 	sess->n_connected--;
 	sess->n_ending++;
 	if (sess->payload->lost != NULL)
 		sess->payload->lost(sess, s, why);
-	streams_close_tap(sess, number); /* a duplicate would keep the connection open */
+	slot_close_tap(&sess->slot[number]); /* a duplicate would keep the connection open */
 	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
 	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
 }
@@ -128,9 +125,9 @@ static void withdraw(struct session *sess, unsigned from, unsigned until)
 	    engine_closing(sess->engine))
 		return;
 	for (i = from; i < until; i++)
-		if (sess->stream[i] != NULL && snd_stream_drains_ns(snd, i, now) > DRAIN_NS) {
+		if (sess->slot[i].stream != NULL && snd_stream_drains_ns(snd, i, now) > DRAIN_NS) {
 			log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=withdrawn", i);
-			disconnect(sess, sess->stream[i], NULL);
+			disconnect(sess, sess->slot[i].stream, NULL);
 		}
 }
 
@@ -155,16 +152,9 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
-	if (sess->stream[number] != NULL && stream_tcpinfo(sess->stream[number], out))
+	if (sess->slot[number].stream != NULL && stream_tcpinfo(sess->slot[number].stream, out))
 		return true;
-	return sess->tap[number] >= 0 && tcpinfo_read(out, sess->tap[number]) == 0;
-}
-
-void streams_close_tap(struct session *sess, unsigned number)
-{
-	if (sess->tap[number] >= 0)
-		close(sess->tap[number]);
-	sess->tap[number] = -1;
+	return sess->slot[number].tap >= 0 && tcpinfo_read(out, sess->slot[number].tap) == 0;
 }
 
 /* ---- Operations for streams ---- */
@@ -177,7 +167,7 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 
 	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
 		engine_fail(sess->engine, why);
-	if (sess->stream[stream_number(s)] == s && why->code != PTCP_EREFUSED && sess->running &&
+	if (sess->slot[stream_number(s)].stream == s && why->code != PTCP_EREFUSED && sess->running &&
 	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->n_active &&
 	    !stream_connect_moves(sess, stream_number(s)))
 		stalls_suspect(sess, stream_lost(s));
@@ -189,8 +179,8 @@ static void on_gone(void *arg, struct stream *s)
 	struct session *sess = arg;
 	unsigned number = stream_number(s);
 
-	if (sess->stream[number] == s) { /* stopped with the session */
-		sess->stream[number] = NULL;
+	if (sess->slot[number].stream == s) { /* stopped with the session */
+		slot_disconnected(&sess->slot[number]);
 		sess->n_connected--;
 	} else {
 		sess->n_ending--;
@@ -229,17 +219,16 @@ void streams_share_rate(struct session *sess, unsigned number)
 	struct path_rates *r = &sess->path_rates;
 	unsigned share = sess->o.open != NULL ? session_path_of(sess, number) + 1 : path_rates_share(r, number);
 
-	stream_share(sess->stream[number], share > 0 ? &r->of[share - 1] : NULL);
+	stream_share(sess->slot[number].stream, share > 0 ? &r->of[share - 1] : NULL);
 	if (engine_snd(sess->engine) != NULL)
 		snd_share(engine_snd(sess->engine), number, share);
 }
 
 void streams_retry_later(struct session *sess, unsigned number)
 {
-	unsigned n = sess->retries[number]++;
+	struct slot *s = &sess->slot[number];
 
-	sess->retry_at[number] = mono_add_ns(mono_now(),
-	    backoff_ns(RETRY_FIRST_NS, n, RETRY_DOUBLINGS, sess->id[n % sizeof sess->id])); /* the id is random */
+	slot_retry_later(s, mono_now(), sess->id[s->retries % sizeof sess->id]); /* the id is random */
 }
 
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
@@ -247,7 +236,7 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	unsigned number = stream_number(s), before = streams_connected(sess);
 	bool moves = stream_connect_moves(sess, number);
 
-	if (sess->stream[number] != s)
+	if (sess->slot[number].stream != s)
 		return;
 	disconnect(sess, s, why);
 	if (sess->n_connected == 0)
@@ -273,10 +262,9 @@ void streams_revive(struct session *sess)
 	if (sess->n_connected == 0)
 		sess->none_since = mono_now();
 	for (i = 0; i < sess->n_granted && sess->o.connects; i++) {
-		sess->retries[i] = 0;
-		sess->retry_at[i] = (struct mono){ 0 };
-		if (sess->stream[i] != NULL)
-			stream_check(sess->stream[i], SILENT_NS, false);
+		slot_retry_at(&sess->slot[i], (struct mono){ 0 });
+		if (sess->slot[i].stream != NULL)
+			stream_check(sess->slot[i].stream, SILENT_NS, false);
 	}
 }
 
@@ -326,9 +314,9 @@ static void make_room(struct session *sess, unsigned number)
 {
 	struct ptcp_err e;
 
-	if (sess->stream[number] != NULL) { /* the peer noticed its death first */
+	if (sess->slot[number].stream != NULL) { /* the peer noticed its death first */
 		err_set(&e, PTCP_EPEER, stream_connect_moves(sess, number) ? "moved to another path" : "replaced by the peer");
-		streams_lost(sess, sess->stream[number], &e);
+		streams_lost(sess, sess->slot[number].stream, &e);
 	}
 	reserve_fds(sess, number + 1);
 }
@@ -340,7 +328,7 @@ static void prepare_socket(struct session *sess, unsigned number, int fd)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	congestion_apply(sess, fd);
 	if (sess->tapped)
-		sess->tap[number] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		slot_set_tap(&sess->slot[number], fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
 static uint32_t far_mover(const struct session *sess, const struct chan *c)
@@ -353,9 +341,9 @@ static uint32_t far_mover(const struct session *sess, const struct chan *c)
 	return get_u32(digest);
 }
 
-static void added(struct session *sess, unsigned number, unsigned before)
+static void added(struct session *sess, unsigned number, struct stream *s, uint32_t far, unsigned before)
 {
-	sess->since[number] = mono_now();
+	slot_connected(&sess->slot[number], s, far, mono_now());
 	sess->n_connected++;
 	sess->failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
 	sess->ever_connected = true;
@@ -389,7 +377,9 @@ static struct stream_opts opts_of(const struct session *sess, unsigned number)
 void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
 {
 	struct stream_opts o;
+	struct stream *s;
 	unsigned before;
+	uint32_t far;
 	struct ptcp_err e;
 
 	if (number == WIRE_JOIN_CONTROL) {
@@ -407,20 +397,21 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	o.pacer = &sess->path_rates.all;
 	o.arg = sess;
 	before = streams_connected(sess);
-	sess->far[number] = far_mover(sess, c);
+	far = far_mover(sess, c);
 	prepare_socket(sess, number, chan_fd(c));
-	if (stream_new(&sess->stream[number], &o, &e) < 0) {
-		sess->stream[number] = NULL;
-		streams_close_tap(sess, number);
+	if (stream_new(&s, &o, &e) < 0) {
+		slot_close_tap(&sess->slot[number]);
 		return; /* the peer will notice and connect again */
 	}
-	added(sess, number, before);
+	added(sess, number, s, far, before);
 }
 
 void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 {
 	struct stream_opts o;
+	struct stream *s;
 	unsigned before;
+	uint32_t far;
 	struct ptcp_err e;
 
 	if (!accepts_stream(sess, number)) {
@@ -433,14 +424,13 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 	o.remote = r;
 	o.arg = sess;
 	before = streams_connected(sess);
-	sess->far[number] = remote_peer(r);
-	if (stream_new(&sess->stream[number], &o, &e) < 0) {
-		sess->stream[number] = NULL;
+	far = remote_peer(r);
+	if (stream_new(&s, &o, &e) < 0) {
 		remote_cancel(r);
 		return;
 	}
-	remote_attach(r, sess->stream[number]);
-	added(sess, number, before);
+	remote_attach(r, s);
+	added(sess, number, s, far, before);
 }
 
 uint64_t session_retransmits(struct session *sess)
@@ -449,7 +439,7 @@ uint64_t session_retransmits(struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL)
-			n += stream_retransmits(sess->stream[i]);
+		if (sess->slot[i].stream != NULL)
+			n += stream_retransmits(sess->slot[i].stream);
 	return n;
 }

@@ -20,10 +20,8 @@ static void on_changed(void *arg)
 	if (sess->over)
 		return;
 	for (i = 0; i < sess->n_granted; i++)
-		if (sess->stream[i] == NULL) { /* at once by another mover */
-			sess->retries[i] = 0;
-			sess->retry_at[i] = (struct mono){ 0 };
-		}
+		if (sess->slot[i].stream == NULL) /* at once by another mover */
+			slot_retry_at(&sess->slot[i], (struct mono){ 0 });
 	if (sess->n_connected == 0 && (sess->o.movers == NULL || movers_count(sess->o.movers) > 0))
 		sess->none_since = mono_now();
 	session_pump(sess);
@@ -162,17 +160,30 @@ static void activate(struct session *sess)
 /* A stream that another endpoint is to carry connects at once. */
 static void deal_endpoints(struct session *sess, const uint8_t *path, struct mono now)
 {
-	uint32_t before[PTCP_STREAMS_MAX];
+	uint32_t to[PTCP_STREAMS_MAX];
 	unsigned i;
 
-	memcpy(before, sess->endpoint, sizeof before);
-	if (!endpoints_deal(sess->endpoints, sess->endpoint, sess->n_active, path, now))
-		return;
 	for (i = 0; i < sess->n_active; i++)
-		if (sess->endpoint[i] != before[i]) {
-			sess->retries[i] = 0;
-			sess->retry_at[i] = now;
-		}
+		to[i] = sess->slot[i].endpoint;
+	if (!endpoints_deal(sess->endpoints, to, sess->n_active, path, now))
+		return;
+	for (i = 0; i < sess->n_active; i++) {
+		if (sess->slot[i].endpoint != to[i])
+			slot_retry_at(&sess->slot[i], now);
+		sess->slot[i].endpoint = to[i];
+	}
+}
+
+static void deal_movers(struct session *sess, const uint8_t *path)
+{
+	uint32_t by[PTCP_STREAMS_MAX];
+	unsigned i;
+
+	for (i = 0; i < sess->n_active; i++)
+		by[i] = sess->slot[i].mover;
+	movers_deal(sess->o.movers, by, sess->n_active, path);
+	for (i = 0; i < sess->n_active; i++)
+		sess->slot[i].mover = by[i];
 }
 
 void striping_pump(struct session *sess, struct mono now)
@@ -190,7 +201,7 @@ void striping_pump(struct session *sess, struct mono now)
 	if (sess->o.movers == NULL)
 		return;
 	if (sess->pool == NULL)
-		movers_deal(sess->o.movers, sess->mover, sess->n_active, path);
+		deal_movers(sess, path);
 	movers_set_rate(sess->o.movers, sess->o.host->pacing.bps);
 	if (!engine_closing(sess->engine) && movers_fault(sess->o.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);

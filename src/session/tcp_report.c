@@ -38,6 +38,7 @@ static void add_sample(struct evidence_sample *s, const struct evidence_sample *
 
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
 {
+	struct tcp_counters *c;
 	const struct tcpinfo *then;
 	struct tcpinfo now;
 	uint64_t moved;
@@ -45,13 +46,14 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 
 	*out = (struct tcp_delta){ .active_bytes = 0 };
 	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++) {
-		t->stream[i].rtt_s = 0;
-		if (sess->stream[i] == NULL || !streams_tcpinfo(sess, i, &now)) {
-			t->since[i].ns = 0;
+		c = &t->of[i];
+		c->sample.rtt_s = 0;
+		if (sess->slot[i].stream == NULL || !streams_tcpinfo(sess, i, &now)) {
+			c->generation = 0;
 			continue;
 		}
-		then = &t->last[i];
-		if (t->since[i].ns == sess->since[i].ns) {
+		then = &c->last;
+		if (c->generation == sess->slot[i].generation) {
 			moved = now.acked_bytes - then->acked_bytes + now.received_bytes - then->received_bytes;
 			if (i < sess->n_active || sess->probe != NULL) {
 				out->active_bytes += moved;
@@ -59,8 +61,8 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 				out->times.busy_s += now.busy_s - then->busy_s;
 				out->times.window_s += now.window_s - then->window_s;
 				out->times.buffer_s += now.buffer_s - then->buffer_s;
-				t->stream[i] = sample_of(&t->events[i], &now, then, elapsed_s);
-				add_sample(&out->kernel, &t->stream[i]);
+				c->sample = sample_of(&c->events, &now, then, elapsed_s);
+				add_sample(&out->kernel, &c->sample);
 				n++;
 				out->retransmits += now.retransmits - then->retransmits;
 				strcpy(out->congestion, now.congestion);
@@ -68,10 +70,10 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 				out->inactive_bytes += moved;
 			}
 		}
-		if (t->since[i].ns != sess->since[i].ns)
-			t->events[i] = (struct loss_events){ 0 };
-		t->since[i] = sess->since[i];
-		t->last[i] = now;
+		if (c->generation != sess->slot[i].generation)
+			c->events = (struct loss_events){ 0 };
+		c->generation = sess->slot[i].generation;
+		c->last = now;
 	}
 	out->kernel.interval_s = elapsed_s;
 	if (n > 0)
@@ -96,7 +98,7 @@ static void add_streams(struct wire_tcp_report *f, const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < sess->n_active && i < WIRE_REPORT_STREAMS_MAX; i++) {
-		s = &sess->tcp_stats.stream[i];
+		s = &sess->tcp_stats.of[i].sample;
 		f->rtt_us[i] = count(s->rtt_s * 1e6);
 		if (f->rtt_us[i] == 0)
 			continue;
@@ -138,13 +140,13 @@ struct mono tcp_report_deadline(const struct session *sess)
 
 void tcp_report_take(struct session *sess, const struct wire_tcp_report *f)
 {
-	struct tcp_totals *t;
+	struct slot_totals *t;
 	unsigned i;
 
 	for (i = 0; i < f->m && i < PTCP_STREAMS_MAX; i++) {
 		if (f->rtt_us[i] == 0)
 			continue;
-		t = &sess->tcp_totals[i];
+		t = &sess->slot[i].totals;
 		t->rtt_s = f->segments[i] > 0 ? f->rtt_us[i] / 1e6 : 0;
 		t->min_rtt_s = f->min_rtt_us[i] / 1e6;
 		t->segments += f->segments[i];
@@ -152,7 +154,7 @@ void tcp_report_take(struct session *sess, const struct wire_tcp_report *f)
 	}
 }
 
-static void add_total(struct session_path *g, const struct tcp_totals *t)
+static void add_total(struct session_path *g, const struct slot_totals *t)
 {
 	g->segments += t->segments;
 	g->lost += t->lost;
@@ -168,9 +170,9 @@ struct session_path session_path(const struct session *sess, unsigned path)
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		g.streams += sess->stream[i] != NULL && stream_path(sess->stream[i]) == path;
+		g.streams += sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) == path;
 		if (i < sess->n_granted && session_path_of(sess, i) == path)
-			add_total(&g, &sess->tcp_totals[i]);
+			add_total(&g, &sess->slot[i].totals);
 	}
 	return g;
 }

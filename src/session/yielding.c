@@ -18,9 +18,9 @@ static void set_rate(int fd, double rate_bps)
 static void begin(struct yielding_stream *s, const struct session *sess, unsigned number, const struct tcpinfo *at,
     struct mono now)
 {
-	*s = (struct yielding_stream){ .since = sess->since[number], .stepped = now, .last = *at };
+	*s = (struct yielding_stream){ .generation = sess->slot[number].generation, .stepped = now, .last = *at };
 	yield_step(&s->law, &(struct yield_sample){ YIELD_STEP_S, at->rtt_s, at->min_rtt_s, 0, SEGMENT_BITS, false });
-	set_rate(sess->tap[number], s->law.rate_bps);
+	set_rate(sess->slot[number].tap, s->law.rate_bps);
 }
 
 static void step(struct session *sess, unsigned number, struct mono now)
@@ -31,7 +31,7 @@ static void step(struct session *sess, unsigned number, struct mono now)
 
 	if (!streams_tcpinfo(sess, number, &at))
 		return;
-	if (s->since.ns != sess->since[number].ns) {
+	if (s->generation != sess->slot[number].generation) {
 		begin(s, sess, number, &at, now);
 		return;
 	}
@@ -45,7 +45,7 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	log_at(&sess->o.host->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
 	    "delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3, s->law.base_s * 1e3,
 	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
-	set_rate(sess->tap[number], s->law.rate_bps);
+	set_rate(sess->slot[number].tap, s->law.rate_bps);
 	s->stepped = now;
 	s->last = at;
 	s->least_s = 0;
@@ -58,7 +58,7 @@ void yielding_pump(struct session *sess, struct mono now)
 	if (now.ns < yielding_deadline(sess).ns)
 		return;
 	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++)
-		if (sess->stream[i] != NULL)
+		if (sess->slot[i].stream != NULL)
 			step(sess, i, now);
 	sess->yielding->sampled = now;
 }

@@ -34,7 +34,7 @@ static int setup(void **state)
 	fx.v.n_paths = 2;
 	fx.v.n_streams = STREAMS;
 	for (i = 0; i < STREAMS; i++)
-		fx.v.stream[i] = (struct stream_view){ .path = i % 2, .place = i % 2, .since = fx.now };
+		fx.v.stream[i] = (struct stream_view){ .path = i % 2, .place = i % 2, .since = fx.now, .generation = 1 };
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static void reconnected(void **state)
 	pass(3.5, SECOND);
 	is_dead(0);
 	for (i = 0; i < STREAMS; i += 2)
-		fx.v.stream[i] = (struct stream_view){ .since = fx.now };
+		fx.v.stream[i] = (struct stream_view){ .since = fx.now, .generation = 2 };
 	pass(2.5, SECOND);
 	assert_int_equal(fx.decisions, 1);
 	pass(1, SECOND);

@@ -24,6 +24,7 @@ static struct {
 	struct mono now;
 	double bps[CANDIDATES];  /* that each candidate delivers; negative: no connection */
 	unsigned replaced;       /* in all steps */
+	uint32_t generation;     /* of the last connection */
 } fx;
 
 static int setup(void **state)
@@ -38,7 +39,7 @@ static int setup(void **state)
 	fx.v.n_streams = STREAMS;
 	fx.in = (struct path_select_input){ .streams = &fx.v, .left_bytes = UINT64_MAX };
 	for (i = 0; i < STREAMS; i++)
-		fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = fx.now };
+		fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = fx.now, .generation = ++fx.generation };
 	path_select_init(&fx.c, CANDIDATES, place, PLACES, NULL, 7, fx.now);
 	fx.c.model.trying = false; /* the others have been tried, without success */
 	fx.c.model.known_bps[2] = fx.c.model.known_bps[3] = 0;
@@ -58,7 +59,8 @@ static unsigned step(void)
 		if (fx.c.model.rate_bps[x->place] > 0)
 			bps = fmin(bps, fx.c.model.rate_bps[x->place]);
 		if (x->since.ns == 0 && bps >= 0)
-			*x = (struct stream_view){ .place = x->place, .since = fx.now, .acked_bytes = x->acked_bytes };
+			*x = (struct stream_view){ .place = x->place, .since = fx.now, .generation = ++fx.generation,
+			    .acked_bytes = x->acked_bytes };
 		if (bps < 0)
 			x->since.ns = 0;
 		else
@@ -70,7 +72,8 @@ static unsigned step(void)
 	replaced = path_select_step(&fx.c, &fx.in, fx.now);
 	for (i = 0; i < STREAMS; i++) /* the session connects these streams anew */
 		if ((replaced >> i % PLACES & 1) != 0)
-			fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = { fx.now.ns + 1 } };
+			fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = { fx.now.ns + 1 },
+			    .generation = ++fx.generation };
 	fx.replaced |= replaced;
 	return replaced;
 }
@@ -93,11 +96,11 @@ static void throughput_of_a_receiver(void **state)
 	fx.bps[0] = 50e6;
 	step();
 	sampled(0, 50e6);
-	fx.v.stream[0].since.ns++; /* a new connection with a counter of its own, also if the counter is larger */
+	fx.v.stream[0].generation = ++fx.generation; /* a new connection with a counter of its own, also if the counter is larger */
 	step();
 	assert_true(fx.c.sample.observed_bps[0] > 50e6);
 	fx.v.stream[0].moved = 0;
-	fx.v.stream[0].since.ns++;
+	fx.v.stream[0].generation = ++fx.generation;
 	step();
 	sampled(0, 50e6);
 }
@@ -233,6 +236,7 @@ static void streams_that_move(void **state)
 	assert_false(fx.c.sample.settling[1]);
 	fx.v.stream[0].moving = false;
 	fx.v.stream[0].since.ns = fx.now.ns + 1;
+	fx.v.stream[0].generation = ++fx.generation;
 	step();
 	assert_true(fx.c.sample.settling[0]); /* not yet for a whole interval */
 	step();

@@ -78,8 +78,8 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 {
 	unsigned i = (unsigned)(s - fx.stream);
 
-	assert_ptr_equal(sess->stream[i], s);
-	sess->stream[i] = NULL;
+	assert_ptr_equal(sess->slot[i].stream, s);
+	slot_disconnected(&sess->slot[i]);
 	fx.lost |= 1u << i;
 	strncpy(fx.why, why->msg, sizeof fx.why - 1);
 }
@@ -98,7 +98,7 @@ unsigned send_streams(const struct session *sess)
 }
 
 unsigned streams_connected(const struct session *sess) { return sess->n_active; }
-void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->stream[i] != NULL ? 1u << i : 0; }
+void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->slot[i].stream != NULL ? 1u << i : 0; }
 
 void stream_connect_move(struct session *sess, unsigned place)
 {
@@ -111,7 +111,7 @@ unsigned stream_path(const struct stream *s) { return (unsigned)(s - fx.stream) 
 
 bool stream_connect_moves(const struct session *sess, unsigned i)
 {
-	return sess->stream[i] != NULL && stream_path(sess->stream[i]) != paths_of_stream(&fx.paths, i);
+	return sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) != paths_of_stream(&fx.paths, i);
 }
 
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
@@ -196,8 +196,8 @@ static int setup(void **state)
 	path_rates_init(&fx.s.path_rates);
 	for (i = 0; i < STREAMS; i++) {
 		fx.paths.dealt[i] = i % 2;
-		fx.s.stream[i] = &fx.stream[i];
-		fx.s.since[i] = fx.now;
+		slot_init(&fx.s.slot[i], &fx.s, (unsigned)i, NULL);
+		slot_connected(&fx.s.slot[i], &fx.stream[i], 0, fx.now);
 	}
 	return 0;
 }
@@ -276,7 +276,8 @@ static void a_candidate_replaces_a_path(void **state)
 	fx.paths.n = 3;
 	fx.paths.chosen = true;
 	start();
-	fx.s.stream[0] = fx.s.stream[2] = NULL;
+	slot_disconnected(&fx.s.slot[0]);
+	slot_disconnected(&fx.s.slot[2]);
 	pass(2, 0xa);
 	assert_int_equal(fx.moved_places, 0);
 	pass(1.5, 0xa);
@@ -284,7 +285,7 @@ static void a_candidate_replaces_a_path(void **state)
 	assert_int_equal(fx.paths.place[0], 2);
 	assert_int_equal(fx.n_paths_events, 1);
 	assert_non_null(strstr(fx.why, "in place of relay"));
-	fx.s.stream[0] = &fx.stream[0]; /* still over path 0 */
+	slot_connected(&fx.s.slot[0], &fx.stream[0], 0, fx.now); /* still over path 0 */
 	pass(1, 0xb);
 	assert_true(moves_in_view(0));
 	assert_true(fx.s.path_select.sample.settling[0]);

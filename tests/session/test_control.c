@@ -383,10 +383,10 @@ static void another_identity(void **state)
 	(void)state;
 	fx.s.control_replay.n_paths = 1;
 	closed(false);
-	fx.s.connecting[STREAM_CONNECT_CONTROL].by_name = true; /* the next attempt */
+	fx.s.slot[SLOT_CONTROL].attempt.by_name = true; /* the next attempt */
 	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, 0);
-	fx.s.connecting[STREAM_CONNECT_CONTROL].by_name = false;
+	fx.s.slot[SLOT_CONTROL].attempt.by_name = false;
 	control_failed(&fx.s, &r);
 	assert_int_equal(fx.engine.failed.code, PTCP_EREFUSED);
 }

@@ -50,8 +50,7 @@ void connect_cancel(struct connect *c) { assert_true(c == NULL || c == some); }
 
 void streams_retry_later(struct session *sess, unsigned number)
 {
-	sess->retries[number]++;
-	sess->retry_at[number] = mono_now();
+	slot_retry_later(&sess->slot[number], (struct mono){ 0 }, 0);
 }
 
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
@@ -136,6 +135,8 @@ static const struct session_ops ops = { .permits = only_some, .path_failed = on_
 
 static int setup(void **state)
 {
+	unsigned i;
+
 	(void)state;
 	memset(&fx, 0, sizeof fx);
 	fx.paths.n = 1;
@@ -147,6 +148,8 @@ static int setup(void **state)
 	strcpy(fx.s.address, NUMERIC);
 	strcpy(fx.s.name, NAME);
 	strcpy(fx.s.fingerprint, "SHA256:peer");
+	for (i = 0; i < SLOTS; i++)
+		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
 	return 0;
 }
 
@@ -309,9 +312,9 @@ static void slow_paths_have_another_attempt(void **state)
 	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
 	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
 	succeeds("relay.example:7811");
-	assert_false(fx.s.connecting[0].slow);
+	assert_false(fx.s.slot[0].attempt.slow);
 	fx.s.o.timeout_ns = 3 * NS_PER_S; /* not longer than the session would wait */
-	fx.s.connecting[0].slow = true;
+	fx.s.slot[0].attempt.slow = true;
 	try_stream(0);
 	assert_true(fx.tried.timeout_ns == 3 * NS_PER_S);
 }
@@ -333,7 +336,7 @@ static void movers_take_the_relays(void **state)
 	set_paths(&open);
 	fx.s.o.movers = (struct movers *)&fx;
 	fx.s.o.route_session = 77;
-	fx.s.mover[0] = 1;
+	fx.s.slot[0].mover = 1;
 	mover_fails(CONNECT_RELAY, 0);
 	assert_ptr_equal(fx.by_mover.relay, fx.paths.at[1].relay);
 	assert_int_equal(fx.by_mover.n_relays, 1);
@@ -375,7 +378,7 @@ static void movers_of_the_server(void **state)
 	fx.s.endpoints = &fx.endpoints;
 	fx.endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .fingerprint = "SHA256:mover", .host = "10.0.0.2", .port = 7,
 	    .relays_only = true } } };
-	fx.s.endpoint[0] = 5;
+	fx.s.slot[0].endpoint = 5;
 	try_stream(0);
 	assert_string_equal(fx.tried_host, "10.0.0.2");
 	assert_int_equal(fx.tried.port, 7);

@@ -120,8 +120,8 @@ static void begin(bool sends)
 	fx.s.n_granted = fx.s.n_active = fx.s.n_connected = fx.s.n_connected_reported = STREAMS;
 	for (i = 0; i < STREAMS; i++) {
 		fx.stream[i].number = i;
-		fx.s.stream[i] = &fx.stream[i];
-		fx.s.tap[i] = -1;
+		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
+		slot_connected(&fx.s.slot[i], &fx.stream[i], 0, mono_now());
 		fx.drains_ns[i] = i == 2 ? NS_PER_S / 2 : 3 * NS_PER_S;
 	}
 }
@@ -135,11 +135,11 @@ static void slow_streams_are_reset(void **state)
 	assert_int_equal(fx.reset, fx.stopped);
 	assert_int_equal(fx.requeued, fx.stopped);
 	assert_int_equal(fx.reported, 1);
-	assert_null(fx.s.stream[1]);
-	assert_non_null(fx.s.stream[2]);
+	assert_null(fx.s.slot[1].stream);
+	assert_non_null(fx.s.slot[2].stream);
 	assert_int_equal(fx.s.n_connected, 2);
 	assert_int_equal(fx.s.n_ending, 2);
-	assert_int_equal(fx.s.retries[1] + fx.s.retries[3], 0); /* no failure: a new connection need not wait */
+	assert_int_equal(fx.s.slot[1].retries + fx.s.slot[3].retries, 0); /* no failure: a new connection need not wait */
 }
 
 /* The receiver, a sender into a relay's storage, and a session that is closing reset nothing. */
@@ -170,10 +170,10 @@ static void reset_streams_have_left(void **state)
 	fx.s.n_active = fx.s.n_connected_reported = 1;
 	streams_lost(&fx.s, &fx.stream[3], &why);
 	assert_int_equal(fx.stopped, 1 << 3);
-	assert_int_equal(fx.s.retries[3], 0);
+	assert_int_equal(fx.s.slot[3].retries, 0);
 	assert_int_equal(fx.s.join_why.code, 0);
 	streams_lost(&fx.s, &fx.stream[0], &why);
-	assert_int_equal(fx.s.retries[0], 1);
+	assert_int_equal(fx.s.slot[0].retries, 1);
 	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
 }
 

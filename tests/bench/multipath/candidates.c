@@ -127,6 +127,7 @@ static void connect_places(struct world *x, double now_s)
 			s->moving = moves && !moved;
 			if (moved) {
 				s->since = at(x, now_s);
+				s->generation++;
 				s->moved = 0;
 				x->partial[i] = 0;
 			}
