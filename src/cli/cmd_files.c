@@ -12,6 +12,7 @@
 #include "cli/process.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -190,7 +191,7 @@ static void print_listed(struct files_args *a)
 	size_t i;
 	int width;
 
-	qsort(a->listed, a->n_listed, sizeof *a->listed, compare);
+	sort_array(a->listed, a->n_listed, sizeof *a->listed, compare);
 	for (i = 0; i < a->n_listed; i++)
 		max = a->listed[i].bytes > max ? a->listed[i].bytes : max;
 	width = snprintf(NULL, 0, "%llu", max);

@@ -11,6 +11,7 @@
 
 #include "core/err.h"
 #include "core/local_sock.h"
+#include "core/sorted.h"
 #include "core/userdir.h"
 
 #define CONNECT_MS 1000
@@ -139,7 +140,7 @@ static json_t *sorted(json_t *list)
 	for (i = 0; at != NULL && i < n; i++)
 		at[i] = json_array_get(list, i);
 	if (at != NULL)
-		qsort(at, n, sizeof *at, by_name);
+		sort_array(at, n, sizeof *at, by_name);
 	for (i = 0; at != NULL && out != NULL && i < n; i++)
 		json_array_append(out, at[i]);
 	if (at == NULL) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/sorted.h"
 
 #define SAME_S 1e-6 /* closer times are equal */
 #define MIN_BPS 0.01 /* smaller rates are rounding errors; a byte in a slot of minutes has more */
@@ -54,7 +55,7 @@ static size_t add_rates(struct schedule_rate *out, struct change *c, size_t n)
 	size_t i, k = 0;
 	double sum = 0;
 
-	qsort(c, n, sizeof *c, by_time);
+	sort_array(c, n, sizeof *c, by_time);
 	for (i = 0; i < n; i++) {
 		sum += c[i].by;
 		if (i + 1 < n && c[i + 1].at_s - c[i].at_s < SAME_S)
@@ -87,7 +88,7 @@ static double peak_stored(const struct ptcp_plan_piece *piece, size_t n, struct 
 		c[k++] = (struct change){ piece[i].hops[0].start_s, (double)piece[i].bytes };
 		c[k++] = (struct change){ piece[i].hops[piece[i].nhops - 1].end_s - SAME_S, -(double)piece[i].bytes };
 	}
-	qsort(c, k, sizeof *c, by_time);
+	sort_array(c, k, sizeof *c, by_time);
 	for (i = 0; i < k; i++) {
 		sum += c[i].by;
 		most = fmax(most, sum);
@@ -170,13 +171,13 @@ int schedule_new(struct schedule **out, const struct ptcp_plan *p, struct ptcp_e
 	} else {
 		ptcp_plan_info(p, &info);
 		s->end_s = info.makespan_s;
-		qsort(piece, n, sizeof *piece, by_path);
+		sort_array(piece, n, sizeof *piece, by_path);
 		for (i = 0; i < n; i = end) {
 			for (end = i + 1; end < n && by_path(&piece[i], &piece[end]) == 0; end++)
 				;
 			add_path(s, piece + i, end - i, scratch, &n_rates, &n_hops);
 		}
-		qsort(s->path, s->n, sizeof *s->path, by_source);
+		sort_array(s->path, s->n, sizeof *s->path, by_source);
 		for (i = 0; i < s->n; i++)
 			count_streams(s, p, &s->path[i]);
 		*out = s;

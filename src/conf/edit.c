@@ -10,6 +10,7 @@
 #include "conf/overlay.h"
 #include "core/atomic_file.h"
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -257,7 +258,7 @@ static int edit_listed(char **out, size_t *out_bytes, const char *text, size_t n
 	}
 	if ((r = collect(&ed, changes, count, e)) < 0)
 		goto out;
-	qsort(ed.edit, ed.n, sizeof *ed.edit, by_place);
+	sort_array(ed.edit, ed.n, sizeof *ed.edit, by_place);
 	if ((r = rewrite(&now, &now_bytes, text, n, ed.edit, ed.n, e)) == 0 &&
 	    (r = check(now, now_bytes, name, was, changes, count, e)) == 0) {
 		*out = now;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/units.h"
 
 /* ---- Curves ---- */
@@ -185,7 +186,7 @@ static struct name_at *sorted_names(const struct ptcp_overlay *o)
 		return NULL;
 	for (i = 0; i < o->nhosts; i++)
 		names[i] = (struct name_at){ o->hosts[i].name, (int)i };
-	qsort(names, o->nhosts, sizeof *names, by_name);
+	sort_array(names, o->nhosts, sizeof *names, by_name);
 	return names;
 }
 
@@ -451,7 +452,7 @@ int conf_read_windows(const struct conf_doc *d, int node, struct ptcp_overlay *o
 		if ((r = read_window(d, conf_item(d, node, i), o, &o->windows[i], e)) < 0)
 			return r;
 	}
-	qsort(o->windows, n, sizeof *o->windows, by_link_and_time);
+	sort_array(o->windows, n, sizeof *o->windows, by_link_and_time);
 	for (i = 1; i < n; i++) {
 		w = &o->windows[i];
 		if (w->link == w[-1].link && w->from_ns < w[-1].until_ns)

@@ -11,6 +11,7 @@
 #include <yaml.h>
 
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "core/trusted_file.h"
 
@@ -410,7 +411,7 @@ static int check_twice(const struct conf_doc *d, int map, const char *what, size
 		r = conf_want_text(d, keys[i].node, what, &keys[i].text, e);
 	}
 	if (r == 0)
-		qsort(keys, n, sizeof *keys, by_text);
+		sort_array(keys, n, sizeof *keys, by_text);
 	for (i = 1; i < n && r == 0; i++)
 		if (strcmp(keys[i - 1].text, keys[i].text) == 0)
 			r = conf_fail(d, keys[i].node, e, "%s: expected each key once, "

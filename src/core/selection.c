@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sorted.h"
 #include "core/text.h"
 
 #define PATH_BYTES_MAX 4096
@@ -113,7 +114,7 @@ void selection_sort(struct selection *s)
 
 	if (s->n == 0)
 		return;
-	qsort(s->path, s->n, sizeof *s->path, compare);
+	sort_array(s->path, s->n, sizeof *s->path, compare);
 	for (i = 0; i < s->n; i++) {
 		if (n > 0 && strcmp(s->path[n - 1], s->path[i]) == 0) {
 			s->bytes -= strlen(s->path[i]) + 1;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/units.h"
 #include "measure/prober.h"
 #include "model/stats.h"
@@ -169,7 +170,7 @@ static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struc
 			return err_set(e, PTCP_EUSAGE, "%u streams: must be 1 to %d", level[i], PTCP_STREAMS_MAX);
 		m->level[i].streams = level[i];
 	}
-	qsort(m->level, m->n_levels, sizeof *m->level, by_streams);
+	sort_array(m->level, m->n_levels, sizeof *m->level, by_streams);
 	for (i = 1; i < m->n_levels; i++)
 		if (m->level[i].streams == m->level[i - 1].streams)
 			return err_set(e, PTCP_EUSAGE, "%u streams: given twice (leave one out)", m->level[i].streams);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sorted.h"
+
 void stats_of(struct stats *out, const double *x, size_t count)
 {
 	double sum = 0, squares = 0;
@@ -35,8 +37,7 @@ static int by_value(const void *a, const void *b)
 
 void stats_sort(double *x, size_t count)
 {
-	if (count > 1)
-		qsort(x, count, sizeof *x, by_value);
+	sort_array(x, count, sizeof *x, by_value);
 }
 
 double stats_jain(const double *x, size_t count)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sorted.h"
 #include "core/units.h"
 #include "model/stats.h"
 #include "plan/rate_limits.h"
@@ -163,7 +164,7 @@ static void read_links(struct sandbox *run, struct graph *n)
 		}
 		n->narcs++;
 	}
-	qsort(n->arc, (size_t)n->narcs, sizeof *n->arc, by_ends);
+	sort_array(n->arc, (size_t)n->narcs, sizeof *n->arc, by_ends);
 	n->out = sandbox_alloc(run, (size_t)n->nhosts + 1, sizeof *n->out);
 	for (i = 0, h = 0; h <= n->nhosts; h++) {
 		while (i < (size_t)n->narcs && n->arc[i].from < h)

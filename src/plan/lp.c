@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/sorted.h"
 #include "plan/lp_impl.h"
 
 /* Capacity of an arc in a period, in bytes. */
@@ -320,7 +321,7 @@ static void seed(struct lp *lp)
 			best[k].rate = d < 0 ? 0 : fmin(n->arc[a].rate, n->arc[d].rate);
 			best[k++].arc = a;
 		}
-		qsort(best, (size_t)k, sizeof *best, by_rate);
+		sort_array(best, (size_t)k, sizeof *best, by_rate);
 		for (i = 0; i < k && i < most; i++)
 			add_arc(lp, best[i].arc);
 	}

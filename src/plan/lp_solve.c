@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sorted.h"
 #include "plan/lp_impl.h"
 
 #define KEEP 1e-9        /* loss allowed to the next goal */
@@ -84,7 +85,7 @@ static int price(struct lp *lp, struct column **out)
 		lp->slack += d * max;
 		(*out)[k++] = (struct column){ d * max, lp->n->narcs * P + i };
 	}
-	qsort(*out, (size_t)k, sizeof **out, by_gain);
+	sort_array(*out, (size_t)k, sizeof **out, by_gain);
 	return k;
 }
 

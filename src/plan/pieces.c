@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sorted.h"
 #include "plan/flow_paths.h"
 
 struct pieces *pieces_new(struct sandbox *run)
@@ -155,7 +156,7 @@ static double *crumb_sizes(struct sandbox *sandbox, const struct graph *n, const
 	size_t i;
 
 	memcpy(sorted, run, nruns * sizeof *run);
-	qsort(sorted, nruns, sizeof *sorted, by_bytes);
+	sort_array(sorted, nruns, sizeof *sorted, by_bytes);
 	for (i = 0; i < nruns; i++) {
 		int h = c[sorted[i].first].source;
 
@@ -199,7 +200,7 @@ static void add_pieces(struct pieces *out, const struct graph *n, const struct t
 	double *crumb, *scale;
 	size_t i, nruns;
 
-	qsort(c, nc, sizeof *c, compare);
+	sort_array(c, nc, sizeof *c, compare);
 	nruns = list_runs(g, c, merge_paths(c, nc), run);
 	crumb = crumb_sizes(out->run, n, c, run, nruns, share);
 	scale = scales(out->run, n, c, run, nruns, crumb, share);

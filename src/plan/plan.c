@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/opts.h"
+#include "core/sorted.h"
 #include "core/units.h"
 #include "plan/streams.h"
 
@@ -39,7 +40,7 @@ static void fill_pieces(struct ptcp_plan *plan, const struct pieces *p, const st
 	for (i = 0; i < p->n; i++)
 		rank[i] = (struct ranked){ p->hop[p->piece[i].first_hop].start_s,
 			p->piece[i].source, i };
-	qsort(rank, p->n, sizeof *rank, by_start);
+	sort_array(rank, p->n, sizeof *rank, by_start);
 	for (i = 0; i < p->n; i++) {
 		const struct piece *from = &p->piece[rank[i].at];
 		uint64_t until;
@@ -93,7 +94,7 @@ static void fill_steps(struct ptcp_plan *plan)
 				plan->piece[i].bytes };
 			plan->info.relayed_bytes += h > 0 ? (double)plan->piece[i].bytes : 0;
 		}
-	qsort(plan->step, n, sizeof *plan->step, by_step);
+	sort_array(plan->step, n, sizeof *plan->step, by_step);
 	for (i = 0; i < n; i++)
 		if (k > 0 && by_step(&plan->step[k - 1], &plan->step[i]) == 0)
 			plan->step[k - 1].bytes += plan->step[i].bytes;

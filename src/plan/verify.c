@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/units.h"
 #include "plan/plan.h"
 
@@ -293,7 +294,7 @@ static int sweep_loads(const struct check *c, struct change *ch, size_t n)
 	int pieces = 0, r;
 	size_t i;
 
-	qsort(ch, n, sizeof *ch, by_limit);
+	sort_array(ch, n, sizeof *ch, by_limit);
 	for (i = 0; i < n; i++) {
 		if (i == 0 || ch[i].limit != ch[i - 1].limit) {
 			load = 0;
@@ -397,7 +398,7 @@ static int sweep_storage(const struct check *c, struct change *ch, size_t n, dou
 	int pieces = 0;
 	size_t i, h;
 
-	qsort(ch, n, sizeof *ch, by_limit);
+	sort_array(ch, n, sizeof *ch, by_limit);
 	for (i = 0; i < n; i++) {
 		h = ch[i].limit;
 		if (i == 0 || ch[i - 1].limit != h) {

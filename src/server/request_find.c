@@ -6,6 +6,7 @@
 
 #include "conn/remote.h"
 #include "core/err.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "engine/sender.h"
 #include "server/request_impl.h"
@@ -280,7 +281,7 @@ static int refuse_duplicates(struct request_search *s, struct ptcp_err *e)
 		return err_nomem(e);
 	for (i = 0; i < s->n_found; i++)
 		sorted[i] = &s->found[i];
-	qsort(sorted, s->n_found, sizeof *sorted, compare);
+	sort_array(sorted, s->n_found, sizeof *sorted, compare);
 	for (i = 0; i < s->n_found; i++) {
 		if (sorted[i]->dir == NULL || sorted[i]->name[0] == '\0')
 			continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/glob.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "store/destination.h"
 #include "store/part.h"
@@ -373,7 +374,7 @@ static int finish(struct expand *x, struct ptcp_err *e)
 			e->sys = ENOENT;
 		return PTCP_EIO;
 	}
-	qsort(x->found.at, x->found.n, sizeof *x->found.at, compare);
+	sort_array(x->found.at, x->found.n, sizeof *x->found.at, compare);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
+#include "core/sorted.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
 #include "fs/fs_err.h"
@@ -74,7 +75,7 @@ static bool next_batch(struct sink *s, struct verifying *v)
 	got = journal_read(&s->journal, dir_sys(s->dir), v->slot, n, v->of);
 	v->n = got > 0 ? (unsigned)got : 0;
 	v->at = 0;
-	qsort(v->of, v->n, sizeof v->of[0], by_block);
+	sort_array(v->of, v->n, sizeof v->of[0], by_block);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/show/json.h"
 #include "cli/process.h"
 #include "cli/show/terminal.h"
+#include "core/sorted.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -67,7 +68,7 @@ static void listing_end(struct listing *l)
 	size_t i;
 
 	if (l->n > 0)
-		qsort(l->line, l->n, sizeof *l->line, by_path);
+		sort_array(l->line, l->n, sizeof *l->line, by_path);
 	for (i = 0; i < l->n; i++) {
 		listing_print(l->line[i].action, l->line[i].bytes, l->line[i].path);
 		free(l->line[i].path);

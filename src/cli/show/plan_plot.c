@@ -6,6 +6,7 @@
 #include "cli/show/plan_output.h"
 #include "cli/show/plot.h"
 #include "cli/show/terminal.h"
+#include "core/sorted.h"
 #include "core/units.h"
 
 #define ROW_PX 22
@@ -88,7 +89,7 @@ static int chart_init(struct chart *c, const struct plan_shown *s)
 		c->box[i] = (struct box){ st.from * (int)c->hosts + st.to, st.source, st.start_s, st.end_s,
 			8 * (double)st.bytes / (st.end_s - st.start_s) };
 	}
-	qsort(c->box, c->n, sizeof *c->box, by_link);
+	sort_array(c->box, c->n, sizeof *c->box, by_link);
 	for (i = 0; i < c->n; i++)
 		if (i == 0 || c->box[i].link != c->box[i - 1].link)
 			c->first[c->rows++] = i;
@@ -260,7 +261,7 @@ static void write_stored(FILE *f, const struct plan_shown *s, int host, double u
 			h[n++] = (struct rate_change){ out->end_s, b / (out->end_s - out->start_s) };
 		}
 	}
-	qsort(h, n, sizeof *h, by_time);
+	sort_array(h, n, sizeof *h, by_time);
 	fprintf(f, "$stored%d << EOD\n0 0\n", host);
 	for (i = 0; i < n; i++) {
 		if (i > 0)
