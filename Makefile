@@ -50,7 +50,7 @@ need_pc = $(if $(filter $(missing),$(1)),$(error $(PKG_CONFIG) does not find $(f
 	run contrib/setup, or name the folder of its .pc file in PKG_CONFIG_PATH))
 pc_libs = $(call need_pc,$(1))$(shell $(PKG_CONFIG) --libs $(1))
 
-our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -pthread \
+our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -I$(BUILD)/src -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
 	-fPIC -fvisibility=hidden $(if $(WERROR),-Werror) $(filter-out missing=%,$(pc_CFLAGS)) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -132,6 +132,15 @@ $(BUILD)/%.o: %.c $(flags_stamp)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<")
 	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(if $(filter $@,$(plain_OBJS)),$(TEST_CFLAGS),$(CFLAGS)) -MMD -MP -c -o $@ $<
+
+# A shell script as a string of C: one line without comments (src/client/ssh_install.sh says what that needs of the script).
+# A backslash before each question mark, as ??- would be a trigraph.
+script_h := $(BUILD)/src/client/ssh_install_script.h
+$(script_h): src/client/ssh_install.sh
+	@mkdir -p $(@D)
+	$(Q)sed -e '/^[[:space:]]*#/d' -e '/^$$/d' -e 's/^[[:space:]]*//' -e 's/[\\"?]/\\&/g' -e 's/.*/"& "/' $< >$@.new && \
+		mv $@.new $@
+$(BUILD)/src/client/ssh_install.o: $(script_h)
 
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
 

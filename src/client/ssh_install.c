@@ -17,39 +17,17 @@
 #define ABSENT "ptcp-absent "
 #define CANNOT "ptcp-cannot "
 
-/* What the remote shell runs. `read` takes single bytes from a pipe, so that whatever follows a line remains for
- * the next command. The first line is the client's greeting, which the client repeats to an installed copy. The copy and
- * its directory must be this user's only: other users could replace what runs with this user's rights. The server gets
- * the user's umask, which decides the modes of files. (A string is split where "??-" would be a trigraph.) */
+/* ssh_install.sh, which the remote shell runs, as one line. */
 static const char script[] =
-    "d=${HOME:-/nonexistent}/.cache/ptcp; v=" PTCP_VERSION "; p=$d/$v/ptcp; t=; "
-    "cannot() { echo \"ptcp-cannot $*\"; exit 1; }; "
-    "ours() { if [ -h \"$1\" ]; then cannot \"use $1: a symbolic link (remove it)\"; fi; "
-    "[ -O \"$1\" ] || cannot \"use $1: it belongs to another user\"; "
-    "case $(ls -ld \"$1\") in ????" "?-?" "?-*) ;; *) cannot \"use $1: other users can change it (chmod go-w)\" ;; esac; }; "
-    "clean() { rm -f \"$t\"; }; "
-    "if command -v ptcp >/dev/null 2>&1; then exec ptcp serve --ephemeral; fi; "
-    "if [ -x \"$p\" ]; then ours \"$d\"; ours \"$d/$v\"; ours \"$p\"; exec \"$p\" serve --ephemeral; fi; "
-    "u=$(umask); umask 077; echo \"ptcp-absent $(uname -sm)\"; IFS= read -r greeting; "
-    "read -r go size sum; if [ \"$go\" != install ]; then exit 127; fi; "
-    "mkdir -p \"$d\" || cannot \"make the directory $d\"; ours \"$d\"; "
-    "[ -d \"$d/$v\" ] || mkdir \"$d/$v\" || cannot \"make the directory $d/$v\"; ours \"$d/$v\"; "
-    "t=$d/$v/.ptcp.$$; trap clean EXIT; trap \"exit 1\" HUP INT TERM; clean; : >\"$t\" || cannot \"write to $d/$v\"; "
-    "echo ptcp-send; head -c \"$size\" >\"$t\" || cannot \"write to $d/$v\"; "
-    "got=$({ sha256sum || shasum -a 256 || openssl dgst -sha256 -r; } <\"$t\" 2>/dev/null); got=${got%% *}; "
-    "[ -n \"$got\" ] || cannot \"compute a SHA-256 digest: neither sha256sum, shasum nor openssl is there\"; "
-    "[ \"$got\" = \"$sum\" ] || cannot \"use the copy: its digest is $got, not $sum (run the same command again)\"; "
-    "chmod 700 \"$t\" || cannot \"make the copy executable\"; "
-    "[ \"$(\"$t\" version 2>/dev/null)\" = \"ptcp $v\" ] || "
-    "cannot \"run programs in $d/$v: not permitted, or of another architecture (is it mounted noexec?)\"; "
-    "mv -f \"$t\" \"$p\" || cannot \"rename the copy to $p\"; trap - EXIT; echo ptcp-installed; "
-    "umask \"$u\"; exec \"$p\" serve --ephemeral";
-
-_Static_assert(sizeof script + sizeof "sh -c ''" < SSH_INSTALL_COMMAND_BYTES, "the script fits");
+#include "client/ssh_install_script.h"
+;
 
 void ssh_install_command(char out[SSH_INSTALL_COMMAND_BYTES])
 {
-	snprintf(out, SSH_INSTALL_COMMAND_BYTES, "sh -c '%s'", script);
+	static const char format[] = "sh -c '%s' sh %s";
+
+	_Static_assert(sizeof script + sizeof format + sizeof PTCP_VERSION < SSH_INSTALL_COMMAND_BYTES, "the script fits");
+	snprintf(out, SSH_INSTALL_COMMAND_BYTES, format, script, PTCP_VERSION);
 }
 
 static int read_all(char *to, size_t n, int fd)
