@@ -1,17 +1,13 @@
 #include "server/port_lease.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/err.h"
-#include "core/text.h"
 #include "core/units.h"
-#include "core/local_sock.h"
-#include "net/tls.h"
 #include "net/watch.h"
 #include "server/port_share.h"
 
@@ -39,22 +35,12 @@ static void leave(struct port_lease *p)
 	p->answered = false;
 }
 
-/* "ptcp-share 1 PORT" */
 static int take_answer(struct port_lease *p, const char *text, struct ptcp_err *e)
 {
-	size_t n = strlen(PORT_SHARE_ERROR " ");
-	char shown[TEXT_NAME_BYTES];
-	unsigned port;
-	int version, end = 0;
+	int r = port_share_answer_parse(&p->port, text, e);
 
-	if (strncmp(text, PORT_SHARE_ERROR " ", n) == 0)
-		return err_set(e, PTCP_EREFUSED, "%s", text_escape(shown, sizeof shown, text + n));
-	if (sscanf(text, PORT_SHARE_WORD " %3d %5u%n", &version, &port, &end) != 2 || text[end] != '\0' ||
-	    version != PORT_SHARE_VERSION || port == 0 || port > 65535)
-		return err_set(e, PTCP_EPROTO, "a malformed answer");
-	p->answered = true;
-	p->port = port;
-	return 0;
+	p->answered = r == 0;
+	return r;
 }
 
 static void take_connection(struct port_lease *p, int fd)
@@ -103,7 +89,7 @@ static int join(struct port_lease *p, unsigned wait_ms, struct ptcp_err *e)
 	if ((r = local_sock_connect(&p->fd, p->path, wait_ms, e)) < 0 ||
 	    (r = watch_new(&p->watch, p->o.loop, p->fd, on_message, p, e)) < 0)
 		return r;
-	snprintf(text, sizeof text, PORT_SHARE_WORD " %d %s", PORT_SHARE_VERSION, p->key);
+	port_share_register_text(text, p->key);
 	return local_sock_send(p->fd, text, -1) ? 0 : err_sys(e, PTCP_ECONNECT, "the service");
 }
 

@@ -1,14 +1,12 @@
 #include "server/port_share.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/err.h"
 #include "core/units.h"
-#include "core/local_sock.h"
 #include "net/watch.h"
 #include "fs/fd_budget.h"
 
@@ -131,26 +129,14 @@ static void refuse(struct borrower *b, const char *why)
 	char text[LOCAL_SOCK_TEXT_BYTES];
 
 	log_refused(b->share, b, why);
-	snprintf(text, sizeof text, PORT_SHARE_ERROR " %s", why);
+	port_share_error_text(text, why);
 	local_sock_send(b->fd, text, -1);
-}
-
-/* "ptcp-share 1 KEY" */
-static const char *key_of(const char *text)
-{
-	char start[32];
-	size_t n = (size_t)snprintf(start, sizeof start, PORT_SHARE_WORD " %d ", PORT_SHARE_VERSION);
-
-	if (strncmp(text, start, n) != 0 || strspn(text + n, "0123456789abcdef") != TLS_SHARE_KEY_BYTES - 1 ||
-	    text[n + TLS_SHARE_KEY_BYTES - 1] != '\0')
-		return NULL;
-	return text + n;
 }
 
 /* NULL: registered. */
 static const char *take_key(struct borrower *b, const char *text)
 {
-	const char *key = key_of(text);
+	const char *key = port_share_register_parse(text);
 	char label[TLS_SHARE_LABEL_BYTES], answer[LOCAL_SOCK_TEXT_BYTES];
 
 	if (key == NULL)
@@ -159,7 +145,7 @@ static const char *take_key(struct borrower *b, const char *text)
 		return "no memory";
 	if (find(b->share, label) != NULL)
 		return "this key is registered already";
-	snprintf(answer, sizeof answer, PORT_SHARE_WORD " %d %u", PORT_SHARE_VERSION, b->share->o.port);
+	port_share_answer_text(answer, b->share->o.port);
 	if (!local_sock_send(b->fd, answer, -1))
 		return "its socket is closed";
 	strcpy(b->label, label);

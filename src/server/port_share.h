@@ -5,11 +5,25 @@
 #define SERVER_PORT_SHARE_H
 
 #include "conn/inbound.h"
+#include "core/local_sock.h"
+#include "net/tls.h"
+
+/* ---- port_share_text.c: the messages; no sockets ---- */
 
 #define PORT_SHARE_VERSION 1
 #define PORT_SHARE_WORD "ptcp-share"
 #define PORT_SHARE_ERROR "ptcp-share-error" /* followed by a sentence */
 #define PORT_SHARE_CONNECTION "connection"  /* with a descriptor */
+
+void port_share_register_text(char out[LOCAL_SOCK_TEXT_BYTES], const char *key);
+/* The key, within the text; NULL: not a registration of this version. */
+const char *port_share_register_parse(const char *text);
+void port_share_answer_text(char out[LOCAL_SOCK_TEXT_BYTES], unsigned port);
+void port_share_error_text(char out[LOCAL_SOCK_TEXT_BYTES], const char *why);
+/* PTCP_EREFUSED: the text is an error, whose sentence `e` gets; PTCP_EPROTO. */
+int port_share_answer_parse(unsigned *port, const char *text, struct ptcp_err *e);
+
+/* ---- port_share.c: the service ---- */
 
 #define PORT_SHARE_PASSED_MAX 8        /* connections that a process has not taken yet */
 #define PORT_SHARE_USER_PASSED_MAX 64  /* that all processes of one user have not taken yet */
