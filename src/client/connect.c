@@ -7,7 +7,6 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "store/destination.h"
 #include "fs/fd_budget.h"
 
 #define PATH_NS (5 * NS_PER_S)
@@ -28,9 +27,9 @@ uint32_t task_open_flags(const struct ptcp_task *t)
 	    (o->checksum ? WIRE_OPEN_CHECKSUM : 0) | (o->delete_extra ? WIRE_OPEN_DELETE : 0) |
 	    (f->selection != NULL && !f->sends ? WIRE_OPEN_SELECTED : 0) |
 	    (f->input != NULL || o->dest_is_file ? WIRE_OPEN_FILE : 0) | (f->input != NULL && o->partial ? WIRE_OPEN_PARTIAL : 0) |
-	    (f->sends && (f->n_local > 1 || destination_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
+	    (f->sends && (f->n_local > 1 || text_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (f->sends && f->n_local == 1 &&
-	    (f->selection != NULL || destination_is_contents(f->local[0])) ? WIRE_OPEN_CONTENTS : 0);
+	    (f->selection != NULL || text_is_contents(f->local[0])) ? WIRE_OPEN_CONTENTS : 0);
 
 	return (uint32_t)flags;
 }

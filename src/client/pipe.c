@@ -4,7 +4,6 @@
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "core/text.h"
-#include "store/destination.h"
 #include "wire/block.h"
 
 #define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output until it is written */
@@ -37,7 +36,7 @@ static int check(const struct ptcp_task *t, bool sends, size_t n_srcs, const cha
 	if (n_srcs != 1)
 		return err_set(e, PTCP_EUSAGE, sends ? "-: standard input can only be the only source (send the other sources "
 		    "separately)" : "-: only one file can be written to standard output (name one source)");
-	if (sends && destination_is_contents(t->target.path))
+	if (sends && text_is_contents(t->target.path))
 		return err_set(e, PTCP_EUSAGE, "%s: a directory, but standard input has no name (add the name of the file)",
 		    text_escape(shown, sizeof shown, dest));
 	if (option != NULL)

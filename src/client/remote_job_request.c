@@ -5,6 +5,7 @@
 #include "client/remote_job_impl.h"
 #include "conn/grants.h"
 #include "core/err.h"
+#include "core/text.h"
 #include "store/destination.h"
 #include "store/expand.h"
 
@@ -56,7 +57,7 @@ static uint32_t destination_flags(const struct ptcp_task *t)
 
 	wire_path_next(&rest, &flags, &path);
 	several = t->files.n_remote > 1 || expand_has_wildcard(span_copy(text, path));
-	return (several || destination_is_contents(destination(t->remote_job)->path) ? WIRE_OPEN_INTO_DIR : 0) |
+	return (several || text_is_contents(destination(t->remote_job)->path) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (!several && (flags & WIRE_PATH_CONTENTS) != 0 ? WIRE_OPEN_CONTENTS : 0);
 }
 

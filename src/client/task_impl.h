@@ -10,7 +10,7 @@
 
 #include "client/history_file.h"
 #include "client/ssh_start.h"
-#include "conn/paths.h"
+#include "session/paths.h"
 #include "conn/remote.h"
 #include "core/buf.h"
 #include "core/glob.h"

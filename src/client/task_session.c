@@ -237,7 +237,7 @@ static const char *named_before(const struct ptcp_task *t, size_t source, const 
 	for (i = 0; i < source; i++) {
 		s = t->files.local[i];
 		n = strlen(s);
-		if (!destination_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
+		if (!text_is_contents(s) && n >= len && strcmp(s + n - len, name) == 0 &&
 		    (n == len || s[n - len - 1] == '/'))
 			return s;
 	}

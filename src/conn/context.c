@@ -119,7 +119,6 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
 	    (r = resolver_new(&h->names, control, getaddrinfo, e)) < 0 ||
-	    (r = owners_new(&h->owners, &owner_db_real, e)) < 0 ||
 	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
 		goto out;
 	for (i = 0; i < workers; i++) {
@@ -200,8 +199,6 @@ void context_fini(struct context *h)
 	SSL_CTX_free(h->client);
 	SSL_CTX_free(h->server);
 	identity_fini(&h->identity);
-	owners_free(h->owners);
-	h->owners = NULL;
 	h->io = NULL;
 	h->names = NULL;
 	h->n_workers = 0;

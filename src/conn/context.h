@@ -10,7 +10,6 @@
 #include "net/handshake.h"
 #include "net/resolve.h"
 #include "fs/io.h"
-#include "store/owner.h"
 
 #define CONTEXT_WORKERS_MAX 64
 
@@ -41,7 +40,6 @@ struct context {
 	unsigned n_handshakes;            /* running */
 	struct io *io;
 	struct resolver *names;           /* of the control loop */
-	struct owners *owners;            /* names of users and groups */
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not requested */
 	struct log log;

@@ -10,7 +10,6 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "store/destination.h"
 
 #define WRITE_SSH "write [USER@]HOST:PATH, an IPv6 address in brackets, or ./NAME for a local file"
 
@@ -182,7 +181,7 @@ bool remote_same_host(const struct remote *a, const struct remote *b)
 
 bool remote_is_contents(const struct remote *t)
 {
-	return destination_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
+	return text_is_contents(t->path) || (t->ssh && t->path[0] == '~' && strchr(t->path, '/') == NULL);
 }
 
 /* USER@HOST, an IPv6 address in brackets. */

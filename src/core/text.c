@@ -88,6 +88,14 @@ bool text_is_word(const char *text)
 
 bool text_is_stdio(const char *path) { return strcmp(path, "-") == 0; }
 
+bool text_is_contents(const char *path)
+{
+	const char *last = strrchr(path, '/');
+
+	last = last != NULL ? last + 1 : path;
+	return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+}
+
 bool text_name_ok(const char *name, size_t n)
 {
 	if (n == 0 || n > 255)

@@ -19,6 +19,8 @@ const char *text_escape_quoted(char *out, size_t cap, const char *name);
 bool text_is_word(const char *text);
 /* Whether an operand stands for standard input or output. */
 bool text_is_stdio(const char *path);
+/* Whether a path, as written, means the content of a directory: it ends with "/", ".", or "..". */
+bool text_is_contents(const char *path);
 /* Whether the n bytes are one path component: 1 to 255 bytes without '/' or NUL, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 

@@ -210,7 +210,7 @@ static int begin_list(struct managing *m, char name[DESTINATION_NAME_BYTES], str
 		return request_source(a, m->path, false, &m->base, name, e);
 	if ((r = request_source(a, m->path, true, &m->base, name, e)) == 0 ||
 	    (e->sys != ENOTDIR && e->sys != ELOOP && e->sys != EXDEV && e->sys != ENOENT) ||
-	    destination_is_contents(m->path))
+	    text_is_contents(m->path))
 		return r;
 	return request_source(a, m->path, false, &m->base, name, e);
 }

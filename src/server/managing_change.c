@@ -27,7 +27,7 @@ int managing_find_name(struct managing *m, const char *path, struct dir **dir, c
 
 	if (plain == NULL)
 		return err_nomem(e);
-	if (destination_is_contents(plain) || (m->job.request.own && plain[0] == '~' && strchr(plain, '/') == NULL))
+	if (text_is_contents(plain) || (m->job.request.own && plain[0] == '~' && strchr(plain, '/') == NULL))
 		r = err_set(e, PTCP_EREFUSED, "not the name of a file or directory (end it with one)");
 	else
 		r = request_source(&m->job.request, plain, false, dir, name, e);
@@ -102,7 +102,7 @@ static int find_target(struct managing *m, const char *to, const char *name, str
 	int r = request_source(&m->job.request, to, true, dir, new_name, e);
 
 	strcpy(new_name, name);
-	if (r == 0 || destination_is_contents(to) || (e->sys != ENOENT && e->sys != ENOTDIR))
+	if (r == 0 || text_is_contents(to) || (e->sys != ENOENT && e->sys != ENOTDIR))
 		return r;
 	return request_source(&m->job.request, to, false, dir, new_name, e);
 }

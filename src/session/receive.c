@@ -17,6 +17,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 {
 	struct receive_side *r = calloc(1, sizeof *r);
 	uint8_t fsync = engine_open(sess->engine)->fsync;
+	uint32_t flags = engine_open(sess->engine)->flags;
 	int code;
 
 	if (r == NULL) {
@@ -33,9 +34,10 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	*place = (struct destination){ 0 };
 	sess->receive = r;
 	sess->payload = &receive_payload;
-	if (sess->o.movers != NULL && (code = receive_movers_new(sess, e)) < 0)
+	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, e)) < 0) ||
+	    (sess->o.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
-	return (engine_open(sess->engine)->flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
+	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
 
 void receive_free(struct session *sess)
@@ -49,6 +51,7 @@ void receive_free(struct session *sess)
 	dir_unref(sess->receive->top);
 	linked_files_fini(&sess->receive->linked);
 	destination_fini(&sess->receive->place);
+	owners_free(sess->receive->owners);
 	free(sess->receive);
 	sess->receive = NULL;
 }
@@ -103,7 +106,7 @@ static bool take_attributes(struct session *sess, struct receive_entry *t, const
 		memcpy(t->owner->user, a->user.p, a->user.n);
 		memcpy(t->owner->group, a->group.p, a->group.n);
 		t->meta.owner = t->owner;
-		t->meta.owners = sess->o.host->owners;
+		t->meta.owners = sess->receive->owners;
 	}
 	if ((flags & WIRE_OPEN_XATTR) == 0)
 		return true;

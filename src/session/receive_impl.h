@@ -86,6 +86,7 @@ struct receive_side {
 	struct session *session;
 	struct open_files files;
 	struct destination place;
+	struct owners *owners;      /* numbers of owners; NULL: the session does not preserve owners */
 	struct pipe_sink *pipe;     /* pipe.c: in place of files; borrowed; NULL: files */
 	struct receive_entry *piped; /* the entry on its way there; NULL: none */
 	bool has_piped;             /* there was one */

@@ -24,10 +24,10 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	list_init(&sess->send->linked_done);
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
-	sess->send->keeps_owner = (flags & WIRE_OPEN_OWNER) != 0;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
 	if ((r = walk_new(&sess->send->walk, e)) < 0 ||
+	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, e)) < 0))
 		send_free(sess);
 	return r;
@@ -53,6 +53,7 @@ void send_free(struct session *sess)
 	if (sess->send->pipe != NULL)
 		pipe_source_detach(sess->send->pipe);
 	walk_free(sess->send->walk);
+	owners_free(sess->send->owners);
 	selection_free(sess->send->selection);
 	send_digest_queue_fini(sess->send);
 	send_linked_free(sess->send);
@@ -235,8 +236,8 @@ static void describe(struct send_side *t, unsigned i)
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
 		return;
-	if (t->keeps_owner)
-		owners_describe(t->session->o.host->owners, w->uid, w->gid, &t->owner[i]);
+	if (t->owners != NULL)
+		owners_describe(t->owners, w->uid, w->gid, &t->owner[i]);
 	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
 		t->lacking[i] = strdup(why.msg);
 }

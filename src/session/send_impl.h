@@ -34,8 +34,9 @@ struct send_side {
 	struct msg done;
 	struct io_job io;
 	struct walk_entry entry[WALK_BATCH];
-	bool keeps_owner, keeps_xattr; /* attributes preserved by the session, */
-	struct owner owner[WALK_BATCH]; /* and their values */
+	struct owners *owners;      /* names of owners; NULL: the session does not preserve owners */
+	struct owner owner[WALK_BATCH];
+	bool keeps_xattr;           /* the session preserves extended attributes */
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
 	unsigned n, max;            /* entries in the batch, */

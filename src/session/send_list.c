@@ -75,7 +75,7 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 	struct send_side *t = sess->send;
 	size_t n;
 
-	if (link_to == NULL && t->keeps_owner) {
+	if (link_to == NULL && t->owners != NULL) {
 		a.has_owner = true;
 		a.uid = t->owner[i].uid;
 		a.gid = t->owner[i].gid;

@@ -4,7 +4,7 @@
 #define SESSION_SESSION_H
 
 #include "conn/context.h"
-#include "conn/paths.h"
+#include "session/paths.h"
 #include "core/memory_budget.h"
 #include "core/selection.h"
 #include "engine/engine.h"

@@ -51,14 +51,6 @@ static int open_dir(struct tree *root, const char *path, struct dir **out, struc
 	return r;
 }
 
-bool destination_is_contents(const char *path)
-{
-	const char *last = strrchr(path, '/');
-
-	last = last != NULL ? last + 1 : path;
-	return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
-}
-
 /* ---- Marks of unfinished directories ---- */
 
 static int write_mark(struct dir *parent, int at, const char *mark, const char *source, struct ptcp_err *e)
@@ -261,7 +253,7 @@ static const char names_no_file[] = "Is a directory (add the name of the file)";
 
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {
-	bool into = (flags & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS)) != 0 || destination_is_contents(path);
+	bool into = (flags & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS)) != 0 || text_is_contents(path);
 	int r;
 
 	*out = (struct destination){ 0 };
@@ -294,7 +286,7 @@ int destination_source(struct tree *root, const char *path, bool contents, struc
 	char *above = NULL;
 	int r;
 
-	if (contents || destination_is_contents(path)) {
+	if (contents || text_is_contents(path)) {
 		name[0] = '\0';
 		return open_dir(root, path, dir, e);
 	}

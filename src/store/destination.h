@@ -45,9 +45,6 @@ void destination_fini(struct destination *p); /* zeroed is fine */
 int destination_source(struct tree *root, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
 
-/* Whether a path, as written, means the content of a directory. */
-bool destination_is_contents(const char *path);
-
 /* Mark `name` in `parent`, before it is created, as an unfinished copy of `source`. */
 int destination_mark(struct dir *parent, const char *name, const char *source, struct ptcp_err *e);
 /* Whether the directory `name` in `parent` is marked, and its source. A mark that is not a regular file owned

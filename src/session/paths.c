@@ -1,4 +1,4 @@
-#include "conn/paths.h"
+#include "session/paths.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The parallel paths of a transfer, and the path of each stream. */
-#ifndef CONN_PATHS_H
-#define CONN_PATHS_H
+#ifndef SESSION_PATHS_H
+#define SESSION_PATHS_H
 
 #include <ptcp/ptcp.h>
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "conn/paths.h"
+#include "session/paths.h"
 
 static const struct remote there = { .host = "h", .port = 7811 };
 
