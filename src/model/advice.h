@@ -29,11 +29,11 @@
 
 /* Default stream counts of the probes of a transfer; the first count also starts the transfer, and remains when the
  * transfer is too short to probe. Smaller counts need longer probes (1 or 2 streams scatter by up to 70 %), larger
- * counts would exceed the budget by far, and distant counts determine the number of other flows best. */
+ * counts would exceed the budget by far, and distant counts determine the number of competing flows best. */
 #define ADVICE_START 4u
 #define ADVICE_LEVELS { ADVICE_START, 15u }
 /* Default stream counts of the probes of ptcp advise. The rate of one stream is the least certain, and all impact is
- * relative to it. It is probed first: after 15 streams other flows need longer than a probe to recover, and one
+ * relative to it. It is probed first: after 15 streams competing flows need longer than a probe to recover, and one
  * stream then has up to four times its later rate. */
 #define ADVICE_PROBES { 1u, ADVICE_START, 15u }
 
@@ -44,16 +44,16 @@
 #define ADVICE_RANGE_SD 1.2816
 /* An answer may exceed the budget by more than this with a probability of at most 10 %. */
 #define ADVICE_OVER_BUDGET 0.05
-/* Probabilities of nobody else: the minimum to report nobody, and the maximum to report other flows. With nobody else the
- * budget limits the impact on a flow that cannot be seen, see unseen_flow. */
+/* Probabilities of an idle path: the minimum to report an idle path, and the maximum to report competing flows. On an
+ * idle path the budget limits the impact on a flow that cannot be seen, see unseen_flow. */
 #define ADVICE_NOBODY_RATIO 0.9
 #define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */
 #define ADVICE_CURVE_MAX 128u
 
 /* Limits of two standard deviations caused by the probes' errors: throughput at the answer, and the
- * share of the path per stream, from which the number of other flows follows. Impact at the answer is no
- * measure: for any number of other flows impact is accurate with a small budget and inaccurate with a
+ * share of the path per stream, from which the number of competing flows follows. Impact at the answer is no
+ * measure: for any number of competing flows impact is accurate with a small budget and inaccurate with a
  * large budget. */
 #define ADVICE_THROUGHPUT_SD_RATIO 0.40
 #define ADVICE_SHARE_SD_RATIO 0.73
@@ -120,7 +120,7 @@ enum advice_warning {
 #undef X
 };
 
-/* Whether other flows share the path. */
+/* Whether competing flows share the path. */
 enum advice_others { ADVICE_OTHERS_UNKNOWN, ADVICE_OTHERS_NONE, ADVICE_OTHERS_SOME };
 /* "unknown", "none seen", "some" */
 const char *advice_others_name(enum advice_others o);
@@ -141,17 +141,17 @@ struct advice {
 	double throughput_low_bps, throughput_high_bps; /* ranges that hold 80 % of the truth */
 	double impact_low_ratio, impact_high_ratio;
 	enum advice_others others;
-	struct advice_point curve[ADVICE_CURVE_MAX]; /* from 1 stream on; by the mixture (evidence.h) */
+	struct advice_point curve[ADVICE_CURVE_MAX]; /* predictions of the mixture (evidence.h), from 1 stream on */
 	unsigned n_curve;              /* 0: none, the fit predicts */
 	double budget_ratio;
 	enum advice_limit limited_by;
 	bool confident;
 	unsigned warnings;             /* enum advice_warning */
-	double throughput_sd_ratio;    /* standard deviations caused by the probes' errors: */
-	double impact_sd_ratio;        /* both at the answer */
-	double share_sd_ratio;         /* of the share of the path per stream */
+	double throughput_sd_ratio;    /* standard deviation of the throughput at the answer, */
+	double impact_sd_ratio;        /* of the impact at the answer, */
+	double share_sd_ratio;         /* and of the share of the path per stream, by the probes' errors */
 	unsigned streams_low, streams_high; /* answers with a single probe off by one deviation */
-	const char *congestion_advice; /* gentler: "cubic"; with random loss and nobody else "bbr"; or NULL */
+	const char *congestion_advice; /* gentler: "cubic"; with random loss on an idle path "bbr"; or NULL */
 	unsigned next_probe;           /* stream count of the most useful further probe, or 0 */
 	struct fit fit;
 };

@@ -62,7 +62,8 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max, b
 
 #define RESOLUTION 0.93 /* a larger part of the throughput of all streams is all of it */
 
-/* Where nobody else is seen, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
+/* Where no competing flow is seen, the range is that of the flow that the options suppose: the expected impact keeps the
+ * budget. */
 static bool keeps_budget(const struct advice *a, const struct advice_opts *o, unsigned streams, double budget_ratio)
 {
 	const struct advice_point *p = &a->curve[streams - 1];
@@ -168,8 +169,8 @@ static bool was_probed(const struct evidence *ev, unsigned streams)
 	return false;
 }
 
-/* One stream beside others has the least certain rate, and all impact is relative to it. No probe of ours shows a flow that
- * cannot be seen. */
+/* One stream beside competing flows has the least certain rate, and all impact is relative to it. No probe of ours shows
+ * a flow that cannot be seen. */
 static unsigned next_level(const struct advice *a, const struct evidence *ev)
 {
 	if (a->confident || (a->others == ADVICE_OTHERS_NONE && a->warnings == ADVICE_WARN_UNSEEN &&

@@ -9,20 +9,20 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 
 #define CURVE_SD 0.07      /* of a rate from its curve, beside its error */
 #define TAIL 4.0           /* degrees of freedom: single levels may be far off, .. */
-#define TAIL_ALONE 8.0     /* .. less so with nobody else */
+#define TAIL_ALONE 8.0     /* .. less so on an idle path */
 #define BURST_SD_BELOW 0.12 /* logarithm of the burst over its expectation */
 #define BURST_SD_ABOVE 0.05
 #define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
-#define BURST_SHARE 0.5    /* part of a share kept by other flows against slow start */
-#define ALONE_SD 0.05      /* of a rate with nobody else, beside its scatter within the level, .. */
+#define BURST_SHARE 0.5    /* part of a share kept by competing flows against slow start */
+#define ALONE_SD 0.05      /* of a rate on an idle path, beside its scatter within the level, .. */
 #define KEPT_FULL_SD 0.03  /* .. and if a queue that never empties shows that the link is full */
 #define KEPT_QUEUE_S 0.003 /* min low queue of such a level, .. */
 #define KEPT_QUEUE_FROM 0.15 /* .. and over the longest: below, the queue may have emptied; .. */
 #define KEPT_QUEUE_ALL 0.3 /* .. above, the link was full */
-#define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, with nobody else and a link that is not full */
+#define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, on an idle path whose link is not full */
 #define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
 #define BURST_QUEUE_S 0.002 /* .. without bursts */
-#define STANDING_RATIO 0.15 /* mean queue over the longest: less is rare on a full link beside others */
+#define STANDING_RATIO 0.15 /* mean queue over the longest: less is rare on a full link beside competing flows */
 #define STANDING_LESS 0.3  /* likelihood of less, compared with a uniform distribution of the mean queue */
 #define BUFFERED_FROM 0.4  /* longest queue x root of the number of flows, over the RTT: a shorter queue proves nothing, .. */
 #define BUFFERED_ALL 0.9   /* .. a longer queue holds the cycles of all windows */
@@ -30,7 +30,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
 #define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
 #define NO_OWN_QUEUE 0.3   /* .. probability of less */
-#define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside other flows, over alone */
+#define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside competing flows, over alone */
 #define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
 #define LAG_MAX 0.5        /* max of lag_ratio */
 #define LAG_SLOPE 1.2      /* expected lag: per cycle of a window over the duration of the level, .. */
@@ -54,7 +54,7 @@ static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
 #define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
 #define EVENTS_SD 0.7      /* .. and over the root of their number */
 #define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
-#define UNSEEN_IMPACT 0.02 /* of all probed streams: others that lose less are not seen */
+#define UNSEEN_IMPACT 0.02 /* of all probed streams: competing flows that lose less are not seen */
 #define PI 3.14159265358979
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
 
@@ -95,8 +95,8 @@ static double unit(double x)
 
 #define SEGMENT_BYTES 1448
 
-/* Streams beside other flows need several cycles to reach a fair share. Logarithm of the share over the mean rate of the
- * level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
+/* Streams beside competing flows need several cycles to reach a fair share. Logarithm of the share over the mean rate of
+ * the level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
 static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
 {
 	double cycle;
@@ -161,7 +161,7 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 	    unit((low_s / longest_s - KEPT_QUEUE_FROM) / (KEPT_QUEUE_ALL - KEPT_QUEUE_FROM));
 }
 
-/* With nobody else, a link that was full carried our segments only. */
+/* On an idle path, a link that was full carried our segments only. */
 static double of_full_link(const struct belief_point *p, const struct evidence_level *l)
 {
 	double carried_bps = l->probe.throughput_bps / (1 - fmin(fmax(l->loss_ratio, 0), 0.5));
@@ -234,8 +234,9 @@ static double emptiness(double x, double mean)
 	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
 }
 
-/* Other flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for bursts: n flows
- * need 1 / sqrt(n) of the buffer of one flow (Appenzeller, Keslassy and McKeown, Sizing Router Buffers, SIGCOMM 2004). */
+/* Competing flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for
+ * bursts: n flows need 1 / sqrt(n) of the buffer of one flow (Appenzeller, Keslassy and McKeown, Sizing Router Buffers,
+ * SIGCOMM 2004). */
 static double of_standing_queue(const struct belief_point *p, const struct evidence *e, double queue_s)
 {
 	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BURST_QUEUE_S) - 1), mean;
@@ -252,7 +253,7 @@ static double of_standing_queue(const struct belief_point *p, const struct evide
 	return sum;
 }
 
-/* Other flows fill the queue to any length. With nobody else, or losses that limit all flows, it is empty unless the
+/* Competing flows fill the queue to any length. On an idle path, or losses that limit all flows, it is empty unless the
  * link is full. */
 static double of_queue(const struct belief_point *p, const struct evidence *e)
 {
@@ -276,7 +277,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
 			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BURST_QUEUE_S) / queue_s);
-			/* A short mean queue proves nothing: others may keep it short, too. */
+			/* A short mean queue proves nothing: competing flows may keep it short, too. */
 			sum += (1 - full) * (emptiness(low, QUEUE_MEAN) + fmin(emptiness(mean, MEAN_QUEUE_MEAN), 0));
 		}
 	}
@@ -343,7 +344,7 @@ static double of_windows(const struct belief_point *p, const struct evidence *e)
 	return 0;
 }
 
-/* Few other flows rarely are much weaker than our streams, unless ours ignore losses. */
+/* Few competing flows rarely are much weaker than our streams, unless ours ignore losses. */
 static double of_contenders(const struct belief_point *p, const struct evidence *e)
 {
 	double below = belief_has_others(p) ? fmin(log(p->contenders / (e->growth == EVIDENCE_MODEL ? 0.1 : 1)), 0) : 0;
@@ -351,7 +352,7 @@ static double of_contenders(const struct belief_point *p, const struct evidence 
 	return -below * below / (2 * WEAK_SD * WEAK_SD);
 }
 
-/* With nobody else, few streams leave much of the link unused only if the queue is shorter than their bursts: otherwise
+/* On an idle path, few streams leave much of the link unused only if the queue is shorter than their bursts: otherwise
  * each loss means that the link was full, and leaves most of the window. */
 static double of_unused(const struct belief_point *p, const struct evidence *e)
 {

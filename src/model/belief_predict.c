@@ -4,11 +4,11 @@
 #include "model/evidence.h"
 
 #define SMOOTH 6.0         /* power of the smooth minimum */
-#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty with nobody else .. */
+#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty on an idle path .. */
 #define FULL_LINK 0.95     /* .. and min part with a queue of any length */
 #define UNSEEN 0.5         /* probability of one flow that is not seen because random loss or windows limit it, too */
 #define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
-#define FUTURE_ALONE_SD 0.04 /* .. with nobody else */
+#define FUTURE_ALONE_SD 0.04 /* .. on an idle path */
 #define FUTURE_IMPACT_SD 0.08 /* of the impact, times its root */
 
 /* ---- One hypothesis ---- */
@@ -36,14 +36,14 @@ static double each_bps(const struct belief_point *p, double streams)
 	return smooth_min(p->capacity_bps / (streams + p->contenders), p->limit_bps);
 }
 
-/* Part of the capacity that is used, unless others use the rest. */
+/* Part of the capacity that is used, unless competing flows use the rest. */
 static double load(const struct belief_point *p, double streams)
 {
 	return p->kind == EVIDENCE_ALL_LIMITED ? each_bps(p, streams) * (streams + p->contenders) / p->capacity_bps :
 	    belief_point_bps(p, streams) / p->capacity_bps;
 }
 
-/* Others get what our streams leave, or as much as each of our streams. */
+/* Competing flows get what our streams leave, or as much as each of our streams. */
 double belief_point_impact(const struct belief_point *p, double streams)
 {
 	if (!belief_has_others(p))

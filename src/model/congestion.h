@@ -1,12 +1,12 @@
 /* Choice of the congestion control of a sender, from its kernel's view of its streams (evidence.h).
  *
- * Loss-driven congestion control shares a link with other flows in proportion to the number of streams, so that an
- * impact budget can be kept; random loss limits each such stream to a fraction of an idle link. BBR fills the link
- * with one stream despite the loss, and takes far more than its share beside others. Therefore: loss-driven until
- * random loss is found and no other flows, then BBR, and loss-driven for good once other flows are seen.
+ * Loss-driven congestion control shares a link with competing flows in proportion to the number of streams, so that an
+ * impact budget can be kept; random loss limits each such stream to a fraction of an idle link. BBR fills the link with
+ * one stream despite the loss, and takes far more than its share beside competing flows. Therefore: loss-driven until
+ * random loss is found and no competing flows, then BBR, and loss-driven for good once competing flows are seen.
  *
  * Two stream counts are required, LEVER apart: the kernel's view of one count is the same with random loss and beside
- * other flows behind a short queue. */
+ * competing flows behind a short queue. */
 #ifndef MODEL_CONGESTION_H
 #define MODEL_CONGESTION_H
 
@@ -16,16 +16,16 @@
 #define CONGESTION_LEVEL_S 4.5       /* shorter than the levels of stream_control.h */
 #define CONGESTION_LEVER 3u
 #define CONGESTION_NOBODY_RATIO 0.9  /* min probability of no flow to slow down */
-#define CONGESTION_LIMITED_RATIO 0.8 /* of each stream being limited by itself */
-/* Max probability of nobody else, to leave BBR: BBR hides displaced flows. */
+#define CONGESTION_LIMITED_RATIO 0.8 /* min probability that each stream is limited by itself */
+/* Max probability of an idle path, to leave BBR: BBR hides displaced flows. */
 #define CONGESTION_OTHERS_RATIO 0.05
 #define CONGESTION_LOSS_RATIO 2e-4   /* less is no reason */
 #define CONGESTION_WINDOW_RATIO 0.2  /* more: windows limit the streams, and BBR would not help */
 
 enum congestion_verdict {
 	CONGESTION_KEEP,
-	CONGESTION_TO_BBR,      /* random loss, and nobody else */
-	CONGESTION_FROM_BBR,    /* other flows */
+	CONGESTION_TO_BBR,      /* random loss on an idle path */
+	CONGESTION_FROM_BBR,    /* competing flows */
 };
 
 struct congestion_judge {
@@ -43,7 +43,7 @@ void congestion_judge_init(struct congestion_judge *j, enum evidence_growth grow
 enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigned streams,
     const struct evidence_sample *s, bool usable);
 
-/* Whether the evidence of at least two counts shows random loss and nobody else. b: of that evidence. */
+/* Whether the evidence of at least two counts shows random loss on an idle path. b: of that evidence. */
 bool congestion_is_random_loss(const struct evidence *e, const struct belief *b);
 
 #endif

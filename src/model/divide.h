@@ -43,7 +43,7 @@ void divide_measurements(unsigned *counts, const double *sd, double *scratch, si
 struct divide_flow {
 	const size_t *limit; /* crossed limits; twice in the list: crossed twice */
 	size_t n_limits;
-	double weight;       /* at least 0; 0 gets no rate */
+	double weight;       /* at least 0; a flow of weight 0 gets no rate */
 	double rate;         /* result, in the unit of the limits */
 	bool grows;          /* scratch */
 };

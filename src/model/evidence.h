@@ -1,21 +1,22 @@
-/* Judgment of a path: the number of other flows, and the limit of our streams, from the kernel's view of our streams.
+/* Judgment of a path: the number of competing flows, and the limit of our streams, from the kernel's view of our
+ * streams.
  *
- * Throughput at two stream counts cannot distinguish other flows from our own losses: behind a short queue, 1, 4 and
- * 15 streams have a curve of the same shape alone and beside five other flows. Therefore hypotheses are weighed by the
- * likelihood of all observations of the kernel. A hypothesis is a point of a grid:
+ * Throughput at two stream counts cannot distinguish competing flows from our own losses: behind a short queue, 1, 4 and
+ * 15 streams have a curve of the same shape alone and beside five competing flows. Therefore hypotheses are weighed by
+ * the likelihood of all observations of the kernel. A hypothesis is a point of a grid:
  *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
  * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in
- * units of our streams: other flows (each with a share proportional to 1 / (n + h)), or with nobody else the
- * losses of our own streams (without any impact).
+ * units of our streams: competing flows (each with a share proportional to 1 / (n + h)), or on an idle path the losses
+ * of our own streams (without any impact).
  *
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
  *   - the rates that explain the frequency of loss events (RFC 9438, section 5.1, and RFC 5348): slow start leaves streams
  *     far above the final rate, on long paths for longer than a level;
  *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
- *   - the queue: other flows keep the queue filled whatever our share is; with nobody else, or random loss that
+ *   - the queue: competing flows keep the queue filled whatever our share is; on an idle path, or random loss that
  *     limits all flows, the queue is empty while the link is not full, and before our streams start;
- *   - the rate beside a queue that never empties: the link is full, so that with nobody else the rate is the capacity;
+ *   - the rate beside a queue that never empties: the link is full, so that on an idle path the rate is the capacity;
  *   - the loss per segment: constant with random loss, growing with n with congestion;
  *   - missing losses: random loss that limits streams causes retransmissions at every level;
  *   - the time limited by windows.
@@ -39,14 +40,14 @@
 /* Observation of one stream count, after slow start. Unknown values are negative. */
 struct evidence_level {
 	struct probe probe;
-	double lag_ratio;       /* further error of the rate beside other flows: not all streams have their share yet */
+	double lag_ratio;       /* further error of the rate: not all streams have their share yet */
 	double rtt_s;           /* mean over the streams and time */
 	double low_rtt_s;       /* a tenth of the time the mean over the streams was lower */
 	double loss_ratio;      /* retransmitted of all segments sent */
 	double segments;        /* sent */
 	double window_ratio;    /* part of the busy time limited by windows or buffers */
 	double time_s;          /* duration of the level */
-	double loss_events;     /* of all streams, without those of slow start */
+	double loss_events;     /* loss events of all streams, without those of slow start */
 	double segment_bytes;   /* mean */
 };
 
@@ -58,13 +59,13 @@ struct evidence_sample {
 	double delivered_bytes, sent_segments, lost_segments;
 	double rtt_s;           /* mean over the streams; 0: unknown */
 	double min_rtt_s;       /* smallest of all streams so far; 0: unknown */
-	double busy_s, window_s; /* of all streams; window_s: limited by windows or buffers */
+	double busy_s, window_s; /* sums over all streams; window_s: limited by windows or buffers */
 	double loss_events;     /* see loss_events_of() */
 };
 
 /* Of one stream; zero-initialize. */
 struct loss_events {
-	double since_s;         /* since the last event began */
+	double since_s;         /* time since the last event began */
 };
 
 /* How many losses of one interval are events of their own (RFC 5348, section 5.2: a loss less than an RTT after the
@@ -79,11 +80,11 @@ struct evidence_watch {
 
 /* ---- All levels ---- */
 
-/* How a congestion control takes its share from others. */
+/* How a congestion control takes its share from competing flows. */
 enum evidence_growth {
 	EVIDENCE_CUBIC,         /* CUBIC, or unknown */
 	EVIDENCE_RENO,
-	EVIDENCE_MODEL,         /* not driven by loss: BBR */
+	EVIDENCE_MODEL,         /* losses do not drive the window: BBR */
 };
 
 /* Zero-initialize. */
@@ -93,9 +94,9 @@ struct evidence {
 	/* 0: unknown */
 	double base_rtt_s;      /* smallest RTT seen */
 	double peak_rtt_s;      /* largest mean RTT of all streams at one time */
-	double idle_rtt_s;      /* before our streams sent data */
+	double idle_rtt_s;      /* RTT before our streams sent data */
 	double burst_bps;       /* largest rate of arrival over EVIDENCE_BURST_S */
-	enum evidence_growth growth; /* of our windows */
+	enum evidence_growth growth; /* growth of our windows */
 };
 
 /* Adds a sample to the level, and to base, peak and burst of all levels. */
@@ -136,11 +137,11 @@ void evidence_drop_level(struct evidence *e, unsigned streams);
 /* ---- Judgment ---- */
 
 enum evidence_kind {
-	EVIDENCE_NOBODY,        /* nobody else: our own queue limits the streams */
-	EVIDENCE_NOBODY_LIMITED, /* nobody else; random loss or windows limit each stream */
-	EVIDENCE_OTHERS,        /* other flows share the link */
+	EVIDENCE_NOBODY,        /* an idle path: our own queue limits the streams */
+	EVIDENCE_NOBODY_LIMITED, /* an idle path; random loss or windows limit each stream */
+	EVIDENCE_OTHERS,        /* competing flows share the link */
 	EVIDENCE_OTHERS_LIMITED, /* the same, and random loss or windows limit each of our streams */
-	EVIDENCE_ALL_LIMITED,   /* random loss on the link limits all flows: ours slow others down once the link is full */
+	EVIDENCE_ALL_LIMITED,   /* random loss limits all flows: ours slow the competing flows down once the link is full */
 	EVIDENCE_KINDS
 };
 
@@ -156,25 +157,25 @@ struct belief_point {
 struct belief {
 	struct belief_point point[BELIEF_POINTS_MAX];
 	size_t n;
-	double nobody_ratio;    /* probability of nobody else, or of others that the probed streams do not slow down */
-	double contenders;      /* geometric mean of h beside others */
-	unsigned fewest_streams; /* of the evidence */
+	double nobody_ratio;    /* probability of no flow that the probed streams slow down */
+	double contenders;      /* geometric mean of h beside competing flows */
+	unsigned fewest_streams; /* smallest stream count of the evidence */
 };
 
 /* Weighs all hypotheses. Needs a level with a positive rate; -1 without. */
 int belief_of(struct belief *out, const struct evidence *e);
 
-/* Throughput, and the slowdown of each other flow relative to one stream of ours (0 with nobody else). */
+/* Throughput, and the slowdown of each competing flow relative to one stream of ours (0 on an idle path). */
 bool belief_has_others(const struct belief_point *p);
 double belief_point_bps(const struct belief_point *p, double streams);
 /* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
 double belief_point_total_impact(const struct belief_point *p, double streams);
-/* 1: n streams fill the link, and the queue may have any length; 0: the queue is empty, unless others fill it. */
+/* 1: n streams fill the link, and the queue has any length; 0: the queue is empty unless competing flows fill it. */
 double belief_point_fullness(const struct belief_point *p, double streams);
-/* Random loss or windows may limit one other flow as they limit each of our streams. The flow then leaves no trace while the
- * link is not full. Probability of such a flow if the hypothesis supposes nobody else, 0 if the fewest streams already fill
- * the link; and the hypothesis with the flow. */
+/* Random loss or windows may limit one competing flow as they limit each of our streams. The flow then leaves no trace
+ * while the link is not full. Probability of such a flow if the hypothesis supposes an idle path, 0 if the fewest
+ * streams already fill the link; and the hypothesis with the flow. */
 double belief_unseen_ratio(const struct belief *b, const struct belief_point *p);
 struct belief_point belief_beside_unseen(const struct belief_point *p);
 

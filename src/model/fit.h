@@ -6,10 +6,10 @@
  * and its rivals
  *     q(n) = a n^2 + b n + c                            (full quadratic)
  *     q(n) = a n + b                                    (linear)
- * and our model, exact for a full link shared equally by n streams and m others (a = 1/capacity, b =
+ * and our model, exact for a full link shared equally by n streams and m competing flows (a = 1/capacity, b =
  * m/capacity):
  *     BW(n) = n / (a n + b)                             (fair share)
- * In all models the rates of other flows are inversely proportional to y(n) = n / BW(n), hence impact(n) =
+ * In all models the rates of competing flows are inversely proportional to y(n) = n / BW(n), hence impact(n) =
  * 1 - y(1) / y(n).
  *
  * Differences: the paper solves for two probes. We accept two or more, by least squares of the relative
@@ -29,7 +29,7 @@
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
 
-/* Prior of fit_probes_prior(): other flows, and standard deviation; tests/bench/advice/README.md shows the
+/* Prior of fit_probes_prior(): competing flows, and standard deviation; tests/bench/advice/README.md shows the
  * effect. */
 #define FIT_PRIOR_OTHERS 5.0
 #define FIT_PRIOR_SD 1.0
@@ -70,7 +70,7 @@ struct fit {
 	enum fit_model model;
 	double raw[FIT_TERMS_MAX], used[FIT_TERMS_MAX];
 	unsigned flags;         /* enum fit_flag */
-	double prior_others;    /* other flows of the prior; 0: no prior */
+	double prior_others;    /* competing flows of the prior; 0: no prior */
 	unsigned fewest, most;  /* streams probed */
 	double misfit;          /* sum of (error / deviation)^2 over the probes */
 	double worst_ratio;     /* largest |BW(n) / measured - 1| at a probe */
@@ -90,9 +90,9 @@ struct fit {
 int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t count, struct ptcp_err *e);
 
 /* The same for ptcp's own short probes, with a prior: if the model is fair share and throughput did not
- * fall, `others` (positive) other flows count as one more observation, b = others a, with a standard
+ * fall, `others` (positive) competing flows count as one more observation, b = others a, with a standard
  * deviation of FIT_PRIOR_SD times the resulting y(1). Probes with small errors outweigh the prior; with
- * noisy probes the prior prevents answers of 0 or hundreds of other flows. `raw` excludes the prior. */
+ * noisy probes the prior prevents answers of 0 or hundreds of competing flows. `raw` excludes the prior. */
 int fit_probes_prior(struct fit *out, enum fit_model m, double others, const struct probe *p,
     size_t count, struct ptcp_err *e);
 
@@ -103,7 +103,7 @@ int fit_like(struct fit *out, const struct fit *like, const struct probe *p, siz
 /* For any n >= 1. */
 double fit_throughput_bps(const struct fit *f, double streams);
 
-/* Share lost by each other flow, relative to one stream of ours; in [0, 1). */
+/* Share lost by each competing flow, relative to one stream of ours; in [0, 1). */
 double fit_impact_ratio(const struct fit *f, double streams);
 
 /* The same relative to no transfer: 1 - y(0) / y(n), an extrapolation; with fair share n / (n + m). At

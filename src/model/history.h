@@ -25,8 +25,8 @@
 /* Key of a path; the texts of an entry are not empty. */
 struct history_key {
 	bool sends;                           /* direction: from this host */
-	char peer[HISTORY_PEER_BYTES];        /* as named by the user */
-	char congestion[HISTORY_CC_BYTES];    /* of the sending side */
+	char peer[HISTORY_PEER_BYTES];        /* name that the user gave */
+	char congestion[HISTORY_CC_BYTES];    /* congestion control of the sending side */
 	char local[HISTORY_LOCAL_BYTES];      /* source address of this host towards the peer */
 };
 
@@ -34,10 +34,10 @@ struct history_entry {
 	struct history_key key;
 	int64_t when_s;                       /* s since 1970 */
 	struct probe probe[HISTORY_PROBES_MAX];
-	size_t n_probes;                      /* at least 1 */
-	struct evidence evidence;             /* of the same probes; n 0: unknown */
-	enum limit limit;                     /* of the probes */
-	bool partly_limited;                  /* by windows or buffers, limit_is_partial() */
+	size_t n_probes;                      /* number of probes, at least 1 */
+	struct evidence evidence;             /* evidence of these probes; n 0: unknown */
+	enum limit limit;                     /* what limited the probes */
+	bool partly_limited;                  /* windows or buffers limited the probes, limit_is_partial() */
 };
 
 /* An empty congestion control matches any. */

@@ -16,7 +16,7 @@ struct impact_budget {
 	double streams[IMPACT_BUDGET_S]; /* mean of each of the last seconds, a ring; 0: no transfer yet */
 	double second_s;                 /* part of the current second */
 	unsigned second;
-	double recovery_s;               /* time constant of the recovery of other flows; 0: at once */
+	double recovery_s;               /* time constant of the recovery of competing flows; 0: at once */
 };
 
 /* Adds seconds with `streams` streams. */

@@ -47,8 +47,8 @@ size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const d
     const double *weight, size_t candidates, struct rng *r);
 
 /* Intervals of a second or more: */
-#define MULTIPATH_START 2      /* of free sharing */
-#define MULTIPATH_SETTLED 3    /* until the total throughput of new paths counts */
+#define MULTIPATH_START 2      /* intervals of free sharing */
+#define MULTIPATH_SETTLED 3    /* intervals until the total throughput of new paths counts */
 #define MULTIPATH_PATIENCE 10  /* below the demand until the source counts as unsatisfied */
 #define MULTIPATH_MET_RATIO 0.95
 #define MULTIPATH_TRIALS 6     /* number of trials, if the places suffice */
@@ -69,7 +69,7 @@ struct multipath {
 	double peak_bps[RATECTL_PATHS_MAX];   /* highest in the trials: in the best company */
 	double prior_bps[RATECTL_PATHS_MAX];  /* bandwidth known in advance; 0: unknown */
 	unsigned measured[RATECTL_PATHS_MAX]; /* intervals with a throughput, by place */
-	double last_bps[RATECTL_PATHS_MAX];   /* of the last interval, by place */
+	double last_bps[RATECTL_PATHS_MAX];   /* throughput of each place in the last interval */
 	bool growing[RATECTL_PATHS_MAX];      /* new path that still accelerates */
 	double demand_bps;
 	bool trying;                          /* trials are not over */
@@ -88,7 +88,7 @@ struct multipath {
 	size_t best[RATECTL_PATHS_MAX];       /* paths with the highest total throughput, and */
 	double best_bps;                      /* the total; 0: unknown */
 	struct ratectl control;               /* valid after the start */
-	const char *reason;                   /* of the last replacement; static */
+	const char *reason;                   /* reason of the last replacement; static */
 };
 
 /* Uses MIMD, since AIAD's steps of 1 % take minutes with intervals of a second, and a delta of 5 %, since

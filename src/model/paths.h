@@ -30,7 +30,7 @@ struct paths_link {
 
 struct paths_graph {
 	size_t hosts, link_count;
-	const bool *may_relay;    /* by host: forwards data of other hosts; NULL: all do */
+	const bool *may_relay;    /* by host: it forwards data of other hosts; NULL: all do */
 	struct paths_link *links; /* the caller's */
 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define PLACEMENT_BUSY_RATIO 0.7    /* a worker below this delays no stream */
-#define PLACEMENT_GAIN_RATIO 0.15   /* of a core, at least: below lies the noise of an interval */
+#define PLACEMENT_GAIN_RATIO 0.15   /* min gain, as part of a core: smaller gains are the noise of an interval */
 
 struct placement_stream {
 	unsigned worker;

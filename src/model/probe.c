@@ -80,8 +80,8 @@ static void widen(struct probe *p, double error_ratio)
 	p->error_bps = hypot(probe_error_ratio(p), error_ratio) * p->throughput_bps;
 }
 
-/* The newer streams took at least half of the rate, entirely from the older: the path has no other flows.
- * One other flow would have raised the total by a sixth. */
+/* The newer streams took at least half of the rate, entirely from the older: the path has no competing flows.
+ * One competing flow would have raised the total by a sixth. */
 static bool is_alone(const struct probe *before, const struct probe *after, double older_ratio)
 {
 	return fabs(after->throughput_bps / before->throughput_bps - 1) <= PROBE_ALONE_RATIO &&
@@ -113,7 +113,7 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 }
 
 #define STEADY_CYCLES 3    /* after one cycle, a growing stream beside another flow may look steady */
-#define ONE_STREAM_S 30.0 /* one stream beside others: rates over 10 s scatter by 9 to 26 % and more */
+#define ONE_STREAM_S 30.0 /* one stream beside competing flows: rates over 10 s scatter by 9 to 26 % and more */
 
 double probe_max_s(unsigned streams)
 {

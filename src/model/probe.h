@@ -37,7 +37,7 @@ struct steady_result {
 int steady_result(struct steady_result *out, const struct steady *s);
 
 struct probe {
-	unsigned streams;      /* at least 1 */
+	unsigned streams;      /* number of streams, at least 1 */
 	double throughput_bps; /* aggregate of all streams */
 	double error_bps;      /* standard error; 0: unknown, probe_error_ratio() assumes one short run */
 };
@@ -53,7 +53,7 @@ void probe_of_steady(struct probe *out, unsigned streams, const struct steady_re
 
 #define PROBE_ALONE_RATIO 0.02
 
-/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part
+/* Errors, as logarithms, of two successive probes with a growing group of streams if there are competing flows: the part
  * of probe_grew() that is caused by streams that had not reached their share. */
 void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
     double *lag_after);
@@ -62,7 +62,7 @@ void probe_lag(const struct probe *before, const struct probe *after, double old
  * evidence that streams had not reached their share: each older stream got `older_ratio` times the rate of
  * each newer stream; or the rate per stream rose with the stream count, which has no other explanation. If
  * the total was the same within PROBE_ALONE_RATIO and the newer streams got at least half, the path has no
- * other flows and no scatter: both errors become PROBE_ALONE_RATIO. */
+ * competing flows and no scatter: both errors become PROBE_ALONE_RATIO. */
 void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* ---- Probing by ptcp advise ---- */
@@ -71,12 +71,12 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 #define PROBE_MIN_S 2.5
 #define PROBE_LONGEST_S 50.0
 /* Max duration of a level with `streams` streams; with many streams PROBE_MANY_S. The fewer the streams, the more their rate
- * scatters beside other flows. */
+ * scatters beside competing flows. */
 #define PROBE_MANY_S 10.0
 double probe_max_s(unsigned streams);
-/* Between the two a level ends once its relative error is this small after three cycles of its windows: only a link without
- * other flows is this steady. Shared links may look steady for seconds: of 72 laboratory levels beside other flows 1
- * would have ended early, and with 0.02 42, most of them while the rate still rose. */
+/* Between the two a level ends once its relative error is this small after three cycles of its windows: only a link
+ * without competing flows is this steady. Shared links may look steady for seconds: of 72 laboratory levels beside
+ * competing flows 1 would have ended early, and with 0.02 42, most of them while the rate still rose. */
 #define PROBE_STEADY_RATIO 0.005
 /* No new level starts after this total, in max durations of one stream. */
 #define PROBE_LAST_START 2.2
@@ -160,7 +160,7 @@ const char *limit_advice(enum limit l);
 /* Sums over streams, in seconds. busy_s includes the next two. */
 struct limit_times {
 	double elapsed_s;     /* lifetime */
-	double busy_s;        /* with unsent or unacknowledged data */
+	double busy_s;        /* time with unsent or unacknowledged data */
 	double window_s;      /* limited by the receiver's window */
 	double buffer_s;      /* limited by the sender's buffer */
 };

@@ -14,17 +14,17 @@
 
 /* Sums over the streams since they started. */
 struct settle_flow {
-	uint64_t delivered_bytes; /* those acknowledged out of order, too: a repaired loss must not look like a burst */
+	uint64_t delivered_bytes; /* those acknowledged out of order included: a repaired loss is no burst */
 	uint64_t retransmits;
 	double known_s;          /* time that the next two cover: a report by the sending side covers less than the flow */
-	double busy_s, window_s; /* with data to send; of that, limited by windows or buffers */
+	double busy_s, window_s; /* time with data to send; part of it limited by windows or buffers */
 	double rtt_s, min_rtt_s; /* mean of the streams' smoothed RTTs, minimum; 0: unknown */
 };
 
 /* Starts as { 0 }. */
 struct settle {
 	unsigned windows;             /* complete */
-	double rate_bps[SETTLE_WINDOWS]; /* of the latest windows, newest first */
+	double rate_bps[SETTLE_WINDOWS]; /* rates of the latest windows, newest first */
 	double full_at_s;             /* latest sign that the path is used; 0: none */
 	double began_s, at_s;         /* the present window; the latest sample */
 	struct settle_flow began;

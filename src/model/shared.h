@@ -21,7 +21,7 @@ struct shared_group {
 struct shared {
 	size_t n;
 	double apart_bps[SHARED_LINKS_MAX], all_bps[SHARED_LINKS_MAX];
-	int group[SHARED_LINKS_MAX];            /* of each link, or -1 */
+	int group[SHARED_LINKS_MAX];            /* group of each link, or -1 */
 	struct shared_group groups[SHARED_LINKS_MAX];
 	size_t n_groups;
 	enum { SHARED_ALL, SHARED_PAIRS, SHARED_REST, SHARED_DONE } phase;

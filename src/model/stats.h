@@ -9,7 +9,7 @@
 struct stats {
 	size_t count;
 	double mean, min, max; /* 0 without values */
-	double sd;             /* with count - 1; 0 below two values */
+	double sd;             /* standard deviation with the divisor count - 1; 0 below two values */
 };
 
 void stats_of(struct stats *out, const double *x, size_t count);

@@ -126,7 +126,7 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
-/* A single stream has no impact, but shows whether other flows compete. */
+/* A single stream has no impact, but shows whether there are competing flows. */
 static bool try_one(struct stream_control *s)
 {
 	bool other;
@@ -155,7 +155,7 @@ static bool conclude(struct stream_control *s)
 	struct advice_point at;
 	unsigned wanted, n;
 
-	/* The prior keeps the first two short runs from finding 0 or hundreds of other flows. */
+	/* The prior keeps the first two short runs from finding 0 or hundreds of competing flows. */
 	if (!stream_path_judge(s, s->answer == 0 ? FIT_PRIOR_OTHERS : 0))
 		return hold(s, s->streams, 0, 0);
 	if ((room = profile_host_limited(&s->profile, &above)) != NULL && s->advice.others != ADVICE_OTHERS_SOME)
@@ -208,8 +208,8 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
-/* Early in the second level, the most expensive one: whether others are seen, and already the first level is above the
- * budget. */
+/* Early in the second level, the most expensive one: whether competing flows are seen, and already the first level is
+ * above the budget. */
 static bool is_decided(const struct stream_control *s, double mean_bps)
 {
 	struct stream_control now = *s;
@@ -272,8 +272,9 @@ static bool wait_for_budget(struct stream_control *s)
 	return false;
 }
 
-/* The largest level to probe again: the answer if it fills the path, or if other flows are seen and one more stream
- * exceeds the budget. Beside other flows otherwise the next level above the answer, and LEVER times the answer at least. */
+/* The largest level to probe again: the answer if it fills the path, or if competing flows are seen and one more stream
+ * exceeds the budget. Beside competing flows otherwise the next level above the answer, and LEVER times the answer at
+ * least. */
 static unsigned probe_up_to(const struct stream_control *s)
 {
 	unsigned above = s->o.max_streams;
@@ -326,7 +327,7 @@ static int detect_change(struct stream_control *s, const struct stream_control_s
 	return 0;
 }
 
-/* The first seconds at a count, with few streams beside others, are no measure of what is to be expected. */
+/* The first seconds at a count, with few streams beside competing flows, are no measure of what is to be expected. */
 static bool is_as_predicted(const struct stream_control *s)
 {
 	struct advice_point p;
@@ -343,7 +344,8 @@ static bool is_short(const struct stream_control *s)
 	    s->observed_bps < STREAM_CONTROL_SHORT_RATIO * s->predicted_bps;
 }
 
-/* A new count may show others that fewer streams have not shown; few streams show whether others fill the queue. */
+/* A new count may show competing flows that fewer streams have not shown; few streams show whether competing flows fill
+ * the queue. */
 static bool is_unsure(const struct stream_control *s)
 {
 	return s->level_s >= (stream_path_sees_nobody(s) ? STREAM_CONTROL_DWELL_S : STREAM_CONTROL_UNSURE_S) && s->advised &&

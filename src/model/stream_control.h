@@ -9,7 +9,7 @@
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
  * seconds of one level. Application-limited time has no information about the path and changes nothing. If
- * windows or buffers limit each stream and no other flows are seen, the controller takes as many streams as fill
+ * windows or buffers limit each stream and no competing flows are seen, the controller takes as many streams as fill
  * the path: models of shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
 #define MODEL_STREAM_CONTROL_H
@@ -29,11 +29,10 @@
 #define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
 /* Upward extrapolation: at most this factor of the largest probed count. */
 #define STREAM_CONTROL_STRETCH 2u
-/* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most
- * SURE_RATIO). Between holds the least known level is probed again. Levels below the answer cost throughput
- * and count as known BELOW_WORTH times as well; a level of at least LEVER times the answer is required,
- * since with many other flows only this level determines their number, unless one more stream exceeds the budget, or the
- * answer fills the path. */
+/* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most SURE_RATIO).
+ * Between holds the least known level is probed again. Levels below the answer cost throughput and count as known
+ * BELOW_WORTH times as well; a level of at least LEVER times the answer is required, since with many competing flows
+ * only this level determines their number, unless one more stream exceeds the budget, or the answer fills the path. */
 #define STREAM_CONTROL_FIRST_HOLD_S 12.0
 #define STREAM_CONTROL_HOLD_MAX_S 320.0
 #define STREAM_CONTROL_SURE_RATIO 0.05
@@ -52,8 +51,8 @@
 /* Sampling interval, approximate and constant. */
 #define STREAM_CONTROL_SAMPLE_S 0.1
 
-/* Streams leave gradually, and the streams that stay take over: half of the surplus at a time; if nobody else is seen, who
- * would use the link meanwhile, one or an eighth. */
+/* Streams leave gradually, and the streams that stay take over: half of the surplus at a time; if no competing flow is
+ * seen, who would use the link meanwhile, one or an eighth. */
 #define STREAM_CONTROL_LEAVE_S 0.3
 #define STREAM_CONTROL_LEAVE_ALONE_S 1.0
 /* Pause of a level beyond the budget of the minute. */
@@ -62,7 +61,7 @@
 #define STREAM_CONTROL_GAIN_RATIO 0.05
 #define STREAM_CONTROL_EXCESS_RATIO 0.01
 
-/* If the first levels neither show nor rule out other flows, one stream is held for this time, and judged. */
+/* If the first levels neither show nor rule out competing flows, one stream is held for this time, and judged. */
 #define STREAM_CONTROL_UNSURE_S 6.0
 /* An answer that delivers this much less than predicted is judged again. */
 #define STREAM_CONTROL_SHORT_RATIO 0.8
@@ -85,15 +84,15 @@ struct stream_control {
 	enum stream_control_phase phase;
 	unsigned streams;                /* requested now; leaves gradually for */
 	unsigned target;                 /* the count of this level */
-	bool saves;                      /* fewer streams than the answer, until other flows are seen or ruled out, and the minute's
-	                                  * budget has room again */
-	double leave_s;                  /* since the last stream left */
-	char reason[STREAM_CONTROL_REASON_BYTES]; /* for the request; "" at the start */
+	bool saves;                      /* fewer streams than the answer, until competing flows are seen or ruled out, and
+	                                  * the minute's budget has room again */
+	double leave_s;                  /* time since the last stream left */
+	char reason[STREAM_CONTROL_REASON_BYTES]; /* reason of the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
 	bool contradicted;               /* observed throughput disproved the history */
 	struct advice advice;            /* valid once `advised` */
 	struct profile profile;
-	struct evidence evidence;        /* of the same levels */
+	struct evidence evidence;        /* evidence of the same levels */
 	unsigned recorded;               /* levels so far, repeated ones too */
 	unsigned recorded_streams;       /* connected streams of the latest */
 	struct impact_budget spent;
@@ -130,14 +129,14 @@ struct stream_control_sample {
 	bool steady;           /* no other streams than the requested were active */
 	bool starved;          /* limited by the application or a disk, not by the path */
 	bool host_limited;            /* limited by windows or buffers: the path has room for more streams */
-	struct evidence_sample kernel; /* the same interval, as the kernel reports it; rtt_s 0: unknown */
+	struct evidence_sample kernel; /* the interval as the kernel reports it; rtt_s 0: unknown */
 	unsigned unconnected;  /* requested streams without a connection */
 };
 
 /* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the path
- * limited the streams is unknown. The stream count remains only if other flows on the path keep it below both numbers of
- * hosts: then the hosts do not limit the streams. True: it probes from scratch, and the requested stream count may have
- * changed. */
+ * limited the streams is unknown. The stream count remains only if competing flows on the path keep it below both
+ * numbers of hosts: then the hosts do not limit the streams. True: it probes from scratch, and the requested stream
+ * count may have changed. */
 bool stream_control_movers(struct stream_control *s, unsigned movers);
 
 /* Adds a sample. True: the requested stream count changed. */
@@ -174,25 +173,25 @@ void stream_path_forget_similar(struct stream_control *s);
 /* Judges the levels: s->advice. False: they are inconclusive. */
 bool stream_path_judge(struct stream_control *s, double prior_others);
 
-/* Whether the kernel's view shows other flows, or rules them out. */
+/* Whether the kernel's view shows competing flows, or rules them out. */
 bool stream_path_sees_others(const struct stream_control *s);
 bool stream_path_sees_nobody(const struct stream_control *s);
 /* Whether it does neither, while one stream, without movers, has not been observed. */
 bool stream_path_is_open(const struct stream_control *s);
-/* Whether a single stream is held to find other flows, where the budget permits more. */
+/* Whether a single stream is held to find competing flows, where the budget permits more. */
 bool stream_path_tries_one(const struct stream_control *s);
-/* Whether other flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
+/* Whether competing flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
 /* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 % of
  * what is predicted for the maximum number of streams. With several hosts it is unknown whether the path or the hosts are full. */
 bool stream_path_is_filled(const struct stream_control *s);
 
-/* Whether the hosts of the movers, each with a rate of its own, limit the streams: other flows are not seen, and a level
- * with fewer streams than hosts has the rate per host of the levels above. On a link that all streams share, few streams
- * would have had more each. */
+/* Whether the hosts of the movers, each with a rate of its own, limit the streams: competing flows are not seen, and a
+ * level with fewer streams than hosts has the rate per host of the levels above. On a link that all streams share, few
+ * streams would have had more each. */
 bool stream_path_hosts_limit(const struct stream_control *s);
-/* The best stream count after stream_path_judge(). Without other flows, or where the hosts are the limit, all hosts are
- * in use, evenly. */
+/* The best stream count after stream_path_judge(). Without competing flows, or where the hosts are the limit, all hosts
+ * are in use, evenly. */
 unsigned stream_path_answer(const struct stream_control *s);
 /* The level that tells whether the hosts are the limit; 0: not needed, or observed already. */
 unsigned stream_path_below(const struct stream_control *s);

@@ -4,7 +4,7 @@
 #include "model/stream_control.h"
 
 #define RUN_ERROR 0.03        /* of the rate of one short run, within the run */
-/* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two other flows
+/* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two competing flows
  * would have 0.67 and less. */
 #define SAME_HOSTS_RATIO 0.9
 #define SIMILAR 2             /* max ratio of stream counts with related rates */
@@ -171,7 +171,7 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
-	o.unseen_flow = false; /* a transfer takes what it can while nobody else is seen, and goes on watching */
+	o.unseen_flow = false; /* a transfer takes what it can while no competing flow is seen, and goes on watching */
 	if (is_in_proportion(s))
 		drop_below(&seen, &known, s->o.movers);
 	s->advised = (seen.base_rtt_s > 0 ? advice_from_evidence(&s->advice, &seen, &o, NULL) :

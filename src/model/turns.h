@@ -13,7 +13,7 @@
 
 struct turn {
 	bool out;        /* never measured */
-	double sd;       /* of a single measurement; negative or NAN: unknown, counts as the mean of the known */
+	double sd;       /* standard deviation of a measurement; negative or NAN: unknown, as the mean of the known */
 	double credit;   /* zero-initialize */
 	unsigned waited; /* turns since the last turn of this link; zero-initialize */
 };
