@@ -112,7 +112,7 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 	return bps;
 }
 
-/* During a test for others. */
+/* During a test for competing flows. */
 static double tested_bps(const struct route *r, double bps)
 {
 	return !(r->test_bps > 0) ? bps : r->test_bps > 1 ? fmin(bps, r->test_bps / PACE) : 0;

@@ -10,13 +10,13 @@
 #define CANDIDATES_HOPS_MAX 9 /* max relays of a transfer in a row, and the destination */
 
 struct candidate {
-	int hop[CANDIDATES_HOPS_MAX]; /* as in struct schedule_path */
+	int hop[CANDIDATES_HOPS_MAX]; /* hosts as in struct schedule_path */
 	size_t nhops;
 	bool planned;
 	unsigned streams;       /* counted by the plan; 0: not counted */
 	uint64_t stored_bytes;    /* bytes to spool at relays while the next hop's window is closed or narrow */
-	/* as ptcp_transfer_opts.paths: relays in the order of connecting, from the destination on; or
-	 * "direct" */
+	/* A text for ptcp_transfer_opts.paths: relays in the order of connecting, from the destination on; or
+	 * "direct". */
 	char *text;
 };
 

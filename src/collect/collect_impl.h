@@ -1,6 +1,6 @@
-/* Internals of a collection: collect.c (options, events, the loop), source.c (the transfer from one host),
- * allocate.c (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan
- * still fits) and impact.c (other flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
+/* Internals of a collection: collect.c (options, events, the loop), source.c (the transfer from one host), allocate.c
+ * (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan still fits) and impact.c
+ * (competing flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
@@ -19,7 +19,7 @@
 #include "model/divide.h"
 
 #define TICK_S 0.25
-#define PACE 0.95     /* of a path's rate, to prevent queues on a full link */
+#define PACE 0.95     /* part of a path's rate that is used, to prevent queues on a full link */
 #define DATA_MAX_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
 #define ROUTE_SAMPLES 64 /* samples, one per tick: more than any window */
 
@@ -27,10 +27,10 @@
 struct bottleneck {
 	size_t limit;
 	struct others others;
-	struct others_point point;  /* contenders: 0 unless others were seen */
-	double allowed_bps;         /* by the impact budget; 0: not limited */
+	struct others_point point;  /* contenders: 0 unless competing flows were seen */
+	double allowed_bps;         /* rate that the impact budget allows; 0: not limited */
 	double before_bps;          /* rate of the limit without the budget */
-	double spare_bps;           /* of allowed_bps, not used by planned rates */
+	double spare_bps;           /* part of allowed_bps that planned rates do not use */
 	size_t late;                /* paths that catch up */
 };
 
@@ -42,18 +42,18 @@ struct route {
 	size_t n_limits;
 	size_t last_limit;     /* the first limit of the last link */
 	bool bound;            /* crosses a limited host: rate always enforced */
-	bool counted;          /* its streams are counted: no catching up without a planned rate */
-	double planned_bps;    /* by the plan, now */
-	double assigned_bps;      /* with a share of the spare capacity */
+	bool counted;          /* the plan counts the streams of this path: no catching up without a planned rate */
+	double planned_bps;    /* rate that the plan assigns now */
+	double assigned_bps;      /* planned rate and a share of the spare capacity */
 	uint64_t set_bps;      /* latest rate limit; initially 0: none */
 	uint64_t regular_bps;      /* part of it not for catching up */
 	double since_s, grown_s; /* time of that limit; of the latest higher one */
 	uint64_t bytes;
 	unsigned streams;
-	struct bottleneck *bottleneck; /* of its last link, or NULL */
-	double test_bps;       /* max rate while others are tested for; 0: no test */
+	struct bottleneck *bottleneck; /* bottleneck of the last link, or NULL */
+	double test_bps;       /* max rate during a test for competing flows; 0: no test */
 	double rtt_s, min_rtt_s;
-	uint64_t segments, lost, segments_before, lost_before; /* before: at the latest tick */
+	uint64_t segments, lost, segments_before, lost_before; /* totals now and at the latest tick */
 	struct { double at_s; uint64_t bytes; } sample[ROUTE_SAMPLES];
 	unsigned n_samples;
 };
@@ -63,14 +63,14 @@ struct source_transfer {
 	struct ptcp_collect_source *status;
 	const char *name, *address, *path; /* the overlay's */
 	struct ptcp_task *t;           /* current transfer, or NULL */
-	struct candidates candidates;                  /* of the current transfer */
-	bool *warned;                       /* of each link: reported as failed on a path of this source */
+	struct candidates candidates;                  /* candidates of the current transfer */
+	bool *warned;                       /* by link: this source has reported a failure on it */
 	struct route route[PTCP_PATHS_MAX];
 	bool sizing;                       /* dry run that lists the data */
 	bool restart;                        /* canceled by us, to restart over other paths */
 	bool ending;                         /* canceled for good */
-	bool planned;                      /* in the current plan, */
-	bool truncated;                       /* but with less than its data, for lack of space */
+	bool planned;                      /* the current plan has the source */
+	bool truncated;                       /* the plan has less than the data of the source, for lack of space */
 	double extra_bps;                   /* extra rate per path, for catching up */
 	bool busy;                         /* transferring data, not only verifying or syncing */
 	uint64_t data_bytes;               /* data to fetch, as known before; PTCP_UNKNOWN */
@@ -100,7 +100,7 @@ struct ptcp_collect {
 	struct bottleneck *bottleneck;
 	size_t n_bottlenecks, max_bottlenecks;
 	struct processor processor;
-	bool starved;                      /* of processor time, since the tick before the latest one */
+	bool starved;                      /* this host has lacked processor time since the tick before the latest one */
 	double starved_at_s;               /* latest tick with that; -INFINITY: none */
 	double *limit_first_bps;           /* initial rates of the limits */
 	bool *limit_doubted;               /* judged slower while this host lacked processor time */
@@ -111,7 +111,7 @@ struct ptcp_collect {
 	bool ran;
 	struct mono start;
 	/* current plan */
-	struct ptcp_plan *plan;            /* or NULL */
+	struct ptcp_plan *plan;            /* the current plan, or NULL */
 	struct schedule *schedule;
 	double plan_start_s;
 	struct drift drift;
@@ -121,10 +121,10 @@ struct ptcp_collect {
 	bool urgent;                       /* without waiting PLAN_AGAIN_S */
 	char unfit_text[320];
 	/* next plan */
-	struct planner_thread *planner;           /* at work, or NULL */
+	struct planner_thread *planner;           /* the planner at work, or NULL */
 	char replan_reason[320];
 	double next_start_s;            /* time 0 of the next plan */
-	double planned_s;                  /* of the first plan */
+	double planned_s;                  /* makespan of the first plan */
 	double planning_at_s;                 /* start of the latest planning */
 	double end_s;                      /* end of the collection */
 	unsigned replans;
@@ -181,7 +181,8 @@ double monitor_eta_s(const struct ptcp_collect *c);
 
 /* ---- impact.c ---- */
 
-/* Each tick: looks for others, tests, and sets c->unfit if a budget begins or ends. left_s: estimated time left. */
+/* Each tick: looks for competing flows, tests, and sets c->unfit if a budget begins or ends. left_s: estimated time
+ * left. */
 void impact_update(struct ptcp_collect *c, double now_s, double left_s);
 /* Whether a probe has to end for a test: queue and losses show at a bottleneck that was not tested. */
 bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_s);

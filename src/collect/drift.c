@@ -113,7 +113,7 @@ static double sum_observed(const struct drift_flow *f, size_t n, size_t limit, b
 	return sum;
 }
 
-/* Whether other flows take the missing rate of this flow, and all flows together fill a limit: then no link is slower
+/* Whether competing flows take the missing rate of this flow, and all flows together fill a limit: then no link is slower
  * than assumed. */
 static bool is_contended(const struct drift_flow *f, size_t n, size_t flow, const double *limit_bps)
 {

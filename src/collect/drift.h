@@ -22,7 +22,7 @@ struct drift_flow {
 	size_t n_limits;
 	double assigned_bps, observed_bps; /* assigned rate; observed over the last drift_window_s() */
 	bool valid;              /* had data to send at the assigned rate during the window */
-	bool contended;          /* set by drift_update(): other flows have its rate */
+	bool contended;          /* set by drift_update(): competing flows have its rate */
 };
 
 struct drift_limits {
@@ -35,7 +35,7 @@ struct drift {
 	double off_since_s;       /* NAN: no deviation */
 	double probe_at_s, probe_every_s;
 	double probe_until_s;   /* NAN: no probe; INFINITY: the first, and no data flows yet */
-	double ratio;             /* of the present or next probe */
+	double ratio;             /* factor of the present or next probe */
 };
 
 enum drift_action {

@@ -1,4 +1,4 @@
-/* The impact budget: recognizes other flows at the bottlenecks before the destination (others.h), and limits the
+/* The impact budget: recognizes competing flows at the bottlenecks before the destination (others.h), and limits the
  * bottlenecks, so that all sources keep one budget together. */
 #include <math.h>
 #include <stdio.h>

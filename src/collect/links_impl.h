@@ -14,7 +14,7 @@
 
 struct link_state {
 	struct ptcp_overlay_link of;
-	bool out;                /* not to be measured, see `why` */
+	bool out;                /* the link is not measured, see `why` */
 	char why[300];           /* latest failure; "": success, or no attempt yet */
 	int code;
 	struct ptcp_message *message;
@@ -34,7 +34,7 @@ struct ptcp_links {
 	int local_host;
 	atomic_bool canceled;
 	struct ptcp_shared_bottleneck shared[SHARED_LINKS_MAX];
-	size_t n_shared, shared_links[SHARED_LINKS_MAX]; /* of all bottlenecks */
+	size_t n_shared, shared_links[SHARED_LINKS_MAX]; /* links of all shared bottlenecks */
 };
 
 /* Polling interval of the cancel flag, which any thread may set. */

@@ -262,7 +262,7 @@ void monitor_update(struct ptcp_collect *c)
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);
 	if (drift_is_probing(&c->drift) && impact_comes_first(c, now_s, left_s))
-		drift_changed(&c->drift, now_s); /* more than planned may be the rate of others */
+		drift_changed(&c->drift, now_s); /* more than planned may be the rate of competing flows */
 	check_links(c, now_s, left_s);
 	impact_update(c, now_s, left_s);
 	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)

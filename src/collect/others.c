@@ -6,17 +6,17 @@
 #define SETTLED_TICKS 16    /* streams have left slow start, and first blocks have arrived */
 #define CONGESTED_S 2.0
 #define CONGESTED_TICKS 8   /* of CONGESTED_S */
-#define TEST_S 5.0          /* the senders' buffers and the queue drain, or others grow .. */
+#define TEST_S 5.0          /* the senders' buffers and the queue drain, or competing flows grow .. */
 #define LONGER_S 4.0        /* .. or more, for a queue without losses */
 #define JUDGED_S 2.5        /* after this time, a queue that has drained is enough */
 #define QUEUE_S 1.25        /* windows */
 #define LOSSES_S 2.0
 #define AGAIN_S 20.0        /* between two tests */
-#define GONE_S 6.0          /* without queue and losses: the others have gone */
+#define GONE_S 6.0          /* without queue and losses: the competing flows have gone */
 #define QUEUE_MIN_S 0.002   /* less is noise .. */
 #define QUEUE_RATIO 0.03    /* .. or of the smallest RTT */
 #define STANDING_S 0.01     /* a queue of this length is worth a test even without losses, .. */
-#define STANDING_RATIO 0.5  /* .. and if it never falls below this part of the longest, is that of others */
+#define STANDING_RATIO 0.5  /* .. and if it never falls below this part of the longest, is that of competing flows */
 #define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
 #define KEPT_LOSS_RATIO 0.2
 #define LEVEL_ERROR 0.05
@@ -115,7 +115,7 @@ static double loss_ratio(const struct others_sample *m)
 	return m->segments > 0 ? m->lost / m->segments : 0;
 }
 
-/* Other flows take the free rate after a while: queue and losses stay. Otherwise both end, a long queue later. */
+/* Competing flows take the free rate after a while: queue and losses stay. Otherwise both end, a long queue later. */
 static enum others_event verdict(const struct others *o, double now_s)
 {
 	double low_s, any_s;

@@ -15,7 +15,7 @@ struct schedule_path {
 	size_t nhops;
 	double bytes;          /* total over the path */
 	double stored_bytes;     /* max stored at relays of the path */
-	unsigned streams;      /* its share of the counted streams of its links; 0: not counted */
+	unsigned streams;      /* part of the counted streams of its links; 0: not counted */
 	size_t first, n;       /* range in schedule.rate */
 };
 
@@ -25,7 +25,7 @@ struct schedule_rate {
 };
 
 struct schedule {
-	struct schedule_path *path; /* by source, then by descending bytes */
+	struct schedule_path *path; /* paths in the order of sources, then of descending bytes */
 	size_t n;
 	struct schedule_rate *rate;
 	double end_s;          /* makespan */
