@@ -34,7 +34,7 @@ struct graph {
 	int nhosts, dest, narcs, nlimits, ntimes;
 	double total; /* bytes of all sources */
 	struct graph_host *host;
-	struct graph_arc *arc;   /* by from, then to */
+	struct graph_arc *arc;   /* arcs in the order of from, then to */
 	int *out;              /* [nhosts + 1]: first arc of a host */
 	struct graph_limit *limit;
 	int *arc_limit, *limit_arc; /* lists, from first_limit and first_arc on */

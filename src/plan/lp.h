@@ -79,11 +79,11 @@ double lp_own(const struct lp *lp, int host, int stage);
 /* Limits with a positive price, by their part of the share; valid after LP_MAX_DATA. Returns the number
  * written. */
 struct lp_limit {
-	int arc;     /* or -1 */
-	int limit;     /* or -1 */
+	int arc;     /* index of the arc, or -1 */
+	int limit;     /* index of the limit, or -1 */
 	int host;    /* limit is its storage, or -1 */
-	int period;  /* with the largest part, for an arc or limit */
-	double part; /* of the share, 0 to 1 */
+	int period;  /* period with the largest part, of an arc or limit */
+	double part; /* part of the share, 0 to 1 */
 };
 int lp_limits(const struct lp *lp, struct lp_limit *out, int max);
 

@@ -53,7 +53,7 @@ struct method_result {
 	double makespan_s, bound_s;
 	double relayed_bound_bytes;
 	double slot_s;
-	const int *streams;        /* of each link of the overlay; NULL: streams are not counted */
+	const int *streams;        /* streams of each link of the overlay; NULL: streams are not counted */
 	int hops;                  /* max links crossed by a piece */
 	char limits[INFEASIBLE_TEXT_BYTES]; /* bottlenecks, for a missed deadline */
 };

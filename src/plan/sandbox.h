@@ -12,7 +12,7 @@
 
 #include <ptcp/err.h>
 
-#define SANDBOX_MEMORY_BYTES ((size_t)400 << 20) /* for the run, and for GLPK */
+#define SANDBOX_MEMORY_BYTES ((size_t)400 << 20) /* memory for the run, and for GLPK */
 
 struct sandbox;
 

@@ -17,7 +17,7 @@ struct stage {
 
 struct period {
 	double start_s, len_s; /* len_s of the whole stage if nslots > 1 */
-	int interval;          /* of graph.time */
+	int interval;          /* index of an interval of graph.time */
 };
 
 struct time_grid {
