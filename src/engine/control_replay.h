@@ -27,10 +27,10 @@ struct control_replay {
 	enum control_replay_state state;
 	struct mono since;              /* start of the connection */
 	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
-	size_t got;                     /* of the peer's CONTROL_ACK */
-	bool opens;                     /* this end opens successors */
+	size_t got;                     /* bytes of the peer's CONTROL_ACK */
+	bool opens;                     /* this end opens the connections that replace a lost one */
 	unsigned path, n_paths;         /* path of the next successor; number of paths */
-	unsigned n_refusals;            /* by relays, in a row */
+	unsigned n_refusals;            /* number of refusals by relays, in a row */
 	bool ended;                     /* the peer has received everything: no successor is needed */
 };
 

@@ -83,7 +83,7 @@ struct engine_opts {
 	uint64_t linger_ns;
 	uint32_t max_entries;
 	uint16_t max_streams;
-	uint64_t region_bytes;    /* of a file, for one mover; 0: at least 64 MiB, by the stripes of OPEN and OPENED */
+	uint64_t region_bytes;    /* region of one mover; 0: at least 64 MiB, by the stripes of OPEN and OPENED */
 	const struct engine_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */

@@ -19,7 +19,7 @@ struct engine {
 	enum engine_state state;
 	struct frame_reader in;
 	struct outbox out;
-	struct buf open_paths;           /* of the starter */
+	struct buf open_paths;           /* paths that the starter requests */
 	struct wire_open open;
 	struct snd *snd;
 	struct rcv *rcv;
@@ -28,8 +28,8 @@ struct engine {
 	uint64_t ping_ns;                /* time between two PINGs, from the peer's HELLO */
 	uint64_t ticks;
 	uint32_t peer_entries;
-	struct buf early;                /* acceptor: ENTRY frames that arrived before the session was authorized, */
-	unsigned n_early;                /* and their number */
+	struct buf early;                /* acceptor: ENTRY frames that arrived before the session was authorized */
+	unsigned n_early;                /* number of these frames */
 	uint64_t n_rates, n_endpoints;   /* RATE and ENDPOINT frames received */
 	struct mono running_since, opened;   /* opened: starter, when the peer's HELLO arrived */
 	uint64_t warned_failures;        /* files that the sender could not offer */
@@ -37,12 +37,12 @@ struct engine {
 	bool leftovers_received;
 	uint64_t n_deleted;             /* DELETED frames */
 	bool selected;                  /* the last SELECT has arrived */
-	bool ended_by_peer;              /* by an ERROR */
+	bool ended_by_peer;              /* an ERROR of the peer has ended the session */
 	bool unanswered;                 /* the channel was lost before the peer's HELLO */
-	bool was_busy;                   /* this end, at the last tick */
+	bool was_busy;                   /* this end was busy at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
 	struct mono last_ping, last_input, last_progress;
-	struct mono last_work;           /* as last_progress, without the peer's claims to be busy */
+	struct mono last_work;           /* last_progress without the peer's claims to be busy */
 	struct mono due;                 /* the deadline at the last tick */
 	bool moved;                      /* a block arrived or was acknowledged */
 };

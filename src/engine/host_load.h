@@ -12,7 +12,7 @@
 
 #define HOST_LOAD_WORKERS_MAX 64
 #define HOST_LOAD_INTERVAL_NS (UINT64_C(1) * 1000000000)
-#define HOST_LOAD_FULL_PERMILLE 800u    /* of an interval: the resource is saturated */
+#define HOST_LOAD_FULL_PERMILLE 800u    /* a resource is saturated if busy for this part of an interval */
 #define HOST_LOAD_INTERVALS 4u          /* saturated minus unsaturated intervals before the warning */
 
 enum host_load_cause { HOST_LOAD_OUR_CPU, HOST_LOAD_OUR_DISK, HOST_LOAD_PEER_CPU, HOST_LOAD_PEER_DISK,
@@ -23,10 +23,10 @@ struct host_load {
 	bool starter, warned;
 	struct mono checked;                    /* start of the interval */
 	uint64_t idle_ns[HOST_LOAD_WORKERS_MAX]; /* counters at that time */
-	struct mono disk_at;                    /* last call of host_load_disk(), */
-	bool on_disk;                           /* and its argument */
+	struct mono disk_at;                    /* time of the last call of host_load_disk() */
+	bool on_disk;                           /* argument of the last call of host_load_disk() */
 	uint64_t disk_ns;                       /* blocked, in this interval */
-	struct wire_load ours, peer;            /* this end in the last interval; latest report of the peer */
+	struct wire_load ours, peer;            /* load of this end in the last interval; latest report of the peer */
 	struct mono peer_at;                    /* time of the report */
 	unsigned full, full_by[HOST_LOAD_CAUSES]; /* saturated intervals; by the largest cause */
 };

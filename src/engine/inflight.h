@@ -9,12 +9,12 @@
 
 #define INFLIGHT_STREAMS 128
 #define INFLIGHT_RATES 17       /* shared rates, and 0: none */
-#define INFLIGHT_DOUBLINGS 20   /* of a block's age between copies, at most */
+#define INFLIGHT_DOUBLINGS 20   /* a block's age doubles between copies, at most so often */
 #define INFLIGHT_FEW 64
 
 struct inflight {
 	struct list in_age, in_stream, in_file; /* in_age: in neither list of `age` if copied */
-	struct inflight *next;          /* with the same place in `index`; newest first */
+	struct inflight *next;          /* next flight at the same place in `index`; newest first */
 	void *file;
 	struct mono handed; /* when the stream got the block */
 	struct mono since;  /* when the stream sent the block; until inflight_sent() the same as `handed` */
@@ -26,7 +26,7 @@ struct inflight {
 };
 
 struct inflights {
-	struct list age[INFLIGHT_DOUBLINGS + 1]; /* by number of copies, the oldest first; without copied flights */
+	struct list age[INFLIGHT_DOUBLINGS + 1]; /* flights by number of copies, the oldest first; without copied flights */
 	struct list stream[INFLIGHT_STREAMS], spare;
 	struct inflight **index;        /* hash table of n_index lists, a power of two */
 	uint32_t n_index, n;            /* n: number of flights */
@@ -35,11 +35,11 @@ struct inflights {
 	 * sends nevertheless. `handed`: time of the newest. */
 	uint32_t unread[INFLIGHT_STREAMS];
 	uint64_t unread_bytes[INFLIGHT_STREAMS]; /* estimated from the mean length */
-	uint64_t queued_bytes[INFLIGHT_RATES];   /* the same, of all streams with the rate */
+	uint64_t queued_bytes[INFLIGHT_RATES];   /* queued bytes of all streams with this rate */
 	uint8_t rate_of[INFLIGHT_STREAMS];       /* 0: none */
 	struct mono handed[INFLIGHT_STREAMS];
 	struct mono last_ack[INFLIGHT_STREAMS];
-	bool lost[INFLIGHT_STREAMS];       /* with blocks in flight, and none acknowledged since, on the new connection */
+	bool lost[INFLIGHT_STREAMS];       /* the new connection has acknowledged none of the blocks in flight */
 	uint8_t stalls[INFLIGHT_STREAMS]; /* reported since the last acknowledgment, on any connection of the stream */
 	uint64_t acked_bytes[INFLIGHT_STREAMS];
 	bool any_acked;

@@ -29,7 +29,7 @@ struct job_request {
 	struct wire_grant grant;
 	struct span grant_frame;
 	struct wire_open open; /* the client in place of the third host; of a measurement with role ACCEPTOR_DISCARDS */
-	unsigned messages;     /* to be timed by a measurement; 0: a transfer */
+	unsigned messages;     /* messages that a measurement times; 0: a transfer */
 };
 
 /* A frame as passed to the owner. */
@@ -95,7 +95,7 @@ void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const stru
 
 /* Server: a long answer waits until the client reads: from now on, a client that reads nothing for two minutes has
  * stalled. job_frames_wrote() reports reading. */
-#define JOB_FRAMES_PAUSE_BYTES (256u << 10) /* in `out`: pause */
+#define JOB_FRAMES_PAUSE_BYTES (256u << 10) /* reading pauses while `out` holds so much */
 void job_frames_pause(struct job_frames *j, struct mono now);
 void job_frames_wrote(struct job_frames *j, struct mono now);
 /* Whether the client has read enough for the answer to continue; ends the pause. */

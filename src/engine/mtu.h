@@ -13,7 +13,7 @@
 #define MTU_SILENT_S 3.0 /* without a segment from the peer: no other cause is likely */
 
 struct mtu_lost {
-	uint64_t delivered_bytes; /* in both directions */
+	uint64_t delivered_bytes; /* bytes delivered in both directions */
 	double silent_s;          /* since the last sign that segments arrive: data at the receiver, acknowledgments at the
 	                             sender; MTU_SILENT_S for a control connection that has a successor */
 };

@@ -13,8 +13,8 @@
 
 struct path_rates {
 	/* bit/s by path; 0: no limit; ENGINE_PATH_IDLE */
-	uint64_t requested[ENGINE_PATHS_MAX];   /* by the caller */
-	uint64_t selected[ENGINE_PATHS_MAX];    /* by path_select.h */
+	uint64_t requested[ENGINE_PATHS_MAX];   /* rates that the caller requests */
+	uint64_t selected[ENGINE_PATHS_MAX];    /* rates that path_select.h chooses */
 	uint64_t applied[ENGINE_PATHS_MAX];
 	/* last RATE frame: sent (receiving starter) or received (sending acceptor) */
 	struct wire_rate frame;

@@ -18,7 +18,7 @@
 
 struct path_select {
 	struct multipath model;             /* place[], rate_bps[] and reason are the decisions */
-	struct multipath_sample sample;     /* of the last step */
+	struct multipath_sample sample;     /* throughput in the last step */
 	struct mono since, next;            /* the present interval */
 	bool starved;
 	/* by place: */

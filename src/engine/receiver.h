@@ -125,7 +125,7 @@ bool rcv_idle(const struct rcv *r);
 
 struct rcv_stats {
 	struct ptcp_progress done; /* bytes, resumed_bytes, wire_bytes, files, file_bytes, others, failed */
-	uint64_t hole_bytes;       /* of done.bytes: holes, neither sent nor resumed */
+	uint64_t hole_bytes;       /* part of done.bytes: holes, neither sent nor resumed */
 	uint32_t live;             /* entries in progress */
 };
 struct rcv_stats rcv_stats(const struct rcv *r);

@@ -23,8 +23,8 @@ struct rcv_entry {
 	uint64_t path_bytes;      /* length of its path below the destination, in the sender's names */
 	uint32_t children, depth, names; /* unfinished children, and hard links to the file */
 	struct rcv_entry *file;        /* target of a HARDLINK; NULL: was complete already */
-	struct list waiting;      /* in waiters of the directory or file, in runnable, later in requesting */
-	struct list waiters;      /* of a directory: children; of a file: hard links */
+	struct list waiting;      /* member of the waiters of the directory or file, of runnable, later of requesting */
+	struct list waiters;      /* children that wait for a directory; hard links that wait for a file */
 	uint8_t *frame;           /* the ENTRY, until prepared */
 	size_t frame_bytes;
 	struct wire_grid grid;
@@ -32,7 +32,7 @@ struct rcv_entry {
 	uint64_t *done, few;      /* bitmap; in `few` up to 64 blocks */
 	uint32_t done_room;       /* blocks that a bitmap of its own has room for */
 	bool unsized, unended;    /* offered as UNSIZED; its size is unknown */
-	uint32_t end;             /* of the last written block */
+	uint32_t end;             /* end of the last written block */
 	struct digest sum, expected;
 	bool has_own, unreadable; /* COMPARING: `sum` is of the existing file */
 	bool sparse;
@@ -49,10 +49,10 @@ struct rcv {
 	struct rcv_entry *slot[WIRE_SLOTS];
 	uint64_t highest;         /* count of the newest id */
 	uint64_t lost[WIRE_SLOTS]; /* id of the slot's last failed file: the sender knows once it reuses the slot */
-	struct list runnable;     /* their directory is open, or their file complete */
+	struct list runnable;     /* entries whose directory is open, or whose file is complete */
 	struct list requesting;   /* files with missing blocks to request */
 	uint64_t requested;       /* blocks, of all files */
-	bool needs_wait;          /* for the outbox */
+	bool needs_wait;          /* an entry waits for the outbox */
 	uint64_t bitmap_bytes, frame_bytes;
 	uint64_t linked_bytes;    /* costs of all LINKED files */
 	struct rcv_stats stats;

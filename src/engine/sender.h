@@ -63,7 +63,7 @@ struct snd_terms {
 	uint64_t timeout_ns;
 	uint64_t linger_ns;     /* maximum life of the session without progress, if above timeout_ns */
 	bool spooled;           /* relays may spool blocks */
-	uint64_t region_bytes;  /* of a file, for one mover; with snd_set_mover(), not 0 */
+	uint64_t region_bytes;  /* region of a file that one mover carries; not 0 with snd_set_mover() */
 };
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e);

@@ -21,7 +21,7 @@ struct range {
 struct ranges {
 	struct range *at;
 	uint32_t head, end, cap;
-	uint64_t blocks;                /* in live ranges, each occurrence counted */
+	uint64_t blocks;                /* blocks in live ranges, each occurrence counted */
 };
 
 /* All connected streams of one mover, or pair of movers. It has at most one region: these blocks are to be sent by its
@@ -30,8 +30,8 @@ struct snd_lane {
 	uint64_t mover;
 	unsigned n_streams;             /* 0: unused */
 	struct snd_entry *file;         /* NULL: no region */
-	uint64_t region;                /* its number in the file */
-	struct ranges blocks;           /* not empty */
+	uint64_t region;                /* number of the region in the file */
+	struct ranges blocks;           /* blocks of the region that are to be sent; not empty */
 };
 
 struct snd_entry {
@@ -45,7 +45,7 @@ struct snd_entry {
 	bool left;
 	uint64_t path_bytes;            /* length of its path below the destination */
 	uint32_t children;
-	struct wire_entry end;          /* its DIR_END */
+	struct wire_entry end;          /* the DIR_END frame of the directory */
 	/* regular files */
 	bool parts;                     /* the receiver requests the blocks */
 	bool sparse, unmapped;          /* has holes; the holes are unknown: no block is sent yet */
@@ -57,9 +57,9 @@ struct snd_entry {
 	uint32_t n_offered;             /* blocks sent without a NEED */
 	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks of a file of known size */
 	struct ranges again;            /* lost or requested, to be sent next */
-	unsigned n_regions;             /* lanes with a region of the file, */
-	uint64_t region_blocks;         /* and blocks in them */
-	struct digest digest;           /* of the blocks in `read` */
+	unsigned n_regions;             /* number of lanes with a region of the file */
+	uint64_t region_blocks;         /* number of blocks in these regions */
+	struct digest digest;           /* sum of the terms of the blocks in `read` */
 	struct list in_ready, flights;  /* in_ready: in ready, or in unmapped */
 	struct ptcp_err *why;           /* FAILING; NULL without memory */
 };
@@ -67,7 +67,7 @@ struct snd_entry {
 struct snd {
 	struct snd_opts o;
 	struct snd_terms terms;
-	size_t early_bytes;             /* of the frames of early entries */
+	size_t early_bytes;             /* size of the frames of early entries */
 	struct outbox *out;
 	struct snd_entry *slot[WIRE_SLOTS];
 	uint16_t spare[WIRE_SLOTS];
@@ -79,15 +79,15 @@ struct snd {
 	unsigned depth, cap_stack;
 	unsigned untracked;             /* number of further directories entered, for lack of memory */
 	struct list ready;              /* files with blocks to send */
-	uint32_t n_ranges;              /* in all `again` and all regions */
+	uint32_t n_ranges;              /* number of ranges in all `again` and all regions */
 	struct snd_lane lane[INFLIGHT_STREAMS];
-	uint64_t mover[INFLIGHT_STREAMS];   /* of the stream's next connection, */
-	uint8_t lane_of[INFLIGHT_STREAMS];  /* and lane of a connected stream */
+	uint64_t mover[INFLIGHT_STREAMS];   /* mover of the stream's next connection */
+	uint8_t lane_of[INFLIGHT_STREAMS];  /* lane of a connected stream */
 	unsigned n_lanes, n_regions;        /* lanes with streams, and with a region */
 	struct list unmapped;           /* files whose map has not been requested */
-	uint64_t map_bytes;             /* of all maps requested or known */
+	uint64_t map_bytes;             /* size of all maps requested or known */
 	unsigned n_mapping;             /* maps requested and not known */
-	bool holes_wait;                /* for the outbox */
+	bool holes_wait;                /* a HOLE waits for the outbox */
 	struct inflights flights;
 	bool up[INFLIGHT_STREAMS], listed;
 	bool paced;

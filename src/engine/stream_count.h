@@ -18,7 +18,7 @@ struct stream_count {
 	struct stream_control_sample sample;    /* the last one */
 	struct mono sampled;
 	struct limit_times recent;              /* what limited the sending TCP connections */
-	struct evidence_sample reported;        /* by the sending peer since the last sample, with the latest RTTs */
+	struct evidence_sample reported;        /* the peer's reports since the last sample, latest RTTs */
 	char congestion[WIRE_CONGESTION_MAX + 1]; /* congestion control of the sender; "": not known yet */
 };
 

@@ -23,7 +23,7 @@ struct stream_view {
 	/* sender: */
 	bool carries;           /* has unacknowledged blocks */
 	struct mono acked;      /* time of the last acknowledgment */
-	uint64_t acked_bytes;   /* of all connections with this number */
+	uint64_t acked_bytes;   /* bytes of all connections with this number */
 };
 
 struct path_view {
