@@ -46,9 +46,9 @@ uint32_t wire_grid_length(struct wire_grid g, uint32_t block);
 /* Position of a BLOCK frame's data. A block longer than WIRE_CHUNK_BYTES is sent in chunks of that length, the last
  * may be shorter; each chunk has a frame of its own. */
 struct wire_chunk {
-	uint32_t block, index; /* of the chunk within the block */
+	uint32_t block, index; /* number of the block; number of the chunk within the block */
 	uint32_t block_bytes;
-	bool last;             /* of its block */
+	bool last;             /* the chunk is the last one of its block */
 };
 /* False: the frame does not fit the grid of the file. */
 bool wire_chunk_find(struct wire_chunk *out, const struct wire_block *f, struct wire_grid g);

@@ -20,7 +20,7 @@ enum wire_field_kind {
 enum wire_field_text { WIRE_FIELD_ANY, WIRE_FIELD_NO_NUL, WIRE_FIELD_WORD /* 0x21 to 0x7e */ };
 
 struct wire_field {
-	const char *name; /* as in PROTOCOL.md */
+	const char *name; /* name in PROTOCOL.md */
 	uint8_t kind, size, text;
 	uint16_t at, count_at; /* offsets in the frame's struct */
 	uint64_t min, max;
@@ -29,7 +29,7 @@ struct wire_field {
 struct wire_layout {
 	const struct wire_field *field;
 	uint8_t n;
-	uint16_t bytes;               /* of the struct */
+	uint16_t bytes;               /* size of the struct */
 	bool (*valid)(const void *f); /* rules that span fields; NULL: none */
 	bool optional;                /* sent without the critical flag */
 };

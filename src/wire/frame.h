@@ -216,8 +216,8 @@ struct wire_open {
 	uint16_t n_paths;
 	struct span paths;
 	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
-	uint32_t max_delete; /* with WIRE_OPEN_DELETE: limit of the entries to remove, else 0 */
-	uint32_t stripe;     /* of the starter's shared file system, in units of WIRE_STRIPE_BYTES; 0: a divisor of 64 MiB */
+	uint32_t max_delete; /* limit of the entries to remove, with WIRE_OPEN_DELETE; else 0 */
+	uint32_t stripe;     /* stripe of the starter's shared files, in WIRE_STRIPE_BYTES; 0: a divisor of 64 MiB */
 };
 #define WIRE_STRIPE_BYTES 4096u
 #define WIRE_STRIPES_MAX (1u << 18)
@@ -244,7 +244,7 @@ struct wire_opened {
 	uint8_t cipher;
 	uint16_t streams;
 	uint8_t flags;
-	uint32_t stripe; /* of the acceptor's shared file system, as in wire_open */
+	uint32_t stripe; /* stripe of the acceptor's shared file system, as in wire_open */
 };
 WIRE_CODEC(OPENED, opened, wire_opened)
 
@@ -277,13 +277,13 @@ WIRE_CODEC(SET_STREAMS, set_streams, wire_set_streams)
  * stream from 0 to m - 1. */
 struct wire_tcp_report {
 	uint64_t elapsed_us;           /* lifetime of the streams */
-	uint64_t busy_us;              /* of elapsed_us: with data to send or unacknowledged data */
-	uint64_t window_us, buffer_us; /* of busy_us: limited by the receive window, by the send buffer */
+	uint64_t busy_us;              /* part of elapsed_us with data to send or unacknowledged data */
+	uint64_t window_us, buffer_us; /* parts of busy_us limited by the receive window, by the send buffer */
 	uint64_t retransmits;          /* segments */
 	struct span congestion;        /* "cubic" ..; empty: unknown */
 	uint8_t m;
 	uint32_t rtt_us[WIRE_REPORT_STREAMS_MAX];     /* smoothed, now; 0: unknown, as is all else of the stream */
-	uint32_t min_rtt_us[WIRE_REPORT_STREAMS_MAX]; /* of the connection; 0: none yet */
+	uint32_t min_rtt_us[WIRE_REPORT_STREAMS_MAX]; /* smallest RTT of the connection; 0: none yet */
 	uint32_t segments[WIRE_REPORT_STREAMS_MAX];   /* sent, with retransmits */
 	uint32_t lost[WIRE_REPORT_STREAMS_MAX];       /* retransmits */
 	uint32_t events[WIRE_REPORT_STREAMS_MAX];     /* losses without those less than an RTT after another */
@@ -294,14 +294,14 @@ WIRE_CODEC(TCP_REPORT, tcp_report, wire_tcp_report)
 
 /* From a starter that receives: maximum rates of the streams, in place of those of the last RATE. */
 struct wire_rate {
-	uint64_t all_bps;                  /* of all streams together; 0: no limit */
+	uint64_t all_bps;                  /* rate of all streams together; 0: no limit */
 	uint8_t n, m;
 	uint64_t bps[WIRE_RATES_MAX];      /* n rates, not 0; WIRE_RATE_IDLE: the sender begins no block */
-	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* of streams 0 to m - 1: number of the shared rate from 1; 0: none; last not 0 */
+	uint8_t of[WIRE_RATE_STREAMS_MAX]; /* shared rate of streams 0 to m - 1, from 1; 0: none; last not 0 */
 };
 WIRE_CODEC(RATE, rate, wire_rate)
 
-#define WIRE_SELECT_MAX_PATHS_BYTES (4u << 20) /* of all SELECT frames of a session */
+#define WIRE_SELECT_MAX_PATHS_BYTES (4u << 20) /* size of the paths of all SELECT frames of a session */
 
 /* From a starter that receives: entries below the source that are sent, no others. */
 struct wire_select {
@@ -378,12 +378,12 @@ enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_E
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent; /* parent 0: the destination */
-	uint64_t size_bytes; /* of a file; UNSIZED: 0 */
+	uint64_t size_bytes; /* size of a file; UNSIZED: 0 */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
 	struct span name;    /* one component, text_name_ok() */
-	struct span target;  /* of a symbolic link: 1 to WIRE_PATH_MAX bytes without NUL */
+	struct span target;  /* target of a symbolic link: 1 to WIRE_PATH_MAX bytes without NUL */
 	struct span attrs;   /* wire/attrs.h; well-formed once decoded */
 };
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)
@@ -428,7 +428,7 @@ WIRE_CODEC(WARNING, warning, wire_warning)
 struct wire_leftovers {
 	uint64_t files; /* not 0 */
 	uint64_t bytes;
-	uint64_t age_ms; /* of the youngest, since its last change */
+	uint64_t age_ms; /* time since the last change of the youngest file */
 };
 WIRE_CODEC(LEFTOVERS, leftovers, wire_leftovers)
 

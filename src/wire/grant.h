@@ -21,7 +21,7 @@ struct wire_grant {
 	uint64_t expiry_s;                   /* since 1970, UTC, by the audience's clock */
 	uint8_t nonce[WIRE_NONCE_BYTES];
 	struct span path;                    /* below the issuer's root; empty with PROBE; RELAY: the next hop, HOST:PORT */
-	struct span certificates;            /* of the issuer, as in its TLS certificate */
+	struct span certificates;            /* certificates of the issuer, as in its TLS certificate */
 	uint8_t signature[WIRE_SIGNATURE_BYTES];
 };
 /* The role in OPEN of a session that a grant of this mode permits at its audience; 0: none. */

@@ -18,10 +18,10 @@ enum wire_job_flags {
 struct wire_job {
 	uint8_t flags, family;  /* family 0, 4 or 6 */
 	uint16_t port;
-	uint32_t timeout_ms, linger_ms; /* as in HELLO, of the session with the third host */
+	uint32_t timeout_ms, linger_ms; /* values of HELLO in the session with the third host */
 	struct span host;       /* 1 to WIRE_HOST_MAX printable ASCII bytes */
-	struct span congestion; /* for PROBE; printable ASCII; empty: the system's default */
-	uint64_t rate_bps;      /* of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */
+	struct span congestion; /* congestion control of a PROBE, printable ASCII; empty: the system's default */
+	uint64_t rate_bps;      /* rate of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */
 };
 #define WIRE_JOB_MIN_BPS 10000
 WIRE_CODEC(JOB, job, wire_job)
@@ -39,7 +39,7 @@ WIRE_CODEC(PROBE, probe, wire_probe)
 /* One timed message. */
 struct wire_sample {
 	uint64_t bytes;         /* not 0 */
-	uint64_t delay_ns;      /* until the whole message was known to have arrived; not 0 */
+	uint64_t delay_ns;      /* time until the whole message was known to have arrived; not 0 */
 	uint64_t round_trip_ns; /* minimum RTT of a packet so far; 0: unknown */
 };
 WIRE_CODEC(SAMPLE, sample, wire_sample)
@@ -84,7 +84,7 @@ struct wire_state {
 	uint8_t kind, mode;         /* mode: an enum wire_grant_mode, of the job's GRANT */
 	uint16_t code;              /* as in ERROR; 0: no error */
 	uint16_t port;
-	uint64_t age_ms, took_ms;   /* since the request; run time */
+	uint64_t age_ms, took_ms;   /* time since the request; run time */
 	struct ptcp_progress progress;
 	struct span host, from, to; /* third host; path of the first source; path of the destination */
 	struct span text;           /* describes the code */
@@ -93,14 +93,14 @@ WIRE_CODEC(STATE, state, wire_state)
 
 /* ---- Link estimates that a server publishes ---- */
 
-#define WIRE_LINKS_MAX 1024 /* in one reply */
+#define WIRE_LINKS_MAX 1024 /* max number in one reply */
 
 /* Requests the link estimates: one LINK each, then the end of the connection. */
 WIRE_CODEC_EMPTY(LINKS, links)
 
-#define WIRE_LINK_BPS_MAX UINT64_C(1000000000000000) /* of a rate and its error */
-#define WIRE_LINK_NS_MAX UINT64_C(3600000000000)     /* of a delay and its error */
-#define WIRE_LINK_NOT_KNOWN UINT64_MAX               /* of an error */
+#define WIRE_LINK_BPS_MAX UINT64_C(1000000000000000) /* max rate, and max error of a rate */
+#define WIRE_LINK_NS_MAX UINT64_C(3600000000000)     /* max delay, and max error of a delay */
+#define WIRE_LINK_NOT_KNOWN UINT64_MAX               /* stands for an unknown error */
 
 enum wire_link_flags {
 	WIRE_LINK_ROUND_TRIP = 1 << 0, /* the delay is half of the minimum RTT */
@@ -112,9 +112,9 @@ enum wire_link_flags {
 struct wire_link {
 	uint64_t rate_bps, rate_error_bps; /* goodput and its standard error */
 	uint64_t delay_ns, delay_error_ns; /* one-way delay and its standard error */
-	uint64_t age_ms;                   /* since the last measurement */
+	uint64_t age_ms;                   /* time since the last measurement */
 	uint32_t messages;                 /* behind the estimate; not 0 */
-	uint16_t streams;                  /* that shared each message; not 0 */
+	uint16_t streams;                  /* number of streams that shared each message; not 0 */
 	uint16_t port;                     /* of the other host; not 0 */
 	uint8_t flags;
 	struct span host;                  /* printable ASCII */
@@ -124,7 +124,7 @@ WIRE_CODEC(LINK, link, wire_link)
 
 /* ---- Leftovers of interrupted transfers ---- */
 
-#define WIRE_LEFTOVERS_MAX 10000 /* in one reply; CLEANED counts all */
+#define WIRE_LEFTOVERS_MAX 10000 /* max number in one reply; CLEANED counts all */
 
 /* Requests the removal of the leftovers beneath a directory. */
 struct wire_clean {
@@ -179,7 +179,7 @@ struct wire_manage {
 WIRE_CODEC(MANAGE, manage, wire_manage)
 
 enum wire_listed_type {
-	WIRE_LISTED_UNKNOWN, /* with a code only */
+	WIRE_LISTED_UNKNOWN, /* type of a failure, which has a code */
 	WIRE_LISTED_FILE, WIRE_LISTED_DIR, WIRE_LISTED_SYMLINK, WIRE_LISTED_FIFO, WIRE_LISTED_SOCKET,
 	WIRE_LISTED_CHAR_DEVICE, WIRE_LISTED_BLOCK_DEVICE
 };
@@ -197,7 +197,7 @@ struct wire_listed {
 	struct span target; /* of a symbolic link */
 	struct span text;   /* describes the code */
 };
-#define WIRE_LISTED_FRAMES_MAX 10000000 /* in one reply */
+#define WIRE_LISTED_FRAMES_MAX 10000000 /* max number in one reply */
 WIRE_CODEC(LISTED, listed, wire_listed)
 
 /* Totals so far, regularly; the last frame has `final`. */
@@ -205,8 +205,8 @@ struct wire_managed {
 	uint64_t entries;           /* listed, counted, made, removed or renamed */
 	uint64_t bytes, disk_bytes; /* LIST and COUNT: of the entries */
 	uint64_t failed;
-	uint64_t quota_used_bytes;  /* COUNT: beneath the client's directory, */
-	uint64_t quota_bytes;       /* and the client's quota; 0: none */
+	uint64_t quota_used_bytes;  /* COUNT: space used beneath the client's directory */
+	uint64_t quota_bytes;       /* COUNT: the client's quota; 0: none */
 	uint8_t final;
 };
 WIRE_CODEC(MANAGED, managed, wire_managed)
