@@ -11,7 +11,7 @@
 
 struct conf_change {
 	int link;                                          /* index; at most one change per link */
-	char rate[CONF_CHANGE_BYTES], delay[CONF_CHANGE_BYTES]; /* as written in the file; "": unchanged */
+	char rate[CONF_CHANGE_BYTES], delay[CONF_CHANGE_BYTES]; /* texts that the file has; "": unchanged */
 };
 
 /* Returns the changed text, freed by the caller. Replaces present values in place and appends missing ones

@@ -22,7 +22,7 @@ enum conf_type {
 struct conf_field {
 	const char *key; /* NULL ends a table */
 	enum conf_type type;
-	size_t offset;   /* of the field in the caller's struct */
+	size_t offset;   /* offset of the field in the caller's struct */
 	int required;
 };
 

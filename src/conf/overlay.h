@@ -22,7 +22,7 @@
 #define CONF_DATA_MAX_BYTES (1ull << 60) /* doubles are exact to 2^53, sums to 1e-15 */
 
 struct conf_host {
-	char *name;    /* letters, digits and . _ - : */
+	char *name;    /* letters, digits and . _ - : only */
 	char *address; /* may be NULL */
 	char *path;    /* may be NULL */
 	uint64_t data_bytes, storage_bytes, ingress_bps, egress_bps;
@@ -38,8 +38,8 @@ struct conf_host {
  * (concave, from 0 at no stream), and either all points have an impact or none. */
 struct conf_point {
 	unsigned streams;
-	uint64_t rate_bps;   /* of all streams */
-	double impact_ratio; /* on each other flow; NAN: not given */
+	uint64_t rate_bps;   /* rate of all streams together */
+	double impact_ratio; /* impact on each competing flow; NAN: not given */
 };
 
 struct conf_curve {
@@ -51,14 +51,14 @@ struct conf_curve {
 
 struct conf_link {
 	int from, to; /* indices of hosts */
-	uint64_t rate_bps, delay_ns; /* with a curve: the rate of max_streams */
-	struct conf_curve *curve;    /* or NULL */
+	uint64_t rate_bps, delay_ns; /* the rate of max_streams, if there is a curve */
+	struct conf_curve *curve;    /* rates over streams, or NULL */
 	struct conf_mark mark;
 };
 
 struct conf_group { /* links sharing a bottleneck */
-	uint64_t rate_bps;        /* as above */
-	struct conf_curve *curve; /* or NULL */
+	uint64_t rate_bps;        /* the rate of max_streams, if there is a curve */
+	struct conf_curve *curve; /* rates over streams, or NULL */
 	int *links;
 	size_t nlinks;
 	struct conf_mark mark;
@@ -66,7 +66,7 @@ struct conf_group { /* links sharing a bottleneck */
 
 struct conf_window { /* the rate of a link from `from_ns` until `until_ns` */
 	int link;
-	uint64_t from_ns, until_ns, rate_bps; /* until: CONF_UNSET is forever */
+	uint64_t from_ns, until_ns, rate_bps; /* a window; until CONF_UNSET: forever */
 	struct conf_mark mark;
 };
 

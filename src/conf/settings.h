@@ -11,7 +11,7 @@
 
 struct conf_setting {
 	char *key, *text;
-	struct conf_mark key_mark, mark; /* of the key, of the value */
+	struct conf_mark key_mark, mark; /* places of the key and of the value */
 };
 
 /* In the order of the file; a key with a list has one element per member. */

@@ -22,7 +22,7 @@ int conf_read_file(char **out, size_t *n, const char *path, const char *shown, c
 struct conf_doc;
 
 struct conf_mark {
-	int line, column; /* from 1 */
+	int line, column; /* counted from 1 */
 };
 
 /* `name` names the file in errors. Does not keep the text. */
