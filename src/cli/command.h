@@ -20,7 +20,7 @@ struct opt;
 
 struct command {
 	const char *name;
-	const char *operands; /* as in a synopsis: "SRC... DEST" */
+	const char *operands; /* operands as a synopsis shows them: "SRC... DEST" */
 	const char *summary;
 	/* Runs the command on the arguments after its name, which may be reordered; returns an exit status. */
 	int (*run)(const struct command *c, int argc, char **argv);

@@ -9,7 +9,7 @@
 /* First member of the args of a command whose tables contain connect_options. */
 struct connect_opts {
 	struct log_opts log;
-	struct ptcp_transfer_opts transfer; /* its texts are borrowed from argv */
+	struct ptcp_transfer_opts transfer; /* the texts are borrowed from argv */
 };
 
 extern const struct opt connect_options[];

@@ -11,8 +11,8 @@
 
 struct exec {
 	const char *command;
-	int fd;              /* its output; -1: not open */
-	int write_fd;        /* until the command runs */
+	int fd;              /* the output of the command; -1: not open */
+	int write_fd;        /* the command gets this end; -1 once the command runs */
 	pid_t pid;           /* 0: not started, or reaped */
 	int failed;          /* errno of the start; 0: none */
 	atomic_bool given_up;

@@ -14,12 +14,12 @@ struct log_opts {
 	bool json;
 	bool quiet;
 	unsigned verbose;
-	int level; /* of --log-level, or LOG_NONE */
+	int level; /* level that --log-level names, or LOG_NONE */
 };
 #define LOG_NONE (-1)
 
 extern const struct opt log_options[];
-extern const struct opt list_options[]; /* the same, but the first -v lists files */
+extern const struct opt list_options[]; /* log_options, but the first -v lists files */
 
 void log_opts_init(struct log_opts *a);
 

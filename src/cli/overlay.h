@@ -21,7 +21,7 @@ int opt_method(void *args, const struct opt *o, const char *text, struct ptcp_er
 
 struct overlay_paths {
 	size_t n;
-	char *path[PTCP_PATHS_MAX];   /* as in ptcp_transfer_opts.paths; owned */
+	char *path[PTCP_PATHS_MAX];   /* texts for ptcp_transfer_opts.paths; owned */
 	double share[PTCP_PATHS_MAX]; /* bytes */
 };
 

@@ -15,7 +15,7 @@
 struct opt;
 
 #define RUNNING_NAME_BYTES 65
-#define RUNNING_ANSWER_BYTES (128u << 10) /* of the longest answer */
+#define RUNNING_ANSWER_BYTES (128u << 10) /* size of the longest answer */
 
 /* Letters, digits, '.', '_' and '-', the first a letter or a digit; at most 64. */
 bool running_name_ok(const char *name);
@@ -60,7 +60,7 @@ struct running_transfer {
 	size_t sources;
 	struct ptcp_progress progress;
 	double rate_bps, eta_s; /* eta_s < 0: not known */
-	const struct ptcp_mover_stats *movers; /* of a striped transfer */
+	const struct ptcp_mover_stats *movers; /* movers of a striped transfer */
 	size_t n_movers;
 };
 /* The same with the fields of a transfer. */

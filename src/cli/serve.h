@@ -17,7 +17,7 @@ struct serve_args {
 	const char *listen[PTCP_LISTEN_MAX];
 	size_t n_listen;         /* 0: default address, or the sockets of the service manager */
 	bool no_sandbox, share_port;
-	unsigned ciphers;        /* as server.ciphers; 0: default */
+	unsigned ciphers;        /* ciphers of the key server.ciphers; 0: default */
 	const char *config, *metrics;
 	const char *watch;       /* overlay file; NULL: no measurement of links */
 	const char *watch_as;    /* local host in the overlay; NULL: by its address */
@@ -41,11 +41,11 @@ int serve_log_level(const struct serve_args *a);
 /* ---- serve_metrics.c ---- */
 
 struct metrics {
-	time_t started;                /* of the server */
+	time_t started;                /* time at which the server started */
 	struct ptcp_server_stats stats;
 	double received_bps, sent_bps; /* over the last interval */
-	struct mono when;              /* of the last update, */
-	struct ptcp_server *server;    /* and its server */
+	struct mono when;              /* time of the last update */
+	struct ptcp_server *server;    /* the server that the last update describes */
 };
 
 void metrics_update(struct metrics *m, struct ptcp_server *s);

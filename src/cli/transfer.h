@@ -14,13 +14,13 @@ struct transfer_args {
 	const char *exec;            /* command whose output is sent; NULL: none */
 	struct path_list files;      /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */
-	const char *local_host;      /* in the overlay; NULL: by its address */
+	const char *local_host;      /* name of this host in the overlay; NULL: the overlay has this host's address */
 	struct overlay_paths routes;
-	double candidate_bps[PTCP_PATHS_MAX]; /* of --relays, by the overlay */
+	double candidate_bps[PTCP_PATHS_MAX]; /* bandwidths that the overlay gives the candidates of --relays */
 	const char *const *srcs;     /* borrowed from argv */
 	size_t n_srcs;
 	const char *dest;
-	const char *name;            /* for ptcp status and ptcp rate; NULL: COMMAND-PID */
+	const char *name;            /* name that ptcp status and ptcp rate show; NULL: COMMAND-PID */
 };
 
 /* Parses options and operands of `c`; 0, OPTIONS_HELP or a negative PTCP_E*. Call transfer_args_fini() after

@@ -17,7 +17,7 @@ struct finding {
 	const char *name;    /* static, one word */
 	enum verdict verdict;
 	char found[200];     /* text for people */
-	double value;        /* number behind the text, in `unit`: */
+	double value;        /* the number behind the text has this `unit` */
 	const char *unit;    /* "bytes", "bps", "s", "count", static; NULL: no number */
 	char fix[240];       /* command, or advice; "" for VERDICT_OK */
 };
@@ -75,7 +75,7 @@ void doctor_interface(struct doctor *d, const char *name, double *speed_bps);
 
 struct doctor_movers {
 	const char *command;     /* starts movers, as --movers of ptcp send */
-	const char *const *host; /* for {host} in the command */
+	const char *const *host; /* the command names these hosts at {host} */
 	size_t n_hosts;
 	const char *ptcp;        /* path of ptcp on the hosts of the movers */
 };

@@ -42,14 +42,14 @@ struct output {
 	bool detached;
 	bool dry_run;
 	struct output_reconnect reconnect;
-	char congestion[16], congestion_why[128]; /* of the sender's streams; "": unknown */
+	char congestion[16], congestion_why[128]; /* the senders' congestion control; "": unknown */
 	bool changed_congestion;
 	char failed[sizeof ((struct ptcp_err *)0)->msg]; /* latest line about a file */
 	const char *cipher;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
-	struct ptcp_path paths[PTCP_PATHS_MAX]; /* of the last event, without `candidate` */
+	struct ptcp_path paths[PTCP_PATHS_MAX]; /* paths of the last event, without `candidate` */
 	size_t n_paths;
-	struct listing listing;   /* of a dry run */
+	struct listing listing;   /* entries that a dry run lists */
 };
 
 void output_init(struct output *o, const char *command, const struct log_opts *log);

@@ -12,8 +12,7 @@
 struct plan_shown {
 	const struct ptcp_overlay *overlay;
 	const struct ptcp_plan *plan;
-	struct ptcp_plan_info baseline[PLAN_METHODS]; /* by method; makespan_s is NAN without a plan, INFINITY if planning took
-	                                               * too long */
+	struct ptcp_plan_info baseline[PLAN_METHODS]; /* makespan_s NAN: no plan; INFINITY: planning took too long */
 };
 
 void plan_text(FILE *f, const struct plan_shown *s);

@@ -16,8 +16,8 @@ struct skeleton_host {
 	bool relay;
 	bool counted;                   /* the server has reported `bytes` */
 	uint64_t bytes;
-	struct ptcp_err failed;         /* of the first failed query; code 0: none failed, or none was made */
-	struct ptcp_err closed;         /* of the first source that this relay cannot reach; code 0: none */
+	struct ptcp_err failed;         /* error of the first failed query; code 0: none failed, or none was made */
+	struct ptcp_err closed;         /* error of the first source that this relay cannot reach; code 0: none */
 	const char *closed_to;          /* name of this source */
 };
 
