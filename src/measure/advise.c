@@ -74,7 +74,7 @@ static void start_level(struct advise *a, unsigned older)
 	probe_session_level(a->base.session, a->level[a->at], UINT64_MAX);
 }
 
-/* Before the streams send, their handshakes see the queue of other flows. */
+/* Before the streams send, their handshakes see the queue of competing flows. */
 static void observe_idle(struct advise *a)
 {
 	struct tcpinfo now;

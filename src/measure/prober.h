@@ -24,12 +24,12 @@ struct prober_ops {
 /* First member of struct advise, struct measure and struct timing. */
 struct prober {
 	const struct prober_ops *ops;
-	unsigned max_streams;    /* to request of the acceptor */
+	unsigned max_streams;    /* number of streams to request of the acceptor */
 	bool judges_streams;     /* the result is about the number of streams */
 	bool receives;           /* the acceptor sends */
-	struct loop *loop;       /* of the owner, like log */
+	struct loop *loop;       /* loop of the owner, like log */
 	const struct log *log;
-	struct session *session; /* from prober_begin() on, like timer */
+	struct session *session; /* the session exists from prober_begin() on, like timer */
 	struct timer *timer;
 };
 
