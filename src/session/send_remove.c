@@ -16,7 +16,7 @@ struct removal {
 };
 
 /* DONE: complete, and as fsync of OPEN demands, durable. SEND_NONE says as much for a file after the comparison of
- * contents only, and never for a link, which might be the source itself. */
+ * contents only, and never for a link, which might be the source itself; for hard links a receiver has DONE only. */
 static bool is_durable(const struct send_entry *o, enum snd_fate fate)
 {
 	return fate == SND_DONE || (fate == SND_SKIPPED && o->compared);
