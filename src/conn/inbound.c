@@ -178,7 +178,7 @@ static bool take_frame(struct inbound *g, const struct wire_header *h)
 		if (wire_route_decode(&route, in, &why) < 0 || (g->at > 0 && wire_grant_decode(&grant,
 		    (struct span){ g->frame + WIRE_HEADER_BYTES, g->at - WIRE_HEADER_BYTES }, &why) < 0))
 			return false;
-		timer_set(g->timer, mono_add_ns(mono_now(), ROUTE_NS));
+		timer_set(g->timer, mono_add_ns(mono_now(), admission_limit_ns(ROUTE_NS)));
 		conclude(g, o->ops->route(o->arg, g, &route, g->at > 0 ? &grant : NULL, &why), &why);
 	}
 	return true;
@@ -362,7 +362,7 @@ static int inbound_new(struct pending *l, int fd, const char *address, struct pe
 	list_append(&l->waiting, &g->in_list);
 	l->n++;
 	fd_budget_count_inbound(1);
-	timer_set(g->timer, mono_add_ns(mono_now(), PATIENCE_NS));
+	timer_set(g->timer, mono_add_ns(mono_now(), admission_limit_ns(PATIENCE_NS)));
 	return 0;
 }
 

@@ -11,6 +11,16 @@
 /* Minimum number of addresses stored for their debt alone. */
 #define SPARE_ADDRESSES 1024
 
+unsigned admission_patience_parse(const char *text)
+{
+	size_t n = text != NULL ? strlen(text) : 0;
+	long factor = n >= 1 && n <= 2 && strspn(text, "0123456789") == n ? atol(text) : 1;
+
+	return factor >= 1 && factor <= ADMISSION_PATIENCE_MAX ? (unsigned)factor : 1;
+}
+
+unsigned admission_patience(void) { return admission_patience_parse(secure_getenv(ADMISSION_PATIENCE)); }
+
 struct peer_address {
 	uint8_t key[KEY_BYTES];
 	unsigned waiting, sessions;

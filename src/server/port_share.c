@@ -7,6 +7,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "net/admission.h"
 #include "net/watch.h"
 #include "fs/fd_budget.h"
 
@@ -106,7 +107,7 @@ static void on_sweep(void *arg)
 	struct borrower *b;
 
 	LIST_EACH(&s->borrowers, b, struct borrower, in_list)
-		if (is_over(b) || (b->label[0] == '\0' && mono_diff_ns(now, b->since) >= KEY_NS))
+		if (is_over(b) || (b->label[0] == '\0' && mono_diff_ns(now, b->since) >= admission_limit_ns(KEY_NS)))
 			end(b);
 	if (s->n > 0)
 		timer_set(s->sweep, mono_add_ns(now, SWEEP_NS));

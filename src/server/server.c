@@ -258,6 +258,9 @@ static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
 		.ops = &server_inbound_ops, .arg = s };
 
+	if (admission_patience() > 1)
+		log_at(&s->host.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE " extends the time "
+		    "that strangers have (unset the variable, which is for tests)\"", admission_patience());
 	return pending_init(&s->pending, &o, e);
 }
 

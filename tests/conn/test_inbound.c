@@ -387,6 +387,7 @@ static void not_shared(void **state)
 
 int main(void)
 {
+	unsetenv(ADMISSION_PATIENCE); /* tests wait for the limits */
 	const struct CMUnitTest tests[] = {
 		nf_test(whole), nf_test(in_pieces), nf_timed_test(pieces_do_not_spin), nf_test(unknown_labels), nf_test(no_tls),
 		nf_test(long_ones), nf_test(cut_short), nf_timed_test(never_ending), nf_test(a_busy_process), nf_test(many_silent),

@@ -189,6 +189,24 @@ static void many_addresses(void **state)
 	assert_ptr_equal(knock("192.0.2.1:1"), client);
 }
 
+static void patience_is_bounded(void **state)
+{
+	static const char *const others[] = { "", "0", "-5", "61", "100", "5x", " 5", "+5", "1e1", "99999999999999999999", "0x9" };
+	size_t i;
+
+	(void)state;
+	assert_int_equal(admission_patience_parse(NULL), 1);
+	assert_int_equal(admission_patience_parse("1"), 1);
+	assert_int_equal(admission_patience_parse("07"), 7);
+	assert_int_equal(admission_patience_parse("60"), ADMISSION_PATIENCE_MAX);
+	for (i = 0; i < sizeof others / sizeof *others; i++)
+		assert_int_equal(admission_patience_parse(others[i]), 1);
+	setenv(ADMISSION_PATIENCE, "3", 1);
+	assert_int_equal(admission_limit_ns(10), 30);
+	unsetenv(ADMISSION_PATIENCE);
+	assert_int_equal(admission_limit_ns(10), 10);
+}
+
 #define admission_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -197,7 +215,7 @@ int main(void)
 		admission_test(sources_are_addresses), admission_test(who_has_the_most_goes),
 		admission_test(of_equals_the_oldest_goes), admission_test(too_fast_is_shut_out),
 		admission_test(clients_pay_nothing_and_the_bad_pay_more),
-		admission_test(sessions_have_room_of_their_own), admission_test(many_addresses),
+		admission_test(sessions_have_room_of_their_own), admission_test(many_addresses), admission_test(patience_is_bounded),
 	};
 	return cmocka_run_group_tests_name("net/door", tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include "core/local_sock.h"
 #include "conn/client_hello.h"
+#include "net/admission.h"
 #include "server/port_lease.h"
 
 #define PORT 7811
@@ -536,6 +537,7 @@ static void no_service(void **state)
 
 int main(void)
 {
+	unsetenv(ADMISSION_PATIENCE); /* tests wait for the limits */
 	const struct CMUnitTest tests[] = {
 		nf_test(passes_connections), nf_test(dies_at_once), nf_test(labels_of_others), nf_test(malformed),
 		nf_test(too_many), nf_test(another_user), nf_test(takes_nothing), nf_test(takes_everything),
