@@ -94,10 +94,68 @@ static void judges_who_can_write(void **state)
 	assert_non_null(strstr(fault_of(0600, 0700, path), "belongs to another user"));
 }
 
+/* The file is in dir/above/below. */
+static const char *fault_below(const char *name, mode_t above, uid_t owner)
+{
+	char up[64];
+	const char *why;
+	int fd;
+
+	snprintf(up, sizeof up, "%s/above", dir);
+	assert_int_equal(chmod(up, above), 0);
+	assert_int_equal(chown(up, owner, (gid_t)-1), 0);
+	fd = trusted_file_open(name);
+	assert_true(fd >= 0);
+	why = trusted_file_fault(fd, name);
+	close(fd);
+	return why;
+}
+
+static void judges_all_directories_above(void **state)
+{
+	char up[64], below[80], file[96], link[64], up_link[96];
+	uid_t own = geteuid();
+	const char *why;
+
+	(void)state;
+	assert_int_equal(chmod(dir, 0700), 0);
+	snprintf(up, sizeof up, "%s/above", dir);
+	snprintf(below, sizeof below, "%s/below", up);
+	snprintf(file, sizeof file, "%s/file", below);
+	snprintf(link, sizeof link, "%s/link", dir);
+	snprintf(up_link, sizeof up_link, "%s/link", up);
+	assert_int_equal(mkdir(up, 0700), 0);
+	assert_int_equal(mkdir(below, 0700), 0);
+	close(open(file, O_WRONLY | O_CREAT, 0600));
+	assert_int_equal(symlink(file, link), 0);
+	assert_null(fault_below(file, 0755, own));
+	assert_null(fault_below(link, 0755, own));
+	assert_null(fault_below(file, 01777, own));
+	assert_non_null(strstr(fault_below(file, 0770, own), "others can write a directory above"));
+	assert_non_null(strstr(fault_below(link, 0707, own), "others can write a directory above"));
+	assert_int_equal(symlink("below/file", up_link), 0);
+	assert_non_null(strstr(fault_below(up_link, 0707, own), "others can write its directory"));
+	assert_int_equal(setenv("HOME", below, 1), 0);
+	assert_null(fault_below(file, 0777, own)); /* above the home */
+	assert_int_equal(unsetenv("HOME"), 0);
+	if (own == 0) {
+		assert_non_null(why = fault_below(file, 0755, 12345));
+		assert_non_null(strstr(why, "a directory above belongs to another user"));
+		assert_non_null(strstr(fault_below(up_link, 01755, 12345), "its directory belongs to another user"));
+		assert_null(fault_below(file, 0755, 0));
+	}
+	unlink(link);
+	unlink(up_link);
+	unlink(file);
+	rmdir(below);
+	rmdir(up);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opens_regular_files_only), cmocka_unit_test(judges_who_can_write),
+		cmocka_unit_test(judges_all_directories_above),
 	};
 	return cmocka_run_group_tests_name("core/trusted_file", tests, setup, teardown);
 }
