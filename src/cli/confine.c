@@ -14,6 +14,7 @@
 
 #include "cli/log_opts.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 
 /* The same on all architectures. */
@@ -121,20 +122,18 @@ static struct ruleset ruleset_of(unsigned abi, const struct ptcp_server_needs *n
 /* Allows `access` below `path`; on failure returns -1 with errno. */
 static int allow(int ruleset, const struct ruleset *handled, const char *path, uint64_t access)
 {
-	struct path_rule rule = { access & handled->fs, open(path, O_PATH | O_CLOEXEC) };
+	int fd = open(path, O_PATH | O_CLOEXEC), r;
+	struct path_rule rule = { access & handled->fs, fd };
 	struct stat st;
-	int r, saved;
 
-	if (rule.fd < 0)
+	if (fd < 0)
 		return -1;
-	r = fstat(rule.fd, &st);
+	r = fstat(fd, &st);
 	if (r == 0 && !S_ISDIR(st.st_mode))
 		rule.allowed &= OF_A_FILE;
 	if (r == 0)
 		r = (int)syscall(ADD_RULE, ruleset, PATH_BENEATH, &rule, 0);
-	saved = errno;
-	close(rule.fd);
-	errno = saved;
+	fd_close(&fd);
 	return r;
 }
 
@@ -181,7 +180,7 @@ static int restrict_self(unsigned abi, const struct ptcp_server_needs *n, const 
 	err = allow_all(fd, &r, n, tool, level, e);
 	if (err == 0 && syscall(RESTRICT_SELF, fd, 0) != 0)
 		err = failed(e, "applying the Landlock ruleset");
-	close(fd);
+	fd_close(&fd);
 	return err;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/show/terminal.h"
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 
 #define LOOK_NS (10 * NS_PER_MS)
@@ -71,8 +72,7 @@ void exec_start(struct exec *x)
 		return;
 	if ((x->failed = spawn(x)) != 0)
 		x->pid = 0;
-	close(x->write_fd);
-	x->write_fd = -1;
+	fd_close(&x->write_fd);
 }
 
 void exec_give_up(struct exec *x) { atomic_store(&x->given_up, true); }
@@ -140,9 +140,8 @@ void exec_fini(struct exec *x)
 {
 	if (x->fd < 0)
 		return;
-	if (x->write_fd >= 0)
-		close(x->write_fd);
-	close(x->fd);
+	fd_close(&x->write_fd);
+	fd_close(&x->fd);
 	x->fd = x->write_fd = -1;
 	if (x->pid > 0)
 		exec_end(x->pid);

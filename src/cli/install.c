@@ -14,6 +14,7 @@
 #include "cli/connect.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -35,8 +36,7 @@ bool install_is_static(const char *path)
 		n = pread(fd, segment, head.e_phnum * sizeof *segment, (off_t)head.e_phoff);
 	for (i = 0; n >= 0 && i < (size_t)n / sizeof *segment; i++)
 		interpreted |= segment[i].p_type == PT_INTERP;
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return n > 0 && (size_t)n == head.e_phnum * sizeof *segment && !interpreted;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/show/terminal.h"
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/local_sock.h"
 #include "core/text.h"
 #include "core/thread.h"
@@ -74,7 +75,7 @@ static int listen_in(struct running *r, const char *dir, struct ptcp_err *e)
 		r->listener = -1;
 	else if (lstat(r->path, &r->file) < 0)
 		memset(&r->file, 0, sizeof r->file);
-	close(lock);
+	fd_close(&lock);
 	return result;
 }
 
@@ -128,8 +129,7 @@ static void check_socket(struct running *r)
 
 	if (r->listener < 0 || is_present(r))
 		return;
-	close(r->listener);
-	r->listener = -1;
+	fd_close(&r->listener);
 	listen_anywhere(r, &e);
 }
 
@@ -141,7 +141,7 @@ static void close_socket(struct running *r)
 		return;
 	if (is_present(r))
 		unlink(r->path);
-	close(r->listener);
+	fd_close(&r->listener);
 	if ((slash = strrchr(r->path, '/')) != NULL) {
 		*slash = '\0';
 		userdir_private_remove(r->path);
@@ -264,9 +264,8 @@ static void serve_one(struct running *r)
 		local_sock_send(fd, text, -1);
 	json_decref(j);
 	free(text);
-	if (passed >= 0)
-		close(passed);
-	close(fd);
+	fd_close(&passed);
+	fd_close(&fd);
 }
 
 static bool is_over(struct running *r)

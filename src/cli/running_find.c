@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/local_sock.h"
 #include "core/sorted.h"
 #include "core/userdir.h"
@@ -33,10 +34,9 @@ static int connect_in(const char *dir, const char *name)
 		local_sock_remove_stale(path); /* with the lock held no new process has just bound the socket */
 		fd = -1;
 	} else if (!local_sock_peer(fd, &user, &process) || user != geteuid()) {
-		close(fd);
-		fd = -1;
+		fd_close(&fd);
 	}
-	close(lock);
+	fd_close(&lock);
 	return fd;
 }
 
@@ -55,24 +55,24 @@ bool running_exists(const char *name)
 {
 	int fd = connect_to(name);
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	if (fd < 0)
+		return false;
+	fd_close(&fd);
+	return true;
 }
 
 /* Takes the connection. */
-static int ask(json_t **answer, int fd, const char *name, const char *request, struct ptcp_err *e)
+static int ask(json_t **answer, int *fd, const char *name, const char *request, struct ptcp_err *e)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = { .fd = *fd, .events = POLLIN };
 	char *text = malloc(RUNNING_ANSWER_BYTES);
 	bool answered;
 	int passed = -1, r;
 
-	answered = text != NULL && local_sock_send(fd, request, -1) && poll(&p, 1, ANSWER_MS) == 1 &&
-	    local_sock_receive(fd, text, RUNNING_ANSWER_BYTES, &passed) == 1;
-	if (passed >= 0)
-		close(passed);
-	close(fd);
+	answered = text != NULL && local_sock_send(*fd, request, -1) && poll(&p, 1, ANSWER_MS) == 1 &&
+	    local_sock_receive(*fd, text, RUNNING_ANSWER_BYTES, &passed) == 1;
+	fd_close(&passed);
+	fd_close(fd);
 	r = running_answer_parse(answer, name, answered ? text : "", e);
 	free(text);
 	return r;
@@ -85,7 +85,7 @@ int running_request(json_t **answer, const char *name, const char *request, stru
 	if (fd < 0)
 		return err_set(e, PTCP_EPEER, "%s: no running transfer of this user has this name (ptcp status lists the names)",
 		    name);
-	return ask(answer, fd, name, request, e);
+	return ask(answer, &fd, name, request, e);
 }
 
 /* ---- All ---- */
@@ -94,14 +94,17 @@ static void add_from(json_t *list, const char *dir)
 {
 	char name[RUNNING_NAME_BYTES + sizeof SUFFIX];
 	int lock = userdir_private(dir, false, NULL), fd;
-	DIR *d = lock >= 0 ? fdopendir(lock) : NULL;
 	struct dirent *entry;
 	json_t *j;
 	size_t n;
+	DIR *d;
 
-	if (lock >= 0)
-		flock(lock, LOCK_UN); /* connect_in() takes the lock for each socket */
-	while (d != NULL && (entry = readdir(d)) != NULL) {
+	if (lock < 0)
+		return;
+	flock(lock, LOCK_UN); /* connect_in() takes the lock for each socket */
+	if ((d = fd_dir(&lock)) == NULL)
+		return;
+	while ((entry = readdir(d)) != NULL) {
 		n = strlen(entry->d_name);
 		if (n < sizeof SUFFIX || n >= sizeof name || strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) != 0)
 			continue;
@@ -109,14 +112,11 @@ static void add_from(json_t *list, const char *dir)
 		name[n - strlen(SUFFIX)] = '\0';
 		if (!running_name_ok(name) || (fd = connect_in(dir, name)) < 0)
 			continue;
-		if (ask(&j, fd, name, "status", NULL) < 0) /* suspended, for instance */
+		if (ask(&j, &fd, name, "status", NULL) < 0) /* suspended, for instance */
 			j = json_pack("{s:s, s:s, s:s}", "event", "status", "name", name, "state", RUNNING_SILENT);
 		json_array_append_new(list, j);
 	}
-	if (d != NULL)
-		closedir(d);
-	else if (lock >= 0)
-		close(lock);
+	closedir(d);
 }
 
 static const char *name_of(const json_t *status)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/atomic_file.h"
+#include "core/fd.h"
 #include "core/userdir.h"
 
 #define PATH_BYTES (USERDIR_BYTES + 16)
@@ -95,6 +96,6 @@ int history_put(const char *dir, const struct history_entry *h, struct ptcp_err 
 	if ((lock = userdir_lock(path, e)) < 0)
 		return lock;
 	r = replace(path, h, e);
-	close(lock);
+	fd_close(&lock);
 	return r;
 }

@@ -86,7 +86,7 @@ static void pipe_open(struct ssh_start *f)
 	o.done = on_pipe_connected;
 	o.arg = f;
 	f->lines = NULL;
-	if (connect_over(&f->pipe, fd, &o, &why) < 0)
+	if (connect_over(&f->pipe, &fd, &o, &why) < 0)
 		ssh_start_fail(f, &why);
 }
 
@@ -127,7 +127,7 @@ static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 
 static const struct inbound_ops inbound_ops = { .control = on_control, .join = on_join, .stream = on_stream };
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	struct ssh_start *f = arg;
 
@@ -274,7 +274,7 @@ static void query_names(struct ssh_start *f)
 	if (ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, NULL, &e) == 0) {
 		co.argv = args.at;
 		if (child_start(&f->names, f->o.host->control, &co, &fd, &e) == 0)
-			line_reader_new(&f->names_lines, f->o.host->control, fd, &names_ops, f, &e);
+			line_reader_new(&f->names_lines, f->o.host->control, &fd, &names_ops, f, &e);
 	}
 	back_if_none(f);
 }

@@ -10,6 +10,7 @@
 
 #include "client/ssh_start_impl.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "net/tls.h"
 
@@ -59,8 +60,7 @@ static int load(struct ssh_start *f, const char *path, struct ptcp_err *e)
 		errno = EIO; /* of a file that was shortened meanwhile */
 		r = read_all(f->install.data, f->install.bytes, fd) == 0 ? 0 : err_sys(e, PTCP_EIO, "%s", shown);
 	}
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include "conn/start_args.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -197,12 +198,14 @@ static bool user_can_answer(bool terminal)
 	int fd = terminal ? open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
 	size_t i;
 
-	if (fd >= 0)
-		close(fd);
-	for (i = 0; fd < 0 && i < sizeof askers / sizeof *askers; i++)
+	if (fd >= 0) {
+		fd_close(&fd);
+		return true;
+	}
+	for (i = 0; i < sizeof askers / sizeof *askers; i++)
 		if (getenv(askers[i]) != NULL)
 			return true;
-	return fd >= 0;
+	return false;
 }
 
 void ssh_start_greet(struct ssh_start *f)
@@ -235,7 +238,7 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	co.argv = args.at;
 	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
-	    (r = line_reader_new(&f->lines, f->o.host->control, fd, &line_reader_ops, f, e)) < 0)
+	    (r = line_reader_new(&f->lines, f->o.host->control, &fd, &line_reader_ops, f, e)) < 0)
 		return r;
 	ssh_start_greet(f);
 	if (!user_can_answer(f->o.launch == NULL))

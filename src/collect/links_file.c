@@ -18,6 +18,7 @@
 #include "collect/local_host.h"
 #include "core/atomic_file.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/userdir.h"
 
@@ -165,7 +166,7 @@ int ptcp_links_keep(const struct ptcp_links *s, const char *file, struct ptcp_er
 	if (lock < 0)
 		return lock;
 	r = replace(s, file, e);
-	close(lock);
+	fd_close(&lock);
 	return r;
 }
 

@@ -13,6 +13,7 @@
 #include <ptcp/ptcp.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 
 /* Host part of "HOST", "HOST:PORT", "[V6]:PORT" or a bare IPv6 address. */
@@ -68,8 +69,7 @@ static bool is_here(const char *address)
 	for (a = list; a != NULL && !ours; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0; /* local addresses only */
-		if (fd >= 0)
-			close(fd);
+		fd_close(&fd);
 	}
 	freeaddrinfo(list);
 	return ours;

@@ -11,6 +11,7 @@
 #include <yaml.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/sorted.h"
 #include "core/text.h"
 #include "core/trusted_file.h"
@@ -242,7 +243,7 @@ int conf_read_file(char **out, size_t *n, const char *path, const char *shown, c
 		r = read_all(fd, buf, max, n, shown, e);
 	if (fault != NULL)
 		*fault = trusted_file_fault(fd, path);
-	close(fd);
+	fd_close(&fd);
 	if (r < 0)
 		free(buf);
 	else

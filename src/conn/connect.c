@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "net/dial.h"
 #include "wire/outbox.h"
 
@@ -156,7 +157,7 @@ static int write_first(struct connect *c, struct ptcp_err *e)
 	return 0;
 }
 
-static void begin_hop(struct connect *c, int fd);
+static void begin_hop(struct connect *c, int *fd);
 
 static void hop_done(struct connect *c)
 {
@@ -176,7 +177,7 @@ static void hop_done(struct connect *c)
 	chan_free(c->chan);
 	c->chan = NULL;
 	c->at++;
-	begin_hop(c, fd);
+	begin_hop(c, &fd);
 }
 
 static void send_first(struct connect *c)
@@ -298,17 +299,18 @@ static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *wh
 		on_opened(c);
 }
 
-static int open_chan(struct connect *c, int fd, struct ptcp_err *e)
+/* Takes the socket, also on failure. */
+static int open_chan(struct connect *c, int *fd, struct ptcp_err *e)
 {
-	struct chan_opts o = { .fd = fd, .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
+	struct chan_opts o = { .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
 		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
 
 	c->state = HANDSHAKE;
 	c->got = 0;
-	return context_handshake(c->o.context, &c->handshake, c->o.context->client, &o, on_handshake, e);
+	return context_handshake(c->o.context, &c->handshake, c->o.context->client, fd, &o, on_handshake, e);
 }
 
-static void begin_hop(struct connect *c, int fd)
+static void begin_hop(struct connect *c, int *fd)
 {
 	struct ptcp_err why;
 
@@ -331,19 +333,19 @@ static void start_spare(struct connect *c)
 		connect_start(&c->spare, &o, &e); /* without it the session connects all streams itself */
 }
 
-static void on_dialed(void *arg, int fd, const char *address, const struct ptcp_err *why)
+static void on_dialed(void *arg, int *fd, const char *address, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
 	struct ptcp_err e;
 
 	c->dial = NULL;
-	if (fd < 0) {
+	if (*fd < 0) {
 		fail(c, why->code == PTCP_EREFUSED ? CONNECT_REFUSED :
 		    mono_now().ns >= c->deadline.ns ? CONNECT_TIMED_OUT : CONNECT_UNREACHABLE, why);
 		return;
 	}
 	if (c->o.sock.timeout_ns != c->o.timeout_ns) /* dial set its own time-out */
-		sock_tune(fd, &c->o.sock, &e);
+		sock_tune(*fd, &c->o.sock, &e);
 	if (c->o.n_relays == 0)
 		snprintf(c->address, sizeof c->address, "%s", address);
 	timer_set(c->timer, c->deadline);
@@ -383,16 +385,15 @@ static int start_dial(struct connect *c, struct ptcp_err *e)
 	return dial_start(&c->dial, c->o.context->control, &o, e);
 }
 
-/* `fd` -1: dials. */
-static int start(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e)
+/* Takes the socket, also on failure; -1: dials. */
+static int start(struct connect **out, int *fd, const struct connect_opts *o, struct ptcp_err *e)
 {
 	struct connect *c = calloc(1, sizeof *c);
 	int r = c != NULL ? timer_new(&c->timer, o->context->control, on_timer, c, e) : err_nomem(e);
 
 	if (r < 0) {
 		free(c);
-		if (fd >= 0)
-			close(fd);
+		fd_close(fd);
 		return r;
 	}
 	c->o = *o;
@@ -400,9 +401,9 @@ static int start(struct connect **out, int fd, const struct connect_opts *o, str
 	snprintf(c->to.host, sizeof c->to.host, "%s", o->host);
 	c->to.port = o->port;
 	hop_text(c->address, &c->to);
-	if (fd >= 0)
+	if (*fd >= 0)
 		timer_set(c->timer, c->deadline);
-	if ((r = fd >= 0 ? open_chan(c, fd, e) : start_dial(c, e)) < 0) {
+	if ((r = *fd >= 0 ? open_chan(c, fd, e) : start_dial(c, e)) < 0) {
 		connect_cancel(c);
 		return r;
 	}
@@ -412,7 +413,9 @@ static int start(struct connect **out, int fd, const struct connect_opts *o, str
 
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e)
 {
-	return start(out, -1, o, e);
+	int none = -1;
+
+	return start(out, &none, o, e);
 }
 
 bool connect_adopt(struct connect *c, const struct connect_opts *o)
@@ -425,7 +428,7 @@ bool connect_adopt(struct connect *c, const struct connect_opts *o)
 	return true;
 }
 
-int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e)
+int connect_over(struct connect **out, int *fd, const struct connect_opts *o, struct ptcp_err *e)
 {
 	return start(out, fd, o, e);
 }

@@ -81,7 +81,7 @@ struct connect_opts {
 struct connect;
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e);
 /* The same over a connected socket, which is taken, also on failure. */
-int connect_over(struct connect **out, int fd, const struct connect_opts *o, struct ptcp_err *e);
+int connect_over(struct connect **out, int *fd, const struct connect_opts *o, struct ptcp_err *e);
 /* A spare connection, with or without finished TLS, continues as if connect_start() with these options had begun it. False:
  * it has failed, and is still the caller's. */
 bool connect_adopt(struct connect *spare, const struct connect_opts *o);

@@ -170,13 +170,13 @@ static struct loop *handshake_loop(struct context *h)
 	return h->handshakes != NULL ? h->handshakes : h->control;
 }
 
-int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, const struct chan_opts *c,
+int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
     void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e)
 {
 	struct handshake_opts o = { .home = h->control, .worker = handshake_loop(h), .running = &h->n_handshakes,
 		.done = done };
 
-	return handshake_start(out, &o, tls, c, e);
+	return handshake_start(out, &o, tls, fd, c, e);
 }
 
 void context_fini(struct context *h)

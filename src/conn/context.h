@@ -63,7 +63,7 @@ int context_init(struct context *h, struct loop *control, const char *config, un
 void context_renew_certificates(struct context *h);
 /* Runs a handshake: the first ones on the control loop, those of many streams on a loop of their own. As
  * handshake_start(). Control thread. */
-int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, const struct chan_opts *c,
+int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
     void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e);
 /* All sessions must have ended. Zeroed memory is fine. */
 void context_fini(struct context *h);

@@ -10,6 +10,7 @@
 
 #include "conn/client_hello.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 #include "net/watch.h"
 #include "fs/fd_budget.h"
@@ -30,8 +31,7 @@ void inbound_free(struct inbound *g)
 	fd_budget_count_inbound(-1);
 	admission_leave(l->admission, g->from, g->end);
 	watch_free(g->peek);
-	if (g->peek != NULL)
-		close(g->fd);
+	fd_close(&g->fd);
 	handshake_cancel(g->handshake);
 	chan_free(g->chan);
 	timer_free(g->timer);
@@ -260,12 +260,13 @@ static void on_timer(void *arg)
 
 /* ---- A shared port: whose connection is it? ---- */
 
-static int open_chan(struct inbound *g, int fd, struct ptcp_err *e)
+/* Takes the socket, also on failure. */
+static int open_chan(struct inbound *g, int *fd, struct ptcp_err *e)
 {
 	struct context *x = g->pending->o.host;
-	struct chan_opts co = { .fd = fd, .server = true, .ops = &chan_ops, .arg = g };
+	struct chan_opts co = { .server = true, .ops = &chan_ops, .arg = g };
 
-	return context_handshake(x, &g->handshake, x->server, &co, on_handshake, e);
+	return context_handshake(x, &g->handshake, x->server, fd, &co, on_handshake, e);
 }
 
 /* The socket is readable when it has that many bytes, or the end. */
@@ -283,7 +284,7 @@ static void stay(struct inbound *g)
 
 	watch_free(g->peek);
 	g->peek = NULL;
-	if (open_chan(g, g->fd, &why) < 0) {
+	if (open_chan(g, &g->fd, &why) < 0) {
 		inbound_log(g, LOG_WARN, "failed", "why=\"%s\"", why.msg);
 		inbound_free(g);
 	}
@@ -331,26 +332,27 @@ static void on_first_bytes(void *arg)
 }
 
 /* `fd` is taken, also on failure. */
-static int inbound_new(struct pending *l, int fd, const char *address, struct peer_address *from, bool one_channel,
+static int inbound_new(struct pending *l, int *fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
 {
 	struct sock_opts so = { .timeout_ns = l->o.timeout_ns };
 	struct inbound *g = calloc(1, sizeof *g);
 	int r;
 
-	sock_tune(fd, &so, e);
+	sock_tune(*fd, &so, e);
 	if (g == NULL || (r = timer_new(&g->timer, l->o.host->control, on_timer, g, e)) < 0) {
 		free(g);
-		close(fd);
+		fd_close(fd);
 		return err_nomem(e);
 	}
 	g->pending = l;
-	g->fd = fd;
+	g->fd = fd_take(fd);
 	if (!l->peeks || one_channel)
-		r = open_chan(g, fd, e);
-	else if ((r = watch_new(&g->peek, l->o.host->control, fd, on_first_bytes, g, e)) < 0)
-		close(fd);
+		r = open_chan(g, &g->fd, e);
+	else
+		r = watch_new(&g->peek, l->o.host->control, g->fd, on_first_bytes, g, e);
 	if (r < 0) {
+		fd_close(&g->fd);
 		timer_free(g->timer);
 		free(g);
 		return r;
@@ -381,11 +383,12 @@ void pending_fini(struct pending *l)
 	l->admission = NULL;
 }
 
-static void shut_out(struct pending *l, int fd, const char *address)
+/* Takes the socket. */
+static void shut_out(struct pending *l, int *fd, const char *address)
 {
 	struct mono now = mono_now();
 
-	close(fd);
+	fd_close(fd);
 	l->shut_out++;
 	if (l->shut_out > 1 && mono_diff_ns(now, l->shut_out_logged) < SHUT_OUT_LOG_NS)
 		return;
@@ -408,7 +411,7 @@ static void free_oldest(struct pending *l, const struct peer_address *from)
 	}
 }
 
-void pending_take(struct pending *l, int fd, const char *address, bool one_channel)
+void pending_take(struct pending *l, int *fd, const char *address, bool one_channel)
 {
 	struct peer_address *from = admission_begin(l->admission, address, mono_now()), *excess;
 	struct ptcp_err why;

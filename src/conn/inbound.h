@@ -86,7 +86,7 @@ int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_er
 /* All connections must have ended. Zeroed memory is fine. */
 void pending_fini(struct pending *l);
 /* A new connection. Takes `fd`, and closes it if admission control refuses the address. */
-void pending_take(struct pending *l, int fd, const char *address, bool one_channel);
+void pending_take(struct pending *l, int *fd, const char *address, bool one_channel);
 void pending_empty(struct pending *l);
 /* After INBOUND_LEND_BUSY. */
 void pending_lend_again(struct pending *l);

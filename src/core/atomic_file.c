@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fd.h"
+
 #define SUFFIX ".XXXXXX"
 
 static void discard(struct atomic_file *n)
@@ -32,9 +34,8 @@ bool atomic_file_begin(struct atomic_file *n, const char *path)
 		free(n->temp);
 		return false;
 	}
-	if ((n->f = fdopen(fd, "w")) != NULL)
+	if ((n->f = fd_file(&fd, "w")) != NULL)
 		return true;
-	close(fd);
 	discard(n);
 	return false;
 }
@@ -68,7 +69,7 @@ bool atomic_file_sync_name(const char *path)
 	} else {
 		if (fsync(fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
 			sys = errno;
-		close(fd);
+		fd_close(&fd);
 	}
 	free(dir);
 	errno = sys;

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 
 static int address_of(struct sockaddr_un *sa, const char *path, struct ptcp_err *e)
@@ -26,13 +27,13 @@ static int address_of(struct sockaddr_un *sa, const char *path, struct ptcp_err 
 	return 0;
 }
 
-static int failed(struct ptcp_err *e, int code, const char *path, int fd)
+/* Takes the descriptor. */
+static int failed(struct ptcp_err *e, int code, const char *path, int *fd)
 {
 	char shown[TEXT_NAME_BYTES];
 
 	err_sys(e, code, "the socket %s", text_escape(shown, sizeof shown, path));
-	if (fd >= 0)
-		close(fd);
+	fd_close(fd);
 	return code;
 }
 
@@ -46,7 +47,7 @@ static bool remove_stale(const struct sockaddr_un *sa)
 	    (fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
 		return false;
 	stale = connect(fd, (const struct sockaddr *)sa, sizeof *sa) < 0 && errno == ECONNREFUSED;
-	close(fd);
+	fd_close(&fd);
 	return stale && unlink(sa->sun_path) == 0;
 }
 
@@ -65,7 +66,7 @@ int local_sock_listen(int *out, const char *path, mode_t mode, struct ptcp_err *
 	if ((r = address_of(&sa, path, e)) < 0)
 		return r;
 	if ((fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
-		return failed(e, PTCP_ECONFIG, path, -1);
+		return failed(e, PTCP_ECONFIG, path, &fd);
 	r = bind(fd, (struct sockaddr *)&sa, sizeof sa);
 	if (r < 0 && errno == EADDRINUSE) {
 		r = remove_stale(&sa) ? bind(fd, (struct sockaddr *)&sa, sizeof sa) : -1;
@@ -74,7 +75,7 @@ int local_sock_listen(int *out, const char *path, mode_t mode, struct ptcp_err *
 	}
 	/* whatever the umask is */
 	if (r < 0 || chmod(path, mode) < 0 || listen(fd, 1024) < 0)
-		return failed(e, PTCP_ECONFIG, path, fd);
+		return failed(e, PTCP_ECONFIG, path, &fd);
 	*out = fd;
 	return 0;
 }
@@ -96,7 +97,7 @@ int local_sock_connect(int *out, const char *path, unsigned wait_ms, struct ptcp
 	    (wait_ms > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) < 0) ||
 	    connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-		return failed(e, PTCP_ECONNECT, path, fd);
+		return failed(e, PTCP_ECONNECT, path, &fd);
 	*out = fd;
 	return 0;
 }
@@ -168,10 +169,8 @@ int local_sock_receive(int fd, char *text, size_t cap, int *passed)
 	if ((m.msg_flags & MSG_TRUNC) != 0 || memchr(text, '\0', (size_t)n) != NULL)
 		text[0] = '\0'; /* a cut message must not pass for a shorter one */
 	text[n] = '\0';
-	if (n == 0 && *passed >= 0) {
-		close(*passed);
-		*passed = -1; /* the number belongs to whoever opens next */
-	}
+	if (n == 0)
+		fd_close(passed);
 	return n > 0;
 }
 

@@ -10,19 +10,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/fd.h"
+
 int trusted_file_open(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), sys = EINVAL;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) < 0)
-		sys = errno;
-	else if (S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	errno = sys;
+	if (fstat(fd, &st) == 0) {
+		if (S_ISREG(st.st_mode))
+			return fd;
+		errno = EINVAL;
+	}
+	fd_close(&fd);
 	return -1;
 }
 

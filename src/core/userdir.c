@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 
 #define LOCK_MS 1000
 #define LOCK_PAUSE_MS 20
@@ -129,7 +130,7 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 		r = make ? userdir_private(dir, make, e) : err_set(e, PTCP_ECONFIG, "the directory %s: removed", dir);
 	else
 		return fd;
-	close(fd);
+	fd_close(&fd);
 	return r;
 }
 
@@ -140,7 +141,7 @@ void userdir_private_remove(const char *dir)
 	if (fd < 0)
 		return;
 	rmdir(dir);
-	close(fd);
+	fd_close(&fd);
 }
 
 int userdir_lock(const char *path, struct ptcp_err *e)
@@ -153,8 +154,7 @@ int userdir_lock(const char *path, struct ptcp_err *e)
 	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
 		return fd;
 	r = err_sys(e, PTCP_ECONFIG, "locking %s", lock);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return r;
 }
 
@@ -162,16 +162,12 @@ FILE *userdir_read(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
-	FILE *f;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
-		if ((f = fdopen(fd, "r")) != NULL)
-			return f;
-	} else {
-		errno = EPERM;
-	}
-	close(fd);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0)
+		return fd_file(&fd, "r");
+	errno = EPERM;
+	fd_close(&fd);
 	return NULL;
 }

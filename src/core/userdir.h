@@ -25,7 +25,7 @@ int userdir_make(const char *dir, struct ptcp_err *e);
 #define USERDIR_RUNTIME_BYTES 96 /* leaves room for a name within the 108 bytes of a socket address */
 unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES]);
 
-/* Opens a directory, made first with `make`, mode 0700, locks the directory, and returns a descriptor; close() releases
+/* Opens a directory, made first with `make`, mode 0700, locks the directory, and returns a descriptor; fd_close() releases
  * the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, accessible to other users, or locked by
  * another process for more than a second. */
 int userdir_private(const char *dir, bool make, struct ptcp_err *e);
@@ -33,7 +33,7 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e);
 void userdir_private_remove(const char *dir);
 
 /* Waits for an exclusive lock on the file `path` (flock on `path`.lock) and returns a descriptor, or
- * PTCP_ECONFIG. close() releases the lock. */
+ * PTCP_ECONFIG. fd_close() releases the lock. */
 int userdir_lock(const char *path, struct ptcp_err *e);
 
 /* Opens a file for reading. NULL with errno: missing, or (EPERM) not a regular file owned by the user and

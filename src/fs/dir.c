@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
@@ -20,7 +21,7 @@ static mode_t read_umask(void)
 
 	if (fd >= 0) {
 		n = read(fd, text, sizeof text - 1);
-		close(fd);
+		fd_close(&fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
 	if ((at = strstr(text, "\nUmask:")) == NULL)
@@ -45,14 +46,14 @@ struct dir *dir_node_new(struct tree *t, struct dir *parent, const char *name, s
 }
 
 /* Takes the root's descriptor and path (NULL: no memory), also on failure. */
-static int tree_new(struct tree **out, int fd, char *path, const struct sys *sys, struct ptcp_err *e)
+static int tree_new(struct tree **out, int *fd, char *path, const struct sys *sys, struct ptcp_err *e)
 {
 	char text[TEXT_NAME_BYTES];
 	struct tree *t = NULL;
 	struct stat st;
 	int r;
 
-	if (path != NULL && sys->fstat(fd, &st) != 0) {
+	if (path != NULL && sys->fstat(*fd, &st) != 0) {
 		r = err_sys(e, PTCP_EIO, "%s", text_escape(text, sizeof text, path));
 	} else if (path == NULL || (t = calloc(1, sizeof *t)) == NULL || (t->root = dir_node_new(t, NULL, "", 0)) == NULL) {
 		r = err_nomem(e);
@@ -63,7 +64,7 @@ static int tree_new(struct tree **out, int fd, char *path, const struct sys *sys
 		t->max_open = fd_budget_directories(DIR_OPEN_MAX);
 		pthread_mutex_init(&t->lock, NULL);
 		list_init(&t->idle);
-		t->root->fd = fd;
+		t->root->fd = fd_take(fd);
 		t->root->known = true;
 		t->root->dev = st.st_dev;
 		t->root->ino = st.st_ino;
@@ -92,7 +93,7 @@ int tree_below(struct tree **out, struct dir *d, struct ptcp_err *e)
 		return r;
 	if (asprintf(&whole, "%s/%s", d->tree->path, dir_path_raw(d, NULL, path, sizeof path)) < 0)
 		whole = NULL;
-	return tree_new(out, fd, whole, sys, e);
+	return tree_new(out, &fd, whole, sys, e);
 }
 
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e)
@@ -107,7 +108,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 		fd = sys->openat(AT_FDCWD, root, flags | O_PATH, 0);
 	if (fd < 0)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(text, sizeof text, root));
-	return tree_new(out, fd, strdup(root), sys, e);
+	return tree_new(out, &fd, strdup(root), sys, e);
 }
 
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)
@@ -157,8 +158,7 @@ void dir_unref(struct dir *d)
 		if (d->fd >= 0 && parent != NULL)
 			dir_closed(t);
 		pthread_mutex_unlock(&t->lock);
-		if (d->fd >= 0)
-			t->sys->close(d->fd);
+		t->sys->close(&d->fd);
 		free(d);
 		if (parent == NULL) {
 			pthread_mutex_destroy(&t->lock);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
@@ -69,14 +70,14 @@ static bool is_excluded(const struct dir *d, int fd, struct stat st)
 	while (!(found = dir_excludes(d, st.st_dev, st.st_ino)) && (d->resolved || d->parent == NULL)) {
 		up = sys->openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 		if (at != fd)
-			sys->close(at);
+			sys->close(&at);
 		at = up;
 		if (up < 0 || sys->fstat(up, &above) != 0 || (above.st_dev == st.st_dev && above.st_ino == st.st_ino))
 			break;
 		st = above;
 	}
 	if (at != fd && at >= 0)
-		sys->close(at);
+		sys->close(&at);
 	return found;
 }
 
@@ -95,7 +96,7 @@ int tree_exclude(struct tree *t, struct excluded *x, struct ptcp_err *e)
 static int open_node(const struct dir *d, int at, bool cached, int *out, struct stat *st, struct ptcp_err *e)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open_flags(d, at, flags | O_RDONLY, cached), sys;
+	int fd = open_flags(d, at, flags | O_RDONLY, cached);
 
 	if (fd < 0 && errno == EACCES)
 		fd = open_flags(d, at, flags | O_PATH, cached);
@@ -109,12 +110,11 @@ static int open_node(const struct dir *d, int at, bool cached, int *out, struct 
 		return fs_err_sys(e, errno, d, NULL, NULL);
 	}
 	if (d->tree->sys->fstat(fd, st) != 0) {
-		sys = errno;
-		d->tree->sys->close(fd);
-		return fs_err_sys(e, sys, d, NULL, NULL);
+		d->tree->sys->close(&fd);
+		return fs_err_sys(e, errno, d, NULL, NULL);
 	}
 	if (is_excluded(d, fd, *st)) {
-		d->tree->sys->close(fd);
+		d->tree->sys->close(&fd);
 		return fs_err_set(e, PTCP_EREFUSED, EACCES, d, NULL, EXCLUDED_WHY);
 	}
 	*out = fd;
@@ -139,8 +139,7 @@ static void trim(struct tree *t)
 	while ((t->open > t->max_open || t->open > t->counted) && !list_empty(&t->idle)) {
 		d = CONTAINER_OF(t->idle.next, struct dir, idle);
 		list_remove(&d->idle);
-		t->sys->close(d->fd);
-		d->fd = -1;
+		t->sys->close(&d->fd);
 		dir_closed(t);
 	}
 }
@@ -162,7 +161,7 @@ static void unpin(struct dir *d)
 
 /* Takes fd, a new descriptor of d (another thread may have opened d meanwhile). Refuses a directory other
  * than at the first opening: our knowledge of the content, above all locks on part files, would be wrong. */
-static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err *e)
+static int install(struct dir *d, int *fd, const struct stat *st, struct ptcp_err *e)
 {
 	if (d->fd >= 0) {
 		d->tree->sys->close(fd);
@@ -176,7 +175,7 @@ static int install(struct dir *d, int fd, const struct stat *st, struct ptcp_err
 	d->known = true;
 	d->dev = st->st_dev;
 	d->ino = st->st_ino;
-	d->fd = fd;
+	d->fd = fd_take(fd);
 	d->tree->open++;
 	d->tree->counted += fd_budget_take_directory();
 	list_append(&d->tree->idle, &d->idle);
@@ -204,7 +203,7 @@ static int get(struct dir *d, bool cached, int *out, struct ptcp_err *e)
 			r = open_node(next, at->fd, cached, &fd, &st, e);
 			pthread_mutex_lock(&t->lock);
 			if (r == 0)
-				r = install(next, fd, &st, e);
+				r = install(next, &fd, &st, e);
 		}
 		if (r == 0)
 			pin(next);
@@ -257,7 +256,7 @@ static int stat_name(const struct dir *d, int at, struct stat *st)
 	if ((fd = open_flags(d, at, O_PATH | O_DIRECTORY | O_CLOEXEC, false)) < 0)
 		return -1;
 	r = sys->fstat(fd, st);
-	sys->close(fd);
+	sys->close(&fd);
 	return r;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 
 #define LINKS_MAX 40 /* symbolic links of one path, as for the kernel */
 #define DEPTH_MAX 16 /* of directories in one of ours */
@@ -108,7 +109,7 @@ static int add_entry(struct excluded *x, int at, const char *name, int depth, st
 	if (depth == DEPTH_MAX || (fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
 		return add(x, &st, e);
 	r = add_open(x, fd, depth + 1, e);
-	close(fd);
+	fd_close(&fd);
 	return r;
 }
 
@@ -134,13 +135,11 @@ static int add_open(struct excluded *x, int fd, int depth, struct ptcp_err *e)
 		return r;
 	if ((at = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return list_failed(e);
-	if ((d = fdopendir(at)) == NULL) {
-		close(at);
+	if ((d = fd_dir(&at)) == NULL)
 		return err_nomem(e);
-	}
 	for (errno = 0; r == 0 && (entry = readdir(d)) != NULL; errno = 0)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = add_entry(x, at, entry->d_name, depth, e);
+			r = add_entry(x, dirfd(d), entry->d_name, depth, e);
 	if (r == 0 && errno != 0)
 		r = list_failed(e);
 	closedir(d);
@@ -155,7 +154,7 @@ static int add_parents(struct excluded *x, int at, struct ptcp_err *e)
 
 	while (r == 0 && (up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)) >= 0) {
 		if (fd != at)
-			close(fd);
+			fd_close(&fd);
 		fd = up;
 		if (fstat(fd, &st) != 0 || (st.st_dev == last.st_dev && st.st_ino == last.st_ino))
 			break;
@@ -163,7 +162,7 @@ static int add_parents(struct excluded *x, int at, struct ptcp_err *e)
 		last = st;
 	}
 	if (fd != at)
-		close(fd);
+		fd_close(&fd);
 	return r;
 }
 
@@ -246,8 +245,7 @@ int excluded_add(struct excluded *x, const char *path, struct ptcp_err *e)
 	char rest[PATH_MAX];
 
 	r = fd >= 0 ? excluded_add_open(x, fd, e) : list_failed(e);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	if (r < 0 || path[0] == '\0' || strlen(path) >= sizeof rest)
 		return r;
 	strcpy(rest, path);

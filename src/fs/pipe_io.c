@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 
 /* To open the master of a pseudoterminal is to create another pseudoterminal. */
 static bool is_master(int fd)
@@ -53,9 +54,8 @@ int pipe_io_init(struct pipe_io *p, int fd, bool writes, struct ptcp_err *e)
 
 void pipe_io_fini(struct pipe_io *p)
 {
-	if (p->own >= 0)
-		close(p->own);
-	close(p->wake);
+	fd_close(&p->own);
+	fd_close(&p->wake);
 }
 
 void pipe_io_stop(struct pipe_io *p)

@@ -8,6 +8,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/fd.h"
+
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	return openat(dirfd, path, flags, mode);
@@ -60,12 +62,12 @@ static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 const struct sys sys_real = {
 	.openat = real_openat,
 	.openat2 = real_openat2,
-	.close = close,
+	.close = fd_close,
 	.dup = real_dup,
 	.fstat = fstat,
 	.fstatat = fstatat,
 	.fstatfs = fstatfs,
-	.fdopendir = fdopendir,
+	.fdopendir = fd_dir,
 	.readdir = readdir,
 	.closedir = closedir,
 	.readlinkat = readlinkat,

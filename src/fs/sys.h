@@ -16,12 +16,12 @@
 struct sys {
 	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
 	int (*openat2)(int dirfd, const char *path, struct open_how *how, size_t size);
-	int (*close)(int fd);
+	int (*close)(int *fd); /* fd_close(): clears; 0, or an errno, which close leaves as before */
 	int (*dup)(int fd); /* with FD_CLOEXEC */
 	int (*fstat)(int fd, struct stat *st);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*fstatfs)(int fd, struct statfs *st);
-	DIR *(*fdopendir)(int fd);
+	DIR *(*fdopendir)(int *fd); /* fd_dir(): takes, also on failure */
 	struct dirent *(*readdir)(DIR *d);
 	int (*closedir)(DIR *d);
 	ssize_t (*readlinkat)(int dirfd, const char *path, char *buf, size_t n);

@@ -136,7 +136,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 	if (fd < 0)
 		return fs_err_sys(e, saved, d, name, NULL);
 	r = read_open(x, d, name, fd, e);
-	dir_sys(d)->close(fd);
+	dir_sys(d)->close(&fd);
 	return r;
 }
 

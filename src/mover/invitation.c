@@ -14,6 +14,7 @@
 
 #include "core/buf.h"
 #include "core/clock.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "fs/sys.h"
@@ -208,7 +209,7 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e)
 	if (at < n || (fsync(fd) != 0 && !sys_cannot_sync(errno))) { /* other hosts read the file */
 		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
 		unlink(path);
-		close(fd);
+		fd_close(&fd);
 	}
 	return r < 0 ? r : fd;
 }
@@ -223,7 +224,7 @@ static void remove_unlocked(int dir, const char *name)
 	/* An empty file is being written. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		unlinkat(dir, name, 0);
-	close(fd);
+	fd_close(&fd);
 }
 
 static void remove_stale(const char *dir, const char *prefix)
@@ -264,13 +265,12 @@ static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
 		nanosleep(&pause, NULL);
 	text_escape(shown, sizeof shown, path);
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		if (fd >= 0)
-			close(fd);
+		fd_close(&fd);
 		return err_sys(e, PTCP_EUSAGE, "--join %s", shown);
 	}
 	if (S_ISREG(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == 0) && (st.st_mode & 077) == 0)
 		return fd;
-	close(fd);
+	fd_close(&fd);
 	return err_set(e, PTCP_EUSAGE, "--join %s: not a regular file of this user that no other user can access (chmod 600 it)",
 	    shown);
 }
@@ -296,7 +296,7 @@ int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, 
 	}
 	free(text);
 	if (!standard)
-		close(fd);
+		fd_close(&fd);
 	return r < 0 ? err_while(e, r, "--join %s", text_escape(shown, sizeof shown, path)) : 0;
 }
 
@@ -316,6 +316,6 @@ int invitation_remove_own(const char *path, struct ptcp_err *e)
 		    text_escape(shown, sizeof shown, path));
 	else if (unlink(path) != 0)
 		r = err_sys(e, PTCP_ECONFIG, "--mover-file %s", text_escape(shown, sizeof shown, path));
-	close(fd);
+	fd_close(&fd);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "mover/movers_impl.h"
 
@@ -108,12 +109,12 @@ int movers_launch(struct movers *m, char *const *argv, const char *host, struct 
 		return err_while(e, PTCP_EUSAGE, "--movers");
 	}
 	if (m->file == NULL && !invite(m, fd)) {
-		close(fd);
+		fd_close(&fd);
 		launcher_free(l);
 		return err_set(e, PTCP_EUSAGE, "movers: the invitation is too long for a pipe (use a file)");
 	}
 	shutdown(fd, SHUT_WR); /* srun stays while its input is open */
-	if ((r = line_reader_new(&l->lines, m->o.control, fd, &line_ops, l, e)) < 0)
+	if ((r = line_reader_new(&l->lines, m->o.control, &fd, &line_ops, l, e)) < 0)
 		launcher_free(l);
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/identity.h"
@@ -212,7 +213,7 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, stru
 
 static const struct inbound_ops inbound_ops = { .mover = on_join };
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	pending_take(&((struct movers *)arg)->pending, fd, address, false);
 }
@@ -465,7 +466,7 @@ void movers_free(struct movers *m)
 	identity_fini(&m->host.identity);
 	if (m->file != NULL) {
 		unlink(m->file);
-		close(m->file_fd);
+		fd_close(&m->file_fd);
 	}
 	for (i = 0; m->base != NULL && i < m->o.n_bases; i++) {
 		free(m->base[i].given);

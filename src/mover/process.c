@@ -68,7 +68,7 @@ static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 
 static const struct inbound_ops inbound_ops = { .join = on_join, .stream = on_stream };
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	struct mover_process *p = arg;
 

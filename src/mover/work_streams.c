@@ -7,6 +7,7 @@
 
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -46,9 +47,7 @@ static struct work_stream *find(struct work *w, uint32_t handle)
 
 static void close_tap(struct work_stream *s)
 {
-	if (s->tap >= 0)
-		close(s->tap);
-	s->tap = -1;
+	fd_close(&s->tap);
 }
 
 /* The last of the stream: GONE, unless the mover is ending. */

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "net/loop_uv.h"
 
 #define BUF_BYTES (64u << 10)
@@ -108,9 +109,9 @@ void bridge_free(struct bridge *b)
 	copy(&b->outward, b->fd[SOCK], b->fd[OUT]); /* the last bytes */
 	fcntl(b->fd[IN], F_SETFL, b->flags[IN]);
 	fcntl(b->fd[OUT], F_SETFL, b->flags[OUT]);
-	close(b->fd[SOCK]);
 	for (i = 0, n = b->n_open; i < n; i++)
 		uv_close((uv_handle_t *)&b->poll[i], on_poll_closed);
+	fd_close(&b->fd[SOCK]); /* libuv no longer polls the socket */
 	if (n == 0)
 		free(b);
 }
@@ -141,14 +142,14 @@ int bridge_new(struct bridge **out, struct loop *l, int in, int out_fd, int *fd,
 		b->poll[i].data = b;
 	}
 	if (r < 0) {
-		close(pair[1]);
+		fd_close(&pair[1]);
 		bridge_free(b);
 		return err_set(e, PTCP_EUSAGE, "standard input and output: not pipes or sockets: %s (ptcp starts this "
 		    "command itself, through ssh)", uv_strerror(r));
 	}
 	watch(b, IN, UV_READABLE);
 	watch(b, SOCK, UV_READABLE);
-	*fd = pair[1];
+	*fd = fd_take(&pair[1]);
 	*out = b;
 	return 0;
 }

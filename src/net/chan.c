@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/list.h"
 #include "net/chan_impl.h"
 
@@ -78,7 +79,7 @@ static void progress(struct chan *c)
 		chan_tls_leave(c);
 	if (c->shutting && c->tx_start == c->tx_end && !c->sent_fin) {
 		c->sent_fin = true;
-		shutdown(c->o.fd, SHUT_WR);
+		shutdown(c->fd, SHUT_WR);
 	}
 }
 
@@ -171,7 +172,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 		return;
 	if (status < 0) { /* an error that libuv does not name; it has stopped polling */
 		c->events = 0;
-		getsockopt(c->o.fd, SOL_SOCKET, SO_ERROR, &sys, &n);
+		getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &sys, &n);
 		chan_cut(c, sys != 0 ? sys : ECONNRESET);
 	}
 	turn(c, (events & UV_READABLE) != 0);
@@ -207,7 +208,7 @@ static int attach_poll(struct chan *c, struct loop *l, struct ptcp_err *e)
 
 	if (p == NULL)
 		return err_nomem(e);
-	if ((r = uv_poll_init(loop_uv(l), &p->uv, c->o.fd)) < 0) {
+	if ((r = uv_poll_init(loop_uv(l), &p->uv, c->fd)) < 0) {
 		free(p);
 		return err_set(e, PTCP_EIO, "polling a socket: %s", uv_strerror(r));
 	}
@@ -234,15 +235,16 @@ static void detach_poll(struct chan *c)
 
 /* ---- Lifetime ---- */
 
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e)
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, int *fd, const struct chan_opts *o, struct ptcp_err *e)
 {
 	struct chan *c = calloc(1, sizeof *c);
 	int r;
 
 	if (c == NULL) {
-		close(o->fd);
+		fd_close(fd);
 		return err_nomem(e);
 	}
+	c->fd = fd_take(fd);
 	c->o = *o;
 	if (tls == NULL)
 		c->mode = CHAN_RAW;
@@ -263,8 +265,7 @@ void chan_free(struct chan *c)
 	if (c == NULL)
 		return;
 	detach_poll(c);
-	if (c->o.fd >= 0)
-		close(c->o.fd);
+	fd_close(&c->fd);
 	chan_tls_free(c);
 	loop_buffer_give(c->loop, c->rx, false);
 	loop_buffer_give(c->loop, c->tx, true);
@@ -273,13 +274,10 @@ void chan_free(struct chan *c)
 
 int chan_take_fd(struct chan *c)
 {
-	int fd = c->o.fd;
-
 	if (c->mode != CHAN_RAW || c->failed || c->cut || c->eof || chan_has_input(c) || c->tx_start < c->tx_end)
 		return -1;
 	detach_poll(c);
-	c->o.fd = -1;
-	return fd;
+	return fd_take(&c->fd);
 }
 
 void chan_detach(struct chan *c)
@@ -341,4 +339,4 @@ bool chan_flushed(struct chan *c)
 
 bool chan_is_raw(const struct chan *c) { return c->mode == CHAN_RAW; }
 
-int chan_fd(const struct chan *c) { return c->o.fd; }
+int chan_fd(const struct chan *c) { return c->fd; }

@@ -31,7 +31,6 @@ struct chan_ops {
 };
 
 struct chan_opts {
-	int fd;                 /* a connected, non-blocking socket; taken, also on failure */
 	bool server;            /* the TLS role */
 	const char *alpn;       /* client: the protocol to offer */
 	const char *server_name; /* client: sent in plaintext, borrowed during chan_new(); NULL: none */
@@ -42,8 +41,9 @@ struct chan_opts {
 	void *arg;
 };
 
-/* `l` NULL: attached to no loop, until chan_attach(). `tls` NULL: raw from the start; `opened` is not called. */
-int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, const struct chan_opts *o, struct ptcp_err *e);
+/* `l` NULL: attached to no loop, until chan_attach(). `tls` NULL: raw from the start; `opened` is not called. `fd`: a
+ * connected, non-blocking socket; taken, also on failure. */
+int chan_new(struct chan **out, struct loop *l, SSL_CTX *tls, int *fd, const struct chan_opts *o, struct ptcp_err *e);
 /* Closes the socket at once. NULL is fine. */
 void chan_free(struct chan *c);
 

@@ -25,6 +25,7 @@ struct chan_poll {
 };
 
 struct chan {
+	int fd;
 	struct chan_opts o;
 	struct loop *loop;
 	struct chan_poll *poll;

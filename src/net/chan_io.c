@@ -20,7 +20,7 @@ static void send_buffered(struct chan *c, int flags)
 	ssize_t n;
 
 	while (c->tx_start < c->tx_end && !c->cut) {
-		n = send(c->o.fd, c->tx + c->tx_start, c->tx_end - c->tx_start, MSG_NOSIGNAL | flags);
+		n = send(c->fd, c->tx + c->tx_start, c->tx_end - c->tx_start, MSG_NOSIGNAL | flags);
 		if (n >= 0) {
 			c->tx_start += (size_t)n;
 		} else if (errno == EAGAIN) {
@@ -88,7 +88,7 @@ static ssize_t receive(struct chan *c, void *buf, size_t n)
 	ssize_t got;
 
 	do
-		got = recv(c->o.fd, buf, n, 0);
+		got = recv(c->fd, buf, n, 0);
 	while (got < 0 && errno == EINTR);
 	return got;
 }
@@ -191,7 +191,7 @@ static size_t raw_write(struct chan *c, const uint8_t *p, size_t n)
 	v[0] = (struct iovec){ c->tx + c->tx_start, c->tx_end - c->tx_start };
 	v[1] = (struct iovec){ (void *)(uintptr_t)p, n };
 	do
-		sent = sendmsg(c->o.fd, &m, MSG_NOSIGNAL);
+		sent = sendmsg(c->fd, &m, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
 	if (sent < 0) {
 		if (errno != EAGAIN)
@@ -239,7 +239,7 @@ ssize_t chan_write_by(struct chan *c, size_t n, chan_put_fn *put, void *arg)
 	if (!c->failed && !c->shutting)
 		send_buffered(c, MSG_MORE);
 	while (total < n && !c->failed && !c->cut && !c->shutting && c->tx_start == c->tx_end &&
-	    (done = put(arg, c->o.fd, n - total)) > 0)
+	    (done = put(arg, c->fd, n - total)) > 0)
 		total += (size_t)done;
 	if (done < 0 && total == 0)
 		return -1;

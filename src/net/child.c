@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "net/loop_uv.h"
 
@@ -84,9 +85,9 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 	};
 	uv_timer_init(loop_uv(l), &c->timer);
 	r = uv_spawn(loop_uv(l), &c->uv, &uv);
-	close(pair[1]);
+	fd_close(&pair[1]);
 	if (r < 0) {
-		close(pair[0]);
+		fd_close(&pair[0]);
 		c->freed = c->over = true;
 		release(c);
 		return err_set(e, PTCP_ECONNECT, "%s: %s (install this program, or name another)",

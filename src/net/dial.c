@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/loop_uv.h"
@@ -58,8 +59,8 @@ static void on_attempt_closed(uv_handle_t *h)
 	dial_release(d);
 }
 
-/* Stops polling; closes the socket unless `keep`. */
-static void attempt_end(struct attempt *a, bool keep)
+/* Stops polling, and closes the socket unless taken. */
+static void attempt_end(struct attempt *a)
 {
 	struct dial *d = a->dial;
 	unsigned i;
@@ -68,8 +69,7 @@ static void attempt_end(struct attempt *a, bool keep)
 		if (d->open[i] == a)
 			d->open[i] = d->open[--d->n_open];
 	uv_poll_stop(&a->poll);
-	if (!keep)
-		close(a->fd);
+	fd_close(&a->fd);
 	d->n_closing++;
 	uv_close((uv_handle_t *)&a->poll, on_attempt_closed);
 }
@@ -78,13 +78,14 @@ static void dial_end(struct dial *d)
 {
 	resolve_cancel(&d->resolve);
 	while (d->n_open > 0)
-		attempt_end(d->open[0], false);
+		attempt_end(d->open[0]);
 	timer_free(d->timer);
 	d->timer = NULL;
 	d->over = true;
 }
 
-static void dial_done(struct dial *d, int fd, const char *address)
+/* Takes the socket; -1: failed. */
+static void dial_done(struct dial *d, int *fd, const char *address)
 {
 	char reached[SOCK_TEXT_BYTES] = "";
 	struct ptcp_err e;
@@ -92,13 +93,19 @@ static void dial_done(struct dial *d, int fd, const char *address)
 	if (address != NULL)
 		memcpy(reached, address, sizeof reached);
 	dial_end(d);
-	if (fd >= 0 && sock_tune(fd, &d->o.sock, &e) < 0) {
-		close(fd);
-		fd = -1;
+	if (*fd >= 0 && sock_tune(*fd, &d->o.sock, &e) < 0) {
+		fd_close(fd);
 		d->why = e;
 	}
-	d->o.done(d->o.arg, fd, reached, fd >= 0 ? NULL : &d->why);
+	d->o.done(d->o.arg, fd, reached, *fd >= 0 ? NULL : &d->why);
 	dial_release(d);
+}
+
+static void dial_failed(struct dial *d)
+{
+	int none = -1;
+
+	dial_done(d, &none, NULL);
 }
 
 void dial_cancel(struct dial *d)
@@ -152,16 +159,16 @@ static void on_connect(uv_poll_t *h, int status, int events)
 	if (status < 0 && sys == 0)
 		sys = -status;
 	if (sys == 0) {
-		int fd = a->fd;
+		int fd = fd_take(&a->fd);
 		char address[SOCK_TEXT_BYTES];
 
 		memcpy(address, a->address, sizeof address);
-		attempt_end(a, true);
-		dial_done(d, fd, address);
+		attempt_end(a);
+		dial_done(d, &fd, address);
 		return;
 	}
 	attempt_failed(d, a->address, sys);
-	attempt_end(a, false);
+	attempt_end(a);
 	dial_next(d);
 }
 
@@ -178,14 +185,12 @@ static int attempt_start(struct dial *d, const union address *to, char address[S
 	if (d->o.sock.segment_bytes > 0) /* before the SYN, which tells the peer */
 		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &d->o.sock.segment_bytes, sizeof d->o.sock.segment_bytes);
 	if (connect(fd, &to->sa, address_bytes(to)) < 0 && errno != EINPROGRESS) {
-		int sys = errno;
-
-		close(fd);
-		return sys;
+		fd_close(&fd);
+		return errno;
 	}
 	if ((a = calloc(1, sizeof *a)) == NULL || uv_poll_init(loop_uv(d->loop), &a->poll, fd) < 0) {
 		free(a);
-		close(fd);
+		fd_close(&fd);
 		return ENOMEM;
 	}
 	a->poll.data = a;
@@ -209,7 +214,7 @@ static void time_out(struct dial *d)
 	else
 		err_set(&d->why, PTCP_ECONNECT, "connecting to %s: no response for %.3g s (is the host up, and does a "
 		    "firewall let port %u through?)", where, timeout_s, d->o.port);
-	dial_done(d, -1, NULL);
+	dial_failed(d);
 }
 
 /* Starts the attempts that are due. */
@@ -242,7 +247,7 @@ static void dial_next(struct dial *d)
 	}
 	start_due(d);
 	if (all_failed(d))
-		dial_done(d, -1, NULL);
+		dial_failed(d);
 	else
 		set_timer(d);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/list.h"
 
 struct handshake {
@@ -88,18 +89,18 @@ static void on_start(struct msg *m)
 
 /* ---- On `home` ---- */
 
-int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_CTX *tls, const struct chan_opts *c,
-    struct ptcp_err *e)
+int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_CTX *tls, int *fd,
+    const struct chan_opts *c, struct ptcp_err *e)
 {
 	struct handshake *h = calloc(1, sizeof *h);
 	int r;
 
 	if (h == NULL) {
-		close(c->fd);
+		fd_close(fd);
 		return err_nomem(e);
 	}
 	/* Here, not on `worker`: the certificate of a context may be replaced, on this thread. */
-	if ((r = chan_new(&h->chan, NULL, tls, c, e)) < 0) {
+	if ((r = chan_new(&h->chan, NULL, tls, fd, c, e)) < 0) {
 		free(h);
 		return r;
 	}

@@ -15,10 +15,10 @@ struct handshake_opts {
 	void (*done)(void *arg, struct chan *c, const struct ptcp_err *why);
 };
 
-/* `c`: the options of the channel, whose `opened` and `closed` are not called before `done`; its descriptor is taken, also on
- * failure. */
-int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_CTX *tls, const struct chan_opts *c,
-    struct ptcp_err *e);
+/* `fd`: the socket, as chan_new() takes it; `c`: the options of the channel, whose `opened` and `closed` are not called
+ * before `done`. */
+int handshake_start(struct handshake **out, const struct handshake_opts *o, SSL_CTX *tls, int *fd,
+    const struct chan_opts *c, struct ptcp_err *e);
 /* Closes the connection, and `done` is not called. NULL is fine. */
 void handshake_cancel(struct handshake *h);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/atomic_file.h"
+#include "core/fd.h"
 #include "core/userdir.h"
 #include "net/trust/certificate.h"
 #include "net/tls.h"
@@ -179,13 +180,11 @@ static int read_identity(struct identity *id, const char *path, const char *reme
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "opening %s", path);
 	if ((r = check_private(fd, path, remedy, e)) < 0) {
-		close(fd);
+		fd_close(&fd);
 		return r;
 	}
-	if ((f = fdopen(fd, "r")) == NULL) {
-		close(fd);
+	if ((f = fd_file(&fd, "r")) == NULL)
 		return err_nomem(e);
-	}
 	setbuf(f, text); /* a buffer that we can wipe: it contains the key */
 	id->key = PEM_read_PrivateKey(f, NULL, no_passphrase, NULL);
 	id->cert = PEM_read_X509(f, NULL, no_passphrase, NULL);
@@ -199,20 +198,19 @@ static int read_identity(struct identity *id, const char *path, const char *reme
 	return identity_fingerprint(id->fingerprint, id->cert, e);
 }
 
-static int write_all(int fd, EVP_PKEY *key, X509 *cert)
+/* Takes the descriptor. */
+static int write_all(int *fd, EVP_PKEY *key, X509 *cert)
 {
-	FILE *f = fdopen(fd, "w");
+	FILE *f = fd_file(fd, "w");
 	char text[BUFSIZ];
 	int ok;
 
-	if (f == NULL) {
-		close(fd);
+	if (f == NULL)
 		return -1;
-	}
 	setbuf(f, text);
 	errno = EIO; /* OpenSSL sets no errno */
 	ok = PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL) && PEM_write_X509(f, cert) &&
-	    fflush(f) == 0 && fsync(fd) == 0;
+	    fflush(f) == 0 && fsync(fileno(f)) == 0;
 	ok = fclose(f) == 0 && ok;
 	explicit_bzero(text, sizeof text);
 	return ok ? 0 : -1;
@@ -231,7 +229,7 @@ static int make_identity(const char *dir, const char *path, bool *existed, struc
 	if ((fd = mkostemp(temp, O_CLOEXEC)) < 0) {
 		r = err_sys(e, PTCP_ECONFIG, "creating %s", path);
 	} else {
-		if (write_all(fd, id.key, id.cert) < 0)
+		if (write_all(&fd, id.key, id.cert) < 0)
 			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 		else if (link(temp, path) < 0 && !(*existed = errno == EEXIST))
 			r = err_sys(e, PTCP_ECONFIG, "creating %s", path);

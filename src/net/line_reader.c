@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "net/loop_uv.h"
 
 struct line_reader {
@@ -134,23 +135,23 @@ static void on_poll(uv_poll_t *p, int status, int events)
 		;
 }
 
-int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,
+int line_reader_new(struct line_reader **out, struct loop *l, int *fd, const struct line_reader_ops *ops, void *arg,
     struct ptcp_err *e)
 {
 	struct line_reader *ls = calloc(1, sizeof *ls);
 	int r;
 
 	if (ls == NULL) {
-		close(fd);
+		fd_close(fd);
 		return err_nomem(e);
 	}
-	if ((r = uv_poll_init(loop_uv(l), &ls->poll, fd)) < 0) {
-		close(fd);
+	if ((r = uv_poll_init(loop_uv(l), &ls->poll, *fd)) < 0) {
+		fd_close(fd);
 		free(ls);
 		return err_set(e, PTCP_EIO, "polling a socket: %s", uv_strerror(r));
 	}
 	ls->poll.data = ls;
-	ls->fd = fd;
+	ls->fd = fd_take(fd);
 	ls->ops = ops;
 	ls->arg = arg;
 	poll_for(ls);
@@ -182,16 +183,18 @@ void line_reader_send_all(struct line_reader *ls, const void *data, size_t n)
 
 int line_reader_take_fd(struct line_reader *ls)
 {
-	int fd = ls->fd;
-
 	ls->gone = true;
 	uv_poll_stop(&ls->poll);
 	uv_close((uv_handle_t *)&ls->poll, on_poll_closed);
-	return fd;
+	return fd_take(&ls->fd);
 }
 
 void line_reader_free(struct line_reader *ls)
 {
-	if (ls != NULL)
-		close(line_reader_take_fd(ls));
+	int fd;
+
+	if (ls == NULL)
+		return;
+	fd = line_reader_take_fd(ls);
+	fd_close(&fd);
 }

@@ -26,7 +26,7 @@ struct line_reader_ops {
 };
 
 /* `fd`: a non-blocking socket; taken, also on failure. */
-int line_reader_new(struct line_reader **out, struct loop *l, int fd, const struct line_reader_ops *ops, void *arg,
+int line_reader_new(struct line_reader **out, struct loop *l, int *fd, const struct line_reader_ops *ops, void *arg,
     struct ptcp_err *e);
 /* Sends a line and its end. False if the socket does not take all of the line. */
 bool line_reader_send(struct line_reader *ls, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/loop_uv.h"
@@ -23,7 +24,7 @@ struct listener {
 	int fd, reserve;    /* reserve: a spare descriptor, given up to accept and close a connection */
 	char address[SOCK_HOST_BYTES];
 	unsigned port;
-	void (*accepted)(void *, int, const char *);
+	void (*accepted)(void *, int *, const char *);
 	void *arg;
 };
 
@@ -32,7 +33,7 @@ static int open_listener(const char *host, unsigned port, int *out, struct ptcp_
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST }, *ai;
 	char service[12], shown[TEXT_NAME_BYTES];
-	int on = 1, off = 0, fd, r, sys = 0;
+	int on = 1, off = 0, fd, r, saved;
 
 	snprintf(service, sizeof service, "%u", port);
 	text_escape(shown, sizeof shown, host);
@@ -42,20 +43,15 @@ static int open_listener(const char *host, unsigned port, int *out, struct ptcp_
 		return err_set(e, PTCP_ECONFIG, "listening on %s: %s (give a numeric address of this "
 		    "host)", shown, gai_strerror(r));
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		sys = errno;
-	} else {
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-		if (ai->ai_family == AF_INET6) /* "::" accepts IPv4 as well */
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-		if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0) {
-			sys = errno;
-			close(fd);
-		}
-	}
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (ai->ai_family == AF_INET6) /* "::" accepts IPv4 as well */
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0))
+		fd_close(&fd);
+	saved = errno;
 	freeaddrinfo(ai);
-	if (sys != 0) {
-		errno = sys;
+	if (fd < 0) {
+		errno = saved;
 		return err_sys(e, PTCP_ECONFIG, "listening on port %u of %s", port,
 		    shown[0] != '\0' ? shown : "every address");
 	}
@@ -108,10 +104,9 @@ static void turn_away(struct listener *ls)
 {
 	int fd;
 
-	if (ls->reserve >= 0)
-		close(ls->reserve);
+	fd_close(&ls->reserve);
 	if ((fd = accept4(ls->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-		close(fd);
+		fd_close(&fd);
 	if ((ls->reserve = fcntl(ls->fd, F_DUPFD_CLOEXEC, 0)) < 0)
 		listener_rest(ls);
 }
@@ -132,7 +127,7 @@ static void on_incoming(uv_poll_t *h, int status, int events)
 		fd = accept4(ls->fd, (struct sockaddr *)&sa, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			sock_address_text(address, (struct sockaddr *)&sa, n);
-			ls->accepted(ls->arg, fd, address);
+			ls->accepted(ls->arg, &fd, address);
 		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			turn_away(ls);
 		} else {
@@ -141,25 +136,26 @@ static void on_incoming(uv_poll_t *h, int status, int events)
 	}
 }
 
-int listener_take(struct listener **out, struct loop *l, int fd,
-    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e)
+int listener_take(struct listener **out, struct loop *l, int *fd,
+    void (*accepted)(void *arg, int *fd, const char *address), void *arg, struct ptcp_err *e)
 {
 	struct listener *ls = calloc(1, sizeof *ls);
 	int listens = 0, r;
 	socklen_t n = sizeof listens;
 
 	if (ls == NULL) {
-		close(fd);
+		fd_close(fd);
 		return err_nomem(e);
 	}
-	ls->fd = fd;
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens) {
-		r = err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket that listens (pass a listening socket)", fd);
+	ls->fd = fd_take(fd);
+	if (getsockopt(ls->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || !listens) {
+		r = err_set(e, PTCP_ECONFIG, "descriptor %d: not a socket that listens (pass a listening socket)",
+		    ls->fd);
 		goto out;
 	}
 	/* A blocking socket would halt the loop. */
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(ls->fd, F_SETFL, fcntl(ls->fd, F_GETFL) | O_NONBLOCK);
+	fcntl(ls->fd, F_SETFD, FD_CLOEXEC);
 	if ((r = name_listener(ls, e)) < 0 || (r = timer_new(&ls->rest, l, on_rested, ls, e)) < 0)
 		goto out;
 	if ((r = uv_poll_init(loop_uv(l), &ls->poll, ls->fd)) < 0) {
@@ -175,13 +171,13 @@ int listener_take(struct listener **out, struct loop *l, int fd,
 	return 0;
 out:
 	timer_free(ls->rest);
-	close(fd);
+	fd_close(&ls->fd);
 	free(ls);
 	return r;
 }
 
 int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
-    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e)
+    void (*accepted)(void *arg, int *fd, const char *address), void *arg, struct ptcp_err *e)
 {
 	char host[SOCK_HOST_BYTES] = "";
 	unsigned port = default_port;
@@ -197,7 +193,7 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 		return err_set(e, PTCP_EUSAGE, "%s: not a port (0 to 65535)", where);
 	if ((r = open_listener(host, port, &fd, e)) < 0)
 		return r;
-	return listener_take(out, l, fd, accepted, arg, e);
+	return listener_take(out, l, &fd, accepted, arg, e);
 }
 
 static void on_listener_closed(uv_handle_t *h) { free(h->data); }
@@ -208,9 +204,8 @@ void listener_free(struct listener *ls)
 		return;
 	uv_poll_stop(&ls->poll);
 	timer_free(ls->rest);
-	close(ls->fd);
-	if (ls->reserve >= 0)
-		close(ls->reserve);
+	fd_close(&ls->fd);
+	fd_close(&ls->reserve);
 	uv_close((uv_handle_t *)&ls->poll, on_listener_closed);
 }
 

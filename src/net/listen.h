@@ -11,11 +11,11 @@
  * address, default_port. PTCP_EUSAGE, or PTCP_ECONFIG when the address or port is unavailable. */
 struct listener;
 int listener_new(struct listener **out, struct loop *l, const char *where, unsigned default_port,
-    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
+    void (*accepted)(void *arg, int *fd, const char *address), void *arg, struct ptcp_err *e);
 /* As listener_new(), with a listening socket, which is taken, also on failure. PTCP_ECONFIG for other
  * descriptors. */
-int listener_take(struct listener **out, struct loop *l, int fd,
-    void (*accepted)(void *arg, int fd, const char *address), void *arg, struct ptcp_err *e);
+int listener_take(struct listener **out, struct loop *l, int *fd,
+    void (*accepted)(void *arg, int *fd, const char *address), void *arg, struct ptcp_err *e);
 /* Accepts nothing for 50 ms: new connections wait. */
 void listener_rest(struct listener *ls);
 /* Accepts nothing until released: new connections wait in the kernel. */

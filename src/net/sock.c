@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -110,7 +111,7 @@ bool sock_permits_congestion(const char *name)
 	if (fd < 0)
 		return false;
 	permitted = sock_set_congestion(fd, name) == 0;
-	close(fd);
+	fd_close(&fd);
 	return permitted;
 }
 

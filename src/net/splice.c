@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "net/splice_impl.h"
 
 #define PIPE_BYTES (512 << 10)
@@ -194,8 +195,8 @@ void splice_free(struct splice *s, void (*gone)(void *arg), void *arg)
 	timer_free(s->idle);
 	for (i = 0; i < s->n_open; i++)
 		uv_close((uv_handle_t *)&s->poll[i], on_poll_closed);
-	close(s->fd[0]); /* libuv no longer polls them */
-	close(s->fd[1]);
+	fd_close(&s->fd[0]); /* libuv no longer polls them */
+	fd_close(&s->fd[1]);
 	splice_release(s);
 }
 
@@ -210,17 +211,17 @@ static int open_lane(struct splice *s, struct lane *l, int from, int to, struct 
 	return 0;
 }
 
-int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o, struct ptcp_err *e)
+int splice_new(struct splice **out, struct loop *l, int fd[2], const struct splice_opts *o, struct ptcp_err *e)
 {
 	struct splice *s = calloc(1, sizeof *s);
 	int i, r = 0;
 
 	if (s == NULL) {
-		close(o->a);
-		close(o->b);
+		fd_close(&fd[0]);
+		fd_close(&fd[1]);
 		return err_nomem(e);
 	}
-	*s = (struct splice){ .o = *o, .loop = l, .fd = { o->a, o->b }, .moved = mono_now(),
+	*s = (struct splice){ .o = *o, .loop = l, .fd = { fd_take(&fd[0]), fd_take(&fd[1]) }, .moved = mono_now(),
 		.lane = { { .pipe = { -1, -1 } }, { .pipe = { -1, -1 } } } };
 	for (i = 0; i < 2 && r == 0; i++) {
 		if ((r = open_lane(s, &s->lane[i], s->fd[i], s->fd[!i], e)) < 0)

@@ -30,7 +30,6 @@ struct splice_spool {
 };
 
 struct splice_opts {
-	int a, b;                          /* taken, also on failure */
 	uint64_t idle_ns;
 	const struct splice_spool *spool;  /* NULL: no spooling */
 	void (*ended)(void *arg, const struct ptcp_err *why);
@@ -41,7 +40,7 @@ struct splice_opts {
  * forwarded after its spooled bytes; the other direction continues. `ended` is called once, from the loop:
  * both directions have ended (`why` NULL), a socket failed, spooling failed (PTCP_EIO), or no byte moved for
  * idle_ns. Only splice_free() is allowed then. */
-int splice_new(struct splice **out, struct loop *l, const struct splice_opts *o, struct ptcp_err *e);
+int splice_new(struct splice **out, struct loop *l, int fd[2], const struct splice_opts *o, struct ptcp_err *e);
 /* Closes both sockets and discards spooled bytes. `gone` (may be NULL) is called from the loop when no thread
  * uses the splice any more; for a NULL splice at once. */
 void splice_free(struct splice *s, void (*gone)(void *arg), void *arg);

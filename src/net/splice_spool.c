@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/list.h"
 #include "core/units.h"
 #include "net/splice_impl.h"
@@ -223,8 +224,7 @@ void lane_close(struct lane *l)
 	int i;
 
 	for (i = 0; i < 2; i++)
-		if (l->pipe[i] >= 0)
-			close(l->pipe[i]);
+		fd_close(&l->pipe[i]);
 	spool_free(l->spool);
 	free(l->out);
 }

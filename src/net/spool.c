@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/text.h"
 
 /* Positions count from 0; file offsets are positions modulo `size`. The grains from grain_of(from) to `end` are
@@ -62,7 +63,7 @@ int spool_check(const char *dir, struct ptcp_err *e)
 		return err_sys(e, PTCP_ECONFIG, "creating a file in %s", shown);
 	if (write(fd, "", 1) != 1 || punch(fd, 0) < 0)
 		r = err_sys(e, PTCP_ECONFIG, "releasing space of a file in %s (choose another file system)", shown);
-	close(fd);
+	fd_close(&fd);
 	return r;
 }
 
@@ -89,7 +90,7 @@ void spool_free(struct spool *s)
 {
 	if (s == NULL)
 		return;
-	close(s->fd);
+	fd_close(&s->fd);
 	quota_give(s->quota, s->end - grain_of(s->from));
 	free(s);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 
 int own_dirs_open(struct own_dirs *o, const char *config_dir, struct ptcp_err *e)
@@ -34,8 +35,8 @@ void own_dirs_close(struct own_dirs *o)
 	unsigned i;
 
 	for (i = 0; i < 2; i++)
-		if (o->path[i][0] != '\0' && o->fd[i] >= 0)
-			close(o->fd[i]);
+		if (o->path[i][0] != '\0')
+			fd_close(&o->fd[i]);
 }
 
 int own_dirs_exclude(const struct own_dirs *o, struct tree *tree, struct ptcp_err *e)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 #include "net/watch.h"
 #include "server/port_share.h"
@@ -29,9 +30,7 @@ static void leave(struct port_lease *p)
 {
 	watch_free(p->watch);
 	p->watch = NULL;
-	if (p->fd >= 0)
-		close(p->fd);
-	p->fd = -1;
+	fd_close(&p->fd);
 	p->answered = false;
 }
 
@@ -43,14 +42,15 @@ static int take_answer(struct port_lease *p, const char *text, struct ptcp_err *
 	return r;
 }
 
-static void take_connection(struct port_lease *p, int fd)
+/* Takes the connection. */
+static void take_connection(struct port_lease *p, int *fd)
 {
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
 	char address[SOCK_TEXT_BYTES];
 
-	if (getpeername(fd, (struct sockaddr *)&sa, &n) < 0) {
-		close(fd); /* lost already */
+	if (getpeername(*fd, (struct sockaddr *)&sa, &n) < 0) {
+		fd_close(fd); /* lost already */
 		return;
 	}
 	sock_address_text(address, (struct sockaddr *)&sa, n);
@@ -71,9 +71,8 @@ static void on_message(void *arg)
 	else if (!p->answered)
 		r = take_answer(p, text, &why) == 0;
 	if (fd >= 0 && r > 0)
-		take_connection(p, fd);
-	else if (fd >= 0)
-		close(fd);
+		take_connection(p, &fd);
+	fd_close(&fd);
 	if (r > 0)
 		return;
 	log_at(p->o.log, LOG_INFO, "share", "event=lost why=\"%s\"", why.msg);
@@ -114,8 +113,7 @@ static int await_answer(struct port_lease *p, struct ptcp_err *e)
 	if (poll(&ready, 1, ANSWER_MS) <= 0)
 		return err_set(e, PTCP_ECONNECT, "no answer within %d ms", ANSWER_MS);
 	r = local_sock_receive(p->fd, text, sizeof text, &fd);
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return r > 0 ? take_answer(p, text, e) : err_set(e, PTCP_ECONNECT, "closed without an answer");
 }
 

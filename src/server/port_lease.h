@@ -14,7 +14,7 @@ struct port_lease_opts {
 	const struct log *log;
 	const char *path;   /* of the service's socket; copied */
 	/* A connection, which is taken. */
-	void (*connection)(void *arg, int fd, const char *address);
+	void (*connection)(void *arg, int *fd, const char *address);
 	void *arg;
 };
 

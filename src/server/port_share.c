@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 #include "net/admission.h"
 #include "net/watch.h"
@@ -75,7 +76,7 @@ static void change_labels(struct port_share *s, int n)
 static void free_borrower(struct borrower *b)
 {
 	watch_free(b->watch);
-	close(b->fd);
+	fd_close(&b->fd);
 	fd_budget_count(-1);
 	list_remove(&b->in_list);
 	b->share->n--;
@@ -165,8 +166,7 @@ static void on_message(void *arg)
 
 	if (r < 0)
 		return;
-	if (passed >= 0)
-		close(passed);
+	fd_close(&passed);
 	if (r > 0 && (why = b->label[0] != '\0' ? "a second message" : take_key(b, text)) == NULL)
 		return;
 	if (why != NULL)
@@ -196,22 +196,23 @@ static const char *check_room(const struct port_share *s, uid_t user)
 	return NULL;
 }
 
-static void admit(struct port_share *s, int fd)
+/* Takes the connection. */
+static void admit(struct port_share *s, int *fd)
 {
 	struct borrower *b = calloc(1, sizeof *b);
 	const char *why = "no memory";
 	struct ptcp_err e;
 
 	if (b != NULL) {
-		*b = (struct borrower){ .share = s, .fd = fd, .since = mono_now() };
-		why = !local_sock_peer(fd, &b->user, &b->process) ? "its user is unknown" : check_room(s, b->user);
+		*b = (struct borrower){ .share = s, .fd = fd_take(fd), .since = mono_now() };
+		why = !local_sock_peer(b->fd, &b->user, &b->process) ? "its user is unknown" : check_room(s, b->user);
 		if (why != NULL)
 			refuse(b, why);
-		else if (watch_new(&b->watch, s->o.loop, fd, on_message, b, &e) < 0)
+		else if (watch_new(&b->watch, s->o.loop, b->fd, on_message, b, &e) < 0)
 			why = e.msg;
 	}
 	if (why != NULL) {
-		close(fd);
+		fd_close(b != NULL ? &b->fd : fd);
 		free(b);
 		return;
 	}
@@ -224,12 +225,11 @@ static void admit(struct port_share *s, int fd)
 static void on_incoming(void *arg)
 {
 	struct port_share *s = arg;
-	int i, fd = 0;
+	int i, fd;
 
-	for (i = 0; i < ACCEPTS && fd >= 0; i++)
-		if ((fd = local_sock_accept(s->fd)) >= 0)
-			admit(s, fd);
-	if (fd < 0 && errno == EAGAIN)
+	for (i = 0; i < ACCEPTS && (fd = local_sock_accept(s->fd)) >= 0; i++)
+		admit(s, &fd);
+	if (i < ACCEPTS && errno == EAGAIN)
 		return;
 	watch_hold(s->watch, true); /* also without descriptors */
 	timer_set(s->rest, mono_add_ns(mono_now(), REST_NS));
@@ -338,7 +338,7 @@ void port_share_free(struct port_share *s)
 	timer_free(s->sweep);
 	if (s->fd >= 0) {
 		unlink(s->path); /* fails in a sandbox; the next start replaces the socket */
-		close(s->fd);
+		fd_close(&s->fd);
 	}
 	free(s->path);
 	free(s);

@@ -7,6 +7,7 @@
 #include "conn/connect.h"
 #include "conn/inbound.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "net/dial.h"
@@ -201,8 +202,7 @@ static void relayed_free(struct relayed *d)
 
 	dial_cancel(d->dial);
 	for (i = 0; i < 2; i++)
-		if (d->fd[i] >= 0)
-			close(d->fd[i]);
+		fd_close(&d->fd[i]);
 	list_remove(&d->in_list);
 	r->n--;
 	leave(r, &d->place);
@@ -290,13 +290,12 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 static void on_start(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, start);
-	const struct splice_opts o = { .a = d->fd[0], .b = d->fd[1], .idle_ns = IDLE_NS,
+	const struct splice_opts o = { .idle_ns = IDLE_NS,
 		.spool = d->storage != NULL ? &d->storage->splice : NULL,
 		.ended = on_ended, .arg = d };
 	struct ptcp_err why;
 
-	d->fd[0] = d->fd[1] = -1;
-	if (splice_new(&d->splice, d->worker, &o, &why) < 0)
+	if (splice_new(&d->splice, d->worker, d->fd, &o, &why) < 0)
 		on_ended(d, &why);
 }
 
@@ -375,20 +374,20 @@ static void refuse(struct relayed *d, const struct ptcp_err *cause)
 	inbound_refuse(g, &why);
 }
 
-static void on_dialled(void *arg, int fd, const char *address, const struct ptcp_err *why)
+static void on_dialled(void *arg, int *fd, const char *address, const struct ptcp_err *why)
 {
 	struct relayed *d = arg;
 	struct sock_opts so = { .timeout_ns = d->relay->timeout_ns };
 	struct ptcp_err e;
 
 	d->dial = NULL;
-	if (fd < 0) {
+	if (*fd < 0) {
 		refuse(d, why);
 		return;
 	}
-	sock_tune(fd, &so, &e);
-	chan_send_hops(fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
-	d->fd[1] = fd;
+	sock_tune(*fd, &so, &e);
+	chan_send_hops(*fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
+	d->fd[1] = fd_take(fd);
 	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
 	inbound_routed(d->inbound);

@@ -16,7 +16,7 @@
 
 /* ---- Listeners ---- */
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	struct ptcp_server *s = arg;
 	unsigned i;
@@ -27,11 +27,13 @@ static void on_accepted(void *arg, int fd, const char *address)
 		listener_rest(s->at[i].listener);
 }
 
-static int listen_on(struct ptcp_server *s, int fd, struct listener **out, struct ptcp_err *e)
+static int listen_on(struct ptcp_server *s, int passed, struct listener **out, struct ptcp_err *e)
 {
-	if ((fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+	int fd = fcntl(passed, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "listening: the passed socket");
-	return listener_take(out, s->loop, fd, on_accepted, s, e);
+	return listener_take(out, s->loop, &fd, on_accepted, s, e);
 }
 
 static void add_listener(struct ptcp_server *s, struct listener *l)

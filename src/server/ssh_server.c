@@ -9,6 +9,7 @@
 #include "conn/connect.h"
 #include "conn/ssh_hello.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 #include "net/bridge.h"
 #include "net/line_reader.h"
@@ -192,7 +193,7 @@ static void on_pipe(struct ssh_server *o)
 	line_reader_send(o->lines, "pipe");
 	fd = line_reader_take_fd(o->lines);
 	o->lines = NULL;
-	pending_take(&o->s->pending, fd, "ssh", true);
+	pending_take(&o->s->pending, &fd, "ssh", true);
 }
 
 static void on_line(void *arg, const char *line)
@@ -256,12 +257,12 @@ static void take_connection(struct ssh_server *o)
 		strcpy(o->here, here);
 }
 
-static void on_lent(void *arg, int fd, const char *address)
+static void on_lent(void *arg, int *fd, const char *address)
 {
 	struct ptcp_server *s = arg;
 
 	if (s->stopping) {
-		close(fd);
+		fd_close(fd);
 		return;
 	}
 	s->sessions.past.connections++;
@@ -294,7 +295,7 @@ int ssh_server_start(struct ptcp_server *s, struct ptcp_err *e)
 	o->s = s;
 	take_connection(o);
 	if ((r = bridge_new(&o->bridge, s->loop, s->o.in, s->o.out, &fd, on_pipes_ended, o, e)) < 0 ||
-	    (r = line_reader_new(&o->lines, s->loop, fd, &line_reader_ops, o, e)) < 0 ||
+	    (r = line_reader_new(&o->lines, s->loop, &fd, &line_reader_ops, o, e)) < 0 ||
 	    (r = timer_new(&o->timer, s->loop, on_timer, o, e)) < 0)
 		return r;
 	timer_set(o->timer, mono_add_ns(mono_now(), IDLE_NS));

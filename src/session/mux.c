@@ -7,6 +7,7 @@
 
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "wire/block.h"
 
 #define PIECE_BYTES (32u << 10)
@@ -76,18 +77,15 @@ static const struct chan_ops no_ops = { .readable = NULL }; /* until the stream 
 
 int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e)
 {
-	struct chan_opts ours = { .ops = &inner_ops, .arg = m }, theirs = { .ops = &no_ops };
+	const struct chan_opts ours = { .ops = &inner_ops, .arg = m }, theirs = { .ops = &no_ops };
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		return err_sys(e, PTCP_EIO, "making a socket pair");
-	ours.fd = pair[0];
-	theirs.fd = pair[1];
-	r = chan_new(stream_end, m->loop, NULL, &theirs, e);
-	if (chan_new(&m->inner, m->loop, NULL, &ours, r == 0 ? e : NULL) < 0 && r == 0) {
+	if ((r = chan_new(stream_end, m->loop, NULL, &pair[1], &theirs, e)) < 0)
+		fd_close(&pair[0]);
+	else if ((r = chan_new(&m->inner, m->loop, NULL, &pair[0], &ours, e)) < 0)
 		chan_free(*stream_end);
-		r = PTCP_ENOMEM;
-	}
 	return r;
 }
 

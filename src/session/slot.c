@@ -1,8 +1,8 @@
 #include "session/slot.h"
 
 #include <assert.h>
-#include <unistd.h>
 
+#include "core/fd.h"
 #include "core/units.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
@@ -89,14 +89,13 @@ void slot_reached(struct slot *s) { s->retries = 0; }
 
 /* ---- The connection ---- */
 
-void slot_set_tap(struct slot *s, int tap) { s->tap = tap; }
-
-void slot_close_tap(struct slot *s)
+void slot_set_tap(struct slot *s, int *tap)
 {
-	if (s->tap >= 0)
-		close(s->tap);
-	s->tap = -1;
+	fd_close(&s->tap);
+	s->tap = fd_take(tap);
 }
+
+void slot_close_tap(struct slot *s) { fd_close(&s->tap); }
 
 void slot_connected(struct slot *s, struct stream *stream, uint32_t far, struct mono now)
 {

@@ -101,7 +101,7 @@ void slot_retry_at(struct slot *s, struct mono at);
 void slot_reached(struct slot *s);
 
 /* Takes over a duplicate of the descriptor of the stream to come. */
-void slot_set_tap(struct slot *s, int tap);
+void slot_set_tap(struct slot *s, int *tap); /* taken */
 void slot_close_tap(struct slot *s);
 /* The stream of the new connection; `far`: see above. Not while the slot has another. */
 void slot_connected(struct slot *s, struct stream *stream, uint32_t far, struct mono now);

@@ -324,11 +324,15 @@ static void make_room(struct session *sess, unsigned number)
 /* The socket of a stream on this host. */
 static void prepare_socket(struct session *sess, unsigned number, int fd)
 {
+	int tap;
+
 	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	congestion_apply(sess, fd);
-	if (sess->tapped)
-		slot_set_tap(&sess->slot[number], fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	if (sess->tapped) {
+		tap = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		slot_set_tap(&sess->slot[number], &tap);
+	}
 }
 
 static uint32_t far_mover(const struct session *sess, const struct chan *c)

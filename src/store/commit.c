@@ -65,17 +65,14 @@ static bool may_fail_at_close(const struct sink *s)
 static int flush(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
-	int fd;
+	int fd, sys_error;
 
 	if (!may_fail_at_close(s))
 		return 0;
-	fd = sys->dup(s->part.fd);
-
-	if (fd < 0)
+	if ((fd = sys->dup(s->part.fd)) < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot duplicate a descriptor");
-	if (sys->close(fd) != 0)
-		return sink_fail_sync(s, errno, e);
-	return 0;
+	sys_error = sys->close(&fd);
+	return sys_error != 0 ? sink_fail_sync(s, sys_error, e) : 0;
 }
 
 /* For a file without written blocks. */

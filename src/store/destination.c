@@ -70,8 +70,8 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 		r = fs_err_sys(e, w, parent, mark, "cannot write");
 	if (r == 0 && sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
 		r = fs_err_sys(e, errno, parent, mark, "cannot sync");
-	if (sys->close(fd) != 0 && r == 0)
-		r = fs_err_sys(e, errno, parent, mark, "cannot write");
+	if ((w = sys->close(&fd)) != 0 && r == 0)
+		r = fs_err_sys(e, w, parent, mark, "cannot write");
 	if (r < 0)
 		sys->unlinkat(at, mark, 0);
 	return r;
@@ -118,7 +118,7 @@ bool destination_marked(struct dir *parent, const char *name, char source[DESTIN
 		/* A symbolic link called `name` is not ours and does not count. */
 		found = read_mark(sys, fd, source) &&
 		    sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
-		sys->close(fd);
+		sys->close(&fd);
 	}
 	dir_fd_done(parent);
 	return found;

@@ -84,7 +84,7 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 	encode_header(header, k);
 	if (sys->fstat(fd, &st) != 0 || sys_write_all(sys, fd, header, sizeof header, 0) != 0) {
 		sys->unlinkat(at, name, 0);
-		sys->close(fd);
+		sys->close(&fd);
 		return;
 	}
 	identify(j, &st, k, header);
@@ -138,7 +138,7 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at, 
 	if (state == JOURNAL_MATCHES)
 		j->fd = fd;
 	else
-		sys->close(fd);
+		sys->close(&fd);
 	return state;
 }
 
@@ -190,9 +190,7 @@ void journal_cut(struct journal *j, const struct sys *sys, uint64_t slot)
 
 void journal_close(struct journal *j, const struct sys *sys)
 {
-	if (j->fd >= 0)
-		sys->close(j->fd);
-	j->fd = -1;
+	sys->close(&j->fd);
 }
 
 void journal_remove(struct journal *j, const struct dir *d, int at, const char *name)

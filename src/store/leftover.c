@@ -199,8 +199,7 @@ static void judge(struct leftovers *k, struct candidate *c)
 		min_s = LEFTOVER_UNLOCKED_S;
 	conclude_journal(k, c, in_use, age, min_s);
 	conclude(k, c, in_use, age, min_s);
-	if (fd >= 0)
-		c->sys->close(fd);
+	c->sys->close(&fd);
 }
 
 static int judge_in(struct leftovers *k, struct dir *d, const char *name, struct ptcp_err *e)
@@ -362,10 +361,8 @@ void leftovers_count(struct dir *d, struct leftover_count *c)
 	dir_fd_done(d);
 	if (fd < 0)
 		return;
-	if ((stream = sys->fdopendir(fd)) == NULL) {
-		sys->close(fd);
+	if ((stream = sys->fdopendir(&fd)) == NULL)
 		return;
-	}
 	count_in(d, stream, c);
 	sys->closedir(stream);
 }

@@ -146,7 +146,7 @@ static int sync_file(const struct dir *d, int at, const char *name, struct ptcp_
 		return errno == ELOOP ? 0 : fs_err_sys(e, errno, d, name, "cannot sync");
 	if (sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
 		r = fs_err_sys(e, errno, d, name, "cannot sync");
-	sys->close(fd);
+	sys->close(&fd);
 	return r;
 }
 

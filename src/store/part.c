@@ -200,7 +200,7 @@ static int open_once(const struct opening *o, struct ptcp_err *e)
 		return fs_err_sys(e, errno, o->d, o->name, "cannot open the part file");
 	}
 	if (r != 0)
-		o->sys->close(fd);
+		o->sys->close(&fd);
 	else
 		o->out->fd = fd;
 	return r;

@@ -339,7 +339,7 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		r = late < 0 ? late : refresh_file(s, fd, e);
 		r = r < 0 ? r : r | late;
 	}
-	sys->close(fd);
+	sys->close(&fd);
 	return r;
 }
 

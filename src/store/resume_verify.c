@@ -201,8 +201,7 @@ void sink_same_end(struct sink *s)
 {
 	if (s->comparing == NULL)
 		return;
-	if (s->comparing->fd >= 0)
-		dir_sys(s->dir)->close(s->comparing->fd);
+	dir_sys(s->dir)->close(&s->comparing->fd);
 	free(s->comparing);
 	s->comparing = NULL;
 }

@@ -79,7 +79,7 @@ static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 		atomic_store(&s->part_opened, true);
 		return 0;
 	}
-	sys->close(fd);
+	sys->close(&fd);
 	return e->code;
 }
 
@@ -97,25 +97,25 @@ int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e)
 	return r;
 }
 
-/* Closing a duplicate has a network file system write back what is in its cache. */
+/* 0, or an errno. Closing a duplicate has a network file system write back what is in its cache. */
 static int flush(const struct sys *sys, int fd, bool durable)
 {
 	int copy;
 
 	if (durable)
-		return sys->fdatasync(fd) == 0 || sys_cannot_sync(errno) ? 0 : -1;
+		return sys->fdatasync(fd) == 0 || sys_cannot_sync(errno) ? 0 : errno;
 	copy = sys->dup(fd);
-	return copy >= 0 ? sys->close(copy) : -1;
+	return copy >= 0 ? sys->close(&copy) : errno;
 }
 
 int sink_flush(struct sink *s, bool durable, struct ptcp_err *e)
 {
-	int fd = sink_enter_open(s), r = 0;
+	int fd = sink_enter_open(s), error, r = 0;
 
 	if (fd < 0)
 		return 0;
-	if (flush(dir_sys(s->dir), fd, durable) != 0)
-		r = fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
+	if ((error = flush(dir_sys(s->dir), fd, durable)) != 0)
+		r = fs_err_sys(e, error, s->dir, s->name, "cannot sync");
 	sink_leave(s, 0);
 	return r;
 }

@@ -70,8 +70,7 @@ void sink_close(struct sink *s)
 		journal_close(&s->journal, dir_sys(s->dir));
 	if (s->part.fd < 0)
 		return;
-	dir_sys(s->dir)->close(s->part.fd);
-	s->part.fd = -1;
+	dir_sys(s->dir)->close(&s->part.fd);
 }
 
 void sink_remove_journal(struct sink *s, int at)

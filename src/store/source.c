@@ -91,8 +91,7 @@ static void close_file(struct source *s)
 {
 	if (s->fd < 0)
 		return;
-	dir_sys(s->entry.dir)->close(s->fd);
-	s->fd = -1;
+	dir_sys(s->entry.dir)->close(&s->fd);
 	fd_budget_give(1);
 }
 
@@ -205,7 +204,7 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (fd < 0)
 		return fs_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
 	if ((r = examine(s, fd, e)) != 0) {
-		sys->close(fd);
+		sys->close(&fd);
 		return r;
 	}
 	if (source_is_direct(s) && !direct_io_begin(sys, fd))
@@ -282,7 +281,7 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 		return r;
 	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0)
 		r = examine(s, fd, e);
-	dir_sys(s->entry.dir)->close(fd);
+	dir_sys(s->entry.dir)->close(&fd);
 	return r;
 }
 
@@ -313,15 +312,15 @@ static int enter(struct source *s, bool wait, int *fd, struct ptcp_err *e)
 		*fd = s->fd;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (mine >= 0)
-		dir_sys(s->entry.dir)->close(mine);
+	dir_sys(s->entry.dir)->close(&mine);
 	return 0;
 }
 
-static void leave(struct source *s, int fd)
+/* Of enter(): the shared descriptor, or a descriptor of its own, which is closed. */
+static void leave(struct source *s, int *fd)
 {
 	pthread_mutex_lock(&s->lock);
-	if (fd != s->fd)
+	if (*fd != s->fd)
 		dir_sys(s->entry.dir)->close(fd);
 	else if (--s->readers == 0 && s->close)
 		close_file(s);
@@ -343,7 +342,7 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 		return r;
 	if (!source_is_direct(s) || (r = read_direct(s, fd, buf, n, off, e)) == STORE_AGAIN)
 		r = read_all(s, fd, buf, n, off, wait, e);
-	leave(s, fd);
+	leave(s, &fd);
 	return r;
 }
 
@@ -370,7 +369,7 @@ bool source_in_memory(struct source *s, size_t n, uint64_t off)
 	    enter(s, false, &fd, NULL) != 0)
 		return false;
 	cached = in_memory(s, fd, n, off);
-	leave(s, fd);
+	leave(s, &fd);
 	return cached;
 }
 
@@ -393,7 +392,7 @@ ssize_t source_send(struct source *s, int sock, size_t n, uint64_t off)
 		else if (sent < 0 && errno == EAGAIN)
 			sent = 0;
 	}
-	leave(s, fd);
+	leave(s, &fd);
 	return sent;
 }
 
@@ -439,7 +438,7 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 		return r;
 	if ((r = map(s, fd, block_bytes, holes, e)) == 0)
 		r = examine(s, fd, e);
-	leave(s, fd);
+	leave(s, &fd);
 	return r;
 }
 
@@ -467,7 +466,7 @@ static int check_empty(struct source *s, struct ptcp_err *e)
 	int fd, r = open_file(s, true, &fd, e);
 
 	if (r == 0)
-		dir_sys(s->entry.dir)->close(fd);
+		dir_sys(s->entry.dir)->close(&fd);
 	return r;
 }
 

@@ -185,10 +185,8 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	saved = errno;
 	dir_fd_done(l->dir);
-	if (fd >= 0 && (l->stream = sys->fdopendir(fd)) == NULL) {
+	if (fd >= 0 && (l->stream = sys->fdopendir(&fd)) == NULL)
 		saved = errno;
-		sys->close(fd);
-	}
 	if (l->stream == NULL)
 		return fs_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
 	w->streams++;

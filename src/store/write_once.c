@@ -44,7 +44,7 @@ static bool is_done(const struct sink *s, int at, const struct stat *st)
 	if (sys->fstat(fd, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
 		done = is_owners(s, fd) && now.st_mtim.tv_sec == s->meta.mtime.tv_sec &&
 		    now.st_mtim.tv_nsec == s->meta.mtime.tv_nsec;
-	sys->close(fd);
+	sys->close(&fd);
 	return done;
 }
 

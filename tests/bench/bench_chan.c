@@ -151,14 +151,14 @@ static void ours(bool tls)
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK) != 0)
 		die("socket");
 	for (i = 0; i < 2; i++) {
-		struct chan_opts o = { .fd = fd[i], .server = i == 1, .alpn = ALPN_DATA, .ops = &ops,
+		struct chan_opts o = { .server = i == 1, .alpn = ALPN_DATA, .ops = &ops,
 			.arg = &end[i] };
 
 		end[i].tls = tls;
 		end[i].done = &done;
 		end[i].buf = calloc(1, STEP);
 		must(loop_new(&end[i].loop, &e), &e);
-		must(chan_new(&end[i].c, end[i].loop, !tls ? NULL : i == 1 ? server_tls : client_tls, &o, &e),
+		must(chan_new(&end[i].c, end[i].loop, !tls ? NULL : i == 1 ? server_tls : client_tls, &fd[i], &o, &e),
 		    &e);
 		chan_detach(end[i].c);
 	}

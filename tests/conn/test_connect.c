@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "net/fixture.h"
 #include "net/listen.h"
 #include "wire/outbox.h"
@@ -70,7 +71,7 @@ static struct {
 
 /* ---- The peer ---- */
 
-static void begin(int fd);
+static void begin(int *fd);
 
 static void write_header(uint8_t type, uint32_t length)
 {
@@ -166,19 +167,19 @@ static void peer_opened(void *arg)
 		fd = chan_take_fd(peer.chan);
 		chan_free(peer.chan);
 		peer.at++;
-		begin(fd);
+		begin(&fd);
 	}
 }
 
 static const struct chan_ops peer_ops = { .opened = peer_opened, .readable = peer_readable };
 
-static void begin(int fd)
+static void begin(int *fd)
 {
-	struct chan_opts o = { .fd = fd, .server = true, .ops = &peer_ops };
+	struct chan_opts o = { .server = true, .ops = &peer_ops };
 
 	peer.left = false;
 	peer.n = 0;
-	assert_int_equal(chan_new(&peer.chan, us.control, server_tls[peer.identity[peer.at]], &o, NULL), 0);
+	assert_int_equal(chan_new(&peer.chan, us.control, server_tls[peer.identity[peer.at]], fd, &o, NULL), 0);
 }
 
 static void second_opened(void *arg)
@@ -207,19 +208,19 @@ static void second_readable(void *arg)
 
 static const struct chan_ops second_ops = { .opened = second_opened, .readable = second_readable };
 
-static void begin_second(int fd)
+static void begin_second(int *fd)
 {
-	struct chan_opts o = { .fd = fd, .server = true, .ops = &second_ops };
+	struct chan_opts o = { .server = true, .ops = &second_ops };
 
-	assert_int_equal(chan_new(&peer.second, us.control, server_tls[peer.identity[0]], &o, NULL), 0);
+	assert_int_equal(chan_new(&peer.second, us.control, server_tls[peer.identity[0]], fd, &o, NULL), 0);
 }
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	(void)arg;
 	(void)address;
 	if (peer.accepted++ > 0 && peer.refuses_second)
-		close(fd);
+		fd_close(fd);
 	else if (peer.accepted > 1)
 		begin_second(fd);
 	else
@@ -501,8 +502,8 @@ static void over_a_socket(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
 	o.host = "user@box";
 	o.port = 0;
-	begin(fd[1]);
-	assert_int_equal(connect_over(&c, fd[0], &o, NULL), 0);
+	begin(&fd[1]);
+	assert_int_equal(connect_over(&c, &fd[0], &o, NULL), 0);
 	assert_true(nf_run_until(us.control, &out.came, 5000));
 	assert_string_equal(out.address, "user@box");
 	behind_is_there();
@@ -512,8 +513,8 @@ static void over_a_socket(void **state)
 	o.port = 0;
 	o.hint = "see ssh";
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
-	begin(fd[1]);
-	assert_int_equal(connect_over(&c, fd[0], &o, NULL), 0);
+	begin(&fd[1]);
+	assert_int_equal(connect_over(&c, &fd[0], &o, NULL), 0);
 	assert_true(nf_run_until(us.control, &out.came, 5000));
 	assert_null(out.chan);
 	assert_non_null(strstr(out.why.msg, "connecting to user@box: "));

@@ -98,7 +98,7 @@ static int connected(void)
 	assert_int_equal(connect(fd, (struct sockaddr *)&sa, sizeof sa), 0);
 	assert_true((near = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0);
 	close(listener);
-	pending_take(&pending, near, "127.0.0.1:1", false);
+	pending_take(&pending, &near, "127.0.0.1:1", false);
 	return fd;
 }
 

@@ -264,14 +264,14 @@ static void socket_pair(int fd[2], bool tcp)
 
 static void start_end(struct end *x, struct loop *l, int fd, uint64_t rekey)
 {
-	struct chan_opts o = { .fd = fd, .server = x->number == 1, .alpn = ALPN_DATA, .ops = &ops, .arg = x,
+	struct chan_opts o = { .server = x->number == 1, .alpn = ALPN_DATA, .ops = &ops, .arg = x,
 		.rekey_records = rekey };
 
 	if (x->write_bytes == 0)
 		x->write_bytes = 65536;
 	if (x->read_bytes == 0)
 		x->read_bytes = 65536;
-	assert_int_equal(chan_new(&x->c, l, o.server ? server_tls : client_tls, &o, NULL), 0);
+	assert_int_equal(chan_new(&x->c, l, o.server ? server_tls : client_tls, &fd, &o, NULL), 0);
 	if (x->no_read_ahead)
 		chan_read_ahead(x->c, false);
 }
@@ -524,9 +524,8 @@ static void without_callbacks(void **state)
 	(void)state;
 	assert_int_equal(loop_new(&p.l, NULL), 0);
 	socket_pair(fd, true);
-	o.fd = fd[1];
 	start_end(&p.a, p.l, fd[0], 0);
-	assert_int_equal(chan_new(&p.b.c, p.l, server_tls, &o, NULL), 0);
+	assert_int_equal(chan_new(&p.b.c, p.l, server_tls, &fd[1], &o, NULL), 0);
 	nf_run_for(p.l, 100);
 	assert_int_equal(p.a.opened, 1);
 	assert_true(turns(p.l, 20) < 5);

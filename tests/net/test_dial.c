@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/fd.h"
+
 /* "both.test" is ::1 and 127.0.0.1, in this order, wherever the test runs. The C library frees each answer of a
  * list by itself, so two lists may be joined. */
 static atomic_uint n_lookups;
@@ -85,18 +87,18 @@ struct answer {
 	struct mono at;
 };
 
-static void on_done(void *arg, int fd, const char *address, const struct ptcp_err *why)
+static void on_done(void *arg, int *fd, const char *address, const struct ptcp_err *why)
 {
 	struct answer *a = arg;
 
 	a->came = true;
 	a->n++;
-	a->fd = fd;
+	assert_true((*fd >= 0) == (why == NULL));
+	a->fd = fd_take(fd);
 	a->at = mono_now();
 	snprintf(a->address, sizeof a->address, "%s", address);
 	if (why != NULL)
 		a->why = *why;
-	assert_true((fd >= 0) == (why == NULL));
 }
 
 static struct loop *loop;

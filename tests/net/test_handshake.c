@@ -44,9 +44,9 @@ static void on_done(void *arg, struct chan *c, const struct ptcp_err *why)
 static void start(struct end *x, struct loop *on, int fd, bool server)
 {
 	struct handshake_opts o = { .home = home, .worker = on, .running = &running, .done = on_done };
-	struct chan_opts c = { .fd = fd, .server = server, .alpn = ALPN_DATA, .ops = &ops, .arg = x };
+	struct chan_opts c = { .server = server, .alpn = ALPN_DATA, .ops = &ops, .arg = x };
 
-	assert_int_equal(handshake_start(&x->h, &o, server ? server_tls : client_tls, &c, NULL), 0);
+	assert_int_equal(handshake_start(&x->h, &o, server ? server_tls : client_tls, &fd, &c, NULL), 0);
 }
 
 /* The client's handshake is on `on`, the server's on the worker. */

@@ -58,7 +58,7 @@ static void begin_with(const struct line_reader_ops *with)
 	memset(&fx, 0, sizeof fx);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
 	assert_int_equal(loop_new(&fx.loop, NULL), 0);
-	assert_int_equal(line_reader_new(&fx.lines, fx.loop, pair[0], with, NULL, NULL), 0);
+	assert_int_equal(line_reader_new(&fx.lines, fx.loop, &pair[0], with, NULL, NULL), 0);
 	fx.peer = pair[1];
 }
 

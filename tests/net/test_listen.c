@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/fd.h"
+
 struct admission {
 	struct loop *loop;
 	struct listener *listener;
@@ -21,12 +23,12 @@ struct admission {
 	char address[SOCK_TEXT_BYTES];
 };
 
-static void on_accepted(void *arg, int fd, const char *address)
+static void on_accepted(void *arg, int *fd, const char *address)
 {
 	struct admission *d = arg;
 
 	if (d->n < 64)
-		d->fd[d->n] = fd;
+		d->fd[d->n] = fd_take(fd);
 	d->n++;
 	snprintf(d->address, sizeof d->address, "%s", address);
 	d->enough = d->n >= d->want;
@@ -99,12 +101,12 @@ static void taken(void **state)
 
 	(void)state;
 	assert_int_equal(loop_new(&d.loop, &e), 0);
-	assert_int_equal(listener_take(&d.listener, d.loop, open("/dev/null", O_RDONLY), on_accepted, &d, &e),
+	assert_int_equal(listener_take(&d.listener, d.loop, (int[]){ open("/dev/null", O_RDONLY) }, on_accepted, &d, &e),
 	    PTCP_ECONFIG);
-	assert_int_equal(listener_take(&d.listener, d.loop, dup(fd), on_accepted, &d, &e), PTCP_ECONFIG);
+	assert_int_equal(listener_take(&d.listener, d.loop, (int[]){ dup(fd) }, on_accepted, &d, &e), PTCP_ECONFIG);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
 	assert_int_equal(listen(fd, 4), 0);
-	assert_int_equal(listener_take(&d.listener, d.loop, fd, on_accepted, &d, &e), 0);
+	assert_int_equal(listener_take(&d.listener, d.loop, &fd, on_accepted, &d, &e), 0);
 	assert_string_equal(listener_address(d.listener), "127.0.0.1");
 	c = connect_to(listener_port(d.listener));
 	assert_true(nf_run_until(d.loop, &d.enough, 5000));

@@ -66,8 +66,8 @@ static void begin_held(uint64_t idle_ns, const struct splice_spool *hold)
 	fx.end[0] = a[0];
 	fx.end[1] = b[0];
 	assert_int_equal(loop_new(&fx.loop, NULL), 0);
-	o = (struct splice_opts){ .a = a[1], .b = b[1], .idle_ns = idle_ns, .spool = hold, .ended = on_ended };
-	assert_int_equal(splice_new(&fx.splice, fx.loop, &o, NULL), 0);
+	o = (struct splice_opts){ .idle_ns = idle_ns, .spool = hold, .ended = on_ended };
+	assert_int_equal(splice_new(&fx.splice, fx.loop, (int[]){ a[1], b[1] }, &o, NULL), 0);
 }
 
 static void begin(uint64_t idle_ns)
@@ -434,10 +434,8 @@ static void without_descriptors(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few = was;
 	few.rlim_cur = 3;
-	o.a = pair[1];
-	o.b = other[1];
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_int_equal(splice_new(&s, l, &o, &e), PTCP_EIO);
+	assert_int_equal(splice_new(&s, l, (int[]){ pair[1], other[1] }, &o, &e), PTCP_EIO);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_int_equal(read(pair[0], got, 1), 0); /* they are closed all the same */
 	close(pair[0]);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/local_sock.h"
 #include "conn/client_hello.h"
 #include "net/admission.h"
@@ -448,12 +449,12 @@ struct taken {
 	char address[SOCK_TEXT_BYTES];
 };
 
-static void on_connection(void *arg, int fd, const char *address)
+static void on_connection(void *arg, int *fd, const char *address)
 {
 	struct taken *k = arg;
 
 	k->any = true;
-	k->fd = fd;
+	k->fd = fd_take(fd);
 	snprintf(k->address, sizeof k->address, "%s", address);
 }
 

@@ -63,11 +63,9 @@ static int setup(void **state)
 	if (loop_new(&fx.loop, NULL) < 0 || mux_new(&fx.mux, fx.loop, &ops, NULL, NULL) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0)
 		return -1;
-	o.fd = pair[0];
-	if (chan_new(&fx.control, fx.loop, NULL, &o, NULL) < 0)
+	if (chan_new(&fx.control, fx.loop, NULL, &pair[0], &o, NULL) < 0)
 		return -1;
-	o.fd = pair[1];
-	return chan_new(&fx.peer, fx.loop, NULL, &o, NULL);
+	return chan_new(&fx.peer, fx.loop, NULL, &pair[1], &o, NULL);
 }
 
 static int teardown(void **state)

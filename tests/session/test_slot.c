@@ -220,7 +220,7 @@ static void the_tap_is_closed_once(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	slot_close_tap(&fx); /* none */
-	slot_set_tap(&fx, fd);
+	slot_set_tap(&fx, (int[]){ fd });
 	slot_connected(&fx, first, 0, now);
 	slot_disconnected(&fx);
 	assert_int_equal(fx.tap, fd); /* for the last counters */

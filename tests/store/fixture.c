@@ -261,7 +261,6 @@ FAULTY(openat2, int, -1, (int d, const char *p, struct open_how *h, size_t n), (
 FAULTY(dup, int, -1, (int fd), (fd))
 FAULTY(fstat, int, -1, (int fd, struct stat *st), (fd, st))
 FAULTY(fstatat, int, -1, (int d, const char *p, struct stat *st, int f), (d, p, st, f))
-FAULTY(fdopendir, DIR *, NULL, (int fd), (fd))
 FAULTY(readdir, struct dirent *, NULL, (DIR *d), (d))
 FAULTY(readlinkat, ssize_t, -1, (int d, const char *p, char *b, size_t n), (d, p, b, n))
 FAULTY(ftruncate, int, -1, (int fd, off_t n), (fd, n))
@@ -312,14 +311,19 @@ FAULTY(fsetxattr, int, -1, (int fd, const char *k, const void *b, size_t n, int 
 FAULTY(unlinkat, int, -1, (int d, const char *p, int f), (d, p, f))
 
 /* As in Linux, a close that fails has closed. */
-static int faulty_close(int fd)
+static int faulty_close(int *fd)
 {
-	int sys = fault(FX_close), r = sys_real.close(fd);
+	int sys = *fd >= 0 ? fault(FX_close) : 0, r = sys_real.close(fd);
 
-	if (sys == 0)
-		return r;
-	errno = sys;
-	return -1;
+	return sys != 0 ? sys : r;
+}
+
+static DIR *faulty_fdopendir(int *fd)
+{
+	if (fault(FX_fdopendir) == 0)
+		return sys_real.fdopendir(fd);
+	sys_real.close(fd);
+	return NULL;
 }
 
 static int faulty_closedir(DIR *d)

@@ -493,9 +493,10 @@ static int power_unlinkat(int at, const char *name, int flags)
 	return 0;
 }
 
-static int power_close(int fd)
+static int power_close(int *fd)
 {
-	fds[fd] = NULL;
+	if (*fd >= 0)
+		fds[*fd] = NULL;
 	return sys_real.close(fd);
 }
 

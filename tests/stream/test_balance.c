@@ -212,12 +212,12 @@ static void socket_pair(int fd[2])
 static struct stream *start_stream(unsigned number, int fd, struct open_files *files)
 {
 	static const struct chan_ops none = { 0 };
-	struct chan_opts c = { .fd = fd, .ops = &none };
+	struct chan_opts c = { .ops = &none };
 	struct stream_opts o = { .host = &fx.host, .number = number, .verify = fx.verify, .files = files,
 		.pacer = fx.paced && files == NULL ? &fx.pacer : NULL, .only_stream = true, .ops = &ops };
 	struct stream *s;
 
-	assert_int_equal(chan_new(&o.chan, NULL, NULL, &c, NULL), 0);
+	assert_int_equal(chan_new(&o.chan, NULL, NULL, &fd, &c, NULL), 0);
 	assert_int_equal(stream_new(&s, &o, NULL), 0);
 	return s;
 }

@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -402,8 +403,7 @@ int doctor_disk(struct doctor *d, const char *dir, struct ptcp_err *e)
 		if (f->verdict != VERDICT_OK)
 			doctor_fix_reading(d, f, dir);
 	}
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	free(block);
 	return r;
 }

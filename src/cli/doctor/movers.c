@@ -19,6 +19,7 @@
 #include "cli/process.h"
 #include "core/clock.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 
 #define SEEN_S 5          /* another host's new file is not waited for longer, .. */
@@ -55,7 +56,7 @@ static int write_token(const char *folder, const char *name, const char *token)
 	bool ok = fd >= 0 && write(fd, token, TOKEN_BYTES) == TOKEN_BYTES && fsync(fd) == 0;
 
 	if (fd >= 0)
-		ok &= close(fd) == 0;
+		ok &= fd_close(&fd) == 0;
 	return ok ? 0 : -1;
 }
 
@@ -74,8 +75,7 @@ static int read_token(const char *folder, const char *name, char token[TOKEN_BYT
 			error = errno;
 		else if (fstat(fd, st) == 0 && read(fd, token, TOKEN_BYTES) == TOKEN_BYTES)
 			error = 0;
-		if (fd >= 0)
-			close(fd);
+		fd_close(&fd);
 		*waited_s = since_s(began);
 		if (error == 0 || *waited_s > SEEN_S || process_stopping())
 			break;
@@ -266,16 +266,13 @@ static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 		r = err_set(e, PTCP_EUSAGE, "--movers: %.100s: %s (install this program, or name another)",
 		    text_escape(shown, sizeof shown, argv[0]), strerror(r));
 	} else {
-		close(fd[1]);
-		fd[1] = -1;
+		fd_close(&fd[1]);
 		if (read_lines(p, fd[0]) < 0 && !process_stopping())
 			problem(p, VERDICT_BAD, argv[0], "has not ended after a minute", "check whether it waits for hosts or a password");
 		judge_end(p, host, answers, exec_end(pid));
 	}
-	if (fd[0] >= 0)
-		close(fd[0]);
-	if (fd[1] >= 0)
-		close(fd[1]);
+	fd_close(&fd[0]);
+	fd_close(&fd[1]);
 	free(text);
 	return r;
 }

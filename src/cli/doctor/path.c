@@ -19,6 +19,7 @@
 
 #include "cli/connect.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -80,8 +81,7 @@ static bool find_queue(struct queue *q, int index)
 			else
 				over = true; /* end or error */
 	}
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return q->root[0] != '\0';
 }
 
@@ -171,8 +171,7 @@ static bool route_to(const struct sockaddr *to, socklen_t n, char name[IF_NAMESI
 	bool found = fd >= 0 && connect(fd, to, n) == 0 && getsockname(fd, (struct sockaddr *)&local, &m) == 0 &&
 	    find_interface((struct sockaddr *)&local, name);
 
-	if (fd >= 0)
-		close(fd);
+	fd_close(&fd);
 	return found;
 }
 
@@ -239,7 +238,7 @@ static int connect_once(const struct addrinfo *ai, double timeout_s, struct path
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n);
 	if (error == 0)
 		r = read_path(fd, w);
-	close(fd);
+	fd_close(&fd);
 	if (error != 0)
 		errno = error;
 	return r;
@@ -289,7 +288,7 @@ static enum answer ask(const struct target *to, unsigned packet_bytes)
 		answer = ANSWERED;
 	else if (error == EMSGSIZE)
 		answer = SIGNALED;
-	close(p.fd);
+	fd_close(&p.fd);
 	return answer;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/show/plot.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdbool.h>
 #include <spawn.h>
@@ -11,6 +12,7 @@
 
 #include "cli/process.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
 
@@ -108,12 +110,10 @@ int plot_draw(const char *file, plot_fn *write_script, const void *data, struct 
 	text_escape(shown, sizeof shown, file);
 	if (asprintf(&script, "%s/ptcp-plot-XXXXXX", dir != NULL && *dir != '\0' ? dir : "/tmp") < 0)
 		return err_nomem(e);
-	if ((fd = mkstemp(script)) < 0 || (f = fdopen(fd, "w")) == NULL) {
+	if ((fd = mkostemp(script, O_CLOEXEC)) >= 0 && (f = fd_file(&fd, "w")) == NULL)
+		unlink(script);
+	if (f == NULL) {
 		r = err_sys(e, PTCP_EIO, "--plot %s: a temporary file", shown);
-		if (fd >= 0) {
-			close(fd);
-			unlink(script);
-		}
 		free(script);
 		return r;
 	}

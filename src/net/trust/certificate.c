@@ -9,6 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/byteorder.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/text.h"
 #include "core/userdir.h"
 #include "net/tls.h"
@@ -249,6 +250,6 @@ int certificates_add(const char *dir, const uint8_t *p, size_t n, struct ptcp_er
 			append(&all, p, n);
 	}
 	r = r < 0 ? r : write_lines(path, &all, e);
-	close(lock);
+	fd_close(&lock);
 	return r;
 }

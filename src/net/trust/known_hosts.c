@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/fd.h"
 #include "core/glob.h"
 #include "core/text.h"
 #include "net/trust/certificate.h"
@@ -242,7 +243,7 @@ static int append_host(const char *path, const char *host, const char *fingerpri
 		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts (use its address)");
 	else if (write(fd, line, (size_t)n) != n) /* a single write keeps lines whole even for programs without the lock */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
-	close(fd);
+	fd_close(&fd);
 	return r;
 }
 
@@ -262,6 +263,6 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 		r = 0;
 	else if (r >= 0)
 		r = append_host(path, host, fingerprint, e);
-	close(lock);
+	fd_close(&lock);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/atomic_file.h"
+#include "core/fd.h"
 #include "core/trusted_file.h"
 
 int trust_path(char out[TRUST_PATH_BYTES], const char *dir, const char *name, struct ptcp_err *e)
@@ -32,10 +33,8 @@ FILE *trust_file(const char *path, struct ptcp_err *e)
 		err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	if (fd < 0)
 		return NULL;
-	if ((f = fdopen(fd, "r")) == NULL) {
+	if ((f = fd_file(&fd, "r")) == NULL)
 		err_sys(e, PTCP_ECONFIG, "reading %s", path);
-		close(fd);
-	}
 	return f;
 }
 
@@ -187,7 +186,7 @@ int trust_lines_replace(const char *dir, const char *name, const char *what, con
 		if (!atomic_file_end(&n, r >= 0, true))
 			r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	}
-	close(lock);
+	fd_close(&lock);
 	return r;
 }
 

@@ -1,0 +1,45 @@
+#include "core/fd.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+int fd_close(int *fd)
+{
+	int saved = errno, error = 0;
+
+	if (*fd >= 0 && close(*fd) < 0)
+		error = errno;
+	*fd = -1;
+	assert(error != EBADF);
+	errno = saved;
+	return error == EINTR ? 0 : error; /* Linux has closed the descriptor by then */
+}
+
+int fd_take(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+FILE *fd_file(int *fd, const char *mode)
+{
+	FILE *f = fdopen(*fd, mode);
+
+	if (f != NULL)
+		*fd = -1;
+	fd_close(fd);
+	return f;
+}
+
+DIR *fd_dir(int *fd)
+{
+	DIR *d = fdopendir(*fd);
+
+	if (d != NULL)
+		*fd = -1;
+	fd_close(fd);
+	return d;
+}
