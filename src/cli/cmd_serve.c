@@ -14,6 +14,7 @@
 #include "cli/serve.h"
 #include "cli/show/json.h"
 #include "core/err.h"
+#include "core/fd.h"
 #include "core/units.h"
 
 #define INTERVAL_NS (5 * NS_PER_S) /* between updates of the metrics */
@@ -28,6 +29,8 @@ struct serving {
 	int argc;
 	char **argv;
 	int signals;                    /* descriptor */
+	int passed[PTCP_LISTEN_MAX];    /* sockets of the service manager, until the server has duplicated them */
+	size_t n_passed;
 	struct link_monitor *monitor;   /* NULL: none */
 	struct metrics metrics;
 	bool metrics_failed;            /* last time; already reported */
@@ -350,40 +353,37 @@ static void stop(void *handle)
 		ptcp_server_drain(handle);
 }
 
+static void close_passed(struct serving *v)
+{
+	while (v->n_passed > 0)
+		fd_close(&v->passed[--v->n_passed]);
+}
+
 static void end(struct serving *v)
 {
 	running_free(v->running);
 	link_monitor_free(v->monitor);
 	ptcp_server_free(v->server);
 	args_free(v->reloaded);
-	if (v->signals >= 0)
-		close(v->signals);
+	fd_close(&v->signals);
+	close_passed(v);
 }
 
 static int make(struct serving *v, struct ptcp_err *e)
 {
 	struct ptcp_server_opts o = v->first->server;
 	char own[PTCP_PATH_BYTES];
-	int passed[PTCP_LISTEN_MAX], first, r;
-	size_t i, n;
+	int r;
 
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
 	if (o.mover_ptcp == NULL && o.movers != NULL)
 		o.mover_ptcp = mover_own_path(own, sizeof own);
-	if (!v->first->server.ephemeral && (n = systemd_sockets(&first)) > 0) {
-		if (n > PTCP_LISTEN_MAX)
-			return err_set(e, PTCP_ECONFIG, "%zu sockets from the service manager: more than %d (pass fewer)", n,
-			    PTCP_LISTEN_MAX);
-		for (i = 0; i < n; i++)
-			passed[i] = first + (int)i;
-		o.sockets = passed;
-		o.n_sockets = n;
-	}
+	o.sockets = v->passed;
+	o.n_sockets = v->n_passed;
 	if (v->first->watch == NULL || v->first->server.ephemeral || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
 		r = ptcp_server_new(&v->server, &o, e);
-	for (i = 0; i < o.n_sockets; i++)
-		close(passed[i]); /* the server has duplicated the sockets */
+	close_passed(v);
 	if (r == 0 && v->monitor != NULL)
 		r = link_monitor_start(v->monitor, v->server, e);
 	return r;
@@ -398,6 +398,9 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	bool ephemeral = a->server.ephemeral;
 	int r;
 
+	/* First: the numbers of further descriptors follow those of the passed sockets. */
+	if (!ephemeral && (r = systemd_sockets(v.passed, PTCP_LISTEN_MAX, &v.n_passed, e)) < 0)
+		return r;
 	process_catch(EXIT_DONE, NULL);
 	v.signals = process_signal_fd();
 	systemd_open();

@@ -20,6 +20,7 @@
 
 #include "cli/command.h"
 #include "core/err.h"
+#include "core/fd.h"
 
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
 #define SIGNAL_MS 200  /* between the signals to a child and to us */
@@ -203,15 +204,27 @@ static long env_number(const char *name)
 	return text != NULL && *text != '\0' && text[strspn(text, "0123456789")] == '\0' ? atol(text) : -1;
 }
 
-size_t systemd_sockets(int *first)
+int systemd_sockets(int passed[], size_t max, size_t *n, struct ptcp_err *e)
 {
-	long pid = env_number("LISTEN_PID"), n = env_number("LISTEN_FDS");
+	long pid = env_number("LISTEN_PID"), count = env_number("LISTEN_FDS");
+	size_t i;
 
+	*n = 0;
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
-	*first = FIRST_PASSED;
-	return pid == (long)getpid() && n > 0 ? (size_t)n : 0;
+	if (pid != (long)getpid() || count <= 0)
+		return 0;
+	if ((size_t)count > max)
+		return err_set(e, PTCP_ECONFIG, "%ld sockets from the service manager: more than %zu (pass fewer sockets)", count, max);
+	for (i = 0; i < (size_t)count; i++) {
+		passed[i] = FIRST_PASSED + (int)i;
+		if (fcntl(passed[i], F_SETFD, FD_CLOEXEC) < 0)
+			return err_set(e, PTCP_ECONFIG, "LISTEN_FDS=%ld: descriptor %d is not open (count the sockets that are passed, from "
+			    "descriptor %d on)", count, passed[i], FIRST_PASSED);
+	}
+	*n = (size_t)count;
+	return 0;
 }
 
 static int notify_fd = -1; /* connected to NOTIFY_SOCKET */
@@ -230,8 +243,7 @@ void systemd_open(void)
 	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (notify_fd >= 0 && connect(notify_fd, (struct sockaddr *)&sa,
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (path[0] == '/'))) < 0) {
-		close(notify_fd);
-		notify_fd = -1;
+		fd_close(&notify_fd);
 	}
 }
 
