@@ -97,9 +97,9 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 	d.offset = get_u64(in + 8);
 	d.length_bytes = get_u32(in + 16);
 	rest = get_u32(in + 20);
+	/* The limit of h.length bounds length_bytes, too. */
 	if (h.type != WIRE_BLOCK || rest != 0 || !wire_id_ok(d.id) || d.length_bytes == 0 ||
-	    d.length_bytes > WIRE_CHUNK_BYTES ||
-	    h.length != WIRE_BLOCK_FIELDS + d.length_bytes + WIRE_BLOCK_END_BYTES ||
+	    h.length != WIRE_BLOCK_FIELDS + (uint64_t)d.length_bytes + WIRE_BLOCK_END_BYTES ||
 	    d.offset > WIRE_FILE_MAX - d.length_bytes)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	*f = d;

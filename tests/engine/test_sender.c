@@ -210,6 +210,38 @@ static void no_end_of_spoilt_ones(void **state)
 	one_fini(&o);
 }
 
+/* Requests for block 0 until the file fails; `read`: news of each reading arrives before. */
+static void spoilt(uint8_t verdict, bool read)
+{
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 3, 1000, verdict);
+	unsigned n = 0;
+
+	if (verdict == WIRE_SEND_PARTS)
+		blocks(&o, id, true, 0, 1); /* the first request is none for a spoilt block */
+	one_forget(&o);
+	assert_int_equal(one_take(&o, 0), 0);
+	while (!one_found(&o, WIRE_FAIL, &p)) {
+		assert_true(++n < 100);
+		if (read)
+			news(&o, 0, id, 0, false);
+		blocks(&o, id, true, 0, 1);
+		one_take(&o, 0);
+	}
+	assert_int_equal(n, 17);
+	one_fail(&o, id, PTCP_EIO);
+	assert_true(o.fates[SND_FAILED] == 1 && o.fate_why.code == PTCP_EVERIFY);
+	one_fini(&o);
+}
+
+static void no_end_before_the_first_good_one(void **state)
+{
+	(void)state;
+	spoilt(WIRE_SEND_ALL, false);
+	spoilt(WIRE_SEND_PARTS, true);
+}
+
 /* ---- Reading ---- */
 
 static void a_copy_that_cannot_be_read(void **state)
@@ -685,6 +717,7 @@ int main(void)
 		cmocka_unit_test(all_is_had),
 		cmocka_unit_test(spoilt_ones_go_again_at_once),
 		cmocka_unit_test(no_end_of_spoilt_ones),
+		cmocka_unit_test(no_end_before_the_first_good_one),
 		cmocka_unit_test(a_copy_that_cannot_be_read),
 		cmocka_unit_test(a_copy_that_cannot_be_read_of_what_has_not_been),
 		cmocka_unit_test(the_only_one_that_cannot_be_read),

@@ -307,6 +307,19 @@ static void onto_links(unsigned port, char **arguments)
 	drop(&s);
 }
 
+/* The destination is one new name: the first source gets it. */
+static void two_for_one_name(unsigned port, char **arguments)
+{
+	struct session s = sending(port, "/one");
+
+	(void)arguments;
+	if (!file(&s, ID(0, 1), 0, "a"))
+		die("the first source is refused");
+	if (file(&s, ID(1, 2), 0, "b"))
+		die("the second source is taken");
+	finish(&s, 1, 1);
+}
+
 /* ---- Blocks ---- */
 
 #define SIZE 300000u
@@ -664,6 +677,7 @@ const struct hostile hostile_client[] = {
 	{ "wrong-states", wrong_states }, { "bad-headers", bad_headers }, { "bad-names", bad_names },
 	{ "bad-attributes", bad_attributes }, { "bad-holes", bad_holes },
 	{ "through-a-link", through_a_link }, { "onto-links", onto_links }, { "bad-blocks", bad_blocks },
+	{ "two-for-one-name", two_for_one_name },
 	{ "bad-chunks", bad_chunks },
 	{ "wrong-digest", wrong_digest }, { "early-end", early_end }, { "bitmap-bomb", bitmap_bomb },
 	{ "unauthorised", unauthorised }, { "read-escape", read_escape }, { "write-escape", write_escape },

@@ -191,6 +191,26 @@ static void parts(void **state)
 	work_files_fini(&f);
 }
 
+/* A root that is a file is read only, even one with the name of a part. */
+static void a_part_as_a_root(void **state)
+{
+	char part[96];
+	struct invitation v = { .root = { part }, .n_roots = 1 };
+	struct wire_target t = { .id = 1u << 16, .size_bytes = 1 };
+	struct work_files f;
+	struct ptcp_err e;
+	struct dir *dir;
+	char *name;
+
+	(void)state;
+	make(".ptcp-0123456789abcdef.part", "read this");
+	snprintf(part, sizeof part, "%s/.ptcp-0123456789abcdef.part", top);
+	memset(&f, 0, sizeof f);
+	assert_int_equal(work_files_open(&f, &v, 0, NULL), 0);
+	assert_int_equal(work_files_target(&f, &t, &dir, &name, &e), PTCP_EPROTO);
+	work_files_fini(&f);
+}
+
 static void a_missing_root(void **state)
 {
 	char gone[96];
@@ -209,7 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads), cmocka_unit_test(changed), cmocka_unit_test(outside), cmocka_unit_test(parts),
-		cmocka_unit_test(a_missing_root),
+		cmocka_unit_test(a_part_as_a_root), cmocka_unit_test(a_missing_root),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -19,6 +19,7 @@ struct end {
 	struct handshake *h;
 	struct chan *c;
 	bool done, failed, readable, *both;
+	struct ptcp_err why;
 	const struct end *other;
 	pthread_t thread;
 };
@@ -37,6 +38,8 @@ static void on_done(void *arg, struct chan *c, const struct ptcp_err *why)
 	x->c = c;
 	x->done = true;
 	x->failed = c == NULL;
+	if (why != NULL)
+		x->why = *why;
 	x->thread = pthread_self();
 	*x->both = x->done && x->other->done;
 }
@@ -116,6 +119,66 @@ static void opened_on_the_owners_thread(void **state)
 	}
 }
 
+/* ---- Peers that a context of ours would not let come so far ---- */
+
+/* A client whose certificate has a key that is no identity; NULL: without a certificate. */
+static SSL_CTX *stranger(const char *curve)
+{
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	EVP_PKEY *key;
+	X509 *x;
+
+	assert_non_null(c);
+	if (curve == NULL)
+		return c;
+	assert_non_null(key = EVP_EC_gen(curve));
+	assert_non_null(x = X509_new());
+	assert_true(X509_gmtime_adj(X509_getm_notBefore(x), 0) != NULL && X509_gmtime_adj(X509_getm_notAfter(x), 3600) != NULL &&
+	    X509_set_pubkey(x, key) && X509_sign(x, key, EVP_sha256()) > 0);
+	assert_true(SSL_CTX_use_certificate(c, x) && SSL_CTX_use_PrivateKey(c, key));
+	X509_free(x);
+	EVP_PKEY_free(key);
+	return c;
+}
+
+/* The end with the number `first`, 0 for the client, fails because of the other. */
+static void fails(SSL_CTX *client, SSL_CTX *server, unsigned first)
+{
+	SSL_CTX *kept[2] = { client_tls, server_tls };
+	struct end x[2];
+	bool both;
+
+	client_tls = client;
+	server_tls = server;
+	start_pair(x, home, &both);
+	client_tls = kept[0];
+	server_tls = kept[1];
+	assert_true(nf_run_until(home, &x[first].done, 5000));
+	assert_true(x[first].failed);
+	assert_int_equal(x[first].why.code, PTCP_EPROTO);
+	assert_non_null(strstr(x[first].why.msg, "the peer "));
+	assert_true(nf_run_until(home, &x[!first].done, 5000));
+	chan_free(x[!first].c);
+}
+
+static void peers_without_identity(void **state)
+{
+	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM;
+	SSL_CTX *lax, *c;
+
+	(void)state;
+	assert_int_equal(tls_new(&lax, &ours, true, ciphers, NULL), 0);
+	SSL_CTX_set_verify(lax, SSL_VERIFY_PEER, SSL_CTX_get_verify_callback(lax));
+	assert_true(SSL_CTX_set1_sigalgs_list(lax, "ed25519:ECDSA+SHA256"));
+	fails(c = stranger(NULL), lax, 1);
+	SSL_CTX_free(c);
+	fails(c = stranger("P-256"), lax, 1);
+	SSL_CTX_free(c);
+	SSL_CTX_set_alpn_select_cb(lax, NULL, NULL); /* a server that speaks something else */
+	fails(client_tls, lax, 0);
+	SSL_CTX_free(lax);
+}
+
 static void failures_are_reported(void **state)
 {
 	struct end x = { .both = &x.readable, .other = &x };
@@ -173,7 +236,8 @@ static void canceled_at_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		handshake_test(opened_on_the_owners_thread), handshake_test(failures_are_reported),
+		handshake_test(opened_on_the_owners_thread), handshake_test(peers_without_identity),
+		handshake_test(failures_are_reported),
 		handshake_test(canceled_at_any_time), handshake_test(canceled_at_the_end),
 	};
 

@@ -381,6 +381,25 @@ static void a_window_is_a_limit(void **state)
 	close(fd[0]);
 }
 
+static void nothing_beyond_the_end(void **state)
+{
+	const uint64_t size = BLOCK + 10;
+	static const uint8_t buf[BLOCK];
+	struct pipe_sink *p;
+	struct ptcp_err e;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	p = sink_to(fd[1], size);
+	assert_int_equal(pipe_sink_put(p, buf, 11, BLOCK, false, 0, &e), PTCP_EPROTO);
+	assert_int_equal(pipe_sink_put(p, buf, 10, BLOCK + 1, false, 0, &e), PTCP_EPROTO);
+	assert_int_equal(pipe_sink_put(p, buf, 10, BLOCK, false, 0, &e), 0);
+	pipe_sink_free(p);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 static void chunks_and_holes(void **state)
 {
 	struct pipe_sink_file f = { .size_bytes = 3 * BLOCK, .block_bytes = BLOCK, .n_blocks = 3 };
@@ -609,7 +628,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_test(blocks_and_a_tail), fx_test(an_input_waits_for_room), fx_test(inputs_that_fail),
 		fx_test(an_input_is_stopped), fx_test(outputs_of_all_kinds), fx_test(a_window_is_a_limit),
-		fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
+		fx_test(nothing_beyond_the_end), fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
 		fx_test(a_terminal_is_stopped), fx_test(another_session_goes_on),
 		fx_test(another_session_without_versions), fx_test(directions),
 	};
