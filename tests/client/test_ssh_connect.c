@@ -30,7 +30,7 @@ int pending_init(struct pending *p, const struct pending_opts *o, struct ptcp_er
 	return 0;
 }
 
-void pending_take(struct pending *p, int fd, const char *address, bool one_channel) { (void)p; (void)fd; (void)address; (void)one_channel; }
+void pending_take(struct pending *p, int *fd, const char *address, bool one_channel) { (void)p; (void)fd; (void)address; (void)one_channel; }
 void pending_empty(struct pending *p) { (void)p; }
 struct chan *inbound_take_chan(struct inbound *g) { return g->chan; }
 void admission_session(struct admission *a, struct peer_address *from, bool begins) { (void)a; (void)from; (void)begins; }
