@@ -121,7 +121,13 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 		return err_sys(e, PTCP_ECONFIG, "creating the directory %s", dir);
 	if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ECONFIG, "the directory %s", dir);
-	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
+	/* An own directory that others could only read, made with another umask, holds nothing of theirs. */
+	if (fstat(fd, &st) < 0)
+		st = (struct stat){ .st_uid = (uid_t)-1 };
+	if (st.st_uid == geteuid() && (st.st_mode & 077) != 0 && (st.st_mode & 022) == 0 &&
+	    fchmod(fd, 0700) == 0)
+		st.st_mode &= ~(mode_t)077;
+	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
 		r = err_set(e, PTCP_ECONFIG, "the directory %s: belongs to another user, or other users have access (remove it)",
 		    dir);
 	else if (!lock_within(fd, LOCK_MS))

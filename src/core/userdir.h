@@ -25,8 +25,8 @@ int userdir_make(const char *dir, struct ptcp_err *e);
 #define USERDIR_RUNTIME_BYTES 96 /* leaves room for a name within the 108 bytes of a socket address */
 unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES]);
 
-/* Opens a directory, made first with `make`, mode 0700, locks the directory, and returns a descriptor; fd_close() releases
- * the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, accessible to other users, or locked by
+/* Opens a directory, made first with `make`, sets its mode to 0700, locks the directory, and returns a descriptor; fd_close() releases
+ * the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, writable by other users, or locked by
  * another process for more than a second. */
 int userdir_private(const char *dir, bool make, struct ptcp_err *e);
 /* Removes such a directory if empty. */

@@ -137,7 +137,14 @@ static void private_directories(void **state)
 	unlink(other);
 	for (i = 0; i < 6; i++) {
 		assert_int_equal(chmod(path, 0700 | 1u << i), 0);
-		assert_int_equal(userdir_private(path, true, NULL), PTCP_ECONFIG);
+		if ((1u << i & 022) != 0) {
+			assert_int_equal(userdir_private(path, true, NULL), PTCP_ECONFIG);
+			continue;
+		}
+		assert_true((fd = userdir_private(path, true, NULL)) >= 0); /* made private */
+		close(fd);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0700);
 	}
 	assert_int_equal(chmod(path, 0700), 0);
 	if (geteuid() == 0) {
