@@ -1,5 +1,3 @@
-/* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h, path_select.h,
- * stream_count.h) and carries out their decisions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,18 +23,20 @@ static int start_path_select(struct session *sess, struct ptcp_err *e)
 		return 0;
 	if ((r = tls_random(seed, sizeof seed, e)) < 0)
 		return r;
-	path_select_init(&sess->path_select, p->n, p->place, p->n_places, p->prior_bps, get_u64(seed), mono_now());
-	sess->selects_paths = true;
+	path_select_init(&sess->adapt.path_select, p->n, p->place, p->n_places, p->prior_bps, get_u64(seed), mono_now());
+	sess->adapt.selects_paths = true;
 	return 0;
 }
+
+void adapt_init(struct session *sess) { path_rates_init(&sess->adapt.path_rates); }
 
 int adapt_start(struct session *sess, struct ptcp_err *e)
 {
 	bool starter = sess->o.open != NULL;
 
-	dead_path_init(&sess->dead_path, sess->o.connects, n_paths(sess));
-	sess->checks_load = sess->probe == NULL && (!starter || n_paths(sess) > 1);
-	host_load_init(&sess->host_load, starter, mono_now());
+	dead_path_init(&sess->adapt.dead_path, sess->o.connects, n_paths(sess));
+	sess->adapt.checks_load = sess->probe == NULL && (!starter || n_paths(sess) > 1);
+	host_load_init(&sess->adapt.host_load, starter, mono_now());
 	return start_path_select(sess, e);
 }
 
@@ -48,14 +48,14 @@ static void view(const struct session *sess, struct streams_view *v)
 	unsigned i;
 
 	v->sends = snd != NULL;
-	v->n_streams = sess->n_active;
-	for (i = 0; i < sess->n_active; i++) {
+	v->n_streams = sess->streams.n_active;
+	for (i = 0; i < sess->streams.n_active; i++) {
 		struct stream_view *s = &v->stream[i];
 
 		*s = (struct stream_view){ .path = paths_of_stream(p, i), .place = p->dealt[i] };
 		if (sess->slot[i].stream != NULL) {
 			s->path = stream_path(sess->slot[i].stream);
-			s->moving = stream_connect_moves(sess, i);
+			s->moving = streams_moves(sess, i);
 			s->since = sess->slot[i].since;
 			s->generation = sess->slot[i].generation;
 			s->moved = stream_moved(sess->slot[i].stream);
@@ -68,21 +68,21 @@ static void view(const struct session *sess, struct streams_view *v)
 	}
 	v->n_paths = p->n;
 	for (i = 0; i < p->n; i++)
-		v->path[i] = (struct path_view){ sess->path_rates.applied[i], p->at[i].spool_bytes > 0 };
+		v->path[i] = (struct path_view){ sess->adapt.path_rates.applied[i], p->at[i].spool_bytes > 0 };
 }
 
 /* ---- Rate limits ---- */
 
 static void report_rates(struct session *sess, struct mono now)
 {
-	bool first = sess->path_rates.reported.ns == 0;
+	bool first = sess->adapt.path_rates.reported.ns == 0;
 	uint8_t path[PTCP_STREAMS_MAX];
 	struct wire_rate f;
 	unsigned i;
 
-	for (i = 0; i < sess->n_granted; i++)
+	for (i = 0; i < sess->streams.n_granted; i++)
 		path[i] = (uint8_t)session_path_of(sess, i);
-	if (!path_rates_report(&sess->path_rates, &f, sess->o.host->pacing.bps, path, sess->n_granted, n_paths(sess), now))
+	if (!path_rates_report(&sess->adapt.path_rates, &f, sess->o.host->pacing.bps, path, sess->streams.n_granted, n_paths(sess), now))
 		return;
 	if (first)
 		pacing_loosen(&sess->o.host->pacing);
@@ -93,14 +93,14 @@ void adapt_rates(struct session *sess, struct mono now)
 {
 	unsigned n = sess->o.open != NULL && sess->probe == NULL ? n_paths(sess) : 0, i;
 	bool reports = session_reports_rates(sess);
-	uint32_t changed = path_rates_apply(&sess->path_rates, n, reports, now);
+	uint32_t changed = path_rates_apply(&sess->adapt.path_rates, n, reports, now);
 
 	for (i = 0; i < n; i++) {
 		if ((changed >> i & 1) == 0)
 			continue;
-		dead_path_excuse(&sess->dead_path, i, now);
+		dead_path_excuse(&sess->adapt.dead_path, i, now);
 		if (engine_snd(sess->engine) != NULL)
-			snd_set_rate(engine_snd(sess->engine), i + 1, sess->path_rates.applied[i]);
+			snd_set_rate(engine_snd(sess->engine), i + 1, sess->adapt.path_rates.applied[i]);
 	}
 	if (reports)
 		report_rates(sess, now);
@@ -110,7 +110,7 @@ struct mono adapt_rates_deadline(const struct session *sess)
 {
 	bool reports = session_reports_rates(sess);
 
-	return path_rates_deadline(&sess->path_rates, reports,
+	return path_rates_deadline(&sess->adapt.path_rates, reports,
 	    reports ? sess->o.host->pacing.timer != NULL : pacer_limits(session_pacer(sess)));
 }
 
@@ -119,7 +119,7 @@ void adapt_on_rate(void *arg, const struct wire_rate *f)
 	struct session *sess = arg;
 	unsigned i;
 
-	path_rates_received(&sess->path_rates, f, mono_now());
+	path_rates_received(&sess->adapt.path_rates, f, mono_now());
 	for (i = 0; i < WIRE_RATES_MAX; i++)
 		snd_set_rate(engine_snd(sess->engine), i + 1, f->bps[i]);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
@@ -131,7 +131,7 @@ void adapt_on_rate(void *arg, const struct wire_rate *f)
 
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
 {
-	sess->path_rates.requested[path] = bps;
+	sess->adapt.path_rates.requested[path] = bps;
 	session_pump(sess);
 }
 
@@ -141,7 +141,7 @@ void session_rate_changed(struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < n_paths(sess); i++)
-		dead_path_excuse(&sess->dead_path, i, now);
+		dead_path_excuse(&sess->adapt.dead_path, i, now);
 	session_pump(sess);
 }
 
@@ -153,7 +153,7 @@ static void abandon(struct session *sess, unsigned path)
 	unsigned i;
 
 	err_set(&why, PTCP_ETIMEOUT, "path %s: no progress", paths_name(sess->o.paths, path));
-	for (i = 0; i < sess->n_active; i++)
+	for (i = 0; i < sess->streams.n_active; i++)
 		if (sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) == path)
 			streams_lost(sess, sess->slot[i].stream, &why);
 }
@@ -164,10 +164,10 @@ void adapt_dead_paths(struct session *sess, struct mono now)
 	uint32_t dead;
 	unsigned i;
 
-	if (!dead_path_due(&sess->dead_path, now))
+	if (!dead_path_due(&sess->adapt.dead_path, now))
 		return;
 	view(sess, &v);
-	dead = dead_path_check(&sess->dead_path, &v, now);
+	dead = dead_path_check(&sess->adapt.dead_path, &v, now);
 	for (i = 0; i < v.n_paths; i++)
 		if ((dead >> i & 1) != 0)
 			abandon(sess, i);
@@ -175,7 +175,7 @@ void adapt_dead_paths(struct session *sess, struct mono now)
 
 struct mono adapt_dead_paths_deadline(const struct session *sess)
 {
-	return dead_path_deadline(&sess->dead_path, sess->n_connected);
+	return dead_path_deadline(&sess->adapt.dead_path, sess->streams.n_connected);
 }
 
 /* ---- Paths among candidates ---- */
@@ -183,7 +183,7 @@ struct mono adapt_dead_paths_deadline(const struct session *sess)
 static void replace(struct session *sess, unsigned place)
 {
 	struct paths *paths = sess->o.paths;
-	const struct multipath *m = &sess->path_select.model;
+	const struct multipath *m = &sess->adapt.path_select.model;
 	const char *old = paths_name(paths, (unsigned)paths->place[place]), *new;
 	char why[200];
 
@@ -197,54 +197,54 @@ static void replace(struct session *sess, unsigned place)
 
 void adapt_paths(struct session *sess, struct mono now)
 {
-	const struct path_select *c = &sess->path_select;
+	const struct path_select *c = &sess->adapt.path_select;
 	struct ptcp_progress g;
 	struct streams_view v;
 	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.host->pacing.bps, .left_bytes = UINT64_MAX };
 	unsigned i, replaced;
 
-	if (!sess->selects_paths || now.ns < c->next.ns)
+	if (!sess->adapt.selects_paths || now.ns < c->next.ns)
 		return;
 	view(sess, &v);
 	g = session_progress(sess);
 	in.peer_busy = engine_peer_busy(sess->engine) != WIRE_IDLE;
 	if (g.total_known)
 		in.left_bytes = g.total_bytes > g.bytes ? g.total_bytes - g.bytes : 0;
-	in.window_bytes = (uint64_t)sess->n_active * STREAM_JOBS * PATH_SELECT_BLOCK_BYTES;
-	replaced = path_select_step(&sess->path_select, &in, now);
-	memset(sess->path_rates.selected, 0, sizeof sess->path_rates.selected);
+	in.window_bytes = (uint64_t)sess->streams.n_active * STREAM_JOBS * PATH_SELECT_BLOCK_BYTES;
+	replaced = path_select_step(&sess->adapt.path_select, &in, now);
+	memset(sess->adapt.path_rates.selected, 0, sizeof sess->adapt.path_rates.selected);
 	for (i = 0; i < c->model.places; i++) {
 		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
 		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i], c->model.rate_bps[i],
 		    c->sample.down[i], c->sample.starved);
 		if ((replaced >> i & 1) != 0)
 			replace(sess, i);
-		sess->path_rates.selected[c->model.place[i]] = (uint64_t)c->model.rate_bps[i];
+		sess->adapt.path_rates.selected[c->model.place[i]] = (uint64_t)c->model.rate_bps[i];
 	}
 	adapt_rates(sess, now);
 }
 
 struct mono adapt_paths_deadline(const struct session *sess)
 {
-	return sess->selects_paths ? sess->path_select.next : MONO_NEVER;
+	return sess->adapt.selects_paths ? sess->adapt.path_select.next : MONO_NEVER;
 }
 
 /* ---- Load of the hosts ---- */
 
 static bool is_throttled(const struct session *sess)
 {
-	return engine_spooled(sess->engine) || path_rates_limited(&sess->path_rates) || pacer_limits(session_pacer(sess)) ||
+	return engine_spooled(sess->engine) || path_rates_limited(&sess->adapt.path_rates) || pacer_limits(session_pacer(sess)) ||
 	    session_progress(sess).activity != PTCP_TRANSFERRING;
 }
 
 void adapt_load(struct session *sess, struct mono now)
 {
-	struct host_load *h = &sess->host_load;
+	struct host_load *h = &sess->adapt.host_load;
 	uint64_t idle_ns[CONTEXT_WORKERS_MAX];
 	char text[200];
 	unsigned i;
 
-	if (!sess->checks_load)
+	if (!sess->adapt.checks_load)
 		return;
 	host_load_disk(h, session_waits_for_disk(sess), now);
 	if (!host_load_due(h, now))
@@ -268,12 +268,12 @@ void adapt_load(struct session *sess, struct mono now)
 
 struct mono adapt_load_deadline(const struct session *sess)
 {
-	return sess->checks_load ? host_load_deadline(&sess->host_load) : MONO_NEVER;
+	return sess->adapt.checks_load ? host_load_deadline(&sess->adapt.host_load) : MONO_NEVER;
 }
 
 void adapt_on_load(void *arg, const struct wire_load *f)
 {
-	host_load_peer(&((struct session *)arg)->host_load, f, mono_now());
+	host_load_peer(&((struct session *)arg)->adapt.host_load, f, mono_now());
 }
 
 /* ---- Number of streams ---- */
@@ -283,8 +283,8 @@ void adapt_request(struct session *sess, unsigned streams, const char *why)
 	unsigned most = sess->send != NULL ? send_streams(sess) : PTCP_STREAMS_MAX;
 	struct wire_set_streams use;
 
-	sess->requested.streams = most > 0 ? 0 : streams;
-	sess->requested.why = why;
+	sess->adapt.requested.streams = most > 0 ? 0 : streams;
+	sess->adapt.requested.why = why;
 	if (most == 0)
 		return;
 	if (sess->o.paths != NULL && most < sess->o.paths->n_places)
@@ -297,24 +297,24 @@ void adapt_request(struct session *sess, unsigned streams, const char *why)
 void adapt_requested(struct session *sess, struct mono now)
 {
 	(void)now;
-	if (sess->requested.streams > 0)
-		adapt_request(sess, sess->requested.streams, sess->requested.why);
+	if (sess->adapt.requested.streams > 0)
+		adapt_request(sess, sess->adapt.requested.streams, sess->adapt.requested.why);
 }
 
 static void activate(struct session *sess)
 {
-	const struct stream_control *m = &sess->stream_count.model;
+	const struct stream_control *m = &sess->adapt.stream_count.model;
 
-	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->n_active, m->streams,
+	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->streams.n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
 	adapt_request(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)
 {
-	log_at(&sess->o.host->log, LOG_INFO, "streams", "congestion=%s", sess->stream_count.congestion);
-	if (sess->count_opts.known != NULL)
-		sess->count_opts.known(sess->count_opts.arg, sess, sess->stream_count.congestion);
+	log_at(&sess->o.host->log, LOG_INFO, "streams", "congestion=%s", sess->adapt.stream_count.congestion);
+	if (sess->adapt.count_opts.known != NULL)
+		sess->adapt.count_opts.known(sess->adapt.count_opts.arg, sess, sess->adapt.stream_count.congestion);
 }
 
 /* Each host of a mover needs streams of its own. */
@@ -322,7 +322,7 @@ static unsigned most_streams(const struct session *sess, const struct stream_cou
 {
 	unsigned most = o->max_streams > ADVICE_START * movers ? o->max_streams : ADVICE_START * movers;
 
-	return most < sess->n_granted ? most : sess->n_granted;
+	return most < sess->streams.n_granted ? most : sess->streams.n_granted;
 }
 
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o)
@@ -332,17 +332,18 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 	stream_control_opts_init(&so);
 	so.budget_ratio = o->budget_ratio;
 	so.max_streams = most_streams(sess, o, 0);
-	stream_count_init(&sess->stream_count, &so, mono_now());
-	sess->count_opts = *o;
-	sess->adapts_streams = sess->tapped = true;
-	adapt_on_congestion(sess, session_congestion(sess));
-	if (sess->n_active == 0)
+	stream_count_init(&sess->adapt.stream_count, &so, mono_now());
+	sess->adapt.count_opts = *o;
+	sess->adapt.adapts_streams = true;
+	streams_tap(sess);
+	adapt_on_congestion(sess, sess->congestion.name);
+	if (sess->streams.n_active == 0)
 		activate(sess);
 }
 
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e)
 {
-	struct stream_control *m = &sess->stream_count.model;
+	struct stream_control *m = &sess->adapt.stream_count.model;
 	unsigned before = m->streams;
 
 	stream_control_recall(m, probe, count, e);
@@ -350,32 +351,50 @@ void session_recall_probes(struct session *sess, const struct probe *probe, size
 		activate(sess);
 }
 
-void adapt_movers(struct session *sess, unsigned movers)
+static void use_movers(struct session *sess, unsigned movers)
 {
-	struct stream_control *m = &sess->stream_count.model;
+	struct stream_control *m = &sess->adapt.stream_count.model;
 
-	m->o.max_streams = most_streams(sess, &sess->count_opts, movers);
+	m->o.max_streams = most_streams(sess, &sess->adapt.count_opts, movers);
 	if (stream_control_movers(m, movers))
 		activate(sess);
 }
 
+/* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several paths,
+ * that for each mover. */
+void adapt_to_movers(struct session *sess, struct mono now)
+{
+	unsigned here = sess->striping.movers != NULL ? movers_count(sess->striping.movers) : 0,
+	    there = sess->striping.endpoints != NULL ? sess->striping.endpoints->n : 0, movers = here > there ? here : there;
+
+	(void)now;
+	if (!striping_sets_streams(sess) || sess->o.open == NULL || movers == 0 || movers == sess->adapt.n_movers)
+		return;
+	sess->adapt.n_movers = movers;
+	if (sess->adapt.adapts_streams)
+		use_movers(sess, movers);
+	else
+		adapt_request(sess, stream_levels_round(ADVICE_START * (n_paths(sess) > 1 ? movers : 1), movers, sess->streams.n_granted),
+		    "movers");
+}
+
 const struct stream_control *session_stream_control(const struct session *sess)
 {
-	return sess->adapts_streams ? &sess->stream_count.model : NULL;
+	return sess->adapt.adapts_streams ? &sess->adapt.stream_count.model : NULL;
 }
 
 void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
 {
-	if (sess->adapts_streams)
-		stream_count_report(&sess->stream_count, f);
+	if (sess->adapt.adapts_streams)
+		stream_count_report(&sess->adapt.stream_count, f);
 }
 
 void adapt_on_congestion(struct session *sess, const char *name)
 {
-	struct stream_count *c = &sess->stream_count;
+	struct stream_count *c = &sess->adapt.stream_count;
 	bool first;
 
-	if (!sess->adapts_streams)
+	if (!sess->adapt.adapts_streams)
 		return;
 	first = c->congestion[0] == '\0';
 	if (!stream_count_congestion(c, name, strlen(name)))
@@ -387,7 +406,7 @@ void adapt_on_congestion(struct session *sess, const char *name)
 
 void adapt_streams(struct session *sess, struct mono now)
 {
-	struct stream_count *c = &sess->stream_count;
+	struct stream_count *c = &sess->adapt.stream_count;
 	struct tcp_delta d;
 	struct stream_count_input in;
 	unsigned recorded = c->model.recorded;
@@ -396,16 +415,16 @@ void adapt_streams(struct session *sess, struct mono now)
 
 	if (now.ns < adapt_streams_deadline(sess).ns)
 		return;
-	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
+	tcp_stats_read(sess, &sess->tcp.stats, (double)mono_diff_ns(now, c->sampled) / 1e9, &d);
 	in = (struct stream_count_input){ .sends = sess->send != NULL, .active_bytes = d.active_bytes,
 		.inactive_bytes = d.inactive_bytes, .times = d.times, .kernel = d.kernel,
-		.unconnected = sess->n_active - streams_connected(sess),
+		.unconnected = sess->streams.n_active - streams_connected(sess),
 		.disk_busy = session_busy(sess) != WIRE_IDLE || engine_peer_busy(sess->engine) != WIRE_IDLE,
-		.rate_limited = path_rates_limited(&sess->path_rates) ||
-		    (sess->selects_paths && path_select_in_trial(&sess->path_select)) };
+		.rate_limited = path_rates_limited(&sess->adapt.path_rates) ||
+		    (sess->adapt.selects_paths && path_select_in_trial(&sess->adapt.path_select)) };
 	changed = stream_count_add(c, &in, now);
 	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
-	    sess->n_active, c->sample.unconnected, c->sample.rate_bps, c->sample.steady, c->sample.starved);
+	    sess->streams.n_active, c->sample.unconnected, c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
 		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s",
 		    evidence_text(text, &c->model.evidence, c->model.recorded_streams));
@@ -415,5 +434,5 @@ void adapt_streams(struct session *sess, struct mono now)
 
 struct mono adapt_streams_deadline(const struct session *sess)
 {
-	return sess->adapts_streams ? stream_count_deadline(&sess->stream_count) : MONO_NEVER;
+	return sess->adapt.adapts_streams ? stream_count_deadline(&sess->adapt.stream_count) : MONO_NEVER;
 }

@@ -1,36 +1,41 @@
-/* The control connection: frames out and in, and its successors (engine/control_replay.h). */
 #include "core/err.h"
-#include "session/receive_impl.h"
 #include "session/session_impl.h"
 
 #define RTT_MAX_S 5.0 /* that prolongs the wait for a silent peer */
 
+void control_init(struct session *sess, const struct session_opts *o, uint64_t quiet_ns)
+{
+	sess->control = (struct control){ .chan = o->control, .quiet_ns = quiet_ns, .return_by = MONO_NEVER };
+	control_replay_init(&sess->control.replay, o->connects && o->open != NULL, o->path, o->paths != NULL ? o->paths->n : 1,
+	    mono_now());
+}
+
 static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_linger_ns(sess->engine) > 0, .running = sess->running,
-		.failed = sess->failed, .over = sess->over, .gone = sess->gone_posted, .receives = sess->receive != NULL,
-		.last_input = engine_last_input(sess->engine), .quiet_ns = sess->quiet_ns, .rtt_ns = sess->rtt_ns };
+		.failed = sess->end.failed, .over = sess->end.over, .gone = sess->end.gone_posted, .receives = sess->receive != NULL,
+		.last_input = engine_last_input(sess->engine), .quiet_ns = sess->control.quiet_ns, .rtt_ns = sess->control.rtt_ns };
 }
 
-bool control_is_up(const struct session *sess) { return sess->control_replay.state == CONTROL_UP; }
+bool control_is_up(const struct session *sess) { return sess->control.replay.state == CONTROL_UP; }
 
 bool control_may_resume(const struct session *sess)
 {
 	struct control_replay_session s = replay_session(sess);
 
-	return control_replay_possible(&sess->control_replay, &s);
+	return control_replay_possible(&sess->control.replay, &s);
 }
 
 bool control_wants_successor(const struct session *sess)
 {
 	struct control_replay_session s = replay_session(sess);
 
-	return control_replay_wants(&sess->control_replay, &s);
+	return control_replay_wants(&sess->control.replay, &s);
 }
 
 int session_control_fd(const struct session *sess)
 {
-	return sess->control != NULL ? chan_fd(sess->control) : -1;
+	return sess->control.chan != NULL ? chan_fd(sess->control.chan) : -1;
 }
 
 /* ---- Frames ---- */
@@ -38,20 +43,20 @@ int session_control_fd(const struct session *sess)
 /* Retransmits first; returns how many of the n new bytes were written. */
 static size_t write_bytes(struct session *sess, const uint8_t *bytes, size_t n)
 {
-	struct control_replay *r = &sess->control_replay;
+	struct control_replay *r = &sess->control.replay;
 	struct span again;
 	size_t done;
 
 	if (engine_linger_ns(sess->engine) == 0)
-		return n > 0 ? chan_write(sess->control, bytes, n) : 0;
+		return n > 0 ? chan_write(sess->control.chan, bytes, n) : 0;
 	while ((again = control_replay_unsent(r)).n > 0) {
-		if ((done = chan_write(sess->control, again.p, again.n)) == 0)
+		if ((done = chan_write(sess->control.chan, again.p, again.n)) == 0)
 			return 0;
 		control_replay_resent(r, done);
 	}
 	if ((n = control_replay_room(r, n)) == 0)
 		return 0;
-	done = chan_write(sess->control, bytes, n);
+	done = chan_write(sess->control.chan, bytes, n);
 	control_replay_sent(r, bytes, done);
 	return done;
 }
@@ -70,13 +75,13 @@ static bool write_outbox(struct session *sess)
 
 void control_flush(struct session *sess)
 {
-	if (sess->control == NULL)
+	if (sess->control.chan == NULL)
 		return;
 	do
-		if ((sess->mux == NULL || mux_is_between(sess->mux)) && (!write_outbox(sess) || sess->over))
+		if ((sess->control.mux == NULL || mux_is_between(sess->control.mux)) && (!write_outbox(sess) || sess->end.over))
 			break;
-	while (sess->mux != NULL && mux_output(sess->mux, sess->control));
-	chan_flush(sess->control);
+	while (sess->control.mux != NULL && mux_output(sess->control.mux, sess->control.chan));
+	chan_flush(sess->control.chan);
 }
 
 static void on_mux_control(void *arg, const uint8_t *bytes, size_t n)
@@ -90,8 +95,8 @@ static void on_mux_pump(void *arg)
 {
 	struct session *sess = arg;
 
-	if (sess->control != NULL && !sess->over && mux_has_pending(sess->mux))
-		mux_input(sess->mux, sess->control);
+	if (sess->control.chan != NULL && !sess->end.over && mux_has_pending(sess->control.mux))
+		mux_input(sess->control.mux, sess->control.chan);
 	session_pump(sess);
 }
 
@@ -104,14 +109,14 @@ static void on_readable(void *arg)
 	uint8_t bytes[16384];
 	size_t n, total = 0;
 
-	if (sess->mux != NULL && !sess->over) {
-		mux_input(sess->mux, sess->control);
+	if (sess->control.mux != NULL && !sess->end.over) {
+		mux_input(sess->control.mux, sess->control.chan);
 		engine_input(sess->engine, bytes, 0, mono_now()); /* blocks are a sign of life, too */
 	} else {
-		while (total < 8 * sizeof bytes && (n = chan_read(sess->control, bytes, sizeof bytes)) > 0) {
+		while (total < 8 * sizeof bytes && (n = chan_read(sess->control.chan, bytes, sizeof bytes)) > 0) {
 			total += n;
 			acks = engine_linger_ns(sess->engine) > 0 && sess->running ? engine_outbox(sess->engine) : NULL;
-			control_replay_received(&sess->control_replay, n, acks);
+			control_replay_received(&sess->control.replay, n, acks);
 			engine_input(sess->engine, bytes, n, mono_now());
 		}
 	}
@@ -133,16 +138,31 @@ static void report_attempt(const struct session *sess, const char *why)
 		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->slot[SLOT_CONTROL].retry_at, now), why);
 }
 
+bool control_take_lost(struct session *sess, struct mtu_lost *out)
+{
+	bool lost = sess->control.lost;
+
+	*out = sess->control.lost_conn;
+	sess->control.lost = false;
+	return lost;
+}
+
+static void outage(struct session *sess, bool begins)
+{
+	if (sess->payload != NULL && sess->payload->outage != NULL)
+		sess->payload->outage(sess, begins);
+}
+
 /* The control connection, which is open still or was closed by the peer. */
 static void note_lost(struct session *sess, const char *why)
 {
 	struct tcpinfo i;
 
-	if (sess->control != NULL && tcpinfo_read(&i, chan_fd(sess->control)) == 0) {
-		sess->control_lost = true;
-		sess->lost_control = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
+	if (sess->control.chan != NULL && tcpinfo_read(&i, chan_fd(sess->control.chan)) == 0) {
+		sess->control.lost = true;
+		sess->control.lost_conn = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
-	receive_lend_room(sess->receive);
+	outage(sess, true);
 	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
@@ -152,14 +172,14 @@ static void limit_loss(struct session *sess, const char *why)
 {
 	uint64_t limit_ns = sess->o.timeout_ns;
 
-	err_set(&sess->attempt, PTCP_ECONNECT, "%s", why);
-	if (sess->control_replay.opens) {
+	err_set(&sess->control.why, PTCP_ECONNECT, "%s", why);
+	if (sess->control.replay.opens) {
 		if (sess->o.linger_ns >= limit_ns)
 			return;
 		limit_ns = sess->o.linger_ns;
 	}
-	if (sess->return_by.ns == MONO_NEVER.ns)
-		sess->return_by = mono_add_ns(mono_now(), limit_ns);
+	if (sess->control.return_by.ns == MONO_NEVER.ns)
+		sess->control.return_by = mono_add_ns(mono_now(), limit_ns);
 }
 
 static void on_closed(void *arg, const struct ptcp_err *why)
@@ -170,17 +190,17 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	err_set(&cut, PTCP_EPEER, "control connection: %s (run the same command again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
-		control_replay_end(&sess->control_replay);
+		control_replay_end(&sess->control.replay);
 	if (control_may_resume(sess)) {
 		note_lost(sess, why->msg);
-		control_replay_lost(&sess->control_replay);
+		control_replay_lost(&sess->control.replay);
 		limit_loss(sess, why->msg);
 		report_attempt(sess, why->msg);
 	} else {
 		engine_closed(sess->engine, &cut);
 	}
-	chan_free(sess->control); /* `why` is the channel's */
-	sess->control = NULL;
+	chan_free(sess->control.chan); /* `why` is the channel's */
+	sess->control.chan = NULL;
 	session_pump(sess);
 }
 
@@ -188,51 +208,50 @@ const struct chan_ops control_ops = { .readable = on_readable, .writable = on_wr
 
 int control_on_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
-	return control_replay_acked(&((struct session *)arg)->control_replay, bytes, e);
+	return control_replay_acked(&((struct session *)arg)->control.replay, bytes, e);
 }
 
 /* ---- The successor ---- */
 
 static void drop_successor(struct session *sess)
 {
-	chan_free(sess->successor);
-	sess->successor = NULL;
-	control_replay_dropped(&sess->control_replay);
+	chan_free(sess->control.successor);
+	sess->control.successor = NULL;
+	control_replay_dropped(&sess->control.replay);
 }
 
 /* Makes the successor the control connection; `violation`: only to send the reason for the failure. */
 static void adopt(struct session *sess, const struct ptcp_err *violation)
 {
-	struct chan *c = sess->successor;
+	struct chan *c = sess->control.successor;
 	struct ptcp_err why;
 
-	sess->successor = NULL;
+	sess->control.successor = NULL;
 	if (chan_attach(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
 		chan_free(c);
 		engine_fail(sess->engine, &why);
 		return;
 	}
-	sess->control = c;
+	sess->control.chan = c;
 	if (violation != NULL) {
 		engine_fail(sess->engine, violation);
 		return;
 	}
-	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control_replay.resend);
+	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control.replay.resend);
 	slot_retry_at(&sess->slot[SLOT_CONTROL], (struct mono){ 0 });
-	sess->rtt_ns = 0;
-	sess->return_by = MONO_NEVER;
-	sess->resumed = mono_now();
-	if (!sess->over)
-		receive_reclaim_room(sess->receive);
-	streams_revive(sess);
+	sess->control.rtt_ns = 0;
+	sess->control.return_by = MONO_NEVER;
+	sess->control.resumed = mono_now();
+	if (!sess->end.over)
+		outage(sess, false);
 }
 
 static void on_answer(void *arg)
 {
 	struct session *sess = arg;
-	struct control_replay *r = &sess->control_replay;
+	struct control_replay *r = &sess->control.replay;
 	uint8_t bytes[WIRE_CONTROL_ACK_MAX_BYTES];
-	size_t n = chan_read(sess->successor, bytes, control_replay_missing(r));
+	size_t n = chan_read(sess->control.successor, bytes, control_replay_missing(r));
 	struct ptcp_err why;
 
 	switch (control_replay_answer(r, bytes, n, mono_now(), &why)) {
@@ -270,14 +289,14 @@ void control_take(struct session *sess, struct chan *c)
 		return;
 	}
 	drop_successor(sess);
-	chan_free(sess->control); /* the peer has left it */
-	sess->control = NULL;
+	chan_free(sess->control.chan); /* the peer has left it */
+	sess->control.chan = NULL;
 	if (chan_attach(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;
 	}
-	sess->successor = c;
-	chan_write(c, frame, control_replay_begin(&sess->control_replay, frame, mono_now()));
+	sess->control.successor = c;
+	chan_write(c, frame, control_replay_begin(&sess->control.replay, frame, mono_now()));
 	chan_flush(c);
 	session_pump(sess);
 }
@@ -285,50 +304,50 @@ void control_take(struct session *sess, struct chan *c)
 void control_failed(struct session *sess, const struct connect_result *r)
 {
 	/* After its session, an ephemeral server is gone, and has missed no frame. */
-	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->over);
+	bool over = r->cause == CONNECT_REFUSED || (sess->o.once && sess->end.over);
 	/* An address may be another host's by now: if the name is next, the name decides. */
 	bool stranger = r->cause == CONNECT_IDENTITY && !sess->slot[SLOT_CONTROL].attempt.by_name;
 	bool path_over = stranger || (r->cause == CONNECT_RELAY && r->why.code == PTCP_EREFUSED);
 	struct ptcp_err e;
 
-	if (control_replay_failed(&sess->control_replay, &r->why, over, path_over, &e) < 0) {
+	if (control_replay_failed(&sess->control.replay, &r->why, over, path_over, &e) < 0) {
 		engine_fail(sess->engine, &e);
 		return;
 	}
-	err_set(&sess->attempt, PTCP_ECONNECT, "%s", r->why.msg);
+	err_set(&sess->control.why, PTCP_ECONNECT, "%s", r->why.msg);
 	report_attempt(sess, r->why.msg);
 }
 
 /* On a slow path, or behind a long queue, silence of a few RTTs is usual. */
 static bool rtt_excuses(struct session *sess)
 {
-	struct chan *c = sess->control != NULL ? sess->control : sess->successor;
-	uint64_t before_ns = sess->rtt_ns;
+	struct chan *c = sess->control.chan != NULL ? sess->control.chan : sess->control.successor;
+	uint64_t before_ns = sess->control.rtt_ns;
 	struct tcpinfo i;
 
 	if (c == NULL || tcpinfo_read(&i, chan_fd(c)) < 0)
 		return false;
-	sess->rtt_ns = (uint64_t)((i.rtt_s < RTT_MAX_S ? i.rtt_s : RTT_MAX_S) * 1e9);
-	return sess->rtt_ns > before_ns;
+	sess->control.rtt_ns = (uint64_t)((i.rtt_s < RTT_MAX_S ? i.rtt_s : RTT_MAX_S) * 1e9);
+	return sess->control.rtt_ns > before_ns;
 }
 
 /* In LOST. */
 static void drop(struct session *sess, const char *why)
 {
 	note_lost(sess, why);
-	if (sess->control != NULL)
-		sock_reset_on_close(chan_fd(sess->control));
-	if (sess->successor != NULL)
-		sock_reset_on_close(chan_fd(sess->successor));
-	chan_free(sess->control);
-	chan_free(sess->successor);
-	sess->control = sess->successor = NULL;
+	if (sess->control.chan != NULL)
+		sock_reset_on_close(chan_fd(sess->control.chan));
+	if (sess->control.successor != NULL)
+		sock_reset_on_close(chan_fd(sess->control.successor));
+	chan_free(sess->control.chan);
+	chan_free(sess->control.successor);
+	sess->control.chan = sess->control.successor = NULL;
 	report_attempt(sess, why);
 }
 
 void control_stuck(struct session *sess)
 {
-	control_replay_lost(&sess->control_replay);
+	control_replay_lost(&sess->control.replay);
 	drop(sess, "the control connection is stuck");
 }
 
@@ -337,14 +356,14 @@ void control_pump(struct session *sess, struct mono now)
 	struct control_replay_session s = replay_session(sess);
 	struct ptcp_err why;
 
-	if (now.ns >= sess->return_by.ns) {
+	if (now.ns >= sess->control.return_by.ns) {
 		err_set(&why, PTCP_EPEER, "control connection: the client closed it and did not return");
-		engine_closed(sess->engine, sess->control_replay.opens ? &sess->attempt : &why);
+		engine_closed(sess->engine, sess->control.replay.opens ? &sess->control.why : &why);
 		return;
 	}
-	if (control_replay_deadline(&sess->control_replay, &s).ns <= now.ns && rtt_excuses(sess))
+	if (control_replay_deadline(&sess->control.replay, &s).ns <= now.ns && rtt_excuses(sess))
 		s = replay_session(sess);
-	if (control_replay_tick(&sess->control_replay, &s, now))
+	if (control_replay_tick(&sess->control.replay, &s, now))
 		drop(sess, "the control connection is silent");
 }
 
@@ -352,12 +371,12 @@ struct mono control_deadline(const struct session *sess)
 {
 	struct control_replay_session s = replay_session(sess);
 
-	return mono_min(sess->return_by, control_replay_deadline(&sess->control_replay, &s));
+	return mono_min(sess->control.return_by, control_replay_deadline(&sess->control.replay, &s));
 }
 
 void control_free(struct session *sess)
 {
-	chan_free(sess->control);
-	chan_free(sess->successor);
-	control_replay_fini(&sess->control_replay);
+	chan_free(sess->control.chan);
+	chan_free(sess->control.successor);
+	control_replay_fini(&sess->control.replay);
 }

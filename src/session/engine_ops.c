@@ -27,23 +27,23 @@ static void on_running(void *arg, const struct wire_opened *o)
 
 	memcpy(sess->id, o->session, sizeof sess->id);
 	sess->cipher = o->cipher;
-	sess->n_granted = o->streams;
+	sess->streams.n_granted = o->streams;
 	sess->sources_expanded = (o->flags & WIRE_OPENED_EXPANDED) != 0;
-	sess->reports_tcp = streams_report_tcp(sess);
-	sess->tapped |= sess->reports_tcp;
+	tcp_report_start(sess);
 	if (sess->o.one_channel)
 		streams_activate(sess, 1, "granted");
 	sess->running = true;
-	sess->none_since = sess->began = mono_now();
+	sess->began = mono_now();
+	streams_await(sess, sess->began);
 	if (striping_open(sess, (o->flags & WIRE_OPENED_MOVERS) != 0, &why) < 0 || congestion_start(sess, &why) < 0 ||
 	    adapt_start(sess, &why) < 0)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
 	congestion_announce(sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapts_streams &&
+	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapt.adapts_streams &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
 	    !striping_sets_streams(sess))
-		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->n_granted ? sess->o.streams : sess->n_granted,
+		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->streams.n_granted ? sess->o.streams : sess->streams.n_granted,
 		    "granted"); /* the number is fixed */
 	striping_start(sess);
 }
@@ -52,7 +52,7 @@ static void on_set_streams(void *arg, const struct wire_set_streams *u)
 {
 	struct session *sess = arg;
 
-	streams_activate(sess, u->streams < sess->n_granted ? u->streams : sess->n_granted, "requested");
+	streams_activate(sess, u->streams < sess->streams.n_granted ? u->streams : sess->streams.n_granted, "requested");
 	if (sess->probe != NULL)
 		probe_session_on_set_streams(sess, u->bytes);
 }
@@ -125,12 +125,12 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
 
-	sess->over = true;
-	sess->failed = why != NULL;
+	sess->end.over = true;
+	sess->end.failed = why != NULL;
 	if (why != NULL)
-		sess->why = *why;
+		sess->end.why = *why;
 	/* Do not wait for a silent peer to close; wait longer for a peer that may resume to get the last frame. */
-	sess->give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 :
+	sess->end.give_up = mono_add_ns(mono_now(), why != NULL && why->code == PTCP_ETIMEOUT ? 0 :
 	    control_may_resume(sess) ? sess->o.timeout_ns : LINGER_NS);
 }
 

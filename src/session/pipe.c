@@ -39,7 +39,7 @@ bool send_pipe_idle(const struct session *sess)
 
 	if (t->pipe == NULL)
 		return true;
-	if (sess->over)
+	if (sess->end.over)
 		pipe_source_detach(t->pipe);
 	return !atomic_load(&t->pipe_notified);
 }
@@ -96,7 +96,7 @@ void send_pipe_pump(struct session *sess)
 	struct send_side *t = sess->send;
 	struct ptcp_err why;
 
-	if (t->end || sess->over)
+	if (t->end || sess->end.over)
 		return;
 	if (t->files == 0 && (sess->running ? snd_room(snd) > 0 : snd_early_room(snd, SEND_PLAIN_ENTRY_BYTES)))
 		offer(sess);
@@ -161,7 +161,7 @@ bool receive_pipe_idle(const struct session *sess)
 {
 	if (sess->receive->pipe == NULL)
 		return true;
-	if (sess->over)
+	if (sess->end.over)
 		pipe_sink_detach(sess->receive->pipe);
 	return !atomic_load(&sess->receive->pipe_notified);
 }
@@ -289,7 +289,7 @@ void receive_pipe_pump(struct session *sess)
 	struct ptcp_err why;
 	uint32_t n;
 
-	if (r->pipe == NULL || r->piped == NULL || sess->over)
+	if (r->pipe == NULL || r->piped == NULL || sess->end.over)
 		return;
 	s = pipe_sink_state(r->pipe, &why);
 	if (r->lacks_memory) {

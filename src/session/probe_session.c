@@ -9,6 +9,37 @@
 
 #define CHECK_NS (NS_PER_S / 2)
 
+/* A stream of a measurement, after the transfer of all its bytes. */
+struct stream_run {
+	bool ended;
+	struct mono from, until;
+};
+
+/* A measurement by levels: numbers of streams, one after the other. */
+struct probe_session {
+	const struct probe_session_ops *ops; /* of the starter; NULL: acceptor */
+	void *arg;
+	bool generates;             /* this end sends the blocks */
+	struct open_files files;    /* receiver: always empty: streams discard every block */
+	uint8_t *data;              /* sender: content of the blocks */
+	unsigned streams;           /* of this level; 0: between levels */
+	uint64_t stream_bytes;
+	bool started;
+	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
+	/* starter */
+	bool clearing;
+	struct mono start_by;       /* deadline for the level to start */
+	struct mono started_at;
+	struct stream_run early[PTCP_STREAMS_MAX]; /* streams that ended before the level started here */
+	unsigned n_early;
+	struct mono checked_at;     /* last check for progress */
+	uint64_t moved;             /* bytes at the last progress, */
+	struct mono moved_at;       /* and its time */
+	struct limit_times times;   /* reported by the sending end since the level started */
+	uint64_t retransmits;
+	char congestion[TCPINFO_CC_BYTES];
+};
+
 static const struct payload_ops probe_payload;
 
 static int probe_session_new(struct session *sess, bool generates, struct ptcp_err *e)
@@ -22,7 +53,7 @@ static int probe_session_new(struct session *sess, bool generates, struct ptcp_e
 	b->start_by = MONO_NEVER;
 	sess->probe = b;
 	sess->payload = &probe_payload;
-	sess->tapped = true;
+	streams_tap(sess);
 	if (!generates)
 		return 0;
 	if ((b->data = malloc(STREAM_GENERATED_BLOCK)) == NULL)
@@ -63,7 +94,7 @@ void probe_session_free(struct session *sess)
 
 /* ---- A level ---- */
 
-unsigned probe_session_granted(const struct session *sess) { return sess->n_granted; }
+unsigned probe_session_granted(const struct session *sess) { return sess->streams.n_granted; }
 uint64_t probe_session_timeout_ns(const struct session *sess) { return sess->o.timeout_ns; }
 
 /* Sets the number of streams here and at the peer, as either side may connect. */
@@ -71,7 +102,7 @@ static void set_streams(struct session *sess, unsigned streams)
 {
 	struct wire_set_streams use = { (uint16_t)streams, sess->probe->generates ? 0 : sess->probe->stream_bytes };
 
-	sess->n_active = streams;
+	sess->streams.n_active = streams;
 	engine_set_streams(sess->engine, &use);
 }
 
@@ -81,16 +112,16 @@ void probe_session_level(struct session *sess, unsigned streams, uint64_t stream
 	struct mono now = mono_now();
 	unsigned i;
 
-	b->streams = streams < sess->n_granted ? streams : sess->n_granted;
+	b->streams = streams < sess->streams.n_granted ? streams : sess->streams.n_granted;
 	b->stream_bytes = stream_bytes;
 	b->started = b->clearing = false;
 	memset(b->early, 0, sizeof b->early);
 	b->n_early = 0;
 	b->start_by = mono_add_ns(now, sess->o.timeout_ns);
 	for (i = 0; i < b->streams; i++)
-		sess->slot[i].retry_at = now;
+		slot_retry_at(&sess->slot[i], now);
 	set_streams(sess, b->streams);
-	sess->none_since = now;
+	streams_await(sess, now);
 	session_pump(sess);
 }
 
@@ -98,9 +129,9 @@ void probe_session_on_set_streams(struct session *sess, uint64_t stream_bytes)
 {
 	struct probe_session *b = sess->probe;
 
-	if (!b->generates || sess->n_active == 0)
+	if (!b->generates || sess->streams.n_active == 0)
 		return;
-	b->streams = sess->n_active;
+	b->streams = sess->streams.n_active;
 	b->stream_bytes = stream_bytes < PROBE_SESSION_STREAM_BYTES ? stream_bytes : PROBE_SESSION_STREAM_BYTES;
 	b->started = false;
 }
@@ -123,14 +154,14 @@ static void on_connected(struct session *sess, unsigned number)
 	unsigned i;
 
 	b->generating[number] = false;
-	if (b->streams == 0 || sess->n_connected + b->n_early < b->streams || b->started || b->clearing)
+	if (b->streams == 0 || sess->streams.n_connected + b->n_early < b->streams || b->started || b->clearing)
 		return;
 	b->started = true;
 	b->started_at = b->checked_at = b->moved_at = sess->slot[number].since;
 	b->moved = 0;
 	b->times = (struct limit_times){ 0 };
 	b->retransmits = 0;
-	sess->n_active = 0; /* a stream lost from now on is not replaced */
+	sess->streams.n_active = 0; /* a stream lost from now on is not replaced */
 	for (i = 0; b->generates && i < b->streams; i++)
 		if (sess->slot[i].stream != NULL && !b->generating[i]) {
 			b->generating[i] = true;
@@ -174,7 +205,15 @@ static void on_lost(struct session *sess, struct stream *s, const struct ptcp_er
 	}
 }
 
-static const struct payload_ops probe_payload = { .opts = set_opts, .connected = on_connected, .lost = on_lost,
+/* A measuring starter takes only streams of the present level. */
+static bool wants(const struct session *sess, unsigned number)
+{
+	const struct probe_session *b = sess->probe;
+
+	return !b->early[number].ended && (b->ops == NULL || number < sess->streams.n_active);
+}
+
+static const struct payload_ops probe_payload = { .wants = wants, .opts = set_opts, .connected = on_connected, .lost = on_lost,
 	.received = receive_blocks };
 
 bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
@@ -215,21 +254,11 @@ void probe_session_on_report(struct session *sess, const struct wire_tcp_report 
 void probe_session_clear(struct session *sess)
 {
 	struct probe_session *b = sess->probe;
-	unsigned i;
 
 	b->clearing = true;
 	set_streams(sess, 0);
 	stream_connect_stop(sess);
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		/* Reset: megabytes in socket buffers would overlap the next level for seconds. */
-		if (sess->slot[i].tap >= 0)
-			sock_reset_on_close(sess->slot[i].tap);
-		slot_close_tap(&sess->slot[i]);
-		if (sess->slot[i].stream != NULL) {
-			stream_stop(sess->slot[i].stream, false);
-			slot_closes(&sess->slot[i]);
-		}
-	}
+	streams_close(sess, true); /* megabytes in socket buffers would overlap the next level for seconds */
 	session_pump(sess);
 }
 
@@ -295,13 +324,13 @@ void probe_session_pump(struct session *sess, struct mono now)
 	}
 	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns) {
 		b->start_by = MONO_NEVER;
-		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->n_connected, b->streams,
-		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
+		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->streams.n_connected, b->streams,
+		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
 		b->ops->ended(b->arg, 0, now, now, &why);
 	}
 	if (is_running(b) && mono_diff_ns(now, b->checked_at) >= CHECK_NS)
 		watch_level(sess, now);
-	if (b->clearing && sess->n_connected + sess->n_ending == 0) {
+	if (b->clearing && sess->streams.n_connected + sess->streams.n_ending == 0) {
 		b->clearing = false;
 		b->streams = 0;
 		b->ops->cleared(b->arg);

@@ -34,7 +34,7 @@ enum wire_busy session_busy(const struct session *sess)
 	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit
 	 * does the same; a receiver only requests the limit, see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
-	    (path_rates_limited(&sess->path_rates) || striping_is_paced(sess) || pacer_throttles(session_pacer(sess), mono_now()));
+	    (path_rates_limited(&sess->adapt.path_rates) || striping_is_paced(sess) || pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
 		return WIRE_IDLE;
 	return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
@@ -42,7 +42,7 @@ enum wire_busy session_busy(const struct session *sess)
 
 bool session_is_paced(const struct session *sess)
 {
-	return work(sess) == WIRE_IDLE && (path_rates_exchanged(&sess->path_rates) || session_busy(sess) != WIRE_IDLE);
+	return work(sess) == WIRE_IDLE && (path_rates_exchanged(&sess->adapt.path_rates) || session_busy(sess) != WIRE_IDLE);
 }
 
 /* ---- Progress ---- */
@@ -50,7 +50,7 @@ bool session_is_paced(const struct session *sess)
 /* Activity of either end while no bytes move. */
 static enum ptcp_activity activity(const struct session *sess)
 {
-	enum wire_busy ours = sess->running && !sess->over ? session_busy(sess) : WIRE_IDLE;
+	enum wire_busy ours = sess->running && !sess->end.over ? session_busy(sess) : WIRE_IDLE;
 	enum wire_busy theirs = engine_peer_busy(sess->engine);
 
 	if (ours == WIRE_SYNCING || theirs == WIRE_SYNCING)
@@ -79,7 +79,7 @@ struct ptcp_progress session_progress(const struct session *sess)
 	g.failed = engine_failed(sess->engine);
 	g.activity = (uint8_t)activity(sess);
 	g.streams = (uint16_t)streams_connected(sess);
-	g.max_streams = (uint16_t)sess->n_connected_peak;
+	g.max_streams = (uint16_t)sess->streams.n_peak;
 	return g;
 }
 

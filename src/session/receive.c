@@ -35,7 +35,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	sess->receive = r;
 	sess->payload = &receive_payload;
 	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, e)) < 0) ||
-	    (sess->o.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
+	    (sess->striping.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
 	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
@@ -464,9 +464,9 @@ static void take(struct session *sess, struct stream *s, struct stream_results *
 		what = RCV_BLOCK_FAILED;
 		why = &late;
 	}
-	if (what == RCV_BLOCK_WRITTEN && !sess->over)
+	if (what == RCV_BLOCK_WRITTEN && !sess->end.over)
 		resume_verify_written(sess, id, block, now);
-	if (!sess->over && !(what == RCV_BLOCK_FAILED && receive_disk_full(sess, why)))
+	if (!sess->end.over && !(what == RCV_BLOCK_FAILED && receive_disk_full(sess, why)))
 		rcv_block(engine_rcv(sess->engine), id, block, what, results->of[i].term, why);
 	free(results->of[i].why);
 }
@@ -486,5 +486,13 @@ void receive_blocks(struct session *sess, struct stream *s, struct stream_result
 
 static void set_opts(const struct session *sess, struct stream_opts *o) { o->files = &sess->receive->files; }
 
-static const struct payload_ops receive_payload = { .opts = set_opts, .received = receive_blocks,
+static void on_outage(struct session *sess, bool begins)
+{
+	if (begins)
+		receive_lend_room(sess->receive);
+	else
+		receive_reclaim_room(sess->receive);
+}
+
+static const struct payload_ops receive_payload = { .outage = on_outage, .opts = set_opts, .received = receive_blocks,
 	.locked = receive_part_locked };

@@ -209,7 +209,7 @@ static bool may_be_exiting(const struct session *sess, struct mono now)
 
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino)
 {
-	return !sess->over && (is_same_client(sess, dev, ino) || may_be_exiting(sess, mono_now()));
+	return !sess->end.over && (is_same_client(sess, dev, ino) || may_be_exiting(sess, mono_now()));
 }
 
 /* Schedules a retry if the part is locked and may be released soon. */
@@ -239,7 +239,7 @@ static void retry_due(struct session *sess, struct mono now)
 	struct receive_entry **at = &sess->receive->locked, *t;
 
 	while ((t = *at) != NULL) {
-		if (t->retry_at.ns > now.ns && !t->ended && !sess->over) {
+		if (t->retry_at.ns > now.ns && !t->ended && !sess->end.over) {
 			at = &t->next;
 			continue;
 		}
@@ -247,7 +247,7 @@ static void retry_due(struct session *sess, struct mono now)
 		t->work = WORK_NONE;
 		if (t->ended)
 			receive_entry_done(sess, t);
-		else if (!sess->over)
+		else if (!sess->end.over)
 			receive_enqueue(sess, t, t->retry);
 	}
 }
@@ -378,12 +378,12 @@ static void work_done(struct session *sess, struct receive_entry *t)
 		return;
 	}
 	if (t->ended) {
-		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->over)
+		if (work == WORK_RELEASE && t->beginning_bytes > 0 && !sess->end.over)
 			(t->result == 0 ? report_beginning : warn_why)(sess, t);
 		receive_entry_done(sess, t);
 		return;
 	}
-	if (sess->over)
+	if (sess->end.over)
 		return; /* no new work; engine_drop() ends the entry */
 	if (t->result < 0) {
 		work_failed(sess, t, work);
@@ -444,13 +444,13 @@ static void serve_fd_queue(struct session *sess)
 	struct receive_side *r = sess->receive;
 	struct receive_entry *t;
 
-	if (r->fd_first == NULL || (r->fds > r->fds_low && !sess->over))
+	if (r->fd_first == NULL || (r->fds > r->fds_low && !sess->end.over))
 		return;
-	while ((t = r->fd_first) != NULL && (t->ended || sess->over || take_fds(r, t))) {
+	while ((t = r->fd_first) != NULL && (t->ended || sess->end.over || take_fds(r, t))) {
 		if ((r->fd_first = t->next) == NULL)
 			r->fd_last = &r->fd_first;
 		t->next = NULL;
-		if (t->ended || sess->over || (t->work == WORK_ACCEPT && !t->shared))
+		if (t->ended || sess->end.over || (t->work == WORK_ACCEPT && !t->shared))
 			work_done(sess, t);
 		else
 			receive_enqueue(sess, t, t->work);

@@ -45,7 +45,7 @@ void receive_check_room(struct session *sess)
 	struct receive_side *r = sess->receive;
 	struct ptcp_progress done;
 
-	if (r->no_room.code == 0 || sess->over)
+	if (r->no_room.code == 0 || sess->end.over)
 		return;
 	done = rcv_stats(engine_rcv(sess->engine)).done;
 	if (r->total_known && !r->sparse && r->total_bytes > done.resumed_bytes && r->total_files > done.files)

@@ -21,7 +21,7 @@ int receive_movers_new(struct session *sess, struct ptcp_err *e)
 {
 	if ((sess->receive->shared = calloc(WIRE_SLOTS, sizeof(struct receive_entry *))) == NULL)
 		return err_nomem(e);
-	movers_watch_targets(sess->o.movers, &target_ops, sess);
+	movers_watch_targets(sess->striping.movers, &target_ops, sess);
 	return 0;
 }
 
@@ -31,7 +31,7 @@ void receive_movers_free(struct receive_side *r)
 
 	if (r->shared == NULL)
 		return;
-	movers_watch_targets(r->session->o.movers, NULL, NULL);
+	movers_watch_targets(r->session->striping.movers, NULL, NULL);
 	while ((w = r->wants) != NULL) {
 		r->wants = w->next;
 		free(w);
@@ -64,10 +64,10 @@ static void answer(struct session *sess, uint32_t mover, uint64_t id)
 {
 	struct receive_entry *t = sess->receive->shared[wire_slot(id)];
 
-	if (sess->over || t == NULL || t->id != id || t->ended)
-		movers_close_of(sess->o.movers, mover, id);
+	if (sess->end.over || t == NULL || t->id != id || t->ended)
+		movers_close_of(sess->striping.movers, mover, id);
 	else
-		movers_target(sess->o.movers, mover, id, t->sink, flags_of(sess, t));
+		movers_target(sess->striping.movers, mover, id, t->sink, flags_of(sess, t));
 }
 
 static void on_wanted(void *arg, uint32_t mover, uint64_t id)
@@ -79,7 +79,7 @@ static void on_wanted(void *arg, uint32_t mover, uint64_t id)
 	if (t == NULL || t->id != id || t->work != WORK_OPEN) {
 		answer(sess, mover, id);
 	} else if ((w = malloc(sizeof *w)) == NULL) {
-		movers_close_of(sess->o.movers, mover, id); /* the block is sent again at the end */
+		movers_close_of(sess->striping.movers, mover, id); /* the block is sent again at the end */
 	} else {
 		*w = (struct receive_want){ sess->receive->wants, mover, id };
 		sess->receive->wants = w;
@@ -91,7 +91,7 @@ void receive_movers_opened(struct session *sess, struct receive_entry *t)
 	struct receive_want **at = &sess->receive->wants, *w;
 	struct ptcp_err bare;
 
-	if (t->result < 0 && !sess->over) {
+	if (t->result < 0 && !sess->end.over) {
 		sink_err_at(&bare, &t->why, t->sink, session_is_users(sess));
 		t->work = WORK_OPEN; /* so that its end waits */
 		rcv_broken(engine_rcv(sess->engine), t->id, &bare);
@@ -108,7 +108,7 @@ void receive_movers_opened(struct session *sess, struct receive_entry *t)
 	}
 	if (t->ended)
 		receive_entry_done(sess, t);
-	else if (t->commits && !sess->over)
+	else if (t->commits && !sess->end.over)
 		receive_enqueue(sess, t, WORK_COMMIT);
 }
 
@@ -146,7 +146,7 @@ bool receive_movers_close(struct session *sess, struct receive_entry *t, bool co
 	if (r->shared[wire_slot(t->id)] != t)
 		return false;
 	r->shared[wire_slot(t->id)] = NULL;
-	if (!movers_close(sess->o.movers, t->id))
+	if (!movers_close(sess->striping.movers, t->id))
 		return false;
 	t->work = WORK_CLOSE;
 	t->next = r->closing;
@@ -168,7 +168,7 @@ static void on_closed(void *arg, uint64_t id)
 	t->work = WORK_NONE;
 	if (t->ended)
 		receive_entry_done(sess, t);
-	else if (t->commits && !sess->over)
+	else if (t->commits && !sess->end.over)
 		receive_enqueue(sess, t, WORK_COMMIT);
 	session_pump(sess);
 }

@@ -190,14 +190,14 @@ static void stepped(struct session *sess, struct receive_entry *t)
 	struct receive_prune *p = sess->receive->prune;
 	unsigned i;
 
-	for (i = 0; i < p->n_reports && !sess->over; i++)
+	for (i = 0; i < p->n_reports && !sess->end.over; i++)
 		report(sess, &p->report[i]);
 	forget_reports(p);
-	if (t->result > 0 && !sess->over) {
+	if (t->result > 0 && !sess->end.over) {
 		p->step = t;
 		return;
 	}
-	if (!sess->over)
+	if (!sess->end.over)
 		finish(sess, t->result < 0 ? &t->why : NULL);
 	free(t);
 }
@@ -218,7 +218,7 @@ void receive_prune_pump(struct session *sess)
 	struct receive_prune *p = sess->receive->prune;
 	struct receive_entry *t;
 
-	if (p == NULL || (t = p->step) == NULL || sess->over ||
+	if (p == NULL || (t = p->step) == NULL || sess->end.over ||
 	    buf_len(&engine_outbox(sess->engine)->b) > OUTBOX_BYTES)
 		return;
 	p->step = NULL;
@@ -232,7 +232,7 @@ void receive_report_leftovers(struct session *sess)
 	const struct leftover_count *c = &sess->receive->left;
 	struct wire_leftovers f = { c->files, c->bytes, (uint64_t)(c->age_s * 1e3) };
 
-	if (c->files == 0 || engine_failed(sess->engine) > 0 || sess->over)
+	if (c->files == 0 || engine_failed(sess->engine) > 0 || sess->end.over)
 		return;
 	engine_report_leftovers(sess->engine, &f);
 	sess->o.ops->leftovers(sess->o.arg, &f);

@@ -135,8 +135,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 
 	if (o == sess->send->piped)
 		sess->send->piped = NULL;
-	if (sess->o.movers != NULL && o->id != 0)
-		movers_forget(sess->o.movers, o->id);
+	if (sess->striping.movers != NULL && o->id != 0)
+		movers_forget(sess->striping.movers, o->id);
 	if (o->source != NULL)
 		source_path_raw(o->source, path, sizeof path);
 	else
@@ -188,11 +188,11 @@ static void offer_batch(struct session *sess)
 	struct send_side *t = sess->send;
 	struct ptcp_err why;
 
-	while (t->offered < t->n && !sess->over && (sess->running || send_is_early(sess, t->offered))) {
+	while (t->offered < t->n && !sess->end.over && (sess->running || send_is_early(sess, t->offered))) {
 		send_offer(sess, t->offered);
 		forget_listed(t);
 	}
-	if (sess->over || !sess->running)
+	if (sess->end.over || !sess->running)
 		return;
 	t->offering = false;
 	if (t->result < 0) {
@@ -289,7 +289,7 @@ static bool feed(struct session *sess, unsigned number, struct mono now)
 	    (job = stream_free_job(sess->slot[number].stream)) == NULL)
 		return false;
 	if (!snd_take(s, number, now, &job->job)) {
-		path_select_starved(&sess->path_select);
+		path_select_starved(&sess->adapt.path_select);
 		return false;
 	}
 	for (i = 0; i < job->job.n; i++) {
@@ -309,12 +309,12 @@ static void feed_streams(struct session *sess, struct mono now)
 
 	/* A rate below the demand holds blocks up. Dead streams take nothing, and the rate then holds up nobody. */
 	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.host->pacing.out, now) ||
-	    pacer_throttles(&sess->path_rates.all, now) || striping_is_paced(sess) ||
+	    pacer_throttles(&sess->adapt.path_rates.all, now) || striping_is_paced(sess) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {
 		more = false;
-		for (i = 0; i < sess->n_active; i++)
+		for (i = 0; i < sess->streams.n_active; i++)
 			more |= feed(sess, i, now);
 	}
 }
@@ -325,7 +325,7 @@ void send_pump(struct session *sess, struct mono now)
 		return;
 	if (sess->send->offering)
 		offer_batch(sess);
-	if (sess->over)
+	if (sess->end.over)
 		return;
 	list_more(sess);
 	feed_streams(sess, now);
@@ -352,7 +352,7 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 			sess->send->wire_bytes += x->length;
 			sess->carried[stream_path(s)] += x->length;
 		}
-		if (!sess->over)
+		if (!sess->end.over)
 			snd_read(engine_snd(sess->engine), stream_number(s), x->id, x->block, job->term[i],
 			    !job->failed[i] ? NULL : job->why[i] != NULL ? job->why[i] : &nomem, now);
 	}
@@ -361,7 +361,7 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 /* The movers at both ends of the connected stream; 0: none. */
 static uint64_t movers_of(const struct session *sess, unsigned number)
 {
-	const struct remote *r = sess->o.movers != NULL ? stream_remote(sess->slot[number].stream) : NULL;
+	const struct remote *r = sess->striping.movers != NULL ? stream_remote(sess->slot[number].stream) : NULL;
 
 	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->slot[number].far;
 }

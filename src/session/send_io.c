@@ -68,7 +68,7 @@ static void start_digests(struct session *sess)
 	struct send_side *t = sess->send;
 	struct check *c;
 
-	while (t->n_digests < DIGESTS_MAX && !sess->over && !list_empty(&t->digest_queue)) {
+	while (t->n_digests < DIGESTS_MAX && !sess->end.over && !list_empty(&t->digest_queue)) {
 		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
 		list_remove(&c->in_queue);
 		if (snd_compares(engine_snd(sess->engine), c->id))
@@ -98,10 +98,10 @@ static void on_checked(struct msg *m)
 	engine_progress(sess->engine, mono_now());
 	t->n_checks--;
 	t->n_digests -= c->kind == CHECK_DIGEST;
-	if (!sess->over && c->result > 0) {
+	if (!sess->end.over && c->result > 0) {
 		list_append(&t->digest_queue, &c->in_queue);
 	} else {
-		if (!sess->over)
+		if (!sess->end.over)
 			report(c, engine_snd(sess->engine));
 		check_free(c);
 	}

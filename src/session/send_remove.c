@@ -55,7 +55,7 @@ static void on_removed(struct msg *m)
 
 	engine_progress(sess->engine, mono_now());
 	sess->send->n_checks--;
-	if (!sess->over && c->result < 0)
+	if (!sess->end.over && c->result < 0)
 		report(sess, c->entry, &c->why);
 	snd_release(engine_snd(sess->engine));
 	send_entry_free(c->entry);
@@ -99,7 +99,7 @@ static void start(struct session *sess, struct send_entry *o)
 
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate)
 {
-	if (!sess->send->removes || o->is_dir || sess->over || !is_durable(o, fate))
+	if (!sess->send->removes || o->is_dir || sess->end.over || !is_durable(o, fate))
 		return false;
 	snd_hold(engine_snd(sess->engine));
 	if (is_linked(o))

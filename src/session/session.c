@@ -23,6 +23,7 @@ static const struct part {
 	{ adapt_rates, adapt_rates_deadline, NULL },
 	{ control_pump, control_deadline, control_free },
 	{ stalls_pump, stalls_deadline, NULL },
+	{ adapt_to_movers, NULL, NULL },
 	{ striping_pump, striping_deadline, striping_stop },
 	{ adapt_requested, NULL, NULL },
 	{ stream_connect_pump, stream_connect_deadline, NULL },
@@ -44,9 +45,9 @@ static const struct part {
 
 static void notify_gone(struct msg *m)
 {
-	struct session *sess = CONTAINER_OF(m, struct session, gone);
+	struct session *sess = CONTAINER_OF(m, struct session, end.gone);
 
-	sess->o.ops->gone(sess->o.arg, sess, sess->failed ? &sess->why : NULL);
+	sess->o.ops->gone(sess->o.arg, sess, sess->end.failed ? &sess->end.why : NULL);
 }
 
 /* A starter that has received everything, and confirmed the end, does not wait until the sender closes: the result is
@@ -55,14 +56,14 @@ static bool leaves_first(struct session *sess)
 {
 	uint8_t rest[1024];
 
-	if (sess->failed || sess->o.open == NULL || sess->receive == NULL || sess->mux != NULL)
+	if (sess->end.failed || sess->o.open == NULL || sess->receive == NULL || sess->control.mux != NULL)
 		return false;
-	chan_flush(sess->control);
-	if (!chan_flushed(sess->control))
+	chan_flush(sess->control.chan);
+	if (!chan_flushed(sess->control.chan))
 		return false;
-	while (chan_read(sess->control, rest, sizeof rest) > 0)
+	while (chan_read(sess->control.chan, rest, sizeof rest) > 0)
 		;
-	control_replay_end(&sess->control_replay);
+	control_replay_end(&sess->control.replay);
 	return true;
 }
 
@@ -72,16 +73,16 @@ static void wind_up_control(struct session *sess, struct mono now)
 	bool done;
 
 	control_flush(sess);
-	chan_pause(sess->control, false); /* to notice its end */
-	done = buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control_replay.resend == 0 &&
-	    (sess->mux == NULL || mux_is_between(sess->mux));
+	chan_pause(sess->control.chan, false); /* to notice its end */
+	done = buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control.replay.resend == 0 &&
+	    (sess->control.mux == NULL || mux_is_between(sess->control.mux));
 	if (done)
-		chan_shutdown(sess->control);
-	if ((done && leaves_first(sess)) || now.ns >= sess->give_up.ns) {
-		chan_free(sess->control);
-		sess->control = NULL;
+		chan_shutdown(sess->control.chan);
+	if ((done && leaves_first(sess)) || now.ns >= sess->end.give_up.ns) {
+		chan_free(sess->control.chan);
+		sess->control.chan = NULL;
 	} else {
-		timer_set(sess->timer, sess->give_up);
+		timer_set(sess->timer, sess->end.give_up);
 	}
 }
 
@@ -89,27 +90,20 @@ static void wind_up_control(struct session *sess, struct mono now)
  * informs the owner. */
 static void wind_up(struct session *sess, struct mono now)
 {
-	unsigned i;
-
 	receive_lend_room(sess->receive); /* at once: the client's next run may need it */
 	stream_connect_stop(sess);
 	striping_stop(sess);
-	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->slot[i].stream != NULL) {
-			slot_close_tap(&sess->slot[i]);
-			stream_stop(sess->slot[i].stream, false);
-			slot_closes(&sess->slot[i]);
-		}
-	if (sess->control != NULL)
+	streams_close(sess, false);
+	if (sess->control.chan != NULL)
 		wind_up_control(sess, now);
-	if (sess->control == NULL && control_may_resume(sess) && now.ns < sess->give_up.ns) {
+	if (sess->control.chan == NULL && control_may_resume(sess) && now.ns < sess->end.give_up.ns) {
 		control_pump(sess, now);
 		stream_connect_control(sess, now);
-		timer_set(sess->timer, mono_min(sess->give_up, mono_min(control_deadline(sess), stream_connect_deadline(sess))));
+		timer_set(sess->timer, mono_min(sess->end.give_up, mono_min(control_deadline(sess), stream_connect_deadline(sess))));
 		return;
 	}
 	stream_connect_stop_control(sess);
-	if (sess->control != NULL || sess->n_connected + sess->n_ending > 0 || (sess->send != NULL && !send_idle(sess)))
+	if (sess->control.chan != NULL || sess->streams.n_connected + sess->streams.n_ending > 0 || (sess->send != NULL && !send_idle(sess)))
 		return;
 	if (sess->engine != NULL) {
 		/* Releases unfinished entries; received parts need work by the store. */
@@ -120,11 +114,11 @@ static void wind_up(struct session *sess, struct mono now)
 				return;
 		}
 	}
-	if (sess->gone_posted)
+	if (sess->end.gone_posted)
 		return;
-	sess->gone_posted = true;
-	sess->gone.run = notify_gone;
-	loop_post(sess->o.host->control, &sess->gone);
+	sess->end.gone_posted = true;
+	sess->end.gone.run = notify_gone;
+	loop_post(sess->o.host->control, &sess->end.gone);
 }
 
 void session_free(struct session *sess)
@@ -133,17 +127,15 @@ void session_free(struct session *sess)
 
 	if (sess == NULL)
 		return;
-	connect_cancel(sess->o.spare);
-	mux_free(sess->mux);
+	peer_drop_spare(sess);
+	mux_free(sess->control.mux);
 	timer_free(sess->timer);
 	engine_free(sess->engine);
 	for (i = 0; i < PARTS; i++)
 		if (parts[i].free != NULL)
 			parts[i].free(sess);
 	striping_free(sess);
-	for (i = 0; i < SLOTS; i++)
-		slot_close_tap(&sess->slot[i]);
-	fd_budget_count(-(int)sess->n_fds_reserved);
+	streams_free(sess);
 	explicit_bzero(sess->key, sizeof sess->key);
 	free(sess);
 }
@@ -170,19 +162,19 @@ static void pump(struct session *sess)
 		return; /* called from an operation: the outer call continues */
 	sess->pumping = true;
 	control_flush(sess); /* makes room for more */
-	if (sess->mux != NULL && mux_has_pending(sess->mux))
+	if (sess->control.mux != NULL && mux_has_pending(sess->control.mux))
 		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* the peer is not silent: this end does not read */
 	engine_tick(sess->engine, now);
-	if (sess->running && !sess->over) {
+	if (sess->running && !sess->end.over) {
 		for (i = 0; i < PARTS; i++)
 			if (parts[i].pump != NULL)
 				parts[i].pump(sess, now);
 		engine_tick(sess->engine, now);
-	} else if (!sess->over) {
+	} else if (!sess->end.over) {
 		send_early(sess);
 	}
 	sess->pumping = false;
-	if (sess->over) {
+	if (sess->end.over) {
 		wind_up(sess, now);
 		return;
 	}
@@ -207,8 +199,8 @@ static void on_due(struct msg *m)
 void session_cancel(struct session *sess, const struct ptcp_err *why)
 {
 	engine_fail(sess->engine, why);
-	if (sess->over && sess->control == NULL)
-		sess->give_up = mono_now(); /* a peer might have resumed for the last frame */
+	if (sess->end.over && sess->control.chan == NULL)
+		sess->end.give_up = mono_now(); /* a peer might have resumed for the last frame */
 	pump(sess);
 }
 
@@ -219,15 +211,15 @@ void session_yield(struct session *sess)
 	err_set(&why, PTCP_ESUPERSEDED, "transfer: superseded by a newer run of the same client with the same files "
 	    "(let the newer run finish)");
 	engine_fail(sess->engine, &why);
-	sess->give_up = mono_now(); /* a connected peer has the reason by now */
+	sess->end.give_up = mono_now(); /* a connected peer has the reason by now */
 	pump(sess);
 }
 
 void session_offer_early(struct session *sess) { pump(sess); }
 
-bool session_over(const struct session *sess) { return sess->over; }
+bool session_over(const struct session *sess) { return sess->end.over; }
 
-bool session_is_abandoned(const struct session *sess) { return !sess->over && sess->return_by.ns != MONO_NEVER.ns; }
+bool session_is_abandoned(const struct session *sess) { return !sess->end.over && sess->control.return_by.ns != MONO_NEVER.ns; }
 
 /* ---- Making one ---- */
 
@@ -244,7 +236,6 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		.ops = &session_engine_ops, .log = &o->host->log
 	};
 	struct session *sess = calloc(1, sizeof *sess);
-	unsigned i;
 	int r;
 
 	if (sess == NULL) {
@@ -253,37 +244,23 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		chan_free(o->control);
 		return err_nomem(e);
 	}
-	for (i = 0; i < SLOTS; i++)
-		slot_init(&sess->slot[i], sess, i, &o->host->log);
-	if (so.starter && o->fds == 0) { /* an acceptor: session_reserve() */
-		sess->n_fds_base = sess->n_fds_reserved = 1;
-		fd_budget_count(1);
-	} else if (so.starter) {
-		sess->n_fds_base = SESSION_FDS;
-		sess->n_fds_reserved = o->fds;
-	}
 	sess->o = *o;
-	sess->quiet_ns = so.quiet_ns;
-	sess->return_by = MONO_NEVER;
+	streams_init(sess, o);
+	peer_init(sess, o);
+	striping_init(sess, o);
+	adapt_init(sess);
+	control_init(sess, o, so.quiet_ns);
 	sess->pump = pump;
 	sess->due.run = on_due;
-	path_rates_init(&sess->path_rates);
-	control_replay_init(&sess->control_replay, o->connects && so.starter, o->path, o->paths != NULL ? o->paths->n : 1,
-	    mono_now());
-	sess->control = o->control;
 	so.arg = sess;
-	strncpy(sess->address, o->address, sizeof sess->address - 1);
-	if (o->name != NULL && strcmp(o->name, o->address) != 0)
-		strncpy(sess->name, o->name, sizeof sess->name - 1);
-	strcpy(sess->fingerprint, chan_fingerprint(sess->control));
-	if ((r = chan_export(sess->control, sess->key, e)) < 0 ||
+	if ((r = chan_export(sess->control.chan, sess->key, e)) < 0 ||
 	    (r = timer_new(&sess->timer, o->host->control, on_timer, sess, e)) < 0 ||
-	    (o->one_channel && (r = mux_new(&sess->mux, o->host->control, &control_mux_ops, sess, e)) < 0) ||
+	    (o->one_channel && (r = mux_new(&sess->control.mux, o->host->control, &control_mux_ops, sess, e)) < 0) ||
 	    (r = engine_new(&sess->engine, &so, o->open, mono_now(), e)) < 0) {
 		session_free(sess);
 		return r;
 	}
-	if ((r = chan_attach(sess->control, o->host->control, &control_ops, sess, e)) < 0) {
+	if ((r = chan_attach(sess->control.chan, o->host->control, &control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;
 	}
@@ -308,8 +285,8 @@ void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cip
 {
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
 		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams),
-		.stripe = sess->pool != NULL ? sess->o.stripe : 0,
-		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) | (sess->pool != NULL ? WIRE_OPENED_MOVERS : 0) };
+		.stripe = sess->striping.pool != NULL ? sess->o.stripe : 0,
+		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) | (sess->striping.pool != NULL ? WIRE_OPENED_MOVERS : 0) };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

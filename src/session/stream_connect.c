@@ -28,7 +28,7 @@ static const struct path *path_of(const struct session *sess, unsigned number)
 
 	if (p == NULL)
 		return NULL;
-	return &p->at[number == SLOT_CONTROL ? sess->control_replay.path : paths_of_stream(p, number)];
+	return &p->at[number == SLOT_CONTROL ? sess->control.replay.path : paths_of_stream(p, number)];
 }
 
 static bool is_direct(const struct session *sess, unsigned number)
@@ -41,9 +41,9 @@ static bool is_direct(const struct session *sess, unsigned number)
 /* The mover of the acceptor that the stream connects to; NULL: the acceptor itself. */
 static struct endpoint *endpoint_of(const struct session *sess, unsigned number)
 {
-	if (sess->endpoints == NULL || number == SLOT_CONTROL)
+	if (sess->striping.endpoints == NULL || number == SLOT_CONTROL)
 		return NULL;
-	return endpoints_find(sess->endpoints, sess->slot[number].endpoint);
+	return endpoints_find(sess->striping.endpoints, sess->slot[number].endpoint);
 }
 
 /* The key of the stream's JOIN. */
@@ -58,29 +58,15 @@ static int join_key(uint8_t out[32], const struct session *sess, const char *end
 /* A mover makes the connection of the stream. */
 static bool is_remote(const struct session *sess, unsigned number)
 {
-	return sess->o.movers != NULL && number != SLOT_CONTROL;
+	return sess->striping.movers != NULL && number != SLOT_CONTROL;
 }
 
 /* The numeric address and the name take turns: an address goes with a network or a lease, and a name may have lost its
  * resolver, or lead to several hosts. */
 static void change_address(struct session *sess, unsigned number)
 {
-	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->name[0] != '\0')
+	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->peer.name[0] != '\0')
 		sess->slot[number].attempt.by_name ^= true;
-}
-
-/* All other connections follow. */
-static void keep_address(struct session *sess, const char *reached)
-{
-	char host[SOCK_HOST_BYTES];
-	unsigned port;
-
-	if (sock_split(reached, host, &port, sess->o.port, NULL) < 0)
-		return;
-	if (strcmp(host, sess->address) != 0)
-		log_at(&sess->o.host->log, LOG_INFO, "session", "event=address-changed to=%s", reached);
-	strcpy(sess->address, host);
-	sess->o.port = port;
 }
 
 /* The failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
@@ -90,11 +76,11 @@ static void report_path(struct session *sess, unsigned number, const struct conn
 	bool refuses_mover = is_remote(sess, number) && !is_direct(sess, number) && r->why.code == PTCP_EREFUSED;
 	unsigned path = session_path_of(sess, number);
 
-	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->over ||
-	    (sess->failed_paths >> path & 1) != 0 || session_path(sess, path).streams > 0 ||
+	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->end.over ||
+	    (sess->streams.failed_paths >> path & 1) != 0 || streams_on_path(sess, path) > 0 ||
 	    (r->cause == CONNECT_SLOW && !sess->slot[number].attempt.slow)) /* has another attempt first */
 		return;
-	sess->failed_paths |= UINT64_C(1) << path;
+	sess->streams.failed_paths |= UINT64_C(1) << path;
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
 }
 
@@ -102,7 +88,7 @@ static bool has_stream_at(const struct session *sess, uint32_t endpoint)
 {
 	unsigned i;
 
-	for (i = 0; i < sess->n_granted; i++)
+	for (i = 0; i < sess->streams.n_granted; i++)
 		if (sess->slot[i].stream != NULL && sess->slot[i].connected_to == endpoint)
 			return true;
 	return false;
@@ -113,17 +99,17 @@ static bool has_stream_at(const struct session *sess, uint32_t endpoint)
 static void endpoint_failed(struct session *sess, unsigned number, const char *why)
 {
 	uint32_t id = sess->slot[number].attempt.to;
-	const struct endpoint *to = sess->endpoints != NULL ? endpoints_find(sess->endpoints, id) : NULL;
+	const struct endpoint *to = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints, id) : NULL;
 	bool direct = is_direct(sess, number), first;
 	char text[sizeof ((struct ptcp_err *)0)->msg + 200];
 
-	if (to == NULL || sess->over || has_stream_at(sess, id))
+	if (to == NULL || sess->end.over || has_stream_at(sess, id))
 		return;
-	first = direct || !endpoints_told(sess->endpoints); /* a relay may not permit any of them: that is one sentence */
-	if (!endpoints_failed(sess->endpoints, id, number, mono_now()) || !first)
+	first = direct || !endpoints_told(sess->striping.endpoints); /* a relay may not permit any of them: that is one sentence */
+	if (!endpoints_failed(sess->striping.endpoints, id, number, mono_now()) || !first)
 		return;
 	snprintf(text, sizeof text, "a mover of the server, %s port %u, cannot be reached%s%s: %s", to->host, to->port,
-	    direct ? "" : " through a relay", sess->endpoints->n > 1 ? "; others carry its streams" : "", why);
+	    direct ? "" : " through a relay", sess->striping.endpoints->n > 1 ? "; others carry its streams" : "", why);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
@@ -132,7 +118,7 @@ static void report_failure(struct session *sess, unsigned number, const struct c
 {
 	const struct path *path = path_of(sess, number);
 
-	if (is_remote(sess, number) && movers_find(sess->o.movers, sess->slot[number].mover) == NULL)
+	if (is_remote(sess, number) && movers_find(sess->striping.movers, sess->slot[number].mover) == NULL)
 		return; /* the mover of this side has been lost meanwhile */
 	if (sess->slot[number].attempt.to == 0 || (!is_direct(sess, number) && sess->o.paths->n > 1))
 		report_path(sess, number, r);
@@ -148,7 +134,7 @@ static void join_failed(struct session *sess, unsigned number, const struct conn
 	if (number == SLOT_CONTROL) {
 		control_failed(sess, r);
 	} else {
-		sess->join_why = r->why;
+		sess->streams.join_why = r->why;
 		report_failure(sess, number, r);
 		streams_report(sess);
 	}
@@ -171,12 +157,12 @@ static void on_done(void *arg, const struct connect_result *r)
 	}
 	j->by_name = j->slow = false;
 	if (is_direct(sess, number) && j->endpoint[0] == '\0')
-		keep_address(sess, r->address);
+		peer_reached(sess, r->address);
 	if (number == SLOT_CONTROL) {
 		control_take(sess, r->chan);
 	} else {
 		slot_reached(s);
-		endpoints_reached(sess->endpoints, j->to);
+		endpoints_reached(sess->striping.endpoints, j->to);
 		streams_add(sess, number, r->chan, j->ahead);
 	}
 }
@@ -212,11 +198,11 @@ static int check_relay(void *arg, const struct connect_hop *hop, bool relay, con
 static uint64_t patience_ns(const struct session *sess, unsigned number)
 {
 	const struct slot_attempt *j = &sess->slot[number].attempt;
-	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->name[0] == '\0');
+	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->peer.name[0] == '\0');
 	uint64_t most = j->slow ? SLOW_NS : only ? ONLY_PATH_NS : PATH_NS;
 	const struct endpoint *to = endpoint_of(sess, number);
 
-	if (to != NULL && sess->endpoints->n > 1 && to->failures == 0)
+	if (to != NULL && sess->striping.endpoints->n > 1 && to->failures == 0)
 		most = ENDPOINT_NS;
 	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
 }
@@ -239,11 +225,11 @@ static bool sends_ahead(const struct session *sess, unsigned number)
 /* True: the connection that was made along with the control connection serves. */
 static bool adopt_spare(struct session *sess, struct slot *s, const struct connect_opts *o)
 {
-	struct connect *spare = sess->o.spare;
+	struct connect *spare;
 
-	if (spare == NULL || s->number == SLOT_CONTROL || o->n_relays > 0)
+	if (sess->peer.spare == NULL || s->number == SLOT_CONTROL || o->n_relays > 0)
 		return false;
-	sess->o.spare = NULL;
+	spare = peer_take_spare(sess);
 	if (connect_adopt(spare, o)) {
 		s->attempt.connect = spare;
 		return true;
@@ -267,13 +253,13 @@ static void on_remote(void *arg, struct remote *r, const struct connect_result *
 	}
 	s->attempt.slow = false;
 	slot_reached(s);
-	endpoints_reached(sess->endpoints, s->attempt.to);
+	endpoints_reached(sess->striping.endpoints, s->attempt.to);
 	streams_add_remote(sess, s->number, r);
 }
 
 static int start_remote(struct session *sess, unsigned number, const struct connect_opts *c, struct ptcp_err *e)
 {
-	struct mover *m = movers_find(sess->o.movers, sess->slot[number].mover);
+	struct mover *m = movers_find(sess->striping.movers, sess->slot[number].mover);
 	uint8_t key[32];
 	struct remote_opts o = { .number = number, .session = sess->id, .key = key, .peer = c->fingerprint,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
@@ -309,7 +295,7 @@ static void connect_to(struct connect_opts *o, struct slot_attempt *j, const str
 
 static void give_up(struct session *sess, unsigned number, const struct ptcp_err *why)
 {
-	sess->join_why = *why;
+	sess->streams.join_why = *why;
 	change_address(sess, number);
 	streams_retry_later(sess, number);
 }
@@ -319,12 +305,12 @@ static void start(struct session *sess, unsigned number)
 	struct slot *s = &sess->slot[number];
 	struct slot_attempt *j = &s->attempt;
 	bool control = number == SLOT_CONTROL;
-	struct connect_opts o = { .context = sess->o.host, .host = sess->address, .port = sess->o.port,
-		.client = sess->o.client, .timeout_ns = patience_ns(sess, number), .sock = sess->o.sock, .alpn = ALPN_DATA,
+	struct connect_opts o = { .context = sess->o.host, .host = sess->peer.address, .port = sess->peer.port,
+		.client = sess->o.client, .timeout_ns = patience_ns(sess, number), .sock = sess->peer.sock, .alpn = ALPN_DATA,
 		.label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
-		.fingerprint = sess->fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = s };
+		.fingerprint = sess->peer.fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = s };
 	const struct path *path = path_of(sess, number);
 	const struct endpoint *to = endpoint_of(sess, number);
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
@@ -342,7 +328,7 @@ static void start(struct session *sess, unsigned number)
 	if (to != NULL)
 		connect_to(&o, j, to);
 	if (j->by_name) {
-		o.host = sess->name;
+		o.host = sess->peer.name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
 	}
 	j->ahead = sends_ahead(sess, number);
@@ -359,7 +345,7 @@ static void start(struct session *sess, unsigned number)
 			o.port = sess->o.paths->port;
 		}
 		if (engine_spooled(sess->engine) && !control)
-			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->n_active);
+			o.spool_bytes = paths_stream_spool_bytes(sess->o.paths, number, sess->streams.n_active);
 	}
 	slot_attempt_begins(s);
 	if (is_remote(sess, number) ? start_remote(sess, number, &o, &e) < 0 :
@@ -375,10 +361,10 @@ static void open_one_channel(struct session *sess)
 	struct ptcp_err why;
 	struct chan *c;
 
-	if (mux_open(sess->mux, &c, &why) < 0)
+	if (mux_open(sess->control.mux, &c, &why) < 0)
 		engine_fail(sess->engine, &why);
 	else
-		session_add_stream(sess, 0, c);
+		streams_add(sess, 0, c, false);
 }
 
 void stream_connect_control(struct session *sess, struct mono now)
@@ -390,29 +376,31 @@ void stream_connect_control(struct session *sess, struct mono now)
 
 void stream_connect_stop_control(struct session *sess) { stop(sess, SLOT_CONTROL); }
 
-bool stream_connect_moves(const struct session *sess, unsigned number)
-{
-	return sess->slot[number].stream != NULL && (striping_moves(sess, number) ||
-	    (sess->selects_paths && stream_path(sess->slot[number].stream) != session_path_of(sess, number)));
-}
-
 static bool is_missing(const struct session *sess, unsigned number)
 {
 	if (sess->slot[number].stream != NULL)
-		return stream_connect_moves(sess, number) && !engine_closing(sess->engine);
-	return !(sess->probe != NULL && sess->probe->early[number].ended);
+		return streams_moves(sess, number) && !engine_closing(sess->engine);
+	return sess->payload->wants == NULL || sess->payload->wants(sess, number);
+}
+
+/* Some mover can carry the stream; always true without movers. */
+static bool has_place(const struct session *sess, unsigned number)
+{
+	const struct striping *t = &sess->striping;
+
+	return (t->movers == NULL || sess->slot[number].mover != 0) && (t->endpoints == NULL || sess->slot[number].endpoint != 0);
 }
 
 /* A firewall may let clients reach the server only. */
 static bool awaits_movers(const struct session *sess)
 {
-	return endpoint_of(sess, 0) != NULL && !sess->ever_connected;
+	return endpoint_of(sess, 0) != NULL && !sess->streams.ever_connected;
 }
 
 /* A session that had streams waits for them as long as for the control connection. */
 static uint64_t none_limit_ns(const struct session *sess)
 {
-	uint64_t linger_ns = sess->ever_connected ? engine_linger_ns(sess->engine) : 0;
+	uint64_t linger_ns = sess->streams.ever_connected ? engine_linger_ns(sess->engine) : 0;
 
 	if (awaits_movers(sess))
 		return sess->o.timeout_ns / 3 < ONLY_PATH_NS ? sess->o.timeout_ns / 3 : ONLY_PATH_NS;
@@ -422,7 +410,7 @@ static uint64_t none_limit_ns(const struct session *sess)
 /* Without movers, striping_pump() has a limit of its own. */
 static bool lacks_all(const struct session *sess)
 {
-	return sess->n_active > 0 && sess->n_connected == 0 && striping_ready(sess, 0);
+	return sess->streams.n_active > 0 && sess->streams.n_connected == 0 && has_place(sess, 0);
 }
 
 /* The first stream is dealt to a mover, see lacks_all(). */
@@ -433,8 +421,19 @@ static void fail_without_movers(struct session *sess)
 
 	err_set(&why, PTCP_ECONNECT, "movers of the server: %s port %u: no connection for %.3g s (have the port opened to "
 	    "clients, or the server started without --movers)", to->host, to->port, (double)none_limit_ns(sess) / 1e9);
-	sess->lacks_movers = true;
+	sess->streams.lacks_movers = true;
 	engine_fail(sess->engine, &why);
+}
+
+bool session_lacks_movers(const struct session *sess) { return sess->streams.lacks_movers; }
+
+/* Once after each replacement of the control connection. */
+static void revive(struct session *sess)
+{
+	if (sess->control.resumed.ns == sess->streams.revived.ns)
+		return;
+	sess->streams.revived = sess->control.resumed;
+	streams_revive(sess);
 }
 
 void stream_connect_pump(struct session *sess, struct mono now)
@@ -442,25 +441,26 @@ void stream_connect_pump(struct session *sess, struct mono now)
 	struct ptcp_err why;
 	unsigned i;
 
-	if (sess->o.one_channel && !sess->ever_connected)
+	if (sess->o.one_channel && !sess->streams.ever_connected)
 		open_one_channel(sess);
+	revive(sess);
 	if (!sess->o.connects)
 		return;
 	stream_connect_control(sess, now);
 	if (!control_is_up(sess))
-		return; /* one connection finds out whether the peer can be reached; streams_revive() follows */
-	for (i = 0; i < sess->n_active; i++)
-		if (is_missing(sess, i) && slot_may_begin(&sess->slot[i]) && striping_ready(sess, i) &&
+		return; /* one connection finds out whether the peer can be reached; revive() follows */
+	for (i = 0; i < sess->streams.n_active; i++)
+		if (is_missing(sess, i) && slot_may_begin(&sess->slot[i]) && has_place(sess, i) &&
 		    sess->slot[i].retry_at.ns <= now.ns)
 			start(sess, i);
-	if (!lacks_all(sess) || mono_diff_ns(now, sess->none_since) < none_limit_ns(sess))
+	if (!lacks_all(sess) || mono_diff_ns(now, sess->streams.none_since) < none_limit_ns(sess))
 		return;
 	if (awaits_movers(sess)) {
 		fail_without_movers(sess);
 	} else {
-		err_set(&why, sess->ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
+		err_set(&why, sess->streams.ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
 		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)none_limit_ns(sess) / 1e9,
-		    sess->join_why.code != 0 ? sess->join_why.msg : "no answer");
+		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
 		engine_fail(sess->engine, &why);
 	}
 }
@@ -475,19 +475,19 @@ struct mono stream_connect_deadline(const struct session *sess)
 		return at;
 	if (control_wants_successor(sess) && slot_may_begin(&sess->slot[SLOT_CONTROL]))
 		at = sess->slot[SLOT_CONTROL].retry_at;
-	if (sess->over || !control_is_up(sess))
+	if (sess->end.over || !control_is_up(sess))
 		return at;
-	for (i = 0; i < sess->n_active; i++)
-		if (slot_may_begin(&sess->slot[i]) && is_missing(sess, i) && striping_ready(sess, i))
+	for (i = 0; i < sess->streams.n_active; i++)
+		if (slot_may_begin(&sess->slot[i]) && is_missing(sess, i) && has_place(sess, i))
 			at = mono_min(at, sess->slot[i].retry_at);
-	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->none_since, none_limit_ns(sess))) : at;
+	return lacks_all(sess) ? mono_min(at, mono_add_ns(sess->streams.none_since, none_limit_ns(sess))) : at;
 }
 
 void stream_connect_move(struct session *sess, unsigned place)
 {
 	unsigned i;
 
-	for (i = 0; i < sess->n_granted; i++) {
+	for (i = 0; i < sess->streams.n_granted; i++) {
 		if (sess->o.paths->dealt[i] != place)
 			continue;
 		stop(sess, i);
@@ -499,8 +499,7 @@ void stream_connect_stop(struct session *sess)
 {
 	unsigned i;
 
-	connect_cancel(sess->o.spare);
-	sess->o.spare = NULL;
+	peer_drop_spare(sess);
 	for (i = 0; i < PTCP_STREAMS_MAX; i++) /* except the control connection's successor */
 		stop(sess, i);
 }

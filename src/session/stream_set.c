@@ -18,8 +18,8 @@ unsigned streams_connected(const struct session *sess)
 	unsigned i, n = 0;
 
 	if (sess->probe != NULL)
-		return sess->n_connected;
-	for (i = 0; i < sess->n_active; i++)
+		return sess->streams.n_connected;
+	for (i = 0; i < sess->streams.n_active; i++)
 		n += sess->slot[i].stream != NULL;
 	return n;
 }
@@ -29,7 +29,7 @@ static bool more_to_come(const struct session *sess)
 {
 	unsigned i;
 
-	for (i = 0; i < sess->n_active; i++)
+	for (i = 0; i < sess->streams.n_active; i++)
 		if (sess->slot[i].stream == NULL && (slot_attempts(&sess->slot[i]) || (sess->o.connects && sess->slot[i].retries == 0)))
 			return true;
 	return false;
@@ -38,19 +38,19 @@ static bool more_to_come(const struct session *sess)
 /* Once for each change of the number, not for each stream. */
 static void report(struct session *sess, const char *why)
 {
-	unsigned from = sess->n_connected_reported;
+	unsigned from = sess->streams.n_reported;
 
-	sess->n_connected_reported = streams_connected(sess);
-	if (sess->n_connected_reported != from)
-		sess->o.ops->streams(sess->o.arg, from, sess->n_connected_reported, why);
+	sess->streams.n_reported = streams_connected(sess);
+	if (sess->streams.n_reported != from)
+		sess->o.ops->streams(sess->o.arg, from, sess->streams.n_reported, why);
 }
 
 void streams_report(struct session *sess)
 {
 	if (sess->probe == NULL && more_to_come(sess))
 		return;
-	report(sess, sess->active_why != NULL ? sess->active_why : "connected");
-	sess->active_why = NULL;
+	report(sess, sess->streams.active_why != NULL ? sess->streams.active_why : "connected");
+	sess->streams.active_why = NULL;
 }
 
 bool streams_report_tcp(const struct session *sess)
@@ -81,20 +81,81 @@ unsigned session_take_fds(unsigned *fds, unsigned want, unsigned each, bool alon
 
 unsigned session_reserve(struct session *sess, unsigned want, bool alone)
 {
-	unsigned n = session_take_fds(&sess->n_fds_reserved, want, streams_report_tcp(sess) ? 2 : 1, alone);
+	unsigned n = session_take_fds(&sess->streams.n_fds_reserved, want, streams_report_tcp(sess) ? 2 : 1, alone);
 
-	sess->n_fds_base = SESSION_FDS;
+	sess->streams.n_fds_base = SESSION_FDS;
 	return n;
 }
 
 /* Reserves descriptors for streams 0 to streams - 1, connected or not. */
 static void reserve_fds(struct session *sess, unsigned streams)
 {
-	unsigned need = sess->n_fds_base + streams * (sess->tapped ? 2 : 1);
+	unsigned need = sess->streams.n_fds_base + streams * (sess->streams.tapped ? 2 : 1);
 
-	if (need > sess->n_fds_reserved) {
-		fd_budget_count((int)(need - sess->n_fds_reserved));
-		sess->n_fds_reserved = need;
+	if (need > sess->streams.n_fds_reserved) {
+		fd_budget_count((int)(need - sess->streams.n_fds_reserved));
+		sess->streams.n_fds_reserved = need;
+	}
+}
+
+void streams_init(struct session *sess, const struct session_opts *o)
+{
+	unsigned i;
+
+	for (i = 0; i < SLOTS; i++)
+		slot_init(&sess->slot[i], sess, i, &o->host->log);
+	if (o->open == NULL) /* an acceptor: session_reserve() */
+		return;
+	if (o->fds == 0)
+		fd_budget_count(1);
+	sess->streams.n_fds_base = o->fds == 0 ? 1 : SESSION_FDS;
+	sess->streams.n_fds_reserved = o->fds == 0 ? 1 : o->fds;
+}
+
+void streams_free(struct session *sess)
+{
+	unsigned i;
+
+	for (i = 0; i < SLOTS; i++)
+		slot_close_tap(&sess->slot[i]);
+	fd_budget_count(-(int)sess->streams.n_fds_reserved);
+}
+
+static void set_congestion(const struct session *sess, int fd)
+{
+	const char *name = sess->streams.congestion;
+	int code;
+
+	if (name != NULL && (code = sock_set_congestion(fd, name)) != 0)
+		log_at(&sess->o.host->log, LOG_WARN, "congestion", "name=%s why=\"%s\"", name, strerror(code));
+}
+
+void streams_set_congestion(struct session *sess, const char *name)
+{
+	unsigned i;
+
+	sess->streams.congestion = name;
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		if (sess->slot[i].tap >= 0)
+			set_congestion(sess, sess->slot[i].tap);
+}
+
+void streams_tap(struct session *sess) { sess->streams.tapped = true; }
+
+void streams_await(struct session *sess, struct mono now) { sess->streams.none_since = now; }
+
+void streams_close(struct session *sess, bool reset)
+{
+	unsigned i;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
+		if (reset && sess->slot[i].tap >= 0)
+			sock_reset_on_close(sess->slot[i].tap);
+		slot_close_tap(&sess->slot[i]);
+		if (sess->slot[i].stream != NULL) {
+			stream_stop(sess->slot[i].stream, false);
+			slot_closes(&sess->slot[i]);
+		}
 	}
 }
 
@@ -104,8 +165,8 @@ static void disconnect(struct session *sess, struct stream *s, const struct ptcp
 	unsigned number = stream_number(s);
 
 	slot_disconnected(&sess->slot[number]);
-	sess->n_connected--;
-	sess->n_ending++;
+	sess->streams.n_connected--;
+	sess->streams.n_ending++;
 	if (sess->payload->lost != NULL)
 		sess->payload->lost(sess, s, why);
 	slot_close_tap(&sess->slot[number]); /* a duplicate would keep the connection open */
@@ -135,19 +196,49 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 {
 	unsigned before = streams_connected(sess), after;
 
-	withdraw(sess, streams, sess->n_active);
-	sess->n_active = streams;
-	sess->active_why = sess->adapts_streams ? why : NULL;
+	withdraw(sess, streams, sess->streams.n_active);
+	sess->streams.n_active = streams;
+	sess->streams.active_why = sess->adapt.adapts_streams ? why : NULL;
 	reserve_fds(sess, streams);
 	if (before == 0)
-		sess->none_since = mono_now();
+		streams_await(sess, mono_now());
 	after = streams_connected(sess);
-	if (after > sess->n_connected_peak)
-		sess->n_connected_peak = after;
+	if (after > sess->streams.n_peak)
+		sess->streams.n_peak = after;
 	if (sess->probe == NULL && after < before)
 		report(sess, why);
 	else if (sess->probe == NULL)
 		streams_report(sess);
+}
+
+static bool changes_mover(const struct striping *t, const struct slot *s)
+{
+	if (t->endpoints != NULL && s->endpoint != 0 && s->connected_to != s->endpoint)
+		return true;
+	return t->pool == NULL && t->movers != NULL && s->mover != 0 && remote_mover(stream_remote(s->stream)) != s->mover;
+}
+
+bool streams_moves(const struct session *sess, unsigned number)
+{
+	const struct slot *s = &sess->slot[number];
+
+	return s->stream != NULL && (changes_mover(&sess->striping, s) ||
+	    (sess->adapt.selects_paths && stream_path(s->stream) != session_path_of(sess, number)));
+}
+
+unsigned streams_on_path(const struct session *sess, unsigned path)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		n += sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) == path;
+	return n;
+}
+
+bool streams_accepts(const struct session *sess, unsigned number)
+{
+	return sess->running && !sess->end.over && number < sess->streams.n_granted &&
+	    (sess->payload->wants == NULL || sess->payload->wants(sess, number));
 }
 
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
@@ -165,12 +256,12 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
 
-	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->over)
+	if (why->code == PTCP_EPROTO && sess->cipher != PTCP_CIPHER_NONE && !sess->end.over)
 		engine_fail(sess->engine, why);
 	if (sess->slot[stream_number(s)].stream == s && why->code != PTCP_EREFUSED && sess->running &&
-	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->n_active &&
-	    !stream_connect_moves(sess, stream_number(s)))
-		stalls_suspect(sess, stream_lost(s));
+	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->streams.n_active &&
+	    !streams_moves(sess, stream_number(s)))
+		peer_suspect(sess, stream_lost(s));
 	streams_lost(sess, s, why);
 }
 
@@ -181,11 +272,11 @@ static void on_gone(void *arg, struct stream *s)
 
 	if (sess->slot[number].stream == s) { /* stopped with the session */
 		slot_disconnected(&sess->slot[number]);
-		sess->n_connected--;
+		sess->streams.n_connected--;
 	} else {
-		sess->n_ending--;
+		sess->streams.n_ending--;
 	}
-	sess->retransmits += stream_retransmits(s);
+	sess->streams.retransmits += stream_retransmits(s);
 	stream_free(s);
 	session_pump(sess);
 }
@@ -216,7 +307,7 @@ static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, 
 
 void streams_share_rate(struct session *sess, unsigned number)
 {
-	struct path_rates *r = &sess->path_rates;
+	struct path_rates *r = &sess->adapt.path_rates;
 	unsigned share = sess->o.open != NULL ? session_path_of(sess, number) + 1 : path_rates_share(r, number);
 
 	stream_share(sess->slot[number].stream, share > 0 ? &r->of[share - 1] : NULL);
@@ -234,19 +325,19 @@ void streams_retry_later(struct session *sess, unsigned number)
 void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
 	unsigned number = stream_number(s), before = streams_connected(sess);
-	bool moves = stream_connect_moves(sess, number);
+	bool moves = streams_moves(sess, number);
 
 	if (sess->slot[number].stream != s)
 		return;
 	disconnect(sess, s, why);
-	if (sess->n_connected == 0)
-		sess->none_since = mono_now();
-	if (sess->o.one_channel && !sess->over)
+	if (sess->streams.n_connected == 0)
+		streams_await(sess, mono_now());
+	if (sess->o.one_channel && !sess->end.over)
 		engine_fail(sess->engine, why);
-	if (!engine_closing(sess->engine) && number >= sess->n_active) { /* the sender has withdrawn it */
+	if (!engine_closing(sess->engine) && number >= sess->streams.n_active) { /* the sender has withdrawn it */
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left why=\"%s\"", number, why->msg);
 	} else if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
-		sess->join_why = *why;
+		sess->streams.join_why = *why;
 		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
 		if (streams_connected(sess) < before && !moves)
 			report(sess, why->msg);
@@ -259,55 +350,14 @@ void streams_revive(struct session *sess)
 {
 	unsigned i;
 
-	if (sess->n_connected == 0)
-		sess->none_since = mono_now();
-	for (i = 0; i < sess->n_granted && sess->o.connects; i++) {
+	if (sess->streams.n_connected == 0)
+		streams_await(sess, mono_now());
+	for (i = 0; i < sess->streams.n_granted && sess->o.connects; i++) {
 		slot_retry_at(&sess->slot[i], (struct mono){ 0 });
 		if (sess->slot[i].stream != NULL)
 			stream_check(sess->slot[i].stream, SILENT_NS, false);
 	}
 }
-
-static bool accepts_stream(const struct session *sess, unsigned number)
-{
-	/* A measuring starter takes only streams of the present level. */
-	return sess->running && !sess->over &&
-	    number < (sess->probe != NULL && sess->probe->ops != NULL ? sess->n_active : sess->n_granted);
-}
-
-/* The peer itself joins with the key of the session, a mover of the peer with a key that only the two ends can make
- * for its identity. The control connection stays between the two ends. */
-static int join_key(uint8_t out[32], const struct session *sess, const struct chan *c, const struct wire_join *j)
-{
-	bool peer = strcmp(chan_fingerprint(c), sess->fingerprint) == 0;
-
-	if (peer)
-		memcpy(out, sess->key, sizeof sess->key);
-	else if (j->stream == WIRE_JOIN_CONTROL)
-		return PTCP_EREFUSED;
-	return peer ? 0 : tls_mover_key(out, sess->key, chan_fingerprint(c));
-}
-
-enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j)
-{
-	uint8_t exporter[32], mac[32], key[32];
-	struct ptcp_err why;
-	bool genuine;
-
-	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
-	    (sess->pool == NULL || j->stream == WIRE_JOIN_CONTROL) &&
-	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
-	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
-	    tls_mac_equal(mac, j->mac);
-	explicit_bzero(exporter, sizeof exporter);
-	explicit_bzero(mac, sizeof mac);
-	explicit_bzero(key, sizeof key);
-	if (genuine && (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : accepts_stream(sess, j->stream)))
-		return SESSION_JOIN_VALID;
-	return genuine && sess->over ? SESSION_JOIN_LATE : SESSION_JOIN_INVALID;
-}
-
-void session_add_stream(struct session *sess, unsigned number, struct chan *c) { streams_add(sess, number, c, false); }
 
 /* Before the stream is made: a peer may join more than the active streams. */
 static void make_room(struct session *sess, unsigned number)
@@ -315,7 +365,7 @@ static void make_room(struct session *sess, unsigned number)
 	struct ptcp_err e;
 
 	if (sess->slot[number].stream != NULL) { /* the peer noticed its death first */
-		err_set(&e, PTCP_EPEER, stream_connect_moves(sess, number) ? "moved to another path" : "replaced by the peer");
+		err_set(&e, PTCP_EPEER, streams_moves(sess, number) ? "moved to another path" : "replaced by the peer");
 		streams_lost(sess, sess->slot[number].stream, &e);
 	}
 	reserve_fds(sess, number + 1);
@@ -328,8 +378,8 @@ static void prepare_socket(struct session *sess, unsigned number, int fd)
 
 	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
-	congestion_apply(sess, fd);
-	if (sess->tapped) {
+	set_congestion(sess, fd);
+	if (sess->streams.tapped) {
 		tap = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		slot_set_tap(&sess->slot[number], &tap);
 	}
@@ -339,7 +389,7 @@ static uint32_t far_mover(const struct session *sess, const struct chan *c)
 {
 	uint8_t digest[32];
 
-	if (sess->o.one_channel || strcmp(chan_fingerprint(c), sess->fingerprint) == 0)
+	if (sess->o.one_channel || strcmp(chan_fingerprint(c), sess->peer.fingerprint) == 0)
 		return 0;
 	identity_digest(digest, chan_fingerprint(c));
 	return get_u32(digest);
@@ -348,17 +398,17 @@ static uint32_t far_mover(const struct session *sess, const struct chan *c)
 static void added(struct session *sess, unsigned number, struct stream *s, uint32_t far, unsigned before)
 {
 	slot_connected(&sess->slot[number], s, far, mono_now());
-	sess->n_connected++;
-	sess->failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
-	sess->ever_connected = true;
-	if (streams_connected(sess) > sess->n_connected_peak)
-		sess->n_connected_peak = streams_connected(sess);
+	sess->streams.n_connected++;
+	sess->streams.failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
+	sess->streams.ever_connected = true;
+	if (streams_connected(sess) > sess->streams.n_peak)
+		sess->streams.n_peak = streams_connected(sess);
 	if (sess->payload->connected != NULL)
 		sess->payload->connected(sess, number);
 	if (sess->probe == NULL)
 		streams_share_rate(sess, number);
 	else
-		sess->n_connected_reported = before; /* levels are not reported */
+		sess->streams.n_reported = before; /* levels are not reported */
 	if (streams_connected(sess) != before)
 		streams_report(sess);
 	session_pump(sess);
@@ -386,11 +436,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	uint32_t far;
 	struct ptcp_err e;
 
-	if (number == WIRE_JOIN_CONTROL) {
-		control_take(sess, c);
-		return;
-	}
-	if (!accepts_stream(sess, number)) {
+	if (!streams_accepts(sess, number)) {
 		chan_free(c);
 		return;
 	}
@@ -398,7 +444,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	o = opts_of(sess, number);
 	o.chan = c;
 	o.joining = joining;
-	o.pacer = &sess->path_rates.all;
+	o.pacer = &sess->adapt.path_rates.all;
 	o.arg = sess;
 	before = streams_connected(sess);
 	far = far_mover(sess, c);
@@ -418,7 +464,7 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 	uint32_t far;
 	struct ptcp_err e;
 
-	if (!accepts_stream(sess, number)) {
+	if (!streams_accepts(sess, number)) {
 		remote_cancel(r);
 		return;
 	}
@@ -439,7 +485,7 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 
 uint64_t session_retransmits(struct session *sess)
 {
-	uint64_t n = sess->retransmits;
+	uint64_t n = sess->streams.retransmits;
 	unsigned i;
 
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)

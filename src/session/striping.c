@@ -1,5 +1,3 @@
-/* Movers, which carry the streams of a session in place of worker threads: which mover carries which stream, and the
- * limits of all of them together. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +9,21 @@
 #define CHECK_NS NS_PER_S
 #define WAIT_NS (3 * NS_PER_S) /* of a server without movers: a new session is carried by its host */
 
+void striping_init(struct session *sess, const struct session_opts *o) { sess->striping.movers = o->movers; }
+
 /* A mover has joined or left. */
 static void on_changed(void *arg)
 {
 	struct session *sess = arg;
 	unsigned i;
 
-	if (sess->over)
+	if (sess->end.over)
 		return;
-	for (i = 0; i < sess->n_granted; i++)
+	for (i = 0; i < sess->streams.n_granted; i++)
 		if (sess->slot[i].stream == NULL) /* at once by another mover */
 			slot_retry_at(&sess->slot[i], (struct mono){ 0 });
-	if (sess->n_connected == 0 && (sess->o.movers == NULL || movers_count(sess->o.movers) > 0))
-		sess->none_since = mono_now();
+	if (sess->streams.n_connected == 0 && (sess->striping.movers == NULL || movers_count(sess->striping.movers) > 0))
+		streams_await(sess, mono_now());
 	session_pump(sess);
 }
 
@@ -42,10 +42,10 @@ static void on_accepted(void *arg, unsigned number, struct remote *r) { streams_
 static int open_set(struct session *sess, struct ptcp_err *e)
 {
 	char near[SOCK_HOST_BYTES] = "127.0.0.1";
-	const struct movers_session s = { .id = sess->id, .key = sess->key, .peer = sess->fingerprint, .near = near,
+	const struct movers_session s = { .id = sess->id, .key = sess->key, .peer = sess->peer.fingerprint, .near = near,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.receives = engine_rcv(sess->engine) != NULL,
-		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0, .streams = sess->n_granted,
+		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0, .streams = sess->streams.n_granted,
 		.timeout_ns = sess->o.timeout_ns, .wait_ns = WAIT_NS, .endpoint = on_endpoint, .accepted = on_accepted,
 		.arg = sess };
 	struct sockaddr_storage sa;
@@ -53,35 +53,32 @@ static int open_set(struct session *sess, struct ptcp_err *e)
 
 	if (getsockname(session_control_fd(sess), (struct sockaddr *)&sa, &n) == 0)
 		getnameinfo((struct sockaddr *)&sa, n, near, sizeof near, NULL, 0, NI_NUMERICHOST);
-	return movers_open(&sess->o.movers, sess->pool, &s, e);
+	return movers_open(&sess->striping.movers, sess->striping.pool, &s, e);
 }
 
 int striping_open(struct session *sess, bool movers, struct ptcp_err *e)
 {
 	if (!movers)
-		sess->pool = NULL;
+		sess->striping.pool = NULL;
 	else if (sess->o.open == NULL)
 		return open_set(sess, e);
-	else if ((sess->endpoints = calloc(1, sizeof *sess->endpoints)) == NULL)
+	else if ((sess->striping.endpoints = calloc(1, sizeof *sess->striping.endpoints)) == NULL)
 		return err_nomem(e);
-	if (sess->endpoints != NULL) {
-		connect_cancel(sess->o.spare);
-		sess->o.spare = NULL;
-	}
+	if (sess->striping.endpoints != NULL)
+		peer_drop_spare(sess);
 	return 0;
 }
 
 void striping_free(struct session *sess)
 {
-	if (sess->pool != NULL)
-		movers_free(sess->o.movers);
-	free(sess->endpoints);
+	if (sess->striping.pool != NULL)
+		movers_free(sess->striping.movers);
+	free(sess->striping.endpoints);
 }
 
-void session_use_movers(struct session *sess, struct movers *pool) { sess->pool = pool; }
+void session_use_movers(struct session *sess, struct movers *pool) { sess->striping.pool = pool; }
 
-bool session_lacks_movers(const struct session *sess) { return sess->lacks_movers; }
-bool session_is_striped(const struct session *sess) { return sess->o.movers != NULL || sess->endpoints != NULL; }
+bool session_is_striped(const struct session *sess) { return sess->striping.movers != NULL || sess->striping.endpoints != NULL; }
 
 static bool has_relays(const struct session *sess)
 {
@@ -100,9 +97,9 @@ static void acceptor_address(const struct session *sess, struct sockaddr_storage
 	socklen_t n = sizeof *out;
 
 	*out = (struct sockaddr_storage){ .ss_family = AF_UNSPEC };
-	if (p == NULL || p->at[sess->control_replay.path].n_relays == 0)
+	if (p == NULL || p->at[sess->control.replay.path].n_relays == 0)
 		getpeername(session_control_fd(sess), (struct sockaddr *)out, &n);
-	else if (!reach_numeric(out, sess->address))
+	else if (!reach_numeric(out, sess->peer.address))
 		out->ss_family = AF_UNSPEC;
 }
 
@@ -112,10 +109,10 @@ void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
 	char host[WIRE_HOST_MAX + 1], text[WIRE_HOST_MAX + 200];
 	const char *why;
 
-	if (sess->endpoints == NULL || sess->over)
+	if (sess->striping.endpoints == NULL || sess->end.over)
 		return;
 	acceptor_address(sess, &sa);
-	if ((why = endpoints_take(sess->endpoints, f, (struct sockaddr *)&sa, has_relays(sess))) != NULL) {
+	if ((why = endpoints_take(sess->striping.endpoints, f, (struct sockaddr *)&sa, has_relays(sess))) != NULL) {
 		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s", span_copy(host, f->host), why);
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 	}
@@ -124,37 +121,25 @@ void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
 
 /* ---- All ---- */
 
+bool striping_sets_streams(const struct session *sess) { return session_is_striped(sess) && !sess->o.fixed_streams; }
+
+bool striping_is_paced(const struct session *sess)
+{
+	return sess->striping.movers != NULL && sess->o.host->pacing.bps > 0;
+}
+
 void striping_start(struct session *sess)
 {
-	if (sess->o.movers == NULL)
+	if (sess->striping.movers == NULL)
 		return;
-	movers_watch(sess->o.movers, on_changed, sess);
+	movers_watch(sess->striping.movers, on_changed, sess);
 	on_changed(sess);
 }
 
 void striping_stop(struct session *sess)
 {
-	if (sess->o.movers != NULL && sess->running)
-		movers_watch(sess->o.movers, NULL, NULL);
-}
-
-static bool has_paths(const struct session *sess) { return sess->o.paths != NULL && sess->o.paths->n > 1; }
-
-/* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several paths,
- * that for each mover. */
-static void activate(struct session *sess)
-{
-	unsigned here = sess->o.movers != NULL ? movers_count(sess->o.movers) : 0,
-	    there = sess->endpoints != NULL ? sess->endpoints->n : 0, movers = here > there ? here : there;
-
-	if (movers == 0 || movers == sess->n_movers)
-		return;
-	sess->n_movers = movers;
-	if (sess->adapts_streams)
-		adapt_movers(sess, movers);
-	else
-		adapt_request(sess, stream_levels_round(ADVICE_START * (has_paths(sess) ? movers : 1), movers, sess->n_granted),
-		    "movers");
+	if (sess->striping.movers != NULL && sess->running)
+		movers_watch(sess->striping.movers, NULL, NULL);
 }
 
 /* A stream that another endpoint is to carry connects at once. */
@@ -163,11 +148,11 @@ static void deal_endpoints(struct session *sess, const uint8_t *path, struct mon
 	uint32_t to[PTCP_STREAMS_MAX];
 	unsigned i;
 
-	for (i = 0; i < sess->n_active; i++)
+	for (i = 0; i < sess->streams.n_active; i++)
 		to[i] = sess->slot[i].endpoint;
-	if (!endpoints_deal(sess->endpoints, to, sess->n_active, path, now))
+	if (!endpoints_deal(sess->striping.endpoints, to, sess->streams.n_active, path, now))
 		return;
-	for (i = 0; i < sess->n_active; i++) {
+	for (i = 0; i < sess->streams.n_active; i++) {
 		if (sess->slot[i].endpoint != to[i])
 			slot_retry_at(&sess->slot[i], now);
 		sess->slot[i].endpoint = to[i];
@@ -179,10 +164,10 @@ static void deal_movers(struct session *sess, const uint8_t *path)
 	uint32_t by[PTCP_STREAMS_MAX];
 	unsigned i;
 
-	for (i = 0; i < sess->n_active; i++)
+	for (i = 0; i < sess->streams.n_active; i++)
 		by[i] = sess->slot[i].mover;
-	movers_deal(sess->o.movers, by, sess->n_active, path);
-	for (i = 0; i < sess->n_active; i++)
+	movers_deal(sess->striping.movers, by, sess->streams.n_active, path);
+	for (i = 0; i < sess->streams.n_active; i++)
 		sess->slot[i].mover = by[i];
 }
 
@@ -192,28 +177,26 @@ void striping_pump(struct session *sess, struct mono now)
 	struct ptcp_err why;
 	unsigned i;
 
-	if (striping_sets_streams(sess) && sess->o.open != NULL)
-		activate(sess);
-	for (i = 0; session_is_striped(sess) && i < sess->n_active; i++)
+	for (i = 0; session_is_striped(sess) && i < sess->streams.n_active; i++)
 		path[i] = (uint8_t)session_path_of(sess, i);
-	if (sess->endpoints != NULL)
+	if (sess->striping.endpoints != NULL)
 		deal_endpoints(sess, path, now);
-	if (sess->o.movers == NULL)
+	if (sess->striping.movers == NULL)
 		return;
-	if (sess->pool == NULL)
+	if (sess->striping.pool == NULL)
 		deal_movers(sess, path);
-	movers_set_rate(sess->o.movers, sess->o.host->pacing.bps);
-	if (!engine_closing(sess->engine) && movers_fault(sess->o.movers, now, &why) < 0)
+	movers_set_rate(sess->striping.movers, sess->o.host->pacing.bps);
+	if (!engine_closing(sess->engine) && movers_fault(sess->striping.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);
-	else if (movers_count(sess->o.movers) == 0)
+	else if (movers_count(sess->striping.movers) == 0)
 		engine_progress(sess->engine, now); /* the movers' limit applies */
 }
 
 struct mono striping_deadline(const struct session *sess)
 {
-	struct mono at = sess->endpoints != NULL ? endpoints_deadline(sess->endpoints) : MONO_NEVER;
+	struct mono at = sess->striping.endpoints != NULL ? endpoints_deadline(sess->striping.endpoints) : MONO_NEVER;
 
-	if (sess->o.movers == NULL)
+	if (sess->striping.movers == NULL)
 		return at;
-	return mono_min(at, mono_min(movers_deadline(sess->o.movers), mono_add_ns(mono_now(), CHECK_NS)));
+	return mono_min(at, mono_min(movers_deadline(sess->striping.movers), mono_add_ns(mono_now(), CHECK_NS)));
 }

@@ -1,5 +1,3 @@
-/* TCP_INFO of the streams: sampled for engine/stream_count.h, or reported to the starter by a sending acceptor, whose
- * kernel alone knows the sender's limits. */
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +43,7 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 	unsigned i, n = 0;
 
 	*out = (struct tcp_delta){ .active_bytes = 0 };
-	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++) {
+	for (i = 0; i < sess->streams.n_granted && i < PTCP_STREAMS_MAX; i++) {
 		c = &t->of[i];
 		c->sample.rtt_s = 0;
 		if (sess->slot[i].stream == NULL || !streams_tcpinfo(sess, i, &now)) {
@@ -55,7 +53,7 @@ void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s,
 		then = &c->last;
 		if (c->generation == sess->slot[i].generation) {
 			moved = now.acked_bytes - then->acked_bytes + now.received_bytes - then->received_bytes;
-			if (i < sess->n_active || sess->probe != NULL) {
+			if (i < sess->streams.n_active || sess->probe != NULL) {
 				out->active_bytes += moved;
 				out->times.elapsed_s += elapsed_s;
 				out->times.busy_s += now.busy_s - then->busy_s;
@@ -97,8 +95,8 @@ static void add_streams(struct wire_tcp_report *f, const struct session *sess)
 	const struct evidence_sample *s;
 	unsigned i;
 
-	for (i = 0; i < sess->n_active && i < WIRE_REPORT_STREAMS_MAX; i++) {
-		s = &sess->tcp_stats.of[i].sample;
+	for (i = 0; i < sess->streams.n_active && i < WIRE_REPORT_STREAMS_MAX; i++) {
+		s = &sess->tcp.stats.of[i].sample;
 		f->rtt_us[i] = count(s->rtt_s * 1e6);
 		if (f->rtt_us[i] == 0)
 			continue;
@@ -110,6 +108,13 @@ static void add_streams(struct wire_tcp_report *f, const struct session *sess)
 	f->m = (uint8_t)i;
 }
 
+void tcp_report_start(struct session *sess)
+{
+	sess->tcp.reports = streams_report_tcp(sess);
+	if (sess->tcp.reports)
+		streams_tap(sess);
+}
+
 /* Sends the first report at once, to name the congestion control. */
 void tcp_report_pump(struct session *sess, struct mono now)
 {
@@ -118,22 +123,22 @@ void tcp_report_pump(struct session *sess, struct mono now)
 
 	if (now.ns < tcp_report_deadline(sess).ns)
 		return;
-	tcp_stats_read(sess, &sess->tcp_stats, (double)mono_diff_ns(now, sess->tcp_reported) / 1e9, &d);
+	tcp_stats_read(sess, &sess->tcp.stats, (double)mono_diff_ns(now, sess->tcp.reported) / 1e9, &d);
 	if (d.congestion[0] == '\0')
-		strcpy(d.congestion, session_congestion(sess));
+		strcpy(d.congestion, sess->congestion.name);
 	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
 		d.retransmits, .congestion = { (const uint8_t *)d.congestion, strlen(d.congestion) } };
 	add_streams(&f, sess);
 	engine_report_tcp(sess->engine, &f);
-	sess->tcp_reported = now;
+	sess->tcp.reported = now;
 }
 
 struct mono tcp_report_deadline(const struct session *sess)
 {
-	if (!sess->reports_tcp)
+	if (!sess->tcp.reports)
 		return MONO_NEVER;
-	return mono_add_ns(sess->tcp_reported,
-	    sess->tcp_reported.ns > 0 ? REPORT_NS * (1 + sess->n_active / REPORT_STREAMS) : 0);
+	return mono_add_ns(sess->tcp.reported,
+	    sess->tcp.reported.ns > 0 ? REPORT_NS * (1 + sess->streams.n_active / REPORT_STREAMS) : 0);
 }
 
 /* ---- The receiving starter ---- */
@@ -166,13 +171,11 @@ static void add_total(struct session_path *g, const struct slot_totals *t)
 
 struct session_path session_path(const struct session *sess, unsigned path)
 {
-	struct session_path g = { .bytes = sess->carried[path] };
+	struct session_path g = { .bytes = sess->carried[path], .streams = streams_on_path(sess, path) };
 	unsigned i;
 
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		g.streams += sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) == path;
-		if (i < sess->n_granted && session_path_of(sess, i) == path)
+	for (i = 0; i < sess->streams.n_granted; i++)
+		if (session_path_of(sess, i) == path)
 			add_total(&g, &sess->slot[i].totals);
-	}
 	return g;
 }

@@ -63,7 +63,7 @@ static void on_step(struct msg *m)
 
 	sess->receive->n_verifying--;
 	engine_progress(sess->engine, mono_now());
-	if (!sess->over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
+	if (!sess->end.over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
 		list_append(&sess->receive->verify_queue, &t->in_verify_queue);
 	else
 		finish(sess, t);
@@ -113,10 +113,10 @@ void resume_verify_pump(struct session *sess)
 	struct receive_side *r = sess->receive;
 	struct receive_entry *t;
 
-	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->over)) {
+	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->end.over)) {
 		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, in_verify_queue);
 		list_remove(&t->in_verify_queue);
-		if (sess->over || t->ended)
+		if (sess->end.over || t->ended)
 			finish(sess, t);
 		else
 			start_step(sess, t);

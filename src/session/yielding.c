@@ -1,8 +1,8 @@
-/* Paces the sender's streams so that they yield to other flows (model/yield.h), if OPEN requests it. */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "core/err.h"
 #include "session/session_impl.h"
 
 #define SAMPLE_NS (10 * NS_PER_MS) /* the least of the RTTs of a step counts: bursts of the sender delay its own segments */
@@ -51,13 +51,21 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	s->least_s = 0;
 }
 
+int yielding_start(struct session *sess, struct ptcp_err *e)
+{
+	if ((sess->yielding = calloc(1, sizeof *sess->yielding)) == NULL)
+		return err_nomem(e);
+	streams_tap(sess);
+	return 0;
+}
+
 void yielding_pump(struct session *sess, struct mono now)
 {
 	unsigned i;
 
 	if (now.ns < yielding_deadline(sess).ns)
 		return;
-	for (i = 0; i < sess->n_granted && i < PTCP_STREAMS_MAX; i++)
+	for (i = 0; i < sess->streams.n_granted && i < PTCP_STREAMS_MAX; i++)
 		if (sess->slot[i].stream != NULL)
 			step(sess, i, now);
 	sess->yielding->sampled = now;

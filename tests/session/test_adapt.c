@@ -87,9 +87,13 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 void streams_activate(struct session *sess, unsigned streams, const char *why)
 {
 	assert_non_null(why);
-	sess->n_active = streams;
+	sess->streams.n_active = streams;
 	fx.n_activated++;
 }
+
+bool striping_sets_streams(const struct session *sess) { return sess == &fx.s; }
+unsigned movers_count(const struct movers *m) { return m != NULL; }
+void streams_tap(struct session *sess) { sess->streams.tapped = true; }
 
 unsigned send_streams(const struct session *sess)
 {
@@ -97,7 +101,7 @@ unsigned send_streams(const struct session *sess)
 	return fx.sendable;
 }
 
-unsigned streams_connected(const struct session *sess) { return sess->n_active; }
+unsigned streams_connected(const struct session *sess) { return sess->streams.n_active; }
 void streams_share_rate(struct session *sess, unsigned i) { fx.shared |= sess->slot[i].stream != NULL ? 1u << i : 0; }
 
 void stream_connect_move(struct session *sess, unsigned place)
@@ -109,14 +113,14 @@ void stream_connect_move(struct session *sess, unsigned place)
 /* Stream i uses path i % 2 from the start. */
 unsigned stream_path(const struct stream *s) { return (unsigned)(s - fx.stream) % 2; }
 
-bool stream_connect_moves(const struct session *sess, unsigned i)
+bool streams_moves(const struct session *sess, unsigned i)
 {
 	return sess->slot[i].stream != NULL && stream_path(sess->slot[i].stream) != paths_of_stream(&fx.paths, i);
 }
 
 void tcp_stats_read(struct session *sess, struct tcp_stats *t, double elapsed_s, struct tcp_delta *out)
 {
-	assert_ptr_equal(t, &sess->tcp_stats);
+	assert_ptr_equal(t, &sess->tcp.stats);
 	assert_true(sess == &fx.s && elapsed_s > 0);
 	*out = fx.delta;
 }
@@ -166,7 +170,7 @@ static void on_paths(void *arg, const char *why)
 /* The old path carries data while the new one connects, and is not mistaken for it. */
 static bool moves_in_view(unsigned stream)
 {
-	return stream_connect_moves(&fx.s, stream) && fx.s.path_select.model.measured[fx.paths.dealt[stream]] == 0;
+	return streams_moves(&fx.s, stream) && fx.s.adapt.path_select.model.measured[fx.paths.dealt[stream]] == 0;
 }
 
 static const struct session_ops ops = { .warning = on_warning, .paths = on_paths };
@@ -192,8 +196,8 @@ static int setup(void **state)
 	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .open = &fx.open, .paths = &fx.paths, .ops = &ops };
 	fx.s.pump = pump;
 	fx.s.running = true;
-	fx.s.n_granted = fx.s.n_active = fx.s.n_connected = STREAMS;
-	path_rates_init(&fx.s.path_rates);
+	fx.s.streams.n_granted = fx.s.streams.n_active = fx.s.streams.n_connected = STREAMS;
+	path_rates_init(&fx.s.adapt.path_rates);
 	for (i = 0; i < STREAMS; i++) {
 		fx.paths.dealt[i] = i % 2;
 		slot_init(&fx.s.slot[i], &fx.s, (unsigned)i, NULL);
@@ -288,8 +292,8 @@ static void a_candidate_replaces_a_path(void **state)
 	slot_connected(&fx.s.slot[0], &fx.stream[0], 0, fx.now); /* still over path 0 */
 	pass(1, 0xb);
 	assert_true(moves_in_view(0));
-	assert_true(fx.s.path_select.sample.settling[0]);
-	fx.s.selects_paths = false;
+	assert_true(fx.s.adapt.path_select.sample.settling[0]);
+	fx.s.adapt.selects_paths = false;
 	assert_int_equal(adapt_paths_deadline(&fx.s).ns, MONO_NEVER.ns);
 }
 
@@ -303,7 +307,7 @@ static void a_sender_sets_rates(void **state)
 	session_set_path_rate(&fx.s, 1, 20 * MBIT);
 	assert_int_equal(fx.snd.set_bps[2], 20 * MBIT);
 	assert_int_equal(fx.snd.set_bps[1], 0);
-	assert_int_equal(fx.s.path_rates.of[1].bps, 20 * MBIT);
+	assert_int_equal(fx.s.adapt.path_rates.of[1].bps, 20 * MBIT);
 	assert_int_equal(fx.n_rates, 0);
 	assert_int_equal(adapt_rates_deadline(&fx.s).ns, MONO_NEVER.ns);
 	fx.host.pacing.in.bps = MBIT; /* of the other direction only */
@@ -321,7 +325,7 @@ static void a_receiver_requests_rates(void **state)
 	assert_int_equal(fx.n_rates, 1);
 	assert_true(fx.rate.n == 1 && fx.rate.bps[0] == 20 * MBIT && fx.rate.m == 4);
 	assert_memory_equal(fx.rate.of, ((uint8_t[]){ 0, 1, 0, 1 }), 4);
-	assert_int_equal(fx.s.path_rates.of[1].bps, 22500000);
+	assert_int_equal(fx.s.adapt.path_rates.of[1].bps, 22500000);
 	assert_int_equal(fx.loosened, 1);
 	fx.now = mono_add_ns(fx.now, NS_PER_S);
 	session_set_path_rate(&fx.s, 1, 0);
@@ -375,9 +379,9 @@ static void slow_on_purpose(void **state)
 	fx.spooled = true;
 	work(10);
 	fx.spooled = false;
-	fx.s.path_rates.requested[0] = MBIT;
+	fx.s.adapt.path_rates.requested[0] = MBIT;
 	work(10);
-	fx.s.path_rates.requested[0] = 0;
+	fx.s.adapt.path_rates.requested[0] = 0;
 	fx.activity = PTCP_VERIFYING;
 	work(10);
 	fx.activity = PTCP_TRANSFERRING;
@@ -409,7 +413,7 @@ static void reports_between_hosts(void **state)
 	for (i = 0; i < 4; i++) {
 		fx.idle_ns[0] += NS_PER_S / 2;
 		adapt_on_load(&fx.s, &f);
-		fx.s.host_load.peer_at = fx.now; /* the test's time is ahead */
+		fx.s.adapt.host_load.peer_at = fx.now; /* the test's time is ahead */
 		work(1);
 	}
 	assert_non_null(strstr(fx.why, "the peer's disk"));
@@ -435,23 +439,23 @@ static void the_number_of_streams(void **state)
 	(void)state;
 	fx.sends = true;
 	fx.s.o.paths = NULL;
-	fx.s.n_active = 0;
-	fx.s.n_granted = 32;
+	fx.s.streams.n_active = 0;
+	fx.s.streams.n_granted = 32;
 	assert_null(session_stream_control(&fx.s));
 	assert_int_equal(adapt_streams_deadline(&fx.s).ns, MONO_NEVER.ns);
 	start();
 	session_adapt_streams(&fx.s, &o);
 	assert_int_equal(fx.n_activated, 1);
-	assert_true(fx.activated > 0 && fx.activated == fx.s.n_active);
-	assert_true(fx.s.tapped);
+	assert_true(fx.activated > 0 && fx.activated == fx.s.streams.n_active);
+	assert_true(fx.s.streams.tapped);
 	for (s = 0; s < 60; s += 0.1) {
-		fx.delta = (struct tcp_delta){ .active_bytes = 1000000 * (uint64_t)fx.s.n_active / (fx.s.n_active + 4),
+		fx.delta = (struct tcp_delta){ .active_bytes = 1000000 * (uint64_t)fx.s.streams.n_active / (fx.s.streams.n_active + 4),
 			.times = { 0.1, 0.1, 0, 0 } };
 		fx.s.send = (struct send_side *)1;
 		fx.now = adapt_streams_deadline(&fx.s);
 		adapt_streams(&fx.s, fx.now);
-		assert_int_equal(fx.activated, fx.s.n_active);
-		assert_in_range(fx.s.n_active, 1, 8);
+		assert_int_equal(fx.activated, fx.s.streams.n_active);
+		assert_in_range(fx.s.streams.n_active, 1, 8);
 	}
 	assert_true(fx.n_activated > 2);
 	assert_true(session_stream_control(&fx.s)->answer > 0);
@@ -469,22 +473,28 @@ static void the_number_of_streams(void **state)
 static void the_number_of_movers(void **state)
 {
 	struct stream_count_opts o = { .budget_ratio = 0.1, .max_streams = 32 };
+	struct endpoints movers = { .n = 0 };
 
 	(void)state;
 	fx.s.o.paths = NULL;
-	fx.s.n_active = 0;
-	fx.s.n_granted = 32;
+	fx.s.streams.n_active = 0;
+	fx.s.streams.n_granted = 32;
+	fx.s.striping.endpoints = &movers;
 	start();
 	session_adapt_streams(&fx.s, &o);
 	assert_int_equal(fx.activated, 4);
-	adapt_movers(&fx.s, 1);
+	movers.n = 1;
+	adapt_to_movers(&fx.s, fx.now);
 	assert_int_equal(fx.n_activated, 1);
-	adapt_movers(&fx.s, 6);
+	movers.n = 6;
+	adapt_to_movers(&fx.s, fx.now);
 	assert_int_equal(fx.activated, 6);
 	assert_non_null(strstr(session_stream_control(&fx.s)->reason, "6 movers"));
-	adapt_movers(&fx.s, 6);
+	movers.n = 6;
+	adapt_to_movers(&fx.s, fx.now);
 	assert_int_equal(fx.n_activated, 2);
-	adapt_movers(&fx.s, 40); /* more than streams */
+	movers.n = 40;
+	adapt_to_movers(&fx.s, fx.now); /* more than streams */
 	assert_int_equal(fx.activated, 32);
 }
 

@@ -1,6 +1,5 @@
 /* The control connection and its successors: which channel is read, written and freed when. The test plays channels and
  * the engine; tests/engine/test_control_replay.c has the cases of the replay. */
-#include "session/receive_impl.h"
 #include "session/session_impl.h"
 
 #include "core/err.h"
@@ -92,9 +91,14 @@ int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
 void sock_reset_on_close(int fd) { fx.reset = fd == 7; }
 
 uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
-void streams_revive(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
-void receive_lend_room(struct receive_side *r) { fx.n_lent += r == NULL; }
-void receive_reclaim_room(struct receive_side *r) { fx.n_reclaimed += r == NULL; }
+static void on_outage(struct session *sess, bool begins)
+{
+	assert_ptr_equal(sess, &fx.s);
+	fx.n_lent += begins;
+	fx.n_reclaimed += !begins;
+}
+
+static const struct payload_ops payload = { .outage = on_outage };
 int tcpinfo_read(struct tcpinfo *out, int fd) { return out == NULL || fd < 0 ? -1 : -1; }
 struct outbox *engine_outbox(struct engine *s) { return &s->out; }
 struct mono engine_last_input(const struct engine *s) { return s->last_input; }
@@ -160,18 +164,19 @@ static int setup(void **state)
 	attempt = 0;
 	fx.s.engine = &fx.engine;
 	fx.s.pump = pump;
+	fx.s.payload = &payload;
 	fx.s.running = true;
-	fx.s.quiet_ns = 3 * NS_PER_S;
-	fx.s.return_by = MONO_NEVER;
-	fx.s.control = new_chan();
-	control_replay_init(&fx.s.control_replay, true, 0, 3, fx.engine.last_input);
+	fx.s.control.quiet_ns = 3 * NS_PER_S;
+	fx.s.control.return_by = MONO_NEVER;
+	fx.s.control.chan = new_chan();
+	control_replay_init(&fx.s.control.replay, true, 0, 3, fx.engine.last_input);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	control_replay_fini(&fx.s.control_replay);
+	control_replay_fini(&fx.s.control.replay);
 	buf_fini(&fx.engine.out.b);
 	while (fx.n_chans > 0)
 		free(fx.chan[--fx.n_chans]);
@@ -209,7 +214,7 @@ static void without_replay(void **state)
 	fx.engine.linger_ns = 0;
 	sends(1000);
 	assert_int_equal(fx.chan[0]->out_n, 1000);
-	assert_int_equal(buf_len(&fx.s.control_replay.retained), 0);
+	assert_int_equal(buf_len(&fx.s.control.replay.retained), 0);
 	assert_false(control_may_resume(&fx.s));
 }
 
@@ -223,14 +228,14 @@ static void retransmits_on_the_successor(void **state)
 	assert_int_equal(buf_len(&fx.engine.out.b), 300); /* for later */
 	c = successor();
 	assert_true(fx.chan[0]->freed);
-	assert_null(fx.s.control);
-	assert_ptr_equal(fx.s.successor, c);
+	assert_null(fx.s.control.chan);
+	assert_ptr_equal(fx.s.control.successor, c);
 	assert_int_equal(c->out_n, WIRE_CONTROL_ACK_MAX_BYTES);
 	control_flush(&fx.s); /* not before the peer's answer */
 	answers(c, 600);
-	assert_ptr_equal(fx.s.control, c);
+	assert_ptr_equal(fx.s.control.chan, c);
 	assert_ptr_equal(c->ops, &control_ops);
-	assert_null(fx.s.successor);
+	assert_null(fx.s.control.successor);
 	control_flush(&fx.s);
 	assert_int_equal(c->out_n, WIRE_CONTROL_ACK_MAX_BYTES + 100 + 300);
 	assert_int_equal(buf_len(&fx.engine.out.b), 0);
@@ -248,11 +253,11 @@ static void answer_in_pieces(void **state)
 
 	(void)state;
 	while (c->in_n < n) {
-		assert_ptr_equal(fx.s.successor, c);
+		assert_ptr_equal(fx.s.control.successor, c);
 		c->in_n++;
 		c->ops->readable(c->arg);
 	}
-	assert_ptr_equal(fx.s.control, c);
+	assert_ptr_equal(fx.s.control.chan, c);
 }
 
 /* A close in an outage would arrive after it, and then end the session of a client that is slow to return. */
@@ -273,7 +278,7 @@ static void wrong_answers(void **state)
 	c->in_n = WIRE_CONTROL_ACK_MAX_BYTES;
 	c->ops->readable(c->arg);
 	assert_true(c->freed);
-	assert_true(fx.s.control == NULL && fx.s.successor == NULL);
+	assert_true(fx.s.control.chan == NULL && fx.s.control.successor == NULL);
 	assert_true(control_wants_successor(&fx.s));
 	c = successor();
 	c->ops->closed(c->arg, NULL);
@@ -281,7 +286,7 @@ static void wrong_answers(void **state)
 	assert_int_equal(fx.engine.failed.code, 0);
 	c = successor();
 	answers(c, 1); /* nothing was sent: the session fails, and the successor carries the reason */
-	assert_ptr_equal(fx.s.control, c);
+	assert_ptr_equal(fx.s.control.chan, c);
 	assert_int_equal(fx.engine.failed.code, PTCP_EPROTO);
 }
 
@@ -293,12 +298,12 @@ static void no_loop_takes_it(void **state)
 	c->broken = true;
 	control_take(&fx.s, c);
 	assert_true(c->freed);
-	assert_null(fx.s.successor);
+	assert_null(fx.s.control.successor);
 	c = successor();
 	c->broken = true;
 	answers(c, 0);
 	assert_true(c->freed);
-	assert_null(fx.s.control);
+	assert_null(fx.s.control.chan);
 	assert_int_equal(fx.engine.failed.code, PTCP_EIO);
 }
 
@@ -307,10 +312,10 @@ static void not_taken(void **state)
 	struct chan *c;
 
 	(void)state;
-	fx.s.failed = true;
+	fx.s.end.failed = true;
 	c = successor();
 	assert_true(c->freed);
-	assert_null(fx.s.successor);
+	assert_null(fx.s.control.successor);
 	assert_false(fx.chan[0]->freed);
 }
 
@@ -322,7 +327,7 @@ static void closed(bool in_good_order)
 	chan_attach(fx.chan[0], NULL, &control_ops, &fx.s, NULL);
 	control_ops.closed(&fx.s, in_good_order ? NULL : &why);
 	assert_true(fx.chan[0]->freed);
-	assert_null(fx.s.control);
+	assert_null(fx.s.control.chan);
 	assert_int_equal(session_control_fd(&fx.s), -1);
 }
 
@@ -335,7 +340,7 @@ static void a_lost_connection(void **state)
 	assert_true(control_wants_successor(&fx.s));
 	assert_int_equal(attempt, 1);
 	assert_string_equal(attempt_why, "reset");
-	assert_int_equal(fx.s.control_replay.path, 1);
+	assert_int_equal(fx.s.control.replay.path, 1);
 	assert_int_equal(fx.n_lent, 1);
 	assert_int_equal(fx.n_reclaimed, 0);
 }
@@ -381,7 +386,7 @@ static void another_identity(void **state)
 	struct connect_result r = { .cause = CONNECT_IDENTITY, .why = { .code = PTCP_EREFUSED, .msg = "another" } };
 
 	(void)state;
-	fx.s.control_replay.n_paths = 1;
+	fx.s.control.replay.n_paths = 1;
 	closed(false);
 	fx.s.slot[SLOT_CONTROL].attempt.by_name = true; /* the next attempt */
 	control_failed(&fx.s, &r);
@@ -398,7 +403,7 @@ static void an_ephemeral_server_is_gone(void **state)
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
-	fx.s.o.once = fx.s.over = true;
+	fx.s.o.once = fx.s.end.over = true;
 	fx.s.receive = receives;
 	closed(false);
 	assert_true(control_wants_successor(&fx.s));
@@ -412,7 +417,7 @@ static void counts_what_it_reads(void **state)
 	fx.chan[0]->in_n = 40;
 	control_ops.readable(&fx.s);
 	assert_int_equal(fx.engine.input, 40);
-	assert_int_equal(fx.s.control_replay.received, 40);
+	assert_int_equal(fx.s.control.replay.received, 40);
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -88,7 +88,6 @@ struct mover *movers_find(const struct movers *m, uint32_t id)
 }
 
 void streams_report(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
-void session_add_stream(struct session *sess, unsigned number, struct chan *c) { (void)sess, (void)number, (void)c; }
 void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
 {
 	(void)sess, (void)number, (void)c, (void)joining;
@@ -102,7 +101,9 @@ void control_failed(struct session *sess, const struct connect_result *r)
 void control_take(struct session *sess, struct chan *c) { assert_true(sess == &fx.s && c == made); }
 bool control_wants_successor(const struct session *sess) { return sess == &fx.s; }
 bool control_is_up(const struct session *sess) { return sess == &fx.s && fx.up; }
-struct session_path session_path(const struct session *sess, unsigned path) { (void)sess, (void)path; return fx.path; }
+unsigned streams_on_path(const struct session *sess, unsigned path) { (void)sess, (void)path; return fx.path.streams; }
+bool streams_moves(const struct session *sess, unsigned number) { (void)number; return sess != &fx.s; }
+void streams_revive(struct session *sess) { fail_msg("%p", (void *)sess); }
 struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
 struct rcv *engine_rcv(struct engine *s) { assert_null(s); return NULL; }
 bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
@@ -114,6 +115,10 @@ void engine_fail(struct engine *s, const struct ptcp_err *why) { assert_true(s =
 int mux_open(struct mux *m, struct chan **out, struct ptcp_err *e) { (void)out, (void)e; return m != NULL; }
 int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e) { (void)out, (void)e; return c != NULL; }
 size_t chan_write(struct chan *c, const void *p, size_t n) { (void)p; return c != NULL ? n : 0; }
+
+const char *chan_fingerprint(const struct chan *c) { return c != NULL ? "SHA256:peer" : ""; }
+struct mono engine_last_input(const struct engine *s) { return (struct mono){ s != NULL }; }
+
 static void pump(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
 
 static bool only_some(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
@@ -131,6 +136,7 @@ static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *w
 	fx.failed_hop = hop;
 }
 
+static const struct payload_ops payload;
 static const struct session_ops ops = { .permits = only_some, .path_failed = on_path_failed };
 
 static int setup(void **state)
@@ -144,10 +150,11 @@ static int setup(void **state)
 	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .paths = &fx.paths, .port = 7811,
 		.client = "client", .timeout_ns = 30 * NS_PER_S, .ops = &ops, .arg = &fx };
 	fx.s.pump = pump;
+	fx.s.payload = &payload;
 	fx.s.running = true;
-	strcpy(fx.s.address, NUMERIC);
-	strcpy(fx.s.name, NAME);
-	strcpy(fx.s.fingerprint, "SHA256:peer");
+	strcpy(fx.s.peer.address, NUMERIC);
+	strcpy(fx.s.peer.name, NAME);
+	strcpy(fx.s.peer.fingerprint, "SHA256:peer");
 	for (i = 0; i < SLOTS; i++)
 		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
 	return 0;
@@ -220,7 +227,7 @@ static void dead_address_costs_less_than_a_name(void **state)
 static void without_a_name(void **state)
 {
 	(void)state;
-	fx.s.name[0] = '\0';
+	fx.s.peer.name[0] = '\0';
 	tries(NUMERIC);
 	assert_true(fx.tried.timeout_ns == 10 * NS_PER_S);
 	fails();
@@ -236,7 +243,7 @@ static void through_relays(void **state)
 	fails();
 	tries(NAME);
 	succeeds("relay.example:7811");
-	assert_string_equal(fx.s.address, NUMERIC);
+	assert_string_equal(fx.s.peer.address, NUMERIC);
 	fx.paths.at[0].n_relays = 0;
 	tries(NUMERIC);
 }
@@ -256,7 +263,7 @@ static void set_paths(const struct wire_open *open)
 {
 	fx.up = true;
 	fx.s.o.open = open;
-	fx.s.n_active = fx.s.n_connected = 1;
+	fx.s.streams.n_active = fx.s.streams.n_connected = 1;
 	fx.paths.dealt[0] = 1;
 	fx.paths.place[1] = 1;
 	fx.paths.n = 2;
@@ -279,11 +286,11 @@ static void failed_paths_are_reported(void **state)
 	assert_int_equal(fx.n_failed, 1);
 	assert_int_equal(fx.failed_path, 1);
 	assert_int_equal(fx.failed_hop, 1);
-	fx.s.failed_paths = 0; /* as streams_add() does */
+	fx.s.streams.failed_paths = 0; /* as streams_add() does */
 	try_stream(0);
 	assert_int_equal(fx.n_failed, 2);
 	assert_int_equal(fx.failed_hop, 0);
-	fx.s.failed_paths = 0;
+	fx.s.streams.failed_paths = 0;
 	fx.paths.n = 1; /* its failure ends the session, with the reason */
 	try_stream(0);
 	assert_int_equal(fx.n_failed, 2);
@@ -302,10 +309,10 @@ static void slow_paths_have_another_attempt(void **state)
 	try_stream_until(CONNECT_SLOW, 0);
 	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
 	assert_int_equal(fx.n_failed, 1);
-	fx.s.failed_paths = 0;
+	fx.s.streams.failed_paths = 0;
 	try_stream_until(CONNECT_TIMED_OUT, 0); /* not even a connection */
 	assert_int_equal(fx.n_failed, 2);
-	fx.s.failed_paths = 0;
+	fx.s.streams.failed_paths = 0;
 	try_stream_until(CONNECT_SLOW, 0);
 	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
 	assert_int_equal(fx.n_failed, 2);
@@ -334,7 +341,7 @@ static void movers_take_the_relays(void **state)
 
 	(void)state;
 	set_paths(&open);
-	fx.s.o.movers = (struct movers *)&fx;
+	fx.s.striping.movers = (struct movers *)&fx;
 	fx.s.o.route_session = 77;
 	fx.s.slot[0].mover = 1;
 	mover_fails(CONNECT_RELAY, 0);
@@ -356,7 +363,7 @@ static void movers_take_the_relays(void **state)
 	assert_string_equal(fx.by_mover_host, NUMERIC);
 	fx.paths.dealt[0] = 1;
 	fx.paths.n = 1; /* the only path: the session waits for it, unless the relay has refused the mover */
-	fx.s.failed_paths = 0;
+	fx.s.streams.failed_paths = 0;
 	fx.n_failed = 0;
 	fx.mover_fails_with = PTCP_ECONNECT;
 	mover_fails(CONNECT_RELAY, 0);
@@ -375,7 +382,7 @@ static void movers_of_the_server(void **state)
 
 	(void)state;
 	set_paths(&open);
-	fx.s.endpoints = &fx.endpoints;
+	fx.s.striping.endpoints = &fx.endpoints;
 	fx.endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .fingerprint = "SHA256:mover", .host = "10.0.0.2", .port = 7,
 	    .relays_only = true } } };
 	fx.s.slot[0].endpoint = 5;
@@ -391,7 +398,7 @@ static void movers_of_the_server(void **state)
 	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
 	assert_int_equal(fx.n_tried, n);
 	assert_true(fx.n_failed == 2 && fx.failed_path == 0);
-	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
+	assert_int_equal(fx.s.streams.join_why.code, PTCP_ECONNECT);
 	fx.endpoints.of[0].relays_only = false;
 	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
 	assert_int_equal(fx.n_tried, n + 1);

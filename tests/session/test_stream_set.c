@@ -44,13 +44,12 @@ uint64_t snd_stream_drains_ns(const struct snd *s, unsigned stream, struct mono 
 
 void snd_share(struct snd *s, unsigned stream, unsigned rate) { (void)s; (void)stream; (void)rate; }
 
-bool control_may_resume(const struct session *sess) { (void)sess; return false; }
-void control_take(struct session *sess, struct chan *c) { (void)sess; (void)c; }
-void stalls_suspect(struct session *sess, const struct mtu_lost *lost) { (void)sess; (void)lost; }
-bool stream_connect_moves(const struct session *sess, unsigned number) { (void)sess; (void)number; return false; }
-void congestion_apply(const struct session *sess, int fd) { (void)sess; (void)fd; }
+void peer_suspect(struct session *sess, const struct mtu_lost *lost) { (void)sess; (void)lost; }
 
 /* ---- Streams ---- */
+
+uint32_t remote_mover(const struct remote *r) { return r != NULL; }
+void *stream_remote(const struct stream *s) { assert_non_null(s); return NULL; }
 
 const struct stream_kind remote_stream_kind;
 void remote_attach(struct remote *r, struct stream *s) { (void)r; (void)s; }
@@ -116,8 +115,8 @@ static void begin(bool sends)
 	fx.s.o.ops = &ops;
 	fx.s.payload = &payload;
 	fx.s.pump = pump;
-	fx.s.running = fx.s.adapts_streams = true;
-	fx.s.n_granted = fx.s.n_active = fx.s.n_connected = fx.s.n_connected_reported = STREAMS;
+	fx.s.running = fx.s.adapt.adapts_streams = true;
+	fx.s.streams.n_granted = fx.s.streams.n_active = fx.s.streams.n_connected = fx.s.streams.n_reported = STREAMS;
 	for (i = 0; i < STREAMS; i++) {
 		fx.stream[i].number = i;
 		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
@@ -137,8 +136,8 @@ static void slow_streams_are_reset(void **state)
 	assert_int_equal(fx.reported, 1);
 	assert_null(fx.s.slot[1].stream);
 	assert_non_null(fx.s.slot[2].stream);
-	assert_int_equal(fx.s.n_connected, 2);
-	assert_int_equal(fx.s.n_ending, 2);
+	assert_int_equal(fx.s.streams.n_connected, 2);
+	assert_int_equal(fx.s.streams.n_ending, 2);
 	assert_int_equal(fx.s.slot[1].retries + fx.s.slot[3].retries, 0); /* no failure: a new connection need not wait */
 }
 
@@ -157,7 +156,7 @@ static void other_sessions_drain(void **state)
 	fx.closing = true;
 	streams_activate(&fx.s, 1, "the test");
 	assert_int_equal(fx.stopped, 0);
-	assert_int_equal(fx.s.n_connected, STREAMS);
+	assert_int_equal(fx.s.streams.n_connected, STREAMS);
 }
 
 /* At the receiver: the stream that the sender has reset is no failure of the connection. */
@@ -167,14 +166,14 @@ static void reset_streams_have_left(void **state)
 
 	(void)state;
 	begin(false);
-	fx.s.n_active = fx.s.n_connected_reported = 1;
+	fx.s.streams.n_active = fx.s.streams.n_reported = 1;
 	streams_lost(&fx.s, &fx.stream[3], &why);
 	assert_int_equal(fx.stopped, 1 << 3);
 	assert_int_equal(fx.s.slot[3].retries, 0);
-	assert_int_equal(fx.s.join_why.code, 0);
+	assert_int_equal(fx.s.streams.join_why.code, 0);
 	streams_lost(&fx.s, &fx.stream[0], &why);
 	assert_int_equal(fx.s.slot[0].retries, 1);
-	assert_int_equal(fx.s.join_why.code, PTCP_ECONNECT);
+	assert_int_equal(fx.s.streams.join_why.code, PTCP_ECONNECT);
 }
 
 static void on_due(struct msg *m)

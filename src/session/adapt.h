@@ -1,0 +1,53 @@
+/* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h, path_select.h,
+ * stream_count.h) and carries out their decisions. */
+#ifndef SESSION_ADAPT_H
+#define SESSION_ADAPT_H
+
+#include "engine/dead_path.h"
+#include "engine/host_load.h"
+#include "engine/path_rates.h"
+#include "engine/path_select.h"
+#include "engine/stream_count.h"
+#include "session/session.h"
+
+struct adaptation {
+	struct path_rates path_rates;
+	struct dead_path dead_path;
+	bool selects_paths;         /* the starter, with paths to choose from: */
+	struct path_select path_select;
+	bool checks_load;
+	struct host_load host_load;
+	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first sources are listed */
+	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
+	struct stream_count stream_count;
+	struct stream_count_opts count_opts;
+	unsigned n_movers;          /* of the larger side, for which streams have been requested */
+};
+
+void adapt_init(struct session *sess);
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
+ * for the user. */
+void adapt_request(struct session *sess, unsigned streams, const char *why);
+void adapt_requested(struct session *sess, struct mono now);
+/* Once running. */
+int adapt_start(struct session *sess, struct ptcp_err *e);
+void adapt_rates(struct session *sess, struct mono now);
+struct mono adapt_rates_deadline(const struct session *sess);
+void adapt_dead_paths(struct session *sess, struct mono now);
+struct mono adapt_dead_paths_deadline(const struct session *sess);
+void adapt_paths(struct session *sess, struct mono now);
+struct mono adapt_paths_deadline(const struct session *sess);
+void adapt_load(struct session *sess, struct mono now);
+struct mono adapt_load_deadline(const struct session *sess);
+/* The sender uses another congestion control from now on. */
+void adapt_on_congestion(struct session *sess, const char *name);
+/* The number of movers that carry the streams may have changed. */
+void adapt_to_movers(struct session *sess, struct mono now);
+void adapt_streams(struct session *sess, struct mono now);
+struct mono adapt_streams_deadline(const struct session *sess);
+/* As engine_ops.rate, load and (unless a probe session) tcp_report. */
+void adapt_on_rate(void *arg, const struct wire_rate *f);
+void adapt_on_load(void *arg, const struct wire_load *f);
+void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f);
+
+#endif
