@@ -4,18 +4,10 @@
 #include <sys/statvfs.h>
 
 #include "collect/collect_impl.h"
+#include "collect/parameters.h"
 #include "core/err.h"
 #include "plan/rate_limits.h"
 
-#define RATE_MIN_BPS 10000.0 /* min rate of a transfer */
-#define STEADY_RATIO 0.05    /* smaller changes are not set */
-#define RAISE_MAX 1e9        /* factor of the planned rate, without limits */
-#define EFFORT_S 1.0         /* effort of planning; the proof does not matter */
-#define PLAN_AGAIN_S 3.0     /* min time between plannings */
-#define START_ROOM_S 1.0     /* for connections and slow start, if windows end the best time to send */
-#define TOO_LATE_RATIO 0.5   /* of the new plan's makespan */
-#define ELSEWHERE_RATIO 0.1  /* of a source's data on missing paths: restart its transfer */
-#define ELSEWHERE_BYTES 8e6
 /* min assumed space at the destination, since present files may be replaced */
 #define ROOM_MIN_BYTES (UINT64_C(64) << 20)
 
@@ -122,15 +114,15 @@ static uint64_t pace(double bps)
 {
 	if (!(bps > 0))
 		return PTCP_PATH_IDLE;
-	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, RATE_MIN_BPS) : 0;
+	return isfinite(bps) ? (uint64_t)fmax(PACE * bps, ALLOCATE_RATE_MIN_BPS) : 0;
 }
 
 static bool is_steady(uint64_t bps, uint64_t before)
 {
-	return fabs((double)bps - (double)before) <= STEADY_RATIO * (double)before;
+	return fabs((double)bps - (double)before) <= ALLOCATE_STEADY_RATIO * (double)before;
 }
 
-/* Extra rate changes all the time; sets changes above STEADY_RATIO only. */
+/* Extra rate changes all the time; sets changes above ALLOCATE_STEADY_RATIO only. */
 static void set_rates(struct source_transfer *s, double now_s)
 {
 	uint64_t bps, due;
@@ -178,7 +170,7 @@ static void assign_rates(struct ptcp_collect *c)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			*f++ = (struct divide_flow){ .limit = r->limit, .n_limits = r->n_limits,
 				.weight = s->planned ? r->planned_bps : 0 };
-	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, RAISE_MAX,
+	divide_fairly(c->divided, (size_t)(f - c->divided), c->limit_bps, c->n_limits, 1, ALLOCATE_RAISE_MAX,
 	    c->found_bps, c->load_bps);
 	for (f = c->divided, s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
@@ -268,7 +260,7 @@ static bool lacks_paths(const struct source_transfer *s)
 			elsewhere += p->path[i].bytes;
 	}
 	candidates_fini(&other);
-	return elsewhere > ELSEWHERE_BYTES && elsewhere > ELSEWHERE_RATIO * all;
+	return elsewhere > ALLOCATE_ELSEWHERE_BYTES && elsewhere > ALLOCATE_ELSEWHERE_RATIO * all;
 }
 
 /* Sets the data of each source, at most the free space at the destination. */
@@ -343,12 +335,12 @@ static int start_planning(struct ptcp_collect *c, struct ptcp_err *e)
 	ptcp_plan_opts_init(&o);
 	o.method = c->o.method;
 	o.deadline_s = c->plan == NULL ? c->o.deadline_s : INFINITY; /* a late plan is better than none */
-	o.effort_s = EFFORT_S;
+	o.effort_s = ALLOCATE_EFFORT_S;
 	o.go_on = go_on;
 	o.arg = c;
 	if ((r = set_data(c, e)) < 0)
 		return r;
-	room_s = c->plan == NULL && c->overlay->nwindows > 0 ? START_ROOM_S : 0;
+	room_s = c->plan == NULL && c->overlay->nwindows > 0 ? ALLOCATE_START_ROOM_S : 0;
 	c->next_start_s += room_s;
 	return planner_thread_new(&c->planner, c->overlay, room_s, &o, e);
 }
@@ -390,7 +382,7 @@ static int end_replanning(struct ptcp_collect *c, struct ptcp_err *e)
 
 	if ((r = finish_planning(c, &plan, &schedule, e)) < 0)
 		return r;
-	if (c->unfit == NULL && collect_now_s(c) - c->next_start_s > TOO_LATE_RATIO * schedule->end_s)
+	if (c->unfit == NULL && collect_now_s(c) - c->next_start_s > ALLOCATE_TOO_LATE_RATIO * schedule->end_s)
 		c->unfit = "planning took too long";
 	if (c->unfit != NULL) { /* or sources were lost or found since */
 		ptcp_plan_free(plan);
@@ -411,7 +403,7 @@ void allocate_replan(struct ptcp_collect *c)
 		if (planner_thread_is_done(c->planner))
 			r = end_replanning(c, &why);
 	} else if (c->unfit != NULL &&
-	    (c->urgent || (!drift_is_probing(&c->drift) && collect_now_s(c) - c->planning_at_s >= PLAN_AGAIN_S))) {
+	    (c->urgent || (!drift_is_probing(&c->drift) && collect_now_s(c) - c->planning_at_s >= ALLOCATE_PLAN_AGAIN_S))) {
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}

@@ -1,5 +1,6 @@
 /* The collection handle: options, events, results, and the loop. */
 #include "collect/collect_impl.h"
+#include "collect/parameters.h"
 
 #include <errno.h>
 #include <math.h>
@@ -105,8 +106,6 @@ void ptcp_collect_link(const struct ptcp_collect *c, size_t i, struct ptcp_colle
 
 /* ---- The overlay file ---- */
 
-#define CHANGED_RATIO 0.01 /* of the rate: smaller differences are not written */
-
 /* Links with a rate of their own that was found to differ. */
 static size_t list_found(const struct ptcp_collect *c, struct ptcp_overlay_found *out)
 {
@@ -117,7 +116,7 @@ static size_t list_found(const struct ptcp_collect *c, struct ptcp_overlay_found
 		bps = limits_bps(c->overlay, i);
 		if (!c->failed_link[i] && !c->limit_doubted[i] && bps >= 1 && isfinite(bps) &&
 		    limits_curve(c->overlay, i) == NULL && !limits_windowed(c->overlay, (int)i) &&
-		    !(fabs(bps - c->limit_first_bps[i]) <= CHANGED_RATIO * c->limit_first_bps[i]))
+		    !(fabs(bps - c->limit_first_bps[i]) <= COLLECT_CHANGED_RATIO * c->limit_first_bps[i]))
 			out[n++] = (struct ptcp_overlay_found){ i, (uint64_t)bps, PTCP_UNKNOWN };
 	}
 	return n;
@@ -294,10 +293,6 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 /* ---- The loop: one thread steps all transfers ---- */
 
-#define REPORT_S 0.5
-/* max time of dry runs, in timeouts: an endless source must not block the others */
-#define SIZING_TIMEOUTS 2.0
-
 /* Waits until until_s for due transfers, and steps them. */
 static void turn(struct ptcp_collect *c, struct pollfd *fd, double *due, double until_s)
 {
@@ -360,7 +355,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 				allocate_replan(c);
 			allocate_rates(c);
 			if (collect_now_s(c) >= report_at_s) {
-				report_at_s = collect_now_s(c) + REPORT_S;
+				report_at_s = collect_now_s(c) + COLLECT_REPORT_S;
 				collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 			}
 			tick_at_s = collect_now_s(c) + TICK_S;
@@ -399,7 +394,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	int r;
 
 	c->start = mono_now();
-	c->sizing_until_s = collect_now_s(c) + SIZING_TIMEOUTS * c->connect.timeout_s;
+	c->sizing_until_s = collect_now_s(c) + COLLECT_SIZING_TIMEOUTS * c->connect.timeout_s;
 	for (s = c->source; s < c->source + c->n; s++)
 		if ((s->sizing = s->data_bytes == PTCP_UNKNOWN))
 			source_start(s);

@@ -12,14 +12,13 @@
 #include "collect/candidates.h"
 #include "collect/drift.h"
 #include "collect/others.h"
+#include "collect/parameters.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"
 #include "core/clock.h"
 #include "core/processor.h"
 #include "model/divide.h"
 
-#define TICK_S 0.25
-#define PACE 0.95     /* part of a path's rate that is used, to prevent queues on a full link */
 #define DATA_MAX_BYTES (UINT64_C(1) << 56) /* max believed data of a source; sums do not overflow */
 #define ROUTE_SAMPLES 64 /* samples, one per tick: more than any window */
 

@@ -2,31 +2,18 @@
 
 #include <math.h>
 
-#define STEADY_S 4.0          /* slow start, queues, and the observation window */
-#define HOLD_S 2.0            /* min duration of a deviation */
-#define WINDOW_MIN_S 3.0
-#define WINDOW_MAX_S 12.0
 #define WINDOW_BITS (32 << 20) /* blocks of 256 KiB arrive whole: slow paths need longer windows */
-#define PROBE_S 2.5
-#define PROBE_WINDOW_S 2.0    /* end of the probe, after flows have grown */
-#define PROBE_AGAIN_S 2.0     /* interval after a probe with a result */
-#define PROBE_FIRST_S 10.0    /* interval after a probe without; doubles each time */
-#define PROBE_MAX_S 80.0     /* up to this, */
-#define PROBE_LOWERED_S 20.0 /* or to this while a limit is below its initial rate */
-#define PROBE_WORTH 2         /* min time left, in durations of a probe */
-#define FULL_RATIO 0.85       /* of its rate: a limit is full */
-#define WORTH_RATIO 0.03      /* of total throughput: smaller losses are not worth a plan */
 
 void drift_init(struct drift *w)
 {
 	*w = (struct drift){ .quiet_until_s = INFINITY, .off_since_s = NAN, .probe_until_s = INFINITY,
-		.probe_every_s = PROBE_FIRST_S, .ratio = DRIFT_RATIO };
+		.probe_every_s = DRIFT_PROBE_FIRST_S, .ratio = DRIFT_RATIO };
 }
 
 void drift_flows(struct drift *w, double now_s)
 {
 	if (isinf(w->probe_until_s))
-		w->probe_until_s = now_s + PROBE_S;
+		w->probe_until_s = now_s + DRIFT_PROBE_S;
 }
 
 bool drift_is_probing(const struct drift *w)
@@ -55,7 +42,7 @@ void drift_changed(struct drift *w, double now_s)
 {
 	if (isinf(w->probe_until_s)) /* no data flows yet */
 		return;
-	w->quiet_until_s = now_s + STEADY_S;
+	w->quiet_until_s = now_s + DRIFT_STEADY_S;
 	w->off_since_s = NAN;
 	if (drift_is_probing(w))
 		w->probe_at_s = w->quiet_until_s;
@@ -65,14 +52,14 @@ void drift_changed(struct drift *w, double now_s)
 void drift_returned(struct drift *w, double now_s)
 {
 	w->probe_at_s = fmax(now_s, w->quiet_until_s);
-	w->probe_every_s = PROBE_FIRST_S;
+	w->probe_every_s = DRIFT_PROBE_FIRST_S;
 }
 
 double drift_window_s(const struct drift *w, double assigned_bps)
 {
 	if (drift_is_probing(w))
-		return PROBE_WINDOW_S;
-	return fmin(WINDOW_MAX_S, fmax(WINDOW_MIN_S, WINDOW_BITS / fmax(assigned_bps, 1)));
+		return DRIFT_PROBE_WINDOW_S;
+	return fmin(DRIFT_WINDOW_MAX_S, fmax(DRIFT_WINDOW_MIN_S, WINDOW_BITS / fmax(assigned_bps, 1)));
 }
 
 /* ---- Slower limits ---- */
@@ -120,7 +107,7 @@ static bool is_contended(const struct drift_flow *f, size_t n, size_t flow, cons
 	size_t k;
 
 	for (k = 0; k < f[flow].n_limits; k++)
-		if (sum_observed(f, n, f[flow].limit[k], false) >= FULL_RATIO * limit_bps[f[flow].limit[k]])
+		if (sum_observed(f, n, f[flow].limit[k], false) >= DRIFT_FULL_RATIO * limit_bps[f[flow].limit[k]])
 			return true;
 	return false;
 }
@@ -192,7 +179,7 @@ static size_t find_slower(struct drift_flow *f, size_t n, const double *limit_bp
 			found++;
 		}
 	}
-	return explained >= WORTH_RATIO * all ? found : 0;
+	return explained >= DRIFT_WORTH_RATIO * all ? found : 0;
 }
 
 /* ---- Faster limits ---- */
@@ -244,56 +231,49 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 	for (i = 0; i < limits->n; i++)
 		found_bps[i] = NAN;
 	*n_found = 0;
-	if (now_s < w->probe_until_s || (!drift_is_probing(w) && left_s < STEADY_S))
+	if (now_s < w->probe_until_s || (!drift_is_probing(w) && left_s < DRIFT_STEADY_S))
 		return DRIFT_NONE;
 	if (drift_is_probing(w)) {
 		*n_found = find_above(f, n, limits, found_bps);
-		if (*n_found > 0 && left_s >= PROBE_S) { /* there may be more */
-			w->probe_until_s = now_s + PROBE_S;
+		if (*n_found > 0 && left_s >= DRIFT_PROBE_S) { /* there may be more */
+			w->probe_until_s = now_s + DRIFT_PROBE_S;
 			w->ratio = fmin(w->ratio * DRIFT_RATIO_GROWTH, DRIFT_RATIO_MAX);
 			return DRIFT_FASTER;
 		}
 		w->ratio = DRIFT_RATIO;
 		w->probe_until_s = NAN;
-		w->probe_at_s = now_s + (*n_found > 0 ? PROBE_AGAIN_S : w->probe_every_s);
-		w->probe_every_s = *n_found > 0 ? PROBE_FIRST_S :
-		    fmin(2 * w->probe_every_s, any_lowered(limits) ? PROBE_LOWERED_S : PROBE_MAX_S);
+		w->probe_at_s = now_s + (*n_found > 0 ? DRIFT_PROBE_AGAIN_S : w->probe_every_s);
+		w->probe_every_s = *n_found > 0 ? DRIFT_PROBE_FIRST_S :
+		    fmin(2 * w->probe_every_s, any_lowered(limits) ? DRIFT_PROBE_LOWERED_S : DRIFT_PROBE_MAX_S);
 		drift_changed(w, now_s);
-		w->quiet_until_s = now_s + STEADY_S - PROBE_S; /* flows have started, and were short with higher rates, too */
+		w->quiet_until_s = now_s + DRIFT_STEADY_S - DRIFT_PROBE_S; /* flows have started, and were short with higher rates, too */
 		return DRIFT_END_PROBE;
 	}
 	if (now_s >= w->quiet_until_s && (*n_found = find_slower(f, n, limits->bps, found_bps)) > 0) {
 		if (isnan(w->off_since_s))
 			w->off_since_s = now_s;
-		if (now_s - w->off_since_s >= HOLD_S) {
+		if (now_s - w->off_since_s >= DRIFT_HOLD_S) {
 			drift_changed(w, now_s);
 			return DRIFT_SLOWER;
 		}
 		return DRIFT_NONE;
 	}
 	w->off_since_s = NAN;
-	if (now_s < w->probe_at_s || left_s < PROBE_WORTH * PROBE_S)
+	if (now_s < w->probe_at_s || left_s < DRIFT_PROBE_WORTH * DRIFT_PROBE_S)
 		return DRIFT_NONE;
-	w->probe_until_s = now_s + PROBE_S;
+	w->probe_until_s = now_s + DRIFT_PROBE_S;
 	return DRIFT_START_PROBE;
 }
 
 /* ---- Catching up ---- */
 
-#define MAKE_UP_S 5.0    /* response time of rates; shorter near the end, when delays leave links idle, */
-#define MAKE_UP_MIN_S 1.0 /* down to this */
-#define AHEAD_S 1.0      /* a lead does not add up over plans */
-#define BEGIN_RATIO 0.4  /* of the assigned rate: min delay and deficit to start, */
-#define SHORT_RATIO 0.1  /* and min deficit: a late start alone needs no extra rate until the end is near */
-#define END_RATIO 0.05
-
 double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps, double left_s)
 {
 	double lacks = fmax(0, assigned_bps - observed_bps);
-	double make_up_s = fmin(MAKE_UP_S, fmax(MAKE_UP_MIN_S, left_s));
-	double more = behind_bytes * 8 / (behind_bytes > 0 ? make_up_s : AHEAD_S) + lacks;
+	double make_up_s = fmin(DRIFT_MAKE_UP_S, fmax(DRIFT_MAKE_UP_MIN_S, left_s));
+	double more = behind_bytes * 8 / (behind_bytes > 0 ? make_up_s : DRIFT_AHEAD_S) + lacks;
 
-	if (!(before_bps > 0) && left_s >= MAKE_UP_S && !(lacks > SHORT_RATIO * assigned_bps))
+	if (!(before_bps > 0) && left_s >= DRIFT_MAKE_UP_S && !(lacks > DRIFT_SHORT_RATIO * assigned_bps))
 		return 0;
-	return more > (before_bps > 0 ? END_RATIO : BEGIN_RATIO) * assigned_bps && assigned_bps > 0 ? more : 0;
+	return more > (before_bps > 0 ? DRIFT_END_RATIO : DRIFT_BEGIN_RATIO) * assigned_bps && assigned_bps > 0 ? more : 0;
 }

@@ -12,10 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DRIFT_MIN_RATIO 0.2   /* smaller deviations are ignored */
-#define DRIFT_RATIO 1.5       /* rate factor at the start of a probe; grows while the probe finds more */
-#define DRIFT_RATIO_GROWTH 4
-#define DRIFT_RATIO_MAX 16
+#include "collect/parameters.h"
 
 struct drift_flow {
 	const size_t *limit;      /* crossed limits */

@@ -5,14 +5,9 @@
 #include <stdlib.h>
 
 #include "collect/collect_impl.h"
+#include "collect/parameters.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"
-
-#define WINDOW_S 3.0
-#define FREE_RATIO 0.9       /* of its rate limit: a path that has less is not limited by it */
-#define LEFT_MIN_S 12.0      /* with less time left, nothing is tested: a test takes five seconds and a third of the rate */
-#define SLOWER_RATIO 0.5     /* of the budget: a bottleneck with less traffic is slower itself */
-#define SPENT_MIN_RATIO 0.5  /* of the rate left, if the collection took more before the test */
 
 /* The first shared bottleneck of the link, or the link itself. */
 static size_t limit_of_link(const struct ptcp_overlay *o, int link)
@@ -74,14 +69,14 @@ static void add_kernel(struct others_sample *x, struct route *r)
 /* Streams without data are not counted; spare paths have some. */
 static void add_route(struct others_sample *x, struct route *r, double now_s, double *free_bps, double *free_streams)
 {
-	double bps = monitor_route_bps(r, now_s, WINDOW_S);
+	double bps = monitor_route_bps(r, now_s, IMPACT_WINDOW_S);
 
 	add_kernel(x, r);
 	if (!(bps > 0))
 		return;
 	x->rate_bps += monitor_route_bps(r, now_s, TICK_S);
 	x->streams += r->streams;
-	if (r->streams > 0 && (r->set_bps == 0 || bps < FREE_RATIO * (double)r->set_bps)) {
+	if (r->streams > 0 && (r->set_bps == 0 || bps < IMPACT_FREE_RATIO * (double)r->set_bps)) {
 		*free_bps += bps;
 		*free_streams += r->streams;
 	}
@@ -132,7 +127,7 @@ static double spent_ratio(const struct ptcp_collect *c, double now_s)
 	for (i = 0; i < c->n_bottlenecks; i++)
 		bps += c->bottleneck[i].allowed_bps > 0 ? c->bottleneck[i].allowed_bps : c->bottleneck[i].point.capacity_bps;
 	end_s = all / bps;
-	return end_s > now_s ? fmin(1, fmax(SPENT_MIN_RATIO, left / (end_s - now_s) / bps)) : 1;
+	return end_s > now_s ? fmin(1, fmax(IMPACT_SPENT_MIN_RATIO, left / (end_s - now_s) / bps)) : 1;
 }
 
 static void apply_budget(struct ptcp_collect *c, const struct others_point *p, const struct others_source *s, size_t n,
@@ -189,7 +184,7 @@ static void set_test(struct ptcp_collect *c, const struct bottleneck *b, bool te
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if (r->bottleneck == b)
-				r->test_bps = tests ? fmax(1, OTHERS_TEST_RATIO * monitor_route_bps(r, now_s, WINDOW_S)) : 0;
+				r->test_bps = tests ? fmax(1, OTHERS_TEST_RATIO * monitor_route_bps(r, now_s, IMPACT_WINDOW_S)) : 0;
 	drift_changed(&c->drift, now_s);
 }
 
@@ -232,7 +227,7 @@ bool impact_comes_first(const struct ptcp_collect *c, double now_s, double left_
 {
 	const struct bottleneck *b;
 
-	if (!has_budget(c) || left_s < LEFT_MIN_S)
+	if (!has_budget(c) || left_s < IMPACT_LEFT_MIN_S)
 		return false;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
 		if (others_are_suspected(&b->others, now_s))
@@ -254,7 +249,7 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 			r->bottleneck = bottleneck_of(c, r);
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
 		testing |= b->others.phase == OTHERS_TEST;
-	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= LEFT_MIN_S;
+	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= IMPACT_LEFT_MIN_S;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
 		struct others_sample x = sample_of(c, b, now_s);
 
@@ -286,7 +281,7 @@ size_t impact_cap_found(const struct ptcp_collect *c, double *found_bps)
 
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
 		bps = &found_bps[b->limit];
-		if (!(b->allowed_bps > 0) || isnan(*bps) || *bps < SLOWER_RATIO * b->allowed_bps)
+		if (!(b->allowed_bps > 0) || isnan(*bps) || *bps < IMPACT_SLOWER_RATIO * b->allowed_bps)
 			continue;
 		*bps = NAN;
 		dropped++;
@@ -317,7 +312,7 @@ void impact_spare(struct ptcp_collect *c)
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if ((b = r->bottleneck) != NULL) {
-				b->spare_bps -= fmin(PACE * r->assigned_bps, monitor_route_bps(r, now_s, WINDOW_S));
+				b->spare_bps -= fmin(PACE * r->assigned_bps, monitor_route_bps(r, now_s, IMPACT_WINDOW_S));
 				b->late += s->extra_bps > 0;
 			}
 }

@@ -6,12 +6,10 @@
 
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
+#include "collect/parameters.h"
 #include "core/err.h"
 #include "core/opts.h"
 #include "model/regress.h"
-
-#define SURE_SHARE 0.1   /* messages_bound: relative error */
-#define SURE_RISK 0.05   /* and its probability */
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
@@ -62,7 +60,7 @@ static int estimate(struct link_state *l, struct ptcp_err *e)
 		m->rate_bps = fit.ebw_bps;
 		m->rate_error_bps = fit.ebw_error_bps;
 		m->r2_ratio = fit.r2_ratio;
-		m->messages_bound = regress_messages_bound(&fit, SURE_SHARE, SURE_RISK);
+		m->messages_bound = regress_messages_bound(&fit, LINKS_SURE_SHARE, LINKS_SURE_RISK);
 		m->messages = (unsigned)l->n;
 	}
 	free(bytes);

@@ -58,7 +58,6 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e);
 /* Age of the estimate in seconds. */
 double links_age_s(const struct link_state *l);
 
-
 /* ---- links_measure.c ---- */
 
 /* Runs a transfer until its end, or until the links are canceled. */

@@ -7,14 +7,11 @@
 #include <string.h>
 
 #include "collect/links_impl.h"
+#include "collect/parameters.h"
 #include "core/err.h"
 #include "model/disjoint.h"
 #include "model/divide.h"
 
-#define LEAST 8          /* messages over each link: two of each size */
-#define CHECKED 4        /* messages of a check: one of each size */
-#define ACCURATE 0.02    /* relative standard error that needs no more messages */
-#define DISTURBED 1.15   /* a rate with fewer other links so much higher: they disturbed it */
 #define AT_ONCE 16       /* links measured at the same time */
 
 /* ---- Turns: links measured at the same time ---- */
@@ -221,12 +218,12 @@ static int check_round(struct ptcp_links *s, const struct turn *round, size_t n,
 	for (bit = 1; r == 0 && bit < n && !*disturbed; bit *= 2) {
 		for (i = k = 0; i < n; i++)
 			if ((i & bit) == 0 && round[i].result == 0) {
-				half[k] = (struct turn){ .link = round[i].link, .messages = CHECKED };
+				half[k] = (struct turn){ .link = round[i].link, .messages = LINKS_CHECKED };
 				of[k++] = i;
 			}
 		r = run_turns(s, half, k, e);
 		for (i = 0; r == 0 && i < k; i++) {
-			*disturbed |= rate_of(&half[i]) > DISTURBED * rate_of(&round[of[i]]);
+			*disturbed |= rate_of(&half[i]) > LINKS_DISTURBED * rate_of(&round[of[i]]);
 			if (!*disturbed && half[i].result == 0)
 				r = take_turn(s, &half[i], e);
 		}
@@ -309,7 +306,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 		r = err_nomem(e);
 	for (i = 0; r == 0 && i < s->n; i++)
 		if (s->link[i].estimate.state == PTCP_LINK_MEASURED &&
-		    !(s->link[i].estimate.rate_error_bps <= ACCURATE * s->link[i].estimate.rate_bps)) {
+		    !(s->link[i].estimate.rate_error_bps <= LINKS_ACCURATE * s->link[i].estimate.rate_bps)) {
 			which[n] = i;
 			sd[n++] = s->link[i].estimate.rate_error_bps / s->link[i].estimate.rate_bps;
 		}
@@ -338,12 +335,12 @@ static int spend_first(struct ptcp_links *s, unsigned *left, struct ptcp_err *e)
 
 	for (i = 0; i < s->n; i++)
 		n += !s->link[i].out;
-	rest = *left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LEAST * n);
+	rest = *left = s->o.budget > 0 ? s->o.budget : (unsigned)(2 * LINKS_LEAST * n);
 	if (messages == NULL || waits == NULL)
 		r = err_nomem(e);
 	for (i = 0; r == 0 && i < s->n; i++)
 		if ((waits[i] = !s->link[i].out)) {
-			messages[i] = rest / (unsigned)n < LEAST ? rest / (unsigned)n : LEAST;
+			messages[i] = rest / (unsigned)n < LINKS_LEAST ? rest / (unsigned)n : LINKS_LEAST;
 			rest -= messages[i];
 			n--;
 		}
@@ -370,7 +367,7 @@ static int test_together(struct ptcp_links *s, struct shared *f, const size_t *w
 	while (r == 0 && shared_next(f, run)) {
 		for (i = k = 0; i < f->n; i++)
 			if (run[i]) {
-				turn[k] = (struct turn){ .link = &s->link[which[i]], .messages = CHECKED };
+				turn[k] = (struct turn){ .link = &s->link[which[i]], .messages = LINKS_CHECKED };
 				of[k++] = i;
 			}
 		if (s->o.together != NULL)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/links_impl.h"
+#include "collect/parameters.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/opts.h"
@@ -14,11 +15,7 @@
 #include "model/rng.h"
 #include "model/turns.h"
 
-#define MESSAGES 4       /* one of each size */
-#define WEIGHT 0.25      /* of the newest estimate, with equal turns: about the last seven count */
 #define VALUES 4         /* estimates that determine a deviation */
-#define CONSTANT_S 3600  /* stability of a path's rate (model/history.h) */
-#define BUSY_MAX_S 3600 /* max delay of a measurement by busy() */
 
 void ptcp_links_watch_init(struct ptcp_links_watch *w)
 {
@@ -49,7 +46,7 @@ static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *
 	struct mono until;
 	int r = rest(s, new ? pause_s / 10 : pause_s, e);
 
-	until = mono_add_ns(mono_now(), BUSY_MAX_S * NS_PER_S);
+	until = mono_add_ns(mono_now(), LINKS_WATCH_BUSY_MAX_S * NS_PER_S);
 	while (r == 0 && o->busy != NULL && mono_now().ns < until.ns && o->busy(o->arg))
 		r = rest(s, LINKS_CANCEL_MS / 1e3, e);
 	return r;
@@ -69,14 +66,14 @@ static int measure(struct ptcp_links *s, struct link_state *l, double weight, st
 	struct ptcp_link_estimate last = l->estimate, known = last, *m = &l->estimate;
 	int r;
 
-	if (known.state != PTCP_LINK_MEASURED || links_age_s(l) > CONSTANT_S) {
+	if (known.state != PTCP_LINK_MEASURED || links_age_s(l) > LINKS_WATCH_CONSTANT_S) {
 		l->rate = l->delay = (struct ewma){ 0 };
 		known.rate_bps = known.delay_s = NAN;
 		known.messages = 0;
 	}
 	l->n = 0;
 	l->round_trip_s = 0;
-	if ((r = links_measure_link(s, l, MESSAGES, e)) < 0) {
+	if ((r = links_measure_link(s, l, LINKS_WATCH_MESSAGES, e)) < 0) {
 		l->estimate = last;
 		return r;
 	}
@@ -118,7 +115,7 @@ static size_t next_link(const struct ptcp_links *s, struct turn *turn, unsigned 
 
 	for (i = 0; i < s->n; i++) {
 		l = &s->link[i];
-		turn[i].sd = l->rate.n >= VALUES && l->why[0] == '\0' && links_age_s(l) <= CONSTANT_S ?
+		turn[i].sd = l->rate.n >= VALUES && l->why[0] == '\0' && links_age_s(l) <= LINKS_WATCH_CONSTANT_S ?
 		    ewma_sd(&l->rate) / l->rate.mean : NAN;
 	}
 	return turns_next(turn, s->n, waited);
@@ -138,7 +135,7 @@ static int watch(struct ptcp_links *s, const struct ptcp_links_watch *o, struct 
 		i = next_link(s, turn, &waited);
 		if ((r = wait_turn(s, o, &s->link[i], &rng, e)) < 0)
 			return r;
-		r = measure(s, &s->link[i], turns_weight(WEIGHT, waited, in), &why);
+		r = measure(s, &s->link[i], turns_weight(LINKS_WATCH_WEIGHT, waited, in), &why);
 		if (r == PTCP_ENOMEM || canceled(s, e) < 0)
 			return r == PTCP_ENOMEM ? err_nomem(e) : PTCP_ECANCELED;
 		if (r < 0)

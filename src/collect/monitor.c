@@ -4,17 +4,10 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
+#include "collect/parameters.h"
 #include "collect/shared_cause.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"
-
-#define EARLY_OR_LATE_RATIO 0.25 /* of the time left: deviation that triggers replanning, */
-#define EARLY_OR_LATE_S 3.0      /* if above this, */
-#define PLANS_APART_S 10.0       /* at most this often */
-#define START_S 0.5              /* from the first data of one source to that of most others */
-#define ENOUGH_S 2.0             /* sources with less time left are not judged */
-#define STARVED_S 14.0           /* after a lack of processor time, observed rates say little of the links */
-#define STALL_S 0.5              /* between two ticks, beyond TICK_S: this host stood still, not the links */
 
 /* ---- Rates ---- */
 
@@ -103,13 +96,13 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 			*f = flow_of(r, stored);
 			f->observed_bps = monitor_route_bps(r, now_s, window);
 			f->valid = s->planned && s->busy && !stored &&
-			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * ENOUGH_S;
+			    now_s - r->grown_s >= window && (double)source_left_bytes(s) * 8 > all * MONITOR_ENOUGH_S;
 		}
 	}
 	return (size_t)(f - c->flow);
 }
 
-static bool is_starved(const struct ptcp_collect *c, double now_s) { return now_s - c->starved_at_s <= STARVED_S; }
+static bool is_starved(const struct ptcp_collect *c, double now_s) { return now_s - c->starved_at_s <= MONITOR_STARVED_S; }
 
 /* "K>D carries 3.1 Mbit/s instead of 40 Mbit/s", for the slowest changed limit. */
 static void describe_found(struct ptcp_collect *c, bool doubted)
@@ -226,11 +219,11 @@ static void check_delays(struct ptcp_collect *c, double now_s, double left_s)
 	double rest_s = fmax(0, c->plan_start_s + c->schedule->end_s - now_s);
 	const struct source_transfer *s;
 
-	if (left_s < EARLY_OR_LATE_S || now_s - c->planning_at_s < PLANS_APART_S)
+	if (left_s < MONITOR_EARLY_OR_LATE_S || now_s - c->planning_at_s < MONITOR_PLANS_APART_S)
 		return;
 	for (s = c->source; s < c->source + c->n && c->unfit == NULL; s++)
 		if (s->planned && !s->truncated && (rest_s == 0 || !is_stored(s)) &&
-		    delay_s(c, s, now_s) > fmax(EARLY_OR_LATE_S, EARLY_OR_LATE_RATIO * rest_s))
+		    delay_s(c, s, now_s) > fmax(MONITOR_EARLY_OR_LATE_S, MONITOR_EARLY_OR_LATE_RATIO * rest_s))
 			c->unfit = source_is_over(s) ? "a source finished early" : "more data is left than planned";
 }
 
@@ -255,9 +248,9 @@ void monitor_update(struct ptcp_collect *c)
 		c->starved_at_s = now_s;
 	if (c->schedule == NULL || c->o.no_replan || c->planner != NULL)
 		return;
-	if (first_data_s(c) <= now_s - START_S)
+	if (first_data_s(c) <= now_s - MONITOR_START_S)
 		drift_flows(&c->drift, now_s);
-	if (late_s > STALL_S)
+	if (late_s > MONITOR_STALL_S)
 		drift_changed(&c->drift, now_s);
 	eta_s = monitor_eta_s(c);
 	left_s = isnan(eta_s) ? INFINITY : fmax(c->plan_start_s + c->schedule->end_s - now_s, eta_s);

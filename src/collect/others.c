@@ -3,26 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SETTLED_TICKS 16    /* streams have left slow start, and first blocks have arrived */
-#define CONGESTED_S 2.0
-#define CONGESTED_TICKS 8   /* of CONGESTED_S */
-#define TEST_S 5.0          /* the senders' buffers and the queue drain, or competing flows grow .. */
-#define LONGER_S 4.0        /* .. or more, for a queue without losses */
-#define JUDGED_S 2.5        /* after this time, a queue that has drained is enough */
-#define QUEUE_S 1.25        /* windows */
-#define LOSSES_S 2.0
-#define AGAIN_S 20.0        /* between two tests */
-#define GONE_S 6.0          /* without queue and losses: the competing flows have gone */
-#define QUEUE_MIN_S 0.002   /* less is noise .. */
-#define QUEUE_RATIO 0.03    /* .. or of the smallest RTT */
-#define STANDING_S 0.01     /* a queue of this length is worth a test even without losses, .. */
-#define STANDING_RATIO 0.5  /* .. and if it never falls below this part of the longest, is that of competing flows */
-#define KEPT_QUEUE_RATIO 0.4 /* of the queue and of the losses before the test */
-#define KEPT_LOSS_RATIO 0.2
-#define LEVEL_ERROR 0.05
 #define SEGMENT_BYTES 1448.0
-#define LOSS_ERRORS 2.0     /* standard errors of the number of losses: rather more of them */
-#define STARVED_RATIO 0.3   /* of a time without enough processor time: it shows nothing */
 
 /* ---- Observation ---- */
 
@@ -68,7 +49,7 @@ static struct others_sample mean_of(const struct others *o, double window_s, dou
 
 static bool has_queue(const struct others_sample *m)
 {
-	return m->rtt_s - m->min_rtt_s > fmax(QUEUE_MIN_S, QUEUE_RATIO * m->min_rtt_s);
+	return m->rtt_s - m->min_rtt_s > fmax(OTHERS_QUEUE_MIN_S, OTHERS_QUEUE_RATIO * m->min_rtt_s);
 }
 
 /* Of the samples at hand. */
@@ -78,7 +59,7 @@ static bool was_starved(const struct others *o)
 
 	for (i = 0; i < n; i++)
 		starved += latest(o, i)->starved;
-	return (double)starved > STARVED_RATIO * (double)n;
+	return (double)starved > OTHERS_STARVED_RATIO * (double)n;
 }
 
 /* Losses without any queue are random. */
@@ -89,12 +70,13 @@ static bool is_congested(const struct others *o, double window_s)
 
 	if (!(m.rtt_s > 0) || !has_queue(&m) || was_starved(o))
 		return false;
-	return m.lost > 0 || (o->longest_s > STANDING_S && low_s > STANDING_RATIO * o->longest_s);
+	return m.lost > 0 || (o->longest_s > OTHERS_STANDING_S && low_s > OTHERS_STANDING_RATIO * o->longest_s);
 }
 
 bool others_are_suspected(const struct others *o, double now_s)
 {
-	return o->phase == OTHERS_UNKNOWN && o->n >= CONGESTED_TICKS && now_s >= o->until_s && is_congested(o, CONGESTED_S);
+	return o->phase == OTHERS_UNKNOWN && o->n >= OTHERS_CONGESTED_TICKS && now_s >= o->until_s &&
+	    is_congested(o, OTHERS_CONGESTED_S);
 }
 
 static enum others_event begin_test(struct others *o, double now_s)
@@ -104,8 +86,8 @@ static enum others_event begin_test(struct others *o, double now_s)
 	o->before = mean_of(o, INFINITY, &low_s);
 	o->low_rtt_s = o->before.min_rtt_s + low_s;
 	o->phase = OTHERS_TEST;
-	o->until_s = now_s + TEST_S;
-	o->judged_s = now_s + JUDGED_S;
+	o->until_s = now_s + OTHERS_TEST_S;
+	o->judged_s = now_s + OTHERS_JUDGED_S;
 	o->starved_s = 0;
 	return OTHERS_BEGIN_TEST;
 }
@@ -119,15 +101,15 @@ static double loss_ratio(const struct others_sample *m)
 static enum others_event verdict(const struct others *o, double now_s)
 {
 	double low_s, any_s;
-	struct others_sample queue = mean_of(o, QUEUE_S, &low_s), losses = mean_of(o, LOSSES_S, &any_s);
+	struct others_sample queue = mean_of(o, OTHERS_QUEUE_S, &low_s), losses = mean_of(o, OTHERS_LOSSES_S, &any_s);
 	bool stands = has_queue(&queue) &&
-	    queue.rtt_s - queue.min_rtt_s >= KEPT_QUEUE_RATIO * (o->before.rtt_s - o->before.min_rtt_s);
+	    queue.rtt_s - queue.min_rtt_s >= OTHERS_KEPT_QUEUE_RATIO * (o->before.rtt_s - o->before.min_rtt_s);
 
 	if (now_s < o->until_s)
 		return now_s >= o->judged_s && !stands && losses.lost == 0 ? OTHERS_NOBODY : OTHERS_NOTHING;
-	if (has_queue(&queue) && losses.lost > 0 && loss_ratio(&losses) >= KEPT_LOSS_RATIO * loss_ratio(&o->before))
+	if (has_queue(&queue) && losses.lost > 0 && loss_ratio(&losses) >= OTHERS_KEPT_LOSS_RATIO * loss_ratio(&o->before))
 		return OTHERS_FOUND;
-	if (stands && now_s < o->until_s + LONGER_S)
+	if (stands && now_s < o->until_s + OTHERS_LONGER_S)
 		return OTHERS_NOTHING;
 	return stands ? OTHERS_FOUND : OTHERS_NOBODY;
 }
@@ -138,12 +120,12 @@ static enum others_event add_test(struct others *o, double now_s)
 	enum others_event ev;
 
 	o->starved_s += s->starved ? s->interval_s : 0;
-	if (o->starved_s > STARVED_RATIO * TEST_S) /* whatever comes: a test costs rate */
+	if (o->starved_s > OTHERS_STARVED_RATIO * OTHERS_TEST_S) /* whatever comes: a test costs rate */
 		ev = OTHERS_NOBODY;
 	else if ((ev = verdict(o, now_s)) == OTHERS_NOTHING)
 		return ev;
 	o->phase = ev == OTHERS_FOUND ? OTHERS_SEEN : OTHERS_UNKNOWN;
-	o->until_s = now_s + AGAIN_S;
+	o->until_s = now_s + OTHERS_AGAIN_S;
 	o->calm_s = 0;
 	return ev;
 }
@@ -160,7 +142,7 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 	o->sample[o->n++ % OTHERS_TICKS] = *s;
 	if (s->rtt_s > 0)
 		o->longest_s = fmax(o->longest_s, s->rtt_s - s->min_rtt_s);
-	if (o->n < SETTLED_TICKS)
+	if (o->n < OTHERS_SETTLED_TICKS)
 		return OTHERS_NOTHING;
 	switch (o->phase) {
 	case OTHERS_UNKNOWN:
@@ -168,9 +150,9 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 	case OTHERS_TEST:
 		return add_test(o, s->at_s);
 	case OTHERS_SEEN:
-		m = mean_of(o, CONGESTED_S, &low_s);
+		m = mean_of(o, OTHERS_CONGESTED_S, &low_s);
 		o->calm_s = m.lost > 0 || has_queue(&m) || !(m.rtt_s > 0) ? 0 : o->calm_s + s->interval_s;
-		if (o->calm_s < GONE_S)
+		if (o->calm_s < OTHERS_GONE_S)
 			break;
 		o->phase = OTHERS_UNKNOWN;
 		o->until_s = s->at_s;
@@ -184,7 +166,7 @@ enum others_event others_add(struct others *o, const struct others_sample *s, bo
 /* Rate of a stream by RTT and loss ratio; 0: unknown. */
 static double loss_bps(const struct others_sample *b)
 {
-	double lost = b->lost + LOSS_ERRORS * sqrt(b->lost);
+	double lost = b->lost + OTHERS_LOSS_ERRORS * sqrt(b->lost);
 
 	return b->lost > 0 && b->rtt_s > 0 ? evidence_stream_bps(lost / b->segments, b->rtt_s, SEGMENT_BYTES, EVIDENCE_RENO) : 0;
 }
@@ -209,7 +191,7 @@ int others_judge(struct others_point *out, const struct others *o)
 
 	if (belief == NULL)
 		return -1;
-	e.level[0] = (struct evidence_level){ .probe = { streams, b->rate_bps, LEVEL_ERROR * b->rate_bps },
+	e.level[0] = (struct evidence_level){ .probe = { streams, b->rate_bps, OTHERS_LEVEL_ERROR * b->rate_bps },
 		.rtt_s = b->rtt_s, .low_rtt_s = o->low_rtt_s, .segments = b->segments, .window_ratio = -1,
 		.loss_ratio = b->segments > 0 ? b->lost / b->segments : -1, .time_s = b->interval_s };
 	*out = (struct others_point){ 0, 0 };

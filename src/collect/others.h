@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "collect/parameters.h"
 #include "model/evidence.h"
 
-#define OTHERS_TEST_RATIO 0.65 /* rate during a test over the rate before */
 #define OTHERS_TICKS 12
 
 /* One tick of all our flows over a bottleneck. */

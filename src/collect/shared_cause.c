@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "plan/rate_limits.h"
 
-#define LOST_RATIO 0.05 /* of the assigned rate: less is an outage, which has a cause of its own */
+#include "collect/parameters.h"
 
 int shared_cause_reserve(struct ptcp_overlay *o, struct ptcp_err *e)
 {
@@ -68,7 +68,7 @@ static size_t list_slow(const struct ptcp_overlay *o, const struct drift_flow *f
 		if (!(f[i].assigned_bps > 0) || (slow = slow_link(o, &f[i], found_bps)) < 0 ||
 		    o->links[slow].to != o->destination)
 			continue;
-		if (f[i].observed_bps < LOST_RATIO * f[i].assigned_bps)
+		if (f[i].observed_bps < SHARED_CAUSE_LOST_RATIO * f[i].assigned_bps)
 			return 0;
 		if (!contains(link, count, slow))
 			link[count++] = slow;

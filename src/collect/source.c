@@ -6,13 +6,10 @@
 
 #include "collect/collect_impl.h"
 #include "collect/local_host.h"
+#include "collect/parameters.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "plan/rate_limits.h"
-
-#define RETRY_FIRST_S 0.5
-#define RETRY_MAX_S 8.0
-#define STALLED_MAX 5 /* max transfers without further progress in a row */
 
 static void set_state(struct source_transfer *s, enum ptcp_collect_state state)
 {
@@ -388,8 +385,9 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 			source_start(s);
 	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
-	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < STALLED_MAX) {
-		s->retry_at_s = now_s + fmin(RETRY_FIRST_S * (double)(1u << (s->failures < 5 ? s->failures : 5)), RETRY_MAX_S);
+	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < SOURCE_STALLED_MAX) {
+		s->retry_at_s = now_s + fmin(SOURCE_RETRY_FIRST_S * (double)(1u << (s->failures < 5 ? s->failures : 5)),
+		    SOURCE_RETRY_MAX_S);
 		s->failures++;
 		if (s->planned)
 			s->c->unfit = "a source is lost";

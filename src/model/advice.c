@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "model/parameters.h"
 
 enum advice_congestion advice_congestion_by_name(const char *name)
 {
@@ -183,10 +184,6 @@ static int spread(struct advice *a, const struct probe *p, size_t count,
 	return 0;
 }
 
-/* Min relative differences of a contradicting rival. */
-#define RIVAL_RATE 0.35
-#define RIVAL_IMPACT 0.12
-
 /* Warns if the other model with a physical reading fits the probes as well and predicts otherwise at the
  * answer. Not used with a prior: fair share then has the better record, and the rival nearly always
  * differs. */
@@ -201,8 +198,8 @@ static int compare_rival(struct advice *a, const struct probe *p, size_t count, 
 	if (r < 0)
 		return r;
 	rate = fit_throughput_bps(&f, a->streams) / a->throughput_bps;
-	if (f.misfit < a->fit.misfit + 2 && (fabs(log(rate)) > RIVAL_RATE ||
-	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > RIVAL_IMPACT))
+	if (f.misfit < a->fit.misfit + 2 && (fabs(log(rate)) > ADVICE_RIVAL_RATE ||
+	     fabs(fit_impact_ratio(&f, a->streams) - a->impact_ratio) > ADVICE_RIVAL_IMPACT))
 		a->warnings |= ADVICE_WARN_RIVAL;
 	return 0;
 }
@@ -257,8 +254,6 @@ static void warn(struct advice *a, const struct probe *p, size_t count, const st
 		a->warnings |= ADVICE_WARN_CONGESTION;
 }
 
-#define FEW_STREAMS 2 /* counts whose rate varies most, see probe_error_ratio() */
-
 static bool was_probed(const struct probe *p, size_t count, unsigned streams)
 {
 	size_t i;
@@ -279,7 +274,7 @@ static unsigned suggest(const struct advice *a, const struct probe *p, size_t co
 	const unsigned no_help = ADVICE_WARN_BBR | ADVICE_WARN_CONGESTION;
 	const unsigned shape = ADVICE_WARN_FALLS | ADVICE_WARN_MISFIT;
 	const unsigned between = (unsigned)(sqrt((double)a->fit.fewest * a->fit.most) + 0.5);
-	unsigned n = noisiest <= FEW_STREAMS ? between : noisiest;
+	unsigned n = noisiest <= ADVICE_FEW_STREAMS ? between : noisiest;
 
 	if ((a->warnings & ~no_help) == 0)
 		return 0;

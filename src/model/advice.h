@@ -26,6 +26,7 @@
 
 #include "model/evidence.h"
 #include "model/fit.h"
+#include "model/parameters.h"
 
 /* Default stream counts of the probes of a transfer; the first count also starts the transfer, and remains when the
  * transfer is too short to probe. Smaller counts need longer probes (1 or 2 streams scatter by up to 70 %), larger
@@ -37,30 +38,11 @@
  * stream then has up to four times its later rate. */
 #define ADVICE_PROBES { 1u, ADVICE_START, 15u }
 
-/* Confidence is high if the ranges that hold 80 % of the truth are narrow enough to act on. */
-#define ADVICE_RANGE_RATIO 1.5      /* throughput: high over low */
-#define ADVICE_RANGE_IMPACT 0.15    /* impact: high minus low */
 /* Normal deviation of the 90 % quantile. */
 #define ADVICE_RANGE_SD 1.2816
-/* An answer may exceed the budget by more than this with a probability of at most 10 %. */
-#define ADVICE_OVER_BUDGET 0.05
-/* Probabilities of an idle path: the minimum to report an idle path, and the maximum to report competing flows. On an
- * idle path the budget limits the impact on a flow that cannot be seen, see unseen_flow. */
-#define ADVICE_NOBODY_RATIO 0.9
-#define ADVICE_SOMEBODY_RATIO 0.3
 /* Stream counts with a prediction in struct advice. */
 #define ADVICE_CURVE_MAX 128u
 
-/* Limits of two standard deviations caused by the probes' errors: throughput at the answer, and the
- * share of the path per stream, from which the number of competing flows follows. Impact at the answer is no
- * measure: for any number of competing flows impact is accurate with a small budget and inaccurate with a
- * large budget. */
-#define ADVICE_THROUGHPUT_SD_RATIO 0.40
-#define ADVICE_SHARE_SD_RATIO 0.73
-/* Answers between a fourth of the fewest and twice the most probed streams are as accurate as answers
- * within the probed range. */
-#define ADVICE_FAR_BELOW 4
-#define ADVICE_FAR_ABOVE 2
 #define ADVICE_STREAMS_MAX 100000u
 
 /* Congestion control of our sockets. */

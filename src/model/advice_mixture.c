@@ -5,6 +5,7 @@
 #include "core/err.h"
 #include "model/advice.h"
 #include "model/congestion.h"
+#include "model/parameters.h"
 
 const char *advice_others_name(enum advice_others o)
 {
@@ -60,10 +61,7 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max, b
 	}
 }
 
-#define RESOLUTION 0.93 /* a larger part of the throughput of all streams is all of it */
-
-/* Where no competing flow is seen, the range is that of the flow that the options suppose: the expected impact keeps the
- * budget. */
+/* Where nobody else is seen, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
 static bool keeps_budget(const struct advice *a, const struct advice_opts *o, unsigned streams, double budget_ratio)
 {
 	const struct advice_point *p = &a->curve[streams - 1];
@@ -77,7 +75,7 @@ static unsigned most_with_gain(const struct advice *a, const struct advice_opts 
 {
 	unsigned n = 1;
 
-	while (n < max && a->curve[n - 1].mean_bps < RESOLUTION * a->curve[max - 1].mean_bps &&
+	while (n < max && a->curve[n - 1].mean_bps < ADVICE_RESOLUTION * a->curve[max - 1].mean_bps &&
 	    a->curve[n].mean_bps >= a->curve[n - 1].mean_bps * (1 + o->min_gain_ratio))
 		n++;
 	return n;
@@ -101,7 +99,7 @@ unsigned advice_for_budget(const struct advice *a, const struct advice_opts *o, 
 	else if (n == max)
 		*limited_by = ADVICE_BY_MAX;
 	else
-		*limited_by = a->curve[n - 1].mean_bps >= RESOLUTION * a->curve[max - 1].mean_bps ?
+		*limited_by = a->curve[n - 1].mean_bps >= ADVICE_RESOLUTION * a->curve[max - 1].mean_bps ?
 		    ADVICE_BY_SATURATED : ADVICE_BY_GAIN;
 	return n;
 }

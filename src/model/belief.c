@@ -1,60 +1,17 @@
 #include <math.h>
 
 #include "model/evidence.h"
+#include "model/parameters.h"
 #include "model/stats.h"
 
-/* ---- Parameters, calibrated on random paths of the laboratory (tests/bench/advice/README.md) ---- */
+static double prior(enum evidence_kind k)
+{
+	const double of[EVIDENCE_KINDS] = { BELIEF_PRIOR_NOBODY, BELIEF_PRIOR_NOBODY_LIMITED, BELIEF_PRIOR_OTHERS,
+		BELIEF_PRIOR_OTHERS_LIMITED, BELIEF_PRIOR_ALL_LIMITED };
 
-static const double prior[EVIDENCE_KINDS] = { 0.20, 0.20, 0.35, 0.15, 0.10 };
+	return of[k];
+}
 
-#define CURVE_SD 0.07      /* of a rate from its curve, beside its error */
-#define TAIL 4.0           /* degrees of freedom: single levels may be far off, .. */
-#define TAIL_ALONE 8.0     /* .. less so on an idle path */
-#define BURST_SD_BELOW 0.12 /* logarithm of the burst over its expectation */
-#define BURST_SD_ABOVE 0.05
-#define BURST_LIMITED 1.4  /* range of the logarithm if limits may keep the streams from filling the link */
-#define BURST_SHARE 0.5    /* part of a share kept by competing flows against slow start */
-#define ALONE_SD 0.05      /* of a rate on an idle path, beside its scatter within the level, .. */
-#define KEPT_FULL_SD 0.03  /* .. and if a queue that never empties shows that the link is full */
-#define KEPT_QUEUE_S 0.003 /* min low queue of such a level, .. */
-#define KEPT_QUEUE_FROM 0.15 /* .. and over the longest: below, the queue may have emptied; .. */
-#define KEPT_QUEUE_ALL 0.3 /* .. above, the link was full */
-#define QUEUE_MEAN 0.05    /* mean of the low queue over the longest, on an idle path whose link is not full */
-#define MEAN_QUEUE_MEAN 0.1 /* of the mean queue over the longest, .. */
-#define BURST_QUEUE_S 0.002 /* .. without bursts */
-#define STANDING_RATIO 0.15 /* mean queue over the longest: less is rare on a full link beside competing flows */
-#define STANDING_LESS 0.3  /* likelihood of less, compared with a uniform distribution of the mean queue */
-#define BUFFERED_FROM 0.4  /* longest queue x root of the number of flows, over the RTT: a shorter queue proves nothing, .. */
-#define BUFFERED_ALL 0.9   /* .. a longer queue holds the cycles of all windows */
-#define IDLE_MEAN 0.03     /* the same before our streams start */
-#define EMPTINESS_MAX 1.5  /* of one observation: the smallest RTT seen may have a queue, too */
-#define OWN_QUEUE 0.15     /* min mean queue over the longest if our streams fill the link alone, and lose .. */
-#define NO_OWN_QUEUE 0.3   /* .. probability of less */
-#define NO_QUEUE 0.1       /* probability of a queue too short to be observed beside competing flows, over alone */
-#define SCATTER_PART 0.6   /* part of lag_ratio that remains beside the expected lag */
-#define LAG_MAX 0.5        /* max of lag_ratio */
-#define LAG_SLOPE 1.2      /* expected lag: per cycle of a window over the duration of the level, .. */
-#define LAG_FROM_S 1.0     /* .. beyond so much of a cycle */
-#define LAG_MOST 1.0
-#define LAG_SD 0.7         /* of the expected lag */
-#define MODEL_SD 0.15      /* of a rate if our streams ignore losses */
-#define LOSS_POWER 0.6     /* rate ~ loss^-LOSS_POWER: Reno 0.5, CUBIC 0.75 (RFC 9438) */
-#define LOSS_SD 0.3
-#define UNLIMITED_WINDOW 0.02 /* probability of a stream limited by its window where no limit is assumed */
-#define WINDOW_LIMITED 0.3
-#define LOSSES_PART 0.6    /* of the losses that explain a rate: the relation is not exact */
-#define MISSING_FROM 5.0   /* so many losses say more by their number (LOSS_RATE_SD) than by those that are missing, .. */
-#define MISSING_ALL 2.0    /* .. so few do not */
-#define MISSING_MAX 6.0    /* of the logarithm of one level: windows may limit streams that the kernel does not call limited */
-#define WEAK_SD 0.5        /* logarithm of the contenders below one */
-#define BURST_PACKETS 64.0 /* of a stream: at most 64 KiB at once (TSO), 45 packets, beside what is queued; .. */
-#define BURST_PACKETS_MIN 24.0 /* .. a shorter queue loses at any rate */
-#define UNUSED_ALONE 0.4   /* max contenders of a stream alone, which uses at least 0.7 of the link */
-#define UNUSED_SD 0.35
-#define LOSS_RATE_SD 0.15  /* logarithm of the rate that loss events explain, .. */
-#define EVENTS_SD 0.7      /* .. and over the root of their number */
-#define FALLING 0.2        /* min logarithm of the rate over that of its losses: still falling from slow start */
-#define UNSEEN_IMPACT 0.02 /* of all probed streams: competing flows that lose less are not seen */
 #define PI 3.14159265358979
 #define NEGLIGIBLE 7.0     /* logarithm of the ratio to the largest weight */
 
@@ -105,7 +62,7 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 	    !(l->time_s > 0))
 		return 0;
 	cycle = evidence_cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, SEGMENT_BYTES, e->growth);
-	return fmin(fmax(LAG_SLOPE * (cycle - LAG_FROM_S) / l->time_s, 0), LAG_MOST);
+	return fmin(fmax(BELIEF_LAG_SLOPE * (cycle - BELIEF_LAG_FROM_S) / l->time_s, 0), BELIEF_LAG_MOST);
 }
 
 /* The longest queue of the evidence, or 0 if it cannot be distinguished from noise. */
@@ -132,7 +89,7 @@ static double fall(const struct evidence_level *l, double lost_bps, double rtt_s
 {
 	double over = lost_bps > 0 ? log(l->probe.throughput_bps * l->rtt_s / (lost_bps * rtt_s)) : 0;
 
-	return over > FALLING ? over : 0;
+	return over > BELIEF_FALLING ? over : 0;
 }
 
 /* Deviation of a rate from its expectation, as logarithm. What falling streams will have is less, down to what their
@@ -157,8 +114,8 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
 
-	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < KEPT_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
-	    unit((low_s / longest_s - KEPT_QUEUE_FROM) / (KEPT_QUEUE_ALL - KEPT_QUEUE_FROM));
+	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < BELIEF_KEPT_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
+	    unit((low_s / longest_s - BELIEF_KEPT_QUEUE_FROM) / (BELIEF_KEPT_QUEUE_ALL - BELIEF_KEPT_QUEUE_FROM));
 }
 
 /* On an idle path, a link that was full carried our segments only. */
@@ -166,7 +123,8 @@ static double of_full_link(const struct belief_point *p, const struct evidence_l
 {
 	double carried_bps = l->probe.throughput_bps / (1 - fmin(fmax(l->loss_ratio, 0), 0.5));
 
-	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), KEPT_FULL_SD), TAIL_ALONE);
+	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), BELIEF_KEPT_FULL_SD),
+	    BELIEF_TAIL_ALONE);
 }
 
 static double of_rates(const struct belief_point *p, const struct evidence *e)
@@ -181,13 +139,14 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 
 		lag = expected_lag(p, e, l);
 		full = belief_has_others(p) ? 0 : kept_full(l, e);
-		sd = e->growth == EVIDENCE_MODEL ? MODEL_SD : !belief_has_others(p) ? ALONE_SD :
-		    hypot(hypot(SCATTER_PART * fmin(l->lag_ratio, LAG_MAX), CURVE_SD), LAG_SD * lag);
+		sd = e->growth == EVIDENCE_MODEL ? BELIEF_MODEL_SD : !belief_has_others(p) ? BELIEF_ALONE_SD :
+		    hypot(hypot(BELIEF_SCATTER_PART * fmin(l->lag_ratio, BELIEF_LAG_MAX), BELIEF_CURVE_SD), BELIEF_LAG_SD * lag);
 		off = tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
-		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? TAIL : TAIL_ALONE);
+		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? BELIEF_TAIL : BELIEF_TAIL_ALONE);
 		sum += full > 0 ? (1 - full) * off + full * of_full_link(p, l) : off;
 		if (lost_bps > 0)
-			sum += tailed(log(lost_bps / expected_bps), hypot(LOSS_RATE_SD, EVENTS_SD / sqrt(l->loss_events)), TAIL);
+			sum += tailed(log(lost_bps / expected_bps), hypot(BELIEF_LOSS_RATE_SD,
+			    BELIEF_EVENTS_SD / sqrt(l->loss_events)), BELIEF_TAIL);
 	}
 	return sum;
 }
@@ -217,21 +176,21 @@ static const struct evidence_level *fewest(const struct evidence *e)
 /* Limited streams may never fill the link; then the burst only is a lower bound of the capacity. */
 static double of_burst(const struct belief_point *p, const struct evidence *e)
 {
-	double n = most_streams(e), others = belief_has_others(p) ? BURST_SHARE * p->contenders : 0, off, sd;
+	double n = most_streams(e), others = belief_has_others(p) ? BELIEF_BURST_SHARE * p->contenders : 0, off, sd;
 
 	if (!(e->burst_bps > 0))
 		return 0;
 	off = log(e->burst_bps / (p->capacity_bps * n / (n + others)));
 	if (off < 0 && !isinf(p->limit_bps))
-		return -log(BURST_LIMITED);
-	sd = off < 0 ? BURST_SD_BELOW : BURST_SD_ABOVE;
-	return -off * off / (2 * sd * sd) - log((BURST_SD_BELOW + BURST_SD_ABOVE) / 2 * sqrt(2 * PI));
+		return -log(BELIEF_BURST_LIMITED);
+	sd = off < 0 ? BELIEF_BURST_SD_BELOW : BELIEF_BURST_SD_ABOVE;
+	return -off * off / (2 * sd * sd) - log((BELIEF_BURST_SD_BELOW + BELIEF_BURST_SD_ABOVE) / 2 * sqrt(2 * PI));
 }
 
 /* Density of an exponential distribution on [0, 1]; a large mean makes it uniform. */
 static double emptiness(double x, double mean)
 {
-	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), EMPTINESS_MAX);
+	return fmin(-x / mean - log(mean * (1 - exp(-1 / mean))), BELIEF_EMPTINESS_MAX);
 }
 
 /* Competing flows that fill the link keep a queue, unless it is too short for the cycles of their windows, or for
@@ -239,16 +198,17 @@ static double emptiness(double x, double mean)
  * SIGCOMM 2004). */
 static double of_standing_queue(const struct belief_point *p, const struct evidence *e, double queue_s)
 {
-	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BURST_QUEUE_S) - 1), mean;
+	double sum = 0, buffered, long_enough = unit(queue_s / (2 * BELIEF_BURST_QUEUE_S) - 1), mean;
 	size_t i;
 
 	for (i = 0; i < e->n; i++) {
 		if (e->level[i].rtt_s <= 0)
 			continue;
 		buffered = queue_s / e->base_rtt_s * sqrt(e->level[i].probe.streams + p->contenders);
-		mean = (e->level[i].rtt_s - e->base_rtt_s - BURST_QUEUE_S) / queue_s;
-		if (mean < STANDING_RATIO)
-			sum += long_enough * unit((buffered - BUFFERED_FROM) / (BUFFERED_ALL - BUFFERED_FROM)) * log(STANDING_LESS);
+		mean = (e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s;
+		if (mean < BELIEF_STANDING_RATIO)
+			sum += long_enough * unit((buffered - BELIEF_BUFFERED_FROM) /
+			    (BELIEF_BUFFERED_ALL - BELIEF_BUFFERED_FROM)) * log(BELIEF_STANDING_LESS);
 	}
 	return sum;
 }
@@ -261,7 +221,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 	size_t i;
 
 	if (p->kind == EVIDENCE_OTHERS || p->kind == EVIDENCE_OTHERS_LIMITED)
-		return queue_s > 0 ? of_standing_queue(p, e, queue_s) : e->peak_rtt_s > 0 ? log(NO_QUEUE) : 0;
+		return queue_s > 0 ? of_standing_queue(p, e, queue_s) : e->peak_rtt_s > 0 ? log(BELIEF_NO_QUEUE) : 0;
 	if (queue_s == 0)
 		return 0;
 	for (i = 0; i < e->n; i++) {
@@ -272,17 +232,17 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 		full = belief_point_fullness(p, e->level[i].probe.streams);
 		/* Our own losses need a queue that is full at times. */
 		if (full == 1 && !belief_has_others(p) && e->growth != EVIDENCE_MODEL &&
-		    e->level[i].rtt_s - e->base_rtt_s < OWN_QUEUE * queue_s)
-			sum += log(NO_OWN_QUEUE);
+		    e->level[i].rtt_s - e->base_rtt_s < BELIEF_OWN_QUEUE * queue_s)
+			sum += log(BELIEF_NO_OWN_QUEUE);
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
-			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BURST_QUEUE_S) / queue_s);
-			/* A short mean queue proves nothing: competing flows may keep it short, too. */
-			sum += (1 - full) * (emptiness(low, QUEUE_MEAN) + fmin(emptiness(mean, MEAN_QUEUE_MEAN), 0));
+			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s);
+			/* A short mean queue proves nothing: others may keep it short, too. */
+			sum += (1 - full) * (emptiness(low, BELIEF_QUEUE_MEAN) + fmin(emptiness(mean, BELIEF_MEAN_QUEUE_MEAN), 0));
 		}
 	}
 	if (e->idle_rtt_s > 0 && belief_point_fullness(p, 0) == 0)
-		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), IDLE_MEAN);
+		sum += emptiness(unit((e->idle_rtt_s - e->base_rtt_s) / queue_s), BELIEF_IDLE_MEAN);
 	return sum;
 }
 
@@ -302,10 +262,10 @@ static double of_losses(const struct belief_point *p, const struct evidence *e)
 			continue;
 		lost_a = a->loss_ratio * a->segments + 0.5;
 		lost_b = b->loss_ratio * b->segments + 0.5;
-		seen = -LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) - log(b->rtt_s / a->rtt_s);
+		seen = -BELIEF_LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) - log(b->rtt_s / a->rtt_s);
 		expected = log(belief_point_bps(p, b->probe.streams) / b->probe.streams /
 		    (belief_point_bps(p, a->probe.streams) / a->probe.streams));
-		sum += tailed(seen - expected, hypot(LOSS_SD, LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)), TAIL);
+		sum += tailed(seen - expected, hypot(BELIEF_LOSS_SD, BELIEF_LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)), BELIEF_TAIL);
 	}
 	return sum;
 }
@@ -323,13 +283,13 @@ static double of_missing_losses(const struct belief_point *p, const struct evide
 
 		rtt_s = p->kind == EVIDENCE_OTHERS_LIMITED ? l->rtt_s : e->base_rtt_s;
 		lost = l->loss_ratio * l->segments;
-		if (l->loss_ratio < 0 || lost >= MISSING_FROM || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
+		if (l->loss_ratio < 0 || lost >= BELIEF_MISSING_FROM || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
 		    rtt_s <= 0)
 			continue;
-		expected = LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
+		expected = BELIEF_LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
 		if (lost < expected) /* Poisson */
-			sum -= unit((MISSING_FROM - lost) / (MISSING_FROM - MISSING_ALL)) *
-			    fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), MISSING_MAX);
+			sum -= unit((BELIEF_MISSING_FROM - lost) / (BELIEF_MISSING_FROM - BELIEF_MISSING_ALL)) *
+			    fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), BELIEF_MISSING_MAX);
 	}
 	return sum;
 }
@@ -339,8 +299,8 @@ static double of_windows(const struct belief_point *p, const struct evidence *e)
 	size_t i;
 
 	for (i = 0; i < e->n && isinf(p->limit_bps); i++)
-		if (e->level[i].window_ratio > WINDOW_LIMITED)
-			return log(UNLIMITED_WINDOW);
+		if (e->level[i].window_ratio > BELIEF_WINDOW_LIMITED)
+			return log(BELIEF_UNLIMITED_WINDOW);
 	return 0;
 }
 
@@ -349,7 +309,7 @@ static double of_contenders(const struct belief_point *p, const struct evidence 
 {
 	double below = belief_has_others(p) ? fmin(log(p->contenders / (e->growth == EVIDENCE_MODEL ? 0.1 : 1)), 0) : 0;
 
-	return -below * below / (2 * WEAK_SD * WEAK_SD);
+	return -below * below / (2 * BELIEF_WEAK_SD * BELIEF_WEAK_SD);
 }
 
 /* On an idle path, few streams leave much of the link unused only if the queue is shorter than their bursts: otherwise
@@ -360,9 +320,9 @@ static double of_unused(const struct belief_point *p, const struct evidence *e)
 
 	if (p->kind != EVIDENCE_NOBODY || e->growth == EVIDENCE_MODEL || e->n == 0)
 		return 0;
-	over = fmax(log(p->contenders / (UNUSED_ALONE * fewest(e)->probe.streams)), 0);
-	weight = unit((packets - BURST_PACKETS_MIN) / (BURST_PACKETS - BURST_PACKETS_MIN));
-	return -weight * over * over / (2 * UNUSED_SD * UNUSED_SD);
+	over = fmax(log(p->contenders / (BELIEF_UNUSED_ALONE * fewest(e)->probe.streams)), 0);
+	weight = unit((packets - BELIEF_BURST_PACKETS_MIN) / (BELIEF_BURST_PACKETS - BELIEF_BURST_PACKETS_MIN));
+	return -weight * over * over / (2 * BELIEF_UNUSED_SD * BELIEF_UNUSED_SD);
 }
 
 static double likelihood(const struct belief_point *p, const struct evidence *e)
@@ -386,7 +346,7 @@ static void add(struct weighing *w, struct belief_point *p, double share)
 	struct belief *b = w->b;
 	size_t i, n;
 
-	p->weight = log(prior[p->kind] * share) + likelihood(p, w->e);
+	p->weight = log(prior(p->kind) * share) + likelihood(p, w->e);
 	w->best = fmax(w->best, p->weight);
 	if (p->weight < w->best - NEGLIGIBLE)
 		return;
@@ -444,7 +404,7 @@ static void normalize(struct weighing *w)
 			others += p->weight;
 			logs += p->weight * log(p->contenders);
 		}
-		if (belief_point_impact(p, most) < UNSEEN_IMPACT)
+		if (belief_point_impact(p, most) < BELIEF_UNSEEN_IMPACT)
 			unseen += p->weight;
 	}
 	b->nobody_ratio = unseen;

@@ -2,20 +2,13 @@
 #include <math.h>
 
 #include "model/evidence.h"
-
-#define SMOOTH 6.0         /* power of the smooth minimum */
-#define EMPTY_LINK 0.85    /* max part of the capacity at which the queue is empty on an idle path .. */
-#define FULL_LINK 0.95     /* .. and min part with a queue of any length */
-#define UNSEEN 0.5         /* probability of one flow that is not seen because random loss or windows limit it, too */
-#define FUTURE_SD 0.1      /* logarithm of the rate of a later transfer over its expectation, .. */
-#define FUTURE_ALONE_SD 0.04 /* .. on an idle path */
-#define FUTURE_IMPACT_SD 0.08 /* of the impact, times its root */
+#include "model/parameters.h"
 
 /* ---- One hypothesis ---- */
 
 static double smooth_min(double x, double y)
 {
-	return x * pow(1 + pow(x / y, SMOOTH), -1 / SMOOTH);
+	return x * pow(1 + pow(x / y, PREDICT_SMOOTH), -1 / PREDICT_SMOOTH);
 }
 
 double belief_point_bps(const struct belief_point *p, double streams)
@@ -63,12 +56,12 @@ double belief_point_total_impact(const struct belief_point *p, double streams)
 
 double belief_point_fullness(const struct belief_point *p, double streams)
 {
-	return fmin(fmax((load(p, streams) - EMPTY_LINK) / (FULL_LINK - EMPTY_LINK), 0), 1);
+	return fmin(fmax((load(p, streams) - PREDICT_EMPTY_LINK) / (PREDICT_FULL_LINK - PREDICT_EMPTY_LINK), 0), 1);
 }
 
 double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
 {
-	return p->kind == EVIDENCE_NOBODY_LIMITED ? UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) : 0;
+	return p->kind == EVIDENCE_NOBODY_LIMITED ? PREDICT_UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) : 0;
 }
 
 struct belief_point belief_beside_unseen(const struct belief_point *p)
@@ -127,7 +120,7 @@ static struct belief_range range_of(const struct histogram *h)
 static void add_impact(struct histogram *h, double taken, bool varies, double weight)
 {
 	if (varies)
-		spread(h, taken, FUTURE_IMPACT_SD * sqrt(taken), weight);
+		spread(h, taken, PREDICT_FUTURE_IMPACT_SD * sqrt(taken), weight);
 	else
 		histogram_add(h, taken, weight);
 }
@@ -152,7 +145,7 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 	*out = (struct belief_prediction){ .mean_impact_ratio = 0 };
 	for (i = 0; i < b->n; i++) {
 		double x = log(belief_point_bps(&b->point[i], streams));
-		double sd = belief_has_others(&b->point[i]) ? 2 * FUTURE_SD : 2 * FUTURE_ALONE_SD;
+		double sd = belief_has_others(&b->point[i]) ? 2 * PREDICT_FUTURE_SD : 2 * PREDICT_FUTURE_ALONE_SD;
 
 		rate.from = fmin(rate.from, x - sd);
 		rate.until = fmax(rate.until, x + sd + 1e-9);
@@ -162,7 +155,7 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
 		double unseen_ratio = unseen_flow ? belief_unseen_ratio(b, p) : 0;
 
-		spread(&rate, log(bps), belief_has_others(p) ? FUTURE_SD : FUTURE_ALONE_SD, p->weight);
+		spread(&rate, log(bps), belief_has_others(p) ? PREDICT_FUTURE_SD : PREDICT_FUTURE_ALONE_SD, p->weight);
 		add_impact(&impact, taken, belief_has_others(p) && streams > 1, (1 - unseen_ratio) * p->weight);
 		out->mean_bps += p->weight * log(bps);
 		out->mean_impact_ratio += (1 - unseen_ratio) * p->weight * taken;

@@ -11,16 +11,8 @@
 #define MODEL_CONGESTION_H
 
 #include "model/evidence.h"
+#include "model/parameters.h"
 #include "model/stats.h"
-
-#define CONGESTION_LEVEL_S 4.5       /* shorter than the levels of stream_control.h */
-#define CONGESTION_LEVER 3u
-#define CONGESTION_NOBODY_RATIO 0.9  /* min probability of no flow to slow down */
-#define CONGESTION_LIMITED_RATIO 0.8 /* min probability that each stream is limited by itself */
-/* Max probability of an idle path, to leave BBR: BBR hides displaced flows. */
-#define CONGESTION_OTHERS_RATIO 0.05
-#define CONGESTION_LOSS_RATIO 2e-4   /* less is no reason */
-#define CONGESTION_WINDOW_RATIO 0.2  /* more: windows limit the streams, and BBR would not help */
 
 enum congestion_verdict {
 	CONGESTION_KEEP,

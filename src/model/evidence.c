@@ -69,10 +69,7 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 	    evidence_cycle_s(8 * bytes / time_s / streams, e->base_rtt_s, bytes / segments, EVIDENCE_CUBIC) : 0;
 }
 
-#define MIN_ERROR 0.002 /* of a rate */
 #define SCATTER_S PROBE_MANY_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
-#define LOSS_EVENTS_MIN 5.0
-#define LOSS_RATIO_MAX 0.05 /* with more, time-outs decide */
 
 #define CUBIC_POWER 0.75
 
@@ -105,8 +102,8 @@ double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes
 
 double evidence_loss_bps(const struct evidence_level *l, double rtt_s, enum evidence_growth growth)
 {
-	if (growth == EVIDENCE_MODEL || l->loss_events < LOSS_EVENTS_MIN || l->loss_ratio > LOSS_RATIO_MAX || rtt_s <= 0 ||
-	    l->window_ratio > EVIDENCE_LIMITED_MAX)
+	if (growth == EVIDENCE_MODEL || l->loss_events < EVIDENCE_LOSS_EVENTS_MIN ||
+	    l->loss_ratio > EVIDENCE_LOSS_RATIO_MAX || rtt_s <= 0 || l->window_ratio > EVIDENCE_LIMITED_MAX)
 		return 0;
 	return l->probe.streams * evidence_stream_bps(l->loss_events / l->segments, rtt_s, l->segment_bytes, growth);
 }
@@ -153,7 +150,7 @@ static size_t find(const struct evidence *e, unsigned streams)
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio)
 {
-	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, MIN_ERROR * s->mean_bps) } };
+	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, EVIDENCE_MIN_ERROR * s->mean_bps) } };
 	double lag_before, lag;
 	size_t i;
 

@@ -27,15 +27,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/parameters.h"
 #include "model/probe.h"
 
 #define EVIDENCE_LEVELS_MAX 8
 /* Of CUBIC: growth, and the part of the window that a loss leaves (RFC 9438, section 4.1). */
 #define EVIDENCE_CUBIC_C 0.4
 #define EVIDENCE_CUBIC_BETA 0.7
-#define EVIDENCE_LIMITED_MAX 0.2 /* part of the time limited by windows, which no losses explain */
-/* Time over which evidence.burst_bps is averaged, approximate. */
-#define EVIDENCE_BURST_S 0.2
 
 /* Observation of one stream count, after slow start. Unknown values are negative. */
 struct evidence_level {

@@ -24,15 +24,11 @@
 
 #include <ptcp/err.h>
 
+#include "model/parameters.h"
 #include "model/probe.h"
 
 #define FIT_PROBES_MAX 64
 #define FIT_TERMS_MAX 3
-
-/* Prior of fit_probes_prior(): competing flows, and standard deviation; tests/bench/advice/README.md shows the
- * effect. */
-#define FIT_PRIOR_OTHERS 5.0
-#define FIT_PRIOR_SD 1.0
 
 /* enum, name on the command line and in JSON */
 #define FIT_MODEL_LIST(X)                                                      \

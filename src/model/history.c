@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "model/parameters.h"
 
 #define RATE_MAX_BPS 1000000000000000u /* bit/s accepted */
 #define CLOCKS_DIFFER_S 60
@@ -130,8 +131,6 @@ static bool get_number(const char **at, uint64_t least, uint64_t most, char end,
 	return v >= least && v <= most;
 }
 
-/* Standard error of a recalled rate within its run. */
-#define RUN_ERROR 0.03
 #define RTT_MAX_US 1000000000u
 #define TIME_MAX_US 4000000000u
 
@@ -171,7 +170,7 @@ static bool get_level(const char **at, char end, struct evidence_level *l, const
 {
 	uint64_t segments;
 
-	*l = (struct evidence_level){ .probe = { p->streams, p->throughput_bps, RUN_ERROR * p->throughput_bps } };
+	*l = (struct evidence_level){ .probe = { p->streams, p->throughput_bps, HISTORY_RUN_ERROR * p->throughput_bps } };
 	if (!get_millionths(at, 1000000000u, ':', &l->lag_ratio) || !get_millionths(at, RTT_MAX_US, ':', &l->rtt_s) ||
 	    !get_millionths(at, RTT_MAX_US, ':', &l->low_rtt_s) || !get_millionths(at, 1000000u, ':', &l->loss_ratio) ||
 	    !get_number(at, 0, RATE_MAX_BPS, ':', &segments) || !get_millionths(at, 1000000u, ':', &l->window_ratio) ||

@@ -12,6 +12,7 @@
 
 #include "model/evidence.h"
 #include "model/fit.h"
+#include "model/parameters.h"
 
 #define HISTORY_PROBES_MAX 8
 #define HISTORY_PEER_BYTES 768
@@ -19,8 +20,6 @@
 #define HISTORY_LOCAL_BYTES 80
 #define HISTORY_LINE_BYTES 4096
 #define HISTORY_MAX_S (3 * 3600)
-/* Standard deviation of a path's throughput after an hour; proportional to the square root of time. */
-#define HISTORY_HOUR_RATIO 0.8
 
 /* Key of a path; the texts of an entry are not empty. */
 struct history_key {

@@ -5,10 +5,9 @@
 #include <stdbool.h>
 
 #include "model/advice.h"
+#include "model/parameters.h"
 
-#define IMPACT_BUDGET_S 60
-/* Max mean impact above the budget. */
-#define IMPACT_BUDGET_OVER_RATIO 0.02
+#define IMPACT_BUDGET_S 60 /* seconds over which the budget holds */
 
 /* Stream counts of the last minute. Their impact follows from the latest advice, because the first levels have no advice
  * yet. Zero-initialize. */

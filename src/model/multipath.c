@@ -73,15 +73,6 @@ size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const d
 
 /* ---- Places ---- */
 
-#define BETTER 1.1        /* throughput factor required of another combination */
-#define MUCH_BETTER 1.25  /* and of another candidate, whose throughput was observed earlier */
-#define DROPPED 0.6       /* throughput factor that indicates a change of a path */
-#define FAST 0.3          /* weights of a new sample in moving averages */
-#define SLOW 0.05
-#define SLOW_START 4      /* intervals in which a new path may still accelerate, */
-#define GROWS 1.15        /* by this factor in each */
-#define MIN_RATIO 0.01
-
 static void begin_trials(struct multipath *r, size_t untried)
 {
 	r->trying = untried > 0;
@@ -213,12 +204,12 @@ static void observe(struct multipath *r, const struct multipath_sample *x)
 			*known = 0;
 		if (x->settling[i] || x->down[i])
 			continue;
-		if (r->measured[i] == 0 || ((r->measured[i] < SLOW_START || limited) && bps > *known))
+		if (r->measured[i] == 0 || ((r->measured[i] < MULTIPATH_SLOW_START || limited) && bps > *known))
 			*known = bps;
 		else if (!limited)
-			*known += FAST * (bps - *known);
+			*known += MULTIPATH_FAST * (bps - *known);
 		r->growing[i] = bps > rival_bps / 2 &&
-		    (r->measured[i] == 0 || (r->measured[i] < SLOW_START && bps > GROWS * r->last_bps[i]));
+		    (r->measured[i] == 0 || (r->measured[i] < MULTIPATH_SLOW_START && bps > MULTIPATH_GROWS * r->last_bps[i]));
 		r->last_bps[i] = bps;
 		r->measured[i]++;
 	}
@@ -346,7 +337,7 @@ static bool swap_one(struct multipath *r)
 	for (i = 0; i < r->candidates; i++)
 		if (!in_use(r, i) && (best == r->candidates || r->known_bps[i] > r->known_bps[best]))
 			best = i;
-	if (r->settled < r->wait || r->known_bps[best] <= MUCH_BETTER * r->known_bps[r->place[worst]])
+	if (r->settled < r->wait || r->known_bps[best] <= MULTIPATH_MUCH_BETTER * r->known_bps[r->place[worst]])
 		return false;
 	r->place[worst] = best;
 	r->reason = "higher throughput observed earlier";
@@ -373,10 +364,10 @@ static void redraw(struct multipath *r)
 static bool keep_best(struct multipath *r)
 {
 	if (same_set(r, r->best) && r->best_bps > 0) {
-		r->best_bps += SLOW * (r->level_bps - r->best_bps);
+		r->best_bps += MULTIPATH_SLOW * (r->level_bps - r->best_bps);
 		return true;
 	}
-	if (r->level_bps * BETTER < r->best_bps) {
+	if (r->level_bps * MULTIPATH_BETTER < r->best_bps) {
 		use(r, r->best, "higher throughput with the new path");
 		r->best_bps = 0;
 		return false;
@@ -397,8 +388,8 @@ static bool has_dropped(struct multipath *r)
 	for (i = 0; i < r->places; i++) {
 		double bps = r->known_bps[r->place[i]];
 
-		r->usual_bps[i] = r->settled == MULTIPATH_SETTLED ? bps : r->usual_bps[i] + SLOW * (bps - r->usual_bps[i]);
-		low |= bps < DROPPED * r->usual_bps[i];
+		r->usual_bps[i] = r->settled == MULTIPATH_SETTLED ? bps : r->usual_bps[i] + MULTIPATH_SLOW * (bps - r->usual_bps[i]);
+		low |= bps < MULTIPATH_DROPPED * r->usual_bps[i];
 	}
 	r->low = low ? r->low + 1 : 0;
 	return r->low >= MULTIPATH_SETTLED;
@@ -409,7 +400,7 @@ static void reselect(struct multipath *r, double sum_bps)
 	bool dropped;
 
 	r->since_trials++;
-	r->level_bps = r->settled == 0 ? sum_bps : r->level_bps + FAST * (sum_bps - r->level_bps);
+	r->level_bps = r->settled == 0 ? sum_bps : r->level_bps + MULTIPATH_FAST * (sum_bps - r->level_bps);
 	r->settled++;
 	if (!keep_best(r) || r->settled < MULTIPATH_SETTLED || r->candidates == r->places)
 		return;
@@ -430,7 +421,7 @@ static void set_rates(struct multipath *r)
 	size_t i;
 
 	for (i = 0; i < r->places; i++) {
-		r->rate_bps[i] = fmax(r->control.rate_bps[i], MIN_RATIO * r->demand_bps);
+		r->rate_bps[i] = fmax(r->control.rate_bps[i], MULTIPATH_MIN_RATIO * r->demand_bps);
 		sum += r->rate_bps[i];
 	}
 	for (i = 0; i < r->places && sum > r->demand_bps; i++)

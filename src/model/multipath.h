@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/parameters.h"
 #include "model/ratectl.h"
 #include "model/rng.h"
 
@@ -45,19 +46,6 @@ void choose_paths(size_t *chosen, size_t k, const double *weight, size_t candida
  * number of changed elements of chosen[]. */
 size_t reselect_paths(size_t *chosen, size_t k, enum reselect_paths how, const double *observed_bps,
     const double *weight, size_t candidates, struct rng *r);
-
-/* Intervals of a second or more: */
-#define MULTIPATH_START 2      /* intervals of free sharing */
-#define MULTIPATH_SETTLED 3    /* intervals until the total throughput of new paths counts */
-#define MULTIPATH_PATIENCE 10  /* below the demand until the source counts as unsatisfied */
-#define MULTIPATH_MET_RATIO 0.95
-#define MULTIPATH_TRIALS 6     /* number of trials, if the places suffice */
-/* Pause between trials after changes; doubles if the trials confirm the paths, up to the maximum. */
-#define MULTIPATH_PAUSE 10
-#define MULTIPATH_PAUSE_MAX 320
-/* Pause until all paths of an unsatisfied source are redrawn; doubles each time, up to the maximum. */
-#define MULTIPATH_REST 120
-#define MULTIPATH_REST_MAX 640
 
 struct multipath {
 	struct ratectl_opts opts;

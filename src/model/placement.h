@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLACEMENT_BUSY_RATIO 0.7    /* a worker below this delays no stream */
-#define PLACEMENT_GAIN_RATIO 0.15   /* min gain, as part of a core: smaller gains are the noise of an interval */
+#include "model/parameters.h"
 
 struct placement_stream {
 	unsigned worker;

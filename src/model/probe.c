@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "model/parameters.h"
 #include "model/stats.h"
 
 #define BATCH_MIN 2 /* intervals */
@@ -70,11 +71,6 @@ void probe_of_steady(struct probe *out, unsigned streams, const struct steady_re
 	out->error_bps = hypot(s->error_bps, probe_error_ratio(out) * s->mean_bps);
 }
 
-/* Factors from laboratory measurements: the error is half of the logarithm of the older streams' rate over
- * the newer streams'. A rate per stream that grows with the count discredits the smaller count. */
-#define LAG_ERROR 0.5
-#define MORE_EACH_ERROR 4.0
-
 static void widen(struct probe *p, double error_ratio)
 {
 	p->error_bps = hypot(probe_error_ratio(p), error_ratio) * p->throughput_bps;
@@ -91,11 +87,11 @@ static bool is_alone(const struct probe *before, const struct probe *after, doub
 void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
     double *lag_after)
 {
-	double lag = older_ratio > 1 ? LAG_ERROR * log(older_ratio) : 0;
+	double lag = older_ratio > 1 ? PROBE_LAG_ERROR * log(older_ratio) : 0;
 	double more = log(after->throughput_bps / after->streams * before->streams / before->throughput_bps);
 
 	*lag_after = lag;
-	*lag_before = hypot(lag, more > 0 ? MORE_EACH_ERROR * more : 0);
+	*lag_before = hypot(lag, more > 0 ? PROBE_MORE_EACH_ERROR * more : 0);
 }
 
 void probe_grew(struct probe *before, struct probe *after, double older_ratio)
@@ -112,12 +108,9 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio)
 	widen(before, lag_before);
 }
 
-#define STEADY_CYCLES 3    /* after one cycle, a growing stream beside another flow may look steady */
-#define ONE_STREAM_S 30.0 /* one stream beside competing flows: rates over 10 s scatter by 9 to 26 % and more */
-
 double probe_max_s(unsigned streams)
 {
-	return fmax(ONE_STREAM_S / sqrt(streams), PROBE_MANY_S);
+	return fmax(PROBE_ONE_STREAM_S / sqrt(streams), PROBE_MANY_S);
 }
 
 bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s)
@@ -126,13 +119,11 @@ bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, dou
 
 	if (elapsed_s >= max_s)
 		return true;
-	return elapsed_s >= fmax(PROBE_MIN_S, STEADY_CYCLES * cycle_s) && steady_result(&r, s) == 0 &&
+	return elapsed_s >= fmax(PROBE_MIN_S, PROBE_STEADY_CYCLES * cycle_s) && steady_result(&r, s) == 0 &&
 	    r.error_bps <= PROBE_STEADY_RATIO * r.mean_bps;
 }
 
 /* ---- Profile ---- */
-
-#define EACH_RATIO 0.85 /* min ratio of the throughput per stream that counts as unchanged */
 
 size_t profile_find(const struct profile *l, unsigned streams)
 {
@@ -213,7 +204,7 @@ static bool each_as_much(const struct profile *l, const struct probe *of)
 
 	for (p = l->probe; p < l->probe + l->n; p++)
 		if (p->streams < of->streams &&
-		    of->throughput_bps / of->streams < EACH_RATIO * p->throughput_bps / p->streams)
+		    of->throughput_bps / of->streams < PROBE_EACH_RATIO * p->throughput_bps / p->streams)
 			return false;
 	return true;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/parameters.h"
+
 /* ---- Steady state ----
  *
  * Throughput of a probe after slow start, and its standard error, from rates in short intervals of equal
@@ -51,9 +53,7 @@ double probe_error_ratio(const struct probe *p);
  * scatter between short runs. */
 void probe_of_steady(struct probe *out, unsigned streams, const struct steady_result *s);
 
-#define PROBE_ALONE_RATIO 0.02
-
-/* Errors, as logarithms, of two successive probes with a growing group of streams if there are competing flows: the part
+/* Errors, as logarithms, of two successive probes with a growing group of streams if there are other flows: the part
  * of probe_grew() that is caused by streams that had not reached their share. */
 void probe_lag(const struct probe *before, const struct probe *after, double older_ratio, double *lag_before,
     double *lag_after);
@@ -67,20 +67,8 @@ void probe_grew(struct probe *before, struct probe *after, double older_ratio);
 
 /* ---- Probing by ptcp advise ---- */
 
-/* Min duration of a level, and the longest that a user may choose, which STEADY_MAX samples of 0.1 s hold. */
-#define PROBE_MIN_S 2.5
-#define PROBE_LONGEST_S 50.0
-/* Max duration of a level with `streams` streams; with many streams PROBE_MANY_S. The fewer the streams, the more their rate
- * scatters beside competing flows. */
-#define PROBE_MANY_S 10.0
+/* Longest duration of a level with `streams` streams: the fewer they are, the more their rate scatters. */
 double probe_max_s(unsigned streams);
-/* Between the two a level ends once its relative error is this small after three cycles of its windows: only a link
- * without competing flows is this steady. Shared links may look steady for seconds: of 72 laboratory levels beside
- * competing flows 1 would have ended early, and with 0.02 42, most of them while the rate still rose. */
-#define PROBE_STEADY_RATIO 0.005
-/* No new level starts after this total, in max durations of one stream. */
-#define PROBE_LAST_START 2.2
-
 /* Whether the level can end; cycle_s: of the streams' windows (evidence_cycle_s()), or 0. */
 bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, double max_s);
 
@@ -90,9 +78,6 @@ bool probe_is_done(const struct steady *s, double elapsed_s, double cycle_s, dou
  * error that shrinks with their number. */
 
 #define PROFILE_MAX 8
-/* Duration of a short run in the sense of probe_error_ratio(); max weight of a level in runs. */
-#define PROFILE_RUN_S 5.0
-#define PROFILE_RUNS_MAX 32.0
 
 /* Zero-initialize. */
 struct profile {

@@ -3,26 +3,20 @@
 #include <math.h>
 #include <string.h>
 
-#define WINDOW_S 0.2   /* or */
-#define WINDOW_RTTS 4  /* round trips, if they take longer */
-#define GROWTH 1.05    /* of two windows over the two before: still growing */
-#define QUEUE_RATIO 0.1 /* RTT above the minimum, */
-#define QUEUE_S 1e-3   /* and at least, for a queue */
-#define BUSY 0.9       /* share of the time with data to send, of a flow limited by the network */
-#define LIMITED 0.5    /* share of that time limited by windows or buffers */
+#include "model/parameters.h"
 
 static double window_s(const struct settle_flow *f)
 {
-	return fmax(WINDOW_S, WINDOW_RTTS * f->min_rtt_s);
+	return fmax(SETTLE_WINDOW_S, SETTLE_WINDOW_RTTS * f->min_rtt_s);
 }
 
 static bool is_full(const struct settle *s, const struct settle_flow *f)
 {
 	double busy_s = f->busy_s - s->began.busy_s;
 
-	return f->retransmits > s->began.retransmits || busy_s < BUSY * (f->known_s - s->began.known_s) ||
-	    f->window_s - s->began.window_s > LIMITED * busy_s ||
-	    f->rtt_s - f->min_rtt_s > fmax(QUEUE_RATIO * f->min_rtt_s, QUEUE_S);
+	return f->retransmits > s->began.retransmits || busy_s < SETTLE_BUSY * (f->known_s - s->began.known_s) ||
+	    f->window_s - s->began.window_s > SETTLE_LIMITED * busy_s ||
+	    f->rtt_s - f->min_rtt_s > fmax(SETTLE_QUEUE_RATIO * f->min_rtt_s, SETTLE_QUEUE_S);
 }
 
 bool settle_add(struct settle *s, const struct settle_flow *f, double at_s)
@@ -42,7 +36,7 @@ bool settle_add(struct settle *s, const struct settle_flow *f, double at_s)
 	if (at_s >= SETTLE_MAX_S)
 		return true;
 	return s->windows >= SETTLE_WINDOWS && s->full_at_s > 0 && s->full_at_s >= at_s - SETTLE_WINDOWS * took_s &&
-	    r[0] + r[1] > 0 && r[0] + r[1] <= GROWTH * (r[2] + r[3]);
+	    r[0] + r[1] > 0 && r[0] + r[1] <= SETTLE_GROWTH * (r[2] + r[3]);
 }
 
 double settle_rate_bps(const struct settle *s)

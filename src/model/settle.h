@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SETTLE_MAX_S 8.0
+#include "model/parameters.h"
+
 #define SETTLE_WINDOWS 4 /* kept */
 
 /* Sums over the streams since they started. */

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LESS 0.85     /* of the rates apart: they share a bottleneck */
-#define SUSPECT 0.93  /* a link with a smaller loss shares no relevant bottleneck */
+#include "model/parameters.h"
 
 /* A link that lost when all were active, and belongs to no group. */
 static bool is_suspect(const struct shared *s, size_t i, double limit)
@@ -15,7 +14,7 @@ static bool is_suspect(const struct shared *s, size_t i, double limit)
 static bool next_second(struct shared *s)
 {
 	while (++s->second < s->n)
-		if (s->second != s->first && is_suspect(s, s->second, SUSPECT))
+		if (s->second != s->first && is_suspect(s, s->second, SHARED_SUSPECT))
 			return true;
 	return false;
 }
@@ -24,14 +23,14 @@ static bool next_second(struct shared *s)
  * many links together, and further pairs would tell no more. */
 static bool next_first(struct shared *s)
 {
-	double most = LESS;
+	double most = SHARED_LESS;
 	size_t i;
 
 	if (s->n_paired > 0 && s->group[s->first] < 0)
 		return false;
 	s->first = s->n;
 	for (i = 0; i < s->n; i++)
-		if (is_suspect(s, i, LESS) && s->all_bps[i] / s->apart_bps[i] < most) {
+		if (is_suspect(s, i, SHARED_LESS) && s->all_bps[i] / s->apart_bps[i] < most) {
 			most = s->all_bps[i] / s->apart_bps[i];
 			s->first = i;
 		}
@@ -53,7 +52,7 @@ static size_t count_rest(const struct shared *s)
 	size_t i, n = 0;
 
 	for (i = 0; i < s->n; i++)
-		n += is_suspect(s, i, LESS);
+		n += is_suspect(s, i, SHARED_LESS);
 	return n;
 }
 
@@ -81,7 +80,7 @@ bool shared_next(const struct shared *s, bool *run)
 
 	for (i = 0; i < s->n; i++)
 		run[i] = s->phase == SHARED_ALL || (s->phase == SHARED_PAIRS && (i == s->first || i == s->second)) ||
-		    (s->phase == SHARED_REST && is_suspect(s, i, LESS));
+		    (s->phase == SHARED_REST && is_suspect(s, i, SHARED_LESS));
 	return s->phase != SHARED_DONE;
 }
 
@@ -103,7 +102,7 @@ static void take_pair(struct shared *s, const double *rate_bps)
 	double together = rate_bps[s->first] + rate_bps[s->second];
 	int group = s->group[s->first];
 
-	if (together < LESS * (s->apart_bps[s->first] + s->apart_bps[s->second])) {
+	if (together < SHARED_LESS * (s->apart_bps[s->first] + s->apart_bps[s->second])) {
 		if (group < 0) {
 			group = (int)s->n_groups++;
 			join(s, s->first, group);
@@ -122,16 +121,16 @@ static void take_rest(struct shared *s, const double *rate_bps)
 	size_t i;
 
 	for (i = 0; i < s->n; i++)
-		if (is_suspect(s, i, LESS)) {
+		if (is_suspect(s, i, SHARED_LESS)) {
 			together += rate_bps[i];
 			apart += s->apart_bps[i];
 		}
 	s->phase = SHARED_DONE;
-	if (!(together < LESS * apart))
+	if (!(together < SHARED_LESS * apart))
 		return;
 	s->groups[s->n_groups++] = (struct shared_group){ 0, together };
 	for (i = 0; i < s->n; i++)
-		if (is_suspect(s, i, LESS))
+		if (is_suspect(s, i, SHARED_LESS))
 			join(s, i, group);
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/parameters.h"
+
 struct stats {
 	size_t count;
 	double mean, min, max; /* 0 without values */
@@ -130,7 +132,5 @@ void cusum_init(struct cusum *w, double drift_ratio, double hold_s);
  * factor of at most CUSUM_FACTOR_MAX, to tolerate a single stall. Returns 1 for a lasting rate above the
  * prediction, -1 below, else 0; a report resets the sums. */
 int cusum_add(struct cusum *w, double measured_bps, double predicted_bps, double interval_s);
-
-#define CUSUM_FACTOR_MAX 4.0
 
 #endif

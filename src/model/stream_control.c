@@ -5,13 +5,7 @@
 #include <string.h>
 
 #include "core/units.h"
-
-#define RECENT_S 5.0      /* time constant of the recent average */
-#define MORE_RATIO 1.1    /* min gain of a higher level that is meaningful although starved */
-#define FULL_SLACK 0.01   /* smaller gains do not justify one more stream */
-#define UNSURE_GROWTH 1.7  /* of the hold time, if the answer stays without being certain */
-#define EARLY_RTTS 25      /* min duration of a level that ends early */
-#define WELL_KNOWN_RUNS 2 /* weight of a level known well enough to monitor */
+#include "model/parameters.h"
 
 void stream_control_opts_init(struct stream_control_opts *o)
 {
@@ -64,11 +58,11 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STREAM_CONTROL_HOLDING;
-	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= WELL_KNOWN_RUNS ?
+	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= STREAM_CONTROL_WELL_KNOWN_RUNS ?
 	    s->profile.probe[known].throughput_bps : 0;
 	if (s->answer > 0)
 		s->hold_s = !is_close(streams, s->answer) ? STREAM_CONTROL_FIRST_HOLD_S :
-		    fmin((is_sure(s) ? 2 : UNSURE_GROWTH) * s->hold_s, STREAM_CONTROL_HOLD_MAX_S);
+		    fmin((is_sure(s) ? 2 : STREAM_CONTROL_UNSURE_GROWTH) * s->hold_s, STREAM_CONTROL_HOLD_MAX_S);
 	if (streams != s->answer)
 		s->observed_bps = s->observed_s = 0;
 	s->answer = streams;
@@ -102,7 +96,7 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 	if (above != NULL && above->streams > STREAM_CONTROL_STRETCH * n)
 		return probe_at(s, (unsigned)(sqrt((double)n * above->streams) + 0.5));
 	if (above != NULL)
-		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - FULL_SLACK)), n), above->streams);
+		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - STREAM_CONTROL_FULL_SLACK)), n), above->streams);
 	n = stream_levels_round(n, s->o.movers, s->o.max_streams);
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
@@ -202,7 +196,7 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	s->starved_bps += (x->rate_bps - s->starved_bps) * x->interval_s / s->starved_s;
 	if (s->profile.n == 0 || s->starved_s < STREAM_CONTROL_STARVED_S || s->starved_s < s->level_s)
 		return false;
-	if (s->starved_bps < MORE_RATIO * s->profile.probe[0].throughput_bps)
+	if (s->starved_bps < STREAM_CONTROL_MORE_RATIO * s->profile.probe[0].throughput_bps)
 		return restart(s, "too little data to send: stream counts cannot be compared");
 	stream_path_record(s, s->starved_bps, 1);
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
@@ -215,7 +209,7 @@ static bool is_decided(const struct stream_control *s, double mean_bps)
 	struct stream_control now = *s;
 
 	if (s->advised || s->n_next > 0 || s->profile.n == 0 || s->streams <= s->profile.probe[0].streams ||
-	    !(EARLY_RTTS * s->evidence.base_rtt_s <= STREAM_CONTROL_EARLY_S))
+	    !(STREAM_CONTROL_EARLY_RTTS * s->evidence.base_rtt_s <= STREAM_CONTROL_EARLY_S))
 		return false;
 	stream_path_record(&now, mean_bps, 1);
 	stream_path_judge(&now, FIT_PRIOR_OTHERS);
@@ -317,7 +311,7 @@ static bool reprobe(struct stream_control *s)
 /* Updates the recent rate; 1 or -1 after a lasting deviation from the expected rate. */
 static int detect_change(struct stream_control *s, const struct stream_control_sample *x)
 {
-	double w = 1 - exp(-x->interval_s / RECENT_S);
+	double w = 1 - exp(-x->interval_s / STREAM_CONTROL_RECENT_S);
 
 	s->recent_bps += w * (x->rate_bps - s->recent_bps);
 	if (s->expected_bps > 0)

@@ -16,55 +16,16 @@
 
 #include "model/advice.h"
 #include "model/impact_budget.h"
+#include "model/parameters.h"
 #include "model/stats.h"
 #include "model/probe.h"
 
-/* ---- Parameters ---- */
-
-/* Duration of a level; stream_levels_first() has the first levels. */
-#define STREAM_CONTROL_LEVEL_S 5.0
-/* The second level ends after this time if the answer is clear by then. */
-#define STREAM_CONTROL_EARLY_S 2.5
-/* A level ends after this much time limited by the application or a disk; shorter pauses do not count. */
-#define STREAM_CONTROL_STARVED_S (2 * STREAM_CONTROL_LEVEL_S)
-/* Upward extrapolation: at most this factor of the largest probed count. */
-#define STREAM_CONTROL_STRETCH 2u
-/* The hold time doubles while the answer stays and is certain (standard deviation of its impact at most SURE_RATIO).
- * Between holds the least known level is probed again. Levels below the answer cost throughput and count as known
- * BELOW_WORTH times as well; a level of at least LEVER times the answer is required, since with many competing flows
- * only this level determines their number, unless one more stream exceeds the budget, or the answer fills the path. */
-#define STREAM_CONTROL_FIRST_HOLD_S 12.0
-#define STREAM_CONTROL_HOLD_MAX_S 320.0
-#define STREAM_CONTROL_SURE_RATIO 0.05
-#define STREAM_CONTROL_BELOW_WORTH 2.0
-#define STREAM_CONTROL_LEVER 3u
-/* Time for streams to reach their rates after a change of the count, and time to measure the rates. */
-#define STREAM_CONTROL_SKIP_S 2.0
-#define STREAM_CONTROL_DWELL_S 8.0
-/* After this time a level counts although streams have no connection, at most one in STREAM_CONTROL_UNCONNECTED of all: on a
- * full link, losses may delay a connection for ten seconds. */
-#define STREAM_CONTROL_CONNECT_S 2.0
-#define STREAM_CONTROL_UNCONNECTED 3u
-/* A deviation by the square of this ratio, for this time, is a change of the path. */
-#define STREAM_CONTROL_DRIFT_RATIO 0.4
-#define STREAM_CONTROL_DRIFT_S 12.0
-/* Sampling interval, approximate and constant. */
-#define STREAM_CONTROL_SAMPLE_S 0.1
-
-/* Streams leave gradually, and the streams that stay take over: half of the surplus at a time; if no competing flow is
- * seen, who would use the link meanwhile, one or an eighth. */
-#define STREAM_CONTROL_LEAVE_S 0.3
-#define STREAM_CONTROL_LEAVE_ALONE_S 1.0
-/* Pause of a level beyond the budget of the minute. */
-#define STREAM_CONTROL_WAIT_S 5.0
-/* Min gain of throughput by a new answer, unless the present answer exceeds the budget by EXCESS_RATIO. */
-#define STREAM_CONTROL_GAIN_RATIO 0.05
-#define STREAM_CONTROL_EXCESS_RATIO 0.01
-
-/* If the first levels neither show nor rule out competing flows, one stream is held for this time, and judged. */
-#define STREAM_CONTROL_UNSURE_S 6.0
-/* An answer that delivers this much less than predicted is judged again. */
-#define STREAM_CONTROL_SHORT_RATIO 0.8
+/* ---- Rules; model/parameters.def has their numbers, STREAM_CONTROL_* ----
+ *
+ * The hold time doubles while the answer stays and is certain. Between holds the least known level is probed again.
+ * Levels below the answer cost throughput and count as known BELOW_WORTH times as well. A level of at least LEVER times
+ * the answer is required, since with many competing flows only this level determines their number, unless one more stream
+ * exceeds the budget, or the answer fills the path. Surplus streams leave gradually, and the streams that stay take over. */
 
 #define STREAM_CONTROL_REASON_BYTES 160
 
@@ -145,8 +106,6 @@ bool stream_control_add(struct stream_control *s, const struct stream_control_sa
 /* ---- stream_path.c: stream counts for several hosts ---- */
 
 #define STREAM_LEVELS 2u
-/* Min ratio of the second to the first count; a smaller `most` makes the second count equal or lower. */
-#define STREAM_LEVELS_APART 3u
 
 /* The smallest multiple of `movers`, the hosts that the streams are spread over (0 and 1: one host), that is not below
  * `streams`; at most `most`. */

@@ -1,14 +1,8 @@
 /* Levels of a transfer, and the judgment of the path by these levels. */
 #include <math.h>
 
+#include "model/parameters.h"
 #include "model/stream_control.h"
-
-#define RUN_ERROR 0.03        /* of the rate of one short run, within the run */
-/* Min rate per host over that with half of the hosts, if the hosts are the limit. A link shared with two competing flows
- * would have 0.67 and less. */
-#define SAME_HOSTS_RATIO 0.9
-#define SIMILAR 2             /* max ratio of stream counts with related rates */
-#define FILLED_RATIO 0.9      /* of the rate of the maximum number of streams: the path is filled */
 
 /* ---- Stream counts ---- */
 
@@ -89,7 +83,7 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
 			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
 			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
-			l->probe.error_bps = RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
+			l->probe.error_bps = STREAM_PATH_RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
 		}
 		if (l->probe.streams < s->o.movers)
 			forget_queue(l);
@@ -103,7 +97,8 @@ void stream_path_forget_similar(struct stream_control *s)
 	for (i = s->profile.n; i-- > 0;) {
 		unsigned n = s->profile.probe[i].streams;
 
-		if (n == s->streams || n > SIMILAR * s->streams || s->streams > SIMILAR * n || s->profile.runs[i] > 1)
+		if (n == s->streams || n > STREAM_PATH_SIMILAR * s->streams || s->streams > STREAM_PATH_SIMILAR * n ||
+		    s->profile.runs[i] > 1)
 			continue;
 		evidence_drop_level(&s->evidence, n);
 		profile_drop(&s->profile, i);
@@ -132,7 +127,7 @@ static bool is_in_proportion(const struct stream_control *s)
 	const struct probe *above, *below = around_movers(s, &above);
 
 	return below != NULL && above != NULL &&
-	    above->throughput_bps / s->o.movers >= SAME_HOSTS_RATIO * below->throughput_bps / below->streams;
+	    above->throughput_bps / s->o.movers >= STREAM_PATH_SAME_HOSTS_RATIO * below->throughput_bps / below->streams;
 }
 
 static unsigned levels_from(const struct profile *known, unsigned streams)
@@ -218,7 +213,7 @@ bool stream_path_is_filled(const struct stream_control *s)
 		return false;
 	advice_at(&s->advice, s->streams, &now);
 	advice_at(&s->advice, min_of(s->o.max_streams, s->advice.n_curve), &most);
-	return now.mean_bps >= FILLED_RATIO * most.mean_bps;
+	return now.mean_bps >= STREAM_PATH_FILLED_RATIO * most.mean_bps;
 }
 
 bool stream_path_hosts_limit(const struct stream_control *s)

@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/parameters.h"
+
 struct turn {
 	bool out;        /* never measured */
 	double sd;       /* standard deviation of a measurement; negative or NAN: unknown, as the mean of the known */
 	double credit;   /* zero-initialize */
 	unsigned waited; /* turns since the last turn of this link; zero-initialize */
 };
-
-#define TURNS_LEAST 0.25 /* smallest weight of a link, relative to the mean weight */
 
 /* The next link, in proportion to sd; n if all links are out. Every link has one of the next 8 n turns, however the
  * deviations change. Links of equal sd take turns in the order of the array. *waited: turns since the last turn of the

@@ -16,27 +16,7 @@
 
 #include <stdbool.h>
 
-#define YIELD_STEP_S 0.05          /* between two steps at least; else the RTT */
-#define YIELD_TARGET_MIN_S 0.002   /* min target of the queueing delay; the RTT of short bursts varies by as much */
-#define YIELD_TARGET_BASE 0.03     /* min target, as part of the base RTT */
-#define YIELD_TARGET_MAX_S 0.025
-#define YIELD_TARGET_RATIO 0.25    /* target, as part of the longest queue */
-#define YIELD_ACK_DELAY_MAX_S 0.04 /* max delay of delayed acknowledgments */
-#define YIELD_QUEUE_DECAY_S 60.0   /* time constant of the longest queue and of the best rate */
-#define YIELD_START_GROWTH 1.5     /* per step */
-#define YIELD_START_STEPS 2u       /* steps with a queue that START ignores: first bursts delay themselves */
-#define YIELD_RETURN_GROWTH 1.15   /* after WAIT, up to RETURN_RATIO of the rate that filled the path; above ROOM_RATIO */
-#define YIELD_RETURN_RATIO 0.85
-#define YIELD_FILL_GROWTH 1.01
-#define YIELD_ROOM_RATIO 1.1       /* factor of the rate that filled the path: beyond, the path has more room */
-#define YIELD_DRAIN_RATIO 0.9      /* part of the delivered rate that drains the queue */
-#define YIELD_DRAIN_STEPS 5        /* a queue for longer belongs to competing flows */
-#define YIELD_OTHERS_RATIO 0.75    /* a queue at less of the best rate belongs to competing flows */
-#define YIELD_USED_RATIO 0.8       /* less of the rate is used: it does not grow */
-#define YIELD_HOLD_MIN_S 2.0
-#define YIELD_HOLD_MAX_S 32.0
-#define YIELD_FILL_LONG_S 20.0     /* time in FILL that halves the hold time */
-#define YIELD_LEAST_SEGMENTS 2.0   /* segments per base RTT at the least rate */
+#include "model/parameters.h"
 
 enum yield_phase { YIELD_START, YIELD_FILL, YIELD_DRAIN, YIELD_WAIT };
 

@@ -99,3 +99,18 @@ advice-steered: all lab-programs $(BUILD)/tests/e2e/jsonget
 # make multipath-report: compare the multipath rate controller with the published study
 multipath-report: $(BUILD)/tests/bench/multipath/report
 	$(Q)$<
+
+# make advice-sensitivity: show what changes with each parameter of model at 70 and 130 % of its value (an hour of CPU
+# time); ARGS="60 BELIEF": on 60 simulated paths, only parameters with this text in their names
+.PHONY: advice-sensitivity
+vary_OBJS := $(patsubst %.c,$(BUILD)/vary/%.o,$(wildcard src/model/*.c) tests/model/drawn_path.c tests/bench/advice/sensitivity.c)
+$(vary_OBJS): $(BUILD)/vary/%.o: %.c $(flags_stamp)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(our_CFLAGS) $(CPPFLAGS) $(CFLAGS) -DPARAMETERS_VARY -Wno-sign-compare -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/bench/advice/sensitivity: $(vary_OBJS) $(filter $(BUILD)/src/core/%,$(libptcp_OBJS))
+	@mkdir -p $(@D)
+	$(Q)$(link) -lm
+
+advice-sensitivity: $(BUILD)/tests/bench/advice/sensitivity
+	$(Q)$< $(ARGS)

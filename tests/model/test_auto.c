@@ -1,248 +1,17 @@
-/* The controller with the kernel's view of its streams, on random paths that are formulas: shares of a link that streams
- * reach with time, noise, queues, random loss to whose rate streams fall from slow start, windows. Each transfer of 120 s,
- * probes included, is compared with the best fixed number of streams that keeps the budget. */
+/* The controller with the kernel's view of its streams, on random paths (drawn_path.h). Each transfer of 120 s, probes
+ * included, is compared with the best fixed number of streams that keeps the budget. */
 #include "model/near.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/rng.h"
+#include "model/drawn_path.h"
 #include "model/stats.h"
 #include "model/stream_control.h"
 #include "quantile.h"
 
 #define PATHS 100
-#define RUN_S 120.0
-#define WINDOW_S 60
-#define STEP_S STREAM_CONTROL_SAMPLE_S
-#define STEPS 1200
-#define BUDGET 0.10
-#define STREAMS_MOST 32
-#define SEGMENT_BITS (8.0 * 1448)
-
-/* ---- Paths ---- */
-
-struct drawn {
-	double capacity_bps, rtt_s, queue_s;
-	double loss_ratio, window_bytes; /* of random loss; 0: none */
-	double others;
-};
-
-static double between(struct rng *r, double from, double until)
-{
-	return from * pow(until / from, rng_uniform(r));
-}
-
-static struct drawn draw_path(uint64_t seed)
-{
-	struct rng r = { seed * 7919 };
-	struct drawn p = { .capacity_bps = between(&r, 5e6, 300e6), .rtt_s = between(&r, 0.005, 0.25) };
-	double bdp_s = p.rtt_s, least_s = 25 * SEGMENT_BITS / p.capacity_bps;
-
-	p.queue_s = between(&r, fmin(least_s, 2 * bdp_s), fmax(least_s, 2 * bdp_s));
-	p.others = rng_uniform(&r) < 0.3 ? 0 : floor(between(&r, 1, 21));
-	p.loss_ratio = rng_uniform(&r) < 0.5 ? 0 : between(&r, 1e-4, 5e-3);
-	p.window_bytes = rng_uniform(&r) < 0.8 ? 0 : between(&r, 16e3, 256e3);
-	return p;
-}
-
-/* RFC 9438: CUBIC, and not less than Reno. */
-static double lossy_bps(const struct drawn *p)
-{
-	double reno = 1.22 / sqrt(p->loss_ratio), cubic = 1.054 * pow(p->rtt_s / p->loss_ratio, 0.75);
-
-	return p->loss_ratio > 0 ? fmax(reno, cubic) * SEGMENT_BITS / p->rtt_s : INFINITY;
-}
-
-static double windowed_bps(const struct drawn *p)
-{
-	return p->window_bytes > 0 ? 8 * p->window_bytes / p->rtt_s : INFINITY;
-}
-
-/* Alone, a queue shorter than the bandwidth-delay product leaves the link idle after losses. */
-static double fills(const struct drawn *p, double n)
-{
-	return n / (n + 1.3 * pow(fmax(0, 1 - p->queue_s / p->rtt_s), 2));
-}
-
-/* each_bps: what random loss leaves each stream */
-static double brings_at(const struct drawn *p, double n, double each_bps)
-{
-	double share = p->others > 0 ? p->capacity_bps / (n + p->others) : p->capacity_bps * fills(p, n) / n;
-
-	return n * fmin(share, fmin(each_bps, windowed_bps(p)));
-}
-
-static double brings(const struct drawn *p, double n) { return brings_at(p, n, lossy_bps(p)); }
-
-static double leaves(const struct drawn *p, double n)
-{
-	return fmin(p->capacity_bps - brings(p, n), p->others * lossy_bps(p));
-}
-
-static double impact(const struct drawn *p, double n)
-{
-	return p->others > 0 ? 1 - leaves(p, n) / leaves(p, 1) : 0;
-}
-
-static double load(const struct drawn *p, double n)
-{
-	return (brings(p, n) + (p->others > 0 ? leaves(p, n) : 0)) / p->capacity_bps;
-}
-
-static bool is_full(const struct drawn *p, double n) { return load(p, n) > 0.93; }
-
-/* Of the longest queue, at a time of a uniform distribution; only a link that carries all it can has a queue all the time. */
-static double queued(const struct drawn *p, double n, double at)
-{
-	return !is_full(p, n) ? 0.02 * at : load(p, n) < 0.99 ? at : 0.5 + 0.5 * at;
-}
-
-static double best_bps(const struct drawn *p)
-{
-	double best = 0;
-	unsigned n;
-
-	for (n = 1; n <= STREAMS_MOST; n++)
-		if (impact(p, n) <= BUDGET + 1e-9)
-			best = fmax(best, brings(p, n));
-	return best;
-}
-
-/* ---- A transfer ---- */
-
-struct world {
-	const struct drawn *p;
-	struct rng r;
-	double n;          /* streams, as far as they have their share */
-	double others_bps; /* as far as they have theirs back */
-	double noise;
-	unsigned started;  /* streams, and what random loss leaves each of them by now */
-	double each_bps;
-};
-
-#define BACK_OFF 0.3 /* of a window, RFC 9438 */
-
-/* Slow start ends with the first loss, far above the rate that streams keep; each loss brings them nearer to it. */
-static void fall(struct world *w, unsigned n)
-{
-	const struct drawn *p = w->p;
-	double first_bps, kept_bps = lossy_bps(p), step;
-
-	if (p->loss_ratio <= 0) {
-		w->each_bps = INFINITY;
-		return;
-	}
-	first_bps = fmax(fmin(SEGMENT_BITS / (2 * p->loss_ratio * p->rtt_s), p->capacity_bps / n), kept_bps);
-	if (n > w->started)
-		w->each_bps = (w->started * w->each_bps + (n - w->started) * first_bps) / n;
-	w->started = n;
-	step = BACK_OFF * p->loss_ratio / SEGMENT_BITS * (kept_bps * kept_bps - w->each_bps * w->each_bps) * STEP_S;
-	w->each_bps = fmax(w->each_bps + step, kept_bps);
-}
-
-/* The time in which the window of a flow of this rate doubles. */
-static double cycle_s(const struct drawn *p, double bps, double n)
-{
-	double rtt_s = p->rtt_s + (is_full(p, n) ? p->queue_s : 0), segments = bps * rtt_s / SEGMENT_BITS;
-
-	return fmin(segments / 2 * rtt_s, cbrt(0.75 * segments));
-}
-
-/* Flows that ours have displaced lose at once what ours gain, and grow again by cycles of their windows. */
-static void recover(struct world *w)
-{
-	const struct drawn *p = w->p;
-	double share_bps = leaves(p, w->n);
-
-	if (share_bps <= w->others_bps)
-		w->others_bps = share_bps;
-	else
-		w->others_bps += (share_bps - w->others_bps) * (1 - exp(-STEP_S / cycle_s(p, share_bps / p->others, w->n)));
-}
-
-/* Joining streams reach their share within a cycle of their windows. */
-static void advance(struct world *w, unsigned n)
-{
-	const struct drawn *p = w->p;
-	double tau_s, keep = exp(-STEP_S / 2);
-
-	tau_s = n < w->n ? 0.3 : p->others > 0 && is_full(p, n) ? fmax(cycle_s(p, brings(p, n) / n, n), 0.5) : 0.5;
-
-	fall(w, n);
-	w->n += (n - w->n) * (1 - exp(-STEP_S / tau_s));
-	if (p->others > 0)
-		recover(w);
-	w->noise = keep * w->noise + sqrt(1 - keep * keep) * (rng_uniform(&w->r) - 0.5) * sqrt(12);
-}
-
-static struct stream_control_sample observe(struct world *w, unsigned n)
-{
-	const struct drawn *p = w->p;
-	double sd = p->others == 0 || !is_full(p, n) ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6);
-	double bps = fmin(brings_at(p, w->n, w->each_bps) * exp(sd * w->noise - sd * sd / 2), p->capacity_bps);
-	double segments = bps * STEP_S / SEGMENT_BITS, at = rng_uniform(&w->r);
-	double rtt_s = p->rtt_s + p->queue_s * queued(p, w->n, at);
-	double congestion = 1.22 * SEGMENT_BITS / (rtt_s * bps / n), loss = p->loss_ratio, events;
-	bool windowed = brings(p, n) > 0.95 * n * windowed_bps(p);
-
-	if (is_full(p, w->n) && !windowed)
-		loss = fmin(fmax(loss, congestion * congestion), 0.3);
-	events = fmin(loss * segments, n * fmax(STEP_S / rtt_s, 0.1));
-	return (struct stream_control_sample){ STEP_S, bps, true, false, windowed,
-		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
-		    p->rtt_s + (is_full(p, n) && p->others > 0 ? 0.3 * p->queue_s : 0), n * STEP_S,
-		    windowed ? n * STEP_S : 0, events }, 0 };
-}
-
-struct outcome {
-	double bps, above;  /* above: largest mean impact over WINDOW_S over the budget */
-	unsigned changes;
-	unsigned answer, again; /* the last answer, and the most streams of a probe after the first answer */
-	unsigned first;         /* the first answer; 0: none */
-	bool unsure;            /* the probes neither showed nor ruled out other flows at that time */
-};
-
-static struct outcome transfer(const struct drawn *p, uint64_t seed)
-{
-	struct world w = { .p = p, .r = { seed }, .others_bps = leaves(p, 1) };
-	static double taken[STEPS];
-	struct stream_control_opts o;
-	struct stream_control s;
-	struct outcome out = { .above = -INFINITY };
-	double sum = 0;
-	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5);
-
-	stream_control_opts_init(&o);
-	o.budget_ratio = BUDGET;
-	o.congestion = ADVICE_CC_CUBIC;
-	stream_control_init(&s, &o);
-	for (i = 0; i < STEPS; i++) {
-		unsigned target = s.target;
-		struct stream_control_sample x;
-
-		advance(&w, s.streams);
-		x = observe(&w, s.streams);
-		out.bps += x.rate_bps / (double)STEPS;
-		sum += taken[i] = p->others > 0 ? 1 - w.others_bps / leaves(p, 1) : 0;
-		sum -= i >= window ? taken[i - window] : 0;
-		if (i + 1 >= window)
-			out.above = fmax(out.above, sum / (double)window - BUDGET);
-		stream_control_add(&s, &x);
-		out.changes += s.target != target;
-		if (s.phase == STREAM_CONTROL_HOLDING)
-			assert_int_equal(stream_path_tries_one(&s), s.saves && strncmp(s.reason, "one stream, ", 12) == 0);
-		if (s.answer > 0 && out.first == 0) {
-			out.first = s.answer;
-			out.unsure = s.advice.others == ADVICE_OTHERS_UNKNOWN;
-		}
-		if (s.answer > 0 && s.phase == STREAM_CONTROL_PROBING)
-			out.again = s.target > out.again ? s.target : out.again;
-	}
-	out.answer = s.answer;
-	return out;
-}
 
 /* ---- Results ---- */
 
@@ -266,7 +35,7 @@ static void print_path(uint64_t seed, const struct drawn *p, const struct outcom
 {
 	printf("#> %3u: %5.1f Mbit/s %3.0f ms, queue %4.0f ms, loss %.2f %%, window %3.0f kB, %2.0f others: %5.1f of %5.1f "
 	    "Mbit/s, %3.0f points above, %u changes\n", (unsigned)seed, p->capacity_bps / 1e6, p->rtt_s * 1e3, p->queue_s * 1e3,
-	    p->loss_ratio * 100, p->window_bytes / 1e3, p->others, o->bps / 1e6, best_bps(p) / 1e6, o->above * 100, o->changes);
+	    p->loss_ratio * 100, p->window_bytes / 1e3, p->others, o->bps / 1e6, drawn_best_bps(p) / 1e6, o->above * 100, o->changes);
 }
 
 static void expect(const char *what, struct results *r, double median, double tenth)
@@ -287,8 +56,8 @@ static void random_paths(void **state)
 	(void)state;
 	for (seed = 1; seed <= PATHS; seed++) {
 		struct drawn p = draw_path(seed);
-		struct outcome o = transfer(&p, seed);
-		double part = o.bps / best_bps(&p);
+		struct outcome o = drawn_transfer(&p, seed);
+		double part = o.bps / drawn_best_bps(&p);
 
 		if (getenv("V"))
 			print_path(seed, &p, &o);
@@ -296,11 +65,11 @@ static void random_paths(void **state)
 		if (p.others == 0)
 			add(&alone, part);
 		if (p.others == 0 && p.loss_ratio > 0)
-			add(&lossy, o.bps / brings(&p, STREAMS_MOST));
-		if (p.window_bytes > 0 && windowed_bps(&p) < p.capacity_bps / 2)
+			add(&lossy, o.bps / drawn_brings(&p, DRAWN_STREAMS_MOST));
+		if (p.window_bytes > 0 && drawn_windowed_bps(&p) < p.capacity_bps / 2)
 			add(&windowed, part);
-		if (brings(&p, STREAMS_MOST) < 1.03 * brings(&p, 1))
-			add(&no_gain, o.bps / brings(&p, 1));
+		if (drawn_brings(&p, DRAWN_STREAMS_MOST) < 1.03 * drawn_brings(&p, 1))
+			add(&no_gain, o.bps / drawn_brings(&p, 1));
 		if (p.others > 0)
 			add(&above, o.above);
 		add(&changes, o.changes);
@@ -332,7 +101,7 @@ static void what_exceeds_the_budget_is_not_probed_again(void **state)
 	(void)state;
 	for (p.others = 2; p.others <= 8; p.others++)
 		for (seed = 1; seed <= 5; seed++) {
-			struct outcome o = transfer(&p, seed);
+			struct outcome o = drawn_transfer(&p, seed);
 
 			assert_in_range(o.answer, 1, 3);
 			few += o.again <= STREAM_CONTROL_LEVER * 3;
@@ -353,10 +122,10 @@ static void a_filled_path_is_not_probed_beyond(void **state)
 
 	(void)state;
 	for (seed = 1; seed <= 10; seed++) {
-		struct outcome o = transfer(&p, seed);
+		struct outcome o = drawn_transfer(&p, seed);
 
 		assert_in_range(o.answer, 6, 14);
-		assert_true(o.bps >= 0.85 * brings(&p, STREAMS_MOST));
+		assert_true(o.bps >= 0.85 * drawn_brings(&p, DRAWN_STREAMS_MOST));
 		beyond += o.again > 15; /* the second of the first levels */
 	}
 	printf("#> %u of 10 transfers that fill the path probe beyond the first levels\n", beyond);
