@@ -29,7 +29,8 @@ struct connect {
 	struct connect *spare;
 	bool failed;             /* a spare connection; until adopted it has no o.done */
 	bool next_failed;        /* a relay answered that it does not connect to the next hop */
-	uint8_t answer[WIRE_ERROR_MAX_BYTES]; /* an answer that wire_header_decode() accepts is not longer */
+	/* wire_header_decode() accepts no longer ERROR, and no ROUTED or JOINED with content. */
+	uint8_t answer[WIRE_ERROR_MAX_BYTES];
 	size_t got;
 	char relay_fingerprint[CONNECT_RELAYS_MAX][PTCP_FINGERPRINT_BYTES];
 };
@@ -260,7 +261,7 @@ static void on_readable(void *arg)
 	}
 	if (c->state != AWAIT_ANSWER || !fill(c, WIRE_HEADER_BYTES))
 		return;
-	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && (h.type != answer || h.length > 0))) {
+	if (wire_header_decode(&h, c->answer, &why) < 0 || (h.type != WIRE_ERROR && h.type != answer)) {
 		broken(c, "malformed answer");
 		return;
 	}

@@ -301,6 +301,7 @@ static void ways_back(void **state)
 	assert_string_equal(b.address[1], "::1");
 	assert_int_equal(ssh_hello_back_parse(&b, "back 0 10.0.0.1", NULL), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_back_parse(&b, "back", NULL), PTCP_EPROTO);
+	b.port = 80;
 	assert_int_equal(ssh_hello_back_parse(&b, "back x 10.0.0.1", NULL), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_back_parse(&b, "forth 80 10.0.0.1", NULL), PTCP_EPROTO);
 	assert_int_equal(ssh_hello_back_parse(&b, "", NULL), PTCP_EPROTO);

@@ -493,7 +493,31 @@ static void jobs(unsigned port, char **arguments)
 	peer_close(p); /* in the middle of it */
 }
 
+/* ISSUER_CONFIG AUDIENCE: a server for one session of the issuer, who has granted us another. */
+static void granted_in_vain(unsigned port, char **arguments)
+{
+	struct wire_grant g;
+
+	load(&issuer, arguments[0]);
+	g = granted(arguments[1], WIRE_GRANT_WRITE);
+	expect_refused(port, &g);
+}
+
+/* The client of a server for one session. */
+static void asks_in_vain(unsigned port, char **arguments)
+{
+	struct wire_status status = { .id = 0 };
+	struct peer *p = asking(port);
+	uint8_t out[64];
+
+	(void)arguments;
+	peer_send(p, out, wire_status_encode(out, &status));
+	expect_error(p, 5);
+	peer_close(p);
+}
+
 const struct hostile hostile_grants[] = {
 	{ "not-for-this", not_for_this }, { "forged", forged }, { "once", once }, { "jobs", jobs },
-	{ "other-modes", other_modes }, { "relay-grants", relay_grants }, { "goes-nowhere", goes_nowhere }, { NULL, NULL }
+	{ "other-modes", other_modes }, { "relay-grants", relay_grants }, { "goes-nowhere", goes_nowhere },
+	{ "granted-in-vain", granted_in_vain }, { "asks-in-vain", asks_in_vain }, { NULL, NULL }
 };
