@@ -153,12 +153,12 @@ static void fails(SSL_CTX *client, SSL_CTX *server, unsigned first)
 	start_pair(x, home, &both);
 	client_tls = kept[0];
 	server_tls = kept[1];
-	assert_true(nf_run_until(home, &x[first].done, 5000));
+	assert_true(nf_run_until(home, &both, 5000));
+	chan_free(x[0].c);
+	chan_free(x[1].c);
 	assert_true(x[first].failed);
 	assert_int_equal(x[first].why.code, PTCP_EPROTO);
 	assert_non_null(strstr(x[first].why.msg, "the peer "));
-	assert_true(nf_run_until(home, &x[!first].done, 5000));
-	chan_free(x[!first].c);
 }
 
 static void peers_without_identity(void **state)
