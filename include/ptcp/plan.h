@@ -375,7 +375,7 @@ struct ptcp_collect_opts {
 	double deadline_s;            /* 0: the overlay's; for the first plan */
 	unsigned streams;             /* 4; per planned path */
 	bool no_replan;               /* keep the first plan, whatever the links deliver */
-	/* 10; max slowdown of other flows at the bottlenecks, beyond that by the method direct with one stream per source;
+	/* 10; max slowdown of competing flows at the bottlenecks, beyond that by the method direct with one stream per source;
 	 * 100: no limit */
 	double impact_percent;
 	ptcp_collect_event_fn *event; /* NULL: silent */

@@ -321,7 +321,7 @@ struct ptcp_transfer_opts {
 	double timeout_s;
 	/* Congestion control of the sender's streams: "cubic", "bbr", "reno", or "system": the setting of the sender's
 	 * host. NULL or "auto": with streams 0, and for measurements and advice, cubic or reno where the sender's kernel
-	 * permits; a transfer changes to bbr where random loss and no other flows are found. Else as "system" */
+	 * permits; a transfer changes to bbr where random loss and no competing flows are found. Else as "system" */
 	const char *congestion;
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
 	const char *const *fingerprints;
@@ -355,7 +355,7 @@ struct ptcp_transfer_opts {
 	/* between two servers: */
 	bool detach;                /* return after the start (PTCP_EVENT_DETACHED); the servers continue */
 	/* with streams 0: */
-	double impact_percent;      /* 10; max slowdown of each other flow, compared with one stream of ours; 0 to 100 */
+	double impact_percent;      /* 10; max slowdown of each competing flow, compared with one stream of ours; 0 to 100 */
 	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX; 4 for each of `movers`, if that is more */
 	/* Directory of the path history (file `paths`), used by later transfers and advice: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
@@ -476,7 +476,7 @@ struct ptcp_result {
 	double seconds;
 	unsigned advised_streams;        /* streams chosen from observed throughput; 0: not chosen, the next three are NAN */
 	double predicted_bps;            /* throughput of these streams */
-	double predicted_impact_percent; /* slowdown of each other flow, compared with one stream */
+	double predicted_impact_percent; /* slowdown of each competing flow, compared with one stream */
 	double measured_bps;             /* observed throughput of these streams; NAN: used too briefly */
 	bool from_history;               /* predicted from earlier transfers, and confirmed */
 	/* What the budget cost: streams that would have had the highest throughput; 0: the budget did not limit the
@@ -627,7 +627,7 @@ struct ptcp_probe {
 struct ptcp_advice_opts {
 	size_t size;
 	enum ptcp_model model;    /* AUTO */
-	double impact_percent;    /* 10; max slowdown of each other flow, 0 to 100 */
+	double impact_percent;    /* 10; max slowdown of each competing flow, 0 to 100 */
 	double min_gain_percent;  /* 1; min gain of throughput by the last stream */
 	unsigned max_streams;     /* 32; 1 to PTCP_ADVICE_STREAMS_MAX */
 	/* ptcp_advice_from_probes() only: */
@@ -664,7 +664,7 @@ enum ptcp_limit {
 /* "unknown", "network", "send-buffer", "receive-window", "application" */
 PTCP_API const char *ptcp_limit_name(enum ptcp_limit l);
 
-/* Whether other flows share the path. */
+/* Whether competing flows share the path. */
 enum ptcp_others {
 	PTCP_OTHERS_UNKNOWN,   /* not distinguishable from losses of the streams themselves, or given probes */
 	PTCP_OTHERS_NONE_SEEN,
@@ -676,7 +676,7 @@ PTCP_API const char *ptcp_others_name(enum ptcp_others o);
 /* Prediction for a number of streams. low and high: a range that holds 80 % of the truth. */
 struct ptcp_advice_point {
 	double throughput_bps, throughput_low_bps, throughput_high_bps;
-	/* Slowdown of each other flow, compared with one stream of ours; total: compared with no transfer. */
+	/* Slowdown of each competing flow, compared with one stream of ours; total: compared with no transfer. */
 	double impact_percent, impact_low_percent, impact_high_percent;
 	double impact_total_percent;
 };
@@ -694,7 +694,7 @@ struct ptcp_advice {
 	size_t size;
 	unsigned streams;
 	double throughput_bps;       /* predicted, as the next two */
-	double impact_percent;       /* slowdown of each other flow, compared with one stream of ours */
+	double impact_percent;       /* slowdown of each competing flow, compared with one stream of ours */
 	double impact_total_percent; /* compared with no transfer */
 	double throughput_low_bps, throughput_high_bps; /* ranges that hold 80 % of the truth */
 	double impact_low_percent, impact_high_percent;
@@ -710,7 +710,7 @@ struct ptcp_advice {
 	unsigned warnings;           /* for ptcp_advice_warning(); a warning implies !confident */
 	unsigned next_probe;         /* the most useful next number of streams to probe, or 0 */
 	char congestion[16];         /* congestion control of the probes; "": unknown */
-	/* cubic, which takes less from other flows; bbr, which random loss does not slow down, with nobody else; or NULL */
+	/* cubic, which takes less from competing flows; bbr, which random loss does not slow down, on an idle path; or NULL */
 	const char *congestion_advice;
 	enum ptcp_limit limit;
 	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */

@@ -67,7 +67,7 @@ static int set_probes(void *args, const struct opt *o, const char *text, struct 
 static const struct opt advise_options[] = {
 	{ "from-probes", 0, "N:RATE,..", "advise from throughput measured with N streams, without a network",
 	    set_from_probes, 0, 0, 0 },
-	{ "impact", 0, "PCT", "maximum slowdown of each other flow, 0 to 100 (default: 10)", opt_percent,
+	{ "impact", 0, "PCT", "maximum slowdown of each competing flow, 0 to 100 (default: 10)", opt_percent,
 	    AT(opts.impact_percent), 0, 100 },
 	{ "min-gain", 0, "PCT", "minimum throughput gain of the last stream (default: 1)", opt_percent,
 	    AT(opts.min_gain_percent), 0, 1e9 },
@@ -108,19 +108,19 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 	ptcp_advice_at(a, 2, &two);
 	fprintf(f, "%u stream%s: %s; ", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
 	if (a->others == PTCP_OTHERS_NONE_SEEN)
-		fprintf(f, "no other flows seen");
+		fprintf(f, "no competing flows seen");
 	else if (a->streams == 1)
-		fprintf(f, "any transfer takes %.2g %% from others here; a second stream would take %.2g %% more",
+		fprintf(f, "any transfer takes %.2g %% from competing flows here; a second stream would take %.2g %% more",
 		    one.impact_total_percent, two.impact_percent);
 	else
-		fprintf(f, "any transfer takes %.2g %% from others here; %u streams take %.2g %% more",
+		fprintf(f, "any transfer takes %.2g %% from competing flows here; %u streams take %.2g %% more",
 		    one.impact_total_percent, a->streams, a->impact_percent);
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
 	    units_rate_text(high, a->throughput_high_bps));
 	if (a->streams > 1) /* the impact is relative to one stream */
 		fprintf(f, ", and %.0f to %.0f %% of impact", a->impact_low_percent, a->impact_high_percent);
-	fprintf(f, "; other flows: %s.\n", ptcp_others_name(a->others));
+	fprintf(f, "; competing flows: %s.\n", ptcp_others_name(a->others));
 }
 
 static void print_reason(FILE *f, const struct ptcp_advice *a)
@@ -136,7 +136,7 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %.3g %%, which "
 			    "exceeds the budget.\n", next.impact_percent);
 		else
-			fprintf(f, "An additional stream would slow other flows by %.3g %%, which exceeds the budget.\n",
+			fprintf(f, "An additional stream would slow competing flows by %.3g %%, which exceeds the budget.\n",
 			    next.impact_percent);
 		break;
 	case PTCP_LIMITED_BY_GAIN:
@@ -418,7 +418,7 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 	plot_counts(f, 'x', a->max_streams);
 	fprintf(f, "set xlabel 'streams'\nset yrange [0:*]\nset y2range [0:100]\n"
 	    "set ylabel 'throughput (%sbit/s)' textcolor rgb '#0060ad'\nset ytics nomirror\n"
-	    "set y2label 'impact: slowdown of each other flow' textcolor rgb '#b05000'\n"
+	    "set y2label 'impact: slowdown of each competing flow' textcolor rgb '#b05000'\n"
 	    "set format y2 '%%g %%%%'\nset y2tics\nset key below\nset bmargin 6\nset grid\n", prefix);
 	fprintf(f, "plot $curve using 1:2 with lines lw 2 lc rgb '#0060ad' title 'throughput (left)', "
 	    "'' using 1:3 axes x1y2 with lines lw 2 lc rgb '#b05000' title 'impact (right)', "

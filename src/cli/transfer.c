@@ -137,7 +137,7 @@ static int set_relays(void *args, const struct opt *o, const char *text, struct 
 static const struct opt transfer_options[] = {
 	{ "streams", 0, "N|auto", "number of TCP streams, 1 to 128, or auto to suit the path (default: auto)",
 	    set_streams, 0, 0, 0 },
-	{ "impact", 0, "PCT", "with auto: maximum slowdown of each other flow, 0 to 100 (default: 10)", opt_percent,
+	{ "impact", 0, "PCT", "with auto: maximum slowdown of each competing flow, 0 to 100 (default: 10)", opt_percent,
 	    TRANSFER(impact_percent), 0, 100 },
 	{ "max-streams", 0, "N", "with auto: maximum number of streams, 1 to 128 (default: 32)", opt_unsigned,
 	    TRANSFER(max_streams), 1, PTCP_STREAMS_MAX },

@@ -194,10 +194,10 @@ static void set_unfit(struct ptcp_collect *c, const struct bottleneck *b, bool f
 
 	limits_name(c->overlay, b->limit, name, sizeof name);
 	if (found)
-		snprintf(c->unfit_text, sizeof c->unfit_text, "others use %s: an impact of %.3g %% leaves %s", name,
+		snprintf(c->unfit_text, sizeof c->unfit_text, "competing flows use %s: an impact of %.3g %% leaves %s", name,
 		    c->o.impact_percent, units_rate_text(most, b->allowed_bps));
 	else
-		snprintf(c->unfit_text, sizeof c->unfit_text, "the others at %s have gone", name);
+		snprintf(c->unfit_text, sizeof c->unfit_text, "the competing flows at %s have gone", name);
 	c->unfit = c->unfit_text;
 	c->urgent = true;
 }

@@ -91,10 +91,10 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_NOISY, 16, "the probes scatter too much to determine the answer") \
 	X(ADVICE_WARN_MISFIT, 32, "the probes do not lie on the model's curve") \
 	X(ADVICE_WARN_RIVAL, 64, "another model that fits as well predicts otherwise") \
-	X(ADVICE_WARN_BBR, 128, "BBR streams slow other flows down more than the model predicts") \
+	X(ADVICE_WARN_BBR, 128, "BBR streams slow competing flows down more than the model predicts") \
 	X(ADVICE_WARN_CONGESTION, 256, "no model is known for this congestion control") \
 	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time") \
-	X(ADVICE_WARN_UNSEEN, 1024, "other flows cannot be distinguished from the streams' own losses")
+	X(ADVICE_WARN_UNSEEN, 1024, "competing flows cannot be distinguished from the streams' own losses")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,

@@ -72,7 +72,7 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	}
 	s->predicted_bps = rate_bps;
 	s->predicted_impact_ratio = impact_ratio;
-	snprintf(s->reason, sizeof s->reason, "%s%u stream%s: predicted %s, impact on each other flow %.0f %% "
+	snprintf(s->reason, sizeof s->reason, "%s%u stream%s: predicted %s, impact on each competing flow %.0f %% "
 	    "(budget %.0f %%)", s->recalled ? "from history, " : "", streams, plural(streams),
 	    units_rate_text(rate, s->predicted_bps), s->predicted_impact_ratio * 100, s->o.budget_ratio * 100);
 	return request(s, streams);
@@ -127,7 +127,7 @@ static bool try_one(struct stream_control *s)
 
 	s->saves = s->advice.streams > 1;
 	other = hold(s, 1, s->advice.curve[0].throughput_bps, 0);
-	snprintf(s->reason, sizeof s->reason, "one stream, to find out whether other flows compete");
+	snprintf(s->reason, sizeof s->reason, "one stream, to find competing flows");
 	return other;
 }
 

@@ -4,12 +4,12 @@
 #include "core/err.h"
 #include "session/session_impl.h"
 
-#define WHY_LOSS "random loss limits each stream, and no other flows are seen"
-#define WHY_OTHERS "other flows are seen"
+#define WHY_LOSS "random loss limits each stream, and no competing flows are seen"
+#define WHY_OTHERS "competing flows are seen"
 #define SAMPLE_NS ((uint64_t)(STREAM_CONTROL_SAMPLE_S * 1e9))
 #define BUSY_RATIO 0.8 /* streams that have less to send tell nothing about the path */
 #define WHY_NO_BBR WHY_LOSS "; bbr would be faster, but the kernel does not permit it"
-#define WHY_FAIR "it shares links with other flows, as the impact budget requires"
+#define WHY_FAIR "it shares links with competing flows, as the impact budget requires"
 #define WHY_DENIED "the kernel permits the sender neither cubic nor reno (net.ipv4.tcp_allowed_congestion_control)"
 #define WHY_REQUESTED "requested"
 #define WHY_SYSTEM "the system's setting"

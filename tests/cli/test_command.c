@@ -463,11 +463,11 @@ static void advises(void **state)
 	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; any transfer takes "));
 	fake.advice.limited_by = PTCP_LIMITED_BY_IMPACT;
 	assert_int_equal(command("advise h"), 0);
-	assert_non_null(strstr(cap.out, "\nAn additional stream would slow other flows by "));
+	assert_non_null(strstr(cap.out, "\nAn additional stream would slow competing flows by "));
 	fake.advice.others = PTCP_OTHERS_NONE_SEEN;
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
-	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; no other flows seen (budget "));
+	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; no competing flows seen (budget "));
 	fake.run_code = PTCP_ECONNECT;
 	fake.sentence = "h: nobody (look)";
 	assert_int_equal(command("advise h"), 3);

@@ -188,12 +188,12 @@ static void text_advised(const struct ptcp_result *r)
 	char predicted[UNITS_TEXT_BYTES], measured[UNITS_TEXT_BYTES];
 
 	if (r->advised_streams > 0 && r->measured_bps > 0)
-		terminal_line("predicted for %u stream%s%s: %s, slowing each other flow by %.0f %%; measured: %s",
+		terminal_line("predicted for %u stream%s%s: %s, slowing each competing flow by %.0f %%; measured: %s",
 		    r->advised_streams, plural(r->advised_streams), r->from_history ? " from history" : "",
 		    units_rate_text(predicted, r->predicted_bps), r->predicted_impact_percent,
 		    units_rate_text(measured, r->measured_bps));
 	if (r->fastest_streams > 0)
-		terminal_line("limited to %u stream%s by --impact %.3g; %u streams would carry about %s and slow other flows by %.0f %%",
+		terminal_line("limited to %u stream%s by --impact %.3g; %u streams would carry about %s and slow competing flows by %.0f %%",
 		    r->advised_streams, plural(r->advised_streams), r->budget_percent, r->fastest_streams,
 		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }

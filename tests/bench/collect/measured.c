@@ -234,7 +234,7 @@ int report_measured(const char *file)
 	if (read_rows(file) != 0)
 		return 1;
 	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; additional time of direct "
-	    "and best path in per cent, draw by draw; loss of other flows, planned storage of hosts, and the "
+	    "and best path in per cent, draw by draw; loss of competing flows, planned storage of hosts, and the "
 	    "emulator's stalls, in per cent.\n\n| flows, estimates off | method | draws | seconds | planned | plans "
 	    "after the first | direct longer | best path longer | loss | stored | stalled |\n"
 	    "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");

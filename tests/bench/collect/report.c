@@ -129,8 +129,8 @@ static void print_true(struct cell c[LOADS])
 {
 	int w, l;
 
-	printf("Makespans in seconds, true estimates, %d other flows north to south; mean of %d draws and half of "
-	    "the 95 %% confidence interval. Loss of other flows and data stored for other sources, in per cent; "
+	printf("Makespans in seconds, true estimates, %d competing flows north to south; mean of %d draws and half of "
+	    "the 95 %% confidence interval. Loss of competing flows and data stored for other sources, in per cent; "
 	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | 3:1 | loss 1:1 | 2:1 | 1:3 | 3:1 | stored 2:1 | "
 	    "plans 2:1 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
 	for (w = 0; w < WAYS; w++) {
@@ -295,7 +295,7 @@ static void print_settings(void)
 	static const char *const others[] = { "0", "10", "20", "30", "40", "50", "60" }, *const udp[] = { "5", "20" };
 	size_t i;
 
-	printf("\nMakespans by number of other flows, 2:1, true estimates\n\n| flows | " SETTING_HEAD);
+	printf("\nMakespans by number of competing flows, 2:1, true estimates\n\n| flows | " SETTING_HEAD);
 	for (i = 0; i < sizeof others / sizeof *others; i++)
 		print_setting(others[i], atof(others[i]), 0);
 	printf("\nWith on/off traffic beside %d flows, 2:1\n\n| %% on average | " SETTING_HEAD, OTHERS);
