@@ -16,7 +16,7 @@ enum client_hello {
 	CLIENT_HELLO_MORE   /* call again with `need` bytes */
 };
 
-/* The first n bytes of a connection; a leading number of relays (PROTOCOL.md, section 2) is skipped. Sets `label` with
+/* The first n bytes of a connection; a leading number of relays (PROTOCOL.md, section 15) is skipped. Sets `label` with
  * CLIENT_HELLO_LABEL, and *need with CLIENT_HELLO_MORE: more than n, at most CLIENT_HELLO_MAX_BYTES. A ClientHello in
  * several records, or with a server name of another form than a label, has no label. */
 enum client_hello client_hello_read(char label[CLIENT_HELLO_LABEL_BYTES], size_t *need, const uint8_t *p, size_t n);

@@ -1,5 +1,5 @@
 /* Certificates: a certificate authority, an Ed25519 key, states the name and rights of a client, for servers trusting the
- * authority, or the hosts of a server (PROTOCOL.md, section 2). Any thread. */
+ * authority, or the hosts of a server (PROTOCOL.md, section 15). Any thread. */
 #ifndef NET_CERTIFICATE_H
 #define NET_CERTIFICATE_H
 
