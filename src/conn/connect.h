@@ -37,7 +37,7 @@ struct connect_result {
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	unsigned hop;           /* failed: the hop without a connection, relay[hop]; n_relays: the host */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
-	struct connect *spare;  /* with `chan`, see connect_opts.spare: the caller's, for connect_adopt() or connect_cancel() */
+	struct connect *spare;  /* the caller's, if `chan` is set: for connect_adopt() or connect_cancel(), see connect_opts.spare */
 };
 
 struct connect_opts {
@@ -46,22 +46,22 @@ struct connect_opts {
 	unsigned port;
 	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
 	unsigned n_relays;
-	uint64_t spool_bytes;    /* that each relay may spool */
-	uint64_t route_session; /* the same random number for all connections of a session through relays; 0: of no session */
+	uint64_t spool_bytes;    /* bytes that each relay may spool */
+	uint64_t route_session; /* the same random number for all connections of a session through relays; 0: no session */
 	bool route_control;     /* the session's control connection */
-	uint64_t timeout_ns;    /* from connect_start() to `done` */
-	struct sock_opts sock;  /* for the established connection */
+	uint64_t timeout_ns;    /* limit from connect_start() to `done` */
+	struct sock_opts sock;  /* options of the established connection */
 	const char *alpn;
-	const char *label;      /* of the host's shared port, see conn/client_hello.h; borrowed until `done`; NULL: none */
-	bool one_cipher;        /* as chan_opts has it */
+	const char *label;      /* label of the host's shared port (conn/client_hello.h), borrowed until `done`; NULL: none */
+	bool one_cipher;        /* one cipher is offered, see chan_opts */
 	enum ptcp_cipher cipher;
 	bool plaintext;         /* leave TLS after the answer */
-	enum wire_type answer;  /* to `first`: this frame, without payload, or ERROR; 0: no answer */
+	enum wire_type answer;  /* frame without payload that answers `first`; ERROR may come instead; 0: no answer */
 	/* With a direct path: also begin a data connection with this cipher, to the same address, as soon as TCP is connected.
 	 * NULL: no. */
 	const enum ptcp_cipher *spare;
 	const char *hint;       /* remedy in errors of the host; NULL: "is it a ptcp server?" */
-	const char *client;     /* that lookups are counted for, as dial_opts has it; borrowed until `done` */
+	const char *client;     /* client that lookups are counted for, see dial_opts; borrowed until `done` */
 	/* Addresses of the host that may be connected to, as dial_opts has it. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* The host's fingerprint; NULL: `check` decides. */

@@ -26,7 +26,7 @@ struct pacing {
 struct balance {
 	struct list streams;
 	struct timer *timer;      /* NULL: not needed yet */
-	struct mono at;           /* time of the last measurement, and idle time of each worker then: */
+	struct mono at;           /* time of the last measurement, when idle_ns was read: */
 	uint64_t idle_ns[CONTEXT_WORKERS_MAX];
 	unsigned next;            /* worker for the next stream, among equals */
 };
@@ -39,7 +39,7 @@ struct context {
 	struct loop *handshakes;          /* NULL until needed */
 	unsigned n_handshakes;            /* running */
 	struct io *io;
-	struct resolver *names;           /* of the control loop */
+	struct resolver *names;           /* resolver of the control loop */
 	struct identity identity;
 	SSL_CTX *client, *server;         /* NULL where not requested */
 	struct log log;

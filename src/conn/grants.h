@@ -6,8 +6,8 @@
 #include "net/identity.h"
 #include "wire/grant.h"
 
-#define GRANT_LIFE_S 900        /* of grants that we make */
-#define GRANT_LIFE_MAX_S 86400 /* of grants that we accept */
+#define GRANT_LIFE_S 900        /* life of the grants that this host makes */
+#define GRANT_LIFE_MAX_S 86400 /* max life of the grants that this host accepts */
 
 /* Members are borrowed. */
 struct grant_terms {

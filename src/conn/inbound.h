@@ -44,8 +44,8 @@ struct inbound_ops {
 
 struct pending_opts {
 	struct context *host;
-	uint64_t timeout_ns;                 /* of the socket, after JOIN */
-	unsigned waiting, sessions, streams; /* as admission_new(); `waiting` is reduced where descriptors are few */
+	uint64_t timeout_ns;                 /* time-out of the socket after JOIN */
+	unsigned waiting, sessions, streams; /* limits for admission_new(); `waiting` is reduced where descriptors are few */
 	const struct inbound_ops *ops;
 	void *arg;
 };
@@ -67,10 +67,10 @@ struct inbound {
 	struct pending *pending;
 	struct peer_address *from;        /* admission's, of `address` */
 	bool one_channel;           /* a session has this connection only */
-	struct watch *peek;         /* until the label of the connection is known; then NULL */
+	struct watch *peek;         /* watches until the label of the connection is known; then NULL */
 	int fd;                     /* while `peek` */
 	size_t peeked;              /* bytes examined so far */
-	struct handshake *handshake; /* after that */
+	struct handshake *handshake; /* the handshake follows the label */
 	struct chan *chan;          /* then */
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];

@@ -11,7 +11,7 @@ struct remote {
 	bool ssh;                     /* ephemeral server through ssh; else a server */
 	char user[REMOTE_USER_BYTES]; /* ssh only; "": ssh decides */
 	char host[SOCK_HOST_BYTES];   /* without brackets; with ssh a name for ssh to resolve */
-	unsigned port;                /* with ssh, sshd's; 0: ssh decides */
+	unsigned port;                /* port of the server, or of sshd; 0: ssh decides */
 	char path[4096];              /* decoded; below the server's root, or for home_path() */
 };
 

@@ -32,7 +32,7 @@ struct ssh_hello_answer {
 	unsigned port;
 	char address[SOCK_HOST_BYTES]; /* "": unknown */
 	bool final;  /* sent after the client's line */
-	unsigned share_port; /* of a service that passes connections with the label to the server; 0: none */
+	unsigned share_port; /* port of a service that passes connections with the label to the server; 0: none */
 	char label[CLIENT_HELLO_LABEL_BYTES];
 };
 /* From the client: addresses for the server to connect to. */
