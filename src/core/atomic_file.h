@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 struct atomic_file {
-	FILE *f;           /* to write to; mode 0600 unless the caller changes the mode */
+	FILE *f;           /* stream for the new content; mode 0600 unless the caller changes the mode */
 	const char *path;  /* borrowed */
 	char *temp;
 };

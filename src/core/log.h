@@ -29,7 +29,7 @@ void log_write(const struct log *l, enum log_level level, const char *component,
 /* Limits lines that strangers cause, so that a flood does not fill the log. Zeroed at first. One thread. */
 struct log_limit {
 	struct mono since;
-	unsigned n, left_out; /* in the current minute */
+	unsigned n, left_out; /* numbers of the current minute */
 };
 #define LOG_LIMIT_LINES 60 /* a minute */
 

@@ -31,7 +31,7 @@ struct memory_claim {
 	void (*stalled)(struct memory_claim *c);
 	const atomic_uint_fast64_t *moved; /* counter of the user's progress */
 	/* the budget's */
-	struct list in_list;               /* of holders, or of the session's waiting claims */
+	struct list in_list;               /* member of holders, or of the session's waiting claims */
 	uint64_t bytes;                    /* held, or waited for */
 	bool waiting;
 	uint64_t seen;                     /* value of *moved, */

@@ -21,7 +21,7 @@
 struct pacer {
 	_Atomic uint64_t bps;          /* 0: unlimited */
 	_Atomic uint64_t next_ns;      /* time at which the reserved bytes have passed at that rate */
-	_Atomic unsigned changes;      /* of the rate */
+	_Atomic unsigned changes;      /* number of changes of the rate */
 	_Atomic uint64_t throttled_ns; /* last time a user had to wait */
 };
 
@@ -30,7 +30,7 @@ struct pacer_turn {
 	const struct pacer *of; /* NULL: none */
 	uint64_t at_ns;
 	size_t bytes;
-	unsigned changes;       /* of the rate, at the reservation */
+	unsigned changes;       /* number of changes of the rate, at the reservation */
 };
 
 /* Before the pacer has users. */

@@ -6,7 +6,7 @@
 
 /* Zero-initialize. */
 struct processor {
-	double at_s, ran_s, waited_s; /* of all threads, at the latest call */
+	double at_s, ran_s, waited_s; /* sums of all threads at the latest call */
 };
 
 /* Whether the threads, since the latest call, waited for a processor much longer than they ran, because of other processes:

@@ -13,7 +13,7 @@
 #include "core/err.h"
 
 #define TIMETABLE_RANGES 32
-#define TIMETABLE_BYTES 2112 /* of the text, with the final NUL */
+#define TIMETABLE_BYTES 2112 /* size of the text, with the final NUL */
 #define TIMETABLE_MIN_BPS 10000 /* below, a pacer's quantum would take seconds */
 
 struct timetable {
