@@ -18,7 +18,7 @@
 struct tree;
 struct dir;
 
-#define DIR_OPEN_MAX 128 /* or less: see fd_budget_directories() */
+#define DIR_OPEN_MAX 128 /* limit; fd_budget_directories() may be lower */
 
 #define STORE_AGAIN 1 /* the call would block on disk */
 
@@ -109,7 +109,7 @@ const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_
  * without memory. */
 char *dir_path_below(const struct dir *d, const struct dir *base, const char *name);
 
-#define DIR_PATH_TEXT_BYTES 400  /* for messages */
+#define DIR_PATH_TEXT_BYTES 400  /* size of a path in messages */
 #define DIR_PATH_RAW_BYTES 4200  /* any path accepted by the system */
 
 #endif

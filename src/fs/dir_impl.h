@@ -22,7 +22,7 @@ struct dir {
 	bool known;         /* dev and ino are set, by the first opening */
 	dev_t dev;
 	ino_t ino;
-	struct list idle;   /* in tree->idle while open and not pinned */
+	struct list idle;   /* member of tree->idle while open and not pinned */
 	char name[];
 };
 
@@ -37,7 +37,7 @@ struct tree {
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct quota *quota; /* owned; NULL: none */
 	struct dir *root;
-	char *path; /* of the root, as given */
+	char *path; /* path of the root, as given */
 };
 
 /* After closing a directory other than the root, with tree->lock held. */

@@ -14,7 +14,7 @@
 /* Of a transfer, zeroed at first; outlives its files. */
 struct direct_io {
 	atomic_int refused;              /* enum direct_io_refused */
-	char path[DIR_PATH_RAW_BYTES];   /* of the first file whose file system refused it */
+	char path[DIR_PATH_RAW_BYTES];   /* first file whose file system refused direct I/O */
 };
 enum direct_io_refused { DIRECT_IO_ACCEPTED, DIRECT_IO_NAMING, DIRECT_IO_REFUSED, DIRECT_IO_REPORTED };
 #define DIRECT_IO_REFUSED_WHY "the file system has no direct I/O: data goes through the page cache"

@@ -55,7 +55,7 @@ struct quota_hold {
 	struct quota *q;
 	uint64_t reserved, stored;
 	bool whole;           /* reserved for its whole size */
-	bool begun;           /* its part exists */
+	bool begun;           /* the part of the file exists */
 };
 
 /* The file will need `bytes` in all; unless `whole`, at least: quota_store() takes more. PTCP_ENOSPC. */

@@ -17,7 +17,7 @@ struct sys {
 	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
 	int (*openat2)(int dirfd, const char *path, struct open_how *how, size_t size);
 	int (*close)(int *fd); /* fd_close(): clears; 0, or an errno, which close leaves as before */
-	int (*dup)(int fd); /* with FD_CLOEXEC */
+	int (*dup)(int fd); /* sets FD_CLOEXEC */
 	int (*fstat)(int fd, struct stat *st);
 	int (*fstatat)(int dirfd, const char *path, struct stat *st, int flags);
 	int (*fstatfs)(int fd, struct statfs *st);

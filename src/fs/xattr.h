@@ -11,7 +11,7 @@
 #define XATTRS_MAX_BYTES 57344
 
 struct xattr {
-	const char *name; /* with a NUL */
+	const char *name; /* name, with a NUL */
 	size_t name_n;    /* without the NUL */
 	const void *value;
 	size_t n;
