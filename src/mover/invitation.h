@@ -41,9 +41,9 @@ struct invitation {
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
-	bool serves;                              /* of a server: the mover sends or receives, for clients that connect to */
+	bool serves;                              /* the mover belongs to a server: it sends or receives, for clients that connect to `port` */
 	bool direct_io;                           /* files bypass the page cache */
-	unsigned port;                            /* this one of its host; 0: a free port */
+	unsigned port;                            /* port of the mover's host for clients; 0: a free port */
 };
 
 /* The text of an invitation, to be freed. PTCP_EUSAGE: a root contains a newline. */

@@ -31,16 +31,16 @@ struct movers_opts {
 	struct loop *control;
 	const struct log *log;
 	const char *file;                /* path of the invitation; NULL: standard input of the commands of movers_launch() */
-	const char *listen;              /* as listener_new() has it; NULL: every address, a free port */
+	const char *listen;              /* address of the listener, see listener_new(); NULL: every address, a free port */
 	const struct movers_base *base;  /* directories of the sources, copied, */
 	size_t n_bases;
-	char *const *root;               /* and absolute paths that movers may read; copied */
+	char *const *root;               /* absolute paths that movers may read; copied */
 	size_t n_roots;
 	bool writes;                     /* movers receive: they may write part files there */
 	bool direct_io;                  /* files bypass the page cache */
-	bool serves;                     /* of a server, for movers_open(): movers read and write, and listen on */
-	unsigned port;                   /* this port of their hosts; 0: a free one */
-	uint64_t wait_ns;                /* for the first mover, and after the loss of the last one; not of a server */
+	bool serves;                     /* the set is a server's, for movers_open(): movers read and write, and listen on `port` */
+	unsigned port;                   /* port of the movers' hosts; 0: a free one */
+	uint64_t wait_ns;                /* patience for the first mover, and after the loss of the last one; not for a server */
 	/* A mover has joined or left: a sentence for the user. */
 	void (*notify)(void *arg, const char *text);
 	void *arg;
@@ -57,8 +57,8 @@ struct movers_session {
 	bool verify, receives;
 	bool patient;                    /* no limit on unacknowledged data */
 	unsigned streams;                /* granted */
-	uint64_t timeout_ns;             /* of the connections */
-	uint64_t wait_ns;                /* as in movers_opts */
+	uint64_t timeout_ns;             /* time-out of the data connections */
+	uint64_t wait_ns;                /* patience, as in movers_opts */
 	/* A mover accepts connections at the endpoint, or has left. */
 	void (*endpoint)(void *arg, const struct wire_endpoint *f);
 	/* A data connection has joined: the owner attaches a stream, or cancels it. */
@@ -95,7 +95,7 @@ bool movers_deal(const struct movers *m, uint32_t *place, unsigned n, const uint
 struct mover *movers_find(const struct movers *m, uint32_t id); /* NULL: gone */
 /* PTCP_ECONNECT: no mover is left, and none has joined in time. 0: at least one mover, or time is left. */
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e);
-struct mono movers_deadline(const struct movers *m); /* of movers_fault() */
+struct mono movers_deadline(const struct movers *m); /* deadline of movers_fault() */
 /* The limit of all streams together, in bit/s, divided among the movers; 0: none. */
 void movers_set_rate(struct movers *m, uint64_t bps);
 /* Congestion control of all streams from now on. */
@@ -126,9 +126,9 @@ void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *o
 /* ---- Streams ---- */
 
 struct remote_opts {
-	unsigned number;                 /* of the stream */
-	const uint8_t *session, *key;    /* of the session; copied */
-	const char *peer;                /* its fingerprint */
+	unsigned number;                 /* number of the stream */
+	const uint8_t *session, *key;    /* id and key of the session; copied */
+	const char *peer;                /* fingerprint of the peer */
 	enum ptcp_cipher cipher;
 	bool verify, ahead;
 	bool patient;                    /* no limit on unacknowledged data */
@@ -138,8 +138,8 @@ struct remote_opts {
 	unsigned port;
 	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
 	unsigned n_relays;
-	uint64_t spool_bytes, route_session; /* as connect_opts has them */
-	const struct identity *issuer;   /* of the grants for the relays; borrowed */
+	uint64_t spool_bytes, route_session; /* values of connect_opts */
+	const struct identity *issuer;   /* issuer of the grants for relays; borrowed */
 	uint64_t connect_ns;
 	/* As connect_opts has it, for the relays. */
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);

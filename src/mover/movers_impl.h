@@ -36,13 +36,13 @@ struct mover {
 	struct mover_link *link;
 	uint32_t id;
 	bool joined;             /* has sent MOVER */
-	bool listens;            /* of a session: its endpoint is known */
+	bool listens;            /* the set is a session's, and the endpoint of this mover is known */
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	char host[WIRE_HOST_MAX + 1], address[SOCK_TEXT_BYTES];
 	struct peer_address *from; /* admission's, of `address` */
-	uint64_t *known;         /* by slot: id of the file known to the mover; 0: none */
+	uint64_t *known;         /* by slot: id of the file that the mover knows; 0: none */
 	struct list closing;     /* files whose CLOSED is yet to come */
-	struct remote *remote[MOVER_HANDLES]; /* by handle modulo MOVER_HANDLES */
+	struct remote *remote[MOVER_HANDLES]; /* streams by handle modulo MOVER_HANDLES */
 	uint32_t next_handle;
 	unsigned n_streams;
 	uint64_t bytes, bytes_before;
@@ -62,7 +62,7 @@ struct launcher {
 	struct line_reader *lines;
 	bool ended;
 	int status, signal;
-	char host[100];          /* of --mover-hosts; "": started once for all */
+	char host[100];          /* a host of --mover-hosts; "": the command is started once for all */
 	char last[200];          /* line of its output */
 };
 
@@ -74,14 +74,14 @@ struct movers {
 	struct listener *listener;
 	struct invitation invitation;
 	char *file, *text;
-	int file_fd;             /* with `file`: locked, see invitation_write() */
+	int file_fd;             /* descriptor that keeps `file` locked, see invitation_write() */
 	struct timer *timer;
 	struct list movers, launchers;
 	unsigned n;              /* movers that have joined */
 	uint32_t last_id;
 	struct mono none_since;
 	bool ever;               /* a mover has joined */
-	struct ptcp_err why;     /* of the last loss */
+	struct ptcp_err why;     /* error of the last loss */
 	uint64_t rate_bps;
 	char congestion[WIRE_CONGESTION_MAX + 1];
 	struct mono metered;
@@ -93,7 +93,7 @@ struct movers {
 	/* of a server: the pool has a set for each session */
 	struct list sessions;
 	unsigned n_sessions;
-	struct movers *pool;     /* of a session: the server's; else NULL */
+	struct movers *pool;     /* pool of the server, if the set is a session's; else NULL */
 	struct list in_pool;
 	struct movers_session session;
 	uint8_t session_id[WIRE_SESSION_BYTES], session_key[32];

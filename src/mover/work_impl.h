@@ -38,8 +38,8 @@ struct work_targets {
 	struct sink_lease lease;    /* the engine has not given this mover up */
 	struct list opening;
 	bool durable;               /* blocks are on disk before they are reported */
-	struct target_result *first, **last; /* not flushed yet */
-	struct target_flush *flush; /* on an I/O thread; or NULL */
+	struct target_result *first, **last; /* results that are not flushed yet */
+	struct target_flush *flush; /* flush on an I/O thread; or NULL */
 	atomic_bool over;           /* no more retries */
 };
 
@@ -52,10 +52,10 @@ struct mover_process {
 	struct context host;
 	struct invitation invitation;
 	struct work_files files;    /* opened before confinement, for the first work */
-	unsigned address;           /* of the engine: being tried */
+	unsigned address;           /* index of the engine's address that is being tried */
 	struct list works;
-	struct work *first;         /* of the invitation; the process ends with it */
-	struct listener *listener;  /* of a server's mover, for clients; else NULL */
+	struct work *first;         /* work of the invitation; the process ends with it */
+	struct listener *listener;  /* listener of a server's mover, for clients; else NULL */
 	struct pending pending;
 	bool over;
 	int result;
@@ -67,7 +67,7 @@ struct work_session {
 	uint8_t id[WIRE_SESSION_BYTES], join[32];
 	char peer[PTCP_FINGERPRINT_BYTES], near[SOCK_HOST_BYTES], congestion[WIRE_CONGESTION_MAX + 1];
 	enum ptcp_cipher cipher;
-	uint8_t flags;              /* of enum wire_stream_flags */
+	uint8_t flags;              /* enum wire_stream_flags */
 	unsigned streams;
 	uint64_t timeout_ns;
 };
@@ -77,20 +77,20 @@ struct work {
 	struct list in_list;
 	struct mover_process *process;
 	struct loop *loop;          /* the process's */
-	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* of the set */
+	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* identify the set of movers */
 	struct work_session *session; /* NULL: none */
-	bool serves;                /* of a server: invites only */
+	bool serves;                /* the engine is a server's, and sends INVITE only */
 	bool receives;              /* files of TARGET; else files of SOURCE are sent */
 	struct pacer pacer;
 	struct direct_io direct_io; /* if the invitation demands it */
 	struct work_files files;
 	struct work_targets targets;
-	struct connect *connect;    /* to the engine */
+	struct connect *connect;    /* connection to the engine */
 	struct mover_link *link;    /* then */
 	struct timer *timer;
 	struct list streams;
 	unsigned n_streams;
-	uint32_t last_handle;       /* of a connection accepted */
+	uint32_t last_handle;       /* handle of the last accepted connection */
 	unsigned n_io;              /* jobs of work_targets.c on I/O threads */
 	bool over, ended_posted;
 	int result;
