@@ -50,7 +50,7 @@ struct peer_address *admission_excess(struct admission *d, struct peer_address *
 enum admission_end {
 	ADMISSION_LOST, /* closed by the peer or timed out */
 	ADMISSION_GOOD, /* an authorized client: free */
-	ADMISSION_BAD   /* not ptcp, or not authorized */
+	ADMISSION_BAD   /* the connection was not ptcp, or not authorized */
 };
 void admission_leave(struct admission *d, struct peer_address *s, enum admission_end how);
 

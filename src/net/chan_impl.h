@@ -37,14 +37,14 @@ struct chan {
 	bool hops_read;          /* server: the first byte was checked for a number of relays */
 	uint8_t *rx, *tx;        /* the loop's buffers; NULL while empty */
 	bool no_read_ahead;
-	size_t wanted;           /* by the present chan_read() */
+	size_t wanted;           /* bytes that the present chan_read() wants */
 	size_t rx_start, rx_end, tx_start, tx_end;
 	size_t turn_bytes;       /* read in this turn */
 	uint64_t tx_records;     /* under the current key */
-	uint64_t rx_bytes, rx_updates; /* for the limit on key updates */
+	uint64_t rx_bytes, rx_updates; /* counters that limit key updates */
 	bool paused, want_write, shutting, sent_fin;
 	bool drained;            /* the last chan_read() exhausted the input */
-	bool starved;            /* it stopped at CHAN_TURN_BYTES, with input left */
+	bool starved;            /* reading stopped at CHAN_TURN_BYTES, with input left */
 	bool eof;                /* the peer sends no more */
 	bool cut;                /* sending failed; received bytes are still read */
 	bool failed, closed, opened_due;

@@ -12,7 +12,7 @@ struct child;
 struct child_opts {
 	char *const *argv;      /* argv[0] is searched in PATH; borrowed */
 	bool quiet;             /* discard its standard error instead of inheriting ours */
-	bool merged;            /* its standard error is the socket, too */
+	bool merged;            /* the standard error of the child is the socket, too */
 	bool apart;             /* own session and process group: signals of the terminal do not reach the child, and
 	                         * child_free() ends the whole group */
 	/* The child has ended: exit status, and terminating signal or 0. Once, from the loop; may be NULL. */

@@ -6,7 +6,7 @@
 
 struct dial_opts {
 	struct resolver *names; /* NULL: numeric hosts only */
-	const char *client;     /* whose lookups are counted, see resolve_start() */
+	const char *client;     /* client whose lookups are counted, see resolve_start() */
 	const char *host;       /* copied */
 	unsigned port;
 	struct sock_opts sock;  /* `congestion` is borrowed until `done` */

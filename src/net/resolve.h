@@ -20,7 +20,7 @@
 /* One of `all` and `error` is 0. Without ports. */
 struct resolve_answer {
 	struct addrinfo *all;
-	int error; /* EAI_.. */
+	int error; /* code of getaddrinfo(), EAI_.. */
 	int sys;   /* errno of EAI_SYSTEM */
 };
 const char *resolve_error_text(const struct resolve_answer *a);

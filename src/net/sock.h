@@ -14,7 +14,7 @@
 
 struct sock_opts {
 	int family;             /* 0, 4 or 6 */
-	uint64_t timeout_ns;    /* for connecting, for unacknowledged data, and for a silent peer */
+	uint64_t timeout_ns;    /* limit for connecting, for unacknowledged data, and for a silent peer */
 	const char *congestion; /* congestion control; NULL: the system's default */
 	unsigned segment_bytes; /* maximum, of connections made; 0: the path's */
 };
@@ -49,18 +49,18 @@ void sock_reset_on_close(int fd);
 /* TCP_INFO of a connection, totals since it began; mostly about sending. */
 struct tcpinfo {
 	uint64_t acked_bytes;     /* acknowledged by the peer's kernel, TLS overhead included */
-	uint64_t received_bytes;  /* by our kernel, in order */
+	uint64_t received_bytes;  /* bytes that this kernel has received in order */
 	uint64_t sacked_bytes;    /* beyond acked_bytes, acknowledged out of order; multiples of the segment size */
 	uint64_t delivered_bytes; /* acknowledged out of order, too; multiples of the segment size */
 	uint64_t sent_segments;   /* data segments, with retransmits */
 	uint64_t retransmits;     /* segments */
 	double rtt_s;             /* smoothed */
 	double min_rtt_s;         /* recent minimum; 0: none yet */
-	double silent_s;          /* since the last segment of the peer; keepalives are answered, too */
-	double no_data_s;         /* since the last segment with data, in order */
+	double silent_s;          /* time since the last segment of the peer; keepalives are answered, too */
+	double no_data_s;         /* time since the last segment with data, in order */
 	unsigned timeouts;        /* retransmissions in a row without an acknowledgment */
 	bool unacked;             /* segments wait for an acknowledgment */
-	double busy_s;            /* with data to send or unacknowledged; includes the next two */
+	double busy_s;            /* time with data to send or unacknowledged; includes the next two */
 	double window_s;          /* limited by the receive window */
 	double buffer_s;          /* limited by the send buffer */
 	char congestion[TCPINFO_CC_BYTES]; /* congestion control, "cubic" ..; "" if unknown */

@@ -12,8 +12,8 @@
 
 struct splice;
 
-#define SPLICE_FDS 6       /* descriptors of a splice: two sockets, two pipes; */
-#define SPLICE_SPOOL_FDS 2 /* and two files with a spool */
+#define SPLICE_FDS 6       /* descriptors of a splice: two sockets, two pipes */
+#define SPLICE_SPOOL_FDS 2 /* descriptors of the two files of a spool */
 
 /* Embedded by the splice: disk I/O that may block. `run` is called once, on another thread. */
 struct splice_job {
@@ -22,8 +22,8 @@ struct splice_job {
 
 /* Permission to spool. Borrowed as long as the splice lives. */
 struct splice_spool {
-	const char *dir;             /* of the files */
-	struct spool_quota *quota;   /* of both directions together; max_bytes is also the size of each file */
+	const char *dir;             /* directory of the files */
+	struct spool_quota *quota;   /* quota of both directions together; max_bytes is also the size of each file */
 	uint64_t idle_ns;            /* replaces splice_opts.idle_ns while bytes are spooled */
 	void (*submit)(void *arg, struct splice_job *job);
 	void *arg;

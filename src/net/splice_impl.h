@@ -27,7 +27,7 @@ struct lane {
 	size_t in_pipe;         /* bytes */
 	bool eof, shut;         /* the source has ended; the end was forwarded */
 	struct spool *spool;    /* NULL: not needed so far */
-	bool disk_full;         /* until bytes are forwarded and space is freed */
+	bool disk_full;         /* the disk is full until bytes are forwarded and space is freed */
 	uint8_t *out;           /* read from the file; NULL: not allocated */
 	size_t out_at, out_n;
 	struct file_io write, read;
@@ -39,11 +39,11 @@ struct splice {
 	uv_poll_t poll[2];
 	int fd[2], events[2];
 	unsigned n_open, n_submitted; /* handles, file_io */
-	struct lane lane[2];     /* from fd[i] to the other */
+	struct lane lane[2];     /* lane[i] carries the bytes from fd[i] to the other descriptor */
 	struct timer *idle;
 	uint64_t bytes, total_spooled_bytes;
-	uint64_t progress_bytes; /* sum of both at the last progress, */
-	struct mono moved;       /* and its time */
+	uint64_t progress_bytes; /* sum of both lanes at the last progress */
+	struct mono moved;       /* time of the last progress */
 	struct mono slow_until;  /* the disk is slow: write on another thread */
 	bool over, freed;
 	void (*gone)(void *arg);

@@ -10,7 +10,7 @@
 enum certificate_kind { CERTIFICATE_CLIENT = 1, CERTIFICATE_SERVER = 2 };
 
 #define CERTIFICATE_TEXT_BYTES 256 /* name and root, each with its NUL */
-#define CERTIFICATE_NAME_BYTES 21 /* of a client, with a NUL */
+#define CERTIFICATE_NAME_BYTES 21 /* size of a client's name, with a NUL */
 /* "ptcp-certificate " and base64, with its NUL. */
 #define CERTIFICATE_LINE_BYTES (18 + (CERTIFICATE_MAX_BYTES + 2) / 3 * 4)
 
@@ -18,12 +18,12 @@ struct certificate {
 	enum certificate_kind kind;
 	bool read_only, no_relay, write_once;
 	uint64_t serial;
-	uint64_t from_s, until_s;          /* since 1970, UTC */
-	uint64_t quota_bytes;              /* of a client; 0: no limit */
+	uint64_t from_s, until_s;          /* validity, in seconds since 1970, UTC */
+	uint64_t quota_bytes;              /* quota of a client; 0: no limit */
 	uint8_t issuer[IDENTITY_KEY_BYTES];
 	char subject[PTCP_FINGERPRINT_BYTES];
-	char name[CERTIFICATE_TEXT_BYTES]; /* of a client: one word; of a server: patterns of host names, by commas */
-	char root[CERTIFICATE_TEXT_BYTES]; /* of a client, beneath the root given by the server; "": the root */
+	char name[CERTIFICATE_TEXT_BYTES]; /* client: one word; server: patterns of host names, separated by commas */
+	char root[CERTIFICATE_TEXT_BYTES]; /* directory of a client, beneath the root that the server gives; "": the root */
 };
 
 /* Signs `c` by `ca`, the issuer. */

@@ -22,7 +22,7 @@
 /* How a client was admitted. */
 struct trust_proof {
 	uint64_t at_s; /* time of the examination of its certificate, perhaps expired since */
-	size_t n;      /* of the certificate; 0: a line of its own */
+	size_t n;      /* size of the certificate; 0: the client has a line of its own */
 	uint8_t certificate[CERTIFICATE_MAX_BYTES];
 };
 
@@ -33,7 +33,7 @@ struct authorization {
 	char below[TRUST_BELOW_BYTES]; /* directory of the client beneath the root, where other clients may write; "": the root
 	                               * itself */
 	char name[TRUST_NAME_BYTES];  /* "": none */
-	uint64_t quota_bytes;         /* of the client's directory; 0: no limit */
+	uint64_t quota_bytes;         /* quota of the client's directory; 0: no limit */
 	struct trust_proof proof;
 };
 /* Whether both give the client the same directory. */
