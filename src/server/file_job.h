@@ -8,12 +8,12 @@
 #include "server/request.h"
 
 #define FILE_JOB_STEP_ENTRIES 256          /* other clients' work on the I/O threads comes between two steps */
-#define FILE_JOB_STEP_BYTES (64u << 10)    /* of reports: end the step */
+#define FILE_JOB_STEP_BYTES (64u << 10)    /* size of reports that ends a step */
 
 struct file_job;
 
 struct file_job_ops {
-	const char *name; /* in the log */
+	const char *name; /* name of the job in the log */
 	bool exclusive;   /* a client has one at a time */
 	/* The request has found its paths. */
 	int (*begin)(struct file_job *j, struct ptcp_err *e);
@@ -37,8 +37,8 @@ struct file_job {
 	char client[PTCP_FINGERPRINT_BYTES];
 	struct request request;
 	struct outbox found;   /* frames of a step; of the I/O thread during the step */
-	bool waits;            /* for the client to read */
-	int result;            /* of a step */
+	bool waits;            /* the job waits for the client to read */
+	int result;            /* result of the step */
 	struct ptcp_err why;
 	struct mono reported;
 	struct io_job io;

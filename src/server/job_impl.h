@@ -14,28 +14,28 @@ struct job {
 	struct job_conn *conn;         /* NULL: closed */
 	uint64_t id;                   /* never 0 */
 	char client[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
-	bool detached, report_files;   /* as requested */
+	bool detached, report_files;   /* flags of the request */
 	char host[WIRE_HOST_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1];
 	unsigned port;
 	struct sock_opts sock;
-	uint64_t linger_ns;   /* of the session with the third host */
+	uint64_t linger_ns;   /* life of a session with the third host without a connection */
 	uint64_t rate_bps;             /* limit of all streams together; 0: none */
 	enum wire_grant_mode mode;     /* what the third host does: WRITE receives, READ sends, PROBE discards */
-	struct wire_open open;         /* to the third host, with `path` only, or without a path for PROBE */
+	struct wire_open open;         /* request to the third host, with `path` only, or without a path for PROBE */
 	uint8_t *path;
-	struct prober *prober;         /* with PROBE, else NULL */
-	size_t n_samples;              /* of the prober, that have been reported */
+	struct prober *prober;         /* measurement of a PROBE, else NULL */
+	size_t n_samples;              /* number of samples that have been reported */
 	uint8_t *grant;                /* the frame */
 	size_t grant_bytes;
 	char audience[PTCP_FINGERPRINT_BYTES];
 	struct request request;
 	unsigned fds;                  /* reserved for the session, until it starts */
-	unsigned failures;             /* of files */
+	unsigned failures;             /* number of failed files */
 	char *from, *to;               /* first source and destination; with PROBE "" */
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
-	struct memory_account *memory; /* of the session; NULL: no limit */
+	struct memory_account *memory; /* account of the session; NULL: no limit */
 	struct timer *timer;
 	struct mono requested, ended;
 	bool over;

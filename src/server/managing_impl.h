@@ -14,15 +14,15 @@ struct managing {
 	uint8_t flags;
 	struct wire_managed totals;
 	unsigned next;         /* path of the request */
-	struct expand *expand; /* of the path before; NULL: none */
+	struct expand *expand; /* matches of the path before; NULL: none */
 	bool expanded;
 	size_t next_match;
 	struct filter *visible;
 	/* the tree at work */
 	struct walk *walk;     /* NULL: none */
 	struct dir *base;      /* the walk is relative to it */
-	char *prefix;          /* of its paths as shown: "", or ending in a slash */
-	char *path;            /* as requested, or as matched */
+	char *prefix;          /* prefix of the shown paths: "", or ending in a slash */
+	char *path;            /* path of the request, or of the match */
 	uint64_t failed_before;
 	struct wire_listed sum; /* COUNT */
 };

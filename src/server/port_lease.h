@@ -12,7 +12,7 @@ struct port_lease;
 struct port_lease_opts {
 	struct loop *loop;
 	const struct log *log;
-	const char *path;   /* of the service's socket; copied */
+	const char *path;   /* path of the service's socket; copied */
 	/* A connection, which is taken. */
 	void (*connection)(void *arg, int *fd, const char *address);
 	void *arg;

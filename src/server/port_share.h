@@ -13,7 +13,7 @@
 #define PORT_SHARE_VERSION 1
 #define PORT_SHARE_WORD "ptcp-share"
 #define PORT_SHARE_ERROR "ptcp-share-error" /* followed by a sentence */
-#define PORT_SHARE_CONNECTION "connection"  /* with a descriptor */
+#define PORT_SHARE_CONNECTION "connection"  /* message with a descriptor */
 
 void port_share_register_text(char out[LOCAL_SOCK_TEXT_BYTES], const char *key);
 /* The key, within the text; NULL: not a registration of this version. */
@@ -26,18 +26,18 @@ int port_share_answer_parse(unsigned *port, const char *text, struct ptcp_err *e
 /* ---- port_share.c: the service ---- */
 
 #define PORT_SHARE_PASSED_MAX 8        /* connections that a process has not taken yet */
-#define PORT_SHARE_USER_PASSED_MAX 64  /* that all processes of one user have not taken yet */
+#define PORT_SHARE_USER_PASSED_MAX 64  /* limit of connections that all processes of one user have not taken yet */
 
 struct port_share;
 struct port_share_opts {
 	struct loop *loop;
 	const struct log *log;
-	const char *path;           /* of the socket; copied */
-	unsigned port;              /* to announce */
+	const char *path;           /* path of the socket; copied */
+	unsigned port;              /* port to announce */
 	unsigned max_user;          /* registrations of one user */
 	unsigned max;               /* registrations in all, of which one user may have half */
 	void (*changed)(void *arg, unsigned labels); /* number of labels */
-	void (*again)(void *arg);   /* after INBOUND_LEND_BUSY: try again */
+	void (*again)(void *arg);   /* called after INBOUND_LEND_BUSY, when another try makes sense */
 	void *arg;
 };
 

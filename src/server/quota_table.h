@@ -15,9 +15,9 @@ int quota_table_new(struct quota_table **out, const struct log *log, struct ptcp
 void quota_table_free(struct quota_table *t);
 
 enum quota_need {
-	QUOTA_NONE,    /* for work that changes nothing */
-	QUOTA_ADJUST,  /* for work that only frees space: no count */
-	QUOTA_COUNT    /* for new files, and to show the usage */
+	QUOTA_NONE,    /* the work changes nothing */
+	QUOTA_ADJUST,  /* the work only frees space: no count */
+	QUOTA_COUNT    /* the work makes files, or shows the usage */
 };
 
 /* I/O thread: gives the tree its quota; before the tree's first use. 1: a count is necessary, and `again` will be
@@ -26,7 +26,7 @@ int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, u
     struct io_job *again, struct ptcp_err *e);
 
 struct quota_entry {
-	const char *path; /* of the directory; valid during the call */
+	const char *path; /* path of the directory; valid during the call */
 	uint64_t used_bytes, limit_bytes;
 };
 /* Calls `each` for every counted directory. Any thread. */

@@ -20,7 +20,7 @@ struct relay {
 	struct context *host;
 	struct relay_acl *to;  /* permitted next hops; NULL: none */
 	unsigned max;                /* number of connections; at most half for a single client */
-	uint64_t timeout_ns;         /* of sockets whose peer acknowledges nothing */
+	uint64_t timeout_ns;         /* time-out of sockets whose peer acknowledges nothing */
 	struct {
 		struct spool_quota all;  /* max_bytes 0: nothing is spooled */
 		const char *dir;

@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/list.h"
 
-#define RELAY_SESSION_PLACES 2u             /* of a session's control connection and first data connection */
+#define RELAY_SESSION_PLACES 2u             /* places of a session's control connection and first data connection */
 #define RELAY_WAIT_NS UINT64_C(10000000000) /* longer than a client pauses before it asks again */
 
 struct relay_client;
@@ -32,7 +32,7 @@ struct relay_place {
 };
 
 struct relay_limits {
-	unsigned places;  /* in all */
+	unsigned places;  /* number of all places */
 	unsigned max;     /* --max-relayed, for sentences: `places` is below if descriptors are short */
 };
 

@@ -18,19 +18,19 @@ struct request_path;
 struct request {
 	/* filled in by the owner */
 	struct context *host;
-	const char *root;              /* of the server; NULL: none */
+	const char *root;              /* root of the server; NULL: none */
 	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
 	const struct own_dirs *own_dirs; /* beneath no root */
-	struct quota_table *quotas;    /* not with `own` */
+	struct quota_table *quotas;    /* quotas of clients; unused with `own` */
 	const struct ptcp_server_opts *o;
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
 	const char *client;            /* fingerprint, borrowed */
 	/* by request_take() */
 	bool sends;                    /* the server sends files */
-	bool measures;                 /* no files: the server discards blocks, */
-	bool generates;                /* or sends generated blocks */
-	bool removes;                  /* it removes its sources */
+	bool measures;                 /* there are no files: the server discards blocks */
+	bool generates;                /* there are no files: the server sends generated blocks */
+	bool removes;                  /* the server removes its sources */
 	bool selected;                 /* SELECT frames follow */
 	bool reaches_movers;           /* the client can connect streams to movers of the server */
 	bool literal;                  /* a pattern is a name like any other */
@@ -42,8 +42,8 @@ struct request {
 	int flags;
 	struct request_path *path;
 	unsigned n_paths;
-	struct tree *tree;             /* by request_take_manage(); NULL with `own` */
-	struct filter *filter;         /* of the sources; NULL: no rules */
+	struct tree *tree;             /* set by request_take_manage(); NULL with `own` */
+	struct filter *filter;         /* rules for the sources; NULL: none */
 	struct destination place;      /* unless the server sends */
 	bool finding;
 	unsigned n_useful;             /* streams that have something to send, at most */

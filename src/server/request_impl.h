@@ -6,9 +6,9 @@
 
 /* A source, or the destination. */
 struct request_path {
-	struct dir *dir;               /* of a source; NULL: missing, see `why` */
+	struct dir *dir;               /* directory of a source; NULL: missing, see `why` */
 	char name[DESTINATION_NAME_BYTES];
-	char *path;                    /* as written by the client, or a match of the client's pattern */
+	char *path;                    /* path that the client wrote, or a match of the client's pattern */
 	bool contents;
 	struct ptcp_err why;
 };

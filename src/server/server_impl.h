@@ -23,32 +23,32 @@ enum server_stop { SERVER_RUNS, SERVER_DRAINS, SERVER_STOPS };
 struct ptcp_server {
 	struct ptcp_server_opts o;
 	char *config_dir, *root;
-	char *storage_dir;              /* of relayed connections; NULL: no storage */
+	char *storage_dir;              /* directory of spools of relayed connections; NULL: no storage */
 	char **roots;                   /* permitted to a confined server, ended by NULL; NULL: any */
 	struct timetable rate;
 	struct loop *loop;
 	struct context host;
-	struct own_dirs own_dirs;       /* not of an ephemeral server */
+	struct own_dirs own_dirs;       /* unused by an ephemeral server */
 	struct quota_table *quotas;
 	struct server_listener {
 		struct listener *listener;      /* NULL once stopping */
-		char address[SOCK_TEXT_BYTES];  /* as long as the handle */
+		char address[SOCK_TEXT_BYTES];  /* lives as long as the handle */
 		unsigned port;
 	} at[PTCP_LISTEN_MAX];
 	unsigned n_at;
 	struct pending pending;
-	struct timer *watch;            /* of the files of trust */
-	struct trust_stamp trusted, revoked, certificates; /* at the last check */
-	struct memory_budget *memory;   /* of the sessions; NULL: no limit */
-	struct movers *movers;          /* which carry the streams of sessions; NULL: none */
+	struct timer *watch;            /* timer that watches the files of trust */
+	struct trust_stamp trusted, revoked, certificates; /* stamps of the last check */
+	struct memory_budget *memory;   /* memory of the sessions; NULL: no limit */
+	struct movers *movers;          /* movers that carry the streams of sessions; NULL: none */
 	struct server_session_set sessions;
 	struct relay_acl *next_hops;     /* NULL: none */
 	struct relay relay;
 	struct job_set jobs;
 	struct link_table links;
-	struct ssh_server *ssh;         /* of an ephemeral server; else NULL */
+	struct ssh_server *ssh;         /* start through SSH of an ephemeral server; else NULL */
 	struct port_share *share;       /* NULL: the port is not shared */
-	struct ptcp_err why;            /* of the end, unless its code is 0 */
+	struct ptcp_err why;            /* reason of the end, unless its code is 0 */
 	atomic_int stop;                /* enum server_stop */
 	struct timer *drain;            /* until sessions are ended; NULL: not draining */
 	bool stopping, ran, over;
