@@ -22,8 +22,8 @@ struct remote_job {
 	enum ptcp_manage_op op;         /* MANAGE_REQUESTED: of the paths in t->files.open_paths */
 	struct ptcp_manage_opts manage;
 	struct ptcp_manage_result managed;
-	size_t known_prefix;            /* of each listed path: the part that the user knows */
-	char *failed_path;              /* of the last failure, not yet reported; NULL: none */
+	size_t known_prefix;            /* size of the part of each listed path that the user knows */
+	char *failed_path;              /* path of the last failure, not yet reported; NULL: none */
 	struct ptcp_err failure;
 	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
 	struct ptcp_message *message;   /* timing.messages of them; frames.n_samples have arrived */

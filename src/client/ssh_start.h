@@ -33,16 +33,16 @@ struct ssh_start_ops {
 };
 
 struct ssh_start_opts {
-	struct context *host;          /* with both TLS contexts */
+	struct context *host;          /* a context with both TLS contexts */
 	const struct remote *target;   /* borrowed, as are these: */
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */
 	bool routed;                   /* the caller connects, over paths with relays */
 	unsigned remote_port;
 	bool remote_port_or_any;
-	bool direct_io;                /* also on the remote host */
+	bool direct_io;                /* files bypass the page cache, also on the remote host */
 	bool job;                      /* through ssh's pipe, for a request on a job connection instead of a session */
-	const enum ptcp_cipher *spare; /* as connect_opts.spare */
+	const enum ptcp_cipher *spare; /* ciphers of a spare connection, see connect_opts.spare */
 	struct sock_opts sock;
 	const struct ssh_start_ops *ops;
 	void *arg;

@@ -49,7 +49,7 @@ struct ssh_start {
 	bool deferred_own;              /* the own port at the first address, until the shared port has had its time */
 	struct child *names;
 	struct line_reader *names_lines;
-	struct timer *stagger;          /* until the second attempt */
+	struct timer *stagger;          /* timer of the second attempt */
 	bool queried_names;
 	/* BACK */
 	struct listener *listener;

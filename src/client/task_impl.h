@@ -26,11 +26,11 @@ struct remote_job;
 
 /* Jobs and queries of remote hosts: they use the control connection instead of a session. */
 struct remote_job_ops {
-	void (*aim)(struct ptcp_task *t);    /* before connecting: the next host, into t->target */
+	void (*aim)(struct ptcp_task *t);    /* writes the next host into t->target, before connecting */
 	void (*opened)(struct ptcp_task *t); /* t->chan is connected, and its host trusted */
 	void (*silent)(struct ptcp_task *t); /* t->timer fired */
-	struct ptcp_progress (*progress)(const struct remote_job *h); /* as last reported */
-	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* to report for `why` */
+	struct ptcp_progress (*progress)(const struct remote_job *h); /* progress that the server reported last */
+	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* error to report instead of `why` */
 	void (*free)(struct remote_job *h);
 };
 
@@ -41,24 +41,24 @@ struct task_files {
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
 	struct selection *selection;    /* entries of the source; NULL: all */
-	uint8_t *open_paths;            /* of the remote files and rules, encoded for OPEN */
+	uint8_t *open_paths;            /* remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
 	bool added;                     /* the sources, to the session */
-	struct pipe_source *input;      /* in place of local sources; or NULL */
-	struct pipe_sink *output;       /* in place of the local destination; or NULL */
+	struct pipe_source *input;      /* input instead of local sources; or NULL */
+	struct pipe_sink *output;       /* output instead of the local destination; or NULL */
 };
 
 /* trust.c: identities accepted in this attempt, and the unknown identity. */
 struct task_trust {
 	struct trusted {
-		bool relay;             /* else the target */
+		bool relay;             /* the host is a relay; else the target */
 		char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
 	} accepted[TRUSTED_MAX];
 	unsigned n_accepted;
 	bool unknown;                   /* ask the user about `name` and `fingerprint`, then connect again */
 	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
-	char launched[PTCP_FINGERPRINT_BYTES]; /* of the server started by o.launch, or through ssh for paths with relays */
+	char launched[PTCP_FINGERPRINT_BYTES]; /* fingerprint of the server started by o.launch, or through ssh for paths with relays */
 };
 
 /* task_session.c: events, and the numbers in them. */
@@ -68,7 +68,7 @@ struct task_report {
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	uint64_t failures;              /* files failed */
 	struct ptcp_err first;          /* of them */
-	uint64_t failed_paths;          /* with a warning, and not connected since */
+	uint64_t failed_paths;          /* paths with a warning that have not connected since */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
 	struct ptcp_path path_stats[PTCP_PATHS_MAX];
@@ -78,20 +78,20 @@ struct task_report {
 
 /* path_history.c: of transfers and advice. */
 struct task_history {
-	struct history_key key;         /* of the path; congestion "": unknown */
+	struct history_key key;         /* key of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
 	bool striped;                   /* over movers */
-	struct stream_control control;  /* at the end; advised: false: no result */
+	struct stream_control control;  /* state at the end; advised false: no result */
 };
 
 /* retry.c */
 struct task_retry {
 	bool worked;                    /* a session has run */
-	struct mono moved;              /* when data last moved: */
+	struct mono moved;              /* time when data last moved */
 	uint64_t bytes;
-	unsigned attempts;              /* since then */
-	struct timer *timer;            /* before the next attempt */
-	uint64_t wire_bytes;            /* of earlier sessions */
+	unsigned attempts;              /* number of attempts since `moved` */
+	struct timer *timer;            /* timer of the next attempt */
+	uint64_t wire_bytes;            /* bytes of earlier sessions */
 };
 
 struct ptcp_task {
@@ -100,10 +100,10 @@ struct ptcp_task {
 	struct remote target;           /* without paths */
 	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
 	struct paths paths;
-	struct task_files files;        /* of a transfer */
-	struct movers *movers;          /* of a striped transfer, for all attempts; or NULL */
-	struct prober *prober;          /* of a measurement by this host; or NULL */
-	struct remote_job *remote_job;  /* of a query, or between two other hosts: target is the sender; or NULL */
+	struct task_files files;        /* files of a transfer */
+	struct movers *movers;          /* movers of a striped transfer, for all attempts; or NULL */
+	struct prober *prober;          /* prober of a measurement by this host; or NULL */
+	struct remote_job *remote_job;  /* a query, or work between two other hosts, of which target is the sender; or NULL */
 	const struct remote_job_ops *job_ops;
 	struct {                        /* ptcp_transfer_set_path_rate() */
 		_Atomic uint64_t bps[PTCP_PATHS_MAX];
@@ -129,27 +129,27 @@ struct ptcp_task {
 	struct task_retry retry;
 	/* connect.c: */
 	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
-	char label[CLIENT_HELLO_LABEL_BYTES]; /* of the target's shared port; "": none */
-	unsigned own_port;              /* of a launched server, if the shared port does not lead there; 0: tried */
+	char label[CLIENT_HELLO_LABEL_BYTES]; /* label of the target's shared port; "": none */
+	unsigned own_port;              /* port of a launched server, if the shared port does not lead there; 0: tried */
 	struct connect *connect;
-	bool avoids_movers;             /* of the server: they could not be reached */
-	unsigned path;                  /* of the present attempt, then of the control connection */
+	bool avoids_movers;             /* the movers of the server could not be reached */
+	unsigned path;                  /* path of the present attempt, then of the control connection */
 	unsigned n_tried;
-	uint64_t slow_paths;            /* to be tried again: they had a connection, but no answer in time; */
-	bool patient;                   /* with more time */
+	uint64_t slow_paths;            /* paths to be tried again: they had a connection, but no answer in time */
+	bool patient;                   /* the attempt waits longer for answers */
 	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
-	uint64_t route_session;         /* as connect_opts has it */
-	struct {                        /* for a busy server */
+	uint64_t route_session;         /* random number for the connections through relays, see connect_opts */
+	struct {                        /* Waiting for a busy server: */
 		struct mono until, until_closed;
-		bool pausing;               /* before the next connection */
+		bool pausing;               /* the task pauses before the next connection */
 		bool waited;
 		bool has_answered;          /* the server: that it is busy */
 		bool unanswered;            /* the last attempt lost its connection before the server's HELLO */
-		uint32_t ahead;             /* as reported last */
+		uint32_t ahead;             /* number of sessions ahead that was reported last */
 		unsigned pauses;
 	} wait;
-	struct chan *chan;              /* of a remote_job, to the present server */
-	struct session *session;        /* else */
+	struct chan *chan;              /* connection of a remote_job to the present server */
+	struct session *session;        /* session of all other tasks */
 	struct timer *timer;
 	char peer[REMOTE_USER_BYTES + SOCK_HOST_BYTES], fingerprint[PTCP_FINGERPRINT_BYTES];
 };
