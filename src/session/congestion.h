@@ -13,7 +13,7 @@ struct session_congestion {
 	/* the sender, which may change it: */
 	bool judges;
 	char fair[TCPINFO_CC_BYTES]; /* in use before bbr */
-	bool excluded;              /* bbr: not permitted, or other flows were seen beside it */
+	bool excluded;              /* bbr: not permitted, or competing flows were seen beside it */
 	struct congestion_judge judge;
 	struct tcp_stats stats;
 	struct limit_times recent;

@@ -18,7 +18,7 @@ struct endpoint {
 	struct mono retry_at;          /* until the time when .. */
 	int trial;                     /* .. this one tries again; -1: none does */
 	bool relays_only;              /* the starter must not connect to it itself: fewer hosts reach it than the acceptor */
-	bool told;                     /* that it cannot be reached */
+	bool told;                     /* the user has been told that the endpoint cannot be reached */
 };
 
 struct endpoints {

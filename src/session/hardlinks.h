@@ -9,7 +9,7 @@ struct hardlink {
 	struct hardlink *next;
 	uint64_t dev, ino;
 	uint64_t id;          /* the engine's, of the name sent as a file */
-	bool failed;          /* that name failed; the next is sent as a file */
+	bool failed;          /* the file failed under that name; the next name is sent as a file */
 };
 
 /* snd_may_link() limits the number of records. */

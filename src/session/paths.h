@@ -11,13 +11,13 @@ struct path {
 	struct connect_hop relay[CONNECT_RELAYS_MAX];
 	unsigned n_relays;            /* 0: direct */
 	char *candidate;              /* the user's text; "": direct */
-	uint64_t spool_bytes;          /* that each relay may spool; 0: no spooling */
+	uint64_t spool_bytes;          /* bytes that each relay may spool; 0: no spooling */
 };
 
 struct paths {
-	unsigned n;                   /* at least 1 once parsed */
+	unsigned n;                   /* number of paths, at least 1 once parsed */
 	struct path at[PTCP_PATHS_MAX];
-	char host[SOCK_HOST_BYTES];   /* of the target */
+	char host[SOCK_HOST_BYTES];   /* host of the target */
 	unsigned port;
 	/* The paths in use; candidates may replace them. */
 	unsigned n_places;

@@ -27,30 +27,30 @@ enum work {
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
 	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
-	WORK_PRUNE,      /* before the end: remove what the source does not have */
-	WORK_RELEASE,    /* of a failed file: delete the part, or keep it for the next run */
-	WORK_OPEN,       /* with movers: make the part of an accepted file */
-	WORK_CLOSE       /* not queued: movers are closing the file */
+	WORK_PRUNE,      /* removes what the source does not have, before the end */
+	WORK_RELEASE,    /* deletes the part of a failed file, or keeps it for the next run */
+	WORK_OPEN,       /* makes the part of an accepted file, for movers */
+	WORK_CLOSE       /* waits while movers close the file; not queued */
 };
 
 /* Cookie of an entry in the receiving engine. */
 struct receive_entry {
-	struct receive_entry *next; /* in a queue, in the batch, or among the locked entries */
+	struct receive_entry *next; /* next in a queue, in the batch, or among the locked entries */
 	uint64_t id;
 	uint8_t type;
 	uint64_t size_bytes;    /* UNSIZED: 0 until it is known */
 	struct wire_grid grid;
 	bool unsized;
-	uint64_t beginning_bytes; /* of a failed UNSIZED file: kept under a name of its own; 0: none */
-	uint64_t hash;          /* of the path, see core/name_set.h; not without --delete */
+	uint64_t beginning_bytes; /* beginning of a failed UNSIZED file that stays under a name of its own; 0: none */
+	uint64_t hash;          /* hash of the path, see core/name_set.h; only with --delete */
 	enum work work;         /* queued, or in progress */
-	bool ended;             /* in the engine */
+	bool ended;             /* the engine has ended the entry */
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* the file or link is up to date, or kept */
-	bool dry_run, no_resume; /* of the session */
-	uint8_t version[SINK_VERSION_BYTES]; /* of the source, with `durable` */
-	bool only_new;          /* of the session */
+	bool dry_run, no_resume; /* flags of the session */
+	uint8_t version[SINK_VERSION_BYTES]; /* version of the source, with `durable` */
+	bool only_new;          /* flag of the session */
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
 	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
@@ -59,23 +59,23 @@ struct receive_entry {
 	struct list in_verify_queue;
 	unsigned fds;           /* descriptors reserved, see fs/fd_budget.h */
 	struct dir *dir;        /* the parent */
-	struct dir *self;       /* of a directory */
-	struct sink *sink;      /* of a file */
+	struct dir *self;       /* the directory itself, of a DIR */
+	struct sink *sink;      /* the part, of a FILE */
 	char *name, *target;
-	uint64_t link_id;       /* of a hard link: its file, */
-	const struct linked_file *file; /* and the record of the file; NULL: unknown */
+	uint64_t link_id;       /* file of a hard link */
+	const struct linked_file *file; /* record of that file; NULL: unknown */
 	char *source;           /* top-level directory under a new name: its name at the sender */
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
 	struct xattrs xattrs;
 	struct sink_existing existing;
 	bool shared;            /* movers write the file */
-	bool commits;           /* after WORK_OPEN or WORK_CLOSE */
+	bool commits;           /* the entry is committed after WORK_OPEN or WORK_CLOSE */
 	struct mono locked_since, retry_at; /* another session has locked the part, */
 	enum work retry;        /* this is tried again, */
 	bool same_client;       /* a session of the same client */
-	struct leftover_count left; /* in an existing directory, at its end */
-	struct receive_prune *prune; /* of WORK_PRUNE */
+	struct leftover_count left; /* leftovers in an existing directory, at its end */
+	struct receive_prune *prune; /* state of WORK_PRUNE */
 	int result;
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
@@ -90,37 +90,37 @@ struct receive_side {
 	struct pipe_sink *pipe;     /* pipe.c: in place of files; borrowed; NULL: files */
 	struct receive_entry *piped; /* the entry on its way there; NULL: none */
 	bool has_piped;             /* there was one */
-	bool committing;            /* it is complete, but not yet written */
-	bool lacks_memory;          /* for its claims */
-	uint32_t resumed;           /* blocks taken by an earlier session, to be reported, */
-	struct digest resumed_sum;  /* and the sum of their terms: blocks that arrive before the report are not in it */
+	bool committing;            /* the output is complete, but not yet written */
+	bool lacks_memory;          /* there is no memory for the claims of the output */
+	uint32_t resumed;           /* blocks taken by an earlier session that are to be reported */
+	struct digest resumed_sum;  /* sum of their terms, without blocks that arrive before the report */
 	atomic_bool pipe_notified;  /* pipe_changed is posted */
 	struct msg pipe_changed;
 	const char *only_new;       /* the client who may only add files; NULL: any session */
 	bool placed;                /* the top-level entry with a new name has arrived */
-	struct dir *top;            /* that entry, if a directory; else NULL */
+	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct linked_files linked;
 	enum store_sync sync;
 	struct receive_entry *first, **last;         /* queue */
 	struct receive_entry *fd_first, **fd_last;   /* queue for descriptors */
 	unsigned fds, fds_low;      /* reserved for files; the second queue is served when they fall to fds_low */
-	struct receive_entry *batch; /* on the I/O thread */
+	struct receive_entry *batch; /* entries on the I/O thread */
 	struct store_item ends[WORK_BATCH]; /* completions of the batch */
 	struct dir *named;          /* borrowed by the batch: the directory of the transfer that the user named */
-	struct ptcp_err moved;      /* by the batch: why that directory has lost its name; code 0: it has not */
+	struct ptcp_err moved;      /* why the top-level directory has lost its name, found by the batch; code 0: it has not */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct receive_entry **shared; /* receive_movers.c: accepted files by slot; NULL: without movers */
 	struct receive_entry *closing; /* WORK_CLOSE */
-	struct receive_want *wants; /* of movers for files in WORK_OPEN */
-	struct list verify_queue;   /* verify_queue.c: entries that wait for an I/O thread, */
-	unsigned n_verifying;       /* and steps there */
+	struct receive_want *wants; /* movers that want files in WORK_OPEN */
+	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
+	unsigned n_verifying;       /* number of steps on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct msg done, sync_done;
 	struct io_job io, sync_io;
-	struct leftover_count left; /* in all directories */
+	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
-	struct ptcp_err no_room;    /* of the client's quota, for a file; code 0: there is */
+	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */
 	bool sparse;                /* a file has holes: the total is more than its space */
 	uint64_t total_files, total_bytes;
 	bool total_known;
@@ -149,12 +149,12 @@ bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
 /* Reserves the space of an accepted file in the client's quota: early, so that a transfer without room fails before its
  * data moves; */
 void receive_reserve(struct receive_side *r, const struct receive_entry *t);
-/* and then fails the session, unless there was room. */
+/* Then fails the session, unless there was room. */
 void receive_check_room(struct session *sess);
 /* The control connection is lost, or the session is over: others may use the space reserved for data that has not
  * arrived, */
 void receive_lend_room(struct receive_side *r);
-/* and when the connection is replaced, the space is reserved again. NULL is fine. */
+/* Reserves the space again when the connection is replaced. NULL is fine. */
 void receive_reclaim_room(struct receive_side *r);
 
 /* ---- receive_links.c: with only_new ---- */

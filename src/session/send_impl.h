@@ -17,14 +17,14 @@
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
 	uint64_t id;               /* once blocks of it were sent; else 0 */
-	struct source *source;     /* of a file; NULL: not a file, then: */
-	struct dir *dir;           /* the parent, */
-	char *name;                /* and the name */
+	struct source *source;     /* the source of a file; NULL: the entry is no file, and the next two name it */
+	struct dir *dir;           /* parent directory */
+	char *name;                /* name in the parent directory */
 	bool is_dir;
 	struct manage_stamp stamp; /* without source */
 	bool compared;             /* the receiver has a similar file, and requested the digest */
 	struct list in_linked;     /* linked_done */
-	struct hardlink *hardlink; /* of a file sent under its first name; NULL: the file has a single name */
+	struct hardlink *hardlink; /* the file is sent under the first of these names; NULL: the file has a single name */
 };
 
 /* Lists the sources on an I/O thread and offers the entries to the engine, batch by batch. */
@@ -39,22 +39,22 @@ struct send_side {
 	bool keeps_xattr;           /* the session preserves extended attributes */
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
-	unsigned n, max;            /* entries in the batch, */
+	unsigned n, max;            /* number of entries in the batch, and its limit */
 	unsigned offered;           /* offered of them */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
-	int result;                 /* of the last walk_next() */
+	int result;                 /* result of the last walk_next() */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
-	struct selection *selection; /* of SELECT frames; NULL: none are expected */
+	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */
 	bool selecting;             /* more are expected, before the listing */
 	uint64_t files, bytes;      /* listed */
-	uint64_t wire_bytes;        /* of blocks accepted by the streams' channels */
-	bool removes;               /* sources that are durable at the receiver, */
-	struct list linked_done;    /* those with several names last: the removal of one changes the others */
+	uint64_t wire_bytes;        /* bytes of blocks that the streams' channels have accepted */
+	bool removes;               /* sources that are durable at the receiver are removed */
+	struct list linked_done;    /* files with several names, removed last: the removal of one name changes the rest */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;
 	struct hardlinks hardlinks;
 	struct pipe_source *pipe;   /* pipe.c: in place of a listing; borrowed; NULL: a listing */
-	struct send_entry *piped;   /* its entry; NULL: not offered, or ended */
+	struct send_entry *piped;   /* entry of the pipe; NULL: not offered, or ended */
 	uint64_t pipe_id;
 	atomic_bool pipe_notified;  /* pipe_changed is posted */
 	struct msg pipe_changed;

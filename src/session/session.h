@@ -71,25 +71,24 @@ struct session_opts {
 	bool connects;                /* this end opens the data connections (the TLS client) */
 	bool one_channel;             /* no data connections: blocks travel on the control connection */
 	struct connect *spare;        /* connect_result.spare; taken, also on failure */
-	const char *address;          /* of the peer, for data connections; copied */
+	const char *address;          /* address of the peer, for data connections; copied */
 	unsigned port;
-	const char *label;            /* of the peer's shared port, as connect_opts has it; outlives the session; NULL: none */
-	const char *name;             /* of the peer, resolved where `address` does not answer; copied; NULL: none */
-	const char *client;           /* as connect_opts has it; outlives the session */
+	const char *label;            /* label of the peer's shared port, see connect_opts; outlives the session; NULL: none */
+	const char *name;             /* name of the peer, resolved where `address` does not answer; copied; NULL: none */
+	const char *client;           /* client that lookups are counted for, see connect_opts; outlives the session */
 	bool once;                    /* the peer is an ephemeral server */
 	struct paths *paths;          /* several, or one with relays; outlives the session. NULL: direct */
 	unsigned path;                /* index of the control connection's path */
-	uint64_t route_session;       /* as connect_opts has it, of the control connection */
+	uint64_t route_session;       /* random number of the control connection's route, see connect_opts */
 	struct sock_opts sock;        /* copied; congestion outlives the session */
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;          /* without progress, while the peer responds */
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
-	struct movers *movers;        /* which carry the streams; outlives the session; NULL: worker threads do, or those
-	                                 of session_use_movers() */
+	struct movers *movers;        /* movers that carry the streams; outlives the session; NULL: worker threads, or session_use_movers() */
 	unsigned streams;             /* active without movers, as far as granted; 0: all granted */
-	bool fixed_streams;           /* with movers: all granted streams are active */
+	bool fixed_streams;           /* all granted streams are active, with movers */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
 	uint32_t stripe;              /* acceptor: in OPENED */
@@ -173,7 +172,7 @@ const char *session_congestion(const struct session *sess);
 /* ---- Number of streams ---- */
 
 struct stream_count_opts {
-	double budget_ratio;          /* limit of the impact on other flows */
+	double budget_ratio;          /* limit of the impact on competing flows */
 	unsigned max_streams;
 	/* The congestion control of the sender is known, or changed: may call session_recall_probes(). Or NULL. */
 	void (*known)(void *arg, struct session *sess, const char *congestion);

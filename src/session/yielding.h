@@ -1,4 +1,4 @@
-/* Paces the sender's streams so that they yield to other flows (model/yield.h), if OPEN requests it. */
+/* Paces the sender's streams so that they yield to competing flows (model/yield.h), if OPEN requests it. */
 #ifndef SESSION_YIELDING_H
 #define SESSION_YIELDING_H
 
