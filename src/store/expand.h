@@ -8,7 +8,7 @@
 #include "fs/dir.h"
 
 #define EXPAND_MATCHES_MAX 10000
-#define EXPAND_BYTES_MAX (4u << 20) /* of the matches, and of the directories still to be listed */
+#define EXPAND_BYTES_MAX (4u << 20) /* size of the matches, and of the directories still to be listed */
 #define EXPAND_NAMES_MAX 1000000    /* examined */
 
 /* Opens the directory at a path as a client writes it: "" is the top. `arg` is the caller's. */

@@ -18,7 +18,7 @@
 #include "core/err.h"
 
 #define HASH_CHUNK_BYTES (256u << 10)
-#define HASH_CHUNKS_MAX 8u /* of a block */
+#define HASH_CHUNKS_MAX 8u /* max number of chunks of a block */
 
 /* Content hash of up to HASH_CHUNK_BYTES. */
 uint64_t hash_content(const void *p, size_t n);
@@ -48,10 +48,10 @@ uint64_t hash_content_plain(const void *p, size_t n);
 /* Initialized by the caller to block_bytes and holes, else 0. */
 struct file_digest {
 	uint32_t block_bytes, next;
-	const uint64_t *holes; /* for file_digest_next(): blocks that are zero (source_map()), borrowed; NULL: none */
+	const uint64_t *holes; /* blocks that are zero (source_map()), borrowed; NULL: none */
 	uint64_t zeros;        /* content hash of a whole chunk of zeros */
 	bool zeros_known;
-	struct digest digest;  /* of the blocks before `next` */
+	struct digest digest;  /* sum of the blocks before `next` */
 };
 
 /* Reads n bytes, at most HASH_CHUNK_BYTES, at off: 0; 1: all zero, nothing was read; or a negative PTCP_E*. */

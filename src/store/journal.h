@@ -41,7 +41,7 @@ struct journal_key {
 struct journal {
 	int fd; /* -1: no journal */
 	uint32_t n_blocks;
-	uint64_t check; /* of the header */
+	uint64_t check; /* check of the header */
 	uint64_t dev, ino;
 	_Atomic uint64_t next; /* number of records, good or bad */
 };
@@ -55,7 +55,7 @@ enum journal_state {
 	JOURNAL_NONE,
 	JOURNAL_MATCHES,
 	JOURNAL_CHANGED, /* intact, but of another version of the source */
-	JOURNAL_DAMAGED  /* or of a different owner, file or format */
+	JOURNAL_DAMAGED  /* the journal is damaged, or has another owner, file or format */
 };
 
 /* Creates a journal in d, open at `at`, replacing an old one. On failure the journal stays closed. */

@@ -14,7 +14,7 @@ struct leftover {
 	struct dir *dir;
 	const char *name;
 	uint64_t size_bytes;
-	double age_s;    /* since the last change of the file, or of its part or journal */
+	double age_s;    /* time since the last change of the file, or of its part or journal */
 	const char *why; /* why it cannot be removed; NULL: removed, or would be in a dry run */
 };
 
@@ -30,7 +30,7 @@ struct leftover_opts {
 struct leftover_totals {
 	uint64_t files, bytes;   /* removed */
 	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
-	uint64_t failed;         /* not removed for other reasons, unreadable directories included */
+	uint64_t failed;         /* number of those not removed for other reasons, unreadable directories included */
 };
 
 struct leftovers;
@@ -52,7 +52,7 @@ int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct left
  * none. */
 struct leftover_count {
 	uint64_t files, bytes;
-	double age_s; /* of the youngest */
+	double age_s; /* age of the youngest */
 };
 void leftovers_count(struct dir *d, struct leftover_count *c);
 void leftover_count_add(struct leftover_count *to, const struct leftover_count *c);

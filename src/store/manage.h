@@ -43,8 +43,8 @@ int manage_rename(struct dir *from, const char *name, struct dir *to, const char
  * directories, and directories that contain any of these. One thread at a time. */
 
 struct prune_opts {
-	const struct name_set *names; /* of the source, by hash_name(); borrowed */
-	const struct filter *filter;  /* of the transfer; borrowed; NULL: includes all */
+	const struct name_set *names; /* names of the source, by hash_name(); borrowed */
+	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
 	bool links;                   /* links are transferred */
 	bool dry_run;
 	uint64_t max;                 /* entries, files and directories; if there are more, none is removed */

@@ -9,7 +9,7 @@
 
 #include "fs/dir.h"
 
-#define OWNER_NAME_BYTES 256 /* with the NUL; longer names are not sent */
+#define OWNER_NAME_BYTES 256 /* size with the NUL; longer names are not sent */
 
 /* An owner on the wire. Without a name ("") the number alone counts. */
 struct owner {

@@ -32,9 +32,9 @@ enum part_take {
 
 struct part {
 	int fd;              /* locked; -1: no part (PART_RESUME) */
-	uint64_t dev, ino;   /* of the file with the part's name; also set on EWOULDBLOCK */
+	uint64_t dev, ino;   /* identify the file with the part's name; also set on EWOULDBLOCK */
 	bool existed;
-	uint64_t disk_bytes;  /* of a part to resume */
+	uint64_t disk_bytes;  /* disk space of a part to resume */
 	uint64_t freed_bytes; /* space (fs/quota.h) of the old parts that were emptied or removed */
 };
 

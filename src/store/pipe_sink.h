@@ -38,8 +38,8 @@ void pipe_sink_attach(struct pipe_sink *p, void (*changed)(void *arg), void *arg
 void pipe_sink_detach(struct pipe_sink *p);
 
 struct pipe_sink_state {
-	uint32_t taken;        /* blocks before the first missing one, */
-	struct digest sum;     /* and the sum of their terms */
+	uint32_t taken;        /* number of blocks before the first missing one */
+	struct digest sum;     /* sum of the terms of these blocks */
 	uint32_t written;      /* blocks written to the descriptor, at most `taken` */
 	uint32_t end;          /* the first block beyond the window */
 	bool failed;

@@ -14,8 +14,8 @@ struct pipe_source;
 struct pipe_source_opts {
 	int fd;                /* borrowed */
 	uint32_t block_bytes;
-	uint32_t max_blocks;   /* in memory; a later block is read once an earlier one is released */
-	uint64_t max_bytes;    /* of the whole input */
+	uint32_t max_blocks;   /* max number in memory; a later block is read once an earlier one is released */
+	uint64_t max_bytes;    /* max size of the whole input */
 	/* At the end of the input, on the thread: may wait; a negative PTCP_E* fails the input. NULL: nothing is to do. */
 	int (*ended)(void *arg, struct ptcp_err *e);
 	void *arg;
@@ -35,7 +35,7 @@ void pipe_source_detach(struct pipe_source *p);
 
 struct pipe_source_state {
 	uint32_t blocks;       /* whole blocks read so far */
-	bool ended;            /* with size_bytes, or with `failed` */
+	bool ended;            /* the input has ended, with size_bytes, or with `failed` */
 	bool failed;
 	bool waits;            /* every block read so far was released: the input is to blame for the delay */
 	uint64_t size_bytes;

@@ -26,11 +26,11 @@
 struct meta {
 	bool set_mode, set_mtime;
 	uint32_t mode;         /* without `setid` only 0777 is used */
-	struct timespec mtime; /* of the source, even if not set */
+	struct timespec mtime; /* time of the source, even if not set */
 	bool setid;            /* set sticky, too, and setuid and setgid if the owner could be set */
 	/* NULL: not set. Borrowed until the entry is complete. */
 	const struct owner *owner;
-	struct owners *owners;       /* with owner: resolves its names */
+	struct owners *owners;       /* resolves the names of `owner` */
 	const struct xattrs *xattrs;
 };
 
@@ -39,19 +39,19 @@ struct meta {
 /* Of a host that writes parts for another host, which gives the host up if it does not answer: what the host writes later
  * could spoil a complete file. */
 struct sink_lease {
-	atomic_uint_least64_t until_ns; /* of mono_now() */
+	atomic_uint_least64_t until_ns; /* a time of mono_now() */
 	atomic_bool refused;            /* a write came later, and failed with PTCP_ETIMEOUT */
 };
 
 /* Properties of an offered file. */
 struct sink_opts {
-	uint32_t block_bytes; /* of the grid; the last block may be shorter */
+	uint32_t block_bytes; /* length of the grid's blocks; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
 	bool ignore_same;     /* a complete target does not count as SINK_SAME */
 	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
-	bool unsized;         /* its size is not known yet, see sink_set_size() */
+	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
-	struct sink_lease *lease; /* of this host; outlives the sink; NULL: none is needed */
+	struct sink_lease *lease; /* lease of this host; outlives the sink; NULL: none is needed */
 	/* A file of several blocks is written, and read back, by direct I/O, where its file system can; of the transfer;
 	 * NULL: by the page cache. */
 	struct direct_io *direct_io;
@@ -241,10 +241,10 @@ enum store_sync {
 
 struct store_item {
 	struct sink *sink;    /* a file to complete, or NULL */
-	struct dir *dir;      /* with sink NULL: the directory of a new link or directory, or a finished directory */
+	struct dir *dir;      /* directory of a new link or directory, or a finished directory, if sink is NULL */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* owned by the caller; may be NULL */
-	bool attr_dropped;    /* with result 0: the mode or an extended attribute was refused, named by `why` */
+	bool attr_dropped;    /* the mode or an extended attribute was refused, named by `why`; result is 0 */
 	bool synced;          /* used by the store */
 };
 

@@ -31,7 +31,7 @@ struct sink {
 	 * closed descriptor. */
 	pthread_mutex_t lock;
 	enum sink_state state;
-	int sync_errno; /* of a failed sync, else 0 */
+	int sync_errno; /* error of a failed sync, else 0 */
 	struct part part;
 	/* Copies of part.dev and part.ino, for callers that must not wait for the lock, which is held during
 	 * I/O. */
@@ -42,7 +42,7 @@ struct sink {
 	struct journal journal;
 	uint64_t durable;   /* number of records whose blocks are durable */
 	bool named;         /* has its final name */
-	bool name_durable;  /* of the part */
+	bool name_durable;  /* the name of the part is durable */
 	unsigned writers;
 	pthread_cond_t idle; /* writers is 0 */
 	uint64_t end_bytes; /* end of the last byte written */
@@ -50,7 +50,7 @@ struct sink {
 	struct verifying *verifying;
 	struct comparing *comparing;
 	const char *owner;  /* NULL, or behind `name` */
-	const char *key;    /* of part and journal: `name`, or with an owner OWNER/NAME, which is no other file's name */
+	const char *key;    /* name of part and journal: `name`, or OWNER/NAME, which is no other file's name */
 	char name[];
 };
 

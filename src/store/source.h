@@ -24,7 +24,7 @@ void source_use_direct_io(struct source *s, struct direct_io *t);
 struct source *source_ref(struct source *s);
 void source_unref(struct source *s); /* the last reference closes the file; NULL is fine */
 
-uint64_t source_size_bytes(const struct source *s); /* of a pipe: read so far */
+uint64_t source_size_bytes(const struct source *s); /* size; of a pipe: the bytes read so far */
 const char *source_path_text(const struct source *s, char *out, size_t cap);
 const char *source_path_raw(const struct source *s, char *out, size_t cap);
 

@@ -27,9 +27,9 @@ struct walk_entry {
 	int depth;        /* 0 for an added entry, and for the direct content of an added directory */
 	struct dir *dir;  /* the parent directory (for WALK_DIR_END: itself) */
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
-	char *target;     /* of WALK_SYMLINK, else NULL */
-	char *why;        /* of WALK_SKIPPED and WALK_FAILED, else NULL */
-	bool refused;     /* of WALK_FAILED: PTCP_EREFUSED */
+	char *target;     /* target of WALK_SYMLINK, else NULL */
+	char *why;        /* reason of WALK_SKIPPED and WALK_FAILED, else NULL */
+	bool refused;     /* WALK_FAILED stands for PTCP_EREFUSED */
 	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
 	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
