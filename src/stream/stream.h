@@ -32,7 +32,7 @@ struct stream_job {
 	struct snd_job job;
 	struct source *source[SND_JOB_EXTENTS]; /* references, dropped when the job is done */
 	struct digest term[SND_JOB_EXTENTS];
-	bool failed[SND_JOB_EXTENTS];           /* could not be read and was not sent: */
+	bool failed[SND_JOB_EXTENTS];           /* blocks that could not be read and were not sent */
 	struct ptcp_err *why[SND_JOB_EXTENTS];  /* the reason; NULL: out of memory */
 	/* worker thread */
 	struct msg msg;
@@ -61,9 +61,9 @@ struct stream_results {
 		uint64_t id;
 		uint32_t block;
 		enum rcv_block_result what;
-		uint64_t hash;                  /* of the content, with RCV_BLOCK_WRITTEN */
+		uint64_t hash;                  /* hash of the content, with RCV_BLOCK_WRITTEN */
 		struct digest term;
-		struct ptcp_err *why;           /* with RCV_BLOCK_FAILED; the callback frees it; NULL: out of memory */
+		struct ptcp_err *why;           /* reason of RCV_BLOCK_FAILED, freed by the callback; NULL: out of memory */
 	} of[STREAM_RESULTS];
 };
 
@@ -89,13 +89,13 @@ struct stream_kind {
 	void (*send)(struct stream *s, struct stream_job *job);
 	void (*check)(struct stream *s, uint64_t silent_ns, bool unacked);
 	void (*stop)(struct stream *s, bool reset); /* stream_gone() follows */
-	void (*forget)(struct stream *s);           /* before stream_free() */
+	void (*forget)(struct stream *s);           /* called before stream_free() */
 };
 
 struct stream_opts {
 	struct context *host;
 	const struct stream_kind *kind; /* NULL: a worker loop; else without chan: */
-	void *remote;                   /* of the kind */
+	void *remote;                   /* the stream of this kind */
 	unsigned number;
 	unsigned path;                  /* index of the path */
 	struct pacer *pacer;            /* rate limit beside the host's; or NULL */

@@ -27,7 +27,7 @@ struct generator {
 	struct msg start, next_turn;
 	bool turn_posted;
 	bool complete;                   /* all bytes were sent before the peer closed */
-	uint64_t left_bytes;             /* of blocks not yet written completely */
+	uint64_t left_bytes;             /* bytes of blocks that are not yet written completely */
 	struct wire_block block;         /* being written, */
 	size_t written;                  /* bytes of its frame so far */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
@@ -50,7 +50,7 @@ struct stream_write {
 	uint8_t *buf;
 	struct wire_block block;
 	struct wire_chunk chunk;
-	uint64_t hash;                   /* of the block, with its last chunk */
+	uint64_t hash;                   /* hash of the block, with its last chunk */
 	struct io_job io;
 	struct msg done;
 	struct ptcp_err why;
@@ -60,7 +60,7 @@ struct stream_write {
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's: changes in stream_move(), on the worker */
-	struct mailbox *box;             /* of the messages to the worker; NULL: a stream of another host */
+	struct mailbox *box;             /* messages to the worker; NULL: a stream of another host */
 	struct msg move, arrive;
 	unsigned to;                     /* worker, while `moving` */
 	atomic_bool moving;              /* `move` is posted, or `arrive` */
@@ -68,7 +68,7 @@ struct stream {
 	struct chan *chan;
 	const struct chan_ops *chan_ops;
 	struct msg start, stop, lost, gone, sample;
-	struct ptcp_err why;             /* of lost */
+	struct ptcp_err why;             /* reason of `lost` */
 	atomic_uint on_disk;
 	atomic_ullong retransmits;
 	atomic_bool sampling;            /* `sample` is posted */
@@ -83,8 +83,8 @@ struct stream {
 	struct list in_balance;          /* of context.balance, on a worker: */
 	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
-	struct tcpinfo tcp, tcp_before;  /* the last two reports of another host, */
-	struct mono tcp_at, tcp_before_at; /* and their times */
+	struct tcpinfo tcp, tcp_before;  /* the last two reports of another host */
+	struct mono tcp_at, tcp_before_at; /* times of these reports */
 	bool has_tcp;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;
@@ -97,21 +97,21 @@ struct stream {
 	/* Memory of the channel's buffers and the stream's own: memory.c. */
 	struct memory_claim memory;
 	bool has_memory, awaits_memory;
-	bool worked;                     /* with the memory that it has */
-	unsigned n_bufs;                 /* of jobs or chunks, in use, the first as part of the stream's memory */
+	bool worked;                     /* the stream has worked with the memory that it has */
+	unsigned n_bufs;                 /* buffers of jobs or chunks in use; the first is a part of the stream's memory */
 	struct msg memory_granted, memory_stalled;
-	atomic_bool stall_posted;        /* memory_stalled is posted, */
-	bool awaits_stall;               /* and the stream's end waits for it */
-	struct mono closed_at;           /* by the peer */
-	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: JOINED, */
-	size_t joined_got;                 /* its first bytes */
+	atomic_bool stall_posted;        /* memory_stalled is posted */
+	bool awaits_stall;               /* the stream's end waits for memory_stalled */
+	struct mono closed_at;           /* time when the peer closed the stream */
+	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: bytes of JOINED */
+	size_t joined_got;                 /* number of bytes in `joined` */
 	/* sender: queue, the first job is being written; of a stream on another host: control thread */
 	struct stream_job *first, **last;
 	size_t written;                  /* bytes of the first job accepted by the channel */
 	struct stream_job jobs[STREAM_JOBS];
 	struct generator gen;
 	/* receiver */
-	uint64_t received_bytes;         /* of blocks */
+	uint64_t received_bytes;         /* received bytes of blocks */
 	struct mono first_at;            /* time of the first block */
 	enum phase phase;
 	size_t got;                      /* bytes of the phase */
@@ -126,7 +126,7 @@ struct stream {
 	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
 	uint8_t *buf;                    /* the loop's, for the next chunk; or NULL */
 	bool complete;                   /* the chunk in buf waits for earlier writes */
-	unsigned n_writes;               /* in use */
+	unsigned n_writes;               /* writes in use */
 	bool writes_alone;               /* the only one opens its part */
 	struct stream_write writes[STREAM_WRITES];
 	/* the part is locked by another session */
