@@ -21,7 +21,7 @@ struct adaptation {
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
-	unsigned n_movers;          /* of the larger side, for which streams have been requested */
+	unsigned n_movers;          /* movers of the larger side, for which streams have been requested */
 };
 
 void adapt_init(struct session *sess);

@@ -8,11 +8,11 @@
 struct session_congestion {
 	char name[TCPINFO_CC_BYTES]; /* "": unknown yet */
 	bool sets;                  /* the sender: sets `name` on its streams */
-	const char *why;            /* of `name` */
+	const char *why;            /* reason for `name` */
 	bool announced;             /* changes are reported to the user */
 	/* the sender, which may change it: */
 	bool judges;
-	char fair[TCPINFO_CC_BYTES]; /* in use before bbr */
+	char fair[TCPINFO_CC_BYTES]; /* congestion control before bbr */
 	bool excluded;              /* bbr: not permitted, or competing flows were seen beside it */
 	struct congestion_judge judge;
 	struct tcp_stats stats;

@@ -12,7 +12,7 @@ struct session_opts;
 
 struct control {
 	struct chan *chan;          /* NULL once closed */
-	struct chan *successor;     /* of `chan`, until the peer's CONTROL_ACK */
+	struct chan *successor;     /* successor of `chan`, until the peer's CONTROL_ACK */
 	struct control_replay replay;
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	struct mono return_by;      /* a lost control connection must have its successor by then */
@@ -20,11 +20,11 @@ struct control {
 	struct mono resumed;        /* when the present connection replaced a lost one; 0: it has not */
 	bool lost;                  /* a connection was lost for which control_take_lost() was not called yet: */
 	struct mtu_lost lost_conn;
-	struct mux *mux;            /* with one channel; else NULL */
+	struct mux *mux;            /* multiplexer of the only channel; else NULL */
 };
 
 extern const struct chan_ops control_ops;
-extern const struct mux_ops control_mux_ops; /* with one channel */
+extern const struct mux_ops control_mux_ops; /* operations with one channel */
 
 /* Takes the connection o->control. */
 void control_init(struct session *sess, const struct session_opts *o, uint64_t quiet_ns);

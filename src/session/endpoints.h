@@ -14,9 +14,9 @@ struct endpoint {
 	uint32_t id;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
-	unsigned failures;             /* since a connection was made; not 0: streams go to other endpoints, */
-	struct mono retry_at;          /* until the time when .. */
-	int trial;                     /* .. this one tries again; -1: none does */
+	unsigned failures;             /* failures since a connection was made; not 0: streams go to other endpoints */
+	struct mono retry_at;          /* time until which streams go to other endpoints */
+	int trial;                     /* the stream that tries again after retry_at; -1: none does */
 	bool relays_only;              /* the starter must not connect to it itself: fewer hosts reach it than the acceptor */
 	bool told;                     /* the user has been told that the endpoint cannot be reached */
 };

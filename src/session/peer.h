@@ -16,9 +16,9 @@ struct session_peer {
 	char address[SOCK_HOST_BYTES], name[SOCK_HOST_BYTES]; /* last reached; "": no name */
 	unsigned port;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	struct sock_opts sock;      /* of new connections */
+	struct sock_opts sock;      /* options of new connections */
 	struct connect *spare;      /* made along with the control connection; NULL: none, or in use */
-	struct mtu mtu;             /* of the path */
+	struct mtu mtu;             /* MTU of the path */
 };
 
 void peer_init(struct session *sess, const struct session_opts *o);

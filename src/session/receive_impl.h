@@ -71,8 +71,8 @@ struct receive_entry {
 	struct sink_existing existing;
 	bool shared;            /* movers write the file */
 	bool commits;           /* the entry is committed after WORK_OPEN or WORK_CLOSE */
-	struct mono locked_since, retry_at; /* another session has locked the part, */
-	enum work retry;        /* this is tried again, */
+	struct mono locked_since, retry_at; /* another session has locked the part since then; time of the next try */
+	enum work retry;        /* work to try again */
 	bool same_client;       /* a session of the same client */
 	struct leftover_count left; /* leftovers in an existing directory, at its end */
 	struct receive_prune *prune; /* state of WORK_PRUNE */
@@ -107,7 +107,7 @@ struct receive_side {
 	struct receive_entry *batch; /* entries on the I/O thread */
 	struct store_item ends[WORK_BATCH]; /* completions of the batch */
 	struct dir *named;          /* borrowed by the batch: the directory of the transfer that the user named */
-	struct ptcp_err moved;      /* why the top-level directory has lost its name, found by the batch; code 0: it has not */
+	struct ptcp_err moved;      /* why the top-level directory has lost its name; code 0: it has not */
 	atomic_bool completing;
 	struct receive_entry *locked; /* files whose part another session has locked: retried later */
 	struct receive_entry **shared; /* receive_movers.c: accepted files by slot; NULL: without movers */

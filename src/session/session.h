@@ -73,7 +73,7 @@ struct session_opts {
 	struct connect *spare;        /* connect_result.spare; taken, also on failure */
 	const char *address;          /* address of the peer, for data connections; copied */
 	unsigned port;
-	const char *label;            /* label of the peer's shared port, see connect_opts; outlives the session; NULL: none */
+	const char *label;            /* label of the peer's shared port; outlives the session; NULL: none */
 	const char *name;             /* name of the peer, resolved where `address` does not answer; copied; NULL: none */
 	const char *client;           /* client that lookups are counted for, see connect_opts; outlives the session */
 	bool once;                    /* the peer is an ephemeral server */
@@ -86,7 +86,7 @@ struct session_opts {
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
 	uint64_t timeout_ns;          /* without progress, while the peer responds */
 	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
-	struct movers *movers;        /* movers that carry the streams; outlives the session; NULL: worker threads, or session_use_movers() */
+	struct movers *movers;        /* movers for the streams; outlives the session; NULL: see session_use_movers() */
 	unsigned streams;             /* active without movers, as far as granted; 0: all granted */
 	bool fixed_streams;           /* all granted streams are active, with movers */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */

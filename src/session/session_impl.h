@@ -28,7 +28,7 @@
 /* The end of a session, of which the engine decides. */
 struct session_end {
 	bool over;
-	bool failed;                /* with `why` */
+	bool failed;                /* the session has failed, see `why` */
 	struct ptcp_err why;
 	struct mono give_up;        /* deadline for the peer to close */
 	bool gone_posted;
@@ -36,7 +36,7 @@ struct session_end {
 };
 
 struct session {
-	struct session_opts o;      /* as given: const after session_new() */
+	struct session_opts o;      /* options of the caller, const after session_new() */
 	void (*pump)(struct session *sess); /* see session_pump() */
 	struct engine *engine;
 	struct timer *timer;
@@ -60,7 +60,7 @@ struct session {
 	struct send_side *send;
 	struct receive_side *receive;
 	struct probe_session *probe;
-	struct direct_io direct_io; /* with o.direct_io */
+	struct direct_io direct_io; /* state of o.direct_io */
 	/* adaptation */
 	struct adaptation adapt;
 	struct tcp_report tcp;

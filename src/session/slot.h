@@ -41,10 +41,10 @@ enum slot_state { SLOT_IDLE, SLOT_WAITING, SLOT_CONNECTING, SLOT_CONNECTED, SLOT
 
 /* The attempt to make a connection; stream_connect.c writes it. */
 struct slot_attempt {
-	struct connect *connect;    /* by this process; NULL: none is being made */
-	struct remote *remote;      /* the same, by a mover */
-	char endpoint[PTCP_FINGERPRINT_BYTES]; /* of the acceptor's mover to connect to; "": the acceptor, */
-	uint32_t to;                /* and its id, or 0 */
+	struct connect *connect;    /* connection that this process makes; NULL: none */
+	struct remote *remote;      /* connection that a mover makes; NULL: none */
+	char endpoint[PTCP_FINGERPRINT_BYTES]; /* fingerprint of the acceptor's mover to connect to; "": the acceptor */
+	uint32_t to;                /* id of that mover, or 0 */
 	bool by_name;               /* a direct connection resolves the peer's name */
 	bool slow;                  /* the last attempt had a connection, but no answer in time */
 	bool ahead;                 /* blocks follow JOIN without waiting for JOINED */
@@ -63,18 +63,18 @@ struct slot {
 	enum slot_state state;
 	uint32_t generation;        /* counts the connections: facts about an earlier one have another generation */
 	/* the connection: slot_connected() to slot_disconnected() */
-	struct stream *stream;      /* in CONNECTED, MOVING and CLOSING; else NULL */
+	struct stream *stream;      /* set in CONNECTED, MOVING and CLOSING; else NULL */
 	struct mono since;          /* time of connection */
 	int tap;                    /* duplicate of the stream's descriptor, for TCP_INFO on this thread; -1: none */
 	uint32_t far;               /* mover of the peer at the other end; 0: the peer itself */
 	uint32_t connected_to;      /* the peer's mover that the attempt has reached; 0: the peer itself */
-	uint64_t moved_bytes;       /* by the stream, when it was last found without acknowledgments */
+	uint64_t moved_bytes;       /* bytes of the stream when it was last found without acknowledgments */
 	/* the next connection */
 	struct slot_attempt attempt;
 	struct mono retry_at;
 	unsigned retries;           /* failures since the last success */
-	uint32_t mover;             /* with movers: id of the one of this stream; 0: none yet */
-	uint32_t endpoint;          /* with movers of the acceptor: id of the one to connect to; 0: none yet */
+	uint32_t mover;             /* id of the mover of this stream; 0: none yet */
+	uint32_t endpoint;          /* id of the acceptor's mover to connect to; 0: none yet */
 	/* of all connections */
 	struct slot_totals totals;
 };

@@ -8,7 +8,7 @@
 
 struct remote;
 
-#define SESSION_FDS 5u /* beside the streams: control connection, root, a listing, and a file with its journal */
+#define SESSION_FDS 5u /* descriptors beside the streams: control connection, root, a listing, a file with its journal */
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks
  * (probe_session.c). Members may be NULL. */
@@ -21,27 +21,26 @@ struct payload_ops {
 	void (*sent)(struct session *sess, struct stream *s, struct stream_job *job);
 	void (*received)(struct session *sess, struct stream *s, struct stream_results *results);
 	bool (*locked)(struct session *sess, uint64_t dev, uint64_t ino);
-	void (*outage)(struct session *sess, bool begins); /* of the control connection */
+	void (*outage)(struct session *sess, bool begins); /* the control connection is lost, or replaced */
 };
 
 struct stream_set {
 	unsigned n_granted;         /* agreed */
-	unsigned n_active;          /* of the granted: streams 0 to n_active - 1 carry new data, others at most the blocks
-	                               that they have begun */
+	unsigned n_active;          /* streams 0 to n_active - 1 carry new data, further ones at most the blocks begun */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
 	unsigned n_connected;       /* active or not */
-	unsigned n_reported, n_peak; /* of the active connected streams: last reported, and most */
+	unsigned n_reported, n_peak; /* numbers of connected active streams: last report, maximum */
 	unsigned n_ending;          /* lost or stopped, and not closed */
-	unsigned n_fds_base, n_fds_reserved; /* beside the streams; in all */
+	unsigned n_fds_base, n_fds_reserved; /* descriptors beside the streams; all reserved descriptors */
 	bool ever_connected;
 	bool tapped;                /* slots need a tap */
 	const char *congestion;     /* congestion control to set on sockets; NULL: the system's */
 	struct mono none_since;     /* no stream connected since then */
-	struct ptcp_err join_why;   /* of the last failed connection */
+	struct ptcp_err join_why;   /* error of the last failed connection */
 	bool lacks_movers;          /* no mover of the acceptor was reached */
 	struct mono revived;        /* after the replacement of the control connection at that time */
 	uint64_t failed_paths;      /* reported by ops.path_failed, and not connected since */
-	uint64_t retransmits;       /* of ended streams */
+	uint64_t retransmits;       /* retransmits of ended streams */
 };
 
 void streams_init(struct session *sess, const struct session_opts *o);

@@ -10,7 +10,7 @@ struct session;
 struct session_opts;
 
 struct striping {
-	struct movers *movers;      /* which carry the streams; NULL: worker threads do */
+	struct movers *movers;      /* movers that carry the streams; NULL: worker threads do */
 	struct movers *pool;        /* acceptor: of the server; `movers` is the set of this session. NULL: none */
 	struct endpoints *endpoints; /* starter: of the acceptor's movers; NULL: streams connect to the acceptor */
 };

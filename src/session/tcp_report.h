@@ -15,18 +15,18 @@ struct session;
 /* Counters of the streams' TCP connections. */
 struct tcp_stats {
 	struct tcp_counters {
-		uint32_t generation;    /* of the slot, for `last`; 0: none */
+		uint32_t generation;    /* generation of the slot that `last` describes; 0: none */
 		struct tcpinfo last;
 		struct loss_events events;
-		struct evidence_sample sample; /* of the last interval, if active; rtt_s 0: unknown */
+		struct evidence_sample sample; /* sample of the last interval, if active; rtt_s 0: unknown */
 	} of[PTCP_STREAMS_MAX];
 };
 
 /* Increase of the counters over an interval. */
 struct tcp_delta {
-	uint64_t active_bytes;    /* of active streams, TLS included: acknowledged, or received */
-	uint64_t inactive_bytes;  /* of inactive streams, which drain */
-	struct limit_times times; /* of active streams, as senders */
+	uint64_t active_bytes;    /* bytes of active streams, TLS included: acknowledged, or received */
+	uint64_t inactive_bytes;  /* bytes of inactive streams, which drain */
+	struct limit_times times; /* limits of active streams, as senders */
 	struct evidence_sample kernel; /* the same */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];

@@ -12,7 +12,7 @@ struct session;
 struct yielding {
 	struct mono sampled;
 	struct yielding_stream {
-		uint32_t generation; /* of the slot; another: a new connection */
+		uint32_t generation; /* generation of the slot; another: a new connection */
 		struct yield law;
 		struct mono stepped; /* with these counters: */
 		struct tcpinfo last;
