@@ -8,7 +8,7 @@
 
 struct own_dirs {
 	char path[2][USERDIR_BYTES]; /* "": none */
-	int fd[2];                   /* descriptors of the start, by O_PATH, so that moving the directories does not help; -1: none */
+	int fd[2];                   /* descriptors by O_PATH: moving the directories does not help; -1: none */
 };
 
 /* Creates a missing state directory, if possible: a client whose root contains its place must not create it. Before

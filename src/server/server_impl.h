@@ -50,7 +50,7 @@ struct ptcp_server {
 	struct port_share *share;       /* NULL: the port is not shared */
 	struct ptcp_err why;            /* reason of the end, unless its code is 0 */
 	atomic_int stop;                /* enum server_stop */
-	struct timer *drain;            /* until sessions are ended; NULL: not draining */
+	struct timer *drain;            /* timer until sessions are ended; NULL: not draining */
 	bool stopping, ran, over;
 };
 

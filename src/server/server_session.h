@@ -14,7 +14,7 @@ struct server_session_set {
 	struct session_queue queue;
 	struct timer *tick;               /* while sessions wait */
 	unsigned n, n_run;                /* now; accepted so far */
-	struct ptcp_server_stats past;    /* of ended sessions, and counters of events */
+	struct ptcp_server_stats past;    /* sums of ended sessions, and counters of events */
 	bool ephemeral;                   /* a single session, of the same user, with any absolute path */
 	struct context *host;
 	const char *root;                 /* NULL: none */
@@ -23,7 +23,7 @@ struct server_session_set {
 	struct quota_table *quotas;
 	struct grants grants;
 	struct memory_budget *memory;     /* NULL: no limit */
-	struct movers *movers;            /* of the server; NULL: none */
+	struct movers *movers;            /* movers of the server; NULL: none */
 	const struct ptcp_server_opts *o;
 	void (*gone)(void *arg, struct peer_address *from); /* a session has ended */
 	void *arg;
@@ -40,9 +40,9 @@ void server_session_admit_waiting(struct server_session_set *t);
 /* The connection of a client. */
 struct server_session_link {
 	struct chan *control;
-	const char *address;              /* for logs; copied */
+	const char *address;              /* address for logs; copied */
 	struct peer_address *from;        /* admission record of the address; NULL: not counted */
-	bool connects, one_channel;       /* as session_opts has them */
+	bool connects, one_channel;       /* values of session_opts */
 	const char *host;                 /* destination of our data connections, if `connects`; copied */
 	unsigned port;
 	/* of a session under a grant; copied */

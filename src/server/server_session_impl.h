@@ -15,18 +15,18 @@ struct server_session {
 	struct peer_address *from;
 	struct mono since;
 	struct queue_entry place;
-	struct mono wait_until;        /* of a waiting session */
-	struct mono reported_at;       /* time of its last WAITING, */
-	unsigned reported_ahead;       /* and the position in it */
+	struct mono wait_until;        /* time until which the session waits for room */
+	struct mono reported_at;       /* time of the last WAITING */
+	unsigned reported_ahead;       /* position in the last WAITING */
 	bool gone;
-	bool superseded;               /* by a newer run of its client that waits for its end */
-	bool waits;                    /* for the end of such a session, before request_find() */
-	unsigned failures;             /* of files, as far as logged */
+	bool superseded;               /* a newer run of the client waits for the end of this session */
+	bool waits;                    /* this session waits for the end of such a session, before request_find() */
+	unsigned failures;             /* number of failed files that are logged */
 	struct request request;
-	char client[PTCP_FINGERPRINT_BYTES]; /* or the issuer of the grant */
+	char client[PTCP_FINGERPRINT_BYTES]; /* identity of the client, or of the issuer of the grant */
 	bool granted;                  /* the peer acts under the grant: */
 	struct wire_grant grant;
-	char *path;                    /* of the grant */
+	char *path;                    /* path of the grant */
 };
 
 /* ---- server_session.c ---- */
