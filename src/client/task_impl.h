@@ -30,7 +30,7 @@ struct remote_job_ops {
 	void (*opened)(struct ptcp_task *t); /* t->chan is connected, and its host trusted */
 	void (*silent)(struct ptcp_task *t); /* t->timer fired */
 	struct ptcp_progress (*progress)(const struct remote_job *h); /* progress that the server reported last */
-	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* error to report instead of `why` */
+	const struct ptcp_err *(*cause)(const struct ptcp_task *t, const struct ptcp_err *why); /* error to report for `why` */
 	void (*free)(struct remote_job *h);
 };
 
@@ -58,7 +58,7 @@ struct task_trust {
 	unsigned n_accepted;
 	bool unknown;                   /* ask the user about `name` and `fingerprint`, then connect again */
 	char name[SOCK_HOST_BYTES + 10], fingerprint[PTCP_FINGERPRINT_BYTES];
-	char launched[PTCP_FINGERPRINT_BYTES]; /* fingerprint of the server started by o.launch, or through ssh for paths with relays */
+	char launched[PTCP_FINGERPRINT_BYTES]; /* the server started by o.launch, or through ssh for paths with relays */
 };
 
 /* task_session.c: events, and the numbers in them. */
@@ -103,7 +103,7 @@ struct ptcp_task {
 	struct task_files files;        /* files of a transfer */
 	struct movers *movers;          /* movers of a striped transfer, for all attempts; or NULL */
 	struct prober *prober;          /* prober of a measurement by this host; or NULL */
-	struct remote_job *remote_job;  /* a query, or work between two other hosts, of which target is the sender; or NULL */
+	struct remote_job *remote_job;  /* a query, or work between other hosts (target: the sender); or NULL */
 	const struct remote_job_ops *job_ops;
 	struct {                        /* ptcp_transfer_set_path_rate() */
 		_Atomic uint64_t bps[PTCP_PATHS_MAX];

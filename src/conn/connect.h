@@ -37,7 +37,7 @@ struct connect_result {
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	unsigned hop;           /* failed: the hop without a connection, relay[hop]; n_relays: the host */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
-	struct connect *spare;  /* the caller's, if `chan` is set: for connect_adopt() or connect_cancel(), see connect_opts.spare */
+	struct connect *spare;  /* for connect_adopt() or connect_cancel(), if `chan` is set; see connect_opts.spare */
 };
 
 struct connect_opts {
@@ -47,12 +47,12 @@ struct connect_opts {
 	const struct connect_hop *relay; /* n_relays, in order; borrowed until `done` */
 	unsigned n_relays;
 	uint64_t spool_bytes;    /* bytes that each relay may spool */
-	uint64_t route_session; /* the same random number for all connections of a session through relays; 0: no session */
+	uint64_t route_session; /* random number of all connections of a session through relays; 0: no session */
 	bool route_control;     /* the session's control connection */
 	uint64_t timeout_ns;    /* limit from connect_start() to `done` */
 	struct sock_opts sock;  /* options of the established connection */
 	const char *alpn;
-	const char *label;      /* label of the host's shared port (conn/client_hello.h), borrowed until `done`; NULL: none */
+	const char *label;      /* label of the host's shared port (client_hello.h), borrowed until `done`; NULL: none */
 	bool one_cipher;        /* one cipher is offered, see chan_opts */
 	enum ptcp_cipher cipher;
 	bool plaintext;         /* leave TLS after the answer */

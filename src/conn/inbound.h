@@ -45,7 +45,7 @@ struct inbound_ops {
 struct pending_opts {
 	struct context *host;
 	uint64_t timeout_ns;                 /* time-out of the socket after JOIN */
-	unsigned waiting, sessions, streams; /* limits for admission_new(); `waiting` is reduced where descriptors are few */
+	unsigned waiting, sessions, streams; /* limits for admission_new(); few descriptors reduce `waiting` */
 	const struct inbound_ops *ops;
 	void *arg;
 };

@@ -41,7 +41,7 @@ struct invitation {
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
-	bool serves;                              /* the mover belongs to a server: it sends or receives, for clients that connect to `port` */
+	bool serves;                              /* the mover is a server's: it serves clients that connect to `port` */
 	bool direct_io;                           /* files bypass the page cache */
 	unsigned port;                            /* port of the mover's host for clients; 0: a free port */
 };

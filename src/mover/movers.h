@@ -38,9 +38,9 @@ struct movers_opts {
 	size_t n_roots;
 	bool writes;                     /* movers receive: they may write part files there */
 	bool direct_io;                  /* files bypass the page cache */
-	bool serves;                     /* the set is a server's, for movers_open(): movers read and write, and listen on `port` */
+	bool serves;                     /* the set is a server's, for movers_open(); movers listen on `port` */
 	unsigned port;                   /* port of the movers' hosts; 0: a free one */
-	uint64_t wait_ns;                /* patience for the first mover, and after the loss of the last one; not for a server */
+	uint64_t wait_ns;                /* patience for the first mover, and after the last loss; not for a server */
 	/* A mover has joined or left: a sentence for the user. */
 	void (*notify)(void *arg, const char *text);
 	void *arg;

@@ -176,7 +176,7 @@ struct wire_hello {
 	uint16_t version_min, version_max;
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
-	uint32_t linger_ms;       /* it keeps a session that has lost its connections for so long; 0: not at all */
+	uint32_t linger_ms;       /* life of a session that has lost its connections; 0: none */
 	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; at most WIRE_SLOTS count */
 	uint16_t max_streams;
 	uint8_t n_abilities;
@@ -351,7 +351,7 @@ struct wire_route {
 	uint16_t port;       /* not 0 */
 	struct span host;    /* name or address, IPv6 without brackets */
 	uint64_t spool_bytes; /* bytes that the relay may spool while the next hop accepts no data */
-	uint64_t session;    /* the same random number for all connections of a session; 0: of no session */
+	uint64_t session;    /* random number of all connections of a session; 0: no session */
 	uint8_t control;     /* 1: the session's control connection */
 };
 WIRE_CODEC(ROUTE, route, wire_route)

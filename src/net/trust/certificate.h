@@ -23,7 +23,7 @@ struct certificate {
 	uint8_t issuer[IDENTITY_KEY_BYTES];
 	char subject[PTCP_FINGERPRINT_BYTES];
 	char name[CERTIFICATE_TEXT_BYTES]; /* client: one word; server: patterns of host names, separated by commas */
-	char root[CERTIFICATE_TEXT_BYTES]; /* directory of a client, beneath the root that the server gives; "": the root */
+	char root[CERTIFICATE_TEXT_BYTES]; /* directory of a client, beneath the server's root for it; "": the root */
 };
 
 /* Signs `c` by `ca`, the issuer. */
