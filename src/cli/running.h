@@ -28,7 +28,8 @@ enum running_request { RUNNING_UNKNOWN, RUNNING_STATUS, RUNNING_CANCEL, RUNNING_
 
 /* *rate, within the text, is set for RUNNING_RATE only. */
 enum running_request running_request_parse(const char *text, const char **rate);
-/* The status that command `name` answers, or the error, with control bytes escaped. PTCP_EPEER: `text` is no JSON object. */
+/* The status that command `name` answers, or the error, with control bytes escaped. PTCP_EPEER: `text` is no JSON object, or
+ * an error without a sentence. */
 int running_answer_parse(json_t **out, const char *name, const char *text, struct ptcp_err *e);
 /* Writes a status as one line, with control bytes escaped; fields may lack, or have other types. */
 void running_write(FILE *f, const json_t *status);

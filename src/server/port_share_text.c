@@ -42,7 +42,7 @@ int port_share_answer_parse(unsigned *port, const char *text, struct ptcp_err *e
 	char shown[TEXT_NAME_BYTES];
 	unsigned long n;
 
-	if (strncmp(text, PORT_SHARE_ERROR " ", strlen(PORT_SHARE_ERROR " ")) == 0)
+	if (strncmp(text, PORT_SHARE_ERROR " ", strlen(PORT_SHARE_ERROR " ")) == 0 && why[0] != '\0')
 		return err_set(e, PTCP_EREFUSED, "%s", text_escape(shown, sizeof shown, why));
 	if (strncmp(text, LINE, strlen(LINE)) != 0 || strspn(number, "0123456789") != strlen(number) || number[0] == '\0' ||
 	    strlen(number) > 5 || (n = strtoul(number, NULL, 10)) == 0 || n > 65535)

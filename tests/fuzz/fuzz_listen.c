@@ -9,29 +9,36 @@
 
 #define MOST 8
 
-/* Takes the text. Whether the text is the ID of this process. */
-static bool set(const char *name, char *text)
+/* A variable of the environment, without setenv(3), which keeps all values. */
+struct variable {
+	char text[10000];
+};
+
+/* Takes the value. Whether it is the ID of this process. */
+static bool set(struct variable *v, const char *name, char *value)
 {
 	char pid[24];
 	bool own;
 
 	snprintf(pid, sizeof pid, "%ld", (long)getpid());
-	setenv(name, strcmp(text, "$") == 0 ? pid : text, 1);
-	own = strcmp(text, "$") == 0 || atol(text) == (long)getpid();
-	free(text);
+	snprintf(v->text, sizeof v->text, "%s=%s", name, strcmp(value, "$") == 0 ? pid : value);
+	own = strcmp(value, "$") == 0 || atol(value) == (long)getpid();
+	free(value);
+	MUST(putenv(v->text) == 0);
 	return own;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	static struct variable pid, count, names;
 	struct input in = { data, n };
 	struct ptcp_err e = { 0 };
 	int passed[MOST], r;
 	size_t n_passed = MOST + 1, i;
-	bool own = set("LISTEN_PID", take_line(&in));
+	bool own = set(&pid, "LISTEN_PID", take_line(&in));
 
-	set("LISTEN_FDS", take_line(&in));
-	setenv("LISTEN_FDNAMES", "x", 1);
+	set(&count, "LISTEN_FDS", take_line(&in));
+	set(&names, "LISTEN_FDNAMES", take_line(&in));
 	r = systemd_sockets(passed, MOST, &n_passed, &e);
 	MUST(getenv("LISTEN_PID") == NULL && getenv("LISTEN_FDS") == NULL && getenv("LISTEN_FDNAMES") == NULL);
 	MUST(r == 0 || (r == PTCP_ECONFIG && r == e.code && e.msg[0] != '\0' && n_passed == 0));

@@ -40,7 +40,7 @@ static void texts(const char *text)
 		port_share_register_text(again, key);
 		MUST(strcmp(again, text) == 0 && r < 0);
 	}
-	MUST(r == 0 ? port >= 1 && port <= 65535 : port == 0 && r == e.code && harmless(e.msg));
+	MUST(r == 0 ? port >= 1 && port <= 65535 : port == 0 && r == e.code && e.msg[0] != '\0' && harmless(e.msg));
 	if (r == 0) {
 		port_share_answer_text(again, port);
 		MUST(port_share_answer_parse(&port, again, NULL) == 0 && strlen(again) <= strlen(text));

@@ -27,17 +27,17 @@ enum running_request running_request_parse(const char *text, const char **rate)
 int running_answer_parse(json_t **out, const char *name, const char *text, struct ptcp_err *e)
 {
 	json_t *j = json_loads(text, 0, NULL);
+	const char *why = json_string_value(json_object_get(j, "error"));
 	char shown[sizeof e->msg];
-	const char *why;
 	json_int_t code;
 	int r;
 
-	if (!json_is_object(j)) {
+	if (!json_is_object(j) || (why != NULL && why[0] == '\0')) {
 		json_decref(j);
 		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp: nothing was changed (if the transfer is "
 		    "suspended, continue it and try again)", name);
 	}
-	if ((why = json_string_value(json_object_get(j, "error"))) == NULL) {
+	if (why == NULL) {
 		*out = j;
 		return 0;
 	}
