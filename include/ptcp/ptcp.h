@@ -930,8 +930,8 @@ struct ptcp_server_opts {
 	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s. 3600; 0:
 	 * not at all; at most 30 days */
 	double max_linger_s;
-	/* Max memory for data in transit of all sessions, of which one client may have half and one session a quarter;
-	 * streams beyond that wait in turn. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
+	/* Max memory that clients can make the server take, of which one client may have half and one session a quarter; streams
+	 * beyond that wait in turn, other requests are refused. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
 	/* A striped server: movers, processes on other hosts with the file system of the roots, read or write the data, and clients
 	 * connect to them. As in ptcp_transfer_opts; the server starts the movers once, and writes the invitation anew. Not for
@@ -999,7 +999,7 @@ struct ptcp_server_stats {
 	uint64_t stored_bytes;      /* now, spooled on disk; whole MiB */
 	unsigned links_known;       /* now, published links with rate and delay */
 	unsigned waiting_now;       /* sessions that wait for room */
-	uint64_t memory_bytes;      /* now, of data in transit: see max_memory_bytes */
+	uint64_t memory_bytes;      /* now, of all clients: see max_memory_bytes */
 	unsigned shared_now;        /* ephemeral servers that share the port */
 	uint64_t shared, shared_refused; /* registrations of these; refused registrations */
 	uint64_t quota_ends;        /* sessions ended by a quota */

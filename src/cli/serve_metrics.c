@@ -177,7 +177,7 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "relayed", "Active relayed connections.", m->stats.relayed_now);
 	gauge(f, "shared_sessions", "Ephemeral servers that share the port.", m->stats.shared_now);
 	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
-	gauge(f, "memory_bytes", "Memory in use for data in transit, see --max-memory.", (double)m->stats.memory_bytes);
+	gauge(f, "memory_bytes", "Memory in use by clients, see --max-memory.", (double)m->stats.memory_bytes);
 	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);

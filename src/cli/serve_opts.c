@@ -101,7 +101,7 @@ static const struct opt serve_options[] = {
 	    opt_unsigned, AT(server.max_waiting), 1, PTCP_SESSIONS_MAX },
 	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
 	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
-	{ "max-memory", 0, "SIZE", "maximum memory for data in transit (default: 256MiB)", set_memory, 0, 0, 0 },
+	{ "max-memory", 0, "SIZE", "maximum memory for all clients together (default: 256MiB)", set_memory, 0, 0, 0 },
 	{ "timeout", 0, "TIME", "end a session after this time without progress (default: 30s)", opt_seconds,
 	    AT(server.timeout_s), OPT_PATIENCE },
 	{ "max-linger", 0, "TIME", "keep a session without connections for this time at most (default: 1h)", opt_seconds,

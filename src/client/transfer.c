@@ -14,7 +14,7 @@ static int take_rules(struct ptcp_task *t, struct ptcp_err *e)
 	size_t i;
 	int r = 0;
 
-	if (t->o.n_rules > 0 && (r = filter_new(&t->files.filter, e)) < 0)
+	if (t->o.n_rules > 0 && (r = filter_new(&t->files.filter, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < t->o.n_rules; i++) {
 		rule = &t->o.rules[i];
@@ -40,14 +40,13 @@ static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e
 	if (n_srcs != 1)
 		return err_set(e, PTCP_EUSAGE, "--files-from: needs one source, the directory of the listed files (name one "
 		    "directory)");
-	if ((r = selection_new(&t->files.selection, e)) < 0)
+	if ((r = selection_new(&t->files.selection, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < t->o.n_files; i++)
 		if ((r = selection_add(t->files.selection, t->o.files[i], strlen(t->o.files[i]), e)) < 0)
 			return err_while(e, r, "--files-from: %s", text_escape(shown, sizeof shown, t->o.files[i]));
 	t->o.files = NULL; /* the caller's */
-	selection_sort(t->files.selection);
-	return 0;
+	return selection_sort(t->files.selection, e);
 }
 
 static int check_options(const struct ptcp_task *t, struct ptcp_err *e)

@@ -1,12 +1,13 @@
 #include "core/buf.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/charged.h"
 
 void buf_fini(struct buf *b)
 {
-	free(b->data);
-	*b = BUF_INIT;
+	memory_free(b->memory, b->data, b->cap);
+	*b = (struct buf){ .memory = b->memory };
 }
 
 uint8_t *buf_reserve(struct buf *b, size_t n)
@@ -24,11 +25,11 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 		cap = b->cap > 0 ? b->cap : 256;
 		while (cap < len + n)
 			cap *= 2;
-		if ((data = malloc(cap)) == NULL)
+		if ((data = memory_realloc(b->memory, NULL, 0, cap, NULL)) == NULL)
 			return NULL;
 		if (len > 0)
 			memcpy(data, b->data + b->start, len);
-		free(b->data);
+		memory_free(b->memory, b->data, b->cap);
 		b->data = data;
 		b->cap = cap;
 	}
@@ -40,6 +41,9 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 void buf_consume(struct buf *b, size_t n)
 {
 	b->start += n;
-	if (b->start == b->end)
-		b->start = b->end = 0;
+	if (b->start != b->end)
+		return;
+	b->start = b->end = 0;
+	if (b->cap > BUF_KEPT_BYTES)
+		buf_fini(b);
 }

@@ -6,20 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/memory_budget.h"
+
 struct buf {
 	uint8_t *data;
 	size_t start, end, cap; /* content is data[start..end) */
+	struct memory_account *memory; /* takes its memory from this account, which outlives the content */
 };
+
+/* An empty buffer keeps at most that much memory. */
+#define BUF_KEPT_BYTES (1u << 20)
 
 #define BUF_INIT ((struct buf){ 0 })
 
-void buf_fini(struct buf *b);
+void buf_fini(struct buf *b); /* empty; the account remains */
 
 static inline size_t buf_len(const struct buf *b) { return b->end - b->start; }
 static inline uint8_t *buf_head(const struct buf *b) { return b->data + b->start; }
 
 /* Space for n more bytes at data + end, valid until the next call; NULL without
- * memory (the content stays). buf_added() appends the bytes written there. */
+ * memory, or beyond a limit of the account (the content stays). buf_added() appends the bytes written there. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 static inline void buf_added(struct buf *b, size_t n) { b->end += n; }
 

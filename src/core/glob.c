@@ -5,33 +5,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
+
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
-/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words`
- * words, as does each mask in `bits`. */
+/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words. Bytes that
+ * match the same tokens are of one kind, and share a mask: few patterns tell more than a dozen kinds apart. */
 struct glob {
 	bool anchored, dirs_only, name_only;
-	size_t n;      /* tokens; position n: all matched */
-	size_t itself; /* for "x/" and three stars: the position after x; else n */
-	size_t words;
-	uint64_t bits[]; /* stars, deep stars, and for each byte the tokens matching the byte */
+	uint16_t n;      /* tokens; position n: all matched */
+	uint16_t itself; /* for "x/" and three stars: the position after x; else n */
+	uint16_t words, kinds;
+	uint8_t kind[256]; /* of each byte */
+	uint64_t bits[]; /* masks: stars, deep stars, and for each kind the tokens that match its bytes */
 };
 
-enum { STARS, DEEP, BYTES, MASKS = BYTES + 256 };
-
-static uint64_t *mask(struct glob *g, unsigned which) { return g->bits + which * g->words; }
+enum { STARS, DEEP, KINDS };
 
 static const uint64_t *masked(const struct glob *g, unsigned which)
 {
 	return g->bits + which * g->words;
 }
 
-static void put(struct glob *g, unsigned which)
+static bool has(const uint64_t *set, size_t at) { return (set[at / 64] >> (at % 64) & 1) != 0; }
+
+/* ---- Parsing: with a mask for each byte ---- */
+
+enum { ANY = 2 /* tokens that match any byte except '/' */, BYTES, MASKS = BYTES + 256 };
+
+struct parse {
+	bool anchored, dirs_only;
+	size_t n, itself, words;
+	uint64_t bits[MASKS * WORDS_MAX];
+};
+
+static uint64_t *mask(struct parse *g, unsigned which) { return g->bits + which * g->words; }
+
+static void put(struct parse *g, unsigned which)
 {
 	mask(g, which)[g->n / 64] |= UINT64_C(1) << (g->n % 64);
 }
-
-static bool has(const uint64_t *set, size_t at) { return (set[at / 64] >> (at % 64) & 1) != 0; }
 
 /* Each parser below starts at p and returns its end, or NULL with the reason. */
 
@@ -70,7 +83,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 }
 
 /* The content of a class and its ']'. */
-static const char *parse_class(struct glob *g, const char *p, const char *end, const char **why)
+static const char *parse_class(struct parse *g, const char *p, const char *end, const char **why)
 {
 	bool in[256] = { false };
 	bool negated = p < end && (*p == '!' || *p == '^');
@@ -90,7 +103,7 @@ static const char *parse_class(struct glob *g, const char *p, const char *end, c
 	return p + 1;
 }
 
-static const char *parse_stars(struct glob *g, const char *p, const char *end)
+static const char *parse_stars(struct parse *g, const char *p, const char *end)
 {
 	const char *from = p;
 
@@ -103,7 +116,7 @@ static const char *parse_stars(struct glob *g, const char *p, const char *end)
 	return p;
 }
 
-static const char *parse_token(struct glob *g, const char *p, const char *end, const char **why)
+static const char *parse_token(struct parse *g, const char *p, const char *end, const char **why)
 {
 	unsigned char c;
 
@@ -112,9 +125,7 @@ static const char *parse_token(struct glob *g, const char *p, const char *end, c
 	if (*p == '[')
 		return parse_class(g, p + 1, end, why);
 	if (*p == '?') {
-		for (unsigned any = 0; any < 256; any++)
-			if (any != '/')
-				put(g, BYTES + any);
+		put(g, ANY);
 		g->n++;
 		return p + 1;
 	}
@@ -125,18 +136,7 @@ static const char *parse_token(struct glob *g, const char *p, const char *end, c
 	return p;
 }
 
-/* Whether the pattern applies to whole paths rather than to the last component: it contains a '/' or "**". */
-static bool is_path(const struct glob *g)
-{
-	const uint64_t *slashes = masked(g, BYTES + '/'), *deep = masked(g, DEEP);
-
-	for (size_t w = 0; w < g->words; w++)
-		if (slashes[w] != 0 || deep[w] != 0)
-			return true;
-	return false;
-}
-
-static const char *parse(struct glob *g, const char *p, const char *end)
+static const char *parse(struct parse *g, const char *p, const char *end)
 {
 	const char *why = NULL;
 	bool three;
@@ -161,35 +161,99 @@ static const char *parse(struct glob *g, const char *p, const char *end)
 	}
 	if (g->itself == SIZE_MAX)
 		g->itself = g->n;
-	g->name_only = !g->anchored && !is_path(g);
 	return NULL;
+}
+
+/* ---- Compact form ---- */
+
+static uint64_t hash_of(const uint64_t *set, size_t words)
+{
+	uint64_t h = 0;
+
+	for (size_t w = 0; w < words; w++)
+		h = (h ^ set[w]) * UINT64_C(0x9e3779b97f4a7c15) ^ h >> 29;
+	return h;
+}
+
+/* Finds the kinds of bytes: kind[] of each, and an example of each kind. Returns their number. */
+static unsigned find_kinds(struct parse *g, uint8_t kind[256], uint8_t example[256])
+{
+	const size_t bytes = g->words * sizeof *g->bits;
+	uint64_t hash[256], h;
+	unsigned n = 0, k;
+
+	for (unsigned c = 0; c < 256; c++) {
+		for (size_t w = 0; w < g->words && c != '/'; w++)
+			mask(g, BYTES + c)[w] |= mask(g, ANY)[w];
+		h = hash_of(mask(g, BYTES + c), g->words);
+		for (k = 0; k < n; k++)
+			if (hash[k] == h && memcmp(mask(g, BYTES + example[k]), mask(g, BYTES + c), bytes) == 0)
+				break;
+		if (k == n) {
+			hash[n] = h;
+			example[n++] = (uint8_t)c;
+		}
+		kind[c] = (uint8_t)k;
+	}
+	return n;
+}
+
+/* Whether the pattern applies to whole paths rather than to the last component: it contains a '/' or "**". */
+static bool is_path(const struct glob *g)
+{
+	const uint64_t *slashes = masked(g, KINDS + g->kind['/']), *deep = masked(g, DEEP);
+
+	for (size_t w = 0; w < g->words; w++)
+		if (slashes[w] != 0 || deep[w] != 0)
+			return true;
+	return false;
+}
+
+static size_t bytes_of(size_t kinds, size_t words) { return sizeof(struct glob) + (KINDS + kinds) * words * sizeof(uint64_t); }
+
+static struct glob *compact(struct parse *g)
+{
+	uint8_t kind[256], example[256];
+	unsigned n = find_kinds(g, kind, example), k;
+	struct glob *c = malloc(bytes_of(n, g->words));
+
+	if (c == NULL)
+		return NULL;
+	*c = (struct glob){ .anchored = g->anchored, .dirs_only = g->dirs_only, .n = (uint16_t)g->n,
+		.itself = (uint16_t)g->itself, .words = (uint16_t)g->words, .kinds = (uint16_t)n };
+	memcpy(c->kind, kind, sizeof kind);
+	memcpy(c->bits, mask(g, STARS), KINDS * g->words * sizeof *g->bits);
+	for (k = 0; k < n; k++)
+		memcpy(c->bits + (KINDS + k) * g->words, mask(g, BYTES + example[k]), g->words * sizeof *g->bits);
+	c->name_only = !c->anchored && !is_path(c);
+	return c;
 }
 
 int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 {
 	size_t n = strlen(pattern), words = n / 64 + 1;
+	struct parse g;
 	const char *why;
-	struct glob *g;
 
 	if (n > GLOB_PATTERN_MAX)
 		return err_set(e, PTCP_EUSAGE, "longer than %d bytes (use wildcards)", GLOB_PATTERN_MAX);
-	if ((g = calloc(1, sizeof *g + MASKS * words * sizeof *g->bits)) == NULL)
-		return err_nomem(e);
-	g->words = words;
-	if ((why = parse(g, pattern, pattern + n)) != NULL) {
-		glob_free(g);
+	g.dirs_only = false;
+	g.n = 0;
+	g.words = words;
+	memset(g.bits, 0, MASKS * words * sizeof *g.bits);
+	if ((why = parse(&g, pattern, pattern + n)) != NULL)
 		return err_set(e, PTCP_EUSAGE, "%s", why);
-	}
-	*out = g;
-	return 0;
+	return (*out = compact(&g)) != NULL ? 0 : err_nomem(e);
 }
+
+size_t glob_bytes(const struct glob *g) { return bytes_of(g->kinds, g->words); }
 
 void glob_free(struct glob *g) { free(g); }
 
 /* Moves the positions in `at` over the byte c; `begin` adds the first position. */
 static void step(const struct glob *g, uint64_t *at, unsigned char c, bool begin)
 {
-	const uint64_t *takes = masked(g, BYTES + c), *stars = masked(g, STARS);
+	const uint64_t *takes = masked(g, KINDS + g->kind[c]), *stars = masked(g, STARS);
 	const uint64_t *stays = c == '/' ? masked(g, DEEP) : stars;
 	uint64_t moved, skipped, from_below = begin, over = 0;
 
@@ -218,19 +282,21 @@ bool glob_match(const struct glob *g, const char *path, bool is_dir)
 }
 
 struct filter {
-	unsigned n;
+	struct memory_account *memory;
+	unsigned n, room;
 	struct rule {
 		struct glob *glob;
 		bool include;
 	} *rule;
 };
 
-int filter_new(struct filter **out, struct ptcp_err *e)
+int filter_new(struct filter **out, struct memory_account *memory, struct ptcp_err *e)
 {
 	struct filter *f = calloc(1, sizeof *f);
 
 	if (f == NULL)
 		return err_nomem(e);
+	f->memory = memory;
 	*out = f;
 	return 0;
 }
@@ -239,25 +305,41 @@ void filter_free(struct filter *f)
 {
 	if (f == NULL)
 		return;
-	while (f->n > 0)
-		glob_free(f->rule[--f->n].glob);
-	free(f->rule);
+	while (f->n > 0) {
+		memory_release(f->memory, glob_bytes(f->rule[--f->n].glob));
+		glob_free(f->rule[f->n].glob);
+	}
+	memory_free(f->memory, f->rule, f->room * sizeof *f->rule);
 	free(f);
+}
+
+static int make_room(struct filter *f, struct ptcp_err *e)
+{
+	unsigned room = f->room > 0 ? 2 * f->room : 8;
+	struct rule *more;
+
+	if (f->n < f->room)
+		return 0;
+	if ((more = memory_realloc(f->memory, f->rule, f->room * sizeof *more, room * sizeof *more, e)) == NULL)
+		return PTCP_ENOMEM;
+	f->rule = more;
+	f->room = room;
+	return 0;
 }
 
 int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e)
 {
-	struct rule *more;
 	struct glob *g;
 	int r;
 
 	if (f->n == FILTER_RULES_MAX)
 		return err_set(e, PTCP_EUSAGE, "more than %d patterns (use wildcards)", FILTER_RULES_MAX);
-	if ((more = realloc(f->rule, (f->n + 1) * sizeof *more)) == NULL)
-		return err_nomem(e);
-	f->rule = more;
-	if ((r = glob_new(&g, pattern, e)) < 0)
+	if ((r = make_room(f, e)) < 0 || (r = glob_new(&g, pattern, e)) < 0)
 		return r;
+	if ((r = memory_charge(f->memory, glob_bytes(g), e)) < 0) {
+		glob_free(g);
+		return r;
+	}
 	f->rule[f->n++] = (struct rule){ g, include };
 	return 0;
 }

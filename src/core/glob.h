@@ -17,16 +17,20 @@
 #define CORE_GLOB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "core/err.h"
+#include "core/memory_budget.h"
 
-#define GLOB_PATTERN_MAX 1000 /* bytes; memory: about 2 KiB per 64 bytes of pattern */
+#define GLOB_PATTERN_MAX 1000 /* bytes */
 
 struct glob;
 
 /* PTCP_EUSAGE says what is wrong, without naming the pattern. */
 int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e);
 void glob_free(struct glob *g); /* NULL is fine */
+/* Memory of the pattern: about 300 bytes, and a word per 64 bytes of pattern for each byte that the pattern tells apart
+ * from others. */
+size_t glob_bytes(const struct glob *g);
 
 /* `path` is relative to the top, without leading or trailing '/'. Any thread. */
 bool glob_match(const struct glob *g, const char *path, bool is_dir);
@@ -37,10 +41,11 @@ bool glob_match(const struct glob *g, const char *path, bool is_dir);
 
 struct filter;
 
-int filter_new(struct filter **out, struct ptcp_err *e);
+/* Takes its memory from the account, which outlives it. */
+int filter_new(struct filter **out, struct memory_account *memory, struct ptcp_err *e);
 void filter_free(struct filter *f); /* NULL is fine */
 
-/* PTCP_EUSAGE for a malformed pattern (see glob_new()) or too many; f is unchanged. */
+/* PTCP_EUSAGE for a malformed pattern (see glob_new()) or too many, PTCP_ENOMEM as memory_charge(); f is unchanged. */
 int filter_add(struct filter *f, bool include, const char *pattern, struct ptcp_err *e);
 
 /* The first matching rule decides; without a match the path is included. An excluded directory is not

@@ -10,7 +10,7 @@
 struct client {
 	struct list in_list;        /* of the budget, in the order of turns */
 	struct list waiting;        /* accounts with waiting claims, in the order of turns */
-	uint64_t charged;           /* sum of its sessions */
+	uint64_t charged, used;     /* sums of its sessions */
 	unsigned sessions;
 	atomic_bool blocked;        /* a claim waits for the client's limit */
 	char name[];
@@ -22,26 +22,25 @@ struct memory_account {
 	struct client *client;
 	struct list waiting;        /* claims */
 	atomic_uint n_waiting;
-	atomic_uint_fast64_t held;
+	atomic_uint_fast64_t held;  /* by claims */
+	uint64_t kept;              /* by memory_charge() */
+	bool admitted;
 };
 
 struct memory_budget {
 	pthread_mutex_t lock;
 	struct list clients, holders;
-	uint64_t max, charged, held;
+	uint64_t max, charged, used;
 	atomic_bool blocked;        /* a claim waits for the total */
 };
 
-/* A session is charged for its guaranteed part even if it does not use it. */
-static uint64_t charge(uint64_t held) { return held > MEMORY_SESSION_BYTES ? held : MEMORY_SESSION_BYTES; }
-
-/* Increase of the charge by `bytes` more: 0 within the guaranteed part. */
-static uint64_t charge_increase(const struct memory_account *a, uint64_t bytes)
+/* An admitted session is charged for its guaranteed part even if it does not use it. */
+static uint64_t charge(const struct memory_account *a, uint64_t held, uint64_t kept)
 {
-	uint64_t held = atomic_load(&a->held);
-
-	return charge(held + bytes) - charge(held);
+	return (a->admitted && held < MEMORY_SESSION_BYTES ? MEMORY_SESSION_BYTES : held) + kept;
 }
+
+static uint64_t charge_now(const struct memory_account *a) { return charge(a, atomic_load(&a->held), a->kept); }
 
 /* Whether the limits permit `bytes` more. Sets the flag of the first limit that does not. Where a claim already waits
  * for a limit, further claims wait behind it, however small. */
@@ -49,11 +48,11 @@ static bool permitted(struct memory_account *a, uint64_t bytes)
 {
 	struct memory_budget *b = a->budget;
 	struct client *k = a->client;
-	uint64_t more = charge_increase(a, bytes);
+	uint64_t held = atomic_load(&a->held), more = charge(a, held + bytes, a->kept) - charge_now(a);
 
 	if (more == 0)
 		return true;
-	if (atomic_load(&a->held) + bytes > b->max / 4)
+	if (held + a->kept + bytes > b->max / 4)
 		return false;
 	if (atomic_load(&k->blocked) || k->charged + more > b->max / 2) {
 		atomic_store(&k->blocked, true);
@@ -66,15 +65,20 @@ static bool permitted(struct memory_account *a, uint64_t bytes)
 	return true;
 }
 
-static void set_held(struct memory_account *a, uint64_t held)
+static void set(struct memory_account *a, uint64_t held, uint64_t kept)
 {
-	uint64_t was = atomic_load(&a->held);
+	uint64_t charged = charge(a, held, kept) - charge_now(a);
+	uint64_t used = held + kept - (atomic_load(&a->held) + a->kept);
 
-	a->budget->held += held - was;
-	a->budget->charged += charge(held) - charge(was);
-	a->client->charged += charge(held) - charge(was);
+	a->budget->charged += charged;
+	a->client->charged += charged;
+	a->budget->used += used;
+	a->client->used += used;
 	atomic_store(&a->held, held);
+	a->kept = kept;
 }
+
+static void set_held(struct memory_account *a, uint64_t held) { set(a, held, a->kept); }
 
 static void hold(struct memory_claim *c)
 {
@@ -232,6 +236,71 @@ bool memory_wanted(const struct memory_claim *c)
 	    (atomic_load(&a->client->blocked) || atomic_load(&a->budget->blocked))));
 }
 
+/* ---- Charges ---- */
+
+static unsigned long long mib(uint64_t bytes) { return bytes >> 20; }
+
+/* A charge never waits: its memory is returned at the end of the session, for which nobody should wait. */
+static int check_charge(const struct memory_account *a, uint64_t bytes, struct ptcp_err *e)
+{
+	const struct memory_budget *b = a->budget;
+	uint64_t of_client = a->client->charged + bytes;
+
+	if (bytes > b->max || a->kept + bytes > b->max / 4)
+		return err_set(e, PTCP_ENOMEM, "memory: this session would take more than its quarter of the server's --max-memory, "
+		    "%llu MiB (request less at once, or have --max-memory raised)", mib(b->max / 4));
+	if (of_client > b->max / 2)
+		return err_set(e, PTCP_ENOMEM, "memory: the sessions of this client would take more than their half of the server's "
+		    "--max-memory, %llu MiB (run fewer at once, or have --max-memory raised)", mib(b->max / 2));
+	if (b->charged + bytes > (of_client > b->max / 16 ? b->max - b->max / 4 : b->max))
+		return err_set(e, PTCP_ENOMEM, "memory: other clients have taken the server's --max-memory, %llu MiB (try again "
+		    "later, or have --max-memory raised)", mib(b->max));
+	return 0;
+}
+
+int memory_charge(struct memory_account *a, uint64_t bytes, struct ptcp_err *e)
+{
+	int r;
+
+	if (a == NULL)
+		return 0;
+	pthread_mutex_lock(&a->budget->lock);
+	if ((r = check_charge(a, bytes, e)) == 0)
+		set(a, atomic_load(&a->held), a->kept + bytes);
+	pthread_mutex_unlock(&a->budget->lock);
+	return r;
+}
+
+/* Whether the memory of the session may be what a claim waits for. */
+static bool is_waited_for(const struct memory_account *a)
+{
+	return atomic_load(&a->n_waiting) > 0 || atomic_load(&a->client->blocked) || atomic_load(&a->budget->blocked);
+}
+
+void memory_release(struct memory_account *a, uint64_t bytes)
+{
+	if (a == NULL)
+		return;
+	pthread_mutex_lock(&a->budget->lock);
+	assert(bytes <= a->kept);
+	set(a, atomic_load(&a->held), a->kept - bytes);
+	if (is_waited_for(a))
+		serve(a->budget);
+	pthread_mutex_unlock(&a->budget->lock);
+}
+
+uint64_t memory_session_max(const struct memory_account *a)
+{
+	uint64_t max = UINT64_MAX;
+
+	if (a == NULL)
+		return max;
+	pthread_mutex_lock(&a->budget->lock);
+	max = a->budget->max / 4;
+	pthread_mutex_unlock(&a->budget->lock);
+	return max;
+}
+
 /* ---- Accounts ---- */
 
 /* Made if there is none; NULL without memory. */
@@ -244,7 +313,7 @@ static struct client *client_named(struct memory_budget *b, const char *name)
 			return k;
 	if ((k = malloc(sizeof *k + strlen(name) + 1)) == NULL)
 		return NULL;
-	k->charged = 0;
+	k->charged = k->used = 0;
 	k->sessions = 0;
 	atomic_init(&k->blocked, false);
 	strcpy(k->name, name);
@@ -255,20 +324,23 @@ static struct client *client_named(struct memory_budget *b, const char *name)
 
 int memory_account_new(struct memory_account **out, struct memory_budget *b, const char *client, struct ptcp_err *e)
 {
-	struct memory_account *a = malloc(sizeof *a);
+	struct memory_account *a;
 
-	if (a == NULL)
+	*out = NULL;
+	if (b == NULL)
+		return 0;
+	if ((a = malloc(sizeof *a)) == NULL)
 		return err_nomem(e);
 	pthread_mutex_lock(&b->lock);
 	if ((a->client = client_named(b, client)) != NULL) {
 		a->budget = b;
 		atomic_init(&a->held, 0);
+		a->kept = 0;
+		a->admitted = false;
 		atomic_init(&a->n_waiting, 0);
 		list_init(&a->in_list);
 		list_init(&a->waiting);
 		a->client->sessions++;
-		a->client->charged += charge(0);
-		b->charged += charge(0);
 	}
 	pthread_mutex_unlock(&b->lock);
 	if (a->client == NULL) {
@@ -277,6 +349,20 @@ int memory_account_new(struct memory_account **out, struct memory_budget *b, con
 	}
 	*out = a;
 	return 0;
+}
+
+void memory_account_admit(struct memory_account *a, bool admitted)
+{
+	uint64_t before;
+
+	if (a == NULL)
+		return;
+	pthread_mutex_lock(&a->budget->lock);
+	before = charge_now(a);
+	a->admitted = admitted;
+	a->budget->charged += charge_now(a) - before;
+	a->client->charged += charge_now(a) - before;
+	pthread_mutex_unlock(&a->budget->lock);
 }
 
 void memory_account_free(struct memory_account *a)
@@ -288,8 +374,10 @@ void memory_account_free(struct memory_account *a)
 	b = a->budget;
 	pthread_mutex_lock(&b->lock);
 	assert(atomic_load(&a->held) == 0 && list_empty(&a->waiting));
-	b->charged -= charge(0);
-	a->client->charged -= charge(0);
+	b->charged -= charge_now(a);
+	a->client->charged -= charge_now(a);
+	b->used -= a->kept;
+	a->client->used -= a->kept;
 	if (--a->client->sessions == 0) {
 		list_remove(&a->client->in_list);
 		free(a->client);
@@ -332,14 +420,24 @@ void memory_budget_set(struct memory_budget *b, uint64_t max_bytes)
 	pthread_mutex_unlock(&b->lock);
 }
 
-uint64_t memory_budget_held(struct memory_budget *b)
+uint64_t memory_budget_used(struct memory_budget *b)
 {
-	uint64_t held;
+	uint64_t used;
 
 	pthread_mutex_lock(&b->lock);
-	held = b->held;
+	used = b->used;
 	pthread_mutex_unlock(&b->lock);
-	return held;
+	return used;
+}
+
+void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg)
+{
+	const struct client *k;
+
+	pthread_mutex_lock(&b->lock);
+	LIST_EACH(&b->clients, k, const struct client, in_list)
+		each(arg, k->name, k->used);
+	pthread_mutex_unlock(&b->lock);
 }
 
 static void check(struct memory_claim *c, struct mono now)

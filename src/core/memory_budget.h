@@ -1,10 +1,17 @@
-/* Budget for the memory of data in transit: a limit in total, for each client (half of the total) and for each
- * session (a quarter). A claim takes memory at once or waits in turn: clients in rotation, the sessions of a client
- * in rotation, the claims of a session in order. Each session is guaranteed MEMORY_SESSION_BYTES, so that no session
- * waits for another for ever; sessions hold that part of the total from their beginning. A waiting claim holds
- * nothing, so claims cannot deadlock.
+/* Budget for all memory that clients can make a server take: a limit in total, for each client (half of the total) and
+ * for each session (a quarter). An account belongs to a session, or to a request of its client; modules that allocate get
+ * the account when they are made. Two kinds of memory are taken from the budget:
  *
- * Pure accounting: allocates no data, reads no clock. Any thread, except where stated. */
+ * - Data in transit, by claims. A claim takes memory at once or waits in turn: clients in rotation, the sessions of a
+ *   client in rotation, the claims of a session in order. A waiting claim holds nothing, so claims cannot deadlock.
+ * - Everything that a session keeps (lists, names, bitmaps, frames, connections), by charges. A charge never waits:
+ *   beyond a limit it is refused with a sentence for the client, which ends the session or the request.
+ *
+ * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for another for ever; it
+ * holds this part of the total from its admission. The last quarter of the total is closed to charges of clients that
+ * have more than a sixteenth: two clients cannot shut out a third.
+ *
+ * Any thread, except where stated. */
 #ifndef CORE_MEMORY_BUDGET_H
 #define CORE_MEMORY_BUDGET_H
 
@@ -20,7 +27,7 @@
 #define MEMORY_STALL_NS (10 * UINT64_C(1000000000))
 
 struct memory_budget;
-struct memory_account; /* of a session */
+struct memory_account; /* where functions take one, NULL means: no limit */
 
 /* Embedded by the user, initialized by memory_claim_init(). */
 struct memory_claim {
@@ -42,14 +49,29 @@ int memory_budget_new(struct memory_budget **out, uint64_t max_bytes, struct ptc
 void memory_budget_free(struct memory_budget *b); /* without accounts; NULL is fine */
 /* Changes the total; claims that hold more keep it. */
 void memory_budget_set(struct memory_budget *b, uint64_t max_bytes);
-/* Memory held now, in bytes. */
-uint64_t memory_budget_held(struct memory_budget *b);
+/* Memory in use, by claims and charges. */
+uint64_t memory_budget_used(struct memory_budget *b);
+/* The same by client, in no order. `each` is called under the budget's lock and uses no function of it. */
+void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg);
 /* To be called about once a second: reports stalled holders while others wait for their memory. */
 void memory_budget_check(struct memory_budget *b, struct mono now);
 
-/* An account of a session of this client. */
+/* An account of this client. `b` NULL: makes none. */
 int memory_account_new(struct memory_account **out, struct memory_budget *b, const char *client, struct ptcp_err *e);
-void memory_account_free(struct memory_account *a); /* without claims; NULL is fine */
+/* Whether the session is admitted, and has its guaranteed part; not at first. */
+void memory_account_admit(struct memory_account *a, bool admitted);
+/* Without claims. Releases all charges. */
+void memory_account_free(struct memory_account *a);
+
+/* ---- Charges ---- */
+
+/* PTCP_ENOMEM with a sentence for the client: the limit, and what to do. */
+int memory_charge(struct memory_account *a, uint64_t bytes, struct ptcp_err *e);
+void memory_release(struct memory_account *a, uint64_t bytes);
+/* The limit of one session; UINT64_MAX without an account. */
+uint64_t memory_session_max(const struct memory_account *a);
+
+/* ---- Claims ---- */
 
 void memory_claim_init(struct memory_claim *c, struct memory_account *a);
 /* Takes memory; the claim must be empty. False: the claim waits for its turn, and `granted` follows. */

@@ -1,53 +1,71 @@
 #include "core/name_set.h"
 
-#include <stdlib.h>
+#include "core/charged.h"
 
 #define FIRST_SLOTS 1024
+#define STEP_SLOTS 64 /* an old table of n slots is moved within n / 64 additions; the next one grows after 3n / 4 */
 
-static uint64_t *find(uint64_t *slot, size_t cap, uint64_t hash)
+static uint64_t *find(const struct name_table *t, uint64_t hash)
 {
-	size_t i = hash & (cap - 1);
+	size_t i = hash & (t->cap - 1);
 
-	while (slot[i] != 0 && slot[i] != hash)
-		i = (i + 1) & (cap - 1);
-	return &slot[i];
+	while (t->slot[i] != 0 && t->slot[i] != hash)
+		i = (i + 1) & (t->cap - 1);
+	return &t->slot[i];
 }
 
-static bool grow(struct name_set *s)
+static void free_table(struct name_set *s, struct name_table *t)
 {
-	size_t cap = s->cap > 0 ? 2 * s->cap : FIRST_SLOTS, i;
-	uint64_t *slot = calloc(cap, sizeof *slot);
-
-	if (slot == NULL)
-		return false;
-	for (i = 0; i < s->cap; i++)
-		if (s->slot[i] != 0)
-			*find(slot, cap, s->slot[i]) = s->slot[i];
-	free(s->slot);
-	s->slot = slot;
-	s->cap = cap;
-	return true;
+	memory_free(s->memory, t->slot, t->cap * sizeof *t->slot);
+	*t = (struct name_table){ 0 };
 }
 
-bool name_set_add(struct name_set *s, uint64_t hash)
+static void move_some(struct name_set *s)
 {
-	uint64_t *at;
+	size_t end = s->moved + STEP_SLOTS;
 
-	if (4 * s->n >= 3 * s->cap && !grow(s))
-		return false;
-	at = find(s->slot, s->cap, hash);
-	s->n += *at == 0;
-	*at = hash;
-	return true;
+	for (; s->moved < s->old.cap && s->moved < end; s->moved++)
+		if (s->old.slot[s->moved] != 0)
+			*find(&s->now, s->old.slot[s->moved]) = s->old.slot[s->moved];
+	if (s->moved == s->old.cap)
+		free_table(s, &s->old);
+}
+
+static int grow(struct name_set *s, struct ptcp_err *e)
+{
+	struct name_table t = { .cap = s->now.cap > 0 ? 2 * s->now.cap : FIRST_SLOTS };
+
+	if ((t.slot = memory_calloc(s->memory, t.cap * sizeof *t.slot, e)) == NULL)
+		return PTCP_ENOMEM;
+	s->old = s->now;
+	s->now = t;
+	s->moved = 0;
+	return 0;
+}
+
+int name_set_add(struct name_set *s, uint64_t hash, struct ptcp_err *e)
+{
+	int r;
+
+	if (s->old.cap > 0)
+		move_some(s);
+	else if (4 * s->n >= 3 * s->now.cap && (r = grow(s, e)) < 0)
+		return r;
+	if (!name_set_has(s, hash)) {
+		*find(&s->now, hash) = hash;
+		s->n++;
+	}
+	return 0;
 }
 
 bool name_set_has(const struct name_set *s, uint64_t hash)
 {
-	return s->cap > 0 && *find(s->slot, s->cap, hash) != 0;
+	return (s->now.cap > 0 && *find(&s->now, hash) != 0) || (s->old.cap > 0 && *find(&s->old, hash) != 0);
 }
 
 void name_set_fini(struct name_set *s)
 {
-	free(s->slot);
-	*s = (struct name_set){ 0 };
+	free_table(s, &s->now);
+	free_table(s, &s->old);
+	*s = (struct name_set){ .memory = s->memory };
 }

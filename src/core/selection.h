@@ -6,24 +6,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/err.h"
+#include "core/memory_budget.h"
 
 struct selection;
 
-int selection_new(struct selection **out, struct ptcp_err *e);
+/* Takes its memory from the account, which outlives it: of each path the bytes that remain of it, and an offset. */
+int selection_new(struct selection **out, struct memory_account *memory, struct ptcp_err *e);
 void selection_free(struct selection *s); /* NULL is fine */
 
 /* Copies a path of n bytes; leading, trailing and repeated slashes and "." components do not count. "." alone selects
- * everything. PTCP_EUSAGE, without the path: an empty path, "..", a NUL, a component over 255 or a path over 4096
- * bytes. */
+ * everything, and replaces all other paths. PTCP_EUSAGE, without the path: an empty path, "..", a NUL, a component over
+ * 255 or a path over 4096 bytes. PTCP_ENOMEM: see memory_charge(). */
 int selection_add(struct selection *s, const char *path, size_t n, struct ptcp_err *e);
 size_t selection_n(const struct selection *s);
-/* Bytes of all paths, each with its NUL. */
+/* Bytes of all paths, each with its NUL, as normalized. */
 size_t selection_bytes(const struct selection *s);
-const char *selection_path(const struct selection *s, size_t i);
+const char *selection_path(const struct selection *s, size_t i); /* "": everything */
 
-/* Sorts the paths and removes duplicates; before any of the following. Afterwards no path may be added. */
-void selection_sort(struct selection *s);
+/* Sorts the paths and removes duplicates; before any of the following. Afterwards no path may be added. Millions of
+ * paths take most of a second: not for a control thread. */
+int selection_sort(struct selection *s, struct ptcp_err *e);
 
 /* Paths [next, end), all with the same first `above` bytes: what is selected of one directory. */
 struct selection_part {

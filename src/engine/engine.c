@@ -27,7 +27,7 @@ int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
 int engine_new_sender(struct engine *s, struct ptcp_err *e)
 {
 	struct snd_opts o = { (s->open.flags & WIRE_OPEN_VERIFY) != 0, (s->open.flags & WIRE_OPEN_DRY_RUN) != 0,
-		s->o.ops->snd, s->o.arg };
+		s->o.ops->snd, s->o.arg, s->o.memory };
 
 	return snd_new(&s->snd, &o, &s->out, e);
 }
@@ -52,6 +52,7 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	s->o = *o;
+	s->in.in.memory = s->out.b.memory = s->early.memory = o->memory;
 	s->timeout_ns = o->timeout_ns;
 	s->linger_ns = o->linger_ns;
 	s->o.quiet_ns = quiet_ns;

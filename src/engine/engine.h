@@ -87,6 +87,7 @@ struct engine_opts {
 	const struct engine_ops *ops;
 	void *arg;
 	const struct log *log;    /* may be NULL */
+	struct memory_account *memory; /* outlives the engine; NULL: no limit */
 };
 
 /* Starter: `open` is the request (copied). Acceptor: NULL. */

@@ -31,7 +31,7 @@ static uint64_t region_bytes(const struct engine *s, const struct wire_opened *o
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
-		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg };
+		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg, s->o.memory };
 	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s),
 		region_bytes(s, o) };
 	int r = 0;

@@ -14,6 +14,7 @@
 
 void job_frames_await(struct job_frames *j, struct mono now)
 {
+	j->in.in.memory = j->request.memory = j->out.b.memory = j->memory;
 	j->state = JOB_FRAMES_AWAIT_REQUEST;
 	j->progressed = now;
 }

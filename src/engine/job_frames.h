@@ -65,6 +65,7 @@ struct job_frames {
 	void *arg;
 	uint64_t timeout_ns;           /* client: maximum silence of the server */
 	unsigned messages;             /* client: number of messages requested of a measurement */
+	struct memory_account *memory; /* server: outlives the frames; NULL: no limit */
 
 	enum job_frames_state state;
 	struct frame_reader in;

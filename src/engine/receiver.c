@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "engine/receiver_impl.h"
 #include "wire/attrs.h"
@@ -17,10 +18,10 @@ static const char no_file[] = "the file that it is a hard link to failed (send b
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
-	struct rcv *r = calloc(1, sizeof *r);
+	struct rcv *r = memory_calloc(o->memory, sizeof *r, e);
 
 	if (r == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	r->o = *o;
 	if (r->o.max_entries > WIRE_SLOTS)
 		r->o.max_entries = WIRE_SLOTS;
@@ -49,12 +50,12 @@ static void free_frame(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->frame != NULL)
 		r->frame_bytes -= f->frame_bytes;
-	free(f->frame);
+	memory_free(r->o.memory, f->frame, f->frame_bytes);
 	f->frame = NULL;
 }
 
 /* Frees an ended entry, once no child or hard link refers to it; a file is released from its directory before. */
-static void release(struct rcv_entry *f)
+static void release(struct rcv *r, struct rcv_entry *f)
 {
 	struct rcv_entry *parent;
 
@@ -63,10 +64,10 @@ static void release(struct rcv_entry *f)
 		f->parent = NULL;
 		if (f->file != NULL) {
 			f->file->names--;
-			release(f->file);
+			release(r, f->file);
 		}
 		if (f->names == 0)
-			free(f);
+			memory_free(r->o.memory, f, sizeof *f);
 		f = parent;
 		if (f != NULL)
 			f->children--;
@@ -111,7 +112,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	if (f->cookie != NULL)
 		r->o.ops->ended(r->o.arg, f->id, f->cookie, skipped, why);
 	f->cookie = NULL;
-	release(f);
+	release(r, f);
 }
 
 static void fail_one(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *why)
@@ -312,12 +313,12 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed
 /* ---- New entries ---- */
 
 static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, const struct wire_attrs *attrs,
-    struct span in)
+    struct span in, struct ptcp_err *e)
 {
-	struct rcv_entry *f = calloc(1, sizeof *f);
+	struct rcv_entry *f = memory_calloc(r->o.memory, sizeof *f, e);
 
-	if (f == NULL || (f->frame = malloc(in.n)) == NULL) {
-		free(f);
+	if (f == NULL || (f->frame = memory_realloc(r->o.memory, NULL, 0, in.n, e)) == NULL) {
+		memory_free(r->o.memory, f, sizeof *f);
 		return NULL;
 	}
 	r->frame_bytes += in.n;
@@ -347,6 +348,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 {
 	struct rcv_entry *parent = w->parent != 0 ? rcv_find(r, w->parent) : NULL, *f;
 	struct wire_attrs attrs = { 0 };
+	struct ptcp_err why;
 
 	wire_attrs_decode(&attrs, w, NULL); /* cannot fail: decoded before */
 	if (w->parent != 0 && parent == NULL) {
@@ -365,8 +367,8 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		refuse(r, w, PTCP_ENOMEM, "too many entries wait for their directories at the receiver");
 		return;
 	}
-	if ((f = entry_new(r, w, &attrs, in)) == NULL) {
-		refuse(r, w, PTCP_ENOMEM, ptcp_err_text(PTCP_ENOMEM));
+	if ((f = entry_new(r, w, &attrs, in, &why)) == NULL) {
+		refuse(r, w, PTCP_ENOMEM, why.msg);
 		return;
 	}
 	f->path_bytes = path_bytes(parent, w);
@@ -458,7 +460,7 @@ void rcv_free(struct rcv *r)
 	if (r == NULL)
 		return;
 	rcv_drop(r);
-	free(r);
+	memory_free(r->o.memory, r, sizeof *r);
 }
 
 bool rcv_idle(const struct rcv *r)

@@ -75,6 +75,7 @@ struct rcv_opts {
 	bool dry_run;   /* entries are DONE once prepared, without a commit */
 	const struct rcv_ops *ops;
 	void *arg;
+	struct memory_account *memory; /* outlives the receiver; NULL: no limit */
 };
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e);

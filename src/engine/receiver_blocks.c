@@ -9,6 +9,20 @@
 #define BACKLOG_BYTES (1u << 20)
 #define REQUESTED_MAX (1u << 17)
 
+static bool take_bitmap(struct rcv *r, uint64_t bytes)
+{
+	if (r->bitmap_bytes + bytes > BITMAPS_MAX_BYTES || memory_charge(r->o.memory, bytes, NULL) < 0)
+		return false;
+	r->bitmap_bytes += bytes;
+	return true;
+}
+
+static void give_bitmap(struct rcv *r, uint64_t bytes)
+{
+	r->bitmap_bytes -= bytes;
+	memory_release(r->o.memory, bytes);
+}
+
 /* Allocates a file's bitmap with its first block, as thousands of large files may wait. */
 static bool track(struct rcv *r, struct rcv_entry *f)
 {
@@ -18,11 +32,13 @@ static bool track(struct rcv *r, struct rcv_entry *f)
 		f->done = &f->few;
 		return true;
 	}
-	if (r->bitmap_bytes + bitmap_bytes(f->n_blocks) > BITMAPS_MAX_BYTES ||
-	    (f->done = bitmap_new(f->n_blocks)) == NULL)
+	if (!take_bitmap(r, bitmap_bytes(f->n_blocks)))
 		return false;
+	if ((f->done = bitmap_new(f->n_blocks)) == NULL) {
+		give_bitmap(r, bitmap_bytes(f->n_blocks));
+		return false;
+	}
 	f->done_room = f->n_blocks;
-	r->bitmap_bytes += bitmap_bytes(f->done_room);
 	return true;
 }
 
@@ -41,12 +57,15 @@ void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 {
 	uint64_t bytes = bitmap_bytes(f->n_blocks);
 
-	if (claimed == NULL || f->n_blocks == 0 || r->bitmap_bytes + 2 * bytes > BITMAPS_MAX_BYTES ||
-	    !track(r, f)) {
+	if (claimed == NULL || f->n_blocks == 0 || !take_bitmap(r, bytes)) {
 		free(claimed);
 		return;
 	}
-	r->bitmap_bytes += bytes;
+	if (!track(r, f)) {
+		give_bitmap(r, bytes);
+		free(claimed);
+		return;
+	}
 	f->claimed = claimed;
 	list_append(&r->requesting, &f->waiting);
 }
@@ -54,11 +73,11 @@ void rcv_claim(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 void rcv_bitmaps_free(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->done != NULL && f->done != &f->few) {
-		r->bitmap_bytes -= bitmap_bytes(f->done_room);
+		give_bitmap(r, bitmap_bytes(f->done_room));
 		free(f->done);
 	}
 	if (f->claimed != NULL)
-		r->bitmap_bytes -= bitmap_bytes(f->n_blocks);
+		give_bitmap(r, bitmap_bytes(f->n_blocks));
 	free(f->claimed);
 	f->done = f->claimed = NULL;
 	r->requested -= f->requested;

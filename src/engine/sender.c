@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "engine/sender_impl.h"
 #include "wire/attrs.h"
@@ -25,10 +26,10 @@ static void add_slots(struct snd *s, unsigned from, unsigned to)
 
 int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
-	struct snd *s = calloc(1, sizeof *s);
+	struct snd *s = memory_calloc(o->memory, sizeof *s, e);
 
 	if (s == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	s->o = *o;
 	s->out = outbox;
 	add_slots(s, 0, WIRE_EARLY_ENTRIES);
@@ -74,10 +75,7 @@ static void entry_free(struct snd *s, struct snd_entry *f)
 	s->n_unended -= f->unended;
 	free_slot(s, f);
 	list_remove(&f->in_all);
-	if (f->acked != &f->few[0]) {
-		free(f->acked);
-		free(f->read);
-	}
+	snd_untrack(s, f);
 	free(f->again.at);
 	free(f->why);
 	free(f);
@@ -173,7 +171,7 @@ void snd_free(struct snd *s)
 	snd_lanes_free(s);
 	inflights_fini(&s->flights);
 	free(s->stack);
-	free(s);
+	memory_free(s->o.memory, s, sizeof *s);
 }
 
 /* ---- Offering entries ---- */

@@ -55,6 +55,7 @@ struct snd_opts {
 	bool dry_run;
 	const struct snd_ops *ops;
 	void *arg;
+	struct memory_account *memory; /* outlives the sender; NULL: no limit */
 };
 
 /* What the peer has agreed to. */

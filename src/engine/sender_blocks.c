@@ -246,20 +246,40 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 
 /* ---- News ---- */
 
+/* Blocks that an input, whose length is unknown, may have. */
+static uint32_t room_of(const struct snd_entry *f)
+{
+	return f->unsized ? wire_grid_blocks(wire_grid_unsized(WIRE_UNSIZED_MAX)) : f->n_blocks;
+}
+
 bool snd_track(struct snd *s, struct snd_entry *f)
 {
-	uint32_t room = f->unsized ? wire_grid_blocks(wire_grid_unsized(WIRE_UNSIZED_MAX)) : f->n_blocks;
+	uint32_t room = room_of(f);
 	struct ptcp_err why;
 
 	if (room <= 64 || f->read != &f->few[1])
 		return true;
-	f->acked = bitmap_new(room);
-	f->read = bitmap_new(room);
-	if (f->acked != NULL && f->read != NULL)
-		return true;
-	err_nomem(&why);
+	if (memory_charge(s->o.memory, 2 * bitmap_bytes(room), &why) == 0) {
+		f->acked = bitmap_new(room);
+		f->read = bitmap_new(room);
+		if (f->acked != NULL && f->read != NULL)
+			return true;
+		snd_untrack(s, f);
+		err_nomem(&why);
+	}
 	snd_fail(s, f, &why);
 	return false;
+}
+
+void snd_untrack(struct snd *s, struct snd_entry *f)
+{
+	if (f->read == &f->few[1])
+		return;
+	memory_release(s->o.memory, 2 * bitmap_bytes(room_of(f)));
+	free(f->acked);
+	free(f->read);
+	f->acked = &f->few[0];
+	f->read = &f->few[1];
 }
 
 void snd_start(struct snd *s, struct snd_entry *f, bool parts)

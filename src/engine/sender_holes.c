@@ -16,8 +16,10 @@ void snd_await_map(struct snd *s, struct snd_entry *f)
 
 void snd_drop_map(struct snd *s, struct snd_entry *f)
 {
-	if (f->has_map)
+	if (f->has_map) {
 		s->map_bytes -= bitmap_bytes(f->n_blocks);
+		memory_release(s->o.memory, bitmap_bytes(f->n_blocks));
+	}
 	f->has_map = false;
 	free(f->holes);
 	f->holes = NULL;
@@ -26,6 +28,7 @@ void snd_drop_map(struct snd *s, struct snd_entry *f)
 static void request_maps(struct snd *s)
 {
 	struct snd_entry *f;
+	struct ptcp_err why;
 	uint64_t bytes;
 
 	while (!list_empty(&s->unmapped) && s->n_mapping < MAPPING_MAX) {
@@ -34,6 +37,10 @@ static void request_maps(struct snd *s)
 		if (s->map_bytes > 0 && s->map_bytes + bytes > MAPS_MAX_BYTES)
 			return;
 		list_remove(&f->in_ready);
+		if (memory_charge(s->o.memory, bytes, &why) < 0) {
+			snd_fail(s, f, &why);
+			continue;
+		}
 		s->map_bytes += bytes;
 		f->has_map = true;
 		s->n_mapping++;

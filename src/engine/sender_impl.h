@@ -118,6 +118,7 @@ void snd_start(struct snd *s, struct snd_entry *f, bool parts);
 /* Allocates a file's bitmaps with its first block, as thousands of large files may wait. False without memory: the
  * file has failed. */
 bool snd_track(struct snd *s, struct snd_entry *f);
+void snd_untrack(struct snd *s, struct snd_entry *f);
 /* Retransmits blocks, ahead of new ones; false when too many ranges wait. */
 bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t count);
 /* Removes the flights and waiting blocks of the file. */

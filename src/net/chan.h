@@ -14,6 +14,9 @@
 #include "net/loop.h"
 #include "net/tls.h"
 
+/* Memory of an idle TLS connection, about. */
+#define CHAN_BYTES (40u << 10)
+
 struct chan;
 
 /* Each may be NULL: the event is ignored; without `readable` the channel behaves as paused. */

@@ -101,19 +101,21 @@ int cleaning_new(struct file_job **out, struct job_set *t, const struct job_clie
 
 	if (k == NULL)
 		return err_nomem(e);
-	file_job_init(&k->job, &ops, t, c);
+	if ((r = file_job_init(&k->job, &ops, t, c, sizeof *k, e)) < 0)
+		goto out;
 	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run, .found = on_leftover,
 		.arg = k };
 	clock_gettime(CLOCK_REALTIME, &k->opts.now);
-	if ((r = request_take_clean(&k->job.request, f->path, e)) < 0) {
-		request_fini(&k->job.request);
-		free(k);
-		return r;
-	}
+	if ((r = request_take_clean(&k->job.request, f->path, e)) < 0)
+		goto out;
 	log_at(&t->host->log, LOG_INFO, "server", "event=clean from=%s client=%s path=\"%s\" older_s=%.0f dry_run=%d",
 	    c->address, c->fingerprint, text_escape_quoted(shown, sizeof shown, request_first(&k->job.request)),
 	    k->opts.older_s, k->opts.dry_run);
 	*out = &k->job;
 	file_job_start(&k->job);
 	return 0;
+out:
+	file_job_fini(&k->job);
+	free(k);
+	return r;
 }

@@ -8,13 +8,23 @@
 
 #define REPORT_NS (1 * NS_PER_S)
 
-static void job_free(struct file_job *j)
+void file_job_fini(struct file_job *j)
 {
-	struct job_set *t = j->set;
-
 	request_fini(&j->request);
 	buf_fini(&j->found.b);
+	memory_account_free(j->memory);
+	j->memory = NULL;
+}
+
+static void job_free(struct file_job *j)
+{
+	struct memory_account *memory = j->memory;
+	struct job_set *t = j->set;
+
+	j->memory = NULL; /* its lists have memory of the account until the end */
+	file_job_fini(j);
 	j->ops->free(j);
+	memory_account_free(memory);
 	t->n_file_jobs--;
 	t->gone(t->arg);
 }
@@ -123,15 +133,23 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 		next_step(j);
 }
 
-void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c)
+int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c,
+    size_t bytes, struct ptcp_err *e)
 {
+	int r;
+
+	if ((r = memory_account_new(&j->memory, t->memory, c->fingerprint, e)) < 0)
+		return r;
 	j->ops = ops;
 	j->set = t;
 	j->conn = c->conn;
 	strcpy(j->client, c->fingerprint);
 	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
-		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth };
+		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth,
+		.memory = j->memory };
+	j->found.b.memory = j->memory;
 	j->reported = mono_now();
+	return memory_charge(j->memory, bytes, e);
 }
 
 void file_job_start(struct file_job *j)

@@ -35,6 +35,7 @@ struct file_job {
 	struct job_set *set;
 	struct job_conn *conn; /* NULL: closed */
 	char client[PTCP_FINGERPRINT_BYTES];
+	struct memory_account *memory; /* NULL: no limit */
 	struct request request;
 	struct outbox found;   /* frames of a step; of the I/O thread during the step */
 	bool waits;            /* the job waits for the client to read */
@@ -45,8 +46,10 @@ struct file_job {
 	struct msg msg;
 };
 
-/* Fills in a zeroed job, whose request is to be taken next. */
-void file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c);
+/* Fills in a zeroed job of `bytes`, whose request is to be taken next; file_job_fini() follows, or file_job_start(). */
+int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job_set *t, const struct job_client *c,
+    size_t bytes, struct ptcp_err *e);
+void file_job_fini(struct file_job *j);
 /* With the request taken: starts. The last report, or an error, ends the connection's request and frees the job. */
 void file_job_start(struct file_job *j);
 /* The client has read: continues. */

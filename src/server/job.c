@@ -47,6 +47,7 @@ static void job_free(struct job *r)
 	if (r->prober != NULL)
 		r->prober->ops->free(r->prober);
 	free(r->grant);
+	memory_account_free(r->memory);
 	free(r);
 }
 
@@ -81,6 +82,7 @@ static void remember(struct job *r)
 	r->timer = NULL;
 	request_fini(&r->request);
 	memset(&r->request, 0, sizeof r->request);
+	memory_account_admit(r->memory, false);
 	r->set->n_remembered++;
 }
 
@@ -315,7 +317,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
 		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .quotas = r->set->quotas, .o = r->set->o, .auth = *c->auth,
-		.client = r->client };
+		.client = r->client, .memory = r->memory };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;
 	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);
@@ -329,6 +331,12 @@ static int new_id(struct job *r, struct ptcp_err *e)
 	memcpy(&r->id, bytes, sizeof r->id);
 	r->id |= 1; /* never 0 */
 	return err;
+}
+
+/* The job with its paths, grant and messages. */
+static uint64_t bytes_of(const struct job_request *q)
+{
+	return sizeof(struct job) + 3 * (WIRE_PATH_MAX + 3) + q->grant_frame.n + q->messages * sizeof(struct ptcp_message);
 }
 
 int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
@@ -352,7 +360,8 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	strcpy(r->client, c->fingerprint);
 	strncpy(r->address, c->address, sizeof r->address - 1);
 	identity_digest_text(r->audience, q->grant.audience);
-	if ((err = check(t, c, q, r, e)) < 0 || (err = take(r, c, q, e)) < 0 || (err = new_id(r, e)) < 0 ||
+	if ((err = check(t, c, q, r, e)) < 0 || (err = memory_account_new(&r->memory, t->memory, r->client, e)) < 0 ||
+	    (err = memory_charge(r->memory, bytes_of(q), e)) < 0 || (err = take(r, c, q, e)) < 0 || (err = new_id(r, e)) < 0 ||
 	    (err = job_begin(r, e)) < 0) {
 		job_free(r);
 		return err;

@@ -17,6 +17,7 @@ struct job_conn {
 	struct authorization auth;
 	char fingerprint[PTCP_FINGERPRINT_BYTES], address[SOCK_TEXT_BYTES];
 	struct job_frames frames;
+	struct memory_account *memory; /* NULL: no limit */
 	struct job *job;      /* NULL: none yet, or over */
 	struct file_job *file_job; /* the same */
 	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
@@ -35,6 +36,7 @@ static void job_conn_free(struct job_conn *c)
 	chan_free(c->chan);
 	timer_free(c->timer);
 	job_frames_fini(&c->frames);
+	memory_account_free(c->memory);
 	free(c);
 	fd_budget_count(-1);
 	t->n_conns--;
@@ -267,6 +269,14 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 		chan_free(chan);
 		return err_nomem(e);
 	}
+	if ((r = memory_account_new(&c->memory, t->memory, chan_fingerprint(chan), e)) < 0 ||
+	    (r = memory_charge(c->memory, sizeof *c + CHAN_BYTES, e)) < 0) {
+		memory_account_free(c->memory);
+		chan_free(chan);
+		free(c);
+		return r;
+	}
+	c->frames.memory = c->memory;
 	c->set = t;
 	c->chan = chan;
 	c->auth = *auth;

@@ -35,7 +35,7 @@ struct job {
 	struct connect *connect;
 	char peer[SOCK_TEXT_BYTES];
 	struct session *session;
-	struct memory_account *memory; /* account of the session; NULL: no limit */
+	struct memory_account *memory; /* NULL: no limit */
 	struct timer *timer;
 	struct mono requested, ended;
 	bool over;

@@ -152,8 +152,6 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 		copy = *why; /* session_free() frees the original */
 	r->last = session_progress(sess);
 	session_free(sess);
-	memory_account_free(r->memory);
-	r->memory = NULL;
 	r->session = NULL;
 	job_over(r, why != NULL ? &copy : NULL);
 }
@@ -196,17 +194,10 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 		chan_free(control);
 		return err;
 	}
-	if (r->set->memory != NULL && (err = memory_account_new(&r->memory, r->set->memory, r->client, e)) < 0) {
-		chan_free(control);
-		return err;
-	}
+	memory_account_admit(r->memory, true);
 	r->fds = 0;
 	o.memory = r->memory;
-	if ((err = session_new(&r->session, &o, e)) < 0) {
-		memory_account_free(r->memory);
-		r->memory = NULL;
-	}
-	return err;
+	return session_new(&r->session, &o, e);
 }
 
 /* ---- Connecting to the third host ---- */

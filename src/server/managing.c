@@ -327,7 +327,7 @@ static int next_path(struct managing *m, struct ptcp_err *e)
 		return 0;
 	if (m->op == WIRE_MANAGE_MKDIR || m->op == WIRE_MANAGE_RENAME)
 		return change(m, e);
-	return (r = expand_new(&m->expand, request_path(a, m->next++), open_path, a, e)) < 0 ? r : 1;
+	return (r = expand_new(&m->expand, request_path(a, m->next++), open_path, a, a->memory, e)) < 0 ? r : 1;
 }
 
 static int step(struct file_job *j, struct ptcp_err *e)
@@ -374,7 +374,7 @@ static int begin(struct file_job *j, struct ptcp_err *e)
 	struct managing *m = managing_of(j);
 	int r;
 
-	return (r = filter_new(&m->visible, e)) < 0 ? r : filter_add(m->visible, false, ".*", e);
+	return (r = filter_new(&m->visible, NULL, e)) < 0 ? r : filter_add(m->visible, false, ".*", e);
 }
 
 static bool permits(const struct file_job *j, const struct authorization *now)
@@ -409,18 +409,20 @@ int managing_new(struct file_job **out, struct job_set *t, const struct job_clie
 
 	if (m == NULL)
 		return err_nomem(e);
-	file_job_init(&m->job, &ops, t, c);
+	if ((r = file_job_init(&m->job, &ops, t, c, sizeof *m, e)) < 0)
+		goto out;
 	m->op = f->op;
 	m->flags = f->flags;
-	if ((r = request_take_manage(&m->job.request, f, e)) < 0) {
-		request_fini(&m->job.request);
-		free(m);
-		return r;
-	}
+	if ((r = request_take_manage(&m->job.request, f, e)) < 0)
+		goto out;
 	log_at(&t->host->log, LOG_INFO, "server", "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
-	    c->address, c->fingerprint, names[m->op], m->flags, m->job.request.n_paths,
+	    c->address, c->fingerprint, names[m->op], m->flags, m->job.request.n_given,
 	    text_escape_quoted(shown, sizeof shown, request_first(&m->job.request)));
 	*out = &m->job;
 	file_job_start(&m->job);
 	return 0;
+out:
+	file_job_fini(&m->job);
+	free(m);
+	return r;
 }

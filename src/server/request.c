@@ -3,25 +3,118 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "session/probe_session.h"
+#include "stream/stream.h"
 #include "fs/fd_budget.h"
 #include "fs/quota.h"
 
 void request_fini(struct request *a)
 {
-	request_paths_free(a->path, a->n_paths);
-	request_search_free(a->search);
+	request_paths_free(a->memory, a->path, a->n_paths, a->path_room);
+	request_search_free(a);
 	tree_unref(a->tree);
 	filter_free(a->filter);
+	memory_free(a->memory, a->given, a->given_bytes);
 	destination_fini(&a->place);
 }
 
 const char *request_path(const struct request *a, unsigned i) { return a->path[i].path; }
 
+/* ---- The paths as given ---- */
+
+static bool is_rule(uint8_t flags) { return (flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0; }
+
+static const char *next_given(const struct request *a, size_t *at, uint8_t *flags)
+{
+	const char *text;
+
+	if (*at == a->given_bytes)
+		return NULL;
+	text = (const char *)a->given + *at + 1;
+	*flags = a->given[*at];
+	*at += strlen(text) + 2;
+	return text;
+}
+
 const char *request_first(const struct request *a)
 {
-	return a->n_paths > 0 ? a->path[0].path : "";
+	const char *text;
+	uint8_t flags;
+	size_t at = 0;
+
+	while ((text = next_given(a, &at, &flags)) != NULL)
+		if (!is_rule(flags))
+			return text;
+	return "";
+}
+
+/* Returns the end of the path. */
+static size_t put_given(struct request *a, size_t at, uint8_t flags, struct span path)
+{
+	a->given[at] = flags;
+	span_copy((char *)a->given + at + 1, path);
+	a->n_given += !is_rule(flags);
+	return at + path.n + 2;
+}
+
+static int given_new(struct request *a, size_t bytes, struct ptcp_err *e)
+{
+	a->given_bytes = bytes;
+	return (a->given = memory_realloc(a->memory, NULL, 0, bytes, e)) != NULL ? 0 : PTCP_ENOMEM;
+}
+
+/* `paths` as in OPEN and MANAGE. */
+static int take_given(struct request *a, struct span paths, struct ptcp_err *e)
+{
+	struct span rest = paths, path;
+	size_t bytes = 0, at = 0;
+	uint8_t flags;
+	int r;
+
+	while (wire_path_next(&rest, &flags, &path))
+		bytes += path.n + 2;
+	if (bytes == 0)
+		return 0;
+	if ((r = given_new(a, bytes, e)) < 0)
+		return r;
+	while (wire_path_next(&paths, &flags, &path))
+		at = put_given(a, at, flags, path);
+	return 0;
+}
+
+static int take_rule(struct request *a, bool include, const char *pattern, struct ptcp_err *e)
+{
+	int r;
+
+	if (a->filter == NULL && (r = filter_new(&a->filter, a->memory, e)) < 0)
+		return r;
+	return filter_add(a->filter, include, pattern, e);
+}
+
+int request_read(struct request *a, struct ptcp_err *e)
+{
+	const char *text;
+	uint8_t flags;
+	size_t at = 0;
+	int r;
+
+	if (a->n_given == 0)
+		return 0;
+	if ((a->path = memory_realloc(a->memory, NULL, 0, a->n_given * sizeof *a->path, e)) == NULL)
+		return PTCP_ENOMEM;
+	a->path_room = a->n_given;
+	while ((text = next_given(a, &at, &flags)) != NULL) {
+		if (!is_rule(flags)) {
+			if ((r = request_path_init(a, &a->path[a->n_paths], text, (flags & WIRE_PATH_CONTENTS) != 0, e)) < 0)
+				return r;
+			a->n_paths++;
+		} else if ((r = take_rule(a, (flags & WIRE_PATH_INCLUDE) != 0, text, e)) < 0) {
+			return r;
+		}
+	}
+	return 0;
 }
 
 /* ---- Rights ---- */
@@ -72,40 +165,12 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	return check_cipher(a, o, e);
 }
 
-static int take_rule(struct request *a, bool include, const char *pattern, struct ptcp_err *e)
+/* The connections of a session have at most half of its memory: data in transit needs the rest. */
+static unsigned streams_in_memory(const struct request *a)
 {
-	int r;
+	uint64_t n = memory_session_max(a->memory) / 2 / STREAM_BYTES;
 
-	if (a->filter == NULL && (r = filter_new(&a->filter, e)) < 0)
-		return r;
-	return filter_add(a->filter, include, pattern, e);
-}
-
-static int take_places(struct request *a, const struct wire_open *o, struct ptcp_err *e)
-{
-	struct span rest = o->paths, path;
-	uint8_t flags;
-
-	if ((a->path = calloc(o->n_paths, sizeof *a->path)) == NULL)
-		return err_nomem(e);
-	while (a->n_paths < o->n_paths && wire_path_next(&rest, &flags, &path)) {
-		char *text = malloc(path.n + 1);
-		int r;
-
-		if (text == NULL)
-			return err_nomem(e);
-		span_copy(text, path);
-		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) == 0) {
-			a->path[a->n_paths].path = text;
-			a->path[a->n_paths++].contents = (flags & WIRE_PATH_CONTENTS) != 0;
-			continue;
-		}
-		r = take_rule(a, (flags & WIRE_PATH_INCLUDE) != 0, text, e);
-		free(text);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return n < PTCP_STREAMS_MAX ? (unsigned)n : PTCP_STREAMS_MAX;
 }
 
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e)
@@ -124,13 +189,15 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->selected = (o->flags & WIRE_OPEN_SELECTED) != 0;
 	a->reaches_movers = (o->flags & WIRE_OPEN_MOVERS) != 0;
 	a->n_granted = o->streams < a->o->max_streams ? o->streams : a->o->max_streams;
+	a->n_granted = a->n_granted < streams_in_memory(a) ? a->n_granted : streams_in_memory(a);
 	a->n_granted = a->n_granted < fd_budget_connections() ? a->n_granted : fd_budget_connections();
 	a->cipher = o->cipher;
 	if ((r = check_rights(a, o, e)) < 0 || a->measures)
 		return r;
 	if ((o->flags & WIRE_OPEN_DRY_RUN) == 0)
 		a->quota_need = !a->sends ? QUOTA_COUNT : a->removes ? QUOTA_ADJUST : QUOTA_NONE;
-	if ((r = take_places(a, o, e)) == 0 && a->selected && (a->n_paths != 1 || !a->path->contents))
+	if ((r = take_given(a, o->paths, e)) == 0 && a->selected &&
+	    (a->n_given != 1 || (a->given[0] & WIRE_PATH_CONTENTS) == 0))
 		return err_set(e, PTCP_EPROTO, "OPEN frame with SELECTED, not for the content of one directory");
 	return r;
 }
@@ -148,19 +215,14 @@ int request_take_clean(struct request *a, struct span path, struct ptcp_err *e)
 		return only_adds(e, "removing leftovers");
 	a->sends = a->literal = true;
 	a->quota_need = QUOTA_ADJUST;
-	if ((a->path = calloc(1, sizeof *a->path)) == NULL || (a->path->path = malloc(path.n + 1)) == NULL)
-		return err_nomem(e);
-	span_copy(a->path->path, path);
-	a->path->contents = true;
-	a->n_paths = 1;
-	return 0;
+	if ((r = given_new(a, path.n + 2, e)) == 0)
+		put_given(a, 0, WIRE_PATH_CONTENTS, path);
+	return r;
 }
 
 int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e)
 {
 	bool modifies = f->op != WIRE_MANAGE_LIST && f->op != WIRE_MANAGE_COUNT;
-	struct span rest = f->paths, path;
-	uint8_t flags;
 	int r;
 
 	if ((r = check_root(a, e)) < 0)
@@ -173,14 +235,7 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	a->manages = true;
 	a->quota_need = f->op == WIRE_MANAGE_COUNT || f->op == WIRE_MANAGE_MKDIR ? QUOTA_COUNT :
 	    modifies ? QUOTA_ADJUST : QUOTA_NONE;
-	if ((a->path = calloc(f->n_paths, sizeof *a->path)) == NULL)
-		return err_nomem(e);
-	while (a->n_paths < f->n_paths && wire_path_next(&rest, &flags, &path)) {
-		if ((a->path[a->n_paths].path = malloc(path.n + 1)) == NULL)
-			return err_nomem(e);
-		span_copy(a->path[a->n_paths++].path, path);
-	}
-	return 0;
+	return take_given(a, f->paths, e);
 }
 
 void request_change_quota(struct request *a, uint64_t bytes)

@@ -26,6 +26,7 @@ struct request {
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
 	const char *client;            /* fingerprint, borrowed */
+	struct memory_account *memory; /* of the session or job; outlives the request */
 	/* by request_take() */
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* there are no files: the server discards blocks */
@@ -38,10 +39,13 @@ struct request {
 	enum quota_need quota_need;
 	unsigned n_granted;            /* streams */
 	enum ptcp_cipher cipher;
+	uint8_t *given;                /* paths and patterns as in the frame: flags, text, NUL each */
+	size_t given_bytes;
+	unsigned n_given;              /* paths in it */
 	/* by request_find(), on an I/O thread */
 	int flags;
 	struct request_path *path;
-	unsigned n_paths;
+	unsigned n_paths, path_room;
 	struct tree *tree;             /* set by request_take_manage(); NULL with `own` */
 	struct filter *filter;         /* rules for the sources; NULL: none */
 	struct destination place;      /* unless the server sends */
@@ -56,7 +60,8 @@ struct request {
 	void (*found)(struct request *a, const struct ptcp_err *why);
 };
 
-/* Copies the OPEN if it is permitted; else `e` is a sentence for the client. */
+/* Copies the OPEN if it is permitted; else `e` is a sentence for the client. A request that waits keeps the paths and
+ * patterns as in the frame: request_find() reads them. */
 int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *e);
 /* The same for the directory `path`, whose leftovers the client removes; then request_find() and request_dir(). */
 int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
@@ -75,7 +80,7 @@ int request_source(const struct request *a, const char *path, bool contents, str
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
 /* The quota of the client has changed; 0: none. A request that began without a quota stays without. */
 void request_change_quota(struct request *a, uint64_t bytes);
-/* The path with this number as written by the client. */
+/* After request_find(): the path with this number as written by the client. */
 const char *request_path(const struct request *a, unsigned i);
 /* The first path; "" without paths. */
 const char *request_first(const struct request *a);

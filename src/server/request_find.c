@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "conn/remote.h"
+#include "core/charged.h"
 #include "core/err.h"
 #include "core/sorted.h"
 #include "core/text.h"
@@ -23,16 +24,27 @@ struct request_search {
 	struct tree *near;      /* with `own`: the directory before the pattern's first wildcard, */
 	size_t near_bytes;      /* which takes so many bytes of each match */
 	struct request_path *found;
-	unsigned n_found;
+	unsigned n_found, room;
 };
 
-void request_paths_free(struct request_path *path, unsigned n)
+int request_path_init(struct request *a, struct request_path *p, const char *path, bool contents, struct ptcp_err *e)
+{
+	size_t n = strlen(path) + 1;
+
+	*p = (struct request_path){ .contents = contents };
+	if ((p->path = memory_realloc(a->memory, NULL, 0, n, e)) == NULL)
+		return PTCP_ENOMEM;
+	memcpy(p->path, path, n);
+	return 0;
+}
+
+void request_paths_free(struct memory_account *memory, struct request_path *path, unsigned n, unsigned room)
 {
 	while (n > 0) {
 		dir_unref(path[--n].dir);
-		free(path[n].path);
+		memory_free(memory, path[n].path, strlen(path[n].path) + 1);
 	}
-	free(path);
+	memory_free(memory, path, room * sizeof *path);
 }
 
 static void end_pattern(struct request_search *s)
@@ -43,13 +55,16 @@ static void end_pattern(struct request_search *s)
 	s->near = NULL;
 }
 
-void request_search_free(struct request_search *s)
+void request_search_free(struct request *a)
 {
+	struct request_search *s = a->search;
+
 	if (s == NULL)
 		return;
 	end_pattern(s);
-	request_paths_free(s->found, s->n_found);
-	free(s);
+	request_paths_free(a->memory, s->found, s->n_found, s->room);
+	memory_free(a->memory, s, sizeof *s);
+	a->search = NULL;
 }
 
 /* ---- Roots ---- */
@@ -122,9 +137,14 @@ static int begin(struct request *a, struct ptcp_err *e)
 	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need, &a->io,
 	    e)) != 0)
 		return r < 0 ? r : STEP_WAITS;
+	if (a->path == NULL && (r = request_read(a, e)) < 0)
+		return r;
 	if (a->manages)
 		return STEP_DONE;
-	return (a->search = calloc(1, sizeof *a->search)) != NULL ? STEP_MORE : err_nomem(e);
+	if ((a->search = memory_realloc(a->memory, NULL, 0, sizeof *a->search, e)) == NULL)
+		return PTCP_ENOMEM;
+	*a->search = (struct request_search){ 0 };
+	return STEP_MORE;
 }
 
 /* ---- Sources ---- */
@@ -141,31 +161,33 @@ int request_source(const struct request *a, const char *path, bool contents, str
 }
 
 /* A source with a copy of `path`, for the next path of the request. */
-static struct request_path *add_found(struct request *a, const char *path)
+static struct request_path *add_found(struct request *a, const char *path, struct ptcp_err *e)
 {
 	struct request_search *s = a->search;
-	struct request_path *p = s->found;
+	unsigned room = s->room > 0 ? 2 * s->room : 1;
+	struct request_path *p;
 
-	if ((s->n_found & (s->n_found - 1)) == 0) { /* room doubles at powers of two */
-		p = realloc(s->found, (s->n_found > 0 ? 2 * s->n_found : 1) * sizeof *p);
-		if (p == NULL)
+	if (s->n_found == s->room) {
+		if ((p = memory_realloc(a->memory, s->found, s->room * sizeof *p, room * sizeof *p, e)) == NULL)
 			return NULL;
 		s->found = p;
+		s->room = room;
 	}
 	p = &s->found[s->n_found];
-	*p = (struct request_path){ .contents = a->path[s->next].contents, .path = strdup(path) };
-	s->n_found += p->path != NULL;
-	return p->path != NULL ? p : NULL;
+	if (request_path_init(a, p, path, a->path[s->next].contents, e) < 0)
+		return NULL;
+	s->n_found++;
+	return p;
 }
 
 /* A missing source is a failed file. */
 static int add_source(struct request *a, const char *path, struct ptcp_err *e)
 {
 	const struct request_search *s = a->search;
-	struct request_path *p = add_found(a, path);
+	struct request_path *p = add_found(a, path, e);
 
 	if (p == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	/* A link may lead out of `near`: then the source gets a tree of its own. */
 	if ((s->near == NULL || destination_source(s->near, p->path + s->near_bytes, p->contents, &p->dir, p->name, NULL) < 0) &&
 	    request_source(a, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
@@ -205,8 +227,8 @@ static int add_matches(struct request *a, const struct ptcp_err *why, struct ptc
 	int r = 0;
 
 	if (why != NULL) {
-		if ((p = add_found(a, a->path[s->next].path)) == NULL)
-			return err_nomem(e);
+		if ((p = add_found(a, a->path[s->next].path, e)) == NULL)
+			return PTCP_ENOMEM;
 		p->why = *why;
 		return 0;
 	}
@@ -246,12 +268,12 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 				return r;
 			continue;
 		}
-		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, open_path, a, e)) < 0)
+		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, open_path, a, a->memory, e)) < 0)
 			return r;
 		if ((r = expand_step(s->expand, STEP_NAMES, &why)) > 0)
 			return 1;
 		if (r == PTCP_ENOMEM && why.sys == 0)
-			return err_nomem(e);
+			return err_set(e, r, "%s", why.msg);
 		if ((r = add_matches(a, r < 0 ? &why : NULL, e)) < 0)
 			return r;
 		end_pattern(s);
@@ -271,14 +293,16 @@ static int compare(const void *x, const void *y)
 }
 
 /* Only the first source of a name is sent: they would replace each other. */
-static int refuse_duplicates(struct request_search *s, struct ptcp_err *e)
+static int refuse_duplicates(struct request *a, struct ptcp_err *e)
 {
-	struct request_path **sorted = malloc((s->n_found + 1) * sizeof *sorted);
+	struct request_search *s = a->search;
+	const size_t bytes = (s->n_found + 1) * sizeof(struct request_path *);
+	struct request_path **sorted = memory_realloc(a->memory, NULL, 0, bytes, e);
 	const struct request_path *kept = NULL;
 	unsigned i;
 
 	if (sorted == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	for (i = 0; i < s->n_found; i++)
 		sorted[i] = &s->found[i];
 	sort_array(sorted, s->n_found, sizeof *sorted, compare);
@@ -294,7 +318,7 @@ static int refuse_duplicates(struct request_search *s, struct ptcp_err *e)
 		err_set(&sorted[i]->why, PTCP_EUSAGE, "another source has the same name (receive it separately, to another "
 		    "directory)");
 	}
-	free(sorted);
+	memory_free(a->memory, sorted, bytes);
 	return 0;
 }
 
@@ -321,7 +345,7 @@ static int step(struct request *a, struct ptcp_err *e)
 		return find_place(a, e);
 	if ((r = find_sources(a, e)) != 0)
 		return r;
-	return refuse_duplicates(a->search, e);
+	return refuse_duplicates(a, e);
 }
 
 static void on_found(struct msg *m)
@@ -333,11 +357,12 @@ static void on_found(struct msg *m)
 	if (a->result < 0)
 		err_while(&a->why, a->result, a->sends ? "%s" : "destination %s", text_escape(shown, sizeof shown, request_first(a)));
 	else if (a->sends && a->search != NULL) {
-		request_paths_free(a->path, a->n_paths);
+		request_paths_free(a->memory, a->path, a->n_paths, a->path_room);
 		a->path = a->search->found;
 		a->n_paths = a->search->n_found;
+		a->path_room = a->search->room;
 		a->search->found = NULL;
-		a->search->n_found = 0;
+		a->search->n_found = a->search->room = 0;
 	}
 	a->found(a, a->result < 0 ? &a->why : NULL);
 }

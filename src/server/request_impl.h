@@ -13,7 +13,12 @@ struct request_path {
 	struct ptcp_err why;
 };
 
-void request_paths_free(struct request_path *path, unsigned n);
-void request_search_free(struct request_search *s); /* NULL is fine */
+/* Copies the path; the rest is empty. */
+int request_path_init(struct request *a, struct request_path *p, const char *path, bool contents, struct ptcp_err *e);
+/* n paths, in an array that has room for `room`. */
+void request_paths_free(struct memory_account *memory, struct request_path *path, unsigned n, unsigned room);
+/* Reads the paths and patterns as given. */
+int request_read(struct request *a, struct ptcp_err *e);
+void request_search_free(struct request *a); /* without is fine */
 
 #endif

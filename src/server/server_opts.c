@@ -122,7 +122,7 @@ void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st)
 	all.links_known = link_table_count(&s->links);
 	all.stored_bytes = relay_stored_bytes(&s->relay);
 	port_share_stats(s->share, &all);
-	all.memory_bytes = s->memory != NULL ? memory_budget_held(s->memory) : 0;
+	all.memory_bytes = s->memory != NULL ? memory_budget_used(s->memory) : 0;
 	results_copy(st, &all, sizeof all);
 }
 

@@ -151,6 +151,7 @@ void server_session_admit(struct server_session *s)
 {
 	char shown[TEXT_NAME_BYTES];
 
+	memory_account_admit(s->memory, true);
 	log_at(log_of(s), LOG_INFO, "server", "event=open from=%s client=%s name=%s role=%s path=\"%s\" "
 	    "streams=%u cipher=%s", s->address, s->client, s->request.auth.name,
 	    s->request.generates ? "generate" : s->request.measures ? "discard" : s->request.sends ? "send" : "receive",
@@ -374,8 +375,10 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	o.arg = s;
 	if ((l->grant != NULL && (r = take_grant(s, l, e)) < 0) ||
 	    (r = queue_enter(&t->queue, &s->place, s->client, &limit, e)) < 0 ||
-	    (t->memory != NULL && (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0))
+	    (r = memory_account_new(&s->memory, t->memory, s->client, e)) < 0 ||
+	    (r = memory_charge(s->memory, sizeof *s + (l->grant != NULL ? l->grant->path.n + 1 : 0), e)) < 0)
 		goto out;
+	s->request.memory = s->memory;
 	o.control = control;
 	control = NULL; /* session_new() takes it */
 	o.memory = s->memory;

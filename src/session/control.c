@@ -8,6 +8,7 @@ void control_init(struct session *sess, const struct session_opts *o, uint64_t q
 	sess->control = (struct control){ .chan = o->control, .quiet_ns = quiet_ns, .return_by = MONO_NEVER };
 	control_replay_init(&sess->control.replay, o->connects && o->open != NULL, o->path, o->paths != NULL ? o->paths->n : 1,
 	    mono_now());
+	sess->control.replay.retained.memory = o->memory;
 }
 
 static struct control_replay_session replay_session(const struct session *sess)

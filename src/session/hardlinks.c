@@ -1,6 +1,6 @@
 #include "session/hardlinks.h"
 
-#include <stdlib.h>
+#include "core/charged.h"
 
 #define BUCKETS (1u << 16) /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
 
@@ -11,16 +11,9 @@ static struct hardlink **bucket_of(const struct hardlinks *t, uint64_t dev, uint
 
 void hardlinks_fini(struct hardlinks *t)
 {
-	struct hardlink *l;
-	unsigned i;
-
-	for (i = 0; t->bucket != NULL && i < BUCKETS; i++)
-		while ((l = t->bucket[i]) != NULL) {
-			t->bucket[i] = l->next;
-			free(l);
-		}
-	free(t->bucket);
-	*t = (struct hardlinks){ 0 };
+	memory_free(t->records.memory, t->bucket, BUCKETS * sizeof *t->bucket);
+	t->bucket = NULL;
+	arena_fini(&t->records);
 }
 
 struct hardlink *hardlinks_find(const struct hardlinks *t, uint64_t dev, uint64_t ino)
@@ -32,12 +25,13 @@ struct hardlink *hardlinks_find(const struct hardlinks *t, uint64_t dev, uint64_
 	return l;
 }
 
-struct hardlink *hardlinks_add(struct hardlinks *t, uint64_t dev, uint64_t ino)
+struct hardlink *hardlinks_add(struct hardlinks *t, uint64_t dev, uint64_t ino, struct ptcp_err *e)
 {
 	struct hardlink *l, **at;
 
-	if ((t->bucket == NULL && (t->bucket = calloc(BUCKETS, sizeof *t->bucket)) == NULL) ||
-	    (l = calloc(1, sizeof *l)) == NULL)
+	if ((t->bucket == NULL &&
+	    (t->bucket = memory_calloc(t->records.memory, BUCKETS * sizeof *t->bucket, e)) == NULL) ||
+	    (l = arena_take(&t->records, sizeof *l, e)) == NULL)
 		return NULL;
 	l->dev = dev;
 	l->ino = ino;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/arena.h"
+
 struct hardlink {
 	struct hardlink *next;
 	uint64_t dev, ino;
@@ -13,13 +15,14 @@ struct hardlink {
 };
 
 /* snd_may_link() limits the number of records. */
-struct hardlinks {
+struct hardlinks { /* zeroed, with the arena's account: empty */
 	struct hardlink **bucket;
+	struct arena records;
 };
 
-void hardlinks_fini(struct hardlinks *t); /* zeroed is fine */
+void hardlinks_fini(struct hardlinks *t);
 struct hardlink *hardlinks_find(const struct hardlinks *t, uint64_t dev, uint64_t ino);
-/* Adds a file that hardlinks_find() did not find; NULL: out of memory. */
-struct hardlink *hardlinks_add(struct hardlinks *t, uint64_t dev, uint64_t ino);
+/* Adds a file that hardlinks_find() did not find; NULL: see memory_charge(). */
+struct hardlink *hardlinks_add(struct hardlinks *t, uint64_t dev, uint64_t ino, struct ptcp_err *e);
 
 #endif

@@ -1,7 +1,8 @@
 #include "session/linked_files.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/charged.h"
 
 #define BUCKETS (1u << 16) /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
 
@@ -13,16 +14,9 @@ static struct linked_file **bucket_of(const struct linked_files *t, uint64_t id)
 
 void linked_files_fini(struct linked_files *t)
 {
-	struct linked_file *f;
-	unsigned i;
-
-	for (i = 0; t->bucket != NULL && i < BUCKETS; i++)
-		while ((f = t->bucket[i]) != NULL) {
-			t->bucket[i] = f->next;
-			free(f);
-		}
-	free(t->bucket);
-	*t = (struct linked_files){ 0 };
+	memory_free(t->records.memory, t->bucket, BUCKETS * sizeof *t->bucket);
+	t->bucket = NULL;
+	arena_fini(&t->records);
 }
 
 const struct linked_file *linked_files_find(const struct linked_files *t, uint64_t id)
@@ -39,8 +33,9 @@ bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_
 	struct linked_file *f, **at;
 	size_t n = strlen(path) + 1;
 
-	if ((t->bucket == NULL && (t->bucket = calloc(BUCKETS, sizeof *t->bucket)) == NULL) ||
-	    (f = malloc(sizeof *f + n)) == NULL)
+	if ((t->bucket == NULL &&
+	    (t->bucket = memory_calloc(t->records.memory, BUCKETS * sizeof *t->bucket, NULL)) == NULL) ||
+	    (f = arena_take(&t->records, sizeof *f + n, NULL)) == NULL)
 		return false;
 	f->id = id;
 	f->dev = dev;

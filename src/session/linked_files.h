@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/arena.h"
+
 struct linked_file {
 	struct linked_file *next;
 	uint64_t id;       /* the engine's */
@@ -14,11 +16,12 @@ struct linked_file {
 };
 
 /* The engine limits the number of records (WIRE_LINKED_MAX_BYTES). */
-struct linked_files {
+struct linked_files { /* zeroed, with the arena's account: empty */
 	struct linked_file **bucket;
+	struct arena records;
 };
 
-void linked_files_fini(struct linked_files *t); /* zeroed is fine */
+void linked_files_fini(struct linked_files *t);
 /* NULL: no such file. */
 const struct linked_file *linked_files_find(const struct linked_files *t, uint64_t id);
 /* Ids are unique in a session. False: out of memory. */

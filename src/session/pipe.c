@@ -190,13 +190,12 @@ static int refuse(const struct receive_side *r, const struct wire_entry *f, stru
 
 static struct receive_entry *piped_new(struct receive_side *r, uint64_t id, const struct wire_entry *f)
 {
-	struct receive_entry *t = calloc(1, sizeof *t);
+	struct receive_entry *t = receive_entry_calloc(r->session, NULL);
 
 	if (t == NULL || (t->sink = sink_of_pipe(r->pipe)) == NULL ||
 	    (t->name = strndup((const char *)f->name.p, f->name.n)) == NULL) {
 		if (t != NULL)
-			sink_unref(t->sink);
-		free(t);
+			receive_entry_free(r->session, t);
 		return NULL;
 	}
 	t->id = id;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "session/session_impl.h"
@@ -56,8 +57,8 @@ static int probe_session_new(struct session *sess, bool generates, struct ptcp_e
 	streams_tap(sess);
 	if (!generates)
 		return 0;
-	if ((b->data = malloc(STREAM_GENERATED_BLOCK)) == NULL)
-		return err_nomem(e);
+	if ((b->data = memory_realloc(sess->o.memory, NULL, 0, STREAM_GENERATED_BLOCK, e)) == NULL)
+		return PTCP_ENOMEM;
 	return tls_random(b->data, STREAM_GENERATED_BLOCK, e); /* incompressible */
 }
 
@@ -87,7 +88,7 @@ void probe_session_free(struct session *sess)
 	if (sess->probe == NULL)
 		return;
 	open_files_fini(&sess->probe->files);
-	free(sess->probe->data);
+	memory_free(sess->o.memory, sess->probe->data, STREAM_GENERATED_BLOCK);
 	free(sess->probe);
 	sess->probe = NULL;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "core/charged.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "fs/fd_budget.h"
@@ -15,15 +16,16 @@ static const struct payload_ops receive_payload;
 
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e)
 {
-	struct receive_side *r = calloc(1, sizeof *r);
+	struct receive_side *r = memory_calloc(sess->o.memory, sizeof *r, e);
 	uint8_t fsync = engine_open(sess->engine)->fsync;
 	uint32_t flags = engine_open(sess->engine)->flags;
 	int code;
 
 	if (r == NULL) {
 		destination_fini(place);
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	}
+	r->linked.records.memory = sess->o.memory;
 	r->session = sess;
 	r->last = &r->first;
 	r->fd_last = &r->fd_first;
@@ -52,7 +54,7 @@ void receive_free(struct session *sess)
 	linked_files_fini(&sess->receive->linked);
 	destination_fini(&sess->receive->place);
 	owners_free(sess->receive->owners);
-	free(sess->receive);
+	memory_free(sess->o.memory, sess->receive, sizeof *sess->receive);
 	sess->receive = NULL;
 }
 
@@ -62,6 +64,17 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino)
 }
 
 /* ---- Entries ---- */
+
+struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e)
+{
+	struct receive_entry *t = NULL;
+
+	if (memory_charge(sess->o.memory, RECEIVE_ENTRY_BYTES, e) == 0 && (t = calloc(1, sizeof *t)) == NULL) {
+		memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
+		err_nomem(e);
+	}
+	return t;
+}
 
 void receive_entry_free(struct session *sess, struct receive_entry *t)
 {
@@ -76,6 +89,7 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	free(t->owner);
 	xattrs_fini(&t->xattrs);
 	free(t->existing.claimed);
+	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
 	free(t);
 }
 
@@ -175,9 +189,9 @@ static bool make_dir_node(struct receive_side *r, struct receive_entry *t)
 }
 
 static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id, const struct wire_entry *f,
-    struct receive_entry *parent)
+    struct receive_entry *parent, struct ptcp_err *e)
 {
-	struct receive_entry *t = calloc(1, sizeof *t);
+	struct receive_entry *t = receive_entry_calloc(sess, e);
 	struct wire_attrs a;
 	bool ok;
 
@@ -211,6 +225,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		ok = (t->target = copy(f->target)) != NULL;
 	if (!ok) {
 		receive_entry_free(sess, t);
+		err_nomem(e);
 		return NULL;
 	}
 	return t;
@@ -267,10 +282,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		err_set(e, PTCP_EPROTO, "more than one source for one name");
 		return RCV_REFUSE;
 	}
-	if ((t = receive_entry_new(sess, id, f, in)) == NULL) {
-		err_nomem(e);
+	if ((t = receive_entry_new(sess, id, f, in, e)) == NULL)
 		return RCV_REFUSE;
-	}
 	*cookie = t;
 	if ((t->only_new = sess->receive->only_new != NULL) && !receive_new_takes(f, e))
 		return RCV_REFUSE;

@@ -238,6 +238,10 @@ struct dir *receive_named(const struct receive_side *r);
 
 /* Tells both users of leftovers, unless a file failed: its part is no leftover, and may be anywhere. */
 void receive_report_leftovers(struct session *sess);
+/* Memory of an unfinished entry, about, with names and attributes, but without the engine's part. */
+#define RECEIVE_ENTRY_BYTES 1280u
+/* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
+struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
 void receive_entry_free(struct session *sess, struct receive_entry *t);
 
 /* ---- verify_queue.c ---- */

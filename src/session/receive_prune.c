@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/charged.h"
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "store/hash.h"
@@ -35,7 +36,12 @@ struct receive_prune {
 
 int receive_prune_new(struct session *sess, struct ptcp_err *e)
 {
-	return (sess->receive->prune = calloc(1, sizeof *sess->receive->prune)) != NULL ? 0 : err_nomem(e);
+	struct receive_prune *p = sess->receive->prune = memory_calloc(sess->o.memory, sizeof *p, e);
+
+	if (p == NULL)
+		return PTCP_ENOMEM;
+	p->names.memory = sess->o.memory;
+	return 0;
 }
 
 static void forget_reports(struct receive_prune *p)
@@ -54,8 +60,9 @@ void receive_prune_free(struct receive_side *r)
 	forget_reports(r->prune);
 	prune_free(r->prune->prune);
 	name_set_fini(&r->prune->names);
-	free(r->prune->step);
-	free(r->prune);
+	if (r->prune->step != NULL)
+		receive_entry_free(r->session, r->prune->step);
+	memory_free(r->session->o.memory, r->prune, sizeof *r->prune);
 	r->prune = NULL;
 }
 
@@ -104,8 +111,9 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 	t->hash = hash_name(in != NULL ? in->hash : 0, t->name);
 	if (p->names.n >= (r->session->o.open != NULL ? NAMES_MAX : CLIENT_NAMES_MAX))
 		return err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
-	if (!name_set_add(&p->names, t->hash) || (t->type == WIRE_DIR && !name_set_add(&p->names, prune_dir_hash(t->hash))))
-		return err_nomem(e);
+	if ((err = name_set_add(&p->names, t->hash, e)) < 0 ||
+	    (t->type == WIRE_DIR && (err = name_set_add(&p->names, prune_dir_hash(t->hash), e)) < 0))
+		return err;
 	if (in != NULL || t->type != WIRE_DIR || r->place.contents)
 		return 0;
 	return prune_add(p->prune, t->self, t->hash, t->source != NULL ? t->source : t->name, e);
@@ -129,8 +137,7 @@ bool receive_prune_begin(struct session *sess)
 		return false;
 	}
 	/* An empty source has no entry. */
-	if ((p->prune == NULL && new_prune(sess, &why) < 0) || (t = calloc(1, sizeof *t)) == NULL) {
-		err_nomem(&why);
+	if ((p->prune == NULL && new_prune(sess, &why) < 0) || (t = receive_entry_calloc(sess, &why)) == NULL) {
 		engine_fail(sess->engine, &why);
 		return true;
 	}
@@ -273,8 +280,7 @@ bool receive_end(struct session *sess)
 		receive_report_leftovers(sess);
 		return true;
 	}
-	if ((t = calloc(1, sizeof *t)) == NULL) {
-		err_nomem(&e);
+	if ((t = receive_entry_calloc(sess, &e)) == NULL) {
 		engine_fail(sess->engine, &e);
 		return false;
 	}

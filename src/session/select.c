@@ -19,11 +19,8 @@ int send_select(struct session *sess, const struct wire_select *f, struct ptcp_e
 	}
 	if (selection_bytes(s) > WIRE_SELECT_MAX_PATHS_BYTES)
 		return err_set(e, PTCP_EPROTO, "more than 4 MiB of selected paths");
-	if (f->final) {
-		selection_sort(s);
-		walk_select(sess->send->walk, s);
+	if (f->final)
 		sess->send->selecting = false;
-	}
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/charged.h"
 #include "core/text.h"
 #include "session/send_impl.h"
 #include "fs/fs_err.h"
@@ -16,8 +17,9 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 
 	if (sess->send != NULL)
 		return 0;
-	if ((sess->send = calloc(1, sizeof *sess->send)) == NULL)
-		return err_nomem(e);
+	if ((sess->send = memory_calloc(sess->o.memory, sizeof *sess->send, e)) == NULL)
+		return PTCP_ENOMEM;
+	sess->send->hardlinks.records.memory = sess->o.memory;
 	sess->send->session = sess;
 	sess->payload = &send_payload;
 	list_init(&sess->send->digest_queue);
@@ -28,7 +30,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
 	if ((r = walk_new(&sess->send->walk, e)) < 0 ||
 	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, e)) < 0) ||
-	    (sess->send->selecting && (r = selection_new(&sess->send->selection, e)) < 0))
+	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))
 		send_free(sess);
 	return r;
 }
@@ -58,7 +60,7 @@ void send_free(struct session *sess)
 	send_digest_queue_fini(sess->send);
 	send_linked_free(sess->send);
 	hardlinks_fini(&sess->send->hardlinks);
-	free(sess->send);
+	memory_free(sess->o.memory, sess->send, sizeof *sess->send);
 	sess->send = NULL;
 }
 
@@ -186,7 +188,6 @@ const struct snd_ops send_snd_ops = {
 static void offer_batch(struct session *sess)
 {
 	struct send_side *t = sess->send;
-	struct ptcp_err why;
 
 	while (t->offered < t->n && !sess->end.over && (sess->running || send_is_early(sess, t->offered))) {
 		send_offer(sess, t->offered);
@@ -196,8 +197,7 @@ static void offer_batch(struct session *sess)
 		return;
 	t->offering = false;
 	if (t->result < 0) {
-		err_nomem(&why);
-		engine_fail(sess->engine, &why);
+		engine_fail(sess->engine, &t->why);
 	} else {
 		t->end = t->result == 0;
 		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
@@ -242,13 +242,27 @@ static void describe(struct send_side *t, unsigned i)
 		t->lacking[i] = strdup(why.msg);
 }
 
+/* The peer's selection, before the first entry. */
+static int begin_list(struct send_side *t)
+{
+	int r;
+
+	if (t->selection == NULL || t->selected)
+		return 1;
+	if ((r = selection_sort(t->selection, &t->why)) < 0)
+		return r;
+	walk_select(t->walk, t->selection);
+	t->selected = true;
+	return 1;
+}
+
 /* On an I/O thread. */
 static void list_batch(struct io_job *io)
 {
 	struct send_side *t = CONTAINER_OF(io, struct send_side, io);
-	struct ptcp_err why;
 
-	while (t->n < t->max && (t->result = walk_next(t->walk, &t->entry[t->n], &why)) > 0)
+	t->result = begin_list(t);
+	while (t->result > 0 && t->n < t->max && (t->result = walk_next(t->walk, &t->entry[t->n], &t->why)) > 0)
 		describe(t, t->n++);
 	t->done.run = on_listed;
 	loop_post(t->session->o.host->control, &t->done);

@@ -14,8 +14,12 @@
 /* An entry without extended attributes, at most. */
 #define SEND_PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
 
+/* Memory of an unfinished entry, about, with names and the engine's part. */
+#define SEND_ENTRY_BYTES 640u
+
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
+	struct memory_account *memory; /* has SEND_ENTRY_BYTES of it; NULL: no limit, or an input */
 	uint64_t id;               /* once blocks of it were sent; else 0 */
 	struct source *source;     /* the source of a file; NULL: the entry is no file, and the next two name it */
 	struct dir *dir;           /* parent directory */
@@ -42,10 +46,11 @@ struct send_side {
 	unsigned n, max;            /* number of entries in the batch, and its limit */
 	unsigned offered;           /* offered of them */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
-	int result;                 /* result of the last walk_next() */
+	int result;                 /* result of the last walk_next(), */
+	struct ptcp_err why;        /* and the reason for a negative one */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
 	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */
-	bool selecting;             /* more are expected, before the listing */
+	bool selecting, selected;   /* more are expected, before the listing; the listing uses them */
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* bytes of blocks that the streams' channels have accepted */
 	bool removes;               /* sources that are durable at the receiver are removed */

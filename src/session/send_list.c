@@ -25,16 +25,20 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 		sess->o.ops->warning(sess->o.arg, path, bare.msg);
 }
 
-static struct send_entry *send_entry_new(struct session *sess, struct walk_entry *w, uint8_t type)
+static struct send_entry *send_entry_new(struct session *sess, struct walk_entry *w, uint8_t type,
+    struct ptcp_err *e)
 {
-	struct send_entry *o = calloc(1, sizeof *o);
+	struct send_entry *o;
 
-	if (o == NULL)
+	if (memory_charge(sess->o.memory, SEND_ENTRY_BYTES, e) < 0)
 		return NULL;
-	if (type == WIRE_FILE && (o->source = source_new(w)) == NULL) {
+	if ((o = calloc(1, sizeof *o)) == NULL || (type == WIRE_FILE && (o->source = source_new(w)) == NULL)) {
+		memory_release(sess->o.memory, SEND_ENTRY_BYTES);
 		free(o);
+		err_nomem(e);
 		return NULL;
 	}
+	o->memory = sess->o.memory;
 	if (type == WIRE_FILE) {
 		source_use_direct_io(o->source, session_direct_io(sess));
 		return o;
@@ -53,6 +57,7 @@ void send_entry_free(struct send_entry *o)
 	source_unref(o->source);
 	dir_unref(o->dir);
 	free(o->name);
+	memory_release(o->memory, SEND_ENTRY_BYTES);
 	free(o);
 }
 
@@ -115,8 +120,7 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		f.target = (struct span){ (const uint8_t *)target, strnlen(w->target, WIRE_PATH_MAX) };
 		memcpy(target, w->target, f.target.n);
 	}
-	if ((o = send_entry_new(sess, w, type)) == NULL) {
-		err_nomem(&why);
+	if ((o = send_entry_new(sess, w, type, &why)) == NULL) {
 		engine_fail(sess->engine, &why);
 		return;
 	}
@@ -149,7 +153,7 @@ static void offer_file(struct session *sess, unsigned i)
 	if (!snd_may_link(engine_snd(sess->engine), strlen(w->name)))
 		l = NULL;
 	else if (l == NULL)
-		l = hardlinks_add(links, w->dev, w->ino);
+		l = hardlinks_add(links, w->dev, w->ino, NULL);
 	if (l != NULL)
 		l->failed = false;
 	offer(sess, i, WIRE_FILE, NULL, l);

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "fs/fd_budget.h"
 #include "session/receive_impl.h"
 
 #define QUIET_NS (5 * NS_PER_S)       /* of the end that replaces the control connection; see control_pump() */
+#define ENTRY_BYTES (UINT64_C(256) + RECEIVE_ENTRY_BYTES) /* with the engine's part */
 #define KEPT_ALIVE_NS (60 * NS_PER_S) /* three PINGs in this time keep the entry of a NAT */
 
 /* ---- Its parts ---- */
@@ -137,7 +139,8 @@ void session_free(struct session *sess)
 	striping_free(sess);
 	streams_free(sess);
 	explicit_bzero(sess->key, sizeof sess->key);
-	free(sess);
+	memory_release(sess->o.memory, CHAN_BYTES);
+	memory_free(sess->o.memory, sess, sizeof *sess);
 }
 
 /* ---- Driving the parts ---- */
@@ -225,6 +228,34 @@ bool session_is_abandoned(const struct session *sess) { return !sess->end.over &
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/* For the entries of a receiver: a sixteenth of the session's memory, or what a tree of 2048 levels needs, if half of the
+ * memory suffices for that. */
+static uint32_t entries_in_memory(const struct memory_account *a)
+{
+	const uint64_t deep = 4096 * ENTRY_BYTES;
+	uint64_t max = memory_session_max(a), bytes = max / 16;
+
+	if (bytes < deep)
+		bytes = max / 2 < deep ? max / 2 : deep;
+	return bytes / ENTRY_BYTES < WIRE_SLOTS ? (uint32_t)(bytes / ENTRY_BYTES) : WIRE_SLOTS;
+}
+
+/* The session with its control connection. Takes what `o` holds, also on failure. */
+static struct session *allocate(const struct session_opts *o, struct ptcp_err *e)
+{
+	struct session *sess = NULL;
+
+	if (memory_charge(o->memory, CHAN_BYTES, e) == 0) {
+		if ((sess = memory_calloc(o->memory, sizeof *sess, e)) != NULL)
+			return sess;
+		memory_release(o->memory, CHAN_BYTES);
+	}
+	fd_budget_count(-(int)o->fds);
+	connect_cancel(o->spare);
+	chan_free(o->control);
+	return NULL;
+}
+
 int session_new(struct session **out, const struct session_opts *o, struct ptcp_err *e)
 {
 	static const char software[] = "ptcp " PTCP_VERSION;
@@ -232,18 +263,14 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		.starter = o->open != NULL, .one_channel = o->one_channel, .software = software,
 		.timeout_ns = o->timeout_ns, .quiet_ns = min_ns(o->timeout_ns, o->connects ? QUIET_NS : KEPT_ALIVE_NS),
 		.linger_ns = o->one_channel ? 0 : o->linger_ns,
-		.max_entries = WIRE_SLOTS, .max_streams = o->max_streams,
-		.ops = &session_engine_ops, .log = &o->host->log
+		.max_entries = entries_in_memory(o->memory), .max_streams = o->max_streams,
+		.ops = &session_engine_ops, .log = &o->host->log, .memory = o->memory
 	};
-	struct session *sess = calloc(1, sizeof *sess);
+	struct session *sess = allocate(o, e);
 	int r;
 
-	if (sess == NULL) {
-		fd_budget_count(-(int)o->fds);
-		connect_cancel(o->spare);
-		chan_free(o->control);
-		return err_nomem(e);
-	}
+	if (sess == NULL)
+		return PTCP_ENOMEM;
 	sess->o = *o;
 	streams_init(sess, o);
 	peer_init(sess, o);

@@ -451,7 +451,8 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	prepare_socket(sess, number, chan_fd(c));
 	if (stream_new(&s, &o, &e) < 0) {
 		slot_close_tap(&sess->slot[number]);
-		return; /* the peer will notice and connect again */
+		engine_fail(sess->engine, &e); /* after a new attempt there would be no more memory */
+		return;
 	}
 	added(sess, number, s, far, before);
 }
@@ -477,6 +478,7 @@ void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
 	far = remote_peer(r);
 	if (stream_new(&s, &o, &e) < 0) {
 		remote_cancel(r);
+		engine_fail(sess->engine, &e);
 		return;
 	}
 	remote_attach(r, s);

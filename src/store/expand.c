@@ -18,6 +18,8 @@ struct texts {
 };
 
 /* A directory to be listed next: its path, and the rest of the pattern. */
+#define TEXT_EXTRA_BYTES 64 /* of a path in a list: its places in arrays that grow, and the share of malloc(3) */
+
 struct pending {
 	char *path;
 	const char *rest; /* in x->pattern, the start of a component */
@@ -26,6 +28,8 @@ struct pending {
 struct expand {
 	expand_open_fn *open;
 	void *arg;
+	struct memory_account *memory;
+	uint64_t charged;       /* for the texts of `found` and `pending` */
 	char *pattern;          /* without slashes at the end */
 	bool begun, is_pattern, dirs_only;
 	struct texts found;
@@ -66,7 +70,8 @@ bool expand_can_match(const char *pattern, const char *name)
 	return can;
 }
 
-int expand_new(struct expand **out, const char *path, expand_open_fn *open, void *arg, struct ptcp_err *e)
+int expand_new(struct expand **out, const char *path, expand_open_fn *open, void *arg, struct memory_account *memory,
+    struct ptcp_err *e)
 {
 	struct expand *x = calloc(1, sizeof *x);
 
@@ -76,6 +81,7 @@ int expand_new(struct expand **out, const char *path, expand_open_fn *open, void
 	}
 	x->open = open;
 	x->arg = arg;
+	x->memory = memory;
 	*out = x;
 	return 0;
 }
@@ -105,6 +111,7 @@ void expand_free(struct expand *x)
 		free(x->pending[--x->n_pending].path);
 	free(x->pending);
 	free(x->pattern);
+	memory_release(x->memory, x->charged);
 	free(x);
 }
 
@@ -123,6 +130,17 @@ static int beyond(struct ptcp_err *e)
 	return PTCP_EIO;
 }
 
+/* Charges the account for all texts, after one more was added. */
+static int charge(struct expand *x, struct ptcp_err *e)
+{
+	uint64_t bytes = x->found.bytes + x->pending_bytes + TEXT_EXTRA_BYTES * (uint64_t)(x->found.n + x->n_pending);
+	int r = 0;
+
+	if (bytes > x->charged && (r = memory_charge(x->memory, bytes - x->charged, e)) == 0)
+		x->charged = bytes;
+	return r;
+}
+
 /* Takes `text`, which may be NULL: no memory. */
 static int add_found(struct expand *x, char *text, struct ptcp_err *e)
 {
@@ -139,7 +157,8 @@ static int add_found(struct expand *x, char *text, struct ptcp_err *e)
 	}
 	x->found.at[x->found.n++] = text;
 	x->found.bytes += strlen(text) + 1;
-	return x->found.n > EXPAND_MATCHES_MAX || x->found.bytes + x->pending_bytes > EXPAND_BYTES_MAX ? beyond(e) : 0;
+	return x->found.n > EXPAND_MATCHES_MAX || x->found.bytes + x->pending_bytes > EXPAND_BYTES_MAX ? beyond(e) :
+	    charge(x, e);
 }
 
 static int add_pending(struct expand *x, char *path, const char *rest, struct ptcp_err *e)
@@ -157,7 +176,7 @@ static int add_pending(struct expand *x, char *path, const char *rest, struct pt
 	}
 	x->pending[x->n_pending++] = (struct pending){ path, rest };
 	x->pending_bytes += strlen(path) + 1;
-	return x->found.bytes + x->pending_bytes > EXPAND_BYTES_MAX ? beyond(e) : 0;
+	return x->found.bytes + x->pending_bytes > EXPAND_BYTES_MAX ? beyond(e) : charge(x, e);
 }
 
 /* "above/name", or with `above` "" or ending in a slash "name" behind it; of the name's first n bytes. */
@@ -355,7 +374,7 @@ static int begin(struct expand *x, struct ptcp_err *e)
 		return add_found(x, strdup(x->pattern), e);
 	glob_free(g);
 	x->is_pattern = true;
-	if ((r = filter_new(&x->visible, e)) < 0 || (r = filter_add(x->visible, false, ".*", e)) < 0)
+	if ((r = filter_new(&x->visible, NULL, e)) < 0 || (r = filter_add(x->visible, false, ".*", e)) < 0)
 		return r;
 	for (; n > 0 && x->pattern[n - 1] == '/'; n--)
 		x->dirs_only = true;

@@ -5,6 +5,7 @@
 #ifndef STORE_EXPAND_H
 #define STORE_EXPAND_H
 
+#include "core/memory_budget.h"
 #include "fs/dir.h"
 
 #define EXPAND_MATCHES_MAX 10000
@@ -16,8 +17,9 @@ typedef int expand_open_fn(void *arg, const char *path, struct dir **out, struct
 
 struct expand;
 
-/* Copies `path`. PTCP_ENOMEM. */
-int expand_new(struct expand **out, const char *path, expand_open_fn *open, void *arg, struct ptcp_err *e);
+/* Copies `path`. The paths found take memory from the account, which outlives them. PTCP_ENOMEM. */
+int expand_new(struct expand **out, const char *path, expand_open_fn *open, void *arg, struct memory_account *memory,
+    struct ptcp_err *e);
 /* Examines up to `names` names. 1: more remain; 0: done; or a negative PTCP_E*: beyond a limit above, or nothing
  * matches (PTCP_EIO with ENOENT in e->sys). */
 int expand_step(struct expand *x, unsigned names, struct ptcp_err *e);

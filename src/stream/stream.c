@@ -263,15 +263,18 @@ static void on_stop(struct msg *m)
 
 int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
 {
-	struct stream *s = calloc(1, sizeof *s);
+	struct stream *s = NULL;
 	unsigned i;
+	int r;
 
-	if (s != NULL)
+	if ((r = memory_charge(o->memory, STREAM_BYTES, e)) == 0 && (s = calloc(1, sizeof *s)) != NULL)
 		s->o = *o;
 	if (s == NULL || (o->kind == NULL && balance_join(s) < 0)) {
+		if (r == 0)
+			memory_release(o->memory, STREAM_BYTES);
 		free(s);
 		chan_free(o->chan);
-		return err_nomem(e);
+		return r < 0 ? r : err_nomem(e);
 	}
 	s->chan = o->chan;
 	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
@@ -429,6 +432,7 @@ void stream_free(struct stream *s)
 	stream_recv_fini(s);
 	if (s->o.kind == NULL)
 		balance_leave(s);
+	memory_release(s->o.memory, STREAM_BYTES);
 	free(s);
 }
 

@@ -23,6 +23,9 @@
 
 struct stream;
 
+/* Memory of a stream besides data in transit: its connection, and its jobs. */
+#define STREAM_BYTES (CHAN_BYTES + (20u << 10))
+
 #define STREAM_JOBS 3 /* jobs of a sending stream: the first is being sent, the rest are being read */
 #define STREAM_WRITES 4 /* chunks of a receiving stream that I/O threads write at once */
 #define STREAM_RESULTS 64

@@ -283,7 +283,7 @@ static void first_rule_wins(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	assert_true(filter_includes(f, "anything", false));
 	assert_int_equal(filter_add(f, true, "keep.o", NULL), 0);
 	assert_int_equal(filter_add(f, false, "*.o", NULL), 0);

@@ -9,6 +9,8 @@
 
 #include "core/memory_budget.h"
 
+#include "core/charged.h"
+
 #define KIB UINT64_C(1024)
 #define UNIT (512 * KIB)
 #define MAX (64 * UNIT) /* a client 32, a session 16 units */
@@ -30,6 +32,7 @@ static struct memory_account *account(const char *client)
 	struct memory_account *a;
 
 	assert_int_equal(memory_account_new(&a, budget, client, NULL), 0);
+	memory_account_admit(a, true);
 	return a;
 }
 
@@ -70,7 +73,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_int_equal(memory_budget_held(budget), 0);
+	assert_int_equal(memory_budget_used(budget), 0);
 	memory_budget_free(budget);
 	return 0;
 }
@@ -100,7 +103,7 @@ static void each_limit(void **state)
 			assert_int_equal(of_x, 31); /* of 32: its third session is charged for more than its unit */
 	}
 	assert_in_range(total, 61, 64);
-	assert_int_equal(memory_budget_held(budget), total * UNIT);
+	assert_int_equal(memory_budget_used(budget), total * UNIT);
 	for (i = 0; i < 6; i++) {
 		give_all(u[i], 40);
 		memory_account_free(a[i]);
@@ -160,7 +163,7 @@ static void more_and_less(void **state)
 	assert_false(memory_wanted(&u.claim)); /* a refused one does not wait */
 	memory_shrink(&u.claim, 2 * UNIT);
 	assert_true(memory_grow(&u.claim, UNIT));
-	assert_int_equal(memory_budget_held(budget), 15 * UNIT);
+	assert_int_equal(memory_budget_used(budget), 15 * UNIT);
 	memory_give(&u.claim);
 	memory_account_free(a);
 }
@@ -178,9 +181,147 @@ static void limit_raised(void **state)
 		granted += u[i].granted > 0;
 	assert_int_equal(granted, 16);
 	memory_budget_set(budget, MAX); /* holders keep what they have */
-	assert_int_equal(memory_budget_held(budget), 32 * UNIT);
+	assert_int_equal(memory_budget_used(budget), 32 * UNIT);
 	give_all(u, 40);
 	memory_account_free(a);
+}
+
+/* ---- Charges ---- */
+
+static void each_limit_of_charges(void **state)
+{
+	struct memory_account *a[5];
+	static const char *const client[] = { "x", "x", "x", "y", "z" };
+	struct ptcp_err e = { 0 };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 5; i++)
+		assert_int_equal(memory_account_new(&a[i], budget, client[i], NULL), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(memory_charge(a[i], 16 * UNIT, &e), 0);
+		assert_int_equal(memory_charge(a[i], 1, &e), PTCP_ENOMEM);
+		assert_non_null(strstr(e.msg, "quarter of the server's --max-memory, 8 MiB"));
+	}
+	assert_int_equal(memory_charge(a[2], 1, &e), PTCP_ENOMEM);
+	assert_non_null(strstr(e.msg, "half of the server's --max-memory, 16 MiB"));
+	assert_int_equal(memory_charge(a[3], 16 * UNIT, &e), 0);
+	assert_int_equal(memory_charge(a[4], 5 * UNIT, &e), PTCP_ENOMEM);
+	assert_int_equal(memory_charge(a[4], 4 * UNIT, &e), 0); /* a client with little may have of the last quarter */
+	assert_int_equal(memory_budget_used(budget), 52 * UNIT);
+	for (i = 3; i < 5; i++)
+		memory_account_free(a[i]); /* releases its charges */
+	assert_int_equal(memory_budget_used(budget), MAX / 2);
+	memory_release(a[0], UNIT);
+	assert_int_equal(memory_charge(a[2], UNIT, &e), 0);
+	for (i = 0; i < 3; i++)
+		memory_account_free(a[i]);
+}
+
+/* Two clients that keep all they can do not shut out others. */
+static void total_of_charges(void **state)
+{
+	struct memory_account *a[4], *late[5];
+	char client[] = "l";
+	struct ptcp_err e = { 0 };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(memory_account_new(&a[i], budget, i < 2 ? "a" : "b", NULL), 0);
+		while (memory_charge(a[i], UNIT / 4, &e) == 0)
+			;
+	}
+	assert_non_null(strstr(e.msg, "try again later"));
+	for (i = 0; i < 5; i++, client[0]++) {
+		assert_int_equal(memory_account_new(&late[i], budget, client, NULL), 0);
+		assert_int_equal(memory_charge(late[i], 4 * UNIT, &e), i < 4 ? 0 : PTCP_ENOMEM);
+	}
+	for (i = 0; i < 4; i++)
+		memory_account_free(a[i]);
+	for (i = 0; i < 5; i++)
+		memory_account_free(late[i]);
+}
+
+/* Streams move data whatever the sessions keep; a charge neither waits nor lets others wait for ever. */
+static void charges_beside_claims(void **state)
+{
+	static struct user u[40];
+	struct memory_account *a = account("x");
+	unsigned i, got;
+
+	(void)state;
+	assert_int_equal(memory_charge(a, 15 * UNIT, NULL), 0);
+	got = take_all(u, 40, a);
+	assert_in_range(got, 1, 2);
+	assert_int_equal(memory_charge(a, UNIT, NULL), 0); /* not held up by the claims that wait */
+	memory_release(a, 16 * UNIT);
+	for (i = got; i < 16; i++)
+		assert_true(u[i].granted > 0);
+	assert_int_equal(u[16].granted, 0);
+	give_all(u, 40);
+	assert_int_equal(memory_charge(a, 16 * UNIT, NULL), 0);
+	user_init(&u[0], a);
+	assert_true(memory_take(&u[0].claim, UNIT)); /* guaranteed */
+	memory_give(&u[0].claim);
+	memory_account_free(a);
+}
+
+static void allocations(void **state)
+{
+	struct memory_account *a = account("x");
+	struct ptcp_err e = { 0 };
+	unsigned char *p, *q;
+
+	(void)state;
+	p = memory_realloc(a, NULL, 0, 100, &e);
+	assert_non_null(p);
+	memset(p, 7, 100);
+	assert_in_range(memory_budget_used(budget), 100, 128);
+	p = memory_realloc(a, p, 100, 1 << 20, &e);
+	assert_non_null(p);
+	assert_int_equal(p[99], 7);
+	assert_in_range(memory_budget_used(budget), 1 << 20, (1 << 20) + 64);
+	q = memory_realloc(a, p, 1 << 20, 16 * UNIT + 1, &e);
+	assert_null(q);
+	assert_int_equal(e.code, PTCP_ENOMEM);
+	assert_int_equal(p[99], 7); /* stays */
+	assert_in_range(memory_budget_used(budget), 1 << 20, (1 << 20) + 64);
+	memory_free(a, p, 1 << 20);
+	assert_int_equal(memory_budget_used(budget), 0);
+	memory_account_free(a);
+	p = memory_realloc(NULL, NULL, 0, 100, &e); /* without an account */
+	assert_non_null(p);
+	memory_free(NULL, p, 100);
+}
+
+struct sums { uint64_t x, y; };
+
+static void add_client(void *arg, const char *client, uint64_t bytes)
+{
+	struct sums *s = arg;
+
+	*(client[0] == 'x' ? &s->x : &s->y) += bytes;
+}
+
+static void by_client(void **state)
+{
+	struct memory_account *a = account("x"), *b = account("x"), *c = account("y");
+	struct sums s = { 0 };
+	struct user u;
+
+	(void)state;
+	user_init(&u, a);
+	assert_true(memory_take(&u.claim, UNIT));
+	assert_int_equal(memory_charge(b, 3 * UNIT, NULL), 0);
+	assert_int_equal(memory_charge(c, 5 * UNIT, NULL), 0);
+	memory_budget_each(budget, add_client, &s);
+	assert_int_equal(s.x, 4 * UNIT);
+	assert_int_equal(s.y, 5 * UNIT);
+	memory_give(&u.claim);
+	memory_account_free(a);
+	memory_account_free(b);
+	memory_account_free(c);
 }
 
 /* ---- Turns ---- */
@@ -359,12 +500,12 @@ static void random_use(void **state)
 			memory_grow(&v->claim, 200 * KIB);
 		else
 			memory_shrink(&v->claim, v->claim.bytes / 3);
-		assert_true(memory_budget_held(budget) <= MAX);
+		assert_true(memory_budget_used(budget) <= MAX);
 	}
 	for (s = 0, sum = 0; s < SESSIONS; s++)
 		for (k = 0; k < STREAMS; k++)
 			sum += u[s][k].claim.waiting ? 0 : u[s][k].claim.bytes;
-	assert_int_equal(sum, memory_budget_held(budget));
+	assert_int_equal(sum, memory_budget_used(budget));
 	for (i = 0; i < SESSIONS * STREAMS; i++) { /* when holders give it back, nobody waits for ever */
 		for (s = 0, sum = 0; s < SESSIONS; s++)
 			for (k = 0; k < STREAMS; k++) {
@@ -376,7 +517,7 @@ static void random_use(void **state)
 			break;
 	}
 	assert_int_equal(sum, 0);
-	assert_int_equal(memory_budget_held(budget), 0);
+	assert_int_equal(memory_budget_used(budget), 0);
 	for (s = 0; s < SESSIONS; s++)
 		memory_account_free(a[s]);
 }
@@ -387,7 +528,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		budget_test(each_limit), budget_test(guaranteed), budget_test(no_limit), budget_test(more_and_less),
-		budget_test(limit_raised), budget_test(clients_in_rotation), budget_test(no_overtaking),
+		budget_test(limit_raised), budget_test(each_limit_of_charges),
+		budget_test(total_of_charges), budget_test(charges_beside_claims), budget_test(allocations), budget_test(by_client),
+		budget_test(clients_in_rotation), budget_test(no_overtaking),
 		budget_test(left_the_queue), budget_test(stalled), budget_test(stalled_but_guaranteed), budget_test(random_use),
 	};
 

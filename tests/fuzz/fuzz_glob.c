@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct filter *f;
 	unsigned lines = 0;
 
-	MUST(filter_new(&f, NULL) == 0);
+	MUST(filter_new(&f, NULL, NULL) == 0);
 	while (in.n > 0 && lines++ < 8) {
 		char *pattern = take_line(&in), *path = take_line(&in);
 

@@ -25,7 +25,7 @@ static void finds(void **state)
 	assert_null(hardlinks_find(&t, 1, 1));
 	for (i = 0; i < MANY; i++) {
 		assert_null(hardlinks_find(&t, i % 3, inode(i)));
-		l = hardlinks_add(&t, i % 3, inode(i));
+		l = hardlinks_add(&t, i % 3, inode(i), NULL);
 		assert_non_null(l);
 		assert_true(!l->failed && l->id == 0);
 		l->id = i;

@@ -22,7 +22,7 @@ static const char *expand(const char *pattern, unsigned names)
 	size_t i;
 	int r;
 
-	assert_int_equal(expand_new(&x, pattern, open_below, fx_root, NULL), 0);
+	assert_int_equal(expand_new(&x, pattern, open_below, fx_root, NULL, NULL), 0);
 	while ((r = expand_step(x, names, &why)) > 0)
 		;
 	text[0] = '\0';
@@ -111,7 +111,7 @@ static void limits(void **state)
 		snprintf(name, sizeof name, "d/%u", i);
 		fx_text(name, "");
 	}
-	assert_int_equal(expand_new(&x, "d/*", open_below, fx_root, NULL), 0);
+	assert_int_equal(expand_new(&x, "d/*", open_below, fx_root, NULL, NULL), 0);
 	while ((i = (unsigned)expand_step(x, 100, &why)) == 1)
 		;
 	assert_int_equal((int)i, PTCP_EIO);
@@ -119,14 +119,14 @@ static void limits(void **state)
 	assert_non_null(strstr(why.msg, "narrower pattern"));
 	expand_free(x);
 	assert_int_equal(unlink(fx_path("d/0")), 0);
-	assert_int_equal(expand_new(&x, "d/*", open_below, fx_root, NULL), 0);
+	assert_int_equal(expand_new(&x, "d/*", open_below, fx_root, NULL, NULL), 0);
 	while ((i = (unsigned)expand_step(x, 100, &why)) == 1)
 		;
 	assert_int_equal((int)i, 0);
 	assert_int_equal(expand_n(x), EXPAND_MATCHES_MAX);
 	expand_free(x);
 	/* abandoned in the middle */
-	assert_int_equal(expand_new(&x, "**/*", open_below, fx_root, NULL), 0);
+	assert_int_equal(expand_new(&x, "**/*", open_below, fx_root, NULL, NULL), 0);
 	assert_int_equal(expand_step(x, 100, &why), 1);
 	expand_free(x);
 }

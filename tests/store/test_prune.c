@@ -183,7 +183,7 @@ static void what_is_kept(void **state)
 	fx_text("parts/" PART, "");
 	fx_mkdir("excluded");
 	fx_text("excluded/x", "");
-	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	assert_int_equal(filter_add(f, false, "*.o", NULL), 0);
 	assert_int_equal(filter_add(f, false, "/src/excluded/", NULL), 0);
 	o.filter = f;

@@ -242,7 +242,7 @@ static const char *filtered(const char *name, const char *const *rules)
 	char *text;
 
 	again();
-	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	for (; *rules != NULL; rules++)
 		assert_int_equal(filter_add(f, **rules == '+', *rules + 1, NULL), 0);
 	walk_filter(walk, f);
@@ -592,10 +592,10 @@ static struct selection *selected(const char *const *paths)
 {
 	struct selection *s;
 
-	assert_int_equal(selection_new(&s, NULL), 0);
+	assert_int_equal(selection_new(&s, NULL, NULL), 0);
 	for (; *paths != NULL; paths++)
 		assert_int_equal(selection_add(s, *paths, strlen(*paths), NULL), 0);
-	selection_sort(s);
+	assert_int_equal(selection_sort(s, NULL), 0);
 	walk_select(walk, s);
 	walk_add(walk, fx_root, NULL, NULL);
 	return s;
@@ -629,7 +629,7 @@ static void selections(void **state)
 	selection_free(s);
 	again();
 	/* the filter holds as well */
-	assert_int_equal(filter_new(&f, NULL), 0);
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
 	assert_int_equal(filter_add(f, false, "sub/", NULL), 0);
 	walk_filter(walk, f);
 	s = selected((const char *const[]){ "a/sub/y", "a/z", NULL });
@@ -655,7 +655,7 @@ static void selections_refused(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(selection_new(&s, NULL), 0);
+	assert_int_equal(selection_new(&s, NULL, NULL), 0);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(selection_add(s, bad[i], strlen(bad[i]), NULL), PTCP_EUSAGE);
 	assert_int_equal(selection_add(s, "a\0b", 3, NULL), PTCP_EUSAGE);
