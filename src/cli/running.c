@@ -79,39 +79,48 @@ static int listen_in(struct running *r, const char *dir, struct ptcp_err *e)
 	return result;
 }
 
-/* As r->name, in the first directory that can be used; an error is the first directory's. */
-static int listen_anywhere(struct running *r, struct ptcp_err *e)
+/* As r->name, in the first directory that can be used; an error is the first directory's. *taken: a running command has
+ * this name. */
+static int listen_anywhere(struct running *r, bool *taken, struct ptcp_err *e)
 {
 	char dir[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES];
 	unsigned n = userdir_runtime(dir), i;
-	bool taken = running_exists(r->name);
 	struct ptcp_err why;
 	int result = PTCP_ECONFIG;
 
-	for (i = 0; i < n && result < 0 && !taken; i++) {
+	*taken = running_exists(r->name);
+	for (i = 0; i < n && result < 0 && !*taken; i++) {
 		result = listen_in(r, dir[i], &why);
-		taken = result < 0 && why.sys == EADDRINUSE; /* by a command that has started at the same time */
+		*taken = result < 0 && why.sys == EADDRINUSE; /* by a command that has started at the same time */
 		if (i == 0)
 			*e = why;
 	}
-	return taken ? err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name) :
+	return *taken ? err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name) :
 	    result;
 }
 
+/* Another user can take /tmp/ptcp-UID, but not prevent the command. */
 static int open_socket(struct running *r, struct ptcp_err *e)
 {
-	int result, i;
+	bool taken = false;
+	int result = PTCP_ECONFIG, i;
 
-	if (r->o.name != NULL) {
-		snprintf(r->name, sizeof r->name, "%s", r->o.name);
-		return listen_anywhere(r, e);
+	for (i = 1; result < 0 && i <= SUFFIXES; i++) {
+		if (r->o.name != NULL)
+			snprintf(r->name, sizeof r->name, "%s", r->o.name);
+		else if (i == 1)
+			snprintf(r->name, sizeof r->name, "%s-%ld", r->o.command, (long)getpid());
+		else
+			snprintf(r->name, sizeof r->name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
+		result = listen_anywhere(r, &taken, e);
+		if (result < 0 && taken && r->o.name != NULL)
+			return result;
+		if (!taken)
+			break;
 	}
-	snprintf(r->name, sizeof r->name, "%s-%ld", r->o.command, (long)getpid());
-	result = listen_anywhere(r, e);
-	for (i = 2; result < 0 && i <= SUFFIXES && running_exists(r->name); i++) {
-		snprintf(r->name, sizeof r->name, "%s-%ld-%d", r->o.command, (long)getpid(), i);
-		result = listen_anywhere(r, e);
-	}
+	if (result < 0 && !r->o.quiet)
+		terminal_line("ptcp: warning: %s: no other command can find this one as %s (ptcp status and ptcp rate)", e->msg,
+		    r->name);
 	return 0;
 }
 
@@ -126,11 +135,12 @@ static bool is_present(const struct running *r)
 static void check_socket(struct running *r)
 {
 	struct ptcp_err e;
+	bool taken;
 
 	if (r->listener < 0 || is_present(r))
 		return;
 	fd_close(&r->listener);
-	listen_anywhere(r, &e);
+	listen_anywhere(r, &taken, &e);
 }
 
 static void close_socket(struct running *r)

@@ -49,7 +49,8 @@ struct running_opts {
 	void *arg;
 };
 
-/* Opens the socket. Without a socket the command runs all the same, unless a name was requested: PTCP_ECONFIG. */
+/* Opens the socket. Where no directory permits a socket, the command runs all the same, after a warning. PTCP_ECONFIG: the
+ * requested name is that of a running command. */
 int running_new(struct running **out, const struct running_opts *o, struct ptcp_err *e);
 /* Starts the thread that answers requests, and obeys SIGUSR2. Needs process_catch(). */
 int running_start(struct running *r, struct ptcp_err *e);

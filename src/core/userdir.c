@@ -93,12 +93,15 @@ static unsigned add_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES], un
 unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES])
 {
 	unsigned n = add_runtime(out, 0, getenv("XDG_RUNTIME_DIR"));
-	char of_login[32];
+	char of_login[32], state[USERDIR_BYTES];
 
 	snprintf(of_login, sizeof of_login, "/run/user/%u", (unsigned)geteuid());
 	n = add_runtime(out, n, of_login);
-	snprintf(out[n], USERDIR_RUNTIME_BYTES, "/tmp/ptcp-%u", (unsigned)geteuid());
-	return n + 1;
+	snprintf(out[n++], USERDIR_RUNTIME_BYTES, "/tmp/ptcp-%u", (unsigned)geteuid());
+	if (userdir_state(state, NULL, NULL) == 0 &&
+	    snprintf(out[n], USERDIR_RUNTIME_BYTES, "%s/run", state) < USERDIR_RUNTIME_BYTES)
+		n++;
+	return n;
 }
 
 /* A stopped process must not block all others. */
@@ -117,8 +120,8 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 	struct stat st;
 	int fd, r;
 
-	if (make && mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return err_sys(e, PTCP_ECONFIG, "creating the directory %s", dir);
+	if (make && (r = userdir_make(dir, e)) < 0)
+		return r;
 	if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ECONFIG, "the directory %s", dir);
 	/* An own directory that others could only read, made with another umask, holds nothing of theirs. */

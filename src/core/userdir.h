@@ -19,9 +19,10 @@ int userdir_state(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e);
 int userdir_make(const char *dir, struct ptcp_err *e);
 
 /* Directories for sockets of this user, in order of preference: $XDG_RUNTIME_DIR/ptcp, /run/user/UID/ptcp (jobs of cron
- * lack the variable), and /tmp/ptcp-UID. Returns the number; without duplicates, and without directories whose parents
- * belong to another user. */
-#define USERDIR_RUNTIME 3
+ * lack the variable), /tmp/ptcp-UID, which another user may have made, and the directory `run` of userdir_state(), if its
+ * path is short enough. Returns the number; without duplicates, and without directories whose parents belong to another
+ * user. */
+#define USERDIR_RUNTIME 4
 #define USERDIR_RUNTIME_BYTES 96 /* leaves room for a name within the 108 bytes of a socket address */
 unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES]);
 

@@ -163,7 +163,13 @@ static void runtime_directories(void **state)
 
 	(void)state;
 	assert_int_equal(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
+	assert_int_equal(setenv("XDG_STATE_HOME", "/state", 1), 0);
 	n = userdir_runtime(out);
+	assert_string_equal(out[n - 1], "/state/ptcp/run"); /* the last choice, as /tmp is open to all */
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	assert_int_equal(userdir_runtime(out), n - 1);
+	n--;
 	assert_in_range(n, 2, USERDIR_RUNTIME);
 	snprintf(want, sizeof want, "%s/ptcp", dir);
 	assert_string_equal(out[0], want);
