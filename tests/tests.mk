@@ -34,7 +34,7 @@ $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
 engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \
-	conn/test_inbound server/test_port_share measure/test_timing): $(BUILD)/tests/net/fixture.o
+	conn/test_inbound server/test_port_share measure/test_timing mover/test_movers): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
 	client/test_remote_query client/test_trust): \
 	$(BUILD)/tests/api/fixture.o

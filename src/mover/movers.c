@@ -462,8 +462,7 @@ void movers_free(struct movers *m)
 	pending_fini(&m->pending);
 	explicit_bzero(m->session_key, sizeof m->session_key);
 	timer_free(m->timer);
-	SSL_CTX_free(m->host.server);
-	identity_fini(&m->host.identity);
+	context_fini(&m->host);
 	if (m->file != NULL) {
 		unlink(m->file);
 		fd_close(&m->file_fd);

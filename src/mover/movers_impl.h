@@ -69,7 +69,7 @@ struct launcher {
 struct movers {
 	struct movers_opts o;
 	struct movers_base *base;
-	struct context host;     /* loop, log, identity and TLS context of the listener only */
+	struct context host;     /* of the listener: without workers and I/O threads */
 	struct pending pending;
 	struct listener *listener;
 	struct invitation invitation;
