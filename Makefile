@@ -243,6 +243,11 @@ release:
 
 # ------------------------------------------------------------------------
 
+# make size: print lines of sources and words of documents by folder, beside those of the last tag (or REV=revision)
+.PHONY: size
+size:
+	$(Q)contrib/size $(REV)
+
 # make man/ptcp-messages.7: generate the page of messages from the sources and man/messages.txt
 man/ptcp-messages.7: FORCE
 	$(Q)contrib/messages page >$@.new && mv $@.new $@
