@@ -144,6 +144,7 @@ static void not_for_this(unsigned port, char **arguments)
 	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/other");
 	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/granted/x");
 	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "granted");
+	expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/grantee");
 	expect_not(port, &good, WIRE_ACCEPTOR_SENDS, "/granted");
 	expect_not(port, &good, WIRE_ACCEPTOR_DISCARDS, "");
 	expect_no_removal(port, &good, WIRE_ACCEPTOR_RECEIVES);

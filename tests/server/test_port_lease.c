@@ -99,7 +99,8 @@ static void a_refusal(void **state)
 static void nonsense(void **state)
 {
 	static const char *const answers[] = { "x", "ptcp-share", "ptcp-share 1", "ptcp-share 1 x", "ptcp-share 1 0",
-		"ptcp-share 1 65536", "ptcp-share 1 7811 more", "ptcp-share 2 7811", "ptcp-share x 7811" };
+		"ptcp-share 1 65536", "ptcp-share 1 7811 more", "ptcp-share 1 78 1", "ptcp-share 1 000007811",
+		"ptcp-share 1 ", "ptcp-share 2 7811", "ptcp-share x 7811" };
 	struct ptcp_err e;
 	size_t i;
 
