@@ -18,7 +18,7 @@ static int setup(void **state)
 {
 	(void)state;
 	s.send = &side;
-	return selection_new(&side.selection, NULL);
+	return selection_new(&side.selection, NULL, NULL);
 }
 
 static int teardown(void **state)
