@@ -6,7 +6,7 @@ TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) cli
 fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \
 	$(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
-test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/shell \
+test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/shell tests/mutants/test_places \
 	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
@@ -136,11 +136,11 @@ check-long-once:
 		$(if $(SAN),$(test_NEEDS))
 	$(Q)LONG=1 TEST_TIMEOUT=$(if $(SAN),21600,7200) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(long_ALL)
 
-# make check-mutants: remove each security check of tests/mutants/checks, one at a time; the test named there must fail
+# make check-mutants: leave out each refusal of the sources, and each check of tests/mutants/checks, one at a time: a named
+# test must fail
 .PHONY: check-mutants
 check-mutants: setup
-	$(Q)$(MAKE) -s -j$(shell nproc) all $(test_NEEDS)
-	$(Q)BUILD=$(BUILD) T='$(T)' tests/mutants/run
+	$(Q)T='$(T)' tests/mutants/run
 
 # make attacks: print the tests of each class of attacks in SECURITY.md
 .PHONY: attacks
