@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <ptcp/err.h>
+#include <ptcp/options.h>
 #include <ptcp/progress.h>
 
 #ifdef __cplusplus
@@ -307,13 +308,81 @@ enum ptcp_fsync {
 	PTCP_FSYNC_FILE,      /* file by file */
 };
 
+/* Attributes to preserve at the destination. */
+struct ptcp_preserve {
+	bool times, mode, links; /* true */
+	bool owner;              /* user and group, by name or else by number, where permitted */
+	bool xattr;              /* extended attributes user.* */
+	bool setid;              /* with mode: also the setuid, setgid and sticky bits */
+};
+
+/* The ephemeral server on the remote host. */
+struct ptcp_remote_start {
+	const char *ptcp;           /* with SSH: command on the remote host; NULL: "ptcp", or the copy of `install` */
+	unsigned port;              /* where that command listens; 0: any; */
+	bool port_or_any;           /* if the port is taken there, any free port */
+	ptcp_install_fn *install;   /* with SSH, unless `ptcp` is given; NULL: nothing is copied */
+	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
+	 * that starts an ephemeral server (`ptcp` serve --ephemeral) instead of a permanent one. The server serves
+	 * this transfer only, at `port`, with any absolute PATH of its user, and proves its identity through the
+	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
+	 * permanent servers all the same. NULL: a permanent server */
+	const char *launch;
+};
+
+/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination,
+ * read and send, or receive and write, the data; this process decides, and no block passes through it. Not with
+ * `fd` or impact_percent 0. Movers may join and leave at any time. */
+struct ptcp_mover_start {
+	/* Command line, split into words, to which " PTCP mover --join FILE" is added; without hosts run once (srun, mpirun:
+	 * one command, many movers), else once per host, {host} expanded. NULL: no movers, or with `file` started by the user */
+	const char *command;
+	const char *const *hosts;
+	size_t n_hosts;
+	const char *ptcp;           /* program on those hosts; NULL: "ptcp" */
+	/* The invitation for movers, which the task writes (mode 0600) and removes, on a file system that they share; "-": they
+	 * read it from the standard input of the command. NULL: a file in config_dir */
+	const char *file;
+	const char *listen;         /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
+	double wait_s;              /* for the first mover, and after the loss of the last one; 10, at least 0.5 */
+	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of it. 0: any
+	 * size that divides 64 MiB */
+	uint64_t stripe_bytes;
+};
+
+/* Switches are members of type bool with the names and meanings of <ptcp/options.h>; each of the others has its range there.
+ * A value out of its range is PTCP_EUSAGE. Further meaning of some switches:
+ *
+ *   size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
+ *     compared by hash
+ *   delete_extra: once all files are complete, and none has failed, removes the entries of received directories that the
+ *     source does not have, except excluded ones: of a destination that receives the contents of one directory, and of
+ *     directories that are sources themselves. With more than max_delete such entries none is removed, and the task fails.
+ *     Not between two servers, nor with `files`
+ *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
+ *   remove_sources: files and links, once the receiver has verified them and made them durable; directories stay. A source
+ *     that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers
+ *   dest_is_file: an existing directory is refused, instead of receiving the file. With one source, not between two servers
+ *   partial: with `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept
+ *     as `dest` + ".partial"
+ *   direct_io: by movers, too; with SSH or remote.launch, also on the remote host. A file system without direct I/O costs
+ *     one warning, and uses the page cache. Not between two servers
+ *   detach: between two servers: return after the start (PTCP_EVENT_DETACHED); the servers continue
+ *   file_events: PTCP_EVENT_FILE also for success */
 struct ptcp_transfer_opts {
 	size_t size;
+#define PTCP_SWITCH_MEMBER(member, ...) bool member;
+	PTCP_OPTIONS_EXISTING(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
+	PTCP_OPTIONS_COPYING(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
+	PTCP_OPTIONS_BETWEEN_SERVERS(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
+	PTCP_OPTIONS_SPEED(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
+#undef PTCP_SWITCH_MEMBER
+	struct ptcp_preserve preserve;
+	struct ptcp_remote_start remote;
+	struct ptcp_mover_start mover;
 	const char *config_dir;
 	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen from observed throughput, see impact_percent */
 	enum ptcp_cipher cipher;
-	bool no_verify;             /* no hashing of blocks and files */
-	bool preserve_times, preserve_mode, preserve_links; /* all true */
 	int family;                 /* 0, 4 or 6 */
 	/* Give up after timeout_s without progress of the peer; 30, at least 0.5. The peer's is used if it is longer, but at
 	 * most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the server's
@@ -328,22 +397,13 @@ struct ptcp_transfer_opts {
 	size_t n_fingerprints;
 	ptcp_trust_fn *trust;       /* NULL: an unknown host is refused */
 	ptcp_event_fn *event;       /* NULL: silent */
-	bool file_events;           /* PTCP_EVENT_FILE also for success */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* of the callbacks */
 	const struct ptcp_rule *rules; /* in order; PTCP_EUSAGE for a malformed pattern */
 	size_t n_rules;
-	bool preserve_owner;        /* user and group, by name or else by number, where permitted */
-	bool preserve_xattr;        /* extended attributes user.* */
-	bool preserve_setid;        /* with preserve_mode: also the setuid, setgid and sticky bits */
-	bool no_resume;             /* transfer every file from scratch */
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
-	bool dry_run;               /* report files to be transferred, change nothing */
-	/* with SSH: */
-	const char *ssh;            /* program and first arguments, split into words; NULL: "ssh" */
-	const char *remote_ptcp;    /* command on the remote host; NULL: "ptcp", or the copy of `install` */
-	unsigned remote_port;       /* where the remote command listens; 0: any */
+	const char *ssh;            /* with SSH: program and first arguments, split into words; NULL: "ssh" */
 	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct" through no
 	 * relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
 	const char *const *paths;
@@ -352,14 +412,11 @@ struct ptcp_transfer_opts {
 	 * "08:00-18:00=200Mbit/s,else=0", where 0 is no limit (ptcp-send(1)); between two servers no timetable. NULL: no
 	 * limit */
 	const char *rate;
-	/* between two servers: */
-	bool detach;                /* return after the start (PTCP_EVENT_DETACHED); the servers continue */
 	/* with streams 0: */
 	double impact_percent;      /* 10; max slowdown of each competing flow, compared with one stream of ours; 0 to 100 */
-	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX; 4 for each of `movers`, if that is more */
-	/* Directory of the path history (file `paths`), used by later transfers and advice: */
+	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX; 4 for each mover, if that is more */
+	/* Directory of the path history (file `paths`), used by later transfers and advice, unless no_history: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
-	bool no_history;            /* neither read nor write the history */
 	/* Shares of the n_paths paths, in any unit, not negative: streams are divided in proportion, at least one for each
 	 * path; a free stream takes the next block. NULL: equal shares */
 	const double *path_shares;
@@ -374,12 +431,6 @@ struct ptcp_transfer_opts {
 	 * any value is not 0, the transfer, and likewise a silent path, fails only after 120 timeouts of the peer (an hour)
 	 * without progress, and `streams` of 0 does not adapt to throughput. NULL: no spooling */
 	const uint64_t *relay_spool_bytes;
-	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
-	 * that starts an ephemeral server (`remote_ptcp` serve --ephemeral) instead of a permanent one. The server serves
-	 * this transfer only, at `remote_port`, with any absolute PATH of its user, and proves its identity through the
-	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
-	 * permanent servers all the same. NULL: a permanent server */
-	const char *launch;
 	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
 	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
 	 * at all; at most 30 days */
@@ -388,30 +439,12 @@ struct ptcp_transfer_opts {
 	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
 	 * in proportion. NULL: all unknown */
 	const double *candidate_bps;
-	/* Existing files at the destination that are kept: of the same size, whatever the mtime; with a later mtime than the
-	 * source; or all. Without these, and unless ignore_times, files of the same size and mtime are compared by hash. */
-	bool size_only, update, ignore_existing;
-	bool ignore_times;          /* transfer complete files again */
-	bool no_mkpath;             /* fail if a parent of the destination is missing, instead of creating it */
-	bool remote_port_or_any;    /* if remote_port is taken there, any free port */
 	/* Entries below the only source, a directory, whose contents are otherwise transferred: files, links, and whole
 	 * directories, with the directories that lead to them. A path that does not exist is a failed file. Not between two
 	 * servers; from a remote source at most 4 MiB of paths. NULL: all */
 	const char *const *files;
 	size_t n_files;
-	/* Once all files are complete, and none has failed, remove the entries of received directories that the source does
-	 * not have, except excluded ones: of a destination that receives the contents of one directory, and of directories
-	 * that are sources themselves. With more than max_delete (1000) such entries none is removed, and the task fails. Not
-	 * between two servers, nor with `files` */
-	bool delete_extra;
-	uint32_t max_delete;
-	/* Existing files of the same size are compared by hash whatever their mtime, and only their attributes are set where
-	 * the hashes match. Not with no_verify, ignore_times or size_only */
-	bool checksum;
-	/* Remove each source file and link once the receiver has verified it and made it durable; directories stay. A source
-	 * that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers */
-	bool remove_sources;
-	ptcp_install_fn *install;   /* with SSH, unless remote_ptcp is given; NULL: nothing is copied */
+	uint32_t max_delete;        /* 1000 */
 	/* Not below 0: the descriptor that ptcp_send_new() reads for its only source "-", or ptcp_recv_new() writes for the
 	 * destination "-": a pipe, socket, terminal or file, from its position on. Borrowed until the task is freed; used by a
 	 * thread of the task from PTCP_EVENT_START on. A send reads to the end, at most 32 TiB, and keeps up to 64 MiB in
@@ -422,37 +455,32 @@ struct ptcp_transfer_opts {
 	 * that wrote the input. A negative PTCP_E* fails the file: nothing gets the name. NULL: the end of the input is the end
 	 * of the file */
 	int (*input_ended)(void *arg, struct ptcp_err *e);
-	/* With `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept as
-	 * `dest` + ".partial" */
-	bool partial;
-	/* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination,
-	 * read and send, or receive and write, the data; this process decides, and no block passes through it. Not with
-	 * `fd` or impact_percent 0. `movers`: command line, split into words, to which
-	 * " MOVER_PTCP mover --join FILE" is added; without mover_hosts run once (srun, mpirun: one command, many movers),
-	 * else once per host, {host} expanded. Movers may join and leave at any time. NULL: none, or with mover_file started
-	 * by the user */
-	const char *movers;
-	const char *const *mover_hosts;
-	size_t n_mover_hosts;
-	const char *mover_ptcp;     /* program on those hosts; NULL: "ptcp" */
-	/* The invitation for movers, which the task writes (mode 0600) and removes, on a file system that they share; "-": they
-	 * read it from the standard input of the command. NULL: a file in config_dir */
-	const char *mover_file;
-	const char *movers_listen;  /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
-	double movers_wait_s;       /* for the first mover, and after the loss of the last one; 10, at least 0.5 */
-	/* `dest` is the name of the file: an existing directory is refused, instead of receiving the file. With one source,
-	 * not between two servers */
-	bool dest_is_file;
-	/* Local files larger than 256 KiB are read and written past the page cache (O_DIRECT), by movers, too; with SSH or
-	 * `launch`, also on the remote host. A file system without direct I/O costs one warning, and uses the page cache. Not
-	 * between two servers */
-	bool direct_io;
-	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of it. 0: any
-	 * size that divides 64 MiB */
-	uint64_t stripe_bytes;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
+
+/* Options of a transfer, for programs that show them, or take them from another language. */
+enum ptcp_option_type {
+	PTCP_OPTION_SWITCH,   /* bool */
+	PTCP_OPTION_WORD,     /* int: number of a word in `value`, separated by | */
+	PTCP_OPTION_INT, PTCP_OPTION_UNSIGNED, PTCP_OPTION_UINT32, PTCP_OPTION_UINT64, PTCP_OPTION_DOUBLE,
+	PTCP_OPTION_TEXT,     /* const char * */
+	PTCP_OPTION_TEXTS,    /* const char *const *, followed by their number, size_t */
+	PTCP_OPTION_DOUBLES, PTCP_OPTION_UINT64S, /* one for each text of the list `value` */
+	PTCP_OPTION_RULES,    /* const struct ptcp_rule *, followed by their number, size_t */
+	PTCP_OPTION_CALLBACK
+};
+struct ptcp_option {
+	const char *member;   /* "update", "preserve.times" */
+	enum ptcp_option_type type;
+	size_t at;            /* offset in struct ptcp_transfer_opts */
+	double initial, min, max; /* of numbers: `initial`, or from min to max */
+	const char *name;     /* long option of the command, "": none */
+	const char *value;    /* as in <ptcp/options.h>; NULL: a switch */
+	const char *help;
+};
+/* The i-th option, from 0 on; NULL after the last one. Static. */
+PTCP_API const struct ptcp_option *ptcp_transfer_option(size_t i);
 
 /* Send: local paths to a remote `dest`, or paths of one server to another server. Receive: remote `srcs`, all on one
  * host, into the local path `dest`. Remote forms: "ptcp://HOST[:PORT]/PATH", percent-encoded, HOST a name, an IPv4

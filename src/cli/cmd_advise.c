@@ -481,7 +481,7 @@ static int run_advise(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { advise_options, connect_options, ssh_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(advise_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
 
 const struct command command_advise = { "advise", "[options] HOST[:PORT] | [options] --from-probes N:RATE,..",
 	"recommend a number of streams", run_advise, tables, 0, 1, "takes one target" };

@@ -114,7 +114,7 @@ static int run_clean(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { clean_options, connect_options, ssh_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(clean_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
 
 const struct command command_clean = { "clean", "[options] DIRECTORY | URL",
 	"remove what interrupted transfers have left behind", run_clean, tables, 1, 1,

@@ -41,7 +41,7 @@ static const struct opt collect_options[] = {
 	{ "impact", 0, "PCT", "maximum slowdown of other traffic, beyond --method direct (default: 10)", opt_percent,
 	    AT(opts.impact_percent), 0, 100 },
 	{ "remote-ptcp", 0, "CMD", "ptcp command on hosts started by launch (default: ptcp)", opt_text,
-	    AT(connect.transfer.remote_ptcp), 0, 0 },
+	    AT(connect.transfer.remote.ptcp), 0, 0 },
 	{ "write", 0, "FILE", "write the overlay to FILE, with the rates and shared bottlenecks found", opt_text, AT(write),
 	    0, 0 },
 	{ "name", 0, "NAME", "name of this collection for ptcp status (default: such as collect-4711)", running_set_name,
@@ -454,7 +454,7 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	return r;
 }
 
-static const struct opt *const tables[] = { collect_options, connect_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(collect_options), GROUP_CONNECTION, GROUP_LOG, GROUP_END };
 
 const struct command command_collect = { "collect", "[options] OVERLAY.yaml [DEST]",
 	"collect data from many hosts by a plan", run_collect, tables, 1, 2,

@@ -322,12 +322,12 @@ static int run_mkdir(const struct command *c, int argc, char **argv) { return ru
 static int run_rm(const struct command *c, int argc, char **argv) { return run(c, PTCP_REMOVE, argc, argv); }
 static int run_mv(const struct command *c, int argc, char **argv) { return run(c, PTCP_RENAME, argc, argv); }
 
-#define COMMON connect_options, ssh_options, log_options, NULL
-static const struct opt *const ls_tables[] = { ls_options, COMMON };
-static const struct opt *const du_tables[] = { COMMON };
-static const struct opt *const mkdir_tables[] = { mkdir_options, COMMON };
-static const struct opt *const rm_tables[] = { rm_options, COMMON };
-static const struct opt *const mv_tables[] = { mv_options, COMMON };
+#define COMMON GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END
+static const struct opt_group ls_tables[] = { GROUP_OWN(ls_options), COMMON };
+static const struct opt_group du_tables[] = { COMMON };
+static const struct opt_group mkdir_tables[] = { GROUP_OWN(mkdir_options), COMMON };
+static const struct opt_group rm_tables[] = { GROUP_OWN(rm_options), COMMON };
+static const struct opt_group mv_tables[] = { GROUP_OWN(mv_options), COMMON };
 
 const struct command command_ls = { "ls", "[options] URL...", "list files and directories of a remote host", run_ls,
 	ls_tables, 1, INT_MAX, "needs a file or directory on another host" };

@@ -324,10 +324,11 @@ static int run_key(const struct command *c, int argc, char **argv)
 	ptcp_permission_init(&o.permission);
 	if ((r = options_parse(c, argc, argv, &o, &n, &given, &e)) == 0)
 		r = check_and_run(&o, &given, n, argv, &e);
+	options_given_free(&given);
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { key_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(key_options), GROUP_END };
 
 const struct command command_key = { "key", "show | generate | list | authorize FINGERPRINT [options] | revoke "
 	"FINGERPRINT|SERIAL | sign --ca FILE FINGERPRINT [options] | install FILE",

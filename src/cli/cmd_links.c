@@ -323,11 +323,12 @@ static int run_links(const struct command *c, int argc, char **argv)
 	ptcp_links_opts_init(&a.opts);
 	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 && (r = check(c, &a, &given, &e)) == 0)
 		r = load_and_measure(&a, argv[0], &e);
+	options_given_free(&given);
 	connect_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { links_options, connect_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(links_options), GROUP_CONNECTION, GROUP_LOG, GROUP_END };
 
 const struct command command_links = { "links", "[options] OVERLAY.yaml",
 	"measure the links of an overlay, or query servers for estimates", run_links, tables, 1, 1,

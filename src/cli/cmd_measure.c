@@ -451,7 +451,7 @@ static int run_measure(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { measure_options, connect_options, ssh_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(measure_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
 
 const struct command command_measure = { "measure", "[options] HOST[:PORT]",
 	"measure a path with many streams, over many rounds", run_measure, tables, 1, 1, "needs one host" };

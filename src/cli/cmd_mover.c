@@ -56,7 +56,7 @@ static int run_mover(const struct command *c, int argc, char **argv)
 	return command_end(c, ptcp_mover(&o, &e), &e);
 }
 
-static const struct opt *const tables[] = { mover_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(mover_options), GROUP_LOG, GROUP_END };
 
 const struct command command_mover = { "mover", "--join FILE", "carry a part of a striped transfer on another host",
 	run_mover, tables, 0, 0, "takes no operand" };

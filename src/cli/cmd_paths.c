@@ -144,7 +144,7 @@ static int run_paths(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { paths_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(paths_options), GROUP_END };
 
 const struct command command_paths = { "paths", "[options] --from A --to B --size SIZE OVERLAY.yaml",
 	"find the quickest paths between two hosts, and the share of each path", run_paths, tables, 1, 1,

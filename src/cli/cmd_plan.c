@@ -178,7 +178,7 @@ static int run_plan(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { plan_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(plan_options), GROUP_END };
 
 const struct command command_plan = { "plan", "[options] OVERLAY.yaml", "plan how to collect data from many hosts",
 	run_plan, tables, 1, 1, "needs one overlay file" };

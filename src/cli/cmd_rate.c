@@ -63,7 +63,7 @@ static const struct opt rate_options[] = {
 	    offsetof(struct rate_args, log.json), 0, 0 },
 	{ .name = NULL },
 };
-static const struct opt *const tables[] = { rate_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(rate_options), GROUP_END };
 
 const struct command command_rate = { "rate", "[--json] NAME RATE|none", "change the rate limit of a running transfer",
 	run_rate, tables, 2, 2, "needs the name of a running transfer (ptcp status lists them), and a rate or none" };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
-#include "cli/mover_opts.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/serve.h"
@@ -378,7 +377,7 @@ static int make(struct serving *v, struct ptcp_err *e)
 	o.arg = v;
 	o.confine = v->first->no_sandbox ? NULL : on_confine;
 	if (o.mover_ptcp == NULL && o.movers != NULL)
-		o.mover_ptcp = mover_own_path(own, sizeof own);
+		o.mover_ptcp = process_own_path(own, sizeof own);
 	o.sockets = v->passed;
 	o.n_sockets = v->n_passed;
 	if (v->first->watch == NULL || v->first->server.ephemeral || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
@@ -436,4 +435,4 @@ static int run_serve(const struct command *c, int argc, char **argv)
 }
 
 const struct command command_serve = { "serve", "[options]", "serve files to authorized clients on one port",
-	run_serve, serve_tables, 0, 0, "takes no operand; --root DIR names the directory to serve" };
+	run_serve, serve_groups, 0, 0, "takes no operand; --root DIR names the directory to serve" };

@@ -155,7 +155,7 @@ static int run_status(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { status_options, connect_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(status_options), GROUP_CONNECTION, GROUP_LOG, GROUP_END };
 
 const struct command command_status = { "status", "[options] [NAME | ID HOST[:PORT] | HOST[:PORT]]",
 	"show or cancel running and detached transfers", run_status, tables, 0, 2,

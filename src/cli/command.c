@@ -12,7 +12,7 @@ int command_help(const struct command *c)
 	printf("usage: ptcp %s%s%s\n%s\n", c->name, *c->operands != '\0' ? " " : "", c->operands, c->summary);
 	if (c->options != NULL) {
 		printf("\n");
-		options_help(stdout, c->options);
+		options_help(stdout, c);
 	}
 	return 0;
 }

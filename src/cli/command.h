@@ -16,7 +16,7 @@ enum exit_status {
 	EXIT_INTERRUPTED = 8,
 };
 
-struct opt;
+struct opt_group;
 
 struct command {
 	const char *name;
@@ -24,7 +24,7 @@ struct command {
 	const char *summary;
 	/* Runs the command on the arguments after its name, which may be reordered; returns an exit status. */
 	int (*run)(const struct command *c, int argc, char **argv);
-	const struct opt *const *options; /* tables of options (options.h), ended by NULL; or NULL */
+	const struct opt_group *options; /* ended by an empty group (options.h); or NULL */
 	int min_operands, max_operands;
 	const char *needs;    /* error for a wrong number of operands: "needs one overlay file" */
 };

@@ -79,18 +79,6 @@ static bool ask_trust(void *arg, const char *host, const char *fingerprint)
 
 /* ---- Options ---- */
 
-static int add_fingerprint(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct ptcp_transfer_opts *t = &((struct connect_opts *)args)->transfer;
-	const char *fp = strstr(text, "SHA256:");
-
-	/* the library checks the characters */
-	if (fp == NULL || (fp != text && fp[-1] != '=') || strlen(fp) != PTCP_FINGERPRINT_BYTES - 1)
-		return opt_reject(o, text, e, "not a fingerprint (SHA256: and 43 characters, or HOST=SHA256:..; "
-		    "ptcp key show prints it on the server)");
-	return opt_append(&t->fingerprints, &t->n_fingerprints, text, e);
-}
-
 static int set_family(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)text;
@@ -99,52 +87,26 @@ static int set_family(void *args, const struct opt *o, const char *text, struct 
 	return 0;
 }
 
-static int set_congestion(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	static const char *const known[] = { "auto", "system", "cubic", "bbr", "reno" };
-	size_t i;
-
-	for (i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(text, known[i]) == 0) {
-			((struct connect_opts *)args)->transfer.congestion = i > 0 ? known[i] : NULL;
-			return 0;
-		}
-	return opt_reject(o, text, e, "no such congestion control (auto, system, cubic, bbr or reno)");
-}
-
 static int set_install(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	(void)o;
 	(void)text;
 	(void)e;
-	((struct connect_opts *)args)->transfer.install = install_requested;
+	((struct connect_opts *)args)->transfer.remote.install = install_requested;
 	return 0;
 }
 
-#define AT(member) offsetof(struct connect_opts, transfer.member)
-
 const struct opt connect_options[] = {
-	{ "fingerprint", 0, "[HOST[:PORT]=]FP", "trust this server identity in this run; repeatable", add_fingerprint,
-	    0, 0, 0 },
-	{ "timeout", 0, "TIME", "give up after this time without progress of the peer (default: 30s)", opt_seconds,
-	    AT(timeout_s), OPT_PATIENCE },
-	{ "wait", 0, "TIME", "how long to wait for a busy server or relay; 0: fail at once (default: 1m)", opt_seconds,
-	    AT(wait_s), 0, 86400 },
+	CONNECT_ROWS(PTCP_OPTIONS_CONNECTION)
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_family, 0, 0, 0 },
-	{ "congestion", 0, "NAME", "congestion control of the sender: auto, system, cubic, bbr or reno (default: auto)",
-	    set_congestion, 0, 0, 0 },
 	{ .name = NULL },
 };
 
 const struct opt ssh_options[] = {
-	{ "ssh", 0, "CMD", "ssh command, with its options (default: ssh)", opt_text, AT(ssh), 0, 0 },
-	{ "remote-ptcp", 0, "CMD", "command that starts ptcp on the remote host (default: ptcp)", opt_text,
-	    AT(remote_ptcp), 0, 0 },
+	CONNECT_ROWS(PTCP_OPTIONS_SSH)
 	{ "install", 0, NULL, "copy this ptcp to a remote host without ptcp, below ~/.cache/ptcp there", set_install,
 	    0, 0, 0 },
-	{ "remote-port", 0, "PORT", "port for the ephemeral server on the remote host (default: any free port)",
-	    opt_unsigned, AT(remote_port), 1, 65535 },
 	{ .name = NULL },
 };
 
@@ -161,12 +123,12 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 		a->log.json |= json; /* parsing may fail before --json */
 		return r;
 	}
-	if (t->install != NULL && t->remote_ptcp != NULL)
+	if (t->remote.install != NULL && t->remote.ptcp != NULL)
 		return err_set(e, PTCP_EUSAGE, "--install: not with --remote-ptcp (leave one out)");
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO)) {
 		t->trust = ask_trust;
-		if (t->install == NULL)
-			t->install = install_after_asking;
+		if (t->remote.install == NULL)
+			t->remote.install = install_after_asking;
 	}
 	if ((level = log_opts_level(&a->log, LOG_NONE)) != LOG_NONE) {
 		t->log = log_print;
@@ -175,9 +137,14 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 	return 0;
 }
 
+#define FREE_TEXTS_EACH(list, n)   opt_copies_free(&a->transfer.list, &a->transfer.n);
+#define FREE_TEXTS_COMMAS(list, n) FREE_TEXTS_EACH(list, n)
+#define FREE_TEXTS_ONCE(list, n)
+#define FREE_TEXTS(TYPE, member, count, ...) FREE_TEXTS_##TYPE(member, count)
+
 void connect_opts_fini(struct connect_opts *a)
 {
-	opt_list_free(&a->transfer.fingerprints, &a->transfer.n_fingerprints);
+	PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, PTCP_NO_ROW, PTCP_NO_ROW, FREE_TEXTS)
 }
 
 int connect_direction(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

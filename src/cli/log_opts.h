@@ -20,6 +20,8 @@ struct log_opts {
 
 extern const struct opt log_options[];
 extern const struct opt list_options[]; /* log_options, but the first -v lists files */
+#define GROUP_LOG  GROUP_OF("Output", log_options)
+#define GROUP_LIST GROUP_OF("Output", list_options)
 
 void log_opts_init(struct log_opts *a);
 

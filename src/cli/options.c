@@ -11,112 +11,6 @@
 #include "core/timetable.h"
 #include "core/units.h"
 
-/* ---- Remedies for unknown words ---- */
-
-#define WORD_BYTES 32 /* longer words are not compared */
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* Optimal string alignment, by three rows of the table of distances between prefixes. */
-static unsigned distance(const char *a, size_t n, const char *b, size_t m)
-{
-	unsigned row[3][WORD_BYTES + 1], *before = row[0], *above = row[1], *now = row[2], *spare, change;
-	size_t i, j;
-
-	for (j = 0; j <= m; j++)
-		now[j] = (unsigned)j;
-	for (i = 1; i <= n; i++) {
-		spare = before;
-		before = above;
-		above = now;
-		now = spare;
-		now[0] = (unsigned)i;
-		for (j = 1; j <= m; j++) {
-			change = a[i - 1] != b[j - 1];
-			now[j] = min3(above[j] + 1, now[j - 1] + 1, above[j - 1] + change);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
-				now[j] = before[j - 2] + 1;
-		}
-	}
-	return now[m];
-}
-
-void suggest_init(struct suggest *s, const char *text, size_t n)
-{
-	*s = (struct suggest){ .text = text, .n = n, .distance = n < 6 ? 2 : (unsigned)n / 3 + 1 };
-}
-
-void suggest_offer(struct suggest *s, const char *word)
-{
-	size_t m = strlen(word);
-	unsigned d;
-
-	if (s->n < 2 || s->n > WORD_BYTES || m > WORD_BYTES || m == 0)
-		return;
-	d = s->n >= 3 && strncmp(word, s->text, s->n) == 0 ? 1 : distance(s->text, s->n, word, m);
-	if (d < s->distance) {
-		s->distance = d;
-		s->best = word;
-	}
-}
-
-static const struct {
-	const char *name;
-	char letter;
-	const char *remedy;
-} options[] = {
-	{ "parallel", 'p', "--streams N sets the number of TCP streams; times and modes are preserved by default" },
-	{ "transfers", 0, "--streams N sets the number of TCP streams, auto by default" },
-	{ "bwlimit", 'l', "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
-	{ "limit-rate", 0, "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
-	{ "compress", 'z', "ptcp does not compress: compress the files before, or leave the option out" },
-	{ NULL, 'C', "ptcp does not compress: compress the files before, or leave the option out" },
-	{ "rsh", 'e', "--ssh names the ssh command, such as --ssh 'ssh -p 2222'" },
-	{ NULL, 'i', "--ssh names the ssh command, such as --ssh 'ssh -i FILE'" },
-	{ NULL, 'o', "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'" },
-	{ "port", 0, "the port belongs to the URL: ptcp://HOST:PORT/PATH, or ssh://HOST:PORT/PATH for ssh" },
-	{ "rsync-path", 0, "--remote-ptcp names the command on the remote host" },
-	{ NULL, 't', "times are preserved by default: leave the option out" },
-};
-
-const char *suggest_option(const char *name, size_t n, char letter)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof options / sizeof *options; i++)
-		if (letter != 0 ? options[i].letter == letter :
-		    options[i].name != NULL && strlen(options[i].name) == n && memcmp(options[i].name, name, n) == 0)
-			return options[i].remedy;
-	return NULL;
-}
-
-#define SEND_OR_RECV "ptcp send SRC... HOST:DEST, or ptcp recv HOST:SRC... DEST"
-
-static const struct {
-	const char *name, *remedy;
-} commands[] = {
-	{ "cp", SEND_OR_RECV }, { "copy", SEND_OR_RECV }, { "sync", SEND_OR_RECV },
-	{ "get", "ptcp recv HOST:SRC... DEST" }, { "pull", "ptcp recv HOST:SRC... DEST" },
-	{ "put", "ptcp send SRC... HOST:DEST" }, { "push", "ptcp send SRC... HOST:DEST" },
-};
-
-const char *suggest_command(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return commands[i].remedy;
-	return NULL;
-}
-
-/* ---- Parsing ---- */
-
 struct parse {
 	const struct command *c;
 	int argc;
@@ -129,11 +23,11 @@ struct parse {
 
 static const struct opt *find(const struct command *c, const char *name, size_t len, char letter)
 {
-	const struct opt *const *t;
+	const struct opt_group *g;
 	const struct opt *o;
 
-	for (t = c->options; t != NULL && *t != NULL; t++)
-		for (o = *t; o->name != NULL; o++)
+	for (g = c->options; g != NULL && g->options != NULL; g++)
+		for (o = g->options; o->name != NULL; o++)
 			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
 				return o;
 	return NULL;
@@ -154,19 +48,26 @@ bool options_is_given(const struct options_given *given, const struct opt *o)
 	return false;
 }
 
+void options_given_free(struct options_given *given)
+{
+	free(given->of);
+	*given = (struct options_given){ 0 };
+}
+
 /* `arg` has an unknown long option, n bytes at `name`, or the unknown `letter`. */
 static int unknown(const struct parse *p, const char *arg, const char *name, size_t n, char letter)
 {
 	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name, n, letter) : NULL;
 	char shown[TEXT_NAME_BYTES], which[16] = "";
-	const struct opt *const *t;
+	const struct opt_group *g;
 	const struct opt *o;
 	struct suggest near;
 
 	suggest_init(&near, name, n);
-	for (t = p->c->options; letter == 0 && t != NULL && *t != NULL; t++)
-		for (o = *t; o->name != NULL; o++)
-			suggest_offer(&near, o->name);
+	for (g = p->c->options; letter == 0 && g != NULL && g->options != NULL; g++)
+		for (o = g->options; o->name != NULL; o++)
+			if (!suggest_is_dangerous(o->name))
+				suggest_offer(&near, o->name);
 	text_escape(shown, sizeof shown, arg);
 	if (letter != 0 && arg[2] != '\0') /* one of several */
 		snprintf(which, sizeof which, "-%c: ", letter > ' ' && letter < 127 ? letter : '?');
@@ -180,9 +81,14 @@ static int unknown(const struct parse *p, const char *arg, const char *name, siz
 static int set(const struct parse *p, const struct opt *o, const char *text)
 {
 	struct options_given *g = p->given;
+	const struct opt **more;
 
-	if (g != NULL && !options_is_given(g, o) && g->n < sizeof g->of / sizeof *g->of)
+	if (g != NULL && !options_is_given(g, o)) {
+		if ((more = realloc(g->of, (g->n + 1) * sizeof *more)) == NULL)
+			return err_nomem(p->e);
+		g->of = more;
 		g->of[g->n++] = o;
+	}
 	return o->set(p->args, o, text, p->e);
 }
 
@@ -258,7 +164,7 @@ int options_parse(const struct command *c, int argc, char **argv, void *args, in
 	int n, r;
 
 	if (given != NULL)
-		given->n = 0;
+		*given = (struct options_given){ 0 };
 	r = parse_all(&p, &n);
 	if (operands != NULL)
 		*operands = n;
@@ -287,8 +193,6 @@ static void help_line(FILE *f, const struct opt *o)
 	char left[80];
 	int n;
 
-	if (o->help == NULL)
-		return;
 	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
 	    o->letter != 0 ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
 	if (n <= 31)
@@ -297,13 +201,28 @@ static void help_line(FILE *f, const struct opt *o)
 		fprintf(f, "%s\n%33s%s\n", left, "", o->help);
 }
 
-void options_help(FILE *f, const struct opt *const *tables)
-{
-	const struct opt *o;
+static bool is_listed(const struct opt *o) { return o->name[0] != '\0' && o->help != NULL; }
 
-	for (; *tables != NULL; tables++)
-		for (o = *tables; o->name != NULL; o++)
-			help_line(f, o);
+void options_help(FILE *f, const struct command *c)
+{
+	const struct opt_group *g;
+	const struct opt *o;
+	bool briefly = false;
+
+	for (g = c->options; g != NULL && g->options != NULL; g++) {
+		if (g->brief && !briefly)
+			fprintf(f, "Further options, which ptcp-%s(1) describes:\n", c->name);
+		briefly |= g->brief;
+		if (g->title[0] != '\0')
+			fprintf(f, g->brief ? "  %s:" : "%s:\n", g->title);
+		for (o = g->options; o->name != NULL; o++)
+			if (is_listed(o) && g->brief)
+				fprintf(f, " --%s", o->name);
+			else if (is_listed(o))
+				help_line(f, o);
+		if (g->brief)
+			fprintf(f, "\n");
+	}
 }
 
 /* ---- Values ---- */
@@ -458,10 +377,73 @@ int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	return opt_reject(o, text, e, "%s", strncmp(why.msg, quoted, (size_t)n) == 0 ? why.msg + n : why.msg);
 }
 
+const char *opt_word_at(const char *value, size_t i, size_t *n)
+{
+	for (; value != NULL && *value != '\0'; value += *n, value += *value == '|') {
+		*n = strcspn(value, "|");
+		if (*value >= 'a' && *value <= 'z' && i-- == 0)
+			return value;
+	}
+	return NULL;
+}
+
+/* The number of a word of the option's value; -1: no such word. */
+static int word_number(const struct opt *o, const char *text)
+{
+	const char *word;
+	size_t n;
+	int i;
+
+	for (i = 0; (word = opt_word_at(o->value, (size_t)i, &n)) != NULL; i++)
+		if (strlen(text) == n && memcmp(text, word, n) == 0)
+			return i;
+	return -1;
+}
+
+static int no_such_word(const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_reject(o, text, e, "no such word (write %s)", o->value);
+}
+
+int opt_word(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	int i = word_number(o, text);
+
+	if (i < 0)
+		return no_such_word(o, text, e);
+	*(int *)member(args, o) = i;
+	return 0;
+}
+
+int opt_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return word_number(o, text) >= 0 ? opt_text(args, o, text, e) : no_such_word(o, text, e);
+}
+
+int opt_texts_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct opt_texts *list = member(args, o);
+
+	return opt_append_copy(&list->of, &list->n, text, e);
+}
+
+int opt_texts_commas(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	return opt_each(args, o, text, e, opt_texts_each);
+}
+
 int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
+	size_t n;
+	const char *word = opt_word_at(o->value, 0, &n);
+
+	if (word != NULL && strcmp(text, word) == 0) {
+		*(unsigned *)member(args, o) = 0;
+		return 0;
+	}
 	return opt_number(text, (unsigned)o->min, (unsigned)o->max, member(args, o)) == 0 ? 0 :
-	    opt_reject(o, text, e, "not a number from %.0f to %.0f", o->min, o->max);
+	    opt_reject(o, text, e, "not a number from %.0f to %.0f%s%s", o->min, o->max, word != NULL ? ", nor " : "",
+	    word != NULL ? word : "");
 }
 
 int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e)

@@ -12,9 +12,9 @@
 #include "cli/command.h"
 
 struct opt {
-	const char *name;  /* without dashes; NULL ends a table */
+	const char *name;  /* without dashes; "": only a letter, or nothing to type; NULL ends a table */
 	char letter;       /* short form, or 0 */
-	const char *value; /* name of the value in the help; NULL: the option takes no value */
+	const char *value; /* as in <ptcp/options.h>; NULL: the option takes no value */
 	const char *help;  /* NULL: a further spelling, not listed in the help */
 	/* Stores `text` (NULL without a value) in `args`, the command's own struct, or returns a negative PTCP_E*. */
 	int (*set)(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
@@ -24,8 +24,21 @@ struct opt {
 
 enum { OPTIONS_HELP = 1 };
 
+/* Options of one subject. */
+struct opt_group {
+	const char *title;         /* heading in the help; "": none */
+	const struct opt *options; /* NULL ends the groups of a command */
+	bool brief;                /* the help prints the names only, and refers to the manual */
+};
+
+#define GROUP_OWN(options)       { "", options, false }
+#define GROUP_OF(title, options) { title, options, false }
+#define GROUP_BRIEF(title, options) { title, options, true }
+#define GROUP_END                { NULL, NULL, false }
+
+/* The options found on a command line. */
 struct options_given {
-	const struct opt *of[96]; /* without duplicates; no command has more options */
+	const struct opt **of; /* without duplicates */
 	size_t n;
 };
 
@@ -35,12 +48,13 @@ struct options_given {
 int options_parse(const struct command *c, int argc, char **argv, void *args, int *operands,
     struct options_given *given, struct ptcp_err *e);
 bool options_is_given(const struct options_given *given, const struct opt *o);
+void options_given_free(struct options_given *given); /* zeroed is fine */
 
 /* The option of this name, or NULL. */
 const struct opt *options_find(const struct command *c, const char *name);
 
-/* Prints one entry per option. */
-void options_help(FILE *f, const struct opt *const *tables);
+/* Prints one entry per option, and one per brief group. */
+void options_help(FILE *f, const struct command *c);
 bool options_is_help(const char *arg);
 
 /* Whether argv has this flag before "--", for use where parsing may fail. */
@@ -79,6 +93,19 @@ int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_
 int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Setters of the number of a word of the option's value, and of a borrowed word. */
+int opt_word(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+/* Append a copy of the text, or of each of its parts, to a list that its number follows: struct opt_texts. */
+int opt_texts_each(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_texts_commas(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+struct opt_texts {
+	const char *const *of;
+	size_t n;
+};
+
+/* The i-th word of a value such as "N|auto", from 0 on, n bytes; NULL after the last one. Words are in lower case. */
+const char *opt_word_at(const char *value, size_t i, size_t *n);
 
 /* Ranges of opt_seconds: time-outs and pauses, and times above 0. */
 #define OPT_PATIENCE 0.5, 86400
@@ -101,6 +128,8 @@ void suggest_init(struct suggest *s, const char *text, size_t n);
  * more characters also stands for the words that it begins. */
 void suggest_offer(struct suggest *s, const char *word);
 
+/* Whether an option of this name removes files: such an option is suggested to nobody. */
+bool suggest_is_dangerous(const char *name);
 /* The remedy for an option of other programs: a long option of n bytes, or, with `letter` not 0, a short one; NULL for
  * an unknown habit. */
 const char *suggest_option(const char *name, size_t n, char letter);

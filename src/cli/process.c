@@ -259,3 +259,13 @@ void systemd_notify(const char *fmt, ...)
 	va_end(ap);
 	send(notify_fd, text, strlen(text), MSG_NOSIGNAL);
 }
+
+const char *process_own_path(char *out, size_t cap)
+{
+	ssize_t n = readlink("/proc/self/exe", out, cap - 1);
+
+	if (n <= 0)
+		return NULL;
+	out[n] = '\0';
+	return out;
+}

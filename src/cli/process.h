@@ -57,4 +57,7 @@ void systemd_open(void);
 /* Sends "READY=1", "STOPPING=1" or several lines; does nothing if not connected. */
 void systemd_notify(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The path of this program; NULL: unknown. */
+const char *process_own_path(char *out, size_t cap);
+
 #endif

@@ -25,7 +25,7 @@ struct serve_args {
 	struct conf_settings *settings; /* configuration file; NULL: none */
 };
 
-extern const struct opt *const serve_tables[];
+extern const struct opt_group serve_groups[];
 
 /* Parses the command line, then the configuration file, whose settings apply where the command line has no
  * option. 0, OPTIONS_HELP or a negative PTCP_E*; errors in the file begin with "FILE:LINE:COLUMN: ". Call

@@ -84,10 +84,22 @@ static int set_mover_hosts(void *args, const struct opt *o, const char *text, st
 
 #define AT(member) offsetof(struct serve_args, member)
 
-static const struct opt serve_options[] = {
+static const struct opt service_options[] = {
+	{ "root", 0, "DIR", "directory to serve (default: none)", opt_text, AT(server.root), 0, 0 },
 	{ "listen", 0, "ADDR:PORT", "listening address (default: all addresses, port 7811); repeatable", add_listen,
 	    0, 0, 0 },
-	{ "root", 0, "DIR", "directory to serve (default: none)", opt_text, AT(server.root), 0, 0 },
+	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, AT(server.direct_io),
+	    0, 0 },
+	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
+	    AT(config), 0, 0 },
+	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
+	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
+	{ "ephemeral", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
+	    0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt limit_options[] = {
 	{ "rate", 0, "RATE", "maximum total rate per direction, or a timetable such as 08:00-18:00=200Mbit/s,else=0",
 	    opt_rate, AT(server.rate), 0, 0 },
 	{ "cipher", 0, "LIST", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
@@ -108,26 +120,38 @@ static const struct opt serve_options[] = {
 	    AT(server.max_linger_s), 0, 30 * 86400 },
 	{ "drain", 0, "TIME", "when stopped, let running transfers end for this time at most (default: 0s)", opt_seconds,
 	    AT(server.drain_s), 0, 86400 },
-	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, AT(server.direct_io),
-	    0, 0 },
-	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
-	    AT(config), 0, 0 },
-	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
-	{ "watch", 0, "FILE", "measure the links of this overlay from this host, and publish the estimates", opt_text,
-	    AT(watch), 0, 0 },
-	{ "watch-as", 0, "HOST", "name of the local host in the overlay (default: by address)", opt_text, AT(watch_as),
-	    0, 0 },
-	{ "watch-interval", 0, "TIME", "pause between the measurements of two links (default: 5m)", opt_seconds,
-	    AT(watch_interval_s), OPT_PATIENCE },
-	{ "ephemeral", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
-	    0, 0 },
-	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt relay_options[] = {
 	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
 	    0, 0, 0 },
 	{ "max-relayed", 0, "N", "maximum number of relayed connections; half as many per client (default: 512)",
 	    opt_unsigned, AT(server.max_relayed), 2, 65535 },
 	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
 	    set_storage, 0, 0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt share_options[] = {
+	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),
+	    0, 0 },
+	{ "share-sessions", 0, "N", "maximum number of sessions per user that share the port (default: 32)", opt_unsigned,
+	    AT(server.share_sessions), 1, PTCP_SESSIONS_MAX },
+	{ .name = NULL },
+};
+
+static const struct opt watch_options[] = {
+	{ "watch", 0, "FILE", "measure the links of this overlay from this host, and publish the estimates", opt_text,
+	    AT(watch), 0, 0 },
+	{ "watch-as", 0, "HOST", "name of the local host in the overlay (default: by address)", opt_text, AT(watch_as),
+	    0, 0 },
+	{ "watch-interval", 0, "TIME", "pause between the measurements of two links (default: 5m)", opt_seconds,
+	    AT(watch_interval_s), OPT_PATIENCE },
+	{ .name = NULL },
+};
+
+static const struct opt mover_options[] = {
 	{ "movers", 0, "COMMAND", "start movers, to which clients connect, on other hosts: srun -N4, or with {host} ssh {host}",
 	    opt_text, AT(server.movers), 0, 0 },
 	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
@@ -141,14 +165,18 @@ static const struct opt serve_options[] = {
 	    AT(server.stripe_bytes), 4096, 1 << 30 },
 	{ "movers-listen", 0, "[ADDR:]PORT", "where movers connect to on this host (default: every address, a free port)",
 	    opt_text, AT(server.movers_listen), 0, 0 },
-	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),
-	    0, 0 },
-	{ "share-sessions", 0, "N", "maximum number of sessions per user that share the port (default: 32)", opt_unsigned,
-	    AT(server.share_sessions), 1, PTCP_SESSIONS_MAX },
 	{ .name = NULL },
 };
 
-const struct opt *const serve_tables[] = { serve_options, log_options, NULL };
+const struct opt_group serve_groups[] = {
+	GROUP_OF("Files and addresses", service_options),
+	GROUP_OF("Limits", limit_options),
+	GROUP_OF("Relays", relay_options),
+	GROUP_OF("Port shared with sessions through SSH", share_options),
+	GROUP_OF("Links of an overlay", watch_options),
+	GROUP_OF("Movers, ptcp-striped(7)", mover_options),
+	GROUP_LOG, GROUP_END
+};
 
 /* ---- The configuration file: each key is the name of an option ---- */
 
@@ -159,13 +187,13 @@ static bool is_key(const struct opt *o)
 
 static int no_such_key(const struct command *c, const struct conf_setting *s, struct ptcp_err *e)
 {
-	const struct opt *const *t;
+	const struct opt_group *g;
 	const struct opt *o;
 	char list[300] = "", q[CONF_QUOTED_BYTES];
 	size_t n = 0;
 
-	for (t = c->options; *t != NULL; t++)
-		for (o = *t; o->name != NULL; o++)
+	for (g = c->options; g->options != NULL; g++)
+		for (o = g->options; o->name != NULL; o++)
 			if (is_key(o) && n < sizeof list)
 				n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n > 0 ? ", " : "", o->name);
 	return err_set(e, PTCP_ECONFIG, "expected one of %s, got the unknown key '%s'", list, conf_quoted(q, s->key));
@@ -227,8 +255,10 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	memset(a, 0, sizeof *a);
 	log_opts_init(&a->log);
 	ptcp_server_opts_init(&a->server);
-	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) != 0 ||
-	    (!a->server.ephemeral && (r = configure(a, c, &given, e)) < 0))
+	if ((r = options_parse(c, argc, argv, a, NULL, &given, e)) == 0 && !a->server.ephemeral)
+		r = configure(a, c, &given, e);
+	options_given_free(&given);
+	if (r != 0)
 		return r;
 	if (a->share_port || a->server.ephemeral)
 		a->server.share_socket = share_socket();

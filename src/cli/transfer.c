@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/exec.h"
-#include "cli/mover_opts.h"
 #include "cli/show/output.h"
 #include "cli/process.h"
 #include "cli/running.h"
@@ -21,33 +20,18 @@ static struct ptcp_transfer_opts *opts(void *args)
 	return &((struct transfer_args *)args)->connect.transfer;
 }
 
-static int set_streams(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	if (strcmp(text, "auto") == 0)
-		opts(args)->streams = 0;
-	else if (opt_number(text, 1, PTCP_STREAMS_MAX, &opts(args)->streams) < 0)
-		return opt_reject(o, text, e, "not a number from 1 to %d (or auto)", PTCP_STREAMS_MAX);
-	return 0;
-}
-
-static int set_cipher(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return ptcp_cipher_parse(text, &opts(args)->cipher) ? 0 :
-	    opt_reject(o, text, e, "no such cipher (aes128gcm, aes256gcm, chacha20 or none)");
-}
-
 /* Without setid, which is dropped unless named. */
 static void preserve_all(struct ptcp_transfer_opts *t)
 {
-	t->preserve_times = t->preserve_mode = t->preserve_links = t->preserve_owner = t->preserve_xattr = true;
+	t->preserve.times = t->preserve.mode = t->preserve.links = t->preserve.owner = t->preserve.xattr = true;
 }
 
 static int preserve_part(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(args);
 	const struct { const char *word; bool *preserve; } known[] = {
-		{ "times", &t->preserve_times }, { "mode", &t->preserve_mode }, { "owner", &t->preserve_owner },
-		{ "xattr", &t->preserve_xattr }, { "links", &t->preserve_links }, { "setid", &t->preserve_setid },
+		{ "times", &t->preserve.times }, { "mode", &t->preserve.mode }, { "owner", &t->preserve.owner },
+		{ "xattr", &t->preserve.xattr }, { "links", &t->preserve.links }, { "setid", &t->preserve.setid },
 	};
 	size_t i;
 
@@ -77,11 +61,11 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 	struct ptcp_transfer_opts *t = opts(args);
 	int r;
 
-	t->preserve_times = t->preserve_mode = t->preserve_links = false;
-	t->preserve_owner = t->preserve_xattr = t->preserve_setid = false;
+	t->preserve.times = t->preserve.mode = t->preserve.links = false;
+	t->preserve.owner = t->preserve.xattr = t->preserve.setid = false;
 	if (strcmp(text, "none") == 0)
 		return 0;
-	if ((r = opt_each(args, o, text, e, preserve_part)) == 0 && t->preserve_setid && !t->preserve_mode)
+	if ((r = opt_each(args, o, text, e, preserve_part)) == 0 && t->preserve.setid && !t->preserve.mode)
 		r = opt_reject(o, text, e, "setid without mode (write mode,setid)");
 	return r;
 }
@@ -100,125 +84,60 @@ static int read_rules(void *args, const struct opt *o, const char *text, struct 
 	    opt_reject(o, text, e, "%s", why.msg);
 }
 
-static int set_fsync(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	static const char *const names[] = { [PTCP_FSYNC_GROUP] = "group", [PTCP_FSYNC_NONE] = "none",
-		[PTCP_FSYNC_FILE] = "file" };
-	unsigned i;
-
-	for (i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(text, names[i]) == 0) {
-			opts(args)->fsync = (enum ptcp_fsync)i;
-			return 0;
-		}
-	return opt_reject(o, text, e, "no such sync mode (none, group or file)");
-}
-
-static int add_via(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	(void)o; /* the library checks the text */
-	return opt_append(&opts(args)->paths, &opts(args)->n_paths, text, e);
-}
-
-static int add_relay(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
-{
-	(void)o; /* the library checks the text */
-	return opt_append_copy(&opts(args)->candidates, &opts(args)->n_candidates, part, e);
-}
-
-static int set_relays(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return opt_each(args, o, text, e, add_relay);
-}
-
 #define AT(member) offsetof(struct transfer_args, member)
-#define TRANSFER(member) AT(connect.transfer.member)
 
-static const struct opt transfer_options[] = {
-	{ "streams", 0, "N|auto", "number of TCP streams, 1 to 128, or auto to suit the path (default: auto)",
-	    set_streams, 0, 0, 0 },
-	{ "impact", 0, "PCT", "with auto: maximum slowdown of each competing flow, 0 to 100 (default: 10)", opt_percent,
-	    TRANSFER(impact_percent), 0, 100 },
-	{ "max-streams", 0, "N", "with auto: maximum number of streams, 1 to 128 (default: 32)", opt_unsigned,
-	    TRANSFER(max_streams), 1, PTCP_STREAMS_MAX },
-	{ "no-history", 0, NULL, "with auto: neither read nor update the path history", opt_true, TRANSFER(no_history),
-	    0, 0 },
-	{ "rate", 0, "RATE", "maximum rate, or a timetable such as 08:00-18:00=200Mbit/s,else=0", opt_rate,
-	    TRANSFER(rate), 0, 0 },
-	{ "name", 0, "NAME", "name of this transfer for ptcp status and ptcp rate (default: such as send-4711)",
-	    running_set_name, AT(name), 0, 0 },
-	{ "cipher", 0, "NAME", "cipher for data: aes128gcm, aes256gcm, chacha20 or none (default: aes128gcm)", set_cipher,
-	    0, 0, 0 },
+static const struct opt files_options[] = {
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
-	{ "preserve", 0, "LIST", "attributes to preserve: times,mode,links (default), owner, xattr, setid; or all; or none",
-	    set_preserve, 0, 0, 0 },
-	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 },
-	{ "no-verify", 0, NULL, "do not hash blocks and files", opt_true, TRANSFER(no_verify), 0, 0 },
-	{ "via", 0, "RELAY[,RELAY..]", "path through relays, or direct; repeat to use several paths at once", add_via,
-	    0, 0, 0 },
-	{ "retry-for", 0, "TIME", "try again for this time after a connection is lost (default: 10m; 0: not at all)",
-	    opt_seconds, TRANSFER(retry_for_s), 0, 30 * 86400 },
-	{ "no-resume", 0, NULL, "transfer every file from scratch", opt_true, TRANSFER(no_resume), 0, 0 },
-	{ "fsync", 0, "none|group|file", "syncing of received files to disk (default: group)", set_fsync, 0, 0, 0 },
-	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, TRANSFER(direct_io),
-	    0, 0 },
-	{ "dry-run", 'n', NULL, "print the files to transfer, change nothing", opt_true, TRANSFER(dry_run), 0, 0 },
 	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
 	    0, 0, 0 },
 	{ "files-from", 0, "FILE", "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
 	    opt_text, AT(files_from), 0, 0 },
 	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true,
 	    AT(from0), 0, 0 },
-	{ "delete", 0, NULL, "at the end, delete files of the destination that a source directory does not have", opt_true,
-	    TRANSFER(delete_extra), 0, 0 },
-	{ "max-delete", 0, "N", "with --delete: if there are more than N files to delete, delete none (default: 1000)",
-	    opt_unsigned, TRANSFER(max_delete), 0, UINT32_MAX },
-	{ "size-only", 0, NULL, "skip existing files of the same size, without comparing", opt_true, TRANSFER(size_only),
-	    0, 0 },
-	{ "remove-source-files", 0, NULL, "remove each source file once it is verified and on disk at the destination",
-	    opt_true, TRANSFER(remove_sources), 0, 0 },
-	{ "checksum", 'c', NULL, "compare existing files of the same size by hash, whatever their times", opt_true,
-	    TRANSFER(checksum), 0, 0 },
-	{ "ignore-times", 0, NULL, "transfer files again that seem to be up to date", opt_true, TRANSFER(ignore_times),
-	    0, 0 },
-	{ "update", 'u', NULL, "skip existing files that are newer than the source", opt_true, TRANSFER(update), 0, 0 },
-	{ "ignore-existing", 0, NULL, "skip existing files and links", opt_true, TRANSFER(ignore_existing), 0, 0 },
-	{ "no-mkpath", 0, NULL, "fail if a parent of the destination is missing (default: create it)", opt_true,
-	    TRANSFER(no_mkpath), 0, 0 },
-	{ "mkpath", 0, NULL, "create missing parents of the destination, the default", opt_false, TRANSFER(no_mkpath),
-	    0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt existing_options[] = { CONNECT_ROWS(PTCP_OPTIONS_EXISTING) { .name = NULL } };
+
+#define COPYING_OPTIONS \
+	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 }, \
+	{ "preserve", 0, "times|mode|links|owner|xattr|setid|all|none,..", \
+	    "attributes to preserve (default: times,mode,links; all: without setid)", set_preserve, 0, 0, 0 }, \
+	CONNECT_ROWS(PTCP_OPTIONS_COPYING) \
+	/* Defaults that users of scp and rsync request. */ \
+	{ "mkpath", 0, NULL, NULL, opt_false, CONNECT_AT(no_mkpath), 0, 0 }, \
+	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 }, \
+	{ "progress", 'P', NULL, NULL, opt_ignore, 0, 0, 0 }, \
+	{ "partial", 0, NULL, NULL, opt_true, CONNECT_AT(partial), 0, 0 }, \
+	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 }
+
+static const struct opt send_options[] = {
+	COPYING_OPTIONS,
+	CONNECT_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
+	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
+	{ .name = NULL },
+};
+static const struct opt recv_options[] = { COPYING_OPTIONS, { .name = NULL } };
+
+static const struct opt speed_options[] = {
+	CONNECT_ROWS(PTCP_OPTIONS_SPEED)
+	{ "name", 0, "NAME", "name of this transfer for ptcp status and ptcp rate (default: such as send-4711)",
+	    running_set_name, AT(name), 0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt paths_options[] = {
+	CONNECT_ROWS(PTCP_OPTIONS_PATHS)
 	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)", opt_text,
 	    AT(overlay), 0, 0 },
 	{ "local-host", 0, "HOST", "with --overlay: name of the local host in the overlay (default: by address)",
 	    opt_text, AT(local_host), 0, 0 },
-	{ "relays", 0, "A,B,..", "relays to try, and to use the fastest of; direct is the path without a relay", set_relays,
-	    0, 0, 0 },
-	{ "paths", 0, "K", "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)", opt_unsigned,
-	    TRANSFER(n_selected), 1, PTCP_PATHS_MAX },
 	{ .name = NULL },
 };
 
-static const struct opt exec_options[] = {
-	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
-	{ .name = NULL },
-};
-
-/* Defaults that users of scp and rsync request. */
-static const struct opt habit_options[] = {
-	{ "recursive", 'r', NULL, "send directories with their contents, the default", opt_ignore, 0, 0, 0 },
-	{ "progress", 'P', NULL, "show the progress on a terminal, the default", opt_ignore, 0, 0, 0 },
-	{ "partial", 0, NULL, "retain the data of unfinished files, the default; of standard input as DEST.partial", opt_true,
-	    TRANSFER(partial), 0, 0 },
-	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
-	{ .name = NULL },
-};
-
-static const struct opt third_party_options[] = {
-	{ "detach", 0, NULL, "between two servers: exit once the transfer runs, and print its name for ptcp status",
-	    opt_true, TRANSFER(detach), 0, 0 },
-	{ .name = NULL },
-};
+static const struct opt retry_options[] = { CONNECT_ROWS(PTCP_OPTIONS_RETRIES) { .name = NULL } };
+static const struct opt mover_options[] = { CONNECT_ROWS(PTCP_OPTIONS_MOVERS) { .name = NULL } };
 
 /* Standard input or output as an operand. Its data takes the place of other lines there. */
 static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
@@ -277,13 +196,9 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 
 void transfer_args_fini(struct transfer_args *a)
 {
-	struct ptcp_transfer_opts *t = opts(a);
-
-	if (a->routes.n == 0)
-		opt_list_free(&t->paths, &t->n_paths);
+	if (a->routes.n > 0)
+		opts(a)->paths = NULL, opts(a)->n_paths = 0;
 	overlay_paths_fini(&a->routes);
-	opt_copies_free(&t->candidates, &t->n_candidates);
-	mover_options_fini(a);
 	rules_fini(&a->rules);
 	path_list_fini(&a->files);
 	connect_opts_fini(&a->connect);
@@ -316,7 +231,7 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	}
 	if ((r = overlay_paths_find(&a->routes, &q, e)) < 0)
 		return r;
-	opt_list_free(&t->paths, &t->n_paths);
+	opt_copies_free(&t->paths, &t->n_paths);
 	t->paths = (const char *const *)a->routes.path;
 	t->n_paths = a->routes.n;
 	t->path_shares = a->routes.share;
@@ -407,8 +322,8 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 		return r;
 	if ((r = open_exec(o, &observed.exec, a->exec, e)) < 0)
 		return r;
-	if (o->mover_ptcp == NULL && o->movers != NULL)
-		o->mover_ptcp = mover_own_path(own, sizeof own);
+	if (o->mover.ptcp == NULL && o->mover.command != NULL)
+		o->mover.ptcp = process_own_path(own, sizeof own);
 	o->event = on_event;
 	o->arg = &observed;
 	out->cipher = ptcp_cipher_name(o->cipher);
@@ -453,13 +368,17 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	return run(c, argc, argv, ptcp_recv_new);
 }
 
-static const struct opt *const send_options[] = { transfer_options, mover_options, exec_options, habit_options, third_party_options,
-	connect_options, ssh_options, list_options, NULL };
-static const struct opt *const recv_options[] = { transfer_options, mover_options, habit_options, connect_options, ssh_options,
-	list_options, NULL };
+#define TRANSFER_GROUPS(copying) { \
+	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", existing_options), \
+	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
+	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("Retries", retry_options), \
+	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), GROUP_BRIEF("Movers", mover_options), \
+	GROUP_END }
+static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);
+static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options);
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
-	run_send, send_options, 1, INT_MAX, "needs a source and a destination" };
+	run_send, send_groups, 1, INT_MAX, "needs a source and a destination" };
 const struct command command_recv = { "recv", "[options] SRC... DEST",
-	"receive files and directories from a remote host", run_recv, recv_options, 2, INT_MAX,
+	"receive files and directories from a remote host", run_recv, recv_groups, 2, INT_MAX,
 	"needs a source and a destination" };

@@ -7,7 +7,7 @@
 #include "cli/overlay.h"
 
 struct transfer_args {
-	struct connect_opts connect; /* first; lists in connect.transfer are owned */
+	struct connect_opts connect; /* first */
 	struct rules rules;          /* borrowed by connect.transfer */
 	const char *files_from;      /* NULL: none */
 	bool from0;

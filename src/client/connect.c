@@ -15,23 +15,15 @@ uint32_t task_open_flags(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
 	const struct task_files *f = &t->files;
-	int flags =
-	    (o->no_verify ? 0 : WIRE_OPEN_VERIFY) | (o->preserve_times ? WIRE_OPEN_TIMES : 0) |
-	    (o->preserve_mode ? WIRE_OPEN_MODE : 0) | (o->preserve_links ? WIRE_OPEN_LINKS : 0) |
-	    (o->preserve_owner ? WIRE_OPEN_OWNER : 0) | (o->preserve_xattr ? WIRE_OPEN_XATTR : 0) |
-	    (o->preserve_setid ? WIRE_OPEN_SETID : 0) | (o->no_resume ? WIRE_OPEN_NO_RESUME : 0) |
-	    (o->dry_run ? WIRE_OPEN_DRY_RUN : 0) | (o->no_mkpath ? 0 : WIRE_OPEN_MKPATH) |
-	    (o->size_only ? WIRE_OPEN_SIZE_ONLY : 0) | (o->update ? WIRE_OPEN_UPDATE : 0) |
-	    (o->ignore_existing ? WIRE_OPEN_IGNORE_EXISTING : 0) | (o->ignore_times ? WIRE_OPEN_IGNORE_TIMES : 0) |
-	    (o->remove_sources ? WIRE_OPEN_REMOVE_SOURCES : 0) |
-	    (o->checksum ? WIRE_OPEN_CHECKSUM : 0) | (o->delete_extra ? WIRE_OPEN_DELETE : 0) |
+	uint32_t flags = options_open_flags(o);
+
+	if (f->input == NULL)
+		flags &= ~(uint32_t)WIRE_OPEN_PARTIAL;
+	return flags | (f->input != NULL ? WIRE_OPEN_FILE : 0) |
 	    (f->selection != NULL && !f->sends ? WIRE_OPEN_SELECTED : 0) |
-	    (f->input != NULL || o->dest_is_file ? WIRE_OPEN_FILE : 0) | (f->input != NULL && o->partial ? WIRE_OPEN_PARTIAL : 0) |
 	    (f->sends && (f->n_local > 1 || text_is_contents(t->target.path)) ? WIRE_OPEN_INTO_DIR : 0) |
 	    (f->sends && f->n_local == 1 &&
 	    (f->selection != NULL || text_is_contents(f->local[0])) ? WIRE_OPEN_CONTENTS : 0);
-
-	return (uint32_t)flags;
 }
 
 uint8_t task_fsync(const struct ptcp_task *t)
@@ -114,12 +106,12 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.streams = (uint16_t)min_of(requested, fd_budget_connections()),
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
 		.paths = { t->files.open_paths, t->files.open_paths_bytes },
-		.stripe = (uint32_t)(t->o.stripe_bytes / WIRE_STRIPE_BYTES)
+		.stripe = (uint32_t)(t->o.mover.stripe_bytes / WIRE_STRIPE_BYTES)
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->o.launch != NULL || is_routed(t), .address = address,
+		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t), .address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
 		.paths = &t->paths, .path = t->path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
@@ -366,7 +358,7 @@ static int on_install(void *arg, const char **path, struct ptcp_err *e)
 {
 	struct ptcp_task *t = arg;
 
-	return t->o.install != NULL ? t->o.install(t->o.arg, t->known_as, path, e) : 0;
+	return t->o.remote.install != NULL ? t->o.remote.install(t->o.arg, t->known_as, path, e) : 0;
 }
 
 static const struct ssh_start_ops ssh_start_ops = { on_reached, on_start_failed, on_launched, session_of, on_install };
@@ -401,8 +393,8 @@ static void on_timer(void *arg)
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
-		.launch = t->o.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote_ptcp, .remote_port = t->o.remote_port,
-		.remote_port_or_any = t->o.remote_port_or_any, .direct_io = t->o.direct_io, .job = t->remote_job != NULL,
+		.launch = t->o.remote.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote.ptcp, .remote_port = t->o.remote.port,
+		.remote_port_or_any = t->o.remote.port_or_any, .direct_io = t->o.direct_io, .job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.ops = &ssh_start_ops, .arg = t };
 	int r;
@@ -411,7 +403,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 	t->own_port = 0;
 	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
 		return r;
-	if (t->target.ssh || t->o.launch != NULL)
+	if (t->target.ssh || t->o.remote.launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);
 	if (t->remote_job != NULL)
 		t->job_ops->aim(t);

@@ -51,7 +51,7 @@ static int new_input(struct ptcp_task *t, struct ptcp_err *e)
 		.arg = t->o.arg };
 
 	/* The file is a new one: an input has no attributes. */
-	t->o.preserve_times = t->o.preserve_mode = t->o.preserve_owner = t->o.preserve_xattr = t->o.preserve_setid = false;
+	t->o.preserve.times = t->o.preserve.mode = t->o.preserve.owner = t->o.preserve.xattr = t->o.preserve.setid = false;
 	return pipe_source_new(&t->files.input, &o, e);
 }
 

@@ -16,15 +16,15 @@
 
 static bool is_striped(const struct ptcp_task *t)
 {
-	return t->o.movers != NULL || t->o.mover_file != NULL;
+	return t->o.mover.command != NULL || t->o.mover.file != NULL;
 }
 
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
-	int r = movers_check(o->movers, o->n_mover_hosts, o->mover_file, o->mover_ptcp, o->movers_listen, e);
+	int r = movers_check(o->mover.command, o->mover.n_hosts, o->mover.file, o->mover.ptcp, o->mover.listen, e);
 
-	if (r < 0 || (r = movers_check_stripe(o->stripe_bytes, is_striped(t), e)) < 0 || !is_striped(t))
+	if (r < 0 || (r = movers_check_stripe(o->mover.stripe_bytes, is_striped(t), e)) < 0 || !is_striped(t))
 		return r;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
@@ -34,8 +34,6 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 		    "a file)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
-	if (!(o->movers_wait_s >= 0.5 && o->movers_wait_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "--movers-wait %g: must be 0.5 to 86400 seconds", o->movers_wait_s);
 	return 0;
 }
 
@@ -176,18 +174,18 @@ static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_e
 
 static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *e)
 {
-	struct movers_opts o = { .control = t->loop, .log = &t->host.log, .listen = t->o.movers_listen, .base = p->base,
+	struct movers_opts o = { .control = t->loop, .log = &t->host.log, .listen = t->o.mover.listen, .base = p->base,
 		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends, .direct_io = t->o.direct_io,
-		.wait_ns = (uint64_t)(t->o.movers_wait_s * 1e9), .notify = on_notice, .arg = t };
+		.wait_ns = (uint64_t)(t->o.mover.wait_s * 1e9), .notify = on_notice, .arg = t };
 	char own[PATH_MAX];
 	int r;
 
-	if (t->o.mover_file == NULL && (r = own_file(t, own, e)) < 0)
+	if (t->o.mover.file == NULL && (r = own_file(t, own, e)) < 0)
 		return r;
-	o.file = t->o.mover_file == NULL ? own : text_is_stdio(t->o.mover_file) ? NULL : t->o.mover_file;
-	if ((r = movers_new(&t->movers, &o, e)) < 0 || t->o.movers == NULL)
+	o.file = t->o.mover.file == NULL ? own : text_is_stdio(t->o.mover.file) ? NULL : t->o.mover.file;
+	if ((r = movers_new(&t->movers, &o, e)) < 0 || t->o.mover.command == NULL)
 		return r;
-	return movers_start(t->movers, t->o.movers, t->o.mover_hosts, t->o.n_mover_hosts, t->o.mover_ptcp, e);
+	return movers_start(t->movers, t->o.mover.command, t->o.mover.hosts, t->o.mover.n_hosts, t->o.mover.ptcp, e);
 }
 
 int striping_begin(struct ptcp_task *t, struct ptcp_err *e)

@@ -14,39 +14,8 @@
 #include "net/trust/known_hosts.h"
 
 #define PATHS_USUAL 2
-#define RETRY_FOR_MAX_S (30 * 86400)
 
 /* ---- Options ---- */
-
-void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
-{
-	*o = (struct ptcp_transfer_opts){
-		.size = sizeof *o, .cipher = PTCP_CIPHER_AES128GCM, .preserve_times = true,
-		.preserve_mode = true, .preserve_links = true, .timeout_s = 30, .retry_for_s = 600, .wait_s = 60,
-		.log_level = PTCP_LOG_WARN, .impact_percent = 10, .max_streams = 32, .max_delete = 1000, .fd = -1,
-		.movers_wait_s = 10
-	};
-}
-
-static void free_list(const char *const *list, size_t n)
-{
-	while (list != NULL && n > 0)
-		free((char *)(uintptr_t)list[--n]);
-	free((void *)(uintptr_t)list);
-}
-
-const char *const *task_copy_list(const char *const *in, size_t n)
-{
-	const char **out = calloc(n + 1, sizeof *out);
-	size_t i;
-
-	for (i = 0; out != NULL && i < n; i++)
-		if ((out[i] = strdup(in[i])) == NULL) {
-			free_list(out, i);
-			out = NULL;
-		}
-	return out;
-}
 
 static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
@@ -62,32 +31,10 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return 0;
 }
 
-static bool is_congestion(const char *name)
-{
-	static const char *const known[] = { "auto", "system", "cubic", "bbr", "reno" };
-	size_t i;
-
-	for (i = 0; i < sizeof known / sizeof *known; i++)
-		if (strcmp(name, known[i]) == 0)
-			return true;
-	return false;
-}
-
 static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
-	if (o->streams > PTCP_STREAMS_MAX || (unsigned)o->cipher >= PTCP_CIPHERS || (unsigned)o->fsync > PTCP_FSYNC_FILE ||
-	    !(o->timeout_s >= 0.5 && o->timeout_s <= 86400) || !(o->wait_s >= 0 && o->wait_s <= 86400) ||
-	    !(o->retry_for_s >= 0 && o->retry_for_s <= RETRY_FOR_MAX_S) || o->remote_port > 65535 ||
-	    (o->family != 0 && o->family != 4 && o->family != 6))
-		return err_set(e, PTCP_EUSAGE, "options: streams (at most %d), cipher, timeout (0.5s to 24h), waiting time "
-		    "(0 to 24h), time to retry (at most 30 days), port, address family or sync mode out of range",
-		    PTCP_STREAMS_MAX);
-	if (!(o->impact_percent >= 0 && o->impact_percent <= 100) || o->max_streams < 1 ||
-	    o->max_streams > PTCP_STREAMS_MAX)
-		return err_set(e, PTCP_EUSAGE, "options: impact budget (0 to 100 %%) or maximum number of streams "
-		    "(1 to %d) out of range", PTCP_STREAMS_MAX);
-	if (o->congestion != NULL && !is_congestion(o->congestion))
-		return err_set(e, PTCP_EUSAGE, "options: congestion control neither auto, system, cubic, bbr nor reno");
+	if (options_check(o, e) < 0)
+		return PTCP_EUSAGE;
 	if (o->streams == 0 && o->impact_percent <= 0 && o->congestion != NULL && strcmp(o->congestion, "auto") != 0)
 		return err_set(e, PTCP_EUSAGE, "--congestion %s: not with --impact 0, which paces the stream itself (leave it out)",
 		    o->congestion);
@@ -100,18 +47,11 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	return check_relays(o, e);
 }
 
-/* Texts of the options, which the task copies. */
-#define OPTS_TEXTS(o) \
-	{ &(o)->config_dir, &(o)->state_dir, &(o)->congestion, &(o)->ssh, &(o)->launch, &(o)->remote_ptcp, &(o)->movers, \
-	    &(o)->mover_ptcp, &(o)->mover_file, &(o)->movers_listen }
-
 /* An older caller's options are a prefix of ours. */
 static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts o;
-	const char **text[] = OPTS_TEXTS(&o);
-	bool copied;
-	size_t i;
+	int r;
 
 	ptcp_transfer_opts_init(&o);
 	if (from != NULL && opts_copy(&o, sizeof o, from, "ptcp_transfer_opts_init", e) < 0)
@@ -122,15 +62,9 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from,
 		o.paths = o.candidates;
 		o.n_paths = o.n_candidates;
 	}
-	o.fingerprints = task_copy_list(o.fingerprints, o.n_fingerprints);
-	o.paths = task_copy_list(o.paths, o.n_paths);
-	o.mover_hosts = task_copy_list(o.mover_hosts, o.n_mover_hosts);
-	copied = o.fingerprints != NULL && o.paths != NULL && o.mover_hosts != NULL;
-	for (i = 0; i < sizeof text / sizeof *text; i++)
-		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
-			copied = false;
+	r = options_copy(&o, e);
 	t->o = o;
-	return copied ? 0 : err_nomem(e);
+	return r;
 }
 
 static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
@@ -165,21 +99,14 @@ static int check_pins(struct ptcp_task *t, struct ptcp_err *e)
 
 void task_fini(struct ptcp_task *t)
 {
-	const char **text[] = OPTS_TEXTS(&t->o);
-	size_t i;
-
 	if (t->prober != NULL)
 		t->prober->ops->free(t->prober);
 	if (t->remote_job != NULL)
 		t->job_ops->free(t->remote_job);
 	movers_free(t->movers);
 	loop_free(t->loop);
-	free_list(t->o.mover_hosts, t->o.n_mover_hosts);
-	free_list(t->files.local, t->files.n_local);
-	free_list(t->o.fingerprints, t->o.n_fingerprints);
-	free_list(t->o.paths, t->o.n_paths);
-	for (i = 0; i < sizeof text / sizeof *text; i++)
-		free((char *)(uintptr_t)*text[i]);
+	task_free_list(t->files.local, t->files.n_local);
+	options_free(&t->o);
 	paths_fini(&t->paths);
 	pipe_source_free(t->files.input);
 	pipe_sink_free(t->files.output);
@@ -248,7 +175,7 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
-	if (t->o.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
+	if (t->o.remote.launch != NULL && (t->target.ssh || t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "launch: only for a transfer with one ptcp://HOST/PATH");
 	if (t->target.ssh && t->o.n_paths > 0 && (t->remote_job != NULL || t->prober != NULL))
 		return err_set(e, PTCP_EUSAGE, "--via: through ssh for transfers only (run ptcp serve there and write "

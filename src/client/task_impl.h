@@ -180,8 +180,6 @@ int task_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, struct 
 int task_add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct ptcp_err *e);
 /* Once t->target is set: its name and paths. */
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
-/* Copies of n strings, NULL-terminated; NULL: out of memory. */
-const char *const *task_copy_list(const char *const *in, size_t n);
 /* The end of ptcp_*_new(): stores the task, or after an error `r` frees the task. Returns r. */
 int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
 /* Frees a task that does not run. */
@@ -189,6 +187,19 @@ void task_fini(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+
+/* ---- options.c ---- */
+
+/* Ranges and words of all options. */
+int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e);
+/* Replaces the caller's texts and lists by copies, except `files`; options_free() follows, also after a failure. */
+int options_copy(struct ptcp_transfer_opts *o, struct ptcp_err *e);
+void options_free(struct ptcp_transfer_opts *o);
+/* The flags of OPEN that options set. */
+uint32_t options_open_flags(const struct ptcp_transfer_opts *o);
+/* Copies of n strings, NULL-terminated; NULL: out of memory. */
+const char *const *task_copy_list(const char *const *in, size_t n);
+void task_free_list(const char *const *list, size_t n);
 
 /* ---- pipe.c ---- */
 

@@ -328,8 +328,7 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
 	bool several = t->files.n_remote > 1 || session_sources_expanded(sess);
-	int flags = (several ? DESTINATION_INTO_DIR : 0) | (t->o.dry_run ? DESTINATION_DRY_RUN : 0) |
-	    (t->o.no_mkpath ? 0 : DESTINATION_MKPATH) | (t->o.dest_is_file ? DESTINATION_FILE : 0);
+	int flags = (several ? DESTINATION_INTO_DIR : 0) | (int)task_open_flags(t);
 	struct span rest = { t->files.open_paths, t->files.open_paths_bytes }, path;
 	char shown[TEXT_NAME_BYTES];
 	uint8_t path_flags = 0;

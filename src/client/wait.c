@@ -40,7 +40,7 @@ bool wait_pause(struct ptcp_task *t, struct mono until, const char *why)
 	struct mono now = mono_now(), next;
 	uint8_t random;
 
-	if (t->report.announced || atomic_load(&t->canceled) || t->target.ssh || t->o.launch != NULL ||
+	if (t->report.announced || atomic_load(&t->canceled) || t->target.ssh || t->o.remote.launch != NULL ||
 	    tls_random(&random, 1, NULL) < 0)
 		return false;
 	next = mono_add_ns(now, (PAUSE_NS << doubled) * (128 + random) / 256); /* a crowd must not return at once */

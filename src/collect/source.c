@@ -276,10 +276,10 @@ static int make_routes(struct source_transfer *s, struct ptcp_err *e)
  * relays and firewalls permit. */
 static void set_port(struct ptcp_transfer_opts *o, const struct source_transfer *s)
 {
-	o->remote_port = local_host_port(s->address);
-	if (o->remote_port == 0) {
-		o->remote_port = PTCP_PORT;
-		o->remote_port_or_any = true;
+	o->remote.port = local_host_port(s->address);
+	if (o->remote.port == 0) {
+		o->remote.port = PTCP_PORT;
+		o->remote.port_or_any = true;
 	}
 }
 
@@ -311,7 +311,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 	o.relay_spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
-	if (command != NULL && o.remote_port == 0)
+	if (command != NULL && o.remote.port == 0)
 		set_port(&o, s);
 	o.event = on_event;
 	o.file_events = false;
@@ -325,7 +325,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		else
 			r = err_nomem(e);
 	}
-	o.launch = launch;
+	o.remote.launch = launch;
 	if (r == 0 && (r = ptcp_recv_new(&s->t, &o, (const char *const *)&from, 1, to, e)) == 0) {
 		allocate_rates(s->c); /* before the start: data in transit cannot be recalled */
 		r = ptcp_task_start(s->t, e);

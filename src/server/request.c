@@ -180,11 +180,7 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 	a->sends = o->role == WIRE_ACCEPTOR_SENDS;
 	a->generates = o->role == WIRE_ACCEPTOR_GENERATES;
 	a->measures = a->generates || o->role == WIRE_ACCEPTOR_DISCARDS;
-	a->flags = ((o->flags & WIRE_OPEN_INTO_DIR) ? DESTINATION_INTO_DIR : 0) |
-	    ((o->flags & WIRE_OPEN_CONTENTS) ? DESTINATION_CONTENTS : 0) |
-	    ((o->flags & WIRE_OPEN_DRY_RUN) ? DESTINATION_DRY_RUN : 0) |
-	    ((o->flags & WIRE_OPEN_MKPATH) ? DESTINATION_MKPATH : 0) |
-	    ((o->flags & WIRE_OPEN_FILE) ? DESTINATION_FILE : 0);
+	a->flags = (int)o->flags;
 	a->removes = a->sends && (o->flags & WIRE_OPEN_REMOVE_SOURCES) != 0;
 	a->selected = (o->flags & WIRE_OPEN_SELECTED) != 0;
 	a->reaches_movers = (o->flags & WIRE_OPEN_MOVERS) != 0;

@@ -231,13 +231,6 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	return t;
 }
 
-static unsigned existing_to_spare(uint32_t open_flags)
-{
-	return ((open_flags & WIRE_OPEN_IGNORE_EXISTING) != 0 ? SINK_KEEP_EXISTING : 0) |
-	    ((open_flags & WIRE_OPEN_UPDATE) != 0 ? SINK_KEEP_NEWER : 0) |
-	    ((open_flags & WIRE_OPEN_SIZE_ONLY) != 0 ? SINK_KEEP_SAME_SIZE : 0);
-}
-
 /* `fresh`: nothing exists that could be used, or kept. */
 static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t, bool fresh, bool dry_run)
 {
@@ -304,7 +297,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		return RCV_LATER;
 	}
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
-	t->spare = existing_to_spare(flags) & (t->only_new ? SINK_KEEP_EXISTING : ~0u);
+	t->spare = flags & (t->only_new ? SINK_KEEP_EXISTING : SINK_KEEP);
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }

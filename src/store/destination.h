@@ -10,16 +10,18 @@
 
 #include <stdbool.h>
 
+#include "core/open_bits.h"
 #include "fs/dir.h"
 
 #define DESTINATION_NAME_BYTES 256
 
+/* Flags of OPEN that concern the destination. */
 enum destination_flags {
-	DESTINATION_INTO_DIR = 1, /* the path must be, or becomes, a directory */
-	DESTINATION_CONTENTS = 2, /* the content of one directory is received */
-	DESTINATION_DRY_RUN = 4,  /* create nothing */
-	DESTINATION_MKPATH = 8,   /* create missing parents */
-	DESTINATION_FILE = 16     /* the path must name a file: a directory is refused */
+	DESTINATION_INTO_DIR = 1 << OPEN_BIT_INTO_DIR, /* the path must be, or becomes, a directory */
+	DESTINATION_CONTENTS = 1 << OPEN_BIT_CONTENTS, /* the content of one directory is received */
+	DESTINATION_DRY_RUN = 1 << OPEN_BIT_DRY_RUN,   /* create nothing */
+	DESTINATION_MKPATH = 1 << OPEN_BIT_MKPATH,     /* create missing parents */
+	DESTINATION_FILE = 1 << OPEN_BIT_FILE          /* the path must name a file: a directory is refused */
 };
 
 /* Where received entries are placed, as with cp -r. */

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "core/digest.h"
+#include "core/open_bits.h"
 #include "fs/direct_io.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
@@ -106,7 +107,11 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 int sink_is_new(struct sink *s, bool *done, struct ptcp_err *e);
 
 /* Existing targets that are not replaced. */
-enum sink_keep { SINK_KEEP_EXISTING = 1, SINK_KEEP_NEWER = 2, SINK_KEEP_SAME_SIZE = 4 };
+enum sink_keep {
+	SINK_KEEP_EXISTING = 1 << OPEN_BIT_IGNORE_EXISTING, SINK_KEEP_NEWER = 1 << OPEN_BIT_UPDATE,
+	SINK_KEEP_SAME_SIZE = 1 << OPEN_BIT_SIZE_ONLY,
+	SINK_KEEP = SINK_KEEP_EXISTING | SINK_KEEP_NEWER | SINK_KEEP_SAME_SIZE
+};
 /* Whether `keep`, flags of enum sink_keep, applies to the target: any file or link of the name; a regular file with a
  * later mtime than the source; a regular file of the same size. No side effects. I/O threads. */
 bool sink_keeps(struct sink *s, unsigned keep);

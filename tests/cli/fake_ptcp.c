@@ -190,7 +190,7 @@ void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o)
 {
 	memset(o, 0, sizeof *o);
 	o->size = sizeof *o;
-	o->preserve_times = o->preserve_mode = o->preserve_links = true;
+	o->preserve.times = o->preserve.mode = o->preserve.links = true;
 	o->timeout_s = 30;
 }
 

@@ -522,7 +522,8 @@ static void help(void **state)
 	(void)state;
 	assert_int_equal(command("send --help"), 0);
 	assert_non_null(strstr(cap.out, "--streams N|auto"));
-	assert_non_null(strstr(cap.out, "--overlay FILE"));
+	assert_non_null(strstr(cap.out, "  Relays: --via --relays --paths --overlay --local-host\n"));
+	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);
 }

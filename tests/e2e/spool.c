@@ -49,8 +49,8 @@ int main(int argc, char **argv)
 	o.fingerprints = (const char *const *)&argv[8];
 	o.n_fingerprints = (size_t)argc - 8;
 	o.event = on_event;
-	if ((o.movers = getenv("MOVERS")) != NULL)
-		o.mover_ptcp = getenv("PTCP");
+	if ((o.mover.command = getenv("MOVERS")) != NULL)
+		o.mover.ptcp = getenv("PTCP");
 	r = strcmp(argv[1], "send") == 0 ? ptcp_send_new(&t, &o, &from, 1, argv[3], &e) :
 	    ptcp_recv_new(&t, &o, &from, 1, argv[3], &e);
 	if (r == 0) {

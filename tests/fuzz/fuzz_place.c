@@ -53,8 +53,8 @@ static void one(struct tree *tree, const char *path, uint8_t how)
 		check(d);
 		dir_unref(d);
 	}
-	if (destination_target(&p, tree, path, how & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS | DESTINATION_DRY_RUN |
-	    DESTINATION_MKPATH), &e) == 0) {
+	if (destination_target(&p, tree, path, (how & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS |
+	    DESTINATION_DRY_RUN)) | ((how & 8) != 0 ? DESTINATION_MKPATH : 0), &e) == 0) {
 		MUST(p.rename[0] == '\0' || text_name_ok(p.rename, strlen(p.rename)));
 		check(p.base);
 		if (p.above != NULL)

@@ -9,7 +9,6 @@ import os
 u64, f64, text = c.c_uint64, c.c_double, c.c_char_p
 ABI = 0  # SOVERSION of the libraries
 PLAN_METHODS = ("direct", "best-path", "coordinated", "pipelined")
-FSYNC = ("group", "none", "file")
 
 
 class Err(c.Structure):
@@ -46,29 +45,10 @@ class Rule(c.Structure):
     _fields_ = [("include", c.c_bool), ("pattern", text)]
 
 
-class TransferOpts(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("config_dir", text), ("streams", c.c_uint), ("cipher", c.c_int),
-                ("no_verify", c.c_bool), ("preserve_times", c.c_bool), ("preserve_mode", c.c_bool),
-                ("preserve_links", c.c_bool), ("family", c.c_int), ("timeout_s", f64), ("congestion", text),
-                ("fingerprints", c.POINTER(text)), ("n_fingerprints", c.c_size_t), ("trust", TrustFn),
-                ("event", EventFn), ("file_events", c.c_bool), ("log", c.c_void_p), ("log_level", c.c_int),
-                ("arg", c.c_void_p), ("rules", c.POINTER(Rule)), ("n_rules", c.c_size_t),
-                ("preserve_owner", c.c_bool), ("preserve_xattr", c.c_bool), ("preserve_setid", c.c_bool),
-                ("no_resume", c.c_bool), ("fsync", c.c_int), ("dry_run", c.c_bool), ("ssh", text),
-                ("remote_ptcp", text), ("remote_port", c.c_uint), ("paths", c.POINTER(text)),
-                ("n_paths", c.c_size_t), ("rate", text), ("detach", c.c_bool), ("impact_percent", f64),
-                ("max_streams", c.c_uint), ("state_dir", text), ("no_history", c.c_bool),
-                ("path_shares", c.POINTER(f64)), ("candidates", c.POINTER(text)), ("n_candidates", c.c_size_t),
-                ("n_selected", c.c_uint), ("relay_spool_bytes", c.POINTER(u64)), ("launch", text),
-                ("retry_for_s", f64), ("wait_s", f64), ("candidate_bps", c.POINTER(f64)),
-                ("size_only", c.c_bool), ("update", c.c_bool), ("ignore_existing", c.c_bool),
-                ("ignore_times", c.c_bool), ("no_mkpath", c.c_bool), ("remote_port_or_any", c.c_bool),
-                ("files", c.POINTER(text)), ("n_files", c.c_size_t), ("delete_extra", c.c_bool),
-                ("max_delete", c.c_uint32), ("checksum", c.c_bool),
-                ("remove_sources", c.c_bool), ("install", c.c_void_p), ("fd", c.c_int), ("input_ended", c.c_void_p),
-                ("partial", c.c_bool), ("movers", text), ("mover_hosts", c.POINTER(text)), ("n_mover_hosts", c.c_size_t),
-                ("mover_ptcp", text), ("mover_file", text), ("movers_listen", text), ("movers_wait_s", f64),
-                ("dest_is_file", c.c_bool), ("direct_io", c.c_bool), ("stripe_bytes", u64)]
+class Option(c.Structure):
+    """A row of the library's table of options."""
+    _fields_ = [("member", text), ("type", c.c_int), ("at", c.c_size_t), ("initial", f64), ("min", f64), ("max", f64),
+                ("name", text), ("value", text), ("help", text)]
 
 
 class Result(c.Structure):
@@ -151,17 +131,17 @@ _PTCP = {
     "ptcp_err_name": (text, [c.c_int]),
     "ptcp_err_text": (text, [c.c_int]),
     "ptcp_key_show": (c.c_int, [text, text, _ERR]),
-    "ptcp_cipher_parse": (c.c_bool, [text, c.POINTER(c.c_int)]),
+    "ptcp_transfer_option": (c.POINTER(Option), [c.c_size_t]),
     "ptcp_model_parse": (c.c_bool, [text, c.POINTER(c.c_int)]),
     "ptcp_transfer_opts_init": (None, [_P]),
     "ptcp_result_init": (None, [_P]),
     "ptcp_advice_opts_init": (None, [_P]),
     "ptcp_advice_init": (None, [_P]),
-    "ptcp_send_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), _STRINGS, c.c_size_t, text, _ERR]),
-    "ptcp_recv_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), _STRINGS, c.c_size_t, text, _ERR]),
-    "ptcp_advise_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), text, c.POINTER(AdviceOpts), _ERR]),
+    "ptcp_send_new": (c.c_int, [c.POINTER(_P), _P, _STRINGS, c.c_size_t, text, _ERR]),
+    "ptcp_recv_new": (c.c_int, [c.POINTER(_P), _P, _STRINGS, c.c_size_t, text, _ERR]),
+    "ptcp_advise_new": (c.c_int, [c.POINTER(_P), _P, text, c.POINTER(AdviceOpts), _ERR]),
     "ptcp_manage_opts_init": (None, [_P]),
-    "ptcp_manage_new": (c.c_int, [c.POINTER(_P), c.POINTER(TransferOpts), c.c_int, _STRINGS, c.c_size_t,
+    "ptcp_manage_new": (c.c_int, [c.POINTER(_P), _P, c.c_int, _STRINGS, c.c_size_t,
                                   c.POINTER(ManageOpts), _ERR]),
     "ptcp_task_start": (c.c_int, [_P, _ERR]),
     "ptcp_task_fd": (c.c_int, [_P]),

@@ -11,6 +11,7 @@ import select
 import threading
 
 from . import _native as n
+from ._options import Opts, encoded, flag, number, strings
 from .errors import PartialError, error
 from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferResult
 
@@ -19,67 +20,10 @@ _FAILED = 2
 _ENTRY_TYPES = ("unknown", "file", "directory", "symlink", "fifo", "socket", "char device", "block device")
 _MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5}
 _ACTIVITIES = ("transferring", "verifying", "syncing")
-# Set by functions of this package, or without a meaning in Python.
-_OWN = {"size", "trust", "event", "file_events", "log", "log_level", "arg", "install"}
-_COUNTS = {"n_fingerprints", "n_rules", "n_paths", "n_candidates", "n_files"}
-
-
 def check(lib, r, err):
     if r < 0:
         raise error(lib, err)
     return r
-
-
-def encoded(value):
-    """A string or path as the library takes it."""
-    value = os.fsencode(value)
-    if b"\0" in value:
-        raise ValueError("a string contains a null byte")
-    return value
-
-
-def strings(values):
-    values = [encoded(v) for v in values]
-    return (n.text * len(values))(*values), len(values)
-
-
-def _number(lib, field, value):
-    if field == "cipher":
-        number = c.c_int()
-        if not lib.ptcp_cipher_parse(encoded(value), c.byref(number)):
-            raise ValueError(f"cipher {value!r}: unknown")
-        return number.value
-    if field == "fsync":
-        return n.FSYNC.index(value)
-    return value
-
-
-def transfer_opts(lib, options):
-    """Options by the names of struct ptcp_transfer_opts; lists without their counts."""
-    o = n.initialized(lib, n.TransferOpts, "ptcp_transfer_opts_init")
-    types = dict(n.TransferOpts._fields_)
-    for field, value in options.items():
-        if field not in types or field in _OWN | _COUNTS:
-            raise TypeError(f"unknown option {field!r}")
-        if value is None:
-            continue
-        if types[field] is n.text:
-            setattr(o, field, encoded(value))
-        elif field == "rules":
-            rules = [n.Rule(bool(include), encoded(pattern)) for include, pattern in value]
-            o.rules, o.n_rules = (n.Rule * len(rules))(*rules), len(rules)
-        elif field in ("fingerprints", "paths", "candidates", "files"):
-            array, count = strings(value)
-            setattr(o, field, array)
-            setattr(o, "n_" + field, count)
-        elif field in ("path_shares", "candidate_bps", "relay_spool_bytes"):
-            value, of = list(value), "candidates" if field == "candidate_bps" else "paths"
-            if len(value) != len(options.get(of) or ()):
-                raise ValueError(f"{field}: needs one value for each of {of}")
-            setattr(o, field, (types[field]._type_ * len(value))(*value))
-        else:
-            setattr(o, field, _number(lib, field, value))
-    return o
 
 
 def progress_of(p, rate_bps=math.nan, eta_s=math.nan):
@@ -98,11 +42,11 @@ class Task:
         self.raised = None
         self.warnings, self.failed_files = [], []
         self.on_progress, self.on_warning, self.on_trust = on_progress, on_warning, trust
-        self.opts = transfer_opts(self.lib, options)
+        self.opts = Opts(self.lib, options)
         # The library calls these functions until the task is freed.
-        self.opts.event = n.EventFn(self._event)
+        self.opts.call("event", n.EventFn(self._event))
         if trust is not None:
-            self.opts.trust = n.TrustFn(self._trust)
+            self.opts.call("trust", n.TrustFn(self._trust))
 
     def _stop_with(self, e):
         self.raised = self.raised or e
@@ -229,7 +173,7 @@ class Transfer(Task):
             sources = [sources]
         array, count = strings(sources)
         new = getattr(self.lib, function)
-        check(self.lib, new(c.byref(self.handle), c.byref(self.opts), array, count, encoded(dest),
+        check(self.lib, new(c.byref(self.handle), self.opts.pointer, array, count, encoded(dest),
                             c.byref(self.err)), self.err)
         if self.limit is not None:
             try:
@@ -260,16 +204,19 @@ class Advise(Task):
                  options, **callbacks):
         super().__init__(options, **callbacks)
         a = n.initialized(self.lib, n.AdviceOpts, "ptcp_advice_opts_init")
-        a.impact_percent, a.min_gain_percent = impact_percent, min_gain_percent
-        a.max_streams, a.receive, a.probe_s = max_streams, receive, probe_s
-        number = c.c_int()
-        if not self.lib.ptcp_model_parse(encoded(model), c.byref(number)):
+        a.impact_percent = number("impact_percent", impact_percent, 0, 100, False)
+        a.min_gain_percent = number("min_gain_percent", min_gain_percent, 0, 1e9, False)
+        a.max_streams = number("max_streams", max_streams, 1, 128)
+        a.receive = flag("receive", receive)
+        a.probe_s = number("probe_s", probe_s, 0, 50, False)
+        of_model = c.c_int()
+        if not self.lib.ptcp_model_parse(encoded(model), c.byref(of_model)):
             raise ValueError(f"model {model!r}: unknown")
-        a.model = number.value
+        a.model = of_model.value
         if levels is not None:
-            levels = list(levels)
+            levels = [number("levels", v, 1, 128) for v in levels]
             a.levels, a.n_levels = (c.c_uint * len(levels))(*levels), len(levels)
-        check(self.lib, self.lib.ptcp_advise_new(c.byref(self.handle), c.byref(self.opts), encoded(target),
+        check(self.lib, self.lib.ptcp_advise_new(c.byref(self.handle), self.opts.pointer, encoded(target),
                                                  c.byref(a), c.byref(self.err)), self.err)
 
     def _named(self, kind, value):
@@ -301,11 +248,11 @@ class Manage(Task):
             urls = [urls]
         self.entries = []
         self.how = n.initialized(self.lib, n.ManageOpts, "ptcp_manage_opts_init")
-        for flag, value in flags.items():
-            setattr(self.how, flag, value)
+        for name, value in flags.items():
+            setattr(self.how, name, flag(name, value))
         self.how.entry = n.EntryFn(self._entry)
         array, count = strings(urls)
-        check(self.lib, self.lib.ptcp_manage_new(c.byref(self.handle), c.byref(self.opts), _MANAGE_OPS[op], array,
+        check(self.lib, self.lib.ptcp_manage_new(c.byref(self.handle), self.opts.pointer, _MANAGE_OPS[op], array,
                                                  count, c.byref(self.how), c.byref(self.err)), self.err)
 
     def _entry(self, _, entry):

@@ -27,7 +27,7 @@ from fsspec.utils import stringify_path
 
 import ptcp
 from ptcp import aio
-from ptcp._task import transfer_opts
+from ptcp._options import Opts
 
 _PORT = 7811
 _RESERVED = ".ptcp-"  # names of unfinished files
@@ -82,7 +82,7 @@ class PtcpFileSystem(AsyncFileSystem):
         known = {"use_listings_cache", "listings_expiry_time", "max_paths", "skip_instance_cache", "dircache"}
         super().__init__(asynchronous=asynchronous, loop=loop, batch_size=batch_size,
                          **{k: options.pop(k) for k in known & set(options)})
-        transfer_opts(ptcp._native.ptcp(), options)  # TypeError now rather than at the first use
+        Opts(ptcp._native.ptcp(), options)  # TypeError now rather than at the first use
         self.host, self.port, self.temp_dir = host, int(port or _PORT), temp_dir
         self.options = {**options, "trust": trust}
 

@@ -12,7 +12,7 @@ import threading
 import unittest
 
 import ptcp
-from ptcp import _native, aio, errors
+from ptcp import _native, _options, aio, errors
 
 URL, ROOT, SOURCES = (os.environ[name] for name in ("PTCP_URL", "PTCP_ROOT", "PTCP_SOURCES"))
 TRUST = {"fingerprints": [os.environ["PTCP_FINGERPRINT"]], "timeout_s": 20}
@@ -180,7 +180,7 @@ class Transfers(Case):
 
     def test_errors(self):
         source = self.file("data", 10)
-        for options, cls, exit_code in (({"streams": 1000}, ptcp.UsageError, 2), ({"rate": "x"}, ptcp.UsageError, 2)):
+        for options, cls, exit_code in (({"cipher": "none", "preserve_setid": True, "checksum": True, "no_verify": True}, ptcp.UsageError, 2), ({"rate": "x"}, ptcp.UsageError, 2)):
             with self.assertRaises(cls) as caught:
                 ptcp.send(source, f"{URL}/x", **options)
             self.assertEqual(caught.exception.exit_code, exit_code)
@@ -259,7 +259,7 @@ class Advising(Case):
         self.assertEqual([p.streams for p in advice.probes[:3]], [1, 2, 3])
         self.assertEqual(len(advice.choices), 3)
         self.assertFalse(advice.confident and advice.warnings)
-        with self.assertRaises(ptcp.UsageError):
+        with self.assertRaises(ValueError):
             ptcp.advise("127.0.0.1:1", impact_percent=101)
 
 
@@ -284,11 +284,95 @@ class Planning(Case):
             ptcp.plan(OVERLAY, text=True, method="magic")
 
 
+class Options(Case):
+    """Each keyword with values of other types and outside of its range: an exception that names the keyword."""
+
+    def refuse(self, keyword, value, kind, **others):
+        with self.assertRaises(kind, msg=f"{keyword}={value!r}") as raised:
+            _options.Opts(_native.ptcp(), {keyword: value, **others})
+        self.assertIn(keyword, str(raised.exception))
+
+    def taken(self, keyword, ctype, value):
+        """What the struct contains."""
+        opts = _options.Opts(_native.ptcp(), {keyword: value})
+        return ctype.from_buffer(opts.room, _options.table()[keyword].at).value
+
+    def test_all(self):
+        names = _options.table()
+        self.assertGreater(len(names), 55)
+        for keyword, o in names.items():
+            with self.subTest(keyword):
+                if o.type == _options.CALLBACK:
+                    self.refuse(keyword, print, TypeError)
+                    continue
+                self.refuse(keyword, object(), TypeError)
+                if o.type == _options.SWITCH:
+                    for value in ("false", "yes", b"", 0, 1, 2.0, [], [True]):
+                        self.refuse(keyword, value, TypeError)
+                elif o.type == _options.WORD:
+                    for value in (0, True, b"x", ["x"]):
+                        self.refuse(keyword, value, TypeError)
+                    self.refuse(keyword, "always", ValueError)
+                    self.refuse(keyword, "", ValueError)
+                elif o.type in (_options.INT, _options.UNSIGNED, _options.UINT32, _options.UINT64):
+                    for value in (True, 1.5, b"1", [1]):
+                        self.refuse(keyword, value, TypeError)
+                    self.refuse(keyword, "often", ValueError if o.words else TypeError)
+                    for value in (int(o.min) - 2, int(o.max) + 1, 2**32 + 1, 2**33, 2**64 + 1, -2**70):
+                        self.refuse(keyword, value, ValueError)
+                elif o.type == _options.DOUBLE:
+                    for value in (True, "1", b"1", [1.0]):
+                        self.refuse(keyword, value, TypeError)
+                    for value in (o.min - 1, o.max + 1, float("nan"), float("inf"), -float("inf")):
+                        self.refuse(keyword, value, ValueError)
+                elif o.type == _options.TEXT:
+                    for value in (1, True, ["x"], 2.0):
+                        with self.assertRaises(TypeError):
+                            _options.Opts(_native.ptcp(), {keyword: value})
+                else:
+                    for value in ("a,b", b"a", 1, True):
+                        with self.assertRaises(TypeError):
+                            _options.Opts(_native.ptcp(), {keyword: value})
+
+    def test_unknown(self):
+        for keyword in ("size", "log", "arg", "install", "n_files", "n_mover_hosts", "mover_n_hosts", "input_ended", "stream"):
+            self.refuse(keyword, 1, TypeError)
+
+    def test_lists(self):
+        self.refuse("path_shares", [1.0], ValueError)
+        self.refuse("path_shares", [1.0], ValueError, paths=["a", "b"])
+        self.refuse("relay_spool_bytes", [-1, 1], ValueError, paths=["a", "b"])
+        self.refuse("relay_spool_bytes", [2**64, 1], ValueError, paths=["a", "b"])
+        self.refuse("candidate_bps", ["x"], TypeError, candidates=["a"])
+        with self.assertRaises(TypeError):
+            _options.Opts(_native.ptcp(), {"rules": [("yes", "x")]})
+        opts = _options.Opts(_native.ptcp(), {"mover_hosts": ["a", "b"]})
+        at = _options.table()["mover_hosts"].at
+        array = ctypes.POINTER(ctypes.c_char_p).from_buffer(opts.room, at)
+        self.assertEqual([array[0], array[1]], [b"a", b"b"])
+        self.assertEqual(ctypes.c_size_t.from_buffer(opts.room, at + ctypes.sizeof(ctypes.c_void_p)).value, 2)
+
+    def test_taken(self):
+        self.assertEqual(self.taken("streams", ctypes.c_uint, "auto"), 0)
+        self.assertEqual(self.taken("streams", ctypes.c_uint, 128), 128)
+        self.assertEqual(self.taken("max_delete", ctypes.c_uint32, 2**32 - 1), 2**32 - 1)
+        self.assertEqual(self.taken("fd", ctypes.c_int, -1), -1)
+        self.assertEqual(self.taken("fsync", ctypes.c_int, "file"), 2)
+        self.assertEqual(self.taken("cipher", ctypes.c_int, "none"), 3)
+        self.assertEqual(self.taken("preserve_owner", ctypes.c_bool, True), True)
+        self.assertEqual(self.taken("remote_launch", ctypes.c_char_p, "ssh {host}"), b"ssh {host}")
+        self.assertEqual(self.taken("timeout_s", ctypes.c_double, 5), 5.0)
+
+    def test_deletes_nothing(self):
+        with self.assertRaises(ValueError):
+            ptcp.send(self.dir, f"{URL}/all", delete_extra=True, max_delete=-1, **TRUST)
+
+
 class Declarations(Case):
     """The package repeats the headers and a table of the command: both must be the same."""
 
     STRUCTS = {"err": "Err", "progress": "Progress", "path": "Path", "event": "Event", "rule": "Rule",
-               "transfer_opts": "TransferOpts", "result": "Result", "probe": "Probe", "advice_opts": "AdviceOpts",
+               "option": "Option", "result": "Result", "probe": "Probe", "advice_opts": "AdviceOpts",
                "advice_point": "AdvicePoint", "choice": "Choice", "advice": "Advice", "overlay_host": "OverlayHost",
                "entry": "Entry", "manage_opts": "ManageOpts", "plan_opts": "PlanOpts", "plan_info": "PlanInfo", "plan_step": "PlanStep"}
 
@@ -310,6 +394,12 @@ class Declarations(Case):
                     "\n".join(lines) + "\nreturn 0; }\n")
         subprocess.run(["cc", "-I", f"{SOURCES}/include", "-o", program, program + ".c"], check=True)
         self.assertEqual(subprocess.check_output([program], text=True).split("\n")[:-1], mine)
+
+    def test_option_types(self):
+        header = self.content(os.path.join(SOURCES, "include/ptcp/ptcp.h")).decode()
+        enum = re.search(r"enum ptcp_option_type \{(.*?)\};", header, re.S).group(1)
+        for number, name in enumerate(re.findall(r"PTCP_OPTION_(\w+)", enum)):
+            self.assertEqual(getattr(_options, name), number, name)
 
     def test_exit_codes(self):
         def read(path):

@@ -4,7 +4,7 @@
 
 #include "cli/connect.h"
 #include "cli/doctor/doctor.h"
-#include "cli/mover_opts.h"
+#include "cli/process.h"
 #include "cli/show/json.h"
 #include "core/err.h"
 #include "core/units.h"
@@ -133,7 +133,7 @@ static int check_movers(struct doctor_args *a, char *own, size_t cap, struct ptc
 		return err_set(e, PTCP_EUSAGE, "--movers: {host} and --mover-hosts belong together (give both, or none)");
 	if (m->command != NULL && a->target != NULL)
 		return err_set(e, PTCP_EUSAGE, "--movers: checks a directory, not a path to %.100s (leave one of them out)", a->target);
-	if (m->ptcp == NULL && (a->movers.ptcp = mover_own_path(own, cap)) == NULL)
+	if (m->ptcp == NULL && (a->movers.ptcp = process_own_path(own, cap)) == NULL)
 		a->movers.ptcp = "ptcp";
 	return 0;
 }
@@ -164,7 +164,7 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { doctor_options, connect_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(doctor_options), GROUP_CONNECTION, GROUP_END };
 
 const struct command command_doctor = { "doctor", "[options] [TARGET]",
 	"find causes of slow transfers and suggest fixes", run_doctor, tables, 0, 1, "takes at most one target" };

@@ -162,7 +162,7 @@ static int run_overlay(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt *const tables[] = { overlay_options, connect_options, log_options, NULL };
+static const struct opt_group tables[] = { GROUP_OWN(overlay_options), GROUP_CONNECTION, GROUP_LOG, GROUP_END };
 
 const struct command command_overlay = { "overlay", "make [options] DEST [HOST[:PORT][/PATH][=relay]...]",
 	"write a skeleton of an overlay file", run_overlay, tables, 1, INT_MAX, "needs an action: make" };

@@ -1,0 +1,157 @@
+/* The options of a transfer: each stands here once. From these rows come the switches and defaults of struct
+ * ptcp_transfer_opts, ptcp_transfer_option(), the ranges that the library checks, the options of ptcp(1) with their help
+ * and their completions, the bits of OPEN (PROTOCOL.md, section 4), and the keywords of the Python package.
+ *
+ * A list takes macros, one for each kind of row, and has the order of `ptcp send --help`:
+ *
+ *   SWITCH(member, name, letter, help)                      a bool, false by default
+ *   SENT(member, bit, FLAG, when, name, letter, help)       the same, and the receiver of OPEN learns of the switch: `bit`
+ *                                                           is set if the member is `when`
+ *   VALUE(TYPE, member, initial, min, max, name, value, help)
+ *   TEXTS(TYPE, member, count, name, value, help)           a list of texts, and the member with their number, which
+ *                                                           follows the list
+ *   PRESERVED(member, bit, FLAG, initial)                   a switch of struct ptcp_preserve, named by --preserve
+ *
+ * `name` is the long option of the command, or "" if the command has none; `letter` its short form, or 0. `value` stands
+ * behind the option in the help: lower-case words, separated by |, are the words that may be typed; names in capitals
+ * (N, FILE, DIR, HOST, TIME ..) are kinds of values; ",.." permits several, separated by commas. `help` is one line.
+ *
+ * TYPE of VALUE: UNSIGNED, UINT32, INT; WORD: an enum whose values are the numbers of the words of `value`; NAME: a text,
+ * one of the words; PERCENT and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
+ * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is permitted beside min to max; a word of a number means 0. TYPE of TEXTS:
+ * EACH: the option is repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the
+ * function that takes the options only. */
+#ifndef PTCP_OPTIONS_H
+#define PTCP_OPTIONS_H
+
+#define PTCP_NO_ROW(...) /* for the rows that a program leaves out */
+
+#define PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
+	SENT(update, 14, UPDATE, true, "update", 'u', "skip existing files that are newer than the source") \
+	SENT(size_only, 13, SIZE_ONLY, true, "size-only", 0, "skip existing files of the same size, without comparing") \
+	SENT(ignore_existing, 15, IGNORE_EXISTING, true, "ignore-existing", 0, "skip existing files and links") \
+	SENT(checksum, 19, CHECKSUM, true, "checksum", 'c', \
+	    "compare existing files of the same size by hash, whatever their times") \
+	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \
+	SENT(delete_extra, 18, DELETE, true, "delete", 0, \
+	    "at the end, delete files of the destination that a source directory does not have") \
+	VALUE(UINT32, max_delete, 1000, 0, UINT32_MAX, "max-delete", "N", \
+	    "with --delete: if there are more than N files to delete, delete none (default: 1000)")
+
+#define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
+	SENT(dry_run, 7, DRY_RUN, true, "dry-run", 'n', "print the files to transfer, change nothing") \
+	SENT(remove_sources, 20, REMOVE_SOURCES, true, "remove-source-files", 0, \
+	    "remove each source file once it is verified and on disk at the destination") \
+	SENT(no_resume, 6, NO_RESUME, true, "no-resume", 0, "transfer every file from scratch") \
+	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
+	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
+	    "syncing of received files to disk (default: group)") \
+	SWITCH(direct_io, "direct", 0, "read and write files larger than 256KiB past the page cache") \
+	SENT(no_mkpath, 12, MKPATH, false, "no-mkpath", 0, \
+	    "fail if a parent of the destination is missing (default: create it)") \
+	SENT(partial, 22, PARTIAL, true, "", 0, "of standard input: retain the beginning of a file that fails") \
+	SENT(dest_is_file, 21, FILE, true, "", 0, "the destination is the name of a file, never a directory for it") \
+	SWITCH(file_events, "", 0, "report files that are done, beside those that failed") \
+	VALUE(INT, fd, -1, 0, INT_MAX, "", "FD", "descriptor for the source or destination -") \
+	TEXTS(ONCE, files, n_files, "", "PATH", "paths below the only source to transfer")
+
+#define PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
+	SWITCH(detach, "detach", 0, \
+	    "between two servers: exit once the transfer runs, and print its name for ptcp status")
+
+#define PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(RATE, rate, NULL, 0, 0, "rate", "RATE", \
+	    "maximum rate, or a timetable such as 08:00-18:00=200Mbit/s,else=0") \
+	VALUE(UNSIGNED, streams, 0, 1, PTCP_STREAMS_MAX, "streams", "N|auto", \
+	    "number of TCP streams, 1 to 128, or auto to suit the path (default: auto)") \
+	VALUE(PERCENT, impact_percent, 10, 0, 100, "impact", "PCT", \
+	    "with auto: maximum slowdown of each competing flow, 0 to 100 (default: 10)") \
+	VALUE(UNSIGNED, max_streams, 32, 1, PTCP_STREAMS_MAX, "max-streams", "N", \
+	    "with auto: maximum number of streams, 1 to 128 (default: 32)") \
+	SWITCH(no_history, "no-history", 0, "with auto: neither read nor update the path history") \
+	VALUE(WORD, cipher, PTCP_CIPHER_AES128GCM, 0, PTCP_CIPHERS - 1, "cipher", "aes128gcm|aes256gcm|chacha20|none", \
+	    "cipher for data (default: aes128gcm)")
+
+/* Of the commands that connect to a server. */
+#define PTCP_OPTIONS_CONNECTION(SWITCH, SENT, VALUE, TEXTS) \
+	TEXTS(EACH, fingerprints, n_fingerprints, "fingerprint", "[HOST[:PORT]=]FP", \
+	    "trust this server identity in this run; repeatable") \
+	VALUE(SECONDS, timeout_s, 30, 0.5, 86400, "timeout", "TIME", \
+	    "give up after this time without progress of the peer (default: 30s)") \
+	VALUE(SECONDS, wait_s, 60, 0, 86400, "wait", "TIME", \
+	    "how long to wait for a busy server or relay; 0: fail at once (default: 1m)") \
+	VALUE(NAME, congestion, NULL, 0, 0, "congestion", "auto|system|cubic|bbr|reno", \
+	    "congestion control of the sender (default: auto)")
+
+#define PTCP_OPTIONS_RETRIES(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(SECONDS, retry_for_s, 600, 0, 2592000, "retry-for", "TIME", \
+	    "try again for this time after a connection is lost (default: 10m; 0: not at all)")
+
+/* Where the remote host may be reached through SSH. */
+#define PTCP_OPTIONS_SSH(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(TEXT, ssh, NULL, 0, 0, "ssh", "CMD", "ssh command, with its options (default: ssh)") \
+	VALUE(TEXT, remote.ptcp, NULL, 0, 0, "remote-ptcp", "CMD", \
+	    "command that starts ptcp on the remote host (default: ptcp)") \
+	VALUE(UNSIGNED, remote.port, 0, 1, 65535, "remote-port", "PORT", \
+	    "port for the ephemeral server on the remote host (default: any free port)") \
+	SWITCH(remote.port_or_any, "", 0, "take a free port on the remote host if that port is taken") \
+	VALUE(TEXT, remote.launch, NULL, 0, 0, "", "CMD", "command that starts an ephemeral server instead of ssh")
+
+#define PTCP_OPTIONS_PATHS(SWITCH, SENT, VALUE, TEXTS) \
+	TEXTS(EACH, paths, n_paths, "via", "RELAY[,RELAY..]", \
+	    "path through relays, or direct; repeat to use several paths at once") \
+	TEXTS(COMMAS, candidates, n_candidates, "relays", "RELAY,..", \
+	    "relays to try, and to use the fastest of; direct is the path without a relay") \
+	VALUE(UNSIGNED, n_selected, 0, 1, PTCP_PATHS_MAX, "paths", "K", \
+	    "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)") \
+	VALUE(DOUBLES, path_shares, NULL, 0, 0, "", "paths", "share of each path in the streams") \
+	VALUE(SIZES, relay_spool_bytes, NULL, 0, 0, "", "paths", "bytes that the relays of each path may spool") \
+	VALUE(DOUBLES, candidate_bps, NULL, 0, 0, "", "candidates", "bandwidth of each candidate, as known in advance")
+
+#define PTCP_OPTIONS_MOVERS(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(TEXT, mover.command, NULL, 0, 0, "movers", "COMMAND", \
+	    "start movers, which carry the data on other hosts: srun -N4, or with {host} ssh {host}") \
+	TEXTS(COMMAS, mover.hosts, mover.n_hosts, "mover-hosts", "HOST,..", \
+	    "with --movers: run the command once per host, {host} replaced") \
+	VALUE(TEXT, mover.file, NULL, 0, 0, "mover-file", "FILE", \
+	    "invitation for movers, on a shared file system; -: their standard input (default: in the configuration directory)") \
+	VALUE(TEXT, mover.ptcp, NULL, 0, 0, "mover-ptcp", "PATH", \
+	    "ptcp on the hosts of the movers (default: the path of this program)") \
+	VALUE(TEXT, mover.listen, NULL, 0, 0, "movers-listen", "[ADDR:]PORT", \
+	    "where movers connect to on this host (default: every address, a free port)") \
+	VALUE(SECONDS, mover.wait_s, 10, 0.5, 86400, "movers-wait", "TIME", \
+	    "how long to wait for the first mover, or while none is left (default: 10s)") \
+	VALUE(BYTES, mover.stripe_bytes, 0, 4096, 1 << 30, "stripe-size", "SIZE", \
+	    "stripe of the shared file system, if it does not divide 64 MiB")
+
+/* Of the library; the command has other spellings of these. */
+#define PTCP_OPTIONS_OTHER(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(TEXT, config_dir, NULL, 0, 0, "", "DIR", "directory of the identity and of known hosts") \
+	VALUE(TEXT, state_dir, NULL, 0, 0, "", "DIR", "directory of the path history") \
+	VALUE(INT, family, 0, 4, 6, "", "N", "address family: 0 (any), 4 or 6") \
+	VALUE(RULES, rules, NULL, 0, 0, "", "GLOB", "rules that leave files out, the first match decides") \
+	VALUE(CALLBACK, event, NULL, 0, 0, "", "", "is called for each event") \
+	VALUE(CALLBACK, trust, NULL, 0, 0, "", "", "decides about an unknown server")
+
+#define PTCP_OPTIONS_PRESERVE(PRESERVED) \
+	PRESERVED(times, 3, TIMES, true) \
+	PRESERVED(mode, 4, MODE, true) \
+	PRESERVED(links, 5, LINKS, true) \
+	PRESERVED(owner, 8, OWNER, false) \
+	PRESERVED(xattr, 9, XATTR, false) \
+	PRESERVED(setid, 10, SETID, false)
+
+/* All but PTCP_OPTIONS_PRESERVE. */
+#define PTCP_TRANSFER_OPTIONS(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_CONNECTION(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_RETRIES(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_SSH(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_PATHS(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_MOVERS(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_OTHER(SWITCH, SENT, VALUE, TEXTS)
+
+#endif
