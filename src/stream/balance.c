@@ -9,13 +9,13 @@
 
 void stream_move(struct stream *s, unsigned worker)
 {
-	if (s->stop_posted || atomic_exchange(&s->moving, true))
+	if (s->stop_posted || atomic_exchange(&s->worker.moving, true))
 		return;
-	s->to = worker;
-	mailbox_post(s->box, &s->move);
+	s->worker.to = worker;
+	mailbox_post(s->box, &s->worker.move);
 }
 
-unsigned stream_worker(const struct stream *s) { return atomic_load(&s->worker); }
+unsigned stream_worker(const struct stream *s) { return atomic_load(&s->worker.number); }
 
 static unsigned count(const struct balance *b)
 {
@@ -122,8 +122,8 @@ int balance_join(struct stream *s)
 	if (mailbox_new(&s->box, h->worker[worker], NULL) < 0)
 		return PTCP_ENOMEM;
 	s->loop = h->worker[worker];
-	atomic_init(&s->worker, worker);
-	atomic_init(&s->moving, false);
+	atomic_init(&s->worker.number, worker);
+	atomic_init(&s->worker.moving, false);
 	if (list_empty(&h->balance.streams))
 		start(h);
 	list_append(&h->balance.streams, &s->in_balance);

@@ -79,7 +79,7 @@ void stream_generate_writable(void *arg)
 
 	if (g->from.ns == 0)
 		return; /* not started */
-	if (g->left_bytes > 0 && g->written == 0 && s->worked && memory_wanted(&s->memory) && !chan_flushed(s->chan))
+	if (g->left_bytes > 0 && g->written == 0 && s->memory.worked && memory_wanted(&s->memory.claim) && !chan_flushed(s->chan))
 		return;
 	if (g->left_bytes > 0 && !(g->written == 0 ? stream_memory_turn(s) : stream_memory_take(s)))
 		return;
@@ -90,7 +90,7 @@ void stream_generate_writable(void *arg)
 			return;
 		turn += g->block.length_bytes;
 		g->written = 0;
-		s->worked = true;
+		stream_memory_used(s);
 	}
 	if (g->left_bytes == 0) {
 		chan_shutdown(s->chan);

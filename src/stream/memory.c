@@ -20,11 +20,11 @@ static_assert(LOOP_LARGE_BUFFER_BYTES + LOOP_BUFFER_BYTES <= MEMORY_SESSION_BYTE
 
 static void on_granted(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, memory_granted);
+	struct stream *s = CONTAINER_OF(m, struct stream, memory.granted);
 
-	s->awaits_memory = false;
-	s->has_memory = true;
-	s->worked = false;
+	s->memory.awaits = false;
+	s->memory.has = true;
+	s->memory.worked = false;
 	if (!s->stopping && !s->lost_posted) {
 		if (s->o.files != NULL)
 			chan_pause(s->chan, false);
@@ -37,16 +37,16 @@ static void on_granted(struct msg *m)
 /* Unless this end is to blame: then the peer must be. */
 static bool waits_for_peer(const struct stream *s)
 {
-	return !s->stopping && s->has_memory && !s->paced && s->n_io == 0 && s->locked_since.ns == 0;
+	return !s->stopping && s->memory.has && !s->pace.waits && s->n_io == 0 && s->lock.since.ns == 0;
 }
 
 static void on_stalled(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, memory_stalled);
+	struct stream *s = CONTAINER_OF(m, struct stream, memory.stalled);
 	struct ptcp_err why;
 
-	atomic_store(&s->stall_posted, false);
-	if (s->awaits_stall) {
+	atomic_store(&s->memory.stall_posted, false);
+	if (s->memory.awaits_stall) {
 		stream_io_done(s);
 	} else if (waits_for_peer(s)) {
 		err_set(&why, PTCP_ETIMEOUT, "no progress for %u s while other streams waited for memory",
@@ -58,46 +58,46 @@ static void on_stalled(struct msg *m)
 /* On any thread, under the budget's lock, like stalled(). */
 static void granted(struct memory_claim *c)
 {
-	struct stream *s = CONTAINER_OF(c, struct stream, memory);
+	struct stream *s = CONTAINER_OF(c, struct stream, memory.claim);
 
-	s->memory_granted.run = on_granted;
-	mailbox_post(s->box, &s->memory_granted);
+	s->memory.granted.run = on_granted;
+	mailbox_post(s->box, &s->memory.granted);
 }
 
 static void stalled(struct memory_claim *c)
 {
-	struct stream *s = CONTAINER_OF(c, struct stream, memory);
+	struct stream *s = CONTAINER_OF(c, struct stream, memory.claim);
 
-	if (atomic_exchange(&s->stall_posted, true))
+	if (atomic_exchange(&s->memory.stall_posted, true))
 		return;
-	s->memory_stalled.run = on_stalled;
-	mailbox_post(s->box, &s->memory_stalled);
+	s->memory.stalled.run = on_stalled;
+	mailbox_post(s->box, &s->memory.stalled);
 }
 
 /* ---- On the worker ---- */
 
 void stream_memory_init(struct stream *s)
 {
-	memory_claim_init(&s->memory, s->o.memory);
-	s->memory.granted = granted;
-	s->memory.stalled = s->o.only_stream ? NULL : stalled;
-	s->memory.moved = &s->moved;
-	atomic_init(&s->stall_posted, false);
+	memory_claim_init(&s->memory.claim, s->o.memory);
+	s->memory.claim.granted = granted;
+	s->memory.claim.stalled = s->o.only_stream ? NULL : stalled;
+	s->memory.claim.moved = &s->moved;
+	atomic_init(&s->memory.stall_posted, false);
 }
 
 bool stream_memory_take(struct stream *s)
 {
-	if (s->has_memory)
+	if (s->memory.has)
 		return true;
-	if (!s->awaits_memory && memory_take(&s->memory, need_bytes(s))) {
-		s->has_memory = true;
-		s->worked = false;
+	if (!s->memory.awaits && memory_take(&s->memory.claim, need_bytes(s))) {
+		s->memory.has = true;
+		s->memory.worked = false;
 		return true;
 	}
 	if (s->o.files != NULL)
 		chan_pause(s->chan, true);
-	if (!s->awaits_memory) { /* to the peer, the stream is busy */
-		s->awaits_memory = true;
+	if (!s->memory.awaits) { /* to the peer, the stream is busy */
+		s->memory.awaits = true;
 		stream_io_begin(s);
 	}
 	return false;
@@ -105,29 +105,29 @@ bool stream_memory_take(struct stream *s)
 
 bool stream_memory_turn(struct stream *s)
 {
-	if (s->has_memory && s->worked && memory_wanted(&s->memory))
+	if (s->memory.has && s->memory.worked && memory_wanted(&s->memory.claim))
 		stream_memory_give(s);
 	return stream_memory_take(s);
 }
 
 void stream_memory_give(struct stream *s)
 {
-	if (!s->has_memory)
+	if (!s->memory.has)
 		return;
-	memory_give(&s->memory);
-	s->has_memory = false;
+	memory_give(&s->memory.claim);
+	s->memory.has = false;
 }
 
 uint8_t *stream_memory_take_buf(struct stream *s)
 {
 	uint8_t *buf;
 
-	if (s->n_bufs > 0 && !memory_grow(&s->memory, LOOP_BUFFER_BYTES))
+	if (s->memory.n_bufs > 0 && !memory_grow(&s->memory.claim, LOOP_BUFFER_BYTES))
 		return NULL;
 	if ((buf = loop_buffer_take(s->loop, false)) != NULL)
-		s->n_bufs++;
-	else if (s->n_bufs > 0)
-		memory_shrink(&s->memory, LOOP_BUFFER_BYTES);
+		s->memory.n_bufs++;
+	else if (s->memory.n_bufs > 0)
+		memory_shrink(&s->memory.claim, LOOP_BUFFER_BYTES);
 	return buf;
 }
 
@@ -136,22 +136,22 @@ void stream_memory_give_buf(struct stream *s, uint8_t *buf)
 	if (buf == NULL)
 		return;
 	loop_buffer_give(s->loop, buf, false);
-	if (--s->n_bufs > 0)
-		memory_shrink(&s->memory, LOOP_BUFFER_BYTES);
+	if (--s->memory.n_bufs > 0)
+		memory_shrink(&s->memory.claim, LOOP_BUFFER_BYTES);
 }
 
 void stream_memory_stop(struct stream *s)
 {
-	if (s->awaits_memory && memory_give(&s->memory))
+	if (s->memory.awaits && memory_give(&s->memory.claim))
 		stream_io_done(s); /* else on_granted() will */
 }
 
 bool stream_memory_fini(struct stream *s)
 {
 	stream_memory_give(s);
-	if (!atomic_load(&s->stall_posted))
+	if (!atomic_load(&s->memory.stall_posted))
 		return true;
-	s->awaits_stall = true;
+	s->memory.awaits_stall = true;
 	stream_io_begin(s);
 	return false;
 }

@@ -45,10 +45,10 @@ static bool take_chunk(struct stream *s)
 
 static void on_answer(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, query);
+	struct stream *s = CONTAINER_OF(m, struct stream, ask.query);
 
-	s->asking = false;
-	s->answered = true;
+	s->ask.asking = false;
+	s->ask.answered = true;
 	if (!s->stopping)
 		chan_pause(s->chan, false);
 	stream_io_done(s);
@@ -57,27 +57,27 @@ static void on_answer(struct msg *m)
 /* On the control thread. */
 static void run_query(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, query);
+	struct stream *s = CONTAINER_OF(m, struct stream, ask.query);
 
 	s->o.ops->unknown(s->o.arg, s, s->block.id);
 }
 
 void stream_known(struct stream *s)
 {
-	s->query.run = on_answer;
-	mailbox_post(s->box, &s->query);
+	s->ask.query.run = on_answer;
+	mailbox_post(s->box, &s->ask.query);
 }
 
 /* True: the stream pauses until the answer. */
 static bool ask(struct stream *s)
 {
-	if (s->o.ops->unknown == NULL || s->answered || !wire_id_ok(s->block.id))
+	if (s->o.ops->unknown == NULL || s->ask.answered || !wire_id_ok(s->block.id))
 		return false;
-	s->asking = true;
+	s->ask.asking = true;
 	stream_io_begin(s);
 	chan_pause(s->chan, true);
-	s->query.run = run_query;
-	loop_post(s->o.host->control, &s->query);
+	s->ask.query.run = run_query;
+	loop_post(s->o.host->control, &s->ask.query);
 	return true;
 }
 
@@ -94,7 +94,7 @@ static int take_head(struct stream *s, struct ptcp_err *e)
 	s->received_bytes += s->block.length_bytes;
 	if (s->o.max_bytes > 0 && s->received_bytes > s->o.max_bytes)
 		return err_set(e, PTCP_EREFUSED, "a measurement stream exceeded this host's limit of bytes");
-	s->answered = false;
+	s->ask.answered = false;
 	return 0;
 }
 
@@ -203,12 +203,12 @@ static bool discard(struct stream *s, size_t n)
  * has no data in buffers. */
 static bool next_turn(struct stream *s)
 {
-	bool wanted = memory_wanted(&s->memory);
+	bool wanted = memory_wanted(&s->memory.claim);
 
 	chan_read_ahead(s->chan, !wanted);
-	if (!wanted || !s->worked || chan_holds_input(s->chan))
+	if (!wanted || !s->memory.worked || chan_holds_input(s->chan))
 		return stream_write_room(s);
-	if (s->n_writes > 0) {
+	if (s->writes.n > 0) {
 		chan_pause(s->chan, true);
 		return false;
 	}
@@ -245,7 +245,7 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 		if (!gather(s, s->tail, sizeof s->tail))
 			return 0;
 		s->phase = PHASE_HEAD;
-		s->worked = true;
+		stream_memory_used(s);
 		if ((r = end_chunk(s, e)) <= 0)
 			return r;
 		if (s->block.length_bytes >= WIRE_CHUNK_BYTES / 2)
@@ -264,7 +264,7 @@ void stream_recv_readable(void *arg)
 
 	if (s->lost_posted || !stream_memory_take(s))
 		return;
-	if (s->asking || stream_write_waits(s)) {
+	if (s->ask.asking || stream_write_waits(s)) {
 		chan_pause(s->chan, true);
 		return;
 	}
@@ -282,7 +282,7 @@ void stream_recv_readable(void *arg)
 
 void stream_recv_release(struct stream *s)
 {
-	if (!s->drained || s->sink != NULL || s->n_writes > 0)
+	if (!s->drained || s->sink != NULL || s->writes.n > 0)
 		return;
 	give_buf(s);
 	stream_memory_give(s);

@@ -288,7 +288,7 @@ static void job_sent(struct stream *s, struct stream_job *job)
 		s->last = &s->first;
 	stream_memory_give_buf(s, job->buf);
 	job->buf = NULL;
-	s->worked = true;
+	stream_memory_used(s);
 	job->msg.run = stream_job_sent;
 	loop_post(s->o.host->control, &job->msg);
 }
@@ -296,7 +296,7 @@ static void job_sent(struct stream *s, struct stream_job *job)
 /* Before a job: while others wait for memory, the stream gives way as soon as it has no data in buffers. */
 static bool next_turn(struct stream *s)
 {
-	if (s->n_bufs > 0 || !s->worked || !memory_wanted(&s->memory))
+	if (s->memory.n_bufs > 0 || !s->memory.worked || !memory_wanted(&s->memory.claim))
 		return stream_memory_take(s);
 	return chan_flushed(s->chan) && stream_memory_turn(s);
 }
@@ -336,7 +336,7 @@ void stream_send_writable(void *arg)
 	}
 	read_ahead(s);
 	chan_flush(s->chan);
-	if (s->first == NULL && s->has_memory && chan_flushed(s->chan))
+	if (s->first == NULL && s->memory.has && chan_flushed(s->chan))
 		stream_memory_give(s);
 }
 

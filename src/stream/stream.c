@@ -107,7 +107,7 @@ static void on_paced(void *arg)
 {
 	struct stream *s = arg;
 
-	s->paced = false;
+	s->pace.waits = false;
 	if (s->stopping || s->lost_posted)
 		return;
 	if (s->o.files != NULL)
@@ -124,19 +124,19 @@ size_t stream_allowance(struct stream *s, size_t want)
 	unsigned i;
 
 	for (i = 0; i < PACES; i++) {
-		p = atomic_load_explicit(&s->pacer[i], memory_order_relaxed);
+		p = atomic_load_explicit(&s->pace.pacer[i], memory_order_relaxed);
 		if (p == NULL || !pacer_limits(p))
 			continue;
-		if (s->allowance[i] == 0 && (s->allowance[i] = pacer_take(p, &s->turn[i], mono_now(), &at)) == 0) {
-			if (s->pacing == NULL && timer_new(&s->pacing, s->loop, on_paced, s, &why) < 0)
+		if (s->pace.allowance[i] == 0 && (s->pace.allowance[i] = pacer_take(p, &s->pace.turn[i], mono_now(), &at)) == 0) {
+			if (s->pace.timer == NULL && timer_new(&s->pace.timer, s->loop, on_paced, s, &why) < 0)
 				stream_fail(s, &why);
 			else
-				timer_set(s->pacing, at);
-			s->paced = true;
+				timer_set(s->pace.timer, at);
+			s->pace.waits = true;
 			return 0;
 		}
-		if (s->allowance[i] < want)
-			want = s->allowance[i];
+		if (s->pace.allowance[i] < want)
+			want = s->pace.allowance[i];
 	}
 	return want;
 }
@@ -146,39 +146,39 @@ void stream_charge(struct stream *s, size_t n)
 	unsigned i;
 
 	for (i = 0; i < PACES; i++)
-		s->allowance[i] -= n < s->allowance[i] ? n : s->allowance[i];
+		s->pace.allowance[i] -= n < s->pace.allowance[i] ? n : s->pace.allowance[i];
 	atomic_fetch_add_explicit(&s->moved, n, memory_order_relaxed);
 }
 
 static void on_arrive(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, arrive);
+	struct stream *s = CONTAINER_OF(m, struct stream, worker.arrive);
 	struct ptcp_err why;
 
-	atomic_store(&s->moving, false);
+	atomic_store(&s->worker.moving, false);
 	if (chan_attach(s->chan, s->loop, s->chan_ops, s, &why) < 0)
 		stream_fail(s, &why);
-	else if (s->paced)
+	else if (s->pace.waits)
 		on_paced(s);
 }
 
 /* Between two callbacks only the channel and the timers belong to a loop; buffers may return to another loop. */
 static void on_move(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, move);
+	struct stream *s = CONTAINER_OF(m, struct stream, worker.move);
 
-	if (s->stopping || s->lost_posted || s->locked != NULL) {
-		atomic_store(&s->moving, false);
+	if (s->stopping || s->lost_posted || s->lock.write != NULL) {
+		atomic_store(&s->worker.moving, false);
 		return;
 	}
 	chan_detach(s->chan);
-	timer_free(s->pacing);
-	timer_free(s->lock_timer);
-	s->pacing = s->lock_timer = NULL;
-	s->loop = s->o.host->worker[s->to];
-	atomic_store(&s->worker, s->to);
-	s->arrive.run = on_arrive;
-	mailbox_move(s->box, s->loop, &s->arrive);
+	timer_free(s->pace.timer);
+	timer_free(s->lock.timer);
+	s->pace.timer = s->lock.timer = NULL;
+	s->loop = s->o.host->worker[s->worker.to];
+	atomic_store(&s->worker.number, s->worker.to);
+	s->worker.arrive.run = on_arrive;
+	mailbox_move(s->box, s->loop, &s->worker.arrive);
 }
 
 static void run_gone(struct msg *m)
@@ -229,17 +229,17 @@ static void on_sample(struct msg *m)
 
 static void on_check(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, check);
+	struct stream *s = CONTAINER_OF(m, struct stream, check.msg);
 	struct ptcp_err why;
 	struct tcpinfo i;
 
-	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->unacked) &&
-	    i.silent_s - 3 * i.rtt_s >= (double)s->silent_ns / 1e9) {
+	if (s->chan != NULL && tcpinfo_read(&i, chan_fd(s->chan)) == 0 && (i.unacked || !s->check.unacked) &&
+	    i.silent_s - 3 * i.rtt_s >= (double)s->check.silent_ns / 1e9) {
 		sock_reset_on_close(chan_fd(s->chan));
 		err_set(&why, PTCP_ETIMEOUT, "no answer from the peer's host on this connection");
 		stream_fail(s, &why);
 	}
-	atomic_store(&s->checking, false);
+	atomic_store(&s->check.posted, false);
 }
 
 static void on_stop(struct msg *m)
@@ -252,9 +252,9 @@ static void on_stop(struct msg *m)
 		sock_reset_on_close(chan_fd(s->chan));
 	chan_free(s->chan);
 	s->chan = NULL;
-	timer_free(s->lock_timer);
-	timer_free(s->pacing);
-	s->lock_timer = s->pacing = NULL;
+	timer_free(s->lock.timer);
+	timer_free(s->pace.timer);
+	s->lock.timer = s->pace.timer = NULL;
 	stream_memory_stop(s);
 	stream_try_gone(s);
 }
@@ -278,16 +278,16 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	}
 	s->chan = o->chan;
 	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
-	atomic_init(&s->pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
-	atomic_init(&s->pacer[PACE_SESSION], o->pacer);
-	atomic_init(&s->pacer[PACE_SHARED], NULL);
+	atomic_init(&s->pace.pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
+	atomic_init(&s->pace.pacer[PACE_SESSION], o->pacer);
+	atomic_init(&s->pace.pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
 	if (o->kind == NULL)
 		stream_memory_init(s);
 	atomic_init(&s->on_disk, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);
-	atomic_init(&s->checking, false);
+	atomic_init(&s->check.posted, false);
 	atomic_init(&s->moved, 0);
 	for (i = 0; i < STREAM_JOBS; i++) {
 		s->jobs[i].stream = s;
@@ -298,7 +298,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	if (o->kind != NULL)
 		return 0;
 	chan_detach(s->chan);
-	s->move.run = on_move;
+	s->worker.move.run = on_move;
 	s->start.run = on_start;
 	mailbox_post(s->box, &s->start);
 	return 0;
@@ -322,21 +322,21 @@ const struct mtu_lost *stream_lost(const struct stream *s) { return &s->lost_con
 
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked)
 {
-	if (s->stop_posted || (s->o.kind == NULL && atomic_exchange(&s->checking, true)))
+	if (s->stop_posted || (s->o.kind == NULL && atomic_exchange(&s->check.posted, true)))
 		return;
 	if (s->o.kind != NULL) {
 		s->o.kind->check(s, silent_ns, unacked);
 		return;
 	}
-	s->silent_ns = silent_ns;
-	s->unacked = unacked;
-	s->check.run = on_check;
-	mailbox_post(s->box, &s->check);
+	s->check.silent_ns = silent_ns;
+	s->check.unacked = unacked;
+	s->check.msg.run = on_check;
+	mailbox_post(s->box, &s->check.msg);
 }
 
 void stream_share(struct stream *s, struct pacer *p)
 {
-	atomic_store_explicit(&s->pacer[PACE_SHARED], p, memory_order_relaxed);
+	atomic_store_explicit(&s->pace.pacer[PACE_SHARED], p, memory_order_relaxed);
 }
 
 static void job_clear(struct stream_job *job)
@@ -461,11 +461,11 @@ void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct
 	atomic_store(&s->moved, moved);
 	atomic_store(&s->on_disk, on_disk);
 	atomic_store(&s->retransmits, tcp->retransmits);
-	s->tcp_before = s->has_tcp ? s->tcp : *tcp;
-	s->tcp_before_at = s->has_tcp ? s->tcp_at : now;
-	s->tcp = *tcp;
-	s->tcp_at = now;
-	s->has_tcp = true;
+	s->far.before = s->far.known ? s->far.tcp : *tcp;
+	s->far.before_at = s->far.known ? s->far.at : now;
+	s->far.tcp = *tcp;
+	s->far.at = now;
+	s->far.known = true;
 }
 
 /* One report late, so that samples between reports have their part of the increase: a sample without a report, and one with
@@ -474,11 +474,11 @@ bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out)
 {
 	double since_ns, whole_ns;
 
-	if (!s->has_tcp)
+	if (!s->far.known)
 		return false;
-	since_ns = (double)mono_diff_ns(mono_now(), s->tcp_at);
-	whole_ns = (double)mono_diff_ns(s->tcp_at, s->tcp_before_at);
-	tcpinfo_between(out, &s->tcp_before, &s->tcp, since_ns < whole_ns ? since_ns / whole_ns : 1);
+	since_ns = (double)mono_diff_ns(mono_now(), s->far.at);
+	whole_ns = (double)mono_diff_ns(s->far.at, s->far.before_at);
+	tcpinfo_between(out, &s->far.before, &s->far.tcp, since_ns < whole_ns ? since_ns / whole_ns : 1);
 	return true;
 }
 

@@ -57,14 +57,78 @@ struct stream_write {
 	int result;
 };
 
+/* The worker loop of the stream; stream.c writes it. */
+struct stream_worker {
+	atomic_uint number;
+	struct msg move, arrive;
+	unsigned to;                     /* worker, while `moving` */
+	atomic_bool moving;              /* `move` is posted, or `arrive` */
+};
+
+/* stream_check(): the control thread asks the worker about the connection; stream.c. */
+struct stream_check {
+	struct msg msg;
+	atomic_bool posted;
+	uint64_t silent_ns;
+	bool unacked;
+};
+
+/* The last two reports of TCP_INFO by another host, and their times. Control thread; stream.c. */
+struct stream_far {
+	bool known;
+	struct tcpinfo tcp, before;
+	struct mono at, before_at;
+};
+
+/* Rate limits; stream.c. */
+struct stream_pace {
+	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
+	struct pacer_turn turn[PACES];
+	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
+	struct timer *timer;             /* fires when a pacer permits more; NULL: not needed yet */
+	bool waits;                      /* until then */
+};
+
+/* Memory of the channel's buffers and the stream's own; memory.c. */
+struct stream_memory {
+	struct memory_claim claim;
+	bool has, awaits;
+	bool worked;                     /* the stream has worked with the memory that it has */
+	unsigned n_bufs;                 /* buffers of jobs or chunks in use; the first is a part of the stream's memory */
+	struct msg granted, stalled;
+	atomic_bool stall_posted;        /* `stalled` is posted, */
+	bool awaits_stall;               /* the stream's end waits for `stalled` */
+};
+
+/* Chunks that are being written; write.c. */
+struct stream_writes {
+	unsigned n;                      /* writes in use */
+	bool alone;                      /* the only one opens its part */
+	struct stream_write of[STREAM_WRITES];
+};
+
+/* The part of a chunk is locked by another session; write.c. */
+struct stream_lock {
+	struct stream_write *write;      /* retried by the timer; or NULL */
+	struct timer *timer;
+	struct mono since;
+	enum part_lock state;
+	struct msg query;
+	uint64_t dev, ino;
+	bool querying, yields;           /* `query` is posted; the answer */
+};
+
+/* A question to the control thread about a file that is not open; recv.c. */
+struct stream_ask {
+	struct msg query;
+	bool asking, answered;           /* `query` is posted; the answer is there */
+};
+
 struct stream {
 	struct stream_opts o;
 	struct loop *loop;               /* the worker's: changes in stream_move(), on the worker */
 	struct mailbox *box;             /* messages to the worker; NULL: a stream of another host */
-	struct msg move, arrive;
-	unsigned to;                     /* worker, while `moving` */
-	atomic_bool moving;              /* `move` is posted, or `arrive` */
-	atomic_uint worker;
+	struct stream_worker worker;
 	struct chan *chan;
 	const struct chan_ops *chan_ops;
 	struct msg start, stop, lost, gone, sample;
@@ -72,10 +136,7 @@ struct stream {
 	atomic_uint on_disk;
 	atomic_ullong retransmits;
 	atomic_bool sampling;            /* `sample` is posted */
-	struct msg check;
-	atomic_bool checking;            /* `check` is posted */
-	uint64_t silent_ns;              /* for `check`: */
-	bool unacked;
+	struct stream_check check;
 	struct mtu_lost lost_conn;
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
@@ -83,25 +144,12 @@ struct stream {
 	struct list in_balance;          /* of context.balance, on a worker: */
 	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
-	struct tcpinfo tcp, tcp_before;  /* the last two reports of another host */
-	struct mono tcp_at, tcp_before_at; /* times of these reports */
-	bool has_tcp;
+	struct stream_far far;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;
 	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */
-	_Atomic(struct pacer *) pacer[PACES]; /* NULL: none */
-	struct pacer_turn turn[PACES];
-	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
-	struct timer *pacing;            /* fires when a pacer permits more; NULL: not needed yet */
-	bool paced;                      /* until then */
-	/* Memory of the channel's buffers and the stream's own: memory.c. */
-	struct memory_claim memory;
-	bool has_memory, awaits_memory;
-	bool worked;                     /* the stream has worked with the memory that it has */
-	unsigned n_bufs;                 /* buffers of jobs or chunks in use; the first is a part of the stream's memory */
-	struct msg memory_granted, memory_stalled;
-	atomic_bool stall_posted;        /* memory_stalled is posted */
-	bool awaits_stall;               /* the stream's end waits for memory_stalled */
+	struct stream_pace pace;
+	struct stream_memory memory;
 	struct mono closed_at;           /* time when the peer closed the stream */
 	uint8_t joined[WIRE_HEADER_BYTES]; /* sender: bytes of JOINED */
 	size_t joined_got;                 /* number of bytes in `joined` */
@@ -126,20 +174,10 @@ struct stream {
 	struct sink *sink;               /* destination of the chunk; NULL: discard the chunk */
 	uint8_t *buf;                    /* the loop's, for the next chunk; or NULL */
 	bool complete;                   /* the chunk in buf waits for earlier writes */
-	unsigned n_writes;               /* writes in use */
-	bool writes_alone;               /* the only one opens its part */
-	struct stream_write writes[STREAM_WRITES];
-	/* the part is locked by another session */
-	struct stream_write *locked;     /* retried by the timer; or NULL */
-	struct timer *lock_timer;
-	struct mono locked_since;
-	enum part_lock lock;
-	struct msg lock_query;
-	uint64_t locked_dev, locked_ino;
-	bool querying, yields;           /* lock_query is posted; the answer */
+	struct stream_writes writes;
+	struct stream_lock lock;
 	struct results_msg *results;     /* being gathered */
-	struct msg query;                /* about a file that is not open: */
-	bool asking, answered;           /* `query` is posted; the answer is there */
+	struct stream_ask ask;
 };
 
 /* The connection is unusable: posts ops.lost, once. */
@@ -160,6 +198,8 @@ void stream_charge(struct stream *s, size_t n);
 /* ---- memory.c ---- */
 
 void stream_memory_init(struct stream *s);
+/* The stream works with the memory that it has. */
+static inline void stream_memory_used(struct stream *s) { s->memory.worked = true; }
 /* True: the stream has memory for its buffers. False: the stream pauses until its turn; then its channel's callback
  * runs. */
 bool stream_memory_take(struct stream *s);

@@ -77,29 +77,29 @@ static void resume(struct stream *s);
 static void on_lock_timer(void *arg)
 {
 	struct stream *s = arg;
-	struct stream_write *w = s->locked;
+	struct stream_write *w = s->lock.write;
 
-	s->locked = NULL;
+	s->lock.write = NULL;
 	if (!s->stopping && w != NULL && run_write(s, w))
 		resume(s);
 }
 
 static void on_lock_answer(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, lock_query);
+	struct stream *s = CONTAINER_OF(m, struct stream, lock.query);
 
-	s->querying = false;
-	if (s->lock == PART_QUERIED)
-		s->lock = s->yields ? PART_YIELDS : PART_FOREIGN;
+	s->lock.querying = false;
+	if (s->lock.state == PART_QUERIED)
+		s->lock.state = s->lock.yields ? PART_YIELDS : PART_FOREIGN;
 	stream_io_done(s);
 }
 
 /* On the control thread. */
 static void run_lock_query(struct msg *m)
 {
-	struct stream *s = CONTAINER_OF(m, struct stream, lock_query);
+	struct stream *s = CONTAINER_OF(m, struct stream, lock.query);
 
-	s->yields = s->o.ops->locked(s->o.arg, s->locked_dev, s->locked_ino);
+	s->lock.yields = s->o.ops->locked(s->o.arg, s->lock.dev, s->lock.ino);
 	m->run = on_lock_answer;
 	mailbox_post(s->box, m);
 }
@@ -111,35 +111,35 @@ static bool wait_for_lock(struct stream *s, struct stream_write *w)
 	struct mono now = mono_now();
 	struct ptcp_err e;
 
-	switch (s->lock) {
+	switch (s->lock.state) {
 	case PART_FREE:
-		if (s->querying) /* about an earlier block */
+		if (s->lock.querying) /* about an earlier block */
 			break;
-		if (!sink_part_id(w->sink, &s->locked_dev, &s->locked_ino))
+		if (!sink_part_id(w->sink, &s->lock.dev, &s->lock.ino))
 			return false;
-		s->querying = true;
-		s->lock = PART_QUERIED;
+		s->lock.querying = true;
+		s->lock.state = PART_QUERIED;
 		stream_io_begin(s);
-		s->lock_query.run = run_lock_query;
-		loop_post(s->o.host->control, &s->lock_query);
+		s->lock.query.run = run_lock_query;
+		loop_post(s->o.host->control, &s->lock.query);
 		break;
 	case PART_QUERIED:
 	case PART_YIELDS:
 		break;
 	case PART_FOREIGN:
-		s->lock = PART_RETRIED;
+		s->lock.state = PART_RETRIED;
 		break;
 	case PART_RETRIED:
 		return false;
 	}
-	if (s->locked_since.ns == 0)
-		s->locked_since = now;
-	if (mono_diff_ns(now, s->locked_since) > LOCK_TIMEOUT_NS ||
-	    (s->lock_timer == NULL && timer_new(&s->lock_timer, s->loop, on_lock_timer, s, &e) < 0))
+	if (s->lock.since.ns == 0)
+		s->lock.since = now;
+	if (mono_diff_ns(now, s->lock.since) > LOCK_TIMEOUT_NS ||
+	    (s->lock.timer == NULL && timer_new(&s->lock.timer, s->loop, on_lock_timer, s, &e) < 0))
 		return false;
-	s->locked = w;
+	s->lock.write = w;
 	chan_pause(s->chan, true);
-	timer_set(s->lock_timer, mono_add_ns(now, LOCK_RETRY_NS));
+	timer_set(s->lock.timer, mono_add_ns(now, LOCK_RETRY_NS));
 	return true;
 }
 
@@ -154,8 +154,8 @@ static void write_free(struct stream *s, struct stream_write *w)
 	else
 		stream_memory_give_buf(s, w->buf);
 	w->buf = NULL;
-	s->n_writes--;
-	s->writes_alone = false; /* if set, this was the only one */
+	s->writes.n--;
+	s->writes.alone = false; /* if set, this was the only one */
 }
 
 static void report_failed(struct stream *s, const struct stream_write *w)
@@ -175,11 +175,11 @@ static bool write_ended(struct stream *s, struct stream_write *w)
 {
 	struct digest term = { 0, 0 };
 
-	if (w->result < 0 && w->why.sys == EWOULDBLOCK && s->writes_alone && !s->stopping && wait_for_lock(s, w))
+	if (w->result < 0 && w->why.sys == EWOULDBLOCK && s->writes.alone && !s->stopping && wait_for_lock(s, w))
 		return false;
-	if (s->writes_alone) {
-		s->locked_since.ns = 0;
-		s->lock = PART_FREE;
+	if (s->writes.alone) {
+		s->lock.since.ns = 0;
+		s->lock.state = PART_FREE;
 	}
 	if (w->result < 0) {
 		report_failed(s, w);
@@ -251,7 +251,7 @@ static bool run_write(struct stream *s, struct stream_write *w)
  * and the write that opens a part may have to wait for its lock. */
 static bool must_wait(const struct stream *s)
 {
-	return s->n_writes > 0 && (s->writes_alone || !sink_is_open(s->sink) || (s->chunk.index > 0 && s->chunk.last));
+	return s->writes.n > 0 && (s->writes.alone || !sink_is_open(s->sink) || (s->chunk.index > 0 && s->chunk.last));
 }
 
 /* The next write: no other waits while one is free. */
@@ -259,9 +259,9 @@ static struct stream_write *free_write(struct stream *s)
 {
 	unsigned i = 0;
 
-	while (s->writes[i].sink != NULL)
+	while (s->writes.of[i].sink != NULL)
 		i++;
-	return &s->writes[i];
+	return &s->writes.of[i];
 }
 
 bool stream_write(struct stream *s)
@@ -281,8 +281,8 @@ bool stream_write(struct stream *s)
 	w->buf = s->buf;
 	s->sink = NULL;
 	s->buf = NULL;
-	s->n_writes++;
-	s->writes_alone = !sink_is_open(w->sink);
+	s->writes.n++;
+	s->writes.alone = !sink_is_open(w->sink);
 	return run_write(s, w);
 }
 
@@ -306,13 +306,13 @@ static void resume(struct stream *s)
 	stream_recv_release(s);
 }
 
-bool stream_write_waits(const struct stream *s) { return s->complete || s->locked != NULL; }
+bool stream_write_waits(const struct stream *s) { return s->complete || s->lock.write != NULL; }
 
 bool stream_write_room(struct stream *s)
 {
-	if (s->n_writes == 0)
+	if (s->writes.n == 0)
 		return true;
-	if (!s->writes_alone && s->n_writes < STREAM_WRITES &&
+	if (!s->writes.alone && s->writes.n < STREAM_WRITES &&
 	    (s->buf != NULL || (s->buf = stream_memory_take_buf(s)) != NULL))
 		return true;
 	chan_pause(s->chan, true);
@@ -324,8 +324,8 @@ void stream_write_fini(struct stream *s)
 	unsigned i;
 
 	for (i = 0; i < STREAM_WRITES; i++) { /* one that waits for a lock */
-		sink_unref(s->writes[i].sink);
-		free(s->writes[i].buf);
+		sink_unref(s->writes.of[i].sink);
+		free(s->writes.of[i].buf);
 	}
 	free(s->results);
 }
