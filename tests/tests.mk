@@ -6,7 +6,7 @@ TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) cli
 fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \
 	$(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
-test_SCRIPTS := tests/test_run tests/layers tests/docs tests/prose tests/shell tests/mutants/test_places \
+test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose tests/shell tests/mutants/test_places \
 	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)

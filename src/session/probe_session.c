@@ -53,7 +53,7 @@ static int probe_session_new(struct session *sess, bool generates, struct ptcp_e
 	b->generates = generates;
 	b->start_by = MONO_NEVER;
 	sess->probe = b;
-	sess->payload = &probe_payload;
+	streams_carry(sess, &probe_payload);
 	streams_tap(sess);
 	if (!generates)
 		return 0;

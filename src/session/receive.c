@@ -9,6 +9,8 @@
 #include "core/units.h"
 #include "session/receive_impl.h"
 #include "fs/fd_budget.h"
+#include "store/expand.h"
+#include "store/part.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
 
@@ -35,7 +37,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->place = *place;
 	*place = (struct destination){ 0 };
 	sess->receive = r;
-	sess->payload = &receive_payload;
+	streams_carry(sess, &receive_payload);
 	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, e)) < 0) ||
 	    (sess->striping.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
@@ -261,6 +263,41 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 	return RCV_LATER;
 }
 
+/* ---- Names that a peer may choose ---- */
+
+/* A server may not choose names: a top-level entry must be one of the requested sources, by its last component,
+ * unless the client requested the contents of a source (unknown names), or match the last component of a pattern. */
+static bool is_requested(const struct session *sess, const struct wire_open *o, const char *name)
+{
+	struct span rest = o->paths, path;
+	char pattern[WIRE_PATH_MAX + 1];
+	size_t n = strlen(name);
+	uint8_t flags;
+
+	while (wire_path_next(&rest, &flags, &path)) {
+		if ((flags & (WIRE_PATH_EXCLUDE | WIRE_PATH_INCLUDE)) != 0)
+			continue;
+		if ((flags & WIRE_PATH_CONTENTS) != 0 ||
+		    (path.n >= n && memcmp(path.p + path.n - n, name, n) == 0 &&
+		    (path.n == n || path.p[path.n - n - 1] == '/')))
+			return true;
+		if (sess->sources_expanded && expand_can_match(span_copy(pattern, path), name))
+			return true;
+	}
+	return false;
+}
+
+static int check_name(const struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e)
+{
+	const struct wire_open *o = engine_open(sess->engine);
+
+	if (part_is_own_name(t->name))
+		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
+	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, t->name))
+		return err_set(e, PTCP_EREFUSED, "not requested");
+	return 0;
+}
+
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
     void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
@@ -284,7 +321,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
 		return RCV_REFUSE;
 	}
-	if (receive_check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
+	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;

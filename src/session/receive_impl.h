@@ -126,11 +126,6 @@ struct receive_side {
 	bool total_known;
 };
 
-/* ---- receive_names.c ---- */
-
-/* Whether an entry may have its name; `top_level`: in the destination itself. */
-int receive_check_name(const struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e);
-
 /* ---- receive_io.c ---- */
 
 void receive_enqueue(struct session *sess, struct receive_entry *t, enum work work);

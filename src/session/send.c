@@ -21,7 +21,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 		return PTCP_ENOMEM;
 	sess->send->hardlinks.records.memory = sess->o.memory;
 	sess->send->session = sess;
-	sess->payload = &send_payload;
+	streams_carry(sess, &send_payload);
 	list_init(&sess->send->digest_queue);
 	list_init(&sess->send->linked_done);
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&

@@ -140,6 +140,8 @@ void streams_set_congestion(struct session *sess, const char *name)
 			set_congestion(sess, sess->slot[i].tap);
 }
 
+void streams_carry(struct session *sess, const struct payload_ops *payload) { sess->payload = payload; }
+
 void streams_tap(struct session *sess) { sess->streams.tapped = true; }
 
 void streams_await(struct session *sess, struct mono now) { sess->streams.none_since = now; }

@@ -45,6 +45,8 @@ struct stream_set {
 
 void streams_init(struct session *sess, const struct session_opts *o);
 void streams_free(struct session *sess);
+/* What the streams carry. */
+void streams_carry(struct session *sess, const struct payload_ops *payload);
 /* Slots have a tap from now on. */
 void streams_tap(struct session *sess);
 /* Sets the congestion control of all sockets, also of those to come; `name` outlives the session. */
