@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#define CHAN_BYTES 100000
+#define OUT_BYTES 100000
 
 struct chan {
-	uint8_t out[CHAN_BYTES], in[64];
+	uint8_t out[OUT_BYTES], in[64];
 	size_t out_n, room, in_n, in_at;
 	bool freed, detached, broken;
 	const struct chan_ops *ops;
@@ -148,7 +148,7 @@ static struct chan *new_chan(void)
 {
 	struct chan *c = calloc(1, sizeof *c);
 
-	c->room = CHAN_BYTES;
+	c->room = OUT_BYTES;
 	return fx.chan[fx.n_chans++] = c;
 }
 
