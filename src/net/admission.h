@@ -23,7 +23,7 @@
  * Peers and other local users do not set the environment of a server, and a program with further rights than its user
  * ignores the variable. */
 #define ADMISSION_PATIENCE "PTCP_TEST_PATIENCE"
-#define ADMISSION_PATIENCE_MAX 60
+enum { ADMISSION_PATIENCE_MAX = 60 };
 
 unsigned admission_patience_parse(const char *text); /* NULL: 1 */
 unsigned admission_patience(void);                   /* any thread */
