@@ -7,8 +7,6 @@
 #include "core/text.h"
 
 #define PATH_BYTES_MAX 4096
-#define FIRST_TEXT_BYTES 256
-#define FIRST_PATHS 16
 
 struct selection {
 	struct memory_account *memory;
@@ -75,15 +73,13 @@ static int normalize(char *out, size_t *length, const char *path, size_t n, stru
 	return 0;
 }
 
-/* Doubles *room, in elements of `size` bytes, until there is room for `need`. NULL: `p` stays. */
-static void *grow(struct selection *s, void *p, size_t *room, size_t need, size_t first, size_t size, struct ptcp_err *e)
+/* Doubles *room, in elements of `size` bytes, or more, if there is no room for `need`. NULL: `p` stays. */
+static void *grow(struct selection *s, void *p, size_t *room, size_t need, size_t size, struct ptcp_err *e)
 {
-	size_t more = *room > 0 ? *room : first;
+	size_t more = need > 2 * *room ? need : 2 * *room;
 	void *new;
 
-	while (more < need)
-		more *= 2;
-	if (more == *room)
+	if (need <= *room)
 		return p;
 	if ((new = memory_realloc(s->memory, p, *room * size, more * size, e)) != NULL)
 		*room = more;
@@ -92,7 +88,7 @@ static void *grow(struct selection *s, void *p, size_t *room, size_t need, size_
 
 static int append(struct selection *s, const char *path, size_t n, struct ptcp_err *e)
 {
-	char *text = grow(s, s->text, &s->text_room, s->text_bytes + n + 1, FIRST_TEXT_BYTES, 1, e);
+	char *text = grow(s, s->text, &s->text_room, s->text_bytes + n + 1, 1, e);
 	uint32_t *at;
 
 	if (text == NULL)
@@ -100,7 +96,7 @@ static int append(struct selection *s, const char *path, size_t n, struct ptcp_e
 	s->text = text;
 	if (s->text_bytes > UINT32_MAX)
 		return err_set(e, PTCP_ERANGE, "more than 4 GiB of paths (name directories above them)");
-	if ((at = grow(s, s->at, &s->room, s->n + 1, FIRST_PATHS, sizeof *at, e)) == NULL)
+	if ((at = grow(s, s->at, &s->room, s->n + 1, sizeof *at, e)) == NULL)
 		return PTCP_ENOMEM;
 	s->at = at;
 	memcpy(text + s->text_bytes, path, n + 1);

@@ -78,7 +78,7 @@ static void entry_free(struct snd *s, struct snd_entry *f)
 	snd_untrack(s, f);
 	free(f->again.at);
 	free(f->why);
-	free(f);
+	memory_free(s->o.memory, f, sizeof *f);
 }
 
 static void report_ended(struct snd *s, struct snd_entry *f, enum snd_fate fate,
@@ -224,11 +224,15 @@ static void set_shape(struct snd_entry *n, const struct wire_entry *f)
 static uint64_t below(const struct snd_entry *top) { return top != NULL ? top->path_bytes + 1 : 0; }
 
 static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, struct snd_entry *top,
-    void *cookie, bool number)
+    void *cookie, bool number, struct ptcp_err *e)
 {
 	struct snd_entry *n;
 
-	if ((f->type == WIRE_DIR && !stack_room(s)) || (n = calloc(1, sizeof *n)) == NULL)
+	if (f->type == WIRE_DIR && !stack_room(s)) {
+		err_nomem(e);
+		return NULL;
+	}
+	if ((n = memory_calloc(s->o.memory, sizeof *n, e)) == NULL)
 		return NULL;
 	n->type = f->type;
 	n->cookie = cookie;
@@ -255,15 +259,12 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 }
 
 /* Without memory: ends the session, as the tree would be incomplete. */
-static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cookie)
+static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cookie, const struct ptcp_err *why)
 {
-	struct ptcp_err why;
-
 	if (f->type == WIRE_DIR)
 		s->untracked++;
 	s->out->failed = true;
-	err_nomem(&why);
-	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, &why);
+	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, why);
 }
 
 bool snd_may_link(struct snd *s, size_t name_bytes)
@@ -285,8 +286,9 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	uint8_t *p;
 
 	assert(s->n_spare > 0 && cookie != NULL);
-	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost)) == NULL) {
-		offer_nothing(s, f, cookie);
+	err_nomem(&why); /* of the directory above, if that is untracked */
+	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost, &why)) == NULL) {
+		offer_nothing(s, f, cookie, &why);
 		return 0;
 	}
 	if (lost) {

@@ -3,6 +3,7 @@
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
+#include "core/text.h"
 #include "session/linked_files.h"
 #include "session/session_impl.h"
 #include "store/leftover.h"
@@ -233,8 +234,8 @@ struct dir *receive_named(const struct receive_side *r);
 
 /* Tells both users of leftovers, unless a file failed: its part is no leftover, and may be anywhere. */
 void receive_report_leftovers(struct session *sess);
-/* Memory of an unfinished entry, about, with names and attributes, but without the engine's part. */
-#define RECEIVE_ENTRY_BYTES 1280u
+/* Memory of an unfinished entry without the engine's part: the cookie, the part file, and the names of both. */
+#define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 2 * TEXT_NAME_BYTES)
 /* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
 struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
 void receive_entry_free(struct session *sess, struct receive_entry *t);

@@ -3,6 +3,7 @@
 #ifndef SESSION_SEND_IMPL_H
 #define SESSION_SEND_IMPL_H
 
+#include "core/text.h"
 #include "session/hardlinks.h"
 #include "session/session_impl.h"
 #include "store/owner.h"
@@ -13,9 +14,6 @@
 #define WALK_BATCH 256
 /* An entry without extended attributes, at most. */
 #define SEND_PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
-
-/* Memory of an unfinished entry, about, with names and the engine's part. */
-#define SEND_ENTRY_BYTES 640u
 
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
@@ -30,6 +28,9 @@ struct send_entry {
 	struct list in_linked;     /* linked_done */
 	struct hardlink *hardlink; /* the file is sent under the first of these names; NULL: the file has a single name */
 };
+
+/* Memory of an unfinished entry: the cookie, and the source with its name. */
+#define SEND_ENTRY_BYTES (sizeof(struct send_entry) + TEXT_NAME_BYTES)
 
 /* Lists the sources on an I/O thread and offers the entries to the engine, batch by batch. */
 struct send_side {

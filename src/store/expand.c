@@ -18,12 +18,13 @@ struct texts {
 };
 
 /* A directory to be listed next: its path, and the rest of the pattern. */
-#define TEXT_EXTRA_BYTES 64 /* of a path in a list: its places in arrays that grow, and the share of malloc(3) */
-
 struct pending {
 	char *path;
 	const char *rest; /* in x->pattern, the start of a component */
 };
+
+/* Of a path in a list: its places in arrays that grow, and the share of malloc(3). */
+#define TEXT_EXTRA_BYTES (sizeof(struct pending) * 4)
 
 struct expand {
 	expand_open_fn *open;
@@ -133,7 +134,7 @@ static int beyond(struct ptcp_err *e)
 /* Charges the account for all texts, after one more was added. */
 static int charge(struct expand *x, struct ptcp_err *e)
 {
-	uint64_t bytes = x->found.bytes + x->pending_bytes + TEXT_EXTRA_BYTES * (uint64_t)(x->found.n + x->n_pending);
+	uint64_t bytes = x->found.bytes + x->pending_bytes + TEXT_EXTRA_BYTES * (x->found.n + x->n_pending);
 	int r = 0;
 
 	if (bytes > x->charged && (r = memory_charge(x->memory, bytes - x->charged, e)) == 0)

@@ -22,6 +22,9 @@ bool stream_generated(const struct stream *st, struct mono *from, struct mono *u
 unsigned stream_number(const struct stream *st) { (void)st; return 0; }
 uint64_t stream_received(const struct stream *st, struct mono *from, struct mono *until) { (void)st; (void)from; (void)until; return 0; }
 void stream_stop(struct stream *st, bool reset) { (void)st; (void)reset; }
+void streams_tap(struct session *sess) { (void)sess; }
+void streams_close(struct session *sess, bool reset) { (void)sess; (void)reset; }
+void streams_await(struct session *sess, struct mono now) { (void)sess; (void)now; }
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out) { (void)sess; (void)number; (void)out; return false; }
 void receive_blocks(struct session *sess, struct stream *st, struct stream_results *r) { (void)sess; (void)st; (void)r; }
 
