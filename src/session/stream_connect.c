@@ -3,12 +3,8 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "engine/connecting.h"
 #include "session/session_impl.h"
-
-#define PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths or addresses exist */
-#define ONLY_PATH_NS (10 * NS_PER_S) /* else, */
-#define ENDPOINT_NS (4 * NS_PER_S)   /* for the first attempt to reach one of several movers of the acceptor: two repeated SYNs */
-#define SLOW_NS (20 * NS_PER_S)      /* or after an attempt that a slow host has not answered in time */
 
 static void stop(struct session *sess, unsigned number)
 {
@@ -69,16 +65,29 @@ static void change_address(struct session *sess, unsigned number)
 		sess->slot[number].attempt.by_name ^= true;
 }
 
-/* The failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
- * connection, so that the session would end without progress. */
-static void report_path(struct session *sess, unsigned number, const struct connect_result *r)
+/* What the decisions of engine/connecting.h need to know of the attempt; `to`: the mover of the acceptor that it connects
+ * to, or 0. */
+static struct connecting facts(const struct session *sess, unsigned number, uint32_t to)
 {
-	bool refuses_mover = is_remote(sess, number) && !is_direct(sess, number) && r->why.code == PTCP_EREFUSED;
+	const struct slot *s = &sess->slot[number];
+	const struct path *path = path_of(sess, number);
+	unsigned index = number == SLOT_CONTROL ? sess->control.replay.path : session_path_of(sess, number);
+	const struct endpoint *endpoint = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints, to) : NULL;
+
+	return (struct connecting){ .starter = sess->o.open != NULL, .control = number == SLOT_CONTROL,
+		.by_mover = is_remote(sess, number), .n_paths = sess->o.paths != NULL ? sess->o.paths->n : 0,
+		.n_relays = path != NULL ? path->n_relays : 0, .path_reported = (sess->streams.failed_paths >> index & 1) != 0,
+		.path_streams = streams_on_path(sess, index), .has_name = sess->peer.name[0] != '\0',
+		.by_name = s->attempt.by_name, .slow = s->attempt.slow, .to_endpoint = to != 0,
+		.n_endpoints = endpoint != NULL ? sess->striping.endpoints->n : 0,
+		.endpoint_failures = endpoint != NULL ? endpoint->failures : 0, .retries = s->retries };
+}
+
+static void path_failed(struct session *sess, unsigned number, const struct connect_result *r)
+{
 	unsigned path = session_path_of(sess, number);
 
-	if (sess->o.paths == NULL || (sess->o.paths->n < 2 && !refuses_mover) || sess->o.open == NULL || sess->end.over ||
-	    (sess->streams.failed_paths >> path & 1) != 0 || streams_on_path(sess, path) > 0 ||
-	    (r->cause == CONNECT_SLOW && !sess->slot[number].attempt.slow)) /* has another attempt first */
+	if (sess->end.over)
 		return;
 	sess->streams.failed_paths |= UINT64_C(1) << path;
 	sess->o.ops->path_failed(sess->o.arg, path, r->hop, r->why.msg);
@@ -113,17 +122,30 @@ static void endpoint_failed(struct session *sess, unsigned number, const char *w
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }
 
+static struct connecting_failure failure(const struct connect_result *r)
+{
+	return (struct connecting_failure){ .slow = r->cause == CONNECT_SLOW, .refused = r->why.code == PTCP_EREFUSED,
+		.hop = r->hop };
+}
+
 /* Of the path, or of a mover of the acceptor behind it. */
 static void report_failure(struct session *sess, unsigned number, const struct connect_result *r)
 {
-	const struct path *path = path_of(sess, number);
+	struct connecting c = facts(sess, number, sess->slot[number].attempt.to);
+	struct connecting_failure f = failure(r);
 
 	if (is_remote(sess, number) && movers_find(sess->striping.movers, sess->slot[number].mover) == NULL)
 		return; /* the mover of this side has been lost meanwhile */
-	if (sess->slot[number].attempt.to == 0 || (!is_direct(sess, number) && sess->o.paths->n > 1))
-		report_path(sess, number, r);
-	else if (path == NULL || r->hop >= path->n_relays)
+	switch (connecting_blame(&c, &f)) {
+	case CONNECTING_NOBODY:
+		break;
+	case CONNECTING_PATH:
+		path_failed(sess, number, r);
+		break;
+	case CONNECTING_ENDPOINT:
 		endpoint_failed(sess, number, r->why.msg);
+		break;
+	}
 }
 
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
@@ -194,19 +216,6 @@ static int check_relay(void *arg, const struct connect_hop *hop, bool relay, con
 	return sess->o.ops->check(sess->o.arg, hop, relay, peer, e);
 }
 
-/* Short: an attempt started on a cut path would notice the recovery late, as the pauses between its SYNs grow. */
-static uint64_t patience_ns(const struct session *sess, unsigned number)
-{
-	const struct slot_attempt *j = &sess->slot[number].attempt;
-	bool only = (sess->o.paths == NULL || sess->o.paths->n == 1) && (j->by_name || sess->peer.name[0] == '\0');
-	uint64_t most = j->slow ? SLOW_NS : only ? ONLY_PATH_NS : PATH_NS;
-	const struct endpoint *to = endpoint_of(sess, number);
-
-	if (to != NULL && sess->striping.endpoints->n > 1 && to->failures == 0)
-		most = ENDPOINT_NS;
-	return sess->o.timeout_ns > most ? most : sess->o.timeout_ns;
-}
-
 static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
 {
 	struct session *sess = ((struct slot *)arg)->session;
@@ -214,12 +223,10 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
 	return sess->o.ops->permits(sess->o.arg, all, sa);
 }
 
-/* Whether blocks follow JOIN at once. A JOIN that is refused costs the blocks, so the next attempt waits for JOINED; the
- * time of a measurement begins with JOINED. */
-static bool sends_ahead(const struct session *sess, unsigned number)
+/* Whether the stream sends files, encrypted; the time of a measurement begins with JOINED. */
+static bool sends_files(const struct session *sess)
 {
-	return number != SLOT_CONTROL && engine_snd(sess->engine) != NULL && sess->probe == NULL &&
-	    sess->cipher != PTCP_CIPHER_NONE && sess->slot[number].retries == 0;
+	return engine_snd(sess->engine) != NULL && sess->probe == NULL && sess->cipher != PTCP_CIPHER_NONE;
 }
 
 /* True: the connection that was made along with the control connection serves. */
@@ -305,14 +312,16 @@ static void start(struct session *sess, unsigned number)
 	struct slot *s = &sess->slot[number];
 	struct slot_attempt *j = &s->attempt;
 	bool control = number == SLOT_CONTROL;
+	const struct endpoint *to = endpoint_of(sess, number);
+	struct connecting c = facts(sess, number, to != NULL ? to->id : 0);
+	struct connecting_failure f;
 	struct connect_opts o = { .context = sess->o.host, .host = sess->peer.address, .port = sess->peer.port,
-		.client = sess->o.client, .timeout_ns = patience_ns(sess, number), .sock = sess->peer.sock, .alpn = ALPN_DATA,
+		.client = sess->o.client, .timeout_ns = connecting_patience_ns(&c, sess->o.timeout_ns), .sock = sess->peer.sock, .alpn = ALPN_DATA,
 		.label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
 		.fingerprint = sess->peer.fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = s };
 	const struct path *path = path_of(sess, number);
-	const struct endpoint *to = endpoint_of(sess, number);
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
 	struct ptcp_err e;
 
@@ -322,7 +331,9 @@ static void start(struct session *sess, unsigned number)
 		err_set(&r.why, PTCP_ECONNECT, "a mover of the server is at %s, and it is not known whether the server has such an "
 		    "address, too (name the direct path first)", to->host);
 		give_up(sess, number, &r.why);
-		report_path(sess, number, &r);
+		f = failure(&r);
+		if (connecting_blames_path(&c, &f))
+			path_failed(sess, number, &r);
 		return;
 	}
 	if (to != NULL)
@@ -331,7 +342,7 @@ static void start(struct session *sess, unsigned number)
 		o.host = sess->peer.name;
 		o.permits = sess->o.ops->permits != NULL ? permits : NULL;
 	}
-	j->ahead = sends_ahead(sess, number);
+	j->ahead = sends_files(sess) && connecting_sends_ahead(&c);
 	if (j->ahead)
 		o.answer = 0;
 	if (path != NULL && path->n_relays > 0) {
@@ -397,14 +408,10 @@ static bool awaits_movers(const struct session *sess)
 	return endpoint_of(sess, 0) != NULL && !sess->streams.ever_connected;
 }
 
-/* A session that had streams waits for them as long as for the control connection. */
 static uint64_t none_limit_ns(const struct session *sess)
 {
-	uint64_t linger_ns = sess->streams.ever_connected ? engine_linger_ns(sess->engine) : 0;
-
-	if (awaits_movers(sess))
-		return sess->o.timeout_ns / 3 < ONLY_PATH_NS ? sess->o.timeout_ns / 3 : ONLY_PATH_NS;
-	return linger_ns > sess->o.timeout_ns ? linger_ns : sess->o.timeout_ns;
+	return connecting_none_ns(awaits_movers(sess), sess->streams.ever_connected, engine_linger_ns(sess->engine),
+	    sess->o.timeout_ns);
 }
 
 /* Without movers, striping_pump() has a limit of its own. */
