@@ -1,12 +1,12 @@
 /* The inside of a session. session.c makes a session and drives its parts. Each part has a header, with a struct of its
  * own that the part writes; the parts without a header follow below. Calls go in one direction:
  *
- *   ground      slot.c < control.c < peer.c < stream_set.c < join.c, stream_connect.c, striping.c
+ *   ground      slot.c, mux.c, endpoints.c, paths.c < control.c < peer.c < stream_set.c < join.c, stream_connect.c, striping.c
  *   payload     send*.c, receive*.c, probe_session.c < progress.c, stalls.c
  *   adaptation  tcp_report.c, yielding.c < adapt.c < congestion.c
  *   top         engine_ops.c < session.c
  *
- * The ground calls the payload through payload_ops. Only session_pump() leads back up. */
+ * The ground calls the payload through payload_ops. Only session_pump() leads back up. tests/layers checks the rooms. */
 #ifndef SESSION_SESSION_IMPL_H
 #define SESSION_SESSION_IMPL_H
 
