@@ -26,7 +26,7 @@ struct probe_session {
 	unsigned streams;           /* of this level; 0: between levels */
 	uint64_t stream_bytes;
 	bool started;
-	bool generating[PTCP_STREAMS_MAX]; /* sender: streams that have started to send */
+	uint32_t generating[PTCP_STREAMS_MAX]; /* sender: generations of the connections that have started to send */
 	/* starter */
 	bool clearing;
 	struct mono start_by;       /* deadline for the level to start */
@@ -154,7 +154,6 @@ static void on_connected(struct session *sess, unsigned number)
 	struct probe_session *b = sess->probe;
 	unsigned i;
 
-	b->generating[number] = false;
 	if (b->streams == 0 || sess->streams.n_connected + b->n_early < b->streams || b->started || b->clearing)
 		return;
 	b->started = true;
@@ -164,8 +163,8 @@ static void on_connected(struct session *sess, unsigned number)
 	b->retransmits = 0;
 	sess->streams.n_active = 0; /* a stream lost from now on is not replaced */
 	for (i = 0; b->generates && i < b->streams; i++)
-		if (sess->slot[i].stream != NULL && !b->generating[i]) {
-			b->generating[i] = true;
+		if (sess->slot[i].stream != NULL && b->generating[i] != sess->slot[i].generation) {
+			b->generating[i] = sess->slot[i].generation;
 			stream_generate(sess->slot[i].stream, b->stream_bytes);
 		}
 	if (b->ops == NULL)

@@ -22,6 +22,7 @@ bool stream_generated(const struct stream *st, struct mono *from, struct mono *u
 unsigned stream_number(const struct stream *st) { (void)st; return 0; }
 uint64_t stream_received(const struct stream *st, struct mono *from, struct mono *until) { (void)st; (void)from; (void)until; return 0; }
 void stream_stop(struct stream *st, bool reset) { (void)st; (void)reset; }
+void streams_carry(struct session *sess, const struct payload_ops *payload) { sess->payload = payload; }
 void streams_tap(struct session *sess) { (void)sess; }
 void streams_close(struct session *sess, bool reset) { (void)sess; (void)reset; }
 void streams_await(struct session *sess, struct mono now) { (void)sess; (void)now; }
