@@ -30,6 +30,7 @@
 	SENT(update, 14, UPDATE, true, "update", 'u', "skip existing files that are newer than the source") \
 	SENT(size_only, 13, SIZE_ONLY, true, "size-only", 0, "skip existing files of the same size, without comparing") \
 	SENT(ignore_existing, 15, IGNORE_EXISTING, true, "ignore-existing", 0, "skip existing files and links") \
+	SENT(existing, 24, EXISTING, true, "existing", 0, "skip files, links and directories that the destination does not have") \
 	SENT(checksum, 19, CHECKSUM, true, "checksum", 'c', \
 	    "compare existing files of the same size by hash, whatever their times") \
 	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \

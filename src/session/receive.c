@@ -304,7 +304,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	struct session *sess = arg;
 	uint32_t flags = engine_open(sess->engine)->flags;
 	struct receive_entry *t, *in = parent;
-	bool fresh, dry_run;
+	bool fresh, absent, dry_run;
 
 	if (sess->receive->pipe != NULL)
 		return receive_pipe_prepare(sess, id, f, cookie, claimed, e);
@@ -326,15 +326,19 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
 	t->dry_run = dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
+	t->spare = flags & (t->only_new ? SINK_KEEP_EXISTING | SINK_KEEP_MISSING : SINK_KEEP);
+	/* Directories that are missing, and all beneath, stay missing. */
+	absent = fresh && (t->spare & SINK_KEEP_MISSING) != 0;
 	if (f->type == WIRE_DIR) {
 		t->fresh = fresh;
-		if (dry_run && fresh)
+		if ((dry_run && fresh) || absent)
 			return RCV_ACCEPT;
-		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
+		receive_enqueue(sess, t, dry_run || (t->spare & SINK_KEEP_MISSING) != 0 ? WORK_DRY_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
+	if (absent)
+		return RCV_UP_TO_DATE;
 	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
-	t->spare = flags & (t->only_new ? SINK_KEEP_EXISTING : SINK_KEEP);
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }

@@ -40,6 +40,12 @@ enum wire_busy receive_busy(const struct session *sess)
 
 /* ---- On an I/O thread ---- */
 
+/* A directory that the destination does not have, and does not get. */
+static bool is_absent(const struct receive_entry *t)
+{
+	return t->type == WIRE_DIR && t->fresh && (t->spare & SINK_KEEP_MISSING) != 0;
+}
+
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -87,7 +93,7 @@ static void do_work(struct receive_entry *t)
 			leftovers_count(t->self, &t->left);
 		break;
 	case WORK_FINISH_DIR:
-		if (t->only_new && !t->fresh)
+		if ((t->only_new && !t->fresh) || is_absent(t))
 			break;
 		if (!t->fresh) /* before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
@@ -105,7 +111,7 @@ static void do_work(struct receive_entry *t)
 
 static bool is_complete(const struct receive_entry *t)
 {
-	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR;
+	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !is_absent(t);
 }
 
 /* Gives complete files their names and syncs all complete entries of the batch to disk. */

@@ -78,6 +78,8 @@ bool receive_link_found(const struct receive_entry *t)
 
 	if ((t->spare & SINK_KEEP_EXISTING) != 0 && store_exists(t->dir, t->name))
 		return true;
+	if ((t->spare & SINK_KEEP_MISSING) != 0 && !store_exists(t->dir, t->name))
+		return true;
 	/* Whoever removes the source needs DONE: SEND_NONE says of a link neither that it is durable, nor that it is not the
 	 * source itself. So a hard link is made again, to the file that was compared. */
 	if (t->no_resume || (t->durable && t->type == WIRE_HARDLINK))

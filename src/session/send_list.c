@@ -141,7 +141,8 @@ static void offer_file(struct session *sess, unsigned i)
 	struct hardlinks *links = &sess->send->hardlinks;
 	struct hardlink *l;
 
-	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
+	/* With EXISTING the receiver may lack the first name, to which it would link the others. */
+	if (w->nlink < 2 || (engine_open(sess->engine)->flags & (WIRE_OPEN_LINKS | WIRE_OPEN_EXISTING)) != WIRE_OPEN_LINKS) {
 		offer(sess, i, WIRE_FILE, NULL, NULL);
 		return;
 	}

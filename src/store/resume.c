@@ -244,7 +244,11 @@ bool sink_keeps(struct sink *s, unsigned keep)
 {
 	struct stat st;
 
-	if (keep == 0 || !stat_name(s->dir, s->name, &st) || S_ISDIR(st.st_mode))
+	if (keep == 0)
+		return false;
+	if (!stat_name(s->dir, s->name, &st))
+		return (keep & SINK_KEEP_MISSING) != 0;
+	if (S_ISDIR(st.st_mode))
 		return false;
 	if ((keep & SINK_KEEP_EXISTING) != 0)
 		return true;

@@ -110,7 +110,8 @@ int sink_is_new(struct sink *s, bool *done, struct ptcp_err *e);
 enum sink_keep {
 	SINK_KEEP_EXISTING = 1 << OPEN_BIT_IGNORE_EXISTING, SINK_KEEP_NEWER = 1 << OPEN_BIT_UPDATE,
 	SINK_KEEP_SAME_SIZE = 1 << OPEN_BIT_SIZE_ONLY,
-	SINK_KEEP = SINK_KEEP_EXISTING | SINK_KEEP_NEWER | SINK_KEEP_SAME_SIZE
+	SINK_KEEP_MISSING = 1 << OPEN_BIT_EXISTING, /* a missing name stays missing */
+	SINK_KEEP = SINK_KEEP_MISSING | SINK_KEEP_EXISTING | SINK_KEEP_NEWER | SINK_KEEP_SAME_SIZE
 };
 /* Whether `keep`, flags of enum sink_keep, applies to the target: any file or link of the name; a regular file with a
  * later mtime than the source; a regular file of the same size. No side effects. I/O threads. */

@@ -751,6 +751,34 @@ static void discard_while_written(void **state)
 	}
 }
 
+/* Whether the rules keep `name` as it is, for a source of 3 bytes of the year 2001. */
+static bool kept(const char *name, unsigned rules)
+{
+	const struct meta m = { .mtime = { .tv_sec = 1000000000 } };
+	struct sink *s = sink_new(fx_root, name, 3, &m, NULL);
+	bool keeps = sink_keeps(s, rules);
+
+	sink_unref(s);
+	return keeps;
+}
+
+static void kept_by_rules(void **state)
+{
+	(void)state;
+	fx_text("file", "abc"); /* newer, and of the same size */
+	fx_mkdir("dir");
+	assert_int_equal(symlink("nowhere", fx_path("link")), 0);
+	assert_false(kept("file", 0) || kept("missing", 0) || kept("link", 0));
+	assert_true(kept("file", SINK_KEEP_EXISTING) && kept("file", SINK_KEEP_NEWER) && kept("file", SINK_KEEP_SAME_SIZE));
+	assert_true(kept("link", SINK_KEEP_EXISTING));
+	assert_false(kept("link", SINK_KEEP_NEWER) || kept("link", SINK_KEEP_SAME_SIZE));
+	assert_false(kept("missing", SINK_KEEP & ~(unsigned)SINK_KEEP_MISSING));
+	assert_true(kept("missing", SINK_KEEP_MISSING));
+	assert_false(kept("file", SINK_KEEP_MISSING) || kept("link", SINK_KEEP_MISSING) || kept("dir", SINK_KEEP_MISSING));
+	assert_true(kept("file", SINK_KEEP_MISSING | SINK_KEEP_NEWER));
+	assert_false(fx_exists("missing"));
+}
+
 static void own_names(void **state)
 {
 	char name[PART_NAME_BYTES];
@@ -774,7 +802,7 @@ int main(void)
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
 		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late), fx_tree_test(told_at_once),
 		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),
-		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names),
+		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names), fx_tree_test(kept_by_rules),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
 }
