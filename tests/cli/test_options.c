@@ -201,6 +201,10 @@ static void usage_errors(void **state)
 {
 	static const struct { const char *args; int code; const char *names[2]; } bad[] = {
 		{ "a", PTCP_EUSAGE, { "send", "destination" } },
+		{ "--relays|a|--paths|0|a|b", PTCP_EUSAGE, { "--paths", "'0'" } },
+		{ "--movers|true|--stripe-size|0|a|b", PTCP_EUSAGE, { "--stripe-size", "'0'" } },
+		{ "--movers|true|--stripe-size|-4096|a|b", PTCP_EUSAGE, { "--stripe-size", "'-4096'" } },
+		{ "--movers|true|--stripe-size|x|a|b", PTCP_EUSAGE, { "--stripe-size", "'x'" } },
 		{ "--strems|4|a|b", PTCP_EUSAGE, { "--strems", "no such option (did you mean --streams?)" } },
 		{ "--stream=4|a|b", PTCP_EUSAGE, { "--stream=4", "no such option (did you mean --streams?)" } },
 		{ "--frobnicate|a|b", PTCP_EUSAGE, { "--frobnicate", "no such option (ptcp help send lists them)" } },
