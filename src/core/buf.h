@@ -11,10 +11,10 @@
 struct buf {
 	uint8_t *data;
 	size_t start, end, cap; /* content is data[start..end) */
-	struct memory_account *memory; /* takes its memory from this account, which outlives the content */
+	struct memory_account *memory; /* its account, which outlives the content */
 };
 
-/* An empty buffer keeps at most that much memory. */
+/* An empty buffer keeps at most this much memory. */
 #define BUF_KEPT_BYTES (1u << 20)
 
 #define BUF_INIT ((struct buf){ 0 })

@@ -41,7 +41,7 @@ bool glob_match(const struct glob *g, const char *path, bool is_dir);
 
 struct filter;
 
-/* Takes its memory from the account, which outlives it. */
+/* Takes its memory from the account, which outlives the filter. */
 int filter_new(struct filter **out, struct memory_account *memory, struct ptcp_err *e);
 void filter_free(struct filter *f); /* NULL is fine */
 

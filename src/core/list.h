@@ -1,4 +1,4 @@
-/* Intrusive doubly linked list; a head is a node that points to itself. */
+/* Intrusive doubly linked list; an empty head points to itself. */
 #ifndef CORE_LIST_H
 #define CORE_LIST_H
 

@@ -138,7 +138,7 @@ bool local_sock_send(int fd, const char *text, int passed)
 	return n >= 0;
 }
 
-/* The kernel closes further descriptors, as there is no room for them. */
+/* The kernel closes further descriptors, for lack of room. */
 static void take_passed(struct msghdr *m, int *passed)
 {
 	struct cmsghdr *c;

@@ -34,7 +34,7 @@ struct memory_budget {
 	atomic_bool blocked;        /* a claim waits for the total */
 };
 
-/* An admitted session is charged for its guaranteed part even if it does not use it. */
+/* An admitted session is charged for its guaranteed part even if the session does not use this part. */
 static uint64_t charge(const struct memory_account *a, uint64_t held, uint64_t kept)
 {
 	return (a->admitted && held < MEMORY_SESSION_BYTES ? MEMORY_SESSION_BYTES : held) + kept;
@@ -101,7 +101,7 @@ static void end_wait(struct memory_claim *c)
 		list_remove(&a->in_list);
 }
 
-/* The account's first claim has its turn; account and client are the last of their lists then. */
+/* The account's first claim has its turn; the account and its client become the last of their lists. */
 static void grant(struct memory_account *a)
 {
 	struct memory_claim *c = CONTAINER_OF(a->waiting.next, struct memory_claim, in_list);
@@ -240,7 +240,7 @@ bool memory_wanted(const struct memory_claim *c)
 
 static unsigned long long mib(uint64_t bytes) { return bytes >> 20; }
 
-/* A charge never waits: its memory is returned at the end of the session, for which nobody should wait. */
+/* A charge never waits: its memory returns at the end of the session only. */
 static int check_charge(const struct memory_account *a, uint64_t bytes, struct ptcp_err *e)
 {
 	const struct memory_budget *b = a->budget;

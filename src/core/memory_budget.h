@@ -1,14 +1,14 @@
 /* Budget for all memory that clients can make a server take: a limit in total, for each client (half of the total) and
- * for each session (a quarter). An account belongs to a session, or to a request of its client; modules that allocate get
- * the account when they are made. Two kinds of memory are taken from the budget:
+ * for each session (a quarter). An account belongs to a session, or to a request of its client; allocating modules get
+ * the account at their creation. Two kinds of memory are taken from the budget:
  *
  * - Data in transit, by claims. A claim takes memory at once or waits in turn: clients in rotation, the sessions of a
- *   client in rotation, the claims of a session in order. A waiting claim holds nothing, so claims cannot deadlock.
+ *   client in rotation, the claims of a session in order. A waiting claim holds no memory, so claims cannot deadlock.
  * - Everything that a session keeps (lists, names, bitmaps, frames, connections), by charges. A charge never waits:
  *   beyond a limit it is refused with a sentence for the client, which ends the session or the request.
  *
- * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for another for ever; it
- * holds this part of the total from its admission. The last quarter of the total is closed to charges of clients that
+ * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for ever; the
+ * session holds this part of the total from its admission. The last quarter of the total is closed to charges of clients that
  * have more than a sixteenth: two clients cannot shut out a third.
  *
  * Any thread, except where stated. */
@@ -81,8 +81,8 @@ bool memory_grow(struct memory_claim *c, uint64_t bytes);
 void memory_shrink(struct memory_claim *c, uint64_t bytes);
 /* Gives all back, or ends the wait and returns true: `granted` does not follow. An empty claim is fine. */
 bool memory_give(struct memory_claim *c);
-/* Whether others wait for memory that this holder has: between two pieces of work, a user gives its memory back and
- * takes it again in turn. */
+/* Whether other claims wait for memory of this holder: between two pieces of work, a user gives its memory back and
+ * takes memory again in turn. */
 bool memory_wanted(const struct memory_claim *c);
 
 #endif

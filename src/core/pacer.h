@@ -1,6 +1,6 @@
 /* A rate limit shared by several users on any threads. A user takes a quantum of bytes from the pacer before each
- * transfer, in turn: a user that must wait has its place, so that users with permanent demand get equal parts, in
- * whatever order they wake. Unused rate expires after PACER_BURST_NS, a reserve from which users that wake up late
+ * transfer, in turn: a waiting user keeps its place, so that users with permanent demand get equal parts, in
+ * any order of waking. Unused rate expires after PACER_BURST_NS, a reserve from which users that wake up late
  * catch up.
  *
  * In any time t at rate r the users take at most r (t + PACER_BURST_NS) plus one quantum for each user; with

@@ -10,7 +10,7 @@
 
 struct selection;
 
-/* Takes its memory from the account, which outlives it: of each path the bytes that remain of it, and an offset. */
+/* Takes its memory from the account, which outlives the selection: the normalized bytes of each path, and an offset. */
 int selection_new(struct selection **out, struct memory_account *memory, struct ptcp_err *e);
 void selection_free(struct selection *s); /* NULL is fine */
 
@@ -27,14 +27,14 @@ const char *selection_path(const struct selection *s, size_t i); /* "": everythi
  * paths take most of a second: not for a control thread. */
 int selection_sort(struct selection *s, struct ptcp_err *e);
 
-/* Paths [next, end), all with the same first `above` bytes: what is selected of one directory. */
+/* Paths [next, end), all with the same first `above` bytes: the selected part of one directory. */
 struct selection_part {
 	size_t next, end, above;
 };
 /* All paths; the whole directory is selected: false. */
 bool selection_begin(const struct selection *s, struct selection_part *all);
 /* Takes the next name off `of`: 1, with the name, not terminated, of *n bytes; 0 at the end. *whole: the entry itself is
- * selected; else *below is what is selected of this directory. */
+ * selected; else *below is the selected part of this directory. */
 int selection_next(const struct selection *s, struct selection_part *of, const char **name, size_t *n,
     struct selection_part *below, bool *whole);
 

@@ -10,7 +10,7 @@
 
 /* PTCP_ENOMEM, with errno's value in e->sys. */
 int thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
-/* A thread that nobody joins: it may outlive all objects that are not its own. */
+/* A thread that nobody joins: the thread may outlive all objects except its own. */
 int thread_start_detached(size_t stack_bytes, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);
 
 /* How often the calling thread has waited: for a disk, a lock, a time; not because others had the processor. */

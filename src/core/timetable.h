@@ -1,6 +1,6 @@
 /* A rate by time of day, the argument of --rate: "200Mbit/s", or ranges and the rate outside of them,
  * "08:00-18:00=200Mbit/s,else=0". 0 means no limit, as does a missing `else`. A range includes its first
- * minute and excludes its last; a range that ends before it begins spans midnight; the first matching range
+ * minute and excludes its last; a range with its end before its beginning spans midnight; the first matching range
  * counts. Times are local: when the clock is put forward, the skipped hour does not occur; when it is put
  * back, the repeated hour counts twice. */
 #ifndef CORE_TIMETABLE_H

@@ -124,7 +124,7 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 		return r;
 	if ((fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
 		return err_sys(e, PTCP_ECONFIG, "the directory %s", dir);
-	/* An own directory that others could only read, made with another umask, holds nothing of theirs. */
+	/* An own directory without write access of others, made with another umask, holds no files of theirs. */
 	if (fstat(fd, &st) < 0)
 		st = (struct stat){ .st_uid = (uid_t)-1 };
 	if (st.st_uid == geteuid() && (st.st_mode & 077) != 0 && (st.st_mode & 022) == 0 &&
