@@ -1,102 +1,356 @@
-/* The limit of bytes that a stream of a measurement may deliver. The test plays the channel. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
+/* What a receiving stream makes of the frames of its peer: the test sends them over a connection. */
+#include "fixture.h"
+
+#include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include <sys/socket.h>
 
-#include "stream/stream_impl.h"
+#include "store/hash.h"
 
-static struct stream s;
-static uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-static size_t sent;
-static struct ptcp_err lost;
+#define CHUNK WIRE_CHUNK_BYTES
 
-size_t chan_read(struct chan *c, void *p, size_t n)
+/* Two blocks of two chunks, and a short one. */
+static const struct wire_grid grid = { 4 * CHUNK + 1000, 2 * CHUNK };
+static struct sink *sink;
+
+static int setup(void **state)
 {
-	(void)c;
-	n = n < sizeof head - sent ? n : sizeof head - sent;
-	memcpy(p, head + sent, n);
-	sent += n;
-	return n;
+	if (sf_setup(state) != 0)
+		return -1;
+	sf.o.files = &sf.files;
+	sink = sf_sink("to", grid);
+	open_files_set(&sf.files, SF_ID, sink, grid);
+	return 0;
 }
 
-void chan_pause(struct chan *c, bool pause) { (void)c; (void)pause; }
-void chan_read_ahead(struct chan *c, bool ahead) { (void)c; (void)ahead; }
-bool chan_holds_input(const struct chan *c) { (void)c; return false; }
-bool memory_wanted(const struct memory_claim *c) { (void)c; return false; }
-void mailbox_post(struct mailbox *b, struct msg *m) { (void)b; (void)m; }
-void loop_post(struct loop *l, struct msg *m) { (void)l; (void)m; }
-struct sink *open_files_find(struct open_files *f, const struct wire_block *b, struct wire_chunk *c, bool *ok)
+static int teardown(void **state)
 {
-	(void)f; (void)b; (void)c;
-	*ok = true;
-	return NULL;
-}
-void sink_unref(struct sink *k) { (void)k; }
-bool sink_has_journal(const struct sink *k) { (void)k; return false; }
-
-size_t stream_allowance(struct stream *st, size_t want) { (void)st; return want; }
-void stream_charge(struct stream *st, size_t n) { (void)st; (void)n; }
-void stream_io_begin(struct stream *st) { (void)st; }
-void stream_io_done(struct stream *st) { (void)st; }
-bool stream_memory_take(struct stream *st) { (void)st; return true; }
-bool stream_memory_turn(struct stream *st) { (void)st; return true; }
-void stream_memory_give(struct stream *st) { (void)st; }
-uint8_t *stream_memory_take_buf(struct stream *st) { (void)st; return NULL; }
-void stream_memory_give_buf(struct stream *st, uint8_t *buf) { (void)st; (void)buf; }
-void stream_results_post(struct stream *st) { (void)st; }
-bool stream_write(struct stream *st) { (void)st; return true; }
-bool stream_write_room(struct stream *st) { (void)st; return true; }
-bool stream_write_waits(const struct stream *st) { (void)st; return false; }
-void stream_write_fini(struct stream *st) { (void)st; }
-
-void stream_result_add(struct stream *st, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
-    uint64_t hash, const struct ptcp_err *why)
-{
-	(void)st; (void)id; (void)block; (void)what; (void)term; (void)hash; (void)why;
+	sf_stop();
+	open_files_clear(&sf.files, SF_ID);
+	sink_discard(sink);
+	sink_unref(sink);
+	return sf_teardown(state);
 }
 
-void stream_fail(struct stream *st, const struct ptcp_err *why)
+#define recv_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static void chunk(unsigned i) { sf_put(SF_ID, (uint64_t)i * CHUNK, i < 4 ? CHUNK : 1000); }
+
+static void expect_result(unsigned i, uint32_t block, enum rcv_block_result what)
 {
-	assert_ptr_equal(st, &s);
-	lost = *why;
+	assert_in_range(i, 0, sf.n_results - 1);
+	assert_int_equal(sf.result[i].id, SF_ID);
+	assert_int_equal(sf.result[i].block, block);
+	assert_int_equal(sf.result[i].what, what);
 }
 
-/* The head of a block arrives on a stream that has brought some bytes. */
-static void arrives(uint64_t before, uint32_t bytes, uint64_t most, int code)
+/* Completes the file, which must have the test's content. */
+static void expect_content(void)
 {
-	static const struct stream_ops ops = { .unknown = NULL };
-	const struct wire_block b = { .id = 1 << 16, .length_bytes = bytes };
-	uint8_t frame[WIRE_BLOCK_HEAD_BYTES + 16 + WIRE_BLOCK_END_BYTES];
+	static uint8_t got[4 * CHUNK + 1001];
+	struct ptcp_err why;
+	struct store_item item = { .sink = sink, .why = &why };
+	size_t i;
 
-	memset(&s, 0, sizeof s);
-	memset(&lost, 0, sizeof lost);
-	s.o.ops = &ops;
-	s.o.max_bytes = most;
-	s.received_bytes = before;
-	wire_block_encode(frame, &b);
-	memcpy(head, frame, sizeof head);
-	sent = 0;
-	stream_recv_readable(&s);
-	assert_int_equal(lost.code, code);
-	assert_int_equal(s.received_bytes, before + bytes);
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, 0);
+	assert_int_equal(fx_read("to", got, sizeof got), grid.size_bytes);
+	for (i = 0; i < grid.size_bytes; i++)
+		if (got[i] != sf_byte(i))
+			fail_msg("byte %zu differs", i);
 }
 
-static void bytes(void **state)
+/* A block is reported once, with its last chunk; blocks may come in any order. */
+static void whole_blocks(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	sf_start();
+	chunk(4);
+	chunk(2);
+	chunk(3);
+	chunk(0);
+	chunk(1);
+	sf_wait(&sf.n_results, 3);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	expect_result(1, 1, RCV_BLOCK_WRITTEN);
+	expect_result(2, 0, RCV_BLOCK_WRITTEN);
+	for (i = 0; i < 3; i++) {
+		const uint32_t b = sf.result[i].block;
+		const struct digest term = sf_term(grid, b);
+
+		assert_int_equal(sf.result[i].hash, sf_block_hash((uint64_t)b * grid.block_bytes, wire_grid_length(grid, b)));
+		assert_memory_equal(&sf.result[i].term, &term, sizeof term);
+	}
+	expect_content();
+}
+
+/* The chunks of a block arrive in order, without other frames between; all else ends the connection. */
+static void chunks_out_of_order(void **state)
+{
+	static const char *const orders[] = { "1", "01" "1", "00" "0" "11", "02" "1", "04" "1", "3", "0" "3" };
+	const char *p;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof orders / sizeof *orders; i++) {
+		sf_start();
+		for (p = orders[i]; *p != '\0'; p++)
+			chunk((unsigned)(*p - '0'));
+		sf_wait_lost(PTCP_EPROTO, "a block that does not fit its file");
+		sf_stop();
+		sf.n_lost = 0;
+	}
+}
+
+/* The sender may abandon a block and begin again, or go on with another block. */
+static void abandoned_blocks(void **state)
 {
 	(void)state;
-	arrives(0, 10, 10, 0);
-	arrives(UINT64_C(1) << 40, 10, 0, 0); /* no limit */
-	arrives(5, 5, 10, 0);
-	arrives(5, 6, 10, PTCP_EREFUSED);
-	arrives((UINT64_C(1) << 40) - 5, 6, UINT64_C(1) << 40, PTCP_EREFUSED);
+	sf_start();
+	chunk(0);
+	chunk(4);
+	chunk(0);
+	chunk(0);
+	chunk(1);
+	sf_wait(&sf.n_results, 2);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	expect_result(1, 0, RCV_BLOCK_WRITTEN);
+	assert_int_equal(sf.result[1].hash, sf_block_hash(0, grid.block_bytes));
+}
+
+static void frames_outside_the_grid(void **state)
+{
+	static const struct { uint64_t offset; uint32_t n; } bad[] = {
+		{ 1, CHUNK }, { 0, CHUNK - 1 }, { 4 * CHUNK, 999 }, { 4 * CHUNK, 1001 }, { 6 * CHUNK, 1000 },
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		sf_start();
+		sf_put(SF_ID, bad[i].offset, bad[i].n);
+		sf_wait_lost(PTCP_EPROTO, "a block that does not fit its file");
+		sf_stop();
+		sf.n_lost = 0;
+	}
+	assert_int_equal(sf.n_results, 0);
+}
+
+/* Corrupt data never reaches the file: the block is reported once, with its last chunk, and may be sent again. */
+static void corrupt_chunks(void **state)
+{
+	unsigned bad;
+
+	(void)state;
+	for (bad = 0; bad < 2; bad++) {
+		sf_start();
+		sf_put_end(SF_ID, 0, CHUNK, WIRE_BLOCK_GOOD, bad == 0);
+		sf_put_end(SF_ID, CHUNK, CHUNK, WIRE_BLOCK_GOOD, bad == 1);
+		chunk(4);
+		sf_wait(&sf.n_results, 2);
+		expect_result(0, 0, RCV_BLOCK_BAD);
+		expect_result(1, 2, RCV_BLOCK_WRITTEN);
+		sf_stop();
+		sf.n_results = 0;
+	}
+	sf_start();
+	sf_put_end(SF_ID, 4 * CHUNK, 1000, WIRE_BLOCK_GOOD, 1);
+	chunk(0);
+	chunk(1);
+	chunk(2);
+	chunk(3);
+	chunk(4);
+	sf_wait(&sf.n_results, 4);
+	expect_result(0, 2, RCV_BLOCK_BAD);
+	expect_result(3, 2, RCV_BLOCK_WRITTEN);
+	expect_content();
+}
+
+/* A single write of wrong data would be visible here: the part file stays empty. */
+static void corrupt_data_is_not_written(void **state)
+{
+	(void)state;
+	sf_start();
+	sf_put_end(SF_ID, 4 * CHUNK, 1000, WIRE_BLOCK_GOOD, 1);
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_BAD);
+	assert_int_equal(fx_calls_of(FX_pwrite), 0);
+}
+
+/* Without verification the peer sends no checks. */
+static void unverified(void **state)
+{
+	(void)state;
+	sf.o.verify = false;
+	sf_start();
+	sf_put_end(SF_ID, 4 * CHUNK, 1000, WIRE_BLOCK_GOOD, 1);
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	assert_int_equal(sf.result[0].hash, sf_block_hash(4 * CHUNK, 1000)); /* for the journal */
+	assert_int_equal(sf.result[0].term.hi | sf.result[0].term.lo, 0);
+}
+
+/* The sender could not read the rest: the receiver ignores the block, and reports nothing. */
+static void void_blocks(void **state)
+{
+	(void)state;
+	sf_start();
+	chunk(0);
+	sf_put_end(SF_ID, CHUNK, CHUNK, WIRE_BLOCK_VOID, 0);
+	chunk(4);
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	sf_put_end(SF_ID, 0, CHUNK, WIRE_BLOCK_VOID, 0);
+	chunk(1); /* nothing follows a void chunk */
+	sf_wait_lost(PTCP_EPROTO, "a block that does not fit its file");
+	assert_int_equal(sf.n_results, 1);
+}
+
+static void malformed_frames(void **state)
+{
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
+	const struct wire_block b = { SF_ID, 0, CHUNK };
+
+	(void)state;
+	wire_block_encode(head, &b);
+	head[0] = WIRE_PING;
+	sf_start();
+	sf_put_raw(head, sizeof head);
+	sf_wait(&sf.n_lost, 1);
+	assert_int_equal(sf.lost.code, PTCP_EPROTO);
+	sf_stop();
+	sf.n_lost = 0;
+	sf_start();
+	sf_put_end(SF_ID, 4 * CHUNK, 1000, 77, 0);
+	sf_wait(&sf.n_lost, 1);
+	assert_int_equal(sf.lost.code, PTCP_EPROTO);
+	assert_int_equal(sf.n_results, 0);
+}
+
+static void unknown_files_are_discarded(void **state)
+{
+	(void)state;
+	sf_start();
+	sf_put(SF_ID + 1, 0, CHUNK);
+	sf_put(SF_ID + 1, CHUNK, 17);
+	chunk(4);
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	assert_int_equal(sf.n_lost, 0);
+}
+
+static void on_unknown(void *arg, struct stream *s, uint64_t id)
+{
+	(void)arg;
+	assert_ptr_equal(s, sf.stream);
+	sf.unknown = id;
+	sf.n_unknown++;
+}
+
+/* The stream asks once for each block, and goes on when the answer is there: with the file, or without. */
+static void unknown_files_are_queried(void **state)
+{
+	struct stream_ops ops = *sf.o.ops;
+
+	(void)state;
+	ops.unknown = on_unknown;
+	sf.o.ops = &ops;
+	open_files_clear(&sf.files, SF_ID);
+	sf_start();
+	chunk(4);
+	sf_wait(&sf.n_unknown, 1);
+	assert_int_equal(sf.unknown, SF_ID);
+	assert_true(stream_on_disk(sf.stream));
+	open_files_set(&sf.files, SF_ID, sink, grid);
+	stream_known(sf.stream);
+	sf_wait(&sf.n_results, 1);
+	expect_result(0, 2, RCV_BLOCK_WRITTEN);
+	sf_put(SF_ID + 1, 0, 10);
+	sf_wait(&sf.n_unknown, 2);
+	assert_int_equal(sf.unknown, SF_ID + 1);
+	stream_known(sf.stream);
+	chunk(4);
+	sf_wait(&sf.n_results, 2);
+	assert_int_equal(sf.n_unknown, 2);
+	assert_false(stream_on_disk(sf.stream));
+	sf_stop();
+}
+
+/* A stream of a measurement delivers no more than this host permits. */
+static void too_many_bytes(void **state)
+{
+	struct mono from, until, before = mono_now();
+
+	(void)state;
+	sf.o.max_bytes = 2500;
+	sf_start();
+	sf_put(SF_ID + 1, 0, 1000);
+	sf_put(SF_ID + 1, 0, 1500);
+	sf_put(SF_ID + 1, 0, 1);
+	sf_wait_lost(PTCP_EREFUSED, "exceeded this host's limit of bytes");
+	assert_int_equal(stream_received(sf.stream, &from, &until), 2501);
+	assert_in_range(from.ns, before.ns, mono_now().ns);
+}
+
+/* All bytes count, those of complete blocks and of those that a lost connection cuts. */
+static void cut_short(void **state)
+{
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
+	const struct wire_block b = { SF_ID, 0, CHUNK };
+	struct mono from, until;
+
+	(void)state;
+	sf_start();
+	chunk(4);
+	wire_block_encode(head, &b);
+	sf_put_raw(head, sizeof head);
+	sf_put_raw("xyz", 3);
+	shutdown(sf.peer, SHUT_WR);
+	sf_wait_lost(PTCP_EPEER, "the peer closed the connection");
+	assert_int_equal(sf.n_results, 1);
+	assert_int_equal(stream_received(sf.stream, &from, &until), 1000 + CHUNK);
+	assert_true(from.ns > 0 && until.ns >= from.ns);
+	assert_int_equal(stream_moved(sf.stream), WIRE_BLOCK_HEAD_BYTES + 1000 + WIRE_BLOCK_END_BYTES + sizeof head + 3);
+}
+
+/* More blocks than one report holds, and than one turn of the loop takes: none is lost, and the order stays. */
+static void many_small_files(void **state)
+{
+	static const struct wire_grid one = { 10, CHUNK };
+	struct sink *s[300];
+	char name[16];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		snprintf(name, sizeof name, "f%u", i);
+		s[i] = sf_sink(name, one);
+		open_files_set(&sf.files, SF_ID + 1 + i, s[i], one);
+	}
+	sf_start();
+	for (i = 0; i < 300; i++)
+		sf_put(SF_ID + 1 + i, 0, 10);
+	sf_wait(&sf.n_results, 300);
+	for (i = 0; i < 300; i++) {
+		assert_int_equal(sf.result[i].id, SF_ID + 1 + i);
+		assert_int_equal(sf.result[i].what, RCV_BLOCK_WRITTEN);
+		open_files_clear(&sf.files, SF_ID + 1 + i);
+		sink_discard(s[i]);
+		sink_unref(s[i]);
+	}
 }
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(bytes) };
+	static const struct CMUnitTest tests[] = {
+		recv_test(whole_blocks), recv_test(chunks_out_of_order), recv_test(abandoned_blocks),
+		recv_test(frames_outside_the_grid), recv_test(corrupt_chunks), recv_test(corrupt_data_is_not_written),
+		recv_test(unverified), recv_test(void_blocks), recv_test(malformed_frames),
+		recv_test(unknown_files_are_discarded), recv_test(unknown_files_are_queried), recv_test(too_many_bytes),
+		recv_test(cut_short), recv_test(many_small_files),
+	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stream/recv", tests, NULL, NULL);
 }
