@@ -37,7 +37,7 @@ $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share measure/test_timing mover/test_movers): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
-	client/test_remote_query client/test_trust): \
+	client/test_remote_query client/test_trust client/test_ssh_start client/test_task): \
 	$(BUILD)/tests/api/fixture.o
 $(filter $(BUILD)/tests/client/%,$(test_BINS)): $(BUILD)/tests/client/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \

@@ -67,7 +67,8 @@ void ssh_start_greet(struct ssh_start *f);
 /* ---- ssh_install.c ---- */
 
 /* Command for the remote shell: starts ptcp, or an installed copy, or receives one. Without newlines, single quotes
- * inside the quoted part, backslashes and exclamation marks, which shells treat differently. */
+ * inside the quoted part, and backslashes, which shells treat differently; an exclamation mark, which csh expands, stands
+ * before a space or an equals sign only. */
 #define SSH_INSTALL_COMMAND_BYTES 4096
 void ssh_install_command(char out[SSH_INSTALL_COMMAND_BYTES]);
 /* A line before the answer; false: not one of an installation. */

@@ -51,7 +51,8 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 	all->last = *ev;
 	snprintf(all->text, sizeof all->text, "%s", ev->text != NULL ? ev->text : "");
 	snprintf(all->path, sizeof all->path, "%s", ev->path != NULL ? ev->path : "");
-	snprintf(all->peer, sizeof all->peer, "%s", ev->peer != NULL ? ev->peer : "");
+	if (ev->peer != NULL)
+		snprintf(all->peer, sizeof all->peer, "%s", ev->peer);
 	all->code = ev->code;
 	all->status = ev->status;
 	if (all->then != NULL)
