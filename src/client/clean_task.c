@@ -73,7 +73,7 @@ void remote_job_put_clean(struct remote_job *h, const char *path)
 	struct wire_clean f = { .older_ms = (uint64_t)(h->clean.older_s * 1e3), .dry_run = h->clean.dry_run,
 		.path = { (const uint8_t *)path, strlen(path) } };
 
-	OUTBOX_PUT(&h->frames.out, clean, CLEAN, &f);
+	OUTBOX_PUT(&h->frames.conn.out, clean, CLEAN, &f);
 }
 
 /* ---- The task ---- */

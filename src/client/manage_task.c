@@ -104,7 +104,7 @@ void remote_job_put_manage(struct ptcp_task *t)
 		    (o->replace ? WIRE_MANAGE_REPLACE : 0),
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes } };
 
-	OUTBOX_PUT(&t->remote_job->frames.out, manage, MANAGE, &f);
+	OUTBOX_PUT(&t->remote_job->frames.conn.out, manage, MANAGE, &f);
 }
 
 static int check_opts(enum ptcp_manage_op op, size_t n, const struct ptcp_manage_opts *o, struct ptcp_err *e)

@@ -33,7 +33,7 @@ void remote_job_aim(struct ptcp_task *t)
 
 static void flush(struct ptcp_task *t)
 {
-	struct buf *b = &t->remote_job->frames.out.b;
+	struct buf *b = &t->remote_job->frames.conn.out.b;
 
 	if (buf_len(b) > 0)
 		buf_consume(b, chan_write(t->chan, buf_head(b), buf_len(b)));
@@ -42,7 +42,7 @@ static void flush(struct ptcp_task *t)
 
 static void set_timer(struct ptcp_task *t)
 {
-	timer_set(t->timer, job_frames_deadline(&t->remote_job->frames));
+	timer_set(t->timer, frame_conn_deadline(&t->remote_job->frames.conn));
 }
 
 static void expired(struct ptcp_task *t)
@@ -50,11 +50,11 @@ static void expired(struct ptcp_task *t)
 	const struct job_frames *j = &t->remote_job->frames;
 	struct ptcp_err why;
 
-	switch (job_frames_fault(j, mono_now())) {
-	case JOB_FRAMES_ALIVE:
+	switch (frame_conn_fault(&j->conn, mono_now())) {
+	case FRAME_ALIVE:
 		set_timer(t);
 		return;
-	case JOB_FRAMES_STALLED:
+	case FRAME_STALLED:
 		err_set(&why, PTCP_ETIMEOUT, "%s: no progress for %.3g s, although the host responds (check its load, then run it "
 		    "again)", t->known_as, (double)job_frames_stall_ns(j) / 1e9);
 		break;
@@ -215,7 +215,7 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 		.messages = h->timing.messages };
 	if ((r = remote_job_put(t, e)) < 0)
 		return r;
-	if (h->frames.out.failed)
+	if (h->frames.conn.out.failed)
 		return err_nomem(e);
 	if ((r = chan_attach(t->chan, t->host.control, &chan_ops, t, e)) < 0)
 		return r;

@@ -27,13 +27,13 @@ static void put_job(struct ptcp_task *t)
 		.congestion = { (const uint8_t *)cc, strlen(cc) }, .rate_bps = bps
 	};
 
-	OUTBOX_PUT(&h->frames.out, job, JOB, &f);
+	OUTBOX_PUT(&h->frames.conn.out, job, JOB, &f);
 }
 
 static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct remote_job *h = t->remote_job;
-	uint8_t *p = outbox_room(&h->frames.out, WIRE_GRANT_MAX_BYTES);
+	uint8_t *p = outbox_room(&h->frames.conn.out, WIRE_GRANT_MAX_BYTES);
 	const struct grant_terms terms = { t->fingerprint, h->audience, h->mode,
 		h->mode == WIRE_GRANT_PROBE ? "" : h->other.path };
 	size_t n;
@@ -43,7 +43,7 @@ static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 		return err_nomem(e);
 	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
 		return r;
-	outbox_added(&h->frames.out, n);
+	outbox_added(&h->frames.conn.out, n);
 	return 0;
 }
 
@@ -81,8 +81,8 @@ static void put_open(struct ptcp_task *t)
 		f.paths = (struct span){ only, wire_path_encode(only, 0,
 		    (struct span){ (const uint8_t *)dest, strlen(dest) }) };
 	}
-	if ((p = outbox_room(&t->remote_job->frames.out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
-		outbox_added(&t->remote_job->frames.out, wire_open_encode(p, &f));
+	if ((p = outbox_room(&t->remote_job->frames.conn.out, WIRE_OPEN_BYTES(f.paths.n))) != NULL)
+		outbox_added(&t->remote_job->frames.conn.out, wire_open_encode(p, &f));
 }
 
 static void put_probe(struct ptcp_task *t)
@@ -91,7 +91,7 @@ static void put_probe(struct ptcp_task *t)
 	struct wire_probe f = { (uint16_t)h->timing.streams, (uint16_t)h->timing.messages, (uint8_t)t->o.cipher,
 		wait_ms(t) };
 
-	OUTBOX_PUT(&h->frames.out, probe, PROBE, &f);
+	OUTBOX_PUT(&h->frames.conn.out, probe, PROBE, &f);
 }
 
 static void put_links(struct outbox *out)
@@ -108,7 +108,7 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	if (h->request == JOB_FRAMES_LINKS_REQUESTED) {
-		put_links(&h->frames.out);
+		put_links(&h->frames.conn.out);
 		return 0;
 	}
 	if (h->request == JOB_FRAMES_CLEAN_REQUESTED) {
@@ -120,7 +120,7 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 		return 0;
 	}
 	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {
-		OUTBOX_PUT(&h->frames.out, status, STATUS, &h->status);
+		OUTBOX_PUT(&h->frames.conn.out, status, STATUS, &h->status);
 		return 0;
 	}
 	if (strcmp(h->audience, t->fingerprint) == 0)

@@ -6,7 +6,7 @@
 #include "core/err.h"
 #include "core/units.h"
 
-static const char *const state_names[] = {
+const char *const engine_state_names[] = {
 #define X(name) #name,
 	ENGINE_STATES(X)
 #undef X
@@ -14,14 +14,8 @@ static const char *const state_names[] = {
 
 void engine_set_state(struct engine *s, enum engine_state to, const char *event)
 {
-	log_at(s->o.log, LOG_DEBUG, "session", "state=%s->%s event=%s", state_names[s->state], state_names[to], event);
+	log_at(s->o.log, LOG_DEBUG, "session", "state=%s->%s event=%s", engine_state_names[s->state], engine_state_names[to], event);
 	s->state = to;
-}
-
-int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e)
-{
-	return err_set(e, PTCP_EPROTO, "unexpected %s frame in state %s", wire_type_name(type),
-	    state_names[s->state]);
 }
 
 int engine_new_sender(struct engine *s, struct ptcp_err *e)
@@ -29,7 +23,7 @@ int engine_new_sender(struct engine *s, struct ptcp_err *e)
 	struct snd_opts o = { (s->open.flags & WIRE_OPEN_VERIFY) != 0, (s->open.flags & WIRE_OPEN_DRY_RUN) != 0,
 		s->o.ops->snd, s->o.arg, s->o.memory };
 
-	return snd_new(&s->snd, &o, &s->out, e);
+	return snd_new(&s->snd, &o, &s->conn.out, e);
 }
 
 int engine_new(struct engine **out, const struct engine_opts *o, const struct wire_open *open,
@@ -52,12 +46,13 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	s->o = *o;
-	s->in.in.memory = s->out.b.memory = s->early.memory = o->memory;
+	frame_conn_init(&s->conn, &engine_table, s, o->memory, now);
+	s->early.memory = o->memory;
 	s->timeout_ns = o->timeout_ns;
 	s->linger_ns = o->linger_ns;
 	s->o.quiet_ns = quiet_ns;
 	s->ping_ns = quiet_ns / 3;
-	s->last_ping = s->last_input = s->last_progress = s->last_work = now;
+	s->last_work = now;
 	s->due = MONO_NEVER;
 	if (open != NULL) {
 		s->open = *open;
@@ -73,10 +68,10 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 			return r;
 		}
 	}
-	OUTBOX_PUT(&s->out, hello, HELLO, &h);
+	OUTBOX_PUT(&s->conn.out, hello, HELLO, &h);
 	/* At once: no field of OPEN depends on the peer's HELLO. */
-	if (open != NULL && (p = outbox_room(&s->out, WIRE_OPEN_BYTES(open->paths.n))) != NULL)
-		outbox_added(&s->out, wire_open_encode(p, open));
+	if (open != NULL && (p = outbox_room(&s->conn.out, WIRE_OPEN_BYTES(open->paths.n))) != NULL)
+		outbox_added(&s->conn.out, wire_open_encode(p, open));
 	*out = s;
 	return 0;
 }
@@ -87,8 +82,7 @@ void engine_free(struct engine *s)
 		return;
 	snd_free(s->snd);
 	rcv_free(s->rcv);
-	frame_reader_fini(&s->in);
-	buf_fini(&s->out.b);
+	frame_conn_fini(&s->conn);
 	buf_fini(&s->open_paths);
 	buf_fini(&s->early);
 	free(s);
@@ -104,11 +98,11 @@ void engine_drop(struct engine *s)
 
 /* ---- Getters ---- */
 
-struct outbox *engine_outbox(struct engine *s) { return &s->out; }
+struct outbox *engine_outbox(struct engine *s) { return &s->conn.out; }
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
 uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
-struct mono engine_last_input(const struct engine *s) { return s->last_input; }
+struct mono engine_last_input(const struct engine *s) { return s->conn.last_input; }
 const struct wire_open *engine_open(const struct engine *s) { return &s->open; }
 enum wire_busy engine_peer_busy(const struct engine *s) { return s->peer_busy; }
 
@@ -154,31 +148,31 @@ uint64_t engine_files(const struct engine *s)
 void engine_set_streams(struct engine *s, const struct wire_set_streams *u)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, set_streams, SET_STREAMS, u);
+		OUTBOX_PUT(&s->conn.out, set_streams, SET_STREAMS, u);
 }
 
 void engine_report_load(struct engine *s, const struct wire_load *f)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, load, LOAD, f);
+		OUTBOX_PUT(&s->conn.out, load, LOAD, f);
 }
 
 void engine_report_tcp(struct engine *s, const struct wire_tcp_report *f)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, tcp_report, TCP_REPORT, f);
+		OUTBOX_PUT(&s->conn.out, tcp_report, TCP_REPORT, f);
 }
 
 void engine_set_rates(struct engine *s, const struct wire_rate *f)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, rate, RATE, f);
+		OUTBOX_PUT(&s->conn.out, rate, RATE, f);
 }
 
 void engine_select(struct engine *s, const struct wire_select *f)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, select, SELECT, f);
+		OUTBOX_PUT(&s->conn.out, select, SELECT, f);
 }
 
 void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path, const struct ptcp_err *why)
@@ -192,7 +186,7 @@ void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path
 
 	if (kind == WIRE_WARNING_FAILED)
 		s->warned_failures++;
-	OUTBOX_PUT(&s->out, warning, WARNING, &n);
+	OUTBOX_PUT(&s->conn.out, warning, WARNING, &n);
 }
 
 /* ---- The end ---- */
@@ -201,7 +195,7 @@ void engine_send_end(struct engine *s)
 {
 	struct wire_end end = { engine_files(s), engine_failed(s) };
 
-	OUTBOX_PUT(&s->out, end, END, &end);
+	OUTBOX_PUT(&s->conn.out, end, END, &end);
 	engine_set_state(s, CLOSING, "finished");
 }
 
@@ -214,13 +208,13 @@ void engine_finish(struct engine *s)
 void engine_report_leftovers(struct engine *s, const struct wire_leftovers *f)
 {
 	if (!s->o.starter && !engine_over(s))
-		OUTBOX_PUT(&s->out, leftovers, LEFTOVERS, f);
+		OUTBOX_PUT(&s->conn.out, leftovers, LEFTOVERS, f);
 }
 
 void engine_report_endpoint(struct engine *s, const struct wire_endpoint *f)
 {
 	if (s->state == RUNNING)
-		OUTBOX_PUT(&s->out, endpoint, ENDPOINT, f);
+		OUTBOX_PUT(&s->conn.out, endpoint, ENDPOINT, f);
 }
 
 void engine_report_deleted(struct engine *s, const char *path)
@@ -228,14 +222,14 @@ void engine_report_deleted(struct engine *s, const char *path)
 	struct wire_deleted f = { { (const uint8_t *)path, strnlen(path, WIRE_PATH_MAX) } };
 
 	if (!s->o.starter && !engine_over(s))
-		OUTBOX_PUT(&s->out, deleted, DELETED, &f);
+		OUTBOX_PUT(&s->conn.out, deleted, DELETED, &f);
 }
 
 void engine_finished(struct engine *s)
 {
 	if (s->state != CLOSING || s->rcv == NULL)
 		return;
-	OUTBOX_PUT(&s->out, end, END, &s->end);
+	OUTBOX_PUT(&s->conn.out, end, END, &s->end);
 	engine_end(s, NULL);
 }
 
@@ -251,8 +245,8 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 {
 	if (engine_over(s))
 		return;
-	s->out.failed = false; /* room for ERROR, even when memory was short before */
-	outbox_put_error(&s->out, why);
+	s->conn.out.failed = false; /* room for ERROR, even when memory was short before */
+	outbox_put_error(&s->conn.out, why);
 	engine_end(s, why);
 }
 

@@ -4,7 +4,7 @@
 #define ENGINE_ENGINE_IMPL_H
 
 #include "engine/engine.h"
-#include "engine/frame_reader.h"
+#include "engine/frame_conn.h"
 
 #define ENGINE_STATES(X) X(HELLO) X(OPENING) X(AWAIT_OPEN) X(AUTHORIZING) X(RUNNING) X(CLOSING) X(ENDED) X(FAILED)
 
@@ -17,8 +17,7 @@ enum engine_state {
 struct engine {
 	struct engine_opts o;
 	enum engine_state state;
-	struct frame_reader in;
-	struct outbox out;
+	struct frame_conn conn;
 	struct buf open_paths;           /* paths that the starter requests */
 	struct wire_open open;
 	struct snd *snd;
@@ -41,17 +40,16 @@ struct engine {
 	bool unanswered;                 /* the channel was lost before the peer's HELLO */
 	bool was_busy;                   /* this end was busy at the last tick */
 	struct wire_end end;             /* receiver: the sender's counts */
-	struct mono last_ping, last_input, last_progress;
-	struct mono last_work;           /* last_progress without the peer's claims to be busy */
+	struct mono last_work;           /* conn.last_progress without the peer's claims to be busy */
 	struct mono due;                 /* the deadline at the last tick */
 	bool moved;                      /* a block arrived or was acknowledged */
 };
 
 /* ---- engine.c ---- */
 
+extern const char *const engine_state_names[];
 /* `event` names the cause in the log. */
 void engine_set_state(struct engine *s, enum engine_state to, const char *event);
-int engine_unexpected(const struct engine *s, unsigned type, struct ptcp_err *e);
 /* A measurement has neither a sender nor a receiver of files. */
 bool engine_measures(const struct engine *s);
 void engine_send_end(struct engine *s);
@@ -60,19 +58,23 @@ int engine_new_sender(struct engine *s, struct ptcp_err *e);
 /* Ends the session without informing the peer: done (`why` NULL) or failed. */
 void engine_end(struct engine *s, const struct ptcp_err *why);
 
+/* ---- dispatch.c ---- */
+
+extern const struct frame_table engine_table;
+
 /* ---- handshake.c ---- */
 
-int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e);
-int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e);
-int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e);
-int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e);
-/* An ENTRY that arrives in AUTHORIZING waits for the authorization. */
+int engine_on_hello(struct engine *s, const struct wire_hello *h, struct ptcp_err *e);
+int engine_on_open(struct engine *s, const struct wire_open *o, struct ptcp_err *e);
+int engine_on_waiting(struct engine *s, const struct wire_waiting *f, struct ptcp_err *e);
+int engine_on_opened(struct engine *s, const struct wire_opened *o, struct ptcp_err *e);
+/* An ENTRY that arrives in AUTHORIZING waits, undecoded, for the authorization. */
 int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e);
 
 /* ---- timeouts.c ---- */
 
-/* The peer was heard; after an outage the time without progress starts again. */
-void engine_heard(struct engine *s, struct mono now);
+struct frame_limits engine_limits(const void *engine);
+struct wire_ping engine_ping(void *engine, struct mono now);
 
 /* Whether to wait for a peer that reports `busy`: only after work has started, and for a limited time. */
 bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now);

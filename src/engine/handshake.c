@@ -39,12 +39,12 @@ static int run(struct engine *s, const struct wire_opened *o, const char *event,
 	if (!s->o.starter && s->open.role == WIRE_ACCEPTOR_SENDS)
 		r = engine_new_sender(s, e);
 	else if (!engine_measures(s) && s->snd == NULL)
-		r = rcv_new(&s->rcv, &rcv, &s->out, e);
+		r = rcv_new(&s->rcv, &rcv, &s->conn.out, e);
 	if (r < 0)
 		return r;
 	if (s->snd != NULL)
 		snd_agree(s->snd, &terms);
-	s->running_since = s->last_progress;
+	s->running_since = s->conn.last_progress;
 	s->moved = false;
 	engine_set_state(s, RUNNING, event);
 	s->o.ops->running(s->o.arg, o);
@@ -75,40 +75,31 @@ static void agree_on_times(struct engine *s, const struct wire_hello *h)
 		s->linger_ns = linger_ns;
 }
 
-int engine_on_hello(struct engine *s, struct span in, struct ptcp_err *e)
+int engine_on_hello(struct engine *s, const struct wire_hello *h, struct ptcp_err *e)
 {
-	struct wire_hello h;
-	int r;
-
-	if ((r = wire_hello_decode(&h, in, e)) < 0)
-		return r;
-	if (h.version_min > WIRE_VERSION || h.version_max < WIRE_VERSION)
+	if (h->version_min > WIRE_VERSION || h->version_max < WIRE_VERSION)
 		return err_set(e, PTCP_EPROTO, "the peer speaks versions %u to %u of the protocol, "
-		    "this is version %u (update the older side)", h.version_min, h.version_max, WIRE_VERSION);
-	if (s->o.one_channel && !has_ability(&h, WIRE_ABLE_ONE_CHANNEL))
+		    "this is version %u (update the older side)", h->version_min, h->version_max, WIRE_VERSION);
+	if (s->o.one_channel && !has_ability(h, WIRE_ABLE_ONE_CHANNEL))
 		return err_set(e, PTCP_EPROTO, "the peer does not accept data on the control connection (open a port to it)");
-	agree_on_times(s, &h);
-	s->peer_entries = h.max_entries;
+	agree_on_times(s, h);
+	s->peer_entries = h->max_entries;
 	if (!s->o.starter) {
 		engine_set_state(s, AWAIT_OPEN, "HELLO");
 		return 0;
 	}
-	s->opened = s->last_input;
+	s->opened = s->conn.last_input;
 	engine_set_state(s, OPENING, "HELLO");
 	return 0;
 }
 
-int engine_on_open(struct engine *s, struct span in, struct ptcp_err *e)
+int engine_on_open(struct engine *s, const struct wire_open *o, struct ptcp_err *e)
 {
-	struct wire_open o;
-	int r;
-
-	if ((r = wire_open_decode(&o, in, e)) < 0)
-		return r;
-	s->open = o;
+	(void)e;
+	s->open = *o;
 	s->open.paths = (struct span){ NULL, 0 };
 	engine_set_state(s, AUTHORIZING, "OPEN");
-	s->o.ops->open(s->o.arg, &o);
+	s->o.ops->open(s->o.arg, o);
 	return 0;
 }
 
@@ -116,13 +107,12 @@ int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e)
 {
 	uint8_t *p;
 
-	if (++s->n_early > WIRE_EARLY_ENTRIES || buf_len(&s->early) + WIRE_HEADER_BYTES + in.n > WIRE_EARLY_BYTES)
+	if (++s->n_early > WIRE_EARLY_ENTRIES || buf_len(&s->early) + in.n > WIRE_EARLY_BYTES)
 		return err_set(e, PTCP_EPROTO, "too many ENTRY frames before OPENED");
-	if ((p = buf_reserve(&s->early, WIRE_HEADER_BYTES + in.n)) == NULL)
+	if ((p = buf_reserve(&s->early, in.n)) == NULL)
 		return err_nomem(e);
-	wire_header_encode(p, &(struct wire_header){ WIRE_ENTRY, WIRE_CRITICAL, (uint32_t)in.n });
-	memcpy(p + WIRE_HEADER_BYTES, in.p, in.n);
-	buf_added(&s->early, WIRE_HEADER_BYTES + in.n);
+	memcpy(p, in.p, in.n);
+	buf_added(&s->early, in.n);
 	return 0;
 }
 
@@ -131,43 +121,35 @@ static int take_early(struct engine *s, struct ptcp_err *e)
 {
 	struct span in;
 	struct wire_header h;
+	struct wire_entry f;
 	int r = 0;
 
 	while (r == 0 && !engine_over(s) && buf_len(&s->early) > 0 &&
 	    (r = wire_frame_next(&h, &in, (struct span){ buf_head(&s->early), buf_len(&s->early) }, e)) > 0) {
-		r = rcv_on_entry(s->rcv, in, e);
+		if ((r = wire_entry_decode(&f, in, e)) == 0)
+			r = rcv_on_entry(s->rcv, &f, in, e);
 		buf_consume(&s->early, WIRE_HEADER_BYTES + h.length);
 	}
 	buf_fini(&s->early);
 	return r;
 }
 
-int engine_on_waiting(struct engine *s, struct span in, struct ptcp_err *e)
+int engine_on_waiting(struct engine *s, const struct wire_waiting *f, struct ptcp_err *e)
 {
-	struct wire_waiting f;
-	int r;
-
 	if (s->open.wait_ms == 0)
-		return engine_unexpected(s, WIRE_WAITING, e);
-	if ((r = wire_waiting_decode(&f, in, e)) < 0)
-		return r;
-	if (mono_diff_ns(s->last_input, s->opened) > s->open.wait_ms * NS_PER_MS + s->o.timeout_ns)
+		return frame_conn_unexpected(&s->conn, WIRE_WAITING, e);
+	if (mono_diff_ns(s->conn.last_input, s->opened) > s->open.wait_ms * NS_PER_MS + s->o.timeout_ns)
 		return err_set(e, PTCP_EBUSY, "too busy: the server has no room yet (try again later, or wait longer with --wait)");
-	s->o.ops->waiting(s->o.arg, f.ahead);
+	s->o.ops->waiting(s->o.arg, f->ahead);
 	return 0;
 }
 
-int engine_on_opened(struct engine *s, struct span in, struct ptcp_err *e)
+int engine_on_opened(struct engine *s, const struct wire_opened *o, struct ptcp_err *e)
 {
-	struct wire_opened o;
-	int r;
-
-	if ((r = wire_opened_decode(&o, in, e)) < 0)
-		return r;
-	if (o.streams > s->open.streams || o.cipher != s->open.cipher ||
-	    ((o.flags & WIRE_OPENED_MOVERS) != 0 && (s->open.flags & WIRE_OPEN_MOVERS) == 0))
+	if (o->streams > s->open.streams || o->cipher != s->open.cipher ||
+	    ((o->flags & WIRE_OPENED_MOVERS) != 0 && (s->open.flags & WIRE_OPEN_MOVERS) == 0))
 		return err_set(e, PTCP_EPROTO, "the peer granted more than was requested");
-	return run(s, &o, "OPENED", e);
+	return run(s, o, "OPENED", e);
 }
 
 void engine_wait(struct engine *s, uint32_t ahead)
@@ -175,7 +157,7 @@ void engine_wait(struct engine *s, uint32_t ahead)
 	struct wire_waiting f = { ahead };
 
 	if (s->state == AUTHORIZING)
-		OUTBOX_PUT(&s->out, waiting, WAITING, &f);
+		OUTBOX_PUT(&s->conn.out, waiting, WAITING, &f);
 }
 
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now)
@@ -184,7 +166,7 @@ void engine_accept(struct engine *s, const struct wire_opened *o, struct mono no
 
 	if (s->state != AUTHORIZING)
 		return;
-	OUTBOX_PUT(&s->out, opened, OPENED, o);
+	OUTBOX_PUT(&s->conn.out, opened, OPENED, o);
 	engine_progress(s, now);
 	if (run(s, o, "accept", &e) < 0 || take_early(s, &e) < 0)
 		engine_fail(s, &e);

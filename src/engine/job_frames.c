@@ -12,24 +12,26 @@
 #define PAUSE_NS (120 * NS_PER_S)
 #define MAX_BPS 1e14 /* no link carries more */
 
+static const struct frame_table table;
+
 void job_frames_await(struct job_frames *j, struct mono now)
 {
-	j->in.in.memory = j->request.memory = j->out.b.memory = j->memory;
+	frame_conn_init(&j->conn, &table, j, j->memory, now);
+	j->request.memory = j->memory;
 	j->state = JOB_FRAMES_AWAIT_REQUEST;
-	j->progressed = now;
 }
 
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now)
 {
+	frame_conn_init(&j->conn, &table, j, j->memory, now);
 	j->state = state;
-	j->requested = j->last_input = j->progressed = now;
+	j->requested = now;
 }
 
 void job_frames_fini(struct job_frames *j)
 {
-	frame_reader_fini(&j->in);
+	frame_conn_fini(&j->conn);
 	buf_fini(&j->request);
-	buf_fini(&j->out.b);
 }
 
 void job_frames_close(struct job_frames *j) { j->state = JOB_FRAMES_CLOSED; }
@@ -37,16 +39,11 @@ void job_frames_close(struct job_frames *j) { j->state = JOB_FRAMES_CLOSED; }
 void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const struct wire_end *end, struct mono now)
 {
 	if (why != NULL)
-		outbox_put_error(&j->out, why);
+		outbox_put_error(&j->conn.out, why);
 	else if (end != NULL)
-		OUTBOX_PUT(&j->out, end, END, end);
+		OUTBOX_PUT(&j->conn.out, end, END, end);
 	job_frames_close(j);
-	j->progressed = now;
-}
-
-static int unexpected(unsigned type, struct ptcp_err *e)
-{
-	return err_set(e, PTCP_EPROTO, "unexpected %s frame", wire_type_name(type));
+	j->conn.last_progress = now;
 }
 
 /* ---- Frames from the server ---- */
@@ -58,92 +55,105 @@ static bool differs(const struct ptcp_progress *a, const struct ptcp_progress *b
 	    a->failed != b->failed;
 }
 
-static int on_started(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+/* A frame that the owner gets as received. */
+static int on_frame(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	(void)in, (void)f, (void)e;
-	j->state = j->state == JOB_FRAMES_TIMING_REQUESTED ? JOB_FRAMES_TIMING_RUNNING : JOB_FRAMES_JOB_RUNNING;
-	j->progressed = j->last_input;
-	return 0;
+	struct job_frames *j = owner;
+
+	return j->frame(j->arg, type, f, e);
 }
 
-static int on_progress(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_started(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
+	struct job_frames *j = owner;
+
+	j->state = j->state == JOB_FRAMES_TIMING_REQUESTED ? JOB_FRAMES_TIMING_RUNNING : JOB_FRAMES_JOB_RUNNING;
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, f, e);
+}
+
+static int on_progress(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+{
+	struct job_frames *j = owner;
+	const struct ptcp_progress *now = f;
 	bool timing = j->state == JOB_FRAMES_TIMING_REQUESTED || j->state == JOB_FRAMES_TIMING_RUNNING;
 
-	(void)in, (void)e;
-	if (!timing && differs(&f->progress, &j->progress))
-		j->progressed = j->last_input;
-	j->progress = f->progress;
-	return 0;
+	if (!timing && differs(now, &j->progress))
+		j->conn.last_progress = j->conn.last_input;
+	j->progress = *now;
+	return on_frame(j, type, f, e);
 }
 
-static int on_waiting(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_waiting(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	(void)in, (void)f, (void)e;
-	j->progressed = j->last_input;
-	return 0;
+	struct job_frames *j = owner;
+
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, f, e);
 }
 
 /* A delay longer than the time since the request, or a rate above that of any link, was not measured. */
-static int on_sample(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_sample(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	uint64_t waited_ns = mono_diff_ns(j->last_input, j->requested);
-	const struct wire_sample *s = &f->sample;
+	struct job_frames *j = owner;
+	const struct wire_sample *s = f;
+	uint64_t waited_ns = mono_diff_ns(j->conn.last_input, j->requested);
 
 	if (j->n_samples == j->messages)
-		return unexpected(in->type, e);
+		return frame_conn_unexpected(&j->conn, type, e);
 	if (s->delay_ns > waited_ns - j->samples_ns || s->round_trip_ns > waited_ns ||
 	    (double)s->bytes * 8e9 / (double)s->delay_ns > MAX_BPS)
 		return err_set(e, PTCP_EPROTO, "implausible SAMPLE frame: %llu bytes in %.3g s (check that both hosts run the "
 		    "same version of ptcp)", (unsigned long long)s->bytes, (double)s->delay_ns / 1e9);
 	j->n_samples++;
 	j->samples_ns += s->delay_ns;
-	j->progressed = j->last_input;
-	return 0;
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, f, e);
 }
 
 /* LEFTOVER or LISTED. */
-static int on_listed(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_listed(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	unsigned max = in->type == WIRE_LISTED ? WIRE_LISTED_FRAMES_MAX : WIRE_LEFTOVERS_MAX;
+	struct job_frames *j = owner;
+	unsigned max = type == WIRE_LISTED ? WIRE_LISTED_FRAMES_MAX : WIRE_LEFTOVERS_MAX;
 
-	(void)f;
 	if (j->n_listed == max)
-		return err_set(e, PTCP_EPROTO, "more than %u %s frames", max, wire_type_name(in->type));
+		return err_set(e, PTCP_EPROTO, "more than %u %s frames", max, wire_type_name(type));
 	j->n_listed++;
-	j->progressed = j->last_input;
-	return 0;
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, f, e);
 }
 
-/* Totals, which include the listed. */
-static int check_totals(struct job_frames *j, const struct frame *in, uint64_t done, uint64_t failed, bool final,
-    struct ptcp_err *e)
+/* CLEANED or MANAGED: totals, which include the listed. */
+static int on_totals(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
+	struct job_frames *j = owner;
+	const struct wire_cleaned *c = f;
+	const struct wire_managed *m = f;
+	uint64_t done = type == WIRE_CLEANED ? c->files : m->entries, failed = type == WIRE_CLEANED ? c->failed : m->failed;
+
 	if (done > UINT64_MAX - failed || done + failed < j->n_listed)
-		return unexpected(in->type, e);
-	j->progressed = j->last_input;
-	if (final)
+		return frame_conn_unexpected(&j->conn, type, e);
+	j->conn.last_progress = j->conn.last_input;
+	if (type == WIRE_CLEANED ? c->final : m->final)
 		job_frames_close(j);
-	return 0;
+	return on_frame(j, type, f, e);
 }
 
-static int on_cleaned(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_error(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	return check_totals(j, in, f->cleaned.files, f->cleaned.failed, f->cleaned.final, e);
+	job_frames_close(owner);
+	return on_frame(owner, type, f, e);
 }
 
-static int on_managed(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_end(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	return check_totals(j, in, f->managed.entries, f->managed.failed, f->managed.final, e);
-}
+	struct job_frames *j = owner;
+	const struct wire_end *end = f;
 
-/* END or ERROR. */
-static int on_last(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
-{
-	if (in->type == WIRE_END && (f->end.files != j->progress.files || f->end.failed != j->progress.failed))
-		return unexpected(in->type, e);
-	job_frames_close(j);
-	return 0;
+	if (end->files != j->progress.files || end->failed != j->progress.failed)
+		return frame_conn_unexpected(&j->conn, type, e);
+	return on_error(j, type, f, e);
 }
 
 /* ---- Requests of the client ---- */
@@ -153,30 +163,33 @@ static int trailing(struct ptcp_err *e)
 	return err_set(e, PTCP_EPROTO, "trailing bytes after the request");
 }
 
-/* JOB or GRANT: retained until the request is complete. 1: not for the owner yet. */
-static int on_part(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+/* JOB or GRANT: retained until the request is complete. */
+static int on_part(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	uint8_t *room = buf_reserve(&j->request, in->bytes.n);
+	struct job_frames *j = owner;
+	struct span bytes = frame_conn_bytes(&j->conn);
+	uint8_t *room = buf_reserve(&j->request, bytes.n);
 
 	(void)f;
 	if (room == NULL)
 		return err_nomem(e);
-	memcpy(room, in->bytes.p, in->bytes.n);
-	buf_added(&j->request, in->bytes.n);
-	if (in->type == WIRE_JOB)
-		j->job_bytes = in->bytes.n;
-	j->state = in->type == WIRE_JOB ? JOB_FRAMES_AWAIT_GRANT : JOB_FRAMES_AWAIT_WORK;
-	return 1;
+	memcpy(room, bytes.p, bytes.n);
+	buf_added(&j->request, bytes.n);
+	if (type == WIRE_JOB)
+		j->job_bytes = bytes.n;
+	j->state = type == WIRE_JOB ? JOB_FRAMES_AWAIT_GRANT : JOB_FRAMES_AWAIT_WORK;
+	return 0;
 }
 
 /* STATUS, LINKS, CLEAN or MANAGE: the whole request. */
-static int on_query(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_query(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
-	(void)in, (void)f;
-	if (frame_reader_rest(&j->in) > 0)
+	struct job_frames *j = owner;
+
+	if (frame_conn_rest(&j->conn) > 0)
 		return trailing(e);
 	j->state = JOB_FRAMES_ANSWERING;
-	return 0;
+	return on_frame(j, type, f, e);
 }
 
 static struct span payload_of(struct span frame)
@@ -185,24 +198,25 @@ static struct span payload_of(struct span frame)
 }
 
 /* OPEN or PROBE completes a request. */
-static int on_work(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e)
+static int on_work(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
+	struct job_frames *j = owner;
+	const struct wire_probe *probe = f;
 	struct span job = { buf_head(&j->request), j->job_bytes };
-	struct job_request q = { .grant_frame = { job.p + job.n, buf_len(&j->request) - job.n } };
+	union job_frame q = { .request = { .grant_frame = { job.p + job.n, buf_len(&j->request) - job.n } } };
 	int r;
 
-	if (in->type == WIRE_OPEN) {
-		q.open = f->open;
+	if (type == WIRE_OPEN) {
+		q.request.open = *(const struct wire_open *)f;
 	} else {
-		q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .congestion = WIRE_CC_SYSTEM, .cipher = f->probe.cipher,
-			.streams = f->probe.streams, .wait_ms = f->probe.wait_ms };
-		q.messages = f->probe.messages;
+		q.request.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .congestion = WIRE_CC_SYSTEM,
+			.cipher = probe->cipher, .streams = probe->streams, .wait_ms = probe->wait_ms };
+		q.request.messages = probe->messages;
 	}
-	if ((r = wire_job_decode(&q.job, payload_of(job), e)) < 0 ||
-	    (r = wire_grant_decode(&q.grant, payload_of(q.grant_frame), e)) < 0)
+	if ((r = wire_job_decode(&q.request.job, payload_of(job), e)) < 0 ||
+	    (r = wire_grant_decode(&q.request.grant, payload_of(q.request.grant_frame), e)) < 0)
 		return r;
-	f->request = q;
-	return on_query(j, in, f, e);
+	return on_query(j, type, &q, e);
 }
 
 /* ---- Input ---- */
@@ -212,65 +226,34 @@ static int on_work(struct job_frames *j, const struct frame *in, union job_frame
 #define RUNNING (BIT(JOB_RUNNING) | BIT(TIMING_RUNNING))
 #define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED) | BIT(MANAGE_REQUESTED))
 
-static const struct rule {
-	enum wire_type type;
-	unsigned states; /* that allow the frame */
-	/* Changes the state, and `f` where the owner gets it otherwise; NULL: neither. */
-	int (*accept)(struct job_frames *j, const struct frame *in, union job_frame *f, struct ptcp_err *e);
-} rules[] = {
-	{ WIRE_ERROR, REQUESTED | RUNNING | QUERY, on_last },
-	{ WIRE_STARTED, REQUESTED, on_started },
-	{ WIRE_WAITING, REQUESTED, on_waiting },
-	{ WIRE_PROGRESS, REQUESTED | RUNNING, on_progress },
-	{ WIRE_EVENT, RUNNING, NULL },
-	{ WIRE_SAMPLE, BIT(TIMING_RUNNING), on_sample },
-	{ WIRE_END, RUNNING, on_last },
-	{ WIRE_STATE, BIT(STATUS_REQUESTED), NULL },
-	{ WIRE_LINK, BIT(LINKS_REQUESTED), NULL },
-	{ WIRE_LEFTOVER, BIT(CLEAN_REQUESTED), on_listed },
-	{ WIRE_CLEANED, BIT(CLEAN_REQUESTED), on_cleaned },
-	{ WIRE_LISTED, BIT(MANAGE_REQUESTED), on_listed },
-	{ WIRE_MANAGED, BIT(MANAGE_REQUESTED), on_managed },
-	{ WIRE_JOB, BIT(AWAIT_REQUEST), on_part },
-	{ WIRE_GRANT, BIT(AWAIT_GRANT), on_part },
-	{ WIRE_OPEN, BIT(AWAIT_WORK), on_work },
-	{ WIRE_PROBE, BIT(AWAIT_WORK), on_work },
-	{ WIRE_STATUS, BIT(AWAIT_REQUEST), on_query },
-	{ WIRE_LINKS, BIT(AWAIT_REQUEST), on_query },
-	{ WIRE_CLEAN, BIT(AWAIT_REQUEST), on_query },
-	{ WIRE_MANAGE, BIT(AWAIT_REQUEST), on_query },
+/* A handler changes the state, and passes the frame to the owner of the job connection. */
+static const struct frame_rule rules[] = {
+	{ .type = WIRE_ERROR, .states = REQUESTED | RUNNING | QUERY, .take = on_error },
+	{ .type = WIRE_STARTED, .states = REQUESTED, .take = on_started },
+	{ .type = WIRE_WAITING, .states = REQUESTED, .take = on_waiting },
+	{ .type = WIRE_PROGRESS, .states = REQUESTED | RUNNING, .take = on_progress },
+	{ .type = WIRE_EVENT, .states = RUNNING, .take = on_frame },
+	{ .type = WIRE_SAMPLE, .states = BIT(TIMING_RUNNING), .take = on_sample },
+	{ .type = WIRE_END, .states = RUNNING, .take = on_end },
+	{ .type = WIRE_STATE, .states = BIT(STATUS_REQUESTED), .take = on_frame },
+	{ .type = WIRE_LINK, .states = BIT(LINKS_REQUESTED), .take = on_frame },
+	{ .type = WIRE_LEFTOVER, .states = BIT(CLEAN_REQUESTED), .take = on_listed },
+	{ .type = WIRE_CLEANED, .states = BIT(CLEAN_REQUESTED), .take = on_totals },
+	{ .type = WIRE_LISTED, .states = BIT(MANAGE_REQUESTED), .take = on_listed },
+	{ .type = WIRE_MANAGED, .states = BIT(MANAGE_REQUESTED), .take = on_totals },
+	{ .type = WIRE_JOB, .states = BIT(AWAIT_REQUEST), .take = on_part },
+	{ .type = WIRE_GRANT, .states = BIT(AWAIT_GRANT), .take = on_part },
+	{ .type = WIRE_OPEN, .states = BIT(AWAIT_WORK), .take = on_work },
+	{ .type = WIRE_PROBE, .states = BIT(AWAIT_WORK), .take = on_work },
+	{ .type = WIRE_STATUS, .states = BIT(AWAIT_REQUEST), .take = on_query },
+	{ .type = WIRE_LINKS, .states = BIT(AWAIT_REQUEST), .take = on_query },
+	{ .type = WIRE_CLEAN, .states = BIT(AWAIT_REQUEST), .take = on_query },
+	{ .type = WIRE_MANAGE, .states = BIT(AWAIT_REQUEST), .take = on_query },
 };
-
-static int take(struct job_frames *j, const struct frame *in, struct ptcp_err *e)
-{
-	union job_frame f;
-	size_t i;
-	int r;
-
-	for (i = 0; i < sizeof rules / sizeof *rules; i++) {
-		if (rules[i].type != in->type || (rules[i].states & 1u << j->state) == 0)
-			continue;
-		if ((r = wire_decode(&f, in->type, in->payload, e)) == 0 && rules[i].accept != NULL)
-			r = rules[i].accept(j, in, &f, e);
-		return r != 0 ? r : j->frame(j->arg, in->type, &f, e);
-	}
-	return unexpected(in->type, e);
-}
 
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e)
 {
-	struct frame f;
-	int r;
-
-	if (j->state == JOB_FRAMES_CLOSED)
-		return 0;
-	if (j->state == JOB_FRAMES_ANSWERING)
-		return trailing(e);
-	j->last_input = now;
-	r = frame_reader_add(&j->in, p, n, e);
-	while (r >= 0 && j->state != JOB_FRAMES_CLOSED && (r = frame_reader_next(&j->in, &f, e)) > 0)
-		r = take(j, &f, e);
-	return r;
+	return j->state == JOB_FRAMES_ANSWERING ? trailing(e) : frame_conn_input(&j->conn, p, n, now, e);
 }
 
 /* ---- Time ---- */
@@ -307,42 +290,38 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 void job_frames_pause(struct job_frames *j, struct mono now)
 {
 	j->paused = true;
-	j->progressed = now;
+	j->conn.last_progress = now;
 }
 
 void job_frames_wrote(struct job_frames *j, struct mono now)
 {
 	if (j->paused)
-		j->progressed = now;
+		j->conn.last_progress = now;
 }
 
 bool job_frames_resume(struct job_frames *j)
 {
-	if (!j->paused || buf_len(&j->out.b) > JOB_FRAMES_PAUSE_BYTES / 2)
+	if (!j->paused || buf_len(&j->conn.out.b) > JOB_FRAMES_PAUSE_BYTES / 2)
 		return false;
 	j->paused = false;
 	return true;
 }
 
-static bool is_unread(const struct job_frames *j)
+static unsigned state_of(const void *owner) { return ((const struct job_frames *)owner)->state; }
+
+static struct frame_limits limits_of(const void *owner)
 {
-	return j->out.failed || buf_len(&j->out.b) > OUTBOX_MAX_BYTES;
+	const struct job_frames *j = owner;
+
+	return (struct frame_limits){ .silence_ns = is_client(j) ? j->timeout_ns : UINT64_MAX,
+		.stall_ns = job_frames_stall_ns(j), .outage_ns = UINT64_MAX, .ping_ns = UINT64_MAX };
 }
 
-enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono now)
-{
-	if (is_unread(j))
-		return JOB_FRAMES_UNREAD;
-	if (is_client(j) && mono_diff_ns(now, j->last_input) >= j->timeout_ns)
-		return JOB_FRAMES_SILENT;
-	return mono_diff_ns(now, j->progressed) >= job_frames_stall_ns(j) ? JOB_FRAMES_STALLED : JOB_FRAMES_ALIVE;
-}
+static const char *const state_names[] = {
+#define X(name) #name,
+	JOB_FRAMES_STATES(X)
+#undef X
+};
 
-struct mono job_frames_deadline(const struct job_frames *j)
-{
-	struct mono stall = mono_add_ns(j->progressed, job_frames_stall_ns(j));
-
-	if (is_unread(j))
-		return (struct mono){ 0 };
-	return is_client(j) ? mono_min(stall, mono_add_ns(j->last_input, j->timeout_ns)) : stall;
-}
+static const struct frame_table table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .deaf = BIT(CLOSED),
+	.state = state_of, .limits = limits_of };

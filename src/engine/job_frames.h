@@ -9,18 +9,19 @@
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
-#include "core/clock.h"
-#include "engine/frame_reader.h"
+#include "engine/frame_conn.h"
 #include "wire/grant.h"
 #include "wire/job.h"
-#include "wire/outbox.h"
+
+#define JOB_FRAMES_STATES(X) \
+	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(ANSWERING) \
+	X(JOB_REQUESTED) X(JOB_RUNNING) X(TIMING_REQUESTED) X(TIMING_RUNNING) \
+	X(STATUS_REQUESTED) X(LINKS_REQUESTED) X(CLEAN_REQUESTED) X(MANAGE_REQUESTED) X(CLOSED)
 
 enum job_frames_state {
-	JOB_FRAMES_AWAIT_REQUEST, JOB_FRAMES_AWAIT_GRANT, JOB_FRAMES_AWAIT_WORK, JOB_FRAMES_ANSWERING,
-	JOB_FRAMES_JOB_REQUESTED, JOB_FRAMES_JOB_RUNNING, JOB_FRAMES_TIMING_REQUESTED, JOB_FRAMES_TIMING_RUNNING,
-	JOB_FRAMES_STATUS_REQUESTED, JOB_FRAMES_LINKS_REQUESTED, JOB_FRAMES_CLEAN_REQUESTED,
-	JOB_FRAMES_MANAGE_REQUESTED,
-	JOB_FRAMES_CLOSED
+#define X(name) JOB_FRAMES_##name,
+	JOB_FRAMES_STATES(X)
+#undef X
 };
 
 /* A complete request of a client; spans are valid during the call. */
@@ -68,12 +69,11 @@ struct job_frames {
 	struct memory_account *memory; /* server: outlives the frames; NULL: no limit */
 
 	enum job_frames_state state;
-	struct frame_reader in;
+	struct frame_conn conn;        /* its `out` holds the frames to be sent */
 	struct buf request;            /* server: the JOB and GRANT frames received so far */
 	size_t job_bytes;
-	struct outbox out;             /* frames to be sent */
 	struct ptcp_progress progress; /* client: the last one received */
-	struct mono requested, last_input, progressed;
+	struct mono requested;
 	bool paused;                   /* server: the answer continues when the client has read, see job_frames_pause() */
 	unsigned n_samples;
 	unsigned n_listed;             /* LEFTOVER or LISTED frames */
@@ -82,7 +82,7 @@ struct job_frames {
 
 /* A server begins to wait for a request. */
 void job_frames_await(struct job_frames *j, struct mono now);
-/* A client has put the frames of its request into `out`; `state` is one of ..._REQUESTED. */
+/* A client has put the frames of its request into conn.out; `state` is one of ..._REQUESTED. */
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
 void job_frames_fini(struct job_frames *j);
 
@@ -96,21 +96,12 @@ void job_frames_end(struct job_frames *j, const struct ptcp_err *why, const stru
 
 /* Server: a long answer waits until the client reads: from now on, a client that reads nothing for two minutes has
  * stalled. job_frames_wrote() reports reading. */
-#define JOB_FRAMES_PAUSE_BYTES (256u << 10) /* reading pauses while `out` holds so much */
+#define JOB_FRAMES_PAUSE_BYTES (256u << 10) /* reading pauses while conn.out holds so much */
 void job_frames_pause(struct job_frames *j, struct mono now);
 void job_frames_wrote(struct job_frames *j, struct mono now);
 /* Whether the client has read enough for the answer to continue; ends the pause. */
 bool job_frames_resume(struct job_frames *j);
 
-enum job_frames_fault {
-	JOB_FRAMES_ALIVE,
-	JOB_FRAMES_SILENT,  /* client: no byte for timeout_ns */
-	JOB_FRAMES_STALLED, /* no progress for job_frames_stall_ns() */
-	JOB_FRAMES_UNREAD   /* the peer does not read: more than OUTBOX_MAX_BYTES are buffered; or no memory for them */
-};
-enum job_frames_fault job_frames_fault(const struct job_frames *j, struct mono now);
-/* When job_frames_fault() is due; MONO_NEVER: no limit applies. */
-struct mono job_frames_deadline(const struct job_frames *j);
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
  * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer
  * 10 s for its request, and 2 s to close the connection after the last frame. */

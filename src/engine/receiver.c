@@ -423,20 +423,15 @@ static bool links_ok(struct rcv *r, const struct wire_entry *w)
 	return f != NULL ? f->type == WIRE_FILE : !rcv_is_new(r, a.link_id);
 }
 
-int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, struct ptcp_err *e)
 {
-	struct wire_entry w;
-	int err;
-
-	if ((err = wire_entry_decode(&w, in, e)) < 0)
-		return err;
-	if (w.type == WIRE_DIR_END)
-		return on_dir_end(r, &w, e);
-	if (wire_slot(w.id) >= r->o.max_entries || r->slot[wire_slot(w.id)] != NULL ||
-	    !rcv_is_new(r, w.id) || (w.parent != 0 && !parent_ok(r, w.parent)) || !links_ok(r, &w))
+	if (w->type == WIRE_DIR_END)
+		return on_dir_end(r, w, e);
+	if (wire_slot(w->id) >= r->o.max_entries || r->slot[wire_slot(w->id)] != NULL ||
+	    !rcv_is_new(r, w->id) || (w->parent != 0 && !parent_ok(r, w->parent)) || !links_ok(r, w))
 		return rcv_violation("ENTRY", e);
-	r->highest = w.id >> 16;
-	new_entry(r, &w, in);
+	r->highest = w->id >> 16;
+	new_entry(r, w, in);
 	return 0;
 }
 

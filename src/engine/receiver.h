@@ -84,12 +84,13 @@ void rcv_free(struct rcv *r); /* NULL is fine */
 void rcv_drop(struct rcv *r);
 
 /* Frames of the sender; PTCP_EPROTO for a violation. */
-int rcv_on_entry(struct rcv *r, struct span in, struct ptcp_err *e);
-int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e);
-int rcv_on_size(struct rcv *r, struct span in, struct ptcp_err *e);
-int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e);
-int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e);
-int rcv_on_totals(struct rcv *r, struct span in, struct ptcp_err *e);
+/* `in` is the encoded payload. */
+int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, struct ptcp_err *e);
+int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e);
+int rcv_on_size(struct rcv *r, const struct wire_size *w, struct ptcp_err *e);
+int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e);
+int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e);
+int rcv_on_totals(struct rcv *r, const struct wire_totals *t, struct ptcp_err *e);
 
 /* Any verdict but RCV_LATER: takes `claimed` (RCV_PARTS; else NULL); `why` with RCV_REFUSE. */
 void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep verdict, uint64_t *claimed,

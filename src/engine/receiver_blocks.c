@@ -151,26 +151,22 @@ static void try_commit(struct rcv *r, struct rcv_entry *f)
 	rcv_commit(r, f, NULL);
 }
 
-int rcv_on_hole(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e)
 {
-	struct wire_blocks b;
 	struct rcv_entry *f;
-	int err;
 
-	if ((err = wire_hole_decode(&b, in, e)) < 0)
-		return err;
-	if ((f = rcv_find(r, b.id)) == NULL && !rcv_is_new(r, b.id))
+	if ((f = rcv_find(r, b->id)) == NULL && !rcv_is_new(r, b->id))
 		return 0;
-	if (f == NULL || f->state != RECEIVING || !f->sparse || !range_fits(f, b.first, b.count))
+	if (f == NULL || f->state != RECEIVING || !f->sparse || !range_fits(f, b->first, b->count))
 		return rcv_violation("HOLE", e);
 	if (!track_or_fail(r, f))
 		return 0;
-	if (!expects_all(f, b.first, b.first + b.count))
+	if (!expects_all(f, b->first, b->first + b->count))
 		return rcv_violation("HOLE", e);
-	add_blocks(r, f, b.first, b.count);
-	r->stats.hole_bytes += wire_grid_range_bytes(f->grid, b.first, b.count);
+	add_blocks(r, f, b->first, b->count);
+	r->stats.hole_bytes += wire_grid_range_bytes(f->grid, b->first, b->count);
 	if (r->o.ops->hole != NULL)
-		r->o.ops->hole(r->o.arg, f->id, f->cookie, b.first, b.count);
+		r->o.ops->hole(r->o.arg, f->id, f->cookie, b->first, b->count);
 	try_commit(r, f);
 	return 0;
 }
@@ -332,19 +328,15 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result
 	}
 }
 
-int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e)
 {
-	struct wire_file_end w;
 	struct rcv_entry *f;
-	int err;
 
-	if ((err = wire_file_end_decode(&w, in, e)) < 0)
-		return err;
-	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
 		return 0;
 	if (f == NULL || f->has_digest || (f->state != COMPARING && f->state != COMPLETE))
 		return rcv_violation("FILE_END", e);
-	f->expected = w.digest;
+	f->expected = w->digest;
 	f->has_digest = true;
 	if (f->state == COMPARING)
 		rcv_try_compare(r, f);
@@ -354,49 +346,41 @@ int rcv_on_file_end(struct rcv *r, struct span in, struct ptcp_err *e)
 }
 
 /* A shorter last block is sent on request: before SIZE its length would not fit the grid. */
-int rcv_on_size(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_size(struct rcv *r, const struct wire_size *w, struct ptcp_err *e)
 {
-	struct wire_size w;
 	struct rcv_entry *f;
-	int err;
 
-	if ((err = wire_size_decode(&w, in, e)) < 0)
-		return err;
-	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
 		return 0;
-	if (f == NULL || f->state != RECEIVING || !f->unended || f->end > w.size_bytes / f->grid.block_bytes)
+	if (f == NULL || f->state != RECEIVING || !f->unended || f->end > w->size_bytes / f->grid.block_bytes)
 		return rcv_violation("SIZE", e);
 	f->unended = false;
-	f->size_bytes = w.size_bytes;
-	f->grid = wire_grid_unsized(w.size_bytes);
+	f->size_bytes = w->size_bytes;
+	f->grid = wire_grid_unsized(w->size_bytes);
 	f->n_blocks = wire_grid_blocks(f->grid);
-	r->o.ops->sized(r->o.arg, f->id, f->cookie, w.size_bytes);
-	if (w.size_bytes % f->grid.block_bytes != 0)
+	r->o.ops->sized(r->o.arg, f->id, f->cookie, w->size_bytes);
+	if (w->size_bytes % f->grid.block_bytes != 0)
 		OUTBOX_PUT(r->out, need, NEED, &(struct wire_blocks){ .id = f->id, .first = f->n_blocks - 1, .count = 1 });
 	try_commit(r, f);
 	return 0;
 }
 
-int rcv_on_fail(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e)
 {
-	struct wire_fail w;
 	struct ptcp_err why;
 	struct rcv_entry *f;
 	uint8_t *p;
-	int err;
 
-	if ((err = wire_fail_decode(&w, in, e)) < 0)
-		return err;
-	if ((f = rcv_find(r, w.id)) == NULL && !rcv_is_new(r, w.id))
+	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
 		return 0;
 	if (f == NULL || f->type != WIRE_FILE || f->state == WAITING || f->state == PREPARING)
 		return rcv_violation("FAIL", e);
 	if (f->state == COMMITTING)
 		return 0; /* too late: DONE or FAIL is in transit */
-	outbox_reason(&why, w.code, w.text);
+	outbox_reason(&why, w->code, w->text);
 	rcv_fail_waiters(r, f);
 	if ((p = outbox_room(r->out, WIRE_FAIL_MAX_BYTES)) != NULL)
-		outbox_added(r->out, wire_fail_encode(p, &w));
+		outbox_added(r->out, wire_fail_encode(p, w));
 	rcv_end(r, f, false, &why);
 	return 0;
 }
@@ -414,13 +398,10 @@ void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 	rcv_run_waiting(r);
 }
 
-int rcv_on_totals(struct rcv *r, struct span in, struct ptcp_err *e)
+int rcv_on_totals(struct rcv *r, const struct wire_totals *t, struct ptcp_err *e)
 {
-	struct wire_totals t;
-	int err;
+	(void)e;
 
-	if ((err = wire_totals_decode(&t, in, e)) < 0)
-		return err;
-	r->o.ops->totals(r->o.arg, t.files, t.bytes, t.final);
+	r->o.ops->totals(r->o.arg, t->files, t->bytes, t->final);
 	return 0;
 }

@@ -170,12 +170,12 @@ bool snd_input_failed(struct snd *s, uint64_t id, const struct ptcp_err *why);
 /* ---- Time, the peer, the end ---- */
 
 /* Frames of the receiver; PTCP_EPROTO for a violation. */
-int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e);
-int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e);
-int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e);
-int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e);
-int snd_on_done(struct snd *s, struct span in, struct ptcp_err *e);
-int snd_on_fail(struct snd *s, struct span in, struct ptcp_err *e);
+int snd_on_answer(struct snd *s, const struct wire_answer *a, struct ptcp_err *e);
+int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
+int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
+int snd_on_ack(struct snd *s, const struct wire_ack *a, struct mono now, struct ptcp_err *e);
+int snd_on_done(struct snd *s, const struct wire_done *d, struct ptcp_err *e);
+int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e);
 /* The receiver reports a busy disk: no stream counts as stalled meanwhile. */
 void snd_peer_busy(struct snd *s, struct mono now);
 struct mono snd_deadline(struct snd *s);

@@ -25,28 +25,24 @@ static bool answer_fits(const struct snd *s, const struct snd_entry *f, uint8_t 
 	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || (f->type == WIRE_FILE && !f->unsized));
 }
 
-int snd_on_answer(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_answer(struct snd *s, const struct wire_answer *a, struct ptcp_err *e)
 {
-	struct wire_answer a;
 	struct snd_entry *f;
-	int r;
 
-	if ((r = wire_answer_decode(&a, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, a.id)) == NULL || !answer_fits(s, f, a.verdict))
+	if ((f = snd_find(s, a->id)) == NULL || !answer_fits(s, f, a->verdict))
 		return violation("ANSWER", e);
-	if (a.verdict == WIRE_SEND_NONE) {
+	if (a->verdict == WIRE_SEND_NONE) {
 		s->stats.done.bytes += f->size_bytes;
 		s->stats.done.resumed_bytes += f->size_bytes;
 		snd_end(s, f, SND_SKIPPED, NULL);
-	} else if (a.verdict == WIRE_COMPARE) {
+	} else if (a->verdict == WIRE_COMPARE) {
 		f->state = COMPARING;
 		s->o.ops->compare(s->o.arg, f->cookie, f->id);
 	} else if (f->type == WIRE_DIR) {
 		f->state = MADE;
 		snd_dir_try_end(s, f);
 	} else if (f->type == WIRE_FILE) {
-		snd_start(s, f, a.verdict == WIRE_SEND_PARTS);
+		snd_start(s, f, a->verdict == WIRE_SEND_PARTS);
 	} else {
 		f->state = FINISHING;
 	}
@@ -70,26 +66,22 @@ static bool too_many_wait(const struct snd_entry *f, uint32_t count)
 	return f->again.blocks + f->region_blocks + count > 3 * (uint64_t)f->n_blocks + MISMATCHES_MAX;
 }
 
-int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 {
-	struct wire_blocks b;
 	struct ptcp_err why;
 	struct snd_entry *f;
-	int r;
 
-	if ((r = wire_need_decode(&b, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, b.id)) == NULL)
+	if ((f = snd_find(s, b->id)) == NULL)
 		return violation("NEED", e);
 	if (f->state == FAILING)
 		return 0;
-	if (!blocks_fit(f, &b))
+	if (!blocks_fit(f, b))
 		return violation("NEED", e);
 	if (!snd_track(s, f))
 		return 0;
-	if (any_acked(f, &b) || too_many_wait(f, b.count))
+	if (any_acked(f, b) || too_many_wait(f, b->count))
 		return violation("NEED", e);
-	if ((bitmap_has(f->read, b.first) || (!f->parts && b.first < f->n_offered)) &&
+	if ((bitmap_has(f->read, b->first) || (!f->parts && b->first < f->n_offered)) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
 		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
 		    "(check memory and network of both hosts)", f->mismatches);
@@ -97,70 +89,63 @@ int snd_on_need(struct snd *s, struct span in, struct ptcp_err *e)
 		return 0;
 	}
 	/* Blocks in flight are corrupt: do not wait for their acknowledgment. */
-	inflight_remove_blocks(&s->flights, &f->flights, f, b.first, b.count);
-	return snd_requeue(s, f, b.first, b.count) ? 0 : violation("NEED", e);
+	inflight_remove_blocks(&s->flights, &f->flights, f, b->first, b->count);
+	return snd_requeue(s, f, b->first, b->count) ? 0 : violation("NEED", e);
 }
 
-int snd_on_have(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 {
-	struct wire_blocks b;
 	struct snd_entry *f;
 	uint64_t bytes;
 	uint32_t end;
-	int r;
 
-	if ((r = wire_have_decode(&b, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, b.id)) == NULL)
+	if ((f = snd_find(s, b->id)) == NULL)
 		return violation("HAVE", e);
 	if (f->state == FAILING)
 		return 0;
-	if (!blocks_fit(f, &b) || !f->parts)
+	if (!blocks_fit(f, b) || !f->parts)
 		return violation("HAVE", e);
 	if (!snd_track(s, f))
 		return 0;
-	end = b.first + b.count;
-	if (any_acked(f, &b) || bitmap_next(f->read, true, b.first, end) < end)
+	end = b->first + b->count;
+	if (any_acked(f, b) || bitmap_next(f->read, true, b->first, end) < end)
 		return violation("HAVE", e);
-	bitmap_set(f->acked, true, b.first, end);
-	bitmap_set(f->read, true, b.first, end);
-	bytes = wire_grid_range_bytes(f->grid, b.first, b.count);
+	bitmap_set(f->acked, true, b->first, end);
+	bitmap_set(f->read, true, b->first, end);
+	bytes = wire_grid_range_bytes(f->grid, b->first, b->count);
 	s->stats.done.bytes += bytes;
 	s->stats.done.resumed_bytes += bytes;
-	f->n_acked += b.count;
-	f->n_read += b.count;
-	digest_add(&f->digest, b.digest);
-	inflight_remove_blocks(&s->flights, &f->flights, f, b.first, b.count);
+	f->n_acked += b->count;
+	f->n_read += b->count;
+	digest_add(&f->digest, b->digest);
+	inflight_remove_blocks(&s->flights, &f->flights, f, b->first, b->count);
 	snd_try_complete(s, f);
 	return 0;
 }
 
-int snd_on_ack(struct snd *s, struct span in, struct mono now, struct ptcp_err *e)
+int snd_on_ack(struct snd *s, const struct wire_ack *a, struct mono now, struct ptcp_err *e)
 {
-	struct wire_ack a;
 	struct snd_entry *f;
-	int r, by;
+	int by;
 
-	if ((r = wire_ack_decode(&a, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, a.id)) == NULL)
+	if ((f = snd_find(s, a->id)) == NULL)
 		return violation("ACK", e);
 	if (f->state == FAILING)
 		return 0;
-	if (f->state != SENDING || a.block >= f->n_blocks)
+	if (f->state != SENDING || a->block >= f->n_blocks)
 		return violation("ACK", e);
 	if (!snd_track(s, f))
 		return 0;
-	if (!bitmap_add(f->acked, a.block))
+	if (!bitmap_add(f->acked, a->block))
 		return violation("ACK", e);
 	f->n_acked++;
-	s->stats.done.bytes += wire_grid_length(f->grid, a.block);
-	by = inflight_acked(&s->flights, f, a.block, wire_grid_length(f->grid, a.block), now);
+	s->stats.done.bytes += wire_grid_length(f->grid, a->block);
+	by = inflight_acked(&s->flights, f, a->block, wire_grid_length(f->grid, a->block), now);
 	if (by >= 0)
 		snd_stall_soon(s, (unsigned)by);
-	if (bitmap_has(f->read, a.block)) { /* else the digest still needs snd_read() */
-		inflight_remove_blocks(&s->flights, &f->flights, f, a.block, 1);
-		snd_release_block(s, f, a.block);
+	if (bitmap_has(f->read, a->block)) { /* else the digest still needs snd_read() */
+		inflight_remove_blocks(&s->flights, &f->flights, f, a->block, 1);
+		snd_release_block(s, f, a->block);
 	}
 	snd_try_complete(s, f);
 	return 0;
@@ -173,32 +158,24 @@ static bool done_fits(const struct snd *s, const struct snd_entry *f)
 	    (f->state == OFFERED || f->state == COMPARED));
 }
 
-int snd_on_done(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_done(struct snd *s, const struct wire_done *d, struct ptcp_err *e)
 {
-	struct wire_done d;
 	struct snd_entry *f;
-	int r;
 
-	if ((r = wire_done_decode(&d, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, d.id)) == NULL || !done_fits(s, f))
+	if ((f = snd_find(s, d->id)) == NULL || !done_fits(s, f))
 		return violation("DONE", e);
 	snd_end(s, f, SND_DONE, NULL);
 	return 0;
 }
 
-int snd_on_fail(struct snd *s, struct span in, struct ptcp_err *e)
+int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e)
 {
-	struct wire_fail d;
 	struct ptcp_err why;
 	struct snd_entry *f;
-	int r;
 
-	if ((r = wire_fail_decode(&d, in, e)) < 0)
-		return r;
-	if ((f = snd_find(s, d.id)) == NULL)
+	if ((f = snd_find(s, d->id)) == NULL)
 		return violation("FAIL", e);
-	outbox_reason(&why, d.code, d.text);
+	outbox_reason(&why, d->code, d->text);
 	if (f->type == WIRE_DIR && (f->state == OFFERED || f->state == MADE)) {
 		snd_lose_dir(s, f, &why);
 	} else {

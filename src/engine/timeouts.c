@@ -8,7 +8,7 @@
 
 void engine_progress(struct engine *s, struct mono now)
 {
-	s->last_progress = s->last_work = now;
+	s->conn.last_progress = s->last_work = now;
 	s->moved = true;
 }
 
@@ -75,27 +75,36 @@ static uint64_t silence_limit_ns(const struct engine *s)
 	return progress_limit_ns(s);
 }
 
-/* The connection is dead, or about to be declared dead: the silence limit holds, not the progress limit. */
-static bool is_cut_off(const struct engine *s, struct mono now)
+/* A dead connection of a lingering session is an outage: the silence limit holds, not the progress limit. */
+struct frame_limits engine_limits(const void *engine)
 {
-	return silence_limit_ns(s) > s->timeout_ns && mono_diff_ns(now, s->last_input) >= s->o.quiet_ns;
+	const struct engine *s = engine;
+	uint64_t silence_ns = silence_limit_ns(s);
+
+	return (struct frame_limits){ .silence_ns = silence_ns,
+		.stall_ns = waiting(s) ? progress_limit_ns(s) : UINT64_MAX,
+		.outage_ns = silence_ns > s->timeout_ns ? s->o.quiet_ns : UINT64_MAX,
+		.ping_ns = ping_after_ns(s, busy(s)) };
+}
+
+struct wire_ping engine_ping(void *engine, struct mono now)
+{
+	struct engine *s = engine;
+
+	(void)now;
+	s->busy_reported = busy(s);
+	return (struct wire_ping){ (uint8_t)s->busy_reported, ++s->ticks };
 }
 
 struct mono engine_deadline(const struct engine *s)
 {
-	struct mono at = mono_add_ns(s->last_ping, ping_after_ns(s, busy(s))), stalled;
+	struct mono at = frame_conn_deadline(&s->conn);
 
 	if (engine_over(s))
 		return MONO_NEVER;
-	at = mono_min(at, mono_add_ns(s->last_input, silence_limit_ns(s)));
-	stalled = mono_add_ns(s->last_progress, progress_limit_ns(s));
-	if (waiting(s) && !is_cut_off(s, stalled))
-		at = mono_min(at, stalled);
 	if (s->snd != NULL)
 		at = mono_min(at, snd_deadline(s->snd));
-	if (s->rcv != NULL)
-		at = mono_min(at, rcv_deadline(s->rcv));
-	return at;
+	return s->rcv != NULL ? mono_min(at, rcv_deadline(s->rcv)) : at;
 }
 
 static void fail_late(struct engine *s, const char *what, uint64_t limit_ns)
@@ -116,46 +125,39 @@ static void excuse_stop(struct engine *s, struct mono now)
 
 	if (late_ns < STOPPED_NS)
 		return;
-	s->last_input = mono_min(now, mono_add_ns(s->last_input, late_ns));
-	s->last_progress = mono_min(now, mono_add_ns(s->last_progress, late_ns));
+	s->conn.last_input = mono_min(now, mono_add_ns(s->conn.last_input, late_ns));
+	s->conn.last_progress = mono_min(now, mono_add_ns(s->conn.last_progress, late_ns));
 	s->last_work = mono_min(now, mono_add_ns(s->last_work, late_ns));
 }
 
 static void check_time(struct engine *s, struct mono now)
 {
-	enum wire_busy doing = busy(s);
-	bool at_rate = paced(s);
-	struct wire_ping ping = { (uint8_t)doing, 0 };
+	bool is_busy = busy(s) != WIRE_IDLE, at_rate = paced(s);
+	struct ptcp_err e;
 
 	/* A delay observed at the last tick lasted until now. */
-	if (!waiting(s) || ((doing != WIRE_IDLE || s->was_busy) && !at_rate))
-		s->last_progress = s->last_work = now;
+	if (!waiting(s) || ((is_busy || s->was_busy) && !at_rate))
+		s->conn.last_progress = s->last_work = now;
 	else if (at_rate && worked_within(s, ENGINE_BUSY_TIMEOUTS, now))
-		s->last_progress = now;
-	s->was_busy = doing != WIRE_IDLE;
-	if (mono_diff_ns(now, s->last_input) >= silence_limit_ns(s)) {
+		s->conn.last_progress = now;
+	s->was_busy = is_busy;
+	switch (frame_conn_tick(&s->conn, now)) {
+	case FRAME_ALIVE:
+		break;
+	case FRAME_SILENT:
 		fail_late(s, "response", silence_limit_ns(s));
-	} else if (mono_diff_ns(now, s->last_progress) >= progress_limit_ns(s) && !is_cut_off(s, now)) {
+		break;
+	case FRAME_STALLED:
 		fail_late(s, "progress", progress_limit_ns(s));
-	} else if (mono_diff_ns(now, s->last_ping) >= ping_after_ns(s, doing)) {
-		s->busy_reported = doing;
-		ping.tick = ++s->ticks;
-		OUTBOX_PUT(&s->out, ping, PING, &ping);
-		s->last_ping = now;
+		break;
+	case FRAME_UNREAD:
+		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read, or memory is short");
+		engine_fail(s, &e);
 	}
-}
-
-void engine_heard(struct engine *s, struct mono now)
-{
-	if (is_cut_off(s, now))
-		s->last_progress = now;
-	s->last_input = now;
 }
 
 void engine_tick(struct engine *s, struct mono now)
 {
-	struct ptcp_err e;
-
 	if (engine_over(s))
 		return;
 	excuse_stop(s, now);
@@ -169,10 +171,6 @@ void engine_tick(struct engine *s, struct mono now)
 	if (s->rcv != NULL)
 		rcv_tick(s->rcv);
 	check_time(s, now);
-	if (s->out.failed && !engine_over(s)) {
-		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read, or memory is short");
-		engine_fail(s, &e);
-	}
 	s->due = engine_deadline(s);
 	if (s->due.ns < now.ns)
 		s->due = now;

@@ -12,17 +12,12 @@ struct mover_link {
 	struct loop *loop;
 	struct chan *chan;
 	struct timer *timer;
-	struct frame_reader in;
-	struct outbox out;
+	struct frame_conn conn;
 	struct msg flush;
 	bool flush_posted, freed;
 	bool lost, reported;        /* for the reason `why` */
 	struct ptcp_err why;
-	struct mono last_input;
-	uint64_t tick;              /* of the other end's last PING */
-	uint64_t timeout_ns;
-	const struct mover_link_ops *ops;
-	void *arg;
+	void (*on_lost)(void *owner, const struct ptcp_err *why);
 };
 
 static void on_flush(struct msg *m);
@@ -50,7 +45,7 @@ void mover_link_lose(struct mover_link *k, const struct ptcp_err *why)
 
 static void write_out(struct mover_link *k)
 {
-	struct buf *b = &k->out.b;
+	struct buf *b = &k->conn.out.b;
 	size_t n;
 
 	do {
@@ -60,10 +55,23 @@ static void write_out(struct mover_link *k)
 	chan_flush(k->chan);
 }
 
+static void judge(struct mover_link *k, enum frame_fault fault)
+{
+	struct ptcp_err why;
+
+	if (fault == FRAME_ALIVE)
+		return;
+	if (fault == FRAME_UNREAD)
+		err_set(&why, PTCP_EPEER, "the other end does not read");
+	else
+		err_set(&why, PTCP_ETIMEOUT, "no response for %.3g s",
+		    (double)k->conn.table->limits(k->conn.owner).silence_ns / 1e9);
+	mover_link_lose(k, &why);
+}
+
 static void on_flush(struct msg *m)
 {
 	struct mover_link *k = CONTAINER_OF(m, struct mover_link, flush);
-	struct ptcp_err why;
 
 	k->flush_posted = false;
 	if (k->freed) {
@@ -73,48 +81,22 @@ static void on_flush(struct msg *m)
 	if (k->lost) {
 		if (!k->reported) {
 			k->reported = true;
-			k->ops->lost(k->arg, &k->why); /* may free the link */
+			k->on_lost(k->conn.owner, &k->why); /* may free the link */
 		}
 		return;
 	}
 	write_out(k);
-	if (k->out.failed) {
-		err_set(&why, PTCP_EPEER, "the other end does not read");
-		mover_link_lose(k, &why);
-	}
+	if (k->conn.out.failed)
+		judge(k, FRAME_UNREAD);
 }
 
 struct outbox *mover_link_out(struct mover_link *k)
 {
 	post(k);
-	return &k->out;
+	return &k->conn.out;
 }
 
 /* ---- Input ---- */
-
-static int on_ping(struct mover_link *k, const struct frame *f, struct ptcp_err *e)
-{
-	struct wire_ping ping;
-	int r;
-
-	if ((r = wire_ping_decode(&ping, f->payload, e)) < 0)
-		return r;
-	k->tick = ping.tick;
-	if (k->ops->answered != NULL)
-		k->ops->answered(k->arg, (struct mono){ ping.tick });
-	return 0;
-}
-
-static int take_frames(struct mover_link *k, struct ptcp_err *e)
-{
-	struct frame f;
-	int r;
-
-	while ((r = frame_reader_next(&k->in, &f, e)) > 0)
-		if ((r = f.type == WIRE_PING ? on_ping(k, &f, e) : k->ops->frame(k->arg, &f, e)) < 0)
-			break;
-	return r;
-}
 
 static void on_readable(void *arg)
 {
@@ -124,8 +106,7 @@ static void on_readable(void *arg)
 	size_t n;
 
 	while (!k->lost && (n = chan_read(k->chan, bytes, sizeof bytes)) > 0) {
-		k->last_input = mono_now();
-		if (frame_reader_add(&k->in, bytes, n, &why) < 0 || take_frames(k, &why) < 0)
+		if (frame_conn_input(&k->conn, bytes, n, mono_now(), &why) < 0)
 			mover_link_lose(k, &why);
 	}
 }
@@ -147,22 +128,17 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 static void on_timer(void *arg)
 {
 	struct mover_link *k = arg;
-	struct mono now = mono_now();
-	struct ptcp_err why;
 
-	if (mono_diff_ns(now, k->last_input) >= k->timeout_ns) {
-		err_set(&why, PTCP_ETIMEOUT, "no response for %.3g s", (double)k->timeout_ns / 1e9);
-		mover_link_lose(k, &why);
-		return;
-	}
-	OUTBOX_PUT(mover_link_out(k), ping, PING, (&(struct wire_ping){ WIRE_IDLE, k->ops->answered != NULL ? now.ns : k->tick }));
-	timer_set(k->timer, mono_add_ns(now, LINK_PING_NS));
+	judge(k, frame_conn_tick(&k->conn, mono_now()));
+	post(k); /* a PING, perhaps */
+	if (!k->lost)
+		timer_set(k->timer, frame_conn_deadline(&k->conn));
 }
 
 static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
 
-int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, uint64_t timeout_ns,
-    const struct mover_link_ops *ops, void *arg, struct ptcp_err *e)
+int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, const struct frame_table *t, void *owner,
+    void (*on_lost)(void *owner, const struct ptcp_err *why), struct ptcp_err *e)
 {
 	struct mover_link *k = calloc(1, sizeof *k);
 	int r;
@@ -171,13 +147,13 @@ int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, uint
 		chan_free(c);
 		return err_nomem(e);
 	}
-	*k = (struct mover_link){ .loop = l, .chan = c, .timeout_ns = timeout_ns, .ops = ops, .arg = arg,
-		.last_input = mono_now() };
+	*k = (struct mover_link){ .loop = l, .chan = c, .on_lost = on_lost };
+	frame_conn_init(&k->conn, t, owner, NULL, mono_now());
 	if ((r = timer_new(&k->timer, l, on_timer, k, e)) < 0 || (r = chan_attach(c, l, &chan_ops, k, e)) < 0) {
 		mover_link_free(k);
 		return r;
 	}
-	timer_set(k->timer, mono_add_ns(mono_now(), LINK_PING_NS));
+	timer_set(k->timer, frame_conn_deadline(&k->conn));
 	*out = k;
 	return 0;
 }
@@ -190,8 +166,7 @@ void mover_link_free(struct mover_link *k)
 		write_out(k);
 	chan_free(k->chan);
 	timer_free(k->timer);
-	frame_reader_fini(&k->in);
-	buf_fini(&k->out.b);
+	frame_conn_fini(&k->conn);
 	k->freed = true;
 	if (!k->flush_posted)
 		free(k);

@@ -2,29 +2,28 @@
 #ifndef MOVER_LINK_H
 #define MOVER_LINK_H
 
-#include "engine/frame_reader.h"
+#include "core/units.h"
+#include "engine/frame_conn.h"
 #include "net/chan.h"
 #include "wire/mover.h"
-#include "wire/outbox.h"
 
-#define LINK_PING_NS UINT64_C(1000000000)
+#define LINK_PING_NS NS_PER_S
+#define LINK_TIMEOUT_NS (8 * NS_PER_S) /* of a silent end: a mover ends its work, an engine gives the blocks to other movers */
 
 struct mover_link;
 
-struct mover_link_ops {
-	/* A frame other than PING. Negative with `e`: the link is lost. May not free the link. */
-	int (*frame)(void *arg, const struct frame *f, struct ptcp_err *e);
-	/* The other end has received what this end sent at `sent` (0: nothing yet), and answers. NULL: this end answers the
-	 * other one. */
-	void (*answered)(void *arg, struct mono sent);
-	/* Once, from the loop; only mover_link_free() is allowed then. */
-	void (*lost)(void *arg, const struct ptcp_err *why);
-};
+/* The limits of both ends, for their tables. */
+static inline struct frame_limits mover_link_limits(const void *owner)
+{
+	(void)owner;
+	return (struct frame_limits){ .silence_ns = LINK_TIMEOUT_NS, .stall_ns = UINT64_MAX, .outage_ns = UINT64_MAX,
+		.ping_ns = LINK_PING_NS };
+}
 
-/* Takes an opened channel without a loop, also on failure. The link is lost after `timeout_ns` without a byte of the other
- * end. */
-int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, uint64_t timeout_ns,
-    const struct mover_link_ops *ops, void *arg, struct ptcp_err *e);
+/* Takes an opened channel without a loop, also on failure. A handler of `t` may lose, but not free the link. on_lost() is
+ * called once, from the loop; only mover_link_free() is allowed then. */
+int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, const struct frame_table *t, void *owner,
+    void (*on_lost)(void *owner, const struct ptcp_err *why), struct ptcp_err *e);
 /* For OUTBOX_PUT(): frames are sent together, at the end of the turn of the loop. */
 struct outbox *mover_link_out(struct mover_link *k);
 /* As if the connection had ended, for this reason. */

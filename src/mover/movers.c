@@ -11,7 +11,7 @@
 #include "core/units.h"
 #include "net/identity.h"
 
-#define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent mover: its blocks go to others */
+#define JOIN_NS (8 * NS_PER_S)      /* from a connection to JOIN */
 #define METER_NS NS_PER_S
 #define PORT_FREE ":0"
 #define SESSION_JOINS 64            /* of a mover of a server at once */
@@ -109,11 +109,12 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	movers_changed(m);
 }
 
-static int on_mover(struct mover *v, const struct wire_mover *f)
+int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e)
 {
 	struct movers *m = v->set;
 	char text[WIRE_HOST_MAX + 100];
 
+	(void)e;
 	span_copy(v->host, f->host);
 	v->joined = true;
 	m->n++;
@@ -127,24 +128,6 @@ static int on_mover(struct mover *v, const struct wire_mover *f)
 	movers_changed(m);
 	return 0;
 }
-
-static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
-{
-	struct mover *v = arg;
-	struct wire_endpoint endpoint;
-	struct wire_mover hello;
-	int r;
-
-	if (v->joined && f->type == WIRE_ENDPOINT)
-		return (r = wire_endpoint_decode(&endpoint, f->payload, e)) < 0 ? r : pool_on_endpoint(v, &endpoint, e);
-	if (v->joined)
-		return remote_frame(v, f, e);
-	if (f->type != WIRE_MOVER)
-		return err_set(e, PTCP_EPROTO, "no MOVER frame");
-	return (r = wire_mover_decode(&hello, f->payload, e)) < 0 ? r : on_mover(v, &hello);
-}
-
-static const struct mover_link_ops link_ops = { .frame = on_frame, .lost = on_link_lost };
 
 static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, struct ptcp_err *e)
 {
@@ -168,7 +151,7 @@ static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, 
 	chan_write(c, joined, wire_joined_encode(joined));
 	chan_flush(c);
 	chan_detach(c);
-	if ((r = mover_link_new(&v->link, m->o.control, c, TIMEOUT_NS, &link_ops, v, e)) < 0)
+	if ((r = mover_link_new(&v->link, m->o.control, c, &remote_table, v, on_link_lost, e)) < 0)
 		mover_free(v);
 	return r;
 }
@@ -369,7 +352,7 @@ static int listen_on(struct movers *m, struct ptcp_err *e)
 
 static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 {
-	struct pending_opts po = { .host = &m->host, .timeout_ns = TIMEOUT_NS, .waiting = 2 * MOVERS_MAX,
+	struct pending_opts po = { .host = &m->host, .timeout_ns = JOIN_NS, .waiting = 2 * MOVERS_MAX,
 		.sessions = MOVERS_MAX, .streams = m->o.serves ? SESSION_JOINS : 1, .ops = &inbound_ops, .arg = m };
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
 	int r;

@@ -34,6 +34,7 @@ struct mover {
 	struct list in_list;
 	struct movers *set;
 	struct mover_link *link;
+	uint64_t tick;           /* of its last PING */
 	uint32_t id;
 	bool joined;             /* has sent MOVER */
 	bool listens;            /* the set is a session's, and the endpoint of this mover is known */
@@ -108,6 +109,8 @@ void movers_changed(const struct movers *m);
 /* A set without a listener; and the timer of its rates. */
 struct movers *movers_bare(const struct movers_opts *o);
 int movers_meter(struct movers *m, struct ptcp_err *e);
+/* A mover has joined. */
+int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e);
 
 /* pool.c: the set of a JOIN, NULL: none; `m` is the set with the listener. */
 struct movers *pool_find(struct movers *m, const struct wire_join *j);
@@ -128,7 +131,7 @@ struct span remote_relays(char out[WIRE_RELAYS_MAX + 1], const struct connect_ho
 int remote_on_hop(struct mover *m, const struct wire_hop *f, struct ptcp_err *e);
 
 /* remote.c: frames of a mover; and its end, for its streams. */
-int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e);
+extern const struct frame_table remote_table; /* the owner is a struct mover */
 void remote_end_all(struct mover *m, const struct ptcp_err *why);
 struct remote *remote_find(const struct mover *m, uint32_t handle);
 int remote_no_such(struct ptcp_err *e);

@@ -372,32 +372,48 @@ static int on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp
 	return 0;
 }
 
-#define CASE(X, x, handler) \
-	case WIRE_##X: { \
-		struct wire_##x d; \
-		int r = wire_##x##_decode(&d, f->payload, e); \
-		return r < 0 ? r : handler(m, &d, e); \
-	}
-
-int remote_frame(struct mover *m, const struct frame *f, struct ptcp_err *e)
+static int on_ping(struct mover *m, const struct wire_ping *f, struct ptcp_err *e)
 {
-	switch (f->type) {
-	CASE(CONNECTED, connected, on_connected)
-	CASE(ACCEPTED, accepted, on_accepted)
-	CASE(HOP, hop, remote_on_hop)
-	CASE(LOST, lost, on_lost)
-	CASE(GONE, gone, on_gone)
-	CASE(UNREAD, unread, on_unread)
-	CASE(SENT, sent, on_sent)
-	CASE(TRAFFIC, traffic, on_traffic)
-	CASE(WANT, want, remote_on_want)
-	CASE(WROTE, wrote, remote_on_wrote)
-	CASE(UNWRITTEN, unwritten, remote_on_unwritten)
-	CASE(CLOSED, closed, remote_on_closed)
-	default:
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame of a mover", wire_type_name(f->type));
-	}
+	(void)e;
+	m->tick = f->tick;
+	return 0;
 }
+
+enum { AWAIT_MOVER, JOINED };
+static const char *const state_names[] = { "AWAIT_MOVER", "JOINED" };
+
+#define IN(state) (1u << (state))
+#define RULES(X) \
+	X(PING, IN(AWAIT_MOVER) | IN(JOINED), 0, on_ping) \
+	X(MOVER, IN(AWAIT_MOVER), 0, movers_on_mover) \
+	X(ENDPOINT, IN(JOINED), 0, pool_on_endpoint) \
+	X(CONNECTED, IN(JOINED), 0, on_connected) \
+	X(ACCEPTED, IN(JOINED), 0, on_accepted) \
+	X(HOP, IN(JOINED), 0, remote_on_hop) \
+	X(LOST, IN(JOINED), 0, on_lost) \
+	X(GONE, IN(JOINED), 0, on_gone) \
+	X(UNREAD, IN(JOINED), 0, on_unread) \
+	X(SENT, IN(JOINED), 0, on_sent) \
+	X(TRAFFIC, IN(JOINED), 0, on_traffic) \
+	X(WANT, IN(JOINED), 0, remote_on_want) \
+	X(WROTE, IN(JOINED), 0, remote_on_wrote) \
+	X(UNWRITTEN, IN(JOINED), 0, remote_on_unwritten) \
+	X(CLOSED, IN(JOINED), 0, remote_on_closed)
+
+RULES(FRAME_TAKE)
+static const struct frame_rule rules[] = { RULES(FRAME_RULE) };
+
+static unsigned state_of(const void *mover) { return ((const struct mover *)mover)->joined ? JOINED : AWAIT_MOVER; }
+
+/* An engine returns the tick of the mover, whose lease it extends. */
+static struct wire_ping ping_of(void *mover, struct mono now)
+{
+	(void)now;
+	return (struct wire_ping){ WIRE_IDLE, ((struct mover *)mover)->tick };
+}
+
+const struct frame_table remote_table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .state = state_of,
+	.limits = mover_link_limits, .ping = ping_of };
 
 /* ---- The end of a mover ---- */
 

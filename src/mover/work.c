@@ -10,9 +10,8 @@
 #include "net/identity.h"
 #include "net/reach.h"
 
-#define TIMEOUT_NS (8 * NS_PER_S)   /* of a silent engine: the work ends */
 #define CONNECT_NS (4 * NS_PER_S)   /* for each address of the engine */
-#define LEASE_NS (6 * NS_PER_S)     /* of writes, since the sending of the last PING that the engine has answered */
+#define LEASE_NS (6 * NS_PER_S)     /* of writes, since the sending of the last PING that the engine has returned */
 #define FIRST_LEASE_NS (4 * NS_PER_S) /* before an answer */
 #define TRAFFIC_NS (100 * NS_PER_MS)
 #define LOCAL_MAX 32                /* addresses of this host */
@@ -90,38 +89,53 @@ static int on_invite(struct work *w, const struct wire_invite *f, struct ptcp_er
 	return 0;
 }
 
-#define CASE(X, x, handler) \
-	case WIRE_##X: { \
-		struct wire_##x d; \
-		int r = wire_##x##_decode(&d, f->payload, e); \
-		return r < 0 ? r : handler(w, &d, e); \
-	}
-
-static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
+/* The engine gives the mover up LINK_TIMEOUT_NS after the receipt of a PING, at the earliest. `tick` is the time at which this
+ * end sent the last PING that the engine has received; 0: none. */
+static int on_ping(struct work *w, const struct wire_ping *f, struct ptcp_err *e)
 {
-	struct work *w = arg;
-
-	if (w->over)
-		return 0;
-	if (w->serves != (f->type == WIRE_INVITE) && f->type != WIRE_END)
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame from the engine", wire_type_name(f->type));
-	switch (f->type) {
-	CASE(INVITE, invite, on_invite)
-	CASE(STREAM, stream, work_on_stream)
-	CASE(PASS, pass, work_on_pass)
-	CASE(SOURCE, source, on_source)
-	CASE(SEND, send, work_on_send)
-	CASE(FORGET, forget, on_forget)
-	CASE(TARGET, target, work_on_target)
-	CASE(CLOSE, close, work_on_close)
-	CASE(CHECK, check, work_on_check)
-	CASE(STOP, stop, work_on_stop)
-	CASE(PACE, pace, work_on_pace)
-	CASE(END, end, on_end)
-	default:
-		return err_set(e, PTCP_EPROTO, "unexpected %s frame from the engine", wire_type_name(f->type));
-	}
+	(void)e;
+	if (f->tick + LEASE_NS > atomic_load(&w->targets.lease.until_ns))
+		atomic_store(&w->targets.lease.until_ns, f->tick + LEASE_NS);
+	return 0;
 }
+
+enum { WORKING, SERVING, OVER };
+static const char *const state_names[] = { "WORKING", "SERVING", "OVER" };
+
+#define IN(state) (1u << (state))
+#define RULES(X) \
+	X(PING, IN(WORKING) | IN(SERVING), 0, on_ping) \
+	X(END, IN(WORKING) | IN(SERVING), 0, on_end) \
+	X(INVITE, IN(SERVING), 0, on_invite) \
+	X(STREAM, IN(WORKING), 0, work_on_stream) \
+	X(PASS, IN(WORKING), 0, work_on_pass) \
+	X(SOURCE, IN(WORKING), 0, on_source) \
+	X(SEND, IN(WORKING), 0, work_on_send) \
+	X(FORGET, IN(WORKING), 0, on_forget) \
+	X(TARGET, IN(WORKING), 0, work_on_target) \
+	X(CLOSE, IN(WORKING), 0, work_on_close) \
+	X(CHECK, IN(WORKING), 0, work_on_check) \
+	X(STOP, IN(WORKING), 0, work_on_stop) \
+	X(PACE, IN(WORKING), 0, work_on_pace)
+
+RULES(FRAME_TAKE)
+static const struct frame_rule rules[] = { RULES(FRAME_RULE) };
+
+static unsigned state_of(const void *work)
+{
+	const struct work *w = work;
+
+	return w->over ? OVER : w->serves ? SERVING : WORKING;
+}
+
+static struct wire_ping ping_of(void *work, struct mono now)
+{
+	(void)work;
+	return (struct wire_ping){ WIRE_IDLE, now.ns };
+}
+
+static const struct frame_table table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .deaf = IN(OVER),
+	.state = state_of, .limits = mover_link_limits, .ping = ping_of };
 
 static void on_link_lost(void *arg, const struct ptcp_err *why)
 {
@@ -131,17 +145,6 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	err_while(&named, named.code, "the engine at %s", w->process->invitation.address[w->process->address]);
 	work_end(w, &named);
 }
-
-/* The engine gives the mover up TIMEOUT_NS after the receipt of a PING, at the earliest. */
-static void on_answered(void *arg, struct mono sent)
-{
-	struct work *w = arg;
-
-	if (sent.ns + LEASE_NS > atomic_load(&w->targets.lease.until_ns))
-		atomic_store(&w->targets.lease.until_ns, sent.ns + LEASE_NS);
-}
-
-static const struct mover_link_ops link_ops = { .frame = on_frame, .answered = on_answered, .lost = on_link_lost };
 
 /* ---- Joining ---- */
 
@@ -199,7 +202,7 @@ static void joined(struct work *w, struct chan *c)
 	int fd = chan_fd(c);
 	struct ptcp_err why;
 
-	if (mover_link_new(&w->link, w->loop, c, TIMEOUT_NS, &link_ops, w, &why) < 0) {
+	if (mover_link_new(&w->link, w->loop, c, &table, w, on_link_lost, &why) < 0) {
 		work_end(w, &why);
 		return;
 	}
@@ -238,7 +241,7 @@ static void join(struct work *w)
 	struct mover_process *p = w->process;
 	char host[SOCK_HOST_BYTES];
 	struct connect_opts o = { .context = &p->host, .host = host, .timeout_ns = CONNECT_NS,
-		.sock = { .timeout_ns = TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED, .first = write_join,
+		.sock = { .timeout_ns = LINK_TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED, .first = write_join,
 		.fingerprint = p->invitation.engine, .hint = "has its transfer ended?", .done = on_connected, .arg = w };
 	struct ptcp_err why;
 

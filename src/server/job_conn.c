@@ -64,11 +64,11 @@ unsigned job_conns_of(const struct job_set *t, const char *fingerprint)
 	return n;
 }
 
-struct outbox *job_conn_outbox(struct job_conn *c) { return &c->frames.out; }
+struct outbox *job_conn_outbox(struct job_conn *c) { return &c->frames.conn.out; }
 
 static void write_out(struct job_conn *c)
 {
-	struct buf *b = &c->frames.out.b;
+	struct buf *b = &c->frames.conn.out.b;
 	size_t n = buf_len(b) > 0 ? chan_write(c->chan, buf_head(b), buf_len(b)) : 0;
 
 	buf_consume(b, n);
@@ -82,22 +82,22 @@ bool job_conn_flush_or_pause(struct job_conn *c)
 	bool full;
 
 	write_out(c);
-	if ((full = buf_len(&c->frames.out.b) > JOB_FRAMES_PAUSE_BYTES))
+	if ((full = buf_len(&c->frames.conn.out.b) > JOB_FRAMES_PAUSE_BYTES))
 		job_frames_pause(&c->frames, mono_now());
-	timer_set(c->timer, job_frames_deadline(&c->frames));
+	timer_set(c->timer, frame_conn_deadline(&c->frames.conn));
 	return full;
 }
 
 void job_conn_flush(struct job_conn *c)
 {
-	struct buf *b = &c->frames.out.b;
+	struct buf *b = &c->frames.conn.out.b;
 
 	write_out(c);
 	if (c->frames.state == JOB_FRAMES_CLOSED && !c->closing && buf_len(b) == 0) {
 		c->closing = true;
 		chan_shutdown(c->chan);
 	}
-	timer_set(c->timer, job_frames_deadline(&c->frames));
+	timer_set(c->timer, frame_conn_deadline(&c->frames.conn));
 }
 
 void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end)
@@ -134,7 +134,7 @@ static void put_state(struct job_conn *c, const struct job *r)
 	struct wire_state s;
 
 	job_state(r, &s);
-	OUTBOX_PUT(&c->frames.out, state, STATE, &s);
+	OUTBOX_PUT(&c->frames.conn.out, state, STATE, &s);
 }
 
 static int on_status(struct job_conn *c, const struct wire_status *f, struct ptcp_err *e)
@@ -166,7 +166,7 @@ static int on_links(struct job_conn *c, struct ptcp_err *e)
 	if (c->auth.no_relay)
 		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
 		    "authorize it without --no-relay)");
-	if (!link_table_put(c->set->links, &c->frames.out))
+	if (!link_table_put(c->set->links, &c->frames.conn.out))
 		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator "
 		    "start it with --watch)");
 	job_conn_over(c, NULL, NULL);
@@ -229,7 +229,7 @@ static void on_readable(void *arg)
 		else
 			refuse(c, &why);
 	}
-	timer_set(c->timer, job_frames_deadline(&c->frames));
+	timer_set(c->timer, frame_conn_deadline(&c->frames.conn));
 }
 
 static void on_writable(void *arg)
@@ -253,7 +253,7 @@ static void on_timer(void *arg)
 {
 	struct job_conn *c = arg;
 
-	if (job_frames_fault(&c->frames, mono_now()) == JOB_FRAMES_UNREAD || c->frames.paused)
+	if (frame_conn_fault(&c->frames.conn, mono_now()) == FRAME_UNREAD || c->frames.paused)
 		log_at(&c->set->host->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
 		    "the reports\"", c->address, c->fingerprint);
 	job_conn_free(c);
@@ -293,6 +293,6 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 		return r;
 	}
 	job_frames_await(&c->frames, mono_now());
-	timer_set(c->timer, job_frames_deadline(&c->frames));
+	timer_set(c->timer, frame_conn_deadline(&c->frames.conn));
 	return 0;
 }

@@ -5,9 +5,6 @@
 
 #include "core/err.h"
 #include "wire/fields.h"
-#include "wire/grant.h"
-#include "wire/job.h"
-#include "wire/mover.h"
 
 static uint64_t load_uint(const void *p, unsigned size)
 {
@@ -156,14 +153,7 @@ static bool may_grow(unsigned type, const void *f)
 
 int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e)
 {
-	union { /* room for the largest, aligned */
-		struct wire_hello hello;
-		struct wire_rate rate;
-		struct wire_tcp_report tcp_report;
-		struct wire_grant grant;
-		struct wire_state state;
-		struct wire_traffic traffic;
-	} d;
+	union wire_any d;
 	const struct wire_layout *l = &wire_layouts[type];
 	struct reader r = reader_of(in);
 	bool ok = true;

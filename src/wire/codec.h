@@ -6,7 +6,19 @@
 #include <string.h>
 
 #include "core/byteorder.h"
-#include "wire/frame.h"
+#include "wire/grant.h"
+#include "wire/job.h"
+#include "wire/mover.h"
+
+/* Room for any decoded frame, aligned: the largest structs. */
+union wire_any {
+	struct wire_hello hello;
+	struct wire_rate rate;
+	struct wire_tcp_report tcp_report;
+	struct wire_grant grant;
+	struct wire_state state;
+	struct wire_traffic traffic;
+};
 
 struct reader {
 	const uint8_t *p, *end;

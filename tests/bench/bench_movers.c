@@ -292,29 +292,6 @@ static int on_invite(struct fake *k, const struct wire_invite *f, struct ptcp_er
 	return 0;
 }
 
-#define CASE(X, x, handler) \
-	case WIRE_##X: { \
-		struct wire_##x d; \
-		int r = wire_##x##_decode(&d, f->payload, e); \
-		return r < 0 ? r : handler(k, &d, e); \
-	}
-
-static int on_frame(void *arg, const struct frame *f, struct ptcp_err *e)
-{
-	struct fake *k = arg;
-
-	switch (f->type) {
-	CASE(INVITE, invite, on_invite)
-	CASE(STREAM, stream, on_stream)
-	CASE(SEND, send, on_send)
-	CASE(TARGET, target, on_target)
-	CASE(CLOSE, close, on_close)
-	CASE(STOP, stop, on_stop)
-	default:
-		return 0;
-	}
-}
-
 static void on_lost(void *arg, const struct ptcp_err *why)
 {
 	struct fake *k = arg;
@@ -329,19 +306,56 @@ static void on_lost(void *arg, const struct ptcp_err *why)
 
 static void join_client(void);
 
-/* The server has processed the MOVER frame. */
-static void on_answered(void *arg, struct mono sent)
+/* With the tick of a PING behind the MOVER frame: the server has processed both. */
+static int on_ping(struct fake *k, const struct wire_ping *f, struct ptcp_err *e)
 {
-	struct fake *k = arg;
-
-	if (k->role != OF_POOL || sent.ns == 0 || k->listens)
-		return;
-	k->listens = true;
-	if (++n_listening == n_movers)
-		join_client();
+	(void)e;
+	if (k->role == OF_POOL && f->tick != 0 && !k->listens) {
+		k->listens = true;
+		if (++n_listening == n_movers)
+			join_client();
+	}
+	return 0;
 }
 
-static const struct mover_link_ops link_ops = { .frame = on_frame, .answered = on_answered, .lost = on_lost };
+static int ignore(const struct fake *k, const void *f, struct ptcp_err *e)
+{
+	(void)k, (void)f, (void)e;
+	return 0;
+}
+
+static const char *const state_names[] = { "JOINED" };
+
+#define RULES(X) \
+	X(PING, 1, 0, on_ping) X(INVITE, 1, 0, on_invite) X(STREAM, 1, 0, on_stream) X(SEND, 1, 0, on_send) \
+	X(TARGET, 1, 0, on_target) X(CLOSE, 1, 0, on_close) X(STOP, 1, 0, on_stop) X(SOURCE, 1, 0, ignore) \
+	X(FORGET, 1, 0, ignore) X(CHECK, 1, 0, ignore) X(PACE, 1, 0, ignore) X(END, 1, 0, ignore)
+
+RULES(FRAME_TAKE)
+static const struct frame_rule rules[] = { RULES(FRAME_RULE) };
+
+static unsigned state_of(const void *fake)
+{
+	(void)fake;
+	return 0;
+}
+
+static struct frame_limits limits_of(const void *fake)
+{
+	struct frame_limits l = mover_link_limits(fake);
+
+	l.silence_ns = WAIT_NS;
+	return l;
+}
+
+static struct wire_ping ping_of(void *fake, struct mono now)
+{
+	(void)fake;
+	return (struct wire_ping){ WIRE_IDLE, now.ns };
+}
+
+static const struct frame_table table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .state = state_of,
+	.limits = limits_of, .ping = ping_of };
 
 static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
@@ -363,7 +377,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	struct fake *k = arg;
 	struct ptcp_err e;
 
-	if (r->chan == NULL || mover_link_new(&k->link, host.control, r->chan, WAIT_NS, &link_ops, k, &e) < 0)
+	if (r->chan == NULL || mover_link_new(&k->link, host.control, r->chan, &table, k, on_lost, &e) < 0)
 		die("joining", r->chan == NULL ? r->why.msg : e.msg);
 	OUTBOX_PUT(out_of(k), mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)"bench", 5 } }));
 	if (k->role == OF_SESSION) {

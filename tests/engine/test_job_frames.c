@@ -55,10 +55,10 @@ static void begin(struct end *d, enum job_frames_state state)
 /* Moves all output of one end to the other, in pieces of n bytes; the first error. */
 static int deliver(struct end *from, struct end *to, size_t n, double s, struct ptcp_err *e)
 {
-	struct buf *b = &from->j.out.b;
+	struct buf *b = &from->j.conn.out.b;
 	int r = 0;
 
-	assert_false(from->j.out.failed);
+	assert_false(from->j.conn.out.failed);
 	while (buf_len(b) > 0) {
 		if (n > buf_len(b))
 			n = buf_len(b);
@@ -144,23 +144,23 @@ static void job_in_any_pieces(void **state)
 	for (n = 1; n < 300; n++) {
 		begin(&c, JOB_FRAMES_JOB_REQUESTED);
 		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-		put_request(&c.j.out);
+		put_request(&c.j.conn.out);
 		assert_int_equal(deliver(&c, &s, n, 0.1, NULL), 0);
 		assert_int_equal(s.calls[WIRE_OPEN], 1);
 		assert_int_equal(s.j.state, JOB_FRAMES_ANSWERING);
 		assert_true(s.role == WIRE_ACCEPTOR_SENDS && s.messages == 0);
 		assert_string_equal(s.host, "b.example.org");
 		assert_string_equal(s.path, "/data");
-		put_progress(&s.j.out, 0);
-		put_started(&s.j.out);
-		put_event(&s.j.out);
-		put_progress(&s.j.out, 10);
+		put_progress(&s.j.conn.out, 0);
+		put_started(&s.j.conn.out);
+		put_event(&s.j.conn.out);
+		put_progress(&s.j.conn.out, 10);
 		job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 0 }, at(0.2));
 		assert_int_equal(deliver(&s, &c, n, 0.2, NULL), 0);
 		assert_true(c.calls[WIRE_STARTED] == 1 && c.calls[WIRE_PROGRESS] == 2 && c.calls[WIRE_EVENT] == 1 && c.calls[WIRE_END] == 1);
 		assert_int_equal(c.j.progress.bytes, 10);
 		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
-		put_event(&s.j.out); /* ignored */
+		put_event(&s.j.conn.out); /* ignored */
 		assert_int_equal(deliver(&s, &c, n, 0.3, NULL), 0);
 		assert_int_equal(c.calls[WIRE_EVENT], 1);
 		fini(&c, &s);
@@ -175,17 +175,17 @@ static void measurement(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_TIMING_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_probe(&c.j.out);
+	put_probe(&c.j.conn.out);
 	assert_int_equal(deliver(&c, &s, 50, 0, NULL), 0);
 	assert_true(s.role == WIRE_ACCEPTOR_DISCARDS && s.messages == 2);
-	put_started(&s.j.out);
-	put_sample(&s.j.out, 1 << 20, 0.5);
-	put_sample(&s.j.out, 1 << 20, 0.5);
+	put_started(&s.j.conn.out);
+	put_sample(&s.j.conn.out, 1 << 20, 0.5);
+	put_sample(&s.j.conn.out, 1 << 20, 0.5);
 	assert_int_equal(deliver(&s, &c, 50, 1, NULL), 0);
 	assert_int_equal(c.calls[WIRE_SAMPLE], 2);
-	put_sample(&s.j.out, 1 << 20, 0.5);
+	put_sample(&s.j.conn.out, 1 << 20, 0.5);
 	assert_int_equal(deliver(&s, &c, 50, 9, &e), PTCP_EPROTO); /* one more than requested */
-	assert_string_equal(e.msg, "unexpected SAMPLE frame");
+	assert_string_equal(e.msg, "unexpected SAMPLE frame in state TIMING_RUNNING");
 	fini(&c, &s);
 }
 
@@ -204,9 +204,9 @@ static void implausible_samples(void **state)
 	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
 		begin(&c, JOB_FRAMES_TIMING_REQUESTED);
 		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-		put_started(&s.j.out);
-		put_sample(&s.j.out, 1000, 1);
-		put_sample_of(&s.j.out, cases[i].bytes, cases[i].delay_s, cases[i].round_trip_s);
+		put_started(&s.j.conn.out);
+		put_sample(&s.j.conn.out, 1000, 1);
+		put_sample_of(&s.j.conn.out, cases[i].bytes, cases[i].delay_s, cases[i].round_trip_s);
 		assert_int_equal(deliver(&s, &c, 1000, 2, &e), cases[i].ok ? 0 : PTCP_EPROTO);
 		assert_true(cases[i].ok || strstr(e.msg, "implausible SAMPLE frame") != NULL);
 		fini(&c, &s);
@@ -223,23 +223,23 @@ static void queries(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_STATUS_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	OUTBOX_PUT(&c.j.out, status, STATUS, &q);
+	OUTBOX_PUT(&c.j.conn.out, status, STATUS, &q);
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_STATUS], 1);
-	OUTBOX_PUT(&s.j.out, state, STATE, &f);
-	OUTBOX_PUT(&s.j.out, state, STATE, &f);
+	OUTBOX_PUT(&s.j.conn.out, state, STATE, &f);
+	OUTBOX_PUT(&s.j.conn.out, state, STATE, &f);
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
 	assert_int_equal(c.calls[WIRE_STATE], 2);
-	OUTBOX_PUT(&s.j.out, link, LINK, &l);
+	OUTBOX_PUT(&s.j.conn.out, link, LINK, &l);
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), PTCP_EPROTO); /* the answer to another query */
 	fini(&c, &s);
 
 	begin(&c, JOB_FRAMES_LINKS_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	outbox_added(&c.j.out, wire_links_encode(outbox_room(&c.j.out, WIRE_LINKS_MAX_BYTES)));
+	outbox_added(&c.j.conn.out, wire_links_encode(outbox_room(&c.j.conn.out, WIRE_LINKS_MAX_BYTES)));
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_LINKS], 1);
-	OUTBOX_PUT(&s.j.out, link, LINK, &l);
+	OUTBOX_PUT(&s.j.conn.out, link, LINK, &l);
 	job_frames_end(&s.j, &(struct ptcp_err){ PTCP_EPEER, 0, "unknown" }, NULL, at(0));
 	assert_int_equal(deliver(&s, &c, 3, 0, NULL), 0);
 	assert_true(c.calls[WIRE_LINK] == 1 && c.calls[WIRE_ERROR] == 1);
@@ -266,19 +266,19 @@ static void cleaning(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	OUTBOX_PUT(&c.j.out, clean, CLEAN, &q);
+	OUTBOX_PUT(&c.j.conn.out, clean, CLEAN, &q);
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_CLEAN], 1);
-	put_cleaned(&s.j.out, 0, 0);
-	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
-	put_cleaned(&s.j.out, 1, 0);
+	put_cleaned(&s.j.conn.out, 0, 0);
+	OUTBOX_PUT(&s.j.conn.out, leftover, LEFTOVER, &l);
+	put_cleaned(&s.j.conn.out, 1, 0);
 	assert_int_equal(deliver(&s, &c, 3, 1, NULL), 0);
 	assert_true(c.calls[WIRE_LEFTOVER] == 1 && c.calls[WIRE_CLEANED] == 2);
-	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
-	put_cleaned(&s.j.out, 1, 1);
+	OUTBOX_PUT(&s.j.conn.out, leftover, LEFTOVER, &l);
+	put_cleaned(&s.j.conn.out, 1, 1);
 	assert_int_equal(deliver(&s, &c, 3, 2, &e), PTCP_EPROTO);
-	assert_string_equal(e.msg, "unexpected CLEANED frame");
-	put_cleaned(&s.j.out, 2, 1);
+	assert_string_equal(e.msg, "unexpected CLEANED frame in state CLEAN_REQUESTED");
+	put_cleaned(&s.j.conn.out, 2, 1);
 	assert_int_equal(deliver(&s, &c, 3, 2, NULL), 0);
 	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
 	fini(&c, &s);
@@ -286,9 +286,9 @@ static void cleaning(void **state)
 	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	for (i = 0; i < WIRE_LEFTOVERS_MAX; i++)
-		OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+		OUTBOX_PUT(&s.j.conn.out, leftover, LEFTOVER, &l);
 	assert_int_equal(deliver(&s, &c, 1000, 0, NULL), 0);
-	OUTBOX_PUT(&s.j.out, leftover, LEFTOVER, &l);
+	OUTBOX_PUT(&s.j.conn.out, leftover, LEFTOVER, &l);
 	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
 	assert_string_equal(e.msg, "more than 10000 LEFTOVER frames");
 	fini(&c, &s);
@@ -312,19 +312,19 @@ static void managing(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_MANAGE_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	OUTBOX_PUT(&c.j.out, manage, MANAGE, &q);
+	OUTBOX_PUT(&c.j.conn.out, manage, MANAGE, &q);
 	assert_int_equal(deliver(&c, &s, 3, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_MANAGE], 1);
-	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
-	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
-	put_managed(&s.j.out, 1, 0);
+	OUTBOX_PUT(&s.j.conn.out, listed, LISTED, &l);
+	OUTBOX_PUT(&s.j.conn.out, listed, LISTED, &l);
+	put_managed(&s.j.conn.out, 1, 0);
 	assert_int_equal(deliver(&s, &c, 3, 1, NULL), 0);
 	assert_true(c.calls[WIRE_LISTED] == 2 && c.calls[WIRE_MANAGED] == 1);
-	OUTBOX_PUT(&s.j.out, listed, LISTED, &l);
-	put_managed(&s.j.out, 1, 1);
+	OUTBOX_PUT(&s.j.conn.out, listed, LISTED, &l);
+	put_managed(&s.j.conn.out, 1, 1);
 	assert_int_equal(deliver(&s, &c, 3, 2, &e), PTCP_EPROTO);
-	assert_string_equal(e.msg, "unexpected MANAGED frame");
-	put_managed(&s.j.out, 2, 1);
+	assert_string_equal(e.msg, "unexpected MANAGED frame in state MANAGE_REQUESTED");
+	put_managed(&s.j.conn.out, 2, 1);
 	assert_int_equal(deliver(&s, &c, 3, 2, NULL), 0);
 	assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
 	fini(&c, &s);
@@ -338,20 +338,20 @@ static void pausing(void **state)
 
 	(void)state;
 	begin(&s, JOB_FRAMES_ANSWERING);
-	assert_true(job_frames_deadline(&s.j).ns == UINT64_MAX);
-	memcpy(buf_reserve(&s.j.out.b, sizeof zeros), zeros, sizeof zeros);
-	buf_added(&s.j.out.b, sizeof zeros);
+	assert_true(frame_conn_deadline(&s.j.conn).ns == UINT64_MAX);
+	memcpy(buf_reserve(&s.j.conn.out.b, sizeof zeros), zeros, sizeof zeros);
+	buf_added(&s.j.conn.out.b, sizeof zeros);
 	job_frames_pause(&s.j, at(0));
 	assert_false(job_frames_resume(&s.j));
-	assert_int_equal(job_frames_fault(&s.j, at(119)), JOB_FRAMES_ALIVE);
-	buf_consume(&s.j.out.b, 1);
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(119)), FRAME_ALIVE);
+	buf_consume(&s.j.conn.out.b, 1);
 	job_frames_wrote(&s.j, at(119));
-	assert_int_equal(job_frames_fault(&s.j, at(238)), JOB_FRAMES_ALIVE);
-	assert_int_equal(job_frames_fault(&s.j, at(239)), JOB_FRAMES_STALLED);
-	buf_consume(&s.j.out.b, sizeof zeros / 2);
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(238)), FRAME_ALIVE);
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(239)), FRAME_STALLED);
+	buf_consume(&s.j.conn.out.b, sizeof zeros / 2);
 	assert_true(job_frames_resume(&s.j));
 	assert_false(job_frames_resume(&s.j));
-	assert_int_equal(job_frames_fault(&s.j, at(1000)), JOB_FRAMES_ALIVE);
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(1000)), FRAME_ALIVE);
 	job_frames_fini(&s.j);
 }
 
@@ -383,7 +383,7 @@ static void wrong_order(void **state)
 			for (k = states = 0; k < sizeof allowed / sizeof *allowed; k++)
 				states |= allowed[k].type == type ? allowed[k].states : 0;
 			begin(&d, JOB_FRAMES_AWAIT_REQUEST);
-			put_job_and_grant(&d.j.out);
+			put_job_and_grant(&d.j.conn.out);
 			assert_int_equal(deliver(&d, &d, 1000, 0, NULL), 0);
 			d.j.state = (enum job_frames_state)st;
 			wire_header_encode(frame, &(struct wire_header){ (uint8_t)type, WIRE_CRITICAL, 0 });
@@ -405,10 +405,10 @@ static void unknown_frames(void **state)
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	wire_header_encode(frame, &(struct wire_header){ 200, 0, 3 });
 	assert_int_equal(job_frames_input(&s.j, frame, sizeof frame, at(0), NULL), 0);
-	put_request(&c.j.out);
+	put_request(&c.j.conn.out);
 	assert_int_equal(deliver(&c, &s, 7, 0, NULL), 0);
 	assert_int_equal(s.calls[WIRE_OPEN], 1);
-	put_started(&s.j.out);
+	put_started(&s.j.conn.out);
 	assert_int_equal(deliver(&s, &c, 7, 0, NULL), 0);
 	assert_int_equal(job_frames_input(&c.j, frame, sizeof frame, at(0), NULL), 0);
 	frame[1] = WIRE_CRITICAL;
@@ -426,11 +426,11 @@ static void trailing_bytes(void **state)
 	for (later = 0; later < 2; later++) {
 		begin(&c, JOB_FRAMES_JOB_REQUESTED);
 		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-		put_request(&c.j.out);
+		put_request(&c.j.conn.out);
 		if (later)
 			assert_int_equal(deliver(&c, &s, 1000, 0, &e), 0);
-		memset(outbox_room(&c.j.out, 1), 0, 1);
-		outbox_added(&c.j.out, 1);
+		memset(outbox_room(&c.j.conn.out, 1), 0, 1);
+		outbox_added(&c.j.conn.out, 1);
 		assert_int_equal(deliver(&c, &s, 1000, 0, &e), PTCP_EPROTO);
 		assert_string_equal(e.msg, "trailing bytes after the request");
 		assert_int_equal(s.calls[WIRE_OPEN], later); /* not begun if they came with it */
@@ -446,7 +446,7 @@ static void refused_by_the_owner(void **state)
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	s.refuse = PTCP_EREFUSED;
-	put_request(&c.j.out);
+	put_request(&c.j.conn.out);
 	assert_int_equal(deliver(&c, &s, 1000, 0, NULL), PTCP_EREFUSED);
 	fini(&c, &s);
 }
@@ -459,16 +459,16 @@ static void counts_that_differ(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_started(&s.j.out);
-	put_progress(&s.j.out, 10);
+	put_started(&s.j.conn.out);
+	put_progress(&s.j.conn.out, 10);
 	job_frames_end(&s.j, NULL, &(struct wire_end){ 2, 0 }, at(0));
 	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
-	assert_string_equal(e.msg, "unexpected END frame");
+	assert_string_equal(e.msg, "unexpected END frame in state JOB_RUNNING");
 	fini(&c, &s);
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_started(&s.j.out);
-	put_progress(&s.j.out, 10);
+	put_started(&s.j.conn.out);
+	put_progress(&s.j.conn.out, 10);
 	job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 1 }, at(0)); /* a failed file that was not reported */
 	assert_int_equal(deliver(&s, &c, 1000, 0, &e), PTCP_EPROTO);
 	fini(&c, &s);
@@ -483,20 +483,20 @@ static void totals_without_end(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_CLEAN_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	OUTBOX_PUT(&s.j.out, cleaned, CLEANED, &f);
+	OUTBOX_PUT(&s.j.conn.out, cleaned, CLEANED, &f);
 	assert_int_equal(deliver(&s, &c, 1000, 0, NULL), PTCP_EPROTO);
 	fini(&c, &s);
 }
 
 /* ---- Time ---- */
 
-static void assert_due(const struct end *d, double s, enum job_frames_fault fault)
+static void assert_due(const struct end *d, double s, enum frame_fault fault)
 {
-	struct mono due = job_frames_deadline(&d->j);
+	struct mono due = frame_conn_deadline(&d->j.conn);
 
 	assert_int_equal(due.ns, at(s).ns);
-	assert_int_equal(job_frames_fault(&d->j, (struct mono){ due.ns - 1 }), JOB_FRAMES_ALIVE);
-	assert_int_equal(job_frames_fault(&d->j, due), fault);
+	assert_int_equal(frame_conn_fault(&d->j.conn, (struct mono){ due.ns - 1 }), FRAME_ALIVE);
+	assert_int_equal(frame_conn_fault(&d->j.conn, due), fault);
 }
 
 static void silence(void **state)
@@ -507,15 +507,15 @@ static void silence(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	assert_due(&c, 4, JOB_FRAMES_SILENT);
+	assert_due(&c, 4, FRAME_SILENT);
 	assert_int_equal(job_frames_input(&c.j, part, sizeof part, at(3), NULL), 0); /* any byte counts */
-	assert_due(&c, 7, JOB_FRAMES_SILENT);
+	assert_due(&c, 7, FRAME_SILENT);
 	fini(&c, &s);
 }
 
 static void heartbeat(struct end *s, struct end *c, uint64_t bytes, double now_s)
 {
-	put_progress(&s->j.out, bytes);
+	put_progress(&s->j.conn.out, bytes);
 	assert_int_equal(deliver(s, c, 1000, now_s, NULL), 0);
 }
 
@@ -528,34 +528,34 @@ static void stalls(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_started(&s.j.out);
+	put_started(&s.j.conn.out);
 	heartbeat(&s, &c, 5, 1);
 	heartbeat(&s, &c, 5, max_s - 1); /* the same: no progress */
-	assert_due(&c, 1 + max_s, JOB_FRAMES_STALLED);
+	assert_due(&c, 1 + max_s, FRAME_STALLED);
 	heartbeat(&s, &c, 6, max_s);
 	heartbeat(&s, &c, 6, 2 * max_s - 1);
-	assert_due(&c, 2 * max_s, JOB_FRAMES_STALLED);
-	OUTBOX_PUT(&s.j.out, progress, PROGRESS, &verifying);
+	assert_due(&c, 2 * max_s, FRAME_STALLED);
+	OUTBOX_PUT(&s.j.conn.out, progress, PROGRESS, &verifying);
 	assert_int_equal(deliver(&s, &c, 1000, 2 * max_s - 1, NULL), 0);
-	assert_due(&c, 2 * max_s + 3, JOB_FRAMES_SILENT); /* verification may take longer */
+	assert_due(&c, 2 * max_s + 3, FRAME_SILENT); /* verification may take longer */
 	fini(&c, &s);
 
 	begin(&c, JOB_FRAMES_TIMING_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_started(&s.j.out);
+	put_started(&s.j.conn.out);
 	heartbeat(&s, &c, 5, 0);
 	heartbeat(&s, &c, 6, 47); /* of a measurement samples alone are progress */
-	assert_due(&c, 48, JOB_FRAMES_STALLED);
-	put_sample(&s.j.out, 1000, 1);
+	assert_due(&c, 48, FRAME_STALLED);
+	put_sample(&s.j.conn.out, 1000, 1);
 	assert_int_equal(deliver(&s, &c, 1000, 47, NULL), 0);
 	heartbeat(&s, &c, 6, 94);
-	assert_due(&c, 95, JOB_FRAMES_STALLED);
+	assert_due(&c, 95, FRAME_STALLED);
 	fini(&c, &s);
 
 	begin(&c, JOB_FRAMES_LINKS_REQUESTED); /* the whole answer within one timeout */
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
 	assert_int_equal(job_frames_input(&c.j, (const uint8_t *)"A", 1, at(3), NULL), 0);
-	assert_due(&c, 4, JOB_FRAMES_STALLED);
+	assert_due(&c, 4, FRAME_STALLED);
 	fini(&c, &s);
 }
 
@@ -566,25 +566,25 @@ static void limits_of_a_server(void **state)
 	(void)state;
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_job_and_grant(&c.j.out);
+	put_job_and_grant(&c.j.conn.out);
 	assert_int_equal(deliver(&c, &s, 1, 9, NULL), 0); /* slow clients get no more time */
-	assert_due(&s, 10, JOB_FRAMES_STALLED);
+	assert_due(&s, 10, FRAME_STALLED);
 	fini(&c, &s);
 
 	begin(&c, JOB_FRAMES_JOB_REQUESTED);
 	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
-	put_request(&c.j.out);
+	put_request(&c.j.conn.out);
 	assert_int_equal(deliver(&c, &s, 1000, 9, NULL), 0);
-	assert_int_equal(job_frames_deadline(&s.j).ns, MONO_NEVER.ns);
-	while (buf_len(&s.j.out.b) <= OUTBOX_MAX_BYTES) {
-		assert_int_equal(job_frames_fault(&s.j, at(10)), JOB_FRAMES_ALIVE);
-		put_event(&s.j.out);
+	assert_int_equal(frame_conn_deadline(&s.j.conn).ns, MONO_NEVER.ns);
+	while (buf_len(&s.j.conn.out.b) <= OUTBOX_MAX_BYTES) {
+		assert_int_equal(frame_conn_fault(&s.j.conn, at(10)), FRAME_ALIVE);
+		put_event(&s.j.conn.out);
 	}
-	assert_int_equal(job_frames_fault(&s.j, at(10)), JOB_FRAMES_UNREAD);
-	assert_true(job_frames_deadline(&s.j).ns < at(0).ns);
-	buf_consume(&s.j.out.b, buf_len(&s.j.out.b));
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(10)), FRAME_UNREAD);
+	assert_true(frame_conn_deadline(&s.j.conn).ns < at(0).ns);
+	buf_consume(&s.j.conn.out.b, buf_len(&s.j.conn.out.b));
 	job_frames_end(&s.j, NULL, &(struct wire_end){ 0, 0 }, at(20));
-	assert_due(&s, 22, JOB_FRAMES_STALLED);
+	assert_due(&s, 22, FRAME_STALLED);
 	fini(&c, &s);
 }
 

@@ -235,8 +235,8 @@ static void no_slot_beyond_those_told(void **state)
 
 	(void)state;
 	assert_int_equal(rcv_new(&r, &few, &out, NULL), 0);
-	assert_int_equal(rcv_on_entry(r, (struct span){ frame + WIRE_HEADER_BYTES, wire_entry_encode(frame, &f) - WIRE_HEADER_BYTES },
-	    NULL), PTCP_EPROTO);
+	assert_int_equal(rcv_on_entry(r, &f, (struct span){ frame + WIRE_HEADER_BYTES,
+	    wire_entry_encode(frame, &f) - WIRE_HEADER_BYTES }, NULL), PTCP_EPROTO);
 	rcv_free(r);
 	buf_fini(&out.b);
 }

@@ -196,7 +196,7 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 static void check_output(const struct end *e, size_t before)
 {
 	static uint8_t out[RECODE_MAX_BYTES];
-	const struct buf *b = &e->j.out.b;
+	const struct buf *b = &e->j.conn.out.b;
 	struct span rest = { NULL, buf_len(b) - before }, payload;
 	struct wire_header h;
 	size_t n;
@@ -213,7 +213,7 @@ static void check_output(const struct end *e, size_t before)
 
 static void finish(struct end *e, const struct ptcp_err *why)
 {
-	size_t before = buf_len(&e->j.out.b);
+	size_t before = buf_len(&e->j.conn.out.b);
 
 	if (e->over)
 		return;
@@ -252,7 +252,7 @@ static void input(struct end *e, const uint8_t *p, size_t n)
 
 static void carry(struct world *w, struct end *from, struct end *to)
 {
-	struct buf *b = &from->j.out.b;
+	struct buf *b = &from->j.conn.out.b;
 	size_t n = take_byte(&w->in), have = buf_len(b);
 
 	n = n >= 0xf0 || n > have ? have : n;
@@ -311,7 +311,7 @@ static void put_grant(struct world *w, struct end *e, bool probe)
 	w->flipped[e->conn] = (how & 0x80) != 0;
 	if (w->flipped[e->conn])
 		flip(w, &g);
-	OUTBOX_PUT(&e->j.out, grant, GRANT, &g);
+	OUTBOX_PUT(&e->j.conn.out, grant, GRANT, &g);
 }
 
 static void put_job(struct world *w, struct end *e)
@@ -324,12 +324,12 @@ static void put_job(struct world *w, struct end *e)
 		.wait_ms = 60 + e->conn, .n_paths = 1, .paths = { paths, sizeof paths } };
 	struct wire_probe probe = { .streams = 2, .messages = MESSAGES, .wait_ms = 60 + e->conn };
 
-	OUTBOX_PUT(&e->j.out, job, JOB, &job);
+	OUTBOX_PUT(&e->j.conn.out, job, JOB, &job);
 	put_grant(w, e, e->kind == TIMING);
 	if (e->kind == TIMING)
-		OUTBOX_PUT(&e->j.out, probe, PROBE, &probe);
+		OUTBOX_PUT(&e->j.conn.out, probe, PROBE, &probe);
 	else
-		OUTBOX_PUT(&e->j.out, open, OPEN, &open);
+		OUTBOX_PUT(&e->j.conn.out, open, OPEN, &open);
 }
 
 static void request(struct world *w, struct end *e)
@@ -345,13 +345,13 @@ static void request(struct world *w, struct end *e)
 
 	e->kind = take_byte(&w->in) % KINDS;
 	if (e->kind == STATUS)
-		OUTBOX_PUT(&e->j.out, status, STATUS, &status);
+		OUTBOX_PUT(&e->j.conn.out, status, STATUS, &status);
 	else if (e->kind == LINKS)
-		outbox_added(&e->j.out, wire_links_encode(outbox_room(&e->j.out, WIRE_LINKS_MAX_BYTES)));
+		outbox_added(&e->j.conn.out, wire_links_encode(outbox_room(&e->j.conn.out, WIRE_LINKS_MAX_BYTES)));
 	else if (e->kind == CLEANING)
-		OUTBOX_PUT(&e->j.out, clean, CLEAN, &clean);
+		OUTBOX_PUT(&e->j.conn.out, clean, CLEAN, &clean);
 	else if (e->kind == MANAGING)
-		OUTBOX_PUT(&e->j.out, manage, MANAGE, &manage);
+		OUTBOX_PUT(&e->j.conn.out, manage, MANAGE, &manage);
 	else
 		put_job(w, e);
 	job_frames_requested(&e->j, states[e->kind], w->now);
@@ -362,7 +362,7 @@ static void request(struct world *w, struct end *e)
 static void report(struct world *w, struct end *e)
 {
 	uint8_t how = take_byte(&w->in), n = take_byte(&w->in);
-	size_t before = buf_len(&e->j.out.b);
+	size_t before = buf_len(&e->j.conn.out.b);
 	struct span text = { (const uint8_t *)"text", 4 };
 	struct ptcp_progress p = { .bytes = n, .files = n >> 4, .failed = n & 1, .activity = n % 3 };
 	struct wire_end end = { n >> 4, n & 1 };
@@ -373,17 +373,17 @@ static void report(struct world *w, struct end *e)
 	if (e->over || !e->started)
 		return;
 	switch (how % 12) {
-	case 0: OUTBOX_PUT(&e->j.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
-	case 1: OUTBOX_PUT(&e->j.out, progress, PROGRESS, &p); break;
-	case 2: OUTBOX_PUT(&e->j.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
-	case 3: OUTBOX_PUT(&e->j.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text })); break;
-	case 4: OUTBOX_PUT(&e->j.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n })); break;
-	case 5: OUTBOX_PUT(&e->j.out, state, STATE, &state); break;
-	case 6: OUTBOX_PUT(&e->j.out, link, LINK, (&(struct wire_link){ .port = 1, .host = text })); break;
-	case 7: OUTBOX_PUT(&e->j.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, text })); break;
-	case 8: OUTBOX_PUT(&e->j.out, cleaned, CLEANED, (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 })); break;
-	case 9: OUTBOX_PUT(&e->j.out, listed, LISTED, (&(struct wire_listed){ .type = WIRE_LISTED_FILE, .path = text })); break;
-	case 10: OUTBOX_PUT(&e->j.out, managed, MANAGED, (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 })); break;
+	case 0: OUTBOX_PUT(&e->j.conn.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
+	case 1: OUTBOX_PUT(&e->j.conn.out, progress, PROGRESS, &p); break;
+	case 2: OUTBOX_PUT(&e->j.conn.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
+	case 3: OUTBOX_PUT(&e->j.conn.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text })); break;
+	case 4: OUTBOX_PUT(&e->j.conn.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n })); break;
+	case 5: OUTBOX_PUT(&e->j.conn.out, state, STATE, &state); break;
+	case 6: OUTBOX_PUT(&e->j.conn.out, link, LINK, (&(struct wire_link){ .port = 1, .host = text })); break;
+	case 7: OUTBOX_PUT(&e->j.conn.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, text })); break;
+	case 8: OUTBOX_PUT(&e->j.conn.out, cleaned, CLEANED, (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 })); break;
+	case 9: OUTBOX_PUT(&e->j.conn.out, listed, LISTED, (&(struct wire_listed){ .type = WIRE_LISTED_FILE, .path = text })); break;
+	case 10: OUTBOX_PUT(&e->j.conn.out, managed, MANAGED, (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 })); break;
 	default:
 		err_set(&why, PTCP_EIO, "the script says so");
 		e->over = true;
@@ -457,11 +457,11 @@ static void pass_time(struct world *w)
 /* Ends what is due, as owners do; a fault is due exactly at the deadline. */
 static void check_time(struct end *e)
 {
-	enum job_frames_fault fault = job_frames_fault(&e->j, e->w->now);
+	enum frame_fault fault = frame_conn_fault(&e->j.conn, e->w->now);
 	struct ptcp_err why;
 
-	MUST((fault != JOB_FRAMES_ALIVE) == (job_frames_deadline(&e->j).ns <= e->w->now.ns));
-	if (fault == JOB_FRAMES_ALIVE)
+	MUST((fault != FRAME_ALIVE) == (frame_conn_deadline(&e->j.conn).ns <= e->w->now.ns));
+	if (fault == FRAME_ALIVE)
 		return;
 	e->gone = e->over; /* the last frame was not read in time */
 	err_set(&why, PTCP_ETIMEOUT, "late");

@@ -21,7 +21,7 @@ static struct {
 	uint64_t known[WIRE_SLOTS];
 	struct outbox out;
 	struct stream_job job;
-	struct frame f;
+	struct frame_conn conn;
 	uint8_t frame[4096];
 	unsigned accepted, connected, ended, gone, done, delivered, wanted, observed;
 	struct ptcp_err e;
@@ -29,6 +29,8 @@ static struct {
 
 struct outbox *mover_link_out(struct mover_link *k) { (void)k; return &fx.out; }
 void mover_link_lose(struct mover_link *k, const struct ptcp_err *why) { (void)k; (void)why; }
+int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e) { (void)v; (void)f; (void)e; return 0; }
+int pool_on_endpoint(struct mover *v, const struct wire_endpoint *f, struct ptcp_err *e) { (void)v; (void)f; (void)e; return 0; }
 struct mover *movers_find(const struct movers *set, uint32_t id) { (void)set; (void)id; return &fx.m; }
 
 /* A stream with one job. */
@@ -83,6 +85,7 @@ static int end(void **state)
 	for (i = 0; i < SND_JOB_EXTENTS; i++)
 		free(fx.job.why[i]);
 	buf_fini(&fx.out.b);
+	frame_conn_fini(&fx.conn);
 	memset(&fx, 0, sizeof fx);
 	return 0;
 }
@@ -92,6 +95,8 @@ static void begin(int state)
 {
 	end(NULL);
 	fx.m.set = &fx.set;
+	fx.m.joined = true;
+	frame_conn_init(&fx.conn, &remote_table, &fx.m, NULL, (struct mono){ 0 });
 	fx.m.known = fx.known;
 	fx.known[3] = ID;
 	list_init(&fx.m.closing);
@@ -111,13 +116,12 @@ static void begin(int state)
 }
 
 /* FRAME(x, X, {..}): the frame X as the mover sends it */
-#define FRAME(x, X, ...) give(WIRE_##X, wire_##x##_encode(fx.frame, (&(struct wire_##x)__VA_ARGS__)))
+#define FRAME(x, X, ...) give(wire_##x##_encode(fx.frame, (&(struct wire_##x)__VA_ARGS__)))
 
-static int give(unsigned type, size_t n)
+static int give(size_t n)
 {
 	memset(&fx.e, 0, sizeof fx.e);
-	fx.f = (struct frame){ .type = (uint8_t)type, .payload = { fx.frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES } };
-	return remote_frame(&fx.m, &fx.f, &fx.e);
+	return frame_conn_input(&fx.conn, fx.frame, n, (struct mono){ 0 }, &fx.e);
 }
 
 static const int all[] = { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN };
