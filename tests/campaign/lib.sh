@@ -134,7 +134,7 @@ counted() {
 # begin ARGUMENT...: "ptcp" in the background, with the client's identity; sets $job
 begin() {
 	HOME=$tmp/client XDG_CONFIG_HOME=$tmp/client/config XDG_STATE_HOME=$tmp/client/state \
-		"$PTCP" "$@" >out 2>err </dev/null &
+		LD_PRELOAD=$examiner${LD_PRELOAD:+:$LD_PRELOAD} "$PTCP" "$@" >out 2>err </dev/null &
 	job=$!
 	echo "$job" >>"$pids"
 	began_ms=$(now_ms)
@@ -177,9 +177,10 @@ one_run() {
 		trap 'figures >>"$tmp/figures"; kill -KILL $(jobs -p) 2>/dev/null' EXIT
 		cd "$dir" || exit 1
 		RANDOM=$2
-		"$1" "$2"
+		"$1" "$2" && census_all "$dir"
 	) >"$tmp/logs/$2" 2>&1
 	rc=$?
+	not_owned "$dir" >>"$tmp/logs/$2" && rc=1
 	if [ $rc -ne 0 ]; then
 		tail -v -n 5 "$dir"/*.err >>"$tmp/logs/$2" 2>/dev/null
 		echo "FAILED" >>"$tmp/logs/$2"

@@ -25,8 +25,22 @@ chmod 755 "$tmp"
 export XDG_RUNTIME_DIR=$tmp/run
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 failures=0 cases=0 besides=()
+
+# Each ptcp that the functions below start is examined, beside what a test preloads: for a second close, and for
+# descriptors that stay open (owners.c). The copy is where other users can read the library, too.
+examiner=
+if cp "$BUILD/tests/e2e/owners.so" "$tmp/owners.so" 2>/dev/null; then
+	examiner=$tmp/owners.so
+	export ASAN_OPTIONS=verify_asan_link_order=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+fi
+
+# not_owned FOLDER: what the library has reported in the files of errors there
+not_owned() { grep -rahsE --include='*err' '^ptcp, process [0-9]+: descriptor [0-9]+ is ' "$1"; }
+
 pids=$tmp/pids
 : >"$pids"
+served=$tmp/served # a file for each server, see "Descriptors of servers"
+mkdir "$served"
 
 # Measures the factor for limits of waiting (tests/e2e/patience.c), for our programs, too.
 measure_patience() {
@@ -76,9 +90,10 @@ test_case() {
 	mkdir "$dir"
 	(
 		cd "$dir" || exit 1
-		"$2"
+		"$2" && census_all "$dir"
 	) >"$dir.log" 2>&1
 	rc=$?
+	not_owned "$dir" >>"$dir.log" && rc=1
 	if [ $rc -eq 77 ]; then
 		echo "ok $name # SKIP $(tail -n 1 "$dir.log")"
 	elif [ $rc -eq 0 ]; then
@@ -103,7 +118,10 @@ timed() {
 
 beside() {
 	wanted "${@: -2:1}" || return 0
-	"$@" >"$tmp/beside$cases" &
+	(
+		besides=(itself)
+		"$@"
+	) >"$tmp/beside$cases" &
 	besides+=("$! $tmp/beside$cases")
 	cases=$((cases + 1))
 }
@@ -143,6 +161,12 @@ skip() {
 
 done_testing() {
 	all_beside
+	if ! (census_all none) >"$tmp/owners.log" || not_owned "$tmp" >>"$tmp/owners.log"; then # servers of several cases
+		cases=$((cases + 1)) failures=$((failures + 1))
+		echo "not ok each descriptor has one owner"
+		report "$tmp/owners.log" log
+	fi
+	[ ! -e "$served/compared" ] || echo "# the descriptors of $(sort -u "$served/compared" | wc -l) idle servers were compared"
 	echo "1..$cases"
 	[ "$failures" -eq 0 ]
 	exit
@@ -154,7 +178,8 @@ as() {
 	local side=$1
 	shift
 	mkdir -p "$tmp/$side"
-	env HOME="$tmp/$side" XDG_CONFIG_HOME="$tmp/$side/config" XDG_STATE_HOME="$tmp/$side/state" "$@"
+	env LD_PRELOAD="$examiner${LD_PRELOAD:+:$LD_PRELOAD}" HOME="$tmp/$side" XDG_CONFIG_HOME="$tmp/$side/config" \
+		XDG_STATE_HOME="$tmp/$side/state" "$@"
 }
 
 config() { echo "$tmp/$1/config/ptcp"; }
@@ -180,7 +205,7 @@ serve() {
 	: >"$log.out"
 	mkdir -p "$tmp/$side"
 	HOME=$tmp/$side XDG_CONFIG_HOME=$tmp/$side/config XDG_STATE_HOME=$tmp/$side/state \
-		"$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
+		LD_PRELOAD=$examiner${LD_PRELOAD:+:$LD_PRELOAD} "$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
 	pid=$!
 	echo "$pid" >>"$pids"
 	since=$(now_ms)
@@ -195,6 +220,10 @@ serve() {
 	fi
 	addr=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]} fp=${BASH_REMATCH[3]}
 	url=ptcp://$addr:$port
+	case " $* " in
+	*" --mover"*) ;; # movers join and leave: which descriptors it has is not known
+	*) (echo "$PWD" "$log.err" && kinds "$pid") >"$served/$pid" ;;
+	esac
 }
 
 # slow_link SIDE BYTES: $port and $url become those of a link to the server there that carries so many a second; what
@@ -208,8 +237,74 @@ slow_link() {
 }
 
 stop() {
+	census "$1" 0
 	kill -TERM "$1" 2>/dev/null
 	wait "$1"
+}
+
+# ---- Descriptors of servers: an idle one has those that it had when it began to serve
+
+# kinds PID: a line for each descriptor of a process
+kinds() { find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | sed -E 's/:\[[0-9]+\]$/:/' | sort; }
+
+# A server keeps the loop for handshakes, which begins with the third handshake at the same time (conn/context.c).
+cached=$'anon_inode:[eventfd]\nanon_inode:[eventpoll]\npipe:\npipe:'
+
+# state PID LOG: the server's state of this moment, from its log; fails if there is none
+state() {
+	local since before
+	before=$(grep -c ' event=state ' "$2")
+	kill -USR1 "$1" || return
+	since=$(now_ms)
+	until [ "$(grep -c ' event=state ' "$2")" -gt "$before" ]; do
+		! overdue "$since" 2 || return
+		sleep 0.02
+	done
+	grep ' event=state ' "$2" | tail -n 1
+}
+
+# new_ones PID: the descriptors that the server had not at first, but for those that it keeps; none if it has fewer: a client
+# may have connected at once
+new_ones() {
+	local new
+	new=$(comm -13 <(tail -n +2 "$served/$1") <(kinds "$1"))
+	[ "$new" = "$cached" ] || echo -n "$new"
+}
+
+# census PID SECONDS [SECONDS]: compares the descriptors of a server, which has so many seconds to become idle, and as an idle
+# one so many (15) to end connections of strangers. A server that is asleep, or does not say that it is idle, is not compared.
+census() {
+	local pid=$1 since log limit new
+	[ -n "$(tail -n +2 "$served/$pid" 2>/dev/null)" ] && grep -q '^State:.*[RSD] ' "/proc/$pid/status" 2>/dev/null || return 0
+	read -r _ log <"$served/$pid"
+	since=$(now_ms)
+	for limit in "$2" "${3-15}"; do
+		while new=$(new_ones "$pid") && [ -n "$new" ] && ! overdue "$since" "$limit"; do
+			sleep 0.05
+		done
+		if [ -z "$new" ]; then
+			echo "$pid" >>"$served/compared"
+			return 0
+		fi
+		state "$pid" "$log" | grep -q ' sessions=0 waiting=0 streams=0 relayed=0 ' || return 0
+	done
+	fail "descriptors that the idle server $pid had not at first:"$'\n'"$new"
+}
+
+# census_all FOLDER: of the servers that were started there (none: in no folder of a case), and of those of all cases if no
+# other case runs
+census_all() {
+	local f folder
+	for f in "$served"/[0-9]*; do
+		[ -e "$f" ] || continue
+		read -r folder _ <"$f"
+		case $folder in
+		"$1"*) ;;
+		"$tmp"/*) continue ;;
+		*) [ ${#besides[@]} -eq 0 ] || continue ;;
+		esac
+		census "${f##*/}" 2
+	done
 }
 
 # few N COMMAND...: with programs that may open N files; the command is one of those here
@@ -286,7 +381,7 @@ start_transfer() {
 	shift
 	: >out
 	HOME=$tmp/client XDG_CONFIG_HOME=$tmp/client/config XDG_STATE_HOME=$tmp/client/state \
-		"$PTCP" "$command" --json --fingerprint "$fp" "$@" >out 2>err </dev/null &
+		LD_PRELOAD=$examiner${LD_PRELOAD:+:$LD_PRELOAD} "$PTCP" "$command" --json --fingerprint "$fp" "$@" >out 2>err </dev/null &
 	job=$!
 	echo "$job" >>"$pids"
 }
