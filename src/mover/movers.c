@@ -109,7 +109,7 @@ static void on_link_lost(void *arg, const struct ptcp_err *why)
 	movers_changed(m);
 }
 
-int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e)
+static int on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e)
 {
 	struct movers *m = v->set;
 	char text[WIRE_HOST_MAX + 100];
@@ -128,6 +128,49 @@ int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err
 	movers_changed(m);
 	return 0;
 }
+
+static int on_ping(struct mover *v, const struct wire_ping *f, struct ptcp_err *e)
+{
+	(void)e;
+	v->tick = f->tick;
+	return 0;
+}
+
+enum { AWAIT_MOVER, JOINED };
+static const char *const state_names[] = { "AWAIT_MOVER", "JOINED" };
+
+#define IN(state) (1u << (state))
+#define RULES(X) \
+	X(PING, IN(AWAIT_MOVER) | IN(JOINED), 0, on_ping) \
+	X(MOVER, IN(AWAIT_MOVER), 0, on_mover) \
+	X(ENDPOINT, IN(JOINED), 0, pool_on_endpoint) \
+	X(CONNECTED, IN(JOINED), 0, remote_on_connected) \
+	X(ACCEPTED, IN(JOINED), 0, remote_on_accepted) \
+	X(HOP, IN(JOINED), 0, remote_on_hop) \
+	X(LOST, IN(JOINED), 0, remote_on_lost) \
+	X(GONE, IN(JOINED), 0, remote_on_gone) \
+	X(UNREAD, IN(JOINED), 0, remote_on_unread) \
+	X(SENT, IN(JOINED), 0, remote_on_sent) \
+	X(TRAFFIC, IN(JOINED), 0, remote_on_traffic) \
+	X(WANT, IN(JOINED), 0, remote_on_want) \
+	X(WROTE, IN(JOINED), 0, remote_on_wrote) \
+	X(UNWRITTEN, IN(JOINED), 0, remote_on_unwritten) \
+	X(CLOSED, IN(JOINED), 0, remote_on_closed)
+
+RULES(FRAME_TAKE)
+static const struct frame_rule rules[] = { RULES(FRAME_RULE) };
+
+static unsigned state_of(const void *mover) { return ((const struct mover *)mover)->joined ? JOINED : AWAIT_MOVER; }
+
+/* An engine returns the tick of the mover, whose lease it extends. */
+static struct wire_ping ping_of(void *mover, struct mono now)
+{
+	(void)now;
+	return (struct wire_ping){ WIRE_IDLE, ((struct mover *)mover)->tick };
+}
+
+const struct frame_table mover_table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .state = state_of,
+	.limits = mover_link_limits, .ping = ping_of };
 
 static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, struct ptcp_err *e)
 {
@@ -151,7 +194,7 @@ static int mover_new(struct movers *m, struct chan *c, const struct inbound *g, 
 	chan_write(c, joined, wire_joined_encode(joined));
 	chan_flush(c);
 	chan_detach(c);
-	if ((r = mover_link_new(&v->link, m->o.control, c, &remote_table, v, on_link_lost, e)) < 0)
+	if ((r = mover_link_new(&v->link, m->o.control, c, &mover_table, v, on_link_lost, e)) < 0)
 		mover_free(v);
 	return r;
 }

@@ -109,8 +109,8 @@ void movers_changed(const struct movers *m);
 /* A set without a listener; and the timer of its rates. */
 struct movers *movers_bare(const struct movers_opts *o);
 int movers_meter(struct movers *m, struct ptcp_err *e);
-/* A mover has joined. */
-int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e);
+/* The frames of a mover; the owner is a struct mover. */
+extern const struct frame_table mover_table;
 
 /* pool.c: the set of a JOIN, NULL: none; `m` is the set with the listener. */
 struct movers *pool_find(struct movers *m, const struct wire_join *j);
@@ -131,7 +131,13 @@ struct span remote_relays(char out[WIRE_RELAYS_MAX + 1], const struct connect_ho
 int remote_on_hop(struct mover *m, const struct wire_hop *f, struct ptcp_err *e);
 
 /* remote.c: frames of a mover; and its end, for its streams. */
-extern const struct frame_table remote_table; /* the owner is a struct mover */
+int remote_on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e);
+int remote_on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e);
+int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e);
+int remote_on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *e);
+int remote_on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_err *e);
+int remote_on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *e);
+int remote_on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e);
 void remote_end_all(struct mover *m, const struct ptcp_err *why);
 struct remote *remote_find(const struct mover *m, uint32_t handle);
 int remote_no_such(struct ptcp_err *e);

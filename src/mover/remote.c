@@ -233,7 +233,7 @@ struct remote *remote_find(const struct mover *m, uint32_t handle)
 	return r != NULL && r->handle == handle ? r : NULL;
 }
 
-static int on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e)
+int remote_on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e)
 {
 	struct remote *r = remote_find(m, f->handle);
 
@@ -247,7 +247,7 @@ static int on_connected(struct mover *m, const struct wire_connected *f, struct 
 }
 
 /* The session attaches a stream, or cancels. */
-static int on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e)
+int remote_on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e)
 {
 	struct remote **at = &m->remote[f->handle % MOVER_HANDLES];
 	const struct movers_session *s = &m->set->session;
@@ -279,7 +279,7 @@ void remote_fail(struct remote *r, const struct connect_result *result)
 }
 
 /* A connection that was never made is over; a stream is stopped by its owner. */
-static int on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e)
+int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e)
 {
 	const struct mtu_lost conn = { f->acked_bytes, (double)f->silent_ms / 1e3 };
 	struct remote *r = remote_find(m, f->handle);
@@ -295,7 +295,7 @@ static int on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *
 	return 0;
 }
 
-static int on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *e)
+int remote_on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *e)
 {
 	struct remote *r = remote_find(m, f->handle);
 
@@ -319,7 +319,7 @@ static int job_of(const struct mover *m, uint32_t handle, struct stream_job **ou
 	return *out != NULL ? 0 : remote_no_such(e);
 }
 
-static int on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_err *e)
+int remote_on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_err *e)
 {
 	struct stream_job *job;
 	int code = job_of(m, f->handle, &job, e);
@@ -334,7 +334,7 @@ static int on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_e
 	return 0;
 }
 
-static int on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *e)
+int remote_on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *e)
 {
 	struct stream_job *job;
 	int code = job_of(m, f->handle, &job, e);
@@ -354,7 +354,7 @@ static int on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *
 	return 0;
 }
 
-static int on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e)
+int remote_on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e)
 {
 	const struct remote *r = remote_find(m, f->handle);
 	struct tcpinfo t = { .acked_bytes = f->acked_bytes, .received_bytes = f->received_bytes, .sacked_bytes = f->sacked_bytes,
@@ -371,49 +371,6 @@ static int on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp
 		stream_observe(r->stream, f->moved_bytes, f->on_disk != 0, &t);
 	return 0;
 }
-
-static int on_ping(struct mover *m, const struct wire_ping *f, struct ptcp_err *e)
-{
-	(void)e;
-	m->tick = f->tick;
-	return 0;
-}
-
-enum { AWAIT_MOVER, JOINED };
-static const char *const state_names[] = { "AWAIT_MOVER", "JOINED" };
-
-#define IN(state) (1u << (state))
-#define RULES(X) \
-	X(PING, IN(AWAIT_MOVER) | IN(JOINED), 0, on_ping) \
-	X(MOVER, IN(AWAIT_MOVER), 0, movers_on_mover) \
-	X(ENDPOINT, IN(JOINED), 0, pool_on_endpoint) \
-	X(CONNECTED, IN(JOINED), 0, on_connected) \
-	X(ACCEPTED, IN(JOINED), 0, on_accepted) \
-	X(HOP, IN(JOINED), 0, remote_on_hop) \
-	X(LOST, IN(JOINED), 0, on_lost) \
-	X(GONE, IN(JOINED), 0, on_gone) \
-	X(UNREAD, IN(JOINED), 0, on_unread) \
-	X(SENT, IN(JOINED), 0, on_sent) \
-	X(TRAFFIC, IN(JOINED), 0, on_traffic) \
-	X(WANT, IN(JOINED), 0, remote_on_want) \
-	X(WROTE, IN(JOINED), 0, remote_on_wrote) \
-	X(UNWRITTEN, IN(JOINED), 0, remote_on_unwritten) \
-	X(CLOSED, IN(JOINED), 0, remote_on_closed)
-
-RULES(FRAME_TAKE)
-static const struct frame_rule rules[] = { RULES(FRAME_RULE) };
-
-static unsigned state_of(const void *mover) { return ((const struct mover *)mover)->joined ? JOINED : AWAIT_MOVER; }
-
-/* An engine returns the tick of the mover, whose lease it extends. */
-static struct wire_ping ping_of(void *mover, struct mono now)
-{
-	(void)now;
-	return (struct wire_ping){ WIRE_IDLE, ((struct mover *)mover)->tick };
-}
-
-const struct frame_table remote_table = { FRAME_TABLE_RULES(rules), .state_names = state_names, .state = state_of,
-	.limits = mover_link_limits, .ping = ping_of };
 
 /* ---- The end of a mover ---- */
 

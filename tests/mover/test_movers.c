@@ -50,9 +50,35 @@ static void ends_with_its_handshakes(void **state)
 		close(fd[i]);
 }
 
+/* Before MOVER only MOVER, then the frames of a mover; each without its fields, and so malformed. */
+static void frames_of_movers(void **state)
+{
+	static const uint8_t of_movers[] = { WIRE_ENDPOINT, WIRE_CONNECTED, WIRE_ACCEPTED, WIRE_HOP, WIRE_LOST, WIRE_GONE,
+		WIRE_UNREAD, WIRE_SENT, WIRE_TRAFFIC, WIRE_WANT, WIRE_WROTE, WIRE_UNWRITTEN, WIRE_CLOSED };
+	uint8_t frame[WIRE_HEADER_BYTES];
+	struct frame_conn conn;
+	struct ptcp_err e;
+	unsigned type, joined;
+	bool allowed;
+
+	(void)state;
+	for (type = 0; type < 256; type++)
+		for (joined = 0; joined <= 1 && wire_type_known(type); joined++) {
+			struct mover v = { .joined = joined };
+
+			conn = (struct frame_conn){ .taken = 0 };
+			frame_conn_init(&conn, &mover_table, &v, NULL, mono_now());
+			wire_header_encode(frame, &(struct wire_header){ (uint8_t)type, WIRE_CRITICAL, 0 });
+			assert_int_equal(frame_conn_input(&conn, frame, sizeof frame, mono_now(), &e), PTCP_EPROTO);
+			allowed = type == WIRE_PING || (joined ? memchr(of_movers, (int)type, sizeof of_movers) != NULL : type == WIRE_MOVER);
+			assert_int_equal(strncmp(e.msg, allowed ? "malformed" : "unexpected", 9), 0);
+			frame_conn_fini(&conn);
+		}
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes) };
+	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes), cmocka_unit_test(frames_of_movers) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

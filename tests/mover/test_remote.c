@@ -21,16 +21,12 @@ static struct {
 	uint64_t known[WIRE_SLOTS];
 	struct outbox out;
 	struct stream_job job;
-	struct frame_conn conn;
-	uint8_t frame[4096];
 	unsigned accepted, connected, ended, gone, done, delivered, wanted, observed;
 	struct ptcp_err e;
 } fx;
 
 struct outbox *mover_link_out(struct mover_link *k) { (void)k; return &fx.out; }
 void mover_link_lose(struct mover_link *k, const struct ptcp_err *why) { (void)k; (void)why; }
-int movers_on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err *e) { (void)v; (void)f; (void)e; return 0; }
-int pool_on_endpoint(struct mover *v, const struct wire_endpoint *f, struct ptcp_err *e) { (void)v; (void)f; (void)e; return 0; }
 struct mover *movers_find(const struct movers *set, uint32_t id) { (void)set; (void)id; return &fx.m; }
 
 /* A stream with one job. */
@@ -85,7 +81,6 @@ static int end(void **state)
 	for (i = 0; i < SND_JOB_EXTENTS; i++)
 		free(fx.job.why[i]);
 	buf_fini(&fx.out.b);
-	frame_conn_fini(&fx.conn);
 	memset(&fx, 0, sizeof fx);
 	return 0;
 }
@@ -95,8 +90,6 @@ static void begin(int state)
 {
 	end(NULL);
 	fx.m.set = &fx.set;
-	fx.m.joined = true;
-	frame_conn_init(&fx.conn, &remote_table, &fx.m, NULL, (struct mono){ 0 });
 	fx.m.known = fx.known;
 	fx.known[3] = ID;
 	list_init(&fx.m.closing);
@@ -115,14 +108,8 @@ static void begin(int state)
 	fx.job.job.n = 2;
 }
 
-/* FRAME(x, X, {..}): the frame X as the mover sends it */
-#define FRAME(x, X, ...) give(wire_##x##_encode(fx.frame, (&(struct wire_##x)__VA_ARGS__)))
-
-static int give(size_t n)
-{
-	memset(&fx.e, 0, sizeof fx.e);
-	return frame_conn_input(&fx.conn, fx.frame, n, (struct mono){ 0 }, &fx.e);
-}
+/* FRAME(x, {..}): the frame that the mover sends. */
+#define FRAME(x, ...) (memset(&fx.e, 0, sizeof fx.e), remote_on_##x(&fx.m, (&(struct wire_##x)__VA_ARGS__), &fx.e))
 
 static const int all[] = { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN };
 
@@ -142,12 +129,12 @@ static const int all[] = { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, R
 static void connections(void **state)
 {
 	(void)state;
-	IN_STATES(ON(CONNECTING) | ON(ORPHAN), FRAME(connected, CONNECTED, { HANDLE }));
-	IN_STATES(ON(STOPPING) | ON(ORPHAN), FRAME(gone, GONE, { HANDLE }));
+	IN_STATES(ON(CONNECTING) | ON(ORPHAN), FRAME(connected, { HANDLE }));
+	IN_STATES(ON(STOPPING) | ON(ORPHAN), FRAME(gone, { HANDLE }));
 	begin(REMOTE_CONNECTING);
-	assert_int_equal(FRAME(connected, CONNECTED, { HANDLE }), 0);
+	assert_int_equal(FRAME(connected, { HANDLE }), 0);
 	assert_int_equal(fx.connected, 1);
-	assert_int_equal(FRAME(connected, CONNECTED, { HANDLE }), PTCP_EPROTO);
+	assert_int_equal(FRAME(connected, { HANDLE }), PTCP_EPROTO);
 	assert_int_equal(fx.connected, 1);
 }
 
@@ -160,14 +147,14 @@ static void of_no_stream(void **state)
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		begin(REMOTE_STREAM);
-		assert_int_equal(FRAME(connected, CONNECTED, { other[i] }), PTCP_EPROTO);
-		assert_int_equal(FRAME(gone, GONE, { other[i] }), PTCP_EPROTO);
-		assert_int_equal(FRAME(lost, LOST, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
-		assert_int_equal(FRAME(traffic, TRAFFIC, { .handle = other[i] }), PTCP_EPROTO);
-		assert_int_equal(FRAME(want, WANT, { other[i], ID }), PTCP_EPROTO);
-		assert_int_equal(FRAME(unread, UNREAD, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
-		assert_int_equal(FRAME(sent, SENT, { other[i], 2, { terms, sizeof terms } }), PTCP_EPROTO);
-		assert_int_equal(FRAME(unwritten, UNWRITTEN, { .handle = other[i], .id = ID, .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(connected, { other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(gone, { other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(lost, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(traffic, { .handle = other[i] }), PTCP_EPROTO);
+		assert_int_equal(FRAME(want, { other[i], ID }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unread, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(FRAME(sent, { other[i], 2, { terms, sizeof terms } }), PTCP_EPROTO);
+		assert_int_equal(FRAME(unwritten, { .handle = other[i], .id = ID, .code = 5 }), PTCP_EPROTO);
 	}
 	assert_int_equal(fx.ended + fx.gone + fx.done + fx.delivered + fx.wanted + fx.observed, 0);
 }
@@ -177,12 +164,12 @@ static void accepts(void **state)
 {
 	(void)state;
 	begin(REMOTE_STREAM);
-	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 3 }), PTCP_EPROTO); /* it does not listen */
+	assert_int_equal(FRAME(accepted, { .handle = HANDLE + 1, .number = 3 }), PTCP_EPROTO); /* it does not listen */
 	fx.m.listens = true;
-	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 4 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE, .number = 3 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(accepted, { .handle = HANDLE + 1, .number = 4 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(accepted, { .handle = HANDLE, .number = 3 }), PTCP_EPROTO);
 	assert_int_equal(fx.accepted, 0);
-	assert_int_equal(FRAME(accepted, ACCEPTED, { .handle = HANDLE + 1, .number = 3 }), 0);
+	assert_int_equal(FRAME(accepted, { .handle = HANDLE + 1, .number = 3 }), 0);
 	assert_int_equal(fx.accepted, 1);
 }
 
@@ -191,13 +178,13 @@ static void losses(void **state)
 {
 	(void)state;
 	begin(REMOTE_CONNECTING);
-	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY + 1 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 2 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY + 1 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 2 }), PTCP_EPROTO);
 	assert_int_equal(fx.ended, 0);
-	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 1 }), 0);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5, .cause = CONNECT_RELAY, .hop = 1 }), 0);
 	assert_int_equal(fx.ended, 1);
 	begin(REMOTE_STREAM);
-	assert_int_equal(FRAME(lost, LOST, { .handle = HANDLE, .code = 5 }), 0);
+	assert_int_equal(FRAME(lost, { .handle = HANDLE, .code = 5 }), 0);
 	assert_int_equal(fx.ended, 1);
 }
 
@@ -206,17 +193,17 @@ static void jobs(void **state)
 	static const uint8_t terms[3 * WIRE_TERM_BYTES];
 
 	(void)state;
-	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }));
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(sent, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }));
 	begin(REMOTE_STREAM);
-	assert_int_equal(FRAME(sent, SENT, { HANDLE, 1, { terms, WIRE_TERM_BYTES } }), PTCP_EPROTO);
-	assert_int_equal(FRAME(sent, SENT, { HANDLE, 3, { terms, 3 * WIRE_TERM_BYTES } }), PTCP_EPROTO);
-	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 2, .code = 5 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 1, .code = 5 }), 0);
-	assert_int_equal(FRAME(unread, UNREAD, { .handle = HANDLE, .extent = 1, .code = 5 }), PTCP_EPROTO); /* again */
+	assert_int_equal(FRAME(sent, { HANDLE, 1, { terms, WIRE_TERM_BYTES } }), PTCP_EPROTO);
+	assert_int_equal(FRAME(sent, { HANDLE, 3, { terms, 3 * WIRE_TERM_BYTES } }), PTCP_EPROTO);
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 2, .code = 5 }), PTCP_EPROTO);
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .code = 5 }), 0);
+	assert_int_equal(FRAME(unread, { .handle = HANDLE, .extent = 1, .code = 5 }), PTCP_EPROTO); /* again */
 	assert_int_equal(fx.done, 0);
-	assert_int_equal(FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), 0);
+	assert_int_equal(FRAME(sent, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), 0);
 	assert_int_equal(fx.done, 1);
-	assert_int_equal(FRAME(sent, SENT, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), PTCP_EPROTO); /* no job is left */
+	assert_int_equal(FRAME(sent, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), PTCP_EPROTO); /* no job is left */
 }
 
 /* A block that the mover reports as written. */
@@ -226,15 +213,15 @@ static int wrote(uint64_t id, uint8_t what)
 
 	put_u64(item, id);
 	item[20] = what;
-	return FRAME(wrote, WROTE, { HANDLE, 1, { item, sizeof item } });
+	return FRAME(wrote, { HANDLE, 1, { item, sizeof item } });
 }
 
 static void results(void **state)
 {
 	(void)state;
 	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), wrote(ID, WIRE_WRITTEN_GOOD));
-	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(unwritten, UNWRITTEN, { .handle = HANDLE, .id = ID, .code = 5 }));
-	IN_STATES(ON(CONNECTED) | ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(want, WANT, { HANDLE, ID }));
+	IN_STATES(ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(unwritten, { .handle = HANDLE, .id = ID, .code = 5 }));
+	IN_STATES(ON(CONNECTED) | ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(want, { HANDLE, ID }));
 	begin(REMOTE_STREAM);
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_CORRUPT + 1), PTCP_EPROTO);
 	assert_int_equal(wrote(ID + (UINT64_C(1) << 16), WIRE_WRITTEN_GOOD), PTCP_EPROTO); /* another file in its slot */
@@ -245,19 +232,11 @@ static void results(void **state)
 	assert_int_equal(fx.delivered, 1);
 	assert_true(movers_close(&fx.set, ID)); /* results may be on their way until CLOSED */
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), 0);
-	assert_int_equal(FRAME(closed, CLOSED, { ID }), 0);
+	assert_int_equal(FRAME(closed, { ID }), 0);
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
 	fx.set.target_ops = NULL; /* a session that sends */
 	fx.known[3] = ID;
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
-}
-
-static void frames_of_engines(void **state)
-{
-	(void)state;
-	begin(REMOTE_STREAM);
-	assert_int_equal(FRAME(stop, STOP, { HANDLE, 0 }), PTCP_EPROTO);
-	assert_int_equal(FRAME(close, CLOSE, { ID }), PTCP_EPROTO);
 }
 
 int main(void)
@@ -269,7 +248,6 @@ int main(void)
 		cmocka_unit_test_teardown(losses, end),
 		cmocka_unit_test_teardown(jobs, end),
 		cmocka_unit_test_teardown(results, end),
-		cmocka_unit_test_teardown(frames_of_engines, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
