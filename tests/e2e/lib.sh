@@ -39,8 +39,8 @@ not_owned() { grep -rahsE --include='*err' '^ptcp, process [0-9]+: descriptor [0
 
 pids=$tmp/pids
 : >"$pids"
-served=$tmp/served # a file for each server, see "Descriptors of servers"
-mkdir "$served"
+census=$tmp/census # a file for each server, see "Descriptors of servers"
+mkdir "$census"
 
 # Measures the factor for limits of waiting (tests/e2e/patience.c), for our programs, too.
 measure_patience() {
@@ -166,7 +166,7 @@ done_testing() {
 		echo "not ok each descriptor has one owner"
 		report "$tmp/owners.log" log
 	fi
-	[ ! -e "$served/compared" ] || echo "# the descriptors of $(sort -u "$served/compared" | wc -l) idle servers were compared"
+	[ ! -e "$census/compared" ] || echo "# the descriptors of $(sort -u "$census/compared" | wc -l) idle servers were compared"
 	echo "1..$cases"
 	[ "$failures" -eq 0 ]
 	exit
@@ -222,7 +222,7 @@ serve() {
 	url=ptcp://$addr:$port
 	case " $* " in
 	*" --mover"*) ;; # movers join and leave: which descriptors it has is not known
-	*) (echo "$PWD" "$log.err" && kinds "$pid") >"$served/$pid" ;;
+	*) (echo "$PWD" "$log.err" && kinds "$pid") >"$census/$pid" ;;
 	esac
 }
 
@@ -267,7 +267,7 @@ state() {
 # may have connected at once
 new_ones() {
 	local new
-	new=$(comm -13 <(tail -n +2 "$served/$1") <(kinds "$1"))
+	new=$(comm -13 <(tail -n +2 "$census/$1") <(kinds "$1"))
 	[ "$new" = "$cached" ] || echo -n "$new"
 }
 
@@ -275,15 +275,15 @@ new_ones() {
 # one so many (15) to end connections of strangers. A server that is asleep, or does not say that it is idle, is not compared.
 census() {
 	local pid=$1 since log limit new
-	[ -n "$(tail -n +2 "$served/$pid" 2>/dev/null)" ] && grep -q '^State:.*[RSD] ' "/proc/$pid/status" 2>/dev/null || return 0
-	read -r _ log <"$served/$pid"
+	[ -n "$(tail -n +2 "$census/$pid" 2>/dev/null)" ] && grep -q '^State:.*[RSD] ' "/proc/$pid/status" 2>/dev/null || return 0
+	read -r _ log <"$census/$pid"
 	since=$(now_ms)
 	for limit in "$2" "${3-15}"; do
 		while new=$(new_ones "$pid") && [ -n "$new" ] && ! overdue "$since" "$limit"; do
 			sleep 0.05
 		done
 		if [ -z "$new" ]; then
-			echo "$pid" >>"$served/compared"
+			echo "$pid" >>"$census/compared"
 			return 0
 		fi
 		state "$pid" "$log" | grep -q ' sessions=0 waiting=0 streams=0 relayed=0 ' || return 0
@@ -295,7 +295,7 @@ census() {
 # other case runs
 census_all() {
 	local f folder
-	for f in "$served"/[0-9]*; do
+	for f in "$census"/[0-9]*; do
 		[ -e "$f" ] || continue
 		read -r folder _ <"$f"
 		case $folder in
