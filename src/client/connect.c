@@ -66,7 +66,7 @@ static unsigned target_port(const struct ptcp_task *t) { return is_routed(t) ? t
 /* Where direct streams connect to: the address reached, or the name where that was a relay. */
 static int direct_address(const struct ptcp_task *t, char host[SOCK_HOST_BYTES], unsigned *port, struct ptcp_err *e)
 {
-	if (t->paths.at[t->path].n_relays == 0)
+	if (t->paths.at[t->tries.path].n_relays == 0)
 		return sock_split(t->peer, host, port, target_port(t), e);
 	strcpy(host, target_host(t));
 	*port = target_port(t);
@@ -85,25 +85,32 @@ static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 	    !t->o.dry_run && !task_yields(t);
 }
 
+struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode mode)
+{
+	struct task_streams n = { .fixed = t->o.streams > 0, .reaches_movers = reaches_movers(t, mode) };
+	unsigned most;
+
+	n.adaptive = !n.fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 && !t->paths.spools &&
+	    t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
+	/* Without movers; each path has at least one stream. */
+	n.few = max_of(task_yields(t) ? 1 : min_of(ADVICE_START, task_max_streams(t)), t->paths.n_places);
+	most = n.fixed || t->movers == NULL ? task_max_streams(t) : PTCP_STREAMS_MAX; /* how many join is not known yet */
+	n.requested = task_yields(t) || !(n.fixed || n.adaptive || n.reaches_movers || t->movers != NULL) ? n.few :
+	    max_of(most, t->paths.n_places);
+	return n;
+}
+
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
     struct ptcp_err *e)
 {
-	/* With a single path, or with movers: the controller observes the throughput of all streams together. */
-	bool fixed = t->o.streams > 0, adaptive = !fixed && !t->o.dry_run && mode != SSH_START_PIPE && t->paths.n == 1 &&
-	    !t->paths.spools && t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
-	bool reaches = reaches_movers(t, mode);
-	/* Without movers; each path has at least one stream. */
-	unsigned few = max_of(task_yields(t) ? 1 : min_of(ADVICE_START, task_max_streams(t)), t->paths.n_places);
-	unsigned most = fixed || t->movers == NULL ? task_max_streams(t) : PTCP_STREAMS_MAX; /* how many join is not known yet */
-	unsigned requested = task_yields(t) || !(fixed || adaptive || reaches || t->movers != NULL) ? few :
-	    max_of(most, t->paths.n_places);
+	const struct task_streams n = task_streams(t, mode);
 	struct wire_open open = {
 		.role = t->files.sends ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, .cipher = (uint8_t)t->o.cipher,
 		.fsync = task_fsync(t),
 		.flags = task_open_flags(t) | (t->paths.spools ? WIRE_OPEN_SPOOLED : 0) |
-		    (reaches ? WIRE_OPEN_MOVERS : 0),
+		    (n.reaches_movers ? WIRE_OPEN_MOVERS : 0),
 		.n_paths = t->files.n_open_paths,
-		.streams = (uint16_t)min_of(requested, fd_budget_connections()),
+		.streams = (uint16_t)min_of(n.requested, fd_budget_connections()),
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
 		.paths = { t->files.open_paths, t->files.open_paths_bytes },
 		.stripe = (uint32_t)(t->o.mover.stripe_bytes / WIRE_STRIPE_BYTES)
@@ -113,16 +120,16 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t), .address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
-		.paths = &t->paths, .path = t->path, .route_session = t->route_session,
+		.paths = &t->paths, .path = t->tries.path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams = fixed || adaptive ? 0 : few, .fixed_streams = fixed, .direct_io = t->o.direct_io
+		.movers = t->movers, .streams = n.fixed || n.adaptive ? 0 : n.few, .fixed_streams = n.fixed, .direct_io = t->o.direct_io
 	};
 	int r;
 
-	t->history.adaptive = adaptive && t->prober == NULL;
+	t->history.adaptive = n.adaptive && t->prober == NULL;
 	open.congestion = task_congestion(t);
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
@@ -184,28 +191,12 @@ static void try_own_port(struct ptcp_task *t)
 {
 	struct ptcp_err e;
 
-	log_at(&t->host.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->path_why.msg);
+	log_at(&t->host.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->tries.why.msg);
 	set_target_port(t, t->own_port);
 	t->own_port = 0;
 	t->label[0] = '\0';
 	if (task_dial(t, &e) < 0)
 		task_finish(t, &e);
-}
-
-/* The next path; after the last one those that were slow once more, with more time. False: none is left. */
-static bool choose_next(struct ptcp_task *t)
-{
-	if (t->n_tried < t->paths.n) {
-		t->path = (t->path + 1) % t->paths.n;
-		return true;
-	}
-	if (t->slow_paths == 0)
-		return false;
-	t->patient = true;
-	for (t->path = 0; (t->slow_paths >> t->path & 1) == 0; t->path++)
-		;
-	t->slow_paths &= ~(UINT64_C(1) << t->path);
-	return true;
 }
 
 /* Tries the next path; after the last one, the first path's error is the outcome. */
@@ -218,20 +209,16 @@ static void path_failed(struct ptcp_task *t, const struct connect_result *r)
 		task_finish(t, why);
 		return;
 	}
-	if (t->n_tried++ == 0 || (why->code == PTCP_EBUSY && t->path_why.code != PTCP_EBUSY))
-		t->path_why = *why;
-	if (t->paths.n > 1 && r->cause == CONNECT_SLOW && !t->patient)
-		t->slow_paths |= UINT64_C(1) << t->path;
-	else if (t->paths.n > 1)
-		task_path_failed(t, t->path, r->hop, why->msg);
-	if (t->n_tried == t->paths.n && t->own_port != 0) {
+	if (path_tries_failed(&t->tries, r->cause == CONNECT_SLOW, why) && t->paths.n > 1)
+		task_path_failed(t, t->tries.path, r->hop, why->msg);
+	if (path_tries_all(&t->tries) && t->own_port != 0) {
 		try_own_port(t);
-	} else if (choose_next(t)) {
+	} else if (path_tries_next(&t->tries)) {
 		if (try_path(t, &next) < 0)
 			task_finish(t, &next);
 	} else if (r->cause != CONNECT_CLOSED || /* the host is there, and may be busy */
-	    !wait_pause(t, t->wait.until_closed, t->path_why.msg)) {
-		task_finish(t, &t->path_why);
+	    !wait_pause(t, t->wait.until_closed, t->tries.why.msg)) {
+		task_finish(t, &t->tries.why);
 	}
 }
 
@@ -254,7 +241,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	strcpy(t->peer, r->address);
 	if (is_routed(t))
 		log_at(&t->host.log, LOG_INFO, "ssh", "event=connected through=%s address=%s via=%s",
-		    task_label(t) != NULL ? "shared-port" : "own-port", r->address, paths_name(&t->paths, t->path));
+		    task_label(t) != NULL ? "shared-port" : "own-port", r->address, paths_name(&t->paths, t->tries.path));
 	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan, r->spare);
 		return;
@@ -272,8 +259,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 {
 	/* Less time for a path without an answer where alternatives are left. */
 	uint64_t all_ns = task_timeout_ns(t);
-	uint64_t timeout_ns = t->paths.n > 1 && !t->patient && all_ns > PATH_NS ? PATH_NS : all_ns;
-	const struct path *p = &t->paths.at[t->path];
+	uint64_t timeout_ns = t->paths.n > 1 && !t->tries.patient && all_ns > PATH_NS ? PATH_NS : all_ns;
+	const struct path *p = &t->paths.at[t->tries.path];
 	struct connect_opts o = { .context = &t->host, .host = target_host(t), .port = target_port(t), .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
 		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
@@ -292,10 +279,7 @@ int task_dial(struct ptcp_task *t, struct ptcp_err *e)
 		return r;
 	t->route_session = t->remote_job == NULL ? get_u64(random) | 1 : 0;
 	timer_set(t->timer, MONO_NEVER);
-	t->path = (unsigned)t->paths.place[0];
-	t->n_tried = 0;
-	t->slow_paths = 0;
-	t->patient = false;
+	path_tries_begin(&t->tries, (unsigned)t->paths.place[0], t->paths.n);
 	return try_path(t, e);
 }
 

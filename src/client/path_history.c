@@ -15,7 +15,7 @@ void task_name_path(struct ptcp_task *t, int fd)
 	struct history_key *key = &t->history.key;
 	struct sockaddr_storage sa;
 	socklen_t n = sizeof sa;
-	const char *candidate = t->paths.at[t->path].candidate;
+	const char *candidate = t->paths.at[t->tries.path].candidate;
 	char text[SOCK_TEXT_BYTES], host[SOCK_HOST_BYTES];
 	unsigned port;
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "client/history_file.h"
+#include "client/path_tries.h"
 #include "client/ssh_start.h"
 #include "session/paths.h"
 #include "conn/remote.h"
@@ -133,11 +134,7 @@ struct ptcp_task {
 	unsigned own_port;              /* port of a launched server, if the shared port does not lead there; 0: tried */
 	struct connect *connect;
 	bool avoids_movers;             /* the movers of the server could not be reached */
-	unsigned path;                  /* path of the present attempt, then of the control connection */
-	unsigned n_tried;
-	uint64_t slow_paths;            /* paths to be tried again: they had a connection, but no answer in time */
-	bool patient;                   /* the attempt waits longer for answers */
-	struct ptcp_err path_why;       /* the first path's error; or of the first busy path */
+	struct path_tries tries;        /* attempts to connect; then tries.path is the path of the control connection */
 	uint64_t route_session;         /* random number for the connections through relays, see connect_opts */
 	struct {                        /* Waiting for a busy server: */
 		struct mono until, until_closed;
@@ -271,6 +268,16 @@ bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRIN
 
 /* The congestion control to request in OPEN. */
 uint8_t task_congestion(const struct ptcp_task *t);
+/* The streams of the session to request over a connection of this mode. */
+struct task_streams {
+	bool fixed;                     /* the user has given the number */
+	bool adaptive;                  /* the controller determines the number: it observes the throughput of all streams
+	                                 * together, over a single path or over movers */
+	bool reaches_movers;            /* streams may connect to movers of the server */
+	unsigned few;                   /* streams to begin with, if the number is neither fixed nor adaptive */
+	unsigned requested;             /* number in OPEN; the descriptors of this process may permit fewer */
+};
+struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode mode);
 /* Starts connecting; a session, t->job_ops->opened() or task_finish() follows. */
 int task_connect(struct ptcp_task *t, struct ptcp_err *e);
 /* Connects to t->target, from the first path on. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "client/task_impl.h"
+#include "core/err.h"
 
 #define CF_SOURCES 8
 #define CF_NO_HOST "ptcp://127.0.0.1:1/" /* the URL of a server that no test starts */
