@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "server/request.h"
+#include "stream/stream.h"
 
 static struct ptcp_server_opts opts;
 static struct request a;
@@ -182,6 +183,150 @@ static void manages(void **state)
 	assert_int_equal(manages_op(WIRE_MANAGE_LIST), PTCP_EREFUSED);
 }
 
+/* ---- Tables ---- */
+
+/* The clients of a column, from left to right: with all rights, --read-only, --write-once, without a root, and this user
+ * (without a root of the server). */
+#define CLIENTS 5
+
+static void be_client(unsigned i)
+{
+	a.auth.read_only = i == 1;
+	a.auth.write_once = i == 2;
+	a.own = i == 4;
+	if (i >= 3)
+		a.root = NULL;
+}
+
+/* '.': permitted, 'r': refused, 'p': a fault of the protocol. */
+static char verdict(int r)
+{
+	return r == 0 ? '.' : r == PTCP_EREFUSED ? 'r' : r == PTCP_EPROTO ? 'p' : '?';
+}
+
+static void rights_by_role_and_flags(void **state)
+{
+	static const struct { uint8_t role; uint32_t flags; const char *verdicts; } rows[] = {
+		{ WIRE_ACCEPTOR_SENDS, 0, "..rr." },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_DRY_RUN, "..rr." },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_DELETE, "..rr." },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_REMOVE_SOURCES, ".rrr." },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_REMOVE_SOURCES | WIRE_OPEN_DRY_RUN, ".rrr." },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_SELECTED, "..rr." },
+		{ WIRE_ACCEPTOR_RECEIVES, 0, ".r.r." },
+		{ WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DRY_RUN, ".r.r." },
+		{ WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DELETE, ".rrr." },
+		{ WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DELETE | WIRE_OPEN_DRY_RUN, ".rrr." },
+		{ WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_REMOVE_SOURCES, ".r.r." }, /* the client's */
+		{ WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_SELECTED, "prprp" },
+		{ WIRE_ACCEPTOR_DISCARDS, 0, "....." },
+		{ WIRE_ACCEPTOR_DISCARDS, WIRE_OPEN_DELETE | WIRE_OPEN_REMOVE_SOURCES, "....." },
+		{ WIRE_ACCEPTOR_GENERATES, 0, "....." },
+	};
+	unsigned i, k;
+	char got;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (k = 0; k < CLIENTS; k++) {
+			begin(rows[i].role, rows[i].flags);
+			o.paths.n = wire_path_encode(paths, WIRE_PATH_CONTENTS, (struct span){ (const uint8_t *)"x", 1 });
+			be_client(k);
+			if ((got = verdict(request_take(&a, &o, &e))) != rows[i].verdicts[k])
+				fail_msg("row %u, client %u: %c in place of %c (%s)", i, k, got, rows[i].verdicts[k], e.msg);
+		}
+}
+
+static void rights_by_work_on_files(void **state)
+{
+	static const struct { uint8_t op; const char *verdicts; enum quota_need need; } rows[] = {
+		{ WIRE_MANAGE_LIST, "..rr.", QUOTA_NONE }, { WIRE_MANAGE_COUNT, "..rr.", QUOTA_COUNT },
+		{ WIRE_MANAGE_MKDIR, ".rrr.", QUOTA_COUNT }, { WIRE_MANAGE_REMOVE, ".rrr.", QUOTA_ADJUST },
+		{ WIRE_MANAGE_RENAME, ".rrr.", QUOTA_ADJUST },
+	};
+	unsigned i, k;
+	char got;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (k = 0; k < CLIENTS; k++) {
+			begin(0, 0);
+			be_client(k);
+			if ((got = verdict(manages_op(rows[i].op))) != rows[i].verdicts[k])
+				fail_msg("operation %u, client %u: %c in place of %c", rows[i].op, k, got, rows[i].verdicts[k]);
+			if (got == '.')
+				assert_int_equal(a.quota_need, rows[i].need);
+		}
+}
+
+/* What makes files needs a count of the space; what frees space needs none, and a dry run changes nothing. */
+static void needs_of_quotas(void **state)
+{
+	static const struct { uint8_t role; uint32_t flags; enum quota_need need; } rows[] = {
+		{ WIRE_ACCEPTOR_RECEIVES, 0, QUOTA_COUNT }, { WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DRY_RUN, QUOTA_NONE },
+		{ WIRE_ACCEPTOR_SENDS, 0, QUOTA_NONE }, { WIRE_ACCEPTOR_SENDS, WIRE_OPEN_REMOVE_SOURCES, QUOTA_ADJUST },
+		{ WIRE_ACCEPTOR_SENDS, WIRE_OPEN_REMOVE_SOURCES | WIRE_OPEN_DRY_RUN, QUOTA_NONE },
+		{ WIRE_ACCEPTOR_DISCARDS, 0, QUOTA_NONE },
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		begin(rows[i].role, rows[i].flags);
+		permitted();
+		assert_int_equal(a.quota_need, rows[i].need);
+	}
+	begin(0, 0);
+	assert_int_equal(request_take_clean(&a, (struct span){ (const uint8_t *)"x", 1 }, &e), 0);
+	assert_int_equal(a.quota_need, QUOTA_ADJUST);
+}
+
+/* The minimum of the request, the server's limit, and half of the memory of a session. */
+static void granted_streams(void **state)
+{
+	struct memory_account *account;
+	struct memory_budget *budget;
+
+	(void)state;
+	begin(WIRE_ACCEPTOR_SENDS, 0);
+	o.streams = 7;
+	permitted();
+	assert_int_equal(a.n_granted, 7);
+	begin(WIRE_ACCEPTOR_SENDS, 0);
+	o.streams = 7;
+	opts.max_streams = 3;
+	permitted();
+	assert_int_equal(a.n_granted, 3);
+	assert_int_equal(memory_budget_new(&budget, 4 * 2 * 5 * STREAM_BYTES, NULL), 0);
+	assert_int_equal(memory_account_new(&account, budget, "c", NULL), 0);
+	begin(WIRE_ACCEPTOR_SENDS, 0);
+	o.streams = 7;
+	a.memory = account;
+	permitted();
+	assert_int_equal(a.n_granted, 5);
+	request_fini(&a);
+	a = (struct request){ 0 };
+	assert_int_equal(memory_budget_used(budget), 0);
+	memory_account_free(account);
+	memory_budget_free(budget);
+}
+
+/* A rule before the path is not the path. */
+static void the_first_path(void **state)
+{
+	(void)state;
+	begin(WIRE_ACCEPTOR_SENDS, 0);
+	o.paths.n = wire_path_encode(paths, WIRE_PATH_EXCLUDE, (struct span){ (const uint8_t *)"rule", 4 });
+	o.paths.n += wire_path_encode(paths + o.paths.n, 0, (struct span){ (const uint8_t *)"path", 4 });
+	o.n_paths = 2;
+	permitted();
+	assert_string_equal(request_first(&a), "path");
+	assert_int_equal(a.n_given, 1);
+	begin(WIRE_ACCEPTOR_DISCARDS, 0);
+	permitted();
+	assert_string_equal(request_first(&a), "");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -193,6 +338,11 @@ int main(void)
 		cmocka_unit_test(selected),
 		cmocka_unit_test(cleans),
 		cmocka_unit_test(manages),
+		cmocka_unit_test(rights_by_role_and_flags),
+		cmocka_unit_test(rights_by_work_on_files),
+		cmocka_unit_test(needs_of_quotas),
+		cmocka_unit_test(granted_streams),
+		cmocka_unit_test(the_first_path),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);
 
