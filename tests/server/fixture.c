@@ -1,5 +1,6 @@
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,19 @@
 
 struct vf vf;
 
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Any thread. */
 static void on_log(void *arg, enum ptcp_log_level level, const char *component, const char *text)
 {
-	size_t n = strlen(vf.log);
+	size_t n;
 
 	(void)arg;
 	(void)level;
+	pthread_mutex_lock(&log_lock);
+	n = strlen(vf.log);
 	snprintf(vf.log + n, sizeof vf.log - n, "%s %s\n", component, text);
+	pthread_mutex_unlock(&log_lock);
 }
 
 void vf_forget_log(void) { vf.log[0] = '\0'; }
