@@ -1,0 +1,553 @@
+/* Work on files that a client requests: ls, du, mkdir, rm, mv and clean, with real files. The test plays the connection
+ * of the client. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/file_job.h"
+#include "server/job_conn.h"
+#include "store/sink.h"
+
+static struct {
+	struct job_set set;
+	struct authorization auth;
+	struct outbox box;
+	struct file_job *job;
+	bool pauses;
+	unsigned n_flushed, n_filed, n_gone;
+	struct ptcp_err filed;          /* code 0: done */
+	char found[16384];              /* "path" or "path!" of each LISTED or LEFTOVER, each with a newline */
+	struct wire_listed last;        /* without spans */
+	char last_text[600], last_target[300];
+	struct wire_managed managed;
+	struct wire_cleaned cleaned;
+	unsigned n_totals;
+} t;
+
+static int conn; /* its address stands for the connection */
+
+struct outbox *job_conn_outbox(struct job_conn *c)
+{
+	assert_ptr_equal(c, &conn);
+	return &t.box;
+}
+
+static void read_frame(uint8_t type, struct span s)
+{
+	struct wire_leftover l;
+	size_t n = strlen(t.found);
+
+	if (type == WIRE_LISTED) {
+		assert_int_equal(wire_listed_decode(&t.last, s, NULL), 0);
+		snprintf(t.found + n, sizeof t.found - n, "%.*s%s\n", (int)t.last.path.n, (const char *)t.last.path.p,
+		    t.last.code != 0 ? "!" : "");
+		span_copy(t.last_text, t.last.text);
+		span_copy(t.last_target, t.last.target);
+	} else if (type == WIRE_LEFTOVER) {
+		assert_int_equal(wire_leftover_decode(&l, s, NULL), 0);
+		snprintf(t.found + n, sizeof t.found - n, "%.*s%s\n", (int)l.path.n, (const char *)l.path.p,
+		    l.text.n > 0 ? "!" : "");
+	} else if (type == WIRE_MANAGED) {
+		assert_int_equal(wire_managed_decode(&t.managed, s, NULL), 0);
+		t.n_totals++;
+	} else {
+		assert_int_equal(type, WIRE_CLEANED);
+		assert_int_equal(wire_cleaned_decode(&t.cleaned, s, NULL), 0);
+		t.n_totals++;
+	}
+}
+
+static void read_frames(void)
+{
+	struct wire_header h;
+
+	while (buf_len(&t.box.b) > 0) {
+		assert_int_equal(wire_header_decode(&h, buf_head(&t.box.b), NULL), 0);
+		read_frame(h.type, (struct span){ buf_head(&t.box.b) + WIRE_HEADER_BYTES, h.length });
+		buf_consume(&t.box.b, WIRE_HEADER_BYTES + h.length);
+	}
+}
+
+bool job_conn_flush_or_pause(struct job_conn *c)
+{
+	assert_ptr_equal(c, &conn);
+	read_frames();
+	t.n_flushed++;
+	return t.pauses;
+}
+
+void job_conn_filed(struct job_conn *c, const struct ptcp_err *why)
+{
+	assert_ptr_equal(c, &conn);
+	read_frames();
+	if (why != NULL)
+		t.filed = *why;
+	t.n_filed++;
+}
+
+static void on_gone(void *arg)
+{
+	(void)arg;
+	t.n_gone++;
+}
+
+static int setup(void **state)
+{
+	if (vf_setup(state) != 0)
+		return -1;
+	memset(&t, 0, sizeof t);
+	t.set = (struct job_set){ .host = &vf.host, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs, .gone = on_gone };
+	fx_mkdir("root/d");
+	fx_mkdir("root/d/e");
+	fx_text("root/d/e/deep", "12345");
+	fx_text("root/d/x", "123");
+	fx_text("root/d/.hidden", "1");
+	fx_text("root/file", "1234567");
+	fx_text("outside", "1");
+	assert_int_equal(symlink("d/x", fx_path("root/link")), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	buf_fini(&t.box.b);
+	assert_int_equal(t.set.n_file_jobs, 0);
+	return vf_teardown(state);
+}
+
+#define job_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct job_client client(void)
+{
+	return (struct job_client){ .conn = (struct job_conn *)(void *)&conn, .fingerprint = "SHA256:client",
+		.address = "192.0.2.1", .auth = &t.auth };
+}
+
+static void forget(void)
+{
+	t.found[0] = t.last_text[0] = '\0';
+	t.filed = (struct ptcp_err){ 0 };
+	t.n_filed = t.n_gone = t.n_flushed = t.n_totals = 0;
+	memset(&t.managed, 0, sizeof t.managed);
+}
+
+static int request(enum wire_manage_op op, unsigned flags, const char *path, const char *second)
+{
+	struct wire_manage f = { .op = (uint8_t)op, .flags = (uint8_t)flags };
+	const struct job_client c = client();
+	struct ptcp_err e;
+
+	forget();
+	vf_begin();
+	vf_path(0, path);
+	if (second != NULL)
+		vf_path(0, second);
+	f.n_paths = (uint16_t)vf.n_paths;
+	f.paths = vf_paths();
+	return managing_new(&t.job, &t.set, &c, &f, &e);
+}
+
+/* Carries the request out; returns the number of failures. */
+static uint64_t work2(enum wire_manage_op op, unsigned flags, const char *path, const char *second)
+{
+	assert_int_equal(request(op, flags, path, second), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.n_filed, 1);
+	if (t.filed.code != 0)
+		fail_msg("%s", t.filed.msg);
+	assert_int_equal(t.managed.final, 1);
+	return t.managed.failed;
+}
+
+static uint64_t work(enum wire_manage_op op, unsigned flags, const char *path) { return work2(op, flags, path, NULL); }
+
+/* ---- ls ---- */
+
+static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* A walk lists a directory in no order: sorts the lines of t.found. */
+static const char *sorted(void)
+{
+	static char out[sizeof t.found];
+	char copy[sizeof t.found], *line[1000], *p = copy, *end;
+	size_t i, n = 0;
+
+	strcpy(copy, t.found);
+	for (; (end = strchr(p, '\n')) != NULL; p = end + 1) {
+		*end = '\0';
+		line[n++] = p;
+	}
+	qsort(line, n, sizeof *line, compare);
+	out[0] = '\0';
+	for (i = 0; i < n; i++) {
+		strcat(out, line[i]);
+		strcat(out, "\n");
+	}
+	return out;
+}
+
+static void lists(void **state)
+{
+	static const struct { unsigned flags; const char *path, *found; } rows[] = {
+		{ 0, "d", "d/e\nd/x\n" },
+		{ 0, "d/", "d/e\nd/x\n" },
+		{ WIRE_MANAGE_HIDDEN, "d", "d/.hidden\nd/e\nd/x\n" },
+		{ WIRE_MANAGE_RECURSIVE, "d", "d/e\nd/e/deep\nd/x\n" },
+		{ WIRE_MANAGE_ITSELF, "d", "d\n" },
+		{ WIRE_MANAGE_ITSELF, "", ".\n" },
+		{ 0, ".", "d\nfile\nlink\n" },
+		{ 0, "", "d\nfile\nlink\n" },
+		{ 0, "file", "file\n" },
+		{ 0, "d/.hidden", "d/.hidden\n" },
+		{ 0, "f*", "file\n" },
+		{ 0, "missing", "missing!\n" },
+		{ 0, "m*", "m*!\n" },
+		{ 0, "../outside", "../outside!\n" },
+		{ 0, "d/x/y", "d/x/y!\n" },
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		work(WIRE_MANAGE_LIST, rows[i].flags, rows[i].path);
+		if (strcmp(sorted(), rows[i].found) != 0)
+			fail_msg("ls \"%s\", flags %u: %s", rows[i].path, rows[i].flags, sorted());
+	}
+	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "missing"), 1);
+	assert_true(t.last.code > 0 && t.last_text[0] != '\0');
+}
+
+static void properties(void **state)
+{
+	(void)state;
+	assert_int_equal(chmod(fx_path("root/file"), 0640), 0);
+	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "file"), 0);
+	assert_int_equal(t.last.type, WIRE_LISTED_FILE);
+	assert_int_equal(t.last.mode, 0640);
+	assert_int_equal(t.last.bytes, 7);
+	assert_int_equal(t.managed.entries, 1);
+	assert_int_equal(t.managed.bytes, 7);
+	assert_int_equal(work(WIRE_MANAGE_LIST, WIRE_MANAGE_ITSELF, "link"), 0);
+	assert_int_equal(t.last.type, WIRE_LISTED_SYMLINK);
+	assert_string_equal(t.last_target, "d/x");
+	assert_int_equal(mkfifo(fx_path("root/pipe"), 0600), 0);
+	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "pipe"), 0);
+	assert_int_equal(t.last.type, WIRE_LISTED_FIFO);
+}
+
+/* The server's own directories are invisible, beneath a root that contains them. */
+static void own_directories(void **state)
+{
+	(void)state;
+	t.set.root = fx_path("");
+	fx_text("config/secret", "");
+	work(WIRE_MANAGE_LIST, 0, "");
+	assert_null(strstr(t.found, "config"));
+	assert_non_null(strstr(t.found, "outside"));
+	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "config"), 1);
+	assert_null(strstr(t.found, "secret"));
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "config"), 1);
+	assert_true(fx_exists("config/secret"));
+}
+
+/* ---- du ---- */
+
+static void counts(void **state)
+{
+	(void)state;
+	assert_int_equal(work(WIRE_MANAGE_COUNT, 0, "d"), 0);
+	assert_string_equal(t.found, "d\n");
+	assert_int_equal(t.last.type, WIRE_LISTED_DIR);
+	assert_int_equal(t.last.entries, 5);
+	assert_int_equal(t.last.bytes, 5 + 3 + 1);
+	assert_int_equal(t.managed.quota_bytes, 0);
+	assert_int_equal(work2(WIRE_MANAGE_COUNT, 0, "file", "missing"), 1);
+	assert_string_equal(t.found, "file\nmissing!\n");
+	assert_int_equal(t.managed.bytes, 7);
+}
+
+/* With a quota the totals show the space used, and the quota. */
+static void counts_with_a_quota(void **state)
+{
+	struct quota_table *table;
+
+	(void)state;
+	assert_int_equal(quota_table_new(&table, &vf.host.log, NULL), 0);
+	t.set.quotas = table;
+	t.auth.quota_bytes = 1 << 20;
+	assert_int_equal(work(WIRE_MANAGE_COUNT, 0, "d"), 0);
+	assert_int_equal(t.managed.quota_bytes, 1 << 20);
+	assert_true(t.managed.quota_used_bytes > 0);
+	assert_int_equal(work(WIRE_MANAGE_LIST, 0, "d"), 0);
+	assert_int_equal(t.managed.quota_bytes, 0);
+	quota_table_free(table);
+}
+
+/* ---- mkdir ---- */
+
+static void makes_directories(void **state)
+{
+	(void)state;
+	assert_int_equal(work2(WIRE_MANAGE_MKDIR, 0, "new", "d/new/"), 0);
+	assert_int_equal(t.managed.entries, 2);
+	assert_true(fx_exists("root/new") && fx_exists("root/d/new"));
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, 0, "new"), 1);
+	assert_non_null(strstr(t.last_text, "exist"));
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, 0, "a/b/c"), 1);
+	assert_false(fx_exists("root/a"));
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, WIRE_MANAGE_PARENTS, "a/b//c/"), 0);
+	assert_true(fx_exists("root/a/b/c"));
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, WIRE_MANAGE_PARENTS, "a/b/c"), 0);
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, WIRE_MANAGE_PARENTS, "file/b"), 1);
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, WIRE_MANAGE_PARENTS, "../new/b"), 1);
+	assert_false(fx_exists("new"));
+	assert_int_equal(work(WIRE_MANAGE_MKDIR, 0, "."), 1);
+	assert_non_null(strstr(t.last_text, "not the name of a file or directory"));
+}
+
+/* ---- rm ---- */
+
+static void removes(void **state)
+{
+	(void)state;
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, 0, "link"), 0);
+	assert_false(fx_exists("root/link"));
+	assert_true(fx_exists("root/d/x")); /* links are not followed */
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, 0, "d"), 1);
+	assert_non_null(strstr(t.last_text, "-r"));
+	assert_true(fx_exists("root/d/x"));
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "d"), 0);
+	assert_false(fx_exists("root/d"));
+	assert_int_equal(t.managed.entries, 5);
+	assert_int_equal(work2(WIRE_MANAGE_REMOVE, 0, "missing", "f*"), 1);
+	assert_false(fx_exists("root/file"));
+}
+
+/* Never the root itself, a home directory, or a file beyond the root. */
+static void never_removes(void **state)
+{
+	static const char *const paths[] = { "", ".", "/", "d/..", "../outside", "d/../../outside" };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof paths / sizeof *paths; i++)
+		if (work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, paths[i]) != 1)
+			fail_msg("removes \"%s\"", paths[i]);
+	assert_true(fx_exists("root/d/e/deep") && fx_exists("root/file") && fx_exists("outside"));
+	t.set.ephemeral = true;
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "~"), 1);
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "~root"), 1);
+}
+
+/* ---- mv ---- */
+
+static void renames(void **state)
+{
+	(void)state;
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "file", "d/moved"), 0);
+	fx_holds("root/d/moved", "1234567");
+	assert_false(fx_exists("root/file"));
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/moved", "."), 0); /* into a directory */
+	fx_holds("root/moved", "1234567");
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "moved", "d/x"), 1);
+	fx_holds("root/d/x", "123");
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, WIRE_MANAGE_REPLACE, "moved", "d/x"), 0);
+	fx_holds("root/d/x", "1234567");
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/x", "none/x"), 1);
+	assert_non_null(strstr(t.last_text, "to none/x"));
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/x", "../x"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "../outside", "x"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d", "d/e"), 1);
+	assert_true(fx_exists("root/d/x") && fx_exists("outside") && fx_exists("root/d/e/deep"));
+}
+
+/* ---- Rights ---- */
+
+/* A job goes on while its client has the rights that the job needs. */
+static void permits(void **state)
+{
+	static const struct { enum wire_manage_op op; bool read_only; } rows[] = {
+		{ WIRE_MANAGE_LIST, true }, { WIRE_MANAGE_COUNT, true }, { WIRE_MANAGE_MKDIR, false },
+		{ WIRE_MANAGE_REMOVE, false }, { WIRE_MANAGE_RENAME, false },
+	};
+	const struct authorization same = { 0 }, reads = { .read_only = true }, adds = { .write_once = true },
+		elsewhere = { .below = "b" };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(request(rows[i].op, 0, "missing", rows[i].op == WIRE_MANAGE_RENAME ? "x" : NULL), 0);
+		assert_true(t.job->ops->permits(t.job, &same));
+		assert_int_equal(t.job->ops->permits(t.job, &reads), rows[i].read_only);
+		assert_false(t.job->ops->permits(t.job, &adds));
+		assert_false(t.job->ops->permits(t.job, &elsewhere));
+		assert_int_equal(t.set.n_file_jobs, 1);
+		vf_wait(&t.n_gone, 1);
+	}
+	t.auth.read_only = true;
+	assert_int_equal(request(WIRE_MANAGE_REMOVE, 0, "file", NULL), PTCP_EREFUSED);
+	assert_int_equal(t.set.n_file_jobs, 0);
+}
+
+/* ---- Steps ---- */
+
+static void make_many(void)
+{
+	char name[40];
+	unsigned i;
+
+	fx_mkdir("root/many");
+	for (i = 0; i < 3 * FILE_JOB_STEP_ENTRIES; i++) {
+		snprintf(name, sizeof name, "root/many/%u", i);
+		fx_text(name, "");
+	}
+}
+
+/* More entries than one step takes; a client that does not read stops the job until it has read. */
+static void pauses(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	make_many();
+	t.pauses = true;
+	assert_int_equal(request(WIRE_MANAGE_LIST, 0, "many", NULL), 0);
+	vf_wait(&t.n_flushed, 1);
+	assert_true(t.job->waits);
+	before = t.n_flushed;
+	t.pauses = false;
+	file_job_resume(t.job);
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.n_flushed > before);
+	assert_int_equal(t.managed.entries, 3 * FILE_JOB_STEP_ENTRIES);
+	assert_int_equal(t.n_filed, 1);
+}
+
+/* A client that leaves, during a step or a pause, ends the job without an answer. */
+static void leaves(void **state)
+{
+	(void)state;
+	make_many();
+	t.pauses = true;
+	assert_int_equal(request(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "many", NULL), 0);
+	vf_wait(&t.n_flushed, 1);
+	file_job_leave(t.job);
+	assert_int_equal(t.n_gone, 1);
+	assert_true(fx_exists("root/many"));
+	assert_true(vf_logged("the client has left"));
+	assert_int_equal(request(WIRE_MANAGE_LIST, 0, "many", NULL), 0);
+	file_job_leave(t.job);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.n_filed, 0);
+}
+
+/* A root that cannot be opened: one error, no totals. */
+static void no_root(void **state)
+{
+	(void)state;
+	t.set.root = fx_path("none");
+	assert_int_equal(request(WIRE_MANAGE_LIST, 0, "d", NULL), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.filed.code, PTCP_EIO);
+	assert_int_equal(t.n_totals, 0);
+}
+
+/* The text is cut, never a frame that is too long. */
+static void cuts(void **state)
+{
+	(void)state;
+	assert_int_equal(file_job_cut("abc", 5).n, 3);
+	assert_int_equal(file_job_cut("abc", 3).n, 3);
+	assert_int_equal(file_job_cut("abc", 2).n, 2);
+}
+
+/* ---- clean ---- */
+
+static int request_clean(const char *path, uint64_t older_ms, bool dry_run)
+{
+	const struct wire_clean f = { .older_ms = older_ms, .dry_run = dry_run,
+		.path = { (const uint8_t *)path, strlen(path) } };
+	const struct job_client c = client();
+	struct ptcp_err e;
+
+	forget();
+	memset(&t.cleaned, 0, sizeof t.cleaned);
+	return cleaning_new(&t.job, &t.set, &c, &f, &e);
+}
+
+static void clean(const char *path, uint64_t older_ms, bool dry_run)
+{
+	assert_int_equal(request_clean(path, older_ms, dry_run), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.filed.code, 0);
+	assert_int_equal(t.cleaned.final, 1);
+}
+
+static void cleans(void **state)
+{
+	static const struct meta m = { 0 };
+	struct tree *tree;
+	struct dir *root;
+	struct sink *s;
+
+	(void)state;
+	fx_text("root/d/.ptcp-0123456789abcdef.part", "12345678");
+	clean("d", 3600000, false);
+	assert_int_equal(t.cleaned.recent, 1);
+	assert_int_equal(t.cleaned.files, 0);
+	clean("d", 0, true);
+	assert_string_equal(t.found, ".ptcp-0123456789abcdef.part\n");
+	assert_int_equal(t.cleaned.bytes, 8);
+	assert_true(fx_exists("root/d/.ptcp-0123456789abcdef.part"));
+	clean("d", 0, false);
+	assert_int_equal(t.cleaned.files, 1);
+	assert_false(fx_exists("root/d/.ptcp-0123456789abcdef.part"));
+	assert_true(fx_exists("root/d/x") && fx_exists("root/d/.hidden"));
+	/* the part of a running transfer */
+	assert_int_equal(tree_open(&tree, vf.root, &sys_real, NULL), 0);
+	root = tree_root(tree);
+	s = sink_new(root, "running", 10, &m, NULL);
+	assert_int_equal(sink_open(s, NULL), 0);
+	clean("", 0, false);
+	assert_int_equal(t.cleaned.in_use, 1);
+	assert_int_equal(t.cleaned.files, 0);
+	sink_discard(s);
+	sink_unref(s);
+	dir_unref(root);
+	tree_unref(tree);
+}
+
+static void cleans_nothing(void **state)
+{
+	const struct authorization same = { 0 }, reads = { .read_only = true }, adds = { .write_once = true };
+
+	(void)state;
+	assert_int_equal(request_clean("none", 0, false), 0);
+	assert_true(t.job->ops->exclusive);
+	assert_true(t.job->ops->permits(t.job, &same));
+	assert_false(t.job->ops->permits(t.job, &reads) || t.job->ops->permits(t.job, &adds));
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.filed.code < 0);
+	assert_non_null(strstr(t.filed.msg, "none"));
+	assert_int_equal(request_clean("../config", 0, false), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.filed.code < 0);
+	t.auth.read_only = true;
+	assert_int_equal(request_clean("d", 0, false), PTCP_EREFUSED);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		job_test(lists), job_test(properties), job_test(own_directories), job_test(counts),
+		job_test(counts_with_a_quota), job_test(makes_directories), job_test(removes), job_test(never_removes),
+		job_test(renames), job_test(permits), job_test(pauses), job_test(leaves), job_test(no_root), job_test(cuts),
+		job_test(cleans), job_test(cleans_nothing),
+	};
+
+	return cmocka_run_group_tests_name("server/file_jobs", tests, NULL, NULL);
+}
