@@ -3,7 +3,7 @@
 
 #include "core/err.h"
 #include "core/opts.h"
-#include "mover/work.h"
+#include "work/work.h"
 
 void ptcp_mover_opts_init(struct ptcp_mover_opts *o)
 {

@@ -1,7 +1,7 @@
 /* The movers of an engine: processes on other hosts of the site, which join by an invitation and carry out streams. Movers
  * join and leave at any time. Control thread.
  *
- *   session > movers > link > mover process (mover/work.c) > stream
+ *   session > movers > link > mover process (work/work.c) > stream
  */
 #ifndef MOVER_MOVERS_H
 #define MOVER_MOVERS_H

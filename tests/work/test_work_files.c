@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 static char top[] = "/tmp/ptcp-work-files.XXXXXX", tree[64], alone[64];
 

@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 #define RETRY_NS (100 * NS_PER_MS)
 

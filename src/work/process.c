@@ -5,7 +5,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "mover/movers.h"
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 #define LATE_NS (5 * NS_PER_S)      /* that a shared file system may show new files late */
 #define CLIENT_NS (8 * NS_PER_S)    /* of the socket of a silent client, before the session's limit applies */

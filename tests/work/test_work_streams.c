@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/byteorder.h"
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 static struct {
 	struct mover_process process;

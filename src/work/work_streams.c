@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 #include "net/identity.h"
 #include "wire/block.h"
 

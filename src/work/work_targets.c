@@ -8,7 +8,7 @@
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 #include "wire/block.h"
 
 #define RETRY_NS (50 * NS_PER_MS)

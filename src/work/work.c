@@ -1,4 +1,4 @@
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 #include <netdb.h>
 #include <stdio.h>

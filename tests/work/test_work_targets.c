@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "mover/work_impl.h"
+#include "work/work_impl.h"
 
 #define ID (UINT64_C(1) << 16 | 3) /* of a file in slot 3 */
 

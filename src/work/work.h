@@ -1,7 +1,7 @@
 /* A mover: a process that joins the engine of a striped transfer and carries out streams, until the engine ends or its
  * connection is lost. */
-#ifndef MOVER_WORK_H
-#define MOVER_WORK_H
+#ifndef WORK_WORK_H
+#define WORK_WORK_H
 
 #include <ptcp/ptcp.h>
 

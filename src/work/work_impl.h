@@ -1,7 +1,7 @@
 /* Inside a mover process: process.c (start, clients' connections, end), work.c (joining, the engine's frames), work_files.c
  * (sources by path), work_streams.c, work_targets.c. Control thread. */
-#ifndef MOVER_WORK_IMPL_H
-#define MOVER_WORK_IMPL_H
+#ifndef WORK_WORK_IMPL_H
+#define WORK_WORK_IMPL_H
 
 #include <stdatomic.h>
 
@@ -10,7 +10,7 @@
 #include "core/list.h"
 #include "mover/invitation.h"
 #include "mover/link.h"
-#include "mover/work.h"
+#include "work/work.h"
 #include "net/listen.h"
 #include "stream/stream.h"
 
