@@ -69,7 +69,7 @@ cli_OBJS  := $(call layer_objs,cli)
 libptcp_OBJS := $(call layer_objs,$(libptcp_LAYERS))
 plan_OBJS := $(call layer_objs,$(plan_LAYERS))
 
-all: $(BUILD)/ptcp shared
+all: $(BUILD)/ptcp shared completions
 
 $(BUILD)/libptcp.a: $(libptcp_OBJS)
 $(BUILD)/libptcp-plan.a: $(plan_OBJS)
@@ -108,6 +108,24 @@ $(BUILD)/installed/libptcp-plan.a: $(plan_OBJS) $(BUILD)/libinside.a
 
 $(BUILD)/ptcp: $(cli_OBJS) $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
+
+# Completions: the files of contrib/completions with the table of commands and options in the place of @TABLE@; fish quotes
+# the table.
+COMPLETIONS := $(patsubst %,$(BUILD)/completions/%,ptcp.bash _ptcp ptcp.fish)
+.PHONY: completions
+completions: $(COMPLETIONS)
+
+$(BUILD)/completions/print-table: $(BUILD)/contrib/completions/table.o $(filter-out %/main.o,$(cli_OBJS)) \
+		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+	@mkdir -p $(@D)
+	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
+
+$(BUILD)/completions/table: $(BUILD)/completions/print-table
+	$(Q)$< >$@.new && mv $@.new $@
+
+$(COMPLETIONS): $(BUILD)/completions/%: contrib/completions/% $(BUILD)/completions/table
+	$(Q)$(if $(filter %.fish,$@),sed "s/['\\\\]/\\\\&/g",cat) $(BUILD)/completions/table >$@.table
+	$(Q)sed -e '/^@TABLE@$$/{r $@.table' -e 'd;}' $< >$@.new && mv $@.new $@
 
 # make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
 # pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
@@ -157,14 +175,14 @@ MAN_PAGES := $(wildcard man/*.[1-8])
 HEADERS   := $(patsubst %,include/ptcp/%.h,ptcp plan progress err options)
 LIB_A     := $(patsubst %,$(BUILD)/installed/%.a,libptcp libptcp-plan)
 PC_FILES  := libptcp.pc libptcp-plan.pc
-# Files from contrib, with their destinations: service units contain the path of the tool, and are generated.
+# Files from contrib, with their destinations: service units contain the path of the tool, and completions its options.
 EXTRAS    := systemd/ptcp.service.in:$(UNITDIR)/ptcp.service systemd/ptcp.socket:$(UNITDIR)/ptcp.socket \
 	systemd/user/ptcp.service.in:$(PREFIX)/lib/systemd/user/ptcp.service \
 	systemd/ptcp.sysusers:$(PREFIX)/lib/sysusers.d/ptcp.conf \
 	systemd/ptcp.tmpfiles:$(PREFIX)/lib/tmpfiles.d/ptcp.conf \
 	completions/ptcp.bash:$(BASHDIR)/ptcp completions/_ptcp:$(ZSHDIR)/_ptcp \
 	completions/ptcp.fish:$(FISHDIR)/ptcp.fish
-extra_from = contrib/$(firstword $(subst :, ,$(1)))
+extra_from = $(if $(filter completions/%,$(1)),$(BUILD),contrib)/$(firstword $(subst :, ,$(1)))
 extra_to   = $(DESTDIR)$(lastword $(subst :, ,$(1)))
 man_of    = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 # A page of section 3 describes several functions: each function gets a page that refers to the common page.
@@ -222,8 +240,8 @@ dist: dist-sources dist-static
 dist-sources:
 	$(Q)contrib/dist $(DIST) $(BUILD)
 
-dist-static: $(STATIC)
-	$(Q)contrib/dist-static $(DIST)-linux-$(shell uname -m) $(BUILD) $(STATIC)
+dist-static: $(STATIC) completions
+	$(Q)contrib/dist-static $(DIST)-linux-$(shell uname -m) $(BUILD) $(STATIC) $(BUILD)/completions
 
 # make deb: build Debian packages in build/deb
 deb: dist-sources

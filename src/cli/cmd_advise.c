@@ -73,7 +73,7 @@ static const struct opt advise_options[] = {
 	    AT(opts.min_gain_percent), 0, 1e9 },
 	{ "max-streams", 0, "N", "maximum number of streams (default: 32)", opt_unsigned, AT(opts.max_streams), 1,
 	    PTCP_ADVICE_STREAMS_MAX },
-	{ "model", 0, "NAME", "auto, partial-quadratic, fair-share, quadratic or linear (default: auto)", set_model,
+	{ "model", 0, "auto|partial-quadratic|fair-share|quadratic|linear", "model of the throughput (default: auto)", set_model,
 	    0, 0, 0 },
 	{ "probes", 0, "N,..", "stream counts to probe with (default: 1,4,15)", set_probes, 0, 0, 0 },
 	{ "probe-time", 0, "TIME", "maximum duration of a probe: longer probes have narrower ranges (default: 30s with one "

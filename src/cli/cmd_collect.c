@@ -32,7 +32,7 @@ struct output {
 #define AT(member) offsetof(struct collect_args, member)
 
 static const struct opt collect_options[] = {
-	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (default: pipelined)", opt_method,
+	{ "method", 0, "direct|best-path|coordinated|pipelined", "kind of plan (default: pipelined)", opt_method,
 	    AT(opts.method), 0, 0 },
 	{ "deadline", 0, "T", "maximum duration of the first plan; fail if exceeded", opt_seconds, AT(opts.deadline_s),
 	    OPT_ANY_TIME },

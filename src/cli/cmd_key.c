@@ -50,7 +50,7 @@ static const struct opt key_options[] = {
 	{ "name", 0, "NAME", "authorize, sign: name of the client in the log, one word", opt_text, AT(name), 0, 0 },
 	{ "ca", 0, "FILE", "generate, sign: key of a certificate authority; authorize: its fingerprint", opt_text,
 		offsetof(struct key_opts, ca), 0, 0 },
-	{ "hosts", 0, "HOSTS", "sign: for a server, its names, addresses or patterns, by commas", opt_text,
+	{ "hosts", 0, "HOST,..", "sign: for a server, its names, addresses or patterns, by commas", opt_text,
 		offsetof(struct key_opts, hosts), 0, 0 },
 	{ "expires", 0, "TIME", "sign: validity (default: 90d)", set_expires, 0, 0, 0 },
 	{ "certificates", 0, NULL, "show: print the certificates of this host", opt_true,

@@ -39,7 +39,7 @@ static int add_what_if(void *args, const struct opt *o, const char *text, struct
 #define AT(member) offsetof(struct plan_args, member)
 
 static const struct opt plan_options[] = {
-	{ "method", 0, "NAME", "direct, best-path, coordinated or pipelined (default: pipelined)", opt_method,
+	{ "method", 0, "direct|best-path|coordinated|pipelined", "kind of plan (default: pipelined)", opt_method,
 	    AT(opts.method), 0, 0 },
 	{ "deadline", 0, "T", "maximum duration of the plan; fail if exceeded", opt_seconds, AT(opts.deadline_s),
 	    OPT_ANY_TIME },

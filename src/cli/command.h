@@ -1,6 +1,8 @@
-/* Subcommands: their entries in the table of main.c, their help, and exit statuses. */
+/* Subcommands: their table, their help, and exit statuses. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
+
+#include <stddef.h>
 
 #include <ptcp/err.h>
 
@@ -32,7 +34,14 @@ struct command {
 extern const struct command command_advise, command_collect, command_doctor, command_key, command_links,
     command_clean, command_du, command_ls, command_measure, command_mkdir, command_mover, command_mv, command_rm,
     command_overlay, command_paths, command_plan, command_rate, command_recv, command_send, command_serve,
-    command_status;
+    command_show_help, command_status, command_version;
+
+/* The i-th subcommand in the order of the help, or NULL behind the last one; the subcommand of this name, or NULL. */
+const struct command *command_at(size_t i);
+const struct command *command_find(const char *name);
+
+/* Prints that no subcommand has this name, with a remedy, on stderr; returns the exit status. */
+int command_unknown(const char *name);
 
 /* Prints usage, summary and options on stdout; returns 0. */
 int command_help(const struct command *c);

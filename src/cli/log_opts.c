@@ -46,7 +46,7 @@ static int set_list(void *args, const struct opt *o, const char *text, struct pt
 	    offsetof(struct log_opts, json), 0, 0 }, \
 	{ "quiet", 'q', NULL, "print warnings and errors only", opt_true, offsetof(struct log_opts, quiet), 0, 0 }
 #define LOG_LEVEL \
-	{ "log-level", 0, "LEVEL", "log messages of this level and above: error, warn, info or debug", set_level, \
+	{ "log-level", 0, "error|warn|info|debug", "log messages of this level and above", set_level, \
 	    0, 0, 0 }
 
 const struct opt log_options[] = {

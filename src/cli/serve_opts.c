@@ -102,7 +102,7 @@ static const struct opt service_options[] = {
 static const struct opt limit_options[] = {
 	{ "rate", 0, "RATE", "maximum total rate per direction, or a timetable such as 08:00-18:00=200Mbit/s,else=0",
 	    opt_rate, AT(server.rate), 0, 0 },
-	{ "cipher", 0, "LIST", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
+	{ "cipher", 0, "aes128gcm|aes256gcm|chacha20|none,..", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
 	{ "max-sessions", 0, "N", "maximum number of concurrent transfers (default: 64)", opt_unsigned,
 	    AT(server.max_sessions), 1, PTCP_SESSIONS_MAX },
 	{ "max-client-sessions", 0, "N", "maximum number of concurrent transfers per client (default: 16)", opt_unsigned,
@@ -154,7 +154,7 @@ static const struct opt watch_options[] = {
 static const struct opt mover_options[] = {
 	{ "movers", 0, "COMMAND", "start movers, to which clients connect, on other hosts: srun -N4, or with {host} ssh {host}",
 	    opt_text, AT(server.movers), 0, 0 },
-	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
+	{ "mover-hosts", 0, "HOST,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
 	{ "mover-port", 0, "PORT", "where movers listen on their hosts; 0: a free port (default: 7811)", opt_unsigned,
 	    AT(server.mover_port), 0, 65535 },
 	{ "mover-file", 0, "FILE", "invitation for movers, on a shared file system; -: their standard input (default: in the "

@@ -51,7 +51,7 @@ static const struct opt doctor_options[] = {
 	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true, AT(no_speed), 0, 0 },
 	{ "movers", 0, "COMMAND", "check that the hosts on which this command starts movers see the directory of --dir", opt_text,
 	    AT(movers.command), 0, 0 },
-	{ "mover-hosts", 0, "A,B,..", "with --movers: run the command once per host, {host} replaced", set_hosts, 0, 0, 0 },
+	{ "mover-hosts", 0, "HOST,..", "with --movers: run the command once per host, {host} replaced", set_hosts, 0, 0, 0 },
 	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
 	    AT(movers.ptcp), 0, 0 },
 	{ "probe", 0, "FOLDER", "what --movers runs on each host: print what it sees there", opt_text, AT(probe), 0, 0 },
