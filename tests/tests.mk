@@ -40,7 +40,7 @@ $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/t
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
 	client/test_remote_query client/test_trust client/test_ssh_start client/test_task): \
 	$(BUILD)/tests/api/fixture.o
-$(filter $(BUILD)/tests/client/%,$(test_BINS)): $(BUILD)/tests/client/fixture.o
+$(filter $(BUILD)/tests/client/%,$(filter-out %/test_ssh_connect,$(test_BINS))): $(BUILD)/tests/client/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 

@@ -33,7 +33,18 @@ struct mover *movers_find(const struct movers *set, uint32_t id) { (void)set; (v
 struct stream_job *stream_oldest_job(struct stream *s) { (void)s; return fx.done == 0 ? &fx.job : NULL; }
 void stream_job_done(struct stream *s) { (void)s; fx.done++; }
 void stream_gone(struct stream *s) { (void)s; fx.gone++; }
-void stream_deliver(struct stream *s, struct stream_results *r) { (void)s; fx.delivered += r->n; }
+
+/* Takes the reasons, as the session does. */
+void stream_deliver(struct stream *s, struct stream_results *r)
+{
+	unsigned i;
+
+	(void)s;
+	for (i = 0; i < r->n; i++)
+		free(r->of[i].why);
+	fx.delivered += r->n;
+}
+
 void *stream_remote(const struct stream *s) { (void)s; return fx.r; }
 
 void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *t)
