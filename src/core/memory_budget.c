@@ -42,6 +42,9 @@ static uint64_t charge(const struct memory_account *a, uint64_t held, uint64_t k
 
 static uint64_t charge_now(const struct memory_account *a) { return charge(a, atomic_load(&a->held), a->kept); }
 
+/* The part of the total, or of a client's share, that claims may fill: charges, which cannot wait, have the rest. */
+static uint64_t for_claims(uint64_t share) { return share - share / 4; }
+
 /* Whether the limits permit `bytes` more. Sets the flag of the first limit that does not. Where a claim already waits
  * for a limit, further claims wait behind it, however small. */
 static bool permitted(struct memory_account *a, uint64_t bytes)
@@ -54,11 +57,11 @@ static bool permitted(struct memory_account *a, uint64_t bytes)
 		return true;
 	if (held + a->kept + bytes > b->max / 4)
 		return false;
-	if (atomic_load(&k->blocked) || k->charged + more > b->max / 2) {
+	if (atomic_load(&k->blocked) || k->charged + more > for_claims(b->max / 2)) {
 		atomic_store(&k->blocked, true);
 		return false;
 	}
-	if (atomic_load(&b->blocked) || b->charged + more > b->max) {
+	if (atomic_load(&b->blocked) || b->charged + more > for_claims(b->max)) {
 		atomic_store(&b->blocked, true);
 		return false;
 	}
@@ -252,7 +255,7 @@ static int check_charge(const struct memory_account *a, uint64_t bytes, struct p
 	if (of_client > b->max / 2)
 		return err_set(e, PTCP_ENOMEM, "memory: the sessions of this client would take more than their half of the server's "
 		    "--max-memory, %llu MiB (run fewer at once, or have --max-memory raised)", mib(b->max / 2));
-	if (b->charged + bytes > (of_client > b->max / 16 ? b->max - b->max / 4 : b->max))
+	if (b->charged + bytes > (of_client > b->max / 16 ? b->max - b->max / 8 : b->max))
 		return err_set(e, PTCP_ENOMEM, "memory: other clients have taken the server's --max-memory, %llu MiB (try again "
 		    "later, or have --max-memory raised)", mib(b->max));
 	return 0;

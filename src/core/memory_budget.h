@@ -7,9 +7,10 @@
  * - Everything that a session keeps (lists, names, bitmaps, frames, connections), by charges. A charge never waits:
  *   beyond a limit it is refused with a sentence for the client, which ends the session or the request.
  *
- * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for ever; the
- * session holds this part of the total from its admission. The last quarter of the total is closed to charges of clients that
- * have more than a sixteenth: two clients cannot shut out a third.
+ * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for ever; the session
+ * holds this part of the total from its admission. Claims beyond that part leave the last quarter of the total, and of a
+ * client's half, to charges: streams that are full shut out no new session. The last eighth of the total is closed to
+ * charges of clients that have more than a sixteenth: two clients cannot shut out a third.
  *
  * Any thread, except where stated. */
 #ifndef CORE_MEMORY_BUDGET_H

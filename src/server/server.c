@@ -112,7 +112,10 @@ static void on_watch(void *arg)
 	}
 	if (trust_changed(dir, "certificates", &s->certificates))
 		context_renew_certificates(&s->host);
-	memory_budget_check(s->memory, mono_now());
+	if (s->memory != NULL) {
+		memory_budget_check(s->memory, mono_now());
+		spare_memory_check(&s->spare_memory, memory_budget_used(s->memory), s->host.io);
+	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
 

@@ -15,6 +15,7 @@
 #include "server/port_share.h"
 #include "server/relay.h"
 #include "server/server_session.h"
+#include "server/spare_memory.h"
 
 struct ssh_server;
 
@@ -40,6 +41,7 @@ struct ptcp_server {
 	struct timer *watch;            /* timer that watches the files of trust */
 	struct trust_stamp trusted, revoked, certificates; /* stamps of the last check */
 	struct memory_budget *memory;   /* memory of the sessions; NULL: no limit */
+	struct spare_memory spare_memory;
 	struct movers *movers;          /* movers that carry the streams of sessions; NULL: none */
 	struct server_session_set sessions;
 	struct relay_acl *next_hops;     /* NULL: none */

@@ -228,16 +228,12 @@ bool session_is_abandoned(const struct session *sess) { return !sess->end.over &
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* For the entries of a receiver: a sixteenth of the session's memory, or what a tree of 2048 levels needs, if half of the
- * memory suffices for that. */
+/* Unfinished entries of a receiver have at most half of the session's memory. */
 static uint32_t entries_in_memory(const struct memory_account *a)
 {
-	const uint64_t deep = 4096 * ENTRY_BYTES;
-	uint64_t max = memory_session_max(a), bytes = max / 16;
+	uint64_t n = memory_session_max(a) / 2 / ENTRY_BYTES;
 
-	if (bytes < deep)
-		bytes = max / 2 < deep ? max / 2 : deep;
-	return bytes / ENTRY_BYTES < WIRE_SLOTS ? (uint32_t)(bytes / ENTRY_BYTES) : WIRE_SLOTS;
+	return n < WIRE_SLOTS ? (uint32_t)n : WIRE_SLOTS;
 }
 
 /* The session with its control connection. Takes what `o` holds, also on failure. */

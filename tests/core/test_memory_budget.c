@@ -100,11 +100,36 @@ static void each_limit(void **state)
 		if (i == 0)
 			assert_int_equal(got, 16);
 		if (i == 2)
-			assert_int_equal(of_x, 31); /* of 32: its third session is charged for more than its unit */
+			assert_int_equal(of_x, 23); /* of 24, three quarters of its half: its third session is charged for more than its unit */
 	}
-	assert_in_range(total, 61, 64);
+	assert_in_range(total, 45, 48);
 	assert_int_equal(memory_budget_used(budget), total * UNIT);
 	for (i = 0; i < 6; i++) {
+		give_all(u[i], 40);
+		memory_account_free(a[i]);
+	}
+}
+
+/* However much data is in transit, a new session and its streams are charged. */
+static void room_for_charges(void **state)
+{
+	static struct user u[4][40];
+	struct memory_account *a[4], *late;
+	static const char *const client[] = { "x", "x", "y", "y" };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		a[i] = account(client[i]);
+		take_all(u[i], 40, a[i]);
+	}
+	late = account("x");
+	assert_int_equal(memory_charge(late, 4 * UNIT, NULL), 0);
+	memory_account_free(late);
+	late = account("z");
+	assert_int_equal(memory_charge(late, 4 * UNIT, NULL), 0);
+	memory_account_free(late);
+	for (i = 0; i < 4; i++) {
 		give_all(u[i], 40);
 		memory_account_free(a[i]);
 	}
@@ -206,8 +231,8 @@ static void each_limit_of_charges(void **state)
 	assert_int_equal(memory_charge(a[2], 1, &e), PTCP_ENOMEM);
 	assert_non_null(strstr(e.msg, "half of the server's --max-memory, 16 MiB"));
 	assert_int_equal(memory_charge(a[3], 16 * UNIT, &e), 0);
-	assert_int_equal(memory_charge(a[4], 5 * UNIT, &e), PTCP_ENOMEM);
-	assert_int_equal(memory_charge(a[4], 4 * UNIT, &e), 0); /* a client with little may have of the last quarter */
+	assert_int_equal(memory_charge(a[4], 9 * UNIT, &e), PTCP_ENOMEM);
+	assert_int_equal(memory_charge(a[4], 4 * UNIT, &e), 0); /* a client with little may have of the last eighth */
 	assert_int_equal(memory_budget_used(budget), 52 * UNIT);
 	for (i = 3; i < 5; i++)
 		memory_account_free(a[i]); /* releases its charges */
@@ -221,7 +246,7 @@ static void each_limit_of_charges(void **state)
 /* Two clients that keep all they can do not shut out others. */
 static void total_of_charges(void **state)
 {
-	struct memory_account *a[4], *late[5];
+	struct memory_account *a[4], *late[3];
 	char client[] = "l";
 	struct ptcp_err e = { 0 };
 	unsigned i;
@@ -233,13 +258,13 @@ static void total_of_charges(void **state)
 			;
 	}
 	assert_non_null(strstr(e.msg, "try again later"));
-	for (i = 0; i < 5; i++, client[0]++) {
+	for (i = 0; i < 3; i++, client[0]++) {
 		assert_int_equal(memory_account_new(&late[i], budget, client, NULL), 0);
-		assert_int_equal(memory_charge(late[i], 4 * UNIT, &e), i < 4 ? 0 : PTCP_ENOMEM);
+		assert_int_equal(memory_charge(late[i], 4 * UNIT, &e), i < 2 ? 0 : PTCP_ENOMEM);
 	}
 	for (i = 0; i < 4; i++)
 		memory_account_free(a[i]);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 3; i++)
 		memory_account_free(late[i]);
 }
 
@@ -527,7 +552,7 @@ static void random_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		budget_test(each_limit), budget_test(guaranteed), budget_test(no_limit), budget_test(more_and_less),
+		budget_test(each_limit), budget_test(guaranteed), budget_test(room_for_charges), budget_test(no_limit), budget_test(more_and_less),
 		budget_test(limit_raised), budget_test(each_limit_of_charges),
 		budget_test(total_of_charges), budget_test(charges_beside_claims), budget_test(allocations), budget_test(by_client),
 		budget_test(clients_in_rotation), budget_test(no_overtaking),

@@ -1,12 +1,14 @@
 /* Clients that make a server hold memory: streams with data that never becomes complete, or is never read. */
 #include "hostile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "session.h"
 #include "wire/block.h"
+#include "wire/job.h"
 
 #define STREAMS_MAX 128u
 #define FILE_ID ID(0, 1)
@@ -14,12 +16,19 @@
 
 static uint8_t chunk[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES];
 
+static void greet(struct peer *p)
+{
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 60000, .quiet_ms = 60000,
+		.max_entries = 1000, .max_streams = STREAMS_MAX };
+	uint8_t out[WIRE_HELLO_MAX_BYTES];
+
+	peer_send(p, out, wire_hello_encode(out, &h));
+}
+
 static struct session open_session(unsigned port, uint8_t role, const char *path, unsigned streams)
 {
 	struct session s = { .port = port, .control = control(port) };
 	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_BYTES(sizeof paths)];
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 60000, .quiet_ms = 60000,
-		.max_entries = 1000, .max_streams = STREAMS_MAX };
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM,
 		.flags = path != NULL ? WIRE_OPEN_VERIFY : 0,
 		.streams = (uint16_t)streams, .n_paths = path != NULL };
@@ -27,7 +36,7 @@ static struct session open_session(unsigned port, uint8_t role, const char *path
 	o.paths.p = paths;
 	if (path != NULL)
 		o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, strlen(path) });
-	peer_send(s.control, out, wire_hello_encode(out, &h));
+	greet(s.control);
 	expect(s.control, WIRE_HELLO);
 	peer_send(s.control, out, wire_open_encode(out, &o));
 	take_opened(&s);
@@ -107,7 +116,118 @@ static void reads_no_block(unsigned port, char **arguments)
 	hold();
 }
 
+/* ---- Everything at once ---- */
+
+#define PATTERNS 480u
+#define PATTERN_BYTES 125u
+#define FLOOD_BYTES (UINT64_C(8) << 20)
+#define SELECT_BYTES 45000u
+
+/* A request that waits for room, for the directory `dir`; with so many patterns as one frame can carry, or none. */
+static void request(struct peer *p, uint8_t role, uint32_t flags, const char *dir, bool patterns)
+{
+	static uint8_t paths[(PATTERNS + 1) * (PATTERN_BYTES + 3)], out[WIRE_OPEN_BYTES(sizeof paths)];
+	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 32, .n_paths = 1,
+		.wait_ms = 600000, .paths = { paths, 0 } };
+	uint8_t pattern[PATTERN_BYTES];
+
+	o.paths.n = wire_path_encode(paths, role == WIRE_ACCEPTOR_SENDS ? WIRE_PATH_CONTENTS : 0, (struct span){ (const uint8_t *)dir, strlen(dir) });
+	for (; patterns && o.n_paths <= PATTERNS; o.n_paths++) {
+		memset(pattern, 'a' + o.n_paths % 26, sizeof pattern);
+		memcpy(pattern, "[a-z]?*", 7);
+		o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE, (struct span){ pattern, sizeof pattern });
+	}
+	peer_try_send(p, out, wire_open_encode(out, &o));
+}
+
+/* SELECT frames of paths of `length` bytes that are written as "./././..", or of distinct names, until the server ends the
+ * session or reads no more. */
+static void flood_paths(struct peer *p, size_t length, bool distinct)
+{
+	static uint8_t paths[SELECT_BYTES], out[SELECT_BYTES + 64];
+	struct wire_select f;
+	uint64_t sent = 0;
+	uint32_t n = 0;
+
+	do {
+		f = (struct wire_select){ .paths = { paths, 0 } };
+		for (; f.paths.n + length + 1 <= sizeof paths; f.paths.n += length + 1, f.n_paths++) {
+			uint8_t *path = paths + f.paths.n;
+
+			for (size_t i = 0; i < length; i++)
+				path[i] = i % 2 ? '/' : '.';
+			path[length] = 0;
+			if (distinct)
+				snprintf((char *)path, length + 1, "%0*u", (int)length, n++);
+		}
+		sent += f.paths.n;
+	} while (sent < (distinct ? WIRE_SELECT_MAX_PATHS_BYTES - 2 * SELECT_BYTES : FLOOD_BYTES) && peer_try_send(p, out, wire_select_encode(out, &f)));
+}
+
+/* A window of unfinished files with long names. */
+static void flood_entries(struct peer *p, unsigned n)
+{
+	static uint8_t out[WIRE_ENTRY_BYTES(0)];
+	char name[256];
+	unsigned i;
+
+	memset(name, 'n', sizeof name);
+	for (i = 0; i < n; i++) {
+		struct wire_entry f = { .type = i % 2 ? WIRE_DIR : WIRE_FILE, .id = ID(i, i + 1), .size_bytes = i % 2 ? 0 : 1u << 30,
+			.mode = 0755, .name = { (const uint8_t *)name, 255 } };
+
+		snprintf(name, 12, "%011u", i);
+		name[11] = 'n';
+		if (!peer_try_send(p, out, wire_entry_encode(out, &f)))
+			break;
+	}
+}
+
+/* Begins the session number `i`: each kind of memory in turn. The server may refuse any of them, at any point. */
+static void take_memory(struct peer *p, unsigned i, const char *dir)
+{
+	struct wire_hello h = { 0 };
+	const struct frame *f;
+
+	request(p, i % 4 == 3 ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, i % 4 == 3 ? WIRE_OPEN_DELETE | WIRE_OPEN_VERIFY :
+	    i % 4 == 2 ? 0 : WIRE_OPEN_SELECTED, dir, i % 4 == 2);
+	while ((f = peer_frame(p))->type == WIRE_HELLO || f->type == WIRE_WAITING)
+		if (f->type == WIRE_HELLO && wire_hello_decode(&h, (struct span){ f->payload, f->n }, NULL) < 0)
+			die("malformed HELLO");
+	if (f->type != WIRE_OPENED)
+		return;
+	if (i % 4 < 2)
+		flood_paths(p, i % 8 < 4 ? (i % 2 ? 1 : 4095) : (i % 2 ? 11 : 200), i % 8 >= 4);
+	else if (i % 4 == 3)
+		flood_entries(p, h.max_entries);
+}
+
+/* ARGUMENTS: running sessions, waiting sessions, jobs, a directory with many names. */
+static void at_once(unsigned port, char **arguments)
+{
+	unsigned running = (unsigned)atoi(arguments[0]), waiting = (unsigned)atoi(arguments[1]), jobs = (unsigned)atoi(arguments[2]), i;
+	struct wire_manage list = { .op = WIRE_MANAGE_LIST, .n_paths = 1 };
+	static uint8_t out[WIRE_MANAGE_MAX_BYTES], path[WIRE_PATH_MAX + 3];
+	struct peer *p;
+
+	for (i = 0; i < running + waiting; i++) {
+		if ((p = peer_connect(port, ALPN_CONTROL)) == NULL)
+			continue;
+		peer_patience(p, 2);
+		greet(p);
+		if (i < running)
+			take_memory(p, i, arguments[3]);
+		else
+			request(p, WIRE_ACCEPTOR_SENDS, 0, arguments[3], true);
+	}
+	list.paths = (struct span){ path, wire_path_encode(path, 0, (struct span){ (const uint8_t *)arguments[3], strlen(arguments[3]) }) };
+	for (i = 0; i < jobs; i++)
+		if ((p = peer_connect(port, ALPN_JOB)) != NULL)
+			peer_try_send(p, out, wire_manage_encode(out, &list));
+	hold();
+}
+
 const struct hostile hostile_holders[] = {
-	{ "unfinished-blocks", unfinished_blocks }, { "unfinished-unknown", unfinished_unknown },
+	{ "at-once", at_once }, { "unfinished-blocks", unfinished_blocks }, { "unfinished-unknown", unfinished_unknown },
 	{ "unfinished-measurement", unfinished_measurement }, { "reads-no-block", reads_no_block }, { NULL, NULL }
 };
