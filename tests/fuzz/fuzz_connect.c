@@ -64,7 +64,7 @@ static void check_permitted(const struct start *c, const struct wire_open *o)
 		return;
 	MUST(a->own || a->auth.root[0] != '\0' || a->root != NULL);
 	MUST(a->sends || (!a->auth.read_only && places == 1));
-	MUST(a->n_paths == places && (places == 0 || strlen(request_first(a)) <= WIRE_PATH_MAX));
+	MUST(a->n_given == places && (places == 0 || strlen(request_first(a)) <= WIRE_PATH_MAX));
 }
 
 static void on_open(void *arg, const struct wire_open *f)
