@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "stream/stream_impl.h"
+
 #define CHUNK WIRE_CHUNK_BYTES
 
 static const struct wire_grid grid = { 8 * CHUNK, 2 * CHUNK };
@@ -135,11 +137,16 @@ static void several_writes_at_once(void **state)
 		assert_true(is_written(i));
 }
 
-/* Waits until the worker has read so many chunks, with their frames. */
-static void all_read(unsigned chunks)
+/* Waits until the worker has read so many chunks, with their frames, and decided about each; returns the number of writes
+ * that I/O threads make. */
+static unsigned all_read(unsigned chunks)
 {
 	while (stream_moved(sf.stream) < chunks * (uint64_t)(WIRE_BLOCK_HEAD_BYTES + CHUNK + WIRE_BLOCK_END_BYTES))
 		sched_yield();
+	stream_retransmits(sf.stream); /* a message to the worker, which runs after the present turn */
+	while (atomic_load(&sf.stream->sampling))
+		sched_yield();
+	return atomic_load(&sf.stream->on_disk);
 }
 
 /* The journal records a block with its last chunk, which is therefore written after the earlier chunks. */
@@ -150,7 +157,7 @@ static void the_last_chunk_comes_last(void **state)
 	chunk(2);
 	chunk(3);
 	disk_wait(1);
-	all_read(4);
+	assert_int_equal(all_read(4), 1);
 	disk_set(true, 1);
 	disk_wait(1);
 	assert_true(is_written(2));
@@ -255,7 +262,7 @@ static void a_failure_while_the_last_chunk_waits(void **state)
 	chunk(2);
 	chunk(3);
 	disk_wait(1);
-	all_read(4);
+	assert_int_equal(all_read(4), 1);
 	fx_fail_always(FX_pwrite, EIO);
 	disk_set(false, 0);
 	sf_wait(&sf.n_results, 2);
