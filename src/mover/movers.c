@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conn/join_proof.h"
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/text.h"
@@ -212,14 +213,8 @@ static unsigned all_links(const struct movers *m)
 /* The JOIN proves the key of the set on this very connection. */
 static bool is_genuine(const struct movers *m, const struct inbound *g, const struct wire_join *j)
 {
-	uint8_t exporter[32], mac[32];
-	bool genuine = m != NULL && j->stream == 0 && chan_export(g->chan, exporter, NULL) == 0 &&
-	    tls_join_mac(mac, m->invitation.key, exporter, j->session, j->stream) == 0 && tls_mac_equal(mac, j->mac) &&
+	return m != NULL && j->stream == 0 && join_proof_valid(g->chan, j, m->invitation.key) &&
 	    (m->pool == NULL || pool_vouches(m->pool, chan_fingerprint(g->chan)));
-
-	explicit_bzero(exporter, sizeof exporter);
-	explicit_bzero(mac, sizeof mac);
-	return genuine;
 }
 
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, struct ptcp_err *e)

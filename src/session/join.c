@@ -1,6 +1,7 @@
 /* Joined connections of the acceptor's end: which connection belongs to which stream of which session. */
 #include <string.h>
 
+#include "conn/join_proof.h"
 #include "session/session_impl.h"
 
 /* The peer itself joins with the key of the session, a mover of the peer with a key that only the two ends can make
@@ -18,17 +19,12 @@ static int join_key(uint8_t out[32], const struct session *sess, const struct ch
 
 enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j)
 {
-	uint8_t exporter[32], mac[32], key[32];
-	struct ptcp_err why;
+	uint8_t key[32];
 	bool genuine;
 
 	genuine = sess != NULL && memcmp(sess->id, j->session, sizeof sess->id) == 0 &&
 	    (sess->striping.pool == NULL || j->stream == WIRE_JOIN_CONTROL) &&
-	    join_key(key, sess, c, j) == 0 && chan_export(c, exporter, &why) == 0 &&
-	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 &&
-	    tls_mac_equal(mac, j->mac);
-	explicit_bzero(exporter, sizeof exporter);
-	explicit_bzero(mac, sizeof mac);
+	    join_key(key, sess, c, j) == 0 && join_proof_valid(c, j, key);
 	explicit_bzero(key, sizeof key);
 	if (genuine && (j->stream == WIRE_JOIN_CONTROL ? control_may_resume(sess) : streams_accepts(sess, j->stream)))
 		return SESSION_JOIN_VALID;

@@ -1,6 +1,7 @@
 /* Data connections of the TLS client: connects, joins, and reconnects after a loss. */
 #include <string.h>
 
+#include "conn/join_proof.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/connecting.h"
@@ -193,18 +194,12 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
 	struct slot *s = arg;
 	struct session *sess = s->session;
-	struct wire_join f = { .stream = s->number == SLOT_CONTROL ? WIRE_JOIN_CONTROL : (uint16_t)s->number };
-	uint8_t exporter[32], key[32], frame[WIRE_JOIN_MAX_BYTES];
+	uint8_t key[32];
 	int r;
 
-	memcpy(f.session, sess->id, sizeof f.session);
-	if ((r = chan_export(c, exporter, e)) == 0 &&
-	    (r = join_key(key, sess, s->attempt.endpoint[0] != '\0' ? s->attempt.endpoint : NULL)) == 0)
-		r = tls_join_mac(f.mac, key, exporter, sess->id, f.stream);
-	explicit_bzero(exporter, sizeof exporter);
+	if ((r = join_key(key, sess, s->attempt.endpoint[0] != '\0' ? s->attempt.endpoint : NULL)) == 0)
+		r = join_proof_write(c, sess->id, key, s->number == SLOT_CONTROL ? WIRE_JOIN_CONTROL : s->number, e);
 	explicit_bzero(key, sizeof key);
-	if (r == 0)
-		chan_write(c, frame, wire_join_encode(frame, &f));
 	return r;
 }
 

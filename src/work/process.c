@@ -4,6 +4,7 @@
 
 #include "core/err.h"
 #include "core/units.h"
+#include "conn/join_proof.h"
 #include "mover/movers.h"
 #include "work/work_impl.h"
 
@@ -27,7 +28,7 @@ static struct work *find(const struct mover_process *p, const uint8_t session[WI
 /* The client joins with the key of this mover; a mover of the client joins with a key derived for the client's mover. */
 static bool is_genuine(const struct work_session *s, const struct inbound *g, const struct wire_join *j)
 {
-	uint8_t key[32], exporter[32], mac[32];
+	uint8_t key[32];
 	const char *fingerprint = chan_fingerprint(g->chan);
 	bool genuine = true;
 
@@ -35,11 +36,8 @@ static bool is_genuine(const struct work_session *s, const struct inbound *g, co
 		memcpy(key, s->join, sizeof key);
 	else
 		genuine = tls_mover_key(key, s->join, fingerprint) == 0;
-	genuine = genuine && j->stream < s->streams && chan_export(g->chan, exporter, NULL) == 0 &&
-	    tls_join_mac(mac, key, exporter, j->session, j->stream) == 0 && tls_mac_equal(mac, j->mac);
+	genuine = genuine && j->stream < s->streams && join_proof_valid(g->chan, j, key);
 	explicit_bzero(key, sizeof key);
-	explicit_bzero(exporter, sizeof exporter);
-	explicit_bzero(mac, sizeof mac);
 	return genuine;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conn/join_proof.h"
 #include "core/units.h"
 #include "net/identity.h"
 #include "net/reach.h"
@@ -153,17 +154,8 @@ static void join(struct work *w);
 static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
 	const struct work *w = arg;
-	struct wire_join f = { .stream = 0 };
-	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
-	int r;
 
-	memcpy(f.session, w->run, sizeof f.session);
-	if ((r = chan_export(c, exporter, e)) == 0)
-		r = tls_join_mac(f.mac, w->key, exporter, f.session, f.stream);
-	explicit_bzero(exporter, sizeof exporter);
-	if (r == 0)
-		chan_write(c, frame, wire_join_encode(frame, &f));
-	return r;
+	return join_proof_write(c, w->run, w->key, 0, e);
 }
 
 static void on_timer(void *arg)

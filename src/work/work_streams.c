@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conn/join_proof.h"
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "core/fd.h"
@@ -187,18 +188,9 @@ static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, 
 
 static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
-	struct work_stream *s = arg;
-	struct wire_join f = { .stream = (uint16_t)s->number };
-	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
-	int r;
+	const struct work_stream *s = arg;
 
-	memcpy(f.session, s->session, sizeof f.session);
-	if ((r = chan_export(c, exporter, e)) == 0)
-		r = tls_join_mac(f.mac, s->key, exporter, s->session, f.stream);
-	explicit_bzero(exporter, sizeof exporter);
-	if (r == 0)
-		chan_write(c, frame, wire_join_encode(frame, &f));
-	return r;
+	return join_proof_write(c, s->session, s->key, s->number, e);
 }
 
 /* Takes `c`, also on failure. */

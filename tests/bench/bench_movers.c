@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "conn/connect.h"
+#include "conn/join_proof.h"
 #include "core/byteorder.h"
 #include "core/units.h"
 #include "mover/invitation.h"
@@ -360,15 +361,8 @@ static const struct frame_table table = { FRAME_TABLE_RULES(rules), .state_names
 static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 {
 	const struct fake *k = arg;
-	struct wire_join f = { .stream = 0 };
-	uint8_t exporter[32], frame[WIRE_JOIN_MAX_BYTES];
-	int r;
 
-	memcpy(f.session, k->run, sizeof f.session);
-	if ((r = chan_export(c, exporter, e)) < 0 || (r = tls_join_mac(f.mac, k->key, exporter, f.session, f.stream)) < 0)
-		return r;
-	chan_write(c, frame, wire_join_encode(frame, &f));
-	return 0;
+	return join_proof_write(c, k->run, k->key, 0, e);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
