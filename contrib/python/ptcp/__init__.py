@@ -9,6 +9,7 @@ The functions block; ptcp.aio has the same functions as coroutines. Failures are
 from __future__ import annotations
 
 import ctypes as _c
+import typing as _typing
 
 from . import _native, _plan
 from ._task import Advise as _Advise
@@ -21,59 +22,67 @@ from .errors import (CanceledError, ConnectError, Error, InfeasibleError, Partia
                      VerifyError)
 from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Step, TransferResult
 
+if _typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import AdviceOptions, Options
+
 __all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
            "InfeasibleError", "CanceledError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
            "Probe", "Progress", "Step", "TransferResult"]
 
 
-def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+def send(sources, dest, *, on_progress=None, on_warning=None, trust=None,
+         **options: Unpack[Options]) -> TransferResult:
     """Sends local paths to a remote `dest`, or paths of one server to another server.
 
     `sources` is one path or a list; `dest` has a form of ptcp-send(1). on_progress(Progress) is called about five
     times a second, on_warning(str) with each warning. trust(host, fingerprint) decides about an unknown server;
-    without it, an unknown server is refused. `options` have the names of struct ptcp_transfer_opts;
-    `rate` may be a RateLimit, which can change meanwhile.
+    without it, an unknown server is refused. `options` are those of _keywords.pyi: the members of struct
+    ptcp_transfer_opts, with _ for the dot of an inner struct, such as preserve_owner; `rate` may be a RateLimit, which
+    can change meanwhile.
     """
     return _Transfer("ptcp_send_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
                      trust=trust).run()
 
 
-def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
+         **options: Unpack[Options]) -> TransferResult:
     """Receives remote paths, all on one host, into the local path `dest`; see send()."""
     return _Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress, on_warning=on_warning,
                      trust=trust).run()
 
 
-def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options) -> list[Entry]:
+def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options: Unpack[Options]) -> list[Entry]:
     """Lists directories and files of one host; wildcards are expanded there. With `itself` directories are listed
     themselves, not their content, with `hidden` names that begin with a dot as well."""
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
     return _Manage("list", urls, flags, options, trust=trust).run()
 
 
-def du(urls, *, trust=None, **options) -> list[Entry]:
+def du(urls, *, trust=None, **options: Unpack[Options]) -> list[Entry]:
     """The size of each path with all content."""
     return _Manage("count", urls, {}, options, trust=trust).run()
 
 
-def mkdir(urls, *, parents=False, trust=None, **options) -> None:
+def mkdir(urls, *, parents=False, trust=None, **options: Unpack[Options]) -> None:
     """Makes directories; with `parents` missing parents as well, and an existing directory is no failure."""
     _Manage("mkdir", urls, {"parents": parents}, options, trust=trust).run()
 
 
-def rm(urls, *, recursive=False, trust=None, **options) -> None:
+def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -> None:
     """Removes files, with `recursive` directories with all content; wildcards are expanded there."""
     _Manage("remove", urls, {"recursive": recursive}, options, trust=trust).run()
 
 
-def mv(url, to, *, replace=False, trust=None, **options) -> None:
+def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
     """Renames within one host, into `to` if that is a directory; with `replace` over an existing file."""
     _Manage("rename", [url, to], {"replace": replace}, options, trust=trust).run()
 
 
 def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
-           receive=False, probe_s=0.0, trust=None, **options) -> Advice:
+           receive=False, probe_s=0.0, trust=None, **options: Unpack[AdviceOptions]) -> Advice:
     """Recommends a number of streams to a server, "HOST[:PORT]", from probes, of up to `probe_s` seconds
     (0.0: 30 with one stream to 10 with nine and more, or the path history) for each number of streams."""
     return _Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s, options,

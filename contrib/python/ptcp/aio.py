@@ -5,10 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import typing
 
 from . import _plan
 from ._task import Advise, Manage, Transfer
 from .types import Advice, Entry, Plan, TransferResult
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import AdviceOptions, Options
 
 
 async def _run(task):
@@ -46,39 +52,41 @@ async def _run(task):
         task.free()
 
 
-async def send(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+async def send(sources, dest, *, on_progress=None, on_warning=None, trust=None,
+               **options: Unpack[Options]) -> TransferResult:
     return await _run(Transfer("ptcp_send_new", sources, dest, options, on_progress=on_progress,
                                on_warning=on_warning, trust=trust))
 
 
-async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None, **options) -> TransferResult:
+async def recv(sources, dest, *, on_progress=None, on_warning=None, trust=None,
+               **options: Unpack[Options]) -> TransferResult:
     return await _run(Transfer("ptcp_recv_new", sources, dest, options, on_progress=on_progress,
                                on_warning=on_warning, trust=trust))
 
 
-async def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options) -> list[Entry]:
+async def ls(urls, *, recursive=False, hidden=False, itself=False, trust=None, **options: Unpack[Options]) -> list[Entry]:
     flags = {"recursive": recursive, "hidden": hidden, "itself": itself}
     return await _run(Manage("list", urls, flags, options, trust=trust))
 
 
-async def du(urls, *, trust=None, **options) -> list[Entry]:
+async def du(urls, *, trust=None, **options: Unpack[Options]) -> list[Entry]:
     return await _run(Manage("count", urls, {}, options, trust=trust))
 
 
-async def mkdir(urls, *, parents=False, trust=None, **options) -> None:
+async def mkdir(urls, *, parents=False, trust=None, **options: Unpack[Options]) -> None:
     await _run(Manage("mkdir", urls, {"parents": parents}, options, trust=trust))
 
 
-async def rm(urls, *, recursive=False, trust=None, **options) -> None:
+async def rm(urls, *, recursive=False, trust=None, **options: Unpack[Options]) -> None:
     await _run(Manage("remove", urls, {"recursive": recursive}, options, trust=trust))
 
 
-async def mv(url, to, *, replace=False, trust=None, **options) -> None:
+async def mv(url, to, *, replace=False, trust=None, **options: Unpack[Options]) -> None:
     await _run(Manage("rename", [url, to], {"replace": replace}, options, trust=trust))
 
 
 async def advise(target, *, impact_percent=10.0, min_gain_percent=1.0, max_streams=32, model="auto", levels=None,
-                 receive=False, probe_s=0.0, trust=None, **options) -> Advice:
+                 receive=False, probe_s=0.0, trust=None, **options: Unpack[AdviceOptions]) -> Advice:
     return await _run(Advise(target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s,
                              options, trust=trust))
 

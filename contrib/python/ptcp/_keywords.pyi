@@ -1,0 +1,72 @@
+# Keywords of transfers, as contrib/python/keywords prints them from the library's table of options.
+import os
+from collections.abc import Iterable
+from typing import Literal, TypedDict, Union
+
+from ._task import RateLimit
+
+Text = Union[str, bytes, os.PathLike[str]]
+
+class AdviceOptions(TypedDict, total=False):
+    update: bool | None
+    size_only: bool | None
+    ignore_existing: bool | None
+    existing: bool | None
+    checksum: bool | None
+    ignore_times: bool | None
+    delete_extra: bool | None
+    max_delete: int | None
+    dry_run: bool | None
+    remove_sources: bool | None
+    no_resume: bool | None
+    no_verify: bool | None
+    fsync: Literal["group", "none", "file"] | None
+    direct_io: bool | None
+    no_mkpath: bool | None
+    partial: bool | None
+    dest_is_file: bool | None
+    file_events: bool | None
+    fd: int | None
+    files: Iterable[Text] | None
+    detach: bool | None
+    rate: Text | RateLimit | None
+    streams: int | Literal["auto"] | None
+    no_history: bool | None
+    cipher: Literal["aes128gcm", "aes256gcm", "chacha20", "none"] | None
+    fingerprints: Iterable[Text] | None
+    timeout_s: float | None
+    wait_s: float | None
+    congestion: Literal["auto", "system", "cubic", "bbr", "reno"] | None
+    retry_for_s: float | None
+    ssh: Text | None
+    remote_ptcp: Text | None
+    remote_port: int | None
+    remote_port_or_any: bool | None
+    remote_launch: Text | None
+    paths: Iterable[Text] | None
+    candidates: Iterable[Text] | None
+    n_selected: int | None
+    path_shares: Iterable[float] | None
+    relay_spool_bytes: Iterable[int] | None
+    candidate_bps: Iterable[float] | None
+    mover_command: Text | None
+    mover_hosts: Iterable[Text] | None
+    mover_file: Text | None
+    mover_ptcp: Text | None
+    mover_listen: Text | None
+    mover_wait_s: float | None
+    mover_stripe_bytes: int | None
+    config_dir: Text | None
+    state_dir: Text | None
+    family: int | None
+    rules: Iterable[tuple[bool, Text]] | None
+    preserve_times: bool | None
+    preserve_mode: bool | None
+    preserve_links: bool | None
+    preserve_owner: bool | None
+    preserve_xattr: bool | None
+    preserve_setid: bool | None
+
+class Options(AdviceOptions, total=False):
+    impact_percent: float | None
+    max_streams: int | None
