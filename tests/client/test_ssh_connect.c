@@ -1,5 +1,5 @@
 /* Connections that a client accepts while it listens for the server that it has started through ssh: the control
- * connection of that server, and the streams of its session. The test plays the listener and the session. */
+ * connection of that server, and the streams of its session. The test plays the arriving connections and the session. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -13,7 +13,6 @@
 static struct {
 	struct context host;
 	struct ssh_start f;
-	const struct inbound_ops *ops;  /* of the listener */
 	struct chan chan;
 	struct inbound g;
 	struct session *session;
@@ -22,19 +21,6 @@ static struct {
 	unsigned reached;
 	struct ptcp_err e;
 } fx;
-
-int pending_init(struct pending *p, const struct pending_opts *o, struct ptcp_err *e)
-{
-	(void)p; (void)e;
-	fx.ops = o->ops;
-	return 0;
-}
-
-void pending_take(struct pending *p, int *fd, const char *address, bool one_channel) { (void)p; (void)fd; (void)address; (void)one_channel; }
-void pending_empty(struct pending *p) { (void)p; }
-struct chan *inbound_take_chan(struct inbound *g) { return g->chan; }
-void admission_session(struct admission *a, struct peer_address *from, bool begins) { (void)a; (void)from; (void)begins; }
-void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why) { (void)f; (void)why; fail(); }
 
 enum session_join session_join(const struct session *sess, struct chan *c, const struct wire_join *j)
 {
@@ -74,17 +60,26 @@ static void begin(void)
 	strcpy(fx.chan.fingerprint, "SHA256:started");
 	fx.g.chan = &fx.chan;
 	assert_int_equal(ssh_connect_init(&fx.f, &fx.e), 0);
+	assert_non_null(fx.g.from = admission_begin(fx.f.pending.admission, "127.0.0.1:7", mono_now()));
 }
 
 static int end(void **state)
 {
 	(void)state;
+	admission_leave(fx.f.pending.admission, fx.g.from, ADMISSION_GOOD);
+	pending_fini(&fx.f.pending);
 	timer_free(fx.f.timer);
 	loop_free(fx.host.control);
 	return 0;
 }
 
-static int control(void) { return fx.ops->control(&fx.f, &fx.g, &fx.e); }
+static const struct inbound_ops *ops(void) { return fx.f.pending.o.ops; }
+
+static int control(void)
+{
+	fx.g.chan = &fx.chan; /* which the session takes */
+	return ops()->control(&fx.f, &fx.g, &fx.e);
+}
 
 static void the_started_server(void **state)
 {
@@ -125,17 +120,17 @@ static void streams(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(fx.ops->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED); /* there is no session yet */
+	assert_int_equal(ops()->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED); /* there is no session yet */
 	fx.session = (struct session *)&fx;
 	fx.verdict = SESSION_JOIN_INVALID;
-	assert_int_equal(fx.ops->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED);
+	assert_int_equal(ops()->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED);
 	fx.verdict = SESSION_JOIN_LATE;
-	assert_int_equal(fx.ops->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED);
+	assert_int_equal(ops()->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), PTCP_EREFUSED);
 	fx.verdict = SESSION_JOIN_VALID;
-	assert_int_equal(fx.ops->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), 0);
+	assert_int_equal(ops()->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), 0);
 	assert_false(plaintext);
 	fx.cipher = PTCP_CIPHER_NONE;
-	assert_int_equal(fx.ops->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), 0);
+	assert_int_equal(ops()->join(&fx.f, &fx.g, &j, &plaintext, &fx.e), 0);
 	assert_true(plaintext);
 }
 

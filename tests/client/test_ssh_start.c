@@ -363,6 +363,28 @@ static void lines_out_of_turn(void **state)
 	assert_string_equal(content("pipe"), "pipe");
 }
 
+/* A request on a job connection has few bytes: it takes the pipe at once. */
+static void a_query(void **state)
+{
+	const char *const url[] = { "box:dir" };
+	struct ptcp_transfer_opts o = opts();
+	struct ptcp_manage_opts m;
+	struct ptcp_task *t;
+	struct ptcp_err e;
+
+	(void)state;
+	plays("answer $FP $PORT 127.0.0.1; read -r l; echo \"$l\" >$DIR/first; exit 7");
+	ptcp_manage_opts_init(&m);
+	cf_record(&o, &events);
+	logged[0] = '\0';
+	assert_int_equal(ptcp_manage_new(&t, &o, PTCP_LIST, url, 1, &m, &e), 0);
+	assert_int_equal(ptcp_task_run(t, &e), PTCP_ECONNECT);
+	cf_says(&e, "with status 7");
+	assert_string_equal(content("first"), "pipe");
+	assert_null(strstr(logged, "event=connected"));
+	ptcp_task_free(t);
+}
+
 /* The user's port there counts alone: an answer for another port came before the server knew it. */
 static void requested_port(void **state)
 {
@@ -449,6 +471,7 @@ int main(void)
 		cmocka_unit_test(by_name),
 		cmocka_unit_test(nobody_there),
 		cmocka_unit_test(lines_out_of_turn),
+		cmocka_unit_test(a_query),
 		cmocka_unit_test(requested_port),
 		cmocka_unit_test(launched),
 		cmocka_unit_test(command),
