@@ -380,18 +380,16 @@ static void back_pressure_and_pause(void **state)
 		struct pair p = { .a = { .to_send = 20000000, .hand_over = k >= 1, .puts = k == 2 },
 			.b = { .want = 20000000, .pause_at = 100000, .hand_over = k >= 1 } };
 		uint64_t sent;
-		unsigned readable;
+		unsigned readable, woken;
 
 		start_pair(&p, true);
-		do { /* however slow the machine is */
+		do { /* until a time without progress: the kernel may enlarge its buffers late */
 			sent = p.a.sent;
 			readable = p.b.readable;
-			nf_run_for(p.l, 100);
+			woken = turns(p.l, 100);
+			assert_true(p.a.sent < 15000000); /* the kernel's buffers and ours, not more */
 		} while (p.a.sent != sent || p.b.readable != readable || sent == 0);
-		assert_true(sent < 15000000); /* the kernel's buffers and ours, not more */
-		assert_true(turns(p.l, 100) < 6); /* the paused end sleeps, and so does the one that waits */
-		assert_int_equal(p.b.readable, readable);
-		assert_int_equal(p.a.sent, sent);
+		assert_true(woken < 6); /* the paused end sleeps, and so does the one that waits */
 		p.b.pause_at = 0;
 		chan_pause(p.b.c, false);
 		assert_true(nf_run_until(p.l, &p.b.full, 20000));
