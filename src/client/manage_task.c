@@ -54,7 +54,7 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 		outbox_reason(&h->failure, f->code, f->text);
 		return (h->failed_path = strdup(path)) != NULL ? 0 : err_nomem(e);
 	}
-	if (f->path.n > h->known_prefix && h->op == PTCP_LIST)
+	if (f->path.n > h->known_prefix)
 		entry.path += h->known_prefix;
 	if (f->type == WIRE_LISTED_SYMLINK)
 		entry.target = span_copy(target, f->target);

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
+#include "net/certified.h"
 #include "api/fixture.h"
 #include "client/task_impl.h"
 
@@ -200,12 +202,181 @@ static void a_started_server(void **state)
 	free(t);
 }
 
+/* ---- Which identity counts for a host ---- */
+
+/* A task with the configuration directory of the client of the fixture. */
+static struct ptcp_task *with_known_hosts(const char *text)
+{
+	struct ptcp_task *t = calloc(1, sizeof *t);
+	FILE *f = fopen(lf_path("client/known_hosts"), "w");
+
+	assert_non_null(t);
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	snprintf(t->host.config_dir, sizeof t->host.config_dir, "%s", lf_path("client"));
+	return t;
+}
+
+/* The host at HOST:7811 presents this fingerprint and certificates. */
+static int presents(struct ptcp_task *t, const char *host, const char *fingerprint, const struct certificates *c,
+    struct ptcp_err *e)
+{
+	struct connect_peer peer = { .fingerprint = fingerprint };
+	struct connect_hop hop = { .port = 7811 };
+
+	if (c != NULL)
+		peer.certificates = *c;
+	strcpy(hop.host, host);
+	t->trust.n_accepted = 0;
+	t->trust.unknown = false;
+	return task_trust(t, &hop, false, &peer, e);
+}
+
+/* A certificate by an authority of known_hosts stands for a line; not after its time, nor for another name. */
+static void a_certified_host(void **state)
+{
+	const uint64_t now = (uint64_t)time(NULL);
+	struct certificate what = { .kind = CERTIFICATE_SERVER, .name = "*.site.org", .from_s = now - 100, .until_s = now + 100 };
+	struct certificates good = { .n = 0 }, late = { .n = 0 };
+	struct identity ca, server;
+	struct ptcp_task *t;
+	struct ptcp_err e;
+	char line[256];
+
+	(void)state;
+	assert_int_equal(identity_new(&ca, &e), 0);
+	assert_int_equal(identity_new(&server, &e), 0);
+	certified(&good, &what, &server, &ca);
+	what.until_s = now - 50;
+	certified(&late, &what, &server, &ca);
+	snprintf(line, sizeof line, "@cert-authority *.site.org %s\n", ca.fingerprint);
+	t = with_known_hosts(line);
+	assert_int_equal(presents(t, "dtn.site.org", server.fingerprint, &good, &e), 0);
+	assert_int_equal(presents(t, "dtn.site.org", server.fingerprint, &late, &e), PTCP_EREFUSED);
+	assert_false(t->trust.unknown); /* the user is not asked to overrule the authority */
+	assert_int_equal(presents(t, "dtn.other.org", server.fingerprint, &good, &e), PTCP_EREFUSED);
+	assert_true(t->trust.unknown);
+	assert_int_equal(presents(t, "dtn.site.org", server.fingerprint, NULL, &e), PTCP_EREFUSED);
+	assert_true(t->trust.unknown);
+	identity_fini(&ca);
+	identity_fini(&server);
+	free(t);
+}
+
+/* A revoked key is refused whatever else speaks for it. */
+static void a_revoked_key(void **state)
+{
+	const char *const own = ptcp_server_fingerprint(lf_server), *pins[] = { own };
+	struct ptcp_task *t = with_known_hosts("");
+	struct ptcp_err e;
+	FILE *f;
+
+	(void)state;
+	t->o.fingerprints = pins;
+	t->o.n_fingerprints = 1;
+	assert_int_equal(presents(t, "host", own, NULL, &e), 0);
+	assert_non_null(f = fopen(lf_path("client/revoked"), "w"));
+	fprintf(f, "%s\n", own);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(presents(t, "host", own, NULL, &e), PTCP_EREFUSED);
+	assert_non_null(strstr(e.msg, "is revoked"));
+	assert_int_equal(remove(lf_path("client/revoked")), 0);
+	free(t);
+}
+
+/* The question comes before the session runs: later nobody waits for an answer. */
+static void asked_in_time(void **state)
+{
+	const char *const own = ptcp_server_fingerprint(lf_server);
+	struct ptcp_task *t = with_known_hosts("");
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(presents(t, "host", own, NULL, &e), PTCP_EREFUSED);
+	assert_true(t->trust.unknown);
+	assert_string_equal(t->trust.name, "host:7811");
+	assert_string_equal(t->trust.fingerprint, own);
+	t->session = (struct session *)t;
+	assert_int_equal(presents(t, "host", own, NULL, &e), PTCP_EREFUSED);
+	assert_false(t->trust.unknown);
+	free(t);
+}
+
+/* A pin for one host and port, without case; a pin without a host is for all. */
+static void pins_of_hosts(void **state)
+{
+	static const struct { const char *host; bool applies; } all[] = { { "", true }, { "host=", true }, { "HOST:7811=", true },
+		{ "host:7812=", false }, { "hos=", false }, { "[::1]:7811=", false } };
+	const char *const own = ptcp_server_fingerprint(lf_server);
+	struct ptcp_task *t = with_known_hosts("");
+	char pin[PTCP_FINGERPRINT_BYTES + 32];
+	const char *const pins[] = { pin };
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	t->o.fingerprints = pins;
+	t->o.n_fingerprints = 1;
+	for (i = 0; i < sizeof all / sizeof *all; i++) {
+		snprintf(pin, sizeof pin, "%s%s", all[i].host, own);
+		assert_int_equal(presents(t, "host", own, NULL, &e), all[i].applies ? 0 : PTCP_EREFUSED);
+		snprintf(pin, sizeof pin, "%s%s", all[i].host, other);
+		assert_int_equal(presents(t, "host", own, NULL, &e), PTCP_EREFUSED);
+		assert_int_equal(strstr(e.msg, "not the one given with --fingerprint") != NULL, all[i].applies);
+	}
+	free(t);
+}
+
+/* For a job between two hosts: the fingerprint of the third one, if this client can tell it without a connection. */
+static void known_in_advance(void **state)
+{
+	const char *const own = ptcp_server_fingerprint(lf_server);
+	char line[256], one[256], two[256], found[PTCP_FINGERPRINT_BYTES];
+	const char *pins[] = { one, two };
+	struct ptcp_task *t;
+
+	(void)state;
+	snprintf(line, sizeof line, "host:7811 %s\n", other);
+	t = with_known_hosts(line);
+	strcpy(t->target.host, "host");
+	t->target.port = 7811;
+	strcpy(t->known_as, "host:7811");
+	t->o.fingerprints = pins;
+	assert_true(task_knows_host(t, found));
+	assert_string_equal(found, other);
+	t->o.n_fingerprints = 1;
+	snprintf(one, sizeof one, "host=%s", own); /* a pin overrules known_hosts */
+	assert_true(task_knows_host(t, found));
+	assert_string_equal(found, own);
+	t->o.n_fingerprints = 2;
+	snprintf(two, sizeof two, "elsewhere=%s", other);
+	assert_true(task_knows_host(t, found));
+	assert_string_equal(found, own);
+	snprintf(two, sizeof two, "host:7811=%s", own); /* the same twice */
+	assert_true(task_knows_host(t, found));
+	snprintf(two, sizeof two, "host:7811=%s", other); /* only the host can tell which */
+	assert_false(task_knows_host(t, found));
+	t->o.n_fingerprints = 1;
+	strcpy(one, own); /* for any host */
+	assert_false(task_knows_host(t, found));
+	t->o.n_fingerprints = 0;
+	strcpy(t->known_as, "elsewhere:7811");
+	assert_false(task_knows_host(t, found));
+	free(t);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_unknown_host, setup, lf_teardown),
 		cmocka_unit_test_setup_teardown(a_changed_key, setup, lf_teardown),
 		cmocka_unit_test_setup_teardown(a_pinned_key, setup, lf_teardown),
+		cmocka_unit_test_setup_teardown(a_certified_host, setup, lf_teardown),
+		cmocka_unit_test_setup_teardown(a_revoked_key, setup, lf_teardown),
+		cmocka_unit_test_setup_teardown(asked_in_time, setup, lf_teardown),
+		cmocka_unit_test_setup_teardown(pins_of_hosts, setup, lf_teardown),
+		cmocka_unit_test_setup_teardown(known_in_advance, setup, lf_teardown),
 		cmocka_unit_test(roles),
 		cmocka_unit_test(a_started_server),
 	};
