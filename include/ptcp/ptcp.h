@@ -1044,6 +1044,14 @@ struct ptcp_server_quota {
 };
 typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
 PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);
+/* Calls `each` on this thread for every client that has memory of the server, see max_memory_bytes; strings are valid during
+ * the call. Any thread. */
+struct ptcp_server_memory {
+	const char *client;         /* fingerprint of its key */
+	uint64_t bytes;
+};
+typedef void ptcp_server_memory_fn(void *arg, const struct ptcp_server_memory *m);
+PTCP_API void ptcp_server_memory_each(struct ptcp_server *s, ptcp_server_memory_fn *each, void *arg);
 /* Calls `each` on this thread for every mover that has joined the server; strings are valid during the call. Before serving
  * or between steps. */
 typedef void ptcp_server_mover_fn(void *arg, const struct ptcp_mover_stats *m);

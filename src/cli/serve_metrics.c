@@ -90,6 +90,11 @@ static void print_quota(void *arg, const struct ptcp_server_quota *q)
 	fprintf(l->f, "\"} %llu\n", (unsigned long long)(l->limits ? q->quota_bytes : q->used_bytes));
 }
 
+static void print_memory(void *arg, const struct ptcp_server_memory *m)
+{
+	fprintf(arg, "ptcp_client_memory_bytes{client=\"%s\"} %llu\n", m->client, (unsigned long long)m->bytes);
+}
+
 static void print_quotas(FILE *f, struct ptcp_server *s)
 {
 	head(f, "quota_bytes", "gauge", "Quota of a client's directory.");
@@ -178,6 +183,8 @@ static void print(FILE *f, const struct metrics *m)
 	gauge(f, "shared_sessions", "Ephemeral servers that share the port.", m->stats.shared_now);
 	gauge(f, "stored_bytes", "Relayed data on disk.", (double)m->stats.stored_bytes);
 	gauge(f, "memory_bytes", "Memory in use by clients, see --max-memory.", (double)m->stats.memory_bytes);
+	head(f, "client_memory_bytes", "gauge", "Memory in use by each client.");
+	ptcp_server_memory_each(m->server, print_memory, f);
 	gauge(f, "links_known", "Links of --watch with known rate and delay.", m->stats.links_known);
 	gauge(f, "receive_bytes_per_second", "File data received, over the last seconds.", m->received_bps / 8);
 	gauge(f, "send_bytes_per_second", "File data sent, over the last seconds.", m->sent_bps / 8);

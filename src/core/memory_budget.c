@@ -433,14 +433,47 @@ uint64_t memory_budget_used(struct memory_budget *b)
 	return used;
 }
 
-void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg)
+struct used {
+	uint64_t bytes;
+	size_t name; /* offset in the text behind all records */
+};
+
+/* The records of all clients, and their names behind these; NULL without memory, or without clients. Under the lock. */
+static struct used *copy_used(const struct memory_budget *b, size_t *n)
 {
 	const struct client *k;
+	struct used *copy;
+	size_t text = 0, i = 0;
+	char *names;
+
+	*n = 0;
+	LIST_EACH(&b->clients, k, const struct client, in_list) {
+		text += strlen(k->name) + 1;
+		++*n;
+	}
+	if (*n == 0 || (copy = malloc(*n * sizeof *copy + text)) == NULL)
+		return NULL;
+	names = (char *)(copy + *n);
+	text = 0;
+	LIST_EACH(&b->clients, k, const struct client, in_list) {
+		copy[i++] = (struct used){ k->used, text };
+		strcpy(names + text, k->name);
+		text += strlen(k->name) + 1;
+	}
+	return copy;
+}
+
+void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg)
+{
+	struct used *copy;
+	size_t n, i;
 
 	pthread_mutex_lock(&b->lock);
-	LIST_EACH(&b->clients, k, const struct client, in_list)
-		each(arg, k->name, k->used);
+	copy = copy_used(b, &n);
 	pthread_mutex_unlock(&b->lock);
+	for (i = 0; copy != NULL && i < n; i++)
+		each(arg, (const char *)(copy + n) + copy[i].name, copy[i].bytes);
+	free(copy);
 }
 
 static void check(struct memory_claim *c, struct mono now)

@@ -52,7 +52,7 @@ void memory_budget_free(struct memory_budget *b); /* without accounts; NULL is f
 void memory_budget_set(struct memory_budget *b, uint64_t max_bytes);
 /* Memory in use, by claims and charges. */
 uint64_t memory_budget_used(struct memory_budget *b);
-/* The same by client, in no order. `each` is called under the budget's lock and uses no function of it. */
+/* The same by client, in no order: for all clients, or without memory for none. */
 void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg);
 /* To be called about once a second: reports stalled holders while others wait for their memory. */
 void memory_budget_check(struct memory_budget *b, struct mono now);

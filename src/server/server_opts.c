@@ -146,6 +146,26 @@ void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, 
 		quota_table_each(s->quotas, list_quota, &l);
 }
 
+struct memory_listing {
+	ptcp_server_memory_fn *each;
+	void *arg;
+};
+
+static void list_memory(void *arg, const char *client, uint64_t bytes)
+{
+	const struct memory_listing *l = arg;
+
+	l->each(l->arg, &(struct ptcp_server_memory){ client, bytes });
+}
+
+void ptcp_server_memory_each(struct ptcp_server *s, ptcp_server_memory_fn *each, void *arg)
+{
+	struct memory_listing l = { each, arg };
+
+	if (s->memory != NULL)
+		memory_budget_each(s->memory, list_memory, &l);
+}
+
 void ptcp_server_stats_init(struct ptcp_server_stats *st)
 {
 	*st = (struct ptcp_server_stats){ .size = sizeof *st };

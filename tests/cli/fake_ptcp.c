@@ -582,6 +582,12 @@ void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, 
 	each(arg, &(struct ptcp_server_quota){ "/srv/a \"b\"", 7, 10 });
 }
 
+void ptcp_server_memory_each(struct ptcp_server *s, ptcp_server_memory_fn *each, void *arg)
+{
+	(void)s;
+	each(arg, &(struct ptcp_server_memory){ "SHA256:x", 4096 });
+}
+
 void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg)
 {
 	(void)s;
