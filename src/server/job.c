@@ -385,12 +385,12 @@ bool job_is(const struct job *r, const char *client, uint64_t id)
 
 struct job *job_find(struct job_set *t, const char *client, uint64_t id, struct job *after)
 {
-	struct list *l = after != NULL ? after->in_list.next : t->jobs.next;
+	struct list *l;
 	struct job *r;
 
 	if (after == NULL)
-		forget_old(t);
-	for (; l != &t->jobs; l = l->next) {
+		forget_old(t); /* perhaps the first */
+	for (l = after != NULL ? after->in_list.next : t->jobs.next; l != &t->jobs; l = l->next) {
 		r = CONTAINER_OF(l, struct job, in_list);
 		if (job_is(r, client, id != 0 ? id : r->id))
 			return r;

@@ -1,4 +1,4 @@
-/* Which jobs a server accepts of whom. The test plays the session with the third host, and the client's connection. */
+/* Which jobs a server accepts of whom, and which it remembers. The test plays the session with the third host. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -34,15 +34,13 @@ int job_begin(struct job *r, struct ptcp_err *e)
 }
 
 void job_report(struct job *r) { (void)r; }
+void job_state(const struct job *r, struct wire_state *out) { (void)r; (void)out; }
 
 int job_refuse_host(const struct job *r, struct ptcp_err *e)
 {
 	return err_set(e, PTCP_EREFUSED, "does not connect to %s", r->host);
 }
 
-void job_conns_report(struct job_set *t, const struct job *r) { (void)t; (void)r; }
-void job_conns_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg) { (void)t; (void)admits; (void)arg; }
-void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end) { (void)c; (void)why; (void)end; }
 
 static void on_gone(void *arg)
 {
@@ -263,6 +261,158 @@ static void rights_that_change(void **state)
 	assert_false(goes_on(WIRE_GRANT_WRITE, true, (struct authorization){ .root = "/elsewhere" }));
 }
 
+/* ---- What becomes of the request ---- */
+
+/* The client cannot make the server wait longer than its administrator permits. */
+static void limits_of_time(void **state)
+{
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	fx.opts.timeout_s = 5;
+	fx.opts.max_linger_s = 7;
+	fx.q.job.timeout_ms = 4000;
+	fx.q.job.linger_ms = 6000;
+	permitted();
+	assert_int_equal(fx.begun->sock.timeout_ns, 4 * NS_PER_S);
+	assert_int_equal(fx.begun->linger_ns, 6 * NS_PER_S);
+	begin(WIRE_GRANT_WRITE);
+	fx.opts.timeout_s = 5;
+	fx.opts.max_linger_s = 7;
+	fx.q.job.timeout_ms = fx.q.job.linger_ms = 60000;
+	permitted();
+	assert_int_equal(fx.begun->sock.timeout_ns, 5 * NS_PER_S);
+	assert_int_equal(fx.begun->linger_ns, 7 * NS_PER_S);
+}
+
+/* The third host gets the path of the grant, whatever the client's OPEN says, and the opposite role. */
+static void request_to_the_third_host(void **state)
+{
+	struct span rest, path;
+	uint8_t flags;
+
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	fx.q.open.flags = WIRE_OPEN_MOVERS | WIRE_OPEN_SPOOLED | WIRE_OPEN_INTO_DIR;
+	permitted();
+	assert_int_equal(fx.begun->open.role, WIRE_ACCEPTOR_RECEIVES);
+	assert_int_equal(fx.begun->open.flags, WIRE_OPEN_INTO_DIR);
+	assert_string_equal(fx.begun->from, "y");
+	assert_string_equal(fx.begun->to, "x");
+	assert_int_equal(fx.begun->open.n_paths, 1);
+	rest = fx.begun->open.paths;
+	assert_true(wire_path_next(&rest, &flags, &path));
+	assert_true(path.n == 1 && path.p[0] == 'x' && flags == 0);
+	begin(WIRE_GRANT_READ);
+	fx.rights.read_only = false;
+	fx.q.open.flags = WIRE_OPEN_CONTENTS | WIRE_OPEN_INTO_DIR;
+	permitted();
+	assert_int_equal(fx.begun->open.role, WIRE_ACCEPTOR_SENDS);
+	assert_int_equal(fx.begun->open.flags, 0);
+	assert_string_equal(fx.begun->from, "x");
+	assert_string_equal(fx.begun->to, "y");
+	rest = fx.begun->open.paths;
+	assert_true(wire_path_next(&rest, &flags, &path));
+	assert_int_equal(flags, WIRE_PATH_CONTENTS);
+}
+
+static int busy(const char *why)
+{
+	int r = request();
+
+	if (r == PTCP_EBUSY && strstr(fx.e.msg, why) == NULL)
+		fail_msg("\"%s\" does not contain \"%s\"", fx.e.msg, why);
+	return r;
+}
+
+static void room(void **state)
+{
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	fx.opts.max_sessions = 2;
+	permitted();
+	permitted();
+	assert_int_equal(busy("the server runs 2 jobs, its limit"), PTCP_EBUSY);
+	begin(WIRE_GRANT_WRITE);
+	fx.opts.max_client_sessions = 1;
+	permitted();
+	assert_int_equal(busy("1 jobs for this client"), PTCP_EBUSY);
+	job_leave(fx.begun);
+	permitted();
+}
+
+/* A job ends with the client's connection; a detached job continues, and is remembered after its end. */
+static void connections_that_end(void **state)
+{
+	struct job *r;
+	uint64_t id;
+
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	permitted();
+	assert_false(job_set_idle(&fx.set));
+	job_leave(fx.begun);
+	assert_non_null(fx.canceled);
+	assert_true(job_set_idle(&fx.set));
+	assert_null(job_find(&fx.set, fx.client.fingerprint, 0, NULL));
+	begin(WIRE_GRANT_WRITE);
+	fx.q.job.flags = WIRE_JOB_DETACH;
+	permitted();
+	r = fx.begun;
+	id = r->id;
+	assert_true(id != 0);
+	job_leave(r);
+	assert_null(fx.canceled);
+	assert_false(job_is_over(r));
+	job_over(r, NULL);
+	assert_true(job_set_idle(&fx.set));
+	assert_ptr_equal(job_find(&fx.set, fx.client.fingerprint, id, NULL), r);
+	assert_ptr_equal(job_find(&fx.set, fx.client.fingerprint, 0, NULL), r);
+	assert_null(job_find(&fx.set, fx.client.fingerprint, 0, r));
+	assert_null(job_find(&fx.set, fx.client.fingerprint, id + 2, NULL));
+	assert_null(job_find(&fx.set, fx.third.fingerprint, id, NULL)); /* not the client's */
+	assert_true(job_is_over(r));
+	job_cancel(r, &fx.e); /* no effect */
+	assert_int_equal(r->why.code, 0);
+}
+
+/* A client cannot fill the server's memory with ended jobs: the oldest are forgotten. */
+static void remembered_jobs(void **state)
+{
+	struct job *r = NULL;
+	uint64_t first = 0;
+	unsigned i, n = 0;
+
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	fx.q.job.flags = WIRE_JOB_DETACH;
+	for (i = 0; i < 70; i++) {
+		permitted();
+		if (i == 0)
+			first = fx.begun->id;
+		job_over(fx.begun, NULL);
+	}
+	for (r = job_find(&fx.set, fx.client.fingerprint, 0, NULL); r != NULL; r = job_find(&fx.set, fx.client.fingerprint, 0, r))
+		n++;
+	assert_int_equal(n, 64);
+	assert_null(job_find(&fx.set, fx.client.fingerprint, first, NULL));
+}
+
+static void all_canceled(void **state)
+{
+	struct job *r;
+
+	(void)state;
+	begin(WIRE_GRANT_WRITE);
+	fx.q.job.flags = WIRE_JOB_DETACH;
+	permitted();
+	r = fx.begun;
+	permitted();
+	err_set(&fx.e, PTCP_ECANCELED, "the server stops");
+	job_set_cancel(&fx.set, &fx.e);
+	assert_true(job_set_idle(&fx.set));
+	assert_int_equal(r->why.code, PTCP_ECANCELED);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -274,6 +424,12 @@ int main(void)
 		cmocka_unit_test(grants_of_others),
 		cmocka_unit_test(grants_for_others),
 		cmocka_unit_test(rights_that_change),
+		cmocka_unit_test(limits_of_time),
+		cmocka_unit_test(request_to_the_third_host),
+		cmocka_unit_test(room),
+		cmocka_unit_test(connections_that_end),
+		cmocka_unit_test(remembered_jobs),
+		cmocka_unit_test(all_canceled),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
