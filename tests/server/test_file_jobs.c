@@ -325,6 +325,15 @@ static void removes(void **state)
 	assert_int_equal(t.managed.entries, 5);
 	assert_int_equal(work2(WIRE_MANAGE_REMOVE, 0, "missing", "f*"), 1);
 	assert_false(fx_exists("root/file"));
+	fx_text("root/.ptcp-0123456789abcdef.part", "");
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, 0, ".ptcp-0123456789abcdef.part"), 1);
+	assert_non_null(strstr(t.last_text, "ptcp clean"));
+	fx_mkdir("beyond");
+	fx_text("beyond/precious", "");
+	fx_mkdir("root/away");
+	assert_int_equal(symlink("../../beyond", fx_path("root/away/link")), 0);
+	assert_int_equal(work(WIRE_MANAGE_REMOVE, WIRE_MANAGE_RECURSIVE, "away/"), 0);
+	assert_true(fx_exists("beyond/precious"));
 }
 
 /* Never the root itself, a home directory, or a file beyond the root. */
@@ -362,6 +371,10 @@ static void renames(void **state)
 	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/x", "../x"), 1);
 	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "../outside", "x"), 1);
 	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d", "d/e"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "missing", "x"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/x", "missing/"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "", "d/x"), 1);
+	assert_int_equal(work2(WIRE_MANAGE_RENAME, 0, "d/x", ".ptcp-0123456789abcdef.part"), 1);
 	assert_true(fx_exists("root/d/x") && fx_exists("outside") && fx_exists("root/d/e/deep"));
 }
 

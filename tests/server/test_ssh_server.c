@@ -191,9 +191,10 @@ static void faults(void **state)
 		begin();
 		line();
 		put(first[i]);
-		assert_memory_equal(line(), SSH_HELLO_WORD " 1 ", strlen(SSH_HELLO_WORD) + 3);
+		assert_string_equal(line(), SSH_HELLO_WORD " 1 " PTCP_VERSION);
 		ends();
 		assert_int_equal(t.r, PTCP_EPROTO);
+		assert_non_null(strstr(t.e.msg, i == 0 ? "version 2" : "malformed greeting"));
 		assert_false(ssh_server_admits(t.s->ssh, KEY));
 		finish();
 	}
@@ -205,6 +206,8 @@ static void faults(void **state)
 		ends();
 		if (t.r != PTCP_EPROTO)
 			fail_msg("accepted after the greeting: %s", second[i]);
+		if (i == 0)
+			assert_non_null(strstr(t.e.msg, "unknown line"));
 		assert_false(ssh_server_admits(t.s->ssh, OTHER));
 		finish();
 	}
