@@ -155,4 +155,73 @@
 	PTCP_OPTIONS_MOVERS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_OTHER(SWITCH, SENT, VALUE, TEXTS)
 
+/* ---- Options of a server: members of struct ptcp_server_opts. From these rows come the defaults, the ranges that the
+ * library checks, the options of ptcp serve, and the keys of ptcp.yaml(5). `when` is LIVE for options that
+ * ptcp_server_change() applies, and RESTART for options that only a new server has. Further TYPEs: STORAGE: BYTES, whose
+ * text may name a directory as well. ---- */
+
+#define PTCP_SERVER_FILES(SWITCH, VALUE, TEXTS) \
+	VALUE(TEXT, RESTART, root, NULL, 0, 0, "root", "DIR", "directory to serve (default: none)") \
+	SWITCH(RESTART, direct_io, "direct", "read and write files larger than 256KiB past the page cache") \
+	SWITCH(RESTART, ephemeral, "ephemeral", "serve a single session over SSH (used by send and recv)")
+
+#define PTCP_SERVER_LIMITS(SWITCH, VALUE, TEXTS) \
+	VALUE(RATE, LIVE, rate, NULL, 0, 0, "rate", "RATE", \
+	    "maximum total rate per direction, or a timetable such as 08:00-18:00=200Mbit/s,else=0") \
+	VALUE(UNSIGNED, LIVE, max_sessions, 64, 1, PTCP_SESSIONS_MAX, "max-sessions", "N", \
+	    "maximum number of concurrent transfers (default: 64)") \
+	VALUE(UNSIGNED, LIVE, max_client_sessions, 16, 1, PTCP_SESSIONS_MAX, "max-client-sessions", "N", \
+	    "maximum number of concurrent transfers per client (default: 16)") \
+	VALUE(UNSIGNED, LIVE, max_streams, PTCP_STREAMS_MAX, 1, PTCP_STREAMS_MAX, "max-streams", "N", \
+	    "maximum number of streams per transfer (default: 128)") \
+	VALUE(UNSIGNED, LIVE, max_waiting, 256, 1, PTCP_SESSIONS_MAX, "max-waiting", "N", \
+	    "maximum number of transfers that wait for room; three quarters per client (default: 256)") \
+	VALUE(UNSIGNED, RESTART, max_startups, 512, 1, PTCP_STARTUPS_MAX, "max-startups", "N", \
+	    "maximum number of unauthenticated connections (default: 512)") \
+	VALUE(BYTES, LIVE, max_memory_bytes, UINT64_C(256) << 20, PTCP_MEMORY_MIN, PTCP_BYTES_UNLIMITED, "max-memory", "SIZE", \
+	    "maximum memory for all clients together (default: 256MiB)") \
+	VALUE(SECONDS, LIVE, timeout_s, 30, 0.5, 86400, "timeout", "TIME", \
+	    "end a session after this time without progress (default: 30s)") \
+	VALUE(SECONDS, LIVE, max_linger_s, 3600, 0, 30 * 86400, "max-linger", "TIME", \
+	    "keep a session without connections for this time at most (default: 1h)") \
+	VALUE(SECONDS, LIVE, drain_s, 0, 0, 86400, "drain", "TIME", \
+	    "when stopped, let running transfers end for this time at most (default: 0s)")
+
+#define PTCP_SERVER_RELAYS(SWITCH, VALUE, TEXTS) \
+	TEXTS(EACH, LIVE, relay_to, n_relay_to, "relay-to", "NEXT[:PORT]", \
+	    "relay clients to this name, address or range; repeatable") \
+	VALUE(UNSIGNED, LIVE, max_relayed, 512, 2, 65535, "max-relayed", "N", \
+	    "maximum number of relayed connections; half as many per client (default: 512)") \
+	VALUE(STORAGE, RESTART, relay_storage_bytes, 0, 2 << 20, PTCP_BYTES_UNLIMITED, "relay-storage", "SIZE[:DIR]", \
+	    "maximum disk space for relayed data that next hops cannot take yet (default: 0)")
+
+#define PTCP_SERVER_SHARE(SWITCH, VALUE, TEXTS) \
+	VALUE(UNSIGNED, LIVE, share_sessions, 32, 1, PTCP_SESSIONS_MAX, "share-sessions", "N", \
+	    "maximum number of sessions per user that share the port (default: 32)")
+
+#define PTCP_SERVER_MOVERS(SWITCH, VALUE, TEXTS) \
+	VALUE(TEXT, RESTART, movers, NULL, 0, 0, "movers", "COMMAND", \
+	    "start movers, to which clients connect, on other hosts: srun -N4, or with {host} ssh {host}") \
+	TEXTS(COMMAS, RESTART, mover_hosts, n_mover_hosts, "mover-hosts", "HOST,..", \
+	    "with --movers: run the command once per host, {host} replaced") \
+	VALUE(UNSIGNED, RESTART, mover_port, PTCP_PORT, 0, 65535, "mover-port", "PORT", \
+	    "where movers listen on their hosts; 0: a free port (default: 7811)") \
+	VALUE(TEXT, RESTART, mover_file, NULL, 0, 0, "mover-file", "FILE", \
+	    "invitation for movers, on a shared file system; -: their standard input (default: in the configuration directory)") \
+	VALUE(TEXT, RESTART, mover_ptcp, NULL, 0, 0, "mover-ptcp", "PATH", \
+	    "ptcp on the hosts of the movers (default: the path of this program)") \
+	VALUE(BYTES, RESTART, stripe_bytes, 0, 4096, 1 << 30, "stripe-size", "SIZE", \
+	    "stripe of the shared file system of the movers, if it does not divide 64 MiB") \
+	VALUE(TEXT, RESTART, movers_listen, NULL, 0, 0, "movers-listen", "[ADDR:]PORT", \
+	    "where movers connect to on this host (default: every address, a free port)")
+
+#define PTCP_SERVER_OPTIONS(SWITCH, VALUE, TEXTS) \
+	PTCP_SERVER_FILES(SWITCH, VALUE, TEXTS) \
+	PTCP_SERVER_LIMITS(SWITCH, VALUE, TEXTS) \
+	PTCP_SERVER_RELAYS(SWITCH, VALUE, TEXTS) \
+	PTCP_SERVER_SHARE(SWITCH, VALUE, TEXTS) \
+	PTCP_SERVER_MOVERS(SWITCH, VALUE, TEXTS)
+
+#define PTCP_BYTES_UNLIMITED UINT64_MAX
+
 #endif

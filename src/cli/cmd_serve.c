@@ -131,16 +131,6 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool same_places(const struct serve_args *a, const struct serve_args *b)
-{
-	size_t i;
-
-	for (i = 0; i < a->n_listen && i < b->n_listen; i++)
-		if (!same_text(a->listen[i], b->listen[i]))
-			return false;
-	return a->n_listen == b->n_listen;
-}
-
 /* The sandbox may have forbidden connections at the start. */
 static bool begins_to_relay(const struct serve_args *old, const struct serve_args *new)
 {
@@ -152,43 +142,47 @@ static bool begins_to_watch(const struct serve_args *old, const struct serve_arg
 	return !old->no_sandbox && old->watch == NULL && new->watch != NULL;
 }
 
-static bool same_movers(const struct ptcp_server_opts *a, const struct ptcp_server_opts *b)
+static bool same_texts(const char *const *a, size_t n, const char *const *b, size_t n_b)
 {
 	size_t i;
 
-	for (i = 0; i < a->n_mover_hosts && i < b->n_mover_hosts; i++)
-		if (!same_text(a->mover_hosts[i], b->mover_hosts[i]))
+	for (i = 0; i < n && i < n_b; i++)
+		if (!same_text(a[i], b[i]))
 			return false;
-	return a->n_mover_hosts == b->n_mover_hosts && same_text(a->movers, b->movers) && a->mover_port == b->mover_port &&
-	    same_text(a->mover_file, b->mover_file) && same_text(a->mover_ptcp, b->mover_ptcp) &&
-	    same_text(a->movers_listen, b->movers_listen) && a->stripe_bytes == b->stripe_bytes;
+	return n == n_b;
 }
+
+static void warn_unless(bool same, const char *name)
+{
+	if (!same)
+		serve_log(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"requires a restart\"", name);
+}
+
+/* Rows of <ptcp/options.h> whose value only a restart can apply; `a` and `b` are the options before and after. */
+#define SAME_UNSIGNED(member) (a->member == b->member)
+#define SAME_BYTES(member)    (a->member == b->member)
+#define SAME_STORAGE(member)  (a->member == b->member && same_text(a->relay_storage_dir, b->relay_storage_dir))
+#define SAME_TEXT(member)     same_text(a->member, b->member)
+#define WARN_LIVE(...)
+#define WARN_RESTART(same, name) warn_unless(same, name);
+#define WARN_SWITCH(when, member, name, help) WARN_##when(a->member == b->member, name)
+#define WARN_VALUE(TYPE, when, member, initial, min, max, name, value, help) WARN_##when(SAME_##TYPE(member), name)
+#define WARN_TEXTS(TYPE, when, member, count, name, value, help) \
+	WARN_##when(same_texts(a->member, a->count, b->member, b->count), name)
 
 /* Logs changed options that only a restart can apply. */
 static void warn_of_changes(const struct serve_args *old, const struct serve_args *new)
 {
-	const struct {
-		const char *name;
-		bool same;
-	} fixed[] = {
-		{ "listen", same_places(old, new) },
-		{ "root", same_text(old->server.root, new->server.root) },
-		{ "cipher", old->ciphers == new->ciphers },
-		{ "max-startups", old->server.max_startups == new->server.max_startups },
-		{ "relay-to", !begins_to_relay(old, new) },
-		{ "watch", !begins_to_watch(old, new) },
-		{ "relay-storage", old->server.relay_storage_bytes == new->server.relay_storage_bytes &&
-		    same_text(old->server.relay_storage_dir, new->server.relay_storage_dir) },
-		{ "no-sandbox", old->no_sandbox == new->no_sandbox },
-		{ "share-port", old->share_port == new->share_port },
-		{ "movers", same_movers(&old->server, &new->server) },
-		{ "json", old->log.json == new->log.json },
-	};
-	size_t i;
+	const struct ptcp_server_opts *a = &old->server, *b = &new->server;
 
-	for (i = 0; i < sizeof fixed / sizeof *fixed; i++)
-		if (!fixed[i].same)
-			serve_log(PTCP_LOG_WARN, "event=not-reloaded key=%s why=\"requires a restart\"", fixed[i].name);
+	PTCP_SERVER_OPTIONS(WARN_SWITCH, WARN_VALUE, WARN_TEXTS)
+	warn_unless(same_texts(old->listen, old->n_listen, new->listen, new->n_listen), "listen");
+	warn_unless(old->ciphers == new->ciphers, "cipher");
+	warn_unless(!begins_to_relay(old, new), "relay-to");
+	warn_unless(!begins_to_watch(old, new), "watch");
+	warn_unless(old->no_sandbox == new->no_sandbox, "no-sandbox");
+	warn_unless(old->share_port == new->share_port, "share-port");
+	warn_unless(old->log.json == new->log.json, "json");
 }
 
 /* Applies `fresh` to the server; *monitor: a new monitor, to be started. */

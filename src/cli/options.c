@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ptcp/options.h>
+
 #include "core/err.h"
 #include "core/text.h"
 #include "core/timetable.h"
@@ -469,9 +471,12 @@ int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err
 	char max[UNITS_TEXT_BYTES];
 	uint64_t n;
 
-	if (units_parse_size(text, &n) < 0 || (double)n < o->min || (double)n > o->max)
-		return opt_reject(o, text, e, "not a size from %.0f B to %s (such as 10GB)", o->min,
-		    units_size_text(max, (uint64_t)o->max));
-	*(uint64_t *)member(args, o) = n;
-	return 0;
+	if (units_parse_size(text, &n) == 0 && (double)n >= o->min && (double)n <= o->max) {
+		*(uint64_t *)member(args, o) = n;
+		return 0;
+	}
+	if (o->max >= (double)PTCP_BYTES_UNLIMITED)
+		return opt_reject(o, text, e, "not a size of at least %.0fMiB", o->min / (1 << 20));
+	return opt_reject(o, text, e, "not a size from %.0f B to %s (such as 10GB)", o->min,
+	    units_size_text(max, (uint64_t)o->max));
 }

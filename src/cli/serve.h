@@ -13,7 +13,7 @@
 /* Strings are borrowed from the command line or from `settings`. */
 struct serve_args {
 	struct log_opts log; /* first */
-	struct ptcp_server_opts server; /* complete except for confine, arg and sockets; relay_to is owned */
+	struct ptcp_server_opts server; /* complete except for confine, arg and sockets; lists of texts are owned */
 	const char *listen[PTCP_LISTEN_MAX];
 	size_t n_listen;         /* 0: default address, or the sockets of the service manager */
 	bool no_sandbox, share_port;

@@ -35,15 +35,6 @@ static int add_ciphers(void *args, const struct opt *o, const char *text, struct
 	return opt_each(args, o, text, e, add_cipher);
 }
 
-/* The library checks the text. */
-static int add_relay_to(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
-
-	(void)o;
-	return opt_append(&s->relay_to, &s->n_relay_to, text, e);
-}
-
 /* SIZE or SIZE:DIR. */
 static int set_storage(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -60,84 +51,47 @@ static int set_storage(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
-static int set_memory(void *arg, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	uint64_t *bytes = &((struct serve_args *)arg)->server.max_memory_bytes;
-
-	if (units_parse_size(text, bytes) != 0 || *bytes < PTCP_MEMORY_MIN)
-		return opt_reject(o, text, e, "not a size of at least 16MiB");
-	return 0;
-}
-
-static int add_mover_host(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
-{
-	struct ptcp_server_opts *s = &((struct serve_args *)args)->server;
-
-	(void)o; /* the library checks the text */
-	return opt_append_copy(&s->mover_hosts, &s->n_mover_hosts, part, e);
-}
-
-static int set_mover_hosts(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return opt_each(args, o, text, e, add_mover_host);
-}
-
 #define AT(member) offsetof(struct serve_args, member)
 
+/* Rows of <ptcp/options.h>. */
+#define SERVER_SWITCH(when, member, name, help) { name, 0, NULL, help, opt_true, AT(server.member), 0, 0 },
+#define SERVER_VALUE(TYPE, when, member, initial, min, max, name, value, help) \
+	{ name, 0, value, help, SET_##TYPE, AT(server.member), min, max },
+#define SERVER_TEXTS(TYPE, when, member, count, name, value, help) \
+	{ name, 0, value, help, ADD_##TYPE, AT(server.member), 0, 0 },
+#define SERVER_ROWS(LIST) LIST(SERVER_SWITCH, SERVER_VALUE, SERVER_TEXTS)
+#define SET_UNSIGNED opt_unsigned
+#define SET_SECONDS  opt_seconds
+#define SET_BYTES    opt_bytes
+#define SET_STORAGE  set_storage
+#define SET_RATE     opt_rate
+#define SET_TEXT     opt_text
+#define ADD_EACH     opt_texts_each
+#define ADD_COMMAS   opt_texts_commas
+
 static const struct opt service_options[] = {
-	{ "root", 0, "DIR", "directory to serve (default: none)", opt_text, AT(server.root), 0, 0 },
+	SERVER_ROWS(PTCP_SERVER_FILES)
 	{ "listen", 0, "ADDR:PORT", "listening address (default: all addresses, port 7811); repeatable", add_listen,
 	    0, 0, 0 },
-	{ "direct", 0, NULL, "read and write files larger than 256KiB past the page cache", opt_true, AT(server.direct_io),
-	    0, 0 },
 	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
 	    AT(config), 0, 0 },
 	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
-	{ "ephemeral", 0, NULL, "serve a single session over SSH (used by send and recv)", opt_true, AT(server.ephemeral),
-	    0, 0 },
 	{ .name = NULL },
 };
 
 static const struct opt limit_options[] = {
-	{ "rate", 0, "RATE", "maximum total rate per direction, or a timetable such as 08:00-18:00=200Mbit/s,else=0",
-	    opt_rate, AT(server.rate), 0, 0 },
+	SERVER_ROWS(PTCP_SERVER_LIMITS)
 	{ "cipher", 0, "aes128gcm|aes256gcm|chacha20|none,..", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
-	{ "max-sessions", 0, "N", "maximum number of concurrent transfers (default: 64)", opt_unsigned,
-	    AT(server.max_sessions), 1, PTCP_SESSIONS_MAX },
-	{ "max-client-sessions", 0, "N", "maximum number of concurrent transfers per client (default: 16)", opt_unsigned,
-	    AT(server.max_client_sessions), 1, PTCP_SESSIONS_MAX },
-	{ "max-streams", 0, "N", "maximum number of streams per transfer (default: 128)", opt_unsigned,
-	    AT(server.max_streams), 1, PTCP_STREAMS_MAX },
-	{ "max-waiting", 0, "N", "maximum number of transfers that wait for room; three quarters per client (default: 256)",
-	    opt_unsigned, AT(server.max_waiting), 1, PTCP_SESSIONS_MAX },
-	{ "max-startups", 0, "N", "maximum number of unauthenticated connections (default: 512)", opt_unsigned,
-	    AT(server.max_startups), 1, PTCP_STARTUPS_MAX },
-	{ "max-memory", 0, "SIZE", "maximum memory for all clients together (default: 256MiB)", set_memory, 0, 0, 0 },
-	{ "timeout", 0, "TIME", "end a session after this time without progress (default: 30s)", opt_seconds,
-	    AT(server.timeout_s), OPT_PATIENCE },
-	{ "max-linger", 0, "TIME", "keep a session without connections for this time at most (default: 1h)", opt_seconds,
-	    AT(server.max_linger_s), 0, 30 * 86400 },
-	{ "drain", 0, "TIME", "when stopped, let running transfers end for this time at most (default: 0s)", opt_seconds,
-	    AT(server.drain_s), 0, 86400 },
 	{ .name = NULL },
 };
 
-static const struct opt relay_options[] = {
-	{ "relay-to", 0, "NEXT[:PORT]", "relay clients to this name, address or range; repeatable", add_relay_to,
-	    0, 0, 0 },
-	{ "max-relayed", 0, "N", "maximum number of relayed connections; half as many per client (default: 512)",
-	    opt_unsigned, AT(server.max_relayed), 2, 65535 },
-	{ "relay-storage", 0, "SIZE[:DIR]", "maximum disk space for relayed data that next hops cannot take yet (default: 0)",
-	    set_storage, 0, 0, 0 },
-	{ .name = NULL },
-};
+static const struct opt relay_options[] = { SERVER_ROWS(PTCP_SERVER_RELAYS) { .name = NULL } };
 
 static const struct opt share_options[] = {
 	{ "share-port", 0, NULL, "share the port with sessions that users start through SSH", opt_true, AT(share_port),
 	    0, 0 },
-	{ "share-sessions", 0, "N", "maximum number of sessions per user that share the port (default: 32)", opt_unsigned,
-	    AT(server.share_sessions), 1, PTCP_SESSIONS_MAX },
+	SERVER_ROWS(PTCP_SERVER_SHARE)
 	{ .name = NULL },
 };
 
@@ -151,22 +105,7 @@ static const struct opt watch_options[] = {
 	{ .name = NULL },
 };
 
-static const struct opt mover_options[] = {
-	{ "movers", 0, "COMMAND", "start movers, to which clients connect, on other hosts: srun -N4, or with {host} ssh {host}",
-	    opt_text, AT(server.movers), 0, 0 },
-	{ "mover-hosts", 0, "HOST,..", "with --movers: run the command once per host, {host} replaced", set_mover_hosts, 0, 0, 0 },
-	{ "mover-port", 0, "PORT", "where movers listen on their hosts; 0: a free port (default: 7811)", opt_unsigned,
-	    AT(server.mover_port), 0, 65535 },
-	{ "mover-file", 0, "FILE", "invitation for movers, on a shared file system; -: their standard input (default: in the "
-	    "configuration directory)", opt_text, AT(server.mover_file), 0, 0 },
-	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
-	    AT(server.mover_ptcp), 0, 0 },
-	{ "stripe-size", 0, "SIZE", "stripe of the shared file system of the movers, if it does not divide 64 MiB", opt_bytes,
-	    AT(server.stripe_bytes), 4096, 1 << 30 },
-	{ "movers-listen", 0, "[ADDR:]PORT", "where movers connect to on this host (default: every address, a free port)",
-	    opt_text, AT(server.movers_listen), 0, 0 },
-	{ .name = NULL },
-};
+static const struct opt mover_options[] = { SERVER_ROWS(PTCP_SERVER_MOVERS) { .name = NULL } };
 
 const struct opt_group serve_groups[] = {
 	GROUP_OF("Files and addresses", service_options),
@@ -274,12 +213,13 @@ int serve_parse(struct serve_args *a, const struct command *c, int argc, char **
 	return 0;
 }
 
+#define FREE_TEXTS(TYPE, when, member, count, ...) opt_copies_free(&a->server.member, &a->server.count);
+
 void serve_args_fini(struct serve_args *a)
 {
 	conf_settings_free(a->settings);
 	a->settings = NULL;
-	opt_list_free(&a->server.relay_to, &a->server.n_relay_to);
-	opt_copies_free(&a->server.mover_hosts, &a->server.n_mover_hosts);
+	PTCP_SERVER_OPTIONS(PTCP_NO_ROW, PTCP_NO_ROW, FREE_TEXTS)
 }
 
 /* An ephemeral server reports warnings to its client through the session, not through SSH as well. */

@@ -3,42 +3,40 @@
 
 #include "core/err.h"
 #include "core/opts.h"
+#include "core/units.h"
 #include "server/server_impl.h"
-
-#define LINGER_MAX_S (30 * 86400)
 
 /* ---- Options ---- */
 
+/* A number that the option has by default is permitted beside its range. Written so that NAN is refused. */
+static int check_number(const char *name, double n, double initial, double min, double max, struct ptcp_err *e)
+{
+	return (n >= min && n <= max) || (n >= initial && n <= initial) ? 0 :
+	    err_set(e, PTCP_EUSAGE, "--%s %.10g: must be %.10g to %.10g", name, n, min, max);
+}
+
+static int check_bytes(const char *name, uint64_t n, uint64_t initial, uint64_t min, uint64_t max, struct ptcp_err *e)
+{
+	char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
+
+	return (n >= min && n <= max) || n == initial ? 0 :
+	    err_set(e, PTCP_EUSAGE, "--%s: must be %s to %s", name, units_size_text(from, min), units_size_text(to, max));
+}
+
+#define CHECK_UNSIGNED(name, ...) if ((r = check_number(name, __VA_ARGS__, e)) < 0) return r;
+#define CHECK_SECONDS(name, ...)  CHECK_UNSIGNED(name, __VA_ARGS__)
+#define CHECK_BYTES(name, ...)    if ((r = check_bytes(name, __VA_ARGS__, e)) < 0) return r;
+#define CHECK_STORAGE(name, ...)  CHECK_BYTES(name, __VA_ARGS__)
+#define CHECK_RATE(name, ...)
+#define CHECK_TEXT(name, ...)
+#define CHECK_VALUE(TYPE, when, member, initial, min, max, name, value, help) \
+	CHECK_##TYPE(name, o->member, initial, min, max)
+
 static int check_ranges(const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
-	const struct {
-		const char *name;
-		unsigned n, min, max;
-	} limits[] = {
-		{ "max-streams", o->max_streams, 1, PTCP_STREAMS_MAX },
-		{ "max-sessions", o->max_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "max-client-sessions", o->max_client_sessions, 1, PTCP_SESSIONS_MAX },
-		{ "max-waiting", o->max_waiting, 1, PTCP_SESSIONS_MAX },
-		{ "max-startups", o->max_startups, 1, PTCP_STARTUPS_MAX },
-		{ "max-relayed", o->max_relayed, RELAY_SESSION_PLACES, 65535 },
-		{ "share-sessions", o->share_sessions, 1, PTCP_SESSIONS_MAX },
-	};
-	size_t i;
+	int r;
 
-	for (i = 0; i < sizeof limits / sizeof *limits; i++)
-		if (limits[i].n < limits[i].min || limits[i].n > limits[i].max)
-			return err_set(e, PTCP_EUSAGE, "--%s %u: must be %u to %u", limits[i].name, limits[i].n,
-			    limits[i].min, limits[i].max);
-	if (!(o->timeout_s >= 0.1 && o->timeout_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "--timeout %g: must be 0.1 to 86400 seconds", o->timeout_s);
-	if (!(o->max_linger_s >= 0 && o->max_linger_s <= LINGER_MAX_S))
-		return err_set(e, PTCP_EUSAGE, "--max-linger %g: must be 0 to %d seconds", o->max_linger_s, LINGER_MAX_S);
-	if (!(o->drain_s >= 0 && o->drain_s <= 86400))
-		return err_set(e, PTCP_EUSAGE, "--drain %g: must be 0 to 86400 seconds", o->drain_s);
-	if (o->max_memory_bytes < PTCP_MEMORY_MIN)
-		return err_set(e, PTCP_EUSAGE, "--max-memory: below the minimum of %u MiB (give more)", PTCP_MEMORY_MIN >> 20);
-	if (o->relay_storage_bytes > 0 && o->relay_storage_bytes < 2 * SPOOL_GRAIN)
-		return err_set(e, PTCP_EUSAGE, "--relay-storage: below the minimum of 2 MiB (give more, or leave it out)");
+	PTCP_SERVER_OPTIONS(PTCP_NO_ROW, CHECK_VALUE, PTCP_NO_ROW)
 	if ((o->listen != NULL) + o->n_also_listen + o->n_sockets > PTCP_LISTEN_MAX)
 		return err_set(e, PTCP_EUSAGE, "listening: more than %d addresses (leave some out)", PTCP_LISTEN_MAX);
 	return 0;
@@ -76,6 +74,15 @@ int server_check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops
 
 /* ---- Changes and statistics ---- */
 
+/* Numbers that apply from now on. Texts, which the caller owns, were parsed. */
+#define TAKE_UNSIGNED(member) s->o.member = all.member;
+#define TAKE_SECONDS(member)  TAKE_UNSIGNED(member)
+#define TAKE_BYTES(member)    TAKE_UNSIGNED(member)
+#define TAKE_RATE(member)
+#define TAKE_LIVE(TYPE, member) TAKE_##TYPE(member)
+#define TAKE_RESTART(TYPE, member)
+#define TAKE_VALUE(TYPE, when, member, ...) TAKE_##when(TYPE, member)
+
 int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, struct ptcp_err *e)
 {
 	struct ptcp_server_opts all;
@@ -94,16 +101,9 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	s->relay.max = all.max_relayed;
 	relay_acl_free(s->next_hops);
 	s->next_hops = to;
-	s->o.max_relayed = all.max_relayed;
-	s->o.max_streams = all.max_streams;
+	PTCP_SERVER_OPTIONS(PTCP_NO_ROW, TAKE_VALUE, PTCP_NO_ROW)
 	if (s->memory != NULL)
 		memory_budget_set(s->memory, all.max_memory_bytes);
-	s->o.max_sessions = all.max_sessions;
-	s->o.max_client_sessions = all.max_client_sessions;
-	s->o.max_waiting = all.max_waiting;
-	s->o.timeout_s = all.timeout_s;
-	s->o.max_linger_s = all.max_linger_s;
-	s->o.drain_s = all.drain_s;
 	if (s->share != NULL)
 		port_share_set_max_user(s->share, all.share_sessions);
 	s->o.log_level = all.log_level;
@@ -171,15 +171,15 @@ void ptcp_server_stats_init(struct ptcp_server_stats *st)
 	*st = (struct ptcp_server_stats){ .size = sizeof *st };
 }
 
+#define INIT_VALUE(TYPE, when, member, initial, ...) .member = initial,
+
 void ptcp_server_opts_init(struct ptcp_server_opts *o)
 {
 	*o = (struct ptcp_server_opts){
 		.size = sizeof *o,
 		.ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
 		    1u << PTCP_CIPHER_CHACHA20,
-		.max_streams = PTCP_STREAMS_MAX, .max_sessions = 64, .max_client_sessions = 16, .max_waiting = 256,
-		.max_startups = 512, .timeout_s = 30, .max_linger_s = 3600, .max_relayed = 512,
-		.max_memory_bytes = UINT64_C(256) << 20, .share_sessions = 32, .mover_port = PTCP_PORT,
-		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1
+		.log_level = PTCP_LOG_WARN, .in = 0, .out = 1,
+		PTCP_SERVER_OPTIONS(PTCP_NO_ROW, INIT_VALUE, PTCP_NO_ROW)
 	};
 }

@@ -25,8 +25,6 @@ int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e)
 		return r;
 	if (o->ephemeral)
 		return err_set(e, PTCP_EUSAGE, "--movers: not for an ephemeral server (start a server)");
-	if (o->mover_port > 65535)
-		return err_set(e, PTCP_EUSAGE, "--mover-port %u: must be 0 to 65535", o->mover_port);
 	return 0;
 }
 

@@ -90,7 +90,7 @@ static void numbers(void **state)
 static void times(void **state)
 {
 	static const struct { const char *name; size_t at; double min, max; } rows[] = {
-		{ "--timeout", offsetof(struct ptcp_server_opts, timeout_s), 0.1, 86400 },
+		{ "--timeout", offsetof(struct ptcp_server_opts, timeout_s), 0.5, 86400 },
 		{ "--max-linger", offsetof(struct ptcp_server_opts, max_linger_s), 0, 30 * 86400 },
 		{ "--drain", offsetof(struct ptcp_server_opts, drain_s), 0, 86400 },
 	};
