@@ -75,6 +75,7 @@ static void on_gone(void *arg, struct stream *s)
 {
 	(void)arg;
 	stream_free(s);
+	sf.stream = NULL;
 	sf.n_gone++;
 }
 
@@ -155,11 +156,10 @@ void sf_start(void)
 
 void sf_stop(void)
 {
-	if (sf.stream == NULL)
-		return;
-	stream_stop(sf.stream, false);
-	sf_wait(&sf.n_gone, 1);
-	sf.stream = NULL;
+	if (sf.stream != NULL) {
+		stream_stop(sf.stream, false);
+		sf_wait(&sf.n_gone, 1);
+	}
 	sf.n_gone = 0;
 	fd_close(&sf.peer);
 }
