@@ -37,7 +37,7 @@ int vf_setup(void **state)
 	loop_free(l);
 	if (fx_setup(state) != 0)
 		return -1;
-	alarm(patience_s(120));
+	alarm(patience_s(20));
 	memset(&vf, 0, sizeof vf);
 	fx_mkdir("root");
 	fx_mkdir("config");

@@ -93,7 +93,7 @@ int sf_setup(void **state)
 	loop_free(l);
 	if (fx_tree_setup(state) != 0)
 		return -1;
-	alarm(patience_s(120));
+	alarm(patience_s(20));
 	memset(&sf, 0, sizeof sf);
 	sf.peer = -1;
 	open_files_init(&sf.files);
