@@ -228,10 +228,11 @@ bool session_is_abandoned(const struct session *sess) { return !sess->end.over &
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Unfinished entries of a receiver have at most half of the session's memory. */
+/* Of a receiver, an eighth of the session's limit: the entries of sixteen sessions fit in the memory of one client, so that
+ * parallel transfers of small files do not fail for each other's. */
 static uint32_t entries_in_memory(const struct memory_account *a)
 {
-	uint64_t n = memory_session_max(a) / 2 / ENTRY_BYTES;
+	uint64_t n = memory_session_max(a) / 8 / ENTRY_BYTES;
 
 	return n < WIRE_SLOTS ? (uint32_t)n : WIRE_SLOTS;
 }
