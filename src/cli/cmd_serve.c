@@ -69,20 +69,37 @@ static void add_mover(void *list, const struct ptcp_mover_stats *m)
 	json_array_append_new(list, json_mover(m));
 }
 
+/* The clients with the most memory, in descending order: an answer has a limited length. */
+#define CLIENTS_MAX (RUNNING_ANSWER_BYTES / 1024)
+
+static void add_client(void *list, const struct ptcp_server_memory *m)
+{
+	size_t n = json_array_size(list), i = n;
+
+	while (i > 0 && (uint64_t)json_integer_value(json_object_get(json_array_get(list, i - 1), "memory_bytes")) < m->bytes)
+		i--;
+	if (i < CLIENTS_MAX)
+		json_array_insert_new(list, i, json_pack("{s:o, s:o}", "client", json_text(m->client), "memory_bytes",
+		    json_count(m->bytes)));
+	if (json_array_size(list) > CLIENTS_MAX)
+		json_array_remove(list, CLIENTS_MAX);
+}
+
 static void report(struct serving *v)
 {
 	const struct ptcp_server_stats *n = &v->metrics.stats;
 	char address[128];
-	json_t *movers = json_array();
+	json_t *movers = json_array(), *clients = json_array();
 
+	ptcp_server_memory_each(v->server, add_client, clients);
 	ptcp_server_movers_each(v->server, add_mover, movers);
 	snprintf(address, sizeof address, strchr(ptcp_server_address(v->server), ':') != NULL ? "[%s]:%u" : "%s:%u",
 	    ptcp_server_address(v->server), ptcp_server_port(v->server));
-	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
+	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
 	    address, "sessions", json_count(n->sessions_now), "streams", json_count(n->streams_now), "waiting",
 	    json_count(n->waiting_now), "received_bytes", json_count(n->received_bytes), "sent_bytes",
 	    json_count(n->sent_bytes), "received_bps", json_rate(v->metrics.received_bps), "sent_bps",
-	    json_rate(v->metrics.sent_bps), "movers", movers));
+	    json_rate(v->metrics.sent_bps), "memory_bytes", json_count(n->memory_bytes), "clients", clients, "movers", movers));
 }
 
 static void update_metrics(struct serving *v)

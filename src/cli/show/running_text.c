@@ -82,6 +82,7 @@ static void write_server(FILE *f, const json_t *j)
 		fprintf(f, ", %llu mover%s", (unsigned long long)movers, plural(movers));
 	fprintf(f, "  received %s, sent %s", units_rate_text(in, (double)count_of(j, "received_bps")),
 	    units_rate_text(out, (double)count_of(j, "sent_bps")));
+	fprintf(f, ", memory %s", units_size_text(in, count_of(j, "memory_bytes")));
 	write_text(f, "  ", j, "address");
 }
 
