@@ -110,6 +110,22 @@ const struct opt ssh_options[] = {
 	{ .name = NULL },
 };
 
+/* Of each --fingerprint its form; the library checks the characters. */
+static int check_fingerprints(const struct ptcp_transfer_opts *t, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < t->n_fingerprints; i++) {
+		const char *fp = strstr(t->fingerprints[i], "SHA256:");
+
+		if (fp == NULL || (fp != t->fingerprints[i] && fp[-1] != '=') || strlen(fp) != PTCP_FINGERPRINT_BYTES - 1)
+			return err_set(e, PTCP_EUSAGE, "--fingerprint '%s': not a fingerprint (SHA256: and 43 characters, or "
+			    "HOST=SHA256:..; ptcp key show prints it on the server)", text_escape(shown, sizeof shown, t->fingerprints[i]));
+	}
+	return 0;
+}
+
 int connect_parse(struct connect_opts *a, const struct command *c, int argc, char **argv, int *operands,
     struct options_given *given, struct ptcp_err *e)
 {
@@ -123,6 +139,8 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 		a->log.json |= json; /* parsing may fail before --json */
 		return r;
 	}
+	if ((r = check_fingerprints(t, e)) < 0)
+		return r;
 	if (t->remote.install != NULL && t->remote.ptcp != NULL)
 		return err_set(e, PTCP_EUSAGE, "--install: not with --remote-ptcp (leave one out)");
 	if (terminal_is(STDIN_FILENO) && terminal_is(STDERR_FILENO)) {

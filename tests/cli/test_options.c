@@ -226,6 +226,8 @@ static void usage_errors(void **state)
 		{ "--rate|10M|a|b", PTCP_EUSAGE, { "--rate '10M'", "200Mbit/s or, in bytes, 25MB/s" } },
 		{ "--rate|10Mb/s|a|b", PTCP_EUSAGE, { "--rate '10Mb/s'", "25MB/s" } },
 		{ "a|b|--streams", PTCP_EUSAGE, { "--streams", "needs a value" } },
+		{ "a|b|--fingerprint|SHA256:xyz", PTCP_EUSAGE, { "--fingerprint", "'SHA256:xyz'" } },
+		{ "a|b|--fingerprint|h" FP, PTCP_EUSAGE, { "--fingerprint", "'hSHA256:" } },
 		{ "a|b|--streams|0", PTCP_EUSAGE, { "--streams", "'0'" } },
 		{ "a|b|--streams=129", PTCP_EUSAGE, { "--streams", "'129'" } },
 		{ "a|b|--streams=-1", PTCP_EUSAGE, { "--streams", "'-1'" } },
