@@ -244,8 +244,8 @@ stop() {
 
 # ---- Descriptors of servers: an idle one has those that it had when it began to serve
 
-# kinds PID: a line for each descriptor of a process
-kinds() { find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | sed -E 's/:\[[0-9]+\]$/:/' | sort; }
+# kinds PID: a line for each descriptor of a process; an inherited file may have been removed since
+kinds() { find "/proc/$1/fd" -type l -printf '%l\n' 2>/dev/null | sed -E 's/:\[[0-9]+\]$/:/; s/ \(deleted\)$//' | sort; }
 
 # A server keeps the loop for handshakes, which begins with the third handshake at the same time (conn/context.c).
 cached=$'anon_inode:[eventfd]\nanon_inode:[eventpoll]\npipe:\npipe:'
@@ -286,7 +286,7 @@ census() {
 			echo "$pid" >>"$census/compared"
 			return 0
 		fi
-		state "$pid" "$log" | grep -q ' sessions=0 waiting=0 streams=0 relayed=0 ' || return 0
+		state "$pid" "$log" | grep -q ' sessions=0 waiting=0 streams=0 relayed=0 shared=0 ' || return 0
 	done
 	fail "descriptors that the idle server $pid had not at first:"$'\n'"$new"
 }
