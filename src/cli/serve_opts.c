@@ -56,7 +56,7 @@ static int set_storage(void *args, const struct opt *o, const char *text, struct
 /* Rows of <ptcp/options.h>. */
 #define SERVER_SWITCH(when, member, name, help) { name, 0, NULL, help, opt_true, AT(server.member), 0, 0 },
 #define SERVER_VALUE(TYPE, when, member, initial, min, max, name, value, help) \
-	{ name, 0, value, help, SET_##TYPE, AT(server.member), min, max },
+	{ name, 0, value, help, SET_##TYPE, AT(server.member), (double)(min), (double)(max) },
 #define SERVER_TEXTS(TYPE, when, member, count, name, value, help) \
 	{ name, 0, value, help, ADD_##TYPE, AT(server.member), 0, 0 },
 #define SERVER_ROWS(LIST) LIST(SERVER_SWITCH, SERVER_VALUE, SERVER_TEXTS)

@@ -240,15 +240,13 @@ void impact_update(struct ptcp_collect *c, double now_s, double left_s)
 	struct source_transfer *s;
 	struct bottleneck *b;
 	struct route *r;
-	bool testing = false, ready;
+	bool ready;
 
 	if (!has_budget(c))
 		return;
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			r->bottleneck = bottleneck_of(c, r);
-	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++)
-		testing |= b->others.phase == OTHERS_TEST;
 	ready = !drift_is_probing(&c->drift) && c->unfit == NULL && left_s >= IMPACT_LEFT_MIN_S;
 	for (b = c->bottleneck; b < c->bottleneck + c->n_bottlenecks; b++) {
 		struct others_sample x = sample_of(c, b, now_s);

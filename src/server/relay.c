@@ -420,7 +420,7 @@ static void dial_next_hop(struct relayed *d)
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const char *client,
     const struct trust_proof *proof, struct ptcp_err *e)
 {
-	struct relay_place place = { NULL };
+	struct relay_place place = { 0 };
 	struct relayed *d;
 
 	if (check(r, g->chan, e) < 0 || enter(r, &place, client, f, e) < 0) {

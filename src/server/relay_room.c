@@ -183,5 +183,5 @@ void relay_room_leave(struct relay_room *r, struct relay_place *p)
 		return;
 	add(r, p->client, p->session, p->control, -1u);
 	drop_unused(p->client, p->session);
-	*p = (struct relay_place){ NULL };
+	*p = (struct relay_place){ 0 };
 }

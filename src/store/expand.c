@@ -381,7 +381,7 @@ static int begin(struct expand *x, struct ptcp_err *e)
 		x->dirs_only = true;
 	x->pattern[n] = '\0';
 	start = strspn(x->pattern, "/");
-	return advance(x, strndup(x->pattern, start > 0), x->pattern + start, e);
+	return advance(x, strndup(x->pattern, start > 0 ? 1 : 0), x->pattern + start, e);
 }
 
 static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
