@@ -1,4 +1,4 @@
-/* Copies this ptcp to a remote host without ptcp, through ssh (PROTOCOL.md, section 12). */
+/* Copies this ptcp to a remote host without ptcp, through ssh (see ssh_install.sh). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,13 @@
 #!/bin/sh
-# What the shell of a remote host runs: starts the server of ptcp there, or a copy of ptcp that the client has sent
-# (PROTOCOL.md, section 12). $1 is the version of the client.
+# What the shell of a remote host runs: starts the server of ptcp there, or a copy of ptcp that the client has sent. $1 is
+# the version of the client. Without both, the script exchanges these lines with the client before it starts the copy:
+#
+#     host    ptcp-absent SYSTEM MACHINE   output of uname -sm; the host discards the first line of the client
+#     client  install BYTES DIGEST         with the consent of the user: size and SHA-256, in hexadecimal digits, of an
+#                                          executable for this system; or the client closes the pipe
+#     host    ptcp-send                    the directory can be used; the client sends the executable, and nothing behind it
+#     host    ptcp-installed               the copy runs and has its final name; the client repeats its first line
+#     host    ptcp-cannot SENTENCE         instead of a line of the host: the sentence continues "the host cannot"
 #
 # The build joins the lines to a single one, without comments and indentation, and ssh passes that in single quotes: so
 # each command ends with a semicolon, a comment has a line of its own, and the text has no single quote.

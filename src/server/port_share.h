@@ -1,6 +1,18 @@
 /* The port of a service, shared with the ephemeral servers that ssh has started on this host as other users. Each
  * registers through a Unix socket and gets a label; the service passes the connections with that label to it, by
- * descriptor (PROTOCOL.md, section 12). Control thread. */
+ * descriptor (PROTOCOL.md, section 12). Control thread.
+ *
+ * A message on the socket (SOCK_SEQPACKET) is text of at most 255 bytes, without a NUL:
+ *
+ *   ephemeral server   ptcp-share 1 KEY            within two seconds, and nothing else: 64 random hexadecimal digits
+ *   service            ptcp-share 1 PORT           registered
+ *   service            ptcp-share-error SENTENCE   refused, also if KEY is registered; the service closes the socket
+ *   service            connection                  with one descriptor (SCM_RIGHTS)
+ *
+ * The label is the first 16 bytes of the SHA-256 of "ptcp share v1", a zero byte, and KEY as text: only the process that
+ * made KEY can register the label, also after a restart of the service, whereas everyone on the path sees the label. The
+ * registration ends with the socket; passed connections continue. When the service ends the socket, the ephemeral server
+ * registers again with the same KEY, once per second. */
 #ifndef SERVER_PORT_SHARE_H
 #define SERVER_PORT_SHARE_H
 

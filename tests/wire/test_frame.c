@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "check.h"
+#include "wire/attrs.h"
 #include "wire/block.h"
+#include "wire/job.h"
 
 /* All of it; the caller frees it. Tests run at the top of the tree. */
 static char *protocol(void)
@@ -227,7 +229,63 @@ static void describe(char out[80], const struct wire_layout *l, const struct wir
 	}
 }
 
-/* Rows of the table at `text` are the fields of l, with their offsets; more rows may follow only where types share a
+/* A number in the text, not a part of another one. */
+static bool mentions(const char *text, const char *number)
+{
+	const char *at = text, *after;
+
+	while ((at = strstr(at, number)) != NULL) {
+		after = at + strlen(number);
+		if ((at == text || strchr("0123456789,^x", at[-1]) == NULL) && strchr("0123456789^", *after) == NULL &&
+		    !(*after == ',' && after[1] >= '0' && after[1] <= '9'))
+			return true;
+		at = after;
+	}
+	return false;
+}
+
+/* The description gives the number, in one of the ways that PROTOCOL.md writes large ones. */
+static bool states(const char *text, uint64_t v)
+{
+	static const char *const format[] = { "%llu", "2^%llu", "10^%llu", "bit %llu", "2^64 - %llu", "0%llo" };
+	uint64_t of[] = { v, 65, 20, 65, UINT64_MAX - v + 1, v }, power = 1;
+	char number[40];
+	size_t i;
+
+	for (i = 0; i < 64; i++) {
+		if (v == UINT64_C(1) << i)
+			of[1] = i;
+		if (v >> i == 1 && (v & (v + 1)) == 0)
+			of[3] = i;
+	}
+	for (i = 0; i < 20; i++, power *= 10)
+		if (v == power || v == power - 1)
+			of[2] = i;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		snprintf(number, sizeof number, format[i], (unsigned long long)of[i]);
+		if (mentions(text, number))
+			return true;
+	}
+	return (v & (v + 1)) == 0 && v > 1 && states(text, v - (v >> 1)); /* the highest of several flags */
+}
+
+/* The description of a field in `row` says which values the decoder accepts, or refers to the tables that do. */
+static void check_limits(const char *name, const struct wire_field *d, const char *row)
+{
+	uint64_t natural = d->size < 8 ? (UINT64_C(1) << 8 * d->size) - 1 : UINT64_MAX;
+	char text[500];
+
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(row, "\n"), row);
+	if ((d->kind != WIRE_FIELD_UINT && d->kind != WIRE_FIELD_LENGTH && d->kind != WIRE_FIELD_ARRAY) ||
+	    strstr(text, "see below") != NULL)
+		return;
+	check_that(d->max >= natural || states(text, d->max) || (d->max == WIRE_LINK_NS_MAX && strstr(text, "at most an hour")),
+	    "PROTOCOL.md, %s: %s is at most %llu, instead of %s", name, d->name, (unsigned long long)d->max, text);
+	check_that(d->min == 0 || mentions(text, "not 0") || states(text, d->min),
+	    "PROTOCOL.md, %s: %s is at least %llu, instead of %s", name, d->name, (unsigned long long)d->min, text);
+}
+
+/* Rows of the table at `text` are the fields of l, with their offsets and limits; more rows may follow only where types share a
  * table. */
 static void check_table(const char *name, const char *text, const struct wire_layout *l, bool shared)
 {
@@ -250,6 +308,7 @@ static void check_table(const char *name, const char *text, const struct wire_la
 		text = strchr(text, '\n') + 1;
 		snprintf(row, sizeof row, "| %u%s | %s |", fixed, offset, field);
 		check_that(strncmp(text, row, strlen(row)) == 0, "PROTOCOL.md, %s: %.60s.. instead of %s", name, text, row);
+		check_limits(name, d, text + strlen(row));
 		if (d->kind == WIRE_FIELD_DATA)
 			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %s", count_of(l, d)->name);
 		else if (d->kind == WIRE_FIELD_ARRAY)
@@ -261,7 +320,7 @@ static void check_table(const char *name, const char *text, const struct wire_la
 	check_that(shared || strchr(text, '\n')[1] == '\n', "PROTOCOL.md, %s: a field too many", name);
 }
 
-/* PROTOCOL.md lists the fields of each frame, in order, with offsets and types. */
+/* PROTOCOL.md lists the fields of each frame, in order, with offsets, types and limits. */
 static void every_field_is_listed(void **state)
 {
 	char *text = protocol(), title[60], *at, *table;
@@ -281,6 +340,72 @@ static void every_field_is_listed(void **state)
 		check_table(#name, strchr(table, '\n') + 1, &wire_layouts[number], shared); \
 	}
 	WIRE_PEER_FRAMES(X)
+#undef X
+	free(text);
+}
+
+/* The table behind `head` has exactly these rows, each beginning with a number and a name (or a number alone). */
+struct value {
+	uint64_t number;
+	const char *name;
+};
+
+static void check_values(const char *text, const char *head, const struct value *value, size_t n)
+{
+	const char *row = strstr(text, head);
+	char begins[80];
+	size_t i;
+
+	check_that(row != NULL, "PROTOCOL.md has no table %s", head);
+	row = strchr(strchr(row, '\n') + 1, '\n') + 1; /* behind the line of dashes */
+	for (i = 0; i < n; i++, row = strchr(row, '\n') + 1) {
+		snprintf(begins, sizeof begins, "| %llu | %s", (unsigned long long)value[i].number, value[i].name);
+		check_that(strncmp(row, begins, strlen(begins)) == 0, "PROTOCOL.md: %.60s.. instead of %s", row, begins);
+	}
+	check_that(*row == '\n', "PROTOCOL.md, table %s: a row too many: %.60s", head, row);
+}
+
+#define VALUES(text, head, ...) \
+	check_values(text, head, (const struct value[]){ __VA_ARGS__ }, \
+	    sizeof((const struct value[]){ __VA_ARGS__ }) / sizeof(struct value))
+
+static int by_number(const void *a, const void *b)
+{
+	const struct value *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void every_value_is_listed(void **state)
+{
+	struct value flags[] = {
+#define SENT(member, bit, FLAG, ...) { UINT64_C(1) << bit, #FLAG " |" },
+#define OF_PATH(FLAG, bit) { UINT64_C(1) << bit, #FLAG " |" },
+		PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, SENT, PTCP_NO_ROW, PTCP_NO_ROW)
+		PTCP_OPTIONS_PRESERVE(SENT) OPEN_BITS_OF_PATHS(OF_PATH)
+#undef SENT
+#undef OF_PATH
+	};
+	char *text = protocol();
+
+	(void)state;
+	qsort(flags, sizeof flags / sizeof *flags, sizeof *flags, by_number);
+	check_values(text, "| flag | name | |", flags, sizeof flags / sizeof *flags);
+	VALUES(text, "| role | name | |", { WIRE_ACCEPTOR_RECEIVES, "ACCEPTOR_RECEIVES |" }, { WIRE_ACCEPTOR_SENDS, "ACCEPTOR_SENDS |" },
+	    { WIRE_ACCEPTOR_DISCARDS, "ACCEPTOR_DISCARDS |" }, { WIRE_ACCEPTOR_GENERATES, "ACCEPTOR_GENERATES |" });
+	VALUES(text, "| flags | |", { 0, "a source" }, { WIRE_PATH_CONTENTS, "a source: the content" },
+	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" });
+	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
+	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" }, { WIRE_CC_YIELD, "YIELD |" });
+	VALUES(text, "| tag | name | of | value |", { WIRE_ATTR_VERSION, "VERSION |" }, { WIRE_ATTR_SPARSE, "SPARSE |" },
+	    { WIRE_ATTR_LINK_ID, "LINK_ID |" }, { WIRE_ATTR_OWNER, "OWNER |" }, { WIRE_ATTR_XATTRS, "XATTRS |" },
+	    { WIRE_ATTR_LINKED, "LINKED |" }, { WIRE_ATTR_UNSIZED, "UNSIZED |" });
+	VALUES(text, "| op | |", { WIRE_MANAGE_LIST, "LIST:" }, { WIRE_MANAGE_COUNT, "COUNT:" }, { WIRE_MANAGE_MKDIR, "MKDIR" },
+	    { WIRE_MANAGE_REMOVE, "REMOVE" }, { WIRE_MANAGE_RENAME, "RENAME:" });
+	VALUES(text, "| flag of MANAGE | name | of | |", { WIRE_MANAGE_RECURSIVE, "RECURSIVE |" }, { WIRE_MANAGE_HIDDEN, "HIDDEN |" },
+	    { WIRE_MANAGE_ITSELF, "ITSELF |" }, { WIRE_MANAGE_PARENTS, "PARENTS |" }, { WIRE_MANAGE_REPLACE, "REPLACE |" });
+#define X(name, value, text) { -(value), "" },
+	VALUES(text, "| code | meaning |", PTCP_ERRORS(X));
 #undef X
 	free(text);
 }
@@ -620,6 +745,7 @@ int main(void)
 		cmocka_unit_test(every_ability_is_described),
 		cmocka_unit_test(limits_are_the_largest_payloads),
 		cmocka_unit_test(every_field_is_listed),
+		cmocka_unit_test(every_value_is_listed),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(header_of_every_type),
 		cmocka_unit_test(block_golden),
