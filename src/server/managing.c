@@ -127,8 +127,9 @@ static bool is_hidden(const struct managing *m, const struct walk_entry *w)
 	    (w->excluded || (w->format != 0 && dir_excludes(w->dir, w->dev, w->ino)));
 }
 
-static int on_entry(struct managing *m, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
+	struct managing *m = arg;
 	struct ptcp_err why = { .code = PTCP_EIO };
 	char *path;
 
@@ -164,8 +165,10 @@ static void forget_path(struct managing *m)
 	m->path = NULL;
 }
 
-static void end_walk(struct managing *m)
+static void end_walk(void *arg)
 {
+	struct managing *m = arg;
+
 	if (m->op == WIRE_MANAGE_COUNT && m->sum.entries > 0)
 		put_listed(m, &m->sum, m->path[0] != '\0' ? m->path : ".");
 	forget_path(m);
@@ -304,8 +307,9 @@ static int open_path(void *arg, const char *path, struct dir **out, struct ptcp_
 }
 
 /* The next path of the request, or of its matches. 1; 0: none is left. */
-static int next_path(struct managing *m, struct ptcp_err *e)
+static int next_path(void *arg, struct ptcp_err *e)
 {
+	struct managing *m = arg;
 	struct request *a = &m->job.request;
 	struct ptcp_err why;
 	int r;
@@ -330,25 +334,17 @@ static int next_path(struct managing *m, struct ptcp_err *e)
 	return (r = expand_new(&m->expand, request_path(a, m->next++), open_path, a, a->memory, e)) < 0 ? r : 1;
 }
 
+static bool is_full(const void *arg)
+{
+	return buf_len(&((const struct managing *)arg)->job.found.b) >= FILE_JOB_STEP_BYTES;
+}
+
 static int step(struct file_job *j, struct ptcp_err *e)
 {
+	static const struct walk_steps steps = { .next = next_path, .entry = on_entry, .end = end_walk, .full = is_full };
 	struct managing *m = managing_of(j);
-	unsigned n = FILE_JOB_STEP_ENTRIES;
-	struct walk_entry w;
-	int r = 1;
 
-	while (r > 0 && n-- > 0 && buf_len(&j->found.b) < FILE_JOB_STEP_BYTES) {
-		if (m->walk == NULL) {
-			r = next_path(m, e);
-		} else if ((r = walk_next(m->walk, &w, e)) > 0) {
-			r = on_entry(m, &w, e) < 0 ? PTCP_ENOMEM : 1;
-			walk_entry_fini(&w);
-		} else if (r == 0) {
-			end_walk(m);
-			r = 1;
-		}
-	}
-	return r;
+	return walk_step(&steps, &m->walk, FILE_JOB_STEP_ENTRIES, m, e);
 }
 
 static void put_totals(const struct file_job *j, struct outbox *out, bool final)

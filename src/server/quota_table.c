@@ -76,28 +76,16 @@ void quota_table_free(struct quota_table *t)
 
 /* ---- Counting ---- */
 
-static void count_entry(struct directory *d, const struct walk_entry *w)
+static int count_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
+	struct directory *d = arg;
+
+	(void)e;
 	if (w->type == WALK_FAILED)
 		d->failed++;
 	else if (w->type != WALK_DIR_END && w->format != 0 && !w->excluded)
 		d->bytes += usage_of_entry(w->format, w->disk_bytes, w->nlink);
-}
-
-/* 1: more remain. */
-static int count_some(struct directory *d, struct ptcp_err *e)
-{
-	struct walk_entry w;
-	unsigned n;
-	int r = 1;
-
-	for (n = 0; n < STEP_ENTRIES && r > 0; n++) {
-		if ((r = walk_next(d->walk, &w, e)) <= 0)
-			break;
-		count_entry(d, &w);
-		walk_entry_fini(&w);
-	}
-	return r;
+	return 0;
 }
 
 static void report(struct directory *d, int r)
@@ -135,9 +123,10 @@ static void end_count(struct directory *d, int r)
 
 static void count_step(struct io_job *job)
 {
+	static const struct walk_steps steps = { .entry = count_entry };
 	struct directory *d = CONTAINER_OF(job, struct directory, step);
 	struct ptcp_err why;
-	int r = count_some(d, &why);
+	int r = walk_step(&steps, &d->walk, STEP_ENTRIES, d, &why);
 
 	if (r > 0)
 		io_submit(d->io, &d->step);

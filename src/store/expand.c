@@ -87,8 +87,10 @@ int expand_new(struct expand **out, const char *path, expand_open_fn *open, void
 	return 0;
 }
 
-static void end_listing(struct expand *x)
+static void end_listing(void *arg)
 {
+	struct expand *x = arg;
+
 	walk_free(x->walk);
 	x->walk = NULL;
 	glob_free(x->glob);
@@ -308,14 +310,31 @@ static int begin_glob(struct expand *x, const char *rest, size_t n, struct ptcp_
 	return r;
 }
 
-/* Lists nothing if the directory cannot be opened: nothing matches there. */
-static int begin_listing(struct expand *x, struct ptcp_err *e)
+static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static int finish(struct expand *x, struct ptcp_err *e)
 {
+	if (x->found.n == 0) {
+		err_set(e, PTCP_EIO, "no name matches the pattern");
+		if (e != NULL)
+			e->sys = ENOENT;
+		return PTCP_EIO;
+	}
+	sort_array(x->found.at, x->found.n, sizeof *x->found.at, compare);
+	return 0;
+}
+
+/* Lists nothing if the directory cannot be opened: nothing matches there. */
+static int next_listing(void *arg, struct ptcp_err *e)
+{
+	struct expand *x = arg;
 	struct pending *p = &x->current;
 	size_t n;
 	bool deep;
 	int r;
 
+	if (x->n_pending == 0)
+		return finish(x, e);
 	*p = x->pending[--x->n_pending];
 	x->pending_bytes -= strlen(p->path) + 1;
 	n = component(p->rest);
@@ -325,7 +344,7 @@ static int begin_listing(struct expand *x, struct ptcp_err *e)
 		x->next = NULL;
 	if (x->open(x->arg, p->path, &x->base, NULL) < 0) {
 		end_listing(x);
-		return 0;
+		return 1;
 	}
 	if ((r = begin_glob(x, p->rest, deep ? strlen(p->rest) : n, e)) < 0 || (r = walk_new(&x->walk, e)) < 0)
 		return r;
@@ -333,7 +352,7 @@ static int begin_listing(struct expand *x, struct ptcp_err *e)
 		walk_flat(x->walk);
 	if (p->rest[0] != '.' && (!deep || strstr(p->rest, "/.") == NULL))
 		walk_filter(x->walk, x->visible);
-	return walk_add(x->walk, x->base, NULL, e);
+	return (r = walk_add(x->walk, x->base, NULL, e)) < 0 ? r : 1;
 }
 
 static bool is_candidate(const struct expand *x, const struct walk_entry *w)
@@ -342,11 +361,14 @@ static bool is_candidate(const struct expand *x, const struct walk_entry *w)
 	    ((x->next == NULL && !x->dirs_only) || S_ISDIR(w->format) || S_ISLNK(w->format));
 }
 
-static int on_entry(struct expand *x, const struct walk_entry *w, struct ptcp_err *e)
+static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
+	struct expand *x = arg;
 	char *below, *path;
 	int r = 0;
 
+	if (++x->names > EXPAND_NAMES_MAX)
+		return beyond(e);
 	if (!is_candidate(x, w))
 		return 0;
 	if ((below = dir_path_below(w->dir, x->base, w->name)) == NULL)
@@ -384,45 +406,12 @@ static int begin(struct expand *x, struct ptcp_err *e)
 	return advance(x, strndup(x->pattern, start > 0 ? 1 : 0), x->pattern + start, e);
 }
 
-static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static int finish(struct expand *x, struct ptcp_err *e)
-{
-	if (x->found.n == 0) {
-		err_set(e, PTCP_EIO, "no name matches the pattern");
-		if (e != NULL)
-			e->sys = ENOENT;
-		return PTCP_EIO;
-	}
-	sort_array(x->found.at, x->found.n, sizeof *x->found.at, compare);
-	return 0;
-}
-
 int expand_step(struct expand *x, unsigned names, struct ptcp_err *e)
 {
-	struct walk_entry w;
+	static const struct walk_steps steps = { .next = next_listing, .entry = on_entry, .end = end_listing };
 	int r;
 
 	if (!x->begun && (r = begin(x, e)) < 0)
 		return r;
-	for (; names > 0; names--) {
-		if (x->walk == NULL && x->n_pending == 0)
-			return finish(x, e);
-		if (x->walk == NULL) {
-			if ((r = begin_listing(x, e)) < 0)
-				return r;
-			continue;
-		}
-		if ((r = walk_next(x->walk, &w, e)) == 0) {
-			end_listing(x);
-			continue;
-		}
-		if (r < 0)
-			return r;
-		r = ++x->names > EXPAND_NAMES_MAX ? beyond(e) : on_entry(x, &w, e);
-		walk_entry_fini(&w);
-		if (r < 0)
-			return r;
-	}
-	return 1;
+	return walk_step(&steps, &x->walk, names, x, e);
 }

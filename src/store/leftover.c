@@ -231,22 +231,27 @@ static void report_failed(struct leftovers *k, const struct walk_entry *w)
 	report(k, &l);
 }
 
-static void on_entry(struct leftovers *k, const struct walk_entry *w)
+static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
+	struct leftovers *k = arg;
 	struct ptcp_err why;
+
+	(void)e;
 
 	if (w->type == WALK_FAILED)
 		report_failed(k, w);
 	else if (w->type != WALK_SKIPPED || !part_is_own_name(w->name))
-		return;
+		return 0;
 	else if (has_suffix(w->name, PART_DIR_SUFFIX))
 		postpone(k, w);
 	else if (judge_in(k, w->dir, w->name, &why) < 0)
 		k->totals.failed++;
+	return 0;
 }
 
-static void judge_marks(struct leftovers *k)
+static void judge_marks(void *arg)
 {
+	struct leftovers *k = arg;
 	struct ptcp_err why;
 	unsigned i;
 
@@ -273,16 +278,9 @@ int leftovers_new(struct leftovers **out, struct dir *base, const struct leftove
 
 int leftovers_step(struct leftovers *k, unsigned entries, struct ptcp_err *e)
 {
-	struct walk_entry entry;
-	int r = 1;
+	static const struct walk_steps steps = { .entry = on_entry, .end = judge_marks };
 
-	while (entries-- > 0 && (r = walk_next(k->walk, &entry, e)) > 0) {
-		on_entry(k, &entry);
-		walk_entry_fini(&entry);
-	}
-	if (r == 0)
-		judge_marks(k);
-	return r;
+	return walk_step(&steps, &k->walk, entries, k, e);
 }
 
 const struct leftover_totals *leftovers_totals(const struct leftovers *k) { return &k->totals; }

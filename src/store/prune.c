@@ -165,7 +165,7 @@ static void leave(struct prune *p, const struct walk_entry *w)
 		take(p, w->dir, NULL, above);
 }
 
-static int on_entry(struct prune *p, const struct walk_entry *w, struct ptcp_err *e)
+static int judge(struct prune *p, const struct walk_entry *w, struct ptcp_err *e)
 {
 	struct prune_level *l = &p->level[w->depth];
 	uint64_t hash;
@@ -214,18 +214,32 @@ static int exists(struct dir *d, struct ptcp_err *e)
 	return 1;
 }
 
-static int begin_root(struct prune *p, struct ptcp_err *e)
+/* The end of a walk over all roots: true: another one follows. */
+static bool next_pass(struct prune *p)
 {
+	if (p->removing || p->o.dry_run || p->count == 0)
+		return false;
+	p->removing = true;
+	p->count = 0;
+	p->next = p->roots.next;
+	return true;
+}
+
+static int begin_root(void *arg, struct ptcp_err *e)
+{
+	struct prune *p = arg;
 	int r;
 
+	if (list_empty(&p->roots) || (p->next == &p->roots && !next_pass(p)))
+		return 0;
 	p->root = CONTAINER_OF(p->next, struct prune_root, node);
 	p->next = p->next->next;
 	if ((r = exists(p->root->dir, e)) <= 0)
-		return r;
+		return r < 0 ? r : 1;
 	p->level[0] = (struct prune_level){ .hash = p->root->hash };
 	if ((r = walk_new(&p->walk, e)) == 0)
 		r = walk_add(p->walk, p->root->dir, NULL, e);
-	return r;
+	return r < 0 ? r : 1;
 }
 
 static int too_many(const struct prune *p, struct ptcp_err *e)
@@ -234,43 +248,17 @@ static int too_many(const struct prune *p, struct ptcp_err *e)
 	    "list them with --dry-run)", (unsigned long long)p->o.max);
 }
 
-/* The end of a walk over all roots: 1: another one follows. */
-static int end_pass(struct prune *p)
+static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
-	if (p->removing || p->o.dry_run || p->count == 0)
-		return 0;
-	p->removing = true;
-	p->count = 0;
-	p->next = p->roots.next;
-	return 1;
+	struct prune *p = arg;
+	int r = judge(p, w, e);
+
+	return r == 0 && p->count > p->o.max && !p->removing ? too_many(p, e) : r;
 }
 
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e)
 {
-	struct walk_entry w;
-	int r;
+	static const struct walk_steps steps = { .next = begin_root, .entry = on_entry };
 
-	while (entries-- > 0) {
-		if (p->walk == NULL) {
-			if (list_empty(&p->roots) || (p->next == &p->roots && end_pass(p) == 0))
-				return 0;
-			if ((r = begin_root(p, e)) < 0)
-				return r;
-			continue;
-		}
-		if ((r = walk_next(p->walk, &w, e)) < 0)
-			return r;
-		if (r == 0) {
-			walk_free(p->walk);
-			p->walk = NULL;
-			continue;
-		}
-		r = on_entry(p, &w, e);
-		walk_entry_fini(&w);
-		if (r < 0)
-			return r;
-		if (p->count > p->o.max && !p->removing)
-			return too_many(p, e);
-	}
-	return 1;
+	return walk_step(&steps, &p->walk, entries, p, e);
 }

@@ -488,3 +488,33 @@ int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 	*out = got;
 	return 1;
 }
+
+/* The next entry, or the end of the tree. 1: more remain. */
+static int step_in(const struct walk_steps *s, struct walk **walk, void *arg, struct ptcp_err *e)
+{
+	struct walk_entry w;
+	int r = walk_next(*walk, &w, e);
+
+	if (r > 0) {
+		r = s->entry(arg, &w, e);
+		walk_entry_fini(&w);
+		return r < 0 ? r : 1;
+	}
+	if (r == 0) {
+		walk_free(*walk);
+		*walk = NULL;
+		if (s->end != NULL)
+			s->end(arg);
+		r = s->next != NULL;
+	}
+	return r;
+}
+
+int walk_step(const struct walk_steps *s, struct walk **walk, unsigned entries, void *arg, struct ptcp_err *e)
+{
+	int r = 1;
+
+	while (r > 0 && entries-- > 0 && (s->full == NULL || !s->full(arg)))
+		r = *walk != NULL ? step_in(s, walk, arg, e) : s->next(arg, e);
+	return r;
+}

@@ -77,4 +77,18 @@ void walk_skip(struct walk *w);
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
 
+/* Trees examined in steps, one after the other, so that an I/O thread does other work between two steps. */
+struct walk_steps {
+	/* Begins the next tree: sets the walk, or does what needs none. 1; 0: all trees are examined; or a negative PTCP_E*.
+	 * NULL: the walk that is there is the only one. */
+	int (*next)(void *arg, struct ptcp_err *e);
+	/* An entry of the tree; 0 or a negative PTCP_E*. */
+	int (*entry)(void *arg, const struct walk_entry *w, struct ptcp_err *e);
+	void (*end)(void *arg);        /* the tree is examined, the walk free; may be NULL */
+	bool (*full)(const void *arg); /* the step has to end; NULL: never */
+};
+/* Examines up to `entries` entries and beginnings; *walk is NULL between two trees. 1: more remain; 0: done; or a negative
+ * PTCP_E*. */
+int walk_step(const struct walk_steps *s, struct walk **walk, unsigned entries, void *arg, struct ptcp_err *e);
+
 #endif
