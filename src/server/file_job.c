@@ -50,22 +50,16 @@ struct span file_job_cut(const char *s, size_t max)
 
 /* ---- Steps ---- */
 
-static void on_step(struct msg *m);
-
-static void step(struct io_job *io)
+static void step(struct io_call *k)
 {
-	struct file_job *j = CONTAINER_OF(io, struct file_job, io);
+	struct file_job *j = CONTAINER_OF(k, struct file_job, call);
 
-	j->result = j->ops->step(j, &j->why);
-	j->msg.run = on_step;
-	loop_post(j->set->host->control, &j->msg);
+	k->result = j->ops->step(j, &k->why);
 }
 
-static void next_step(struct file_job *j)
-{
-	j->io.run = step;
-	io_submit(j->set->host->io, &j->io);
-}
+static void on_step(struct io_call *k);
+
+static void next_step(struct file_job *j) { io_call_start(&j->call, j->set->host, step, on_step); }
 
 static void put_found(struct file_job *j)
 {
@@ -79,15 +73,15 @@ static void put_found(struct file_job *j)
 	buf_consume(&j->found.b, n);
 }
 
-static void on_step(struct msg *m)
+static void on_step(struct io_call *k)
 {
-	struct file_job *j = CONTAINER_OF(m, struct file_job, msg);
-	bool done = j->result == 0;
+	struct file_job *j = CONTAINER_OF(k, struct file_job, call);
+	bool done = k->result == 0;
 
 	if (j->conn != NULL && j->found.failed)
-		j->result = err_nomem(&j->why);
-	if (j->conn == NULL || j->result < 0) {
-		over(j, j->result < 0 ? &j->why : NULL);
+		k->result = err_nomem(&k->why);
+	if (j->conn == NULL || k->result < 0) {
+		over(j, k->result < 0 ? &k->why : NULL);
 		return;
 	}
 	put_found(j);
@@ -125,8 +119,8 @@ static void on_found(struct request *a, const struct ptcp_err *why)
 {
 	struct file_job *j = CONTAINER_OF(a, struct file_job, request);
 
-	if (why == NULL && j->conn != NULL && j->ops->begin(j, &j->why) < 0)
-		why = &j->why;
+	if (why == NULL && j->conn != NULL && j->ops->begin(j, &j->call.why) < 0)
+		why = &j->call.why;
 	if (why != NULL || j->conn == NULL)
 		over(j, why);
 	else

@@ -4,6 +4,7 @@
 #ifndef SERVER_FILE_JOB_H
 #define SERVER_FILE_JOB_H
 
+#include "conn/io_call.h"
 #include "server/job.h"
 #include "server/request.h"
 
@@ -39,11 +40,8 @@ struct file_job {
 	struct request request;
 	struct outbox found;   /* frames of a step; of the I/O thread during the step */
 	bool waits;            /* the job waits for the client to read */
-	int result;            /* result of the step */
-	struct ptcp_err why;
 	struct mono reported;
-	struct io_job io;
-	struct msg msg;
+	struct io_call call;   /* the step */
 };
 
 /* Fills in a zeroed job of `bytes`, whose request is to be taken next; file_job_fini() follows, or file_job_start(). */

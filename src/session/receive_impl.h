@@ -3,6 +3,7 @@
 #ifndef SESSION_RECEIVE_IMPL_H
 #define SESSION_RECEIVE_IMPL_H
 
+#include "conn/io_call.h"
 #include "core/text.h"
 #include "session/linked_files.h"
 #include "session/session_impl.h"
@@ -117,8 +118,7 @@ struct receive_side {
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
 	unsigned n_verifying;       /* number of steps on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
-	struct msg done, sync_done;
-	struct io_job io, sync_io;
+	struct io_call call, sync_call; /* of the batch, and of the sync */
 	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
 	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */

@@ -161,19 +161,15 @@ static void check_named(struct receive_side *r)
 	r->moved = why;
 }
 
-static void on_done(struct msg *m);
-
-static void run_batch(struct io_job *io)
+static void run_batch(struct io_call *k)
 {
-	struct receive_side *r = CONTAINER_OF(io, struct receive_side, io);
+	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
 	struct receive_entry *t;
 
 	for (t = r->batch; t != NULL; t = t->next)
 		do_work(t);
 	complete(r);
 	check_named(r);
-	r->done.run = on_done;
-	loop_post(r->session->o.host->control, &r->done);
 }
 
 /* ---- On the control thread ---- */
@@ -398,9 +394,9 @@ static void work_done(struct session *sess, struct receive_entry *t)
 	report(sess, t, work);
 }
 
-static void on_done(struct msg *m)
+static void on_done(struct io_call *k)
 {
-	struct receive_side *r = CONTAINER_OF(m, struct receive_side, done);
+	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
 	struct receive_entry *t = r->batch, *next;
 
 	r->batch = NULL;
@@ -501,6 +497,5 @@ void receive_pump(struct session *sess, struct mono now)
 		r->last = &r->first;
 	t->next = NULL;
 	r->named = receive_named(r);
-	r->io.run = run_batch;
-	io_submit(sess->o.host->io, &r->io);
+	io_call_start(&r->call, sess->o.host, run_batch, on_done);
 }

@@ -196,10 +196,10 @@ static void offer_batch(struct session *sess)
 	if (sess->end.over || !sess->running)
 		return;
 	t->offering = false;
-	if (t->result < 0) {
-		engine_fail(sess->engine, &t->why);
+	if (t->call.result < 0) {
+		engine_fail(sess->engine, &t->call.why);
 	} else {
-		t->end = t->result == 0;
+		t->end = t->call.result == 0;
 		snd_listed(engine_snd(sess->engine), t->files, t->bytes, t->end);
 	}
 }
@@ -210,7 +210,7 @@ unsigned send_streams(const struct session *sess)
 	uint64_t bytes = t->bytes;
 	unsigned i;
 
-	if (!t->end && !(t->offering && t->result == 0))
+	if (!t->end && !(t->offering && t->call.result == 0))
 		return t->pipe == NULL && t->listing && t->files == 0 ? 0 : PTCP_STREAMS_MAX;
 	for (i = t->end ? t->n : t->offered; i < t->n; i++)
 		bytes += t->entry[i].type == WALK_FILE ? t->entry[i].size_bytes : 0;
@@ -218,9 +218,9 @@ unsigned send_streams(const struct session *sess)
 }
 
 /* On the control thread: a batch of the list is complete. */
-static void on_listed(struct msg *m)
+static void on_listed(struct io_call *k)
 {
-	struct send_side *t = CONTAINER_OF(m, struct send_side, done);
+	struct send_side *t = CONTAINER_OF(k, struct send_side, call);
 
 	t->listing = false;
 	t->offering = true;
@@ -249,7 +249,7 @@ static int begin_list(struct send_side *t)
 
 	if (t->selection == NULL || t->selected)
 		return 1;
-	if ((r = selection_sort(t->selection, &t->why)) < 0)
+	if ((r = selection_sort(t->selection, &t->call.why)) < 0)
 		return r;
 	walk_select(t->walk, t->selection);
 	t->selected = true;
@@ -257,15 +257,13 @@ static int begin_list(struct send_side *t)
 }
 
 /* On an I/O thread. */
-static void list_batch(struct io_job *io)
+static void list_batch(struct io_call *k)
 {
-	struct send_side *t = CONTAINER_OF(io, struct send_side, io);
+	struct send_side *t = CONTAINER_OF(k, struct send_side, call);
 
-	t->result = begin_list(t);
-	while (t->result > 0 && t->n < t->max && (t->result = walk_next(t->walk, &t->entry[t->n], &t->why)) > 0)
+	k->result = begin_list(t);
+	while (k->result > 0 && t->n < t->max && (k->result = walk_next(t->walk, &t->entry[t->n], &k->why)) > 0)
 		describe(t, t->n++);
-	t->done.run = on_listed;
-	loop_post(t->session->o.host->control, &t->done);
 }
 
 static void list_more(struct session *sess)
@@ -285,8 +283,7 @@ static void list_more(struct session *sess)
 	t->max = room < WALK_BATCH ? room : WALK_BATCH;
 	t->n = t->offered = 0;
 	t->listing = true;
-	t->io.run = list_batch;
-	io_submit(sess->o.host->io, &t->io);
+	io_call_start(&t->call, sess->o.host, list_batch, on_listed);
 }
 
 /* ---- Jobs for the streams ---- */

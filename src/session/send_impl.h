@@ -3,6 +3,7 @@
 #ifndef SESSION_SEND_IMPL_H
 #define SESSION_SEND_IMPL_H
 
+#include "conn/io_call.h"
 #include "core/text.h"
 #include "session/hardlinks.h"
 #include "session/session_impl.h"
@@ -36,8 +37,7 @@ struct send_entry {
 struct send_side {
 	struct session *session;
 	struct walk *walk;
-	struct msg done;
-	struct io_job io;
+	struct io_call call;        /* result of the last walk_next() */
 	struct walk_entry entry[WALK_BATCH];
 	struct owners *owners;      /* names of owners; NULL: the session does not preserve owners */
 	struct owner owner[WALK_BATCH];
@@ -47,8 +47,6 @@ struct send_side {
 	unsigned n, max;            /* number of entries in the batch, and its limit */
 	unsigned offered;           /* offered of them */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
-	int result;                 /* result of the last walk_next(), */
-	struct ptcp_err why;        /* and the reason for a negative one */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
 	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */
 	bool selecting, selected;   /* more are expected, before the listing; the listing uses them */

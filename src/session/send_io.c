@@ -20,10 +20,7 @@ struct check {
 	uint64_t id;
 	uint64_t *holes;
 	struct file_digest sum;
-	int result;             /* 1: more to read */
-	struct ptcp_err why;
-	struct io_job io;
-	struct msg msg;
+	struct io_call call;    /* result 1: more to read */
 };
 
 static void check_free(struct check *c)
@@ -35,7 +32,7 @@ static void check_free(struct check *c)
 
 static void report(struct check *c, struct snd *snd)
 {
-	const struct ptcp_err *why = c->result < 0 ? &c->why : NULL;
+	const struct ptcp_err *why = c->call.result < 0 ? &c->call.why : NULL;
 
 	switch (c->kind) {
 	case CHECK_UNCHANGED:
@@ -52,13 +49,16 @@ static void report(struct check *c, struct snd *snd)
 	}
 }
 
+static void run_check(struct io_call *k);
+static void on_checked(struct io_call *k);
+
 static void submit(struct check *c)
 {
 	struct send_side *t = c->session->send;
 
 	t->n_checks++;
 	t->n_digests += c->kind == CHECK_DIGEST;
-	io_submit(c->session->o.host->io, &c->io);
+	io_call_start(&c->call, c->session->o.host, run_check, on_checked);
 }
 
 /* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading
@@ -89,16 +89,16 @@ void send_digest_queue_fini(struct send_side *t)
 	}
 }
 
-static void on_checked(struct msg *m)
+static void on_checked(struct io_call *k)
 {
-	struct check *c = CONTAINER_OF(m, struct check, msg);
+	struct check *c = CONTAINER_OF(k, struct check, call);
 	struct session *sess = c->session;
 	struct send_side *t = sess->send;
 
 	engine_progress(sess->engine, mono_now());
 	t->n_checks--;
 	t->n_digests -= c->kind == CHECK_DIGEST;
-	if (!sess->end.over && c->result > 0) {
+	if (!sess->end.over && k->result > 0) {
 		list_append(&t->digest_queue, &c->in_queue);
 	} else {
 		if (!sess->end.over)
@@ -132,27 +132,25 @@ static int digest(struct check *c, struct ptcp_err *e)
 }
 
 /* On an I/O thread. A digest is computed in steps, with other work in between. */
-static void run_check(struct io_job *io)
+static void run_check(struct io_call *k)
 {
-	struct check *c = CONTAINER_OF(io, struct check, io);
+	struct check *c = CONTAINER_OF(k, struct check, call);
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
 
 	switch (c->kind) {
 	case CHECK_UNCHANGED:
-		c->result = source_check(c->source, &why);
+		k->result = source_check(c->source, &why);
 		break;
 	case CHECK_HOLES:
-		c->result = map_holes(c, &why);
+		k->result = map_holes(c, &why);
 		break;
 	case CHECK_DIGEST:
-		c->result = digest(c, &why);
+		k->result = digest(c, &why);
 		break;
 	}
-	if (c->result < 0)
-		fs_err_strip(&c->why, &why, source_path_text(c->source, path, sizeof path));
-	c->msg.run = on_checked;
-	loop_post(c->session->o.host->control, &c->msg);
+	if (k->result < 0)
+		fs_err_strip(&k->why, &why, source_path_text(c->source, path, sizeof path));
 }
 
 static void request(struct session *sess, void *cookie, uint64_t id, enum check_kind kind)
@@ -170,7 +168,6 @@ static void request(struct session *sess, void *cookie, uint64_t id, enum check_
 	c->session = sess;
 	c->source = source_ref(o->source);
 	c->id = id;
-	c->io.run = run_check;
 	c->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(c->source)) };
 	if (kind != CHECK_DIGEST) {
 		submit(c);

@@ -9,10 +9,7 @@
 struct removal {
 	struct session *session;
 	struct send_entry *entry;
-	int result;
-	struct ptcp_err why;
-	struct io_job io;
-	struct msg msg;
+	struct io_call call;
 };
 
 /* DONE: complete, and as fsync of OPEN demands, durable. SEND_NONE says as much for a file after the comparison of
@@ -48,15 +45,15 @@ static void report(struct session *sess, const struct send_entry *o, const struc
 	session_file_failed(sess, path, &e);
 }
 
-static void on_removed(struct msg *m)
+static void on_removed(struct io_call *k)
 {
-	struct removal *c = CONTAINER_OF(m, struct removal, msg);
+	struct removal *c = CONTAINER_OF(k, struct removal, call);
 	struct session *sess = c->session;
 
 	engine_progress(sess->engine, mono_now());
 	sess->send->n_checks--;
-	if (!sess->end.over && c->result < 0)
-		report(sess, c->entry, &c->why);
+	if (!sess->end.over && k->result < 0)
+		report(sess, c->entry, &k->why);
 	snd_release(engine_snd(sess->engine));
 	send_entry_free(c->entry);
 	free(c);
@@ -64,17 +61,14 @@ static void on_removed(struct msg *m)
 }
 
 /* On an I/O thread. A file that is gone needs no removal. */
-static void run(struct io_job *io)
+static void run(struct io_call *k)
 {
-	struct removal *c = CONTAINER_OF(io, struct removal, io);
-	struct send_entry *o = c->entry;
+	const struct send_entry *o = CONTAINER_OF(k, struct removal, call)->entry;
 
-	c->result = o->source != NULL ? source_remove(o->source, &c->why) :
-	    manage_remove_unchanged(o->dir, o->name, &o->stamp, &c->why);
-	if (c->result < 0 && c->why.sys == ENOENT)
-		c->result = 0;
-	c->msg.run = on_removed;
-	loop_post(c->session->o.host->control, &c->msg);
+	k->result = o->source != NULL ? source_remove(o->source, &k->why) :
+	    manage_remove_unchanged(o->dir, o->name, &o->stamp, &k->why);
+	if (k->result < 0 && k->why.sys == ENOENT)
+		k->result = 0;
 }
 
 /* Takes the entry, which is held. */
@@ -92,9 +86,8 @@ static void start(struct session *sess, struct send_entry *o)
 	}
 	c->session = sess;
 	c->entry = o;
-	c->io.run = run;
 	sess->send->n_checks++;
-	io_submit(sess->o.host->io, &c->io);
+	io_call_start(&c->call, sess->o.host, run, on_removed);
 }
 
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate)

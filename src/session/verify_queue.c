@@ -18,10 +18,7 @@ struct verify_step {
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
 	struct digest sum;
-	int result;
-	struct ptcp_err why;
-	struct io_job io;
-	struct msg msg;
+	struct io_call call;
 };
 
 static void finish(struct session *sess, struct receive_entry *t)
@@ -40,8 +37,8 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 	char path[DIR_PATH_TEXT_BYTES];
 	unsigned i;
 
-	if (b->result < 0) {
-		fs_err_strip(&bare, &b->why, sink_path_text(b->entry->sink, path, sizeof path));
+	if (b->call.result < 0) {
+		fs_err_strip(&bare, &b->call.why, sink_path_text(b->entry->sink, path, sizeof path));
 		if (compare)
 			rcv_compared(rcv, id, b->sum, &bare);
 		else
@@ -50,14 +47,14 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 	}
 	for (i = 0; i < b->n_runs; i++)
 		rcv_verified(rcv, id, b->run[i].first, b->run[i].n, b->run[i].good, b->run[i].sum);
-	if (b->result == 0 && compare)
+	if (b->call.result == 0 && compare)
 		rcv_compared(rcv, id, b->sum, NULL);
-	return b->result > 0;
+	return b->call.result > 0;
 }
 
-static void on_step(struct msg *m)
+static void on_step(struct io_call *k)
 {
-	struct verify_step *b = CONTAINER_OF(m, struct verify_step, msg);
+	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call);
 	struct session *sess = b->session;
 	struct receive_entry *t = b->entry;
 
@@ -72,15 +69,13 @@ static void on_step(struct msg *m)
 }
 
 /* On an I/O thread. */
-static void run_step(struct io_job *io)
+static void run_step(struct io_call *k)
 {
-	struct verify_step *b = CONTAINER_OF(io, struct verify_step, io);
+	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call);
 	struct sink *s = b->entry->sink;
 
-	b->result = b->entry->compare ? sink_same_next(s, &b->sum, &b->why) :
-	    sink_verify_next(s, b->run, &b->n_runs, &b->why);
-	b->msg.run = on_step;
-	loop_post(b->session->o.host->control, &b->msg);
+	b->call.result = b->entry->compare ? sink_same_next(s, &b->sum, &b->call.why) :
+	    sink_verify_next(s, b->run, &b->n_runs, &b->call.why);
 }
 
 void resume_verify_start(struct session *sess, struct receive_entry *t, bool compare)
@@ -103,9 +98,8 @@ static void start_step(struct session *sess, struct receive_entry *t)
 	}
 	b->session = sess;
 	b->entry = t;
-	b->io.run = run_step;
 	sess->receive->n_verifying++;
-	io_submit(sess->o.host->io, &b->io);
+	io_call_start(&b->call, sess->o.host, run_step, on_step);
 }
 
 void resume_verify_pump(struct session *sess)
@@ -125,9 +119,9 @@ void resume_verify_pump(struct session *sess)
 
 /* ---- Periodic sync of large files ---- */
 
-static void on_synced(struct msg *m)
+static void on_synced(struct io_call *k)
 {
-	struct receive_side *r = CONTAINER_OF(m, struct receive_side, sync_done);
+	struct receive_side *r = CONTAINER_OF(k, struct receive_side, sync_call);
 
 	sink_unref(r->syncing);
 	r->syncing = NULL;
@@ -135,14 +129,9 @@ static void on_synced(struct msg *m)
 }
 
 /* On an I/O thread. An error here also fails the next write to the file. */
-static void run_sync(struct io_job *io)
+static void run_sync(struct io_call *k)
 {
-	struct receive_side *r = CONTAINER_OF(io, struct receive_side, sync_io);
-	struct ptcp_err why;
-
-	sink_sync(r->syncing, &why);
-	r->sync_done.run = on_synced;
-	loop_post(r->session->o.host->control, &r->sync_done);
+	sink_sync(CONTAINER_OF(k, struct receive_side, sync_call)->syncing, &k->why);
 }
 
 void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, struct mono now)
@@ -154,6 +143,5 @@ void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, st
 	if ((s = open_files_wrote(&r->files, id, block, may_sync, SYNC_BYTES, SYNC_NS, now)) == NULL)
 		return;
 	r->syncing = s;
-	r->sync_io.run = run_sync;
-	io_submit(sess->o.host->io, &r->sync_io);
+	io_call_start(&r->sync_call, sess->o.host, run_sync, on_synced);
 }

@@ -7,6 +7,7 @@
 
 #include "conn/connect.h"
 #include "conn/inbound.h"
+#include "conn/io_call.h"
 #include "core/list.h"
 #include "mover/invitation.h"
 #include "mover/link.h"

@@ -23,18 +23,14 @@ struct target_open {
 	uint64_t id, ino;
 	struct wire_grid grid;
 	bool closed;            /* by the engine meanwhile */
-	int result;
-	struct ptcp_err why;
-	struct io_job io;
-	struct msg done;
+	struct io_call call;
 };
 
 struct target_close {
 	struct work *work;
 	struct sink *sink;
 	uint64_t id;
-	struct io_job io;
-	struct msg done;
+	struct io_call call;
 };
 
 struct target_result {
@@ -52,8 +48,7 @@ struct target_flush {
 	struct { uint64_t id; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
 	unsigned n;
 	bool durable;
-	struct io_job io;
-	struct msg done;
+	struct io_call call;
 };
 
 static struct outbox *out_of(const struct work *w) { return mover_link_out(w->link); }
@@ -136,16 +131,16 @@ static void cannot_open(struct work *w, const struct ptcp_err *why)
 	work_end(w, &named);
 }
 
-static void on_opened(struct msg *m)
+static void on_opened(struct io_call *k)
 {
-	struct target_open *o = CONTAINER_OF(m, struct target_open, done);
+	struct target_open *o = CONTAINER_OF(k, struct target_open, call);
 	struct work *w = o->work;
 
 	list_remove(&o->in_list);
 	if (o->closed) {
 		put_closed(w, o->id);
-	} else if (o->result < 0) {
-		cannot_open(w, &o->why);
+	} else if (k->result < 0) {
+		cannot_open(w, &k->why);
 	} else if (!w->over) {
 		open_files_set(&w->targets.files, o->id, o->sink, o->grid);
 		work_streams_known(w, o->id);
@@ -156,17 +151,15 @@ static void on_opened(struct msg *m)
 }
 
 /* On an I/O thread. */
-static void run_open(struct io_job *io)
+static void run_open(struct io_call *k)
 {
-	struct target_open *o = CONTAINER_OF(io, struct target_open, io);
+	struct target_open *o = CONTAINER_OF(k, struct target_open, call);
 	struct mono until = mono_add_ns(mono_now(), LATE_NS);
 	const struct timespec pause = { 0, (long)RETRY_NS };
 
-	while ((o->result = sink_join(o->sink, o->ino, &o->why)) < 0 && (o->why.sys == ENOENT || o->why.sys == ESTALE) &&
+	while ((k->result = sink_join(o->sink, o->ino, &k->why)) < 0 && (k->why.sys == ENOENT || k->why.sys == ESTALE) &&
 	    mono_now().ns < until.ns && !atomic_load(&o->work->targets.over))
 		nanosleep(&pause, NULL);
-	o->done.run = on_opened;
-	loop_post(o->work->loop, &o->done);
 }
 
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
@@ -216,16 +209,15 @@ int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err 
 	w->targets.durable = (f->flags & WIRE_TARGET_DURABLE) != 0;
 	list_append(&w->targets.opening, &o->in_list);
 	io_began(w);
-	o->io.run = run_open;
-	io_submit(w->process->host.io, &o->io);
+	io_call_start(&o->call, &w->process->host, run_open, on_opened);
 	return 0;
 }
 
 /* ---- Closing ---- */
 
-static void on_closed(struct msg *m)
+static void on_closed(struct io_call *k)
 {
-	struct target_close *c = CONTAINER_OF(m, struct target_close, done);
+	struct target_close *c = CONTAINER_OF(k, struct target_close, call);
 	struct work *w = c->work;
 
 	put_closed(w, c->id);
@@ -235,13 +227,11 @@ static void on_closed(struct msg *m)
 }
 
 /* On an I/O thread. */
-static void run_close(struct io_job *io)
+static void run_close(struct io_call *k)
 {
-	struct target_close *c = CONTAINER_OF(io, struct target_close, io);
+	struct target_close *c = CONTAINER_OF(k, struct target_close, call);
 
 	sink_part_with(c->sink);
-	c->done.run = on_closed;
-	loop_post(c->work->loop, &c->done);
 }
 
 int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e)
@@ -260,9 +250,9 @@ int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e
 			return err_nomem(e);
 		}
 		open_files_clear(&w->targets.files, f->id);
-		*c = (struct target_close){ .work = w, .sink = s, .id = f->id, .io.run = run_close };
+		*c = (struct target_close){ .work = w, .sink = s, .id = f->id };
 		io_began(w);
-		io_submit(w->process->host.io, &c->io);
+		io_call_start(&c->call, &w->process->host, run_close, on_closed);
 	}
 	work_streams_known(w, f->id);
 	return 0;
@@ -337,9 +327,9 @@ static void report(const struct target_flush *f)
 	}
 }
 
-static void on_flushed(struct msg *m)
+static void on_flushed(struct io_call *k)
 {
-	struct target_flush *f = CONTAINER_OF(m, struct target_flush, done);
+	struct target_flush *f = CONTAINER_OF(k, struct target_flush, call);
 	struct work *w = f->work;
 
 	report(f);
@@ -353,9 +343,9 @@ static void on_flushed(struct msg *m)
 }
 
 /* On an I/O thread. */
-static void run_flush(struct io_job *io)
+static void run_flush(struct io_call *k)
 {
-	struct target_flush *f = CONTAINER_OF(io, struct target_flush, io);
+	struct target_flush *f = CONTAINER_OF(k, struct target_flush, call);
 	bool all = f->durable && f->n > FEW && sink_flush_all(f->sink, f->n);
 	struct ptcp_err bare;
 	unsigned i;
@@ -365,8 +355,6 @@ static void run_flush(struct io_job *io)
 			sink_err_at(&bare, &f->file[i].why, f->sink[i], false);
 			f->file[i].why = bare;
 		}
-	f->done.run = on_flushed;
-	loop_post(f->work->loop, &f->done);
 }
 
 static void add_file(struct target_flush *f, uint64_t id)
@@ -406,8 +394,7 @@ static void flush_next(struct work *w)
 	*end = NULL;
 	t->flush = f;
 	io_began(w);
-	f->io.run = run_flush;
-	io_submit(w->process->host.io, &f->io);
+	io_call_start(&f->call, &w->process->host, run_flush, on_flushed);
 }
 
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)
