@@ -271,7 +271,7 @@ static void print_goals(struct cell c[LOADS], const struct misled *m)
 		loss = fmax(loss, mean(&c[l], PIPELINED_AGAIN, loss_of) - mean(&c[l], DIRECT, loss_of));
 	}
 	print_goal("stored by sources, at most, % of all data", most, "15", most <= 15);
-	print_goal("others' loss beyond direct's, at most, points", loss, "10", loss <= 10);
+	print_goal("loss of competing flows beyond direct's, at most, points", loss, "10", loss <= 10);
 }
 
 #define SETTING_HEAD "direct | best path | coordinated re-planned | pipelined paced | re-planned |\n" \
