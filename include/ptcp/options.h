@@ -24,7 +24,7 @@
 #ifndef PTCP_OPTIONS_H
 #define PTCP_OPTIONS_H
 
-#define PTCP_NO_ROW(...) /* for the rows that a program leaves out */
+#define PTCP_NO_ROW(...) /* stands for the rows that a program leaves out */
 
 #define PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(update, 14, UPDATE, true, "update", 'u', "skip existing files that are newer than the source") \

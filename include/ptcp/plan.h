@@ -50,7 +50,7 @@ struct ptcp_overlay_link {
 PTCP_API size_t ptcp_overlay_hosts(const struct ptcp_overlay *o);
 PTCP_API size_t ptcp_overlay_links(const struct ptcp_overlay *o);
 PTCP_API int ptcp_overlay_destination(const struct ptcp_overlay *o);
-PTCP_API const char *ptcp_overlay_launch(const struct ptcp_overlay *o); /* or NULL */
+PTCP_API const char *ptcp_overlay_launch(const struct ptcp_overlay *o); /* may be NULL */
 PTCP_API double ptcp_overlay_deadline_s(const struct ptcp_overlay *o);  /* 0: no deadline */
 /* `i` must be in range. Pointers in the structs are valid until the overlay is freed. */
 PTCP_API void ptcp_overlay_host(const struct ptcp_overlay *o, size_t i,
@@ -90,7 +90,7 @@ PTCP_API int ptcp_overlay_save(const char *from, const char *to,
 
 /* Links that share a bottleneck. */
 struct ptcp_shared_bottleneck {
-	double rate_bps; /* of all of them */
+	double rate_bps; /* rate of all links together */
 	const size_t *links; /* indices, ascending */
 	size_t n;
 };
@@ -130,9 +130,9 @@ enum ptcp_link_state {
 struct ptcp_link_estimate {
 	enum ptcp_link_state state;
 	const char *why;             /* reason of the latest failure, owned by the links; or NULL */
-	/* of the regression: "ok", "one-size", "no-slope" or "no-intercept"; NULL: published */
+	/* outcome of the regression: "ok", "one-size", "no-slope" or "no-intercept"; NULL: published */
 	const char *result;
-	double rate_bps, rate_error_bps; /* of all streams, and standard error */
+	double rate_bps, rate_error_bps; /* sum of all streams, and standard error */
 	double delay_s, delay_error_s;   /* one way; error NAN if from the RTT */
 	bool delay_from_round_trip;      /* half of the minimum RTT, in place of an unusable intercept */
 	double r2_ratio;             /* share of the delays' variance explained by the fit */
@@ -326,16 +326,16 @@ PTCP_API const char *ptcp_collect_state_name(enum ptcp_collect_state s);
 struct ptcp_collect_source {
 	int host;
 	enum ptcp_collect_state state;
-	struct ptcp_progress progress; /* of all attempts together; without activity and max_streams */
-	double rate_bps;              /* over the last seconds */
+	struct ptcp_progress progress; /* sum of all attempts together; without activity and max_streams */
+	double rate_bps;              /* mean over the last seconds */
 	int code;                     /* PTCP_E* and message of the latest failure; 0 and NULL */
 	const char *why;
 };
 
 /* A link of the overlay; its traffic follows from the paths that cross the link. */
 struct ptcp_collect_link {
-	uint64_t bytes;               /* in this run */
-	double rate_bps;              /* over the last seconds */
+	uint64_t bytes;               /* bytes in this run */
+	double rate_bps;              /* mean over the last seconds */
 	double planned_bps;           /* planned rate now */
 	double estimate_bps;          /* estimated rate now */
 };
@@ -350,10 +350,10 @@ enum ptcp_collect_event_type {
 
 struct ptcp_collect_event {
 	enum ptcp_collect_event_type type;
-	double elapsed_s;                      /* since the start, as all times here */
+	double elapsed_s;                      /* time since the start, as all times here */
 	double planned_s;                      /* end of the current plan */
 	double eta_s;                          /* estimated time left, or NAN */
-	uint64_t bytes, total_bytes;           /* of all sources */
+	uint64_t bytes, total_bytes;           /* sums of all sources */
 	double rate_bps;
 	const struct ptcp_plan *plan;          /* current plan, starting at plan_start_s; or NULL */
 	double plan_start_s;
@@ -362,7 +362,7 @@ struct ptcp_collect_event {
 	int code;
 	const struct ptcp_collect_source *sources; /* in the order of the overlay */
 	size_t n_sources;
-	const struct ptcp_collect_link *links; /* ptcp_overlay_links() of them */
+	const struct ptcp_collect_link *links; /* number: ptcp_overlay_links() */
 };
 
 /* Called on the thread of ptcp_collect_run(); contents of ev are valid during the call only. May call

@@ -14,10 +14,10 @@ struct ptcp_progress {
 	uint64_t files, total_files;   /* complete regular files; listed so far */
 	uint64_t failed;               /* files, links and directories that failed */
 	uint64_t wire_bytes;           /* file data sent in this run, retransmitted blocks included */
-	uint64_t resumed_bytes;        /* of `bytes`: already transferred before this run, and verified */
+	uint64_t resumed_bytes;        /* part of `bytes`: already transferred before this run, and verified */
 	uint64_t file_bytes;           /* total size of the complete files */
 	uint64_t others;               /* complete directories and links */
-	uint16_t streams, max_streams; /* in use now; maximum number at one time */
+	uint16_t streams, max_streams; /* number in use now; maximum number at one time */
 	uint8_t activity;              /* an enum ptcp_activity */
 	bool total_known;              /* the listing is complete */
 };

@@ -24,7 +24,7 @@ extern "C" {
 
 #define PTCP_PORT 7811
 #define PTCP_STREAMS_MAX 128
-#define PTCP_SESSIONS_MAX 4096   /* of a server, concurrently */
+#define PTCP_SESSIONS_MAX 4096   /* max concurrent sessions of a server */
 #define PTCP_STARTUPS_MAX 65536
 
 /* "0.1.0"; static. */
@@ -85,13 +85,13 @@ PTCP_API int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *ea
  * borrowed. */
 struct ptcp_certificate {
 	size_t size;
-	const char *fingerprint; /* of the certified identity */
-	const char *name;        /* of a client, one word; NULL: */
-	const char *hosts;       /* of a server: names or patterns, separated by commas; or NULL */
-	const char *root;        /* of a client, relative to the root that the server gives to the authority; or NULL */
+	const char *fingerprint; /* fingerprint of the certified identity */
+	const char *name;        /* name of a client, one word; NULL: */
+	const char *hosts;       /* hosts of a server: names or patterns, separated by commas; or NULL */
+	const char *root;        /* directory of a client beneath the root of the authority; or NULL */
 	bool read_only, no_relay, write_once;
 	int64_t from_s, until_s; /* validity, since 1970, UTC */
-	uint64_t quota_bytes;    /* of a client; 0: none of its own */
+	uint64_t quota_bytes;    /* quota of a client; 0: none of its own */
 	/* Set by ptcp_certificates_each(). */
 	const char *authority;   /* fingerprint */
 	char serial[17];         /* 16 hexadecimal digits */
@@ -128,7 +128,7 @@ enum ptcp_event_type {
 	PTCP_EVENT_FILE,     /* a regular file or link is done, skipped or failed */
 	PTCP_EVENT_WARNING,  /* text */
 	PTCP_EVENT_DETACHED, /* the servers continue the transfer alone: text = name of the job, for ptcp_status_new() */
-	PTCP_EVENT_STATUS,   /* of a job: left */
+	PTCP_EVENT_STATUS,   /* state of a job: left */
 	PTCP_EVENT_PATHS,    /* selected candidate paths changed: paths, text = reason */
 	PTCP_EVENT_RECONNECTING, /* the connection is lost: attempt, in_s, text = reason; until PROGRESS has more bytes */
 	PTCP_EVENT_WAITING,  /* before START: the server or a relay is busy: ahead, text = reason or NULL */
@@ -141,13 +141,13 @@ enum ptcp_event_type {
 struct ptcp_status;
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED,
-	PTCP_FILE_DELETED /* at the destination; the path is that of the destination */ };
+	PTCP_FILE_DELETED /* removed at the destination; the path is that of the destination */ };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.paths, or .candidates. */
 struct ptcp_path {
 	const char *candidate;        /* as in the options; "" without paths */
 	uint64_t bytes;               /* file data carried in this run */
-	double rate_bps;              /* over the last seconds */
+	double rate_bps;              /* mean over the last seconds */
 	unsigned streams;             /* connected */
 	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
 	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
@@ -157,8 +157,8 @@ struct ptcp_path {
 /* A mover of a striped transfer. */
 struct ptcp_mover_stats {
 	const char *host;    /* as reported by the mover: escape before printing */
-	uint64_t bytes;      /* of file data */
-	double rate_bps;     /* over the last second */
+	uint64_t bytes;      /* bytes of file data */
+	double rate_bps;     /* mean over the last second */
 	unsigned streams;
 };
 struct ptcp_event {
@@ -168,7 +168,7 @@ struct ptcp_event {
 	const char *peer_fingerprint;
 	/* PROGRESS (also valid at START) */
 	struct ptcp_progress progress;
-	double rate_bps;              /* over the last seconds */
+	double rate_bps;              /* mean over the last seconds */
 	double eta_s;                 /* estimated time left, or NAN */
 	/* STREAMS; MOVERS has only `to` */
 	unsigned from, to;
@@ -187,7 +187,7 @@ struct ptcp_event {
 	unsigned failed_hop;
 	/* RECONNECTING */
 	unsigned attempt;             /* counted from 1 */
-	double in_s;                  /* pause before it */
+	double in_s;                  /* pause before the attempt */
 	/* FILE */
 	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
 	bool is_link;                 /* symbolic or hard; false if unknown */
@@ -258,7 +258,7 @@ PTCP_API const char *ptcp_openssl_version(void);
 struct ptcp_leftover {
 	const char *path;    /* below the directory; valid, like `why`, during the call only */
 	uint64_t bytes;
-	double age_s;        /* since the last change */
+	double age_s;        /* time since the last change */
 	const char *why;     /* why it cannot be removed; NULL: removed, or would be in a dry run */
 };
 struct ptcp_clean_opts {
@@ -274,7 +274,7 @@ struct ptcp_clean_result {
 	uint64_t files, bytes;   /* removed */
 	uint64_t in_use, recent; /* retained: of running transfers; younger than older_s */
 	uint64_t failed;         /* not removed */
-	uint64_t unlisted;       /* of files and failed: a server lists the first 10,000 only */
+	uint64_t unlisted;       /* part of `files` and `failed` without paths: a server lists the first 10,000 */
 };
 PTCP_API void ptcp_clean_opts_init(struct ptcp_clean_opts *o);
 PTCP_API void ptcp_clean_result_init(struct ptcp_clean_result *r);
@@ -303,7 +303,7 @@ struct ptcp_rule {
 
 /* When received files are synced to disk. */
 enum ptcp_fsync {
-	PTCP_FSYNC_GROUP = 0, /* in groups, before the files get their names */
+	PTCP_FSYNC_GROUP = 0, /* flushed in groups, before the files get their names */
 	PTCP_FSYNC_NONE,      /* left to the system */
 	PTCP_FSYNC_FILE,      /* file by file */
 };
@@ -320,8 +320,8 @@ struct ptcp_preserve {
 struct ptcp_remote_start {
 	const char *ptcp;           /* with SSH: command on the remote host; NULL: "ptcp", or the copy of `install` */
 	unsigned port;              /* where that command listens; 0: any; */
-	bool port_or_any;           /* if the port is taken there, any free port */
-	ptcp_install_fn *install;   /* with SSH, unless `ptcp` is given; NULL: nothing is copied */
+	bool port_or_any;           /* any free port will do if the port is taken there */
+	ptcp_install_fn *install;   /* asks, with SSH and without `ptcp`; NULL: nothing is copied */
 	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
 	 * that starts an ephemeral server (`ptcp` serve --ephemeral) instead of a permanent one. The server serves
 	 * this transfer only, at `port`, with any absolute PATH of its user, and proves its identity through the
@@ -344,7 +344,7 @@ struct ptcp_mover_start {
 	 * read it from the standard input of the command. NULL: a file in config_dir */
 	const char *file;
 	const char *listen;         /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
-	double wait_s;              /* for the first mover, and after the loss of the last one; 10, at least 0.5 */
+	double wait_s;              /* wait for the first mover, and after the loss of the last one; 10, at least 0.5 */
 	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of it. 0: any
 	 * size that divides 64 MiB */
 	uint64_t stripe_bytes;
@@ -399,8 +399,8 @@ struct ptcp_transfer_opts {
 	ptcp_event_fn *event;       /* NULL: silent */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* of the callbacks */
-	const struct ptcp_rule *rules; /* in order; PTCP_EUSAGE for a malformed pattern */
+	void *arg;                  /* argument of the callbacks */
+	const struct ptcp_rule *rules; /* ordered; PTCP_EUSAGE for a malformed pattern */
 	size_t n_rules;
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
 	const char *ssh;            /* with SSH: program and first arguments, split into words; NULL: "ssh" */
@@ -474,7 +474,7 @@ struct ptcp_option {
 	const char *member;   /* "update", "preserve.times" */
 	enum ptcp_option_type type;
 	size_t at;            /* offset in struct ptcp_transfer_opts */
-	double initial, min, max; /* of numbers: `initial`, or from min to max */
+	double initial, min, max; /* ranges of numbers: `initial`, or from min to max */
 	const char *name;     /* long option of the command, "": none */
 	const char *value;    /* as in <ptcp/options.h>; NULL: a switch */
 	const char *help;
@@ -499,7 +499,7 @@ PTCP_API int ptcp_recv_new(struct ptcp_task **out, const struct ptcp_transfer_op
 /* Result; valid after the end, with any outcome. */
 struct ptcp_result {
 	size_t size;
-	struct ptcp_progress progress; /* at the end */
+	struct ptcp_progress progress; /* progress at the end */
 	uint64_t warnings;
 	double seconds;
 	unsigned advised_streams;        /* streams chosen from observed throughput; 0: not chosen, the next three are NAN */
@@ -541,14 +541,14 @@ PTCP_API const char *ptcp_state_name(enum ptcp_state s);
 struct ptcp_status {
 	const char *name;         /* "ID@HOST:PORT" */
 	enum ptcp_state state;
-	int code;                 /* FAILED: a PTCP_E* .. */
-	const char *error;        /* .. and its sentence; else NULL */
+	int code;                 /* FAILED: a PTCP_E* */
+	const char *error;        /* FAILED: sentence of the error; else NULL */
 	const char *source;       /* the first source, raw bytes */
 	const char *peer;         /* "HOST:PORT" of the destination, or with `fetched` of the source; the queried server is
 	                             the opposite end */
 	const char *dest;         /* path at the destination, raw bytes */
 	struct ptcp_progress progress;
-	double age_s, seconds;    /* since the request; running time */
+	double age_s, seconds;    /* time since the request; running time */
 	bool fetched;
 };
 
@@ -577,7 +577,7 @@ enum ptcp_manage_op {
 	PTCP_RENAME     /* two URLs: from, to; into `to` if that is a directory */
 };
 enum ptcp_entry_type {
-	PTCP_ENTRY_UNKNOWN, /* of a failure */
+	PTCP_ENTRY_UNKNOWN, /* type of a failure */
 	PTCP_ENTRY_FILE, PTCP_ENTRY_DIR, PTCP_ENTRY_SYMLINK, PTCP_ENTRY_FIFO, PTCP_ENTRY_SOCKET, PTCP_ENTRY_CHAR_DEVICE,
 	PTCP_ENTRY_BLOCK_DEVICE
 };
@@ -589,11 +589,11 @@ struct ptcp_entry {
 	unsigned mode;               /* 07777 */
 	uint64_t bytes, disk_bytes;  /* size and disk space; PTCP_COUNT: of regular files, and of all */
 	uint64_t entries;            /* PTCP_COUNT: files and directories, itself included; else 0 */
-	int64_t mtime_s;             /* since 1970-01-01, UTC */
+	int64_t mtime_s;             /* seconds since 1970-01-01, UTC */
 	unsigned mtime_ns;
 	const char *target;          /* raw bytes of a symbolic link; NULL: no link */
 	int code;                    /* PTCP_E* of a failure, else 0 */
-	const char *why;             /* of a failure, escaped; else NULL */
+	const char *why;             /* reason of a failure, escaped; else NULL */
 };
 struct ptcp_manage_opts {
 	size_t size;
@@ -609,9 +609,9 @@ struct ptcp_manage_opts {
 struct ptcp_manage_result {
 	size_t size;
 	uint64_t entries;           /* listed, counted, made, removed or renamed */
-	uint64_t bytes, disk_bytes; /* of those listed or counted */
+	uint64_t bytes, disk_bytes; /* sums of those listed or counted */
 	uint64_t failed;
-	uint64_t quota_bytes;       /* of PTCP_COUNT: the client's quota at the server, 0: none; */
+	uint64_t quota_bytes;       /* result of PTCP_COUNT: the client's quota at the server, 0: none; */
 	uint64_t quota_used_bytes;  /* space used beneath the client's directory */
 };
 PTCP_API void ptcp_manage_opts_init(struct ptcp_manage_opts *o);
@@ -728,26 +728,26 @@ struct ptcp_advice {
 	double impact_low_percent, impact_high_percent;
 	enum ptcp_others others;
 	struct ptcp_choice choices[PTCP_CHOICES]; /* this budget, half of it, the fastest */
-	struct ptcp_advice_point curve[PTCP_ADVICE_CURVE]; /* from 1 stream on; use ptcp_advice_at() */
+	struct ptcp_advice_point curve[PTCP_ADVICE_CURVE]; /* points from 1 stream on; use ptcp_advice_at() */
 	unsigned n_curve;            /* 0: the model predicts */
 	double budget_percent;       /* options in effect: */
 	double min_gain_percent;
 	unsigned max_streams;
 	enum ptcp_limited_by limited_by;
 	bool confident;
-	unsigned warnings;           /* for ptcp_advice_warning(); a warning implies !confident */
+	unsigned warnings;           /* bits for ptcp_advice_warning(); a warning implies !confident */
 	unsigned next_probe;         /* the most useful next number of streams to probe, or 0 */
 	char congestion[16];         /* congestion control of the probes; "": unknown */
 	/* cubic, which takes less from competing flows; bbr, which random loss does not slow down, on an idle path; or NULL */
 	const char *congestion_advice;
 	enum ptcp_limit limit;
 	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */
-	enum ptcp_model model;       /* with coefficients a, b, c: */
+	enum ptcp_model model;       /* model with coefficients a, b, c: */
 	double raw[3], used[3];      /* as fitted, and after the correction of impossible values */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	bool from_history;           /* probes of an earlier transfer or advice, */
-	double age_s;                /* and their age, which widens the errors; otherwise 0 */
+	double age_s;                /* age of the samples, which widens the errors; otherwise 0 */
 };
 PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 
@@ -777,7 +777,7 @@ PTCP_API const char *ptcp_advice_warning(const struct ptcp_advice *a, size_t i);
 
 /* A round: `streams` streams start together and transfer bytes_per_stream bytes each. */
 struct ptcp_round {
-	unsigned number;              /* from 1 */
+	unsigned number;              /* counted from 1 */
 	unsigned streams;
 	const char *why;              /* a stream was missing or incomplete, the rest is undefined; or NULL */
 	double throughput_bps;        /* all bytes, from the first start to the last end */
@@ -812,7 +812,7 @@ struct ptcp_level {
 	double per_stream_mean_bps;
 	double fairness;              /* Jain's index, averaged over rounds */
 	unsigned clusters;            /* 2: in most rounds streams formed a slow and a fast group; else 1 */
-	double per_stream_min_bps, per_stream_max_bps, per_stream_stddev_bps; /* over all streams of all rounds */
+	double per_stream_min_bps, per_stream_max_bps, per_stream_stddev_bps; /* all rounds */
 };
 
 /* Stores at most `most` levels with rounds, ascending by streams; returns the number of levels with rounds.
@@ -860,11 +860,11 @@ PTCP_API size_t ptcp_timing_messages(const struct ptcp_task *t, struct ptcp_mess
 struct ptcp_published_link {
 	const char *to;                  /* "HOST[:PORT]", as in ptcp_timing_new() */
 	const char *why;                 /* reason why the last measurement failed; or NULL */
-	unsigned messages, streams;      /* of the measurements; 0 messages: no estimate, the rest is undefined */
-	double rate_bps, rate_error_bps; /* of file data over all streams, and standard error */
+	unsigned messages, streams;      /* numbers of the measurement; 0 messages: no estimate, nor other values */
+	double rate_bps, rate_error_bps; /* goodput of file data over all streams, and standard error */
 	double delay_s, delay_error_s;   /* one way, and standard error */
 	bool delay_from_round_trip;      /* half of the minimum RTT */
-	double age_s;                    /* of the last measurement */
+	double age_s;                    /* age of the last measurement */
 };
 #define PTCP_PUBLISHED_LINKS_MAX 1024
 
@@ -888,7 +888,7 @@ struct ptcp_mover_opts {
 	const char *join;           /* invitation of the transfer (ptcp_transfer_opts.mover_file); "-": from standard input */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* of log and confine */
+	void *arg;                  /* argument of log and confine */
 	/* Called before the mover connects, while the process has one thread: the host program may restrict the process to these
 	 * needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
@@ -924,7 +924,7 @@ struct ptcp_server_opts {
 	double timeout_s;           /* 30 */
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
-	void *arg;                  /* of log and confine */
+	void *arg;                  /* argument of log and confine */
 	/* Ephemeral server at the remote end of SSH, with the pipes `in` and `out` (0 and 1). Listens after the client has
 	 * sent its identity through `in`, admits that client only, serves one session with any path of this user, and ends
 	 * with the session, at the end of `in`, or after a minute without the client. Has a temporary identity; ignores
@@ -954,7 +954,7 @@ struct ptcp_server_opts {
 	/* Max bytes that a relay spools at the request of clients, while the next hop accepts less than arrives; one client
 	 * may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
-	const char *relay_storage_dir; /* for unnamed files; NULL: $TMPDIR, else /var/tmp */
+	const char *relay_storage_dir; /* directory for unnamed files; NULL: $TMPDIR, else /var/tmp */
 	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s. 3600; 0:
 	 * not at all; at most 30 days */
 	double max_linger_s;
@@ -1029,7 +1029,7 @@ struct ptcp_server_stats {
 	unsigned waiting_now;       /* sessions that wait for room */
 	uint64_t memory_bytes;      /* now, of all clients: see max_memory_bytes */
 	unsigned shared_now;        /* ephemeral servers that share the port */
-	uint64_t shared, shared_refused; /* registrations of these; refused registrations */
+	uint64_t shared, shared_refused; /* registrations of ephemeral servers; refused registrations */
 	uint64_t quota_ends;        /* sessions ended by a quota */
 };
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
@@ -1038,9 +1038,9 @@ PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats 
 /* Calls `each` on this thread for the directory of every client with a quota that has connected since the start; strings
  * are valid during the call. Any thread. */
 struct ptcp_server_quota {
-	const char *directory;      /* with control bytes escaped */
+	const char *directory;      /* control bytes are escaped */
 	uint64_t used_bytes;        /* space used, as counted last and changed by transfers since */
-	uint64_t quota_bytes;       /* of the latest client */
+	uint64_t quota_bytes;       /* quota of the latest client */
 };
 typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
 PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);

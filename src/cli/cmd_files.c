@@ -20,7 +20,7 @@ struct files_args {
 	struct connect_opts connect; /* first */
 	struct ptcp_manage_opts opts;
 	bool detailed;
-	struct ptcp_entry *listed; /* until all are known and sorted; strings on the heap */
+	struct ptcp_entry *listed; /* collected until all are known and sorted; strings on the heap */
 	size_t n_listed, cap_listed;
 	bool no_memory;
 };

@@ -109,7 +109,7 @@ struct watch {
 	const char *file;
 	struct ptcp_overlay *o;
 	struct ptcp_links *l;
-	bool *failing; /* by link; already reported */
+	bool *failing; /* already reported, by link */
 };
 
 /* Reports failures once, and prints and writes results. */
@@ -191,7 +191,7 @@ struct progress {
 	const char *file;
 	struct ptcp_overlay *o;
 	struct ptcp_links *l;
-	struct ptcp_err failed; /* to write; code 0: no failure */
+	struct ptcp_err failed; /* failure to write; code 0: none */
 };
 
 static size_t count(const struct progress *p, enum ptcp_link_state state)

@@ -14,7 +14,7 @@
 #include "core/units.h"
 
 #define ACCURATE 0.1     /* relative standard error of a mean that still tells levels apart */
-#define ROUNDS_MAX 1000  /* to advise */
+#define ROUNDS_MAX 1000  /* max rounds to advise */
 
 /* A stream in a round, for the plot. */
 struct stream_rate {

@@ -64,7 +64,7 @@ static int apply_what_if(struct ptcp_overlay *o, const char *text, struct ptcp_e
 }
 
 #define COMPARE_S 2.0  /* CPU time of each method that was not requested */
-#define PROGRESS_S 1.0 /* before progress is shown */
+#define PROGRESS_S 1.0 /* time before progress is shown */
 
 static bool show_progress(void *arg, double cpu_s)
 {

@@ -16,7 +16,7 @@
 #include "core/fd.h"
 #include "core/units.h"
 
-#define INTERVAL_NS (5 * NS_PER_S) /* between updates of the metrics */
+#define INTERVAL_NS (5 * NS_PER_S) /* time between updates of the metrics */
 #define END_S 30                   /* granted by the service manager beyond --drain */
 
 struct serving {

@@ -16,8 +16,8 @@
 #include "core/units.h"
 
 #define LOOK_NS (10 * NS_PER_MS)
-#define END_NS (2 * NS_PER_S)   /* from SIGTERM to SIGKILL */
-#define LEFT_NS (100 * NS_PER_MS) /* from the end of the command to SIGKILL for its other processes */
+#define END_NS (2 * NS_PER_S)   /* time from SIGTERM to SIGKILL */
+#define LEFT_NS (100 * NS_PER_MS) /* time from the end of the command to SIGKILL for its other processes */
 
 extern char **environ;
 

@@ -22,7 +22,7 @@ struct link_monitor {
 	struct ptcp_server *server;
 	char dir[USERDIR_BYTES], file[USERDIR_BYTES + 8];
 	struct ptcp_published_link *published;
-	bool *failing;            /* by link; already logged */
+	bool *failing;            /* already logged, by link */
 	bool write_failed;        /* last time; already logged */
 	atomic_bool busy;
 	pthread_t thread;

@@ -11,7 +11,7 @@
 
 static const struct {
 	const char *name;
-	int priority; /* of syslog(3) */
+	int priority; /* level of syslog(3) */
 } levels[] = { { "error", LOG_ERR }, { "warn", LOG_WARNING }, { "info", LOG_INFO }, { "debug", LOG_DEBUG } };
 #define N_LEVELS ((int)(sizeof levels / sizeof *levels))
 

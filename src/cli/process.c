@@ -23,7 +23,7 @@
 #include "core/fd.h"
 
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
-#define SIGNAL_MS 200  /* between the signals to a child and to us */
+#define SIGNAL_MS 200  /* time between the signals to a child and to us */
 
 static atomic_int signals, stops = 1;
 static _Atomic(void *) stop_handle;
@@ -59,7 +59,7 @@ void process_prepare(void)
 	forbid_core();
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
 		r.rlim_cur = r.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &r); /* on failure the library opens fewer streams and files */
+		(void)setrlimit(RLIMIT_NOFILE, &r); /* the library opens fewer streams and files after a failure */
 	}
 }
 

@@ -24,23 +24,23 @@
 #include "core/units.h"
 #include "core/userdir.h"
 
-#define REQUEST_MS 1000        /* from the connection to the request */
-#define CHECK_MS 5000          /* between checks of the socket's file */
-#define SUFFIXES 9             /* of a default name in use: containers may share a directory, and process IDs */
+#define REQUEST_MS 1000        /* limit from the connection to the request */
+#define CHECK_MS 5000          /* time between checks of the socket's file */
+#define SUFFIXES 9             /* max suffixes of a default name: containers may share a directory, and process IDs */
 #define SOCKET_BYTES (USERDIR_RUNTIME_BYTES + RUNNING_NAME_BYTES + 8)
 
 struct running {
 	struct running_opts o;
 	char name[RUNNING_NAME_BYTES], path[SOCKET_BYTES];
-	struct stat file;              /* of the socket */
+	struct stat file;              /* status of the socket */
 	int listener;                  /* -1: no socket */
 	int wake;                      /* process_wake_fd(): the end, or SIGUSR2 */
 	char limit[TIMETABLE_BYTES];   /* "": none */
-	bool lifted;                   /* by SIGUSR2, or "rate none"; SIGUSR2 sets the limit again */
+	bool lifted;                   /* no limit, by SIGUSR2 or "rate none"; SIGUSR2 sets the limit again */
 	struct mono started;
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock;          /* of the next two */
+	pthread_mutex_t lock;          /* guards the next two */
 	json_t *fields;
 	bool over;
 };
@@ -91,7 +91,7 @@ static int listen_anywhere(struct running *r, bool *taken, struct ptcp_err *e)
 	*taken = running_exists(r->name);
 	for (i = 0; i < n && result < 0 && !*taken; i++) {
 		result = listen_in(r, dir[i], &why);
-		*taken = result < 0 && why.sys == EADDRINUSE; /* by a command that has started at the same time */
+		*taken = result < 0 && why.sys == EADDRINUSE; /* a simultaneous command has the name */
 		if (i == 0)
 			*e = why;
 	}

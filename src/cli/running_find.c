@@ -31,7 +31,7 @@ static int connect_in(const char *dir, const char *name)
 		return -1;
 	snprintf(path, sizeof path, "%s/%s" SUFFIX, dir, name);
 	if (local_sock_connect(&fd, path, CONNECT_MS, NULL) < 0) {
-		local_sock_remove_stale(path); /* with the lock held no new process has just bound the socket */
+		local_sock_remove_stale(path); /* no new process has just bound the socket: the lock is held */
 		fd = -1;
 	} else if (!local_sock_peer(fd, &user, &process) || user != geteuid()) {
 		fd_close(&fd);

@@ -43,7 +43,7 @@ int serve_log_level(const struct serve_args *a);
 struct metrics {
 	time_t started;                /* time at which the server started */
 	struct ptcp_server_stats stats;
-	double received_bps, sent_bps; /* over the last interval */
+	double received_bps, sent_bps; /* rates over the last interval */
 	struct mono when;              /* time of the last update */
 	struct ptcp_server *server;    /* the server that the last update describes */
 };

@@ -105,7 +105,7 @@ static void print_quotas(FILE *f, struct ptcp_server *s)
 
 /* ---- Movers ---- */
 
-#define HOSTS_MAX 128 /* as many as movers */
+#define HOSTS_MAX 128 /* equals the maximum of movers */
 
 /* Several movers of a host count together. */
 struct mover_hosts {

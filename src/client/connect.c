@@ -119,7 +119,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	struct session_opts o = {
 		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t), .address = address,
-		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* for ssh, its own alias */
+		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* ssh has aliases */
 		.paths = &t->paths, .path = t->tries.path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,

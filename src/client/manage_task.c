@@ -148,7 +148,7 @@ static size_t prefix_of(const char *path)
 		n--;
 	if (strcmp(path, ".") == 0 || path[0] == '\0')
 		return 0;
-	return n + 1; /* with a slash */
+	return n + 1; /* a slash follows */
 }
 
 int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, enum ptcp_manage_op op,

@@ -26,7 +26,7 @@ struct remote_job {
 	char *failed_path;              /* path of the last failure, not yet reported; NULL: none */
 	struct ptcp_err failure;
 	struct ptcp_timing_opts timing; /* TIMING_REQUESTED */
-	struct ptcp_message *message;   /* timing.messages of them; frames.n_samples have arrived */
+	struct ptcp_message *message;   /* timing.messages messages; frames.n_samples have arrived */
 	double round_trip_s;
 };
 

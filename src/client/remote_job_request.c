@@ -18,8 +18,8 @@ static void put_job(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
 	const uint8_t congestion = task_congestion(t);
-	bool named = congestion > WIRE_CC_SYSTEM && congestion != WIRE_CC_YIELD; /* by the user */
-	const char *cc = named ? t->o.congestion : ""; /* of PROBE; OPEN has its own field */
+	bool named = congestion > WIRE_CC_SYSTEM && congestion != WIRE_CC_YIELD; /* the user has named one */
+	const char *cc = named ? t->o.congestion : ""; /* field of PROBE; OPEN has its own field */
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {
 		.flags = (t->o.detach ? WIRE_JOB_DETACH : 0) | (t->o.file_events ? WIRE_JOB_FILES : 0),

@@ -8,8 +8,8 @@
 #include "core/err.h"
 #include "core/units.h"
 
-#define MODE_NS (5 * NS_PER_S)         /* for connecting directly, and back */
-#define STAGGER_NS (250 * NS_PER_MS)   /* between the first address and the second */
+#define MODE_NS (5 * NS_PER_S)         /* limit for connecting directly, and back */
+#define STAGGER_NS (250 * NS_PER_MS)   /* time between the first address and the second */
 
 /* To the started server, whose fingerprint came through ssh. */
 static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port,

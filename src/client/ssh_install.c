@@ -57,7 +57,7 @@ static int load(struct ssh_start *f, const char *path, struct ptcp_err *e)
 		r = err_nomem(e);
 	} else {
 		f->install.bytes = (size_t)st.st_size;
-		errno = EIO; /* of a file that was shortened meanwhile */
+		errno = EIO; /* the file was shortened meanwhile */
 		r = read_all(f->install.data, f->install.bytes, fd) == 0 ? 0 : err_sys(e, PTCP_EIO, "%s", shown);
 	}
 	fd_close(&fd);

@@ -14,7 +14,7 @@
 #include "core/units.h"
 
 #define NOISE_BYTES (64u << 10)     /* a login shell may print before ptcp starts */
-#define LEAVE_NS (2 * NS_PER_S)     /* between the end of ssh's output and ssh's exit */
+#define LEAVE_NS (2 * NS_PER_S)     /* time between the end of ssh's output and ssh's exit */
 
 void ssh_start_fail(struct ssh_start *f, const struct ptcp_err *why)
 {
@@ -40,7 +40,7 @@ void ssh_start_fail_as(struct ssh_start *f, const char *fmt, ...)
 
 /* ---- ssh ended before the transfer began ---- */
 
-#define STATUS_USAGE 2 /* of a ptcp that does not know the options */
+#define STATUS_USAGE 2 /* exit status of a ptcp that does not know the options */
 
 static void fail_ended(struct ssh_start *f)
 {
@@ -116,7 +116,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 	}
 	if (f->o.remote_port != 0 && f->answer.port != f->o.remote_port && !f->answer.final)
 		return; /* sent before the server has read of the port */
-	if (f->o.remote_port != 0 && !f->o.remote_port_or_any) { /* that port was requested, and no other */
+	if (f->o.remote_port != 0 && !f->o.remote_port_or_any) { /* the user requested that port, and no other */
 		f->answer.share_port = 0;
 		f->answer.label[0] = '\0';
 	}

@@ -368,7 +368,7 @@ void ptcp_task_free(struct ptcp_task *t)
 		ptcp_task_cancel(t);
 		while (!t->over)
 			loop_run_once(t->loop, true);
-		if (t->retry.timer != NULL) /* between two attempts */
+		if (t->retry.timer != NULL) /* the task waits between two attempts */
 			retry_pause_end(t);
 		else
 			attempt_end(t);

@@ -68,7 +68,7 @@ struct task_report {
 	uint64_t deleted;
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	uint64_t failures;              /* files failed */
-	struct ptcp_err first;          /* of them */
+	struct ptcp_err first;          /* first failure */
 	uint64_t failed_paths;          /* paths with a warning that have not connected since */
 	struct { struct mono at; uint64_t bytes, resumed_bytes, path_bytes[PTCP_PATHS_MAX]; } sample[RATE_SAMPLES];
 	unsigned n_samples;
@@ -81,7 +81,7 @@ struct task_report {
 struct task_history {
 	struct history_key key;         /* key of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
-	bool striped;                   /* over movers */
+	bool striped;                   /* movers carry the streams */
 	struct stream_control control;  /* state at the end; advised false: no result */
 };
 
@@ -98,7 +98,7 @@ struct task_retry {
 struct ptcp_task {
 	struct ptcp_transfer_opts o;    /* texts, fingerprints and paths are copies */
 	struct timetable rate;
-	struct remote target;           /* without paths */
+	struct remote target;           /* host and port, without paths */
 	char known_as[REMOTE_USER_BYTES + SOCK_HOST_BYTES]; /* target, in sentences and known_hosts */
 	struct paths paths;
 	struct task_files files;        /* files of a transfer */
@@ -129,7 +129,7 @@ struct ptcp_task {
 	struct task_history history;
 	struct task_retry retry;
 	/* connect.c: */
-	struct ssh_start *ssh_start;    /* through ssh, or --launch; else or then: */
+	struct ssh_start *ssh_start;    /* the server that ssh or --launch starts; else, and afterwards: */
 	char label[CLIENT_HELLO_LABEL_BYTES]; /* label of the target's shared port; "": none */
 	unsigned own_port;              /* port of a launched server, if the shared port does not lead there; 0: tried */
 	struct connect *connect;

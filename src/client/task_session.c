@@ -422,7 +422,7 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 	    t->report.refused == t->report.last.failed)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
-		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* which has been shown: no second line about it */
+		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* already shown: no second line about it */
 	task_finish(t, failed ? &outcome : NULL);
 }
 

@@ -3,7 +3,7 @@
 #include "core/units.h"
 #include "net/tls.h"
 
-#define PAUSE_NS (500 * NS_PER_MS) /* between two connections to a busy server, at first; then up to 8 times that */
+#define PAUSE_NS (500 * NS_PER_MS) /* first pause between connections to a busy server; later up to 8 times */
 #define PAUSES_DOUBLED 3
 #define CLOSED_NS (10 * NS_PER_S)  /* how long to try a host that closes connections: it may be no busy ptcp server */
 

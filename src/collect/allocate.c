@@ -384,7 +384,7 @@ static int end_replanning(struct ptcp_collect *c, struct ptcp_err *e)
 		return r;
 	if (c->unfit == NULL && collect_now_s(c) - c->next_start_s > ALLOCATE_TOO_LATE_RATIO * schedule->end_s)
 		c->unfit = "planning took too long";
-	if (c->unfit != NULL) { /* or sources were lost or found since */
+	if (c->unfit != NULL) { /* sources were lost or found since */
 		ptcp_plan_free(plan);
 		schedule_free(schedule);
 		return 0;

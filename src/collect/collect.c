@@ -267,7 +267,7 @@ void ptcp_collect_free(struct ptcp_collect *c)
 
 	if (c == NULL)
 		return;
-	atomic_store(&c->canceled, true); /* for the planner */
+	atomic_store(&c->canceled, true); /* ends the planner */
 	for (i = 0; i < c->n; i++) {
 		source_reset(&c->source[i]);
 		free(c->source[i].warned);
@@ -427,7 +427,7 @@ static int collect_into_dest(struct ptcp_collect *c, struct pollfd *fd, double *
 	if (!made && errno != EEXIST)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(shown, sizeof shown, c->dest));
 	if ((r = collect(c, fd, due, e)) < 0 && made)
-		rmdir(c->dest); /* if empty */
+		rmdir(c->dest); /* removes an empty directory only */
 	return r;
 }
 

@@ -100,7 +100,7 @@ struct ptcp_collect {
 	size_t n_bottlenecks, max_bottlenecks;
 	struct processor processor;
 	bool starved;                      /* this host has lacked processor time since the tick before the latest one */
-	double starved_at_s;               /* latest tick with that; -INFINITY: none */
+	double starved_at_s;               /* latest tick without processor time; -INFINITY: none */
 	double *limit_first_bps;           /* initial rates of the limits */
 	bool *limit_doubted;               /* judged slower while this host lacked processor time */
 	double *limit_bps, *found_bps, *load_bps; /* scratch, one per limit */
@@ -117,7 +117,7 @@ struct ptcp_collect {
 	double ticked_at_s;                /* latest monitor_update() */
 	double sizing_until_s;             /* deadline of dry runs */
 	const char *unfit;                 /* reason to replan, or NULL */
-	bool urgent;                       /* without waiting PLAN_AGAIN_S */
+	bool urgent;                       /* the next plan does not wait for PLAN_AGAIN_S */
 	char unfit_text[320];
 	/* next plan */
 	struct planner_thread *planner;           /* the planner at work, or NULL */

@@ -184,7 +184,7 @@ static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, stru
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
 		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
-	if (s->o.local_only) /* of this host, wherever collections run */
+	if (s->o.local_only) /* links of this host, wherever collections run */
 		return local_host_find(s->overlay, s->o.local_host, &s->local_host, e);
 	return local_host_collecting(s->overlay, s->o.local_host, &s->local_host, e);
 }

@@ -22,7 +22,7 @@ struct link_state {
 	double round_trip_s;
 	struct ptcp_link_estimate estimate;
 	struct mono measured_at;        /* reference time of estimate.age_s */
-	struct ewma rate, delay; /* over the rounds of watching, bit/s and s */
+	struct ewma rate, delay; /* averages over the rounds of watching, bit/s and s */
 };
 
 struct ptcp_links {

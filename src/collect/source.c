@@ -304,7 +304,7 @@ static int start(struct source_transfer *s, struct ptcp_err *e)
 		streams += (size_t)shares[i];
 		spool_bytes[i] = s->sizing ? 0 : v->stored_bytes;
 	}
-	o.retry_for_s = o.timeout_s; /* then the collection plans again */
+	o.retry_for_s = o.timeout_s; /* afterwards the collection plans again */
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
 	o.path_shares = shares;

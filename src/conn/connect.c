@@ -19,8 +19,8 @@ struct connect {
 	struct connect_hop to;
 	char address[HOP_TEXT_BYTES];
 	struct dial *dial;
-	struct handshake *handshake; /* with hop `at` */
-	struct chan *chan;       /* after that */
+	struct handshake *handshake; /* handshake with hop `at` */
+	struct chan *chan;       /* channel after the handshake */
 	struct timer *timer;
 	struct mono deadline;
 	unsigned at;             /* o.relay[at]; n_relays: the host */

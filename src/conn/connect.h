@@ -37,7 +37,7 @@ struct connect_result {
 	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
 	unsigned hop;           /* failed: the hop without a connection, relay[hop]; n_relays: the host */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
-	struct connect *spare;  /* for connect_adopt() or connect_cancel(), if `chan` is set; see connect_opts.spare */
+	struct connect *spare;  /* a connection to adopt or cancel, if `chan` is set; see connect_opts.spare */
 };
 
 struct connect_opts {

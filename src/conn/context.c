@@ -10,7 +10,7 @@
 
 #define IO_THREADS 64 /* operations on disks at once: a disk with latency needs some for each stream */
 #define LOOP_FDS 4 /* libuv's */
-#define HANDSHAKES_ON_CONTROL 2u /* of a control connection and the first stream: these need no thread */
+#define HANDSHAKES_ON_CONTROL 2u /* handshakes of a control connection and the first stream: these need no thread */
 #define PACING_NS NS_PER_S
 /* Of a session with one stream, whose connection is duplicated for TCP_INFO, that receives a file with a journal. */
 #define SESSION_MIN_FDS 7u

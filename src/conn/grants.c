@@ -11,7 +11,7 @@
 _Static_assert(WIRE_CERTIFICATES_MAX == CERTIFICATES_MAX_BYTES, "a grant carries what its issuer presents");
 
 #define GRANTS_MAX 4096
-#define ISSUER_MAX (GRANTS_MAX / 4) /* of one issuer */
+#define ISSUER_MAX (GRANTS_MAX / 4) /* limit of one issuer */
 
 struct grant_use {
 	uint8_t issuer[WIRE_KEY_BYTES], nonce[WIRE_NONCE_BYTES];

@@ -16,8 +16,8 @@
 #include "fs/fd_budget.h"
 #include "wire/outbox.h"
 
-#define PATIENCE_NS (10 * NS_PER_S) /* for handshake and first frame, or for reading our refusal */
-#define ROUTE_NS (15 * NS_PER_S)    /* for the next hop, and leaving TLS */
+#define PATIENCE_NS (10 * NS_PER_S) /* limit for handshake and first frame, or for reading our refusal */
+#define ROUTE_NS (15 * NS_PER_S)    /* limit for the next hop, and leaving TLS */
 #define SHUT_OUT_LOG_NS (60 * NS_PER_S) /* a flood must not fill the log */
 
 void inbound_free(struct inbound *g)

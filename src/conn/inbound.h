@@ -68,10 +68,10 @@ struct inbound {
 	struct peer_address *from;        /* admission's, of `address` */
 	bool one_channel;           /* a session has this connection only */
 	struct watch *peek;         /* watches until the label of the connection is known; then NULL */
-	int fd;                     /* while `peek` */
+	int fd;                     /* socket while `peek` */
 	size_t peeked;              /* bytes examined so far */
 	struct handshake *handshake; /* the handshake follows the label */
-	struct chan *chan;          /* then */
+	struct chan *chan;          /* channel of an accepted connection */
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
 	enum admission_end end;     /* verdict for admission, if freed now */
@@ -79,7 +79,7 @@ struct inbound {
 	uint8_t frame[WIRE_GRANT_MAX_BYTES + WIRE_ROUTE_MAX_BYTES]; /* received: JOIN, ROUTE or GRANT, or GRANT and ROUTE */
 	size_t got, at;             /* `at`: where the last of them begins */
 	struct wire_join join;
-	struct relayed *relayed;    /* while a relay connects to the next hop; or NULL */
+	struct relayed *relayed;    /* relayed connection while a relay connects to the next hop; or NULL */
 };
 
 int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);

@@ -166,7 +166,7 @@ bool remote_url(const struct remote *t, char *out, size_t cap)
 	if ((size_t)snprintf(out, cap, "%s://%s%s%s%s", t->ssh ? "ssh" : "ptcp", t->user, t->user[0] != '\0' ? "@" : "",
 	    host, t->path[0] == '/' ? "" : t->ssh && t->path[0] != '~' ? "/~/" : "/") >= cap)
 		return false;
-	if (t->ssh && t->path[0] == '~') { /* at the start it is a home directory's */
+	if (t->ssh && t->path[0] == '~') { /* a `~` at the start is a home directory */
 		strcat(out, "~");
 		return append_encoded(out, cap, t->path + 1);
 	}

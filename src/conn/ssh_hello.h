@@ -22,7 +22,7 @@
 struct ssh_hello_hello {
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	unsigned port;
-	bool or_any; /* if `port` is taken, any free port */
+	bool or_any; /* any free port will do if `port` is taken */
 	bool direct_io; /* files of the server bypass the page cache */
 };
 /* From the server: identity and address. */

@@ -9,8 +9,8 @@
 #include "core/units.h"
 
 #define SSH_OURS_MAX 16   /* arguments behind the words of --ssh, */
-#define LAUNCH_OURS_MAX 3 /* of the launch command, */
-#define MOVER_OURS_MAX 5  /* and of --movers */
+#define LAUNCH_OURS_MAX 3 /* words of the launch command, */
+#define MOVER_OURS_MAX 5  /* words of --movers */
 
 static void add(struct start_args *a, const char *word)
 {

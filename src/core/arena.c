@@ -8,7 +8,7 @@
 
 struct arena_block {
 	struct arena_block *before;
-	size_t used, bytes; /* of `data` */
+	size_t used, bytes; /* used and allocated bytes of `data` */
 	alignas(max_align_t) char data[];
 };
 

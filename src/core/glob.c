@@ -16,7 +16,7 @@ struct glob {
 	uint16_t n;      /* tokens; position n: all matched */
 	uint16_t itself; /* for "x/" and three stars: the position after x; else n */
 	uint16_t words, kinds;
-	uint8_t kind[256]; /* of each byte */
+	uint8_t kind[256]; /* kind of each byte */
 	uint64_t bits[]; /* masks: stars, deep stars, and for each kind the tokens that match its bytes */
 };
 

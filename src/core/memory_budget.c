@@ -8,7 +8,7 @@
 #include "core/err.h"
 
 struct client {
-	struct list in_list;        /* of the budget, in the order of turns */
+	struct list in_list;        /* place in the list of the budget, in the order of turns */
 	struct list waiting;        /* accounts with waiting claims, in the order of turns */
 	uint64_t charged, used;     /* sums of its sessions */
 	unsigned sessions;
@@ -17,13 +17,13 @@ struct client {
 };
 
 struct memory_account {
-	struct list in_list;        /* of the client */
+	struct list in_list;        /* place in the list of the client's accounts */
 	struct memory_budget *budget;
 	struct client *client;
 	struct list waiting;        /* claims */
 	atomic_uint n_waiting;
-	atomic_uint_fast64_t held;  /* by claims */
-	uint64_t kept;              /* by memory_charge() */
+	atomic_uint_fast64_t held;  /* bytes of claims */
+	uint64_t kept;              /* bytes of memory_charge() */
 	bool admitted;
 };
 

@@ -28,7 +28,7 @@
 #define MEMORY_STALL_NS (10 * UINT64_C(1000000000))
 
 struct memory_budget;
-struct memory_account; /* where functions take one, NULL means: no limit */
+struct memory_account; /* NULL means no limit, where functions take an account */
 
 /* Embedded by the user, initialized by memory_claim_init(). */
 struct memory_claim {
@@ -43,11 +43,11 @@ struct memory_claim {
 	uint64_t bytes;                    /* held, or waited for */
 	bool waiting;
 	uint64_t seen;                     /* value of *moved, */
-	struct mono since;                 /* and the time since which it is the same; 0: not checked */
+	struct mono since;                 /* time since which it is the same; 0: not checked */
 };
 
 int memory_budget_new(struct memory_budget **out, uint64_t max_bytes, struct ptcp_err *e);
-void memory_budget_free(struct memory_budget *b); /* without accounts; NULL is fine */
+void memory_budget_free(struct memory_budget *b); /* no account is left; NULL is fine */
 /* Changes the total; claims that hold more keep it. */
 void memory_budget_set(struct memory_budget *b, uint64_t max_bytes);
 /* Memory in use, by claims and charges. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#define WAIT_RATIO 4.0      /* of the time that threads ran, */
-#define WAIT_MIN_RATIO 0.25 /* and of the time since the latest call */
+#define WAIT_RATIO 4.0      /* waiting, in units of the time that threads ran, */
+#define WAIT_MIN_RATIO 0.25 /* waiting, in units of the time since the latest call */
 
 /* Adds the times of one thread. */
 static void add_thread(const char *id, double *ran_s, double *waited_s)

@@ -148,7 +148,7 @@ static int compare(const void *x, const void *y, void *text)
 
 int selection_sort(struct selection *s, struct ptcp_err *e)
 {
-	uint64_t scratch = s->n * sizeof *s->at; /* of qsort_r(3), at most */
+	uint64_t scratch = s->n * sizeof *s->at; /* max memory of qsort_r(3) */
 	size_t i, n = 0;
 	int r;
 

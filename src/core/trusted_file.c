@@ -90,7 +90,7 @@ const char *trusted_file_fault(int fd, const char *path)
 		return unknown;
 	if ((fault = fault_of_directories(named)) != NULL)
 		return fault;
-	slash = strrchr(real, '/'); /* of the file itself, if `path` is a link */
+	slash = strrchr(real, '/'); /* the file itself, if `path` is a link */
 	slash[slash == real] = '\0';
 	return fault_of_directories(real);
 }

@@ -12,7 +12,7 @@
 #define CONNECTING_ONLY_PATH_NS (10 * NS_PER_S) /* else */
 #define CONNECTING_ENDPOINT_NS (4 * NS_PER_S)   /* for the first attempt to reach one of several movers of the acceptor: two
                                                    repeated SYNs */
-#define CONNECTING_SLOW_NS (20 * NS_PER_S)      /* after an attempt that a slow host has not answered in time */
+#define CONNECTING_SLOW_NS (20 * NS_PER_S)      /* pause after an attempt that a slow host has not answered in time */
 
 /* The attempt, as the session knows it. */
 struct connecting {
@@ -20,8 +20,8 @@ struct connecting {
 	bool control;               /* a successor of the control connection */
 	bool by_mover;              /* a mover of this end makes the connection */
 	/* the path */
-	unsigned n_paths;           /* of the session; 0: direct, without a choice */
-	unsigned n_relays;          /* of this path */
+	unsigned n_paths;           /* paths of the session; 0: direct, without a choice */
+	unsigned n_relays;          /* relays of this path */
 	bool path_reported;         /* its failure is known to the user */
 	unsigned path_streams;      /* connected over it */
 	/* the address */
@@ -43,7 +43,7 @@ bool connecting_sends_ahead(const struct connecting *c);
 struct connecting_failure {
 	bool slow;                  /* a connection, but no answer in time */
 	bool refused;
-	unsigned hop;               /* of the path, from 0 */
+	unsigned hop;               /* place on the path, from 0 */
 };
 
 enum connecting_blame { CONNECTING_NOBODY, CONNECTING_PATH, CONNECTING_ENDPOINT };

@@ -13,7 +13,7 @@ struct dead_path {
 	bool enabled;
 	struct mono checked;
 	struct {
-		uint32_t generation;    /* of the connection whose bytes and progress these are */
+		uint32_t generation;    /* number of the connection whose bytes and progress these are */
 		uint64_t moved;
 		struct mono progress;   /* time of the last progress */
 	} stream[ENGINE_STREAMS_MAX];

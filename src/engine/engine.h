@@ -76,7 +76,7 @@ struct engine_opts {
 	bool starter;
 	bool one_channel;         /* blocks travel on the control channel; a peer without that ability is refused */
 	const char *software;     /* outlives the session */
-	uint64_t timeout_ns;      /* without progress */
+	uint64_t timeout_ns;      /* limit without progress */
 	uint64_t quiet_ns;        /* silence that means a dead connection: three PINGs of the peer; 0: timeout_ns */
 	/* How long a session lives without a connection, if the peer allows it as well: the control channel may be
 	 * replaced meanwhile. 0: not at all. */

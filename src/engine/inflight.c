@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 
-#define UNKNOWN_NS NS_PER_S /* before the first acknowledgment */
+#define UNKNOWN_NS NS_PER_S /* estimate before the first acknowledgment */
 
 void inflights_init(struct inflights *t)
 {
@@ -225,7 +225,7 @@ void inflight_uncopy(struct inflights *t, struct inflight *f)
 	f->copied = false;
 	for (at = head->next; at != head && CONTAINER_OF(at, struct inflight, in_age)->since.ns < f->since.ns; at = at->next)
 		;
-	list_append(at, &f->in_age); /* before *at */
+	list_append(at, &f->in_age); /* inserts before *at */
 }
 
 struct inflight *inflight_other(const struct inflights *t, const struct inflight *f)

@@ -16,8 +16,8 @@ struct inflight {
 	struct list in_age, in_stream, in_file; /* in_age: in neither list of `age` if copied */
 	struct inflight *next;          /* next flight at the same place in `index`; newest first */
 	void *file;
-	struct mono handed; /* when the stream got the block */
-	struct mono since;  /* when the stream sent the block; until inflight_sent() the same as `handed` */
+	struct mono handed; /* time when the stream got the block */
+	struct mono since;  /* time when the stream sent the block; until inflight_sent() the same as `handed` */
 	uint32_t block;
 	unsigned stream;
 	bool sent;

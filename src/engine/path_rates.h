@@ -7,7 +7,7 @@
 #include "core/pacer.h"
 #include "engine/streams_view.h"
 
-#define PATH_RATES_REPORT_NS (UINT64_C(100) * 1000000)  /* between two RATE frames, at least: the peer limits them */
+#define PATH_RATES_REPORT_NS (UINT64_C(100) * 1000000)  /* min time between RATE frames: the peer limits them */
 #define PATH_RATES_CHECK_NS (UINT64_C(1) * 1000000000)
 #define PATH_RATES_RECHECK_NS (UINT64_C(250) * 1000000)
 

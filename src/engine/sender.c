@@ -286,7 +286,7 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	uint8_t *p;
 
 	assert(s->n_spare > 0 && cookie != NULL);
-	err_nomem(&why); /* of the directory above, if that is untracked */
+	err_nomem(&why); /* the failure of the directory above, if that is untracked */
 	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost, &why)) == NULL) {
 		offer_nothing(s, f, cookie, &why);
 		return 0;

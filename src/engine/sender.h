@@ -98,7 +98,7 @@ void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);
 /* ---- Streams and jobs ---- */
 
 #define SND_JOB_EXTENTS 64
-#define SND_JOB_BYTES (256u << 10) /* small files share a job up to this */
+#define SND_JOB_BYTES (256u << 10) /* limit of a job that small files share */
 
 struct snd_extent {
 	uint64_t id, offset;

@@ -7,7 +7,7 @@
 #include "engine/sender_impl.h"
 #include "wire/block.h"
 
-#define RANGES_MAX (1u << 22) /* of all files, waiting for retransmission */
+#define RANGES_MAX (1u << 22) /* max ranges of all files, waiting for retransmission */
 
 /* ---- Retransmission ---- */
 
@@ -77,7 +77,7 @@ static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t
 	if (lane != NULL)
 		f->region_blocks += *count;
 	else if (list_empty(&f->in_ready) && !f->unmapped)
-		list_append(s->ready.next, &f->in_ready); /* before the first */
+		list_append(s->ready.next, &f->in_ready); /* inserts before the first */
 	return true;
 }
 

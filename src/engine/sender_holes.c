@@ -5,7 +5,7 @@
 #include "engine/sender_impl.h"
 #include "wire/block.h"
 
-#define MAPS_MAX_BYTES (64u << 20) /* of all files; one file may have any */
+#define MAPS_MAX_BYTES (64u << 20) /* limit for all files; one file may have any */
 #define MAPPING_MAX 64             /* maps in progress: they share a disk */
 
 void snd_await_map(struct snd *s, struct snd_entry *f)

@@ -92,7 +92,7 @@ struct snd {
 	bool up[INFLIGHT_STREAMS], listed;
 	bool paced;
 	struct { uint64_t bps; bool idle; } rate[SND_RATES + 1];
-	struct mono tail_at;            /* when an idle stream may copy a block */
+	struct mono tail_at;            /* time when an idle stream may copy a block */
 	/* No stream counts as stalled before; all streams are examined then. {0}: now. */
 	struct mono stalls_at;
 	unsigned held;                  /* snd_hold() */

@@ -2,8 +2,8 @@
 #include "core/units.h"
 #include "engine/sender_impl.h"
 
-#define STALL_DOUBLINGS 6          /* of the limit for a stalled stream */
-#define QUEUE_NS (500 * NS_PER_MS) /* of blocks at the shared rate, if more than one job */
+#define STALL_DOUBLINGS 6          /* doublings of the limit for a stalled stream */
+#define QUEUE_NS (500 * NS_PER_MS) /* time of blocks at the shared rate, if more than one job */
 
 /* ---- Shared rates ---- */
 

@@ -18,7 +18,7 @@ struct stream_view {
 	unsigned place;         /* index among the paths in use */
 	bool moving;            /* still connected through an earlier path of the place */
 	struct mono since;      /* time of connection; 0: not connected */
-	uint32_t generation;    /* of the connection, not 0: another connection has another one */
+	uint32_t generation;    /* number of the connection, not 0; each has its own */
 	uint64_t moved;         /* counter of bytes through the connection, sent and received */
 	/* sender: */
 	bool carries;           /* has unacknowledged blocks */

@@ -3,8 +3,8 @@
 #include "core/units.h"
 #include "engine/engine_impl.h"
 
-#define PING_MIN_NS (200 * NS_PER_MS) /* between two PINGs */
-#define STOPPED_NS (5 * NS_PER_S)     /* a tick later than this: this end did not run */
+#define PING_MIN_NS (200 * NS_PER_MS) /* min time between two PINGs */
+#define STOPPED_NS (5 * NS_PER_S)     /* a later tick: this end did not run */
 
 void engine_progress(struct engine *s, struct mono now)
 {

@@ -14,7 +14,7 @@
 #include "core/fd.h"
 
 #define LINKS_MAX 40 /* symbolic links of one path, as for the kernel */
-#define DEPTH_MAX 16 /* of directories in one of ours */
+#define DEPTH_MAX 16 /* nesting of directories in one of ours */
 
 struct inode {
 	uint64_t dev, ino;

@@ -11,17 +11,17 @@
 struct usage {
 	atomic_uint refs;
 	pthread_mutex_t lock;
-	uint64_t stored;    /* on disk */
-	uint64_t reserved;  /* for files in transit, not on disk yet */
+	uint64_t stored;    /* bytes on disk */
+	uint64_t reserved;  /* bytes for files in transit, not on disk yet */
 	bool counting, refused;
-	uint64_t added;     /* to `stored` during a count */
+	uint64_t added;     /* bytes added to `stored` during a count */
 	pthread_mutex_t names; /* recursive; taken before `lock` */
 };
 
 struct quota {
 	struct usage *usage;
 	uint64_t limit;
-	uint64_t taken;     /* by this tree; under the lock of the usage, like the limit */
+	uint64_t taken;     /* bytes taken by this tree; under the lock of the usage, like the limit */
 	uint64_t lacking;   /* space refused last */
 	uint64_t spare;     /* reserved for data that has not begun to arrive; while lent, part of neither sum */
 	bool lent;
@@ -385,7 +385,7 @@ static void end(struct quota_hold *h, uint64_t bytes)
 	to.reserved = 0;
 	to.stored = bytes < h->stored ? bytes : h->stored;
 	set(h, to);
-	h->stored = 0; /* of the usage from now on */
+	h->stored = 0; /* the usage counts from now on */
 }
 
 void quota_complete(struct quota_hold *h, uint64_t size_bytes)

@@ -47,11 +47,11 @@ static int real_setdirect(int fd, bool on)
 static int real_dioalign(int fd, uint32_t *memory, uint32_t *offset)
 {
 	const uint32_t wanted = 0x2000; /* STATX_DIOALIGN */
-	uint32_t of[256 / sizeof(uint32_t)] = { 0 }; /* struct statx: the mask, .. */
+	uint32_t of[256 / sizeof(uint32_t)] = { 0 }; /* struct statx, which begins with its mask */
 
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, wanted, of) != 0)
 		return -1;
-	*memory = of[152 / sizeof of[0]]; /* .. stx_dio_mem_align, */
+	*memory = of[152 / sizeof of[0]]; /* stx_dio_mem_align */
 	*offset = of[156 / sizeof of[0]]; /* stx_dio_offset_align */
 	errno = ENOSYS;
 	return (of[0] & wanted) != 0 ? 0 : -1;

@@ -162,7 +162,7 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 			return fs_err_sys(e, errno, d, name, "cannot set extended attributes");
 		if (left_out++ > 0)
 			continue;
-		if (no_room(errno)) /* of the inode: freeing disk space would not help */
+		if (no_room(errno)) /* the inode has no room: freeing disk space would not help */
 			report(e, 0, d, name, a.name, "no space for it in this file system, not kept");
 		else
 			report(e, errno, d, name, a.name, "not kept");

@@ -12,7 +12,7 @@
 #include "model/probe.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
-#define MAX_BYTES (UINT64_C(16) << 30) /* of a level */
+#define MAX_BYTES (UINT64_C(16) << 30) /* limit of a level */
 
 /* Acknowledged bytes of the streams from earlier levels, and of the streams that this level added. */
 struct share {
@@ -25,7 +25,7 @@ struct advise {
 	struct mono started;
 	unsigned level[PTCP_PROBES_MAX];
 	size_t n_levels, at;
-	/* of the present level */
+	/* the present level: */
 	struct mono begun, sampled;
 	uint64_t acked, acked_first;
 	struct tcpinfo first[PTCP_STREAMS_MAX];
@@ -37,7 +37,7 @@ struct advise {
 	struct loss_events events[PTCP_STREAMS_MAX];
 	double lost[PTCP_STREAMS_MAX]; /* segments so far */
 	struct evidence_watch watch;
-	struct share at_half, at_end; /* at half of the level's max duration, and at the last sample */
+	struct share at_half, at_end; /* shares at half of the level's max duration, and at the last sample */
 	/* results */
 	struct evidence evidence;
 	struct ptcp_probe probes[PTCP_PROBES_MAX];

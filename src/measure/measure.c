@@ -13,8 +13,8 @@ struct measure {
 	struct ptcp_measure_opts o;
 	struct level level[LEVELS_MAX];  /* ascending by streams */
 	size_t n_levels;
-	unsigned number;                 /* of the round, from 0 */
-	/* of the present round */
+	unsigned number;                 /* number of the round, from 0 */
+	/* the present round: */
 	struct mono started;
 	struct level_run run[LEVEL_STREAMS_MAX];
 	uint64_t retransmits;

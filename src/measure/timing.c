@@ -14,12 +14,12 @@
 
 #define SAMPLE_NS (5 * NS_PER_MS)    /* resolution of the delays */
 #define LARGEST_S 0.8                /* delay of the largest message */
-#define LARGEST_RTTS 8               /* or more, at a large RTT */
-#define LEAST_BYTES (64u << 10)      /* of the largest message */
+#define LARGEST_RTTS 8               /* its delay in RTTs, if that is longer */
+#define LEAST_BYTES (64u << 10)      /* min size of the largest message */
 #define MAX_BYTES (UINT64_C(8) << 30)
 #define SIZES 4                      /* each half of the next larger */
 #define HELD_MAX 0.1                 /* share of a message's time in which its hosts, not the path, limit the flow */
-#define STARVED_MAX 2                /* as many messages as were asked for are repeated, while this host is starved */
+#define STARVED_MAX 2                /* repeated messages of a starved host, per message asked for */
 
 struct timing {
 	struct prober base;
@@ -29,7 +29,7 @@ struct timing {
 	uint64_t before[PTCP_STREAMS_MAX]; /* delivered when the flow started */
 	uint64_t largest;                /* 0: the rate has not settled */
 	/* the present message */
-	struct settle_flow first;        /* before it */
+	struct settle_flow first;        /* counters before it */
 	struct mono since;
 	struct processor processor;
 	unsigned starved;                /* messages so far that were not taken */
@@ -102,7 +102,7 @@ static void start_messages(struct timing *t, const struct settle_flow *f, struct
 	uint64_t max = t->o.most_bytes > 0 ? t->o.most_bytes : MAX_BYTES;
 	double bytes = settle_rate_bps(&t->settle) / 8 * fmax(LARGEST_S, LARGEST_RTTS * t->round_trip_s);
 
-	processor_is_starved(&t->processor, (double)now.ns / 1e9); /* from now on */
+	processor_is_starved(&t->processor, (double)now.ns / 1e9); /* the count begins here */
 	t->largest = bytes < (double)max ? (uint64_t)bytes : max;
 	if (t->largest < LEAST_BYTES)
 		t->largest = LEAST_BYTES;

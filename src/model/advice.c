@@ -111,7 +111,7 @@ unsigned advice_search(const struct fit *f, const struct advice_opts *o, enum ad
 
 /* Half of the difference between one observation raised and lowered by one deviation. */
 struct swing {
-	double rate, impact; /* at the answer; rate as logarithm */
+	double rate, impact; /* values at the answer; rate as logarithm */
 	double share;        /* logarithm of the share per stream: 1 / (1 + others) with fair share */
 };
 

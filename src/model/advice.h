@@ -130,8 +130,8 @@ struct advice {
 	bool confident;
 	unsigned warnings;             /* enum advice_warning */
 	double throughput_sd_ratio;    /* standard deviation of the throughput at the answer, */
-	double impact_sd_ratio;        /* of the impact at the answer, */
-	double share_sd_ratio;         /* and of the share of the path per stream, by the probes' errors */
+	double impact_sd_ratio;        /* standard deviation of the impact at the answer, */
+	double share_sd_ratio;         /* standard deviation of the share per stream, by the probes' errors */
 	unsigned streams_low, streams_high; /* answers with a single probe off by one deviation */
 	const char *congestion_advice; /* gentler: "cubic"; with random loss on an idle path "bbr"; or NULL */
 	unsigned next_probe;           /* stream count of the most useful further probe, or 0 */

@@ -61,7 +61,7 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max, b
 	}
 }
 
-/* Where nobody else is seen, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
+/* On a path that seems idle, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
 static bool keeps_budget(const struct advice *a, const struct advice_opts *o, unsigned streams, double budget_ratio)
 {
 	const struct advice_point *p = &a->curve[streams - 1];

@@ -237,7 +237,7 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
 			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s);
-			/* A short mean queue proves nothing: others may keep it short, too. */
+			/* A short mean queue proves nothing: competing flows may keep it short, too. */
 			sum += (1 - full) * (emptiness(low, BELIEF_QUEUE_MEAN) + fmin(emptiness(mean, BELIEF_MEAN_QUEUE_MEAN), 0));
 		}
 	}

@@ -149,7 +149,7 @@ void divide_measurements(unsigned *counts, const double *sd, double *scratch, si
 
 /* ---- Capacity ---- */
 
-#define USED_UP 1e-11 /* of a limit: rounding */
+#define USED_UP 1e-11 /* part of a limit that rounding leaves */
 
 static bool has_room(const struct divide_flow *f, const double *limit, const double *rest)
 {

@@ -69,7 +69,8 @@ double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evide
 	    evidence_cycle_s(8 * bytes / time_s / streams, e->base_rtt_s, bytes / segments, EVIDENCE_CUBIC) : 0;
 }
 
-#define SCATTER_S PROBE_MANY_S /* of a level whose rate scatters as probe_error_ratio() says: less over a longer one */
+/* Duration of a level whose rate scatters as probe_error_ratio() says: the rate of a longer one scatters less. */
+#define SCATTER_S PROBE_MANY_S
 
 #define CUBIC_POWER 0.75
 

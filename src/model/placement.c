@@ -26,9 +26,9 @@ bool placement_find(const double *busy_ratio, unsigned workers, const struct pla
 			continue;
 		for (i = 0; i < n; i++) {
 			load = of[i].worker == from ? busy_ratio[from] * (double)of[i].bytes / total : 0;
-			gain = busy_ratio[from] - busy_ratio[least] - load; /* of the one worker over the other, */
+			gain = busy_ratio[from] - busy_ratio[least] - load; /* gain of the one worker over the other, */
 			if (gain > load)
-				gain = load;                                /* and of the one over its past */
+				gain = load;                                /* gain over its own past */
 			if (gain <= best)
 				continue;
 			best = gain;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define ROUNDING 1e-9
-#define CHANCE_MIN 0.001 /* of an even share */
+#define CHANCE_MIN 0.001 /* min rate, in even shares */
 
 void ratectl_opts_init(struct ratectl_opts *o)
 {

@@ -64,7 +64,7 @@ struct stream_control {
 	struct steady settle;
 	struct evidence_watch kernel;
 	double level_s;                  /* counted time */
-	double host_limited_s;           /* part of it */
+	double host_limited_s;           /* part of level_s that this host limits */
 	double connecting_s;             /* time with streams without a connection */
 	double unconnected;              /* mean number of these streams in the level's samples */
 	double starved_s, starved_bps;   /* uncounted time, and its rate */

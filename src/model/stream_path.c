@@ -43,7 +43,7 @@ void stream_path_change(struct stream_control *s)
 
 	stream_path_forget(s);
 	s->evidence.base_rtt_s = base_rtt_s; /* the kernel would tell it again */
-	s->kernel.n = 0;                     /* of the earlier path */
+	s->kernel.n = 0;                     /* samples of the earlier path */
 	stream_path_record(s, s->recent_bps, 1);
 }
 

@@ -10,7 +10,7 @@ struct dealing {
 	unsigned n;
 	const uint32_t *mover;
 	unsigned n_movers;
-	unsigned streams[DEAL_USERS_MAX]; /* of each mover */
+	unsigned streams[DEAL_USERS_MAX]; /* streams of each mover */
 };
 
 /* Streams of the mover on the path of stream `as`. */

@@ -28,7 +28,7 @@
 
 static bool add_line(struct buf *b, const char *word, const char *rest)
 {
-	size_t n = strlen(word) + strlen(rest) + 1; /* with the newline */
+	size_t n = strlen(word) + strlen(rest) + 1; /* word, text and newline */
 	uint8_t *p = buf_reserve(b, n + 1);
 
 	if (p == NULL)
@@ -203,7 +203,7 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e)
 	text_escape(shown, sizeof shown, path);
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
-	flock(fd, LOCK_EX | LOCK_NB); /* while empty; without locks the file stays if this process is killed */
+	flock(fd, LOCK_EX | LOCK_NB); /* locked while empty; without locks the file stays if this process is killed */
 	while (at < n && (w = write(fd, text + at, n - at)) > 0)
 		at += (size_t)w;
 	if (at < n || (fsync(fd) != 0 && !sys_cannot_sync(errno))) { /* other hosts read the file */

@@ -15,7 +15,7 @@ struct mover_link {
 	struct frame_conn conn;
 	struct msg flush;
 	bool flush_posted, freed;
-	bool lost, reported;        /* for the reason `why` */
+	bool lost, reported;        /* lost, and reported, for the reason `why` */
 	struct ptcp_err why;
 	void (*on_lost)(void *owner, const struct ptcp_err *why);
 };

@@ -8,7 +8,8 @@
 #include "wire/mover.h"
 
 #define LINK_PING_NS NS_PER_S
-#define LINK_TIMEOUT_NS (8 * NS_PER_S) /* of a silent end: a mover ends its work, an engine gives the blocks to other movers */
+/* Limit of a silent end: a mover ends its work, an engine gives the blocks to other movers. */
+#define LINK_TIMEOUT_NS (8 * NS_PER_S)
 
 struct mover_link;
 

@@ -12,10 +12,10 @@
 #include "core/units.h"
 #include "net/identity.h"
 
-#define JOIN_NS (8 * NS_PER_S)      /* from a connection to JOIN */
+#define JOIN_NS (8 * NS_PER_S)      /* time from a connection to JOIN */
 #define METER_NS NS_PER_S
 #define PORT_FREE ":0"
-#define SESSION_JOINS 64            /* of a mover of a server at once */
+#define SESSION_JOINS 64            /* joins of a mover of a server at once */
 
 /* ---- Joining and leaving ---- */
 
@@ -124,7 +124,7 @@ static int on_mover(struct mover *v, const struct wire_mover *f, struct ptcp_err
 	notify(m, text);
 	pool_joined(v);
 	pace(m);
-	if (m->congestion[0] != '\0') /* which INVITE did not name yet */
+	if (m->congestion[0] != '\0') /* INVITE did not name it yet */
 		put_congestion(m, v);
 	movers_changed(m);
 	return 0;

@@ -34,7 +34,7 @@ struct mover {
 	struct list in_list;
 	struct movers *set;
 	struct mover_link *link;
-	uint64_t tick;           /* of its last PING */
+	uint64_t tick;           /* number in its last PING */
 	uint32_t id;
 	bool joined;             /* has sent MOVER */
 	bool listens;            /* the set is a session's, and the endpoint of this mover is known */
@@ -70,7 +70,7 @@ struct launcher {
 struct movers {
 	struct movers_opts o;
 	struct movers_base *base;
-	struct context host;     /* of the listener: without workers and I/O threads */
+	struct context host;     /* context of the listener: without workers and I/O threads */
 	struct pending pending;
 	struct listener *listener;
 	struct invitation invitation;
@@ -91,7 +91,7 @@ struct movers {
 	struct movers_base into; /* the base of the last path that is in no `base` */
 	const struct movers_target_ops *target_ops;
 	void *target_arg;
-	/* of a server: the pool has a set for each session */
+	/* members of a server's pool, which has a set for each session: */
 	struct list sessions;
 	unsigned n_sessions;
 	struct movers *pool;     /* pool of the server, if the set is a session's; else NULL */

@@ -94,7 +94,7 @@ void remote_cancel(struct remote *r)
 {
 	if (r == NULL)
 		return;
-	r->state = REMOTE_ORPHAN; /* until GONE */
+	r->state = REMOTE_ORPHAN; /* REMOTE_ORPHAN until GONE */
 	if (r->mover == NULL)
 		drop(r);
 	else

@@ -43,7 +43,7 @@ static int bio_read(BIO *b, char *p, int n)
 	if (c->failed)
 		return 0;
 	if ((size_t)n > c->wanted)
-		c->wanted = (size_t)n; /* to the end of the record */
+		c->wanted = (size_t)n; /* bytes to the end of the record */
 	if (c->rx_start == c->rx_end && !(c->mode == CHAN_LEAVING ? chan_rx_fill_max(c, (size_t)n) : chan_rx_fill(c))) {
 		if (c->eof || c->failed)
 			return 0;

@@ -12,12 +12,12 @@
 #include "core/text.h"
 #include "net/loop_uv.h"
 
-#define EXIT_MS 500  /* until SIGTERM, */
-#define TERM_MS 2000 /* until SIGKILL */
+#define EXIT_MS 500  /* time until SIGTERM, */
+#define TERM_MS 2000 /* time from then until SIGKILL */
 
 struct child {
 	uv_process_t uv;
-	uv_timer_t timer;       /* after child_free() */
+	uv_timer_t timer;       /* runs after child_free() */
 	struct child_opts o;
 	bool freed, over, killed;
 	unsigned n_closing;
@@ -91,7 +91,7 @@ int child_start(struct child **out, struct loop *l, const struct child_opts *o, 
 		c->freed = c->over = true;
 		release(c);
 		return err_set(e, PTCP_ECONNECT, "%s: %s (install this program, or name another)",
-		    text_escape(shown, sizeof shown, o->argv[0]), strerror(-r)); /* of libuv: negative errno */
+		    text_escape(shown, sizeof shown, o->argv[0]), strerror(-r)); /* libuv returns a negative errno */
 	}
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	*fd = pair[0];

@@ -14,9 +14,9 @@ struct handshake {
 	void *arg;
 	struct chan *chan;
 	atomic_bool decided;     /* finished or canceled, the first of the two */
-	bool canceled;           /* while `finished` is under way; `home` only */
+	bool canceled;           /* canceled while `finished` is under way; `home` only */
 	struct msg start, finished, cancel;
-	struct ptcp_err why;     /* of a failure */
+	struct ptcp_err why;     /* reason of a failure */
 };
 
 static void handshake_free(struct handshake *h)

@@ -24,7 +24,7 @@ struct identity {
 	EVP_PKEY *key;
 	X509 *cert;
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
-	struct certificates certificates; /* within `cert` */
+	struct certificates certificates; /* part within `cert` */
 };
 
 /* Reads identity.pem of `dir` (see userdir_config()); a missing file (and directory, mode 0700) is created.

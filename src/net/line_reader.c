@@ -17,7 +17,7 @@ struct line_reader {
 	void *arg;
 	int fd;
 	bool gone, over;
-	const char *out;         /* of line_reader_send_all(), n_out bytes are left */
+	const char *out;         /* text of line_reader_send_all(), n_out bytes are left */
 	size_t n_out;
 	size_t n;
 	char buf[LINE_READER_BYTES];

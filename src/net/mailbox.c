@@ -6,13 +6,13 @@
 #include "core/list.h"
 
 struct mailbox {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all below */
 	struct loop *loop;
 	struct msg *first, **last;
 	unsigned n;
 	struct msg wake;      /* runs the messages, */
-	bool posted;          /* and is posted, or runs */
-	bool closed;          /* to be freed after that */
+	bool posted;          /* posted, or running */
+	bool closed;          /* freed once it has run */
 };
 
 static void deliver(struct msg *wake);

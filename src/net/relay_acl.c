@@ -214,7 +214,7 @@ static void on_resolved(struct resolve *q, const struct resolve_answer *a)
 	struct relay_acl_entry *h = CONTAINER_OF(q, struct relay_acl_entry, resolve);
 
 	if (h->answered)
-		return; /* to a client's request */
+		return; /* an answer to a client came first */
 	if (is_answer(a->error))
 		learn(h, a->all);
 	else

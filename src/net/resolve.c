@@ -26,7 +26,7 @@ struct lookup {
 	bool waiting;
 	char host[SOCK_HOST_BYTES];
 	int family;
-	struct resolve_answer answer; /* of the thread, until `over` is posted */
+	struct resolve_answer answer; /* the thread's, until `over` is posted */
 	struct msg over;
 };
 

@@ -11,14 +11,14 @@
 struct flow {
 	int source, nhops, arc[2];
 	double left;
-	double since, since_bytes; /* of the current piece */
+	double since, since_bytes; /* time and bytes at the start of the current piece */
 };
 
 struct baseline {
 	struct sandbox *run;
 	const struct graph *n;
 	struct flow *flow;
-	struct divide_flow *share; /* of each flow */
+	struct divide_flow *share; /* share of each flow */
 	int nflows;
 	double t;
 	int interval;

@@ -9,7 +9,7 @@
 
 #include "plan/plan.h"
 
-#define ALL (1 - 1e-9)      /* of the data */
+#define ALL (1 - 1e-9)      /* part of the data */
 #define LARGE_ROWS 30000    /* not attempted */
 #define LEVELS 4
 
@@ -27,7 +27,7 @@ struct attempt {
 	struct lp *lp;
 	int nslots;
 	bool full; /* single-slot stages: exact and loose are the same */
-	double relayed_bound_bytes; /* of any plan with nslots */
+	double relayed_bound_bytes; /* bound of any plan with nslots */
 };
 
 static _Noreturn void too_many(struct slots *s)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define NODES_MAX 8000000
-#define DUST 1e-15  /* of all data: rounding, no piece */
+#define DUST 1e-15  /* part of all data: rounding, no piece */
 #define SMALL 1e-5  /* relative to the largest simultaneous arrival */
 
 /* One hop of a batch; `before` leads back to its source. */
@@ -38,7 +38,7 @@ struct trace {
 	double dust;
 	struct node *node;
 	size_t nnodes, node_room;
-	struct queue *stored, *arriving; /* of each host */
+	struct queue *stored, *arriving; /* queues of each host */
 	struct arrival *arrival;
 	size_t narrivals, arrival_room;
 	/* Arcs in use in the present stage, with the bytes per slot */

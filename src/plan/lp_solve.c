@@ -8,7 +8,7 @@
 #define KEEP 1e-9        /* loss allowed to the next goal */
 #define PRICE_EPS 1e-10  /* smaller reduced costs are noise */
 #define PROVEN 1e-9      /* possible gain by missing columns */
-#define PART_S 0.5       /* of the simplex method */
+#define PART_S 0.5       /* longest run of the simplex method */
 #define BATCH 2000       /* columns added at a time */
 
 struct column {

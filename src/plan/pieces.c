@@ -30,9 +30,9 @@ void pieces_add(struct pieces *p, int source, double bytes, const struct ptcp_pl
 
 #define ALIKE 1e-7   /* relative difference of data in one piece */
 #define ALIKE_B 1e-3 /* the same in bytes: rounding of all data shows in slots of few bytes */
-#define CRUMB 1e-8   /* of a source's data: remainders between goals, no piece */
-#define CRUMBS 1e-7  /* of a source's data: all its crumbs */
-#define LOST 1e-6    /* of a source's data: max loss by rounding */
+#define CRUMB 1e-8   /* part of a source's data: remainders between goals, no piece */
+#define CRUMBS 1e-7  /* part of a source's data: all its crumbs */
+#define LOST 1e-6    /* part of a source's data: max loss by rounding */
 
 /* Orders by source, arcs and slots between hops; 0: the same path, perhaps at another time. */
 static int compare_paths(const struct flow_path *x, const struct flow_path *y)

@@ -5,8 +5,8 @@
 #include "plan/streams.h"
 
 #define ROUNDS_MAX 100
-#define CLOSE 1e-10 /* of the data: tolerance of the horizon */
-#define GAP 0.03    /* between makespan and bound, once the effort is used up */
+#define CLOSE 1e-10 /* part of the data: tolerance of the horizon */
+#define GAP 0.03    /* accepted gap between makespan and bound, once the effort is used up */
 #define LONGER 1.3  /* next horizon */
 
 struct horizon_search {
@@ -239,7 +239,7 @@ void method_pipelined(struct sandbox *run, const struct graph *n, const struct p
 	out->makespan_s = n->ntimes == 1 ? s.t / s.share : s.t;
 	if (pieces != NULL) {
 		lp_solve(s.lp, LP_MIN_RELAYED);
-		if (n->ntimes == 1) /* with constant rates a plan can be stretched to any horizon */
+		if (n->ntimes == 1) /* constant rates: a plan can be stretched to any horizon */
 			s.g->end_s = s.g->period[0].len_s = s.t / lp_share(s.lp);
 		out->relayed_bound_bytes = fmax(0, lp_bound(s.lp) / lp_share(s.lp) - n->total);
 		if (s.g->nstages > 1)

@@ -186,7 +186,7 @@ struct planning {
 	const struct ptcp_overlay *overlay;
 	const struct ptcp_plan_opts *opts;
 	const struct plan_tuning *tuning;
-	struct ptcp_plan *plan; /* on the heap, outlives the run */
+	struct ptcp_plan *plan; /* it is on the heap and outlives the run */
 };
 
 /* A hundredth of the direct makespan, or of the best path's or pipelined one. */

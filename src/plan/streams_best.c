@@ -6,15 +6,15 @@
 #include "plan/rate_limits.h"
 #include "plan/lp_impl.h"
 
-#define NOTHING 1e-9 /* of the data */
+#define NOTHING 1e-9 /* part of the data */
 
 struct stream_search {
 	struct sandbox *run;
 	const struct graph *n; /* without windows, at full rates */
 	struct lp *lp;
-	int *streams_col;    /* of each arc, or 0 */
+	int *streams_col;    /* column of each arc, or 0 */
 	double t;            /* length of the period */
-	double bound;        /* of the share that arrives */
+	double bound;        /* bound of the share that arrives */
 };
 
 /* Constraint of an arc: flow / rate <= slope * streams + offset. */

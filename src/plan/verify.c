@@ -13,7 +13,7 @@ struct check {
 	const struct ptcp_plan *p;
 	const struct ptcp_overlay *o;
 	double eps_s; /* tolerance of times */
-	double *share_bps; /* of each link: rate per stream in its tightest bottleneck with a curve; INFINITY: none */
+	double *share_bps; /* rate per stream in the tightest bottleneck with a curve, by link; INFINITY: none */
 	struct ptcp_err *e;
 };
 

@@ -20,7 +20,7 @@ struct job_conn {
 	struct memory_account *memory; /* NULL: no limit */
 	struct job *job;      /* NULL: none yet, or over */
 	struct file_job *file_job; /* the same */
-	uint64_t canceled_id; /* of the job that the client has canceled and that has not ended; 0: none */
+	uint64_t canceled_id; /* id of the job that the client has canceled and that has not ended; 0: none */
 	bool closing;
 };
 

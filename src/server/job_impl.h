@@ -40,7 +40,7 @@ struct job {
 	struct mono requested, ended;
 	bool over;
 	struct ptcp_progress last;
-	struct ptcp_err why;           /* unless its code is 0 */
+	struct ptcp_err why;           /* failure, unless its code is 0 */
 };
 
 /* ---- job.c ---- */

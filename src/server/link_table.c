@@ -11,7 +11,7 @@
 #include "wire/job.h"
 
 struct link_table_entry {
-	struct wire_link f; /* without host and text */
+	struct wire_link f; /* values without host and text */
 	char host[SOCK_HOST_BYTES], text[WIRE_TEXT_MAX + 1];
 	struct mono at;     /* time of f.age_ms */
 };

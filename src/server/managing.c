@@ -112,7 +112,7 @@ static void remove_entry(struct managing *m, const struct walk_entry *w, const c
 	int r;
 
 	if (w->type == WALK_DIR)
-		return; /* at its end */
+		return; /* its WALK_DIR_END removes it */
 	r = w->type == WALK_DIR_END ? manage_rmdir(w->dir, &why) : manage_clear(w->dir, w->name, &why);
 	if (r == 0)
 		m->totals.entries++;

@@ -19,8 +19,8 @@ struct port_lease {
 	struct port_lease_opts o;
 	char *path;
 	int fd;                 /* -1: the service is gone */
-	struct watch *watch;    /* of fd */
-	struct timer *again;    /* until the next attempt to register */
+	struct watch *watch;    /* watch of fd */
+	struct timer *again;    /* timer until the next attempt to register */
 	bool released, answered;
 	unsigned port;
 	char key[TLS_SHARE_KEY_BYTES], label[TLS_SHARE_LABEL_BYTES];

@@ -14,7 +14,7 @@
 
 #define ACCEPTS 16                    /* per turn; then a rest: connecting without end must not occupy the loop */
 #define REST_NS (5 * NS_PER_MS)
-#define AGAIN_NS (10 * NS_PER_MS)     /* until a process may have taken connections */
+#define AGAIN_NS (10 * NS_PER_MS)     /* time until a process may have taken connections */
 #define SWEEP_NS NS_PER_S
 #define KEY_NS (2 * NS_PER_S)         /* maximum time for the key */
 
@@ -41,7 +41,7 @@ struct borrower {
 	pid_t process;
 	struct mono since;
 	char label[TLS_SHARE_LABEL_BYTES]; /* "": none */
-	unsigned passed;                  /* since its queue was empty */
+	unsigned passed;                  /* passed connections since its queue was empty */
 };
 
 static bool is_over(const struct borrower *b) { return b->watch == NULL; }
@@ -231,7 +231,7 @@ static void on_incoming(void *arg)
 		admit(s, &fd);
 	if (i < ACCEPTS && errno == EAGAIN)
 		return;
-	watch_hold(s->watch, true); /* also without descriptors */
+	watch_hold(s->watch, true); /* a lack of descriptors is a reason, too */
 	timer_set(s->rest, mono_add_ns(mono_now(), REST_NS));
 }
 

@@ -14,7 +14,7 @@
 
 #define STEP_ENTRIES 4096        /* other clients' work on the I/O threads comes between two steps */
 #define FRESH_NS (60 * NS_PER_S) /* a count is repeated after this time, */
-#define FRESH_COUNTS 20          /* or after so many times its own duration: at most 5 % of the time are spent on it */
+#define FRESH_COUNTS 20          /* at the earliest after so many durations of a count: 5 % of the time */
 #define RETRY_NS (1 * NS_PER_S)  /* the same after a refusal, which a count that is too large may have caused */
 #define RETRY_COUNTS 2
 #define DIRECTORIES_MAX 4096     /* remembered without sessions */
@@ -25,9 +25,9 @@ struct directory {
 	uint64_t dev, ino;
 	char *path;
 	struct usage *usage;
-	uint64_t limit_bytes;   /* of the latest session */
+	uint64_t limit_bytes;   /* limit of the latest session */
 	bool counted, counting;
-	struct mono began, at;  /* of the last count: its start and end */
+	struct mono began, at;  /* start and end of the last count */
 	/* during a count: */
 	struct walk *walk;
 	struct io *io;

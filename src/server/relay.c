@@ -41,11 +41,11 @@ struct storage {
 struct relayed {
 	struct list in_list;
 	struct relay *relay;
-	struct inbound *inbound; /* until relay_begin() */
+	struct inbound *inbound; /* inbound connection until relay_begin() */
 	struct dial *dial;
 	int fd[2];               /* the client's, the next hop's */
 	char client[PTCP_FINGERPRINT_BYTES], from[SOCK_TEXT_BYTES];
-	struct trust_proof proof; /* of the client */
+	struct trust_proof proof; /* proof of the client */
 	char host[SOCK_HOST_BYTES];
 	unsigned port;
 	struct loop *worker;
@@ -57,7 +57,7 @@ struct relayed {
 	struct msg start, over, stop, gone;
 	bool moving, stopping;
 	struct ptcp_err why;     /* code 0: both directions have ended */
-	uint64_t bytes, stored_bytes, dropped_bytes; /* at the end */
+	uint64_t bytes, stored_bytes, dropped_bytes; /* totals at the end */
 };
 
 /* ---- Storage ---- */
@@ -345,7 +345,7 @@ void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 		if (d->moving)
 			stop(d);
 		else
-			inbound_free(d->inbound); /* which calls relay_forget() */
+			inbound_free(d->inbound); /* calls relay_forget() */
 	}
 }
 

@@ -120,7 +120,7 @@ static int check(const struct relay_room *r, const struct relay_client *c, unsig
 {
 	unsigned own = control ? 0 : kept_for_waiting(r, c, l, now), all = control ? 0 : kept_for_waiting(r, NULL, l, now);
 
-	if (more == 0) /* the place is kept for it */
+	if (more == 0) /* the place is kept for the session */
 		return 0;
 	if (c->places + more + own > client_limit(l))
 		return refuse(l, control, true, e);

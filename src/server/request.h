@@ -26,8 +26,8 @@ struct request {
 	bool own;                      /* the client is this user: any absolute path */
 	struct authorization auth;
 	const char *client;            /* fingerprint, borrowed */
-	struct memory_account *memory; /* of the session or job; outlives the request */
-	/* by request_take() */
+	struct memory_account *memory; /* account of the session or job; outlives the request */
+	/* set by request_take() */
 	bool sends;                    /* the server sends files */
 	bool measures;                 /* there are no files: the server discards blocks */
 	bool generates;                /* there are no files: the server sends generated blocks */
@@ -42,17 +42,17 @@ struct request {
 	uint8_t *given;                /* paths and patterns as in the frame: flags, text, NUL each */
 	size_t given_bytes;
 	unsigned n_given;              /* paths in it */
-	/* by request_find(), on an I/O thread */
+	/* set by request_find(), on an I/O thread */
 	int flags;
 	struct request_path *path;
 	unsigned n_paths, path_room;
 	struct tree *tree;             /* set by request_take_manage(); NULL with `own` */
 	struct filter *filter;         /* rules for the sources; NULL: none */
-	struct destination place;      /* unless the server sends */
+	struct destination place;      /* destination, unless the server sends */
 	bool finding;
 	unsigned n_useful;             /* streams that have something to send, at most */
 	bool expanded;                 /* a source was a pattern; `path` has its matches in place of it */
-	struct request_search *search; /* during request_find(), for sources */
+	struct request_search *search; /* search during request_find(), for sources */
 	struct ptcp_err why;
 	int result;
 	struct io_job io;

@@ -13,16 +13,16 @@
 #include "server/request_impl.h"
 #include "store/expand.h"
 
-enum { STEP_DONE, STEP_MORE, STEP_WAITS /* until the job is submitted again */ };
+enum { STEP_DONE, STEP_MORE, STEP_WAITS /* STEP_WAITS until the job is submitted again */ };
 
 #define STEP_NAMES 4096 /* other clients' work on the I/O threads comes between two steps */
 
 /* The sources found so far. */
 struct request_search {
 	unsigned next;          /* path of the request */
-	struct expand *expand;  /* of that path; NULL: not begun */
+	struct expand *expand;  /* expansion of that path; NULL: not begun */
 	struct tree *near;      /* with `own`: the directory before the pattern's first wildcard, */
-	size_t near_bytes;      /* which takes so many bytes of each match */
+	size_t near_bytes;      /* length of `near` in each match */
 	struct request_path *found;
 	unsigned n_found, room;
 };

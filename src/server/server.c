@@ -12,7 +12,7 @@
 #include "server/server_impl.h"
 #include "fs/fd_budget.h"
 
-#define WATCH_NS (500 * NS_PER_MS) /* between checks of the files of trust */
+#define WATCH_NS (500 * NS_PER_MS) /* time between checks of the files of trust */
 
 /* ---- Listeners ---- */
 
@@ -339,7 +339,7 @@ int ptcp_server_start(struct ptcp_server *s, struct ptcp_err *e)
 	if (s->ran)
 		return err_set(e, PTCP_EUSAGE, "the server: runs once per handle");
 	s->ran = true;
-	loop_wake(s->loop); /* for a ptcp_server_stop() before */
+	loop_wake(s->loop); /* a ptcp_server_stop() may have come before */
 	return 0;
 }
 

@@ -12,7 +12,7 @@
 struct server_session_set {
 	struct list list;
 	struct session_queue queue;
-	struct timer *tick;               /* while sessions wait */
+	struct timer *tick;               /* runs while sessions wait */
 	unsigned n, n_run;                /* now; accepted so far */
 	struct ptcp_server_stats past;    /* sums of ended sessions, and counters of events */
 	bool ephemeral;                   /* a single session, of the same user, with any absolute path */
@@ -45,7 +45,7 @@ struct server_session_link {
 	bool connects, one_channel;       /* values of session_opts */
 	const char *host;                 /* destination of our data connections, if `connects`; copied */
 	unsigned port;
-	/* of a session under a grant; copied */
+	/* authorization of a session under a grant; copied */
 	const struct wire_grant *grant;
 	const char *issuer;
 };

@@ -7,7 +7,7 @@
 
 #define TICK_NS NS_PER_S
 #define WAIT_MAX_MS (60 * 60 * 1000u)
-#define REPEAT_NS (10 * NS_PER_S) /* between two WAITING frames with the same position */
+#define REPEAT_NS (10 * NS_PER_S) /* time between two WAITING frames with the same position */
 
 struct queue_limits server_session_limits(const struct server_session_set *t)
 {

@@ -11,7 +11,7 @@
 #include "fs/io.h"
 
 struct spare_memory { /* zeroed: nothing was in use */
-	uint64_t peak_bytes;  /* of the use, since memory was last returned */
+	uint64_t peak_bytes;  /* peak of the use, since memory was last returned */
 	bool low;             /* the latest call found at most half of the peak in use */
 	atomic_bool returning;
 	struct io_job job;

@@ -1,7 +1,7 @@
 #include "core/err.h"
 #include "session/session_impl.h"
 
-#define RTT_MAX_S 5.0 /* that prolongs the wait for a silent peer */
+#define RTT_MAX_S 5.0 /* longest RTT that prolongs the wait for a silent peer */
 
 void control_init(struct session *sess, const struct session_opts *o, uint64_t quiet_ns)
 {

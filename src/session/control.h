@@ -17,7 +17,7 @@ struct control {
 	uint64_t quiet_ns, rtt_ns;  /* see control_replay_session */
 	struct mono return_by;      /* a lost control connection must have its successor by then */
 	struct ptcp_err why;        /* reason of the loss, or of the last attempt to connect its successor */
-	struct mono resumed;        /* when the present connection replaced a lost one; 0: it has not */
+	struct mono resumed;        /* time when the present connection replaced a lost one; 0: it has not */
 	bool lost;                  /* a connection was lost for which control_take_lost() was not called yet: */
 	struct mtu_lost lost_conn;
 	struct mux *mux;            /* multiplexer of the only channel; else NULL */

@@ -4,7 +4,7 @@
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define LINGER_NS (2 * NS_PER_S) /* for the peer to close */
+#define LINGER_NS (2 * NS_PER_S) /* time for the peer to close */
 
 static void on_open(void *arg, const struct wire_open *o)
 {

@@ -11,7 +11,7 @@
 #include "wire/block.h"
 
 #define PIECE_BYTES (32u << 10)
-#define TURN_BYTES (256u << 10) /* from the peer, per turn of the loop */
+#define TURN_BYTES (256u << 10) /* bytes from the peer, per turn of the loop */
 
 /* One direction: the position within the frame, and a piece of the frame being forwarded. */
 struct lane {
@@ -73,7 +73,7 @@ static void on_inner_closed(void *arg, const struct ptcp_err *why)
 }
 
 static const struct chan_ops inner_ops = { .readable = on_inner, .writable = on_inner, .closed = on_inner_closed };
-static const struct chan_ops no_ops = { .readable = NULL }; /* until the stream takes the channel */
+static const struct chan_ops no_ops = { .readable = NULL }; /* no callback before the stream takes the channel */
 
 int mux_open(struct mux *m, struct chan **stream_end, struct ptcp_err *e)
 {

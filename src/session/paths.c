@@ -93,7 +93,7 @@ int paths_parse(struct paths *p, const char *const *names, size_t n, const struc
 		new = &p->at[p->n];
 		if ((new->candidate = strdup(strcmp(names[p->n], direct) == 0 ? "" : names[p->n])) == NULL)
 			return err_nomem(e);
-		p->n++; /* from here on paths_fini() frees `candidate` */
+		p->n++; /* paths_fini() frees `candidate` from here on */
 		if (strcmp(names[p->n - 1], direct) != 0 && (r = parse_path(new, to, e)) < 0)
 			return r;
 		for (i = 0; i + 1 < p->n; i++)

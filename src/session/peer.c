@@ -7,7 +7,7 @@
 #include "core/units.h"
 #include "session/session_impl.h"
 
-#define RESPONDS_NS (4 * NS_PER_S)   /* since the peer's last frame, at most */
+#define RESPONDS_NS (4 * NS_PER_S)   /* max time since the peer's last frame */
 
 void peer_init(struct session *sess, const struct session_opts *o)
 {

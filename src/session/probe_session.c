@@ -18,12 +18,12 @@ struct stream_run {
 
 /* A measurement by levels: numbers of streams, one after the other. */
 struct probe_session {
-	const struct probe_session_ops *ops; /* of the starter; NULL: acceptor */
+	const struct probe_session_ops *ops; /* callbacks of the starter; NULL: acceptor */
 	void *arg;
 	bool generates;             /* this end sends the blocks */
 	struct open_files files;    /* receiver: always empty: streams discard every block */
 	uint8_t *data;              /* sender: content of the blocks */
-	unsigned streams;           /* of this level; 0: between levels */
+	unsigned streams;           /* streams of this level; 0: between levels */
 	uint64_t stream_bytes;
 	bool started;
 	uint32_t generating[PTCP_STREAMS_MAX]; /* sender: generations of the connections that have started to send */
@@ -35,7 +35,7 @@ struct probe_session {
 	unsigned n_early;
 	struct mono checked_at;     /* last check for progress */
 	uint64_t moved;             /* bytes at the last progress, */
-	struct mono moved_at;       /* and its time */
+	struct mono moved_at;       /* time of `moved` */
 	struct limit_times times;   /* reported by the sending end since the level started */
 	uint64_t retransmits;
 	char congestion[TCPINFO_CC_BYTES];
@@ -199,7 +199,7 @@ static void on_lost(struct session *sess, struct stream *s, const struct ptcp_er
 		return;
 	if (b->started) {
 		b->ops->ended(b->arg, stream_number(s), from, until, complete ? NULL : why);
-	} else if (complete) { /* at the peer all streams are connected, here not yet */
+	} else if (complete) { /* all streams are connected at the peer, here not yet */
 		b->early[stream_number(s)] = (struct stream_run){ true, from, until };
 		b->n_early++;
 	}

@@ -118,7 +118,7 @@ struct receive_side {
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
 	unsigned n_verifying;       /* number of steps on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
-	struct io_call call, sync_call; /* of the batch, and of the sync */
+	struct io_call call, sync_call; /* calls of the batch, and of the sync */
 	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
 	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */

@@ -95,7 +95,7 @@ static void do_work(struct receive_entry *t)
 	case WORK_FINISH_DIR:
 		if ((t->only_new && !t->fresh) || is_absent(t))
 			break;
-		if (!t->fresh) /* before the mode, which may forbid it */
+		if (!t->fresh) /* counted before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
 		t->result = store_dir_finish(t->self, &t->meta, &t->why);
 		t->lacking = t->result > 0;

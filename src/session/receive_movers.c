@@ -93,7 +93,7 @@ void receive_movers_opened(struct session *sess, struct receive_entry *t)
 
 	if (t->result < 0 && !sess->end.over) {
 		sink_err_at(&bare, &t->why, t->sink, session_is_users(sess));
-		t->work = WORK_OPEN; /* so that its end waits */
+		t->work = WORK_OPEN; /* the engine sees work, whose end the entry awaits */
 		rcv_broken(engine_rcv(sess->engine), t->id, &bare);
 		t->work = WORK_NONE;
 	}

@@ -29,7 +29,7 @@ struct receive_prune {
 	struct prune *prune;
 	const struct filter *filter;
 	struct receive_entry *step;      /* waits for the outbox; NULL: on its way through the queue, or none */
-	struct report report[STEP_REPORTS]; /* of one step */
+	struct report report[STEP_REPORTS]; /* reports of one step */
 	unsigned n_reports;
 	unsigned warnings;
 };
@@ -162,7 +162,7 @@ static void report(struct session *sess, const struct report *r)
 	struct ptcp_err why;
 
 	if (r->path == NULL)
-		return; /* no memory for it */
+		return; /* no memory for the report */
 	if (r->why == NULL) {
 		engine_report_deleted(sess->engine, r->path);
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = r->path, .status = PTCP_FILE_DELETED,

@@ -4,7 +4,7 @@
 #include "core/err.h"
 #include "session/send_impl.h"
 
-#define FRAME_BYTES (48u << 10) /* of paths in a frame, at most */
+#define FRAME_BYTES (48u << 10) /* size of paths in a frame, at most */
 
 int send_select(struct session *sess, const struct wire_select *f, struct ptcp_err *e)
 {

@@ -321,7 +321,7 @@ static void feed_streams(struct session *sess, struct mono now)
 	/* A rate below the demand holds blocks up. Dead streams take nothing, and the rate then holds up nobody. */
 	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.host->pacing.out, now) ||
 	    pacer_throttles(&sess->adapt.path_rates.all, now) || striping_is_paced(sess) ||
-	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* also while briefly busy with other work */
+	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* the peer may also be briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */
 	while (more) {
 		more = false;

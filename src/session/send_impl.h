@@ -18,7 +18,7 @@
 
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
-	struct memory_account *memory; /* has SEND_ENTRY_BYTES of it; NULL: no limit, or an input */
+	struct memory_account *memory; /* account charged with SEND_ENTRY_BYTES; NULL: no limit, or an input */
 	uint64_t id;               /* once blocks of it were sent; else 0 */
 	struct source *source;     /* the source of a file; NULL: the entry is no file, and the next two name it */
 	struct dir *dir;           /* parent directory */
@@ -45,7 +45,7 @@ struct send_side {
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
 	unsigned n, max;            /* number of entries in the batch, and its limit */
-	unsigned offered;           /* offered of them */
+	unsigned offered;           /* entries of the batch that were offered */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
 	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */

@@ -8,7 +8,7 @@
 #include "fs/fs_err.h"
 #include "wire/block.h"
 
-#define DIGESTS_MAX 2u /* of a session at once; sessions share the I/O threads */
+#define DIGESTS_MAX 2u /* digests of a session at once; sessions share the I/O threads */
 
 enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_DIGEST };
 

@@ -9,8 +9,8 @@
 #include "fs/fd_budget.h"
 #include "session/receive_impl.h"
 
-#define QUIET_NS (5 * NS_PER_S)       /* of the end that replaces the control connection; see control_pump() */
-#define ENTRY_BYTES (UINT64_C(256) + RECEIVE_ENTRY_BYTES) /* with the engine's part */
+#define QUIET_NS (5 * NS_PER_S)       /* limit of the end that replaces the control connection; see control_pump() */
+#define ENTRY_BYTES (UINT64_C(256) + RECEIVE_ENTRY_BYTES) /* includes the engine's part */
 #define KEPT_ALIVE_NS (60 * NS_PER_S) /* three PINGs in this time keep the entry of a NAT */
 
 /* ---- Its parts ---- */
@@ -21,7 +21,7 @@ static const struct part {
 	void (*pump)(struct session *sess, struct mono now);
 	struct mono (*deadline)(const struct session *sess);
 	void (*free)(struct session *sess);
-} parts[] = { /* in calling order */
+} parts[] = { /* pump() and deadline() are called in this order */
 	{ adapt_rates, adapt_rates_deadline, NULL },
 	{ control_pump, control_deadline, control_free },
 	{ stalls_pump, stalls_deadline, NULL },
@@ -75,7 +75,7 @@ static void wind_up_control(struct session *sess, struct mono now)
 	bool done;
 
 	control_flush(sess);
-	chan_pause(sess->control.chan, false); /* to notice its end */
+	chan_pause(sess->control.chan, false); /* notices its end */
 	done = buf_len(&engine_outbox(sess->engine)->b) == 0 && sess->control.replay.resend == 0 &&
 	    (sess->control.mux == NULL || mux_is_between(sess->control.mux));
 	if (done)

@@ -84,8 +84,8 @@ struct session_opts {
 	const struct wire_open *open; /* starter: the request; NULL: acceptor */
 	uint16_t max_streams;
 	unsigned fds;                 /* descriptors from session_take_fds(); taken, also on failure */
-	uint64_t timeout_ns;          /* without progress, while the peer responds */
-	uint64_t linger_ns;           /* without any connection; 0: no connection is replaced */
+	uint64_t timeout_ns;          /* limit without progress, while the peer responds */
+	uint64_t linger_ns;           /* limit without any connection; 0: no connection is replaced */
 	struct movers *movers;        /* movers for the streams; outlives the session; NULL: see session_use_movers() */
 	unsigned streams;             /* active without movers, as far as granted; 0: all granted */
 	bool fixed_streams;           /* all granted streams are active, with movers */

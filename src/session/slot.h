@@ -75,7 +75,7 @@ struct slot {
 	unsigned retries;           /* failures since the last success */
 	uint32_t mover;             /* id of the mover of this stream; 0: none yet */
 	uint32_t endpoint;          /* id of the acceptor's mover to connect to; 0: none yet */
-	/* of all connections */
+	/* counters of all connections */
 	struct slot_totals totals;
 };
 

@@ -4,8 +4,8 @@
 #include "session/session_impl.h"
 
 #define CHECK_NS (2 * NS_PER_S)
-#define STALLED_NS (5 * NS_PER_S)    /* without an acknowledgment, beside 3 RTTs */
-#define STUCK_TIMEOUTS 4u            /* of the control connection: retransmissions in a row */
+#define STALLED_NS (5 * NS_PER_S)    /* time without an acknowledgment, beside 3 RTTs */
+#define STUCK_TIMEOUTS 4u            /* time-outs of the control connection: retransmissions in a row */
 
 static void check_control(struct session *sess)
 {
@@ -45,7 +45,7 @@ void stalls_pump(struct session *sess, struct mono now)
 	if (now.ns < stalls_deadline(sess).ns)
 		return;
 	sess->stalls.checked = now;
-	if (peer_responds(sess, now) && control_take_lost(sess, &lost)) /* by a successor */
+	if (peer_responds(sess, now) && control_take_lost(sess, &lost)) /* a successor has taken over */
 		peer_suspect(sess, &lost);
 	if (control_may_resume(sess))
 		check_control(sess);

@@ -453,7 +453,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	prepare_socket(sess, number, chan_fd(c));
 	if (stream_new(&s, &o, &e) < 0) {
 		slot_close_tap(&sess->slot[number]);
-		engine_fail(sess->engine, &e); /* after a new attempt there would be no more memory */
+		engine_fail(sess->engine, &e); /* no more memory would be there after a new attempt */
 		return;
 	}
 	added(sess, number, s, far, before);

@@ -38,7 +38,7 @@ struct stream_set {
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* error of the last failed connection */
 	bool lacks_movers;          /* no mover of the acceptor was reached */
-	struct mono revived;        /* after the replacement of the control connection at that time */
+	struct mono revived;        /* time of the last replacement of the control connection */
 	uint64_t failed_paths;      /* reported by ops.path_failed, and not connected since */
 	uint64_t retransmits;       /* retransmits of ended streams */
 };

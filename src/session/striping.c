@@ -7,7 +7,7 @@
 #include "session/session_impl.h"
 
 #define CHECK_NS NS_PER_S
-#define WAIT_NS (3 * NS_PER_S) /* of a server without movers: a new session is carried by its host */
+#define WAIT_NS (3 * NS_PER_S) /* patience with a server without movers: a new session is carried by its host */
 
 void striping_init(struct session *sess, const struct session_opts *o) { sess->striping.movers = o->movers; }
 
@@ -20,7 +20,7 @@ static void on_changed(void *arg)
 	if (sess->end.over)
 		return;
 	for (i = 0; i < sess->streams.n_granted; i++)
-		if (sess->slot[i].stream == NULL) /* at once by another mover */
+		if (sess->slot[i].stream == NULL) /* another mover takes it at once */
 			slot_retry_at(&sess->slot[i], (struct mono){ 0 });
 	if (sess->streams.n_connected == 0 && (sess->striping.movers == NULL || movers_count(sess->striping.movers) > 0))
 		streams_await(sess, mono_now());

@@ -5,7 +5,7 @@
 #include "session/session_impl.h"
 
 #define REPORT_NS (200 * NS_PER_MS)
-#define REPORT_STREAMS 16 /* with more streams, reports are rarer */
+#define REPORT_STREAMS 16 /* reports are rarer with more streams */
 
 static struct evidence_sample sample_of(struct loss_events *events, const struct tcpinfo *now, const struct tcpinfo *then,
     double interval_s)

@@ -7,9 +7,9 @@
 #include "session/receive_impl.h"
 #include "fs/fs_err.h"
 
-#define VERIFY_STEPS_MAX 2u           /* of a session at once; sessions share the I/O threads */
+#define VERIFY_STEPS_MAX 2u           /* verifications of a session at once; sessions share the I/O threads */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
-#define SYNC_NS (2 * NS_PER_S)        /* or the data of SYNC_NS */
+#define SYNC_NS (2 * NS_PER_S)        /* time whose data is synced at once */
 
 /* A step, on an I/O thread. */
 struct verify_step {

@@ -20,7 +20,7 @@ struct texts {
 /* A directory to be listed next: its path, and the rest of the pattern. */
 struct pending {
 	char *path;
-	const char *rest; /* in x->pattern, the start of a component */
+	const char *rest; /* rest of x->pattern, from the start of a component */
 };
 
 /* Of a path in a list: its places in arrays that grow, and the share of malloc(3). */
@@ -30,7 +30,7 @@ struct expand {
 	expand_open_fn *open;
 	void *arg;
 	struct memory_account *memory;
-	uint64_t charged;       /* for the texts of `found` and `pending` */
+	uint64_t charged;       /* charge for the texts of `found` and `pending` */
 	char *pattern;          /* without slashes at the end */
 	bool begun, is_pattern, dirs_only;
 	struct texts found;

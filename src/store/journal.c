@@ -185,7 +185,7 @@ void journal_cut(struct journal *j, const struct sys *sys, uint64_t slot)
 		return;
 	atomic_store(&j->next, slot);
 	if (sys->ftruncate(j->fd, (off_t)record_at(slot)) != 0)
-		atomic_store(&j->next, 0); /* so that sink_keep() removes the journal */
+		atomic_store(&j->next, 0); /* sink_keep() then removes the journal */
 }
 
 void journal_close(struct journal *j, const struct sys *sys)

@@ -12,7 +12,7 @@
 #include "fs/quota.h"
 #include "store/walk.h"
 
-#define MARKS_MAX 1000 /* in one walk */
+#define MARKS_MAX 1000 /* marks in one walk */
 #define STEM_BYTES 22  /* ".ptcp-" and 16 digits */
 
 struct mark {

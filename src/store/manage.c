@@ -160,7 +160,7 @@ int manage_sync(struct dir *d, const char *name, struct ptcp_err *e)
 	dir_fd_done(d);
 	if (r < 0)
 		return r;
-	dir_changed(d); /* by an earlier run, or another program */
+	dir_changed(d); /* an earlier run, or another program, has made it */
 	return dir_sync(d, e);
 }
 

@@ -27,7 +27,7 @@ struct pipe_sink {
 	void (*changed)(void *arg);
 	void *changed_arg;
 	struct pipe_sink_file file;
-	struct slot *slot;          /* of block i: i % n_slots */
+	struct slot *slot;          /* place of block i: i % n_slots */
 	uint32_t n_slots;
 	uint32_t next, written;
 	struct digest sum;

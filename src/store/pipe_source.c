@@ -26,9 +26,9 @@ struct pipe_source {
 	pthread_cond_t room;
 	void (*changed)(void *arg);
 	void *changed_arg;
-	struct slot *slot;    /* of block i: i % max_blocks */
+	struct slot *slot;    /* place of block i: i % max_blocks */
 	uint32_t first, next; /* blocks from first on are in memory, except released ones; `next` is being read */
-	uint32_t tail_bytes;  /* of the block `next`, at the end */
+	uint32_t tail_bytes;  /* bytes of the block `next`, at the end */
 	bool released, ended, failed;
 	struct ptcp_err why;
 };

@@ -30,7 +30,7 @@ struct prune {
 	struct prune_root *root;     /* being walked */
 	struct walk *walk;
 	bool removing;         /* the second of two walks; the first one counts */
-	uint64_t count;        /* to be removed, as far as the walk has come */
+	uint64_t count;        /* entries to be removed, as far as the walk has come */
 	uint64_t removed, failed;
 	struct prune_level level[WALK_DEPTH_MAX + 3]; /* [depth]: the directory that has the entries of this depth */
 	char path[DIR_PATH_RAW_BYTES];

@@ -20,14 +20,14 @@ struct source {
 	struct walk_entry entry;
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
-	struct direct_io *direct_io; /* of the transfer; NULL: the page cache is used, */
-	atomic_bool not_direct;      /* or the file system lacks direct I/O */
+	struct direct_io *direct_io; /* direct I/O of the transfer; NULL: the page cache is used, */
+	atomic_bool not_direct;      /* the file system lacks direct I/O */
 	/* Taken twice a block, about 20 ns each, by files of several blocks: prevents reads from a closed
 	 * descriptor. */
 	pthread_mutex_t lock;
 	int fd; /* -1 when closed */
 	unsigned readers;
-	bool close; /* after the last reader */
+	bool close; /* the last reader closes it */
 };
 
 /* How to read without blocking on disk; cached per file system as its hint, for the next small file. */
@@ -412,7 +412,7 @@ static off_t seek(const struct source *s, int fd, uint64_t off, int whence, stru
 
 static int map(const struct source *s, int fd, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e)
 {
-	uint64_t size = s->entry.size_bytes, off = 0; /* of the next block to classify */
+	uint64_t size = s->entry.size_bytes, off = 0; /* start of the next block to classify */
 	off_t at;
 
 	while (off < size) {

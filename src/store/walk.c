@@ -27,15 +27,15 @@ struct item {
 struct level {
 	struct level *up;
 	struct dir *dir;
-	bool counted;     /* in the descriptor budget */
+	bool counted;     /* counted in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
-	struct buf names; /* of a directory read completely, each with its NUL */
+	struct buf names; /* names of a directory read completely, each with its NUL */
 	bool selected;    /* the names are those of `part` instead */
 	struct selection_part part, below; /* not read yet; of the name read last */
 	bool whole;       /* the name read last is selected itself */
-	char name[256];   /* that name */
+	char name[256];   /* its name */
 	char *why;        /* the listing failed; to be reported next */
-	int depth;        /* of the directory; -1 for an added directory's content */
+	int depth;        /* depth of the directory; -1 for an added directory's content */
 	size_t above;     /* with a filter: length of its path and '/' in w->path */
 };
 
@@ -46,7 +46,7 @@ struct walk {
 	bool flat;
 	struct dir *enter; /* the WALK_DIR returned last: its content is next */
 	int enter_depth;
-	bool enter_selected; /* as far as it is in enter_part */
+	bool enter_selected; /* selected as far as it is in enter_part */
 	struct selection_part enter_part;
 	const struct selection *selection; /* NULL: all */
 	const struct filter *filter; /* NULL: includes all */

@@ -96,7 +96,7 @@ bool stream_memory_take(struct stream *s)
 	}
 	if (s->o.files != NULL)
 		chan_pause(s->chan, true);
-	if (!s->memory.awaits) { /* to the peer, the stream is busy */
+	if (!s->memory.awaits) { /* the peer sees a busy stream */
 		s->memory.awaits = true;
 		stream_io_begin(s);
 	}

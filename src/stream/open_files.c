@@ -15,7 +15,7 @@ void open_files_set(struct open_files *t, uint64_t id, struct sink *sink, struct
 	struct sink *old;
 
 	pthread_mutex_lock(&t->lock);
-	old = t->slot[i].id == id ? t->slot[i].sink : NULL; /* of the same file, whose grid has changed */
+	old = t->slot[i].id == id ? t->slot[i].sink : NULL; /* sink of the same file, whose grid has changed */
 	t->slot[i].id = id;
 	t->slot[i].sink = sink_ref(sink);
 	t->slot[i].grid = grid;

@@ -13,7 +13,7 @@
 struct open_files {
 	pthread_mutex_t lock;
 	atomic_bool slow;    /* the last write took long: make the next one on an I/O thread */
-	atomic_uint watched; /* number of writes to examine for that: after a long one */
+	atomic_uint watched; /* number of writes to examine, after a long one */
 	struct {
 		uint64_t id; /* 0: free */
 		struct sink *sink;

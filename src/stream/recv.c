@@ -136,7 +136,7 @@ static int end_chunk(struct stream *s, struct ptcp_err *e)
 	if ((r = wire_block_end_decode(&end, s->tail, e)) < 0)
 		return r;
 	if (s->sink != NULL && end.status == WIRE_BLOCK_VOID) {
-		s->state = BLOCK_NONE; /* of this block nothing more arrives */
+		s->state = BLOCK_NONE; /* nothing more of this block arrives */
 		drop_sink(s);
 	}
 	if (s->sink != NULL && s->state != BLOCK_GOOD) /* an earlier chunk could not be written meanwhile */

@@ -42,16 +42,16 @@ struct stream_job {
 	struct io_job io;
 	struct stream *stream;
 	uint8_t *buf;                           /* the loop's; NULL: nothing is read */
-	size_t fill;                            /* frames to send end here, */
-	struct {                                /* but the data of the last frame is sent from its file: */
-		size_t at;                      /* after buf[0..at), */
+	size_t fill;                            /* end of the frames to send */
+	struct {                                /* data of the last frame, which is sent from its file: */
+		size_t at;                      /* bytes buf[0..at) are handled, */
 		uint32_t left;                  /* bytes, 0: none, */
-		uint64_t offset;                /* of the file */
+		uint64_t offset;                /* offset in the file */
 		unsigned extent;
 	} unread;
 	unsigned n_read;                        /* extents read, or failed */
 	uint32_t extent_read;                   /* bytes read of the next one */
-	struct block_hash sum;                  /* of these */
+	struct block_hash sum;                  /* hash of these bytes */
 	bool ready;                             /* buf is full, or has all the rest */
 	bool reading;                           /* an I/O thread has the job */
 	struct stream_job *next;

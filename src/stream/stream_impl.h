@@ -86,7 +86,7 @@ struct stream_pace {
 	struct pacer_turn turn[PACES];
 	size_t allowance[PACES];         /* bytes taken from the pacer, not yet used */
 	struct timer *timer;             /* fires when a pacer permits more; NULL: not needed yet */
-	bool waits;                      /* until then */
+	bool waits;                      /* the stream waits for the timer */
 };
 
 /* Memory of the channel's buffers and the stream's own; memory.c. */
@@ -141,7 +141,7 @@ struct stream {
 	atomic_uint_fast64_t moved;      /* bytes */
 	/* control thread */
 	bool stop_posted, resets;
-	struct list in_balance;          /* of context.balance, on a worker: */
+	struct list in_balance;          /* place in the list of context.balance, on a worker: */
 	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
 	struct stream_far far;
@@ -166,7 +166,7 @@ struct stream {
 	bool drained;                    /* the channel has no more input now */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES], tail[WIRE_BLOCK_END_BYTES];
 	struct wire_block block;
-	struct wire_chunk chunk;         /* of that frame, within its block: */
+	struct wire_chunk chunk;         /* chunk of that frame, within its block: */
 	uint64_t id;
 	uint32_t block_index, next_chunk;
 	enum block_state state;

@@ -155,7 +155,7 @@ static void write_free(struct stream *s, struct stream_write *w)
 		stream_memory_give_buf(s, w->buf);
 	w->buf = NULL;
 	s->writes.n--;
-	s->writes.alone = false; /* if set, this was the only one */
+	s->writes.alone = false; /* this was the only one, if it is set */
 }
 
 static void report_failed(struct stream *s, const struct stream_write *w)

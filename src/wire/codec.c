@@ -207,7 +207,7 @@ uint8_t wire_grant_role(uint8_t mode)
 
 size_t wire_grant_text(uint8_t *out, const struct wire_grant *g)
 {
-	static const char prefix[] = "ptcp grant v1"; /* with its NUL */
+	static const char prefix[] = "ptcp grant v1"; /* signed with its NUL */
 	uint8_t frame[WIRE_GRANT_MAX_BYTES];
 	size_t n = wire_grant_encode(frame, g) - WIRE_HEADER_BYTES - WIRE_SIGNATURE_BYTES;
 

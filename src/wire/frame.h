@@ -181,7 +181,7 @@ struct wire_hello {
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
-	struct span software;     /* for people and logs */
+	struct span software;     /* text for people and logs */
 };
 WIRE_CODEC(HELLO, hello, wire_hello)
 

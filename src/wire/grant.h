@@ -18,7 +18,7 @@ struct wire_grant {
 	uint8_t grantee[WIRE_DIGEST_BYTES];  /* digest behind the fingerprint */
 	uint8_t audience[WIRE_DIGEST_BYTES];
 	uint8_t mode;
-	uint64_t expiry_s;                   /* since 1970, UTC, by the audience's clock */
+	uint64_t expiry_s;                   /* seconds since 1970, UTC, by the audience's clock */
 	uint8_t nonce[WIRE_NONCE_BYTES];
 	struct span path;                    /* below the issuer's root; empty with PROBE; RELAY: the next hop, HOST:PORT */
 	struct span certificates;            /* certificates of the issuer, as in its TLS certificate */

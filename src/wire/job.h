@@ -46,7 +46,7 @@ WIRE_CODEC(SAMPLE, sample, wire_sample)
 
 /* The session with the third host is running. */
 struct wire_started {
-	uint64_t id;      /* of the job, for STATUS; not 0 */
+	uint64_t id;      /* id of the job, for STATUS; not 0 */
 	struct span peer; /* address and port of the third host */
 };
 WIRE_CODEC(STARTED, started, wire_started)
@@ -115,7 +115,7 @@ struct wire_link {
 	uint64_t age_ms;                   /* time since the last measurement */
 	uint32_t messages;                 /* behind the estimate; not 0 */
 	uint16_t streams;                  /* number of streams that shared each message; not 0 */
-	uint16_t port;                     /* of the other host; not 0 */
+	uint16_t port;                     /* port of the other host; not 0 */
 	uint8_t flags;
 	struct span host;                  /* printable ASCII */
 	struct span text;                  /* why the last measurement failed; empty: it succeeded */
@@ -130,7 +130,7 @@ WIRE_CODEC(LINK, link, wire_link)
 struct wire_clean {
 	uint64_t older_ms; /* min age */
 	uint8_t dry_run;   /* 1: remove nothing */
-	struct span path;  /* of the directory, as in OPEN; without NUL */
+	struct span path;  /* path of the directory, as in OPEN; without NUL */
 };
 WIRE_CODEC(CLEAN, clean, wire_clean)
 
@@ -194,7 +194,7 @@ struct wire_listed {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	struct span path;   /* as in the request, with the names below; without NUL */
-	struct span target; /* of a symbolic link */
+	struct span target; /* target of a symbolic link */
 	struct span text;   /* describes the code */
 };
 #define WIRE_LISTED_FRAMES_MAX 10000000 /* max number in one reply */

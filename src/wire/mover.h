@@ -27,7 +27,7 @@
 
 #include "wire/frame.h"
 
-#define WIRE_MOVER_HANDLES 1024 /* of a mover at once */
+#define WIRE_MOVER_HANDLES 1024 /* handles of a mover at once */
 
 /* ---- Between the ends of a session ---- */
 
@@ -72,7 +72,7 @@ struct wire_hop {
 	uint32_t handle;
 	uint8_t hop;              /* number of the relay, from 0; the engine answers each number once */
 	uint8_t peer[32];         /* SHA-256 of the SubjectPublicKeyInfo of the relay */
-	struct span certificates; /* of the relay, as presented */
+	struct span certificates; /* certificates of the relay, as presented */
 };
 WIRE_CODEC(HOP, hop, wire_hop)
 
@@ -120,7 +120,7 @@ WIRE_CODEC(TRAFFIC, traffic, wire_traffic)
  * the file is not received any more; after CLOSE the mover discards the block. */
 struct wire_want {
 	uint32_t handle;
-	uint64_t id; /* of the entry */
+	uint64_t id; /* id of the entry */
 };
 WIRE_CODEC(WANT, want, wire_want)
 
@@ -140,7 +140,7 @@ WIRE_CODEC(WROTE, wrote, wire_wrote)
 /* The mover could not write a received block: the entry fails. */
 struct wire_unwritten {
 	uint32_t handle;
-	uint64_t id; /* of the entry */
+	uint64_t id; /* id of the entry */
 	uint32_t block;
 	uint16_t code; /* as in ERROR, not 0 */
 	struct span text;
@@ -150,14 +150,14 @@ WIRE_CODEC(UNWRITTEN, unwritten, wire_unwritten)
 /* CLOSED answers CLOSE: the mover writes no more into the file, and reports no block of it behind CLOSED. The end of the
  * connection stands for CLOSED. */
 struct wire_closed {
-	uint64_t id; /* of the entry */
+	uint64_t id; /* id of the entry */
 };
 WIRE_CODEC(CLOSED, closed, wire_closed)
 
 /* A data connection of the session of INVITE has joined. From here on the stream is like a stream that is CONNECTED. */
 struct wire_accepted {
 	uint32_t handle;  /* chosen by the mover */
-	uint16_t number;  /* of the stream in the session */
+	uint16_t number;  /* number of the stream in the session */
 	uint8_t peer[32]; /* SHA-256 of the other end's SubjectPublicKeyInfo: of the starter, or of a mover of the starter */
 };
 WIRE_CODEC(ACCEPTED, accepted, wire_accepted)
@@ -176,13 +176,13 @@ enum wire_stream_flags {
  * key from the same identity, sends MOVER and ENDPOINT, and accepts data connections of the session. All frames but INVITE
  * travel on that connection, and its end ends the session at this mover. */
 struct wire_invite {
-	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* for JOIN, as in an invitation */
+	uint8_t run[WIRE_SESSION_BYTES], key[32]; /* session and key for JOIN, as in an invitation */
 	uint8_t session[WIRE_SESSION_BYTES];      /* id of the session */
 	uint8_t join[32];            /* the key Ks of PROTOCOL.md, section 14: data connections join with it */
 	uint8_t peer[32];            /* SHA-256 of the starter's SubjectPublicKeyInfo */
 	uint8_t cipher, flags;       /* as in OPENED; an enum wire_stream_flags, in which AHEAD is ignored */
 	uint16_t streams;            /* granted, not 0 */
-	uint32_t timeout_ms;         /* of the data connections, not 0 */
+	uint32_t timeout_ms;         /* timeout of the data connections, not 0 */
 	struct span near;            /* numeric address of the server towards the starter: the mover names the nearest own one */
 	struct span congestion;      /* congestion control; empty: the system's */
 };
@@ -191,7 +191,7 @@ WIRE_CODEC(INVITE, invite, wire_invite)
 /* The mover makes a data connection of a session, and answers CONNECTED or LOST. */
 struct wire_stream {
 	uint32_t handle;
-	uint16_t number;             /* of the stream in the session */
+	uint16_t number;             /* number of the stream in the session */
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint8_t key[32];             /* the key Km of PROTOCOL.md, section 14, for JOIN */
 	uint8_t peer[32];            /* SHA-256 of the peer's SubjectPublicKeyInfo; see identity_digest() */
@@ -199,12 +199,12 @@ struct wire_stream {
 	uint8_t family;              /* 4, 6, or 0 for either */
 	uint8_t flags;               /* enum wire_stream_flags */
 	uint16_t segment_bytes;      /* maximum TCP segment; 0: that of the path */
-	uint32_t timeout_ms;         /* of the connection */
+	uint32_t timeout_ms;         /* timeout of the connection */
 	uint32_t connect_ms;         /* limit for TCP, TLS and JOINED */
-	uint64_t spool_bytes, route_session; /* for ROUTE, if there are relays */
+	uint64_t spool_bytes, route_session; /* values for ROUTE, if there are relays */
 	uint16_t port;               /* not 0 */
 	struct span host;            /* address or name of the peer */
-	struct span label;           /* of a shared port; may be empty */
+	struct span label;           /* label of a shared port; may be empty */
 	struct span congestion;      /* congestion control; empty: the system's */
 	struct span relays;          /* HOST:PORT of at most eight relays, in order, separated by commas; empty: direct */
 };
@@ -222,7 +222,7 @@ WIRE_CODEC(PASS, pass, wire_pass)
  * component, without following links, and refuses another file. FORGET ends the description, and so does a SOURCE whose id
  * has the same slot. */
 struct wire_source {
-	uint64_t id;                 /* of the entry */
+	uint64_t id;                 /* id of the entry */
 	uint16_t root;               /* index of a root of the invitation */
 	uint64_t size_bytes, ino;    /* the file has this size, inode number and times */
 	int64_t mtime_s, ctime_s;
@@ -255,24 +255,24 @@ enum wire_target_flags {
  * The engine makes a part anew, with another inode, unless it resumes the part, so that a mover that has outlived its engine
  * writes into no later file. */
 struct wire_target {
-	uint64_t id;                 /* of the entry */
+	uint64_t id;                 /* id of the entry */
 	uint16_t root;               /* index of a root of the invitation */
 	uint64_t size_bytes, ino;    /* size of the file; inode number of the part */
 	uint8_t flags;               /* enum wire_target_flags */
-	struct span path;            /* of the part, below the root; the name is that of a part file, .ptcp-*.part */
+	struct span path;            /* path of the part, below the root; its name is .ptcp-*.part */
 };
 WIRE_CODEC(TARGET, target, wire_target)
 
 /* The engine sends CLOSE to all movers that know a file before it completes or gives up the file. The mover refuses further
  * writes, waits for running ones, closes the file, and answers CLOSED. */
 struct wire_close {
-	uint64_t id; /* of the entry */
+	uint64_t id; /* id of the entry */
 };
 WIRE_CODEC(CLOSE, close, wire_close)
 
 /* The mover reads the source no more. */
 struct wire_forget {
-	uint64_t id; /* of the entry */
+	uint64_t id; /* id of the entry */
 };
 WIRE_CODEC(FORGET, forget, wire_forget)
 

@@ -8,8 +8,8 @@
 #include "mover/movers.h"
 #include "work/work_impl.h"
 
-#define LATE_NS (5 * NS_PER_S)      /* that a shared file system may show new files late */
-#define CLIENT_NS (8 * NS_PER_S)    /* of the socket of a silent client, before the session's limit applies */
+#define LATE_NS (5 * NS_PER_S)      /* delay of new files on a shared file system */
+#define CLIENT_NS (8 * NS_PER_S)    /* limit of the socket of a silent client, before the session's limit applies */
 #define WAITING_MAX 256             /* connections of clients that have not joined */
 
 /* ---- Connections of clients ---- */

@@ -11,9 +11,9 @@
 #include "net/identity.h"
 #include "net/reach.h"
 
-#define CONNECT_NS (4 * NS_PER_S)   /* for each address of the engine */
-#define LEASE_NS (6 * NS_PER_S)     /* of writes, since the sending of the last PING that the engine has returned */
-#define FIRST_LEASE_NS (4 * NS_PER_S) /* before an answer */
+#define CONNECT_NS (4 * NS_PER_S)   /* limit for each address of the engine */
+#define LEASE_NS (6 * NS_PER_S)     /* lease of writes, from the sending of the last returned PING on */
+#define FIRST_LEASE_NS (4 * NS_PER_S) /* lease before an answer */
 #define TRAFFIC_NS (100 * NS_PER_MS)
 #define LOCAL_MAX 32                /* addresses of this host */
 

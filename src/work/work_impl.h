@@ -83,11 +83,11 @@ struct work {
 	bool serves;                /* the engine is a server's, and sends INVITE only */
 	bool receives;              /* files of TARGET; else files of SOURCE are sent */
 	struct pacer pacer;
-	struct direct_io direct_io; /* if the invitation demands it */
+	struct direct_io direct_io; /* used if the invitation demands it */
 	struct work_files files;
 	struct work_targets targets;
 	struct connect *connect;    /* connection to the engine */
-	struct mover_link *link;    /* then */
+	struct mover_link *link;    /* link to the engine, once connected */
 	struct timer *timer;
 	struct list streams;
 	unsigned n_streams;

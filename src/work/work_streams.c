@@ -27,9 +27,9 @@ struct work_stream {
 	char label[WIRE_LABEL_MAX + 1], congestion[WIRE_CONGESTION_MAX + 1], peer[PTCP_FINGERPRINT_BYTES];
 	struct connect_hop relay[CONNECT_RELAYS_MAX];
 	unsigned n_relays;
-	struct connect *connect;    /* until connected */
-	struct stream *stream;      /* then */
-	int tap;                    /* for TCP_INFO; -1: none */
+	struct connect *connect;    /* connection attempt until connected */
+	struct stream *stream;      /* stream, once connected */
+	int tap;                    /* socket for TCP_INFO; -1: none */
 	uint64_t awaits;            /* id of the file that the stream waits for; 0: none */
 	bool stopped;
 };
@@ -222,7 +222,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	s->connect = NULL;
 	if (r->chan == NULL) {
 		put_lost(s, r->cause, r->hop, &r->why, &none);
-		return; /* until STOP */
+		return; /* the stream waits for STOP */
 	}
 	if (attach(s, r->chan, &why) < 0) {
 		put_lost(s, CONNECT_UNREACHABLE, s->n_relays, &why, &none);
@@ -455,7 +455,7 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
 	pacer_set(&w->pacer, f->bps, mono_now());
 	span_copy(name, f->congestion);
 	if (name[0] != '\0' && w->session != NULL)
-		strcpy(w->session->congestion, name); /* for connections to come */
+		strcpy(w->session->congestion, name); /* later connections use it */
 	LIST_EACH(&w->streams, s, struct work_stream, in_list)
 		if (name[0] != '\0' && s->tap >= 0)
 			sock_set_congestion(s->tap, name);

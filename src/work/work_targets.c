@@ -12,8 +12,8 @@
 #include "wire/block.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
-#define LATE_NS (5 * NS_PER_S) /* that a shared file system may show new files late */
-#define FLUSH_RESULTS 512      /* at once */
+#define LATE_NS (5 * NS_PER_S) /* delay of new files on a shared file system */
+#define FLUSH_RESULTS 512      /* results at once */
 #define FEW 8                  /* files that are synced one by one */
 
 struct target_open {
@@ -22,7 +22,7 @@ struct target_open {
 	struct sink *sink;
 	uint64_t id, ino;
 	struct wire_grid grid;
-	bool closed;            /* by the engine meanwhile */
+	bool closed;            /* the engine has closed it meanwhile */
 	struct io_call call;
 };
 
@@ -44,7 +44,7 @@ struct target_result {
 struct target_flush {
 	struct work *work;
 	struct target_result *first;
-	struct sink *sink[FLUSH_RESULTS]; /* of n files */
+	struct sink *sink[FLUSH_RESULTS]; /* sinks of n files */
 	struct { uint64_t id; int result; struct ptcp_err why; } file[FLUSH_RESULTS];
 	unsigned n;
 	bool durable;

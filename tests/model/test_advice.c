@@ -315,7 +315,7 @@ static void noise_is_of_the_path(void **state)
 	}
 }
 
-/* Where nobody else is, more streams bring the same give or take a hair: that is no reason to doubt. */
+/* On an idle path more streams bring the same give or take a hair: that is no reason to doubt. */
 static void falls_by_a_hair(void **state)
 {
 	struct probe p[] = { { 4, 96.3e6, 0 }, { 15, 96.1e6, 0 } };

@@ -79,8 +79,8 @@ static void random_paths(void **state)
 	}
 	/* The worst tenth of 100 paths scatters: on 300 other paths it is 81 %. */
 	expect("auto over the best fixed number in the budget", &all, 0.94, 0.72);
-	expect("nobody else", &alone, 0.92, 0.82);
-	expect("random loss and nobody else, over 32 streams", &lossy, 0.90, 0.70);
+	expect("idle path", &alone, 0.92, 0.82);
+	expect("random loss on an idle path, over 32 streams", &lossy, 0.90, 0.70);
 	expect("windows", &windowed, 0.88, 0.50);
 	expect("one stream is enough", &no_gain, 0.97, 0.97);
 	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 %.0f\n",
@@ -112,7 +112,7 @@ static void what_exceeds_the_budget_is_not_probed_again(void **state)
 	assert_true(few >= 0.9 * all && some > 0);
 }
 
-/* Nobody else, and random loss: 8 streams fill the link. Three times as many were probed half a minute later, and took from
+/* An idle path with random loss: 8 streams fill the link. Three times as many were probed half a minute later, and took from
  * a flow that could not be seen. */
 static void a_filled_path_is_not_probed_beyond(void **state)
 {

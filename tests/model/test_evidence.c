@@ -41,7 +41,7 @@ static struct advice judge(const struct evidence *e, double budget_ratio)
 	return judge_with(e, budget_ratio, ADVICE_CC_CUBIC);
 }
 
-/* A queue of one bandwidth-delay product and nobody else: any number of streams fills the link. */
+/* A queue of one bandwidth-delay product on an idle path: any number of streams fills the link. */
 static void nobody_behind_a_deep_queue(void **state)
 {
 	struct evidence e = path(level(4, 96, 100, 75, 3e-4), level(15, 96, 108, 80, 2e-3), 116, 58, 96.5);
@@ -435,7 +435,7 @@ static struct evidence_level falling(struct evidence_level l, double seconds, do
 	return l;
 }
 
-/* 100 ms, 0.1 % random loss, nobody else: CUBIC keeps 4.2 Mbit/s per stream (RFC 9438), but 4 streams still have 40 after
+/* 100 ms, 0.1 % random loss on an idle path: CUBIC keeps 4.2 Mbit/s per stream (RFC 9438), but 4 streams still have 40 after
  * 5 s, and 15 streams fill link and queue with windows that they cannot keep. */
 static void streams_that_fall_from_slow_start(void **state)
 {

@@ -150,7 +150,7 @@ static const struct world worlds[] = {
 	{ "20 others, 30 %", { { 0, 1000 * MBIT, 20, 0, 0, 0 } }, 0.30, 0.10, 0, 0 },
 	{ "60 others, 10 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.10, 0.13, 0, 0 },
 	{ "60 others, 20 %", { { 0, 1000 * MBIT, 60, 0, 0, 0 } }, 0.20, 0.15, 0, 0 },
-	{ "nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
+	{ "idle path", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
 	{ "windows", { { 0, 100 * MBIT, 0, 8 * MBIT, 0, 0 } }, 0.10, 0, 0, 0 },
 	{ "windows, room", { { 0, 1000 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0, 0, 0 },
 	{ "windows, full", { { 0, 100 * MBIT, 5, 8 * MBIT, 0, 0 } }, 0.10, 0.08, 0, 0 },
@@ -167,7 +167,7 @@ static const struct world worlds[] = {
 	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.40, 40, 0 },
 	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
 	{ "noise of 30 %", { { 0, 100 * MBIT, 10, 0, 0, 0 } }, 0.30, 0.55, 0, 3 },
-	{ "noise, nobody else", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0, 0, 10 },
+	{ "noise, idle path", { { 0, 100 * MBIT, 0, 0, 0, 0 } }, 0.30, 0, 0, 10 },
 };
 
 #define LOST_MOST 0.10     /* on each path, the mean over all SEEDS */
@@ -566,7 +566,7 @@ static struct course course_of(const struct seen *p, double seconds, double from
 	return c;
 }
 
-/* Random loss and nobody else, 5 Mbit/s a stream: as many streams as fill the link, and no others later. */
+/* Random loss on an idle path, 5 Mbit/s a stream: as many streams as fill the link, and no others later. */
 static void random_loss_and_nobody_else(void **state)
 {
 	struct seen p = { 0, 5e6, 0 };
@@ -678,7 +678,7 @@ static void a_clear_answer_ends_the_level(void **state)
 	assert_near(seconds_of_second_level(&(struct seen){ 0, 5e6, 0 }), STREAM_CONTROL_LEVEL_S, 0.05);
 }
 
-/* Nobody else: what fills the link is not taken back at once. */
+/* On an idle path: what fills the link is not taken back at once. */
 static void the_link_stays_full(void **state)
 {
 	struct seen p = { 0, 0, 0 };

@@ -18,7 +18,7 @@
 /* ---- Servers ---- */
 
 struct listener {
-	bool any, reachable;  /* on the port; from other hosts */
+	bool any, reachable;  /* a server listens on the port; it is reachable from other hosts */
 	bool ours;            /* run by this user */
 };
 

@@ -24,7 +24,7 @@
 
 #define SYSCTL "/proc/sys/net/"
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define BUFFER_GOOD (32u << 20) /* by ESnet, for 10 Gbit/s, 100 ms and parallel streams */
+#define BUFFER_GOOD (32u << 20) /* recommended by ESnet, for 10 Gbit/s, 100 ms and parallel streams */
 #define BUFFER_ADVISED (64u << 20)
 #define BUFFER_BAD (1u << 20)
 #define FDS_GOOD 4096           /* several transfers of 128 streams and 128 files */

@@ -22,11 +22,11 @@
 #include "core/fd.h"
 #include "core/text.h"
 
-#define SEEN_S 5          /* another host's new file is not waited for longer, .. */
-#define LATE_S 1.0        /* .. and is late after this */
+#define SEEN_S 5          /* longest wait for a new file of another host */
+#define LATE_S 1.0        /* a file that takes longer to appear is late */
 #define COMMAND_S 60      /* the command must have ended then */
 #define LOOK_NS (20 * NS_PER_MS)
-#define TOKEN_BYTES 32    /* of hexadecimal digits: the content of all files */
+#define TOKEN_BYTES 32    /* number of hexadecimal digits: the content of all files */
 #define WORDS_MAX 64
 #define PROBLEMS_MAX 8
 #define FILE_NAME "probe"
@@ -103,7 +103,7 @@ void doctor_probe(const char *folder)
 	else
 		snprintf(line, sizeof line, LINE "%s seen %s %s %" PRIu64 " %" PRId64 ".%09ld %.2f\n", host, name, token,
 		    (uint64_t)st.st_ino, (int64_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, waited_s);
-	fputs(line, stdout); /* in one piece beside those of other hosts */
+	fputs(line, stdout); /* one piece, among the lines of other hosts */
 	fflush(stdout);
 }
 

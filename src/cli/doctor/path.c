@@ -33,8 +33,8 @@
 #define WAIT_RTTS 3
 #define MTU_TRIES 3
 #define SMALL_BYTES 128u
-#define LARGE_MAX_BYTES 9000u    /* of interfaces with a larger MTU, such as lo */
-#define MIN_BYTES 1280u          /* of IPv6; IPv4 paths below are rare */
+#define LARGE_MAX_BYTES 9000u    /* limit for interfaces with a larger MTU, such as lo */
+#define MIN_BYTES 1280u          /* minimum of IPv6; IPv4 paths below are rare */
 #define STEP_BYTES 20u
 
 /* ---- Interface ---- */
@@ -252,7 +252,7 @@ struct target {
 	const struct sockaddr *address;
 	socklen_t address_bytes;
 	double rtt_s;
-	unsigned mtu;    /* of the path as the kernel knows it */
+	unsigned mtu;    /* MTU of the path as the kernel knows it */
 };
 
 enum answer { ANSWERED, SIGNALED, SILENT };

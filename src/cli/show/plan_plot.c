@@ -10,12 +10,12 @@
 #include "core/units.h"
 
 #define ROW_PX 22
-#define TIME_PX 560      /* of the time axis */
+#define TIME_PX 560      /* width of the time axis */
 #define CHAR_PX 8
-#define KEY_PX 18        /* of a source in the legend */
+#define KEY_PX 18        /* height of a source in the legend */
 #define MARGINS_PX 160
 #define STORAGE_PX 260
-#define HEIGHT 0.9       /* of a row, for the largest rate of its link */
+#define HEIGHT 0.9       /* part of a row that the largest rate of its link fills */
 
 struct box {
 	int link, source;    /* link: from * hosts + to */
@@ -25,10 +25,10 @@ struct box {
 struct chart {
 	const struct plan_shown *shown;
 	size_t hosts, n;
-	struct box *box;     /* by link, then by start */
-	size_t *first;       /* of each row, and n */
+	struct box *box;     /* sorted by link, then by start */
+	size_t *first;       /* first box of each row, and n */
 	size_t rows;
-	double *max_bps;     /* of each row */
+	double *max_bps;     /* largest rate of each row */
 	double makespan_s;
 	double time_unit_s;
 	const char *time_unit;

@@ -16,7 +16,7 @@
 #include "net/trust/trust_lines.h"
 
 /* The signed text: a prefix of no other text signed by ptcp, then the certificate without signature. */
-static const char purpose[] = "ptcp certificate v1"; /* with its NUL */
+static const char purpose[] = "ptcp certificate v1"; /* signed with its NUL */
 static const char marker[] = "ptcp-certificate";
 
 enum { READ_ONLY = 1, NO_RELAY = 2, WRITE_ONCE = 4, FLAGS = READ_ONLY | NO_RELAY | WRITE_ONCE };
@@ -97,7 +97,7 @@ size_t certificate_decode(struct certificate *c, const uint8_t *p, size_t n)
 		.quota_bytes = get_u64(p + AT_QUOTA) };
 	memcpy(c->issuer, p + AT_ISSUER, sizeof c->issuer);
 	identity_digest_text(c->subject, p + AT_SUBJECT);
-	if ((got = get_text(c->name, p + at, n - at)) == 0 || !text_is_word(c->name)) /* for logs */
+	if ((got = get_text(c->name, p + at, n - at)) == 0 || !text_is_word(c->name)) /* a name stands in logs */
 		return 0;
 	at += got;
 	if ((got = get_text(c->root, p + at, n - at)) == 0)

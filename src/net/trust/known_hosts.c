@@ -91,7 +91,7 @@ bool known_hosts_patterns_ok(const char *patterns)
 
 	do {
 		end = patterns + strcspn(patterns, ",");
-		colon = memchr(patterns, ':', (size_t)(end - patterns)); /* of a port, unless another one follows */
+		colon = memchr(patterns, ':', (size_t)(end - patterns)); /* a port follows, unless there is a second one */
 		if (patterns[0] == '!' || (colon != NULL && (patterns[0] == '[' ||
 		    memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL)) || (g = first_pattern(patterns)) == NULL)
 			return false;
@@ -238,7 +238,7 @@ static int append_host(const char *path, const char *host, const char *fingerpri
 	if (fd < 0)
 		return err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	n = snprintf(line, sizeof line, "%s%s %s\n", trust_ends_in_line(fd) ? "\n" : "", host, fingerprint);
-	errno = EIO; /* for a partial write */
+	errno = EIO; /* a partial write sets no errno */
 	if (n >= (int)sizeof line)
 		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts (use its address)");
 	else if (write(fd, line, (size_t)n) != n) /* a single write keeps lines whole even for programs without the lock */
