@@ -106,14 +106,14 @@ int ptcp_authorize(const char *config_dir, const struct ptcp_permission *o, stru
 	return r < 0 ? r : 0;
 }
 
-struct listing {
+struct local_listing {
 	ptcp_permission_fn *each;
 	void *arg;
 };
 
 static void list_client(void *arg, const char *fingerprint, bool authority, const struct authorization *a)
 {
-	const struct listing *l = arg;
+	const struct local_listing *l = arg;
 	struct ptcp_permission p;
 
 	ptcp_permission_init(&p);
@@ -130,7 +130,7 @@ static void list_client(void *arg, const char *fingerprint, bool authority, cons
 
 int ptcp_authorized_each(const char *config_dir, ptcp_permission_fn *each, void *arg, struct ptcp_err *e)
 {
-	struct listing l = { each, arg };
+	struct local_listing l = { each, arg };
 
 	return authorized_each(config_dir, list_client, &l, e);
 }

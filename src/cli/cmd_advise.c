@@ -11,7 +11,7 @@
 #include "core/units.h"
 
 struct advise_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	const char *plot;
 	struct ptcp_advice_opts opts;
 	unsigned levels[PTCP_PROBES_MAX];
@@ -477,7 +477,7 @@ static int run_advise(const struct command *c, int argc, char **argv)
 		    "1:RATE,10:RATE)", c->name);
 	if (r == 0)
 		r = advise(&a, argv[0], &e);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

@@ -12,7 +12,7 @@
 #include "core/units.h"
 
 struct clean_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	struct ptcp_clean_opts opts;
 };
 
@@ -110,7 +110,7 @@ static int run_clean(const struct command *c, int argc, char **argv)
 		    clean_local(argv[0], &a.opts, &result, &e);
 	if (r != OPTIONS_HELP)
 		print_end(&a, &result, r, &e);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

@@ -13,7 +13,7 @@
 #include "core/units.h"
 
 struct collect_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	struct ptcp_collect_opts opts;
 	bool no_replan;
 	const char *write, *name;
@@ -21,7 +21,7 @@ struct collect_args {
 
 /* Text: a status line while the collection runs, and a summary, on stderr. JSON: objects on stdout, one per
  * line. In both forms, warnings and failures are lines on stderr. */
-struct output {
+struct collect_output {
 	const struct ptcp_overlay *overlay; /* NULL until loaded */
 	bool json, quiet, verbose;
 	bool status; /* draw the status line */
@@ -63,7 +63,7 @@ static const char *empty_reason(const struct ptcp_collect_event *ev)
 	    failed < ev->n_sources ? "the data of all reachable sources is up to date" : "no source could be measured";
 }
 
-static void text_plan(const struct output *s, const struct ptcp_collect_event *ev)
+static void text_plan(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	char time[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
 
@@ -79,7 +79,7 @@ static void text_plan(const struct output *s, const struct ptcp_collect_event *e
 		    units_time_text(time, ev->planned_s));
 }
 
-static void text_progress(const struct output *s, const struct ptcp_collect_event *ev)
+static void text_progress(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	char done[UNITS_TEXT_BYTES], all[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], eta[UNITS_TEXT_BYTES];
 	char plan[UNITS_TEXT_BYTES], line[250];
@@ -100,7 +100,7 @@ static void text_progress(const struct output *s, const struct ptcp_collect_even
 	terminal_status(line);
 }
 
-static void text_source(const struct output *s, const struct ptcp_collect_event *ev)
+static void text_source(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	const struct ptcp_collect_source *source = &ev->sources[ev->source];
 	const char *name = host_name(s->overlay, source->host);
@@ -111,7 +111,7 @@ static void text_source(const struct output *s, const struct ptcp_collect_event 
 		terminal_line("ptcp: warning: %s: %s; trying again", name, ev->text);
 }
 
-static void print_source(const struct output *s, const struct ptcp_collect_source *source)
+static void print_source(const struct collect_output *s, const struct ptcp_collect_source *source)
 {
 	char size[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
 	char more[UNITS_TEXT_BYTES + 32] = "";
@@ -123,7 +123,7 @@ static void print_source(const struct output *s, const struct ptcp_collect_sourc
 	    plural(source->progress.files), units_size_text(size, source->progress.bytes), more);
 }
 
-static void print_links(const struct output *s, const struct ptcp_collect *c)
+static void print_links(const struct collect_output *s, const struct ptcp_collect *c)
 {
 	struct ptcp_collect_link l;
 	char name[LINK_NAME_BYTES], size[UNITS_TEXT_BYTES];
@@ -136,7 +136,7 @@ static void print_links(const struct output *s, const struct ptcp_collect *c)
 	}
 }
 
-static void text_end(const struct output *s, const struct ptcp_collect *c)
+static void text_end(const struct collect_output *s, const struct ptcp_collect *c)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], plan[UNITS_TEXT_BYTES];
 	struct ptcp_collect_source source;
@@ -158,7 +158,7 @@ static void text_end(const struct output *s, const struct ptcp_collect *c)
 
 /* ---- JSON: fields and units are described in ptcp-collect(1) ---- */
 
-static json_t *source_json(const struct output *s, const struct ptcp_collect_source *source, bool running)
+static json_t *source_json(const struct collect_output *s, const struct ptcp_collect_source *source, bool running)
 {
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "host", host_name(s->overlay, source->host), "state",
 	    ptcp_collect_state_name(source->state), "bytes", json_count(source->progress.bytes), "total_bytes",
@@ -176,7 +176,7 @@ static json_t *source_json(const struct output *s, const struct ptcp_collect_sou
 }
 
 /* NULL for an unused link. */
-static json_t *link_json(const struct output *s, size_t i, const struct ptcp_collect_link *l, bool running)
+static json_t *link_json(const struct collect_output *s, size_t i, const struct ptcp_collect_link *l, bool running)
 {
 	struct ptcp_overlay_link of;
 	json_t *j;
@@ -193,7 +193,7 @@ static json_t *link_json(const struct output *s, size_t i, const struct ptcp_col
 	return j;
 }
 
-static json_t *sources(const struct output *s, const struct ptcp_collect_event *ev)
+static json_t *sources(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	json_t *list = json_array();
 	size_t i;
@@ -203,7 +203,7 @@ static json_t *sources(const struct output *s, const struct ptcp_collect_event *
 	return json_whole(list, ev->n_sources);
 }
 
-static json_t *links(const struct output *s, const struct ptcp_collect_event *ev)
+static json_t *links(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	json_t *list = json_array(), *link;
 	size_t i;
@@ -214,7 +214,7 @@ static json_t *links(const struct output *s, const struct ptcp_collect_event *ev
 	return list;
 }
 
-static void json_plan(const struct output *s, const struct ptcp_collect_event *ev)
+static void json_plan(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	struct ptcp_plan_info info;
 	json_t *j;
@@ -229,7 +229,7 @@ static void json_plan(const struct output *s, const struct ptcp_collect_event *e
 	json_line(j);
 }
 
-static void json_progress(const struct output *s, const struct ptcp_collect_event *ev)
+static void json_progress(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	json_line(json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "progress", "elapsed_s",
 	    json_seconds(ev->elapsed_s), "planned_s", json_seconds(ev->planned_s), "bytes", json_count(ev->bytes),
@@ -238,7 +238,7 @@ static void json_progress(const struct output *s, const struct ptcp_collect_even
 	    "sources", sources(s, ev), "links", links(s, ev)));
 }
 
-static void json_source(const struct output *s, const struct ptcp_collect_event *ev)
+static void json_source(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	const struct ptcp_collect_source *source = &ev->sources[ev->source];
 
@@ -247,14 +247,14 @@ static void json_source(const struct output *s, const struct ptcp_collect_event 
 	    json_text(source->state == PTCP_COLLECT_DONE || source->state == PTCP_COLLECT_RUNNING ? NULL : ev->text)));
 }
 
-static void json_file(const struct output *s, const struct ptcp_collect_event *ev)
+static void json_file(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o}", "event", "file", "host",
 	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status", "failed",
 	    "error", json_text(ev->text)));
 }
 
-static void add_parts(const struct output *s, const struct ptcp_collect *c, json_t *end)
+static void add_parts(const struct collect_output *s, const struct ptcp_collect *c, json_t *end)
 {
 	json_t *all = json_array(), *used = json_array(), *j;
 	struct ptcp_collect_source source;
@@ -275,7 +275,7 @@ static void add_parts(const struct output *s, const struct ptcp_collect *c, json
 	json_object_set_new(end, "links", used);
 }
 
-static void json_end(const struct output *s, const struct ptcp_collect *c, int status, const char *failure)
+static void json_end(const struct collect_output *s, const struct ptcp_collect *c, int status, const char *failure)
 {
 	struct ptcp_collect_result r;
 	json_t *end;
@@ -298,7 +298,7 @@ static void json_end(const struct output *s, const struct ptcp_collect *c, int s
 
 /* ---- Events ---- */
 
-static void report(const struct output *o, const struct ptcp_collect_event *ev)
+static void report(const struct collect_output *o, const struct ptcp_collect_event *ev)
 {
 	struct running_transfer t = { .state = ev->plan != NULL ? "running" : "connecting", .source = o->file, .sources = 1,
 		.destination = o->dest, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
@@ -322,7 +322,7 @@ static void report(const struct output *o, const struct ptcp_collect_event *ev)
 
 static void on_event(void *arg, const struct ptcp_collect_event *ev)
 {
-	const struct output *o = arg;
+	const struct collect_output *o = arg;
 	const char *name = o->overlay != NULL && ev->source >= 0 && (size_t)ev->source < ev->n_sources ?
 	    host_name(o->overlay, ev->sources[ev->source].host) : NULL;
 
@@ -351,7 +351,7 @@ static void on_event(void *arg, const struct ptcp_collect_event *ev)
 }
 
 /* `c` is NULL if collecting has not started. Returns the exit status. */
-static int print_end(const struct output *o, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
+static int print_end(const struct collect_output *o, const struct ptcp_collect *c, int code, const struct ptcp_err *e)
 {
 	int status = (int)exit_status(code);
 	const char *failure = code != 0 ? exit_sentence(e) : NULL;
@@ -392,7 +392,7 @@ static int save(const struct collect_args *a, const char *file, const struct ptc
 	return r < 0 && result == 0 ? r : result;
 }
 
-static int run_observed(const struct collect_args *a, struct output *out, struct ptcp_collect *c, struct ptcp_err *e)
+static int run_observed(const struct collect_args *a, struct collect_output *out, struct ptcp_collect *c, struct ptcp_err *e)
 {
 	const struct running_opts opts = { .command = "collect", .name = a->name };
 	const struct ptcp_collect_event none = { .eta_s = -1 };
@@ -409,7 +409,7 @@ static int run_observed(const struct collect_args *a, struct output *out, struct
 	return r;
 }
 
-static int collect(struct collect_args *a, const char *file, const char *dest, struct output *out,
+static int collect(struct collect_args *a, const char *file, const char *dest, struct collect_output *out,
     struct ptcp_overlay **overlay, struct ptcp_collect **collection, struct ptcp_err *e)
 {
 	int r;
@@ -433,7 +433,7 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	struct ptcp_err e = { .code = 0 };
 	struct ptcp_overlay *overlay = NULL;
 	struct ptcp_collect *collection = NULL;
-	struct output out = { .overlay = NULL };
+	struct collect_output out = { .overlay = NULL };
 	struct collect_args a;
 	int n, r;
 
@@ -450,7 +450,7 @@ static int run_collect(const struct command *c, int argc, char **argv)
 	r = r == OPTIONS_HELP ? command_help(c) : print_end(&out, collection, r, &e);
 	ptcp_collect_free(collection);
 	ptcp_overlay_free(overlay);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return r;
 }
 

@@ -17,7 +17,7 @@
 #include "core/units.h"
 
 struct files_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	struct ptcp_manage_opts opts;
 	bool detailed;
 	struct ptcp_entry *listed; /* collected until all are known and sorted; strings on the heap */
@@ -312,7 +312,7 @@ static int run(const struct command *c, enum ptcp_manage_op op, int argc, char *
 		print_end(&sum, r, &e);
 	if (r != OPTIONS_HELP)
 		print_quota(&a, &sum);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

@@ -14,7 +14,7 @@
 #include "core/units.h"
 
 struct links_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	bool local_only, watch, query;
 	double interval_s;
 	const char *write;
@@ -104,7 +104,7 @@ static int write_shared(const struct links_args *a, const struct ptcp_links *l, 
 
 /* ---- Continuous measurement ---- */
 
-struct watch {
+struct links_view {
 	const struct links_args *a;
 	const char *file;
 	struct ptcp_overlay *o;
@@ -115,7 +115,7 @@ struct watch {
 /* Reports failures once, and prints and writes results. */
 static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err *e)
 {
-	struct watch *w = arg;
+	struct links_view *w = arg;
 	char name[LINK_NAME_BYTES];
 	bool was = w->failing[link];
 	int r = 0;
@@ -138,7 +138,7 @@ static int on_measured(void *arg, size_t link, const char *why, struct ptcp_err 
 static int watch(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
-	struct watch w = { a, file, o, l, calloc(ptcp_overlay_links(o) + 1, sizeof *w.failing) };
+	struct links_view w = { a, file, o, l, calloc(ptcp_overlay_links(o) + 1, sizeof *w.failing) };
 	struct ptcp_links_watch opts;
 	struct ptcp_link_estimate m;
 	size_t i;
@@ -324,7 +324,7 @@ static int run_links(const struct command *c, int argc, char **argv)
 	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 && (r = check(c, &a, &given, &e)) == 0)
 		r = load_and_measure(&a, argv[0], &e);
 	options_given_free(&given);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

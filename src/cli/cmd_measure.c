@@ -23,7 +23,7 @@ struct stream_rate {
 };
 
 struct measure_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	struct stream_rate *rates;
 	size_t n_rates, cap_rates;
 	const char *csv_file, *plot;
@@ -446,7 +446,7 @@ static int run_measure(const struct command *c, int argc, char **argv)
 	ptcp_measure_opts_init(&a.opts);
 	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, NULL, &e)) == 0)
 		r = measure(&a, argv[0], &e);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	free(a.rates);
 	return command_end(c, r, &e);
 }

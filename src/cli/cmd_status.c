@@ -12,7 +12,7 @@
 #include "core/units.h"
 
 struct status_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	bool cancel;
 	bool single;            /* a single transfer is requested: */
 	struct ptcp_err failed; /* its failure */
@@ -148,7 +148,7 @@ static int run_status(const struct command *c, int argc, char **argv)
 		else
 			r = n == 1 && running_exists(argv[0]) ? query_running(&a, argv[0], &e) : query(&a, n, argv, &e);
 	}
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	if (r == PTCP_ECONNECT && strpbrk(argv[0], ".:@/") == NULL)
 		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a host",
 		    text_escape(shown, sizeof shown, argv[0]));

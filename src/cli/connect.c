@@ -83,7 +83,7 @@ static int set_family(void *args, const struct opt *o, const char *text, struct 
 {
 	(void)text;
 	(void)e;
-	((struct connect_opts *)args)->transfer.family = o->letter - '0';
+	((struct client_opts *)args)->transfer.family = o->letter - '0';
 	return 0;
 }
 
@@ -92,7 +92,7 @@ static int set_install(void *args, const struct opt *o, const char *text, struct
 	(void)o;
 	(void)text;
 	(void)e;
-	((struct connect_opts *)args)->transfer.remote.install = install_requested;
+	((struct client_opts *)args)->transfer.remote.install = install_requested;
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static int check_fingerprints(const struct ptcp_transfer_opts *t, struct ptcp_er
 	return 0;
 }
 
-int connect_parse(struct connect_opts *a, const struct command *c, int argc, char **argv, int *operands,
+int connect_parse(struct client_opts *a, const struct command *c, int argc, char **argv, int *operands,
     struct options_given *given, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = &a->transfer;
@@ -160,7 +160,7 @@ int connect_parse(struct connect_opts *a, const struct command *c, int argc, cha
 #define FREE_TEXTS_ONCE(list, n)
 #define FREE_TEXTS(TYPE, member, count, ...) FREE_TEXTS_##TYPE(member, count)
 
-void connect_opts_fini(struct connect_opts *a)
+void client_opts_fini(struct client_opts *a)
 {
 	PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, PTCP_NO_ROW, PTCP_NO_ROW, FREE_TEXTS)
 }
@@ -226,7 +226,7 @@ static void show_streams(void *arg, const struct ptcp_event *ev)
 	terminal_status(line);
 }
 
-void connect_show_streams(struct connect_opts *a)
+void connect_show_streams(struct client_opts *a)
 {
 	if (log_opts_status(&a->log))
 		a->transfer.event = show_streams;

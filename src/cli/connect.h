@@ -7,7 +7,7 @@
 #include "cli/log_opts.h"
 
 /* First member of the args of a command whose tables contain connect_options. */
-struct connect_opts {
+struct client_opts {
 	struct log_opts log;
 	struct ptcp_transfer_opts transfer; /* the texts are borrowed from argv, the lists of texts are owned */
 };
@@ -18,9 +18,9 @@ extern const struct opt connect_options[];
 extern const struct opt ssh_options[];
 #define GROUP_SSH        GROUP_OF("Through SSH", ssh_options)
 
-/* Rows of <ptcp/options.h> as options of a command whose args begin with struct connect_opts. A row without a name is
+/* Rows of <ptcp/options.h> as options of a command whose args begin with struct client_opts. A row without a name is
  * neither found nor listed. */
-#define CONNECT_AT(member) offsetof(struct connect_opts, transfer.member)
+#define CONNECT_AT(member) offsetof(struct client_opts, transfer.member)
 #define CONNECT_SWITCH(member, name, letter, help) { name, letter, NULL, help, opt_true, CONNECT_AT(member), 0, 0 },
 #define CONNECT_SENT(member, bit, FLAG, when, name, letter, help) CONNECT_SWITCH(member, name, letter, help)
 #define CONNECT_VALUE(TYPE, member, initial, min, max, name, value, help) \
@@ -47,16 +47,16 @@ extern const struct opt ssh_options[];
 #define CONNECT_ADD_ONCE     NULL
 
 /* Sets defaults, parses as options_parse() does into args that begin with `a`, and completes a->transfer: log,
- * and the question about unknown servers if there is a terminal. Call connect_opts_fini() after any result. */
-int connect_parse(struct connect_opts *a, const struct command *c, int argc, char **argv, int *operands,
+ * and the question about unknown servers if there is a terminal. Call client_opts_fini() after any result. */
+int connect_parse(struct client_opts *a, const struct command *c, int argc, char **argv, int *operands,
     struct options_given *given, struct ptcp_err *e);
-void connect_opts_fini(struct connect_opts *a);
+void client_opts_fini(struct client_opts *a);
 
 /* Status line of a client that waits for a busy server. */
 const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev);
 
 /* Shows the number of streams of a measurement, or the position in the server's queue, on the status line. */
-void connect_show_streams(struct connect_opts *a);
+void connect_show_streams(struct client_opts *a);
 
 /* Runs the handle to completion; a signal cancels it. */
 int connect_run(struct ptcp_task *t, struct ptcp_err *e);

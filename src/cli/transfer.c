@@ -201,7 +201,7 @@ void transfer_args_fini(struct transfer_args *a)
 	overlay_paths_fini(&a->routes);
 	rules_fini(&a->rules);
 	path_list_fini(&a->files);
-	connect_opts_fini(&a->connect);
+	client_opts_fini(&a->connect);
 }
 
 /* --via auto: takes the paths of the overlay; --relays: their bandwidths. */

@@ -7,7 +7,7 @@
 #include "cli/overlay.h"
 
 struct transfer_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	struct rules rules;          /* borrowed by connect.transfer */
 	const char *files_from;      /* NULL: none */
 	bool from0;

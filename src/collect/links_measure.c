@@ -16,7 +16,7 @@
 
 /* ---- Turns: links measured at the same time ---- */
 
-struct turn {
+struct link_turn {
 	struct link_state *link;
 	unsigned messages;
 	struct ptcp_task *task;
@@ -35,7 +35,7 @@ int links_canceled(struct ptcp_err *e)
 
 /* Timing by us if we are an end of the link, or by the server where it begins. A link to us needs no server here: its
  * beginning sends over connections that we make. */
-static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const struct turn *t, struct ptcp_err *e)
+static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const struct link_turn *t, struct ptcp_err *e)
 {
 	const struct link_state *l = t->link;
 	struct ptcp_overlay_host from, to;
@@ -52,7 +52,7 @@ static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const s
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 
-static void start(const struct ptcp_links *s, struct turn *t)
+static void start(const struct ptcp_links *s, struct link_turn *t)
 {
 	if ((t->result = timing_of(&t->task, s, t, &t->why)) == 0)
 		t->result = ptcp_task_start(t->task, &t->why);
@@ -60,7 +60,7 @@ static void start(const struct ptcp_links *s, struct turn *t)
 }
 
 /* The task has ended: takes its messages. */
-static void end(struct turn *t)
+static void end(struct link_turn *t)
 {
 	t->running = false;
 	if (t->result < 0)
@@ -73,7 +73,7 @@ static void end(struct turn *t)
 }
 
 /* Polls the loops of the tasks and the cancel flag until all have ended. */
-static void poll_turns(struct ptcp_links *s, struct turn *turn, size_t n, struct pollfd *fd)
+static void poll_turns(struct ptcp_links *s, struct link_turn *turn, size_t n, struct pollfd *fd)
 {
 	size_t i, running;
 	int ms, least;
@@ -99,7 +99,7 @@ static void poll_turns(struct ptcp_links *s, struct turn *turn, size_t n, struct
 
 /* Runs turns at the same time; returns only cancellation and lack of memory, all else is the result of a turn.
  * Whatever ends a canceled transfer is the cancellation: a server may have received the same signal. */
-static int run_turns(struct ptcp_links *s, struct turn *turn, size_t n, struct ptcp_err *e)
+static int run_turns(struct ptcp_links *s, struct link_turn *turn, size_t n, struct ptcp_err *e)
 {
 	struct pollfd *fd = calloc(n + 1, sizeof *fd);
 	size_t i;
@@ -120,7 +120,7 @@ static int run_turns(struct ptcp_links *s, struct turn *turn, size_t n, struct p
 	return r == 0 && atomic_load(&s->canceled) ? links_canceled(e) : r;
 }
 
-static void free_turns(struct turn *turn, size_t n)
+static void free_turns(struct link_turn *turn, size_t n)
 {
 	size_t i;
 
@@ -129,7 +129,7 @@ static void free_turns(struct turn *turn, size_t n)
 }
 
 /* Of this turn alone; NAN: it failed. */
-static double rate_of(const struct turn *t)
+static double rate_of(const struct link_turn *t)
 {
 	double bytes = 0, seconds = 0;
 	size_t i;
@@ -143,7 +143,7 @@ static double rate_of(const struct turn *t)
 
 int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct turn one = { .task = t };
+	struct link_turn one = { .task = t };
 	struct pollfd fd;
 
 	if ((one.result = ptcp_task_start(t, e)) < 0)
@@ -158,7 +158,7 @@ int links_run(struct ptcp_links *s, struct ptcp_task *t, struct ptcp_err *e)
 
 int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned messages, struct ptcp_err *e)
 {
-	struct turn t = { .link = l, .messages = messages };
+	struct link_turn t = { .link = l, .messages = messages };
 	int r;
 
 	if ((r = run_turns(s, &t, 1, e)) < 0)
@@ -174,7 +174,7 @@ int links_measure_link(struct ptcp_links *s, struct link_state *l, unsigned mess
 /* ---- Rounds of links without a common host ---- */
 
 /* Takes the messages of a turn; only lack of memory ends the whole. */
-static int take_turn(struct ptcp_links *s, struct turn *t, struct ptcp_err *e)
+static int take_turn(struct ptcp_links *s, struct link_turn *t, struct ptcp_err *e)
 {
 	struct link_state *l = t->link;
 
@@ -192,7 +192,7 @@ static int take_turn(struct ptcp_links *s, struct turn *t, struct ptcp_err *e)
 }
 
 /* Measures links at the same time, and takes the results even if canceled. */
-static int measure_at_once(struct ptcp_links *s, struct turn *turn, size_t n, struct ptcp_err *e)
+static int measure_at_once(struct ptcp_links *s, struct link_turn *turn, size_t n, struct ptcp_err *e)
 {
 	size_t i;
 	int r, r2;
@@ -208,9 +208,9 @@ static int measure_at_once(struct ptcp_links *s, struct turn *turn, size_t n, st
 
 /* Measures halves of a round, so that each link is absent once while each other link is active: a link whose rate
  * then rises was disturbed. Halves by the bits of the index need the fewest measurements. */
-static int check_round(struct ptcp_links *s, const struct turn *round, size_t n, bool *disturbed, struct ptcp_err *e)
+static int check_round(struct ptcp_links *s, const struct link_turn *round, size_t n, bool *disturbed, struct ptcp_err *e)
 {
-	struct turn half[AT_ONCE];
+	struct link_turn half[AT_ONCE];
 	size_t i, k, bit, of[AT_ONCE];
 	int r = 0;
 
@@ -218,7 +218,7 @@ static int check_round(struct ptcp_links *s, const struct turn *round, size_t n,
 	for (bit = 1; r == 0 && bit < n && !*disturbed; bit *= 2) {
 		for (i = k = 0; i < n; i++)
 			if ((i & bit) == 0 && round[i].result == 0) {
-				half[k] = (struct turn){ .link = round[i].link, .messages = LINKS_CHECKED };
+				half[k] = (struct link_turn){ .link = round[i].link, .messages = LINKS_CHECKED };
 				of[k++] = i;
 			}
 		r = run_turns(s, half, k, e);
@@ -233,9 +233,9 @@ static int check_round(struct ptcp_links *s, const struct turn *round, size_t n,
 }
 
 /* Measures the links of a disturbed round again, one after the other. */
-static int measure_alone(struct ptcp_links *s, const struct turn *round, size_t n, struct ptcp_err *e)
+static int measure_alone(struct ptcp_links *s, const struct link_turn *round, size_t n, struct ptcp_err *e)
 {
-	struct turn t;
+	struct link_turn t;
 	size_t i;
 	int r = 0;
 
@@ -244,7 +244,7 @@ static int measure_alone(struct ptcp_links *s, const struct turn *round, size_t 
 			continue;
 		round[i].link->n = 0;
 		round[i].link->estimate.state = PTCP_LINK_FAILED;
-		t = (struct turn){ .link = round[i].link, .messages = round[i].messages };
+		t = (struct link_turn){ .link = round[i].link, .messages = round[i].messages };
 		r = measure_at_once(s, &t, 1, e);
 		free_turns(&t, 1);
 	}
@@ -254,13 +254,13 @@ static int measure_alone(struct ptcp_links *s, const struct turn *round, size_t 
 static int measure_round(struct ptcp_links *s, const size_t *which, size_t n, const unsigned *messages,
     struct ptcp_err *e)
 {
-	struct turn turn[AT_ONCE];
+	struct link_turn turn[AT_ONCE];
 	bool disturbed = false;
 	size_t i;
 	int r;
 
 	for (i = 0; i < n; i++)
-		turn[i] = (struct turn){ .link = &s->link[which[i]], .messages = messages[which[i]] };
+		turn[i] = (struct link_turn){ .link = &s->link[which[i]], .messages = messages[which[i]] };
 	if ((r = measure_at_once(s, turn, n, e)) == 0 && n > 1)
 		r = check_round(s, turn, n, &disturbed, e);
 	if (r == 0 && disturbed)
@@ -299,7 +299,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 	unsigned *counts = calloc(s->n + 1, sizeof *counts);
 	double *sd = calloc(s->n + 1, sizeof *sd), *scratch = calloc(s->n + 1, sizeof *scratch);
 	size_t *which = calloc(s->n + 1, sizeof *which), i, n = 0;
-	struct turn t;
+	struct link_turn t;
 	int r = 0;
 
 	if (counts == NULL || sd == NULL || scratch == NULL || which == NULL)
@@ -314,7 +314,7 @@ static int spend_rest(struct ptcp_links *s, unsigned rest, struct ptcp_err *e)
 		divide_measurements(counts, sd, scratch, n, rest, 0);
 	for (i = 0; r == 0 && i < n; i++)
 		if (counts[i] > 0) {
-			t = (struct turn){ .link = &s->link[which[i]], .messages = counts[i] };
+			t = (struct link_turn){ .link = &s->link[which[i]], .messages = counts[i] };
 			r = measure_at_once(s, &t, 1, e);
 			free_turns(&t, 1);
 		}
@@ -358,7 +358,7 @@ static int spend_first(struct ptcp_links *s, unsigned *left, struct ptcp_err *e)
 
 static int test_together(struct ptcp_links *s, struct shared *f, const size_t *which, struct ptcp_err *e)
 {
-	struct turn turn[SHARED_LINKS_MAX];
+	struct link_turn turn[SHARED_LINKS_MAX];
 	double rate_bps[SHARED_LINKS_MAX];
 	bool run[SHARED_LINKS_MAX];
 	size_t i, k, of[SHARED_LINKS_MAX];
@@ -367,7 +367,7 @@ static int test_together(struct ptcp_links *s, struct shared *f, const size_t *w
 	while (r == 0 && shared_next(f, run)) {
 		for (i = k = 0; i < f->n; i++)
 			if (run[i]) {
-				turn[k] = (struct turn){ .link = &s->link[which[i]], .messages = LINKS_CHECKED };
+				turn[k] = (struct link_turn){ .link = &s->link[which[i]], .messages = LINKS_CHECKED };
 				of[k++] = i;
 			}
 		if (s->o.together != NULL)

@@ -33,15 +33,15 @@ static bool has(const uint64_t *set, size_t at) { return (set[at / 64] >> (at % 
 
 enum { ANY = 2 /* tokens that match any byte except '/' */, BYTES, MASKS = BYTES + 256 };
 
-struct parse {
+struct glob_parse {
 	bool anchored, dirs_only;
 	size_t n, itself, words;
 	uint64_t bits[MASKS * WORDS_MAX];
 };
 
-static uint64_t *mask(struct parse *g, unsigned which) { return g->bits + which * g->words; }
+static uint64_t *mask(struct glob_parse *g, unsigned which) { return g->bits + which * g->words; }
 
-static void put(struct parse *g, unsigned which)
+static void put(struct glob_parse *g, unsigned which)
 {
 	mask(g, which)[g->n / 64] |= UINT64_C(1) << (g->n % 64);
 }
@@ -83,7 +83,7 @@ static const char *parse_member(const char *p, const char *end, bool in[256], co
 }
 
 /* The content of a class and its ']'. */
-static const char *parse_class(struct parse *g, const char *p, const char *end, const char **why)
+static const char *parse_class(struct glob_parse *g, const char *p, const char *end, const char **why)
 {
 	bool in[256] = { false };
 	bool negated = p < end && (*p == '!' || *p == '^');
@@ -103,7 +103,7 @@ static const char *parse_class(struct parse *g, const char *p, const char *end, 
 	return p + 1;
 }
 
-static const char *parse_stars(struct parse *g, const char *p, const char *end)
+static const char *parse_stars(struct glob_parse *g, const char *p, const char *end)
 {
 	const char *from = p;
 
@@ -116,7 +116,7 @@ static const char *parse_stars(struct parse *g, const char *p, const char *end)
 	return p;
 }
 
-static const char *parse_token(struct parse *g, const char *p, const char *end, const char **why)
+static const char *parse_token(struct glob_parse *g, const char *p, const char *end, const char **why)
 {
 	unsigned char c;
 
@@ -136,7 +136,7 @@ static const char *parse_token(struct parse *g, const char *p, const char *end, 
 	return p;
 }
 
-static const char *parse(struct parse *g, const char *p, const char *end)
+static const char *parse(struct glob_parse *g, const char *p, const char *end)
 {
 	const char *why = NULL;
 	bool three;
@@ -176,7 +176,7 @@ static uint64_t hash_of(const uint64_t *set, size_t words)
 }
 
 /* Finds the kinds of bytes: kind[] of each, and an example of each kind. Returns their number. */
-static unsigned find_kinds(struct parse *g, uint8_t kind[256], uint8_t example[256])
+static unsigned find_kinds(struct glob_parse *g, uint8_t kind[256], uint8_t example[256])
 {
 	const size_t bytes = g->words * sizeof *g->bits;
 	uint64_t hash[256], h;
@@ -211,7 +211,7 @@ static bool is_path(const struct glob *g)
 
 static size_t bytes_of(size_t kinds, size_t words) { return sizeof(struct glob) + (KINDS + kinds) * words * sizeof(uint64_t); }
 
-static struct glob *compact(struct parse *g)
+static struct glob *compact(struct glob_parse *g)
 {
 	uint8_t kind[256], example[256];
 	unsigned n = find_kinds(g, kind, example), k;
@@ -232,7 +232,7 @@ static struct glob *compact(struct parse *g)
 int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 {
 	size_t n = strlen(pattern), words = n / 64 + 1;
-	struct parse g;
+	struct glob_parse g;
 	const char *why;
 
 	if (n > GLOB_PATTERN_MAX)

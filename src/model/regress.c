@@ -16,12 +16,12 @@ const char *regress_result_name(enum regress_result r)
 }
 
 /* Sums of squares and products about the point (size, delay) on the line: the means, or (0, d_min). */
-struct moments {
+struct regress_moments {
 	double size, delay;
 	double ss, sd, dd;
 };
 
-static void about(struct moments *m, const double *size, const double *delay, size_t count)
+static void about(struct regress_moments *m, const double *size, const double *delay, size_t count)
 {
 	size_t i;
 
@@ -53,7 +53,7 @@ static struct regress nothing(size_t count)
 }
 
 /* Computes the slope and derived values; returns the variance of the residuals. */
-static double slope(struct regress *r, const struct moments *m, size_t free)
+static double slope(struct regress *r, const struct regress_moments *m, size_t free)
 {
 	double left, variance = NAN;
 
@@ -76,7 +76,7 @@ static double slope(struct regress *r, const struct moments *m, size_t free)
 }
 
 /* Spread of the residuals. */
-static void spread(struct regress *r, const struct moments *m, const double *size, const double *delay)
+static void spread(struct regress *r, const struct regress_moments *m, const double *size, const double *delay)
 {
 	double least = INFINITY, largest = -INFINITY, off;
 	size_t i;
@@ -94,7 +94,7 @@ int regress_delay(struct regress *out, const double *size_bytes, const double *d
     size_t count, struct ptcp_err *e)
 {
 	struct regress r = nothing(count);
-	struct moments m = { 0 };
+	struct regress_moments m = { 0 };
 	double n = (double)count, variance;
 	size_t i;
 	int err;
@@ -126,7 +126,7 @@ int regress_through(struct regress *out, const double *size_bytes, const double 
     size_t count, double d_min_s, struct ptcp_err *e)
 {
 	struct regress r = nothing(count);
-	struct moments m = { 0, d_min_s, 0, 0, 0 };
+	struct regress_moments m = { 0, d_min_s, 0, 0, 0 };
 	int err;
 
 	if ((err = check(size_bytes, delay_s, count, e)) < 0)

@@ -18,7 +18,7 @@
 
 struct movers;
 struct mover;
-struct remote;
+struct remote_stream;
 
 #define MOVERS_MAX 128
 
@@ -62,7 +62,7 @@ struct movers_session {
 	/* A mover accepts connections at the endpoint, or has left. */
 	void (*endpoint)(void *arg, const struct wire_endpoint *f);
 	/* A data connection has joined: the owner attaches a stream, or cancels it. */
-	void (*accepted)(void *arg, unsigned number, struct remote *r);
+	void (*accepted)(void *arg, unsigned number, struct remote_stream *r);
 	void *arg;
 };
 /* The set of the session, of movers of the pool. */
@@ -145,21 +145,21 @@ struct remote_opts {
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
 	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL), with cause, hop and why of
 	 * `result`. */
-	void (*done)(void *arg, struct remote *r, const struct connect_result *result);
+	void (*done)(void *arg, struct remote_stream *r, const struct connect_result *result);
 	void *arg;
 };
 
 /* Has the mover make a data connection. */
-int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e);
+int remote_connect(struct remote_stream **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e);
 /* Instead of `done`, or after `done` instead of a stream. NULL is fine. */
-void remote_cancel(struct remote *r);
-uint32_t remote_mover(const struct remote *r);
+void remote_cancel(struct remote_stream *r);
+uint32_t remote_mover(const struct remote_stream *r);
 /* A number made of the identity at the other end of the data connection. */
-uint32_t remote_peer(const struct remote *r);
+uint32_t remote_peer(const struct remote_stream *r);
 /* Received by the stream and written. */
-void remote_count(struct remote *r, uint64_t bytes);
+void remote_count(struct remote_stream *r, uint64_t bytes);
 /* `s` was made with remote_stream_kind and `r`. */
-void remote_attach(struct remote *r, struct stream *s);
+void remote_attach(struct remote_stream *r, struct stream *s);
 extern const struct stream_kind remote_stream_kind;
 
 #endif

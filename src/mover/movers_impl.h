@@ -15,12 +15,12 @@
 #define MOVER_HANDLES WIRE_MOVER_HANDLES
 
 /* A stream of a mover, from remote_connect() to GONE. */
-struct remote {
+struct remote_stream {
 	struct mover *mover;     /* NULL: lost */
 	uint32_t handle, peer;
 	enum { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN } state;
 	struct stream *stream;
-	void (*done)(void *arg, struct remote *r, const struct connect_result *result);
+	void (*done)(void *arg, struct remote_stream *r, const struct connect_result *result);
 	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
 	void *arg;
 	/* While connecting: */
@@ -43,7 +43,7 @@ struct mover {
 	struct peer_address *from; /* admission's, of `address` */
 	uint64_t *known;         /* by slot: id of the file that the mover knows; 0: none */
 	struct list closing;     /* files whose CLOSED is yet to come */
-	struct remote *remote[MOVER_HANDLES]; /* streams by handle modulo MOVER_HANDLES */
+	struct remote_stream *remote[MOVER_HANDLES]; /* streams by handle modulo MOVER_HANDLES */
 	uint32_t next_handle;
 	unsigned n_streams;
 	uint64_t bytes, bytes_before;
@@ -139,10 +139,10 @@ int remote_on_unread(struct mover *m, const struct wire_unread *f, struct ptcp_e
 int remote_on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *e);
 int remote_on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e);
 void remote_end_all(struct mover *m, const struct ptcp_err *why);
-struct remote *remote_find(const struct mover *m, uint32_t handle);
+struct remote_stream *remote_find(const struct mover *m, uint32_t handle);
 int remote_no_such(struct ptcp_err *e);
 /* The data connection could not be made. */
-void remote_fail(struct remote *r, const struct connect_result *result);
+void remote_fail(struct remote_stream *r, const struct connect_result *result);
 /* What a mover says why something failed. */
 void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, struct span text);
 /* The path below a root of the invitation, in `path`; NULL: below none. */

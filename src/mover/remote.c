@@ -16,7 +16,7 @@ static struct outbox *out_of(const struct mover *m) { return mover_link_out(m->l
 
 static struct span span_of(const char *text) { return (struct span){ (const uint8_t *)text, strlen(text) }; }
 
-static int put_stream(struct mover *m, struct remote *r, const struct remote_opts *o, struct ptcp_err *e)
+static int put_stream(struct mover *m, struct remote_stream *r, const struct remote_opts *o, struct ptcp_err *e)
 {
 	char relays[WIRE_RELAYS_MAX + 1];
 	struct wire_stream f = { .handle = r->handle, .number = (uint16_t)o->number, .cipher = (uint8_t)o->cipher,
@@ -41,9 +41,9 @@ static int put_stream(struct mover *m, struct remote *r, const struct remote_opt
 	return 0;
 }
 
-int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
+int remote_connect(struct remote_stream **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
 {
-	struct remote *r = calloc(1, sizeof *r);
+	struct remote_stream *r = calloc(1, sizeof *r);
 	unsigned tries;
 
 	if (r == NULL)
@@ -69,28 +69,28 @@ int remote_connect(struct remote **out, struct mover *m, const struct remote_opt
 	return 0;
 }
 
-uint32_t remote_peer(const struct remote *r) { return r->peer; }
-uint32_t remote_mover(const struct remote *r) { return r->mover != NULL ? r->mover->id : 0; }
+uint32_t remote_peer(const struct remote_stream *r) { return r->peer; }
+uint32_t remote_mover(const struct remote_stream *r) { return r->mover != NULL ? r->mover->id : 0; }
 
-void remote_count(struct remote *r, uint64_t bytes)
+void remote_count(struct remote_stream *r, uint64_t bytes)
 {
 	if (r->mover != NULL)
 		r->mover->bytes += bytes;
 }
 
-static void drop(struct remote *r)
+static void drop(struct remote_stream *r)
 {
 	if (r->mover != NULL)
 		r->mover->remote[r->handle % MOVER_HANDLES] = NULL;
 	free(r);
 }
 
-static void put_stop(const struct remote *r, bool reset)
+static void put_stop(const struct remote_stream *r, bool reset)
 {
 	OUTBOX_PUT(out_of(r->mover), stop, STOP, (&(struct wire_stop){ r->handle, reset }));
 }
 
-void remote_cancel(struct remote *r)
+void remote_cancel(struct remote_stream *r)
 {
 	if (r == NULL)
 		return;
@@ -103,7 +103,7 @@ void remote_cancel(struct remote *r)
 
 /* ---- Operations of a stream ---- */
 
-void remote_attach(struct remote *r, struct stream *s)
+void remote_attach(struct remote_stream *r, struct stream *s)
 {
 	r->stream = s;
 	r->state = REMOTE_STREAM;
@@ -170,7 +170,7 @@ static void put_source(struct mover *m, uint64_t id, const struct walk_entry *w)
 
 static void on_send(struct stream *s, struct stream_job *job)
 {
-	struct remote *r = stream_remote(s);
+	struct remote_stream *r = stream_remote(s);
 	uint8_t extents[SND_JOB_EXTENTS * WIRE_EXTENT_BYTES], *p = extents;
 	const struct snd_extent *x;
 	uint64_t *known;
@@ -195,7 +195,7 @@ static void on_send(struct stream *s, struct stream_job *job)
 
 static void on_check(struct stream *s, uint64_t silent_ns, bool unacked)
 {
-	const struct remote *r = stream_remote(s);
+	const struct remote_stream *r = stream_remote(s);
 
 	if (r->mover != NULL)
 		OUTBOX_PUT(out_of(r->mover), check, CHECK, (&(struct wire_check){ r->handle, silent_ns, unacked }));
@@ -203,7 +203,7 @@ static void on_check(struct stream *s, uint64_t silent_ns, bool unacked)
 
 static void on_stop(struct stream *s, bool reset)
 {
-	struct remote *r = stream_remote(s);
+	struct remote_stream *r = stream_remote(s);
 
 	r->state = REMOTE_STOPPING;
 	if (r->mover != NULL)
@@ -213,7 +213,7 @@ static void on_stop(struct stream *s, bool reset)
 /* The stream is being freed. */
 static void on_forget(struct stream *s)
 {
-	struct remote *r = stream_remote(s);
+	struct remote_stream *r = stream_remote(s);
 
 	if (r->mover != NULL)
 		r->mover->n_streams--;
@@ -226,16 +226,16 @@ const struct stream_kind remote_stream_kind = { on_send, on_check, on_stop, on_f
 
 int remote_no_such(struct ptcp_err *e) { return err_set(e, PTCP_EPROTO, "a frame about an unknown stream or job"); }
 
-struct remote *remote_find(const struct mover *m, uint32_t handle)
+struct remote_stream *remote_find(const struct mover *m, uint32_t handle)
 {
-	struct remote *r = m->remote[handle % MOVER_HANDLES];
+	struct remote_stream *r = m->remote[handle % MOVER_HANDLES];
 
 	return r != NULL && r->handle == handle ? r : NULL;
 }
 
 int remote_on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e)
 {
-	struct remote *r = remote_find(m, f->handle);
+	struct remote_stream *r = remote_find(m, f->handle);
 
 	if (r == NULL || (r->state != REMOTE_CONNECTING && r->state != REMOTE_ORPHAN))
 		return remote_no_such(e);
@@ -249,7 +249,7 @@ int remote_on_connected(struct mover *m, const struct wire_connected *f, struct 
 /* The session attaches a stream, or cancels. */
 int remote_on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e)
 {
-	struct remote **at = &m->remote[f->handle % MOVER_HANDLES];
+	struct remote_stream **at = &m->remote[f->handle % MOVER_HANDLES];
 	const struct movers_session *s = &m->set->session;
 
 	if (!m->listens || *at != NULL || f->number >= s->streams)
@@ -271,7 +271,7 @@ void remote_reason(struct ptcp_err *why, const struct mover *m, uint16_t code, s
 	err_while(why, why->code, "mover %s", m->host);
 }
 
-void remote_fail(struct remote *r, const struct connect_result *result)
+void remote_fail(struct remote_stream *r, const struct connect_result *result)
 {
 	r->state = REMOTE_ORPHAN;
 	r->done(r->arg, NULL, result);
@@ -282,7 +282,7 @@ void remote_fail(struct remote *r, const struct connect_result *result)
 int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e)
 {
 	const struct mtu_lost conn = { f->acked_bytes, (double)f->silent_ms / 1e3 };
-	struct remote *r = remote_find(m, f->handle);
+	struct remote_stream *r = remote_find(m, f->handle);
 	struct connect_result result = { .cause = f->cause, .hop = f->hop };
 
 	if (r == NULL || (r->state == REMOTE_CONNECTING && (f->cause > CONNECT_RELAY || f->hop > r->n_relays)))
@@ -297,7 +297,7 @@ int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *
 
 int remote_on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *e)
 {
-	struct remote *r = remote_find(m, f->handle);
+	struct remote_stream *r = remote_find(m, f->handle);
 
 	if (r == NULL || (r->state != REMOTE_STOPPING && r->state != REMOTE_ORPHAN))
 		return remote_no_such(e);
@@ -311,7 +311,7 @@ int remote_on_gone(struct mover *m, const struct wire_gone *f, struct ptcp_err *
 /* The oldest job of a stream. 1: results after STOP, to be ignored. */
 static int job_of(const struct mover *m, uint32_t handle, struct stream_job **out, struct ptcp_err *e)
 {
-	const struct remote *r = remote_find(m, handle);
+	const struct remote_stream *r = remote_find(m, handle);
 
 	if (r != NULL && (r->state == REMOTE_STOPPING || r->state == REMOTE_ORPHAN))
 		return 1;
@@ -356,7 +356,7 @@ int remote_on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *
 
 int remote_on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e)
 {
-	const struct remote *r = remote_find(m, f->handle);
+	const struct remote_stream *r = remote_find(m, f->handle);
 	struct tcpinfo t = { .acked_bytes = f->acked_bytes, .received_bytes = f->received_bytes, .sacked_bytes = f->sacked_bytes,
 		.delivered_bytes = f->delivered_bytes, .sent_segments = f->sent_segments, .retransmits = f->retransmits,
 		.rtt_s = (double)f->rtt_us / 1e6, .min_rtt_s = (double)f->min_rtt_us / 1e6, .silent_s = (double)f->silent_us / 1e6,
@@ -378,7 +378,7 @@ void remote_end_all(struct mover *m, const struct ptcp_err *why)
 {
 	const struct connect_result result = { .cause = CONNECT_UNREACHABLE, .why = *why };
 	const struct mtu_lost unknown = { 0 };
-	struct remote *r;
+	struct remote_stream *r;
 	unsigned i;
 
 	for (i = 0; i < MOVER_HANDLES; i++) {

@@ -120,7 +120,7 @@ void remote_targets_end(struct movers *set, struct mover *gone)
 
 int remote_on_want(struct mover *m, const struct wire_want *f, struct ptcp_err *e)
 {
-	const struct remote *r = remote_find(m, f->handle);
+	const struct remote_stream *r = remote_find(m, f->handle);
 
 	if (r == NULL || r->state == REMOTE_CONNECTING)
 		return remote_no_such(e);
@@ -148,7 +148,7 @@ int remote_on_closed(struct mover *m, const struct wire_closed *f, struct ptcp_e
 /* The stream of results. 1: none that takes them. */
 static int stream_of(struct mover *m, uint32_t handle, struct stream **out, struct ptcp_err *e)
 {
-	const struct remote *r = remote_find(m, handle);
+	const struct remote_stream *r = remote_find(m, handle);
 
 	if (r != NULL && (r->state == REMOTE_STOPPING || r->state == REMOTE_ORPHAN))
 		return 1;

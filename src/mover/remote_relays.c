@@ -23,7 +23,7 @@ struct span remote_relays(char out[WIRE_RELAYS_MAX + 1], const struct connect_ho
 	return (struct span){ (const uint8_t *)out, used };
 }
 
-static int make_grant(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct remote *r, const char *relay,
+static int make_grant(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct remote_stream *r, const char *relay,
     struct ptcp_err *e)
 {
 	const struct connect_hop *next = r->n_passed + 1 < r->n_relays ? &r->relay[r->n_passed + 1] : &r->to;
@@ -38,7 +38,7 @@ static int make_grant(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct
 /* In order, and once each: a mover gets no more grants than its stream has relays. */
 int remote_on_hop(struct mover *m, const struct wire_hop *f, struct ptcp_err *e)
 {
-	struct remote *r = remote_find(m, f->handle);
+	struct remote_stream *r = remote_find(m, f->handle);
 	char fingerprint[PTCP_FINGERPRINT_BYTES];
 	struct connect_peer peer = { .fingerprint = fingerprint, .certificates = { .n = f->certificates.n } };
 	struct connect_result result = { .cause = CONNECT_IDENTITY, .hop = f->hop };

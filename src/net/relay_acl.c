@@ -16,7 +16,7 @@
 #define RETRY_MAX_NS (60 * NS_PER_S)
 
 /* IPv6, or IPv4-mapped IPv6; prefix lengths accordingly. */
-struct range {
+struct port_range {
 	uint8_t at[16];
 	unsigned bits;
 };
@@ -24,8 +24,8 @@ struct range {
 struct relay_acl_entry {
 	struct relay_acl_entry *next;
 	char name[SOCK_HOST_BYTES];          /* "": a range */
-	struct range range;
-	struct range known[NAME_ADDRESSES];  /* addresses of the name in its first answer */
+	struct port_range range;
+	struct port_range known[NAME_ADDRESSES];  /* addresses of the name in its first answer */
 	unsigned n_known;
 	unsigned port;                       /* 0: any */
 	bool answered, warned;
@@ -48,7 +48,7 @@ static const char *const special[] = {
 	"ff00::/8",
 };
 
-static bool contains(const struct range *r, const uint8_t at[16])
+static bool contains(const struct port_range *r, const uint8_t at[16])
 {
 	unsigned whole = r->bits / 8, rest = r->bits % 8;
 
@@ -73,7 +73,7 @@ static bool address_of(uint8_t out[16], const struct sockaddr *sa)
 }
 
 /* Parses "ADDRESS" or "ADDRESS/BITS"; bits after the prefix must be 0. */
-static bool parse_range(struct range *out, const char *text)
+static bool parse_range(struct port_range *out, const char *text)
 {
 	char address[SOCK_HOST_BYTES];
 	const char *slash = strchr(text, '/');
@@ -147,7 +147,7 @@ int relay_acl_add(struct relay_acl **list, const char *text, unsigned default_po
 	struct relay_acl_entry *h;
 	char host[SOCK_HOST_BYTES];
 	unsigned port;
-	struct range range = { .bits = 0 };
+	struct port_range range = { .bits = 0 };
 	bool is_range;
 
 	if (!split(text, host, &port, default_port))
@@ -260,7 +260,7 @@ int relay_acl_resolve(struct relay_acl *n, struct loop *l, struct resolver *name
 /* Prefix length of the longest special range that contains the address; 0: none. */
 static unsigned special_bits(const uint8_t at[16])
 {
-	struct range r;
+	struct port_range r;
 	unsigned max_bits = 0;
 	size_t i;
 

@@ -12,7 +12,7 @@
 /* Enough for modules of name services; only touched pages use memory. */
 #define STACK_BYTES (512 * 1024)
 
-struct client {
+struct resolve_client {
 	struct list in_list;
 	unsigned max, n_lookups, n_running;
 	char name[];
@@ -21,7 +21,7 @@ struct client {
 struct lookup {
 	struct list in_list;
 	struct list requests; /* none: abandoned */
-	struct client *client;
+	struct resolve_client *client;
 	struct resolver *resolver;
 	bool waiting;
 	char host[SOCK_HOST_BYTES];
@@ -65,12 +65,12 @@ const char *resolve_error_text(const struct resolve_answer *a)
 
 /* ---- Clients ---- */
 
-static struct client *client_of(struct resolver *r, const char *name)
+static struct resolve_client *client_of(struct resolver *r, const char *name)
 {
 	const char *key = name != NULL ? name : "";
-	struct client *c;
+	struct resolve_client *c;
 
-	LIST_EACH(&r->clients, c, struct client, in_list)
+	LIST_EACH(&r->clients, c, struct resolve_client, in_list)
 		if (strcmp(c->name, key) == 0)
 			return c;
 	if ((c = calloc(1, sizeof *c + strlen(key) + 1)) == NULL)
@@ -81,7 +81,7 @@ static struct client *client_of(struct resolver *r, const char *name)
 	return c;
 }
 
-static void client_release(struct client *c)
+static void client_release(struct resolve_client *c)
 {
 	if (c->n_lookups > 0)
 		return;
@@ -91,7 +91,7 @@ static void client_release(struct client *c)
 
 /* ---- Lookups ---- */
 
-static struct lookup *lookup_new(struct resolver *r, struct client *c, const char *host, int family)
+static struct lookup *lookup_new(struct resolver *r, struct resolve_client *c, const char *host, int family)
 {
 	struct lookup *u = calloc(1, sizeof *u);
 
@@ -264,7 +264,7 @@ static void start_waiting(struct resolver *r)
 /* ---- Requests ---- */
 
 /* An abandoned lookup may be stuck, and is not shared. */
-static struct lookup *find(struct resolver *r, const struct client *c, const char *host, int family)
+static struct lookup *find(struct resolver *r, const struct resolve_client *c, const char *host, int family)
 {
 	struct lookup *u;
 
@@ -277,7 +277,7 @@ static struct lookup *find(struct resolver *r, const struct client *c, const cha
 int resolve_start(struct resolve *q, struct resolver *r, const char *client, const char *host, int family,
     void (*done)(struct resolve *q, const struct resolve_answer *a), struct ptcp_err *e)
 {
-	struct client *c = client_of(r, client);
+	struct resolve_client *c = client_of(r, client);
 	struct lookup *u;
 	int err;
 

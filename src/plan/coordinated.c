@@ -21,7 +21,7 @@ struct slots {
 	int fringe;
 };
 
-struct attempt {
+struct coordinated_attempt {
 	size_t mark;
 	struct time_grid *g;
 	struct lp *lp;
@@ -36,7 +36,7 @@ static _Noreturn void too_many(struct slots *s)
 	    SLOTS_MAX, s->slot_s);
 }
 
-static void attempt_free(struct slots *s, struct attempt *a)
+static void attempt_free(struct slots *s, struct coordinated_attempt *a)
 {
 	if (a->lp == NULL)
 		return;
@@ -56,7 +56,7 @@ static struct time_grid *grid_at(struct slots *s, int nslots, int level)
 }
 
 /* Solves the loose program; false if too large. */
-static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
+static bool attempt(struct slots *s, struct coordinated_attempt *a, int nslots, int level)
 {
 	double rows = 0;
 	int h;
@@ -80,7 +80,7 @@ static bool attempt(struct slots *s, struct attempt *a, int nslots, int level)
 
 /* The minimum number of slots, at least `from`, allowed by the bound at level 0. If its program was solved
  * last, `a` keeps it. */
-static int min_allowed(struct slots *s, int from, struct attempt *a)
+static int min_allowed(struct slots *s, int from, struct coordinated_attempt *a)
 {
 	int few = from - 1, enough = from, step = 1;
 
@@ -109,7 +109,7 @@ static int min_allowed(struct slots *s, int from, struct attempt *a)
 enum verdict { FOUND, TOO_FEW, UNKNOWN };
 
 /* Turns the loose program in `a`, in which all data arrives, into an exact one. */
-static bool exact(struct attempt *a, double total)
+static bool exact(struct coordinated_attempt *a, double total)
 {
 	lp_solve(a->lp, LP_MIN_RELAYED);
 	a->relayed_bound_bytes = fmax(0, lp_bound(a->lp) - total);
@@ -123,7 +123,7 @@ static bool exact(struct attempt *a, double total)
 
 /* Finds a plan of nslots slots with minimum relayed data in `a`, or a proof that none exists, or neither.
  * `a` may contain the loose program of level 0. */
-static enum verdict try(struct slots *s, struct attempt *a, int nslots)
+static enum verdict try(struct slots *s, struct coordinated_attempt *a, int nslots)
 {
 	bool small = (double)s->n->narcs * nslots <= s->tuning->small_cols;
 	int level;
@@ -150,7 +150,7 @@ void method_coordinated(struct sandbox *run, const struct graph *n, double slot_
     const struct plan_tuning *tuning, struct pieces *pieces, struct method_result *out)
 {
 	struct slots s = { .run = run, .n = n, .slot_s = slot_s, .tuning = tuning };
-	struct attempt a = { 0 };
+	struct coordinated_attempt a = { 0 };
 	struct method_result fluid;
 	int nslots, proven;
 	double guess;

@@ -9,7 +9,7 @@
 #include "core/units.h"
 #include "plan/plan.h"
 
-struct check {
+struct verification {
 	const struct ptcp_plan *p;
 	const struct ptcp_overlay *o;
 	double eps_s; /* tolerance of times */
@@ -17,19 +17,19 @@ struct check {
 	struct ptcp_err *e;
 };
 
-static const char *verify_name(const struct check *c, int host)
+static const char *verify_name(const struct verification *c, int host)
 {
 	return c->o->hosts[host].name;
 }
 
-static int verify_link(const struct check *c, const struct ptcp_plan_hop *h)
+static int verify_link(const struct verification *c, const struct ptcp_plan_hop *h)
 {
 	return c->o->link_of[(size_t)h->from * c->o->nhosts + (size_t)h->to];
 }
 
 /* ---- Data and paths ---- */
 
-static int on_slot(const struct check *c, double t)
+static int on_slot(const struct verification *c, double t)
 {
 	double k = t / c->p->info.slot_s;
 
@@ -39,7 +39,7 @@ static int on_slot(const struct check *c, double t)
 /* Whether data arriving over `in` can leave over `out`. Rates are constant: without slots the two ends
  * suffice; with slots, `out` starts in a later slot than `in` ends, or equals `in` moved by at least one
  * slot. */
-static int passes_on(const struct check *c, const struct ptcp_plan_hop *in, const struct ptcp_plan_hop *out)
+static int passes_on(const struct verification *c, const struct ptcp_plan_hop *in, const struct ptcp_plan_hop *out)
 {
 	double slot = c->p->info.slot_s, first;
 
@@ -53,7 +53,7 @@ static int passes_on(const struct check *c, const struct ptcp_plan_hop *in, cons
 	    out->end_s >= in->end_s + slot - c->eps_s;
 }
 
-static int check_path(const struct check *c, const struct plan_piece *piece)
+static int check_path(const struct verification *c, const struct plan_piece *piece)
 {
 	const struct ptcp_plan_hop *h = c->p->hop + piece->first_hop;
 	size_t i, n = c->o->nhosts;
@@ -81,7 +81,7 @@ static int check_path(const struct check *c, const struct plan_piece *piece)
 }
 
 /* Pieces are sorted by source and offset, without gaps. */
-static int check_data(const struct check *c)
+static int check_data(const struct verification *c)
 {
 	size_t i = 0, h;
 	uint64_t want, at;
@@ -199,7 +199,7 @@ static double seconds(uint64_t ns)
 /* ---- Rates ---- */
 
 /* A change of the load of one limit: links first, then groups, then ingress, then egress of each host. */
-struct change {
+struct verify_change {
 	size_t limit;
 	double t, rate;
 	int pieces;
@@ -207,14 +207,14 @@ struct change {
 
 static int by_limit(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct verify_change *x = a, *y = b;
 
 	if (x->limit != y->limit)
 		return x->limit < y->limit ? -1 : 1;
 	return x->t < y->t ? -1 : x->t > y->t;
 }
 
-static int over_limit(const struct check *c, size_t limit, double from, double until,
+static int over_limit(const struct verification *c, size_t limit, double from, double until,
     double load, double rate)
 {
 	size_t l = c->o->nlinks, g = c->o->ngroups, n = c->o->nhosts;
@@ -232,7 +232,7 @@ static int over_limit(const struct check *c, size_t limit, double from, double u
 	    "its %.9g", what, load * 8, from, until, rate * 8);
 }
 
-static int check_span(const struct check *c, size_t limit, double from, double until,
+static int check_span(const struct verification *c, size_t limit, double from, double until,
     double load, double rate, int pieces)
 {
 	double bytes = load * (until - from), most = rate * (until - from);
@@ -244,14 +244,14 @@ static int check_span(const struct check *c, size_t limit, double from, double u
 }
 
 /* Rate of a limit, for a link with its current streams. */
-static double bytes_per_s(const struct check *c, size_t limit, uint64_t bps)
+static double bytes_per_s(const struct verification *c, size_t limit, uint64_t bps)
 {
 	if (limit >= c->o->nlinks || bps == CONF_UNSET)
 		return (double)bps / 8;
 	return verify_rate_bps(c->p, c->o, c->share_bps, limit, (double)bps) / 8;
 }
 
-static int check_load(const struct check *c, size_t limit, double from, double until, double load, int pieces)
+static int check_load(const struct verification *c, size_t limit, double from, double until, double load, int pieces)
 {
 	size_t l = c->o->nlinks, g = c->o->ngroups, n = c->o->nhosts, w;
 	uint64_t bps;
@@ -288,7 +288,7 @@ static int check_load(const struct check *c, size_t limit, double from, double u
 	return check_span(c, limit, from, until, load, bytes_per_s(c, limit, bps), pieces);
 }
 
-static int sweep_loads(const struct check *c, struct change *ch, size_t n)
+static int sweep_loads(const struct verification *c, struct verify_change *ch, size_t n)
 {
 	double load = 0;
 	int pieces = 0, r;
@@ -311,10 +311,10 @@ static int sweep_loads(const struct check *c, struct change *ch, size_t n)
 	return 0;
 }
 
-static void add_change(struct change *ch, size_t *n, size_t limit, const struct ptcp_plan_hop *h, double rate)
+static void add_change(struct verify_change *ch, size_t *n, size_t limit, const struct ptcp_plan_hop *h, double rate)
 {
-	ch[(*n)++] = (struct change){ limit, h->start_s, rate, 1 };
-	ch[(*n)++] = (struct change){ limit, h->end_s, -rate, -1 };
+	ch[(*n)++] = (struct verify_change){ limit, h->start_s, rate, 1 };
+	ch[(*n)++] = (struct verify_change){ limit, h->end_s, -rate, -1 };
 }
 
 /* Groups of a link: list[first[link]] to list[first[link + 1] - 1]. */
@@ -339,12 +339,12 @@ static int groups_by_link(const struct ptcp_overlay *o, size_t **first, size_t *
 	return 0;
 }
 
-static int verify_rates(const struct check *c)
+static int verify_rates(const struct verification *c)
 {
 	const struct ptcp_plan *p = c->p;
 	size_t l = c->o->nlinks, g = c->o->ngroups, n = c->o->nhosts, i, h, k, total = 0, m = 0;
 	size_t *first = NULL, *list = NULL;
-	struct change *ch = NULL;
+	struct verify_change *ch = NULL;
 	int r = -1;
 
 	if (groups_by_link(c->o, &first, &list) < 0)
@@ -379,7 +379,7 @@ out:
 /* ---- Storage of relays ---- */
 
 /* Peak between two changes; with slots, at the ends of slots only. */
-static double max_between(const struct check *c, double t0, double stored, double t1, double slope)
+static double max_between(const struct verification *c, double t0, double stored, double t1, double slope)
 {
 	double slot = c->p->info.slot_s, first, last;
 
@@ -392,7 +392,7 @@ static double max_between(const struct check *c, double t0, double stored, doubl
 	return fmax(stored + slope * (first - t0), stored + slope * (last - t0));
 }
 
-static int sweep_storage(const struct check *c, struct change *ch, size_t n, double *peak)
+static int sweep_storage(const struct verification *c, struct verify_change *ch, size_t n, double *peak)
 {
 	double stored = 0, slope = 0, limit;
 	int pieces = 0;
@@ -420,10 +420,10 @@ static int sweep_storage(const struct check *c, struct change *ch, size_t n, dou
 	return 0;
 }
 
-static int verify_storage(const struct check *c, double *peak)
+static int verify_storage(const struct verification *c, double *peak)
 {
 	const struct ptcp_plan *p = c->p;
-	struct change *ch = calloc(4 * p->nhops + 1, sizeof *ch);
+	struct verify_change *ch = calloc(4 * p->nhops + 1, sizeof *ch);
 	size_t i, k, m = 0;
 	int r;
 
@@ -447,7 +447,7 @@ static int verify_storage(const struct check *c, double *peak)
 
 int plan_verify(const struct ptcp_plan *p, const struct ptcp_overlay *o, double *storage, struct ptcp_err *e)
 {
-	struct check c = { .p = p, .o = o, .eps_s = 1e-9 * p->info.makespan_s, .e = e };
+	struct verification c = { .p = p, .o = o, .eps_s = 1e-9 * p->info.makespan_s, .e = e };
 	double *peak;
 	size_t i;
 	int r;

@@ -6,13 +6,13 @@
 #include "net/trust/trust.h"
 #include "server/server_impl.h"
 
-struct roots {
+struct needed_roots {
 	char **at; /* ended by NULL unless n is 0 */
 	size_t n;
 	bool failed;
 };
 
-static void add(struct roots *r, const char *root)
+static void add(struct needed_roots *r, const char *root)
 {
 	char **more = realloc(r->at, (r->n + 2) * sizeof *more);
 
@@ -39,7 +39,7 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 		.state_dir = s->own_dirs.path[1][0] != '\0' ? s->own_dirs.path[1] : NULL, .binds = s->o.ephemeral,
 		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .signals = s->o.movers != NULL,
 		.storage_dir = s->storage_dir };
-	struct roots r = { 0 };
+	struct needed_roots r = { 0 };
 	struct ptcp_err why;
 
 	if (s->o.confine == NULL)

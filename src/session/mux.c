@@ -14,7 +14,7 @@
 #define TURN_BYTES (256u << 10) /* bytes from the peer, per turn of the loop */
 
 /* One direction: the position within the frame, and a piece of the frame being forwarded. */
-struct lane {
+struct mux_lane {
 	size_t head_bytes;   /* first bytes of a frame, forwarded in one piece */
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
 	size_t head_got;
@@ -29,13 +29,13 @@ struct mux {
 	bool lost;           /* the stream has closed its end */
 	const struct mux_ops *ops;
 	void *arg;
-	struct lane in, out;
+	struct mux_lane in, out;
 };
 
 /* ---- Frames ---- */
 
 /* Fills an empty piece with a head or a part of the payload. False: no data for now. */
-static bool fill(struct lane *l, struct chan *from)
+static bool fill(struct mux_lane *l, struct chan *from)
 {
 	if (l->start < l->end)
 		return true;
@@ -128,7 +128,7 @@ bool mux_has_pending(const struct mux *m) { return m->in.start < m->in.end; }
 
 void mux_input(struct mux *m, struct chan *control)
 {
-	struct lane *l = &m->in;
+	struct mux_lane *l = &m->in;
 	size_t total = 0;
 
 	while (total < TURN_BYTES && fill(l, control)) {
@@ -150,7 +150,7 @@ void mux_input(struct mux *m, struct chan *control)
  * the status "void". */
 static bool fill_void(struct mux *m)
 {
-	struct lane *l = &m->out;
+	struct mux_lane *l = &m->out;
 	size_t n = l->left;
 
 	if (!m->lost || l->head_got < l->head_bytes)
@@ -173,7 +173,7 @@ bool mux_is_between(const struct mux *m)
 
 bool mux_output(struct mux *m, struct chan *control)
 {
-	struct lane *l = &m->out;
+	struct mux_lane *l = &m->out;
 
 	if (m->inner == NULL)
 		return false;

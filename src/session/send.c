@@ -372,7 +372,7 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 /* The movers at both ends of the connected stream; 0: none. */
 static uint64_t movers_of(const struct session *sess, unsigned number)
 {
-	const struct remote *r = sess->striping.movers != NULL ? stream_remote(sess->slot[number].stream) : NULL;
+	const struct remote_stream *r = sess->striping.movers != NULL ? stream_remote(sess->slot[number].stream) : NULL;
 
 	return (uint64_t)(r != NULL ? remote_mover(r) : 0) << 32 | sess->slot[number].far;
 }

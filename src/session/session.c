@@ -17,7 +17,7 @@
 
 /* While the session runs, pump() does the part's due work, and is called at the deadline at the latest. Each part
  * checks itself whether the session has it. Members may be NULL. */
-static const struct part {
+static const struct session_part {
 	void (*pump)(struct session *sess, struct mono now);
 	struct mono (*deadline)(const struct session *sess);
 	void (*free)(struct session *sess);

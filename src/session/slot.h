@@ -29,7 +29,7 @@
 #include "core/log.h"
 
 struct connect;
-struct remote;
+struct remote_stream;
 struct session;
 struct stream;
 
@@ -42,7 +42,7 @@ enum slot_state { SLOT_IDLE, SLOT_WAITING, SLOT_CONNECTING, SLOT_CONNECTED, SLOT
 /* The attempt to make a connection; stream_connect.c writes it. */
 struct slot_attempt {
 	struct connect *connect;    /* connection that this process makes; NULL: none */
-	struct remote *remote;      /* connection that a mover makes; NULL: none */
+	struct remote_stream *remote;      /* connection that a mover makes; NULL: none */
 	char endpoint[PTCP_FINGERPRINT_BYTES]; /* fingerprint of the acceptor's mover to connect to; "": the acceptor */
 	uint32_t to;                /* id of that mover, or 0 */
 	bool by_name;               /* a direct connection resolves the peer's name */

@@ -242,7 +242,7 @@ static bool adopt_spare(struct session *sess, struct slot *s, const struct conne
 
 /* ---- By movers ---- */
 
-static void on_remote(void *arg, struct remote *r, const struct connect_result *result)
+static void on_remote(void *arg, struct remote_stream *r, const struct connect_result *result)
 {
 	struct slot *s = arg;
 	struct session *sess = s->session;

@@ -459,7 +459,7 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	added(sess, number, s, far, before);
 }
 
-void streams_add_remote(struct session *sess, unsigned number, struct remote *r)
+void streams_add_remote(struct session *sess, unsigned number, struct remote_stream *r)
 {
 	struct stream_opts o;
 	struct stream *s;

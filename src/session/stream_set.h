@@ -6,7 +6,7 @@
 #include "session/session.h"
 #include "stream/stream.h"
 
-struct remote;
+struct remote_stream;
 
 #define SESSION_FDS 5u /* descriptors beside the streams: control connection, root, a listing, a file with its journal */
 
@@ -80,7 +80,7 @@ void streams_retry_later(struct session *sess, unsigned number);
 /* As session_add_stream(), for a data stream; `joining`: JOINED has not arrived yet. */
 void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining);
 /* The same, of a mover. */
-void streams_add_remote(struct session *sess, unsigned number, struct remote *r);
+void streams_add_remote(struct session *sess, unsigned number, struct remote_stream *r);
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out); /* false: unknown */
 
 #endif

@@ -37,7 +37,7 @@ static void on_endpoint(void *arg, const struct wire_endpoint *f)
 	session_pump(sess);
 }
 
-static void on_accepted(void *arg, unsigned number, struct remote *r) { streams_add_remote(arg, number, r); }
+static void on_accepted(void *arg, unsigned number, struct remote_stream *r) { streams_add_remote(arg, number, r); }
 
 static int open_set(struct session *sess, struct ptcp_err *e)
 {

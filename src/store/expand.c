@@ -18,13 +18,13 @@ struct texts {
 };
 
 /* A directory to be listed next: its path, and the rest of the pattern. */
-struct pending {
+struct expand_pending {
 	char *path;
 	const char *rest; /* rest of x->pattern, from the start of a component */
 };
 
 /* Of a path in a list: its places in arrays that grow, and the share of malloc(3). */
-#define TEXT_EXTRA_BYTES (sizeof(struct pending) * 4)
+#define TEXT_EXTRA_BYTES (sizeof(struct expand_pending) * 4)
 
 struct expand {
 	expand_open_fn *open;
@@ -34,11 +34,11 @@ struct expand {
 	char *pattern;          /* without slashes at the end */
 	bool begun, is_pattern, dirs_only;
 	struct texts found;
-	struct pending *pending;
+	struct expand_pending *pending;
 	size_t n_pending, cap_pending, pending_bytes;
 	unsigned long names;
 	/* the directory being listed */
-	struct pending current;
+	struct expand_pending current;
 	struct dir *base;
 	struct walk *walk;      /* NULL: none is */
 	struct filter *visible;
@@ -167,7 +167,7 @@ static int add_found(struct expand *x, char *text, struct ptcp_err *e)
 static int add_pending(struct expand *x, char *path, const char *rest, struct ptcp_err *e)
 {
 	size_t cap = x->cap_pending > 0 ? 2 * x->cap_pending : 16;
-	struct pending *more = x->pending;
+	struct expand_pending *more = x->pending;
 
 	if (path != NULL && x->n_pending == x->cap_pending && (more = realloc(more, cap * sizeof *more)) != NULL) {
 		x->pending = more;
@@ -177,7 +177,7 @@ static int add_pending(struct expand *x, char *path, const char *rest, struct pt
 		free(path);
 		return err_nomem(e);
 	}
-	x->pending[x->n_pending++] = (struct pending){ path, rest };
+	x->pending[x->n_pending++] = (struct expand_pending){ path, rest };
 	x->pending_bytes += strlen(path) + 1;
 	return x->found.bytes + x->pending_bytes > EXPAND_BYTES_MAX ? beyond(e) : charge(x, e);
 }
@@ -328,7 +328,7 @@ static int finish(struct expand *x, struct ptcp_err *e)
 static int next_listing(void *arg, struct ptcp_err *e)
 {
 	struct expand *x = arg;
-	struct pending *p = &x->current;
+	struct expand_pending *p = &x->current;
 	size_t n;
 	bool deep;
 	int r;

@@ -29,7 +29,7 @@ struct leftovers {
 };
 
 /* A hidden file that may be a leftover, in `d`, open at `at`. */
-struct candidate {
+struct leftover_candidate {
 	struct dir *d;
 	const struct sys *sys;
 	int at;
@@ -54,7 +54,7 @@ static double age_s(const struct timespec *now, const struct stat *st)
 	return (double)(now->tv_sec - st->st_ctim.tv_sec) + (double)(now->tv_nsec - st->st_ctim.tv_nsec) / 1e9;
 }
 
-static double group_age_s(const struct candidate *c, const struct timespec *now)
+static double group_age_s(const struct leftover_candidate *c, const struct timespec *now)
 {
 	static const char *const suffixes[] = { PART_SUFFIX, PART_JOURNAL_SUFFIX };
 	double min = age_s(now, &c->st), age;
@@ -74,7 +74,7 @@ static double group_age_s(const struct candidate *c, const struct timespec *now)
 
 /* Locks the part that `c` belongs to, which may be `c` itself: sets c->locked. Returns the part's descriptor, or -1:
  * no part, or it cannot be opened. *in_use: a transfer holds the lock; false also if the file system has no locks. */
-static int lock_part(struct candidate *c, bool *in_use)
+static int lock_part(struct leftover_candidate *c, bool *in_use)
 {
 	char part[PART_NAME_BYTES];
 	struct stat st, named;
@@ -101,7 +101,7 @@ static int lock_part(struct candidate *c, bool *in_use)
 }
 
 /* Only regular files of this user, or symbolic links where a transfer creates links. */
-static const char *not_ours(const struct candidate *c)
+static const char *not_ours(const struct leftover_candidate *c)
 {
 	if (c->st.st_uid != geteuid())
 		return "owned by another user (the owner can remove it)";
@@ -122,7 +122,7 @@ static void report(struct leftovers *k, const struct leftover *l)
 		k->o.found(k->o.arg, l);
 }
 
-static int unlink_file(const struct candidate *c)
+static int unlink_file(const struct leftover_candidate *c)
 {
 	uint64_t freed;
 	int r, err;
@@ -136,7 +136,7 @@ static int unlink_file(const struct candidate *c)
 }
 
 /* With the lock of its part, if it has one. */
-static void remove_file(struct leftovers *k, struct candidate *c, double age)
+static void remove_file(struct leftovers *k, struct leftover_candidate *c, double age)
 {
 	struct leftover l = { .dir = c->d, .name = c->name, .size_bytes = (uint64_t)c->st.st_size, .age_s = age,
 		.why = not_ours(c) };
@@ -152,7 +152,7 @@ static void remove_file(struct leftovers *k, struct candidate *c, double age)
 }
 
 /* Whether a journal has a part, with which it is judged: alone it has no lock. */
-static bool is_with_part(const struct candidate *c)
+static bool is_with_part(const struct leftover_candidate *c)
 {
 	char name[PART_NAME_BYTES];
 	struct stat st;
@@ -163,7 +163,7 @@ static bool is_with_part(const struct candidate *c)
 	return c->sys->fstatat(c->at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void conclude(struct leftovers *k, struct candidate *c, bool in_use, double age, double min_s)
+static void conclude(struct leftovers *k, struct leftover_candidate *c, bool in_use, double age, double min_s)
 {
 	if (in_use)
 		k->totals.in_use++;
@@ -174,17 +174,17 @@ static void conclude(struct leftovers *k, struct candidate *c, bool in_use, doub
 }
 
 /* Before the part, whose removal ends the protection by the lock. */
-static void conclude_journal(struct leftovers *k, const struct candidate *part, bool in_use, double age, double min_s)
+static void conclude_journal(struct leftovers *k, const struct leftover_candidate *part, bool in_use, double age, double min_s)
 {
 	char name[PART_NAME_BYTES];
-	struct candidate c = *part;
+	struct leftover_candidate c = *part;
 
 	c.name = with_suffix(name, part->name, PART_JOURNAL_SUFFIX);
 	if (has_suffix(part->name, PART_SUFFIX) && c.sys->fstatat(c.at, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
 		conclude(k, &c, in_use, age, min_s);
 }
 
-static void judge(struct leftovers *k, struct candidate *c)
+static void judge(struct leftovers *k, struct leftover_candidate *c)
 {
 	double age, min_s = k->o.older_s;
 	bool in_use = false, ours;
@@ -204,7 +204,7 @@ static void judge(struct leftovers *k, struct candidate *c)
 
 static int judge_in(struct leftovers *k, struct dir *d, const char *name, struct ptcp_err *e)
 {
-	struct candidate c = { .d = d, .sys = dir_sys(d), .name = name };
+	struct leftover_candidate c = { .d = d, .sys = dir_sys(d), .name = name };
 
 	if ((c.at = dir_fd(d, e)) < 0)
 		return c.at;

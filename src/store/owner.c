@@ -17,7 +17,7 @@
 enum kind { USER_NAME, GROUP_NAME, USER_ID, GROUP_ID, KINDS };
 
 /* A lookup, from id to name or the reverse. */
-struct slot {
+struct owner_slot {
 	bool used, found;
 	uint32_t id;
 	char name[OWNER_NAME_BYTES];
@@ -26,7 +26,7 @@ struct slot {
 struct owners {
 	const struct owner_db *db;
 	pthread_mutex_t lock;
-	struct slot slot[KINDS][SLOTS];
+	struct owner_slot slot[KINDS][SLOTS];
 };
 
 const struct owner_db owner_db_real = { getpwuid_r, getpwnam_r, getgrgid_r, getgrnam_r };
@@ -51,20 +51,20 @@ void owners_free(struct owners *o)
 	free(o);
 }
 
-static void keep_name(struct slot *s, const char *name)
+static void keep_name(struct owner_slot *s, const char *name)
 {
 	if ((s->found = strlen(name) < sizeof s->name))
 		strcpy(s->name, name);
 }
 
-static void keep_id(struct slot *s, uint32_t id)
+static void keep_id(struct owner_slot *s, uint32_t id)
 {
 	s->found = id != 0;
 	s->id = id;
 }
 
 /* Looks up with a buffer of n bytes; ERANGE if too small. */
-static int query(const struct owner_db *db, enum kind kind, struct slot *s, char *buf, size_t n)
+static int query(const struct owner_db *db, enum kind kind, struct owner_slot *s, char *buf, size_t n)
 {
 	struct passwd pw, *user = NULL;
 	struct group gr, *group = NULL;
@@ -94,7 +94,7 @@ static int query(const struct owner_db *db, enum kind kind, struct slot *s, char
 }
 
 /* Failures of the directory service count as "not found". */
-static void look_up(struct owners *o, enum kind kind, struct slot *s)
+static void look_up(struct owners *o, enum kind kind, struct owner_slot *s)
 {
 	size_t n;
 	char *buf;
@@ -112,7 +112,7 @@ static void look_up(struct owners *o, enum kind kind, struct slot *s)
 
 static void name_of(struct owners *o, enum kind kind, uint32_t id, char out[OWNER_NAME_BYTES])
 {
-	struct slot *s = &o->slot[kind][id % SLOTS];
+	struct owner_slot *s = &o->slot[kind][id % SLOTS];
 
 	out[0] = '\0';
 	if (id == 0)
@@ -142,7 +142,7 @@ static bool name_ok(const char *name)
 
 static uint32_t id_of(struct owners *o, enum kind kind, const char *name, uint32_t number)
 {
-	struct slot *s;
+	struct owner_slot *s;
 
 	if (!name_ok(name))
 		return number;

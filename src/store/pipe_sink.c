@@ -10,7 +10,7 @@
 #include "fs/pipe_io.h"
 #include "store/hash.h"
 
-struct slot {
+struct sink_slot {
 	uint8_t *buf;       /* NULL: zeros, once complete */
 	bool complete;
 	uint32_t bytes;
@@ -27,7 +27,7 @@ struct pipe_sink {
 	void (*changed)(void *arg);
 	void *changed_arg;
 	struct pipe_sink_file file;
-	struct slot *slot;          /* place of block i: i % n_slots */
+	struct sink_slot *slot;          /* place of block i: i % n_slots */
 	uint32_t n_slots;
 	uint32_t next, written;
 	struct digest sum;
@@ -77,7 +77,7 @@ void pipe_sink_free(struct pipe_sink *p)
 
 /* ---- The thread ---- */
 
-static struct slot *slot_of(struct pipe_sink *p, uint32_t block) { return &p->slot[block % p->n_slots]; }
+static struct sink_slot *slot_of(struct pipe_sink *p, uint32_t block) { return &p->slot[block % p->n_slots]; }
 
 static int write_zeros(struct pipe_sink *p, uint32_t n)
 {
@@ -106,7 +106,7 @@ static void fail(struct pipe_sink *p, int sys)
 static void *run(void *arg)
 {
 	struct pipe_sink *p = arg;
-	struct slot *s;
+	struct sink_slot *s;
 	int sys;
 
 	pthread_mutex_lock(&p->lock);
@@ -120,7 +120,7 @@ static void *run(void *arg)
 		sys = s->buf != NULL ? pipe_io_write(&p->io, s->buf, s->bytes) : write_zeros(p, s->bytes);
 		free(s->buf);
 		pthread_mutex_lock(&p->lock);
-		*s = (struct slot){ .buf = NULL };
+		*s = (struct sink_slot){ .buf = NULL };
 		if (sys == 0)
 			p->written++;
 		else
@@ -147,7 +147,7 @@ static bool same_file(const struct pipe_sink_file *a, const struct pipe_sink_fil
 static int set_file(struct pipe_sink *p, const struct pipe_sink_file *f, struct ptcp_err *e)
 {
 	uint64_t n = f->block_bytes > 0 ? p->window_bytes / f->block_bytes : 0;
-	struct slot *slot;
+	struct sink_slot *slot;
 
 	n = n < 2 ? 2 : n;
 	if ((slot = calloc(n, sizeof *slot)) == NULL)
@@ -166,7 +166,7 @@ static void drop_incomplete(struct pipe_sink *p)
 
 	for (block = p->next; block - p->written < p->n_slots; block++) {
 		free(slot_of(p, block)->buf);
-		*slot_of(p, block) = (struct slot){ .buf = NULL };
+		*slot_of(p, block) = (struct sink_slot){ .buf = NULL };
 	}
 }
 
@@ -227,7 +227,7 @@ static uint32_t length_of(const struct pipe_sink *p, uint32_t block)
 
 static void complete(struct pipe_sink *p, uint32_t block, struct digest term)
 {
-	struct slot *s = slot_of(p, block);
+	struct sink_slot *s = slot_of(p, block);
 
 	s->complete = true;
 	s->bytes = length_of(p, block);
@@ -242,7 +242,7 @@ static void complete(struct pipe_sink *p, uint32_t block, struct digest term)
 /* Two streams may deliver copies of one block, chunk by chunk: both were verified, so the content is the same. */
 static int put(struct pipe_sink *p, uint32_t block, uint32_t within, const void *buf, uint32_t n, struct ptcp_err *e)
 {
-	struct slot *s = slot_of(p, block);
+	struct sink_slot *s = slot_of(p, block);
 
 	if (p->failed) {
 		*e = p->why;

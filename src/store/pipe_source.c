@@ -11,7 +11,7 @@
 #include "core/units.h"
 #include "fs/pipe_io.h"
 
-struct slot {
+struct source_slot {
 	uint8_t *buf;     /* NULL: no block */
 	unsigned readers;
 	bool released;    /* the last reader frees the block */
@@ -26,7 +26,7 @@ struct pipe_source {
 	pthread_cond_t room;
 	void (*changed)(void *arg);
 	void *changed_arg;
-	struct slot *slot;    /* place of block i: i % max_blocks */
+	struct source_slot *slot;    /* place of block i: i % max_blocks */
 	uint32_t first, next; /* blocks from first on are in memory, except released ones; `next` is being read */
 	uint32_t tail_bytes;  /* bytes of the block `next`, at the end */
 	bool released, ended, failed;
@@ -79,7 +79,7 @@ void pipe_source_free(struct pipe_source *p)
 
 /* ---- The thread ---- */
 
-static struct slot *slot_of(struct pipe_source *p, uint32_t block) { return &p->slot[block % p->o.max_blocks]; }
+static struct source_slot *slot_of(struct pipe_source *p, uint32_t block) { return &p->slot[block % p->o.max_blocks]; }
 
 static void notify(struct pipe_source *p)
 {
@@ -127,7 +127,7 @@ static bool add_block(struct pipe_source *p, uint8_t *buf, uint32_t n)
 	bool whole = n == p->o.block_bytes;
 
 	pthread_mutex_lock(&p->lock);
-	*slot_of(p, p->next) = (struct slot){ .buf = buf };
+	*slot_of(p, p->next) = (struct source_slot){ .buf = buf };
 	p->next += whole;
 	p->tail_bytes = whole ? 0 : n;
 	if (whole)
@@ -221,12 +221,12 @@ int pipe_source_check(struct pipe_source *p, struct ptcp_err *e)
 
 static void leave(struct pipe_source *p, uint32_t block)
 {
-	struct slot *s = slot_of(p, block);
+	struct source_slot *s = slot_of(p, block);
 
 	if (s->readers > 0 || !s->released)
 		return;
 	free(s->buf);
-	*s = (struct slot){ .buf = NULL };
+	*s = (struct source_slot){ .buf = NULL };
 	while (p->first < p->next && slot_of(p, p->first)->buf == NULL)
 		p->first++;
 	pthread_cond_signal(&p->room);
@@ -235,7 +235,7 @@ static void leave(struct pipe_source *p, uint32_t block)
 int pipe_source_read(struct pipe_source *p, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e)
 {
 	uint32_t block = (uint32_t)(off / p->o.block_bytes);
-	struct slot *s = slot_of(p, block);
+	struct source_slot *s = slot_of(p, block);
 	bool there;
 
 	pthread_mutex_lock(&p->lock);

@@ -24,8 +24,8 @@ struct item {
 };
 
 /* A directory being listed, below the directory of `up`. */
-struct level {
-	struct level *up;
+struct walk_level {
+	struct walk_level *up;
 	struct dir *dir;
 	bool counted;     /* counted in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
@@ -41,7 +41,7 @@ struct level {
 
 struct walk {
 	struct list items;
-	struct level *top;
+	struct walk_level *top;
 	unsigned streams, max_streams;
 	bool flat;
 	struct dir *enter; /* the WALK_DIR returned last: its content is next */
@@ -74,7 +74,7 @@ static void item_free(struct item *it)
 	free(it);
 }
 
-static void close_stream(struct walk *w, struct level *l)
+static void close_stream(struct walk *w, struct walk_level *l)
 {
 	if (l->stream == NULL)
 		return;
@@ -88,7 +88,7 @@ static void close_stream(struct walk *w, struct level *l)
 
 static void pop(struct walk *w)
 {
-	struct level *l = w->top;
+	struct walk_level *l = w->top;
 
 	w->top = l->up;
 	close_stream(w, l);
@@ -128,7 +128,7 @@ int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err 
 	return 0;
 }
 
-static int select_name(const struct walk *w, struct level *l, const char **name)
+static int select_name(const struct walk *w, struct walk_level *l, const char **name)
 {
 	const char *at;
 	size_t n;
@@ -143,7 +143,7 @@ static int select_name(const struct walk *w, struct level *l, const char **name)
 }
 
 /* 1 and the name of l's next entry, valid until the next call; 0 at the end; -1 and errno. */
-static int read_name(const struct walk *w, struct level *l, const char **name)
+static int read_name(const struct walk *w, struct walk_level *l, const char **name)
 {
 	struct dirent *de;
 
@@ -166,7 +166,7 @@ static int read_name(const struct walk *w, struct level *l, const char **name)
 }
 
 /* Ends the level and stores the message in `why` for the next call. */
-static int fail_listing(struct walk *w, struct level *l, const struct ptcp_err *why)
+static int fail_listing(struct walk *w, struct walk_level *l, const struct ptcp_err *why)
 {
 	close_stream(w, l);
 	if (why->code == PTCP_ENOMEM && why->sys == 0)
@@ -174,7 +174,7 @@ static int fail_listing(struct walk *w, struct level *l, const struct ptcp_err *
 	return (l->why = strdup(why->msg)) != NULL ? 0 : PTCP_ENOMEM;
 }
 
-static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
+static int open_stream(struct walk *w, struct walk_level *l, struct ptcp_err *why)
 {
 	const struct sys *sys = dir_sys(l->dir);
 	int at, fd, saved;
@@ -194,7 +194,7 @@ static int open_stream(struct walk *w, struct level *l, struct ptcp_err *why)
 	return 0;
 }
 
-static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
+static int read_whole(struct walk *w, struct walk_level *l, struct ptcp_err *why)
 {
 	const char *name;
 	struct buf all = BUF_INIT;
@@ -222,7 +222,7 @@ static int read_whole(struct walk *w, struct level *l, struct ptcp_err *why)
  * its end, with a `why`. Fails only without memory. */
 static int push(struct walk *w, struct dir *dir, int depth)
 {
-	struct level *l = calloc(1, sizeof *l);
+	struct walk_level *l = calloc(1, sizeof *l);
 	struct ptcp_err why = { 0 };
 	int r;
 
@@ -254,7 +254,7 @@ static int push(struct walk *w, struct dir *dir, int depth)
 
 /* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without
  * memory. */
-static int excluded(struct walk *w, const struct level *in, const char *name, bool is_dir)
+static int excluded(struct walk *w, const struct walk_level *in, const char *name, bool is_dir)
 {
 	size_t above = in != NULL ? in->above : 0, n = strlen(name);
 	char *path;
@@ -366,7 +366,7 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 
 /* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported;
  * negative only without memory. */
-static int examine(struct walk *w, struct dir *dir, const char *name, const struct level *in,
+static int examine(struct walk *w, struct dir *dir, const char *name, const struct walk_level *in,
     struct walk_entry *out)
 {
 	struct ptcp_err why = { 0 };
@@ -428,7 +428,7 @@ static int next_item(struct walk *w, struct walk_entry *out)
 }
 
 /* The next entry of the innermost directory: 1 with an entry, 0 without. */
-static int next_in(struct walk *w, struct level *l, struct walk_entry *out)
+static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out)
 {
 	const char *name;
 	struct ptcp_err why = { 0 };

@@ -17,7 +17,7 @@
 static struct {
 	struct movers set;
 	struct mover m;
-	struct remote *r;          /* the stream HANDLE */
+	struct remote_stream *r;          /* the stream HANDLE */
 	uint64_t known[WIRE_SLOTS];
 	struct outbox out;
 	struct stream_job job;
@@ -59,7 +59,7 @@ void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_l
 	fx.ended++;
 }
 
-static void on_done(void *arg, struct remote *r, const struct connect_result *result)
+static void on_done(void *arg, struct remote_stream *r, const struct connect_result *result)
 {
 	(void)arg;
 	assert_true((r == NULL) == (result != NULL));
@@ -67,7 +67,7 @@ static void on_done(void *arg, struct remote *r, const struct connect_result *re
 	fx.ended += r == NULL;
 }
 
-static void on_accepted(void *arg, unsigned number, struct remote *r)
+static void on_accepted(void *arg, unsigned number, struct remote_stream *r)
 {
 	(void)arg; (void)number; (void)r;
 	fx.accepted++;

@@ -49,7 +49,7 @@ static int trusts(void *arg, const struct connect_hop *hop, bool relay, const st
 static void not_asked_for(void **state)
 {
 	static const struct connect_hop relay[2] = { { "a", 1 }, { "b", 1 } };
-	static struct remote r = { .handle = 7, .relay = relay, .n_relays = 2, .check = trusts };
+	static struct remote_stream r = { .handle = 7, .relay = relay, .n_relays = 2, .check = trusts };
 	static struct mover m = { .remote = { [7] = &r } };
 	struct wire_hop f = { .handle = 7 };
 	struct ptcp_err e;

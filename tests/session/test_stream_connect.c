@@ -58,18 +58,18 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	(void)sess, (void)s, (void)why;
 }
 
-int remote_connect(struct remote **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
+int remote_connect(struct remote_stream **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
 {
 	assert_ptr_equal(m, &fx);
 	fx.by_mover = *o;
 	fx.n_by_mover++;
 	snprintf(fx.by_mover_host, sizeof fx.by_mover_host, "%s", o->host);
-	*out = (struct remote *)&fx;
+	*out = (struct remote_stream *)&fx;
 	return e != NULL ? 0 : -1;
 }
 
-void remote_cancel(struct remote *r) { (void)r; }
-uint32_t remote_mover(const struct remote *r) { return r != NULL; }
+void remote_cancel(struct remote_stream *r) { (void)r; }
+uint32_t remote_mover(const struct remote_stream *r) { return r != NULL; }
 void *stream_remote(const struct stream *s) { return s != NULL ? NULL : (void *)&fx; }
 const struct wire_open *engine_open(const struct engine *s)
 {
@@ -79,7 +79,7 @@ const struct wire_open *engine_open(const struct engine *s)
 	return &open;
 }
 
-void streams_add_remote(struct session *sess, unsigned number, struct remote *r) { (void)sess, (void)number, (void)r; }
+void streams_add_remote(struct session *sess, unsigned number, struct remote_stream *r) { (void)sess, (void)number, (void)r; }
 
 struct mover *movers_find(const struct movers *m, uint32_t id)
 {

@@ -48,12 +48,12 @@ void peer_suspect(struct session *sess, const struct mtu_lost *lost) { (void)ses
 
 /* ---- Streams ---- */
 
-uint32_t remote_mover(const struct remote *r) { return r != NULL; }
+uint32_t remote_mover(const struct remote_stream *r) { return r != NULL; }
 void *stream_remote(const struct stream *s) { assert_non_null(s); return NULL; }
 
 const struct stream_kind remote_stream_kind;
-void remote_attach(struct remote *r, struct stream *s) { (void)r; (void)s; }
-void remote_cancel(struct remote *r) { (void)r; }
+void remote_attach(struct remote_stream *r, struct stream *s) { (void)r; (void)s; }
+void remote_cancel(struct remote_stream *r) { (void)r; }
 
 unsigned stream_number(const struct stream *s) { return s->number; }
 
@@ -63,7 +63,7 @@ void stream_stop(struct stream *s, bool reset)
 	fx.reset |= (unsigned)reset << s->number;
 }
 
-uint32_t remote_peer(const struct remote *r) { (void)r; return 0; }
+uint32_t remote_peer(const struct remote_stream *r) { (void)r; return 0; }
 void stream_free(struct stream *s) { (void)s; }
 uint64_t stream_retransmits(struct stream *s) { (void)s; return 0; }
 unsigned stream_path(const struct stream *s) { (void)s; return 0; }

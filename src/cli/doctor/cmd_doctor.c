@@ -10,7 +10,7 @@
 #include "core/units.h"
 
 struct doctor_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	bool no_speed;
 	const char *dir;
 	double rate_bps;
@@ -160,7 +160,7 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 	else if (r == 0)
 		doctor_text(&d);
 	opt_copies_free(&a.movers.host, &a.movers.n_hosts);
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

@@ -17,7 +17,7 @@
 
 /* ---- Servers ---- */
 
-struct listener {
+struct port_listener {
 	bool any, reachable;  /* a server listens on the port; it is reachable from other hosts */
 	bool ours;            /* run by this user */
 };
@@ -36,7 +36,7 @@ static bool is_loopback(const char *address)
 	return strlen(address) == 8 && sscanf(address, "%8x", &word) == 1 && (ntohl(word) >> 24) == 127;
 }
 
-static void find_listeners(const struct doctor *d, const char *table, struct listener *l)
+static void find_listeners(const struct doctor *d, const char *table, struct port_listener *l)
 {
 	char path[300], line[300], address[33];
 	unsigned port, state, uid;
@@ -62,7 +62,7 @@ static void count_client(void *arg, const struct ptcp_permission *p)
 	++*(size_t *)arg;
 }
 
-static void judge_server(struct doctor *d, const struct listener *l, size_t clients)
+static void judge_server(struct doctor *d, const struct port_listener *l, size_t clients)
 {
 	struct finding *f;
 
@@ -79,7 +79,7 @@ static void judge_server(struct doctor *d, const struct listener *l, size_t clie
 	}
 }
 
-static void judge_clients(struct doctor *d, const struct listener *l, size_t clients)
+static void judge_clients(struct doctor *d, const struct port_listener *l, size_t clients)
 {
 	struct finding *f;
 
@@ -97,7 +97,7 @@ static void judge_clients(struct doctor *d, const struct listener *l, size_t cli
 
 void doctor_server(struct doctor *d)
 {
-	struct listener l = { .any = false };
+	struct port_listener l = { .any = false };
 	struct ptcp_err e;
 	size_t clients = 0;
 	int r;

@@ -109,7 +109,7 @@ void doctor_probe(const char *folder)
 
 /* ---- On this host ---- */
 
-struct probe {
+struct mover_probe {
 	struct doctor *d;
 	const struct doctor_movers *o;
 	char folder[PTCP_PATH_BYTES], token[TOKEN_BYTES + 1];
@@ -118,7 +118,7 @@ struct probe {
 	char last[160];           /* other output of the command */
 };
 
-static struct finding *problem(struct probe *p, enum verdict v, const char *host, const char *what, const char *fix)
+static struct finding *problem(struct mover_probe *p, enum verdict v, const char *host, const char *what, const char *fix)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct finding *f;
@@ -130,7 +130,7 @@ static struct finding *problem(struct probe *p, enum verdict v, const char *host
 	return f;
 }
 
-static void judge_seen(struct probe *p, const char *host, const char *rest)
+static void judge_seen(struct mover_probe *p, const char *host, const char *rest)
 {
 	const char *other = "mount the same file system at the same path there";
 	char name[300], token[TOKEN_BYTES + 1], back[TOKEN_BYTES + 1], what[160];
@@ -159,7 +159,7 @@ static void judge_seen(struct probe *p, const char *host, const char *rest)
 	}
 }
 
-static void take_line(struct probe *p, char *line)
+static void take_line(struct mover_probe *p, char *line)
 {
 	char *at = strstr(line, LINE), host[256], kind[16], what[200];
 	int n = 0;
@@ -183,7 +183,7 @@ static void take_line(struct probe *p, char *line)
 }
 
 /* The words of the command, and those of the program that it starts. False: too many, or a quote without end. */
-static bool words_of(char *argv[WORDS_MAX + 1], char *text, size_t cap, const struct probe *p, const char *host)
+static bool words_of(char *argv[WORDS_MAX + 1], char *text, size_t cap, const struct mover_probe *p, const char *host)
 {
 	const char *const ours[] = { p->o->ptcp, "doctor", "--probe", p->folder };
 	const char *from;
@@ -202,7 +202,7 @@ static bool words_of(char *argv[WORDS_MAX + 1], char *text, size_t cap, const st
 }
 
 /* Reads lines until the command and all it has started have ended; -1: they did not end in time. */
-static int read_lines(struct probe *p, int fd)
+static int read_lines(struct mover_probe *p, int fd)
 {
 	struct mono began = mono_now();
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -229,7 +229,7 @@ static int read_lines(struct probe *p, int fd)
 }
 
 /* A command for one host must have started ptcp there; one for all hosts tells by its status that it did not on all. */
-static void judge_end(struct probe *p, const char *host, unsigned answers, int status)
+static void judge_end(struct mover_probe *p, const char *host, unsigned answers, int status)
 {
 	char what[260];
 
@@ -246,7 +246,7 @@ static void judge_end(struct probe *p, const char *host, unsigned answers, int s
 	    "check the command, and name the path of ptcp there with --mover-ptcp");
 }
 
-static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
+static int run_on(struct mover_probe *p, const char *host, struct ptcp_err *e)
 {
 	size_t cap = strlen(p->o->command) + 1024;
 	char *argv[WORDS_MAX + 1], shown[TEXT_NAME_BYTES], *text = malloc(cap);
@@ -277,7 +277,7 @@ static int run_on(struct probe *p, const char *host, struct ptcp_err *e)
 	return r;
 }
 
-static int begin(struct probe *p, const char *dir, struct ptcp_err *e)
+static int begin(struct mover_probe *p, const char *dir, struct ptcp_err *e)
 {
 	unsigned char random[TOKEN_BYTES / 2];
 	char shown[TEXT_NAME_BYTES], path[PTCP_PATH_BYTES];
@@ -310,7 +310,7 @@ static void clean_up(const char *folder)
 		rmdir(folder);
 }
 
-static void conclude(struct probe *p, const char *dir)
+static void conclude(struct mover_probe *p, const char *dir)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct finding *f;
@@ -330,7 +330,7 @@ static void conclude(struct probe *p, const char *dir)
 
 int doctor_movers(struct doctor *d, const struct doctor_movers *o, const char *dir, struct ptcp_err *e)
 {
-	struct probe p = { .d = d, .o = o };
+	struct mover_probe p = { .d = d, .o = o };
 	size_t i;
 	int r;
 

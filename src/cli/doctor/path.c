@@ -39,11 +39,11 @@
 
 /* ---- Interface ---- */
 
-struct queue {
+struct doctor_queue {
 	char root[32], below[32]; /* kinds; below: first of several children */
 };
 
-static void note_queue(struct queue *q, const struct nlmsghdr *h, int index)
+static void note_queue(struct doctor_queue *q, const struct nlmsghdr *h, int index)
 {
 	const struct tcmsg *t = NLMSG_DATA(h);
 	const struct rtattr *a = TCA_RTA(t);
@@ -58,7 +58,7 @@ static void note_queue(struct queue *q, const struct nlmsghdr *h, int index)
 }
 
 /* Requests all queueing disciplines from the kernel, and notes those of the interface. */
-static bool find_queue(struct queue *q, int index)
+static bool find_queue(struct doctor_queue *q, int index)
 {
 	struct {
 		struct nlmsghdr h;
@@ -69,7 +69,7 @@ static bool find_queue(struct queue *q, int index)
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
 	bool over = false;
 
-	*q = (struct queue){ "", "" };
+	*q = (struct doctor_queue){ "", "" };
 	if (fd < 0 || send(fd, &request, sizeof request, 0) < 0)
 		over = true;
 	while (!over && (left = (int)recv(fd, buf, sizeof buf, 0)) > 0) {
@@ -88,7 +88,7 @@ static bool find_queue(struct queue *q, int index)
 static void examine_queue(struct doctor *d, const char *name)
 {
 	static const char *const good[] = { "fq", "fq_codel", "cake", "noqueue" };
-	struct queue q;
+	struct doctor_queue q;
 	const char *kind;
 	struct finding *f;
 	size_t i;
@@ -175,7 +175,7 @@ static bool route_to(const struct sockaddr *to, socklen_t n, char name[IF_NAMESI
 	return found;
 }
 
-struct path {
+struct doctor_path {
 	double rtt_s;
 	unsigned mss, mtu;
 };
@@ -209,7 +209,7 @@ static int split(const char *target, char host[256], char port[8], struct ptcp_e
 	return 0;
 }
 
-static int read_path(int fd, struct path *w)
+static int read_path(int fd, struct doctor_path *w)
 {
 	struct tcp_info i;
 	socklen_t n = sizeof i;
@@ -217,12 +217,12 @@ static int read_path(int fd, struct path *w)
 	memset(&i, 0, sizeof i);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &n) < 0)
 		return -1;
-	*w = (struct path){ (double)i.tcpi_rtt / 1e6, i.tcpi_snd_mss, i.tcpi_pmtu };
+	*w = (struct doctor_path){ (double)i.tcpi_rtt / 1e6, i.tcpi_snd_mss, i.tcpi_pmtu };
 	return 0;
 }
 
 /* Connects once; the handshake measures the round-trip time. */
-static int connect_once(const struct addrinfo *ai, double timeout_s, struct path *w)
+static int connect_once(const struct addrinfo *ai, double timeout_s, struct doctor_path *w)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0, r = -1;
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -348,7 +348,7 @@ static void judge_buffers(struct doctor *d, double rtt_s, double bps)
 		    "or ptcp send --streams %.0f", 2 * flight, 2 * flight, streams < 128 ? streams : 128);
 }
 
-static void judge_path(struct doctor *d, const struct path *w, const char *interface, double bps)
+static void judge_path(struct doctor *d, const struct doctor_path *w, const char *interface, double bps)
 {
 	struct finding *f;
 	char line[32];
@@ -387,7 +387,7 @@ static int cannot_connect(const char *target, const struct addrinfo *ai, int err
 static int examine_target(struct doctor *d, const struct addrinfo *ai, const char *target, double rate_bps,
     double timeout_s, struct ptcp_err *e)
 {
-	struct path w, best = { .rtt_s = 1e9 };
+	struct doctor_path w, best = { .rtt_s = 1e9 };
 	char name[IF_NAMESIZE] = "lo";
 	double speed = 0;
 	int i;

@@ -12,7 +12,7 @@
 #define CANCEL_MS 100 /* longest time between checks for a signal */
 
 /* A request to a server. */
-struct request {
+struct ask_request {
 	struct ptcp_task *task; /* NULL: ended, or not made */
 	size_t host, relay;     /* relay: host of the relay; 0: direct */
 	int result;
@@ -28,7 +28,7 @@ struct asking {
 /* ---- Requests ---- */
 
 /* Servers answer status queries of every authorized client, also without files or measurements. */
-static int make_status(struct request *q, const struct asking *a)
+static int make_status(struct ask_request *q, const struct asking *a)
 {
 	const char *relay = a->skeleton->host[q->relay].address;
 	struct ptcp_transfer_opts o = *a->o;
@@ -54,7 +54,7 @@ static char *url_of(const struct skeleton_host *h)
 	return url;
 }
 
-static int make_count(struct request *q, const struct asking *a)
+static int make_count(struct ask_request *q, const struct asking *a)
 {
 	char *url = url_of(&a->skeleton->host[q->host]);
 	struct ptcp_manage_opts none;
@@ -68,7 +68,7 @@ static int make_count(struct request *q, const struct asking *a)
 	return r;
 }
 
-static void end_count(struct skeleton_host *h, const struct request *q)
+static void end_count(struct skeleton_host *h, const struct ask_request *q)
 {
 	struct ptcp_manage_result total;
 
@@ -80,11 +80,11 @@ static void end_count(struct skeleton_host *h, const struct request *q)
 
 /* ---- Many at once ---- */
 
-typedef int make_fn(struct request *q, const struct asking *a);
-typedef void end_fn(struct skeleton_host *h, const struct request *q);
+typedef int make_fn(struct ask_request *q, const struct asking *a);
+typedef void end_fn(struct skeleton_host *h, const struct ask_request *q);
 
 /* Steps the tasks until all have ended. */
-static void run_requests(struct request *q, size_t n, const struct asking *a, end_fn *end)
+static void run_requests(struct ask_request *q, size_t n, const struct asking *a, end_fn *end)
 {
 	struct pollfd fd[AT_ONCE];
 	size_t i, running;
@@ -114,7 +114,7 @@ static void run_requests(struct request *q, size_t n, const struct asking *a, en
 }
 
 /* Makes and runs requests, at most `at_once` at a time. PTCP_ECANCELED, PTCP_ENOMEM. */
-static int ask_all(struct request *q, size_t n, size_t at_once, const struct asking *a, make_fn *make, end_fn *end,
+static int ask_all(struct ask_request *q, size_t n, size_t at_once, const struct asking *a, make_fn *make, end_fn *end,
     struct ptcp_err *e)
 {
 	char line[100];
@@ -145,14 +145,14 @@ static int ask_all(struct request *q, size_t n, size_t at_once, const struct ask
 /* ---- Questions ---- */
 
 /* One server at a time if prompts about unknown servers are possible. */
-static int ask_reachable(struct asking *a, struct request *q, struct ptcp_err *e)
+static int ask_reachable(struct asking *a, struct ask_request *q, struct ptcp_err *e)
 {
 	struct skeleton *s = a->skeleton;
 	size_t i, n = 0;
 	int r;
 
 	for (i = 1; i < s->n; i++)
-		q[n++] = (struct request){ .host = i };
+		q[n++] = (struct ask_request){ .host = i };
 	if ((r = ask_all(q, n, a->o->trust != NULL ? 1 : AT_ONCE, a, make_status, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < n; i++)
@@ -161,7 +161,7 @@ static int ask_reachable(struct asking *a, struct request *q, struct ptcp_err *e
 	return 0;
 }
 
-static int ask_data(struct asking *a, struct request *q, struct ptcp_err *e)
+static int ask_data(struct asking *a, struct ask_request *q, struct ptcp_err *e)
 {
 	struct skeleton *s = a->skeleton;
 	struct skeleton_host *h;
@@ -170,7 +170,7 @@ static int ask_data(struct asking *a, struct request *q, struct ptcp_err *e)
 
 	for (i = 1; i < s->n; i++)
 		if (skeleton_is_source(s, i) && s->host[i].failed.code == 0)
-			q[n++] = (struct request){ .host = i };
+			q[n++] = (struct ask_request){ .host = i };
 	if ((r = ask_all(q, n, AT_ONCE, a, make_count, end_count, e)) < 0)
 		return r;
 	for (i = 0; i < n; i++) {
@@ -184,7 +184,7 @@ static int ask_data(struct asking *a, struct request *q, struct ptcp_err *e)
 }
 
 /* Each source through each relay, in the direction that collections use. `q` NULL: counts only. */
-static size_t list_routes(const struct skeleton *s, struct request *q)
+static size_t list_routes(const struct skeleton *s, struct ask_request *q)
 {
 	size_t relay, i, n = 0;
 
@@ -193,7 +193,7 @@ static size_t list_routes(const struct skeleton *s, struct request *q)
 			if (i == relay || !skeleton_is_source(s, i) || s->host[i].failed.code != 0)
 				continue;
 			if (q != NULL)
-				q[n] = (struct request){ .host = i, .relay = relay };
+				q[n] = (struct ask_request){ .host = i, .relay = relay };
 			n++;
 		}
 	return n;
@@ -203,7 +203,7 @@ static int ask_relays(struct asking *a, struct ptcp_err *e)
 {
 	struct skeleton *s = a->skeleton;
 	size_t i, n = list_routes(s, NULL);
-	struct request *q = calloc(n + 1, sizeof *q);
+	struct ask_request *q = calloc(n + 1, sizeof *q);
 	int r;
 
 	if (q == NULL)
@@ -224,7 +224,7 @@ static int ask_relays(struct asking *a, struct ptcp_err *e)
 
 int skeleton_ask(struct skeleton *s, const struct ptcp_transfer_opts *o, bool show, struct ptcp_err *e)
 {
-	struct request *q = calloc(s->n, sizeof *q);
+	struct ask_request *q = calloc(s->n, sizeof *q);
 	struct asking a = { s, o, show };
 	int r;
 

@@ -13,7 +13,7 @@
 #include "core/text.h"
 
 struct overlay_args {
-	struct connect_opts connect; /* first */
+	struct client_opts connect; /* first */
 	const char *from;
 	bool no_query;
 };
@@ -158,7 +158,7 @@ static int run_overlay(const struct command *c, int argc, char **argv)
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0)
 		r = strcmp(argv[0], "make") == 0 ? make(&a, argv + 1, (size_t)n - 1, &e) :
 		    err_set(&e, PTCP_EUSAGE, "overlay %s: no such action (make)", text_escape(shown, sizeof shown, argv[0]));
-	connect_opts_fini(&a.connect);
+	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 

@@ -102,7 +102,7 @@ bool known_hosts_patterns_ok(const char *patterns)
 }
 
 /* A host that presents certificates. */
-struct lookup {
+struct host_lookup {
 	const char *dir, *fingerprint;
 	char host[HOST_TEXT_BYTES]; /* "": malformed */
 	const struct certificates *all; /* NULL: none are looked at */
@@ -111,7 +111,7 @@ struct lookup {
 };
 
 /* Whether the authority, trusted for hosts of these patterns, has signed a certificate of the host. */
-static int check_certificates(struct lookup *u, const char *patterns, const char *authority)
+static int check_certificates(struct host_lookup *u, const char *patterns, const char *authority)
 {
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int found = HOST_UNKNOWN, r;
@@ -143,7 +143,7 @@ static int check_certificates(struct lookup *u, const char *patterns, const char
 /* ---- Lookups ---- */
 
 /* A line of an authority: HOST_MATCHES, HOST_UNKNOWN, or PTCP_ECONFIG. */
-static int check_authority(struct lookup *u, const char *first, char *rest, unsigned line, struct ptcp_err *e)
+static int check_authority(struct host_lookup *u, const char *first, char *rest, unsigned line, struct ptcp_err *e)
 {
 	char *patterns = trust_word(&rest), *authority = trust_word(&rest);
 
@@ -166,7 +166,7 @@ int known_hosts_check_revoked(const char *dir, const char *host, const char *fin
 int known_hosts_check(const char *dir, const char *host, const char *fingerprint, const struct certificates *c,
     uint64_t now_s, struct ptcp_err *e)
 {
-	struct lookup u = { .dir = dir, .fingerprint = fingerprint, .all = c, .now_s = now_s };
+	struct host_lookup u = { .dir = dir, .fingerprint = fingerprint, .all = c, .now_s = now_s };
 	int found = HOST_UNKNOWN, r;
 	struct trust_lines l;
 	char *rest, *name, *fp;
