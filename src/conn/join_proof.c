@@ -28,11 +28,14 @@ int join_proof_write(struct chan *c, const uint8_t session[WIRE_SESSION_BYTES], 
 	return r;
 }
 
-bool join_proof_valid(struct chan *c, const struct wire_join *j, const uint8_t key[32])
+bool join_proof_valid(struct chan *c, const struct wire_join *j, const uint8_t key[32], const char *peer)
 {
-	uint8_t mac[32];
-	bool valid = mac_of(mac, c, j, key, NULL) == 0 && tls_mac_equal(mac, j->mac);
+	bool own = peer == NULL || strcmp(chan_fingerprint(c), peer) == 0, valid;
+	uint8_t mac[32], derived[32];
 
+	valid = (own || tls_mover_key(derived, key, chan_fingerprint(c)) == 0) &&
+	    mac_of(mac, c, j, own ? key : derived, NULL) == 0 && tls_mac_equal(mac, j->mac);
+	explicit_bzero(derived, sizeof derived);
 	explicit_bzero(mac, sizeof mac);
 	return valid;
 }

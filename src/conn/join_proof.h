@@ -9,7 +9,8 @@
 /* Writes JOIN for this number of a stream, after the handshake. */
 int join_proof_write(struct chan *c, const uint8_t session[WIRE_SESSION_BYTES], const uint8_t key[32], unsigned stream,
     struct ptcp_err *e);
-/* Whether the MAC of a received JOIN is that of the key. */
-bool join_proof_valid(struct chan *c, const struct wire_join *j, const uint8_t key[32]);
+/* Whether the MAC of a received JOIN is that of the key, or, from another identity than `peer`, of the key that only the
+ * two ends can make for a mover with that identity. NULL: the key serves every identity. */
+bool join_proof_valid(struct chan *c, const struct wire_join *j, const uint8_t key[32], const char *peer);
 
 #endif

@@ -213,7 +213,7 @@ static unsigned all_links(const struct movers *m)
 /* The JOIN proves the key of the set on this very connection. */
 static bool is_genuine(const struct movers *m, const struct inbound *g, const struct wire_join *j)
 {
-	return m != NULL && j->stream == 0 && join_proof_valid(g->chan, j, m->invitation.key) &&
+	return m != NULL && j->stream == 0 && join_proof_valid(g->chan, j, m->invitation.key, NULL) &&
 	    (m->pool == NULL || pool_vouches(m->pool, chan_fingerprint(g->chan)));
 }
 

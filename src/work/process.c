@@ -25,27 +25,13 @@ static struct work *find(const struct mover_process *p, const uint8_t session[WI
 	return NULL;
 }
 
-/* The client joins with the key of this mover; a mover of the client joins with a key derived for the client's mover. */
-static bool is_genuine(const struct work_session *s, const struct inbound *g, const struct wire_join *j)
-{
-	uint8_t key[32];
-	const char *fingerprint = chan_fingerprint(g->chan);
-	bool genuine = true;
-
-	if (strcmp(fingerprint, s->peer) == 0)
-		memcpy(key, s->join, sizeof key);
-	else
-		genuine = tls_mover_key(key, s->join, fingerprint) == 0;
-	genuine = genuine && j->stream < s->streams && join_proof_valid(g->chan, j, key);
-	explicit_bzero(key, sizeof key);
-	return genuine;
-}
-
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
 	const struct work *w = find(arg, j->session);
 
-	if (w != NULL && is_genuine(w->session, g, j)) {
+	/* The client joins with the key of this mover. */
+	if (w != NULL && j->stream < w->session->streams &&
+	    join_proof_valid(g->chan, j, w->session->join, w->session->peer)) {
 		*plaintext = w->session->cipher == PTCP_CIPHER_NONE;
 		return 0;
 	}
