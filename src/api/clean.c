@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/clean_task.h"
+#include "client/manage_task.h"
 #include "conn/remote.h"
 #include "core/err.h"
 #include "core/opts.h"

@@ -55,8 +55,6 @@ void remote_job_name(const struct ptcp_task *t, uint64_t id, char out[REMOTE_JOB
 /* Code and sentence of a job's ERROR or STATE, as an error of the local user's transfer. */
 void remote_job_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
-/* ---- remote_job_request.c ---- */
-
 /* Puts the frames of the request to the doer, whose identity is t->fingerprint. */
 int remote_job_put(struct ptcp_task *t, struct ptcp_err *e);
 /* After the sender's refusal: whether the receiver can be requested to fetch instead. */
@@ -64,14 +62,11 @@ bool remote_job_can_reverse(const struct ptcp_task *t, const struct ptcp_err *wh
 /* The receiver is next; t->fingerprint is the sender's. At the end of a callback of t->chan, which is freed. */
 void remote_job_reverse(struct ptcp_task *t);
 
-/* ---- clean_task.c ---- */
+/* ---- manage_task.c ---- */
 
 void remote_job_put_clean(struct remote_job *h, const char *path);
 void remote_job_leftover(struct ptcp_task *t, const struct wire_leftover *f);
 void remote_job_cleaned(struct ptcp_task *t, const struct wire_cleaned *f);
-
-/* ---- manage_task.c ---- */
-
 void remote_job_put_manage(struct ptcp_task *t);
 int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e);
 void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f);

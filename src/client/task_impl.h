@@ -179,11 +179,13 @@ int task_add_path(struct ptcp_task *t, uint8_t flags, const char *path, struct p
 int task_name_target(struct ptcp_task *t, struct ptcp_err *e);
 /* The end of ptcp_*_new(): stores the task, or after an error `r` frees the task. Returns r. */
 int task_made(struct ptcp_task **out, struct ptcp_task *t, int r);
-/* Frees a task that does not run. */
-void task_fini(struct ptcp_task *t);
 /* Ends this attempt; the first outcome counts. If the server is busy, the task waits instead, and connects again.
  * `why` NULL: done. */
 void task_finish(struct ptcp_task *t, const struct ptcp_err *why);
+/* Copies a requested limit of all streams together to t->rate; false: unchanged. */
+bool task_take_rate(struct ptcp_task *t);
+/* Applies requested rates to the session, if there is one. */
+void task_pace(struct ptcp_task *t);
 
 /* ---- options.c ---- */
 
@@ -217,14 +219,7 @@ static inline bool striping_may_go_on(const struct ptcp_task *t)
 	return t->movers == NULL || movers_fault(t->movers, mono_now(), NULL) == 0;
 }
 
-/* ---- task_rate.c ---- */
-
-/* Copies a requested limit of all streams together to t->rate; false: unchanged. */
-bool task_take_rate(struct ptcp_task *t);
-/* Applies requested rates to the session, if there is one. */
-void task_pace(struct ptcp_task *t);
-
-/* ---- wait.c ---- */
+/* ---- retry.c ---- */
 
 /* An attempt begins. */
 void wait_begin(struct ptcp_task *t);
@@ -236,9 +231,6 @@ void wait_report(struct ptcp_task *t, uint32_t ahead, const char *why);
 bool wait_pause(struct ptcp_task *t, struct mono until, const char *why);
 /* After an error: as wait_pause(), if the server is busy, or was busy and is lost: it may restart. */
 bool wait_after(struct ptcp_task *t, const struct ptcp_err *why);
-
-/* ---- retry.c ---- */
-
 /* A session runs. */
 void retry_worked(struct ptcp_task *t);
 /* The transfer has `bytes` bytes; if their number is new, data has moved. */

@@ -1,6 +1,6 @@
 /* What removing leftovers here and on another host have in common. */
-#ifndef CLIENT_CLEAN_TASK_H
-#define CLIENT_CLEAN_TASK_H
+#ifndef CLIENT_MANAGE_TASK_H
+#define CLIENT_MANAGE_TASK_H
 
 #include <ptcp/ptcp.h>
 
