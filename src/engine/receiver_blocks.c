@@ -173,7 +173,8 @@ int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e)
 
 /* ---- Comparing with an existing file ---- */
 
-void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
+/* With both digests known: skips the file, or prepares to receive it. */
+static void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
 {
 	if (!f->has_own || !f->has_digest)
 		return;

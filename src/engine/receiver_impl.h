@@ -75,8 +75,6 @@ void rcv_done(struct rcv *r, struct rcv_entry *f);
 /* Prepares entries whose directories or files are ready. */
 void rcv_run_waiting(struct rcv *r);
 void rcv_commit(struct rcv *r, struct rcv_entry *f, const struct wire_entry *end_frame);
-/* With both digests known: skips the file, or prepares to receive it. */
-void rcv_try_compare(struct rcv *r, struct rcv_entry *f);
 
 /* ---- receiver_blocks.c ---- */
 

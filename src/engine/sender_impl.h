@@ -111,6 +111,14 @@ void snd_lose_dir(struct snd *s, struct snd_entry *d, const struct ptcp_err *why
 /* Sends DIR_END of a directory that was left and whose children have ended. */
 void snd_dir_try_end(struct snd *s, struct snd_entry *d);
 
+/* The receiver has this block and its term is known: the caller may release the data. */
+void snd_release_block(struct snd *s, struct snd_entry *f, uint32_t block);
+/* Sends what was read meanwhile. */
+void snd_start_unsized(struct snd *s, struct snd_entry *f);
+
+/* The stream got a block or an acknowledgment: it may now count as stalled earlier than the others. */
+void snd_stall_soon(struct snd *s, unsigned stream);
+
 /* ---- sender_blocks.c ---- */
 
 /* Blocks may be sent; `parts`: only blocks that NEED requests. */
@@ -160,21 +168,6 @@ struct snd_lane *snd_lane_with(struct snd *s, const struct snd_entry *f, uint32_
 void snd_region_taken(struct snd *s, struct snd_lane *lane, uint32_t count);
 void snd_drop_regions(struct snd *s, struct snd_entry *f);
 void snd_lanes_free(struct snd *s);
-
-/* ---- sender_unsized.c ---- */
-
-/* The receiver has this block and its term is known: the caller may release the data. */
-void snd_release_block(struct snd *s, struct snd_entry *f, uint32_t block);
-/* Sends what was read meanwhile. */
-void snd_start_unsized(struct snd *s, struct snd_entry *f);
-
-/* ---- sender_streams.c ---- */
-
-/* The stream got a block or an acknowledgment: it may now count as stalled earlier than the others. */
-void snd_stall_soon(struct snd *s, unsigned stream);
-
-/* Copies of blocks in flight on slower streams, once no other block is left. */
-void snd_take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes);
 
 /* ---- sender_holes.c ---- */
 
