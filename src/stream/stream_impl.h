@@ -1,4 +1,4 @@
-/* Internals of a stream, for stream.c, send.c, generate.c, recv.c and write.c. */
+/* Internals of a stream, for stream.c, send.c, recv.c and memory.c. */
 #ifndef STREAM_STREAM_IMPL_H
 #define STREAM_STREAM_IMPL_H
 
@@ -100,14 +100,14 @@ struct stream_memory {
 	bool awaits_stall;               /* the stream's end waits for `stalled` */
 };
 
-/* Chunks that are being written; write.c. */
+/* Chunks that are being written. */
 struct stream_writes {
 	unsigned n;                      /* writes in use */
 	bool alone;                      /* the only one opens its part */
 	struct stream_write of[STREAM_WRITES];
 };
 
-/* The part of a chunk is locked by another session; write.c. */
+/* The part of a chunk is locked by another session. */
 struct stream_lock {
 	struct stream_write *write;      /* retried by the timer; or NULL */
 	struct timer *timer;
@@ -224,23 +224,6 @@ void stream_send_writable(void *arg);
 void stream_send_queue(struct msg *m);
 
 void stream_recv_readable(void *arg);
-/* Gives memory back unless the stream has data. */
-void stream_recv_release(struct stream *s);
 void stream_recv_fini(struct stream *s);
-
-/* ---- write.c ---- */
-
-/* The hash of a block that was written; else 0. */
-void stream_result_add(struct stream *s, uint64_t id, uint32_t block, enum rcv_block_result what, struct digest term,
-    uint64_t hash, const struct ptcp_err *why);
-void stream_results_post(struct stream *s);
-/* Writes the complete and verified chunk in `buf` to `sink`. False: the chunk waits, and the stream pauses. */
-bool stream_write(struct stream *s);
-/* Before a chunk: whether a further one may be received, with a buffer if others are being written; else the stream
- * pauses until a write ends. */
-bool stream_write_room(struct stream *s);
-/* A complete chunk waits. */
-bool stream_write_waits(const struct stream *s);
-void stream_write_fini(struct stream *s);
 
 #endif
