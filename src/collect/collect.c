@@ -33,39 +33,9 @@ void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 
 /* ---- Events and results ---- */
 
-void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
-    const char *path, const char *text, int code)
-{
-	struct ptcp_collect_event ev = { .type = type, .elapsed_s = collect_now_s(c), .source = -1, .path = path,
-		.text = text, .code = code, .sources = c->status, .n_sources = c->n, .links = c->link,
-		.plan = c->plan, .plan_start_s = c->plan_start_s };
-	size_t i;
-
-	if (c->o.event == NULL)
-		return;
-	if (s != NULL)
-		ev.source = (int)(s - c->source);
-	for (i = 0; i < c->n; i++) {
-		ev.bytes += c->status[i].progress.bytes;
-		ev.total_bytes += c->status[i].progress.bytes + source_left_bytes(&c->source[i]);
-		ev.rate_bps += c->status[i].rate_bps;
-	}
-	ev.eta_s = monitor_eta_s(c);
-	if (c->schedule != NULL)
-		ev.planned_s = c->plan_start_s + c->schedule->end_s;
-	c->o.event(c->o.arg, &ev);
-}
-
 void ptcp_collect_cancel(struct ptcp_collect *c)
 {
 	atomic_store(&c->canceled, true); /* poll() returns within a tick */
-}
-
-bool collect_is_canceled(const struct ptcp_collect *c) { return atomic_load(&c->canceled); }
-
-bool collect_is_ending(const struct ptcp_collect *c)
-{
-	return collect_is_canceled(c) || c->fatal.code != 0;
 }
 
 void ptcp_collect_result_init(struct ptcp_collect_result *r)
@@ -356,7 +326,7 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 			allocate_rates(c);
 			if (collect_now_s(c) >= report_at_s) {
 				report_at_s = collect_now_s(c) + COLLECT_REPORT_S;
-				collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+				monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 			}
 			tick_at_s = collect_now_s(c) + TICK_S;
 		} else if (collect_now_s(c) >= next_s) {
@@ -413,7 +383,7 @@ static int collect(struct ptcp_collect *c, struct pollfd *fd, double *due, struc
 	work(c, fd, due);
 	c->end_s = collect_now_s(c);
 	impact_end(c);
-	collect_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
+	monitor_report(c, PTCP_COLLECT_PROGRESS, NULL, NULL, NULL, 0);
 	return outcome(c, e);
 }
 

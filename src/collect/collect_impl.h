@@ -135,13 +135,13 @@ static inline double collect_now_s(const struct ptcp_collect *c)
 	return (double)mono_diff_ns(mono_now(), c->start) / 1e9;
 }
 
-/* ---- collect.c ---- */
-
+/* Any thread. */
+static inline bool collect_is_canceled(const struct ptcp_collect *c) { return atomic_load(&c->canceled); }
 /* Canceled or failed: no source is tried again. */
-bool collect_is_ending(const struct ptcp_collect *c);
-bool collect_is_canceled(const struct ptcp_collect *c); /* any thread */
-void collect_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
-    const char *path, const char *text, int code);
+static inline bool collect_is_ending(const struct ptcp_collect *c)
+{
+	return collect_is_canceled(c) || c->fatal.code != 0;
+}
 
 /* ---- source.c ---- */
 
@@ -175,8 +175,9 @@ void allocate_rates(struct ptcp_collect *c);
  * rates. */
 void monitor_update(struct ptcp_collect *c);
 double monitor_route_bps(const struct route *r, double now_s, double window_s);
-/* Estimated time left; negative: unknown. */
-double monitor_eta_s(const struct ptcp_collect *c);
+/* Calls the user's function for events; s, path and text may be NULL. */
+void monitor_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
+    const char *path, const char *text, int code);
 
 /* ---- impact.c ---- */
 

@@ -53,7 +53,8 @@ static void sample_rates(struct ptcp_collect *c, double now_s)
 	}
 }
 
-double monitor_eta_s(const struct ptcp_collect *c)
+/* Estimated time left; negative: unknown. */
+static double monitor_eta_s(const struct ptcp_collect *c)
 {
 	const struct source_transfer *s;
 	double most = 0, left;
@@ -260,4 +261,27 @@ void monitor_update(struct ptcp_collect *c)
 	impact_update(c, now_s, left_s);
 	if (!drift_is_probing(&c->drift) && now_s >= c->drift.quiet_until_s)
 		check_delays(c, now_s, left_s);
+}
+
+void monitor_report(struct ptcp_collect *c, enum ptcp_collect_event_type type, const struct source_transfer *s,
+    const char *path, const char *text, int code)
+{
+	struct ptcp_collect_event ev = { .type = type, .elapsed_s = collect_now_s(c), .source = -1, .path = path,
+		.text = text, .code = code, .sources = c->status, .n_sources = c->n, .links = c->link,
+		.plan = c->plan, .plan_start_s = c->plan_start_s };
+	size_t i;
+
+	if (c->o.event == NULL)
+		return;
+	if (s != NULL)
+		ev.source = (int)(s - c->source);
+	for (i = 0; i < c->n; i++) {
+		ev.bytes += c->status[i].progress.bytes;
+		ev.total_bytes += c->status[i].progress.bytes + source_left_bytes(&c->source[i]);
+		ev.rate_bps += c->status[i].rate_bps;
+	}
+	ev.eta_s = monitor_eta_s(c);
+	if (c->schedule != NULL)
+		ev.planned_s = c->plan_start_s + c->schedule->end_s;
+	c->o.event(c->o.arg, &ev);
 }

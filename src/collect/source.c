@@ -16,7 +16,7 @@ static void set_state(struct source_transfer *s, enum ptcp_collect_state state)
 	if (s->status->state == state)
 		return;
 	s->status->state = state;
-	collect_report(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->status->why, s->status->code);
+	monitor_report(s->c, PTCP_COLLECT_SOURCE, s, NULL, s->status->why, s->status->code);
 }
 
 bool source_is_over(const struct source_transfer *s)
@@ -166,11 +166,11 @@ static void on_path_failed(struct source_transfer *s, const struct ptcp_event *e
 
 	to = ev->failed_hop == 0 ? v->hop[v->nhops - 1] : host_at(s, v, ev->failed_hop - 1);
 	if (ev->failed_hop >= v->nhops || (link = limits_link(c->overlay, host_at(s, v, ev->failed_hop), to)) < 0) {
-		collect_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		return;
 	}
 	if (!s->warned[link])
-		collect_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+		monitor_report(c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 	s->warned[link] = true;
 	if (c->failed_link[link])
 		return;
@@ -200,13 +200,13 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		break;
 	case PTCP_EVENT_FILE:
 		if (!s->sizing)
-			collect_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
+			monitor_report(s->c, PTCP_COLLECT_FILE, s, ev->path, ev->text, ev->code);
 		break;
 	case PTCP_EVENT_WARNING:
 		if (ev->failed_path != NULL && s->candidates.n > 1)
 			on_path_failed(s, ev);
 		else if (!s->sizing && s->failures == 0) /* report warnings once */
-			collect_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
+			monitor_report(s->c, PTCP_COLLECT_WARNING, s, NULL, ev->text, 0);
 		break;
 	default:
 		break;
