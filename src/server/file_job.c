@@ -4,7 +4,6 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "server/job_conn.h"
 
 #define REPORT_NS (1 * NS_PER_S)
 
@@ -37,7 +36,7 @@ static void over(struct file_job *j, const struct ptcp_err *why)
 	    j->ops->name, j->client, j->ops->totals_text(j, totals, sizeof totals), why != NULL ? why->msg :
 	    j->conn == NULL ? "the client has left" : "done");
 	if (j->conn != NULL)
-		job_conn_filed(j->conn, why);
+		j->reports.over(j->conn, why);
 	job_free(j);
 }
 
@@ -66,10 +65,10 @@ static void put_found(struct file_job *j)
 	size_t n = buf_len(&j->found.b);
 	uint8_t *p;
 
-	if (n == 0 || (p = outbox_room(job_conn_outbox(j->conn), n)) == NULL)
+	if (n == 0 || (p = outbox_room(j->reports.out, n)) == NULL)
 		return; /* full: the connection ends */
 	memcpy(p, buf_head(&j->found.b), n);
-	outbox_added(job_conn_outbox(j->conn), n);
+	outbox_added(j->reports.out, n);
 	buf_consume(&j->found.b, n);
 }
 
@@ -86,14 +85,14 @@ static void on_step(struct io_call *k)
 	}
 	put_found(j);
 	if (done || mono_diff_ns(mono_now(), j->reported) >= REPORT_NS) {
-		j->ops->put_totals(j, job_conn_outbox(j->conn), done);
+		j->ops->put_totals(j, j->reports.out, done);
 		j->reported = mono_now();
 	}
 	if (done) {
 		over(j, NULL);
 		return;
 	}
-	j->waits = job_conn_flush_or_pause(j->conn);
+	j->waits = j->reports.flush(j->conn);
 	if (!j->waits)
 		next_step(j);
 }
@@ -137,6 +136,7 @@ int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job
 	j->ops = ops;
 	j->set = t;
 	j->conn = c->conn;
+	j->reports = c->reports;
 	strcpy(j->client, c->fingerprint);
 	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
 		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth,

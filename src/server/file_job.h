@@ -35,6 +35,7 @@ struct file_job {
 	const struct file_job_ops *ops;
 	struct job_set *set;
 	struct job_conn *conn; /* NULL: closed */
+	struct job_reports reports;
 	char client[PTCP_FINGERPRINT_BYTES];
 	struct memory_account *memory; /* NULL: no limit */
 	struct request request;

@@ -46,10 +46,20 @@ void job_set_fini(struct job_set *t); /* once idle */
 void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg);
 
 /* The client of a request; borrowed. */
+/* The connection of a client, for work on files. */
+struct job_reports {
+	struct outbox *out;
+	/* Sends the frames in `out`. True: the client has to read first; file_job_resume() follows, or file_job_leave(). */
+	bool (*flush)(struct job_conn *c);
+	/* The work is over: ERROR with `why`, unless NULL. Closes the connection. */
+	void (*over)(struct job_conn *c, const struct ptcp_err *why);
+};
+
 struct job_client {
 	struct job_conn *conn;
 	const char *fingerprint, *address; /* the latter for logs */
 	const struct authorization *auth;
+	struct job_reports reports;
 };
 
 /* Starts a job, which reports to the client's connection and frees itself. On failure `e` is a sentence for the

@@ -77,7 +77,7 @@ static void write_out(struct job_conn *c)
 		job_frames_wrote(&c->frames, mono_now());
 }
 
-bool job_conn_flush_or_pause(struct job_conn *c)
+static bool flush_or_pause(struct job_conn *c)
 {
 	bool full;
 
@@ -121,7 +121,7 @@ static void refuse(struct job_conn *c, const struct ptcp_err *why)
 	job_conn_over(c, why, NULL);
 }
 
-void job_conn_filed(struct job_conn *c, const struct ptcp_err *why)
+static void filed(struct job_conn *c, const struct ptcp_err *why)
 {
 	c->file_job = NULL;
 	job_conn_over(c, why, NULL);
@@ -188,7 +188,8 @@ static int on_clean(struct job_conn *c, const struct job_client *client, const s
 static int on_frame(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
 {
 	struct job_conn *c = arg;
-	const struct job_client client = { c, c->fingerprint, c->address, &c->auth };
+	const struct job_client client = { c, c->fingerprint, c->address, &c->auth,
+		{ &c->frames.conn.out, flush_or_pause, filed } };
 
 	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE)
 		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");

@@ -22,9 +22,5 @@ struct outbox *job_conn_outbox(struct job_conn *c);
 void job_conn_flush(struct job_conn *c);
 /* The job is over: sends ERROR with `why`, else END, and closes the connection. */
 void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct wire_end *end);
-/* As job_conn_flush(). True: the client has to read first; file_job_resume() follows, or file_job_leave(). */
-bool job_conn_flush_or_pause(struct job_conn *c);
-/* The work on files is over: ERROR with `why`, unless NULL. Closes the connection. */
-void job_conn_filed(struct job_conn *c, const struct ptcp_err *why);
 
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "server/file_job.h"
-#include "server/job_conn.h"
 #include "store/sink.h"
 
 static struct {
@@ -29,12 +28,6 @@ static struct {
 } t;
 
 static int conn; /* its address stands for the connection */
-
-struct outbox *job_conn_outbox(struct job_conn *c)
-{
-	assert_ptr_equal(c, &conn);
-	return &t.box;
-}
 
 static void read_frame(uint8_t type, struct span s)
 {
@@ -72,7 +65,7 @@ static void read_frames(void)
 	}
 }
 
-bool job_conn_flush_or_pause(struct job_conn *c)
+static bool flush_or_pause(struct job_conn *c)
 {
 	assert_ptr_equal(c, &conn);
 	read_frames();
@@ -80,7 +73,7 @@ bool job_conn_flush_or_pause(struct job_conn *c)
 	return t.pauses;
 }
 
-void job_conn_filed(struct job_conn *c, const struct ptcp_err *why)
+static void on_filed(struct job_conn *c, const struct ptcp_err *why)
 {
 	assert_ptr_equal(c, &conn);
 	read_frames();
@@ -124,7 +117,7 @@ static int teardown(void **state)
 static struct job_client client(void)
 {
 	return (struct job_client){ .conn = (struct job_conn *)(void *)&conn, .fingerprint = "SHA256:client",
-		.address = "192.0.2.1", .auth = &t.auth };
+		.address = "192.0.2.1", .auth = &t.auth, .reports = { &t.box, flush_or_pause, on_filed } };
 }
 
 static void forget(void)
