@@ -51,14 +51,6 @@ int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e
 
 /* ---- On another host ---- */
 
-int sink_check_lease(struct sink *s, struct ptcp_err *e)
-{
-	if (s->opts.lease == NULL || mono_now().ns < atomic_load(&s->opts.lease->until_ns))
-		return 0;
-	atomic_store(&s->opts.lease->refused, true);
-	return fs_err_set(e, PTCP_ETIMEOUT, 0, s->dir, s->name, "not written: no response of the engine");
-}
-
 static int join(struct sink *s, int at, uint64_t ino, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);

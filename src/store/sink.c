@@ -243,9 +243,18 @@ void sink_leave(struct sink *s, uint64_t end_bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Right before a write. PTCP_ETIMEOUT: the lease has ended. */
+static int check_lease(struct sink *s, struct ptcp_err *e)
+{
+	if (s->opts.lease == NULL || mono_now().ns < atomic_load(&s->opts.lease->until_ns))
+		return 0;
+	atomic_store(&s->opts.lease->refused, true);
+	return fs_err_set(e, PTCP_ETIMEOUT, 0, s->dir, s->name, "not written: no response of the engine");
+}
+
 static int write_all(struct sink *s, int fd, const uint8_t *p, size_t n, uint64_t off, struct ptcp_err *e)
 {
-	int r = sink_check_lease(s, e), sys;
+	int r = check_lease(s, e), sys;
 
 	if (r < 0 || (r = quota_store(&s->hold, n, e)) < 0)
 		return r;

@@ -114,9 +114,6 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 /* Of a shared part: zeros that are still in this host's cache would overwrite what another host writes. */
 int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e);
 
-/* Right before a write. PTCP_ETIMEOUT: the lease has ended. */
-int sink_check_lease(struct sink *s, struct ptcp_err *e);
-
 /* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested.
  * 1: the file system refused an attribute, named by `e`. */
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
