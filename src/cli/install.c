@@ -21,7 +21,8 @@
 #define SELF "/proc/self/exe"
 #define HEADERS_MAX 64
 
-bool install_is_static(const char *path)
+/* Whether the file is an executable without an interpreter, that is, without shared libraries. */
+static bool install_is_static(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ElfW(Phdr) segment[HEADERS_MAX];

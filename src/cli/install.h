@@ -8,7 +8,4 @@
 int install_requested(void *arg, const char *host, const char **path, struct ptcp_err *e);
 int install_after_asking(void *arg, const char *host, const char **path, struct ptcp_err *e);
 
-/* Whether the file is an executable without an interpreter, that is, without shared libraries. */
-bool install_is_static(const char *path);
-
 #endif

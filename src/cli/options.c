@@ -379,7 +379,8 @@ int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err 
 	return opt_reject(o, text, e, "%s", strncmp(why.msg, quoted, (size_t)n) == 0 ? why.msg + n : why.msg);
 }
 
-const char *opt_word_at(const char *value, size_t i, size_t *n)
+/* The i-th word of a value such as "N|auto", from 0 on, n bytes; NULL after the last one. Words are in lower case. */
+static const char *opt_word_at(const char *value, size_t i, size_t *n)
 {
 	for (; value != NULL && *value != '\0'; value += *n, value += *value == '|') {
 		*n = strcspn(value, "|");

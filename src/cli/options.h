@@ -104,9 +104,6 @@ struct opt_texts {
 	size_t n;
 };
 
-/* The i-th word of a value such as "N|auto", from 0 on, n bytes; NULL after the last one. Words are in lower case. */
-const char *opt_word_at(const char *value, size_t i, size_t *n);
-
 /* Ranges of opt_seconds: time-outs and pauses, and times above 0. */
 #define OPT_PATIENCE 0.5, 86400
 #define OPT_ANY_TIME 0.001, 1e8

@@ -58,7 +58,8 @@ void pacing_loosen(struct pacing *p)
 	apply(p);
 }
 
-void pacing_stop(struct pacing *p)
+/* Zeroed memory is fine. */
+static void pacing_stop(struct pacing *p)
 {
 	timer_free(p->timer);
 	p->timer = NULL;

@@ -72,7 +72,6 @@ void context_fini(struct context *h);
 int pacing_set(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);
 /* For a receiver whose sender enforces the rate: blocks that were delayed in transit may catch up. */
 void pacing_loosen(struct pacing *p);
-void pacing_stop(struct pacing *p); /* zeroed memory is fine */
 /* Parses the option --rate; NULL: no limit. PTCP_EUSAGE with the option's name and text. */
 int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e);
 

@@ -246,7 +246,9 @@ int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e)
 	return (*out = compact(&g)) != NULL ? 0 : err_nomem(e);
 }
 
-size_t glob_bytes(const struct glob *g) { return bytes_of(g->kinds, g->words); }
+/* Memory of the pattern: about 300 bytes, and a word per 64 bytes of pattern for each byte that the pattern tells apart
+ * from others. */
+static size_t glob_bytes(const struct glob *g) { return bytes_of(g->kinds, g->words); }
 
 void glob_free(struct glob *g) { free(g); }
 

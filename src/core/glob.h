@@ -28,9 +28,6 @@ struct glob;
 /* PTCP_EUSAGE says what is wrong, without naming the pattern. */
 int glob_new(struct glob **out, const char *pattern, struct ptcp_err *e);
 void glob_free(struct glob *g); /* NULL is fine */
-/* Memory of the pattern: about 300 bytes, and a word per 64 bytes of pattern for each byte that the pattern tells apart
- * from others. */
-size_t glob_bytes(const struct glob *g);
 
 /* `path` is relative to the top, without leading or trailing '/'. Any thread. */
 bool glob_match(const struct glob *g, const char *path, bool is_dir);

@@ -45,7 +45,7 @@ struct usage *usage_new(void)
 	return u;
 }
 
-struct usage *usage_ref(struct usage *u)
+static struct usage *usage_ref(struct usage *u)
 {
 	atomic_fetch_add_explicit(&u->refs, 1, memory_order_relaxed);
 	return u;

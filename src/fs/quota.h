@@ -15,7 +15,6 @@
 struct usage;
 
 struct usage *usage_new(void); /* NULL without memory */
-struct usage *usage_ref(struct usage *u);
 void usage_unref(struct usage *u); /* NULL is fine */
 bool usage_is_shared(struct usage *u); /* there is another reference */
 /* Including space reserved for files in transit. */

@@ -46,7 +46,7 @@ double belief_point_impact(const struct belief_point *p, double streams)
 	return 1 - (p->capacity_bps - belief_point_bps(p, streams)) / (p->capacity_bps - belief_point_bps(p, 1));
 }
 
-double belief_point_total_impact(const struct belief_point *p, double streams)
+static double belief_point_total_impact(const struct belief_point *p, double streams)
 {
 	if (!belief_has_others(p))
 		return 0;
@@ -59,12 +59,15 @@ double belief_point_fullness(const struct belief_point *p, double streams)
 	return fmin(fmax((load(p, streams) - PREDICT_EMPTY_LINK) / (PREDICT_FULL_LINK - PREDICT_EMPTY_LINK), 0), 1);
 }
 
-double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
+/* Random loss or windows may limit one competing flow as they limit each of our streams. The flow then leaves no trace
+ * while the link is not full. Probability of such a flow if the hypothesis supposes an idle path, 0 if the fewest
+ * streams already fill the link; and the hypothesis with the flow. */
+static double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
 {
 	return p->kind == EVIDENCE_NOBODY_LIMITED ? PREDICT_UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) : 0;
 }
 
-struct belief_point belief_beside_unseen(const struct belief_point *p)
+static struct belief_point belief_beside_unseen(const struct belief_point *p)
 {
 	struct belief_point beside = *p;
 

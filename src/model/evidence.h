@@ -168,14 +168,8 @@ bool belief_has_others(const struct belief_point *p);
 double belief_point_bps(const struct belief_point *p, double streams);
 /* Of n streams, compared with one stream, and with none. */
 double belief_point_impact(const struct belief_point *p, double streams);
-double belief_point_total_impact(const struct belief_point *p, double streams);
 /* 1: n streams fill the link, and the queue has any length; 0: the queue is empty unless competing flows fill it. */
 double belief_point_fullness(const struct belief_point *p, double streams);
-/* Random loss or windows may limit one competing flow as they limit each of our streams. The flow then leaves no trace
- * while the link is not full. Probability of such a flow if the hypothesis supposes an idle path, 0 if the fewest
- * streams already fill the link; and the hypothesis with the flow. */
-double belief_unseen_ratio(const struct belief *b, const struct belief_point *p);
-struct belief_point belief_beside_unseen(const struct belief_point *p);
 
 struct belief_range {
 	double low, middle, high; /* quantiles of 10, 50 and 90 % */

@@ -157,7 +157,7 @@ static double averaged(double mean, double value, unsigned count)
 }
 
 /* Welford, "Note on a method for calculating corrected sums of squares", 1962. */
-void moments_add(struct moments *m, double value)
+static void moments_add(struct moments *m, double value)
 {
 	double before = m->mean;
 

@@ -65,7 +65,6 @@ struct moments {
 	double squares; /* sum of squared deviations from the mean */
 };
 
-void moments_add(struct moments *m, double value);
 /* Standard deviation (n - 1); 0 below two values. */
 double moments_sd(const struct moments *m);
 

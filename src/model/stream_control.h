@@ -119,8 +119,6 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
 
-/* Forgets all levels, and the latest answer; s->advice remains until the next judgment. */
-void stream_path_forget(struct stream_control *s);
 /* The same after a change of the path, but keeps the base RTT, and the recent rate as a level without the kernel's view. */
 void stream_path_change(struct stream_control *s);
 /* Forgets all levels, too, and plans the first. */

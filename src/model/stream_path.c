@@ -27,7 +27,8 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 
 /* ---- Levels ---- */
 
-void stream_path_forget(struct stream_control *s)
+/* Forgets all levels, and the latest answer; s->advice remains until the next judgment. */
+static void stream_path_forget(struct stream_control *s)
 {
 	s->n_next = s->profile.n = 0;
 	s->evidence = (struct evidence){ .n = 0 };

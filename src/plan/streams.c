@@ -39,7 +39,8 @@ double curve_rate_bps(const struct conf_curve *c, double streams)
 	return interpolate(c, streams, rate_of);
 }
 
-double curve_part(const struct conf_curve *c, unsigned streams)
+/* Rate of `streams` streams over the rate of max_streams. */
+static double curve_part(const struct conf_curve *c, unsigned streams)
 {
 	return curve_rate_bps(c, streams) / curve_rate_bps(c, c->max_streams);
 }

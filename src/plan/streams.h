@@ -24,9 +24,6 @@ int curve_budgets(struct ptcp_overlay *o, struct ptcp_err *e);
 
 double curve_rate_bps(const struct conf_curve *c, double streams);
 
-/* Rate of `streams` streams over the rate of max_streams. */
-double curve_part(const struct conf_curve *c, unsigned streams);
-
 /* Whether the streams of any link are counted; all other functions require counted streams. */
 bool streams_counted(const struct graph *n);
 

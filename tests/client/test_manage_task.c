@@ -2,7 +2,7 @@
  * gets them, and the outcome. */
 #include "fixture.h"
 
-#include "client/clean_task.h"
+#include "client/manage_task.h"
 #include "client/remote_job_impl.h"
 
 static struct ptcp_task *t;

@@ -118,7 +118,7 @@ bool certificate_is_signed(const uint8_t *p, size_t n)
 
 /* ---- Time ---- */
 
-const char *certificate_time_text(char out[CERTIFICATE_TIME_BYTES], uint64_t s)
+static const char *certificate_time_text(char out[CERTIFICATE_TIME_BYTES], uint64_t s)
 {
 	time_t t = (time_t)s;
 	struct tm tm;

@@ -37,7 +37,6 @@ bool certificate_is_signed(const uint8_t *p, size_t n);
 int certificate_check_time(const struct certificate *c, uint64_t now_s, const char *clock, struct ptcp_err *e);
 /* "2026-11-23 04:50:00 UTC". */
 #define CERTIFICATE_TIME_BYTES 40
-const char *certificate_time_text(char out[CERTIFICATE_TIME_BYTES], uint64_t s);
 
 /* To a line of text, without newline, and back; PTCP_EUSAGE: not a certificate. */
 void certificate_line(char out[CERTIFICATE_LINE_BYTES], const uint8_t *p, size_t n);
