@@ -14,7 +14,8 @@
 #define WHY_REQUESTED "requested"
 #define WHY_SYSTEM "the system's setting"
 
-bool congestion_is_ours(const struct session *sess)
+/* Whether this end sends the data. */
+static bool congestion_is_ours(const struct session *sess)
 {
 	uint8_t role = engine_open(sess->engine)->role;
 	bool starter_sends = role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_DISCARDS;

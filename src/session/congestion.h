@@ -20,8 +20,6 @@ struct session_congestion {
 	struct mono sampled;
 };
 
-/* Whether this end sends the data. */
-bool congestion_is_ours(const struct session *sess);
 /* Once the session runs: chooses the congestion control of a sender. PTCP_EUSAGE: not permitted by the kernel. */
 int congestion_start(struct session *sess, struct ptcp_err *e);
 /* Takes a name into use, or notes that of a sending peer, and reports a change to the user. `why` NULL: the peer's. */

@@ -139,16 +139,10 @@ static void notify_output(void *arg)
 	loop_post(r->session->o.host->control, &r->pipe_changed);
 }
 
-int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct ptcp_err *e)
+void receive_pipe_attach(struct receive_side *r, struct pipe_sink *pipe)
 {
-	struct destination none = { .base = NULL };
-	int r;
-
-	if ((r = session_receive_into(sess, &none, e)) < 0)
-		return r;
-	sess->receive->pipe = pipe;
-	pipe_sink_attach(pipe, notify_output, sess->receive);
-	return 0;
+	r->pipe = pipe;
+	pipe_sink_attach(pipe, notify_output, r);
 }
 
 void receive_pipe_detach(struct receive_side *r)

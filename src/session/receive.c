@@ -44,6 +44,16 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
 
+int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct ptcp_err *e)
+{
+	struct destination none = { .base = NULL };
+	int r = session_receive_into(sess, &none, e);
+
+	if (r == 0)
+		receive_pipe_attach(sess->receive, pipe);
+	return r;
+}
+
 void receive_free(struct session *sess)
 {
 	if (sess->receive == NULL)
@@ -66,34 +76,6 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino)
 }
 
 /* ---- Entries ---- */
-
-struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e)
-{
-	struct receive_entry *t = NULL;
-
-	if (memory_charge(sess->o.memory, RECEIVE_ENTRY_BYTES, e) == 0 && (t = calloc(1, sizeof *t)) == NULL) {
-		memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
-		err_nomem(e);
-	}
-	return t;
-}
-
-void receive_entry_free(struct session *sess, struct receive_entry *t)
-{
-	dir_unref(t->dir);
-	dir_unref(t->self);
-	sink_unref(t->sink); /* closes the descriptors */
-	sess->receive->fds -= t->fds;
-	fd_budget_give(t->fds);
-	free(t->name);
-	free(t->target);
-	free(t->source);
-	free(t->owner);
-	xattrs_fini(&t->xattrs);
-	free(t->existing.claimed);
-	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
-	free(t);
-}
 
 static void set_meta(struct session *sess, struct meta *m, const struct wire_entry *f)
 {
@@ -178,8 +160,6 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 	memcpy(o.version, a->version, sizeof o.version);
 	return sink_new(t->dir, t->name, t->grid.size_bytes, &t->meta, &o);
 }
-
-struct dir *receive_named(const struct receive_side *r) { return r->top != NULL ? r->top : r->place.base; }
 
 static bool make_dir_node(struct receive_side *r, struct receive_entry *t)
 {

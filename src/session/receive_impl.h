@@ -127,6 +127,21 @@ struct receive_side {
 	bool total_known;
 };
 
+/* The directory of the transfer that the user named, or the parent of a file: the base, or the new directory in it.
+ * Linked files are remembered by their paths below this directory. */
+static inline struct dir *receive_named(const struct receive_side *r)
+{
+	return r->top != NULL ? r->top : r->place.base;
+}
+
+/* ---- receive_entry.c ---- */
+
+/* Memory of an unfinished entry without the engine's part: the cookie, the part file, and the names of both. */
+#define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 2 * TEXT_NAME_BYTES)
+/* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
+struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
+void receive_entry_free(struct session *sess, struct receive_entry *t);
+
 /* ---- receive_io.c ---- */
 
 void receive_enqueue(struct session *sess, struct receive_entry *t, enum work work);
@@ -138,7 +153,7 @@ void receive_entry_done(struct session *sess, struct receive_entry *t);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
-/* ---- receive_links.c: room ---- */
+/* ---- receive_entry.c: room ---- */
 
 /* If the disk of this host is full, fails the session (the next file would fail, too) and returns true. */
 bool receive_disk_full(struct session *sess, const struct ptcp_err *why);
@@ -153,7 +168,7 @@ void receive_lend_room(struct receive_side *r);
 /* Reserves the space again when the connection is replaced. NULL is fine. */
 void receive_reclaim_room(struct receive_side *r);
 
-/* ---- receive_links.c: with only_new ---- */
+/* ---- receive_entry.c: with only_new ---- */
 
 /* Whether the client may add such an entry. */
 bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e);
@@ -162,7 +177,7 @@ void receive_new_file(struct receive_entry *t);
 /* On an I/O thread: whether the directory exists, and keeps its mode. False without only_new. */
 bool receive_new_has_dir(struct receive_entry *t);
 
-/* ---- receive_links.c: on an I/O thread ---- */
+/* ---- receive_entry.c: on an I/O thread ---- */
 
 int receive_make_dir(struct receive_entry *t);
 /* WORK_RELEASE: keeps the part or its beginning, or removes it. */
@@ -221,6 +236,7 @@ void receive_pipe_pump(struct session *sess);
 bool receive_pipe_busy(const struct receive_side *r);
 /* No message of the pipe is pending; of a session that is over, none follows. */
 bool receive_pipe_idle(const struct session *sess);
+void receive_pipe_attach(struct receive_side *r, struct pipe_sink *pipe);
 void receive_pipe_detach(struct receive_side *r);
 
 /* ---- receive.c, receive_prune.c ---- */
@@ -228,17 +244,8 @@ void receive_pipe_detach(struct receive_side *r);
 /* Behind the last entry and all deletions. True: the session may end. */
 bool receive_end(struct session *sess);
 
-/* The directory of the transfer that the user named, or the parent of a file: the base, or the new directory in it.
- * Linked files are remembered by their paths below this directory. */
-struct dir *receive_named(const struct receive_side *r);
-
 /* Tells both users of leftovers, unless a file failed: its part is no leftover, and may be anywhere. */
 void receive_report_leftovers(struct session *sess);
-/* Memory of an unfinished entry without the engine's part: the cookie, the part file, and the names of both. */
-#define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 2 * TEXT_NAME_BYTES)
-/* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
-struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
-void receive_entry_free(struct session *sess, struct receive_entry *t);
 
 /* ---- verify_queue.c ---- */
 

@@ -1,12 +1,43 @@
-/* The store's work, on an I/O thread, for what is received besides data: links, directories, files that are up to date,
- * that have failed, or that a dry run lists, and what clients may add who may only add. On the control thread: room. */
+/* Entries: on the control thread, their memory and their room; on an I/O thread, the store's work besides data: links,
+ * directories, files that are up to date, that have failed, or that a dry run lists, and what clients may add who may only
+ * add. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
+#include "fs/fd_budget.h"
 #include "fs/quota.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
 #include "store/source.h"
+
+struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e)
+{
+	struct receive_entry *t = NULL;
+
+	if (memory_charge(sess->o.memory, RECEIVE_ENTRY_BYTES, e) == 0 && (t = calloc(1, sizeof *t)) == NULL) {
+		memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
+		err_nomem(e);
+	}
+	return t;
+}
+
+void receive_entry_free(struct session *sess, struct receive_entry *t)
+{
+	dir_unref(t->dir);
+	dir_unref(t->self);
+	sink_unref(t->sink); /* closes the descriptors */
+	sess->receive->fds -= t->fds;
+	fd_budget_give(t->fds);
+	free(t->name);
+	free(t->target);
+	free(t->source);
+	free(t->owner);
+	xattrs_fini(&t->xattrs);
+	free(t->existing.claimed);
+	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
+	free(t);
+}
 
 /* ---- Room ---- */
 
