@@ -40,7 +40,7 @@ $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share measure/test_timing mover/test_movers): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
-	client/test_remote_query client/test_trust client/test_ssh_start client/test_task): \
+	client/test_remote_query client/test_task_trust client/test_ssh_start client/test_task): \
 	$(BUILD)/tests/api/fixture.o
 $(filter $(BUILD)/tests/client/%,$(filter-out %/test_ssh_connect,$(test_BINS))): $(BUILD)/tests/client/fixture.o
 $(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
@@ -50,7 +50,7 @@ $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o
 $(BUILD)/tests/bench/advice/campaign_report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,records replay seed_score)
 $(BUILD)/tests/bench/advice/campaign_report: test_LIBS = $(call pc_libs,jansson)
 
-$(patsubst %,$(BUILD)/tests/model/test_%,paths bound): $(BUILD)/tests/model/bound.o
+$(patsubst %,$(BUILD)/tests/model/test_%,overlay_paths bound): $(BUILD)/tests/model/bound.o
 $(BUILD)/tests/model/test_auto: $(BUILD)/tests/model/drawn_path.o
 
 multipath_OBJS := $(BUILD)/tests/bench/multipath/study.o $(BUILD)/tests/bench/multipath/optimum.o

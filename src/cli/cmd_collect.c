@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/show/json.h"
 #include "cli/show/plan_output.h"
 #include "cli/process.h"

@@ -7,7 +7,7 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/show/json.h"
 #include "cli/process.h"
 #include "cli/show/terminal.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/show/links_output.h"
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 #include "cli/process.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/show/json.h"
 #include "cli/show/plot.h"
 #include "cli/show/terminal.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cli/show/json.h"
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
 #include "cli/show/output.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/fd.h"

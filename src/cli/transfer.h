@@ -2,9 +2,9 @@
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/lists.h"
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 
 struct transfer_args {
 	struct client_opts connect; /* first */

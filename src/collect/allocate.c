@@ -4,7 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "collect/collect_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "core/err.h"
 #include "plan/rate_limits.h"
 

@@ -1,6 +1,6 @@
 /* The collection handle: options, events, results, and the loop. */
 #include "collect/collect_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "collect/candidates.h"
 #include "collect/drift.h"
 #include "collect/others.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"
 #include "core/clock.h"

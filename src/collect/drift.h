@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 
 struct drift_flow {
 	const size_t *limit;      /* crossed limits */

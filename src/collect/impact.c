@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "collect/collect_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"
 

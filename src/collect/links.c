@@ -6,7 +6,7 @@
 
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "core/err.h"
 #include "core/opts.h"
 #include "model/regress.h"

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "model/history.h"
-#include "model/shared.h"
+#include "model/shared_bottleneck.h"
 #include "model/stats.h"
 
 struct link_state {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collect/links_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "core/err.h"
 #include "model/disjoint.h"
 #include "model/divide.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "collect/links_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/opts.h"

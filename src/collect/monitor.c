@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "collect/shared_cause.h"
 #include "core/units.h"
 #include "plan/rate_limits.h"

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 #include "model/evidence.h"
 
 #define OTHERS_TICKS 12

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 #include "core/thread.h"
-#include "plan/overlay.h"
+#include "plan/overlay_copy.h"
 #include "plan/rate_limits.h"
 
 struct planner_thread {

@@ -9,7 +9,7 @@
 struct planner_thread;
 
 /* Starts planning from room_s after the overlay's time 0. The overlay's constant parts must outlive the planner
- * (plan/overlay.h). */
+ * (plan/overlay_copy.h). */
 int planner_thread_new(struct planner_thread **out, const struct ptcp_overlay *o, double room_s,
     const struct ptcp_plan_opts *opts, struct ptcp_err *e);
 

@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "plan/rate_limits.h"
 
-#include "collect/parameters.h"
+#include "collect/collect_parameters.h"
 
 int shared_cause_reserve(struct ptcp_overlay *o, struct ptcp_err *e)
 {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conf/fields.h"
+#include "conf/yaml_fields.h"
 #include "conf/yaml.h"
 
 #define CONF_HOSTS_MAX 1000

@@ -11,7 +11,7 @@
 
 #include "engine/frame_conn.h"
 #include "wire/grant.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 #define JOB_FRAMES_STATES(X) \
 	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(ANSWERING) \

@@ -4,7 +4,7 @@
 
 #include "core/err.h"
 #include "model/advice.h"
-#include "model/congestion.h"
+#include "model/congestion_judge.h"
 #include "model/parameters.h"
 
 const char *advice_others_name(enum advice_others o)

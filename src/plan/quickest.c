@@ -9,7 +9,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "model/divide.h"
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 #include "plan/rate_limits.h"
 #include "conf/overlay.h"
 

@@ -8,7 +8,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "server/server_impl.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 struct link_table_entry {
 	struct wire_link f; /* values without host and text */

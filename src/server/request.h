@@ -8,7 +8,7 @@
 #include "server/own_dirs.h"
 #include "server/quota_table.h"
 #include "session/session.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 /* Failed files of a session or job to log individually: a client must not fill the log. */
 #define LOGGED_FAILURES 1000u

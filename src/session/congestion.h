@@ -1,8 +1,8 @@
-/* Congestion control of the sender's data streams: as OPEN requests, then as model/congestion.h decides. */
+/* Congestion control of the sender's data streams: as OPEN requests, then as model/congestion_judge.h decides. */
 #ifndef SESSION_CONGESTION_H
 #define SESSION_CONGESTION_H
 
-#include "model/congestion.h"
+#include "model/congestion_judge.h"
 #include "session/tcp_report.h"
 
 struct session_congestion {

@@ -87,7 +87,7 @@ struct stream_ops {
 	void (*unknown)(void *arg, struct stream *s, uint64_t id);
 };
 
-/* Carries out a stream on another host (mover/remote.c), in place of a worker loop. Control thread. */
+/* Carries out a stream on another host (mover/remote_stream.c), in place of a worker loop. Control thread. */
 struct stream_kind {
 	void (*send)(struct stream *s, struct stream_job *job);
 	void (*check)(struct stream *s, uint64_t silent_ns, bool unacked);

@@ -7,7 +7,7 @@
 
 #include "core/byteorder.h"
 #include "wire/grant.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 #include "wire/mover.h"
 
 /* Room for any decoded frame, aligned: the largest structs. */

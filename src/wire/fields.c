@@ -6,7 +6,7 @@
 #include "wire/attrs.h"
 #include "wire/codec.h"
 #include "wire/grant.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 #include "wire/mover.h"
 
 /* ---- The tables; `s` is the struct without wire_, `m` the member ---- */

@@ -10,7 +10,7 @@
 
 #include "collect/planner_thread.h"
 #include "plan/rate_limits.h"
-#include "plan/overlay.h"
+#include "plan/overlay_copy.h"
 #include "plan/parsed.h"
 
 static const char text[] =

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/fields.h"
+#include "conf/yaml_fields.h"
 #include "conf/yaml.h"
 
 struct sample {

@@ -12,7 +12,7 @@
 #include "hostile.h"
 #include "conn/grants.h"
 #include "session.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 static void say_open(void)
 {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 static struct span text(const char *s) { return (struct span){ (const uint8_t *)s, strlen(s) }; }
 

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "hostile.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 struct asked_for {
 	struct peer *us;

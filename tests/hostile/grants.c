@@ -5,7 +5,7 @@
 #include "hostile.h"
 #include "conn/grants.h"
 #include "net/identity.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 static struct identity issuer;
 static uint8_t kept[WIRE_GRANT_MAX_BYTES]; /* what the last grant's path points into */

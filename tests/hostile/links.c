@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 /* ---- Daemons ---- */
 

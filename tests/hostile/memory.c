@@ -8,7 +8,7 @@
 
 #include "session.h"
 #include "wire/block.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 #define STREAMS_MAX 128u
 #define FILE_ID ID(0, 1)

@@ -2,7 +2,7 @@
 #ifndef TESTS_MODEL_BOUND_H
 #define TESTS_MODEL_BOUND_H
 
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 
 /* Subtracts the path's rate from its links; a rest below 1e-9 of the rate counts as 0. */
 void paths_take(struct paths_graph *g, const struct paths_path *p);

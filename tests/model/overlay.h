@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "draw.h"
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 
 #define OVERLAY_HOSTS 20
 #define OVERLAY_LINKS (OVERLAY_HOSTS * OVERLAY_HOSTS)

@@ -8,7 +8,7 @@
 #include "model/bound.h"
 #include "model/divide.h"
 #include "model/overlay.h"
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 
 /* The most bits that a steady flow, each bit spending its path's delay on the way,
  * can deliver within `finish` seconds: max of finish x value - sum of delay x flow. */

@@ -10,7 +10,7 @@
 
 #include "parsed.h"
 #include "plan/rate_limits.h"
-#include "plan/overlay.h"
+#include "plan/overlay_copy.h"
 
 static const char text[] =
     "destination: D\n"

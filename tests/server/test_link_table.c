@@ -10,7 +10,7 @@
 
 #include "core/err.h"
 #include "server/link_table.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 static struct link_table table;
 static struct outbox box;

@@ -10,7 +10,7 @@
 #include "wire/block.h"
 #include "wire/fields.h"
 #include "wire/grant.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 #include "wire/mover.h"
 
 enum { RECODE_MISSING = 1 };

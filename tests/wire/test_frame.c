@@ -9,7 +9,7 @@
 #include "check.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
-#include "wire/job.h"
+#include "wire/jobs.h"
 
 /* All of it; the caller frees it. Tests run at the top of the tree. */
 static char *protocol(void)

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/doctor/doctor.h"
 #include "cli/process.h"
 #include "cli/show/json.h"

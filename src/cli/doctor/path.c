@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/text.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 #include "cli/show/terminal.h"
 #include "core/units.h"
 

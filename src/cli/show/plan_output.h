@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 
 #define PLAN_METHODS 4
 

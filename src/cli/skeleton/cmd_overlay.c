@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 #include "cli/lists.h"
 #include "cli/process.h"
 #include "cli/show/json.h"

@@ -7,8 +7,8 @@
  *
  * Two stream counts are required, LEVER apart: the kernel's view of one count is the same with random loss and beside
  * competing flows behind a short queue. */
-#ifndef MODEL_CONGESTION_H
-#define MODEL_CONGESTION_H
+#ifndef MODEL_CONGESTION_JUDGE_H
+#define MODEL_CONGESTION_JUDGE_H
 
 #include "model/evidence.h"
 #include "model/parameters.h"

@@ -1,4 +1,4 @@
-#include "model/shared.h"
+#include "model/shared_bottleneck.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "conf/fields.h"
+#include "conf/yaml_fields.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Options, the question about unknown servers, and runs of all commands that connect to a server. */
-#ifndef CLI_CONNECT_H
-#define CLI_CONNECT_H
+#ifndef CLI_CLIENT_OPTS_H
+#define CLI_CLIENT_OPTS_H
 
 #include <ptcp/ptcp.h>
 

@@ -1,4 +1,4 @@
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 
 #include <math.h>
 #include <string.h>

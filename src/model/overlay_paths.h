@@ -11,8 +11,8 @@
  * delay among links faster than the previous path's slowest link, and repeat until the ends are
  * disconnected: one of these paths is the quickest. Store-and-forward paths have additive keys; plain
  * Dijkstra is exact for them. */
-#ifndef MODEL_PATHS_H
-#define MODEL_PATHS_H
+#ifndef MODEL_OVERLAY_PATHS_H
+#define MODEL_OVERLAY_PATHS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "model/bound.h"
 #include "model/divide.h"
 #include "model/overlay.h"
-#include "model/paths.h"
+#include "model/overlay_paths.h"
 
 static void by_hand(void **state)
 {

@@ -1,4 +1,4 @@
-#include "cli/overlay.h"
+#include "cli/overlay_names.h"
 
 #include <fts.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Frames of a delegated job: a transfer to or from a third host, or a measurement of the path to the third host, that
  * a server carries out for a client, and the reports to the client; of queries; and of work on the server's files
  * (PROTOCOL.md, section 13). */
-#ifndef WIRE_JOB_H
-#define WIRE_JOB_H
+#ifndef WIRE_JOBS_H
+#define WIRE_JOBS_H
 
 #include <ptcp/progress.h>
 

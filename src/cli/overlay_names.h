@@ -1,6 +1,6 @@
 /* Names of an overlay's hosts and links, and paths of a transfer through an overlay. */
-#ifndef CLI_OVERLAY_H
-#define CLI_OVERLAY_H
+#ifndef CLI_OVERLAY_NAMES_H
+#define CLI_OVERLAY_NAMES_H
 
 #include <ptcp/plan.h>
 #include <ptcp/ptcp.h>

@@ -1,4 +1,4 @@
-#include "model/congestion.h"
+#include "model/congestion_judge.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Reads maps of a YAML document by a table of fields. */
-#ifndef CONF_FIELDS_H
-#define CONF_FIELDS_H
+#ifndef CONF_YAML_FIELDS_H
+#define CONF_YAML_FIELDS_H
 
 #include <stddef.h>
 #include <stdint.h>

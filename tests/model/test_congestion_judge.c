@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/congestion.h"
+#include "model/congestion_judge.h"
 #include "model/stream_control.h"
 
 #define MBIT 1e6

@@ -4,8 +4,8 @@
  * is then measured with each of the other slowed links, to find its group; then the next link, until a link has no
  * group: links slowed only by several links together are measured together at the end. The caller runs the
  * tests and reports the rates. */
-#ifndef MODEL_SHARED_H
-#define MODEL_SHARED_H
+#ifndef MODEL_SHARED_BOTTLENECK_H
+#define MODEL_SHARED_BOTTLENECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "cli/connect.h"
+#include "cli/client_opts.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "plan/overlay.h"
+#include "plan/overlay_copy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Copies of overlays; conf/overlay.h has the struct. */
-#ifndef PLAN_OVERLAY_H
-#define PLAN_OVERLAY_H
+#ifndef PLAN_OVERLAY_COPY_H
+#define PLAN_OVERLAY_COPY_H
 
 #include <ptcp/plan.h>
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "model/rng.h"
-#include "model/shared.h"
+#include "model/shared_bottleneck.h"
 
 #define LINKS 8
 #define PIPES 3
