@@ -30,6 +30,7 @@ struct walk_level {
 	bool counted;     /* counted in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
 	struct buf names; /* names of a directory read completely, each with its NUL */
+	size_t used;      /* bytes of the name read last, which is the first of `names` until the next one is read */
 	bool selected;    /* the names are those of `part` instead */
 	struct selection_part part, below; /* not read yet; of the name read last */
 	bool whole;       /* the name read last is selected itself */
@@ -150,10 +151,12 @@ static int read_name(const struct walk *w, struct walk_level *l, const char **na
 	if (l->selected)
 		return select_name(w, l, name);
 	if (l->stream == NULL) {
+		buf_consume(&l->names, l->used);
+		l->used = 0;
 		if (buf_len(&l->names) == 0)
 			return 0;
 		*name = (const char *)buf_head(&l->names);
-		buf_consume(&l->names, strlen(*name) + 1);
+		l->used = strlen(*name) + 1;
 		return 1;
 	}
 	do {

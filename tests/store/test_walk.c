@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/buf.h"
 #include "core/text.h"
 #include "store/walk.h"
 
@@ -349,6 +350,46 @@ static void deep(void **state)
 	assert_int_equal(n, WALK_DEPTH_MAX + 2);
 }
 
+/* Makes "d/d/.." with so many levels, and so many files with long names in the last of them. */
+static void chain(int levels, int files)
+{
+	int i, fd = open(fx_path(""), O_PATH | O_CLOEXEC), next;
+	char name[250];
+
+	for (i = 0; i < levels; i++) {
+		assert_int_equal(mkdirat(fd, "d", 0700), 0);
+		next = openat(fd, "d", O_PATH | O_CLOEXEC);
+		assert_true(next >= 0);
+		close(fd);
+		fd = next;
+	}
+	close(openat(fd, "0", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	for (i = 0; i < files; i++) {
+		snprintf(name, sizeof name, "%0249d", i);
+		assert_int_equal(linkat(fd, "0", fd, name, 0), 0);
+	}
+	close(fd);
+}
+
+/* A directory that is read whole, and whose names take more memory than an empty buffer keeps. */
+static void deep_and_wide(void **state)
+{
+	enum { N = BUF_KEPT_BYTES / 250 + 1000 };
+	struct walk_entry e;
+	int r, files = 0;
+
+	(void)state;
+	chain(70, N);
+	walk_add(walk, fx_root, "d", NULL);
+	while ((r = walk_next(walk, &e, NULL)) == 1) {
+		assert_int_not_equal(e.type, WALK_FAILED);
+		files += e.type == WALK_FILE;
+		walk_entry_fini(&e);
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(files, N + 1);
+}
+
 static void wide(void **state)
 {
 	enum { N = 20000 };
@@ -674,7 +715,7 @@ int main(void)
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
 		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
 		walk_test(filtered_failures), walk_test(deep),
-		walk_test(wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
+		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),
 	};
 	return cmocka_run_group_tests_name("store/walk", tests, NULL, NULL);
