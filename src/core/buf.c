@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/charged.h"
+#include "core/err.h"
 
 void buf_fini(struct buf *b)
 {
@@ -10,7 +11,7 @@ void buf_fini(struct buf *b)
 	*b = (struct buf){ .memory = b->memory };
 }
 
-uint8_t *buf_reserve(struct buf *b, size_t n)
+uint8_t *buf_reserve(struct buf *b, size_t n, struct ptcp_err *e)
 {
 	size_t len = buf_len(b), cap;
 	uint8_t *data;
@@ -20,12 +21,14 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
 	if (b->data != NULL && n <= b->cap - len && b->start >= len) {
 		memcpy(b->data, b->data + b->start, len);
 	} else {
-		if (n > SIZE_MAX / 2 - len)
+		if (n > SIZE_MAX / 2 - len) {
+			err_nomem(e);
 			return NULL;
+		}
 		cap = b->cap > 0 ? b->cap : 256;
 		while (cap < len + n)
 			cap *= 2;
-		if ((data = memory_realloc(b->memory, NULL, 0, cap, NULL)) == NULL)
+		if ((data = memory_realloc(b->memory, NULL, 0, cap, e)) == NULL)
 			return NULL;
 		if (len > 0)
 			memcpy(data, b->data + b->start, len);

@@ -42,7 +42,7 @@ size_t control_replay_room(struct control_replay *r, size_t n)
 		return 0;
 	if (n > free_bytes)
 		n = free_bytes;
-	return n > 0 && buf_reserve(&r->retained, n) != NULL ? n : 0;
+	return n > 0 && buf_reserve(&r->retained, n, NULL) != NULL ? n : 0;
 }
 
 void control_replay_sent(struct control_replay *r, const uint8_t *p, size_t n)

@@ -56,9 +56,9 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	s->due = MONO_NEVER;
 	if (open != NULL) {
 		s->open = *open;
-		if ((p = buf_reserve(&s->open_paths, open->paths.n + 1)) == NULL) {
+		if ((p = buf_reserve(&s->open_paths, open->paths.n + 1, e)) == NULL) {
 			engine_free(s);
-			return err_nomem(e);
+			return PTCP_ENOMEM;
 		}
 		if (open->paths.n > 0)
 			memcpy(p, open->paths.p, open->paths.n);

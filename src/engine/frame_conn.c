@@ -85,8 +85,8 @@ int frame_conn_input(struct frame_conn *c, const uint8_t *p, size_t n, struct mo
 	if (mono_diff_ns(now, c->last_input) >= c->table->limits(c->owner).outage_ns)
 		c->last_progress = now;
 	c->last_input = now;
-	if ((room = buf_reserve(&c->in, n)) == NULL)
-		return err_nomem(e);
+	if ((room = buf_reserve(&c->in, n, e)) == NULL)
+		return PTCP_ENOMEM;
 	memcpy(room, p, n);
 	buf_added(&c->in, n);
 	while (r >= 0 && !is_deaf(c) && (r = next(c, &type, e)) > 0)

@@ -168,11 +168,11 @@ static int on_part(void *owner, unsigned type, const void *f, struct ptcp_err *e
 {
 	struct job_frames *j = owner;
 	struct span bytes = frame_conn_bytes(&j->conn);
-	uint8_t *room = buf_reserve(&j->request, bytes.n);
+	uint8_t *room = buf_reserve(&j->request, bytes.n, e);
 
 	(void)f;
 	if (room == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	memcpy(room, bytes.p, bytes.n);
 	buf_added(&j->request, bytes.n);
 	if (type == WIRE_JOB)

@@ -109,8 +109,8 @@ int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e)
 
 	if (++s->n_early > WIRE_EARLY_ENTRIES || buf_len(&s->early) + in.n > WIRE_EARLY_BYTES)
 		return err_set(e, PTCP_EPROTO, "too many ENTRY frames before OPENED");
-	if ((p = buf_reserve(&s->early, in.n)) == NULL)
-		return err_nomem(e);
+	if ((p = buf_reserve(&s->early, in.n, e)) == NULL)
+		return PTCP_ENOMEM;
 	memcpy(p, in.p, in.n);
 	buf_added(&s->early, in.n);
 	return 0;

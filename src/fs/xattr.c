@@ -38,8 +38,8 @@ int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *va
 	if (n > XATTRS_MAX_BYTES ||
 	    buf_len(&x->packed) + RECORD_BYTES(name_n, n) + 3 * (x->n + 1) > XATTRS_MAX_BYTES)
 		return PTCP_ERANGE;
-	if ((p = buf_reserve(&x->packed, RECORD_BYTES(name_n, n))) == NULL)
-		return err_nomem(e);
+	if ((p = buf_reserve(&x->packed, RECORD_BYTES(name_n, n), e)) == NULL)
+		return PTCP_ENOMEM;
 	put_u32(p, (uint32_t)n);
 	memcpy(p + 4, name, name_n);
 	p[4 + name_n] = '\0';

@@ -29,7 +29,7 @@
 static bool add_line(struct buf *b, const char *word, const char *rest)
 {
 	size_t n = strlen(word) + strlen(rest) + 1; /* word, text and newline */
-	uint8_t *p = buf_reserve(b, n + 1);
+	uint8_t *p = buf_reserve(b, n + 1, NULL);
 
 	if (p == NULL)
 		return false;

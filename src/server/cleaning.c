@@ -103,8 +103,8 @@ int cleaning_new(struct file_job **out, struct job_set *t, const struct job_clie
 		return err_nomem(e);
 	if ((r = file_job_init(&k->job, &ops, t, c, sizeof *k, e)) < 0)
 		goto out;
-	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run, .found = on_leftover,
-		.arg = k };
+	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run, .memory = k->job.memory,
+		.found = on_leftover, .arg = k };
 	clock_gettime(CLOCK_REALTIME, &k->opts.now);
 	if ((r = request_take_clean(&k->job.request, f->path, e)) < 0)
 		goto out;

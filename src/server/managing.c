@@ -186,8 +186,10 @@ static int begin_walk(struct managing *m, const char *name, struct ptcp_err *e)
 		n--;
 	if (name[0] == '\0' && n == 1 && m->path[0] == '.')
 		n = 0;
-	if ((m->prefix = malloc(n + 2)) == NULL || (r = walk_new(&m->walk, e)) < 0)
+	if ((m->prefix = malloc(n + 2)) == NULL)
 		return err_nomem(e);
+	if ((r = walk_new(&m->walk, m->job.memory, e)) < 0)
+		return r;
 	memcpy(m->prefix, m->path, n);
 	if (n > 0 && m->path[n - 1] != '/')
 		m->prefix[n++] = '/';

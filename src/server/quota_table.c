@@ -138,7 +138,7 @@ static int begin_count(struct directory *d, struct dir *root, struct io *io, str
 {
 	int r;
 
-	if ((r = walk_new(&d->walk, e)) < 0)
+	if ((r = walk_new(&d->walk, NULL, e)) < 0)
 		return r;
 	if ((r = walk_add(d->walk, root, NULL, e)) < 0) {
 		walk_free(d->walk);

@@ -90,6 +90,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 	struct receive_prune *p = sess->receive->prune;
 	const struct prune_opts o = { .names = &p->names, .filter = p->filter,
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
+		.memory = sess->o.memory,
 		.max = open->max_delete, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 

@@ -28,7 +28,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
-	if ((r = walk_new(&sess->send->walk, e)) < 0 ||
+	if ((r = walk_new(&sess->send->walk, sess->o.memory, e)) < 0 ||
 	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))
 		send_free(sess);

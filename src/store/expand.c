@@ -346,7 +346,7 @@ static int next_listing(void *arg, struct ptcp_err *e)
 		end_listing(x);
 		return 1;
 	}
-	if ((r = begin_glob(x, p->rest, deep ? strlen(p->rest) : n, e)) < 0 || (r = walk_new(&x->walk, e)) < 0)
+	if ((r = begin_glob(x, p->rest, deep ? strlen(p->rest) : n, e)) < 0 || (r = walk_new(&x->walk, x->memory, e)) < 0)
 		return r;
 	if (!deep)
 		walk_flat(x->walk);

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/charged.h"
 #include "store/part.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
@@ -262,13 +263,13 @@ static void judge_marks(void *arg)
 
 int leftovers_new(struct leftovers **out, struct dir *base, const struct leftover_opts *o, struct ptcp_err *e)
 {
-	struct leftovers *k = calloc(1, sizeof *k);
+	struct leftovers *k = memory_calloc(o->memory, sizeof *k, e);
 	int r;
 
 	if (k == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	k->o = *o;
-	if ((r = walk_new(&k->walk, e)) < 0 || (r = walk_add(k->walk, base, NULL, e)) < 0) {
+	if ((r = walk_new(&k->walk, o->memory, e)) < 0 || (r = walk_add(k->walk, base, NULL, e)) < 0) {
 		leftovers_free(k);
 		return r;
 	}
@@ -294,7 +295,7 @@ void leftovers_free(struct leftovers *k)
 	for (i = 0; i < k->n_marks; i++)
 		dir_unref(k->mark[i].dir);
 	walk_free(k->walk);
-	free(k);
+	memory_free(k->o.memory, k, sizeof *k);
 }
 
 int leftovers_clean(struct dir *base, const struct leftover_opts *o, struct leftover_totals *out, struct ptcp_err *e)

@@ -22,6 +22,7 @@ struct leftover_opts {
 	double older_s;       /* min age */
 	bool dry_run;
 	struct timespec now;
+	struct memory_account *memory; /* NULL: no limit */
 	/* Each leftover, and each file that cannot be removed. May be NULL. */
 	void (*found)(void *arg, const struct leftover *l);
 	void *arg;

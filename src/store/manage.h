@@ -47,6 +47,7 @@ struct prune_opts {
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
 	bool links;                   /* links are transferred */
 	bool dry_run;
+	struct memory_account *memory; /* NULL: no limit */
 	uint64_t max;                 /* entries, files and directories; if there are more, none is removed */
 	/* An entry was removed (why NULL), or could not be; in a dry run, would be. */
 	void (*entry)(void *arg, const char *path, const struct ptcp_err *why);

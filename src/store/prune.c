@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/list.h"
 #include "store/hash.h"
 #include "store/manage.h"
@@ -38,15 +39,17 @@ struct prune {
 
 int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e)
 {
-	struct prune *p = calloc(1, sizeof *p);
+	struct prune *p = memory_calloc(o->memory, sizeof *p, e);
 
 	if (p == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	p->o = *o;
 	list_init(&p->roots);
 	*out = p;
 	return 0;
 }
+
+static size_t root_bytes(const char *source) { return sizeof(struct prune_root) + strlen(source) + 1; }
 
 void prune_free(struct prune *p)
 {
@@ -59,17 +62,17 @@ void prune_free(struct prune *p)
 		r = CONTAINER_OF(p->roots.next, struct prune_root, node);
 		list_remove(&r->node);
 		dir_unref(r->dir);
-		free(r);
+		memory_free(p->o.memory, r, root_bytes(r->source));
 	}
-	free(p);
+	memory_free(p->o.memory, p, sizeof *p);
 }
 
 int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e)
 {
-	struct prune_root *r = malloc(sizeof *r + strlen(source) + 1);
+	struct prune_root *r = memory_calloc(p->o.memory, root_bytes(source), e);
 
 	if (r == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
 	r->dir = dir_ref(d);
 	r->hash = hash;
 	strcpy(r->source, source);
@@ -237,7 +240,7 @@ static int begin_root(void *arg, struct ptcp_err *e)
 	if ((r = exists(p->root->dir, e)) <= 0)
 		return r < 0 ? r : 1;
 	p->level[0] = (struct prune_level){ .hash = p->root->hash };
-	if ((r = walk_new(&p->walk, e)) == 0)
+	if ((r = walk_new(&p->walk, p->o.memory, e)) == 0)
 		r = walk_add(p->walk, p->root->dir, NULL, e);
 	return r < 0 ? r : 1;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "core/buf.h"
+#include "core/charged.h"
+#include "core/fd.h"
 #include "core/list.h"
 #include "core/text.h"
 #include "fs/fd_budget.h"
@@ -20,7 +22,8 @@
 struct item {
 	struct list node;
 	struct dir *dir;
-	char *name; /* NULL: the content of dir */
+	bool has_name;
+	char name[]; /* else the content of dir */
 };
 
 /* A directory being listed, below the directory of `up`. */
@@ -29,6 +32,7 @@ struct walk_level {
 	struct dir *dir;
 	bool counted;     /* counted in the descriptor budget */
 	DIR *stream;      /* NULL at the end, and after reading completely */
+	size_t stream_bytes; /* memory charged for `stream` */
 	struct buf names; /* names of a directory read completely, each with its NUL */
 	size_t used;      /* bytes of the name read last, which is the first of `names` until the next one is read */
 	bool selected;    /* the names are those of `part` instead */
@@ -41,6 +45,7 @@ struct walk_level {
 };
 
 struct walk {
+	struct memory_account *memory;
 	struct list items;
 	struct walk_level *top;
 	unsigned streams, max_streams;
@@ -55,24 +60,26 @@ struct walk {
 	size_t path_cap;
 };
 
-int walk_new(struct walk **out, struct ptcp_err *e)
+int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *e)
 {
-	struct walk *w = calloc(1, sizeof *w);
+	struct walk *w = memory_calloc(memory, sizeof *w, e);
 
 	if (w == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
+	w->memory = memory;
 	list_init(&w->items);
 	w->max_streams = fd_budget_directories(STREAMS_MAX);
 	*out = w;
 	return 0;
 }
 
-static void item_free(struct item *it)
+static size_t item_bytes(const char *name) { return sizeof(struct item) + (name != NULL ? strlen(name) + 1 : 0); }
+
+static void item_free(struct walk *w, struct item *it)
 {
 	list_remove(&it->node);
 	dir_unref(it->dir);
-	free(it->name);
-	free(it);
+	memory_free(w->memory, it, item_bytes(it->has_name ? it->name : NULL));
 }
 
 static void close_stream(struct walk *w, struct walk_level *l)
@@ -81,6 +88,7 @@ static void close_stream(struct walk *w, struct walk_level *l)
 		return;
 	dir_sys(l->dir)->closedir(l->stream);
 	l->stream = NULL;
+	memory_release(w->memory, l->stream_bytes);
 	w->streams--;
 	if (l->counted)
 		fd_budget_give_directory();
@@ -96,7 +104,7 @@ static void pop(struct walk *w)
 	buf_fini(&l->names);
 	dir_unref(l->dir);
 	free(l->why);
-	free(l);
+	memory_free(w->memory, l, sizeof *l);
 }
 
 void walk_free(struct walk *w)
@@ -106,10 +114,10 @@ void walk_free(struct walk *w)
 	while (w->top != NULL)
 		pop(w);
 	while (!list_empty(&w->items))
-		item_free(CONTAINER_OF(w->items.next, struct item, node));
+		item_free(w, CONTAINER_OF(w->items.next, struct item, node));
 	dir_unref(w->enter);
-	free(w->path);
-	free(w);
+	memory_free(w->memory, w->path, w->path_cap);
+	memory_free(w->memory, w, sizeof *w);
 }
 
 void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
@@ -118,12 +126,12 @@ void walk_select(struct walk *w, const struct selection *s) { w->selection = s; 
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
 {
-	struct item *it = calloc(1, sizeof *it);
+	struct item *it = memory_calloc(w->memory, item_bytes(name), e);
 
-	if (it == NULL || (name != NULL && (it->name = strdup(name)) == NULL)) {
-		free(it);
-		return err_nomem(e);
-	}
+	if (it == NULL)
+		return PTCP_ENOMEM;
+	if ((it->has_name = name != NULL))
+		strcpy(it->name, name);
 	it->dir = dir_ref(dir);
 	list_append(&w->items, &it->node);
 	return 0;
@@ -168,28 +176,66 @@ static int read_name(const struct walk *w, struct walk_level *l, const char **na
 	return 1;
 }
 
+/* The only failure that ends the walk. */
+static bool lacks_memory(const struct ptcp_err *why) { return why->code == PTCP_ENOMEM && why->sys == 0; }
+
+static int out_of_memory(const struct ptcp_err *why, struct ptcp_err *e)
+{
+	if (e != NULL)
+		*e = *why;
+	return PTCP_ENOMEM;
+}
+
 /* Ends the level and stores the message in `why` for the next call. */
-static int fail_listing(struct walk *w, struct walk_level *l, const struct ptcp_err *why)
+static int fail_listing(struct walk *w, struct walk_level *l, const struct ptcp_err *why, struct ptcp_err *e)
 {
 	close_stream(w, l);
-	if (why->code == PTCP_ENOMEM && why->sys == 0)
-		return PTCP_ENOMEM;
-	return (l->why = strdup(why->msg)) != NULL ? 0 : PTCP_ENOMEM;
+	if (lacks_memory(why))
+		return out_of_memory(why, e);
+	return (l->why = strdup(why->msg)) != NULL ? 0 : err_nomem(e);
+}
+
+/* The C library's buffer: the preferred block of the file system, between 32 KiB and 1 MiB. */
+static size_t stream_bytes(const struct stat *st)
+{
+	size_t block = st->st_blksize > 0 ? (size_t)st->st_blksize : 0;
+
+	return block < 32u << 10 ? 32u << 10 : block < 1u << 20 ? block : 1u << 20;
+}
+
+/* Takes `fd`, also on failure; negative only without memory, else see l->stream and errno. */
+static int stream_new(struct walk *w, struct walk_level *l, int *fd, struct ptcp_err *why)
+{
+	const struct sys *sys = dir_sys(l->dir);
+	struct stat st = { 0 };
+	int r;
+
+	sys->fstat(*fd, &st); /* a failure shows below */
+	l->stream_bytes = stream_bytes(&st);
+	if ((r = memory_charge(w->memory, l->stream_bytes, why)) < 0) {
+		fd_close(fd);
+		return r;
+	}
+	if ((l->stream = sys->fdopendir(fd)) == NULL)
+		memory_release(w->memory, l->stream_bytes);
+	return 0;
 }
 
 static int open_stream(struct walk *w, struct walk_level *l, struct ptcp_err *why)
 {
-	const struct sys *sys = dir_sys(l->dir);
-	int at, fd, saved;
+	int at, fd, saved, r;
 
 	if ((at = dir_fd(l->dir, why)) < 0)
 		return at;
 	/* A separate open file, since a stream moves its position. */
-	fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	fd = dir_sys(l->dir)->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	saved = errno;
 	dir_fd_done(l->dir);
-	if (fd >= 0 && (l->stream = sys->fdopendir(&fd)) == NULL)
+	if (fd >= 0) {
+		if ((r = stream_new(w, l, &fd, why)) < 0)
+			return r;
 		saved = errno;
+	}
 	if (l->stream == NULL)
 		return fs_err_sys(why, saved, l->dir, NULL, "cannot list the directory");
 	w->streams++;
@@ -199,17 +245,17 @@ static int open_stream(struct walk *w, struct walk_level *l, struct ptcp_err *wh
 
 static int read_whole(struct walk *w, struct walk_level *l, struct ptcp_err *why)
 {
+	struct buf all = { .memory = w->memory };
 	const char *name;
-	struct buf all = BUF_INIT;
 	uint8_t *p;
 	size_t n;
 	int r;
 
 	while ((r = read_name(w, l, &name)) > 0) {
 		n = strlen(name) + 1;
-		if ((p = buf_reserve(&all, n)) == NULL) {
+		if ((p = buf_reserve(&all, n, why)) == NULL) {
 			buf_fini(&all);
-			return err_nomem(why);
+			return PTCP_ENOMEM;
 		}
 		memcpy(p, name, n);
 		buf_added(&all, n);
@@ -223,9 +269,9 @@ static int read_whole(struct walk *w, struct walk_level *l, struct ptcp_err *why
 
 /* Begins to list dir, and takes the caller's reference. A directory that cannot be listed becomes a level at
  * its end, with a `why`. Fails only without memory. */
-static int push(struct walk *w, struct dir *dir, int depth)
+static int push(struct walk *w, struct dir *dir, int depth, struct ptcp_err *e)
 {
-	struct walk_level *l = calloc(1, sizeof *l);
+	struct walk_level *l = memory_calloc(w->memory, sizeof *l, e);
 	struct ptcp_err why = { 0 };
 	int r;
 
@@ -252,23 +298,23 @@ static int push(struct walk *w, struct dir *dir, int depth)
 		return 0;
 	if ((r = open_stream(w, l, &why)) == 0 && (w->streams > w->max_streams || !l->counted))
 		r = read_whole(w, l, &why);
-	return r == 0 ? 0 : fail_listing(w, l, &why);
+	return r == 0 ? 0 : fail_listing(w, l, &why, e);
 }
 
 /* Whether the filter excludes `name` in the directory of `in` (NULL: an added entry); negative without
  * memory. */
-static int excluded(struct walk *w, const struct walk_level *in, const char *name, bool is_dir)
+static int excluded(struct walk *w, const struct walk_level *in, const char *name, bool is_dir, struct ptcp_err *why)
 {
-	size_t above = in != NULL ? in->above : 0, n = strlen(name);
+	size_t above = in != NULL ? in->above : 0, n = strlen(name), cap = 2 * (above + n + 2);
 	char *path;
 
 	if (w->filter == NULL)
 		return 0;
 	if (w->path_cap < above + n + 2) { /* a '/' may follow */
-		if ((path = realloc(w->path, 2 * (above + n + 2))) == NULL)
+		if ((path = memory_realloc(w->memory, w->path, w->path_cap, cap, why)) == NULL)
 			return PTCP_ENOMEM;
 		w->path = path;
-		w->path_cap = 2 * (above + n + 2);
+		w->path_cap = cap;
 	}
 	memcpy(w->path + above, name, n + 1);
 	return !filter_includes(w->filter, w->path, is_dir);
@@ -370,7 +416,7 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 /* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported;
  * negative only without memory. */
 static int examine(struct walk *w, struct dir *dir, const char *name, const struct walk_level *in,
-    struct walk_entry *out)
+    struct walk_entry *out, struct ptcp_err *e)
 {
 	struct ptcp_err why = { 0 };
 	int r, leave_out;
@@ -387,8 +433,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	}
 	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT;
-	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR)) < 0)
-		r = err_nomem(&why);
+	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR, &why)) < 0)
+		r = leave_out;
 	if (leave_out > 0) {
 		walk_entry_fini(out);
 		return 0;
@@ -405,33 +451,33 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	w->enter_depth = out->depth;
 	if ((w->enter_selected = in != NULL && in->selected && !in->whole))
 		w->enter_part = in->below;
-	if (r < 0 && !(r == PTCP_ENOMEM && why.sys == 0)) {
+	if (r < 0 && !lacks_memory(&why)) {
 		out->type = WALK_FAILED;
 		out->refused = why.code == PTCP_EREFUSED;
-		r = (out->why = strdup(why.msg)) != NULL ? 0 : PTCP_ENOMEM;
+		r = (out->why = strdup(why.msg)) != NULL ? 0 : err_nomem(&why);
 	}
 	if (r == 0)
 		return 1;
 	walk_entry_fini(out);
-	return r;
+	return out_of_memory(&why, e);
 }
 
 /* The next added entry: 1 with an entry, 0 without. */
-static int next_item(struct walk *w, struct walk_entry *out)
+static int next_item(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 {
 	struct item *it = CONTAINER_OF(w->items.next, struct item, node);
 	int r;
 
-	if (it->name == NULL)
-		r = push(w, dir_ref(it->dir), -1);
+	if (!it->has_name)
+		r = push(w, dir_ref(it->dir), -1, e);
 	else
-		r = examine(w, it->dir, it->name, NULL, out);
-	item_free(it);
+		r = examine(w, it->dir, it->name, NULL, out, e);
+	item_free(w, it);
 	return r;
 }
 
 /* The next entry of the innermost directory: 1 with an entry, 0 without. */
-static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out)
+static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out, struct ptcp_err *e)
 {
 	const char *name;
 	struct ptcp_err why = { 0 };
@@ -439,13 +485,13 @@ static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out)
 
 	if (l->stream != NULL || buf_len(&l->names) > 0 || (l->selected && l->part.next < l->part.end)) {
 		if ((r = read_name(w, l, &name)) > 0)
-			return examine(w, l->dir, name, l, out);
+			return examine(w, l->dir, name, l, out, e);
 		if (r == 0) {
 			close_stream(w, l);
 			return 0;
 		}
 		fs_err_sys(&why, errno, l->dir, NULL, "cannot list the whole directory");
-		return fail_listing(w, l, &why);
+		return fail_listing(w, l, &why, e);
 	}
 	*out = (struct walk_entry){ .depth = l->depth < 0 ? 0 : l->depth, .dir = dir_ref(l->dir) };
 	if (l->why != NULL) {
@@ -477,17 +523,17 @@ int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 	while (r == 0) {
 		if ((d = w->enter) != NULL) {
 			w->enter = NULL;
-			r = push(w, d, w->enter_depth);
+			r = push(w, d, w->enter_depth, e);
 		} else if (w->top != NULL) {
-			r = next_in(w, w->top, &got);
+			r = next_in(w, w->top, &got, e);
 		} else if (!list_empty(&w->items)) {
-			r = next_item(w, &got);
+			r = next_item(w, &got, e);
 		} else {
 			return 0;
 		}
 	}
 	if (r < 0)
-		return err_nomem(e);
+		return r;
 	*out = got;
 	return 1;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/glob.h"
+#include "core/memory_budget.h"
 #include "core/selection.h"
 #include "fs/dir.h"
 #include "store/manage.h"
@@ -46,7 +47,8 @@ static inline struct manage_stamp walk_stamp(const struct walk_entry *w)
 
 struct walk;
 
-int walk_new(struct walk **out, struct ptcp_err *e);
+/* `memory`: account for what the walk keeps: streams of directories, and names of directories read whole; NULL: no limit. */
+int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *e);
 void walk_free(struct walk *w);
 
 /* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. Keeps a reference
@@ -70,8 +72,8 @@ void walk_flat(struct walk *w);
 /* Does not enter the WALK_DIR returned last: no WALK_DIR_END follows. */
 void walk_skip(struct walk *w);
 
-/* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory.
- * After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and
+/* 1 with an entry in *out, to be released with walk_entry_fini(); 0 at the end; negative only without memory
+ * (see memory_charge()). After a readdir error the walk reports WALK_FAILED and continues. Unfinished files of ptcp (part files and
  * journals, sink.h) are WALK_SKIPPED unless added by name. Files that vanish between listing and stat are not
  * reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);

@@ -22,7 +22,7 @@ static inline uint8_t *outbox_room(struct outbox *o, size_t n)
 	uint8_t *p = NULL;
 
 	if (!o->failed && buf_len(&o->b) <= OUTBOX_MAX_BYTES)
-		p = buf_reserve(&o->b, n);
+		p = buf_reserve(&o->b, n, NULL);
 	if (p == NULL)
 		o->failed = true;
 	return p;

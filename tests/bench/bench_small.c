@@ -102,7 +102,7 @@ static void send_all(const char *root)
 
 	must(tree_open(&t, root, &sys_real, &e), &e);
 	top = tree_root(t);
-	must(walk_new(&w, &e), &e);
+	must(walk_new(&w, NULL, &e), &e);
 	must(walk_add(w, top, NULL, &e), &e);
 	while ((r = walk_next(w, &entry, &e)) == 1) {
 		if (entry.type != WALK_FILE) {

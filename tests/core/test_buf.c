@@ -17,7 +17,7 @@ static void queue(void **state)
 	(void)state;
 	for (round = 0; round < 3000; round++) {
 		n = round * 7 % 501;
-		p = buf_reserve(&b, n);
+		p = buf_reserve(&b, n, NULL);
 		assert_non_null(p);
 		assert_ptr_equal(p, b.data + b.end);
 		for (i = 0; i < n; i++)
@@ -41,7 +41,7 @@ static void stays_small(void **state)
 
 	(void)state;
 	for (i = 0; i < 100000; i++) {
-		assert_non_null(buf_reserve(&b, 100));
+		assert_non_null(buf_reserve(&b, 100, NULL));
 		buf_added(&b, 100);
 		if (i > 0)
 			buf_consume(&b, 100);
@@ -56,10 +56,10 @@ static void absurd_sizes(void **state)
 	struct buf b = BUF_INIT;
 
 	(void)state;
-	memcpy(buf_reserve(&b, 3), "abc", 3);
+	memcpy(buf_reserve(&b, 3, NULL), "abc", 3);
 	buf_added(&b, 3);
-	assert_null(buf_reserve(&b, SIZE_MAX));
-	assert_null(buf_reserve(&b, SIZE_MAX / 2));
+	assert_null(buf_reserve(&b, SIZE_MAX, NULL));
+	assert_null(buf_reserve(&b, SIZE_MAX / 2, NULL));
 	assert_int_equal(buf_len(&b), 3);
 	assert_memory_equal(buf_head(&b), "abc", 3);
 	buf_fini(&b);

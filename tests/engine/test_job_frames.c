@@ -339,7 +339,7 @@ static void pausing(void **state)
 	(void)state;
 	begin(&s, JOB_FRAMES_ANSWERING);
 	assert_true(frame_conn_deadline(&s.j.conn).ns == UINT64_MAX);
-	memcpy(buf_reserve(&s.j.conn.out.b, sizeof zeros), zeros, sizeof zeros);
+	memcpy(buf_reserve(&s.j.conn.out.b, sizeof zeros, NULL), zeros, sizeof zeros);
 	buf_added(&s.j.conn.out.b, sizeof zeros);
 	job_frames_pause(&s.j, at(0));
 	assert_false(job_frames_resume(&s.j));

@@ -185,7 +185,7 @@ static void other_names(void **state)
 	for (i = 0; i < 3; i++) {
 		struct dir *data = dir_child(root, "data");
 
-		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_new(&w, NULL, NULL), 0);
 		assert_int_equal(walk_add(w, data, files[i], NULL), 0);
 		assert_true(walk_next(w, &out, NULL) > 0);
 		assert_int_equal(out.type, WALK_FAILED);
@@ -218,7 +218,7 @@ static void listing(void **state)
 	fx_mkdir("data");
 	root = begin("conf", NULL);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_new(&w, NULL, NULL), 0);
 		assert_int_equal(walk_add(w, root, i == 0 ? NULL : "conf", NULL), 0);
 		for (skipped = dirs = 0; walk_next(w, &out, NULL) > 0; walk_entry_fini(&out)) {
 			skipped += out.type == (i == 0 ? WALK_SKIPPED : WALK_FAILED) &&

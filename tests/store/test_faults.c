@@ -262,7 +262,7 @@ static int send_all(struct dir *root, int *failed)
 	int files_sent = 0, r;
 
 	*failed = 0;
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	assert_int_equal(walk_add(w, root, "from", NULL), 0);
 	while ((r = walk_next(w, &entry, NULL)) == 1) {
 		if (entry.type == WALK_FAILED) {

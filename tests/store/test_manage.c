@@ -51,7 +51,7 @@ static void removes_unchanged(void **state)
 		fx_text("f", "abc");
 		if (change >= 4)
 			assert_int_equal(link(fx_path("f"), fx_path("g")), 0);
-		assert_int_equal(walk_new(&w, NULL), 0);
+		assert_int_equal(walk_new(&w, NULL, NULL), 0);
 		assert_int_equal(walk_add(w, fx_root, "f", NULL), 0);
 		assert_int_equal(walk_next(w, &e, NULL), 1);
 		was = walk_stamp(&e);
@@ -220,7 +220,7 @@ static void flat_walk(void **state)
 	fx_mkdir("d");
 	fx_text("d/f", "xyz");
 	assert_int_equal(mkfifo(fx_path("fifo"), 0600), 0);
-	assert_int_equal(walk_new(&walk, NULL), 0);
+	assert_int_equal(walk_new(&walk, NULL, NULL), 0);
 	walk_flat(walk);
 	assert_int_equal(walk_add(walk, fx_root, NULL, NULL), 0);
 	while (walk_next(walk, &w, NULL) > 0) {

@@ -30,7 +30,7 @@ static uint64_t counted(void)
 	struct walk_entry w;
 	struct walk *all;
 
-	assert_int_equal(walk_new(&all, NULL), 0);
+	assert_int_equal(walk_new(&all, NULL, NULL), 0);
 	assert_int_equal(walk_add(all, fx_root, NULL, NULL), 0);
 	while (walk_next(all, &w, NULL) > 0) {
 		bytes += w.type == WALK_DIR_END ? 0 : usage_of_entry(w.format, w.disk_bytes, w.nlink);

@@ -128,7 +128,7 @@ static int send_it(struct dir *d, int i)
 	struct walk *w;
 	int r;
 
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	if (i % 2)
 		walk_add(w, d, "f", NULL);
 	else

@@ -55,7 +55,7 @@ static struct source *make(size_t n)
 	if (!fx_exists("t"))
 		fx_mkdir("t");
 	fx_write("t/f", data, n);
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	assert_int_equal(walk_add(w, t, "f", NULL), 0);
 	assert_int_equal(walk_next(w, &e, NULL), 1);
 	s = source_new(&e);
@@ -565,7 +565,7 @@ static void versions(void **state)
 		for (int changed = 0; changed < 2; changed++) {
 			if (changed)
 				how[i]();
-			assert_int_equal(walk_new(&w, NULL), 0);
+			assert_int_equal(walk_new(&w, NULL, NULL), 0);
 			struct dir *t = dir_child(fx_root, "t");
 			assert_int_equal(walk_add(w, t, "f", NULL), 0);
 			dir_unref(t);
@@ -597,7 +597,7 @@ static struct source *make_sparse(uint64_t n, const uint64_t *at, size_t places)
 		assert_int_equal(pwrite(fd, "data", 4, (off_t)at[i]), 4);
 	assert_int_equal(ftruncate(fd, (off_t)n), 0);
 	close(fd);
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	struct dir *t = dir_child(fx_root, "t");
 	assert_int_equal(walk_add(w, t, "f", NULL), 0);
 	dir_unref(t);

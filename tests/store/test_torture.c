@@ -95,7 +95,7 @@ static int walking(void)
 	struct walk *w = NULL;
 	int r, n = 0;
 
-	if ((r = walk_new(&w, NULL)) != 0)
+	if ((r = walk_new(&w, NULL, NULL)) != 0)
 		return r;
 	if ((r = walk_add(w, root, "a", NULL)) == 0 && (r = walk_add(w, root, NULL, NULL)) == 0 &&
 	    (r = walk_add(w, root, "none", NULL)) == 0) {
@@ -123,7 +123,7 @@ static int filtering(void)
 	int r, n = 0;
 
 	if ((r = filter_new(&f, NULL, NULL)) == 0 && (r = filter_add(f, false, "*.o", NULL)) == 0 &&
-	    (r = walk_new(&w, NULL)) == 0) {
+	    (r = walk_new(&w, NULL, NULL)) == 0) {
 		walk_filter(w, f);
 		if ((r = walk_add(w, root, "deep", NULL)) == 0)
 			while ((r = walk_next(w, &e, NULL)) == 1) {
@@ -185,7 +185,7 @@ static int walking_deep(void)
 	struct walk *w;
 	int r, n = 0;
 
-	if ((r = walk_new(&w, NULL)) != 0)
+	if ((r = walk_new(&w, NULL, NULL)) != 0)
 		return r;
 	if ((r = walk_add(w, root, "deep", NULL)) == 0)
 		while ((r = walk_next(w, &e, NULL)) == 1) {

@@ -21,7 +21,7 @@ static int setup(void **state)
 {
 	if (fx_tree_setup(state) != 0)
 		return -1;
-	return walk_new(&walk, NULL);
+	return walk_new(&walk, NULL, NULL);
 }
 
 static int teardown(void **state)
@@ -35,7 +35,7 @@ static int teardown(void **state)
 static void again(void)
 {
 	walk_free(walk);
-	assert_int_equal(walk_new(&walk, NULL), 0);
+	assert_int_equal(walk_new(&walk, NULL, NULL), 0);
 }
 
 static int by_text(const void *a, const void *b)
@@ -709,6 +709,54 @@ static void selections_refused(void **state)
 	selection_free(s);
 }
 
+/* Walks with a session's quarter of a budget; returns the result of the last call. */
+static int walk_within(uint64_t session_bytes, uint64_t *most, struct ptcp_err *e)
+{
+	struct memory_budget *b;
+	struct memory_account *a;
+	struct walk_entry w;
+	int r;
+
+	assert_int_equal(memory_budget_new(&b, 4 * session_bytes, NULL), 0);
+	assert_int_equal(memory_account_new(&a, b, "client", NULL), 0);
+	walk_free(walk);
+	assert_int_equal(walk_new(&walk, a, NULL), 0);
+	assert_int_equal(walk_add(walk, fx_root, "d", NULL), 0);
+	for (*most = 0; (r = walk_next(walk, &w, e)) == 1; walk_entry_fini(&w))
+		if (memory_budget_used(b) > *most)
+			*most = memory_budget_used(b);
+	walk_free(walk);
+	walk = NULL;
+	assert_int_equal(memory_budget_used(b), 0);
+	memory_account_free(a);
+	memory_budget_free(b);
+	return r;
+}
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Streams of directories, and names of a directory read whole, are the session's memory. */
+static void memory(void **state)
+{
+	static const struct {
+		int levels, files;
+		uint64_t least, session_bytes; /* what the walk needs, and a share that is too small */
+	} kinds[] = { { 50, 0, 50 * (32 << 10), MIB }, { 70, 6000, 64 * (32 << 10) + 6000 * 250, 3 * MIB } };
+	struct ptcp_err e = { 0 };
+	uint64_t most;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		chain(kinds[i].levels, kinds[i].files);
+		assert_int_equal(walk_within(128 * MIB, &most, &e), 0);
+		assert_true(most >= kinds[i].least);
+		assert_int_equal(walk_within(kinds[i].session_bytes, &most, &e), PTCP_ENOMEM);
+		assert_non_null(strstr(e.msg, "quarter of the server's --max-memory"));
+		assert_int_equal(rename(fx_path("d"), fx_path(i == 0 ? "0" : "1")), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -717,6 +765,7 @@ int main(void)
 		walk_test(filtered_failures), walk_test(deep),
 		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),
+		walk_test(memory),
 	};
 	return cmocka_run_group_tests_name("store/walk", tests, NULL, NULL);
 }

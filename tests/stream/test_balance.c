@@ -52,7 +52,7 @@ static struct source *listed(const char *name)
 	struct source *s;
 	struct walk *w;
 
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	assert_int_equal(walk_add(w, fx.root, name, NULL), 0);
 	assert_int_equal(walk_next(w, &e, NULL), 1);
 	s = source_new(&e);

@@ -25,7 +25,7 @@ static struct source *listed(const char *name, size_t n)
 		content[i] = sf_byte(i);
 	fx_write(name, content, n);
 	free(content);
-	assert_int_equal(walk_new(&w, NULL), 0);
+	assert_int_equal(walk_new(&w, NULL, NULL), 0);
 	assert_int_equal(walk_add(w, fx_root, name, NULL), 0);
 	assert_int_equal(walk_next(w, &e, NULL), 1);
 	s = source_new(&e);
