@@ -38,7 +38,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	*place = (struct destination){ 0 };
 	sess->receive = r;
 	streams_carry(sess, &receive_payload);
-	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, e)) < 0) ||
+	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->striping.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
 	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
@@ -91,13 +91,13 @@ static void set_meta(struct session *sess, struct meta *m, const struct wire_ent
 }
 
 /* Copies the attributes preserved by the session and accepted by this side. */
-static bool take_attributes(struct session *sess, struct receive_entry *t, const struct wire_attrs *a)
+static bool take_attributes(struct session *sess, struct receive_entry *t, const struct wire_attrs *a, struct ptcp_err *e)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 	struct span rest = a->xattrs, name, value;
 
 	if ((flags & WIRE_OPEN_OWNER) != 0 && a->has_owner) {
-		if ((t->owner = calloc(1, sizeof *t->owner)) == NULL)
+		if ((t->owner = memory_calloc(sess->o.memory, sizeof *t->owner, e)) == NULL)
 			return false;
 		t->owner->uid = a->uid;
 		t->owner->gid = a->gid;
@@ -108,9 +108,10 @@ static bool take_attributes(struct session *sess, struct receive_entry *t, const
 	}
 	if ((flags & WIRE_OPEN_XATTR) == 0)
 		return true;
+	t->xattrs.packed.memory = sess->o.memory;
 	while (wire_xattr_next(&rest, &name, &value))
 		if (xattr_name_ok((const char *)name.p, name.n) &&
-		    xattrs_add(&t->xattrs, (const char *)name.p, name.n, value.p, value.n, NULL) == PTCP_ENOMEM)
+		    xattrs_add(&t->xattrs, (const char *)name.p, name.n, value.p, value.n, e) == PTCP_ENOMEM)
 			return false;
 	if (t->xattrs.n > 0)
 		t->meta.xattrs = &t->xattrs;
@@ -118,6 +119,14 @@ static bool take_attributes(struct session *sess, struct receive_entry *t, const
 }
 
 static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
+
+static bool take_target(struct session *sess, struct receive_entry *t, struct span target, struct ptcp_err *e)
+{
+	if ((t->target = memory_calloc(sess->o.memory, target.n + 1, e)) == NULL)
+		return false;
+	span_copy(t->target, target);
+	return true;
+}
 
 /* Destination of a top-level entry: the base directory, by its own name, unless the user gave a new name, or an
  * unfinished copy of the directory is to be completed. */
@@ -179,6 +188,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 
 	if (t == NULL)
 		return NULL;
+	err_nomem(e); /* unless a limit refuses */
 	t->id = id;
 	t->type = f->type;
 	t->size_bytes = f->size_bytes;
@@ -190,7 +200,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		t->dir = dir_ref(parent->self);
 		ok = (t->name = copy(f->name)) != NULL;
 	}
-	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(sess, t, &a);
+	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(sess, t, &a, e);
 	if (ok) {
 		t->linked = a.linked;
 		t->link_id = a.link_id;
@@ -204,10 +214,9 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	if (ok && f->type == WIRE_FILE)
 		ok = (t->sink = make_sink(sess, t, &a)) != NULL;
 	if (ok && f->type == WIRE_SYMLINK)
-		ok = (t->target = copy(f->target)) != NULL;
+		ok = take_target(sess, t, f->target, e);
 	if (!ok) {
 		receive_entry_free(sess, t);
-		err_nomem(e);
 		return NULL;
 	}
 	return t;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "fs/fd_budget.h"
 #include "fs/quota.h"
@@ -30,9 +31,9 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	sess->receive->fds -= t->fds;
 	fd_budget_give(t->fds);
 	free(t->name);
-	free(t->target);
+	memory_free(sess->o.memory, t->target, t->target != NULL ? strlen(t->target) + 1 : 0);
 	free(t->source);
-	free(t->owner);
+	memory_free(sess->o.memory, t->owner, sizeof *t->owner);
 	xattrs_fini(&t->xattrs);
 	free(t->existing.claimed);
 	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);

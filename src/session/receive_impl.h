@@ -136,8 +136,9 @@ static inline struct dir *receive_named(const struct receive_side *r)
 
 /* ---- receive_entry.c ---- */
 
-/* Memory of an unfinished entry without the engine's part: the cookie, the part file, and the names of both. */
-#define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 2 * TEXT_NAME_BYTES)
+/* Memory of an unfinished entry without the engine's part, and without target and attributes: the cookie, the part file, and
+ * the names of both. */
+#define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 3 * TEXT_NAME_BYTES)
 /* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
 struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
 void receive_entry_free(struct session *sess, struct receive_entry *t);

@@ -29,7 +29,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
 	if ((r = walk_new(&sess->send->walk, sess->o.memory, e)) < 0 ||
-	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, e)) < 0) ||
+	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))
 		send_free(sess);
 	return r;
@@ -44,6 +44,10 @@ static void forget_listed(struct send_side *t)
 	free(t->lacking[i]);
 	t->lacking[i] = NULL;
 	xattrs_fini(&t->xattrs[i]);
+	if (t->offered == t->n) {
+		memory_release(t->session->o.memory, t->batch_bytes);
+		t->batch_bytes = 0;
+	}
 }
 
 void send_free(struct session *sess)
@@ -228,10 +232,10 @@ static void on_listed(struct io_call *k)
 	session_pump(t->session);
 }
 
-/* On an I/O thread: optional attributes. Symbolic links have no extended attributes. */
+/* Optional attributes. Symbolic links have no extended attributes. */
 static void describe(struct send_side *t, unsigned i)
 {
-	struct walk_entry *w = &t->entry[i];
+	const struct walk_entry *w = &t->entry[i];
 	struct ptcp_err why;
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
@@ -240,6 +244,21 @@ static void describe(struct send_side *t, unsigned i)
 		owners_describe(t->owners, w->uid, w->gid, &t->owner[i]);
 	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
 		t->lacking[i] = strdup(why.msg);
+}
+
+int send_listed(struct send_side *t, struct ptcp_err *e)
+{
+	unsigned i = t->n++;
+	const struct walk_entry *w = &t->entry[i];
+	uint64_t bytes;
+	int r;
+
+	describe(t, i);
+	bytes = LISTED_BYTES + (w->target != NULL ? strlen(w->target) : 0) + t->xattrs[i].packed.cap;
+	if ((r = memory_charge(t->session->o.memory, bytes, e)) < 0)
+		return r;
+	t->batch_bytes += bytes;
+	return 1;
 }
 
 /* The peer's selection, before the first entry. */
@@ -263,7 +282,7 @@ static void list_batch(struct io_call *k)
 
 	k->result = begin_list(t);
 	while (k->result > 0 && t->n < t->max && (k->result = walk_next(t->walk, &t->entry[t->n], &k->why)) > 0)
-		describe(t, t->n++);
+		k->result = send_listed(t, &k->why);
 }
 
 static void list_more(struct session *sess)

@@ -16,6 +16,9 @@
 /* An entry without extended attributes, at most. */
 #define SEND_PLAIN_ENTRY_BYTES WIRE_ENTRY_BYTES(1024)
 
+/* Memory of a listed entry besides its target and attributes: its name, and the reason why it or an attribute is not sent. */
+#define LISTED_BYTES (TEXT_NAME_BYTES + sizeof(struct ptcp_err))
+
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
 	struct memory_account *memory; /* account charged with SEND_ENTRY_BYTES; NULL: no limit, or an input */
@@ -45,6 +48,7 @@ struct send_side {
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
 	unsigned n, max;            /* number of entries in the batch, and its limit */
+	uint64_t batch_bytes;       /* memory charged for the entries of the batch */
 	unsigned offered;           /* entries of the batch that were offered */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
@@ -64,6 +68,10 @@ struct send_side {
 	struct msg pipe_changed;
 	uint8_t attrs[WIRE_CONTROL_MAX], packed[WIRE_CONTROL_MAX]; /* scratch, for the entry being offered */
 };
+
+/* On an I/O thread: adds optional attributes to the entry read last, and charges for it until the batch is offered. 1; or as
+ * memory_charge(). */
+int send_listed(struct send_side *t, struct ptcp_err *e);
 
 /* Offers an entry of the batch to the engine, or reports why that is impossible; takes the name of the entry. */
 void send_offer(struct session *sess, unsigned i);

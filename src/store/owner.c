@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "store/hash.h"
 #include "fs/fs_err.h"
 
@@ -24,6 +25,7 @@ struct owner_slot {
 };
 
 struct owners {
+	struct memory_account *memory;
 	const struct owner_db *db;
 	pthread_mutex_t lock;
 	struct owner_slot slot[KINDS][SLOTS];
@@ -31,12 +33,13 @@ struct owners {
 
 const struct owner_db owner_db_real = { getpwuid_r, getpwnam_r, getgrgid_r, getgrnam_r };
 
-int owners_new(struct owners **out, const struct owner_db *db, struct ptcp_err *e)
+int owners_new(struct owners **out, const struct owner_db *db, struct memory_account *memory, struct ptcp_err *e)
 {
-	struct owners *o = calloc(1, sizeof *o);
+	struct owners *o = memory_calloc(memory, sizeof *o, e);
 
 	if (o == NULL)
-		return err_nomem(e);
+		return PTCP_ENOMEM;
+	o->memory = memory;
 	o->db = db;
 	pthread_mutex_init(&o->lock, NULL);
 	*out = o;
@@ -48,7 +51,7 @@ void owners_free(struct owners *o)
 	if (o == NULL)
 		return;
 	pthread_mutex_destroy(&o->lock);
-	free(o);
+	memory_free(o->memory, o, sizeof *o);
 }
 
 static void keep_name(struct owner_slot *s, const char *name)

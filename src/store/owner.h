@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 
+#include "core/memory_budget.h"
 #include "fs/dir.h"
 
 #define OWNER_NAME_BYTES 256 /* size with the NUL; longer names are not sent */
@@ -31,7 +32,7 @@ extern const struct owner_db owner_db_real;
  * others. */
 struct owners;
 
-int owners_new(struct owners **out, const struct owner_db *db, struct ptcp_err *e);
+int owners_new(struct owners **out, const struct owner_db *db, struct memory_account *memory, struct ptcp_err *e);
 void owners_free(struct owners *o); /* NULL is fine */
 
 /* At the source: the names of uid and gid. The number 0 is root everywhere and gets no name. */

@@ -72,7 +72,7 @@ static void describes(void **state)
 
 	(void)state;
 	asked = down = 0;
-	assert_int_equal(owners_new(&o, &played, NULL), 0);
+	assert_int_equal(owners_new(&o, &played, NULL, NULL), 0);
 	for (i = 0; i < 3; i++) {
 		owners_describe(o, 1000, 7000, &w);
 		assert_int_equal(w.uid, 1000);
@@ -125,7 +125,7 @@ static void resolves(void **state)
 
 	(void)state;
 	down = 0;
-	assert_int_equal(owners_new(&o, &played, NULL), 0);
+	assert_int_equal(owners_new(&o, &played, NULL, NULL), 0);
 	for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
 		strcpy(w.user, t[i].user);
 		strcpy(w.group, t[i].group);
@@ -153,7 +153,7 @@ static void the_real_service(void **state)
 	(void)state;
 	if (me == NULL)
 		skip();
-	assert_int_equal(owners_new(&o, &owner_db_real, NULL), 0);
+	assert_int_equal(owners_new(&o, &owner_db_real, NULL, NULL), 0);
 	owners_describe(o, 1, 1, &w);
 	assert_string_equal(w.user, me->pw_name);
 	w.uid = w.gid = 12345;
@@ -291,7 +291,7 @@ static void completed(void **state)
 	if (!fx_is_root())
 		skip();
 	down = 0;
-	assert_int_equal(owners_new(&o, &played, NULL), 0);
+	assert_int_equal(owners_new(&o, &played, NULL, NULL), 0);
 	m.owners = o;
 	for (i = 0; i < sizeof t / sizeof *t; i++) {
 		m.setid = t[i].setid;

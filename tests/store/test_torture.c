@@ -169,7 +169,7 @@ static int describing(void)
 		/* An invented entry: that it changed is found after its buffer was had. */
 		if ((r = file_digest_next(&sum, s, NULL)) == PTCP_ECHANGED &&
 		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
-			r = owners_new(&o, &owner_db_real, NULL);
+			r = owners_new(&o, &owner_db_real, NULL, NULL);
 	}
 	source_unref(s);
 	walk_entry_fini(&e);
