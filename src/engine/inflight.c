@@ -1,16 +1,15 @@
 #include "engine/inflight.h"
 
-#include <stdlib.h>
-
+#include "core/charged.h"
 #include "core/units.h"
 
 #define UNKNOWN_NS NS_PER_S /* estimate before the first acknowledgment */
 
-void inflights_init(struct inflights *t)
+void inflights_init(struct inflights *t, struct memory_account *memory)
 {
 	unsigned i;
 
-	*t = (struct inflights){ 0 };
+	*t = (struct inflights){ .memory = memory };
 	t->index = t->few;
 	t->n_index = INFLIGHT_FEW;
 	list_init(&t->spare);
@@ -27,10 +26,10 @@ void inflights_fini(struct inflights *t)
 	while (!list_empty(&t->spare)) {
 		f = CONTAINER_OF(t->spare.next, struct inflight, in_stream);
 		list_remove(&f->in_stream);
-		free(f);
+		memory_free(t->memory, f, sizeof *f);
 	}
 	if (t->index != t->few)
-		free(t->index);
+		memory_free(t->memory, t->index, t->n_index * sizeof *t->index);
 }
 
 /* ---- The index ---- */
@@ -61,7 +60,7 @@ static void grow(struct inflights *t)
 	struct inflight **old = t->index, *f, *next, **end;
 	uint32_t n_old = t->n_index, i;
 
-	if ((t->index = calloc(2 * (size_t)n_old, sizeof *t->index)) == NULL) {
+	if ((t->index = memory_calloc(t->memory, 2 * (size_t)n_old * sizeof *t->index, NULL)) == NULL) {
 		t->index = old;
 		return;
 	}
@@ -75,7 +74,7 @@ static void grow(struct inflights *t)
 			*end = f;
 		}
 	if (old != t->few)
-		free(old);
+		memory_free(t->memory, old, n_old * sizeof *old);
 }
 
 /* ---- Flights ---- */
@@ -122,7 +121,7 @@ struct inflight *inflight_add(struct inflights *t, struct list *file_list, void 
 	if (!list_empty(&t->spare)) {
 		f = CONTAINER_OF(t->spare.next, struct inflight, in_stream);
 		list_remove(&f->in_stream);
-	} else if ((f = malloc(sizeof *f)) == NULL) {
+	} else if ((f = memory_calloc(t->memory, sizeof *f, NULL)) == NULL) {
 		return NULL;
 	}
 	if (++t->n > t->n_index)

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/list.h"
+#include "core/memory_budget.h"
 
 #define INFLIGHT_STREAMS 128
 #define INFLIGHT_RATES 17       /* shared rates, and 0: none */
@@ -26,6 +27,7 @@ struct inflight {
 };
 
 struct inflights {
+	struct memory_account *memory;
 	struct list age[INFLIGHT_DOUBLINGS + 1]; /* flights by number of copies, the oldest first; without copied flights */
 	struct list stream[INFLIGHT_STREAMS], spare;
 	struct inflight **index;        /* hash table of n_index lists, a power of two */
@@ -47,13 +49,14 @@ struct inflights {
 	uint64_t latency_ns[INFLIGHT_STREAMS]; /* moving average of the time until acknowledgment; 0: unknown */
 };
 
-void inflights_init(struct inflights *t);
+/* `memory`: account of the records; NULL: no limit. */
+void inflights_init(struct inflights *t, struct memory_account *memory);
 void inflights_fini(struct inflights *t); /* all flights must have been removed */
 
 /* A new connection of the stream: nothing is queued, and its latency is unknown. */
 void inflight_stream_up(struct inflights *t, unsigned stream, struct mono now);
 void inflight_share(struct inflights *t, unsigned stream, unsigned rate);
-/* NULL: out of memory. */
+/* NULL: out of memory, or beyond a limit of the account. */
 struct inflight *inflight_add(struct inflights *t, struct list *file_list, void *file, uint32_t block,
     uint32_t bytes, unsigned stream, struct mono now);
 /* A block that was handed to the stream has been sent; `f` NULL: its flight was removed. */

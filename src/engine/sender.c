@@ -37,7 +37,7 @@ int snd_new(struct snd **out, const struct snd_opts *o, struct outbox *outbox, s
 	list_init(&s->all);
 	list_init(&s->ready);
 	list_init(&s->unmapped);
-	inflights_init(&s->flights);
+	inflights_init(&s->flights, o->memory);
 	s->tail_at = MONO_NEVER;
 	*out = s;
 	return 0;
@@ -77,7 +77,7 @@ static void entry_free(struct snd *s, struct snd_entry *f)
 	free_slot(s, f);
 	list_remove(&f->in_all);
 	snd_untrack(s, f);
-	free(f->again.at);
+	snd_ranges_fini(s, &f->again);
 	free(f->why);
 	memory_free(s->o.memory, f, sizeof *f);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/err.h"
 #include "engine/sender_impl.h"
 #include "wire/block.h"
@@ -12,7 +13,7 @@
 /* ---- Retransmission ---- */
 
 /* Makes room for another range: moves live ranges to the front, or allocates. */
-static bool ranges_room(struct ranges *r)
+static bool ranges_room(struct snd *s, struct ranges *r, struct ptcp_err *e)
 {
 	struct range *at;
 	uint32_t cap = r->cap > 0 ? r->cap * 2 : 4;
@@ -25,21 +26,21 @@ static bool ranges_room(struct ranges *r)
 		r->head = 0;
 		return true;
 	}
-	if ((at = realloc(r->at, cap * sizeof *at)) == NULL)
+	if ((at = memory_realloc(s->o.memory, r->at, r->cap * sizeof *at, cap * sizeof *at, e)) == NULL)
 		return false;
 	r->at = at;
 	r->cap = cap;
 	return true;
 }
 
-bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count)
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, struct ptcp_err *e)
 {
 	struct range *last = r->head < r->end ? &r->at[r->end - 1] : NULL;
 
 	if (last != NULL && last->first + last->count == first) {
 		last->count += count;
 	} else {
-		if (!ranges_room(r))
+		if (!ranges_room(s, r, e))
 			return false;
 		r->at[r->end++] = (struct range){ first, count };
 		s->n_ranges++;
@@ -67,12 +68,14 @@ void snd_ranges_clear(struct snd *s, struct ranges *r)
 	r->blocks = 0;
 }
 
+void snd_ranges_fini(struct snd *s, struct ranges *r) { memory_free(s->o.memory, r->at, r->cap * sizeof *r->at); }
+
 /* Blocks of an open region stay with its mover. */
-static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t *count)
+static bool requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t *count, struct ptcp_err *e)
 {
 	struct snd_lane *lane = f->n_regions > 0 ? snd_lane_with(s, f, first, count) : NULL;
 
-	if (!snd_ranges_add(s, lane != NULL ? &lane->blocks : &f->again, first, *count))
+	if (!snd_ranges_add(s, lane != NULL ? &lane->blocks : &f->again, first, *count, e))
 		return false;
 	if (lane != NULL)
 		f->region_blocks += *count;
@@ -90,8 +93,7 @@ bool snd_requeue(struct snd *s, struct snd_entry *f, uint32_t first, uint32_t co
 		return false;
 	for (; count > 0; first += n, count -= n) {
 		n = count;
-		if (!requeue(s, f, first, &n)) {
-			err_nomem(&why);
+		if (!requeue(s, f, first, &n, &why)) {
 			snd_fail(s, f, &why);
 			return true;
 		}

@@ -135,11 +135,12 @@ void snd_drop_blocks(struct snd *s, struct snd_entry *f);
 bool snd_next_block(const struct snd_entry *f, uint32_t *block, uint32_t *end);
 /* `count` blocks from snd_next_block() on are done. */
 void snd_taken(struct snd *s, struct snd_entry *f, uint32_t count);
-/* Appends blocks; false: out of memory. */
-bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count);
+/* Appends blocks; false: see memory_charge(). */
+bool snd_ranges_add(struct snd *s, struct ranges *r, uint32_t first, uint32_t count, struct ptcp_err *e);
 /* The first `count` blocks of the first range are done. */
 void snd_ranges_taken(struct snd *s, struct ranges *r, uint32_t count);
 void snd_ranges_clear(struct snd *s, struct ranges *r);
+void snd_ranges_fini(struct snd *s, struct ranges *r); /* frees the array only */
 /* The receiver has the block, and its term is in the digest. */
 static inline bool snd_settled(const struct snd_entry *f, uint32_t block)
 {

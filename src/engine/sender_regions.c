@@ -65,7 +65,7 @@ void snd_lane_leave(struct snd *s, unsigned stream)
 	lane->blocks = (struct ranges){ NULL, 0, 0, 0, 0 };
 	for (; left.head < left.end && f->state == SENDING; left.head++)
 		snd_requeue(s, f, left.at[left.head].first, left.at[left.head].count);
-	free(left.at);
+	snd_ranges_fini(s, &left);
 }
 
 bool snd_has_regions(const struct snd *s, unsigned stream)
@@ -118,7 +118,7 @@ void snd_lanes_free(struct snd *s)
 	unsigned i;
 
 	for (i = 0; i < INFLIGHT_STREAMS; i++)
-		free(s->lane[i].blocks.at);
+		snd_ranges_fini(s, &s->lane[i].blocks);
 }
 
 static void region_begin(struct snd *s, struct snd_lane *lane, struct snd_entry *f, uint64_t region)
@@ -129,16 +129,17 @@ static void region_begin(struct snd *s, struct snd_lane *lane, struct snd_entry 
 	s->n_regions++;
 }
 
-static bool region_add(struct snd *s, struct snd_lane *lane, uint32_t first, uint32_t count)
+static bool region_add(struct snd *s, struct snd_lane *lane, uint32_t first, uint32_t count, struct ptcp_err *e)
 {
-	if (!snd_ranges_add(s, &lane->blocks, first, count))
+	if (!snd_ranges_add(s, &lane->blocks, first, count, e))
 		return false;
 	lane->file->region_blocks += count;
 	return true;
 }
 
 /* Moves the file's next blocks, as far as they are in one region, to the lane. */
-static bool claim(struct snd *s, struct snd_lane *lane, struct snd_entry *f, uint32_t block, uint32_t end)
+static bool claim(struct snd *s, struct snd_lane *lane, struct snd_entry *f, uint32_t block, uint32_t end,
+    struct ptcp_err *e)
 {
 	uint64_t region = region_of(s, f, block);
 	uint32_t until = region_first(s, f, region + 1), from = region_first(s, f, region), n;
@@ -146,7 +147,7 @@ static bool claim(struct snd *s, struct snd_lane *lane, struct snd_entry *f, uin
 	region_begin(s, lane, f, region);
 	do {
 		n = (end < until ? end : until) - block;
-		if (!region_add(s, lane, block, n))
+		if (!region_add(s, lane, block, n, e))
 			return false;
 		snd_taken(s, f, n);
 	} while (snd_next_block(f, &block, &end) && from <= block && block < until);
@@ -168,10 +169,9 @@ static bool begin_next(struct snd *s, struct snd_lane *lane)
 			continue;
 		if (!snd_next_block(f, &block, &end)) {
 			list_remove(&f->in_ready);
-		} else if (claim(s, lane, f, block, end)) {
+		} else if (claim(s, lane, f, block, end, &why)) {
 			return true;
 		} else {
-			err_nomem(&why);
 			snd_fail(s, f, &why);
 		}
 	}
@@ -191,10 +191,10 @@ static bool move_half(struct snd *s, struct snd_lane *from, struct snd_lane *to)
 
 	for (; keep >= r->at[i].count; i++)
 		keep -= r->at[i].count;
-	if (!region_add(s, to, r->at[i].first + keep, r->at[i].count - keep))
+	if (!region_add(s, to, r->at[i].first + keep, r->at[i].count - keep, NULL))
 		return false;
 	for (j = i + 1; j < r->end; j++)
-		if (!region_add(s, to, r->at[j].first, r->at[j].count))
+		if (!region_add(s, to, r->at[j].first, r->at[j].count, NULL))
 			return false;
 	from->file->region_blocks -= to->blocks.blocks;
 	r->blocks -= to->blocks.blocks;

@@ -266,7 +266,7 @@ static struct wire_open open_as(uint8_t role)
 
 static void begin_lingering(struct one *o, bool starter, const struct wire_open *f, uint64_t linger_ns, uint64_t quiet_ns)
 {
-	struct engine_opts so = { .starter = starter, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
+	struct engine_opts so = { .starter = starter, .memory = one_memory, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
 		.linger_ns = linger_ns, .quiet_ns = quiet_ns, .max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
 
 	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
@@ -321,6 +321,8 @@ void one_open_as(struct one *o, uint8_t role)
 }
 
 void one_init(struct one *o, bool starter, bool sends) { init(o, starter, sends, WIRE_OPEN_VERIFY); }
+
+struct memory_account *one_memory;
 
 void one_fini(struct one *o)
 {

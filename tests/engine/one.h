@@ -39,6 +39,8 @@ struct one {
 	struct wire_rate rate;
 };
 
+extern struct memory_account *one_memory; /* account of sessions made from now on; NULL: no limit */
+
 void one_init(struct one *o, bool starter, bool sends);
 void one_init_lingering(struct one *o, bool starter, uint64_t linger_ns);
 void one_fini(struct one *o);

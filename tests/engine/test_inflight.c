@@ -19,7 +19,7 @@ static void inflights_find_each_other(void **state)
 	struct mono t0 = { 1000 };
 
 	(void)state;
-	inflights_init(&t);
+	inflights_init(&t, NULL);
 	list_init(&f);
 	list_init(&g);
 	a = inflight_add(&t, &f, &f, 1, 9, 0, t0);
@@ -166,7 +166,7 @@ static void as_a_plain_array(void **state)
 
 	(void)state;
 	b = (struct both){ .rng = { 7 }, .now = { 1000 } };
-	inflights_init(&b.t);
+	inflights_init(&b.t, NULL);
 	for (i = 0; i < FILES; i++)
 		list_init(&b.file[i]);
 	for (i = 0; i < 20000; i++) {
@@ -196,11 +196,40 @@ static void as_a_plain_array(void **state)
 	inflights_fini(&b.t);
 }
 
+/* Without memory for more, flights go on with the memory of those that ended. */
+static void memory_is_limited(void **state)
+{
+	enum { MAX = 1 << 20 };
+	struct memory_budget *b;
+	struct memory_account *a;
+	struct inflights t;
+	struct list file;
+	uint32_t n, i;
+
+	(void)state;
+	assert_int_equal(memory_budget_new(&b, MAX, NULL), 0);
+	assert_int_equal(memory_account_new(&a, b, "client", NULL), 0);
+	inflights_init(&t, a);
+	list_init(&file);
+	for (n = 0; inflight_add(&t, &file, &file, n, 9, 0, (struct mono){ 1000 }) != NULL; n++)
+		;
+	assert_in_range(n, MAX / 4 / 2 / sizeof(struct inflight), MAX / 4 / sizeof(struct inflight));
+	inflight_remove_blocks(&t, &file, &file, 0, 10);
+	for (i = 0; i < 10; i++)
+		assert_non_null(inflight_add(&t, &file, &file, n + i, 9, 0, (struct mono){ 1000 }));
+	assert_null(inflight_add(&t, &file, &file, n + i, 9, 0, (struct mono){ 1000 }));
+	inflight_remove_blocks(&t, &file, &file, 0, UINT32_MAX);
+	inflights_fini(&t);
+	assert_int_equal(memory_budget_used(b), 0);
+	memory_account_free(a);
+	memory_budget_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inflights_find_each_other),
-		cmocka_unit_test(as_a_plain_array),
+		cmocka_unit_test(as_a_plain_array), cmocka_unit_test(memory_is_limited),
 	};
 
 	return cmocka_run_group_tests_name("engine/inflight", tests, NULL, NULL);

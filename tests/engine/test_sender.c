@@ -707,13 +707,41 @@ static void held(void **state)
 	one_fini(&o);
 }
 
+/* Ranges that wait are the session's memory: beyond its quarter, the file fails with the reason. */
+static void ranges_are_limited(void **state)
+{
+	enum { MAX = 8 << 20, BLOCKS = 1 << 20 };
+	struct memory_budget *b;
+	struct span p;
+	struct one o;
+	uint32_t i;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(memory_budget_new(&b, MAX, NULL), 0);
+	assert_int_equal(memory_account_new(&one_memory, b, "client", NULL), 0);
+	id = one_sending(&o, 1, BLOCKS, WIRE_SEND_PARTS);
+	for (i = 0; i < BLOCKS && !one_found(&o, WIRE_FAIL, &p); i += 2)
+		blocks(&o, id, true, i, 1);
+	assert_true(i < MAX / 4 / sizeof(uint64_t) * 2);
+	one_fail(&o, id, PTCP_ENOMEM);
+	assert_int_equal(o.fates[SND_FAILED], 1);
+	assert_non_null(strstr(o.fate_why.msg, "quarter of the server's --max-memory"));
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+	assert_int_equal(memory_budget_used(b), 0);
+	memory_account_free(one_memory);
+	one_memory = NULL;
+	memory_budget_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_in_order),
 		cmocka_unit_test(many_ranges_keep_their_order),
 		cmocka_unit_test(what_is_had_need_not_arrive),
-		cmocka_unit_test(no_end_of_ranges),
+		cmocka_unit_test(no_end_of_ranges), cmocka_unit_test(ranges_are_limited),
 		cmocka_unit_test(all_is_had),
 		cmocka_unit_test(spoilt_ones_go_again_at_once),
 		cmocka_unit_test(no_end_of_spoilt_ones),
