@@ -111,6 +111,7 @@ static void task_fini(struct ptcp_task *t)
 	paths_fini(&t->paths);
 	pipe_source_free(t->files.input);
 	pipe_sink_free(t->files.output);
+	published_fini(&t->files.published);
 	filter_free(t->files.filter);
 	selection_free(t->files.selection);
 	free(t->files.open_paths);

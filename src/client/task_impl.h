@@ -46,6 +46,7 @@ struct task_files {
 	size_t open_paths_bytes;
 	uint16_t n_open_paths;
 	bool added;                     /* the sources, to the session */
+	struct published published;     /* files or paths of all sessions, as their sources are removed */
 	struct pipe_source *input;      /* input instead of local sources; or NULL */
 	struct pipe_sink *output;       /* output instead of the local destination; or NULL */
 };

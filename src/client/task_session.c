@@ -278,6 +278,13 @@ static int add_source(struct session *sess, struct place *p, struct ptcp_err *e)
 	return r;
 }
 
+/* For a transfer that removes its sources: what earlier sessions have done. */
+static struct published *published(struct ptcp_task *t)
+{
+	published_next(&t->files.published);
+	return &t->files.published;
+}
+
 /* A source that cannot be found is a failed file; the transfer goes on. */
 static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_err *e)
 {
@@ -288,8 +295,8 @@ static int add_sources(struct ptcp_task *t, struct session *sess, struct ptcp_er
 
 	if (t->files.input != NULL)
 		return session_send_pipe(sess, t->files.input, e);
-	r = add_filter(t, sess, e);
-
+	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
+		r = session_send_removed(sess, published(t), e);
 	for (i = 0; i < t->files.n_local && r == 0; i++)
 		if ((found = find_source(t, i, &place, &why)) <= 0)
 			r = found < 0 ? session_send_missing(sess, t->files.local[i], &why) : add_source(sess, &place, e);
@@ -316,7 +323,8 @@ int task_add_early(struct ptcp_task *t, struct session *sess, struct ptcp_err *e
 		return 0;
 	}
 	t->files.added = true;
-	r = add_filter(t, sess, e);
+	if ((r = add_filter(t, sess, e)) == 0 && t->o.remove_sources)
+		r = session_send_removed(sess, published(t), e);
 	for (i = 0; i < n; i++)
 		if (r < 0)
 			dir_unref(place[i].dir);
@@ -341,9 +349,12 @@ static int add_target(struct ptcp_task *t, struct session *sess, struct ptcp_err
 		flags |= DESTINATION_CONTENTS;
 	if ((r = destination_target(&place, NULL, t->files.local[0], flags, e)) < 0)
 		return err_while(e, r, "destination %s", text_escape(shown, sizeof shown, t->files.local[0]));
-	if ((r = session_receive_into(sess, &place, e)) == 0)
-		session_receive_filtered(sess, t->files.filter);
-	return r;
+	if ((r = session_receive_into(sess, &place, e)) < 0)
+		return r;
+	session_receive_filtered(sess, t->files.filter);
+	if (t->o.remove_sources)
+		session_receive_published(sess, published(t));
+	return 0;
 }
 
 void task_started(struct ptcp_task *t)

@@ -63,6 +63,28 @@ bool name_set_has(const struct name_set *s, uint64_t hash)
 	return (s->now.cap > 0 && *find(&s->now, hash) != 0) || (s->old.cap > 0 && *find(&s->old, hash) != 0);
 }
 
+static int add_all(struct name_set *s, const struct name_table *t, struct ptcp_err *e)
+{
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < t->cap && r == 0; i++)
+		if (t->slot[i] != 0)
+			r = name_set_add(s, t->slot[i], e);
+	return r;
+}
+
+int name_set_move(struct name_set *s, struct name_set *from, struct ptcp_err *e)
+{
+	int r = add_all(s, &from->now, e);
+
+	if (r == 0)
+		r = add_all(s, &from->old, e);
+	if (r == 0)
+		name_set_fini(from);
+	return r;
+}
+
 void name_set_fini(struct name_set *s)
 {
 	free_table(s, &s->now);

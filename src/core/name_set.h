@@ -18,6 +18,8 @@ struct name_set { /* zeroed, with the account: empty */
 
 /* PTCP_ENOMEM: see memory_charge(). */
 int name_set_add(struct name_set *s, uint64_t hash, struct ptcp_err *e);
+/* Adds all of `from`, which is empty then, unless that fails. Up to a microsecond for each. */
+int name_set_move(struct name_set *s, struct name_set *from, struct ptcp_err *e);
 bool name_set_has(const struct name_set *s, uint64_t hash);
 void name_set_fini(struct name_set *s);
 

@@ -105,6 +105,48 @@ bool text_name_ok(const char *name, size_t n)
 	return !(name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.')));
 }
 
+/* Of the letters of two bytes in UTF-8, and of those of Vietnamese. */
+static unsigned fold(unsigned c)
+{
+	if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3cb && c != 0x3c2) || (c >= 0x430 && c <= 0x44f))
+		return c - 0x20;
+	if (c >= 0x450 && c <= 0x45f)
+		return c - 0x50;
+	if (c >= 0x561 && c <= 0x586)
+		return c - 0x30;
+	if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e)) /* capitals are odd */
+		return c % 2 == 0 ? c - 1 : c;
+	if ((c >= 0x100 && c <= 0x137 && c != 0x130 && c != 0x131) || (c >= 0x14a && c <= 0x177) || (c >= 0x460 && c <= 0x481) ||
+	    (c >= 0x48a && c <= 0x4bf) || (c >= 0x4d0 && c <= 0x52f) || (c >= 0x1e00 && c <= 0x1e95) || (c >= 0x1ea0 && c <= 0x1eff))
+		return c & ~1u;
+	return c;
+}
+
+size_t text_fold(char *out, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	char *at = out;
+	unsigned c;
+
+	for (; *p != '\0'; p++) {
+		if ((p[0] & 0xe0) == 0xc0 && (p[1] & 0xc0) == 0x80) {
+			c = fold((p[0] & 0x1fu) << 6 | (p[1] & 0x3fu));
+			*at++ = (char)(0xc0 | c >> 6);
+			*at++ = (char)(0x80 | (c & 0x3f));
+			p++;
+		} else if (p[0] == 0xe1 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
+			c = fold(0x1000u | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+			*at++ = (char)0xe1;
+			*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+			*at++ = (char)(0x80 | (c & 0x3f));
+			p += 2;
+		} else {
+			*at++ = (char)(*p >= 'A' && *p <= 'Z' ? *p + ('a' - 'A') : *p);
+		}
+	}
+	return (size_t)(at - out);
+}
+
 static int hex(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' :

@@ -28,6 +28,9 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 		return PTCP_ENOMEM;
 	}
 	r->linked.records.memory = sess->o.memory;
+	r->own_published.now.memory = sess->o.memory;
+	r->own_published.max = sess->o.open != NULL ? SESSION_NAMES_MAX : SESSION_CLIENT_NAMES_MAX;
+	r->published = &r->own_published;
 	r->session = sess;
 	r->last = &r->first;
 	r->fd_last = &r->fd_first;
@@ -64,6 +67,7 @@ void receive_free(struct session *sess)
 	receive_prune_free(sess->receive);
 	dir_unref(sess->receive->top);
 	linked_files_fini(&sess->receive->linked);
+	published_fini(&sess->receive->own_published);
 	destination_fini(&sess->receive->place);
 	owners_free(sess->receive->owners);
 	memory_free(sess->o.memory, sess->receive, sizeof *sess->receive);
@@ -77,10 +81,17 @@ bool session_has_locked(const struct session *sess, uint64_t dev, uint64_t ino)
 
 /* ---- Entries ---- */
 
+void session_receive_published(struct session *sess, struct published *p)
+{
+	p->max = SESSION_NAMES_MAX;
+	sess->receive->published = p;
+}
+
 static void set_meta(struct session *sess, struct meta *m, const struct wire_entry *f)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
+	m->published = sess->receive->published;
 	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
 	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
 	/* A server run by root ignores them: a client could install setuid-root programs. */

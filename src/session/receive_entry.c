@@ -89,7 +89,8 @@ void receive_check_room(struct session *sess)
 
 static struct store_file linked_file(const struct receive_entry *t)
 {
-	return (struct store_file){ .base = t->self, .path = t->file->path, .dev = t->file->dev, .ino = t->file->ino };
+	return (struct store_file){ .base = t->self, .path = t->file->path, .dev = t->file->dev, .ino = t->file->ino,
+		.published = t->meta.published };
 }
 
 int receive_link_make(struct receive_entry *t)

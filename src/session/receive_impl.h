@@ -101,6 +101,7 @@ struct receive_side {
 	const char *only_new;       /* the client who may only add files; NULL: any session */
 	bool placed;                /* the top-level entry with a new name has arrived */
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
+	struct published *published, own_published; /* files of a longer transfer, or of this session */
 	struct linked_files linked;
 	enum store_sync sync;
 	struct receive_entry *first, **last;         /* queue */

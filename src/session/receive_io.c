@@ -166,8 +166,11 @@ static void run_batch(struct io_call *k)
 	struct receive_side *r = CONTAINER_OF(k, struct receive_side, call);
 	struct receive_entry *t;
 
-	for (t = r->batch; t != NULL; t = t->next)
+	for (t = r->batch; t != NULL; t = t->next) {
 		do_work(t);
+		if (t->same || t->work == WORK_DRY_DIR || t->work == WORK_DRY_FILE)
+			published_add_name(t->meta.published, t->dir, t->name);
+	}
 	complete(r);
 	check_named(r);
 }

@@ -16,9 +16,6 @@
 #define STEP_REPORTS 256
 #define OUTBOX_BYTES (1u << 20)     /* reports wait for a slow peer above this */
 #define WARNINGS 20                 /* entries that cannot be removed, to report one by one */
-/* Names of the source, and 16 bytes each: of this user's transfer, or of a client's. */
-#define NAMES_MAX (16u << 20)
-#define CLIENT_NAMES_MAX (4u << 20)
 
 struct report {
 	char *path, *why; /* why: not removed; NULL: removed */
@@ -88,7 +85,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 {
 	const struct wire_open *open = engine_open(sess->engine);
 	struct receive_prune *p = sess->receive->prune;
-	const struct prune_opts o = { .names = &p->names, .filter = p->filter,
+	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published, .filter = p->filter,
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.memory = sess->o.memory,
 		.max = open->max_delete, .entry = on_entry, .arg = p };
@@ -110,7 +107,7 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 	if (p->prune == NULL && (err = new_prune(r->session, e)) < 0)
 		return err;
 	t->hash = hash_name(in != NULL ? in->hash : 0, t->name);
-	if (p->names.n >= (r->session->o.open != NULL ? NAMES_MAX : CLIENT_NAMES_MAX))
+	if (p->names.n >= (r->session->o.open != NULL ? SESSION_NAMES_MAX : SESSION_CLIENT_NAMES_MAX))
 		return err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
 	if ((err = name_set_add(&p->names, t->hash, e)) < 0 ||
 	    (t->type == WIRE_DIR && (err = name_set_add(&p->names, prune_dir_hash(t->hash), e)) < 0))

@@ -102,6 +102,16 @@ int session_send_selected(struct session *sess, const struct selection *s, struc
 	return r;
 }
 
+int session_send_removed(struct session *sess, struct published *p, struct ptcp_err *e)
+{
+	int r = send_new(sess, e);
+
+	p->max = SESSION_NAMES_MAX;
+	if (r == 0)
+		sess->send->removed = p;
+	return r;
+}
+
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why)
 {
 	char text[DIR_PATH_TEXT_BYTES];

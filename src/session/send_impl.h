@@ -57,6 +57,7 @@ struct send_side {
 	uint64_t files, bytes;      /* listed */
 	uint64_t wire_bytes;        /* bytes of blocks that the streams' channels have accepted */
 	bool removes;               /* sources that are durable at the receiver are removed */
+	struct published *removed;  /* paths of removed sources, of the transfer; NULL: not remembered */
 	struct list linked_done;    /* files with several names, removed last: the removal of one name changes the rest */
 	unsigned n_checks, n_digests; /* send_io.c: jobs on I/O threads; the digests among them */
 	struct list digest_queue;

@@ -175,9 +175,16 @@ bool send_is_early(struct session *sess, unsigned i)
 void send_offer(struct session *sess, unsigned i)
 {
 	struct walk_entry *w = &sess->send->entry[i];
+	char path[DIR_PATH_RAW_BYTES];
 
 	if (sess->send->lacking[i] != NULL)
 		not_sent(sess, w, WIRE_WARNING_ONLY, sess->send->lacking[i]);
+	if (sess->send->removed != NULL && (w->type == WALK_FILE || w->type == WALK_SYMLINK) && published_source_before(sess->send->removed,
+	    dir_path_raw(w->dir, w->name, path, sizeof path))) {
+		not_sent(sess, w, WIRE_WARNING_FAILED, "a source of this name was transferred and removed before the interruption "
+		    "(rename one of them, or send it to another directory)");
+		return;
+	}
 	switch (w->type) {
 	case WALK_DIR:
 		offer(sess, i, WIRE_DIR, NULL, NULL);

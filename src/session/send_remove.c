@@ -49,10 +49,14 @@ static void on_removed(struct io_call *k)
 {
 	struct removal *c = CONTAINER_OF(k, struct removal, call);
 	struct session *sess = c->session;
+	char path[DIR_PATH_RAW_BYTES];
 
 	engine_progress(sess->engine, mono_now());
 	sess->send->n_checks--;
-	if (!sess->end.over && k->result < 0)
+	path_of(c->entry, path, sizeof path);
+	if (k->result == 0)
+		published_add_source(sess->send->removed, path);
+	else if (!sess->end.over)
 		report(sess, c->entry, &k->why);
 	snd_release(engine_snd(sess->engine));
 	send_entry_free(c->entry);

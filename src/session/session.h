@@ -13,6 +13,7 @@
 #include "store/destination.h"
 
 struct filter;
+struct published;
 struct movers;
 struct pipe_sink;
 struct pipe_source;
@@ -141,12 +142,17 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 int session_send_selected(struct session *sess, const struct selection *s, struct ptcp_err *e);
 /* Starter that receives, within ops.running: sends the selection to the acceptor. */
 void session_select(struct session *sess, const struct selection *s);
+/* Starter that removes its sources, before the first entry: the transfer may have earlier and later sessions. Borrows p for the
+ * session's lifetime. */
+int session_send_removed(struct session *sess, struct published *p, struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
 /* Sets the destination. Takes the content of `place`, also on failure. */
 int session_receive_into(struct session *sess, struct destination *place, struct ptcp_err *e);
 /* Writes the only file to the pipe instead, borrowed for the session's lifetime. */
 int session_receive_pipe(struct session *sess, struct pipe_sink *pipe, struct ptcp_err *e);
+/* The same of a starter that receives. */
+void session_receive_published(struct session *sess, struct published *p);
 /* The rules of the sources, which a receiver with DELETE needs as well. Borrows f for the session's lifetime; after
  * session_receive_into(). */
 void session_receive_filtered(struct session *sess, const struct filter *f);

@@ -35,6 +35,11 @@ struct session_end {
 	struct msg gone;
 };
 
+/* Files of the transfer that a session remembers, and with --delete names of the source, 16 bytes each: of this user's transfer,
+ * or of a client's. */
+#define SESSION_NAMES_MAX (16u << 20)
+#define SESSION_CLIENT_NAMES_MAX (4u << 20)
+
 struct session {
 	struct session_opts o;      /* options of the caller, const after session_new() */
 	void (*pump)(struct session *sess); /* see session_pump() */

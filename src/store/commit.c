@@ -139,7 +139,7 @@ static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err
 	/* Most names are new: one call, where the file system can. */
 	if (dir_sys(s->dir)->renameat2(at, part, at, name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if ((r = sink_check_replaceable(e, at, s->dir, name)) != 0)
+	if ((r = sink_check_replaceable(e, at, s->dir, name, s->meta.published)) != 0)
 		return r;
 	if (dir_sys(s->dir)->renameat(at, part, at, name) != 0)
 		return fs_err_sys(e, errno, s->dir, name, "cannot rename the part file to its final name");
@@ -152,7 +152,8 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 	int r;
 
 	quota_names_begin(s->hold.q, dir_sys(s->dir), at, name, &freed);
-	r = rename_part(s, at, name, e);
+	if ((r = rename_part(s, at, name, e)) == 0)
+		published_add(s->meta.published, s->dir, at, name, s->part.dev, s->part.ino);
 	quota_names_end(s->hold.q, r == 0, freed);
 	return r;
 }

@@ -13,7 +13,8 @@
 
 #define TRIES 16
 
-int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name)
+int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name,
+    struct published *published)
 {
 	struct stat st;
 
@@ -21,6 +22,8 @@ int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, cons
 		return errno == ENOENT ? 0 : fs_err_sys(e, errno, d, name, NULL);
 	if (dir_excludes(d, st.st_dev, st.st_ino))
 		return fs_err_set(e, PTCP_EREFUSED, EACCES, d, name, EXCLUDED_WHY);
+	if (published_has(published, d, at, name, &st, true))
+		return published_refuse(published, d, name, e);
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	if (S_ISDIR(st.st_mode))
@@ -65,6 +68,8 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 		quota_give(dir_quota(parent), QUOTA_GRAIN);
 	}
 	dir_fd_done(parent);
+	if (r == 0 && m != NULL)
+		published_add_name(m->published, parent, name);
 	if (r == 0)
 		dir_changed(parent); /* an existing directory may be unsynced, too, after a killed run */
 	if (r == 0 && made != NULL)
@@ -188,13 +193,15 @@ static int set_link_meta(const struct meta *m, struct dir *parent, int at, const
 	return 0;
 }
 
-static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct ptcp_err *e)
+static int rename_link(struct dir *parent, int at, const char *temp, const char *name, struct published *published,
+    struct ptcp_err *e)
 {
 	uint64_t freed;
 	int r;
 
 	quota_names_begin(dir_quota(parent), dir_sys(parent), at, name, &freed);
-	if ((r = sink_check_replaceable(e, at, parent, name)) == 0 && dir_sys(parent)->renameat(at, temp, at, name) != 0)
+	if ((r = sink_check_replaceable(e, at, parent, name, published)) == 0 &&
+	    dir_sys(parent)->renameat(at, temp, at, name) != 0)
 		r = fs_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
 	quota_names_end(dir_quota(parent), r == 0, freed);
 	if (r == 0)
@@ -213,13 +220,15 @@ static int symlink_at(struct dir *parent, int at, const char *name, const char *
 	for (tries = 0; tries <= TRIES; tries++) {
 		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
 		    ((r = set_link_meta(m, parent, at, temp, name, &why)) == 0 &&
-		    (r = rename_link(parent, at, temp, name, &why)) == 0))
+		    (r = rename_link(parent, at, temp, name, m->published, &why)) == 0))
 			break;
 		if (why.sys != ENOENT) { /* else another transfer of the link has renamed ours */
 			dir_sys(parent)->unlinkat(at, temp, 0);
 			break;
 		}
 	}
+	if (r == 0)
+		published_add_name(m->published, parent, name);
 	if (r < 0 && e != NULL)
 		*e = why;
 	return r;
@@ -265,7 +274,9 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 
 	if ((at = dir_fd(parent, NULL)) < 0)
 		return false;
-	same = same_symlink(parent, at, name, target, m, &st);
+	same = same_symlink(parent, at, name, target, m, &st) && !published_has(m->published, parent, at, name, &st, false);
+	if (same)
+		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
 	if (same && refresh && m->set_mtime &&
 	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec))
 		dir_sys(parent)->utimensat(at, name, ts, AT_SYMLINK_NOFOLLOW);
@@ -296,13 +307,15 @@ static struct dir *dir_of(const struct store_file *f, const char **name)
 	return d;
 }
 
-/* Renaming one of two names of a file to the other has no effect and leaves both. */
-static bool same_file(const struct sys *sys, int at, const char *a, const char *b)
+/* Whether `name` in `at` is the received file; *only: it is its only name. */
+static bool is_file(const struct store_file *f, const struct sys *sys, int at, const char *name, bool *only)
 {
-	struct stat x, y;
+	struct stat st;
 
-	return sys->fstatat(at, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    sys->fstatat(at, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_dev != f->dev || st.st_ino != f->ino)
+		return false;
+	*only = st.st_nlink < 2;
+	return true;
 }
 
 /* 0 if `name` in `at` is the received file. */
@@ -325,14 +338,18 @@ static int link_and_name(const struct store_file *to, int from, const char *exis
 {
 	const struct sys *sys = dir_sys(parent);
 	char temp[PART_NAME_BYTES];
+	bool only = false, same;
 	int r;
 
+	if ((same = is_file(to, sys, at, name, &only)) && only)
+		return published_refuse(to->published, parent, name, e);
 	part_name(temp, name, PART_LINK_SUFFIX);
 	if ((r = check_file(to, from, existing, parent, name, e)) != 0 ||
 	    (r = link_temp(parent, at, temp, name, (struct link_target){ from, existing }, e)) != 0)
 		return r;
-	if ((r = check_file(to, at, temp, parent, name, e)) == 0 && !same_file(sys, at, temp, name) &&
-	    (r = rename_link(parent, at, temp, name, e)) == 0)
+	/* Renaming one of two names of a file to the other has no effect and leaves both. */
+	if ((r = check_file(to, at, temp, parent, name, e)) == 0 && !same &&
+	    (r = rename_link(parent, at, temp, name, to->published, e)) == 0)
 		return 0;
 	sys->unlinkat(at, temp, 0);
 	return r;
@@ -350,6 +367,8 @@ static int hardlink(const struct store_file *to, int from, const char *existing,
 		return r;
 	quota_names_begin(q, dir_sys(parent), at, name, &ignored);
 	r = link_and_name(to, from, existing, parent, at, name, e);
+	if (r == 0)
+		published_add(to->published, parent, at, name, to->dev, to->ino);
 	quota_names_end(q, false, ignored);
 	if (r < 0)
 		quota_give(q, QUOTA_GRAIN);
@@ -381,14 +400,12 @@ int store_hardlink(const struct store_file *to, struct dir *parent, const char *
 
 bool store_hardlink_same(const struct store_file *to, struct dir *parent, const char *name)
 {
-	struct stat st;
-	bool same;
+	bool only, same;
 	int at;
 
 	if ((at = dir_fd(parent, NULL)) < 0)
 		return false;
-	same = dir_sys(parent)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == to->dev &&
-	    st.st_ino == to->ino;
+	same = is_file(to, dir_sys(parent), at, name, &only) && !only;
 	dir_fd_done(parent);
 	return same;
 }

@@ -9,6 +9,7 @@
 #include "core/glob.h"
 #include "core/name_set.h"
 #include "fs/dir.h"
+#include "store/published.h"
 
 /* Makes the directory `name` in `d`. `existing`: an existing directory is no failure. */
 int manage_mkdir(struct dir *d, const char *name, bool existing, struct ptcp_err *e);
@@ -44,6 +45,7 @@ int manage_rename(struct dir *from, const char *name, struct dir *to, const char
 
 struct prune_opts {
 	const struct name_set *names; /* names of the source, by hash_name(); borrowed */
+	struct published *published; /* files of the transfer, which stay under any name; borrowed; NULL: none */
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
 	bool links;                   /* links are transferred */
 	bool dry_run;

@@ -107,11 +107,25 @@ static bool excluded(struct prune *p, const struct walk_entry *w)
 	return yes;
 }
 
+/* The name is another than the source's, as after a change of its case only, but the file is the transfer's. */
+static bool is_published(const struct prune *p, const struct walk_entry *w)
+{
+	const struct stat st = { .st_dev = w->dev, .st_ino = w->ino, .st_nlink = w->nlink, .st_mode = w->format };
+	bool yes;
+	int at;
+
+	if (p->o.published == NULL || (at = dir_fd(w->dir, NULL)) < 0)
+		return p->o.published != NULL;
+	yes = published_has(p->o.published, w->dir, at, w->name, &st, true);
+	dir_fd_done(w->dir);
+	return yes;
+}
+
 /* The source does not have the entry, and the transfer would have brought it. */
 static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 {
 	return !name_set_has(p->o.names, hash) && (w->type == WALK_DIR || w->type == WALK_FILE ||
-	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w);
+	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w) && !is_published(p, w);
 }
 
 static void report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)

@@ -183,7 +183,8 @@ static bool seems_same(const struct sink *s, const struct stat *st)
 static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct stat st;
-	int r;
+	int r = 0;
+	bool same;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : fs_err_sys(e, errno, s->dir, s->name, NULL);
@@ -193,9 +194,10 @@ static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_exis
 		return 0;
 	if (!dry_run && (uint64_t)st.st_size > s->opts.block_bytes)
 		remove_stale_journal(s, at);
-	if (s->opts.block_bytes == 0 || s->opts.ignore_same || !seems_same(s, &st))
-		return 0;
-	if ((r = sink_same_begin(s, &st, e)) == 0)
+	same = s->opts.block_bytes != 0 && !s->opts.ignore_same && seems_same(s, &st);
+	if (published_has(s->meta.published, s->dir, at, s->name, &st, !same))
+		return published_refuse(s->meta.published, s->dir, s->name, e);
+	if (same && (r = sink_same_begin(s, &st, e)) == 0)
 		out->found = SINK_SAME;
 	return r;
 }
@@ -329,6 +331,9 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 
 	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (published_has(s->meta.published, s->dir, at, s->name, &st, false))
+		return published_refuse(s->meta.published, s->dir, s->name, e);
+	published_add(s->meta.published, s->dir, at, s->name, st.st_dev, st.st_ino);
 	set_id(s, &st);
 	if (refreshed(s, &st))
 		return 0;

@@ -22,6 +22,7 @@
 #include "fs/direct_io.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
+#include "store/published.h"
 #include "fs/xattr.h"
 
 struct meta {
@@ -33,6 +34,7 @@ struct meta {
 	const struct owner *owner;
 	struct owners *owners;       /* resolves the names of `owner` */
 	const struct xattrs *xattrs;
+	struct published *published; /* files that are not replaced, and will have the file; NULL: none */
 };
 
 #define SINK_VERSION_BYTES 16
@@ -288,6 +290,7 @@ struct store_file {
 	struct dir *base;
 	const char *path;
 	uint64_t dev, ino;
+	struct published *published; /* as in struct meta */
 };
 
 /* Creates a hard link to the file under a temporary name and renames it to `name`; without effect if `name` is

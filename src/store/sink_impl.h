@@ -124,8 +124,9 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e);
 
 /* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or
- * directory. */
-int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name);
+ * directory, PTCP_EREFUSED for a published file. */
+int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name,
+    struct published *published);
 
 /* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e);

@@ -29,6 +29,24 @@ static void members(void **state)
 	assert_false(name_set_has(&s, hash_of(1)));
 }
 
+static void moved(void **state)
+{
+	struct name_set a = { 0 }, b = { 0 };
+	uint64_t i;
+
+	(void)state;
+	for (i = 0; i < 3000; i++) {
+		assert_int_equal(name_set_add(&a, hash_of(i), NULL), 0);
+		assert_int_equal(name_set_add(&b, hash_of(i + 2000), NULL), 0);
+	}
+	assert_int_equal(name_set_move(&a, &b, NULL), 0);
+	assert_int_equal(a.n, 5000);
+	assert_int_equal(b.n, 0);
+	for (i = 0; i < 6000; i++)
+		assert_int_equal(name_set_has(&a, hash_of(i)), i < 5000);
+	name_set_fini(&a);
+}
+
 /* A server adds names on its control thread: no addition copies a table of millions. */
 static void in_steps(void **state)
 {
@@ -78,7 +96,8 @@ static void limited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members), cmocka_unit_test(in_steps), cmocka_unit_test(limited),
+		cmocka_unit_test(members),
+		cmocka_unit_test(moved), cmocka_unit_test(in_steps), cmocka_unit_test(limited),
 	};
 
 	return cmocka_run_group_tests_name("core/name_set", tests, NULL, NULL);

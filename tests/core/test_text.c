@@ -203,10 +203,40 @@ static void single_words(void **state)
 	assert_false(text_is_word("caf\xc3\xa9"));
 }
 
+static void folded(const char *a, const char *b, bool same)
+{
+	char x[40], y[40];
+	size_t n = text_fold(x, a), m = text_fold(y, b);
+
+	assert_true(n <= strlen(a) && m <= strlen(b));
+	if ((n == m && memcmp(x, y, n) == 0) != same)
+		fail_msg("%s and %s", a, b);
+}
+
+static void case_is_ignored(void **state)
+{
+	(void)state;
+	folded("a/Bc.Z", "A/bC.z", true);
+	folded("a", "b", false);
+	folded("[", "{", false);
+	folded("\xc3\xa9\xc3\xbe", "\xc3\x89\xc3\x9e", true);         /* Latin */
+	folded("\xc3\xb7", "\xc3\x97", false);                          /* signs */
+	folded("\xc5\x82\xc5\xbe", "\xc5\x81\xc5\xbd", true);         /* capitals are odd */
+	folded("\xc5\x80", "\xc5\x81", false);
+	folded("\xce\xb1\xcf\x89", "\xce\x91\xce\xa9", true);         /* Greek */
+	folded("\xd1\x8f\xd1\x91", "\xd0\xaf\xd0\x81", true);         /* Cyrillic */
+	folded("\xd5\xa1", "\xd4\xb1", true);                           /* Armenian */
+	folded("\xe1\xba\xa1", "\xe1\xba\xa0", true);                   /* Vietnamese */
+	folded("\xe6\x97\xa5", "\xe6\x9c\xac", false);
+	folded("\xc3", "\xe1\xba", false);                              /* no UTF-8 */
+	folded("\xff\xc3", "\xff\xc3", true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_words),
+		cmocka_unit_test(case_is_ignored),
 		cmocka_unit_test(plain_stays),
 		cmocka_unit_test(unsafe_is_octal),
 		cmocka_unit_test(cuts),

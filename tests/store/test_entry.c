@@ -173,7 +173,7 @@ static void same_inode(const char *a, const char *b)
 
 static int link_to(struct dir *base, const char *path, struct dir *parent, const char *name, struct ptcp_err *e)
 {
-	struct store_file f = { base, path, 0, 0 };
+	struct store_file f = { base, path, 0, 0, NULL };
 	char *below = base == fx_root ? strdup(path) : dir_path_below(base, fx_root, path);
 	struct stat st = look(below);
 
@@ -215,7 +215,7 @@ static void hardlinks(void **state)
 static void hardlinks_refused(void **state)
 {
 	struct dir *base = dir_child(fx_root, "base");
-	struct store_file f = { base, "d/f", 0, 0 };
+	struct store_file f = { base, "d/f", 0, 0, NULL };
 	struct ptcp_err e;
 	struct stat st;
 

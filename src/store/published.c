@@ -1,0 +1,151 @@
+#include "store/published.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "fs/fs_err.h"
+#include "store/hash.h"
+
+static uint64_t not_0(uint64_t hash) { return hash != 0 ? hash : 1; }
+
+static uint64_t file_id(uint64_t dev, uint64_t ino)
+{
+	const uint64_t both[2] = { dev, ino };
+
+	return not_0(hash_content(both, sizeof both));
+}
+
+static uint64_t source_id(const char *path)
+{
+	char folded[DIR_PATH_RAW_BYTES];
+
+	return not_0(hash_content(folded, text_fold(folded, path)));
+}
+
+static uint64_t path_id(const struct dir *d, const char *name)
+{
+	char path[DIR_PATH_RAW_BYTES];
+
+	return source_id(dir_path_raw(d, name, path, sizeof path));
+}
+
+void published_fini(struct published *p)
+{
+	name_set_fini(&p->now);
+	name_set_fini(&p->before);
+	p->full = false;
+}
+
+void published_next(struct published *p)
+{
+	p->full |= name_set_move(&p->before, &p->now, NULL) < 0;
+}
+
+/* ---- Case ---- */
+
+/* Whether the directory finds the entry under the name in the other case as well. Inode numbers may differ. */
+static bool other_case(const struct dir *d, int at, const char *name, const struct stat *st)
+{
+	char other[NAME_MAX + 1];
+	struct stat found;
+	size_t i;
+
+	for (i = 0; name[i] != '\0' && i < NAME_MAX; i++)
+		other[i] = isascii(name[i]) && isalpha(name[i]) ? (char)(name[i] ^ ('a' ^ 'A')) : name[i];
+	other[i] = '\0';
+	return strcmp(other, name) != 0 && dir_sys(d)->fstatat(at, other, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    found.st_dev == st->st_dev && found.st_mode == st->st_mode && found.st_size == st->st_size &&
+	    found.st_nlink == st->st_nlink && found.st_mtim.tv_sec == st->st_mtim.tv_sec &&
+	    found.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+static bool has_letter(const char *name)
+{
+	while (*name != '\0' && !(isascii(*name) && isalpha(*name)))
+		name++;
+	return *name != '\0';
+}
+
+/* Examines the file system by an entry of it, unless it was examined last. */
+static bool ignores_case(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev)
+{
+	struct stat st;
+
+	if (p->dev == dev)
+		return p->ignores_case;
+	if (!has_letter(name) || dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	p->dev = dev;
+	return p->ignores_case = other_case(d, at, name, &st);
+}
+
+/* ---- Files ---- */
+
+static void add(struct published *p, uint64_t hash)
+{
+	if (!p->full)
+		p->full = p->now.n + p->before.n >= p->max || name_set_add(&p->now, hash, NULL) < 0;
+}
+
+void published_add(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev, uint64_t ino)
+{
+	if (p == NULL)
+		return;
+	add(p, file_id(dev, ino));
+	if (ignores_case(p, d, at, name, dev))
+		add(p, path_id(d, name));
+}
+
+void published_add_name(struct published *p, struct dir *d, const char *name)
+{
+	struct stat st;
+	int at;
+
+	if (p == NULL || (at = dir_fd(d, NULL)) < 0)
+		return;
+	if (dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		published_add(p, d, at, name, st.st_dev, st.st_ino);
+	dir_fd_done(d);
+}
+
+static bool is_in(const struct published *p, uint64_t hash, bool before)
+{
+	return name_set_has(&p->now, hash) || (before && name_set_has(&p->before, hash));
+}
+
+bool published_has(struct published *p, const struct dir *d, int at, const char *name, const struct stat *st, bool before)
+{
+	if (p == NULL)
+		return false;
+	if (p->full)
+		return true;
+	if (is_in(p, file_id(st->st_dev, st->st_ino), before) &&
+	    (S_ISDIR(st->st_mode) || st->st_nlink < 2 || other_case(d, at, name, st)))
+		return true;
+	return ignores_case(p, d, at, name, st->st_dev) && is_in(p, path_id(d, name), before);
+}
+
+int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e)
+{
+	return fs_err_set(e, PTCP_EREFUSED, EEXIST, d, name, p != NULL && p->full ?
+	    "not replaced: the transfer has too many files to remember which of them have this name (transfer parts of the tree "
+	    "one by one)" :
+	    "another file of this transfer has this name at the destination (rename one of them, or send it to another "
+	    "directory)");
+}
+
+/* ---- Sources ---- */
+
+void published_add_source(struct published *p, const char *path)
+{
+	if (p != NULL)
+		add(p, source_id(path));
+}
+
+bool published_source_before(const struct published *p, const char *path)
+{
+	return p != NULL && p->before.n > 0 && (p->full || name_set_has(&p->before, source_id(path)));
+}
