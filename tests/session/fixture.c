@@ -95,7 +95,8 @@ static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
 {
 	struct sf_end *end = arg;
 
-	assert_int_equal(end->connected, from);
+	if (end->session->probe == NULL) /* levels are not reported, but losses are */
+		assert_int_equal(end->connected, from);
 	end->n_streams++;
 	end->connected = to;
 	snprintf(end->streams, sizeof end->streams, "%s", why);

@@ -1,423 +1,307 @@
-/* Which address a lost connection is made to again. The test plays connecting. */
-#include "session/session_impl.h"
+/* Where lost connections are made again, and what is reported of paths and movers that fail: sessions with a real peer on
+ * loopback. tests/engine/test_connecting.c has the cases of the decisions. */
+#include "fixture.h"
 
-#include "core/err.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <cmocka.h>
+#include "core/units.h"
 
-#define NUMERIC "192.0.2.1"
-#define NAME "host.example"
+#define LARGE (24u << 20)
 
-static struct {
-	struct session s;
-	struct context host;
-	struct paths paths;
-	struct connect_opts tried;   /* last attempt */
-	char tried_host[SOCK_HOST_BYTES];
-	unsigned n_tried;
-	bool up;                     /* the control connection */
-	unsigned n_failed, failed_path, failed_hop;
-	struct session_path path;    /* present state of every path */
-	struct remote_opts by_mover; /* last request */
-	unsigned n_by_mover;
-	char by_mover_host[SOCK_HOST_BYTES];
-	struct endpoints endpoints;
-	bool expects_private;
-	int mover_fails_with;        /* code */
-} fx;
+static struct timetable slow;
 
-static struct connect *const some = (struct connect *)&fx;
-static struct chan *const made = (struct chan *)&fx;
+/* ---- Ports ---- */
 
-/* ---- Connecting and the rest of the session ---- */
-
-int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e)
+/* A port of this host at which nothing listens. */
+static unsigned closed_port(void)
 {
-	fx.tried = *o;
-	fx.n_tried++;
-	snprintf(fx.tried_host, sizeof fx.tried_host, "%s", o->host);
-	*out = some;
-	return e != NULL ? 0 : -1;
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof sa;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &n), 0);
+	close(fd);
+	return ntohs(sa.sin_port);
 }
 
-void connect_cancel(struct connect *c) { assert_true(c == NULL || c == some); }
+/* Two paths, the second one through a relay that is down. Streams take turns. */
+static struct paths paths;
 
-void streams_retry_later(struct session *sess, unsigned number)
+static void use_paths(unsigned n)
 {
-	slot_retry_later(&sess->slot[number], (struct mono){ 0 }, 0);
-}
-
-void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
-{
-	(void)sess, (void)s, (void)why;
-}
-
-int remote_connect(struct remote_stream **out, struct mover *m, const struct remote_opts *o, struct ptcp_err *e)
-{
-	assert_ptr_equal(m, &fx);
-	fx.by_mover = *o;
-	fx.n_by_mover++;
-	snprintf(fx.by_mover_host, sizeof fx.by_mover_host, "%s", o->host);
-	*out = (struct remote_stream *)&fx;
-	return e != NULL ? 0 : -1;
-}
-
-void remote_cancel(struct remote_stream *r) { (void)r; }
-uint32_t remote_mover(const struct remote_stream *r) { return r != NULL; }
-void *stream_remote(const struct stream *s) { return s != NULL ? NULL : (void *)&fx; }
-const struct wire_open *engine_open(const struct engine *s)
-{
-	static const struct wire_open open;
-
-	(void)s;
-	return &open;
-}
-
-void streams_add_remote(struct session *sess, unsigned number, struct remote_stream *r) { (void)sess, (void)number, (void)r; }
-
-struct mover *movers_find(const struct movers *m, uint32_t id)
-{
-	(void)id;
-	return m != NULL ? (struct mover *)&fx : NULL;
-}
-
-void streams_report(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
-void streams_add(struct session *sess, unsigned number, struct chan *c, bool joining)
-{
-	(void)sess, (void)number, (void)c, (void)joining;
-}
-
-void control_failed(struct session *sess, const struct connect_result *r)
-{
-	assert_true(sess == &fx.s && r->chan == NULL);
-}
-
-void control_take(struct session *sess, struct chan *c) { assert_true(sess == &fx.s && c == made); }
-bool control_wants_successor(const struct session *sess) { return sess == &fx.s; }
-bool control_is_up(const struct session *sess) { return sess == &fx.s && fx.up; }
-unsigned streams_on_path(const struct session *sess, unsigned path) { (void)sess, (void)path; return fx.path.streams; }
-bool streams_moves(const struct session *sess, unsigned number) { (void)number; return sess != &fx.s; }
-void streams_revive(struct session *sess) { fail_msg("%p", (void *)sess); }
-struct snd *engine_snd(struct engine *s) { assert_null(s); return NULL; }
-struct rcv *engine_rcv(struct engine *s) { assert_null(s); return NULL; }
-bool connect_adopt(struct connect *c, const struct connect_opts *o) { return c == NULL && o == NULL; }
-bool engine_spooled(const struct engine *s) { return s != NULL; }
-uint64_t engine_linger_ns(const struct engine *s) { return s != NULL; }
-unsigned stream_path(const struct stream *s) { return s == NULL; }
-bool engine_closing(const struct engine *s) { return s != NULL; }
-void engine_fail(struct engine *s, const struct ptcp_err *why) { assert_true(s == NULL && why == NULL); }
-int mux_open(struct mux *m, struct chan **out, struct ptcp_err *e) { (void)out, (void)e; return m != NULL; }
-int chan_export(struct chan *c, uint8_t out[32], struct ptcp_err *e) { (void)out, (void)e; return c != NULL; }
-size_t chan_write(struct chan *c, const void *p, size_t n) { (void)p; return c != NULL ? n : 0; }
-
-const char *chan_fingerprint(const struct chan *c) { return c != NULL ? "SHA256:peer" : ""; }
-struct mono engine_last_input(const struct engine *s) { return (struct mono){ s != NULL }; }
-
-static void pump(struct session *sess) { assert_ptr_equal(sess, &fx.s); }
-
-static bool only_some(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
-{
-	assert_ptr_equal(arg, &fx);
-	return all == NULL && sa == NULL;
-}
-
-static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *why)
-{
-	assert_ptr_equal(arg, &fx);
-	assert_non_null(strstr(why, fx.expects_private ? "name the direct path first" : "no"));
-	fx.n_failed++;
-	fx.failed_path = path;
-	fx.failed_hop = hop;
-}
-
-static const struct payload_ops payload;
-static const struct session_ops ops = { .permits = only_some, .path_failed = on_path_failed };
-
-static int setup(void **state)
-{
+	struct ptcp_err e;
 	unsigned i;
 
-	(void)state;
-	memset(&fx, 0, sizeof fx);
-	fx.paths.n = 1;
-	strcpy(fx.paths.host, NAME);
-	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .paths = &fx.paths, .port = 7811,
-		.client = "client", .timeout_ns = 30 * NS_PER_S, .ops = &ops, .arg = &fx };
-	fx.s.pump = pump;
-	fx.s.payload = &payload;
-	fx.s.running = true;
-	strcpy(fx.s.peer.address, NUMERIC);
-	strcpy(fx.s.peer.name, NAME);
-	strcpy(fx.s.peer.fingerprint, "SHA256:peer");
-	for (i = 0; i < SLOTS; i++)
-		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
-	return 0;
+	paths = (struct paths){ .n = n, .n_places = n, .port = listener_port(sf.listener), .at[0].candidate = (char *)"",
+		.at[1] = { .n_relays = 1, .candidate = (char *)"relay" } };
+	strcpy(paths.host, "127.0.0.1");
+	strcpy(paths.at[1].relay[0].host, "127.0.0.1");
+	paths.at[1].relay[0].port = closed_port();
+	for (i = 0; i < n; i++)
+		paths.place[i] = i;
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
+		paths.dealt[i] = (uint8_t)(i % n);
+	sf.starter.o.paths = &paths;
+	assert_int_equal(tls_random((uint8_t *)&sf.starter.o.route_session, sizeof sf.starter.o.route_session, &e), 0);
 }
 
-static void tries(const char *host)
+static void begin(unsigned streams)
 {
-	unsigned before = fx.n_tried;
-
-	stream_connect_control(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	assert_int_equal(fx.n_tried, before + 1);
-	assert_string_equal(fx.tried_host, host);
-	assert_string_equal(fx.tried.fingerprint, "SHA256:peer");
+	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, streams);
 }
 
-static void fails(void)
+static bool two_joined(void)
 {
-	struct connect_result r = { .cause = CONNECT_TIMED_OUT };
-
-	fx.tried.done(fx.tried.arg, &r);
+	return sf_both_run() && sf.starter.session->streams.n_connected == 2 && sf.acceptor.session->streams.n_connected == 2;
 }
+static struct slot *control_slot(void) { return &sf.starter.session->slot[SLOT_CONTROL]; }
+static bool failed_once(void) { return sf.starter.session != NULL && sf.starter.session->slot[0].retries >= 1; }
+static bool failed_twice(void) { return sf.starter.session != NULL && sf.starter.session->slot[0].retries >= 2; }
+static bool first_connected(void) { return sf.starter.session != NULL && sf.starter.session->slot[0].stream != NULL; }
+static bool path_failed(void) { return sf.starter.n_path_failed > 0; }
 
-static void succeeds(const char *address)
+/* ---- Addresses of the peer ---- */
+
+/* The address is unreachable: the name is tried next, and the address that it leads to serves all later connections. */
+static void the_name_takes_its_turn(void **state)
 {
-	struct connect_result r = { .chan = made, .address = address };
-
-	fx.tried.done(fx.tried.arg, &r);
-}
-
-/* ---- Cases ---- */
-
-static void name_after_a_failure(void **state)
-{
-	(void)state;
-	tries(NUMERIC);
-	assert_null(fx.tried.permits); /* reached before */
-	fails();
-	tries(NAME);
-	assert_string_equal(fx.tried.client, "client");
-	assert_true(fx.tried.permits(fx.tried.arg, NULL, NULL));
-	fails();
-	tries(NUMERIC); /* the outage may have taken the resolver, too */
-	fails();
-	tries(NAME);
-}
-
-static void reached_address_is_kept(void **state)
-{
-	(void)state;
-	tries(NUMERIC);
-	fails();
-	tries(NAME);
-	succeeds("[2001:db8::7]:7812");
-	tries("2001:db8::7");
-	assert_int_equal(fx.tried.port, 7812);
-	fails();
-	tries(NAME);
-}
-
-static void dead_address_costs_less_than_a_name(void **state)
-{
-	(void)state;
-	tries(NUMERIC);
-	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
-	fails();
-	tries(NAME); /* lookup, and all addresses */
-	assert_true(fx.tried.timeout_ns == 10 * NS_PER_S);
-}
-
-static void without_a_name(void **state)
-{
-	(void)state;
-	fx.s.peer.name[0] = '\0';
-	tries(NUMERIC);
-	assert_true(fx.tried.timeout_ns == 10 * NS_PER_S);
-	fails();
-	tries(NUMERIC);
-}
-
-/* The last relay resolves the name, each time. */
-static void through_relays(void **state)
-{
-	(void)state;
-	fx.paths.at[0].n_relays = 1;
-	tries(NAME);
-	fails();
-	tries(NAME);
-	succeeds("relay.example:7811");
-	assert_string_equal(fx.s.peer.address, NUMERIC);
-	fx.paths.at[0].n_relays = 0;
-	tries(NUMERIC);
-}
-
-static void try_stream_until(enum connect_cause cause, unsigned hop)
-{
-	struct connect_result r = { .cause = cause, .why = { .msg = "no" }, .hop = hop };
-
-	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	fx.tried.done(fx.tried.arg, &r);
-}
-
-static void try_stream(unsigned hop) { try_stream_until(CONNECT_RELAY, hop); }
-
-/* One stream, over the second of two paths. */
-static void set_paths(const struct wire_open *open)
-{
-	fx.up = true;
-	fx.s.o.open = open;
-	fx.s.streams.n_active = fx.s.streams.n_connected = 1;
-	fx.paths.dealt[0] = 1;
-	fx.paths.place[1] = 1;
-	fx.paths.n = 2;
-	fx.paths.at[1].n_relays = 1;
-}
-
-/* Each path without a stream is reported once, until it connects. */
-static void failed_paths_are_reported(void **state)
-{
-	struct wire_open open = { .streams = 1 };
+	struct session *sess;
 
 	(void)state;
-	set_paths(&open);
-	fx.path.streams = 1; /* another stream carries the path */
-	try_stream(1);
-	assert_int_equal(fx.n_failed, 0);
-	fx.path.streams = 0;
-	try_stream(1);
-	try_stream(1);
-	assert_int_equal(fx.n_failed, 1);
-	assert_int_equal(fx.failed_path, 1);
-	assert_int_equal(fx.failed_hop, 1);
-	fx.s.streams.failed_paths = 0; /* as streams_add() does */
-	try_stream(0);
-	assert_int_equal(fx.n_failed, 2);
-	assert_int_equal(fx.failed_hop, 0);
-	fx.s.streams.failed_paths = 0;
-	fx.paths.n = 1; /* its failure ends the session, with the reason */
-	try_stream(0);
-	assert_int_equal(fx.n_failed, 2);
+	sf.starter.o.address = "127.0.0.9"; /* the acceptor listens at another one */
+	sf.starter.o.name = "localhost";
+	begin(1);
+	sf_until(first_connected);
+	sess = sf.starter.session;
+	assert_string_equal(sess->peer.address, "127.0.0.1");
+	assert_int_equal(sess->peer.port, listener_port(sf.listener));
+	assert_false(sess->slot[0].attempt.by_name);
+	assert_int_equal(sess->slot[0].retries, 0);
 }
 
-/* A host that has the connection, and does not answer in time, has one more attempt, with more time. */
-static void slow_paths_have_another_attempt(void **state)
+/* Without a name only the address is left. */
+static void no_name(void **state)
 {
-	struct wire_open open = { .streams = 1 };
+	(void)state;
+	sf.starter.o.address = "127.0.0.9";
+	begin(1);
+	sf_until(sf_both_run);
+	sf_until(failed_twice);
+	assert_false(sf.starter.session->slot[0].attempt.by_name);
+	assert_string_equal(sf.starter.session->peer.address, "127.0.0.9");
+	assert_int_equal(sf.starter.session->streams.join_why.code, PTCP_ECONNECT);
+	assert_int_equal(sf.n_joins, 0);
+}
+
+/* The name and the address take turns while both fail. */
+static void turns(void **state)
+{
+	bool by_name;
 
 	(void)state;
-	set_paths(&open);
-	try_stream_until(CONNECT_SLOW, 0);
-	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
-	assert_int_equal(fx.n_failed, 0);
-	try_stream_until(CONNECT_SLOW, 0);
-	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
-	assert_int_equal(fx.n_failed, 1);
-	fx.s.streams.failed_paths = 0;
-	try_stream_until(CONNECT_TIMED_OUT, 0); /* not even a connection */
-	assert_int_equal(fx.n_failed, 2);
-	fx.s.streams.failed_paths = 0;
-	try_stream_until(CONNECT_SLOW, 0);
-	assert_true(fx.tried.timeout_ns == 5 * NS_PER_S);
-	assert_int_equal(fx.n_failed, 2);
-	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	assert_true(fx.tried.timeout_ns == 20 * NS_PER_S);
-	succeeds("relay.example:7811");
-	assert_false(fx.s.slot[0].attempt.slow);
-	fx.s.o.timeout_ns = 3 * NS_PER_S; /* not longer than the session would wait */
-	fx.s.slot[0].attempt.slow = true;
-	try_stream(0);
-	assert_true(fx.tried.timeout_ns == 3 * NS_PER_S);
+	sf.starter.o.address = "127.0.0.9";
+	sf.starter.o.port = closed_port();
+	sf.starter.o.name = "localhost";
+	begin(1);
+	sf_until(sf_both_run);
+	sf_until(failed_once);
+	by_name = sf.starter.session->slot[0].attempt.by_name;
+	assert_true(by_name);
+	sf_until(failed_twice);
+	assert_false(sf.starter.session->slot[0].attempt.by_name);
 }
 
-static void mover_fails(enum connect_cause cause, unsigned hop)
+/* The successor of the control connection, and streams beside it, wait for each other: one attempt finds out whether the peer
+ * can be reached. */
+static void only_the_control_connection_is_tried(void **state)
 {
-	struct connect_result r = { .cause = cause, .why = { .code = fx.mover_fails_with, .msg = "no" }, .hop = hop };
-
-	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	fx.by_mover.done(fx.by_mover.arg, NULL, &r);
-}
-
-/* A stream of a mover takes the relays of its path, and its path's failures are reported as others. */
-static void movers_take_the_relays(void **state)
-{
-	struct wire_open open = { .streams = 1 };
+	struct session *sess;
 
 	(void)state;
-	set_paths(&open);
-	fx.s.striping.movers = (struct movers *)&fx;
-	fx.s.o.route_session = 77;
-	fx.s.slot[0].mover = 1;
-	mover_fails(CONNECT_RELAY, 0);
-	assert_ptr_equal(fx.by_mover.relay, fx.paths.at[1].relay);
-	assert_int_equal(fx.by_mover.n_relays, 1);
-	assert_true(fx.by_mover.route_session == 77);
-	assert_ptr_equal(fx.by_mover.issuer, &fx.host.identity);
-	assert_non_null(fx.by_mover.check);
-	assert_string_equal(fx.by_mover_host, NAME);
-	assert_true(fx.n_failed == 1 && fx.failed_path == 1 && fx.failed_hop == 0);
-	mover_fails(CONNECT_RELAY, 0);
-	assert_true(fx.n_failed == 1 && fx.n_by_mover == 2);
-	assert_int_equal(fx.n_tried, 1); /* the control connection */
-	fx.paths.dealt[0] = 0; /* the direct path */
-	mover_fails(CONNECT_UNREACHABLE, 0);
-	assert_int_equal(fx.by_mover.n_relays, 0);
-	assert_string_equal(fx.by_mover_host, NUMERIC);
-	mover_fails(CONNECT_UNREACHABLE, 0);
-	assert_string_equal(fx.by_mover_host, NUMERIC);
-	fx.paths.dealt[0] = 1;
-	fx.paths.n = 1; /* the only path: the session waits for it, unless the relay has refused the mover */
-	fx.s.streams.failed_paths = 0;
-	fx.n_failed = 0;
-	fx.mover_fails_with = PTCP_ECONNECT;
-	mover_fails(CONNECT_RELAY, 0);
-	assert_int_equal(fx.n_failed, 0);
-	fx.mover_fails_with = PTCP_EREFUSED;
-	mover_fails(CONNECT_RELAY, 0);
-	mover_fails(CONNECT_RELAY, 0);
-	assert_int_equal(fx.n_failed, 1);
+	begin(2);
+	sf_until(two_joined);
+	sess = sf.starter.session;
+	sf_unreachable(true);
+	sf_cut(session_control_fd(sess));
+	sf_cut_streams();
+	while (sess->streams.n_connected > 0 || !slot_attempts(control_slot()))
+		loop_run_once(sf.control, true);
+	stream_connect_pump(sess, mono_add_ns(mono_now(), NS_PER_S));
+	assert_false(slot_attempts(&sess->slot[0]) || slot_attempts(&sess->slot[1]));
+	assert_true(stream_connect_deadline(sess).ns == MONO_NEVER.ns); /* the attempt has a limit of its own */
+	sf_unreachable(false);
+	while (sf.n_joins < 4)
+		loop_run_once(sf.control, true);
+	assert_int_equal(control_slot()->retries, 0);
+	assert_true(control_is_up(sess));
 }
 
-/* Relays connect to movers of the server, to private ones as well; this host only where the server may have such addresses. */
-static void movers_of_the_server(void **state)
+/* Attempts of a stream that is no longer active end with the others of the session. */
+static void stops(void **state)
 {
-	struct wire_open open = { .streams = 1 };
+	struct session *sess;
+
+	(void)state;
+	begin(2);
+	sf_until(two_joined);
+	sess = sf.starter.session;
+	sf_unreachable(true);
+	sf_cut_streams();
+	while (!slot_attempts(&sess->slot[0]))
+		loop_run_once(sf.control, true);
+	assert_true(slot_attempts(&sess->slot[0]));
+	stream_connect_stop(sess);
+	assert_false(slot_attempts(&sess->slot[0]));
+	assert_null(sess->slot[0].attempt.connect);
+	sf_unreachable(false);
+}
+
+/* ---- Paths ---- */
+
+/* A path without any stream is reported once, with the hop that failed; the other path carries the transfer. */
+static void a_path_that_fails(void **state)
+{
+	struct session *sess;
 	unsigned n;
 
 	(void)state;
-	set_paths(&open);
-	fx.s.striping.endpoints = &fx.endpoints;
-	fx.endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .fingerprint = "SHA256:mover", .host = "10.0.0.2", .port = 7,
-	    .relays_only = true } } };
-	fx.s.slot[0].endpoint = 5;
-	try_stream(0);
-	assert_string_equal(fx.tried_host, "10.0.0.2");
-	assert_int_equal(fx.tried.port, 7);
-	assert_int_equal(fx.tried.n_relays, 1);
-	assert_string_equal(fx.tried.fingerprint, "SHA256:mover");
-	assert_int_equal(fx.n_failed, 1); /* of the relay */
-	fx.paths.dealt[0] = 0;
-	fx.expects_private = true;
-	n = fx.n_tried;
-	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	assert_int_equal(fx.n_tried, n);
-	assert_true(fx.n_failed == 2 && fx.failed_path == 0);
-	assert_int_equal(fx.s.streams.join_why.code, PTCP_ECONNECT);
-	fx.endpoints.of[0].relays_only = false;
-	stream_connect_pump(&fx.s, mono_add_ns(mono_now(), NS_PER_S));
-	assert_int_equal(fx.n_tried, n + 1);
-	assert_int_equal(fx.tried.n_relays, 0);
+	use_paths(2);
+	begin(4);
+	sf_until(path_failed);
+	assert_int_equal(sf.starter.failed_path, 1);
+	assert_int_equal(sf.starter.failed_hop, 0);
+	sess = sf.starter.session;
+	for (n = sess->slot[1].retries; sess->slot[1].retries < n + 2;)
+		loop_run_once(sf.control, true);
+	assert_int_equal(sf.starter.n_path_failed, 1);
+	assert_int_equal(sess->streams.failed_paths, 2);
+	while (sf.n_joins < 2)
+		loop_run_once(sf.control, true);
+	assert_int_equal(streams_on_path(sess, 0), 2);
+	assert_int_equal(streams_on_path(sess, 1), 0);
+}
+
+/* A stream that moves to another path keeps its connection until the new one is there. */
+static void a_stream_moves(void **state)
+{
+	struct session *sess;
+	uint32_t before;
+
+	(void)state;
+	use_paths(2);
+	paths.at[1].n_relays = 0; /* a second direct path */
+	begin(2);
+	sf_until(two_joined);
+	sess = sf.starter.session;
+	assert_int_equal(streams_on_path(sess, 0), 1);
+	assert_int_equal(streams_on_path(sess, 1), 1);
+	assert_false(streams_moves(sess, 1));
+	sess->adapt.selects_paths = true;
+	path_select_init(&sess->adapt.path_select, 2, paths.place, 2, paths.prior_bps, 1, mono_add_ns(mono_now(), 3600 * NS_PER_S));
+	before = sess->slot[1].generation;
+	paths.place[1] = 0;
+	stream_connect_move(sess, 1);
+	assert_true(streams_moves(sess, 1));
+	assert_int_equal(streams_on_path(sess, 1), 1);
+	stream_connect_pump(sess, mono_now());
+	assert_int_equal(sess->slot[1].state, SLOT_MOVING);
+	while (streams_on_path(sess, 0) < 2)
+		loop_run_once(sf.control, true);
+	assert_int_equal(sess->slot[1].generation, before + 1);
+	assert_false(streams_moves(sess, 1));
+	assert_int_equal(streams_on_path(sess, 1), 0);
+}
+
+/* The only path leads through a relay that is down: the session waits for it, and reports no path. */
+static void the_only_path(void **state)
+{
+	(void)state;
+	use_paths(2);
+	paths.at[0] = paths.at[1];
+	paths.n = paths.n_places = 1;
+	memset(paths.dealt, 0, sizeof paths.dealt);
+	begin(1);
+	sf_until(sf_both_run);
+	sf_until(failed_twice);
+	assert_int_equal(sf.starter.n_path_failed, 0);
+	assert_int_equal(sf.starter.session->streams.join_why.code, PTCP_ECONNECT);
+}
+
+/* ---- Movers of the acceptor ---- */
+
+static struct endpoints endpoints;
+
+static void use_endpoint(struct session *sess, const char *host, unsigned port, bool relays_only)
+{
+	endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .port = port, .relays_only = relays_only } } };
+	strcpy(endpoints.of[0].host, host);
+	strcpy(endpoints.of[0].fingerprint, sf.acceptor.host.identity.fingerprint);
+	sess->striping.endpoints = &endpoints;
+	sess->slot[0].endpoint = 5;
+}
+
+static void starts_with_a_mover(struct session *sess)
+{
+	use_endpoint(sess, "127.0.0.1", closed_port(), false);
+	sf_add_files(sess);
+}
+
+static void forget_endpoints(void)
+{
+	sf.starter.session->striping.endpoints = NULL;
+}
+
+/* A closed port: one warning with the address, the failures counted. */
+static void a_mover_that_cannot_be_reached(void **state)
+{
+	(void)state;
+	sf.starts = starts_with_a_mover;
+	begin(1);
+	sf_until(failed_once);
+	assert_int_equal(endpoints.of[0].failures, 1);
+	sf_until(failed_twice);
+	assert_int_equal(sf.starter.n_warnings, 1);
+	assert_non_null(strstr(sf.starter.warning, "a mover of the server, 127.0.0.1 port "));
+	assert_non_null(strstr(sf.starter.warning, "cannot be reached"));
+	assert_int_equal(sf.n_joins, 0);
+	forget_endpoints();
+}
+
+static void starts_with_a_private_mover(struct session *sess)
+{
+	use_paths(2);
+	use_endpoint(sess, "10.0.0.2", 7, true);
+	sf_add_files(sess);
+}
+
+/* Private addresses of movers may be another host's here: only relays connect to them. */
+static void a_mover_for_relays_only(void **state)
+{
+	(void)state;
+	use_paths(2);
+	sf.starts = starts_with_a_private_mover;
+	begin(2);
+	sf_until(path_failed);
+	assert_int_equal(sf.starter.failed_path, 0);
+	assert_non_null(strstr(sf.starter.path_failed, "name the direct path first"));
+	assert_null(sf.starter.session->slot[0].attempt.connect);
+	forget_endpoints();
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(name_after_a_failure, setup),
-		cmocka_unit_test_setup(reached_address_is_kept, setup),
-		cmocka_unit_test_setup(dead_address_costs_less_than_a_name, setup),
-		cmocka_unit_test_setup(without_a_name, setup),
-		cmocka_unit_test_setup(through_relays, setup),
-		cmocka_unit_test_setup(failed_paths_are_reported, setup),
-		cmocka_unit_test_setup(slow_paths_have_another_attempt, setup),
-		cmocka_unit_test_setup(movers_take_the_relays, setup),
-		cmocka_unit_test_setup(movers_of_the_server, setup),
+	static const struct CMUnitTest tests[] = {
+		sf_test(the_name_takes_its_turn), sf_test(no_name), sf_test(turns), sf_test(only_the_control_connection_is_tried),
+		sf_test(stops), sf_test(a_path_that_fails), sf_test(a_stream_moves), sf_test(the_only_path),
+		sf_test(a_mover_that_cannot_be_reached), sf_test(a_mover_for_relays_only),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("session/stream_connect", tests, NULL, NULL);
 }
