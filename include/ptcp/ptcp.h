@@ -1,7 +1,7 @@
 /* libptcp: transfers files and trees between hosts over parallel TLS streams.
  *
  * Handles are opaque. Options are plain structs, initialized by an _init() function and copied by the function that
- * takes them. Errors: see <ptcp/err.h>. Unless stated otherwise, functions may be called from any thread, a handle by
+ * takes them; NULL stands for the options that _init() makes. Errors: see <ptcp/err.h>. Unless stated otherwise, functions may be called from any thread, a handle by
  * one thread at a time, and different handles by different threads at once. The library never exits, prints or
  * touches signal handlers, and keeps no state between handles. The host program should ignore SIGPIPE.
  *

@@ -16,7 +16,7 @@ int ptcp_mover(const struct ptcp_mover_opts *opts, struct ptcp_err *e)
 	int r;
 
 	ptcp_mover_opts_init(&o);
-	if (opts != NULL && (r = opts_copy(&o, sizeof o, opts, "ptcp_mover_opts_init", e)) < 0)
+	if ((r = opts_copy(&o, sizeof o, opts, "ptcp_mover_opts_init", e)) < 0)
 		return r;
 	if (o.join == NULL)
 		return err_set(e, PTCP_EUSAGE, "mover: no invitation (name the file that ptcp send --movers wrote)");

@@ -54,7 +54,7 @@ static int take_opts(struct ptcp_task *t, const struct ptcp_transfer_opts *from,
 	int r;
 
 	ptcp_transfer_opts_init(&o);
-	if (from != NULL && opts_copy(&o, sizeof o, from, "ptcp_transfer_opts_init", e) < 0)
+	if (opts_copy(&o, sizeof o, from, "ptcp_transfer_opts_init", e) < 0)
 		return PTCP_EUSAGE;
 	if (check_opts(&o, e) < 0 || pacing_parse(&t->rate, o.rate, e) < 0)
 		return PTCP_EUSAGE;

@@ -162,9 +162,10 @@ static int take_opts(struct ptcp_collect *c, const struct ptcp_transfer_opts *co
 	int r;
 
 	ptcp_collect_opts_init(&c->o);
-	if ((r = opts_copy(&c->o, sizeof c->o, o, "ptcp_collect_opts_init", e)) < 0)
+	ptcp_transfer_opts_init(&c->connect);
+	if ((r = opts_copy(&c->o, sizeof c->o, o, "ptcp_collect_opts_init", e)) < 0 ||
+	    (r = opts_copy(&c->connect, sizeof c->connect, connect, "ptcp_transfer_opts_init", e)) < 0)
 		return r;
-	c->connect = *connect;
 	if (c->o.streams < 1 || c->o.streams > PTCP_STREAMS_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams of a path: must be 1 to %d", PTCP_STREAMS_MAX);
 	if (!(c->o.impact_percent >= 0 && c->o.impact_percent <= 100))

@@ -174,12 +174,15 @@ static void judge(struct ptcp_links *s, struct link_state *l)
 	}
 }
 
-static int take_opts(struct ptcp_links *s, const struct ptcp_links_opts *o, struct ptcp_err *e)
+static int take_opts(struct ptcp_links *s, const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *o,
+    struct ptcp_err *e)
 {
 	int r;
 
 	ptcp_links_opts_init(&s->o);
-	if ((r = opts_copy(&s->o, sizeof s->o, o, "ptcp_links_opts_init", e)) < 0)
+	ptcp_transfer_opts_init(&s->connect);
+	if ((r = opts_copy(&s->o, sizeof s->o, o, "ptcp_links_opts_init", e)) < 0 ||
+	    (r = opts_copy(&s->connect, sizeof s->connect, connect, "ptcp_transfer_opts_init", e)) < 0)
 		return r;
 	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
 		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
@@ -200,12 +203,11 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 		return err_nomem(e);
 	atomic_init(&s->canceled, false);
 	s->overlay = o;
-	s->connect = *connect;
 	s->n = ptcp_overlay_links(o);
 	if ((s->link = calloc(s->n + 1, sizeof *s->link)) == NULL)
 		r = err_nomem(e);
 	else
-		r = take_opts(s, opts, e);
+		r = take_opts(s, connect, opts, e);
 	for (i = 0; r == 0 && i < s->n; i++) {
 		ptcp_overlay_link(o, i, &s->link[i].of);
 		judge(s, &s->link[i]);

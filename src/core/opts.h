@@ -7,12 +7,14 @@
 
 #include "core/err.h"
 
-/* Copies the caller's options over the defaults in `to`. PTCP_EUSAGE for a size of 0 or above `known`;
- * `init` names the function that sets the size. */
+/* Copies the caller's options over the defaults in `to`; NULL: the defaults remain. PTCP_EUSAGE for a size of 0 or above
+ * `known`; `init` names the function that sets the size. */
 static inline int opts_copy(void *to, size_t known, const void *from, const char *init, struct ptcp_err *e)
 {
 	size_t size;
 
+	if (from == NULL)
+		return 0;
 	memcpy(&size, from, sizeof size);
 	if (size == 0 || size > known)
 		return err_set(e, PTCP_EUSAGE, "options not initialized (call %s())", init);

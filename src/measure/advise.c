@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/units.h"
 #include "measure/prober.h"
 #include "model/advice.h"
@@ -400,7 +401,7 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	a->base.ops = &ops;
 	ptcp_advice_init(&a->advice);
 	ptcp_advice_opts_init(&a->o);
-	if ((r = prober_take_opts(&a->o, sizeof a->o, o, "ptcp_advice_opts_init", e)) == 0) {
+	if ((r = opts_copy(&a->o, sizeof a->o, o, "ptcp_advice_opts_init", e)) == 0) {
 		/* The fit may add a level. */
 		a->base.max_streams = a->o.max_streams < PTCP_STREAMS_MAX ? a->o.max_streams : PTCP_STREAMS_MAX;
 		if ((r = take_levels(a, e)) == 0)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/sorted.h"
 #include "core/units.h"
 #include "measure/prober.h"
@@ -190,7 +191,7 @@ int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct p
 		return err_nomem(e);
 	m->base.ops = &ops;
 	ptcp_measure_opts_init(&m->o);
-	if ((r = prober_take_opts(&m->o, sizeof m->o, o, "ptcp_measure_opts_init", e)) == 0)
+	if ((r = opts_copy(&m->o, sizeof m->o, o, "ptcp_measure_opts_init", e)) == 0)
 		r = take_opts(m, &m->o, e);
 	m->o.streams = NULL;
 	m->base.judges_streams = true;

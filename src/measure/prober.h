@@ -33,17 +33,6 @@ struct prober {
 	struct timer *timer;
 };
 
-/* Copies options, whose first member is their size, over defaults. `init` names the function for an error. */
-static inline int prober_take_opts(void *out, size_t bytes, const void *opts, const char *init, struct ptcp_err *e)
-{
-	size_t size = *(const size_t *)opts;
-
-	if (size == 0 || size > bytes)
-		return err_set(e, PTCP_EUSAGE, "options: not initialized by %s()", init);
-	memcpy(out, opts, size);
-	return 0;
-}
-
 /* For `running`: starts probing the session with at most `streams` streams at a time. Callbacks of `ops` and the
  * timer get the prober. False: the session has been canceled. */
 bool prober_begin(struct prober *b, struct session *sess, const struct probe_session_ops *ops,

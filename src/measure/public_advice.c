@@ -138,7 +138,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	int r;
 
 	ptcp_advice_opts_init(&opts);
-	if ((r = prober_take_opts(&opts, sizeof opts, o, "ptcp_advice_opts_init", e)) < 0)
+	if ((r = opts_copy(&opts, sizeof opts, o, "ptcp_advice_opts_init", e)) < 0)
 		return r;
 	if ((unsigned)opts.model >= PTCP_MODELS)
 		return err_set(e, PTCP_EUSAGE, "advice: no such model");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/processor.h"
 #include "core/units.h"
 #include "measure/prober.h"
@@ -242,7 +243,7 @@ void ptcp_timing_opts_init(struct ptcp_timing_opts *o)
 int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts *o, struct ptcp_err *e)
 {
 	ptcp_timing_opts_init(out);
-	if (prober_take_opts(out, sizeof *out, o, "ptcp_timing_opts_init", e) < 0)
+	if (opts_copy(out, sizeof *out, o, "ptcp_timing_opts_init", e) < 0)
 		return PTCP_EUSAGE;
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
 	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * LEAST_BYTES))

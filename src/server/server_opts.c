@@ -63,11 +63,8 @@ int server_check_opts(struct ptcp_server_opts *all, struct relay_acl **next_hops
 	int r;
 
 	ptcp_server_opts_init(all);
-	if (o != NULL && (o->size == 0 || o->size > sizeof *all))
-		return err_set(e, PTCP_EUSAGE, "options: not initialized by ptcp_server_opts_init()");
-	if (o != NULL)
-		memcpy(all, o, o->size);
-	if ((r = check_ranges(all, e)) < 0 || (r = server_check_movers(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
+	if ((r = opts_copy(all, sizeof *all, o, "ptcp_server_opts_init", e)) < 0 || (r = check_ranges(all, e)) < 0 ||
+	    (r = server_check_movers(all, e)) < 0 || (r = pacing_parse(rate, all->rate, e)) < 0)
 		return r;
 	return parse_next_hops(next_hops, all, e);
 }

@@ -318,6 +318,32 @@ static void asked_for_nothing(void **state)
 	ptcp_links_free(l);
 }
 
+/* NULL stands for the options of _init(), in both places; options without a size are refused. */
+static void options_of_nobody(void **state)
+{
+	static const char text[] = "destination: A\nhosts: {A: {address: '127.0.0.1:2'}, B: {address: '127.0.0.1:3', path: /x, "
+	    "data: 1MB}}\nlinks: [{from: B, to: A, rate: 10Mbit/s}]\n";
+	static const struct ptcp_transfer_opts no_connect;
+	static const struct ptcp_links_opts no_links;
+	static const struct ptcp_collect_opts no_collect;
+	struct ptcp_overlay *two;
+	struct ptcp_collect *c;
+	struct ptcp_links *l;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(ptcp_overlay_parse(&two, text, sizeof text - 1, "test", &e), 0);
+	assert_int_equal(ptcp_links_new(&l, two, NULL, NULL, &e), 0);
+	ptcp_links_free(l);
+	assert_int_equal(ptcp_links_new(&l, two, &no_connect, NULL, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_links_new(&l, two, NULL, &no_links, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_collect_new(&c, two, NULL, lf_path("data"), NULL, &e), 0);
+	ptcp_collect_free(c);
+	assert_int_equal(ptcp_collect_new(&c, two, &no_connect, lf_path("data"), NULL, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_collect_new(&c, two, NULL, lf_path("data"), &no_collect, &e), PTCP_EUSAGE);
+	ptcp_overlay_free(two);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(asked_without_an_address, setup, teardown),
 		cmocka_unit_test_setup_teardown(asked_for_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(options_of_nobody, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("collect/links", tests, NULL, NULL);

@@ -389,6 +389,8 @@ static void options_are_checked(void **state)
 	(void)state;
 	memset(&opts, 0, sizeof opts);
 	assert_int_equal(ptcp_plan_make(&p, o, &opts, &e), PTCP_EUSAGE);
+	assert_int_equal(ptcp_plan_make(&p, o, NULL, &e), 0);
+	ptcp_plan_free(p);
 	ptcp_plan_opts_init(&opts);
 	opts.method = (enum ptcp_plan_method)77;
 	assert_int_equal(ptcp_plan_make(&p, o, &opts, &e), PTCP_EUSAGE);
