@@ -167,7 +167,7 @@ static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
-	const struct session *sess = sf.acceptor.gone ? NULL : sf.acceptor.session;
+	const struct session *sess = sf.acceptor.gone || sf.forgets ? NULL : sf.acceptor.session;
 
 	(void)arg;
 	if (j->stream != WIRE_JOIN_CONTROL && sf.refuses > 0) {
@@ -184,7 +184,10 @@ static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 {
 	(void)arg;
 	sf.n_joins += j->stream != WIRE_JOIN_CONTROL;
-	session_add_stream(sf.acceptor.session, j->stream, c);
+	if (j->stream == WIRE_JOIN_CONTROL && sf.takes != NULL)
+		sf.takes(c);
+	else
+		session_add_stream(sf.acceptor.session, j->stream, c);
 }
 
 static const struct inbound_ops inbound_ops = { .control = on_control, .join = on_join, .stream = on_stream };

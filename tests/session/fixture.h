@@ -46,6 +46,8 @@ extern struct sf {
 	struct connect *first;     /* the attempt to make the control connection */
 	unsigned n_joins;          /* data connections that the acceptor has taken */
 	unsigned refuses;          /* so many data connections are refused */
+	bool forgets;              /* the acceptor knows no session any more */
+	void (*takes)(struct chan *c); /* a successor of the control connection, in place of the acceptor; or NULL */
 	void (*starts)(struct session *sess); /* in ops.running of the starter, in place of adding files; or NULL */
 	void (*serves)(struct session *sess); /* the same of the acceptor */
 	struct tree *from, *to;

@@ -1,435 +1,309 @@
-/* The control connection and its successors: which channel is read, written and freed when. The test plays channels and
- * the engine; tests/engine/test_control_replay.c has the cases of the replay. */
-#include "session/session_impl.h"
+/* The control connection and its successors: which connection is read, written and freed when. The starter is a real session;
+ * the test answers its attempts itself. tests/engine/test_control_replay.c has the cases of the replay. */
+#include "fixture.h"
 
-#include "core/err.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "core/units.h"
+#include "net/chan.h"
 
-#include <cmocka.h>
+#define LARGE (24u << 20)
 
-#define OUT_BYTES 100000
-
-struct chan {
-	uint8_t out[OUT_BYTES], in[64];
-	size_t out_n, room, in_n, in_at;
-	bool freed, detached, broken;
-	const struct chan_ops *ops;
-	void *arg;
-};
-
-struct engine {
-	struct outbox out;
-	uint64_t linger_ns;
-	struct mono last_input;
-	size_t input;
-	unsigned closed;
-	struct ptcp_err failed;
-};
+/* ---- The peer that the test plays on a successor ---- */
 
 static struct {
-	struct session s;
-	struct context host;
-	struct engine engine;
-	struct paths paths;
-	struct wire_open open;
-	struct chan *chan[4];
-	unsigned n_chans, n_pumps;
-	unsigned n_lent, n_reclaimed;
-	bool reset;
-} fx;
+	struct chan *chan;         /* of the last attempt */
+	unsigned n_taken;
+	uint8_t in[70000];         /* what the starter has sent on it */
+	size_t n;
+	bool closed;
+} peer;
 
-/* ---- Channels and engine ---- */
-
-void chan_free(struct chan *c)
+static void on_readable(void *arg)
 {
-	if (c == NULL)
-		return;
-	assert_false(c->freed);
-	c->freed = true;
-}
+	size_t n;
 
-void chan_detach(struct chan *c) { c->detached = true; }
-
-int chan_attach(struct chan *c, struct loop *l, const struct chan_ops *ops, void *arg, struct ptcp_err *e)
-{
-	(void)l;
-	assert_false(c->freed);
-	if (c->broken)
-		return err_set(e, PTCP_EIO, "no loop");
-	c->detached = false;
-	c->ops = ops;
-	c->arg = arg;
-	return 0;
-}
-
-size_t chan_read(struct chan *c, void *p, size_t n)
-{
-	n = n < c->in_n - c->in_at ? n : c->in_n - c->in_at;
-	memcpy(p, c->in + c->in_at, n);
-	c->in_at += n;
-	return n;
-}
-
-size_t chan_write(struct chan *c, const void *p, size_t n)
-{
-	assert_true(!c->freed && !c->detached);
-	n = n < c->room ? n : c->room;
-	memcpy(c->out + c->out_n, p, n);
-	c->out_n += n;
-	c->room -= n;
-	return n;
-}
-
-void chan_flush(struct chan *c) { assert_false(c->freed); }
-int chan_fd(const struct chan *c) { return c->freed ? -1 : 7; }
-void sock_reset_on_close(int fd) { fx.reset = fd == 7; }
-
-uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
-static void on_outage(struct session *sess, bool begins)
-{
-	assert_ptr_equal(sess, &fx.s);
-	fx.n_lent += begins;
-	fx.n_reclaimed += !begins;
-}
-
-static const struct payload_ops payload = { .outage = on_outage };
-int tcpinfo_read(struct tcpinfo *out, int fd) { return out == NULL || fd < 0 ? -1 : -1; }
-struct outbox *engine_outbox(struct engine *s) { return &s->out; }
-struct mono engine_last_input(const struct engine *s) { return s->last_input; }
-void engine_fail(struct engine *s, const struct ptcp_err *why) { s->failed = *why; }
-
-void engine_closed(struct engine *s, const struct ptcp_err *why)
-{
-	(void)why;
-	s->closed++;
-}
-
-void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
-{
-	(void)p;
-	(void)now;
-	s->input += n;
-}
-
-bool mux_is_between(const struct mux *m) { return m == NULL; }
-bool mux_has_pending(const struct mux *m) { return m != NULL; }
-void mux_input(struct mux *m, struct chan *c) { (void)m, (void)c; }
-bool mux_output(struct mux *m, struct chan *c) { return m == NULL && c == NULL; }
-
-/* The last attempt that was reported. */
-static unsigned attempt;
-static char attempt_why[100];
-
-static void on_reconnecting(void *arg, unsigned n, uint64_t wait_ns, const char *why)
-{
 	(void)arg;
-	assert_true(wait_ns < 100 * NS_PER_S);
-	attempt = n;
-	snprintf(attempt_why, sizeof attempt_why, "%s", why);
+	while ((n = chan_read(peer.chan, peer.in + peer.n, sizeof peer.in - peer.n)) > 0)
+		peer.n += n;
 }
 
-static const struct session_ops session_ops = { .reconnecting = on_reconnecting };
-
-static void pump(struct session *sess)
+static void on_closed(void *arg, const struct ptcp_err *why)
 {
-	assert_ptr_equal(sess, &fx.s);
-	fx.n_pumps++;
+	(void)arg, (void)why;
+	peer.closed = true;
 }
 
-/* ---- A running starter over three paths ---- */
+static const struct chan_ops peer_ops = { .readable = on_readable, .closed = on_closed };
 
-static struct chan *new_chan(void)
+static void takes(struct chan *c)
 {
-	struct chan *c = calloc(1, sizeof *c);
+	struct ptcp_err e;
 
-	c->room = OUT_BYTES;
-	return fx.chan[fx.n_chans++] = c;
+	chan_free(peer.chan);
+	peer.chan = c;
+	peer.n_taken++;
+	peer.n = 0;
+	peer.closed = false;
+	assert_int_equal(chan_attach(c, sf.control, &peer_ops, NULL, &e), 0);
 }
 
-static int setup(void **state)
+static void writes(const uint8_t *p, size_t n)
 {
-	(void)state;
-	memset(&fx, 0, sizeof fx);
-	fx.engine.linger_ns = 600 * NS_PER_S;
-	fx.engine.last_input = mono_now();
-	fx.paths.n = 3;
-	fx.s.o = (struct session_opts){ .host = &fx.host, .connects = true, .open = &fx.open, .paths = &fx.paths,
-		.ops = &session_ops };
-	attempt = 0;
-	fx.s.engine = &fx.engine;
-	fx.s.pump = pump;
-	fx.s.payload = &payload;
-	fx.s.running = true;
-	fx.s.control.quiet_ns = 3 * NS_PER_S;
-	fx.s.control.return_by = MONO_NEVER;
-	fx.s.control.chan = new_chan();
-	control_replay_init(&fx.s.control.replay, true, 0, 3, fx.engine.last_input);
-	return 0;
+	assert_int_equal(chan_write(peer.chan, p, n), n);
+	chan_flush(peer.chan);
+}
+
+static size_t answer(uint8_t *out, uint64_t bytes)
+{
+	return wire_control_ack_encode(out, &(struct wire_control_ack){ bytes });
+}
+
+/* ---- A starter that sends, and has lost its control connection ---- */
+
+static struct control *control(void) { return &sf.starter.session->control; }
+static bool joined(void) { return sf_both_run() && sf.starter.session->streams.n_connected > 0; }
+static bool resuming(void) { return peer.n_taken == 1 && control()->successor != NULL && peer.n >= WIRE_CONTROL_ACK_MAX_BYTES; }
+static bool asked_again(void) { return peer.n_taken == 2 && control()->successor != NULL; }
+static bool reported(void) { return sf.starter.n_reconnecting > 0; }
+static bool up(void) { return control()->chan != NULL; }
+static bool starter_over(void) { return session_over(sf.starter.session); }
+static bool peer_closed(void) { return peer.closed; }
+static bool starter_gone(void) { return sf.starter.gone; }
+static bool acceptor_lost_it(void) { return sf.acceptor.session->control.lost || sf.acceptor.gone; }
+
+static void begin(void)
+{
+	static struct timetable slow;
+
+	memset(&peer, 0, sizeof peer);
+	assert_int_equal(pacing_parse(&slow, "8Mbit/s", NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
+	sf_until(joined);
+	assert_true(control_is_up(sf.starter.session));
+	assert_false(control_wants_successor(sf.starter.session));
+}
+
+static void begin_lost(void)
+{
+	begin();
+	sf.takes = takes;
+	sf_cut(session_control_fd(sf.starter.session));
+	sf_until(resuming);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
-	control_replay_fini(&fx.s.control.replay);
-	buf_fini(&fx.engine.out.b);
-	while (fx.n_chans > 0)
-		free(fx.chan[--fx.n_chans]);
-	return 0;
-}
-
-static void sends(size_t n)
-{
-	memset(outbox_room(&fx.engine.out, n), 'x', n);
-	outbox_added(&fx.engine.out, n);
-	control_flush(&fx.s);
-}
-
-static void answers(struct chan *c, uint64_t bytes)
-{
-	struct wire_control_ack f = { bytes };
-
-	c->in_n += wire_control_ack_encode(c->in + c->in_n, &f);
-	c->ops->readable(c->arg);
-}
-
-static struct chan *successor(void)
-{
-	struct chan *c = new_chan();
-
-	control_take(&fx.s, c);
-	return c;
+	chan_free(peer.chan);
+	peer.chan = NULL;
+	return sf_teardown(state);
 }
 
 /* ---- Cases ---- */
 
-static void without_replay(void **state)
-{
-	(void)state;
-	fx.engine.linger_ns = 0;
-	sends(1000);
-	assert_int_equal(fx.chan[0]->out_n, 1000);
-	assert_int_equal(buf_len(&fx.s.control.replay.retained), 0);
-	assert_false(control_may_resume(&fx.s));
-}
-
-static void retransmits_on_the_successor(void **state)
-{
-	struct chan *c;
-
-	(void)state;
-	fx.chan[0]->room = 700;
-	sends(1000);
-	assert_int_equal(buf_len(&fx.engine.out.b), 300); /* for later */
-	c = successor();
-	assert_true(fx.chan[0]->freed);
-	assert_null(fx.s.control.chan);
-	assert_ptr_equal(fx.s.control.successor, c);
-	assert_int_equal(c->out_n, WIRE_CONTROL_ACK_MAX_BYTES);
-	control_flush(&fx.s); /* not before the peer's answer */
-	answers(c, 600);
-	assert_ptr_equal(fx.s.control.chan, c);
-	assert_ptr_equal(c->ops, &control_ops);
-	assert_null(fx.s.control.successor);
-	control_flush(&fx.s);
-	assert_int_equal(c->out_n, WIRE_CONTROL_ACK_MAX_BYTES + 100 + 300);
-	assert_int_equal(buf_len(&fx.engine.out.b), 0);
-	assert_int_equal(fx.engine.failed.code, 0);
-	assert_true(fx.n_pumps > 0);
-	assert_int_equal(fx.n_lent, 0);
-	assert_int_equal(fx.n_reclaimed, 1);
-}
-
+/* Nothing but the number of received bytes is sent before the peer's answer, which may arrive in pieces; then the bytes follow
+ * that the peer does not have. */
 static void answer_in_pieces(void **state)
 {
-	struct wire_control_ack f = { 0 };
-	struct chan *c = successor();
-	size_t n = wire_control_ack_encode(c->in, &f);
+	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
+	uint64_t acked, sent;
+	size_t n, i;
 
 	(void)state;
-	while (c->in_n < n) {
-		assert_ptr_equal(fx.s.control.successor, c);
-		c->in_n++;
-		c->ops->readable(c->arg);
+	begin_lost();
+	assert_int_equal(peer.n, WIRE_CONTROL_ACK_MAX_BYTES);
+	assert_int_equal(answer(frame, control()->replay.received), WIRE_CONTROL_ACK_MAX_BYTES);
+	assert_memory_equal(peer.in, frame, sizeof frame);
+	assert_null(control()->chan);
+	acked = control()->replay.acked;
+	sent = buf_len(&control()->replay.retained);
+	n = answer(frame, acked);
+	for (i = 0; i < n; i++) {
+		assert_null(control()->chan);
+		writes(frame + i, 1);
+		if (i + 1 < n)
+			while (control()->replay.got <= i)
+				loop_run_once(sf.control, true);
 	}
-	assert_ptr_equal(fx.s.control.chan, c);
-}
-
-/* A close in an outage would arrive after it, and then end the session of a client that is slow to return. */
-static void silent_connection_is_reset(void **state)
-{
-	(void)state;
-	control_pump(&fx.s, mono_add_ns(fx.engine.last_input, 4 * NS_PER_S));
-	assert_true(fx.chan[0]->freed);
-	assert_true(fx.reset);
+	sf_until(up);
+	assert_null(control()->successor);
+	assert_true(control_is_up(sf.starter.session));
+	while (peer.n < WIRE_CONTROL_ACK_MAX_BYTES + sent)
+		loop_run_once(sf.control, true);
+	assert_false(session_over(sf.starter.session));
 }
 
 static void wrong_answers(void **state)
 {
-	struct chan *c = successor();
+	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES] = { WIRE_PING };
 
 	(void)state;
-	c->in[0] = WIRE_PING;
-	c->in_n = WIRE_CONTROL_ACK_MAX_BYTES;
-	c->ops->readable(c->arg);
-	assert_true(c->freed);
-	assert_true(fx.s.control.chan == NULL && fx.s.control.successor == NULL);
-	assert_true(control_wants_successor(&fx.s));
-	c = successor();
-	c->ops->closed(c->arg, NULL);
-	assert_true(c->freed);
-	assert_int_equal(fx.engine.failed.code, 0);
-	c = successor();
-	answers(c, 1); /* nothing was sent: the session fails, and the successor carries the reason */
-	assert_ptr_equal(fx.s.control.chan, c);
-	assert_int_equal(fx.engine.failed.code, PTCP_EPROTO);
+	begin_lost();
+	writes(frame, sizeof frame);
+	sf_until(asked_again); /* dropped, and tried again */
+	assert_false(session_over(sf.starter.session));
+	writes(frame, answer(frame, control()->replay.acked + buf_len(&control()->replay.retained) + 1)); /* more than was sent */
+	sf_until(starter_over);
+	assert_int_equal(sf.starter.session->end.why.code, PTCP_EPROTO);
+	while (peer.n == WIRE_CONTROL_ACK_MAX_BYTES) /* the successor carries the reason */
+		loop_run_once(sf.control, true);
+	assert_int_equal(peer.in[WIRE_CONTROL_ACK_MAX_BYTES], WIRE_ERROR);
 }
 
-static void no_loop_takes_it(void **state)
-{
-	struct chan *c = new_chan();
-
-	(void)state;
-	c->broken = true;
-	control_take(&fx.s, c);
-	assert_true(c->freed);
-	assert_null(fx.s.control.successor);
-	c = successor();
-	c->broken = true;
-	answers(c, 0);
-	assert_true(c->freed);
-	assert_null(fx.s.control.chan);
-	assert_int_equal(fx.engine.failed.code, PTCP_EIO);
-}
-
-static void not_taken(void **state)
-{
-	struct chan *c;
-
-	(void)state;
-	fx.s.end.failed = true;
-	c = successor();
-	assert_true(c->freed);
-	assert_null(fx.s.control.successor);
-	assert_false(fx.chan[0]->freed);
-}
-
-static void closed(bool in_good_order)
-{
-	struct ptcp_err why = { .code = PTCP_EPEER, .msg = "reset" };
-
-	chan_detach(fx.chan[0]);
-	chan_attach(fx.chan[0], NULL, &control_ops, &fx.s, NULL);
-	control_ops.closed(&fx.s, in_good_order ? NULL : &why);
-	assert_true(fx.chan[0]->freed);
-	assert_null(fx.s.control.chan);
-	assert_int_equal(session_control_fd(&fx.s), -1);
-}
-
-static void a_lost_connection(void **state)
+static void a_closed_successor(void **state)
 {
 	(void)state;
-	assert_int_equal(session_control_fd(&fx.s), 7);
-	closed(false);
-	assert_int_equal(fx.engine.closed, 0);
-	assert_true(control_wants_successor(&fx.s));
-	assert_int_equal(attempt, 1);
-	assert_string_equal(attempt_why, "reset");
-	assert_int_equal(fx.s.control.replay.path, 1);
-	assert_int_equal(fx.n_lent, 1);
-	assert_int_equal(fx.n_reclaimed, 0);
+	begin_lost();
+	chan_free(peer.chan);
+	peer.chan = NULL;
+	sf_until(asked_again);
+	assert_false(session_over(sf.starter.session));
 }
 
+/* The peer does not answer on the successor: it is dropped after the same time as a silent connection. */
+static void a_silent_successor(void **state)
+{
+	struct mono at;
+
+	(void)state;
+	begin_lost();
+	at = control_deadline(sf.starter.session);
+	assert_true(at.ns < MONO_NEVER.ns);
+	control_pump(sf.starter.session, (struct mono){ at.ns - 1 });
+	assert_non_null(control()->successor);
+	control_pump(sf.starter.session, mono_add_ns(at, 60 * NS_PER_S));
+	assert_null(control()->successor);
+	assert_true(control_wants_successor(sf.starter.session));
+	sf_until(peer_closed);
+}
+
+static void a_silent_connection(void **state)
+{
+	struct session *sess;
+	struct mtu_lost lost;
+	struct mono at;
+
+	(void)state;
+	begin();
+	sess = sf.starter.session;
+	at = control_deadline(sess);
+	assert_true(at.ns >= mono_add_ns(engine_last_input(sess->engine), control()->quiet_ns).ns);
+	control_pump(sess, (struct mono){ at.ns - 1 });
+	assert_non_null(control()->chan);
+	assert_false(control_take_lost(sess, &lost));
+	control_pump(sess, mono_add_ns(at, 60 * NS_PER_S)); /* not even a long RTT is an excuse */
+	assert_null(control()->chan);
+	assert_int_equal(session_control_fd(sess), -1);
+	assert_int_equal(sf.starter.n_reconnecting, 1);
+	assert_string_equal(sf.starter.reconnecting, "the control connection is silent");
+	assert_true(control_take_lost(sess, &lost));
+	assert_false(control_take_lost(sess, &lost)); /* once */
+	sf_until(acceptor_lost_it); /* reset: a close would arrive late */
+	assert_false(sf.acceptor.gone);
+	sf_until(up);
+	assert_true(control()->resumed.ns > 0);
+	assert_int_equal(sess->slot[SLOT_CONTROL].retries, 0);
+}
+
+static void a_stuck_connection(void **state)
+{
+	(void)state;
+	begin();
+	control_stuck(sf.starter.session);
+	assert_null(control()->chan);
+	assert_string_equal(sf.starter.reconnecting, "the control connection is stuck");
+	sf_until(up);
+	assert_false(session_over(sf.starter.session));
+}
+
+/* By its peer, in good order: the session is over there. */
 static void closed_in_good_order(void **state)
 {
 	(void)state;
-	closed(true);
-	assert_int_equal(fx.engine.closed, 1);
-	assert_false(control_wants_successor(&fx.s));
-	assert_int_equal(fx.n_lent, 0);
+	begin();
+	chan_shutdown(sf.acceptor.session->control.chan);
+	sf_until(starter_gone);
+	sf_failed(&sf.starter, PTCP_EPEER, "the peer closed it");
+	assert_int_equal(sf.starter.n_reconnecting, 0);
 }
 
-static void a_dead_connection(void **state)
+static void the_acceptor_knows_no_session(void **state)
 {
-	struct mono late = mono_add_ns(fx.engine.last_input, 3 * NS_PER_S);
-
 	(void)state;
-	assert_int_equal(control_deadline(&fx.s).ns, late.ns);
-	control_pump(&fx.s, (struct mono){ late.ns - 1 });
-	assert_false(fx.chan[0]->freed);
-	control_pump(&fx.s, late);
-	assert_true(fx.chan[0]->freed);
-	assert_true(control_wants_successor(&fx.s));
+	begin();
+	sf.forgets = true;
+	sf_cut(session_control_fd(sf.starter.session));
+	sf_until(starter_gone);
+	sf_failed(&sf.starter, PTCP_EPEER, "no such session or stream");
 }
 
-static void no_successor(void **state)
+/* Attempts that fail for other reasons are repeated. */
+static void no_successor_yet(void **state)
 {
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
 
 	(void)state;
-	closed(false);
-	control_failed(&fx.s, &r);
-	assert_int_equal(fx.engine.failed.code, 0);
-	r.cause = CONNECT_REFUSED;
-	control_failed(&fx.s, &r);
-	assert_int_equal(fx.engine.failed.code, PTCP_EPEER);
+	begin();
+	sf_unreachable(true);
+	sf_cut(session_control_fd(sf.starter.session));
+	sf_until(reported);
+	control_failed(sf.starter.session, &r);
+	assert_false(session_over(sf.starter.session));
+	assert_int_equal(sf.starter.n_reconnecting, 2);
+	assert_string_equal(sf.starter.reconnecting, "refused");
+	sf_unreachable(false);
+	sf_until(up);
 }
 
 /* The address may be another host's by now; the transfer ends once the name, too, leads to another identity. */
 static void another_identity(void **state)
 {
 	struct connect_result r = { .cause = CONNECT_IDENTITY, .why = { .code = PTCP_EREFUSED, .msg = "another" } };
+	struct slot *s;
 
 	(void)state;
-	fx.s.control.replay.n_paths = 1;
-	closed(false);
-	fx.s.slot[SLOT_CONTROL].attempt.by_name = true; /* the next attempt */
-	control_failed(&fx.s, &r);
-	assert_int_equal(fx.engine.failed.code, 0);
-	fx.s.slot[SLOT_CONTROL].attempt.by_name = false;
-	control_failed(&fx.s, &r);
-	assert_int_equal(fx.engine.failed.code, PTCP_EREFUSED);
+	begin();
+	s = &sf.starter.session->slot[SLOT_CONTROL];
+	sf_unreachable(true);
+	sf_cut(session_control_fd(sf.starter.session));
+	sf_until(reported);
+	s->attempt.by_name = true; /* the next attempt */
+	control_failed(sf.starter.session, &r);
+	assert_false(session_over(sf.starter.session));
+	s->attempt.by_name = false;
+	control_failed(sf.starter.session, &r);
+	assert_true(session_over(sf.starter.session));
+	assert_int_equal(sf.starter.session->end.why.code, PTCP_EREFUSED);
+	sf_unreachable(false);
 }
 
-/* An ephemeral server is gone after the session's end. */
-static void an_ephemeral_server_is_gone(void **state)
+static const struct ptcp_err enough = { .code = PTCP_ECANCELED, .msg = "enough" };
+
+/* A failed session needs no other connection to the peer that it has told. */
+static void not_taken(void **state)
 {
-	static struct receive_side *receives = (struct receive_side *)1; /* only compared with NULL */
-	struct connect_result r = { .cause = CONNECT_UNREACHABLE, .why = { .code = PTCP_ECONNECT, .msg = "refused" } };
+	struct chan *before;
 
 	(void)state;
-	fx.s.o.once = fx.s.end.over = true;
-	fx.s.receive = receives;
-	closed(false);
-	assert_true(control_wants_successor(&fx.s));
-	control_failed(&fx.s, &r);
-	assert_false(control_wants_successor(&fx.s));
+	begin_lost();
+	sf.takes = NULL;
+	before = sf.acceptor.session->control.chan;
+	session_cancel(sf.acceptor.session, &enough);
+	assert_false(control_may_resume(sf.acceptor.session));
+	control_take(sf.acceptor.session, peer.chan); /* freed */
+	peer.chan = NULL;
+	assert_null(sf.acceptor.session->control.successor);
+	assert_true(sf.acceptor.session->control.chan == before || sf.acceptor.session->control.chan == NULL);
 }
 
-static void counts_what_it_reads(void **state)
-{
-	(void)state;
-	fx.chan[0]->in_n = 40;
-	control_ops.readable(&fx.s);
-	assert_int_equal(fx.engine.input, 40);
-	assert_int_equal(fx.s.control.replay.received, 40);
-}
-
-#define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define test(f) cmocka_unit_test_setup_teardown(f, sf_setup, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		test(without_replay), test(retransmits_on_the_successor), test(answer_in_pieces),
-		test(silent_connection_is_reset), test(wrong_answers),
-		test(no_loop_takes_it), test(not_taken), test(a_lost_connection), test(closed_in_good_order),
-		test(a_dead_connection), test(no_successor), test(another_identity),
-		test(an_ephemeral_server_is_gone), test(counts_what_it_reads),
+	static const struct CMUnitTest tests[] = {
+		test(answer_in_pieces), test(wrong_answers), test(a_closed_successor), test(a_silent_successor),
+		test(a_silent_connection), test(a_stuck_connection), test(closed_in_good_order), test(the_acceptor_knows_no_session),
+		test(no_successor_yet), test(another_identity), test(not_taken),
 	};
 
 	return cmocka_run_group_tests_name("session/control", tests, NULL, NULL);

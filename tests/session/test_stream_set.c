@@ -1,179 +1,200 @@
-/* The number of active streams falls: which connections are reset, and which may deliver their blocks. The test plays the
- * engine and the streams. */
-#include "session/session_impl.h"
+/* The number of active streams falls: which connections are reset, and which may deliver their blocks; streams that are lost
+ * and made; descriptors. Real sessions, except where streams of movers report. */
+#include "fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "core/units.h"
+#include "fs/fd_budget.h"
 
 #define STREAMS 4
+#define LARGE (24u << 20)
 
-struct stream {
-	unsigned number;
-	const struct stream_kind *kind;
-};
+static struct session *sender(void) { return sf.starter.session; }
+static struct session *receiver(void) { return sf.acceptor.session; }
 
-static struct {
-	struct session s;
-	struct context host;
-	struct stream stream[STREAMS];
-	uint64_t drains_ns[STREAMS];
-	unsigned stopped, reset, requeued, reported; /* stopped, reset, requeued: a bit for each stream */
-	unsigned pumped;
-	bool sends, spooled, closing;
-} fx;
-
-struct snd *engine_snd(struct engine *e) { return e == NULL && fx.sends ? (struct snd *)&fx.drains_ns : NULL; }
-const struct wire_open *engine_open(const struct engine *e) { (void)e; return NULL; }
-bool engine_spooled(const struct engine *e) { return e == NULL && fx.spooled; }
-bool engine_closing(const struct engine *e) { return e == NULL && fx.closing; }
-void engine_fail(struct engine *e, const struct ptcp_err *why) { (void)e; fail_msg("%s", why->msg); }
-uint64_t engine_linger_ns(const struct engine *e) { (void)e; return 0; }
-
-uint64_t snd_stream_drains_ns(const struct snd *s, unsigned stream, struct mono now)
+static bool all_connected(void)
 {
-	(void)now;
-	assert_ptr_equal(s, &fx.drains_ns);
-	return fx.drains_ns[stream];
+	return sf_both_run() && sender()->streams.n_connected == STREAMS && receiver()->streams.n_connected == STREAMS &&
+	    sf.starter.connected == STREAMS && sf.acceptor.connected == STREAMS;
 }
 
-void snd_share(struct snd *s, unsigned stream, unsigned rate) { (void)s; (void)stream; (void)rate; }
-
-void peer_suspect(struct session *sess, const struct mtu_lost *lost) { (void)sess; (void)lost; }
-
-/* ---- Streams ---- */
-
-uint32_t remote_mover(const struct remote_stream *r) { return r != NULL; }
-void *stream_remote(const struct stream *s) { assert_non_null(s); return NULL; }
-
-const struct stream_kind remote_stream_kind;
-void remote_attach(struct remote_stream *r, struct stream *s) { (void)r; (void)s; }
-void remote_cancel(struct remote_stream *r) { (void)r; }
-
-unsigned stream_number(const struct stream *s) { return s->number; }
-
-void stream_stop(struct stream *s, bool reset)
+static void begin(const char *rate)
 {
-	fx.stopped |= 1u << s->number;
-	fx.reset |= (unsigned)reset << s->number;
+	struct timetable t;
+
+	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, STREAMS);
+	sf_until(all_connected);
 }
 
-uint32_t remote_peer(const struct remote_stream *r) { (void)r; return 0; }
-void stream_free(struct stream *s) { (void)s; }
-uint64_t stream_retransmits(struct stream *s) { (void)s; return 0; }
-unsigned stream_path(const struct stream *s) { (void)s; return 0; }
-void stream_share(struct stream *s, struct pacer *p) { (void)s; (void)p; }
-void stream_check(struct stream *s, uint64_t silent_ns, bool unacked) { (void)s; (void)silent_ns; (void)unacked; }
-const struct mtu_lost *stream_lost(const struct stream *s) { (void)s; return NULL; }
-bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out) { (void)s; (void)out; return false; }
-const struct stream_kind *stream_kind_of(const struct stream *s) { return s->kind; }
-
-int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err *e)
+/* The streams, as bits, that would need more than a second for what they carry. */
+static unsigned slow_streams(void)
 {
-	(void)o; (void)e;
-	*out = NULL;
-	return -1;
+	unsigned i, slow = 0;
+
+	for (i = 0; i < STREAMS; i++)
+		slow |= (unsigned)(snd_stream_drains_ns(engine_snd(sender()->engine), i, mono_now()) > NS_PER_S) << i;
+	return slow;
 }
 
-static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
+static bool some_are_slow(void) { return (slow_streams() & 0xe) != 0; }
+
+static unsigned connected(const struct session *sess)
 {
-	(void)sess;
-	assert_true(why == NULL || why->code == PTCP_ECONNECT);
-	fx.requeued |= 1u << s->number;
-}
+	unsigned i, at = 0;
 
-static void on_streams(void *arg, unsigned from, unsigned to, const char *why)
-{
-	(void)arg;
-	assert_true(from == STREAMS ? strcmp(why, "the test") == 0 : from == 1 && strcmp(why, "reset") == 0);
-	fx.reported = to;
-}
-
-static void pump(struct session *sess)
-{
-	(void)sess;
-	fx.pumped++;
-}
-
-/* ---- Tests ---- */
-
-/* Four streams that need 3, 3, 0.5 and 3 s for what they carry. */
-static void begin(bool sends)
-{
-	static const struct payload_ops payload = { .lost = on_lost };
-	static const struct session_ops ops = { .streams = on_streams };
-	unsigned i;
-
-	memset(&fx, 0, sizeof fx);
-	fx.sends = sends;
-	fx.s.o.host = &fx.host;
-	fx.s.o.ops = &ops;
-	fx.s.payload = &payload;
-	fx.s.pump = pump;
-	fx.s.running = fx.s.adapt.adapts_streams = true;
-	fx.s.streams.n_granted = fx.s.streams.n_active = fx.s.streams.n_connected = fx.s.streams.n_reported = STREAMS;
-	for (i = 0; i < STREAMS; i++) {
-		fx.stream[i].number = i;
-		slot_init(&fx.s.slot[i], &fx.s, i, NULL);
-		slot_connected(&fx.s.slot[i], &fx.stream[i], 0, mono_now());
-		fx.drains_ns[i] = i == 2 ? NS_PER_S / 2 : 3 * NS_PER_S;
-	}
+	for (i = 0; i < STREAMS; i++)
+		at |= (unsigned)(sess->slot[i].stream != NULL) << i;
+	return at;
 }
 
 static void slow_streams_are_reset(void **state)
 {
+	unsigned slow, i;
+
 	(void)state;
-	begin(true);
-	streams_activate(&fx.s, 1, "the test");
-	assert_int_equal(fx.stopped, 1 << 1 | 1 << 3);
-	assert_int_equal(fx.reset, fx.stopped);
-	assert_int_equal(fx.requeued, fx.stopped);
-	assert_int_equal(fx.reported, 1);
-	assert_null(fx.s.slot[1].stream);
-	assert_non_null(fx.s.slot[2].stream);
-	assert_int_equal(fx.s.streams.n_connected, 2);
-	assert_int_equal(fx.s.streams.n_ending, 2);
-	assert_int_equal(fx.s.slot[1].retries + fx.s.slot[3].retries, 0); /* no failure: a new connection need not wait */
+	begin("2Mbit/s");
+	sf_until(some_are_slow);
+	slow = slow_streams() & 0xe;
+	streams_activate(sender(), 1, "the test");
+	assert_int_equal(connected(sender()) & slow, 0);
+	assert_true((connected(sender()) & 1) != 0); /* it stays active */
+	assert_int_equal(sender()->streams.n_connected + sender()->streams.n_ending, STREAMS);
+	assert_true(sender()->streams.n_ending >= 1);
+	for (i = 1; i < STREAMS; i++)
+		assert_int_equal(sender()->slot[i].retries, 0); /* no failure: a new connection need not wait */
+	assert_int_equal(sf.starter.connected, 1);
+	assert_string_equal(sf.starter.streams, "the test");
+	streams_activate(receiver(), 1, "the peer's");
+	while (receiver()->streams.n_connected + receiver()->streams.n_ending >= STREAMS)
+		loop_run_once(sf.control, true);
+	for (i = 1; i < STREAMS; i++)
+		assert_int_equal(receiver()->slot[i].retries, 0);
+	assert_int_equal(receiver()->streams.join_why.code, 0);
 }
 
-/* The receiver, a sender into a relay's storage, and a session that is closing reset nothing. */
-static void other_sessions_drain(void **state)
+/* A receiver resets nothing. */
+static void a_receiver_lets_them_drain(void **state)
 {
 	(void)state;
-	begin(false);
-	streams_activate(&fx.s, 1, "the test");
-	assert_int_equal(fx.stopped, 0);
-	begin(true);
-	fx.spooled = true;
-	streams_activate(&fx.s, 1, "the test");
-	assert_int_equal(fx.stopped, 0);
-	begin(true);
-	fx.closing = true;
-	streams_activate(&fx.s, 1, "the test");
-	assert_int_equal(fx.stopped, 0);
-	assert_int_equal(fx.s.streams.n_connected, STREAMS);
+	begin("2Mbit/s");
+	sf_until(some_are_slow);
+	streams_activate(receiver(), 1, "the test");
+	assert_int_equal(connected(receiver()), 0xf);
+	assert_int_equal(receiver()->streams.n_ending, 0);
+	assert_int_equal(sf.acceptor.connected, 1); /* active ones */
+	streams_activate(receiver(), STREAMS, "the test");
+	assert_int_equal(sf.acceptor.connected, STREAMS);
 }
 
-/* At the receiver: the stream that the sender has reset is no failure of the connection. */
+/* What the sender has withdrawn is no failure of the connection; the loss of an active stream is. */
 static void reset_streams_have_left(void **state)
 {
-	struct ptcp_err why = { PTCP_ECONNECT, 0, "reset" };
+	struct ptcp_err why = { .code = PTCP_ECONNECT, .msg = "reset" };
 
 	(void)state;
-	begin(false);
-	fx.s.streams.n_active = fx.s.streams.n_reported = 1;
-	streams_lost(&fx.s, &fx.stream[3], &why);
-	assert_int_equal(fx.stopped, 1 << 3);
-	assert_int_equal(fx.s.slot[3].retries, 0);
-	assert_int_equal(fx.s.streams.join_why.code, 0);
-	streams_lost(&fx.s, &fx.stream[0], &why);
-	assert_int_equal(fx.s.slot[0].retries, 1);
-	assert_int_equal(fx.s.streams.join_why.code, PTCP_ECONNECT);
+	begin("8Mbit/s");
+	streams_activate(receiver(), 1, "the test");
+	streams_lost(receiver(), receiver()->slot[3].stream, &why);
+	assert_int_equal(connected(receiver()), 0x7);
+	assert_int_equal(receiver()->slot[3].retries, 0);
+	assert_int_equal(receiver()->streams.join_why.code, 0);
+	streams_lost(receiver(), receiver()->slot[0].stream, &why);
+	assert_int_equal(receiver()->slot[0].retries, 1);
+	assert_int_equal(receiver()->streams.join_why.code, PTCP_ECONNECT);
+	assert_string_equal(sf.acceptor.streams, "reset");
+	assert_int_equal(streams_connected(receiver()), 0);
+}
+
+/* A number below those granted, in a session that runs. */
+static void accepts(void **state)
+{
+	static const struct ptcp_err why = { .code = PTCP_ECANCELED, .msg = "enough" };
+
+	(void)state;
+	begin("8Mbit/s");
+	assert_true(streams_accepts(receiver(), 0) && streams_accepts(receiver(), STREAMS - 1));
+	assert_false(streams_accepts(receiver(), STREAMS));
+	assert_int_equal(session_path(receiver(), 0).streams, STREAMS);
+	assert_false(session_is_striped(receiver()));
+	session_cancel(receiver(), &why);
+	assert_false(streams_accepts(receiver(), 0));
+}
+
+/* A connection of the same number replaces the one whose death this end has not noticed. */
+static void a_stream_is_replaced_by_the_peer(void **state)
+{
+	uint32_t before;
+
+	(void)state;
+	begin("8Mbit/s");
+	before = receiver()->slot[2].generation;
+	streams_lost(sender(), sender()->slot[2].stream, &(struct ptcp_err){ .code = PTCP_EPEER, .msg = "lost" });
+	while (receiver()->slot[2].generation == before || receiver()->slot[2].stream == NULL)
+		loop_run_once(sf.control, true);
+	assert_int_equal(receiver()->slot[2].generation, before + 1);
+	while (!all_connected())
+		loop_run_once(sf.control, true);
+	assert_int_equal(sf.n_joins, STREAMS + 1);
+}
+
+/* The connections are new ones after an outage, and do not wait for their turn. */
+static void revived(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	begin("8Mbit/s");
+	for (i = 0; i < STREAMS; i++)
+		streams_retry_later(sender(), i);
+	assert_int_equal(sender()->slot[1].retries, 1);
+	streams_revive(sender());
+	for (i = 0; i < STREAMS; i++) {
+		assert_int_equal(sender()->slot[i].retries, 0);
+		assert_true(sender()->slot[i].retry_at.ns <= mono_now().ns);
+	}
+	assert_int_equal(connected(sender()), 0xf); /* their peer is not silent */
+}
+
+/* ---- Descriptors ---- */
+
+/* At most half of the room, so that the next session finds some; a session that is alone has one stream in any case. */
+static void descriptors(void **state)
+{
+	unsigned left = fd_budget_left(), fds, rest, n;
+
+	(void)state;
+	assert_int_equal(session_take_fds(&fds, 3, 2, false), 3);
+	assert_int_equal(fds, SESSION_FDS + 3 * 2);
+	assert_int_equal(fd_budget_left(), left - fds);
+	fd_budget_count(-(int)fds);
+	n = session_take_fds(&fds, left, 1, false);
+	assert_in_range(n, left / 2 - SESSION_FDS, left / 2);
+	fd_budget_count(-(int)fds);
+	assert_true(fd_budget_reserve(left));
+	assert_int_equal(session_take_fds(&rest, 3, 1, false), 0);
+	assert_int_equal(rest, 0);
+	assert_int_equal(session_take_fds(&rest, 3, 1, true), 1);
+	assert_int_equal(rest, SESSION_FDS + 1);
+	fd_budget_count(-(int)(left + rest));
+	assert_int_equal(fd_budget_left(), left);
+}
+
+/* ---- Streams of movers ---- */
+
+static struct {
+	struct session s;
+	struct context host;
+	unsigned pumped;
+} fx;
+
+static void pump(struct session *sess)
+{
+	assert_ptr_equal(sess, &fx.s);
+	fx.pumped++;
 }
 
 static void on_due(struct msg *m)
@@ -183,36 +204,42 @@ static void on_due(struct msg *m)
 	pump(&fx.s);
 }
 
-/* Reports of movers wait for the end of the turn of the loop, those of streams of this host do not. */
+/* Reports of movers wait for the end of the turn of the loop. */
 static void reports_of_movers_gather(void **state)
 {
 	static const struct stream_kind kind = { .send = NULL };
+	struct stream_opts o = { .host = &fx.host, .kind = &kind };
+	struct stream *s[2];
 	unsigned turn;
 
 	(void)state;
-	begin(true);
+	memset(&fx, 0, sizeof fx);
+	assert_int_equal(stream_new(&s[0], &o, NULL), 0);
+	assert_int_equal(stream_new(&s[1], &o, NULL), 0);
 	assert_int_equal(loop_new(&fx.host.control, NULL), 0);
+	fx.s.o.host = &fx.host;
+	fx.s.pump = pump;
 	fx.s.due.run = on_due;
-	session_reported(&fx.s, &fx.stream[0]);
-	session_reported(&fx.s, &fx.stream[1]);
-	assert_int_equal(fx.pumped, 2);
-	fx.stream[2].kind = fx.stream[3].kind = &kind;
 	for (turn = 1; turn <= 2; turn++) {
-		session_reported(&fx.s, &fx.stream[2]);
-		session_reported(&fx.s, &fx.stream[3]);
-		session_reported(&fx.s, &fx.stream[2]);
-		assert_int_equal(fx.pumped, 2 + turn - 1);
+		session_reported(&fx.s, s[0]);
+		session_reported(&fx.s, s[1]);
+		session_reported(&fx.s, s[0]);
+		assert_int_equal(fx.pumped, turn - 1);
 		loop_run_once(fx.host.control, true);
-		assert_int_equal(fx.pumped, 2 + turn);
+		assert_int_equal(fx.pumped, turn);
 	}
 	loop_free(fx.host.control);
+	free(s[0]);
+	free(s[1]);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(slow_streams_are_reset),
-		cmocka_unit_test(other_sessions_drain), cmocka_unit_test(reset_streams_have_left),
-		cmocka_unit_test(reports_of_movers_gather) };
+	static const struct CMUnitTest tests[] = {
+		sf_test(slow_streams_are_reset), sf_test(a_receiver_lets_them_drain), sf_test(reset_streams_have_left), sf_test(accepts),
+		sf_test(a_stream_is_replaced_by_the_peer), sf_test(revived), cmocka_unit_test(descriptors),
+		cmocka_unit_test(reports_of_movers_gather),
+	};
 
 	return cmocka_run_group_tests_name("session/stream_set", tests, NULL, NULL);
 }
