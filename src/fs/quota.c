@@ -299,7 +299,10 @@ static void set(struct quota_hold *h, struct quota_hold to)
 		add_stored(q->usage, to.stored - h->stored);
 	else
 		q->usage->stored = less(q->usage->stored, h->stored - to.stored);
-	*h = to;
+	h->reserved = to.reserved; /* not q, which other threads read to find the lock */
+	h->stored = to.stored;
+	h->whole = to.whole;
+	h->begun = to.begun;
 }
 
 static int change(struct quota_hold *h, struct quota_hold to, struct ptcp_err *e)
@@ -365,17 +368,20 @@ void quota_found(struct quota_hold *h, uint64_t disk_bytes)
 	unlock(h->q);
 }
 
-void quota_emptied(struct quota_hold *h)
+bool quota_emptied(struct quota_hold *h)
 {
 	struct quota_hold to;
+	bool had;
 
 	if (!lock(h->q))
-		return;
+		return false;
 	to = *h;
+	had = to.stored > 0;
 	to.stored = 0;
 	to.reserved += to.whole ? h->stored : 0;
 	set(h, to);
 	unlock(h->q);
+	return had;
 }
 
 static void end(struct quota_hold *h, uint64_t bytes)

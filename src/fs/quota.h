@@ -49,7 +49,8 @@ void quota_give(struct quota *q, uint64_t bytes);
 void quota_names_begin(struct quota *q, const struct sys *sys, int at, const char *name, uint64_t *freed);
 void quota_names_end(struct quota *q, bool removed, uint64_t freed);
 
-/* The space of a file in transit, zeroed at first. */
+/* The space of a file in transit, zeroed at first; only the functions below read or change the space, for several threads
+ * store. */
 struct quota_hold {
 	struct quota *q;
 	uint64_t reserved, stored;
@@ -63,8 +64,8 @@ int quota_reserve(struct quota_hold *h, uint64_t bytes, bool whole, struct ptcp_
 int quota_store(struct quota_hold *h, uint64_t n, struct ptcp_err *e);
 /* The file continues a file with this space, which was counted before. */
 void quota_found(struct quota_hold *h, uint64_t disk_bytes);
-/* The file was emptied: space of a whole file remains reserved. */
-void quota_emptied(struct quota_hold *h);
+/* The file was emptied: space of a whole file remains reserved. False: the file had no space. */
+bool quota_emptied(struct quota_hold *h);
 /* The file is complete, with this size. */
 void quota_complete(struct quota_hold *h, uint64_t size_bytes);
 /* The file ends, with at most so much of its space. Repeated calls have no effect. */

@@ -86,7 +86,7 @@ void sink_unref(struct sink *s)
 	sink_verify_end(s);
 	sink_same_end(s);
 	sink_close(s);
-	quota_end(&s->hold, s->hold.stored);
+	quota_end(&s->hold, UINT64_MAX);
 	dir_unref(s->dir);
 	pthread_cond_destroy(&s->idle);
 	pthread_mutex_destroy(&s->lock);
@@ -170,9 +170,7 @@ int sink_open_part(struct sink *s, int at, bool whole, struct ptcp_err *e)
 
 	if ((r = quota_store(&s->hold, 0, e)) < 0 || (r = sink_take_part(s, at, whole ? PART_NEW : PART_EMPTY, e)) < 0)
 		return r;
-	if (s->hold.stored > 0)
-		quota_emptied(&s->hold);
-	else
+	if (!quota_emptied(&s->hold))
 		quota_give(s->hold.q, s->part.freed_bytes);
 	if (sink_has_journal(s))
 		journal_create(&s->journal, s->dir, at, &key);
@@ -406,7 +404,7 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 /* With s->lock held: closes the part; `remove`: unlinks part and journal, unless the file is complete. */
 static void end(struct sink *s, bool remove)
 {
-	uint64_t stored = s->hold.stored;
+	uint64_t stored = UINT64_MAX; /* all of its space */
 	char part[PART_NAME_BYTES];
 	int at;
 
@@ -446,7 +444,7 @@ bool sink_discard_unopened(struct sink *s)
 		return false; /* another thread is opening the part */
 	if ((unopened = s->part.fd < 0 && s->writers == 0)) {
 		s->state = SINK_DONE;
-		quota_end(&s->hold, s->hold.stored);
+		quota_end(&s->hold, UINT64_MAX);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return unopened;
