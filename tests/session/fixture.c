@@ -413,11 +413,17 @@ static void end(struct sf_end *end)
 	end->session = NULL;
 }
 
-int sf_teardown(void **state)
+void sf_end(void)
 {
 	connect_cancel(sf.first);
+	sf.first = NULL;
 	end(&sf.starter);
 	end(&sf.acceptor);
+}
+
+int sf_teardown(void **state)
+{
+	sf_end();
 	pending_empty(&sf.pending);
 	pending_fini(&sf.pending);
 	listener_free(sf.listener);

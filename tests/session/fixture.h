@@ -64,6 +64,8 @@ int sf_teardown(void **state);
 void sf_begin(uint8_t role, unsigned streams);
 /* Frees both ends, which are gone, and forgets their reports: sf_begin() may follow, with the same options. */
 void sf_again(void);
+/* Ends and frees both ends, whatever their state. */
+void sf_end(void);
 /* Runs the loop until it holds. */
 void sf_until(bool (*holds)(void));
 bool sf_both_run(void);
