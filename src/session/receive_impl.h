@@ -13,6 +13,7 @@
 #include "fs/xattr.h"
 
 #define WORK_BATCH 1000
+#define RECEIVE_WARNINGS 20         /* entries that cannot be removed, or lack attributes, to report one by one */
 
 /* Kinds up to WORK_FIND_LINK prepare an entry, WORK_COMMIT to WORK_FINISH_DIR complete an entry. */
 enum work {
@@ -120,6 +121,7 @@ struct receive_side {
 	unsigned n_verifying;       /* number of steps on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct io_call call, sync_call; /* calls of the batch, and of the sync */
+	unsigned warnings;          /* entries that lack attributes */
 	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
 	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */

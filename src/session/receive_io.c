@@ -279,6 +279,15 @@ static void warn_why(struct session *sess, const struct receive_entry *t)
 	warn(sess, t, why.msg);
 }
 
+/* A file system without modes or times lacks them of each entry. */
+static void warn_lacking(struct session *sess, const struct receive_entry *t)
+{
+	if (sess->receive->warnings++ < RECEIVE_WARNINGS)
+		warn_why(sess, t);
+	else if (sess->receive->warnings == RECEIVE_WARNINGS + 1)
+		warn(sess, t, "lacks attributes as well, and further entries may, without a warning (preserve fewer attributes)");
+}
+
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
 	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
@@ -356,7 +365,7 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		break;
 	case WORK_REFRESH:
 		if (t->lacking)
-			warn_why(sess, t);
+			warn_lacking(sess, t);
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case WORK_COMMIT:
@@ -364,7 +373,7 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 	case WORK_HARDLINK:
 	case WORK_FINISH_DIR:
 		if (t->lacking)
-			warn_why(sess, t);
+			warn_lacking(sess, t);
 		rcv_committed(rcv, t->id, NULL);
 		break;
 	default: /* only of ended entries, or not of the engine */

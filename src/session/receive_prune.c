@@ -15,7 +15,6 @@
 #define STEP_ENTRIES 4096           /* other sessions' work on the I/O threads comes between two steps */
 #define STEP_REPORTS 256
 #define OUTBOX_BYTES (1u << 20)     /* reports wait for a slow peer above this */
-#define WARNINGS 20                 /* entries that cannot be removed, to report one by one */
 
 struct report {
 	char *path, *why; /* why: not removed; NULL: removed */
@@ -165,7 +164,7 @@ static void report(struct session *sess, const struct report *r)
 		engine_report_deleted(sess->engine, r->path);
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = r->path, .status = PTCP_FILE_DELETED,
 		    .size_bytes = UINT64_MAX });
-	} else if (p->warnings++ < WARNINGS) {
+	} else if (p->warnings++ < RECEIVE_WARNINGS) {
 		err_set(&why, PTCP_EIO, "not deleted: %s", r->why);
 		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
 		sess->o.ops->warning(sess->o.arg, NULL, why.msg);

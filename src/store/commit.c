@@ -14,14 +14,14 @@
  * of all programs. */
 #define FEW 8
 
-/* 1: the mode or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no
+/* 1: the mode, the time or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no
  * modes or times (vfat, some network shares). */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
+	const struct timespec ts[2] = { { .tv_nsec = UTIME_NOW }, s->meta.mtime };
 	mode_t mode = 0666 & ~dir_umask(s->dir);
-	int fd = s->part.fd, dropped, refused = 0;
+	int fd = s->part.fd, dropped, refused = 0, late = 0;
 	bool owner_ok;
 
 	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, &owner_ok, e)) < 0)
@@ -33,9 +33,9 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);
-	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && !sys_cannot_set(errno))
-		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the times");
-	return dropped | refused;
+	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && (late = meta_time_failed(s->dir, s->name, e)) < 0)
+		return late;
+	return dropped | refused | late;
 }
 
 enum { CLOSING_SUCCEEDS = 1, CLOSING_MAY_FAIL }; /* hints about file systems, see dir_fs_hint() */

@@ -111,6 +111,14 @@ int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wante
 	return 1;
 }
 
+int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e)
+{
+	bool unsupported = sys_cannot_set(errno);
+	int r = fs_err_sys(e, errno, d, name, "cannot set the modification time");
+
+	return unsupported ? 1 : r;
+}
+
 static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_ok, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
@@ -131,17 +139,24 @@ static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct timespec ts[2] = { { .tv_nsec = UTIME_NOW }, m->mtime };
+	int at, r, dropped, late = 0;
+	struct stat st;
 	bool owner_ok;
-	int at, r, dropped;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
 	r = dropped = meta_set_owner(m, d, NULL, at, &owner_ok, e);
-	if (r >= 0 && m->set_mtime && sys->utimensat(at, ".", ts, 0) != 0 && !sys_cannot_set(errno))
-		r = fs_err_sys(e, errno, d, NULL, "cannot set the directory's times");
+	if (r >= 0 && m->set_mtime) {
+		if (sys->fstat(at, &st) == 0)
+			ts[0] = st.st_atim;
+		if (sys->utimensat(at, ".", ts, 0) != 0 && (late = meta_time_failed(d, NULL, e)) < 0)
+			r = late;
+	}
 	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
 		r = dropped > 0;
+	if (r == 0)
+		r = late;
 	dir_fd_done(d);
 	dir_changed(d);
 	return r;
@@ -178,7 +193,7 @@ static int link_temp(struct dir *parent, int at, const char *temp, const char *n
 static int set_link_meta(const struct meta *m, struct dir *parent, int at, const char *temp, const char *name,
     struct ptcp_err *e)
 {
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	const struct timespec ts[2] = { { .tv_nsec = UTIME_NOW }, m->mtime };
 	uint32_t uid, gid;
 	int r;
 
@@ -267,7 +282,7 @@ static bool same_symlink(const struct dir *parent, int at, const char *name, con
 
 bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh)
 {
-	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT }, m->mtime };
+	struct timespec ts[2] = { { 0 }, m->mtime };
 	struct stat st;
 	bool same;
 	int at;
@@ -278,8 +293,10 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 	if (same)
 		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
 	if (same && refresh && m->set_mtime &&
-	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec))
+	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec)) {
+		ts[0] = st.st_atim;
 		dir_sys(parent)->utimensat(at, name, ts, AT_SYMLINK_NOFOLLOW);
+	}
 	dir_fd_done(parent);
 	return same;
 }

@@ -92,11 +92,14 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 	j->fd = fd;
 }
 
-/* As with a part, a journal is trusted only if no other user can have written to it. */
-static bool private(const struct stat *st)
+/* As with a part, a journal is trusted only if no other user can have written to it. Where a mode cannot be changed (NTFS, vfat,
+ * some network shares), the owner decides. */
+static bool private(const struct sys *sys, int fd, const struct stat *st)
 {
-	return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() &&
-	    (st->st_mode & 07777) == 0600;
+	struct stat now;
+
+	return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() && ((st->st_mode & 07777) == 0600 ||
+	    ((sys->fchmod(fd, 0600) == 0 || sys_cannot_set(errno)) && sys->fstat(fd, &now) == 0 && now.st_mode == st->st_mode));
 }
 
 static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], const struct journal_key *k)
@@ -125,7 +128,7 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at, 
 	fd = sys->openat(at, part_name(name, k->file != NULL ? k->file : k->name, PART_JOURNAL_SUFFIX), flags, 0);
 	if (fd < 0)
 		return errno == ENOENT ? JOURNAL_NONE : JOURNAL_DAMAGED;
-	if (sys->fstat(fd, &st) == 0 && private(&st) && !dir_excludes(d, st.st_dev, st.st_ino) &&
+	if (sys->fstat(fd, &st) == 0 && private(sys, fd, &st) && !dir_excludes(d, st.st_dev, st.st_ino) &&
 	    sys_read_all(sys, fd, header, sizeof header, 0) == (ssize_t)sizeof header)
 		state = compare(header, k);
 	if (state == JOURNAL_MATCHES) {

@@ -176,7 +176,7 @@ void owners_resolve(struct owners *o, const struct owner *from, uint32_t *uid, u
 }
 
 /* No permission, no such number in this user namespace, or no owners on this file system. */
-static bool not_permitted(int sys) { return sys == EPERM || sys == EINVAL || sys == EOPNOTSUPP; }
+static bool not_permitted(int sys) { return sys == EINVAL || sys_cannot_set(sys); }
 
 static int set(const struct dir *d, const char *name, int at, const char *path, int flags, uint32_t uid,
     uint32_t gid, struct ptcp_err *e)

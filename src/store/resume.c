@@ -172,12 +172,20 @@ static void remove_stale_journal(struct sink *s, int at)
 		sys->unlinkat(at, journal, 0);
 }
 
-/* The digest decides later; so timestamps without fractions of seconds are accepted. */
+/* Whether a file system of coarser times stores `st` for the time of the source: to 100 ns (NTFS, SMB), 10 ms (exFAT), 1 s, or
+ * 2 s (FAT). The digest decides later. */
+static bool same_time(const struct timespec *st, const struct timespec *source)
+{
+	long ns = source->tv_nsec;
+
+	if (st->tv_sec == source->tv_sec)
+		return st->tv_nsec == ns || st->tv_nsec == ns - ns % 100 || st->tv_nsec == ns - ns % 10000000 || st->tv_nsec == 0;
+	return st->tv_nsec == 0 && st->tv_sec % 2 == 0 && st->tv_sec == source->tv_sec - 1;
+}
+
 static bool seems_same(const struct sink *s, const struct stat *st)
 {
-	return (uint64_t)st->st_size == s->size_bytes && (s->opts.any_time ||
-	    (st->st_mtim.tv_sec == s->meta.mtime.tv_sec &&
-	    (st->st_mtim.tv_nsec == s->meta.mtime.tv_nsec || st->st_mtim.tv_nsec == 0)));
+	return (uint64_t)st->st_size == s->size_bytes && (s->opts.any_time || same_time(&st->st_mtim, &s->meta.mtime));
 }
 
 static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
@@ -282,16 +290,11 @@ static bool needs_time(const struct sink *s, const struct stat *st)
 }
 
 /* 1: not permitted. */
-static int set_time(const struct sink *s, int fd, struct ptcp_err *e)
+static int set_time(const struct sink *s, int fd, const struct stat *st, struct ptcp_err *e)
 {
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, s->meta.mtime };
+	const struct timespec times[2] = { st->st_atim, s->meta.mtime };
 
-	if (dir_sys(s->dir)->futimens(fd, times) == 0)
-		return 0;
-	if (errno != EPERM)
-		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the time");
-	fs_err_sys(e, EPERM, s->dir, s->name, "cannot set the time");
-	return 1;
+	return dir_sys(s->dir)->futimens(fd, times) == 0 ? 0 : meta_time_failed(s->dir, s->name, e);
 }
 
 static bool refreshed(const struct sink *s, const struct stat *st)
@@ -344,7 +347,7 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
 		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	else if (S_ISREG(st.st_mode) && seems_same(s, &st)) {
-		late = needs_time(s, &st) ? set_time(s, fd, e) : 0;
+		late = needs_time(s, &st) ? set_time(s, fd, &st, e) : 0;
 		r = late < 0 ? late : refresh_file(s, fd, e);
 		r = r < 0 ? r : r | late;
 	}

@@ -123,6 +123,9 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
  * `e`. 0: the file has the mode. */
 int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e);
 
+/* The same of the modification time. Both times of a file are set together: file systems of libfuse 2 ignore a change of one. */
+int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e);
+
 /* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or
  * directory, PTCP_EREFUSED for a published file. */
 int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name,

@@ -251,6 +251,36 @@ static void data_lost(void **state)
 	assert_int_equal(fx_count(""), 0);
 }
 
+/* A file system without times: the file is complete, with a warning. */
+static void cannot_set_times(void **state)
+{
+	static const int cannot[] = { EPERM, EOPNOTSUPP, ENOSYS, EIO };
+	const struct meta m = { .set_mtime = true, .mtime = { 1000, 0 } };
+	struct store_item one = { .why = &why[0] };
+	struct dir *d;
+	int i;
+
+	(void)state;
+	assert_int_equal(store_mkdir(fx_root, "d", NULL, NULL, NULL), 0);
+	d = dir_child(fx_root, "d");
+	for (i = 0; i < 4; i++) {
+		one.sink = sink_new(fx_root, "new", 0, &m, NULL);
+		fx_fail_always(FX_futimens, cannot[i]);
+		fx_fail_always(FX_utimensat, cannot[i]);
+		store_complete(&one, 1, STORE_SYNC_NONE);
+		assert_int_equal(one.result, i < 3 ? 0 : PTCP_EIO);
+		assert_int_equal(store_dir_finish(d, &m, &why[1]), i < 3 ? 1 : PTCP_EIO);
+		if (i < 3)
+			assert_true(one.attr_dropped);
+		assert_non_null(strstr(why[0].msg, "cannot set the modification time"));
+		assert_non_null(strstr(why[1].msg, "cannot set the modification time"));
+		sink_discard(one.sink);
+		sink_unref(one.sink);
+		fx_heal();
+	}
+	dir_unref(d);
+}
+
 /* A file system without such calls is not a broken disk; one that was remounted read-only is. */
 static void cannot_sync(void **state)
 {
@@ -522,6 +552,7 @@ int main(void)
 		fx_tree_test(steps), fx_tree_test(many_directories), fx_tree_test(one_fails),
 		fx_tree_test(data_lost),
 		fx_tree_test(cannot_sync), fx_tree_test(not_readable), fx_tree_test(name_lost),
+		fx_tree_test(cannot_set_times), fx_tree_test(not_readable), fx_tree_test(name_lost),
 		fx_tree_test(new_directories),
 		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(journal_of_moved),
 		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link),

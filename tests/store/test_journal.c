@@ -216,6 +216,12 @@ static void planted(void **state)
 	(void)state;
 	assert_int_equal(chmod(fx_path(path()), 0644), 0);
 	assert_int_equal(look(&got, of), JOURNAL_DAMAGED);
+	assert_int_equal(chmod(fx_path(path()), 0644), 0);
+	fx_fail_always(FX_fchmod, EPERM); /* a file system with fixed modes */
+	assert_int_equal(look(&got, of), JOURNAL_MATCHES);
+	fx_fail_always(FX_fchmod, EIO);
+	assert_int_equal(look(&got, of), JOURNAL_DAMAGED);
+	fx_heal();
 	assert_int_equal(chmod(fx_path(path()), 0600), 0);
 	assert_int_equal(link(fx_path(path()), fx_path("second")), 0);
 	assert_int_equal(look(&got, of), JOURNAL_DAMAGED);

@@ -636,6 +636,33 @@ static void any_time(void **state)
 	sink_unref(s);
 }
 
+/* A file system may store coarser times. */
+static void coarse_times(void **state)
+{
+	static const struct { struct timespec source, target; bool same; } t[] = {
+		{ { 1001, 123456789 }, { 1001, 123456789 }, true }, { { 1001, 123456789 }, { 1001, 123456788 }, false },
+		{ { 1001, 123456789 }, { 1001, 123456700 }, true },  /* NTFS */
+		{ { 1001, 123456789 }, { 1001, 123456600 }, false }, { { 1001, 123456789 }, { 1001, 123000000 }, false },
+		{ { 1001, 123456789 }, { 1001, 120000000 }, true },  /* exFAT */
+		{ { 1001, 123456789 }, { 1001, 0 }, true }, { { 1001, 123456789 }, { 1000, 0 }, true }, /* FAT */
+		{ { 1001, 5 }, { 1000, 5 }, false }, { { 1000, 0 }, { 999, 0 }, false }, { { 1002, 0 }, { 1000, 0 }, false },
+		{ { 1001, 0 }, { 1002, 0 }, false } };
+	struct meta m = { 0 };
+	struct sink *s;
+	size_t i;
+
+	(void)state;
+	fx_text("big", "abc");
+	for (i = 0; i < sizeof t / sizeof *t; i++) {
+		m.mtime = t[i].source;
+		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), (struct timespec[]){ t[i].target, t[i].target }, 0), 0);
+		s = with_meta(&m);
+		if (sink_seems_same(s) != t[i].same)
+			fail_msg("case %zu", i);
+		sink_unref(s);
+	}
+}
+
 /* The end came between the renaming and the removal of the journal. */
 static void dead_path_journal(void **state)
 {
@@ -733,7 +760,8 @@ int main(void)
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
 		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole), fx_tree_test(any_time),
-		fx_tree_test(refreshed), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
+		fx_tree_test(refreshed),
+		fx_tree_test(coarse_times), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),
 	};
 	return cmocka_run_group_tests_name("store/resume", tests, NULL, NULL);
