@@ -132,7 +132,7 @@ static void on_warning(void *arg, const char *path, const char *text)
 	char shown[TEXT_NAME_BYTES], line[TEXT_NAME_BYTES + 520];
 	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = text };
 
-	if (path != NULL) {
+	if (path != NULL && path[0] != '\0') {
 		snprintf(line, sizeof line, "%s: %s", text_escape(shown, sizeof shown, path), text);
 		ev.text = line;
 	}

@@ -78,6 +78,7 @@ static int misspelled(const char *shown, const char *why, const char *scheme, co
 static int parse_url(struct remote *t, const char *rest, const char *shown, struct ptcp_err *e)
 {
 	const char *slash = rest + strcspn(rest, "/"), *scheme = t->ssh ? "ssh" : "ptcp";
+	char *zone;
 
 	if (slash > rest && slash[-1] == ':' && slash[0] == '/')
 		return misspelled(shown, "a colon before the path", t->ssh ? "ssh://" : "ptcp://", rest,
@@ -85,6 +86,8 @@ static int parse_url(struct remote *t, const char *rest, const char *shown, stru
 	if (!split_where(t, rest, (size_t)(slash - rest), t->ssh ? 0 : PTCP_PORT))
 		return err_set(e, PTCP_EUSAGE, "%s: malformed or too long host or port (write %s://HOST[:PORT]/PATH, "
 		    "an IPv6 address in brackets)", shown, scheme);
+	if ((zone = strstr(t->host, "%25")) != NULL) /* RFC 6874 */
+		memmove(zone + 1, zone + 3, strlen(zone + 3) + 1);
 	if (!t->ssh && t->user[0] != '\0')
 		return err_set(e, PTCP_EUSAGE, "%s: ptcp:// has no user (leave it out: a server identifies clients by "
 		    "their keys)", shown);

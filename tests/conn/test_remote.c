@@ -34,6 +34,8 @@ static void targets(void **state)
 		{ "ptcp://h/x", 1, false, "", "h", 7811, "/x", "h:7811" },
 		{ "ptcp://h:1/%20", 1, false, "", "h", 1, "/ ", "h:1" },
 		{ "ptcp://[::1]:1/", 1, false, "", "::1", 1, "/", "[::1]:1" },
+		{ "ptcp://[fe80::1%25eth0]:1/", 1, false, "", "fe80::1%eth0", 1, "/", "[fe80::1%eth0]:1" }, /* RFC 6874 */
+		{ "ptcp://[fe80::1%eth0]:1/", 1, false, "", "fe80::1%eth0", 1, "/", "[fe80::1%eth0]:1" },
 		{ "h:x", 1, true, "", "h", 0, "x", "h" },
 		{ "h:", 1, true, "", "h", 0, "", "h" },
 		{ "u@h:/a/b c", 1, true, "u", "h", 0, "/a/b c", "u@h" },

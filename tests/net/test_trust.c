@@ -181,6 +181,10 @@ static void malformed_lines_admit_nobody(void **state)
 	strcpy(long_root + sizeof long_root - 2, "\n");
 	nf_write("authorized_clients", long_root, 0600);
 	assert_int_equal(find(A, &a), 0);
+	snprintf(text, sizeof text, "\xef\xbb\xbf%s\n\xef\xbb\xbf%s\n", A, B); /* a byte order mark */
+	nf_write("authorized_clients", text, 0600);
+	assert_int_equal(find(A, &a), 1);
+	assert_int_equal(find(B, &a), 0);
 	snprintf(text, sizeof text, "%sx\nx%s\n#%s\n%.40s\n", A, A, A, A);
 	nf_write("authorized_clients", text, 0600);
 	assert_int_equal(find(A, &a), 0);

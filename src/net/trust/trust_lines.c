@@ -69,7 +69,10 @@ bool trust_lines_raw(struct trust_lines *l)
 
 	if (n <= 0)
 		return false;
-	l->n++;
+	if (l->n++ == 0 && n >= 3 && memcmp(l->line, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+		memmove(l->line, l->line + 3, (size_t)n - 2);
+		n -= 3;
+	}
 	while ((p = memchr(l->line, '\0', (size_t)n)) != NULL)
 		*p = TRUST_NUL_MARK;
 	return true;
