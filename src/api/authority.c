@@ -5,10 +5,10 @@
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/text.h"
+#include "net/tls.h"
 #include "net/trust/certificate.h"
 #include "net/trust/known_hosts.h"
 #include "net/trust/revoked.h"
-#include "net/tls.h"
 
 _Static_assert(CERTIFICATE_LINE_BYTES <= PTCP_CERTIFICATE_BYTES, "a line fits");
 

@@ -9,9 +9,9 @@
 #include "core/text.h"
 #include "core/userdir.h"
 #include "net/identity.h"
+#include "net/tls.h"
 #include "net/trust/known_hosts.h"
 #include "net/trust/revoked.h"
-#include "net/tls.h"
 #include "net/trust/trust.h"
 #include "store/hash.h"
 

@@ -5,8 +5,8 @@
 #include <ptcp/ptcp.h>
 
 #include "cli/client_opts.h"
-#include "cli/show/json.h"
 #include "cli/process.h"
+#include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"

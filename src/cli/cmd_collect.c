@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
-#include "cli/show/json.h"
-#include "cli/show/plan_output.h"
 #include "cli/process.h"
 #include "cli/running.h"
+#include "cli/show/json.h"
+#include "cli/show/plan_output.h"
 #include "cli/show/terminal.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -8,8 +8,8 @@
 
 #include <ptcp/ptcp.h>
 
-#include "cli/show/json.h"
 #include "cli/options.h"
+#include "cli/show/json.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
-#include "cli/show/links_output.h"
 #include "cli/overlay_names.h"
 #include "cli/process.h"
+#include "cli/show/links_output.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/units.h"

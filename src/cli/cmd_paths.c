@@ -1,8 +1,8 @@
 /* ptcp paths: the quickest paths between two hosts of an overlay, and how to divide the bytes. */
 #include <stdio.h>
 
-#include "cli/show/json.h"
 #include "cli/overlay_names.h"
+#include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"

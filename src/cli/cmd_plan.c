@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/show/plan_output.h"
 #include "cli/process.h"
+#include "cli/show/plan_output.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"

@@ -1,8 +1,8 @@
 #include "cli/options.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "cli/exec.h"
-#include "cli/show/output.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
+#include "cli/show/output.h"
 #include "core/err.h"
 #include "core/text.h"
 

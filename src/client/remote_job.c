@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "client/remote_job_impl.h"
+#include "conn/grants.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "conn/grants.h"
 #include "store/destination.h"
 #include "store/expand.h"
 

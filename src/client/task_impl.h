@@ -11,12 +11,12 @@
 #include "client/history_file.h"
 #include "client/path_tries.h"
 #include "client/ssh_start.h"
-#include "session/paths.h"
 #include "conn/remote.h"
 #include "core/buf.h"
 #include "core/glob.h"
 #include "measure/prober.h"
 #include "mover/movers.h"
+#include "session/paths.h"
 #include "store/pipe_sink.h"
 #include "store/pipe_source.h"
 

@@ -10,9 +10,9 @@
 #include <ptcp/ptcp.h>
 
 #include "collect/candidates.h"
+#include "collect/collect_parameters.h"
 #include "collect/drift.h"
 #include "collect/others.h"
-#include "collect/collect_parameters.h"
 #include "collect/planner_thread.h"
 #include "collect/schedule.h"
 #include "core/clock.h"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/collect_parameters.h"
 #include "collect/links_impl.h"
 #include "collect/local_host.h"
-#include "collect/collect_parameters.h"
 #include "core/err.h"
 #include "core/opts.h"
 #include "model/regress.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/links_impl.h"
 #include "collect/collect_parameters.h"
+#include "collect/links_impl.h"
 #include "core/err.h"
 #include "model/disjoint.h"
 #include "model/divide.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/links_impl.h"
 #include "collect/collect_parameters.h"
+#include "collect/links_impl.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/opts.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "collect/collect_impl.h"
-#include "collect/local_host.h"
 #include "collect/collect_parameters.h"
+#include "collect/local_host.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "plan/rate_limits.h"

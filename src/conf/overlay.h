@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conf/yaml_fields.h"
 #include "conf/yaml.h"
+#include "conf/yaml_fields.h"
 
 #define CONF_HOSTS_MAX 1000
 #define CONF_LINKS_MAX 100000

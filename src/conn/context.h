@@ -7,9 +7,9 @@
 #include "core/pacer.h"
 #include "core/timetable.h"
 #include "core/userdir.h"
+#include "fs/io.h"
 #include "net/handshake.h"
 #include "net/resolve.h"
-#include "fs/io.h"
 
 #define CONTEXT_WORKERS_MAX 64
 

@@ -12,8 +12,8 @@
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/units.h"
-#include "net/watch.h"
 #include "fs/fd_budget.h"
+#include "net/watch.h"
 #include "wire/outbox.h"
 
 #define PATIENCE_NS (10 * NS_PER_S) /* limit for handshake and first frame, or for reading our refusal */

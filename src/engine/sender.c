@@ -7,10 +7,10 @@
 
 #include "core/charged.h"
 #include "core/err.h"
+#include "core/units.h"
 #include "engine/sender_impl.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
-#include "core/units.h"
 
 static_assert(INFLIGHT_RATES == SND_RATES + 1, "a queue for each rate");
 

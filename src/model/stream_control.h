@@ -17,8 +17,8 @@
 #include "model/advice.h"
 #include "model/impact_budget.h"
 #include "model/parameters.h"
-#include "model/stats.h"
 #include "model/probe.h"
+#include "model/stats.h"
 
 /* ---- Rules; model/parameters.def has their numbers, STREAM_CONTROL_* ----
  *

@@ -14,8 +14,8 @@
 #include "core/atomic_file.h"
 #include "core/fd.h"
 #include "core/userdir.h"
-#include "net/trust/certificate.h"
 #include "net/tls.h"
+#include "net/trust/certificate.h"
 
 #define PREFIX "SHA256:"
 #define BASE64_CHARS 43

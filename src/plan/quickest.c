@@ -6,12 +6,12 @@
 
 #include <ptcp/plan.h>
 
+#include "conf/overlay.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "model/divide.h"
 #include "model/overlay_paths.h"
 #include "plan/rate_limits.h"
-#include "conf/overlay.h"
 
 struct quickest_path {
 	struct paths_path path;

@@ -2,9 +2,9 @@
  * all columns, plus a column for the streams of each counted arc. */
 #include <math.h>
 
-#include "plan/streams.h"
-#include "plan/rate_limits.h"
 #include "plan/lp_impl.h"
+#include "plan/rate_limits.h"
+#include "plan/streams.h"
 
 #define NOTHING 1e-9 /* part of the data */
 

@@ -3,9 +3,9 @@
 #include <time.h>
 
 #include "core/err.h"
+#include "fs/fd_budget.h"
 #include "server/job_conn.h"
 #include "server/server_impl.h"
-#include "fs/fd_budget.h"
 
 #define JOB_CONNS_MAX 256
 #define SHARED_MAX 1024 /* ephemeral servers that share the port */

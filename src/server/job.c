@@ -6,10 +6,10 @@
 #include "conn/grants.h"
 #include "core/err.h"
 #include "core/units.h"
+#include "fs/fd_budget.h"
 #include "net/identity.h"
 #include "server/job_conn.h"
 #include "server/job_impl.h"
-#include "fs/fd_budget.h"
 
 #define REMEMBERED_MAX 64
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)

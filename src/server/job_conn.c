@@ -5,9 +5,9 @@
 
 #include "core/err.h"
 #include "engine/job_frames.h"
+#include "fs/fd_budget.h"
 #include "server/file_job.h"
 #include "server/link_table.h"
-#include "fs/fd_budget.h"
 
 struct job_conn {
 	struct list in_list;

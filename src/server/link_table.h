@@ -2,8 +2,8 @@
 #ifndef SERVER_LINK_TABLE_H
 #define SERVER_LINK_TABLE_H
 
-#include <pthread.h>
 #include <ptcp/ptcp.h>
+#include <pthread.h>
 
 #include "wire/outbox.h"
 

@@ -8,10 +8,10 @@
 #include "core/err.h"
 #include "core/glob.h"
 #include "core/text.h"
-#include "server/managing_impl.h"
-#include "store/manage.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
+#include "server/managing_impl.h"
+#include "store/manage.h"
 #include "store/walk.h"
 
 static struct managing *managing_of(const struct file_job *j) { return CONTAINER_OF(j, struct managing, job); }

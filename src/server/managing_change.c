@@ -5,9 +5,9 @@
 
 #include "core/err.h"
 #include "core/text.h"
+#include "fs/fs_err.h"
 #include "server/managing_impl.h"
 #include "store/manage.h"
-#include "fs/fs_err.h"
 
 /* "a/b//" to "a/b"; to be freed. */
 static char *without_slashes(const char *path)

@@ -8,9 +8,9 @@
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/units.h"
+#include "fs/fd_budget.h"
 #include "net/admission.h"
 #include "net/watch.h"
-#include "fs/fd_budget.h"
 
 #define ACCEPTS 16                    /* per turn; then a rest: connecting without end must not occupy the loop */
 #define REST_NS (5 * NS_PER_MS)

@@ -10,8 +10,8 @@
 #include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "net/dial.h"
 #include "fs/fd_budget.h"
+#include "net/dial.h"
 
 #define CONNECT_NS (10 * NS_PER_S)
 #define IDLE_NS (600 * NS_PER_S)

@@ -6,11 +6,11 @@
 
 #include "conn/context.h"
 #include "core/list.h"
+#include "fs/io.h"
 #include "net/relay_acl.h"
 #include "net/splice.h"
 #include "net/trust/trust.h"
 #include "server/relay_room.h"
-#include "fs/io.h"
 #include "wire/frame.h"
 
 struct inbound;

@@ -5,10 +5,10 @@
 
 #include "core/charged.h"
 #include "core/err.h"
-#include "session/probe_session.h"
-#include "stream/stream.h"
 #include "fs/fd_budget.h"
 #include "fs/quota.h"
+#include "session/probe_session.h"
+#include "stream/stream.h"
 
 void request_fini(struct request *a)
 {

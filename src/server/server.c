@@ -8,9 +8,9 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "fs/fd_budget.h"
 #include "mover/movers.h"
 #include "server/server_impl.h"
-#include "fs/fd_budget.h"
 
 #define WATCH_NS (500 * NS_PER_MS) /* time between checks of the files of trust */
 

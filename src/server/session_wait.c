@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "server/server_session_impl.h"
 #include "fs/fd_budget.h"
+#include "server/server_session_impl.h"
 
 #define TICK_NS NS_PER_S
 #define WAIT_MAX_MS (60 * 60 * 1000u)

@@ -4,8 +4,8 @@
 
 #include <ptcp/ptcp.h>
 
-#include "conn/remote.h"
 #include "conn/connect.h"
+#include "conn/remote.h"
 
 struct path {
 	struct connect_hop relay[CONNECT_RELAYS_MAX];

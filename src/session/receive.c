@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/err.h"
 #include "core/charged.h"
+#include "core/err.h"
 #include "core/units.h"
-#include "session/receive_impl.h"
 #include "fs/fd_budget.h"
+#include "session/receive_impl.h"
 #include "store/expand.h"
 #include "store/part.h"
 #include "wire/attrs.h"

@@ -5,12 +5,12 @@
 
 #include "conn/io_call.h"
 #include "core/text.h"
+#include "fs/xattr.h"
 #include "session/linked_files.h"
 #include "session/session_impl.h"
 #include "store/leftover.h"
 #include "store/owner.h"
 #include "store/sink.h"
-#include "fs/xattr.h"
 
 #define WORK_BATCH 1000
 #define RECEIVE_WARNINGS 20         /* entries that cannot be removed, or lack attributes, to report one by one */

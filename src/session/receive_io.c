@@ -6,9 +6,9 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "session/receive_impl.h"
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
+#include "session/receive_impl.h"
 
 #define LOCK_RETRY_NS (50 * NS_PER_MS)
 #define LOCK_TIMEOUT_NS (5 * NS_PER_S)

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/err.h"
 #include "core/charged.h"
+#include "core/err.h"
 #include "core/units.h"
+#include "fs/fs_err.h"
 #include "session/receive_impl.h"
 #include "store/hash.h"
 #include "store/manage.h"
-#include "fs/fs_err.h"
 
 #define STEP_ENTRIES 4096           /* other sessions' work on the I/O threads comes between two steps */
 #define STEP_REPORTS 256

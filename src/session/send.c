@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/err.h"
 #include "core/charged.h"
+#include "core/err.h"
 #include "core/text.h"
-#include "session/send_impl.h"
 #include "fs/fs_err.h"
+#include "session/send_impl.h"
 
 static const struct payload_ops send_payload;
 

@@ -5,12 +5,12 @@
 
 #include "conn/io_call.h"
 #include "core/text.h"
+#include "fs/xattr.h"
 #include "session/hardlinks.h"
 #include "session/session_impl.h"
 #include "store/owner.h"
 #include "store/source.h"
 #include "store/walk.h"
-#include "fs/xattr.h"
 
 #define WALK_BATCH 256
 /* An entry without extended attributes, at most. */

@@ -4,8 +4,8 @@
 
 #include "core/bitmap.h"
 #include "core/err.h"
-#include "session/send_impl.h"
 #include "fs/fs_err.h"
+#include "session/send_impl.h"
 #include "wire/block.h"
 
 #define DIGESTS_MAX 2u /* digests of a session at once; sessions share the I/O threads */

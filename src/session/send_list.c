@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "session/send_impl.h"
 #include "fs/fs_err.h"
+#include "session/send_impl.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
 

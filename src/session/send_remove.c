@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "core/err.h"
-#include "session/send_impl.h"
 #include "fs/fs_err.h"
+#include "session/send_impl.h"
 
 struct removal {
 	struct session *session;

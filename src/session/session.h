@@ -4,12 +4,12 @@
 #define SESSION_SESSION_H
 
 #include "conn/context.h"
-#include "session/paths.h"
 #include "core/memory_budget.h"
 #include "core/selection.h"
 #include "engine/engine.h"
 #include "model/stream_control.h"
 #include "net/sock.h"
+#include "session/paths.h"
 #include "store/destination.h"
 
 struct filter;

@@ -4,8 +4,8 @@
 
 #include "core/err.h"
 #include "core/units.h"
-#include "session/receive_impl.h"
 #include "fs/fs_err.h"
+#include "session/receive_impl.h"
 
 #define VERIFY_STEPS_MAX 2u           /* verifications of a session at once; sessions share the I/O threads */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */

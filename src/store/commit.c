@@ -6,8 +6,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "store/sink_impl.h"
 #include "fs/fs_err.h"
+#include "store/sink_impl.h"
 
 /* Up to FEW files or directories are synced individually, more by a single syncfs(2), which is faster from
  * two files on (ext4: 8 files 1.3 ms or 0.4 ms, 500 files 95 ms or 9 ms), but also waits for the dirty data

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "fs/fs_err.h"
 #include "store/part.h"
 #include "store/sink.h"
-#include "fs/fs_err.h"
 
 /* Splits a path into parent ("" if none, "/" for the root) and last component. */
 static int split(const char *path, char **above, char name[DESTINATION_NAME_BYTES], struct ptcp_err *e)

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "store/part.h"
-#include "store/sink_impl.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
+#include "store/part.h"
+#include "store/sink_impl.h"
 
 #define TRIES 16
 

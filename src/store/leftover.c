@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/charged.h"
-#include "store/part.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
+#include "store/part.h"
 #include "store/walk.h"
 
 #define MARKS_MAX 1000 /* marks in one walk */

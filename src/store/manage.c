@@ -4,9 +4,9 @@
 #include <stdio.h> /* RENAME_NOREPLACE */
 
 #include "fs/dir_impl.h"
+#include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/part.h"
-#include "fs/fs_err.h"
 
 #define RESERVED_WHY "a name that ptcp reserves for unfinished files (ptcp clean removes these)"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/charged.h"
-#include "store/hash.h"
 #include "fs/fs_err.h"
+#include "store/hash.h"
 
 /* Cached lookups of each kind; a new lookup replaces the one in the same slot. */
 #define SLOTS 64

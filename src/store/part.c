@@ -7,9 +7,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "store/hash.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
+#include "store/hash.h"
 
 /* The part can change hands between two of our calls only when another transfer of the same file ends just
  * then. */

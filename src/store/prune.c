@@ -6,9 +6,9 @@
 
 #include "core/charged.h"
 #include "core/list.h"
+#include "fs/fs_err.h"
 #include "store/hash.h"
 #include "store/manage.h"
-#include "fs/fs_err.h"
 #include "store/walk.h"
 
 struct prune_root {

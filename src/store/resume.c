@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
-#include "store/sink_impl.h"
 #include "fs/fs_err.h"
+#include "store/sink_impl.h"
 
 #define ZEROS_BYTES 65536
 

@@ -6,9 +6,9 @@
 
 #include "core/bitmap.h"
 #include "core/sorted.h"
+#include "fs/fs_err.h"
 #include "store/hash.h"
 #include "store/sink_impl.h"
-#include "fs/fs_err.h"
 
 /* The journal is read in batches from the end: the first record found of a block is the valid one. A batch is
  * sorted by block, for sequential reads. */

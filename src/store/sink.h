@@ -20,10 +20,10 @@
 #include "core/digest.h"
 #include "core/open_bits.h"
 #include "fs/direct_io.h"
+#include "fs/xattr.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "store/published.h"
-#include "fs/xattr.h"
 
 struct meta {
 	bool set_mode, set_mtime;

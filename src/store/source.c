@@ -12,8 +12,8 @@
 #include "core/bitmap.h"
 #include "core/byteorder.h"
 #include "fs/fd_budget.h"
-#include "store/hash.h"
 #include "fs/fs_err.h"
+#include "store/hash.h"
 
 struct source {
 	struct pipe_source *pipe; /* NULL: a file */

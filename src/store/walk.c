@@ -11,8 +11,8 @@
 #include "core/list.h"
 #include "core/text.h"
 #include "fs/fd_budget.h"
-#include "store/part.h"
 #include "fs/fs_err.h"
+#include "store/part.h"
 
 /* Levels below this one (or less, see fs/fd_budget.h) are read completely when entered and their
  * stream is closed, so that a deep tree does not exhaust the descriptors. */

@@ -17,9 +17,9 @@
 #include "engine/receiver.h"
 #include "engine/sender.h"
 #include "net/sock.h"
-#include "stream/open_files.h"
 #include "store/hash.h"
 #include "store/source.h"
+#include "stream/open_files.h"
 
 struct stream;
 

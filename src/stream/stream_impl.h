@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 
 #include "net/mailbox.h"
-#include "stream/stream.h"
 #include "store/hash.h"
+#include "stream/stream.h"
 #include "wire/block.h"
 
 /* Rate limits, all in force at once: of the host, of the session, of the streams on the same path. */

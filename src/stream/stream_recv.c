@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "stream/stream_impl.h"
-#include "wire/block.h"
 #include "core/thread.h"
 #include "core/units.h"
 #include "fs/fs_err.h"
+#include "stream/stream_impl.h"
+#include "wire/block.h"
 
 #define BLOCKS_PER_TURN 8u        /* per turn of the loop: fairness between streams */
 #define SMALL_PER_TURN 128u

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/err.h"
-#include "stream/stream_impl.h"
 #include "fs/fs_err.h"
+#include "stream/stream_impl.h"
 #include "wire/block.h"
 
 #define FRAME_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conn/join_proof.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "conn/join_proof.h"
 #include "mover/movers.h"
 #include "work/work_impl.h"
 

@@ -11,9 +11,9 @@
 #include "core/list.h"
 #include "mover/invitation.h"
 #include "mover/link.h"
-#include "work/work.h"
 #include "net/listen.h"
 #include "stream/stream.h"
+#include "work/work.h"
 
 #define WORK_DIRS 64 /* directories used last */
 

@@ -12,9 +12,9 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "work/work_impl.h"
 #include "net/identity.h"
 #include "wire/block.h"
+#include "work/work_impl.h"
 
 #define STREAMS_MAX (PTCP_STREAMS_MAX * 4) /* below WIRE_MOVER_HANDLES */
 

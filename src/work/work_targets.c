@@ -8,8 +8,8 @@
 #include "core/byteorder.h"
 #include "core/err.h"
 #include "core/units.h"
-#include "work/work_impl.h"
 #include "wire/block.h"
+#include "work/work_impl.h"
 
 #define RETRY_NS (50 * NS_PER_MS)
 #define LATE_NS (5 * NS_PER_S) /* delay of new files on a shared file system */

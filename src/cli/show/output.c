@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/client_opts.h"
-#include "cli/show/json.h"
 #include "cli/process.h"
+#include "cli/show/json.h"
 #include "cli/show/terminal.h"
 #include "core/sorted.h"
 #include "core/text.h"
