@@ -249,12 +249,24 @@ struct place {
 	char name[DESTINATION_NAME_BYTES];
 };
 
+/* A source that the user names, such as <(command), is judged by what it leads to. */
+static int check_source(const char *path, struct ptcp_err *why)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		return 0;
+	return err_set(why, PTCP_EIO, "a device, FIFO or socket (write - to send standard input)");
+}
+
 /* 1: an earlier source is the same file. */
 static int find_source(const struct ptcp_task *t, size_t i, struct place *out, struct ptcp_err *why)
 {
 	int r = destination_source(NULL, t->files.local[i], t->files.selection != NULL, &out->dir, out->name, why);
 	const char *before;
 
+	if (r == 0 && (r = check_source(t->files.local[i], why)) < 0)
+		dir_unref(out->dir);
 	if (r < 0 || out->name[0] == '\0' || (before = named_before(t, i, out->name)) == NULL)
 		return r;
 	dir_unref(out->dir);

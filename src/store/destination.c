@@ -222,6 +222,27 @@ static int open_or_make(struct destination *out, struct tree *root, char *path, 
 	return r;
 }
 
+/* A link that the user names, such as /dev/stdout, is judged by what it leads to: one to a device, FIFO or socket, or to a
+ * descriptor of a process, is not replaced. */
+static int check_link(struct dir *parent, const char *name, struct ptcp_err *e)
+{
+	static const char descriptors[] = "/proc/";
+	const struct sys *sys = dir_sys(parent);
+	char to[sizeof descriptors - 1] = { 0 };
+	struct stat st;
+	bool special;
+	int at;
+
+	if ((at = dir_fd(parent, NULL)) < 0) /* missing, in a dry run */
+		return 0;
+	special = sys->readlinkat(at, name, to, sizeof to) > 0 &&
+	    (strncmp(to, descriptors, sizeof to) == 0 || (sys->fstatat(at, name, &st, 0) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode)));
+	dir_fd_done(parent);
+	return !special ? 0 : fs_err_set(e, PTCP_EUSAGE, 0, parent, name,
+	    "a link to a device, FIFO or socket, which is not replaced (write - for standard output)");
+}
+
 /* `path` is missing or not a directory. */
 static int use_parent(struct destination *out, struct tree *root, const char *path, bool into, int flags,
     struct ptcp_err *e)
@@ -234,6 +255,8 @@ static int use_parent(struct destination *out, struct tree *root, const char *pa
 	if ((r = split(path, &above, name, e)) < 0 || (r = open_or_make(out, root, above, flags, &parent, e)) < 0)
 		goto out;
 	if (!into) {
+		if ((r = check_link(parent, name, e)) < 0)
+			goto out;
 		strcpy(out->rename, name);
 		out->base = dir_ref(parent);
 		goto out;

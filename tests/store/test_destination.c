@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/err.h"
@@ -42,6 +43,30 @@ static void like_cp_r(void **state)
 	lands("slash/", 0, "slash", "");
 	lands("contents", DESTINATION_CONTENTS, "contents", "");
 	assert_int_equal(fx_exists("new"), 0);
+}
+
+/* A link that the user names is judged by what it leads to. */
+static void links(void **state)
+{
+	static const char *const to[] = { "file", "missing", "/dev/null", "fifo", "again", "/proc/self/fd/1" };
+	struct ptcp_err e;
+	struct destination p;
+	size_t i;
+	int r;
+
+	(void)state;
+	fx_text("file", "old");
+	assert_int_equal(mkfifo(fx_path("fifo"), 0600), 0);
+	assert_int_equal(symlink("fifo", fx_path("again")), 0);
+	for (i = 0; i < sizeof to / sizeof *to; i++) {
+		assert_int_equal(symlink(to[i], fx_path("link")), 0);
+		if ((r = destination_target(&p, NULL, fx_path("link"), 0, &e)) == 0)
+			destination_fini(&p);
+		else
+			assert_non_null(strstr(e.msg, "(write - for standard output)"));
+		assert_int_equal(r, i < 2 ? 0 : PTCP_EUSAGE);
+		assert_int_equal(remove(fx_path("link")), 0);
+	}
 }
 
 static void refused(void **state)
@@ -226,6 +251,7 @@ static void failing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		fx_tree_test(like_cp_r), fx_tree_test(links), fx_tree_test(only_a_file), fx_tree_test(missing_parents),
 		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(only_a_file), fx_tree_test(missing_parents),
 		fx_tree_test(parents_stay_beneath), fx_tree_test(mark), fx_tree_test(goes_on),
 		fx_tree_test(planted), fx_tree_test(failing),
