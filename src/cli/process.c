@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -45,6 +46,15 @@ static void forbid_core(void)
 	}
 }
 
+/* A user without the variable, as in some containers, has a home all the same. */
+static void find_home(void)
+{
+	const struct passwd *pw = getenv("HOME") == NULL ? getpwuid(getuid()) : NULL;
+
+	if (pw != NULL)
+		setenv("HOME", pw->pw_dir, 0);
+}
+
 void process_prepare(void)
 {
 	struct rlimit r;
@@ -57,6 +67,7 @@ void process_prepare(void)
 			break;
 	signal(SIGPIPE, SIG_IGN);
 	forbid_core();
+	find_home();
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
 		r.rlim_cur = r.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &r); /* the library opens fewer streams and files after a failure */

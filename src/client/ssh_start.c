@@ -131,12 +131,27 @@ static void on_answer(struct ssh_start *f, const char *line)
 	f->o.ops->launched(f->o.arg, &f->answer);
 }
 
+/* A login shell may print text without a newline (echo -n, a prompt): the answer ends its line. */
+static const char *behind_noise(const char *line)
+{
+	struct ssh_hello_answer ignored;
+	const char *at;
+
+	for (at = line; (at = strstr(at, SSH_HELLO_WORD)) != NULL; at++)
+		if (ssh_hello_answer_parse(&ignored, at, NULL) == 0 ||
+		    strncmp(at, SSH_HELLO_ERROR " ", strlen(SSH_HELLO_ERROR " ")) == 0)
+			return at;
+	return line;
+}
+
 static void on_line(void *arg, const char *line)
 {
 	struct ssh_start *f = arg;
 	char shown[TEXT_NAME_BYTES];
 	size_t n = strlen(SSH_HELLO_ERROR " ");
 
+	if (f->state == AWAIT_ANSWER)
+		line = behind_noise(line);
 	if (f->state != AWAIT_ANSWER)
 		ssh_connect_line(f, line);
 	else if (f->scripted && ssh_install_line(f, line))

@@ -1,4 +1,5 @@
 /* A task: options, attempts, run, result. */
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -254,6 +255,18 @@ static void attempt_end(struct ptcp_task *t)
 	t->running = false;
 }
 
+/* An ephemeral server is told the key of its client: where none can be kept, as in a home that cannot be written, one of its
+ * own serves the transfer. */
+static int make_identity(struct ptcp_task *t, struct ptcp_err *e)
+{
+	int r;
+
+	if (!t->target.ssh || (r = identity_load(&t->host.identity, t->o.config_dir, false, e)) == 0)
+		return 0;
+	return e->sys == EACCES || e->sys == EROFS || e->sys == ENOENT || e->sys == ENOTDIR ?
+	    identity_new(&t->host.identity, e) : r;
+}
+
 static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 {
 	unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM |
@@ -267,7 +280,7 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 		t->started = mono_now();
 	wait_begin(t);
 	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	if ((r = make_identity(t, e)) < 0 || (r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;

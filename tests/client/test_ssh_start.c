@@ -176,6 +176,19 @@ static void noise(void **state)
 	fails(&o, "echo ptcp-ssh-error no '\033[31m'room; exit 3", PTCP_ECONNECT, "box: no \\033[31mroom");
 }
 
+static void noise_without_newline(void **state)
+{
+	struct ptcp_transfer_opts o = opts();
+	struct ptcp_err e;
+
+	(void)state;
+	fails(&o, "printf '$ '; echo ptcp-ssh-error no room; exit 3", PTCP_ECONNECT, "box: no room");
+	fails(&o, "printf '$ '; echo ptcp-ssh 1 and more; exit 1", PTCP_ECONNECT, "no ptcp answered there, but");
+	plays("printf 'ptcp-ssh here$ '; answer $FP $PORT 127.0.0.1\ncat >/dev/null");
+	if (runs(&o, "box:there", &e) < 0)
+		fail_msg("%s", e.msg);
+}
+
 static void answers(void **state)
 {
 	struct ptcp_transfer_opts o = opts();
@@ -462,6 +475,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends),
 		cmocka_unit_test(noise),
+		cmocka_unit_test(noise_without_newline),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(after_noise),
 		cmocka_unit_test(absent),
