@@ -50,6 +50,8 @@ void peer_patience(struct peer *p, unsigned s)
 	patience(p->fd, patience_s(s));
 }
 
+void peer_short_patience(struct peer *p) { patience(p->fd, 1); }
+
 int peer_dial(unsigned port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),

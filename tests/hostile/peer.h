@@ -40,6 +40,8 @@ struct peer *peer_beyond(struct peer *p, const char *alpn);
 void peer_close(struct peer *p);
 /* So long nothing may come before it counts as silence, in seconds of a quiet machine. */
 void peer_patience(struct peer *p, unsigned s);
+/* One second, also on a slow machine: for silence during which the other end loses patience as well. */
+void peer_short_patience(struct peer *p);
 
 void peer_send(struct peer *p, const void *bytes, size_t n);
 /* False once the other end has closed. */

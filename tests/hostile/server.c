@@ -332,10 +332,10 @@ static void joined_ahead(unsigned port, char **arguments)
 	peer_close(s.data);
 	s.data = peer_accept(hostile_listener, ALPN_DATA);
 	expect(s.data, WIRE_JOIN);
-	peer_patience(s.data, 1);
+	peer_short_patience(s.data);
 	if ((f = peer_frame(s.data))->type >= 0)
 		die("%s follows the second JOIN before JOINED", frame_name(f->type));
-	peer_patience(s.data, TIMEOUT_S);
+	peer_patience(s.data, 5);
 	peer_send(s.data, out, wire_joined_encode(out));
 	expect(s.data, WIRE_BLOCK);
 	peer_send(s.control, out, wire_ack_encode(out, &ack));
