@@ -41,7 +41,7 @@ static bool root_ok(const char *s)
 	return true;
 }
 
-static int check(const struct ptcp_certificate *c, struct ptcp_err *e)
+static int authority_check(const struct ptcp_certificate *c, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 
@@ -82,7 +82,7 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 	int r;
 
 	ptcp_certificate_init(&all);
-	if ((r = opts_copy(&all, sizeof all, o, "ptcp_certificate_init", e)) < 0 || (r = check(&all, e)) < 0 ||
+	if ((r = opts_copy(&all, sizeof all, o, "ptcp_certificate_init", e)) < 0 || (r = authority_check(&all, e)) < 0 ||
 	    (r = tls_random(serial, sizeof serial, e)) < 0)
 		return r;
 	c = (struct certificate){ .kind = all.hosts != NULL ? CERTIFICATE_SERVER : CERTIFICATE_CLIENT,

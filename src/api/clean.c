@@ -22,7 +22,7 @@ static void on_found(void *arg, const struct leftover *l)
 }
 
 /* A directory of another host, or a malformed URL. */
-static int check(const char *dir, struct ptcp_err *e)
+static int clean_check(const char *dir, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct remote ignored;
@@ -43,7 +43,7 @@ int ptcp_clean(const char *dir, const struct ptcp_clean_opts *opts, struct ptcp_
 	struct dir *top;
 	int r;
 
-	if ((r = clean_take_opts(&o, opts, e)) < 0 || (r = check(dir, e)) < 0)
+	if ((r = clean_take_opts(&o, opts, e)) < 0 || (r = clean_check(dir, e)) < 0)
 		return r;
 	if ((r = tree_open(&tree, dir, &sys_real, e)) < 0)
 		return r;

@@ -298,7 +298,7 @@ static void json_end(const struct collect_output *s, const struct ptcp_collect *
 
 /* ---- Events ---- */
 
-static void report(const struct collect_output *o, const struct ptcp_collect_event *ev)
+static void cmd_collect_report(const struct collect_output *o, const struct ptcp_collect_event *ev)
 {
 	struct running_transfer t = { .state = ev->plan != NULL ? "running" : "connecting", .source = o->file, .sources = 1,
 		.destination = o->dest, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s };
@@ -332,7 +332,7 @@ static void on_event(void *arg, const struct ptcp_collect_event *ev)
 		break;
 	case PTCP_COLLECT_PROGRESS:
 		(o->json ? json_progress : text_progress)(o, ev);
-		report(o, ev);
+		cmd_collect_report(o, ev);
 		break;
 	case PTCP_COLLECT_SOURCE:
 		text_source(o, ev);
@@ -400,7 +400,7 @@ static int run_observed(const struct collect_args *a, struct collect_output *out
 
 	if ((r = running_new(&out->running, &opts, e)) < 0)
 		return r;
-	report(out, &none);
+	cmd_collect_report(out, &none);
 	process_set_stop(cancel, c);
 	if ((r = running_start(out->running, e)) == 0)
 		r = ptcp_collect_run(c, e);

@@ -172,7 +172,7 @@ static int report_measured(const struct links_args *a, struct ptcp_overlay *o, s
 }
 
 /* Prints and writes all results, even if some links have failed. */
-static int report(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
+static int cmd_links_report(const struct links_args *a, const char *file, struct ptcp_overlay *o, struct ptcp_links *l,
     struct ptcp_err *e)
 {
 	int r;
@@ -266,7 +266,7 @@ static int measure(const struct links_args *a, const struct progress *p, struct 
 	if (r < 0 && r != PTCP_EPARTIAL && r != PTCP_ECANCELED && p->failed.code == 0)
 		links_warn_failed(o, l, true);
 	if (r == 0 || r == PTCP_EPARTIAL) {
-		if ((r2 = report(a, file, o, l, &later)) == 0 && a->watch)
+		if ((r2 = cmd_links_report(a, file, o, l, &later)) == 0 && a->watch)
 			r = r2 = watch(a, file, o, l, &later);
 		if (r2 < 0) {
 			*e = later;

@@ -85,7 +85,7 @@ static void add_client(void *list, const struct ptcp_server_memory *m)
 		json_array_remove(list, CLIENTS_MAX);
 }
 
-static void report(struct serving *v)
+static void cmd_serve_report(struct serving *v)
 {
 	const struct ptcp_server_stats *n = &v->metrics.stats;
 	char address[128];
@@ -110,7 +110,7 @@ static void update_metrics(struct serving *v)
 	if (v->monitor != NULL) /* measurements would be inaccurate, and slow transfers down */
 		link_monitor_busy(v->monitor, m->received_bps + m->sent_bps > 0 || m->stats.relayed_now > 0);
 	if (v->running != NULL)
-		report(v);
+		cmd_serve_report(v);
 }
 
 static int publish(struct serving *v, struct ptcp_err *e)

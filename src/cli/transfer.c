@@ -251,7 +251,7 @@ struct observed {
 	struct exec exec;
 };
 
-static void report(const struct observed *o, const char *state, const struct ptcp_event *ev)
+static void transfer_report(const struct observed *o, const char *state, const struct ptcp_event *ev)
 {
 	const struct running_transfer t = { .state = state, .source = o->a->srcs[0], .sources = o->a->n_srcs,
 		.destination = o->a->dest, .progress = ev->progress, .rate_bps = ev->rate_bps, .eta_s = ev->eta_s,
@@ -268,9 +268,9 @@ static void on_event(void *arg, const struct ptcp_event *ev)
 		exec_start(&o->exec);
 	output_event(o->out, ev);
 	if (ev->type == PTCP_EVENT_WAITING)
-		report(o, "waiting", ev);
+		transfer_report(o, "waiting", ev);
 	else if (ev->type == PTCP_EVENT_PROGRESS || ev->type == PTCP_EVENT_START)
-		report(o, o->out->reconnect.attempt > 0 ? "reconnecting" : "running", ev);
+		transfer_report(o, o->out->reconnect.attempt > 0 ? "reconnecting" : "running", ev);
 }
 
 static int set_rate(void *task, const char *rate, struct ptcp_err *e)
@@ -287,7 +287,7 @@ static int run_observed(struct observed *o, struct ptcp_task *t, struct ptcp_err
 
 	if ((r = running_new(&o->running, &opts, e)) < 0)
 		return r;
-	report(o, "connecting", &none);
+	transfer_report(o, "connecting", &none);
 	if ((r = running_start(o->running, e)) == 0)
 		r = connect_run(t, e);
 	running_free(o->running);

@@ -21,7 +21,7 @@ void ptcp_manage_result_init(struct ptcp_manage_result *r)
 
 /* ---- Answers ---- */
 
-static void report(struct ptcp_task *t, const struct ptcp_entry *entry)
+static void manage_task_report(struct ptcp_task *t, const struct ptcp_entry *entry)
 {
 	const struct ptcp_manage_opts *o = &t->remote_job->manage;
 
@@ -37,7 +37,7 @@ static void report_failure(struct ptcp_task *t)
 
 	if (h->failed_path == NULL)
 		return;
-	report(t, &entry);
+	manage_task_report(t, &entry);
 	free(h->failed_path);
 	h->failed_path = NULL;
 }
@@ -59,7 +59,7 @@ int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct p
 		entry.path += h->known_prefix;
 	if (f->type == WIRE_LISTED_SYMLINK)
 		entry.target = span_copy(target, f->target);
-	report(t, &entry);
+	manage_task_report(t, &entry);
 	return 0;
 }
 

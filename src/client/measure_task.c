@@ -6,7 +6,7 @@
 #include "client/remote_job_impl.h"
 #include "core/err.h"
 
-static int start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *target,
+static int measure_task_start(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *target,
     struct prober *b, struct ptcp_err *e)
 {
 	struct ptcp_task *t;
@@ -31,7 +31,7 @@ int ptcp_advise_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 	struct prober *b;
 	int r;
 
-	return (r = advise_new(&b, a, e)) < 0 ? r : start(out, o, target, b, e);
+	return (r = advise_new(&b, a, e)) < 0 ? r : measure_task_start(out, o, target, b, e);
 }
 
 int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
@@ -40,7 +40,7 @@ int ptcp_measure_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 	struct prober *b;
 	int r;
 
-	return (r = measure_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
+	return (r = measure_new(&b, m, e)) < 0 ? r : measure_task_start(out, o, target, b, e);
 }
 
 int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
@@ -49,7 +49,7 @@ int ptcp_timing_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o,
 	struct prober *b;
 	int r;
 
-	return (r = timing_new(&b, m, e)) < 0 ? r : start(out, o, target, b, e);
+	return (r = timing_new(&b, m, e)) < 0 ? r : measure_task_start(out, o, target, b, e);
 }
 
 int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *from,

@@ -36,7 +36,7 @@ static void log_failure(const struct ptcp_task *t, const struct ptcp_err *why)
 	log_at(&t->host.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
 }
 
-static bool find(const struct ptcp_task *t, struct history_entry *h)
+static bool path_history_find(const struct ptcp_task *t, struct history_entry *h)
 {
 	struct ptcp_err why;
 	int r;
@@ -65,7 +65,7 @@ static void on_known(void *arg, struct session *sess, const char *congestion)
 	struct history_entry h;
 
 	strcpy(t->history.key.congestion, congestion);
-	if (find(t, &h))
+	if (path_history_find(t, &h))
 		session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
 }
 
@@ -109,7 +109,7 @@ bool task_recall_advice(struct ptcp_task *t)
 		return false;
 	if (t->history.key.sends)
 		strcpy(t->history.key.congestion, session_congestion(t->session));
-	return find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
+	return path_history_find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 
 /* Only a measurement limited by the network tells the number of streams for the path. */

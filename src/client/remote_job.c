@@ -193,7 +193,7 @@ static void on_readable(void *arg)
 
 static void on_writable(void *arg) { flush(arg); }
 
-static void on_closed(void *arg, const struct ptcp_err *cause)
+static void on_remote_job_closed(void *arg, const struct ptcp_err *cause)
 {
 	struct ptcp_task *t = arg;
 	bool query = remote_job_is_query(t->remote_job);
@@ -208,7 +208,7 @@ static void on_closed(void *arg, const struct ptcp_err *cause)
 	task_finish(t, &why);
 }
 
-static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
+static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_remote_job_closed };
 
 static int request(struct ptcp_task *t, struct ptcp_err *e)
 {

@@ -65,7 +65,7 @@ void retry_give_up(struct ptcp_task *t)
 		    "command again to resume it)", t->o.retry_for_s, last.msg);
 }
 
-static void on_timer(void *arg)
+static void on_retry_timer(void *arg)
 {
 	struct ptcp_task *t = arg;
 
@@ -82,7 +82,7 @@ int retry_pause(struct ptcp_task *t, struct ptcp_err *e)
 
 	tls_random(&random, sizeof random, e);
 	wait = backoff_ns(FIRST_PAUSE_NS, n, DOUBLINGS, random);
-	if ((r = timer_new(&t->retry.timer, t->loop, on_timer, t, e)) < 0)
+	if ((r = timer_new(&t->retry.timer, t->loop, on_retry_timer, t, e)) < 0)
 		return r;
 	timer_set(t->retry.timer, mono_add_ns(mono_now(), wait));
 	retry_report(t, n + 1, wait, t->why.msg);

@@ -84,7 +84,7 @@ static void fail_if_over(struct ssh_start *f)
 		timer_set(f->timer, mono_add_ns(mono_now(), LEAVE_NS));
 }
 
-static void on_ended(void *arg, int status, int signal)
+static void on_ssh_start_ended(void *arg, int status, int signal)
 {
 	struct ssh_start *f = arg;
 
@@ -164,7 +164,7 @@ static void on_line(void *arg, const char *line)
 		on_noise(f, line);
 }
 
-static void on_closed(void *arg, bool broken)
+static void on_ssh_start_closed(void *arg, bool broken)
 {
 	struct ssh_start *f = arg;
 
@@ -182,9 +182,9 @@ static void on_sent(void *arg, size_t left)
 	ssh_install_sent(arg);
 }
 
-static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_closed, .sent = on_sent };
+static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_ssh_start_closed, .sent = on_sent };
 
-static void on_timer(void *arg)
+static void on_ssh_start_timer(void *arg)
 {
 	struct ssh_start *f = arg;
 	char after[UNITS_TEXT_BYTES];
@@ -229,9 +229,9 @@ void ssh_start_greet(struct ssh_start *f)
 	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "", f->o.direct_io ? " " SSH_HELLO_DIRECT : "");
 }
 
-static int start(struct ssh_start *f, struct ptcp_err *e)
+static int ssh_start_start(struct ssh_start *f, struct ptcp_err *e)
 {
-	struct child_opts co = { .apart = f->o.launch != NULL, .ended = on_ended, .arg = f };
+	struct child_opts co = { .apart = f->o.launch != NULL, .ended = on_ssh_start_ended, .arg = f };
 	struct start_args args;
 	char remote[SSH_INSTALL_COMMAND_BYTES];
 	int fd, r;
@@ -251,7 +251,7 @@ static int start(struct ssh_start *f, struct ptcp_err *e)
 	if (r < 0)
 		return r;
 	co.argv = args.at;
-	if ((r = timer_new(&f->timer, f->o.host->control, on_timer, f, e)) < 0 ||
+	if ((r = timer_new(&f->timer, f->o.host->control, on_ssh_start_timer, f, e)) < 0 ||
 	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
 	    (r = line_reader_new(&f->lines, f->o.host->control, &fd, &line_reader_ops, f, e)) < 0)
 		return r;
@@ -270,7 +270,7 @@ int ssh_start_new(struct ssh_start **out, const struct ssh_start_opts *o, struct
 		return err_nomem(e);
 	f->o = *o;
 	remote_name(o->target, f->name, sizeof f->name);
-	if ((r = ssh_connect_init(f, e)) < 0 || (r = start(f, e)) < 0) {
+	if ((r = ssh_connect_init(f, e)) < 0 || (r = ssh_start_start(f, e)) < 0) {
 		ssh_start_free(f);
 		return r;
 	}

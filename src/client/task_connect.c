@@ -362,7 +362,7 @@ static void connect_again(struct ptcp_task *t)
 }
 
 /* To show progress; to connect to a busy server again; or the server that has a job is silent. */
-static void on_timer(void *arg)
+static void on_task_connect_timer(void *arg)
 {
 	struct ptcp_task *t = arg;
 
@@ -385,7 +385,7 @@ int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 
 	t->label[0] = '\0';
 	t->own_port = 0;
-	if ((r = timer_new(&t->timer, t->loop, on_timer, t, e)) < 0)
+	if ((r = timer_new(&t->timer, t->loop, on_task_connect_timer, t, e)) < 0)
 		return r;
 	if (t->target.ssh || t->o.remote.launch != NULL)
 		return ssh_start_new(&t->ssh_start, &o, e);

@@ -26,7 +26,7 @@ static const char *meaningless(const struct ptcp_task *t)
 	return NULL;
 }
 
-static int check(const struct ptcp_task *t, bool sends, size_t n_srcs, const char *dest, struct ptcp_err *e)
+static int task_pipe_check(const struct ptcp_task *t, bool sends, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
 	const char *option = meaningless(t), *pipe = sends ? "standard input" : "standard output";
 	char shown[TEXT_NAME_BYTES];
@@ -65,7 +65,7 @@ int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, 
 		found |= text_is_stdio(srcs[i]);
 	if (t->o.fd < 0 || !found)
 		return 0;
-	if ((r = check(t, sends, n_srcs, dest, e)) < 0)
+	if ((r = task_pipe_check(t, sends, n_srcs, dest, e)) < 0)
 		return r;
 	r = sends ? new_input(t, e) : pipe_sink_new(&t->files.output, t->o.fd, WINDOW_BYTES, e);
 	return r < 0 ? err_while(e, r, sends ? "standard input" : "standard output") : 0;

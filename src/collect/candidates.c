@@ -65,7 +65,7 @@ static bool waits_for_window(const struct ptcp_overlay *o, int source, const int
 }
 
 /* p NULL: a spare path. */
-static int add(struct candidates *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
+static int candidates_add(struct candidates *v, const struct ptcp_overlay *o, const int *hop, size_t nhops,
     const struct schedule_path *p, struct ptcp_err *e)
 {
 	int i = candidates_find(v, hop, nhops), r;
@@ -171,7 +171,7 @@ static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int so
 	else
 		limits_index(o, x.first, x.limit);
 	for (n = 0; n < SPARE_MAX && r == 0 && (hop[0] = best_relay(v, o, &x, source)) >= 0; n++)
-		r = add(v, o, hop, 2, NULL, e);
+		r = candidates_add(v, o, hop, 2, NULL, e);
 	free(x.first);
 	free(x.limit);
 	return r;
@@ -185,14 +185,14 @@ int candidates_choose(struct candidates *out, const struct ptcp_overlay *o, cons
 	size_t i;
 
 	if (limits_link(o, source, dest) >= 0)
-		r = add(&v, o, &dest, 1, NULL, e);
+		r = candidates_add(&v, o, &dest, 1, NULL, e);
 	for (i = 0; r == 0 && s != NULL && i < s->n; i++)
 		if (s->path[i].source == source)
-			r = add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
+			r = candidates_add(&v, o, s->path[i].hop, s->path[i].nhops, &s->path[i], e);
 	if (r == 0)
 		r = add_spares(&v, o, source, e);
 	if (r == 0 && v.n == 0) /* no known path: try the direct one */
-		r = add(&v, o, &dest, 1, NULL, e);
+		r = candidates_add(&v, o, &dest, 1, NULL, e);
 	if (r < 0)
 		candidates_fini(&v);
 	else

@@ -21,7 +21,7 @@ static size_t limit_of_link(const struct ptcp_overlay *o, int link)
 }
 
 /* The bottleneck on the link, or NULL. A link with windows or a curve has its own limits. */
-static struct bottleneck *find(struct ptcp_collect *c, int link)
+static struct bottleneck *impact_find(struct ptcp_collect *c, int link)
 {
 	size_t limit = limit_of_link(c->overlay, link), i;
 
@@ -39,7 +39,7 @@ static struct bottleneck *find(struct ptcp_collect *c, int link)
 
 static struct bottleneck *bottleneck_of(struct ptcp_collect *c, const struct route *r)
 {
-	return r->n_links > 0 ? find(c, r->link[r->n_links - 1]) : NULL;
+	return r->n_links > 0 ? impact_find(c, r->link[r->n_links - 1]) : NULL;
 }
 
 bool impact_is_limited(const struct route *r)
@@ -104,7 +104,7 @@ static struct bottleneck *baseline(struct ptcp_collect *c, const struct source_t
 {
 	int link = limits_link(c->overlay, s->status->host, ptcp_overlay_destination(c->overlay));
 
-	return link >= 0 ? find(c, link) : s->candidates.n > 0 ? s->route[0].bottleneck : NULL;
+	return link >= 0 ? impact_find(c, link) : s->candidates.n > 0 ? s->route[0].bottleneck : NULL;
 }
 
 static double all_bytes(const struct source_transfer *s)

@@ -109,7 +109,7 @@ static void put(FILE *f, const struct ptcp_links *s, const struct link_state *l)
 /* ---- The file ---- */
 
 /* The link from this host to an address, or NULL. */
-static struct link_state *find(const struct ptcp_links *s, const char *address)
+static struct link_state *links_file_find(const struct ptcp_links *s, const char *address)
 {
 	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	struct ptcp_overlay_host to;
@@ -136,7 +136,7 @@ static void copy_others(FILE *out, const struct ptcp_links *s, const char *file)
 
 	while (f != NULL && n < PTCP_PUBLISHED_LINKS_MAX && fgets(line, sizeof line, f) != NULL) {
 		strcpy(copy, line);
-		if ((address = parse(&m, copy)) == NULL || find(s, address) != NULL)
+		if ((address = parse(&m, copy)) == NULL || links_file_find(s, address) != NULL)
 			continue;
 		fputs(line, out);
 		n++;
@@ -181,7 +181,7 @@ int ptcp_links_recall(struct ptcp_links *s, const char *file, struct ptcp_err *e
 	if ((f = userdir_read(file)) == NULL)
 		return errno == ENOENT ? 0 : failed(e, "reading", file);
 	while (fgets(line, sizeof line, f) != NULL) {
-		if ((address = parse(&m, line)) == NULL || (l = find(s, address)) == NULL ||
+		if ((address = parse(&m, line)) == NULL || (l = links_file_find(s, address)) == NULL ||
 		    m.streams != s->o.streams || l->estimate.state == PTCP_LINK_MEASURED)
 			continue;
 		l->estimate = m;

@@ -52,7 +52,7 @@ static int timing_of(struct ptcp_task **out, const struct ptcp_links *s, const s
 	    ptcp_timing_between_new(out, &s->connect, from.address, to.address, &o, e);
 }
 
-static void start(const struct ptcp_links *s, struct link_turn *t)
+static void links_measure_start(const struct ptcp_links *s, struct link_turn *t)
 {
 	if ((t->result = timing_of(&t->task, s, t, &t->why)) == 0)
 		t->result = ptcp_task_start(t->task, &t->why);
@@ -108,7 +108,7 @@ static int run_turns(struct ptcp_links *s, struct link_turn *turn, size_t n, str
 	if (fd == NULL)
 		return err_nomem(e);
 	for (i = 0; i < n; i++)
-		start(s, &turn[i]);
+		links_measure_start(s, &turn[i]);
 	poll_turns(s, turn, n, fd);
 	free(fd);
 	for (i = 0; i < n; i++) {

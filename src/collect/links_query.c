@@ -10,7 +10,7 @@
 #include "core/err.h"
 
 /* Takes a published estimate. */
-static int take(struct link_state *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
+static int links_query_take(struct link_state *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
@@ -35,7 +35,7 @@ static int take(struct link_state *l, const char *from, const struct ptcp_publis
 }
 
 /* Finds the published link with the same address as in our overlay. */
-static int find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known,
+static int links_query_find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known,
     size_t n, struct ptcp_err *e)
 {
 	char authority[LOCAL_HOST_ADDRESS_BYTES];
@@ -44,7 +44,7 @@ static int find(struct link_state *l, const char *from, const char *to, const st
 	local_host_authority(authority, to);
 	for (i = 0; i < n; i++)
 		if (strcasecmp(known[i].to, authority) == 0)
-			return take(l, from, &known[i], e);
+			return links_query_take(l, from, &known[i], e);
 	return err_set(e, PTCP_EPEER, "%s does not measure the link to %s (add it to the overlay of its --watch, with this "
 	    "address)", from, authority);
 }
@@ -69,7 +69,7 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_published
 		else if (to.address == NULL) {
 			err_set(&own, PTCP_ECONFIG, "host %s: has no address in the overlay, which the servers go by (give it one)", to.name);
 			links_fail(l, &own);
-		} else if (find(l, from.name, to.address, known, n, &own) < 0)
+		} else if (links_query_find(l, from.name, to.address, known, n, &own) < 0)
 			links_fail(l, &own);
 	}
 }

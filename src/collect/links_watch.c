@@ -53,7 +53,7 @@ static int wait_turn(const struct ptcp_links *s, const struct ptcp_links_watch *
 }
 
 /* Starts with the known value. */
-static void add(struct ewma *s, double known, double found, double weight)
+static void links_watch_add(struct ewma *s, double known, double found, double weight)
 {
 	if (s->n == 0 && isfinite(known))
 		ewma_add(s, known, weight);
@@ -77,8 +77,8 @@ static int measure(struct ptcp_links *s, struct link_state *l, double weight, st
 		l->estimate = last;
 		return r;
 	}
-	add(&l->rate, known.rate_bps, m->rate_bps, weight);
-	add(&l->delay, known.delay_s, m->delay_s, weight);
+	links_watch_add(&l->rate, known.rate_bps, m->rate_bps, weight);
+	links_watch_add(&l->delay, known.delay_s, m->delay_s, weight);
 	m->state = PTCP_LINK_MEASURED;
 	m->rate_bps = l->rate.mean;
 	m->delay_s = l->delay.mean;

@@ -283,7 +283,7 @@ static void set_port(struct ptcp_transfer_opts *o, const struct source_transfer 
 	}
 }
 
-static int start(struct source_transfer *s, struct ptcp_err *e)
+static int source_transfer_start(struct source_transfer *s, struct ptcp_err *e)
 {
 	const char *command = ptcp_overlay_launch(s->c->overlay);
 	struct ptcp_transfer_opts o = s->c->connect;
@@ -408,7 +408,7 @@ void source_start(struct source_transfer *s)
 	s->retry_at_s = s->flows_since_s = INFINITY;
 	if (collect_is_ending(s->c))
 		return;
-	if ((r = start(s, &why)) < 0)
+	if ((r = source_transfer_start(s, &why)) < 0)
 		ended(s, r, &why);
 }
 

@@ -42,7 +42,7 @@ static int is_alias(const struct conf_doc *d, int map, int node, struct ptcp_err
 	    "changed here alone (write the value out)");
 }
 
-static int add(struct editor *ed, int map, const char *key, const char *value, struct ptcp_err *e)
+static int edit_add(struct editor *ed, int map, const char *key, const char *value, struct ptcp_err *e)
 {
 	int last, first, r;
 	size_t n;
@@ -71,7 +71,7 @@ static int change(struct editor *ed, int map, const char *key, const char *value
 	if (value[0] == '\0')
 		return 0;
 	if (node == map)
-		return add(ed, map, key, value, e);
+		return edit_add(ed, map, key, value, e);
 	if ((r = is_alias(ed->doc, map, node, e)) < 0)
 		return r;
 	x->first = conf_doc_extent(ed->doc, node).first;
@@ -229,7 +229,7 @@ static int unchangeable(const char *name, struct ptcp_err *e)
 	    "each as {from: A, to: B, rate: R, delay: T})", name);
 }
 
-static int check(const char *text, size_t n, const char *name, const struct ptcp_overlay *was,
+static int edit_check(const char *text, size_t n, const char *name, const struct ptcp_overlay *was,
     const struct conf_change *changes, size_t count, struct ptcp_err *e)
 {
 	struct ptcp_overlay *now = NULL;
@@ -260,7 +260,7 @@ static int edit_listed(char **out, size_t *out_bytes, const char *text, size_t n
 		goto out;
 	sort_array(ed.edit, ed.n, sizeof *ed.edit, by_place);
 	if ((r = rewrite(&now, &now_bytes, text, n, ed.edit, ed.n, e)) == 0 &&
-	    (r = check(now, now_bytes, name, was, changes, count, e)) == 0) {
+	    (r = edit_check(now, now_bytes, name, was, changes, count, e)) == 0) {
 		*out = now;
 		*out_bytes = now_bytes;
 		now = NULL;

@@ -7,7 +7,7 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static int add(struct conf_settings *s, const struct conf_doc *d, int key, int value, struct ptcp_err *e)
+static int settings_add(struct conf_settings *s, const struct conf_doc *d, int key, int value, struct ptcp_err *e)
 {
 	struct conf_setting *more = realloc(s->of, (s->n + 1) * sizeof *more), *to;
 	const char *name, *text;
@@ -36,7 +36,7 @@ static int add_list(struct conf_settings *s, const struct conf_doc *d, int key, 
 	if (n == 0)
 		return conf_fail(d, list, e, "%s: expected a value, got an empty list (leave the key out)", name);
 	for (i = 0; i < n && r == 0; i++)
-		r = add(s, d, key, conf_item(d, list, i), e);
+		r = settings_add(s, d, key, conf_item(d, list, i), e);
 	return r;
 }
 
@@ -53,7 +53,7 @@ static int read_all(struct conf_settings *s, const struct conf_doc *d, struct pt
 		if (conf_want_list(d, value, "", SIZE_MAX, &ignored, NULL) == 0)
 			r = add_list(s, d, key, value, e);
 		else
-			r = add(s, d, key, value, e);
+			r = settings_add(s, d, key, value, e);
 	}
 	return r;
 }

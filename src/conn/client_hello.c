@@ -15,7 +15,7 @@ struct bytes {
 };
 
 /* False: fewer than n bytes are left. */
-static bool take(struct bytes *in, size_t n, struct bytes *out)
+static bool client_hello_take(struct bytes *in, size_t n, struct bytes *out)
 {
 	if (n > in->n)
 		return false;
@@ -31,7 +31,7 @@ static bool take_number(struct bytes *in, unsigned width, size_t *out)
 	struct bytes number;
 	unsigned i;
 
-	if (!take(in, width, &number))
+	if (!client_hello_take(in, width, &number))
 		return false;
 	for (*out = 0, i = 0; i < width; i++)
 		*out = *out << 8 | number.p[i];
@@ -43,7 +43,7 @@ static bool take_vector(struct bytes *in, unsigned width, struct bytes *out)
 {
 	size_t n;
 
-	return take_number(in, width, &n) && take(in, n, out);
+	return take_number(in, width, &n) && client_hello_take(in, n, out);
 }
 
 static bool is_label(struct bytes name)
@@ -82,8 +82,8 @@ static bool read_message(char label[CLIENT_HELLO_LABEL_BYTES], struct bytes reco
 	size_t type;
 
 	if (!take_number(&record, 1, &type) || type != MESSAGE_CLIENT_HELLO || !take_vector(&record, 3, &hello) ||
-	    !take(&hello, 2 + 32, &skipped) /* version and random */ || !take_vector(&hello, 1, &skipped) /* session */ ||
-	    !take_vector(&hello, 2, &skipped) /* ciphers */ || !take_vector(&hello, 1, &skipped) /* compression */ ||
+	    !client_hello_take(&hello, 2 + 32, &skipped) /* version and random */ ||
+	    !take_vector(&hello, 1, &skipped) /* session */ || !take_vector(&hello, 2, &skipped) /* ciphers */ || !take_vector(&hello, 1, &skipped) /* compression */ ||
 	    !take_vector(&hello, 2, &extensions))
 		return false;
 	while (take_number(&extensions, 2, &type) && take_vector(&extensions, 2, &extension))

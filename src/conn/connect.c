@@ -47,7 +47,7 @@ void connect_cancel(struct connect *c)
 	free(c);
 }
 
-static void finish(struct connect *c, struct connect_result *r)
+static void connect_finish(struct connect *c, struct connect_result *r)
 {
 	struct connect_opts o = c->o;
 	char address[HOP_TEXT_BYTES];
@@ -82,7 +82,7 @@ static void fail(struct connect *c, enum connect_cause cause, const struct ptcp_
 	struct connect_result r = { .cause = cause, .why = *why, .hop = c->next_failed ? c->at + 1 : c->at };
 
 	if (c->o.done != NULL) {
-		finish(c, &r);
+		connect_finish(c, &r);
 		return;
 	}
 	c->failed = true;
@@ -168,7 +168,7 @@ static void hop_done(struct connect *c)
 	if (!at_relay(c)) {
 		chan_detach(c->chan);
 		c->chan = NULL;
-		finish(c, &r);
+		connect_finish(c, &r);
 		return;
 	}
 	if ((fd = chan_take_fd(c->chan)) < 0) {
@@ -277,7 +277,7 @@ static void on_readable(void *arg)
 	}
 }
 
-static void on_closed(void *arg, const struct ptcp_err *why)
+static void on_connect_closed(void *arg, const struct ptcp_err *why)
 {
 	struct connect *c = arg;
 	bool refused = c->state == HANDSHAKE && why != NULL && why->code == PTCP_EPEER;
@@ -286,7 +286,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	    why != NULL ? why->msg : "the host closed the connection", true);
 }
 
-static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
+static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_connect_closed };
 
 static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *why)
 {
@@ -295,7 +295,7 @@ static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *wh
 	c->handshake = NULL;
 	c->chan = chan;
 	if (chan == NULL)
-		on_closed(c, why);
+		on_connect_closed(c, why);
 	else
 		on_opened(c);
 }
@@ -355,7 +355,7 @@ static void on_dialed(void *arg, int *fd, const char *address, const struct ptcp
 	begin_hop(c, fd);
 }
 
-static void on_timer(void *arg)
+static void on_connect_timer(void *arg)
 {
 	static const char *const awaited[] = { "TLS handshake", "answer", "end of TLS", "use", "permission" };
 	struct connect *c = arg;
@@ -390,7 +390,7 @@ static int start_dial(struct connect *c, struct ptcp_err *e)
 static int start(struct connect **out, int *fd, const struct connect_opts *o, struct ptcp_err *e)
 {
 	struct connect *c = calloc(1, sizeof *c);
-	int r = c != NULL ? timer_new(&c->timer, o->context->control, on_timer, c, e) : err_nomem(e);
+	int r = c != NULL ? timer_new(&c->timer, o->context->control, on_connect_timer, c, e) : err_nomem(e);
 
 	if (r < 0) {
 		free(c);

@@ -71,7 +71,7 @@ static void forget_expired(struct grants *t, uint64_t now_s)
 			i++;
 }
 
-static struct grant_use *find(struct grants *t, const struct wire_grant *g)
+static struct grant_use *grants_find(struct grants *t, const struct wire_grant *g)
 {
 	size_t i;
 
@@ -91,7 +91,7 @@ static size_t count(const struct grants *t, const struct wire_grant *g)
 	return n;
 }
 
-static int check(const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
+static int grants_check(const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e)
 {
 	if (!is(g->audience, own))
@@ -118,7 +118,7 @@ int grant_relays(const struct wire_grant *g, const char *own, const char *peer, 
 		return err_set(e, PTCP_EREFUSED, "the grant: not for relaying (repeat the command)");
 	if (g->path.n != strlen(hop) || memcmp(g->path.p, hop, g->path.n) != 0)
 		return err_set(e, PTCP_EREFUSED, "the grant: for another next hop than %s (repeat the command)", hop);
-	return check(g, own, peer, now_s, e);
+	return grants_check(g, own, peer, now_s, e);
 }
 
 int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
@@ -129,10 +129,10 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 
 	if (g->mode == WIRE_GRANT_RELAY)
 		return err_set(e, PTCP_EREFUSED, "the grant: for relaying only (repeat the command)");
-	if ((r = check(g, own, peer, now_s, e)) < 0)
+	if ((r = grants_check(g, own, peer, now_s, e)) < 0)
 		return r;
 	forget_expired(t, now_s);
-	if ((s = find(t, g)) != NULL)
+	if ((s = grants_find(t, g)) != NULL)
 		return !s->spent ? 0 : err_set(e, PTCP_EREFUSED, "the grant: used before (repeat the command)");
 	if (t->n == GRANTS_MAX || count(t, g) >= ISSUER_MAX)
 		return err_set(e, PTCP_EREFUSED, "too busy: too many grants in use (try again later)");
@@ -148,7 +148,7 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 
 void grants_spend(struct grants *t, const struct wire_grant *g)
 {
-	struct grant_use *s = find(t, g);
+	struct grant_use *s = grants_find(t, g);
 
 	if (s != NULL)
 		s->spent = true; /* else expired */

@@ -225,7 +225,7 @@ static void on_readable(void *arg)
 		inbound_free(g);
 }
 
-static void on_closed(void *arg, const struct ptcp_err *why)
+static void on_inbound_closed(void *arg, const struct ptcp_err *why)
 {
 	struct inbound *g = arg;
 
@@ -236,7 +236,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	inbound_free(g);
 }
 
-static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_closed };
+static const struct chan_ops chan_ops = { .opened = on_opened, .readable = on_readable, .closed = on_inbound_closed };
 
 static void on_handshake(void *arg, struct chan *c, const struct ptcp_err *why)
 {
@@ -245,12 +245,12 @@ static void on_handshake(void *arg, struct chan *c, const struct ptcp_err *why)
 	g->handshake = NULL;
 	g->chan = c;
 	if (c == NULL)
-		on_closed(g, why);
+		on_inbound_closed(g, why);
 	else
 		on_opened(g);
 }
 
-static void on_timer(void *arg)
+static void on_inbound_timer(void *arg)
 {
 	struct inbound *g = arg;
 
@@ -340,7 +340,7 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	int r;
 
 	sock_tune(*fd, &so, e);
-	if (g == NULL || (r = timer_new(&g->timer, l->o.host->control, on_timer, g, e)) < 0) {
+	if (g == NULL || (r = timer_new(&g->timer, l->o.host->control, on_inbound_timer, g, e)) < 0) {
 		free(g);
 		fd_close(fd);
 		return err_nomem(e);

@@ -10,7 +10,7 @@ static void on_done(struct msg *m)
 	c->done(c);
 }
 
-static void run(struct io_job *io)
+static void io_call_run(struct io_job *io)
 {
 	struct io_call *c = CONTAINER_OF(io, struct io_call, io);
 
@@ -24,7 +24,7 @@ void io_call_start(struct io_call *c, const struct context *h, void (*work)(stru
 	c->control = h->control;
 	c->work = work;
 	c->done = done;
-	c->io.run = run;
+	c->io.run = io_call_run;
 	c->msg.run = on_done;
 	io_submit(h->io, &c->io);
 }

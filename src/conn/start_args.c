@@ -12,7 +12,7 @@
 #define LAUNCH_OURS_MAX 3 /* words of the launch command, */
 #define MOVER_OURS_MAX 5  /* words of --movers */
 
-static void add(struct start_args *a, const char *word)
+static void start_args_add(struct start_args *a, const char *word)
 {
 	a->at[a->n++] = (char *)(uintptr_t)word; /* the child does not write to argv */
 }
@@ -30,7 +30,7 @@ static int add_words(struct start_args *a, char **to, unsigned max, const char *
 	while (ok && room && (word = text_next_word(&p, &at, &ok)) != NULL) {
 		room = a->n < max && text_substitute(*to, (size_t)(a->text + sizeof a->text - *to), word, "{host}", host);
 		if (room) {
-			add(a, *to);
+			start_args_add(a, *to);
 			*to += strlen(*to) + 1;
 		}
 	}
@@ -52,33 +52,33 @@ int ssh_args(struct start_args *out, const char *command, const struct remote *t
 	if (command != NULL && (r = add_words(out, &to, START_ARGS_MAX - SSH_OURS_MAX, "--ssh", command, "{host}", e)) < 0)
 		return r;
 	if (out->n == 0)
-		add(out, "ssh");
+		start_args_add(out, "ssh");
 	if (remote == NULL)
-		add(out, "-G");
+		start_args_add(out, "-G");
 	/* Settings of the user's configuration for the host that would break a program's use of ssh. */
-	add(out, "-T");
-	add(out, "-oRemoteCommand=none");
-	add(out, "-oClearAllForwardings=yes");
-	add(out, "-oPermitLocalCommand=no");
+	start_args_add(out, "-T");
+	start_args_add(out, "-oRemoteCommand=none");
+	start_args_add(out, "-oClearAllForwardings=yes");
+	start_args_add(out, "-oPermitLocalCommand=no");
 	if (remote != NULL && so->timeout_ns > 0) {
 		snprintf(out->connect_timeout, sizeof out->connect_timeout, "-oConnectTimeout=%llu",
 		    (unsigned long long)((so->timeout_ns + NS_PER_S - 1) / NS_PER_S));
-		add(out, out->connect_timeout);
+		start_args_add(out, out->connect_timeout);
 	}
 	if (so->family != 0)
-		add(out, so->family == 4 ? "-4" : "-6");
+		start_args_add(out, so->family == 4 ? "-4" : "-6");
 	if (t->port != 0) {
 		snprintf(out->port, sizeof out->port, "%u", t->port);
-		add(out, "-p");
-		add(out, out->port);
+		start_args_add(out, "-p");
+		start_args_add(out, out->port);
 	}
 	if (t->user[0] != '\0') {
-		add(out, "-l");
-		add(out, t->user);
+		start_args_add(out, "-l");
+		start_args_add(out, t->user);
 	}
-	add(out, t->host);
+	start_args_add(out, t->host);
 	if (remote != NULL)
-		add(out, remote);
+		start_args_add(out, remote);
 	out->at[out->n] = NULL;
 	return 0;
 }
@@ -99,8 +99,8 @@ int launch_args(struct start_args *out, const char *command, const char *host, c
 		return err_set(e, PTCP_EUSAGE, "launch: no command (give one, such as ssh {host})");
 	if ((r = add_words(out, &to, max, "--remote-ptcp", ptcp != NULL ? ptcp : "ptcp", host, e)) < 0)
 		return r;
-	add(out, "serve");
-	add(out, "--ephemeral");
+	start_args_add(out, "serve");
+	start_args_add(out, "--ephemeral");
 	out->at[out->n] = NULL;
 	return 0;
 }
@@ -117,10 +117,10 @@ int mover_args(struct start_args *out, const char *command, const char *host, co
 		    text_escape(shown, sizeof shown, host));
 	if ((r = add_words(out, &to, START_ARGS_MAX - MOVER_OURS_MAX, "--movers", command, host != NULL ? host : "{host}", e)) < 0)
 		return r;
-	add(out, ptcp != NULL ? ptcp : "ptcp");
-	add(out, "mover");
-	add(out, "--join");
-	add(out, file);
+	start_args_add(out, ptcp != NULL ? ptcp : "ptcp");
+	start_args_add(out, "mover");
+	start_args_add(out, "--join");
+	start_args_add(out, file);
 	out->at[out->n] = NULL;
 	return 0;
 }

@@ -5,7 +5,7 @@
 #define FIRST_SLOTS 1024
 #define STEP_SLOTS 64 /* an old table of n slots is moved within n / 64 additions; the next one grows after 3n / 4 */
 
-static uint64_t *find(const struct name_table *t, uint64_t hash)
+static uint64_t *name_set_find(const struct name_table *t, uint64_t hash)
 {
 	size_t i = hash & (t->cap - 1);
 
@@ -26,7 +26,7 @@ static void move_some(struct name_set *s)
 
 	for (; s->moved < s->old.cap && s->moved < end; s->moved++)
 		if (s->old.slot[s->moved] != 0)
-			*find(&s->now, s->old.slot[s->moved]) = s->old.slot[s->moved];
+			*name_set_find(&s->now, s->old.slot[s->moved]) = s->old.slot[s->moved];
 	if (s->moved == s->old.cap)
 		free_table(s, &s->old);
 }
@@ -52,7 +52,7 @@ int name_set_add(struct name_set *s, uint64_t hash, struct ptcp_err *e)
 	else if (4 * s->n >= 3 * s->now.cap && (r = grow(s, e)) < 0)
 		return r;
 	if (!name_set_has(s, hash)) {
-		*find(&s->now, hash) = hash;
+		*name_set_find(&s->now, hash) = hash;
 		s->n++;
 	}
 	return 0;
@@ -60,7 +60,7 @@ int name_set_add(struct name_set *s, uint64_t hash, struct ptcp_err *e)
 
 bool name_set_has(const struct name_set *s, uint64_t hash)
 {
-	return (s->now.cap > 0 && *find(&s->now, hash) != 0) || (s->old.cap > 0 && *find(&s->old, hash) != 0);
+	return (s->now.cap > 0 && *name_set_find(&s->now, hash) != 0) || (s->old.cap > 0 && *name_set_find(&s->old, hash) != 0);
 }
 
 static int add_all(struct name_set *s, const struct name_table *t, struct ptcp_err *e)

@@ -17,7 +17,7 @@
 #define LOCK_MS 1000
 #define LOCK_PAUSE_MS 20
 
-static int find(char out[USERDIR_BYTES], const char *dir, const char *variable, const char *below_home,
+static int userdir_find(char out[USERDIR_BYTES], const char *dir, const char *variable, const char *below_home,
     const char *what, struct ptcp_err *e)
 {
 	const char *xdg = getenv(variable), *home = getenv("HOME");
@@ -41,12 +41,12 @@ static int find(char out[USERDIR_BYTES], const char *dir, const char *variable, 
 
 int userdir_config(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e)
 {
-	return find(out, dir, "XDG_CONFIG_HOME", ".config", "configuration", e);
+	return userdir_find(out, dir, "XDG_CONFIG_HOME", ".config", "configuration", e);
 }
 
 int userdir_state(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e)
 {
-	return find(out, dir, "XDG_STATE_HOME", ".local/state", "path history", e);
+	return userdir_find(out, dir, "XDG_STATE_HOME", ".local/state", "path history", e);
 }
 
 int userdir_make(const char *dir, struct ptcp_err *e)

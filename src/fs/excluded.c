@@ -45,7 +45,7 @@ void excluded_free(struct excluded *x)
 }
 
 /* The place of the inode: the first that is not before it. */
-static size_t find(const struct inodes *x, uint64_t dev, uint64_t ino)
+static size_t excluded_find(const struct inodes *x, uint64_t dev, uint64_t ino)
 {
 	size_t low = 0, high = x->n, at;
 
@@ -61,7 +61,7 @@ static size_t find(const struct inodes *x, uint64_t dev, uint64_t ino)
 
 static bool contains(const struct inodes *x, uint64_t dev, uint64_t ino)
 {
-	size_t at = find(x, dev, ino);
+	size_t at = excluded_find(x, dev, ino);
 
 	return at < x->n && x->of[at].dev == dev && x->of[at].ino == ino;
 }
@@ -71,7 +71,7 @@ bool excluded_below(const struct excluded *x, uint64_t dev, uint64_t ino) { retu
 
 static int insert(struct inodes *x, const struct stat *st, struct ptcp_err *e)
 {
-	size_t at = find(x, st->st_dev, st->st_ino);
+	size_t at = excluded_find(x, st->st_dev, st->st_ino);
 	struct inode *more;
 
 	if (at < x->n && x->of[at].dev == st->st_dev && x->of[at].ino == st->st_ino)

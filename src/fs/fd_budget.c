@@ -62,7 +62,7 @@ int fd_budget_check(unsigned n, struct ptcp_err *e)
 }
 
 /* Adds n to *count if the result is at most `max`. */
-static bool add(atomic_uint *count, unsigned n, unsigned max)
+static bool fd_budget_add(atomic_uint *count, unsigned n, unsigned max)
 {
 	unsigned now = atomic_load(count);
 
@@ -81,20 +81,20 @@ static unsigned room_beside(unsigned used)
 }
 
 void fd_budget_count(int n) { atomic_fetch_add(&others, (unsigned)n); }
-bool fd_budget_reserve(unsigned n) { return add(&others, n, room_beside(atomic_load(&files))); }
+bool fd_budget_reserve(unsigned n) { return fd_budget_add(&others, n, room_beside(atomic_load(&files))); }
 unsigned fd_budget_left(void) { return room_beside(atomic_load(&files) + atomic_load(&others)); }
 
 bool fd_budget_take(unsigned n)
 {
 	unsigned all = room(), used = atomic_load(&others);
 
-	return add(&files, n, min(min(all / 2, FILES_MAX), all > used ? all - used : 0));
+	return fd_budget_add(&files, n, min(min(all / 2, FILES_MAX), all > used ? all - used : 0));
 }
 
 void fd_budget_take_unchecked(unsigned n) { atomic_fetch_add(&files, n); }
 void fd_budget_give(unsigned n) { atomic_fetch_sub(&files, n); }
 
-bool fd_budget_take_directory(void) { return add(&directories, 1, min(share_of_directories(), FILES_MAX)); }
+bool fd_budget_take_directory(void) { return fd_budget_add(&directories, 1, min(share_of_directories(), FILES_MAX)); }
 void fd_budget_give_directory(void) { atomic_fetch_sub(&directories, 1); }
 
 void fd_budget_count_inbound(int n) { atomic_fetch_add(&inbound, (unsigned)n); }

@@ -66,7 +66,7 @@ bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out)
 }
 
 /* "PATH: extended attribute ATTR: WHAT", for the first attribute left out. */
-static void report(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
+static void xattr_report(struct ptcp_err *e, int sys, const struct dir *d, const char *name, const char *attr,
     const char *what)
 {
 	char shown[TEXT_NAME_BYTES], text[TEXT_NAME_BYTES + 60];
@@ -96,7 +96,7 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 		}
 		r = xattrs_add(x, attr, strlen(attr), value, (size_t)got, e);
 		if (r == PTCP_ERANGE && left_out++ == 0)
-			report(e, 0, d, name, attr, "too large: not sent");
+			xattr_report(e, 0, d, name, attr, "too large: not sent");
 		else if (r < 0 && r != PTCP_ERANGE)
 			return r;
 	}
@@ -163,9 +163,9 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 		if (left_out++ > 0)
 			continue;
 		if (no_room(errno)) /* the inode has no room: freeing disk space would not help */
-			report(e, 0, d, name, a.name, "no space for it in this file system, not kept");
+			xattr_report(e, 0, d, name, a.name, "no space for it in this file system, not kept");
 		else
-			report(e, errno, d, name, a.name, "not kept");
+			xattr_report(e, errno, d, name, a.name, "not kept");
 	}
 	return left_out;
 }

@@ -269,7 +269,7 @@ static void end_level(struct advise *a)
 	next_level(a);
 }
 
-static void on_timer(void *arg)
+static void on_advise_timer(void *arg)
 {
 	struct advise *a = arg;
 	struct mono now = mono_now();
@@ -291,7 +291,7 @@ static void on_timer(void *arg)
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
 }
 
-static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+static void on_advise_ended(void *arg, unsigned number, struct mono from, struct mono until,
     const struct ptcp_err *why)
 {
 	(void)number, (void)from, (void)until;
@@ -308,7 +308,7 @@ static void on_clear(void *arg)
 		probe_session_finish(a->base.session);
 }
 
-static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+static const struct probe_session_ops probe_session_ops = { on_begun, on_advise_ended, on_clear };
 
 static void running(struct prober *b, struct session *sess)
 {
@@ -320,7 +320,7 @@ static void running(struct prober *b, struct session *sess)
 	a->at = a->n_probes = 0;
 	for (i = 0; i < a->n_levels; i++)
 		max = a->level[i] > max ? a->level[i] : max;
-	if (prober_begin(b, sess, &probe_session_ops, on_timer, max))
+	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max))
 		start_level(a, 0);
 }
 

@@ -51,7 +51,7 @@ static void on_begun(void *arg)
 	(void)arg; /* each stream reports its own start */
 }
 
-static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+static void on_measure_ended(void *arg, unsigned number, struct mono from, struct mono until,
     const struct ptcp_err *why)
 {
 	struct measure *m = arg;
@@ -103,16 +103,16 @@ static void on_clear(void *arg)
 		timer_set(m->base.timer, mono_add_ns(m->started, (uint64_t)(m->o.interval_s * 1e9)));
 }
 
-static void on_timer(void *arg)
+static void on_measure_timer(void *arg)
 {
 	start_round(arg);
 }
 
-static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+static const struct probe_session_ops probe_session_ops = { on_begun, on_measure_ended, on_clear };
 
 static void running(struct prober *b, struct session *sess)
 {
-	if (prober_begin(b, sess, &probe_session_ops, on_timer, b->max_streams))
+	if (prober_begin(b, sess, &probe_session_ops, on_measure_timer, b->max_streams))
 		start_round(of(b));
 }
 

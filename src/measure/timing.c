@@ -153,7 +153,7 @@ static void sample_message(struct timing *t, const struct settle_flow *f, struct
 	start_message(t, f, now);
 }
 
-static void on_timer(void *arg)
+static void on_timing_timer(void *arg)
 {
 	struct timing *t = arg;
 	struct mono now = mono_now();
@@ -184,7 +184,7 @@ static void on_begun(void *arg)
 	timer_set(t->base.timer, mono_add_ns(t->began, SAMPLE_NS));
 }
 
-static void on_ended(void *arg, unsigned number, struct mono from, struct mono until,
+static void on_timing_ended(void *arg, unsigned number, struct mono from, struct mono until,
     const struct ptcp_err *why)
 {
 	(void)number, (void)from, (void)until;
@@ -199,7 +199,7 @@ static void on_clear(void *arg)
 		probe_session_finish(t->base.session);
 }
 
-static const struct probe_session_ops probe_session_ops = { on_begun, on_ended, on_clear };
+static const struct probe_session_ops probe_session_ops = { on_begun, on_timing_ended, on_clear };
 
 static void running(struct prober *b, struct session *sess)
 {
@@ -208,7 +208,7 @@ static void running(struct prober *b, struct session *sess)
 	t->n = t->starved = 0;
 	t->largest = 0;
 	t->settle = (struct settle){ .windows = 0 };
-	if (prober_begin(b, sess, &probe_session_ops, on_timer, t->o.streams))
+	if (prober_begin(b, sess, &probe_session_ops, on_timing_timer, t->o.streams))
 		probe_session_level(sess, t->o.streams, UINT64_MAX);
 }
 

@@ -293,7 +293,7 @@ static unsigned suggest(const struct advice *a, const struct probe *p, size_t co
 	return n < o->max_streams ? n : o->max_streams;
 }
 
-static int check(const struct advice_opts *o, struct ptcp_err *e)
+static int advice_check(const struct advice_opts *o, struct ptcp_err *e)
 {
 	if (!(o->budget_ratio >= 0 && o->budget_ratio <= 1))
 		return err_set(e, PTCP_EUSAGE, "impact budget %g %%: must be 0 to 100",
@@ -314,7 +314,7 @@ int advice_from_probes(struct advice *out, const struct probe *p, size_t count,
 	unsigned noisiest = 0;
 	int r;
 
-	if ((r = check(o, e)) < 0 ||
+	if ((r = advice_check(o, e)) < 0 ||
 	    (r = fit_probes_prior(&a.fit, o->model, o->prior_others, p, count, e)) < 0)
 		return r;
 	a.streams = advice_search(&a.fit, o, &a.limited_by);

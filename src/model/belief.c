@@ -341,7 +341,7 @@ struct weighing {
 };
 
 /* Adds the point unless its weight is negligible; drops the lighter half if there is no room. */
-static void add(struct weighing *w, struct belief_point *p, double share)
+static void belief_add(struct weighing *w, struct belief_point *p, double share)
 {
 	struct belief *b = w->b;
 	size_t i, n;
@@ -377,7 +377,7 @@ static void weigh_kind(struct weighing *w, enum evidence_kind kind)
 				    contenders(h, w->e);
 				p.limit_bps = limited ? w->most_each_bps * limit_ratio(l) : INFINITY;
 				/* Alone, half of the links are filled by any number of streams. */
-				add(w, &p, kind != EVIDENCE_NOBODY ? share : h == 0 ? 0.5 * n_contenders * share :
+				belief_add(w, &p, kind != EVIDENCE_NOBODY ? share : h == 0 ? 0.5 * n_contenders * share :
 				    0.5 * n_contenders / (n_contenders - 1) * share);
 			}
 }

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 
-static int check(const struct divide_part *p, size_t count, struct ptcp_err *e)
+static int divide_check(const struct divide_part *p, size_t count, struct ptcp_err *e)
 {
 	size_t i, usable = 0;
 
@@ -61,7 +61,7 @@ int divide_bytes(struct divide_part *parts, size_t *order, size_t count, uint64_
 	size_t i, n, best;
 	int r;
 
-	if ((r = check(parts, count, e)) < 0)
+	if ((r = divide_check(parts, count, e)) < 0)
 		return r;
 	n = sort_by_delay(order, parts, count);
 	n = open_paths(parts, order, n, 8 * size, &finish);

@@ -139,7 +139,7 @@ static void summarize(struct evidence_level *l, const struct evidence_watch *w)
 }
 
 /* e->n: there is none. */
-static size_t find(const struct evidence *e, unsigned streams)
+static size_t evidence_find(const struct evidence *e, unsigned streams)
 {
 	size_t i;
 
@@ -162,7 +162,7 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 		l.lag_ratio = hypot(l.lag_ratio, lag);
 		e->level[e->n - 1].lag_ratio = hypot(e->level[e->n - 1].lag_ratio, lag_before);
 	}
-	i = find(e, streams);
+	i = evidence_find(e, streams);
 	if (i == EVIDENCE_LEVELS_MAX) {
 		memmove(e->level, e->level + 1, (EVIDENCE_LEVELS_MAX - 1) * sizeof *e->level);
 		i--;
@@ -174,7 +174,7 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
 
 const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *e, unsigned streams)
 {
-	size_t at = find(e, streams);
+	size_t at = evidence_find(e, streams);
 	const struct evidence_level *l = &e->level[at];
 
 	out[0] = '\0';
@@ -197,7 +197,7 @@ double evidence_recovery_s(const struct evidence *e)
 
 void evidence_drop_level(struct evidence *e, unsigned streams)
 {
-	size_t i = find(e, streams);
+	size_t i = evidence_find(e, streams);
 
 	if (i < e->n)
 		memmove(&e->level[i], &e->level[i + 1], (--e->n - i) * sizeof *e->level);

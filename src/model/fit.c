@@ -157,7 +157,7 @@ static void solve_nonnegative(const struct system *m, int terms, double *x)
 
 /* ---- One model ---- */
 
-static int check(const struct probe *p, size_t count, struct ptcp_err *e)
+static int fit_check(const struct probe *p, size_t count, struct ptcp_err *e)
 {
 	double y;
 	size_t i;
@@ -305,7 +305,7 @@ static int choose(enum fit_model *out, const struct probe *p, size_t count, stru
 int fit_probes_prior(struct fit *out, enum fit_model m, double others, const struct probe *p,
     size_t count, struct ptcp_err *e)
 {
-	int r = check(p, count, e);
+	int r = fit_check(p, count, e);
 
 	if (r == 0 && m == FIT_AUTO)
 		r = choose(&m, p, count, e);
@@ -319,7 +319,7 @@ int fit_probes(struct fit *out, enum fit_model m, const struct probe *p, size_t 
 
 int fit_like(struct fit *out, const struct fit *like, const struct probe *p, size_t count, struct ptcp_err *e)
 {
-	int r = check(p, count, e);
+	int r = fit_check(p, count, e);
 
 	return r < 0 ? r : fit_one(out, like->model, like->prior_others, p, count, e);
 }

@@ -5,7 +5,7 @@
 
 #include "core/err.h"
 
-static int check(const struct paths_graph *g, size_t from, size_t to, struct ptcp_err *e)
+static int overlay_paths_check(const struct paths_graph *g, size_t from, size_t to, struct ptcp_err *e)
 {
 	size_t i;
 
@@ -103,7 +103,7 @@ int paths_quickest(struct paths_path *out, const struct paths_graph *g, enum pat
 	struct paths_path p = *out;
 	int r;
 
-	if ((r = check(g, from, to, e)) < 0)
+	if ((r = overlay_paths_check(g, from, to, e)) < 0)
 		return r;
 	if (kind == PATHS_STORED) {
 		if (!shortest(g, 0, bits, from, to, scratch))

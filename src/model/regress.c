@@ -35,7 +35,7 @@ static void about(struct regress_moments *m, const double *size, const double *d
 	}
 }
 
-static int check(const double *size, const double *delay, size_t count, struct ptcp_err *e)
+static int regress_check(const double *size, const double *delay, size_t count, struct ptcp_err *e)
 {
 	size_t i;
 
@@ -99,7 +99,7 @@ int regress_delay(struct regress *out, const double *size_bytes, const double *d
 	size_t i;
 	int err;
 
-	if ((err = check(size_bytes, delay_s, count, e)) < 0)
+	if ((err = regress_check(size_bytes, delay_s, count, e)) < 0)
 		return err;
 	for (i = 1; i < count && size_bytes[i] == size_bytes[0]; i++)
 		;
@@ -129,7 +129,7 @@ int regress_through(struct regress *out, const double *size_bytes, const double 
 	struct regress_moments m = { 0, d_min_s, 0, 0, 0 };
 	int err;
 
-	if ((err = check(size_bytes, delay_s, count, e)) < 0)
+	if ((err = regress_check(size_bytes, delay_s, count, e)) < 0)
 		return err;
 	if (!(d_min_s >= 0) || !isfinite(d_min_s))
 		return err_set(e, PTCP_EUSAGE, "minimum delay of %g s (must be a number from 0 on)", d_min_s);

@@ -60,7 +60,7 @@ static void fill(struct yield *y, const struct yield_sample *s, bool queue)
 	grow(y, s, near ? YIELD_FILL_GROWTH : YIELD_RETURN_GROWTH);
 }
 
-static void start(struct yield *y, const struct yield_sample *s)
+static void yield_start(struct yield *y, const struct yield_sample *s)
 {
 	y->steps = 0;
 	grow(y, s, YIELD_START_GROWTH);
@@ -108,7 +108,7 @@ void yield_step(struct yield *y, const struct yield_sample *s)
 		if (queue && ++y->steps >= YIELD_START_STEPS)
 			drain(y, s->delivered_bps);
 		else if (!queue)
-			start(y, s);
+			yield_start(y, s);
 		break;
 	case YIELD_FILL:
 		fill(y, s, queue);

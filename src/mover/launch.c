@@ -65,7 +65,7 @@ static void notify_failure(const struct launcher *l)
 	l->set->o.notify(l->set->o.arg, text);
 }
 
-static void on_ended(void *arg, int status, int signal)
+static void on_launch_ended(void *arg, int status, int signal)
 {
 	struct launcher *l = arg;
 
@@ -82,7 +82,7 @@ static void on_ended(void *arg, int status, int signal)
 	movers_changed(l->set);
 }
 
-/* Passes the invitation on standard input. A command that has ended already reads nothing: on_ended() says why. */
+/* Passes the invitation on standard input. A command that has ended already reads nothing: on_launch_ended() says why. */
 static bool invite(const struct movers *m, int fd)
 {
 	size_t n = strlen(m->text);
@@ -94,7 +94,7 @@ static bool invite(const struct movers *m, int fd)
 int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e)
 {
 	struct launcher *l = calloc(1, sizeof *l);
-	struct child_opts o = { .argv = argv, .merged = true, .apart = true, .ended = on_ended, .arg = l };
+	struct child_opts o = { .argv = argv, .merged = true, .apart = true, .ended = on_launch_ended, .arg = l };
 	int fd, r;
 
 	if (l == NULL)

@@ -113,7 +113,7 @@ static void on_readable(void *arg)
 
 static void on_writable(void *arg) { write_out(arg); }
 
-static void on_closed(void *arg, const struct ptcp_err *why)
+static void on_link_closed(void *arg, const struct ptcp_err *why)
 {
 	struct mover_link *k = arg;
 	struct ptcp_err closed;
@@ -125,7 +125,7 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	mover_link_lose(k, why);
 }
 
-static void on_timer(void *arg)
+static void on_link_timer(void *arg)
 {
 	struct mover_link *k = arg;
 
@@ -135,7 +135,7 @@ static void on_timer(void *arg)
 		timer_set(k->timer, frame_conn_deadline(&k->conn));
 }
 
-static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_closed };
+static const struct chan_ops chan_ops = { .readable = on_readable, .writable = on_writable, .closed = on_link_closed };
 
 int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, const struct frame_table *t, void *owner,
     void (*on_lost)(void *owner, const struct ptcp_err *why), struct ptcp_err *e)
@@ -149,7 +149,7 @@ int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, cons
 	}
 	*k = (struct mover_link){ .loop = l, .chan = c, .on_lost = on_lost };
 	frame_conn_init(&k->conn, t, owner, NULL, mono_now());
-	if ((r = timer_new(&k->timer, l, on_timer, k, e)) < 0 || (r = chan_attach(c, l, &chan_ops, k, e)) < 0) {
+	if ((r = timer_new(&k->timer, l, on_link_timer, k, e)) < 0 || (r = chan_attach(c, l, &chan_ops, k, e)) < 0) {
 		mover_link_free(k);
 		return r;
 	}

@@ -241,7 +241,7 @@ static void on_accepted(void *arg, int *fd, const char *address)
 
 /* ---- Once a second: rates ---- */
 
-static void on_timer(void *arg)
+static void on_movers_timer(void *arg)
 {
 	struct movers *m = arg;
 	struct mono now = mono_now();
@@ -426,7 +426,7 @@ struct movers *movers_bare(const struct movers_opts *o)
 
 int movers_meter(struct movers *m, struct ptcp_err *e)
 {
-	int r = timer_new(&m->timer, m->o.control, on_timer, m, e);
+	int r = timer_new(&m->timer, m->o.control, on_movers_timer, m, e);
 
 	if (r == 0)
 		timer_set(m->timer, mono_add_ns(mono_now(), METER_NS));

@@ -37,7 +37,7 @@ int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e)
 	return 0;
 }
 
-static int start(struct movers *m, const char *command, const char *host, const char *ptcp, struct ptcp_err *e)
+static int start_start(struct movers *m, const char *command, const char *host, const char *ptcp, struct ptcp_err *e)
 {
 	struct start_args args;
 	int r = mover_args(&args, command, host, ptcp, movers_invitation(m), e);
@@ -52,8 +52,8 @@ int movers_start(struct movers *m, const char *command, const char *const *host,
 	int r = 0;
 
 	if (n_hosts == 0)
-		return start(m, command, NULL, ptcp, e);
+		return start_start(m, command, NULL, ptcp, e);
 	for (i = 0; i < n_hosts && r == 0; i++)
-		r = start(m, command, host[i], ptcp, e);
+		r = start_start(m, command, host[i], ptcp, e);
 	return r;
 }

@@ -48,7 +48,7 @@ static void send_signal(struct child *c, int signal)
 		uv_process_kill(&c->uv, signal);
 }
 
-static void on_ended(uv_process_t *p, int64_t status, int signal)
+static void on_child_ended(uv_process_t *p, int64_t status, int signal)
 {
 	struct child *c = p->data;
 
@@ -63,7 +63,7 @@ static void on_ended(uv_process_t *p, int64_t status, int signal)
 
 int child_start(struct child **out, struct loop *l, const struct child_opts *o, int *fd, struct ptcp_err *e)
 {
-	uv_process_options_t uv = { .exit_cb = on_ended, .file = o->argv[0],
+	uv_process_options_t uv = { .exit_cb = on_child_ended, .file = o->argv[0],
 		.args = (char **)(uintptr_t)o->argv, .stdio_count = 3,
 		.flags = o->apart ? UV_PROCESS_DETACHED : 0 };
 	struct child *c = calloc(1, sizeof *c);

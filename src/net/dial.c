@@ -310,7 +310,7 @@ static void on_resolved(struct resolve *q, const struct resolve_answer *a)
 }
 
 /* A number is connected to at once; a failure is reported from the loop. */
-static int begin(struct dial *d, struct ptcp_err *e)
+static int dial_begin(struct dial *d, struct ptcp_err *e)
 {
 	struct resolve_answer a;
 	char shown[TEXT_NAME_BYTES];
@@ -348,7 +348,7 @@ int dial_start(struct dial **out, struct loop *l, const struct dial_opts *o, str
 		free(d);
 		return r;
 	}
-	if ((r = begin(d, e)) < 0) {
+	if ((r = dial_begin(d, e)) < 0) {
 		timer_free(d->timer);
 		free(d);
 		return r;

@@ -47,7 +47,7 @@ static void on_finished(struct msg *m)
 
 static void on_canceled(struct msg *m) { handshake_free(CONTAINER_OF(m, struct handshake, cancel)); }
 
-static void finish(struct handshake *h)
+static void handshake_finish(struct handshake *h)
 {
 	if (atomic_exchange(&h->decided, true))
 		return; /* on_canceled() follows */
@@ -60,10 +60,10 @@ static void on_opened(void *arg)
 	struct handshake *h = arg;
 
 	chan_detach(h->chan);
-	finish(h);
+	handshake_finish(h);
 }
 
-static void on_closed(void *arg, const struct ptcp_err *why)
+static void on_handshake_closed(void *arg, const struct ptcp_err *why)
 {
 	struct handshake *h = arg;
 
@@ -73,10 +73,10 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 		err_set(&h->why, PTCP_EPEER, "the peer closed the connection during the handshake");
 	chan_free(h->chan);
 	h->chan = NULL;
-	finish(h);
+	handshake_finish(h);
 }
 
-static const struct chan_ops chan_ops = { .opened = on_opened, .closed = on_closed };
+static const struct chan_ops chan_ops = { .opened = on_opened, .closed = on_handshake_closed };
 
 static void on_start(struct msg *m)
 {
@@ -84,7 +84,7 @@ static void on_start(struct msg *m)
 	struct ptcp_err why;
 
 	if (chan_attach(h->chan, h->o.worker, &chan_ops, h, &why) < 0)
-		on_closed(h, &why);
+		on_handshake_closed(h, &why);
 }
 
 /* ---- On `home` ---- */

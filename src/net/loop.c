@@ -208,12 +208,12 @@ struct timer {
 	struct mono at; /* MONO_NEVER: not set */
 };
 
-static void on_timer(uv_timer_t *h)
+static void on_loop_timer(uv_timer_t *h)
 {
 	struct timer *t = h->data;
 
 	if (mono_now().ns < t->at.ns) { /* libuv counts in whole milliseconds */
-		uv_timer_start(h, on_timer, 1, 0);
+		uv_timer_start(h, on_loop_timer, 1, 0);
 		return;
 	}
 	t->at = MONO_NEVER;
@@ -249,7 +249,7 @@ void timer_set(struct timer *t, struct mono at)
 	ms = (mono_diff_ns(at, mono_now()) + NS_PER_MS - 1) / NS_PER_MS;
 	uv_update_time(t->uv.loop);
 	/* Not 0: libuv would poll no descriptor while timers keep setting themselves to 0. */
-	uv_timer_start(&t->uv, on_timer, ms > 0 ? ms : 1, 0);
+	uv_timer_start(&t->uv, on_loop_timer, ms > 0 ? ms : 1, 0);
 }
 
 static void on_timer_closed(uv_handle_t *h) { free(h->data); }

@@ -37,7 +37,7 @@ static void release(struct mailbox *b)
 	free(b);
 }
 
-static struct msg *take(struct mailbox *b)
+static struct msg *mailbox_take(struct mailbox *b)
 {
 	struct msg *m = b->first;
 
@@ -59,7 +59,7 @@ static void deliver(struct msg *wake)
 	pthread_mutex_lock(&b->lock);
 	here = b->loop;
 	for (left = b->n; left > 0 && b->loop == here; left--) {
-		m = take(b);
+		m = mailbox_take(b);
 		pthread_mutex_unlock(&b->lock);
 		m->run(m);
 		pthread_mutex_lock(&b->lock);

@@ -134,7 +134,7 @@ static void user_gone(struct resolver *r)
 }
 
 /* Answers all requests. */
-static void finish(struct lookup *u)
+static void resolve_finish(struct lookup *u)
 {
 	struct resolve *q;
 
@@ -209,7 +209,7 @@ static void on_over(struct msg *m)
 
 	r->n_running--;
 	u->client->n_running--;
-	finish(u);
+	resolve_finish(u);
 	if (!r->closed)
 		start_waiting(r);
 	pthread_mutex_lock(&r->mutex);
@@ -257,14 +257,14 @@ static void start_waiting(struct resolver *r)
 	while ((u = next_waiting(r)) != NULL)
 		if (lookup_run(u, &why) < 0) {
 			u->answer = (struct resolve_answer){ .error = EAI_SYSTEM, .sys = why.sys };
-			finish(u);
+			resolve_finish(u);
 		}
 }
 
 /* ---- Requests ---- */
 
 /* An abandoned lookup may be stuck, and is not shared. */
-static struct lookup *find(struct resolver *r, const struct resolve_client *c, const char *host, int family)
+static struct lookup *resolve_find(struct resolver *r, const struct resolve_client *c, const char *host, int family)
 {
 	struct lookup *u;
 
@@ -283,7 +283,7 @@ int resolve_start(struct resolve *q, struct resolver *r, const char *client, con
 
 	if (c == NULL)
 		return err_nomem(e);
-	if ((u = find(r, c, host, family)) == NULL && (u = lookup_new(r, c, host, family)) == NULL) {
+	if ((u = resolve_find(r, c, host, family)) == NULL && (u = lookup_new(r, c, host, family)) == NULL) {
 		client_release(c);
 		return err_nomem(e);
 	}

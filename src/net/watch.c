@@ -46,12 +46,12 @@ void watch_hold(struct watch *w, bool hold)
 	poll_events(&w->poll, &w->events, hold ? 0 : UV_READABLE, on_poll);
 }
 
-static void on_closed(uv_handle_t *h) { free(h->data); }
+static void on_watch_closed(uv_handle_t *h) { free(h->data); }
 
 void watch_free(struct watch *w)
 {
 	if (w == NULL)
 		return;
 	uv_poll_stop(&w->poll);
-	uv_close((uv_handle_t *)&w->poll, on_closed);
+	uv_close((uv_handle_t *)&w->poll, on_watch_closed);
 }

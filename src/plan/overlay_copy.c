@@ -13,7 +13,7 @@
 _Static_assert(PTCP_UNKNOWN == CONF_UNSET, "the public header promises the same mark");
 
 /* Passes an overlay to the caller, with the budgets of its curves. */
-static int finish(struct ptcp_overlay **out, struct ptcp_overlay *o, struct ptcp_err *e)
+static int overlay_copy_finish(struct ptcp_overlay **out, struct ptcp_overlay *o, struct ptcp_err *e)
 {
 	int r = curve_budgets(o, e);
 
@@ -29,7 +29,7 @@ int ptcp_overlay_load(struct ptcp_overlay **out, const char *path, struct ptcp_e
 	struct ptcp_overlay *o;
 	int r = conf_overlay_load(&o, path, e);
 
-	return r < 0 ? r : finish(out, o, e);
+	return r < 0 ? r : overlay_copy_finish(out, o, e);
 }
 
 int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, const char *name,
@@ -38,7 +38,7 @@ int ptcp_overlay_parse(struct ptcp_overlay **out, const char *text, size_t n, co
 	struct ptcp_overlay *o;
 	int r = conf_overlay_parse(&o, text, n, name, e);
 
-	return r < 0 ? r : finish(out, o, e);
+	return r < 0 ? r : overlay_copy_finish(out, o, e);
 }
 
 void ptcp_overlay_free(struct ptcp_overlay *o)

@@ -97,7 +97,7 @@ static void search_fini(struct quickest_search *s)
 /* ---- Paths one after the other ---- */
 
 /* Gives the path the remaining rate of its limits, or half of it for a limit crossed twice. */
-static void take(struct quickest_search *s, struct paths_path *p)
+static void quickest_take(struct quickest_search *s, struct paths_path *p)
 {
 	double *rest;
 	size_t i, k;
@@ -149,7 +149,7 @@ static int find_paths(struct ptcp_paths *p, struct quickest_search *s, int from,
 				    "'relay: true')", h[from].name, h[to].name);
 			return r == PTCP_EINFEASIBLE ? 0 : r;
 		}
-		take(s, &f->path);
+		quickest_take(s, &f->path);
 		for (i = 0; i + 1 < f->path.hops; i++)
 			f->relays[i] = (int)s->graph.links[f->path.links[i]].to;
 	}

@@ -88,7 +88,7 @@ static int count_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e
 	return 0;
 }
 
-static void report(struct directory *d, int r)
+static void quota_table_report(struct directory *d, int r)
 {
 	char shown[TEXT_NAME_BYTES];
 
@@ -113,7 +113,7 @@ static void end_count(struct directory *d, int r)
 	d->counted = true;
 	d->counting = false;
 	job = d->first;
-	report(d, r);
+	quota_table_report(d, r);
 	for (; job != NULL; job = next) {
 		next = job->next;
 		io_submit(d->io, job);

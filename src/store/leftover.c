@@ -111,7 +111,7 @@ static const char *not_ours(const struct leftover_candidate *c)
 	return NULL;
 }
 
-static void report(struct leftovers *k, const struct leftover *l)
+static void leftover_report(struct leftovers *k, const struct leftover *l)
 {
 	if (l->why != NULL) {
 		k->totals.failed++;
@@ -149,7 +149,7 @@ static void remove_file(struct leftovers *k, struct leftover_candidate *c, doubl
 	}
 	if (l.why == NULL && !k->o.dry_run)
 		dir_changed(c->d);
-	report(k, &l);
+	leftover_report(k, &l);
 }
 
 /* Whether a journal has a part, with which it is judged: alone it has no lock. */
@@ -229,7 +229,7 @@ static void report_failed(struct leftovers *k, const struct walk_entry *w)
 	const struct leftover l = { .dir = w->dir, .name = w->name,
 		.why = w->why + (strncmp(w->why, path, n) == 0 ? n + 2 : 0) };
 
-	report(k, &l);
+	leftover_report(k, &l);
 }
 
 static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)

@@ -128,7 +128,7 @@ static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w) && !is_published(p, w);
 }
 
-static void report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
+static void prune_report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
 {
 	dir_path_raw(dir, name, p->path, sizeof p->path);
 	p->o.entry(p->o.arg, p->path, why);
@@ -162,7 +162,7 @@ static void take(struct prune *p, struct dir *dir, const char *name, struct prun
 	} else {
 		p->removed++;
 	}
-	report(p, dir, name, r < 0 ? &why : NULL);
+	prune_report(p, dir, name, r < 0 ? &why : NULL);
 }
 
 static void enter(struct prune *p, const struct walk_entry *w, uint64_t hash, bool extra)

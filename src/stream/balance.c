@@ -89,7 +89,7 @@ static void on_due(void *arg)
 }
 
 /* Without a timer the streams stay where they are. */
-static void start(struct context *h)
+static void balance_start(struct context *h)
 {
 	double unused[CONTEXT_WORKERS_MAX];
 
@@ -125,7 +125,7 @@ int balance_join(struct stream *s)
 	atomic_init(&s->worker.number, worker);
 	atomic_init(&s->worker.moving, false);
 	if (list_empty(&h->balance.streams))
-		start(h);
+		balance_start(h);
 	list_append(&h->balance.streams, &s->in_balance);
 	return 0;
 }

@@ -36,7 +36,7 @@ void stream_fail(struct stream *s, const struct ptcp_err *why)
 	loop_post(s->o.host->control, &s->lost);
 }
 
-static void on_closed(void *arg, const struct ptcp_err *why)
+static void on_stream_closed(void *arg, const struct ptcp_err *why)
 {
 	struct stream *s = arg;
 	struct ptcp_err closed;
@@ -86,12 +86,12 @@ static void on_unexpected(void *arg)
 }
 
 static const struct chan_ops send_ops = {
-	.readable = on_unexpected, .writable = stream_send_writable, .closed = on_closed
+	.readable = on_unexpected, .writable = stream_send_writable, .closed = on_stream_closed
 };
 static const struct chan_ops generate_ops = {
-	.readable = on_unexpected, .writable = stream_generate_writable, .closed = on_closed
+	.readable = on_unexpected, .writable = stream_generate_writable, .closed = on_stream_closed
 };
-static const struct chan_ops receive_ops = { .readable = stream_recv_readable, .closed = on_closed };
+static const struct chan_ops receive_ops = { .readable = stream_recv_readable, .closed = on_stream_closed };
 
 static void on_start(struct msg *m)
 {

@@ -14,7 +14,7 @@
 
 /* ---- Connections of clients ---- */
 
-static struct work *find(const struct mover_process *p, const uint8_t session[WIRE_SESSION_BYTES])
+static struct work *mover_process_find(const struct mover_process *p, const uint8_t session[WIRE_SESSION_BYTES])
 {
 	struct work *w;
 
@@ -27,7 +27,7 @@ static struct work *find(const struct mover_process *p, const uint8_t session[WI
 
 static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool *plaintext, struct ptcp_err *e)
 {
-	const struct work *w = find(arg, j->session);
+	const struct work *w = mover_process_find(arg, j->session);
 
 	/* The client joins with the key of this mover. */
 	if (w != NULL && j->stream < w->session->streams &&
@@ -42,7 +42,7 @@ static int on_join(void *arg, struct inbound *g, const struct wire_join *j, bool
 
 static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 {
-	struct work *w = find(arg, j->session);
+	struct work *w = mover_process_find(arg, j->session);
 
 	if (w != NULL)
 		work_accept(w, c, j->stream);
@@ -82,7 +82,7 @@ static int confine(struct mover_process *p, struct ptcp_err *e)
 }
 
 /* Threads inherit the restrictions of this one, hence confine() comes before them, and after the listener. */
-static int start(struct mover_process *p, struct ptcp_err *e)
+static int mover_process_start(struct mover_process *p, struct ptcp_err *e)
 {
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
 	const struct pending_opts pending = { .host = &p->host, .timeout_ns = CLIENT_NS, .waiting = WAITING_MAX,
@@ -120,7 +120,7 @@ void process_ended(struct work *w)
 		loop_stop(p->loop);
 }
 
-static void finish(struct mover_process *p)
+static void mover_process_finish(struct mover_process *p)
 {
 	if (p->pending.admission != NULL)
 		pending_empty(&p->pending);
@@ -139,11 +139,11 @@ int mover_work(const struct ptcp_mover_opts *o, struct ptcp_err *e)
 	int r;
 
 	list_init(&p.works);
-	if ((r = start(&p, e)) == 0) {
+	if ((r = mover_process_start(&p, e)) == 0) {
 		loop_run(p.loop);
 		if ((r = p.result) < 0 && e != NULL)
 			*e = p.why;
 	}
-	finish(&p);
+	mover_process_finish(&p);
 	return r;
 }

@@ -17,7 +17,7 @@
 #define TRAFFIC_NS (100 * NS_PER_MS)
 #define LOCAL_MAX 32                /* addresses of this host */
 
-static void on_ended(struct msg *m)
+static void on_work_ended(struct msg *m)
 {
 	process_ended(CONTAINER_OF(m, struct work, ended));
 }
@@ -41,7 +41,7 @@ void work_step_ended(struct work *w)
 	if (!w->over || w->n_streams > 0 || w->n_io > 0 || w->ended_posted)
 		return;
 	w->ended_posted = true;
-	w->ended.run = on_ended;
+	w->ended.run = on_work_ended;
 	loop_post(w->loop, &w->ended); /* callers still use it */
 }
 
@@ -158,7 +158,7 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 	return join_proof_write(c, w->run, w->key, 0, e);
 }
 
-static void on_timer(void *arg)
+static void on_work_timer(void *arg)
 {
 	struct work *w = arg;
 
@@ -206,7 +206,7 @@ static void joined(struct work *w, struct chan *c)
 		name_endpoint(w, fd);
 	log_at(&w->process->host.log, LOG_INFO, "mover", "event=joined engine=%s",
 	    w->process->invitation.address[w->process->address]);
-	on_timer(w);
+	on_work_timer(w);
 }
 
 static void on_connected(void *arg, const struct connect_result *r)
@@ -255,7 +255,7 @@ static int open_files(struct work *w, struct ptcp_err *e)
 		w->files = p->files;
 	if (w->session == NULL)
 		p->files = (struct work_files){ .n_roots = 0 };
-	return r < 0 ? r : timer_new(&w->timer, w->loop, on_timer, w, e);
+	return r < 0 ? r : timer_new(&w->timer, w->loop, on_work_timer, w, e);
 }
 
 int work_new(struct work **out, struct mover_process *p, const uint8_t run[WIRE_SESSION_BYTES], const uint8_t key[32],

@@ -36,7 +36,7 @@ struct work_stream {
 
 static struct outbox *out_of(const struct work_stream *s) { return mover_link_out(s->work->link); }
 
-static struct work_stream *find(struct work *w, uint32_t handle)
+static struct work_stream *work_streams_find(struct work *w, uint32_t handle)
 {
 	struct work_stream *s;
 
@@ -289,7 +289,7 @@ static void on_relay(void *arg, unsigned hop, const struct connect_peer *peer)
 
 int work_on_pass(struct work *w, const struct wire_pass *f, struct ptcp_err *e)
 {
-	struct work_stream *s = find(w, f->handle);
+	struct work_stream *s = work_streams_find(w, f->handle);
 
 	if (s == NULL || s->n_relays == 0)
 		return err_set(e, PTCP_EPROTO, "PASS of an unknown stream");
@@ -332,7 +332,8 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	struct work_stream *s;
 	struct ptcp_err why;
 
-	if (w->session != NULL || find(w, f->handle) != NULL || w->n_streams >= STREAMS_MAX || f->cipher > PTCP_CIPHER_NONE ||
+	if (w->session != NULL || work_streams_find(w, f->handle) != NULL || w->n_streams >= STREAMS_MAX ||
+	    f->cipher > PTCP_CIPHER_NONE ||
 	    (f->cipher == PTCP_CIPHER_NONE && (f->flags & WIRE_STREAM_AHEAD) != 0) ||
 	    ((f->flags & WIRE_STREAM_RECEIVE) != 0) != w->receives)
 		return err_set(e, PTCP_EPROTO, "an impossible STREAM");
@@ -375,7 +376,7 @@ static void stop(struct work_stream *s, bool reset)
 
 int work_on_stop(struct work *w, const struct wire_stop *f, struct ptcp_err *e)
 {
-	struct work_stream *s = find(w, f->handle);
+	struct work_stream *s = work_streams_find(w, f->handle);
 
 	if (s == NULL)
 		return err_set(e, PTCP_EPROTO, "STOP of an unknown stream");
@@ -415,7 +416,7 @@ static bool take_extent(const struct work *w, struct stream_job *job, unsigned i
 
 int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e)
 {
-	struct work_stream *s = find(w, f->handle);
+	struct work_stream *s = work_streams_find(w, f->handle);
 	struct stream_job *job;
 	unsigned i;
 
@@ -437,7 +438,7 @@ int work_on_send(struct work *w, const struct wire_send *f, struct ptcp_err *e)
 
 int work_on_check(struct work *w, const struct wire_check *f, struct ptcp_err *e)
 {
-	struct work_stream *s = find(w, f->handle);
+	struct work_stream *s = work_streams_find(w, f->handle);
 
 	if (s == NULL)
 		return err_set(e, PTCP_EPROTO, "CHECK of an unknown stream");

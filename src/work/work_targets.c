@@ -215,7 +215,7 @@ int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err 
 
 /* ---- Closing ---- */
 
-static void on_closed(struct io_call *k)
+static void on_work_targets_closed(struct io_call *k)
 {
 	struct target_close *c = CONTAINER_OF(k, struct target_close, call);
 	struct work *w = c->work;
@@ -252,7 +252,7 @@ int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e
 		open_files_clear(&w->targets.files, f->id);
 		*c = (struct target_close){ .work = w, .sink = s, .id = f->id };
 		io_began(w);
-		io_call_start(&c->call, &w->process->host, run_close, on_closed);
+		io_call_start(&c->call, &w->process->host, run_close, on_work_targets_closed);
 	}
 	work_streams_known(w, f->id);
 	return 0;
@@ -310,7 +310,7 @@ static const struct target_result *put_wrote(const struct target_flush *f, const
 	return r;
 }
 
-static void report(const struct target_flush *f)
+static void work_targets_report(const struct target_flush *f)
 {
 	const struct target_result *r = f->first;
 	const struct ptcp_err *why;
@@ -332,7 +332,7 @@ static void on_flushed(struct io_call *k)
 	struct target_flush *f = CONTAINER_OF(k, struct target_flush, call);
 	struct work *w = f->work;
 
-	report(f);
+	work_targets_report(f);
 	while (f->n > 0)
 		sink_unref(f->sink[--f->n]);
 	results_free(f->first);
