@@ -31,7 +31,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)) $(BUILD)/tests/fs/test_dir $(BUILD)/tests/fs/test_xattr: $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(filter $(BUILD)/tests/stream/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,stream/fixture store/fixture)
-$(patsubst %,$(BUILD)/tests/session/test_%,session transfer probe_session stream_connect stream_set control) $(BUILD)/tests/work/test_work: \
+$(patsubst %,$(BUILD)/tests/session/test_%,session transfer adapt probe_session stream_connect stream_set control) $(BUILD)/tests/work/test_work: \
 	$(patsubst %,$(BUILD)/tests/%.o,session/fixture store/fixture)
 $(filter $(BUILD)/tests/server/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,server/fixture store/fixture)
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o

@@ -128,7 +128,13 @@ static void on_path_failed(void *arg, unsigned path, unsigned hop, const char *w
 	snprintf(end->path_failed, sizeof end->path_failed, "%s", why);
 }
 
-static void on_paths(void *arg, const char *why) { (void)arg, (void)why; }
+static void on_paths(void *arg, const char *why)
+{
+	struct sf_end *end = arg;
+
+	end->n_paths++;
+	snprintf(end->paths, sizeof end->paths, "%s", why);
+}
 
 static int on_check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
 {

@@ -25,9 +25,9 @@ struct sf_end {
 	bool running, gone;
 	struct ptcp_err why;       /* code 0: success, or not gone yet */
 	/* reports of the session, and the text of the last of each kind */
-	unsigned n_files, n_done, n_failed, n_deleted, n_warnings, n_streams, n_reconnecting, n_path_failed, n_waiting, n_congestion,
+	unsigned n_files, n_done, n_failed, n_deleted, n_warnings, n_streams, n_reconnecting, n_path_failed, n_paths, n_waiting, n_congestion,
 	    n_leftovers;
-	char failed[800], warning[800], streams[800], reconnecting[800], path_failed[800];
+	char failed[800], warning[800], streams[800], reconnecting[800], path_failed[800], paths[800];
 	unsigned connected;        /* active streams, as last reported */
 	unsigned failed_path, failed_hop;
 	struct ptcp_progress at_end; /* of session_progress() in ops.gone */
