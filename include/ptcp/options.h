@@ -222,6 +222,63 @@
 	PTCP_SERVER_SHARE(SWITCH, VALUE, TEXTS) \
 	PTCP_SERVER_MOVERS(SWITCH, VALUE, TEXTS)
 
+/* ---- Options of the other commands: members of struct ptcp_advice_opts, ptcp_measure_opts, ptcp_clean_opts,
+ * ptcp_manage_opts, ptcp_links_opts, ptcp_plan_opts and ptcp_collect_opts. From these rows come the defaults, most of the
+ * ranges that the library checks, and the options of the commands. ---- */
+
+#define PTCP_OPTIONS_ADVISE(SWITCH, VALUE) \
+	VALUE(PERCENT, impact_percent, 10, 0, 100, "impact", "PCT", \
+	    "maximum slowdown of each competing flow, 0 to 100 (default: 10)") \
+	VALUE(PERCENT, min_gain_percent, 1, 0, 1e9, "min-gain", "PCT", \
+	    "minimum throughput gain of the last stream (default: 1)") \
+	VALUE(UNSIGNED, max_streams, 32, 1, PTCP_ADVICE_STREAMS_MAX, "max-streams", "N", "maximum number of streams (default: 32)") \
+	VALUE(WORD, model, PTCP_MODEL_AUTO, 0, PTCP_MODELS - 1, "model", "auto|partial-quadratic|fair-share|quadratic|linear", \
+	    "model of the throughput (default: auto)") \
+	VALUE(SECONDS, probe_s, 0, 2.5, 50, "probe-time", "TIME", \
+	    "maximum duration of a probe: longer probes have narrower ranges (default: 30s with one stream to 10s with nine and more)")
+
+#define PTCP_OPTIONS_MEASURE(SWITCH, VALUE) \
+	VALUE(UNSIGNED, rounds, 5, 1, 1000000, "rounds", "R", "rounds per stream count (default: 5)") \
+	VALUE(SECONDS, interval_s, 0, 0, 1000000, "interval", "T", "minimum time between the starts of two rounds (default: 0)") \
+	VALUE(BYTES, bytes_per_stream, 2000000, 1, UINT64_C(1) << 40, "bytes-per-stream", "SIZE", \
+	    "bytes per stream and round (default: 2MB)")
+
+#define PTCP_OPTIONS_CLEAN(SWITCH, VALUE) \
+	VALUE(SECONDS, older_s, 86400, 0, 1e12, "older", "TIME", "minimum age, since the last change (default: 24h)") \
+	SWITCH(dry_run, "dry-run", 'n', "list leftovers, remove nothing")
+
+#define PTCP_OPTIONS_LS(SWITCH, VALUE) \
+	SWITCH(recursive, "recursive", 'R', "list whole trees") \
+	SWITCH(hidden, "all", 'a', "list names that begin with a dot as well, and unfinished files of transfers") \
+	SWITCH(itself, "directory", 'd', "list directories themselves, not their content")
+#define PTCP_OPTIONS_MKDIR(SWITCH, VALUE) \
+	SWITCH(parents, "parents", 'p', "make missing parents as well; accept an existing directory")
+#define PTCP_OPTIONS_RM(SWITCH, VALUE) \
+	SWITCH(recursive, "recursive", 'r', "remove directories with all content")
+#define PTCP_OPTIONS_MV(SWITCH, VALUE) \
+	SWITCH(replace, "force", 'f', "replace an existing file")
+
+#define PTCP_OPTIONS_LINKS(SWITCH, VALUE) \
+	VALUE(TEXT, local_host, NULL, 0, 0, "local-host", "HOST", "name of the local host in the overlay (default: by address)") \
+	SWITCH(local_only, "local-only", 0, "skip links that begin at remote hosts") \
+	VALUE(UNSIGNED, budget, 0, 1, PTCP_LINKS_BUDGET_MAX, "budget", "N", "total number of messages (default: 16 per link)") \
+	VALUE(UNSIGNED, streams, 4, 1, PTCP_STREAMS_MAX, "streams", "N", \
+	    "number of streams to measure with, 1 to 128 (default: 4)") \
+	SWITCH(no_shared, "no-shared", 0, "do not search for shared bottlenecks")
+
+/* The deadline of the overlay is not limited to this range. */
+#define PTCP_OPTIONS_PLAN(SWITCH, VALUE) \
+	VALUE(WORD, method, PTCP_PLAN_PIPELINED, 0, PTCP_PLAN_PIPELINED, "method", "direct|best-path|coordinated|pipelined", \
+	    "kind of plan (default: pipelined)") \
+	VALUE(SECONDS, deadline_s, 0, 0.001, 1e8, "deadline", "T", "maximum duration of the (first) plan; fail if exceeded")
+
+#define PTCP_OPTIONS_COLLECT(SWITCH, VALUE) \
+	PTCP_OPTIONS_PLAN(SWITCH, VALUE) \
+	VALUE(UNSIGNED, streams, 4, 1, PTCP_STREAMS_MAX, "streams", "N", "streams per planned path (default: 4)") \
+	VALUE(PERCENT, impact_percent, 10, 0, 100, "impact", "PCT", \
+	    "maximum slowdown of other traffic, beyond --method direct (default: 10)") \
+	SWITCH(no_replan, "no-replan", 0, "keep the first plan, even if links change")
+
 #define PTCP_BYTES_UNLIMITED UINT64_MAX
 
 #endif

@@ -96,15 +96,17 @@ static int set_install(void *args, const struct opt *o, const char *text, struct
 	return 0;
 }
 
+#define OPT_AT(member) offsetof(struct client_opts, transfer.member)
+
 const struct opt connect_options[] = {
-	CONNECT_ROWS(PTCP_OPTIONS_CONNECTION)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_CONNECTION)
 	{ "ipv4", '4', NULL, "use IPv4 only", set_family, 0, 0, 0 },
 	{ "ipv6", '6', NULL, "use IPv6 only", set_family, 0, 0, 0 },
 	{ .name = NULL },
 };
 
 const struct opt ssh_options[] = {
-	CONNECT_ROWS(PTCP_OPTIONS_SSH)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SSH)
 	{ "install", 0, NULL, "copy this ptcp to a remote host without ptcp, below ~/.cache/ptcp there", set_install,
 	    0, 0, 0 },
 	{ .name = NULL },

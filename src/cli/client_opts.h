@@ -18,34 +18,6 @@ extern const struct opt connect_options[];
 extern const struct opt ssh_options[];
 #define GROUP_SSH        GROUP_OF("Through SSH", ssh_options)
 
-/* Rows of <ptcp/options.h> as options of a command whose args begin with struct client_opts. A row without a name is
- * neither found nor listed. */
-#define CONNECT_AT(member) offsetof(struct client_opts, transfer.member)
-#define CONNECT_SWITCH(member, name, letter, help) { name, letter, NULL, help, opt_true, CONNECT_AT(member), 0, 0 },
-#define CONNECT_SENT(member, bit, FLAG, when, name, letter, help) CONNECT_SWITCH(member, name, letter, help)
-#define CONNECT_VALUE(TYPE, member, initial, min, max, name, value, help) \
-	{ name, 0, value, help, CONNECT_SET_##TYPE, CONNECT_AT(member), min, max },
-#define CONNECT_TEXTS(TYPE, member, count, name, value, help) \
-	{ name, 0, value, help, CONNECT_ADD_##TYPE, CONNECT_AT(member), 0, 0 },
-#define CONNECT_ROWS(LIST) LIST(CONNECT_SWITCH, CONNECT_SENT, CONNECT_VALUE, CONNECT_TEXTS)
-#define CONNECT_SET_UNSIGNED opt_unsigned
-#define CONNECT_SET_UINT32   opt_unsigned
-#define CONNECT_SET_WORD     opt_word
-#define CONNECT_SET_NAME     opt_name
-#define CONNECT_SET_PERCENT  opt_percent
-#define CONNECT_SET_SECONDS  opt_seconds
-#define CONNECT_SET_BYTES    opt_bytes
-#define CONNECT_SET_RATE     opt_rate
-#define CONNECT_SET_TEXT     opt_text
-#define CONNECT_SET_INT      NULL /* no such option has a name */
-#define CONNECT_SET_DOUBLES  NULL
-#define CONNECT_SET_SIZES    NULL
-#define CONNECT_SET_RULES    NULL
-#define CONNECT_SET_CALLBACK NULL
-#define CONNECT_ADD_EACH     opt_texts_each
-#define CONNECT_ADD_COMMAS   opt_texts_commas
-#define CONNECT_ADD_ONCE     NULL
-
 /* Sets defaults, parses as options_parse() does into args that begin with `a`, and completes a->transfer: log,
  * and the question about unknown servers if there is a terminal. Call client_opts_fini() after any result. */
 int connect_parse(struct client_opts *a, const struct command *c, int argc, char **argv, int *operands,

@@ -21,12 +21,6 @@ struct advise_args {
 
 /* ---- Options ---- */
 
-static int set_model(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return ptcp_model_parse(text, &((struct advise_args *)args)->opts.model) ? 0 :
-	    opt_reject(o, text, e, "no such model (auto, partial-quadratic, fair-share, quadratic or linear)");
-}
-
 static int add_probe(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
 {
 	struct advise_args *a = args;
@@ -64,20 +58,13 @@ static int set_probes(void *args, const struct opt *o, const char *text, struct 
 
 #define AT(member) offsetof(struct advise_args, member)
 
+#define OPT_AT(member) AT(opts.member)
+
 static const struct opt advise_options[] = {
 	{ "from-probes", 0, "N:RATE,..", "advise from throughput measured with N streams, without a network",
 	    set_from_probes, 0, 0, 0 },
-	{ "impact", 0, "PCT", "maximum slowdown of each competing flow, 0 to 100 (default: 10)", opt_percent,
-	    AT(opts.impact_percent), 0, 100 },
-	{ "min-gain", 0, "PCT", "minimum throughput gain of the last stream (default: 1)", opt_percent,
-	    AT(opts.min_gain_percent), 0, 1e9 },
-	{ "max-streams", 0, "N", "maximum number of streams (default: 32)", opt_unsigned, AT(opts.max_streams), 1,
-	    PTCP_ADVICE_STREAMS_MAX },
-	{ "model", 0, "auto|partial-quadratic|fair-share|quadratic|linear", "model of the throughput (default: auto)", set_model,
-	    0, 0, 0 },
+	OPT_ROWS(PTCP_OPTIONS_ADVISE)
 	{ "probes", 0, "N,..", "stream counts to probe with (default: 1,4,15)", set_probes, 0, 0, 0 },
-	{ "probe-time", 0, "TIME", "maximum duration of a probe: longer probes have narrower ranges (default: 30s with one "
-	    "stream to 10s with nine and more)", opt_seconds, AT(opts.probe_s), 2.5, 50 },
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
 	{ "no-history", 0, NULL, "probe; neither read nor update the path history", opt_true,

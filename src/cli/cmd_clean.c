@@ -16,14 +16,9 @@ struct clean_args {
 	struct ptcp_clean_opts opts;
 };
 
-#define AT(member) offsetof(struct clean_args, member)
+#define OPT_AT(member) offsetof(struct clean_args, opts.member)
 
-static const struct opt clean_options[] = {
-	{ "older", 0, "TIME", "minimum age, since the last change (default: 24h)", opt_seconds, AT(opts.older_s),
-	    0, 1e8 },
-	{ "dry-run", 'n', NULL, "list leftovers, remove nothing", opt_true, AT(opts.dry_run), 0, 0 },
-	{ .name = NULL },
-};
+static const struct opt clean_options[] = { OPT_ROWS(PTCP_OPTIONS_CLEAN) { .name = NULL } };
 
 static void on_found(void *arg, const struct ptcp_leftover *l)
 {

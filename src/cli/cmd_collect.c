@@ -15,7 +15,6 @@
 struct collect_args {
 	struct client_opts connect; /* first */
 	struct ptcp_collect_opts opts;
-	bool no_replan;
 	const char *write, *name;
 };
 
@@ -31,22 +30,16 @@ struct collect_output {
 
 #define AT(member) offsetof(struct collect_args, member)
 
+#define OPT_AT(member) AT(opts.member)
+
 static const struct opt collect_options[] = {
-	{ "method", 0, "direct|best-path|coordinated|pipelined", "kind of plan (default: pipelined)", opt_method,
-	    AT(opts.method), 0, 0 },
-	{ "deadline", 0, "T", "maximum duration of the first plan; fail if exceeded", opt_seconds, AT(opts.deadline_s),
-	    OPT_ANY_TIME },
-	{ "streams", 0, "N", "streams per planned path (default: 4)", opt_unsigned, AT(opts.streams), 1,
-	    PTCP_STREAMS_MAX },
-	{ "impact", 0, "PCT", "maximum slowdown of other traffic, beyond --method direct (default: 10)", opt_percent,
-	    AT(opts.impact_percent), 0, 100 },
+	OPT_ROWS(PTCP_OPTIONS_COLLECT)
 	{ "remote-ptcp", 0, "CMD", "ptcp command on hosts started by launch (default: ptcp)", opt_text,
 	    AT(connect.transfer.remote.ptcp), 0, 0 },
 	{ "write", 0, "FILE", "write the overlay to FILE, with the rates and shared bottlenecks found", opt_text, AT(write),
 	    0, 0 },
 	{ "name", 0, "NAME", "name of this collection for ptcp status (default: such as collect-4711)", running_set_name,
 	    AT(name), 0, 0 },
-	{ "no-replan", 0, NULL, "keep the first plan, even if links change", opt_true, AT(no_replan), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -417,7 +410,6 @@ static int collect(struct collect_args *a, const char *file, const char *dest, s
 	if ((r = ptcp_overlay_load(overlay, file, e)) < 0)
 		return r;
 	out->overlay = *overlay;
-	a->opts.no_replan = a->no_replan;
 	a->opts.event = on_event;
 	a->opts.arg = out;
 	if ((r = ptcp_collect_new(collection, *overlay, &a->connect.transfer, dest, &a->opts, e)) < 0)

@@ -25,32 +25,17 @@ struct files_args {
 	bool no_memory;
 };
 
-#define AT(member) offsetof(struct files_args, member)
+#define OPT_AT(member) offsetof(struct files_args, opts.member)
 
 static const struct opt ls_options[] = {
-	{ "long", 'l', NULL, "print mode, size and time as well", opt_true, AT(detailed), 0, 0 },
-	{ "recursive", 'R', NULL, "list whole trees", opt_true, AT(opts.recursive), 0, 0 },
-	{ "all", 'a', NULL, "list names that begin with a dot as well, and unfinished files of transfers", opt_true,
-	    AT(opts.hidden), 0, 0 },
-	{ "directory", 'd', NULL, "list directories themselves, not their content", opt_true, AT(opts.itself), 0, 0 },
+	{ "long", 'l', NULL, "print mode, size and time as well", opt_true, offsetof(struct files_args, detailed), 0, 0 },
+	OPT_ROWS(PTCP_OPTIONS_LS)
 	{ .name = NULL },
 };
 
-static const struct opt mkdir_options[] = {
-	{ "parents", 'p', NULL, "make missing parents as well; accept an existing directory", opt_true, AT(opts.parents), 0,
-	    0 },
-	{ .name = NULL },
-};
-
-static const struct opt rm_options[] = {
-	{ "recursive", 'r', NULL, "remove directories with all content", opt_true, AT(opts.recursive), 0, 0 },
-	{ .name = NULL },
-};
-
-static const struct opt mv_options[] = {
-	{ "force", 'f', NULL, "replace an existing file", opt_true, AT(opts.replace), 0, 0 },
-	{ .name = NULL },
-};
+static const struct opt mkdir_options[] = { OPT_ROWS(PTCP_OPTIONS_MKDIR) { .name = NULL } };
+static const struct opt rm_options[] = { OPT_ROWS(PTCP_OPTIONS_RM) { .name = NULL } };
+static const struct opt mv_options[] = { OPT_ROWS(PTCP_OPTIONS_MV) { .name = NULL } };
 
 /* ---- Entries ---- */
 

@@ -15,7 +15,7 @@
 
 struct links_args {
 	struct client_opts connect; /* first */
-	bool local_only, watch, query;
+	bool watch, query;
 	double interval_s;
 	const char *write;
 	struct ptcp_links_opts opts;
@@ -23,16 +23,11 @@ struct links_args {
 
 #define AT(member) offsetof(struct links_args, member)
 
+#define OPT_AT(member) AT(opts.member)
+
 static const struct opt links_options[] = {
-	{ "local-host", 0, "HOST", "name of the local host in the overlay (default: by address)", opt_text,
-	    AT(opts.local_host), 0, 0 },
-	{ "local-only", 0, NULL, "skip links that begin at remote hosts", opt_true, AT(local_only), 0, 0 },
-	{ "budget", 0, "N", "total number of messages (default: 16 per link)", opt_unsigned, AT(opts.budget), 1,
-	    PTCP_LINKS_BUDGET_MAX },
-	{ "streams", 0, "N", "number of streams to measure with, 1 to 128 (default: 4)", opt_unsigned, AT(opts.streams), 1,
-	    PTCP_STREAMS_MAX },
+	OPT_ROWS(PTCP_OPTIONS_LINKS)
 	{ "write", 0, "FILE", "write the overlay with the results to FILE, as they are known", opt_text, AT(write), 0, 0 },
-	{ "no-shared", 0, NULL, "do not search for shared bottlenecks", opt_true, AT(opts.no_shared), 0, 0 },
 	{ "query", 0, NULL, "do not measure; query servers for their estimates", opt_true, AT(query), 0, 0 },
 	{ "watch", 0, NULL, "measure continuously until interrupted", opt_true, AT(watch), 0, 0 },
 	{ "interval", 0, "TIME", "with --watch: pause before each link (default: 60s)", opt_seconds, AT(interval_s),
@@ -288,7 +283,6 @@ static int load_and_measure(struct links_args *a, const char *file, struct ptcp_
 	a->opts.together = on_together;
 	a->opts.measured = on_estimate;
 	a->opts.arg = &p;
-	a->opts.local_only = a->local_only;
 	if ((r = ptcp_links_new(&p.l, p.o, &a->connect.transfer, &a->opts, e)) == 0)
 		r = measure(a, &p, e);
 	ptcp_links_free(p.l);

@@ -52,13 +52,11 @@ static int set_streams(void *args, const struct opt *o, const char *text, struct
 
 #define AT(member) offsetof(struct measure_args, member)
 
+#define OPT_AT(member) AT(opts.member)
+
 static const struct opt measure_options[] = {
 	{ "streams", 0, "N,..", "stream counts (default: 10,20,30,40,50)", set_streams, 0, 0, 0 },
-	{ "rounds", 0, "R", "rounds per stream count (default: 5)", opt_unsigned, AT(opts.rounds), 1, 1000000 },
-	{ "interval", 0, "T", "minimum time between the starts of two rounds (default: 0)", opt_seconds,
-	    AT(opts.interval_s), 0, 1000000 },
-	{ "bytes-per-stream", 0, "SIZE", "bytes per stream and round (default: 2MB)", opt_bytes,
-	    AT(opts.bytes_per_stream), 1, 0x1p40 },
+	OPT_ROWS(PTCP_OPTIONS_MEASURE)
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
 	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv_file), 0, 0 },

@@ -38,11 +38,10 @@ static int add_what_if(void *args, const struct opt *o, const char *text, struct
 
 #define AT(member) offsetof(struct plan_args, member)
 
+#define OPT_AT(member) AT(opts.member)
+
 static const struct opt plan_options[] = {
-	{ "method", 0, "direct|best-path|coordinated|pipelined", "kind of plan (default: pipelined)", opt_method,
-	    AT(opts.method), 0, 0 },
-	{ "deadline", 0, "T", "maximum duration of the plan; fail if exceeded", opt_seconds, AT(opts.deadline_s),
-	    OPT_ANY_TIME },
+	OPT_ROWS(PTCP_OPTIONS_PLAN)
 	{ "what-if", 0, "A>B=RATE", "plan with this rate for a link; repeatable", add_what_if, 0, 0, 0 },
 	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(json), 0, 0 },
 	{ "plot", 0, "FILE.svg", "plot links and storage over time with gnuplot", opt_text, AT(plot), 0, 0 },

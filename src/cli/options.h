@@ -104,9 +104,36 @@ struct opt_texts {
 	size_t n;
 };
 
-/* Ranges of opt_seconds: time-outs and pauses, and times above 0. */
+/* Rows of <ptcp/options.h> as options; OPT_AT(member) is the offset in the struct of arguments. A row without a name is
+ * neither found nor listed. */
+#define OPT_SWITCH(member, name, letter, help) { name, letter, NULL, help, opt_true, OPT_AT(member), 0, 0 },
+#define OPT_SENT(member, bit, FLAG, when, name, letter, help) OPT_SWITCH(member, name, letter, help)
+#define OPT_VALUE(TYPE, member, initial, min, max, name, value, help) \
+	{ name, 0, value, help, OPT_SET_##TYPE, OPT_AT(member), (double)(min), (double)(max) },
+#define OPT_TEXTS(TYPE, member, count, name, value, help) \
+	{ name, 0, value, help, OPT_ADD_##TYPE, OPT_AT(member), 0, 0 },
+#define OPT_ROWS(LIST)          LIST(OPT_SWITCH, OPT_VALUE)
+#define OPT_TRANSFER_ROWS(LIST) LIST(OPT_SWITCH, OPT_SENT, OPT_VALUE, OPT_TEXTS)
+#define OPT_SET_UNSIGNED opt_unsigned
+#define OPT_SET_UINT32   opt_unsigned
+#define OPT_SET_WORD     opt_word
+#define OPT_SET_NAME     opt_name
+#define OPT_SET_PERCENT  opt_percent
+#define OPT_SET_SECONDS  opt_seconds
+#define OPT_SET_BYTES    opt_bytes
+#define OPT_SET_RATE     opt_rate
+#define OPT_SET_TEXT     opt_text
+#define OPT_SET_INT      NULL /* no such option has a name */
+#define OPT_SET_DOUBLES  NULL
+#define OPT_SET_SIZES    NULL
+#define OPT_SET_RULES    NULL
+#define OPT_SET_CALLBACK NULL
+#define OPT_ADD_EACH     opt_texts_each
+#define OPT_ADD_COMMAS   opt_texts_commas
+#define OPT_ADD_ONCE     NULL
+
+/* Range of opt_seconds for time-outs and pauses. */
 #define OPT_PATIENCE 0.5, 86400
-#define OPT_ANY_TIME 0.001, 1e8
 
 /* ---- Remedies for options and commands that do not exist: the spelling of ptcp for a habit from scp, rsync, rclone or
  * bbcp, else the nearest known word ---- */

@@ -41,16 +41,6 @@ const char *link_name_of(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o
 	return link_name(out, o, l.from, l.to);
 }
 
-int opt_method(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	int m = ptcp_plan_method_find(text);
-
-	if (m < 0)
-		return opt_reject(o, text, e, "no such method (direct, best-path, coordinated or pipelined)");
-	*(enum ptcp_plan_method *)(void *)((char *)args + o->at) = (enum ptcp_plan_method)m;
-	return 0;
-}
-
 /* ---- Paths ---- */
 
 /* Approximate bytes of the sources; ignores filters and data already transferred. */

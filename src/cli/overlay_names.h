@@ -16,9 +16,6 @@ const char *link_name(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, i
 /* The same by the index of a link. */
 const char *link_name_of(char out[LINK_NAME_BYTES], const struct ptcp_overlay *o, size_t link);
 
-/* Setter of an enum ptcp_plan_method. */
-int opt_method(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-
 struct overlay_paths {
 	size_t n;
 	char *path[PTCP_PATHS_MAX];   /* texts for ptcp_transfer_opts.paths; owned */

@@ -54,20 +54,12 @@ static int set_storage(void *args, const struct opt *o, const char *text, struct
 #define AT(member) offsetof(struct serve_args, member)
 
 /* Rows of <ptcp/options.h>. */
-#define SERVER_SWITCH(when, member, name, help) { name, 0, NULL, help, opt_true, AT(server.member), 0, 0 },
-#define SERVER_VALUE(TYPE, when, member, initial, min, max, name, value, help) \
-	{ name, 0, value, help, SET_##TYPE, AT(server.member), (double)(min), (double)(max) },
-#define SERVER_TEXTS(TYPE, when, member, count, name, value, help) \
-	{ name, 0, value, help, ADD_##TYPE, AT(server.member), 0, 0 },
+#define OPT_AT(member) AT(server.member)
+#define SERVER_SWITCH(when, member, name, help) OPT_SWITCH(member, name, 0, help)
+#define SERVER_VALUE(TYPE, when, ...) OPT_VALUE(TYPE, __VA_ARGS__)
+#define SERVER_TEXTS(TYPE, when, ...) OPT_TEXTS(TYPE, __VA_ARGS__)
 #define SERVER_ROWS(LIST) LIST(SERVER_SWITCH, SERVER_VALUE, SERVER_TEXTS)
-#define SET_UNSIGNED opt_unsigned
-#define SET_SECONDS  opt_seconds
-#define SET_BYTES    opt_bytes
-#define SET_STORAGE  set_storage
-#define SET_RATE     opt_rate
-#define SET_TEXT     opt_text
-#define ADD_EACH     opt_texts_each
-#define ADD_COMMAS   opt_texts_commas
+#define OPT_SET_STORAGE set_storage
 
 static const struct opt service_options[] = {
 	SERVER_ROWS(PTCP_SERVER_FILES)

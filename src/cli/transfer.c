@@ -86,6 +86,8 @@ static int read_rules(void *args, const struct opt *o, const char *text, struct 
 
 #define AT(member) offsetof(struct transfer_args, member)
 
+#define OPT_AT(member) offsetof(struct client_opts, transfer.member)
+
 static const struct opt files_options[] = {
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
@@ -98,37 +100,37 @@ static const struct opt files_options[] = {
 	{ .name = NULL },
 };
 
-static const struct opt existing_options[] = { CONNECT_ROWS(PTCP_OPTIONS_EXISTING) { .name = NULL } };
+static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EXISTING) { .name = NULL } };
 
 #define COPYING_OPTIONS \
 	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 }, \
 	{ "preserve", 0, "times|mode|links|owner|xattr|setid|all|none,..", \
 	    "attributes to preserve (default: times,mode,links; all: without setid)", set_preserve, 0, 0, 0 }, \
-	CONNECT_ROWS(PTCP_OPTIONS_COPYING) \
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_COPYING) \
 	/* Defaults that users of scp and rsync request. */ \
-	{ "mkpath", 0, NULL, NULL, opt_false, CONNECT_AT(no_mkpath), 0, 0 }, \
+	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 }, \
 	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 }, \
 	{ "progress", 'P', NULL, NULL, opt_ignore, 0, 0, 0 }, \
-	{ "partial", 0, NULL, NULL, opt_true, CONNECT_AT(partial), 0, 0 }, \
+	{ "partial", 0, NULL, NULL, opt_true, OPT_AT(partial), 0, 0 }, \
 	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 }
 
 static const struct opt send_options[] = {
 	COPYING_OPTIONS,
-	CONNECT_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
 	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt recv_options[] = { COPYING_OPTIONS, { .name = NULL } };
 
 static const struct opt speed_options[] = {
-	CONNECT_ROWS(PTCP_OPTIONS_SPEED)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SPEED)
 	{ "name", 0, "NAME", "name of this transfer for ptcp status and ptcp rate (default: such as send-4711)",
 	    running_set_name, AT(name), 0, 0 },
 	{ .name = NULL },
 };
 
 static const struct opt paths_options[] = {
-	CONNECT_ROWS(PTCP_OPTIONS_PATHS)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_PATHS)
 	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)", opt_text,
 	    AT(overlay), 0, 0 },
 	{ "local-host", 0, "HOST", "with --overlay: name of the local host in the overlay (default: by address)",
@@ -136,8 +138,8 @@ static const struct opt paths_options[] = {
 	{ .name = NULL },
 };
 
-static const struct opt retry_options[] = { CONNECT_ROWS(PTCP_OPTIONS_RETRIES) { .name = NULL } };
-static const struct opt mover_options[] = { CONNECT_ROWS(PTCP_OPTIONS_MOVERS) { .name = NULL } };
+static const struct opt retry_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_RETRIES) { .name = NULL } };
+static const struct opt mover_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_MOVERS) { .name = NULL } };
 
 /* Standard input or output as an operand. Its data takes the place of other lines there. */
 static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)

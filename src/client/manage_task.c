@@ -199,12 +199,9 @@ size_t ptcp_same_host(const char *const *urls, size_t n)
 
 /* ---- Leftovers on another host ---- */
 
-#define OLDER_DEFAULT_S 86400.0
-#define OLDER_MAX_S 1e12
-
 void ptcp_clean_opts_init(struct ptcp_clean_opts *o)
 {
-	*o = (struct ptcp_clean_opts){ .size = sizeof *o, .older_s = OLDER_DEFAULT_S };
+	*o = (struct ptcp_clean_opts){ .size = sizeof *o, PTCP_OPTIONS_CLEAN(PTCP_NO_ROW, OPTS_INITIAL) };
 }
 
 void ptcp_clean_result_init(struct ptcp_clean_result *r)
@@ -212,16 +209,14 @@ void ptcp_clean_result_init(struct ptcp_clean_result *r)
 	*r = (struct ptcp_clean_result){ .size = sizeof *r };
 }
 
-int clean_take_opts(struct ptcp_clean_opts *out, const struct ptcp_clean_opts *o, struct ptcp_err *e)
+int clean_take_opts(struct ptcp_clean_opts *o, const struct ptcp_clean_opts *callers, struct ptcp_err *e)
 {
 	int r;
 
-	ptcp_clean_opts_init(out);
-	if ((r = opts_copy(out, sizeof *out, o, "ptcp_clean_opts_init", e)) < 0)
-		return r;
-	if (!(out->older_s >= 0 && out->older_s <= OLDER_MAX_S))
-		return err_set(e, PTCP_EUSAGE, "minimum age %g: must be 0 to %g seconds", out->older_s, OLDER_MAX_S);
-	return 0;
+	ptcp_clean_opts_init(o);
+	r = opts_copy(o, sizeof *o, callers, "ptcp_clean_opts_init", e);
+	PTCP_OPTIONS_CLEAN(PTCP_NO_ROW, OPTS_CHECK)
+	return r;
 }
 
 int clean_outcome(const char *dir, const struct ptcp_clean_result *r, struct ptcp_err *e)

@@ -5,7 +5,7 @@
 #include <ptcp/ptcp.h>
 
 /* The caller's options over the defaults, checked. */
-int clean_take_opts(struct ptcp_clean_opts *out, const struct ptcp_clean_opts *o, struct ptcp_err *e);
+int clean_take_opts(struct ptcp_clean_opts *o, const struct ptcp_clean_opts *callers, struct ptcp_err *e);
 /* The error of a removal in `dir` with these counts, or 0. */
 int clean_outcome(const char *dir, const struct ptcp_clean_result *r, struct ptcp_err *e);
 

@@ -6,6 +6,7 @@
 
 #include "client/task_impl.h"
 #include "core/err.h"
+#include "core/opts.h"
 #include "core/text.h"
 
 #define AT(member) offsetof(struct ptcp_transfer_opts, member)
@@ -99,11 +100,7 @@ static int check_number(const struct ptcp_transfer_opts *o, const struct ptcp_op
 {
 	double n;
 
-	if (!number_of(o, row, &n) || (n >= row->min && n <= row->max))
-		return 0;
-	/* written so that NAN is refused */
-	return n >= row->initial && n <= row->initial ? 0 :
-	    err_set(e, PTCP_EUSAGE, "%s: %.10g is out of range (give %.10g to %.10g)", row->member, n, row->min, row->max);
+	return number_of(o, row, &n) ? opts_check_number(row->member, n, row->initial, row->min, row->max, e) : 0;
 }
 
 /* Whether `word` is one of `words`, which are separated by |. */

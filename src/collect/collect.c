@@ -27,8 +27,7 @@ const char *ptcp_collect_state_name(enum ptcp_collect_state s)
 
 void ptcp_collect_opts_init(struct ptcp_collect_opts *o)
 {
-	*o = (struct ptcp_collect_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED, .streams = 4,
-		.impact_percent = 10 };
+	*o = (struct ptcp_collect_opts){ .size = sizeof *o, PTCP_OPTIONS_COLLECT(PTCP_NO_ROW, OPTS_INITIAL) };
 }
 
 /* ---- Events and results ---- */
@@ -157,20 +156,17 @@ static int add_sources(struct ptcp_collect *c, struct ptcp_err *e)
 }
 
 static int take_opts(struct ptcp_collect *c, const struct ptcp_transfer_opts *connect,
-    const struct ptcp_collect_opts *o, struct ptcp_err *e)
+    const struct ptcp_collect_opts *callers, struct ptcp_err *e)
 {
+	const struct ptcp_collect_opts *o = &c->o;
 	int r;
 
 	ptcp_collect_opts_init(&c->o);
 	ptcp_transfer_opts_init(&c->connect);
-	if ((r = opts_copy(&c->o, sizeof c->o, o, "ptcp_collect_opts_init", e)) < 0 ||
-	    (r = opts_copy(&c->connect, sizeof c->connect, connect, "ptcp_transfer_opts_init", e)) < 0)
-		return r;
-	if (c->o.streams < 1 || c->o.streams > PTCP_STREAMS_MAX)
-		return err_set(e, PTCP_EUSAGE, "streams of a path: must be 1 to %d", PTCP_STREAMS_MAX);
-	if (!(c->o.impact_percent >= 0 && c->o.impact_percent <= 100))
-		return err_set(e, PTCP_EUSAGE, "impact budget: must be 0 to 100 %%");
-	return 0;
+	if ((r = opts_copy(&c->o, sizeof c->o, callers, "ptcp_collect_opts_init", e)) == 0)
+		r = opts_copy(&c->connect, sizeof c->connect, connect, "ptcp_transfer_opts_init", e);
+	PTCP_OPTIONS_COLLECT(PTCP_NO_ROW, OPTS_CHECK)
+	return r;
 }
 
 static int make_room(struct ptcp_collect *c, const char *dest, struct ptcp_err *e)

@@ -13,7 +13,7 @@
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
 {
-	*o = (struct ptcp_links_opts){ .size = sizeof *o, .streams = 4 };
+	*o = (struct ptcp_links_opts){ .size = sizeof *o, PTCP_OPTIONS_LINKS(PTCP_NO_ROW, OPTS_INITIAL) };
 }
 
 /* ---- Estimates ---- */
@@ -174,19 +174,19 @@ static void judge(struct ptcp_links *s, struct link_state *l)
 	}
 }
 
-static int take_opts(struct ptcp_links *s, const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *o,
+static int take_opts(struct ptcp_links *s, const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *callers,
     struct ptcp_err *e)
 {
+	const struct ptcp_links_opts *o = &s->o;
 	int r;
 
 	ptcp_links_opts_init(&s->o);
 	ptcp_transfer_opts_init(&s->connect);
-	if ((r = opts_copy(&s->o, sizeof s->o, o, "ptcp_links_opts_init", e)) < 0 ||
-	    (r = opts_copy(&s->connect, sizeof s->connect, connect, "ptcp_transfer_opts_init", e)) < 0)
+	if ((r = opts_copy(&s->o, sizeof s->o, callers, "ptcp_links_opts_init", e)) == 0)
+		r = opts_copy(&s->connect, sizeof s->connect, connect, "ptcp_transfer_opts_init", e);
+	PTCP_OPTIONS_LINKS(PTCP_NO_ROW, OPTS_CHECK)
+	if (r < 0)
 		return r;
-	if (s->o.streams < 1 || s->o.streams > PTCP_STREAMS_MAX || s->o.budget > PTCP_LINKS_BUDGET_MAX)
-		return err_set(e, PTCP_EUSAGE, "streams (1 to %d) or budget (up to %d) out of range",
-		    PTCP_STREAMS_MAX, PTCP_LINKS_BUDGET_MAX);
 	if (s->o.local_only) /* links of this host, wherever collections run */
 		return local_host_find(s->overlay, s->o.local_host, &s->local_host, e);
 	return local_host_collecting(s->overlay, s->o.local_host, &s->local_host, e);

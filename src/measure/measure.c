@@ -147,7 +147,7 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max
 
 void ptcp_measure_opts_init(struct ptcp_measure_opts *o)
 {
-	*o = (struct ptcp_measure_opts){ .size = sizeof *o, .rounds = 5, .bytes_per_stream = 2000000 };
+	*o = (struct ptcp_measure_opts){ .size = sizeof *o, PTCP_OPTIONS_MEASURE(PTCP_NO_ROW, OPTS_INITIAL) };
 }
 
 static int by_streams(const void *a, const void *b)
@@ -162,6 +162,7 @@ static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struc
 	static const unsigned defaults[] = { 10, 20, 30, 40, 50 };
 	const unsigned *level = o->n_streams > 0 ? o->streams : defaults;
 	size_t i;
+	int r = 0;
 
 	m->n_levels = o->n_streams > 0 ? o->n_streams : sizeof defaults / sizeof *defaults;
 	if (m->n_levels > LEVELS_MAX)
@@ -176,10 +177,8 @@ static int take_opts(struct measure *m, const struct ptcp_measure_opts *o, struc
 		if (m->level[i].streams == m->level[i - 1].streams)
 			return err_set(e, PTCP_EUSAGE, "%u streams: given twice (leave one out)", m->level[i].streams);
 	m->base.max_streams = m->level[m->n_levels - 1].streams;
-	if (o->rounds < 1 || o->rounds > 1000000 || !(o->interval_s >= 0 && o->interval_s <= 1e6) ||
-	    o->bytes_per_stream < 1 || o->bytes_per_stream > PROBE_SESSION_STREAM_BYTES)
-		return err_set(e, PTCP_EUSAGE, "rounds (1 to 1000000), interval or bytes per stream out of range");
-	return 0;
+	PTCP_OPTIONS_MEASURE(PTCP_NO_ROW, OPTS_CHECK)
+	return r;
 }
 
 int measure_new(struct prober **out, const struct ptcp_measure_opts *o, struct ptcp_err *e)

@@ -55,8 +55,7 @@ const char *ptcp_limit_name(enum ptcp_limit l)
 void ptcp_advice_opts_init(struct ptcp_advice_opts *o)
 {
 	*o = (struct ptcp_advice_opts){
-		.size = sizeof *o, .model = PTCP_MODEL_AUTO, .impact_percent = 10,
-		.min_gain_percent = 1, .max_streams = 32
+		.size = sizeof *o, PTCP_OPTIONS_ADVISE(PTCP_NO_ROW, OPTS_INITIAL)
 	};
 }
 

@@ -173,7 +173,7 @@ int ptcp_plan_method_find(const char *name)
 
 void ptcp_plan_opts_init(struct ptcp_plan_opts *o)
 {
-	*o = (struct ptcp_plan_opts){ .size = sizeof *o, .method = PTCP_PLAN_PIPELINED,
+	*o = (struct ptcp_plan_opts){ .size = sizeof *o, PTCP_OPTIONS_PLAN(PTCP_NO_ROW, OPTS_INITIAL)
 		.effort_s = 10 };
 }
 

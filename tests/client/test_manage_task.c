@@ -301,7 +301,7 @@ static void cleaning_options(void **state)
 		assert_int_equal(clean_take_opts(&out, &o, &e), 0);
 		o.older_s = bad[i];
 		assert_int_equal(clean_take_opts(&out, &o, &e), PTCP_EUSAGE);
-		cf_says(&e, "minimum age");
+		cf_says(&e, "older_s: ");
 	}
 	o.older_s = 5;
 	assert_int_equal(ptcp_clean_new(&t, &connection, "dir", &o, &e), PTCP_EUSAGE);
