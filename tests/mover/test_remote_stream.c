@@ -1,5 +1,5 @@
 /* Frames of a mover about streams, jobs and files that the engine has not given to it, or in another state than the
- * stream has: the engine refuses each. The test plays the streams. */
+ * stream has: the engine refuses each. The streams are real ones; the test plays the link. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -20,8 +20,7 @@ static struct {
 	struct remote_stream *r;          /* the stream HANDLE */
 	uint64_t known[WIRE_SLOTS];
 	struct outbox out;
-	struct stream_job job;
-	unsigned accepted, connected, ended, gone, done, delivered, wanted, observed;
+	unsigned accepted, connected, ended, gone, done, delivered, wanted;
 	struct ptcp_err e;
 } fx;
 
@@ -29,35 +28,42 @@ struct outbox *mover_link_out(struct mover_link *k) { (void)k; return &fx.out; }
 void mover_link_lose(struct mover_link *k, const struct ptcp_err *why) { (void)k; (void)why; }
 struct mover *movers_find(const struct movers *set, uint32_t id) { (void)set; (void)id; return &fx.m; }
 
-/* A stream with one job. */
-struct stream_job *stream_oldest_job(struct stream *s) { (void)s; return fx.done == 0 ? &fx.job : NULL; }
-void stream_job_done(struct stream *s) { (void)s; fx.done++; }
-void stream_gone(struct stream *s) { (void)s; fx.gone++; }
+/* ---- The owner of the stream ---- */
+
+static void on_sent(void *arg, struct stream *s, struct stream_job *job)
+{
+	assert_true(arg == &fx && s != NULL && job->job.n == 2);
+	fx.done++;
+}
+
+static void on_idle(void *arg, struct stream *s) { assert_true(arg == &fx && s != NULL); }
 
 /* Takes the reasons, as the session does. */
-void stream_deliver(struct stream *s, struct stream_results *r)
+static void on_received(void *arg, struct stream *s, struct stream_results *r)
 {
 	unsigned i;
 
-	(void)s;
+	assert_true(arg == &fx && s != NULL);
 	for (i = 0; i < r->n; i++)
 		free(r->of[i].why);
 	fx.delivered += r->n;
 }
 
-void *stream_remote(const struct stream *s) { (void)s; return fx.r; }
-
-void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct tcpinfo *t)
+static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 {
-	(void)s; (void)moved; (void)on_disk; (void)t;
-	fx.observed++;
-}
-
-void stream_end(struct stream *s, const struct ptcp_err *why, const struct mtu_lost *conn)
-{
-	(void)s; (void)why; (void)conn;
+	assert_true(arg == &fx && s != NULL && why->code < 0);
 	fx.ended++;
 }
+
+static void on_gone(void *arg, struct stream *s)
+{
+	assert_ptr_equal(arg, &fx);
+	fx.gone++;
+	stream_free(s);
+}
+
+static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .received = on_received, .lost = on_lost,
+	.gone = on_gone };
 
 static void on_done(void *arg, struct remote_stream *r, const struct connect_result *result)
 {
@@ -88,12 +94,31 @@ static int end(void **state)
 
 	(void)state;
 	for (i = 0; i < MOVER_HANDLES; i++)
-		free(fx.m.remote[i]);
-	for (i = 0; i < SND_JOB_EXTENTS; i++)
-		free(fx.job.why[i]);
+		if (fx.m.remote[i] != NULL && fx.m.remote[i]->stream != NULL)
+			stream_free(fx.m.remote[i]->stream); /* with its remote stream */
+		else
+			free(fx.m.remote[i]);
 	buf_fini(&fx.out.b);
 	memset(&fx, 0, sizeof fx);
 	return 0;
+}
+
+/* A real stream, with one job of two blocks. */
+static void attach(void)
+{
+	static struct context host;
+	const struct stream_opts o = { .host = &host, .kind = &remote_stream_kind, .remote = fx.r, .ops = &stream_ops, .arg = &fx };
+	struct stream_job *job;
+	unsigned i;
+
+	assert_int_equal(stream_new(&fx.r->stream, &o, &fx.e), 0);
+	fx.m.n_streams++;
+	job = stream_free_job(fx.r->stream);
+	job->job.n = 2;
+	for (i = 0; i < 2; i++)
+		job->job.extent[i] = (struct snd_extent){ .id = ID, .block = i, .length = 10 };
+	stream_send(fx.r->stream);
+	assert_true(buf_len(&fx.out.b) > 0); /* SEND */
 }
 
 /* The mover has one stream, in this state, and one file. */
@@ -116,7 +141,8 @@ static void begin(int state)
 	fx.r->done = on_done;
 	fx.r->n_relays = 1;
 	fx.m.remote[HANDLE] = fx.r;
-	fx.job.job.n = 2;
+	if (state == REMOTE_STREAM || state == REMOTE_STOPPING)
+		attach();
 }
 
 /* FRAME(x, {..}): the frame that the mover sends. */
@@ -166,8 +192,9 @@ static void of_no_stream(void **state)
 		assert_int_equal(FRAME(unread, { .handle = other[i], .code = 5 }), PTCP_EPROTO);
 		assert_int_equal(FRAME(sent, { other[i], 2, { terms, sizeof terms } }), PTCP_EPROTO);
 		assert_int_equal(FRAME(unwritten, { .handle = other[i], .id = ID, .code = 5 }), PTCP_EPROTO);
+		assert_int_equal(fx.ended + fx.gone + fx.done + fx.delivered + fx.wanted, 0);
+		assert_int_equal(stream_moved(fx.r->stream), 0);
 	}
-	assert_int_equal(fx.ended + fx.gone + fx.done + fx.delivered + fx.wanted + fx.observed, 0);
 }
 
 /* Only movers of a server accept streams: those of the session, each handle once. */
@@ -217,6 +244,48 @@ static void jobs(void **state)
 	assert_int_equal(FRAME(sent, { HANDLE, 2, { terms, 2 * WIRE_TERM_BYTES } }), PTCP_EPROTO); /* no job is left */
 }
 
+/* What the mover reports of its kernel is the stream's, one report late. */
+static void traffic(void **state)
+{
+	struct tcpinfo t;
+
+	(void)state;
+	begin(REMOTE_STREAM);
+	assert_false(stream_tcpinfo(fx.r->stream, &t));
+	assert_int_equal(FRAME(traffic, { .handle = HANDLE, .moved_bytes = 700, .retransmits = 3, .rtt_us = 20000, .on_disk = 1 }), 0);
+	assert_int_equal(stream_moved(fx.r->stream), 700);
+	assert_int_equal(stream_retransmits(fx.r->stream), 3);
+	assert_true(stream_on_disk(fx.r->stream));
+	assert_true(stream_tcpinfo(fx.r->stream, &t));
+	assert_true(t.rtt_s > 0.019 && t.rtt_s < 0.021);
+	assert_int_equal(FRAME(traffic, { .handle = HANDLE, .moved_bytes = 900 }), 0);
+	assert_int_equal(stream_moved(fx.r->stream), 900);
+	assert_false(stream_on_disk(fx.r->stream));
+	begin(REMOTE_CONNECTING); /* it has no stream yet */
+	assert_int_equal(FRAME(traffic, { .handle = HANDLE, .moved_bytes = 700 }), 0);
+}
+
+/* A mover that is lost: its streams end, and are gone at once; connections in progress fail. */
+static void the_end_of_a_mover(void **state)
+{
+	const struct ptcp_err why = { .code = PTCP_EPEER, .msg = "lost" };
+	const struct {
+		int state;
+		unsigned ended, gone;
+	} cases[] = { { REMOTE_CONNECTING, 1, 0 }, { REMOTE_CONNECTED, 0, 0 }, { REMOTE_STREAM, 1, 1 }, { REMOTE_STOPPING, 0, 1 },
+		{ REMOTE_ORPHAN, 0, 0 } };
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(cases[i].state);
+		remote_end_all(&fx.m, &why);
+		assert_int_equal(fx.ended, cases[i].ended);
+		assert_int_equal(fx.gone, cases[i].gone);
+		assert_null(fx.m.remote[HANDLE]);
+	}
+}
+
 /* A block that the mover reports as written. */
 static int wrote(uint64_t id, uint8_t what)
 {
@@ -258,6 +327,8 @@ int main(void)
 		cmocka_unit_test_teardown(accepts, end),
 		cmocka_unit_test_teardown(losses, end),
 		cmocka_unit_test_teardown(jobs, end),
+		cmocka_unit_test_teardown(traffic, end),
+		cmocka_unit_test_teardown(the_end_of_a_mover, end),
 		cmocka_unit_test_teardown(results, end),
 	};
 
