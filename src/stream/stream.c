@@ -285,6 +285,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	if (o->kind == NULL)
 		stream_memory_init(s);
 	atomic_init(&s->on_disk, 0);
+	atomic_init(&s->writing_since_ns, 0);
 	atomic_init(&s->retransmits, 0);
 	atomic_init(&s->sampling, false);
 	atomic_init(&s->check.posted, false);
@@ -306,7 +307,14 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 
 unsigned stream_number(const struct stream *s) { return s->o.number; }
 unsigned stream_path(const struct stream *s) { return s->o.path; }
-bool stream_on_disk(const struct stream *s) { return atomic_load(&s->on_disk) > 0; }
+/* A write on the worker counts once it takes longer than any other work there: a disk wakes up, a server of files hangs. */
+bool stream_on_disk(const struct stream *s)
+{
+	uint64_t since = atomic_load_explicit(&s->writing_since_ns, memory_order_relaxed);
+
+	return atomic_load(&s->on_disk) > 0 || (since != 0 && mono_now().ns - since > NS_PER_S / 4);
+}
+
 uint64_t stream_moved(const struct stream *s) { return atomic_load_explicit(&s->moved, memory_order_relaxed); }
 
 uint64_t stream_retransmits(struct stream *s)

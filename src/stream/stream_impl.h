@@ -134,6 +134,7 @@ struct stream {
 	struct msg start, stop, lost, gone, sample;
 	struct ptcp_err why;             /* reason of `lost` */
 	atomic_uint on_disk;
+	atomic_uint_fast64_t writing_since_ns; /* begin of a write on the worker; 0: none */
 	atomic_ullong retransmits;
 	atomic_bool sampling;            /* `sample` is posted */
 	struct stream_check check;
