@@ -460,13 +460,20 @@ static int check_name(struct source *s, struct ptcp_err *e)
 	return r;
 }
 
-/* Nothing reads an empty file, and a file that may not be read must fail. */
+/* Nothing reads an empty file, and a file that may not be read must fail; so must one that is not empty, whatever its size
+ * (/proc, some FUSE file systems). */
 static int check_empty(struct source *s, struct ptcp_err *e)
 {
+	const struct sys *sys = dir_sys(s->entry.dir);
 	int fd, r = open_file(s, true, &fd, e);
+	char first;
 
-	if (r == 0)
-		dir_sys(s->entry.dir)->close(&fd);
+	if (r < 0)
+		return r;
+	if (sys_read_all(sys, fd, &first, 1, 0) > 0 && (r = examine(s, fd, e)) == 0)
+		r = fs_err_set(e, PTCP_EIO, 0, s->entry.dir, s->entry.name,
+		    "the file system gives 0 bytes as its size, but the file has content (send it by: ptcp send - DESTINATION <FILE)");
+	sys->close(&fd);
 	return r;
 }
 
