@@ -20,8 +20,7 @@ static struct {
 	struct mover_process process;
 	struct work w;
 	struct outbox out;
-	struct msg *opened;        /* posted by an I/O thread */
-	unsigned opens;
+	unsigned opens;            /* jobs on I/O threads */
 	bool ended;
 	struct ptcp_err e;
 } fx;
@@ -31,19 +30,6 @@ void work_end(struct work *w, const struct ptcp_err *why) { (void)w; (void)why; 
 void work_step_ended(struct work *w) { (void)w; }
 void work_streams_known(struct work *w, uint64_t id) { (void)w; (void)id; }
 bool work_stream_is_there(const struct work *w, uint32_t handle) { (void)w; (void)handle; return false; }
-
-void io_submit(struct io *io, struct io_job *job)
-{
-	(void)io;
-	fx.opens++;
-	job->run(job);
-}
-
-void loop_post(struct loop *l, struct msg *m)
-{
-	(void)l;
-	fx.opened = m;
-}
 
 static int set_up(void **state)
 {
@@ -67,6 +53,9 @@ static void begin(bool receives)
 	memset(&fx, 0, sizeof fx);
 	fx.w.process = &fx.process;
 	fx.w.receives = receives;
+	assert_int_equal(loop_new(&fx.w.loop, NULL), 0);
+	assert_int_equal(io_new(&fx.process.host.io, 1, NULL), 0);
+	fx.process.host.control = fx.w.loop;
 	work_targets_init(&fx.w.targets);
 	assert_int_equal(work_files_open(&fx.w.files, &v, 0, NULL), 0);
 }
@@ -76,6 +65,8 @@ static void end(void)
 	work_files_fini(&fx.w.files);
 	work_targets_fini(&fx.w.targets);
 	buf_fini(&fx.out.b);
+	io_free(fx.process.host.io);
+	loop_free(fx.w.loop);
 }
 
 /* TARGET of a part file in `top`, which exists. */
@@ -94,9 +85,9 @@ static int target(uint64_t id)
 	assert_int_equal(stat(path, &st), 0);
 	f.ino = st.st_ino;
 	r = work_on_target(&fx.w, &f, &fx.e);
-	if (fx.opened != NULL)
-		fx.opened->run(fx.opened);
-	fx.opened = NULL;
+	fx.opens += fx.w.n_io;
+	while (fx.w.n_io > 0)
+		loop_run_once(fx.w.loop, true);
 	return r;
 }
 
@@ -109,6 +100,36 @@ static void opened(void **state)
 	assert_false(fx.ended);
 	assert_int_equal(target(ID), 0); /* the answer to another stream */
 	assert_int_equal(fx.opens, 1);
+	end();
+}
+
+static int close_of(uint64_t id)
+{
+	int r = work_on_close(&fx.w, &(struct wire_close){ id }, &fx.e);
+
+	while (fx.w.n_io > 0)
+		loop_run_once(fx.w.loop, true);
+	return r;
+}
+
+/* A stream that waits asks once; a file that is closed is unknown again. */
+static void missing(void **state)
+{
+	bool known;
+	size_t before;
+
+	(void)state;
+	begin(true);
+	assert_true(work_target_missing(&fx.w, ID, &known));
+	assert_false(known);
+	assert_int_equal(target(ID), 0);
+	assert_false(work_target_missing(&fx.w, ID, &known));
+	assert_true(known);
+	before = buf_len(&fx.out.b);
+	assert_int_equal(close_of(ID), 0);
+	assert_true(buf_len(&fx.out.b) > before); /* CLOSED */
+	assert_true(work_target_missing(&fx.w, ID, &known));
+	assert_false(known);
 	end();
 }
 
@@ -135,7 +156,7 @@ static void in_the_place_of_another(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opened), cmocka_unit_test(by_a_sender), cmocka_unit_test(in_the_place_of_another),
+		cmocka_unit_test(opened), cmocka_unit_test(missing), cmocka_unit_test(by_a_sender), cmocka_unit_test(in_the_place_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
