@@ -98,7 +98,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	} else if (f->type == WIRE_FILE) {
 		r->stats.done.files++;
 		r->stats.done.file_bytes += f->size_bytes;
-	} else {
+	} else if (!f->again) {
 		r->stats.done.others++;
 	}
 	list_remove(&f->waiting);
@@ -222,6 +222,13 @@ static void accept_entry(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 	}
 }
 
+static void not_linked(struct rcv *r, struct rcv_entry *f)
+{
+	answer(r, f, WIRE_NO_LINK);
+	f->again = true;
+	rcv_end(r, f, true, NULL);
+}
+
 /* Takes `claimed`. */
 static void verdict(struct rcv *r, struct rcv_entry *f, enum rcv_prep v, uint64_t *claimed,
     const struct ptcp_err *why)
@@ -241,6 +248,10 @@ static void verdict(struct rcv *r, struct rcv_entry *f, enum rcv_prep v, uint64_
 		r->stats.done.resumed_bytes += f->size_bytes;
 		answer(r, f, WIRE_SEND_NONE);
 		rcv_end(r, f, true, NULL);
+		break;
+	case RCV_NO_LINK:
+		assert(f->type == WIRE_HARDLINK);
+		not_linked(r, f);
 		break;
 	case RCV_REFUSE:
 		rcv_fail(r, f, why);
@@ -308,6 +319,16 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed
 	}
 	verdict(r, f, v, claimed, why);
 	rcv_run_waiting(r);
+}
+
+void rcv_not_linked(struct rcv *r, uint64_t id)
+{
+	struct rcv_entry *f = rcv_find(r, id);
+
+	if (f == NULL || f->state != COMMITTING)
+		return;
+	assert(f->type == WIRE_HARDLINK);
+	not_linked(r, f);
 }
 
 /* ---- New entries ---- */

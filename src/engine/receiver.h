@@ -10,7 +10,7 @@
  *   COMMITTING the store renames the entry; from RECEIVING, COMPLETE, PREPARING (links), OPEN
  *   OPEN       an existing directory; from PREPARING (directories only)
  *
- * and ends by our DONE, FAIL or SEND_NONE. Frames about ended entries are ignored; frames about
+ * and ends by our DONE, FAIL, SEND_NONE or NO_LINK. Frames about ended entries are ignored; frames about
  * unknown entries, and ids that do not rise, are violations. Memory for unfinished entries is limited:
  * an entry beyond the limit fails, not the session; a file whose claims exceed the limit is received
  * from scratch.
@@ -32,6 +32,7 @@ enum rcv_prep {
 	RCV_PARTS,   /* a file whose blocks in `claimed` may be written already; rcv_verified() follows */
 	RCV_COMPARE, /* only with VERIFY: a similar complete file exists; rcv_compared() follows */
 	RCV_UP_TO_DATE,
+	RCV_NO_LINK, /* a HARDLINK that cannot be one: the sender offers the name again, in another entry */
 	RCV_LATER,
 	RCV_REFUSE
 };
@@ -55,8 +56,8 @@ struct rcv_ops {
 	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with
 	 * rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
-	/* The entry has ended; once for each prepared entry. `why` NULL: complete (`skipped`: up to date); else failed:
-	 * remove the written data. */
+	/* The entry has ended; once for each prepared entry. `why` NULL: complete (`skipped`: up to date, or RCV_NO_LINK);
+	 * else failed: remove the written data. */
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
 	/* The compared file is equal: set mode, owner and times. Answer with
@@ -117,6 +118,8 @@ enum rcv_block_result {
 void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result result,
     struct digest term, const struct ptcp_err *why);
 void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why);
+/* In place of rcv_committed(): as RCV_NO_LINK. */
+void rcv_not_linked(struct rcv *r, uint64_t id);
 
 /* Requests missing blocks, within the limits. */
 void rcv_tick(struct rcv *r);

@@ -207,10 +207,11 @@ static bool stack_room(struct snd *s)
 	return true;
 }
 
-static void set_shape(struct snd_entry *n, const struct wire_entry *f)
+static void set_shape(struct snd *s, struct snd_entry *n, const struct wire_entry *f)
 {
 	struct wire_attrs a = { .sparse = false };
 
+	n->type = f->type;
 	if (f->type == WIRE_FILE && f->attrs.n > 0)
 		wire_attrs_decode(&a, f, NULL);
 	n->size_bytes = f->size_bytes;
@@ -218,6 +219,13 @@ static void set_shape(struct snd_entry *n, const struct wire_entry *f)
 	n->unsized = n->unended = a.unsized;
 	n->grid = a.unsized ? wire_grid_unsized(WIRE_UNSIZED_MAX) : wire_grid_of(f->size_bytes);
 	n->n_blocks = n->n_offered = a.unsized ? 0 : wire_grid_blocks(n->grid);
+	s->n_unended += n->unended;
+}
+
+static void set_id(struct snd *s, struct snd_entry *n, unsigned slot)
+{
+	n->id = ++s->n_ids << 16 | slot;
+	s->slot[slot] = n;
 }
 
 /* A new entry in the directory `top`; `number`: allocate an id. */
@@ -235,10 +243,8 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 	}
 	if ((n = memory_calloc(s->o.memory, sizeof *n, e)) == NULL)
 		return NULL;
-	n->type = f->type;
 	n->cookie = cookie;
-	set_shape(n, f);
-	s->n_unended += n->unended;
+	set_shape(s, n, f);
 	n->acked = &n->few[0];
 	n->read = &n->few[1];
 	list_init(&n->in_ready);
@@ -248,10 +254,7 @@ static struct snd_entry *entry_new(struct snd *s, const struct wire_entry *f, st
 	if ((n->parent = top) != NULL)
 		top->children++;
 	if (number) {
-		unsigned slot = s->spare[--s->n_spare];
-
-		n->id = ++s->n_ids << 16 | slot;
-		s->slot[slot] = n;
+		set_id(s, n, s->spare[--s->n_spare]);
 		s->stats.live++;
 	}
 	if (f->type == WIRE_DIR)
@@ -268,9 +271,10 @@ static void offer_nothing(struct snd *s, const struct wire_entry *f, void *cooki
 	s->o.ops->ended(s->o.arg, cookie, SND_FAILED, why);
 }
 
-bool snd_may_link(struct snd *s, size_t name_bytes)
+bool snd_may_link(struct snd *s, uint64_t again, size_t name_bytes)
 {
-	uint64_t path = below(s->depth > 0 ? s->stack[s->depth - 1] : NULL) + name_bytes;
+	const struct snd_entry *in = again != 0 ? snd_find(s, again)->parent : s->depth > 0 ? s->stack[s->depth - 1] : NULL;
+	uint64_t path = below(in) + name_bytes;
 
 	if (WIRE_LINKED_COST(path) > WIRE_LINKED_MAX_BYTES - s->linked_bytes)
 		return false;
@@ -278,13 +282,32 @@ bool snd_may_link(struct snd *s, size_t name_bytes)
 	return true;
 }
 
+static uint64_t put_entry(struct snd *s, const struct snd_entry *n, struct wire_entry *f)
+{
+	size_t bytes;
+	uint8_t *p;
+
+	f->id = n->id;
+	f->parent = n->parent != NULL ? n->parent->id : 0;
+	if ((p = outbox_room(s->out, WIRE_ENTRY_BYTES(f->attrs.n))) != NULL) {
+		bytes = wire_entry_encode(p, f);
+		outbox_added(s->out, bytes);
+		if (!agreed(s))
+			s->early_bytes += bytes;
+	}
+	return n->id;
+}
+
+static void in_lost_directory(struct ptcp_err *why)
+{
+	err_set(why, PTCP_EPEER, "its directory could not be made at the destination");
+}
+
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 {
 	struct snd_entry *top = s->depth > 0 ? s->stack[s->depth - 1] : NULL, *n;
 	bool lost = top != NULL && top->state == LOST;
 	struct ptcp_err why;
-	size_t bytes;
-	uint8_t *p;
 
 	assert(s->n_spare > 0 && cookie != NULL);
 	err_nomem(&why); /* the failure of the directory above, if that is untracked */
@@ -293,24 +316,39 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 		return 0;
 	}
 	if (lost) {
-		err_set(&why, PTCP_EPEER, "its directory could not be made at the destination");
+		in_lost_directory(&why);
 		if (f->type == WIRE_DIR)
 			snd_lose_dir(s, n, &why);
 		else
 			snd_end(s, n, SND_FAILED, &why);
 		return 0;
 	}
-	f->id = n->id;
-	f->parent = top != NULL ? top->id : 0;
 	n->end = (struct wire_entry){ .type = WIRE_DIR_END, .id = n->id, .mode = f->mode,
 		.mtime_s = f->mtime_s, .mtime_ns = f->mtime_ns };
-	if ((p = outbox_room(s->out, WIRE_ENTRY_BYTES(f->attrs.n))) != NULL) {
-		bytes = wire_entry_encode(p, f);
-		outbox_added(s->out, bytes);
-		if (!agreed(s))
-			s->early_bytes += bytes;
+	return put_entry(s, n, f);
+}
+
+uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void *cookie)
+{
+	struct snd_entry *n = snd_find(s, id);
+	struct ptcp_err why;
+
+	assert(n->state == AGAIN && f->type != WIRE_DIR);
+	n->cookie = cookie;
+	if (n->parent != NULL && n->parent->state == LOST) {
+		in_lost_directory(&why);
+		snd_end(s, n, SND_FAILED, &why);
+		return 0;
 	}
-	return n->id;
+	n->state = OFFERED;
+	set_shape(s, n, f);
+	set_id(s, n, wire_slot(id));
+	return put_entry(s, n, f);
+}
+
+void snd_give_up(struct snd *s, uint64_t id)
+{
+	snd_end(s, snd_find(s, id), SND_DROPPED, NULL);
 }
 
 void snd_leave(struct snd *s)

@@ -14,6 +14,8 @@
  *   MADE      an existing directory, until the listing has left it and its children have ended;
  *             from OFFERED
  *   FAILING   failed here, FAIL was sent; from COMPARING, SENDING, CHECKING
+ *   AGAIN     a hard link that the receiver could not make: the caller offers the name again, in another entry, which
+ *             is OFFERED; from OFFERED, FINISHING
  *   LOST      a directory that the receiver could not make: its children fail; from OFFERED, MADE
  *
  * In a dry run files and links end in OFFERED or COMPARED: DONE means that they would be sent.
@@ -48,6 +50,9 @@ struct snd_ops {
 	void (*stalled)(void *arg, unsigned stream);
 	/* A block of an UNSIZED file will not be sent again. */
 	void (*release)(void *arg, void *cookie, uint32_t block);
+	/* The receiver cannot link this name to its file: examine the source again, then call snd_offer_again() or
+	 * snd_give_up(), not from within. The cookie is the engine's until then. */
+	void (*again)(void *arg, void *cookie, uint64_t id);
 };
 
 struct snd_opts {
@@ -88,9 +93,13 @@ bool snd_early_room(const struct snd *s, size_t bytes);
  * of directories entered and not left. */
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
-/* Whether the receiver will remember a file of that name, offered next, for hard links: offer the file as LINKED.
- * False: its memory (WIRE_LINKED_MAX_BYTES) is used up, offer every name as a file. */
-bool snd_may_link(struct snd *s, size_t name_bytes);
+/* Answers again(): offers an entry in place of the hard link `id`, whose cookie is the caller's again; no directory. */
+uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void *cookie);
+/* Or ends the hard link, SND_DROPPED, after the caller has told the receiver why by a warning. */
+void snd_give_up(struct snd *s, uint64_t id);
+/* Whether the receiver will remember a file of that name, offered next (`again`: in place of that hard link; else 0), for
+ * hard links: offer the file as LINKED. False: its memory (WIRE_LINKED_MAX_BYTES) is used up, offer every name as a file. */
+bool snd_may_link(struct snd *s, uint64_t again, size_t name_bytes);
 unsigned snd_depth(const struct snd *s);
 /* Totals listed so far; `final`: the listing is complete. */
 void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final);

@@ -14,6 +14,8 @@ static int violation(const char *what, struct ptcp_err *e)
 
 static bool answer_fits(const struct snd *s, const struct snd_entry *f, uint8_t verdict)
 {
+	if (verdict == WIRE_NO_LINK)
+		return f->type == WIRE_HARDLINK && (f->state == OFFERED || f->state == FINISHING);
 	if (f->state != OFFERED && f->state != COMPARED)
 		return false;
 	if (verdict == WIRE_COMPARE)
@@ -35,6 +37,9 @@ int snd_on_answer(struct snd *s, const struct wire_answer *a, struct ptcp_err *e
 		s->stats.done.bytes += f->size_bytes;
 		s->stats.done.resumed_bytes += f->size_bytes;
 		snd_end(s, f, SND_SKIPPED, NULL);
+	} else if (a->verdict == WIRE_NO_LINK) {
+		f->state = AGAIN;
+		s->o.ops->again(s->o.arg, f->cookie, f->id);
 	} else if (a->verdict == WIRE_COMPARE) {
 		f->state = COMPARING;
 		s->o.ops->compare(s->o.arg, f->cookie, f->id);
@@ -173,7 +178,7 @@ int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e)
 	struct ptcp_err why;
 	struct snd_entry *f;
 
-	if ((f = snd_find(s, d->id)) == NULL)
+	if ((f = snd_find(s, d->id)) == NULL || f->state == AGAIN)
 		return violation("FAIL", e);
 	outbox_reason(&why, d->code, d->text);
 	if (f->type == WIRE_DIR && (f->state == OFFERED || f->state == MADE)) {

@@ -11,7 +11,7 @@
 /* Outbox bytes above which neither entries nor holes are sent. */
 #define BACKLOG_BYTES (1u << 20)
 
-enum snd_state { OFFERED, COMPARING, COMPARED, SENDING, CHECKING, FINISHING, MADE, FAILING, LOST };
+enum snd_state { OFFERED, COMPARING, COMPARED, SENDING, CHECKING, FINISHING, MADE, FAILING, AGAIN, LOST };
 
 struct range {
 	uint32_t first, count;

@@ -28,7 +28,7 @@ const struct linked_file *linked_files_find(const struct linked_files *t, uint64
 	return f;
 }
 
-bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_t ino, const char *path)
+bool linked_files_add(struct linked_files *t, const struct linked_file *of, const char *path)
 {
 	struct linked_file *f, **at;
 	size_t n = strlen(path) + 1;
@@ -37,11 +37,9 @@ bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_
 	    (t->bucket = memory_calloc(t->records.memory, BUCKETS * sizeof *t->bucket, NULL)) == NULL) ||
 	    (f = arena_take(&t->records, sizeof *f + n, NULL)) == NULL)
 		return false;
-	f->id = id;
-	f->dev = dev;
-	f->ino = ino;
+	*f = *of;
 	memcpy(f->path, path, n);
-	at = bucket_of(t, id);
+	at = bucket_of(t, f->id);
 	f->next = *at;
 	*at = f;
 	return true;

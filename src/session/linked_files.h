@@ -11,7 +11,7 @@
 struct linked_file {
 	struct linked_file *next;
 	uint64_t id;       /* the engine's */
-	uint64_t dev, ino;
+	uint64_t dev, ino, size_bytes;
 	char path[];       /* below the destination */
 };
 
@@ -24,7 +24,7 @@ struct linked_files { /* zeroed, with the arena's account: empty */
 void linked_files_fini(struct linked_files *t);
 /* NULL: no such file. */
 const struct linked_file *linked_files_find(const struct linked_files *t, uint64_t id);
-/* Ids are unique in a session. False: out of memory. */
-bool linked_files_add(struct linked_files *t, uint64_t id, uint64_t dev, uint64_t ino, const char *path);
+/* Adds a copy. Ids are unique in a session. False: out of memory. */
+bool linked_files_add(struct linked_files *t, const struct linked_file *f, const char *path);
 
 #endif

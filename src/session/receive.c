@@ -31,6 +31,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->own_published.now.memory = sess->o.memory;
 	r->own_published.max = sess->o.open != NULL ? SESSION_NAMES_MAX : SESSION_CLIENT_NAMES_MAX;
 	r->published = &r->own_published;
+	r->rules.flags = flags & RULES_ALL & ~(uint32_t)((flags & WIRE_OPEN_VERIFY) == 0 ? RULE_CHECKSUM : 0);
 	r->session = sess;
 	r->last = &r->first;
 	r->fd_last = &r->fd_first;
@@ -166,14 +167,12 @@ static bool set_place(struct receive_side *r, struct receive_entry *t, const str
 
 static struct sink *make_sink(struct session *sess, const struct receive_entry *t, const struct wire_attrs *a)
 {
-	const char *client = sess->receive->only_new;
-	uint32_t flags = engine_open(sess->engine)->flags;
-	const uint32_t checksum = WIRE_OPEN_CHECKSUM | WIRE_OPEN_VERIFY;
-	struct sink_opts o = { .block_bytes = t->grid.block_bytes,
-		.ignore_same = client != NULL || (flags & WIRE_OPEN_IGNORE_TIMES) != 0 || t->unsized, .any_time = (flags & checksum) == checksum,
+	struct sink_opts o = { .block_bytes = t->grid.block_bytes, .rules = *t->rules,
 		.has_version = a->has_version && wire_grid_blocks(t->grid) > 1, .sparse = a->sparse };
 
-	o.owner = client;
+	if (t->unsized)
+		o.rules.flags |= RULE_IGNORE_TIMES;
+	o.owner = sess->receive->only_new;
 	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;
 	o.unsized = t->unsized;
@@ -203,6 +202,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	t->id = id;
 	t->type = f->type;
 	t->size_bytes = f->size_bytes;
+	t->rules = &sess->receive->rules;
 	t->shared = sess->receive->shared != NULL && f->type == WIRE_FILE && f->size_bytes > 0;
 	set_meta(sess, &t->meta, f);
 	if (parent == NULL) {
@@ -238,7 +238,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh |= t->no_resume && t->spare == 0 && !t->only_new;
+	fresh |= rules_ask_nothing(t->rules);
 	if (fresh && !dry_run)
 		receive_reserve(sess->receive, t);
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
@@ -257,8 +257,8 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 		t->file = linked_files_find(&sess->receive->linked, t->link_id);
 		t->self = dir_ref(receive_named(sess->receive));
 	}
-	if (fresh || (t->no_resume && t->spare == 0))
-		return RCV_ACCEPT;
+	if (fresh || rules_ask_nothing(t->rules))
+		return t->type == WIRE_HARDLINK && t->file == NULL ? RCV_NO_LINK : RCV_ACCEPT;
 	receive_enqueue(sess, t, WORK_FIND_LINK);
 	return RCV_LATER;
 }
@@ -304,7 +304,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	struct session *sess = arg;
 	uint32_t flags = engine_open(sess->engine)->flags;
 	struct receive_entry *t, *in = parent;
-	bool fresh, absent, dry_run;
+	bool fresh, dry_run;
 
 	if (sess->receive->pipe != NULL)
 		return receive_pipe_prepare(sess, id, f, cookie, claimed, e);
@@ -315,7 +315,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	if ((t = receive_entry_new(sess, id, f, in, e)) == NULL)
 		return RCV_REFUSE;
 	*cookie = t;
-	if ((t->only_new = sess->receive->only_new != NULL) && !receive_new_takes(f, e))
+	if (t->rules->write_once && !receive_new_takes(f, e))
 		return RCV_REFUSE;
 	if (t->unsized && sess->receive->shared != NULL) {
 		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
@@ -326,19 +326,16 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
 	t->dry_run = dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
-	t->spare = flags & (t->only_new ? SINK_KEEP_EXISTING | SINK_KEEP_MISSING : SINK_KEEP);
-	/* Directories that are missing, and all beneath, stay missing. */
-	absent = fresh && (t->spare & SINK_KEEP_MISSING) != 0;
+	t->absent = in != NULL ? in->absent : fresh && (t->rules->flags & RULE_EXISTING) != 0;
 	if (f->type == WIRE_DIR) {
 		t->fresh = fresh;
-		if ((dry_run && fresh) || absent)
+		if ((dry_run && fresh) || t->absent)
 			return RCV_ACCEPT;
-		receive_enqueue(sess, t, dry_run || (t->spare & SINK_KEEP_MISSING) != 0 ? WORK_DRY_DIR : WORK_MKDIR);
+		receive_enqueue(sess, t, dry_run ? WORK_DRY_DIR : WORK_MKDIR);
 		return RCV_LATER;
 	}
-	if (absent)
+	if (t->absent)
 		return RCV_UP_TO_DATE;
-	t->no_resume = (flags & WIRE_OPEN_NO_RESUME) != 0;
 	t->durable = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && !dry_run;
 	return f->type == WIRE_FILE ? prepare_file(sess, t, fresh, dry_run) : prepare_link(sess, t, fresh);
 }
@@ -418,14 +415,15 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 }
 
 /* Without memory its hard links will fail. */
-static void remember_linked(struct receive_side *r, const struct receive_entry *t)
+static void remember_linked(struct receive_side *r, const struct receive_entry *t, bool skipped)
 {
-	uint64_t dev, ino;
+	struct linked_file f = { .id = t->id, .size_bytes = t->size_bytes };
 	char *path;
 
-	if (!sink_part_id(t->sink, &dev, &ino) || (path = dir_path_below(t->dir, receive_named(r), t->name)) == NULL)
+	/* A dry run knows of the file that it would receive: the links to it are to be listed as such. */
+	if ((!sink_part_id(t->sink, &f.dev, &f.ino) && (!t->dry_run || skipped)) || (path = dir_path_below(t->dir, receive_named(r), t->name)) == NULL)
 		return;
-	linked_files_add(&r->linked, t->id, dev, ino, path);
+	linked_files_add(&r->linked, &f, path);
 	free(path);
 }
 
@@ -443,12 +441,12 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		dir_path_raw(t->dir, t->name, path, sizeof path);
 	if (why != NULL && why->code != PTCP_ECANCELED)
 		session_file_failed(sess, path, why);
-	else if (why == NULL && t->type != WIRE_DIR)
+	else if (why == NULL && t->type != WIRE_DIR && !t->not_linked)
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
 		    .status = skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, .is_link = t->type != WIRE_FILE,
 		    .size_bytes = t->size_bytes });
 	if (why == NULL && t->linked)
-		remember_linked(sess->receive, t);
+		remember_linked(sess->receive, t, skipped);
 	t->ended = true;
 	t->release = why != NULL;
 	/* A later run can resume the part unless its data is wrong, the source has changed, or its name is taken. */

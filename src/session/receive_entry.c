@@ -96,26 +96,24 @@ static struct store_file linked_file(const struct receive_entry *t)
 int receive_link_make(struct receive_entry *t)
 {
 	struct store_file to;
+	int r;
 
 	if (t->type == WIRE_SYMLINK)
 		return store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
-	if (t->file == NULL)
-		return err_set(&t->why, PTCP_EREFUSED, "the sender did not announce hard links to that file");
 	to = linked_file(t);
-	return store_hardlink(&to, t->dir, t->name, &t->why);
+	if ((r = store_hardlink(&to, t->dir, t->name, &t->why)) == 0 || !sys_cannot_link(t->why.sys))
+		return r;
+	t->not_linked = true;
+	return 0;
 }
 
-bool receive_link_found(const struct receive_entry *t)
+/* Whoever removes the source needs DONE: SEND_NONE says of a link neither that it is durable, nor that it is not the
+ * source itself. So a hard link is made again, to the file that was compared. */
+static bool is_same_link(const struct receive_entry *t)
 {
 	struct store_file to;
 
-	if ((t->spare & SINK_KEEP_EXISTING) != 0 && store_exists(t->dir, t->name))
-		return true;
-	if ((t->spare & SINK_KEEP_MISSING) != 0 && !store_exists(t->dir, t->name))
-		return true;
-	/* Whoever removes the source needs DONE: SEND_NONE says of a link neither that it is durable, nor that it is not the
-	 * source itself. So a hard link is made again, to the file that was compared. */
-	if (t->no_resume || (t->durable && t->type == WIRE_HARDLINK))
+	if ((t->rules->flags & RULE_NO_RESUME) != 0 || (t->durable && t->type == WIRE_HARDLINK))
 		return false;
 	if (t->type == WIRE_SYMLINK)
 		return store_symlink_same(t->dir, t->name, t->target, &t->meta, !t->dry_run);
@@ -125,18 +123,66 @@ bool receive_link_found(const struct receive_entry *t)
 	return store_hardlink_same(&to, t->dir, t->name);
 }
 
+/* Without a record of its file, a hard link has no size. */
+static struct rules_entry offered(const struct receive_entry *t)
+{
+	static const enum rules_type type[] = { [WIRE_DIR] = RULES_DIR, [WIRE_FILE] = RULES_FILE,
+		[WIRE_SYMLINK] = RULES_SYMLINK, [WIRE_HARDLINK] = RULES_HARDLINK };
+
+	return (struct rules_entry){ .type = type[t->type], .mtime = t->meta.mtime,
+		.size_bytes = t->type != WIRE_HARDLINK ? t->size_bytes : t->file != NULL ? t->file->size_bytes : UINT64_MAX };
+}
+
+void receive_find_link(struct receive_entry *t)
+{
+	const struct rules_entry o = offered(t);
+	struct rules_entry there;
+	enum rules_answer answer;
+
+	if ((t->result = store_look(t->dir, t->name, &there, &t->why)) < 0)
+		return;
+	there.same = is_same_link(t);
+	answer = rules_judge(t->rules, &o, &there);
+	t->same = answer == RULES_KEEP || answer == RULES_SAME;
+	t->not_linked = !t->same && t->type == WIRE_HARDLINK && t->file == NULL;
+}
+
+void receive_look(struct receive_entry *t)
+{
+	t->result = sink_inspect(t->sink, &t->existing, &t->why);
+	t->same = t->result == 0 && t->existing.found == SINK_KEPT;
+	if (t->same && t->durable && t->rules->write_once) /* a file that this client has added before */
+		t->result = manage_sync(t->dir, t->name, &t->why);
+}
+
 void receive_dry_file(struct receive_entry *t)
 {
-	if (t->only_new) {
-		receive_new_file(t);
+	t->result = sink_look(t->sink, t->compares, &t->existing, &t->why);
+	t->same = t->result == 0 && t->existing.found == SINK_KEPT;
+}
+
+/* A missing directory, or a file in place of a directory, may have to stay. */
+static int keep_absent(struct receive_entry *t)
+{
+	const struct rules_entry o = offered(t);
+	struct rules_entry there;
+	int r;
+
+	if ((t->rules->flags & (RULE_EXISTING | RULE_IGNORE_EXISTING)) == 0)
+		return 0;
+	if ((r = store_look(t->dir, t->name, &there, &t->why)) == 0)
+		t->absent = rules_judge(t->rules, &o, &there) == RULES_KEEP;
+	t->fresh = t->absent;
+	return r;
+}
+
+void receive_dry_dir(struct receive_entry *t)
+{
+	if ((t->result = keep_absent(t)) < 0 || t->absent)
 		return;
-	}
-	if ((t->same = sink_keeps(t->sink, t->spare)) || t->no_resume)
-		return;
-	if (t->compares)
-		t->result = sink_find_same(t->sink, &t->existing, &t->why);
-	else
-		t->same = sink_seems_same(t->sink);
+	t->fresh = dir_fd(t->self, NULL) < 0;
+	if (!t->fresh)
+		dir_fd_done(t->self);
 }
 
 /* The version of a file, with its inode and ctime: equal for one and the same file only. */
@@ -170,8 +216,8 @@ int receive_make_dir(struct receive_entry *t)
 {
 	int r;
 
-	if (receive_new_has_dir(t))
-		return 0;
+	if ((r = keep_absent(t)) < 0 || t->absent || receive_new_has_dir(t))
+		return r;
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
 	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
@@ -192,7 +238,12 @@ int receive_release(struct receive_entry *t)
 
 /* ---- Clients who may only add: nothing that exists is compared, replaced or changed ---- */
 
-void session_receive_only_new(struct session *sess, const char *client) { sess->receive->only_new = client; }
+void session_receive_only_new(struct session *sess, const char *client)
+{
+	sess->receive->only_new = client;
+	sess->receive->rules.write_once = true;
+	sess->receive->rules.flags &= RULE_EXISTING | RULE_IGNORE_EXISTING | RULE_NO_RESUME;
+}
 
 bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)
 {
@@ -203,19 +254,9 @@ bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)
 	return false;
 }
 
-void receive_new_file(struct receive_entry *t)
-{
-	if ((t->same = sink_keeps(t->sink, t->spare)) || (t->result = sink_is_new(t->sink, &t->same, &t->why)) < 0)
-		return;
-	if (t->same && t->durable)
-		t->result = manage_sync(t->dir, t->name, &t->why);
-	else if (!t->same && !t->no_resume && !t->dry_run)
-		t->result = sink_inspect(t->sink, &t->existing, &t->why);
-}
-
 bool receive_new_has_dir(struct receive_entry *t)
 {
-	if (!t->only_new || dir_fd(t->self, NULL) < 0)
+	if (!t->rules->write_once || dir_fd(t->self, NULL) < 0)
 		return false;
 	dir_fd_done(t->self);
 	return true;

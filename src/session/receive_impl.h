@@ -51,12 +51,12 @@ struct receive_entry {
 	bool release, keep;     /* the part of a failed file; keep it for the next run */
 	bool fresh;             /* directory made by this session, so empty */
 	bool same;              /* the file or link is up to date, or kept */
-	bool dry_run, no_resume; /* flags of the session */
+	bool absent;            /* a directory that is not made, by the rules, nor what is below */
+	bool dry_run;           /* flag of the session */
+	const struct store_rules *rules; /* the session's */
 	uint8_t version[SINK_VERSION_BYTES]; /* version of the source, with `durable` */
-	bool only_new;          /* flag of the session */
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
-	unsigned spare;         /* flags of enum sink_keep: existing files that are not replaced */
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
 	struct list in_verify_queue;
@@ -67,6 +67,7 @@ struct receive_entry {
 	char *name, *target;
 	uint64_t link_id;       /* file of a hard link */
 	const struct linked_file *file; /* record of that file; NULL: unknown */
+	bool not_linked;        /* the sender is to offer the name again, in another entry */
 	char *source;           /* top-level directory under a new name: its name at the sender */
 	struct meta meta;       /* borrows from the next two */
 	struct owner *owner;
@@ -99,7 +100,9 @@ struct receive_side {
 	struct digest resumed_sum;  /* sum of their terms, without blocks that arrive before the report */
 	atomic_bool pipe_notified;  /* pipe_changed is posted */
 	struct msg pipe_changed;
-	const char *only_new;       /* the client who may only add files; NULL: any session */
+	struct store_rules rules;         /* about what exists */
+	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
+	bool told_copies;           /* both users know that hard links become copies */
 	bool placed;                /* the top-level entry with a new name has arrived */
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct published *published, own_published; /* files of a longer transfer, or of this session */
@@ -176,8 +179,6 @@ void receive_reclaim_room(struct receive_side *r);
 
 /* Whether the client may add such an entry. */
 bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e);
-/* On an I/O thread: looks for the file, and for the part of an earlier run. */
-void receive_new_file(struct receive_entry *t);
 /* On an I/O thread: whether the directory exists, and keeps its mode. False without only_new. */
 bool receive_new_has_dir(struct receive_entry *t);
 
@@ -187,8 +188,12 @@ int receive_make_dir(struct receive_entry *t);
 /* WORK_RELEASE: keeps the part or its beginning, or removes it. */
 int receive_release(struct receive_entry *t);
 int receive_link_make(struct receive_entry *t);
-/* Whether the link exists, or an existing entry is to be kept. */
-bool receive_link_found(const struct receive_entry *t);
+/* WORK_FIND_LINK: whether the link exists, or an existing entry is to be kept. */
+void receive_find_link(struct receive_entry *t);
+/* WORK_RESUME: sets t->same, or finds a part, or a file to compare. */
+void receive_look(struct receive_entry *t);
+/* WORK_DRY_DIR: whether the directory exists. */
+void receive_dry_dir(struct receive_entry *t);
 /* WORK_REFRESH: as sink_refresh(). Where the sender will remove its own file, the existing one must be another, and is
  * made durable. */
 int receive_refresh(struct receive_entry *t);

@@ -2,6 +2,7 @@
  * thread and reports the results to the engine. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -40,12 +41,6 @@ enum wire_busy receive_busy(const struct session *sess)
 
 /* ---- On an I/O thread ---- */
 
-/* A directory that the destination does not have, and does not get. */
-static bool is_absent(const struct receive_entry *t)
-{
-	return t->type == WIRE_DIR && t->fresh && (t->spare & SINK_KEEP_MISSING) != 0;
-}
-
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -62,10 +57,7 @@ static void do_work(struct receive_entry *t)
 		t->result = receive_make_dir(t);
 		break;
 	case WORK_RESUME:
-		if (t->only_new)
-			receive_new_file(t);
-		else if (!(t->same = sink_keeps(t->sink, t->spare)) && !t->no_resume)
-			t->result = sink_inspect(t->sink, &t->existing, &t->why);
+		receive_look(t);
 		if (t->result == 0 && !t->same && t->existing.found == SINK_NOTHING)
 			t->result = receive_movers_open(t);
 		break;
@@ -74,15 +66,13 @@ static void do_work(struct receive_entry *t)
 		t->lacking = t->result > 0;
 		break;
 	case WORK_DRY_DIR:
-		t->fresh = dir_fd(t->self, NULL) < 0;
-		if (!t->fresh)
-			dir_fd_done(t->self);
+		receive_dry_dir(t);
 		break;
 	case WORK_DRY_FILE:
 		receive_dry_file(t);
 		break;
 	case WORK_FIND_LINK:
-		t->same = receive_link_found(t);
+		receive_find_link(t);
 		break;
 	case WORK_SYMLINK:
 	case WORK_HARDLINK:
@@ -93,7 +83,7 @@ static void do_work(struct receive_entry *t)
 			leftovers_count(t->self, &t->left);
 		break;
 	case WORK_FINISH_DIR:
-		if ((t->only_new && !t->fresh) || is_absent(t))
+		if ((t->rules->write_once && !t->fresh) || t->absent)
 			break;
 		if (!t->fresh) /* counted before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
@@ -111,7 +101,7 @@ static void do_work(struct receive_entry *t)
 
 static bool is_complete(const struct receive_entry *t)
 {
-	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !is_absent(t);
+	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent && !t->not_linked;
 }
 
 /* Gives complete files their names and syncs all complete entries of the batch to disk. */
@@ -297,6 +287,18 @@ static void report_beginning(struct session *sess, const struct receive_entry *t
 	warn(sess, t, text);
 }
 
+/* Once: a file system without hard links would give a warning for each. */
+static void tell_copies(struct session *sess, struct receive_entry *t)
+{
+	char text[sizeof t->why.msg];
+
+	if (!sess->receive->told_copies) {
+		snprintf(text, sizeof text, "cannot be a hard link (%s): sent as a file, like others after it", strerror(t->why.sys));
+		warn(sess, t, text);
+	}
+	sess->receive->told_copies = true;
+}
+
 static void resume_found(struct session *sess, struct receive_entry *t)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
@@ -308,6 +310,9 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 	switch (t->existing.found) {
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+		break;
+	case SINK_KEPT:
+		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case SINK_PART:
 		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
@@ -350,18 +355,11 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_RESUME:
-		if (t->same)
-			rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
-		else
-			resume_found(sess, t);
-		break;
 	case WORK_DRY_FILE:
+		resume_found(sess, t);
+		break;
 	case WORK_FIND_LINK:
-		if (t->existing.found == SINK_SAME) {
-			resume_found(sess, t);
-			break;
-		}
-		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : RCV_ACCEPT, NULL, NULL);
+		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : t->not_linked ? RCV_NO_LINK : RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_REFRESH:
 		if (t->lacking)
@@ -372,6 +370,11 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 	case WORK_SYMLINK:
 	case WORK_HARDLINK:
 	case WORK_FINISH_DIR:
+		if (t->not_linked) {
+			tell_copies(sess, t);
+			rcv_not_linked(rcv, t->id);
+			break;
+		}
 		if (t->lacking)
 			warn_lacking(sess, t);
 		rcv_committed(rcv, t->id, NULL);

@@ -281,7 +281,7 @@ bool receive_end(struct session *sess)
 		engine_fail(sess->engine, &e);
 		return false;
 	}
-	t->self = sess->receive->place.contents && sess->receive->only_new == NULL ? dir_ref(sess->receive->place.base) : NULL;
+	t->self = sess->receive->place.contents && !sess->receive->rules.write_once ? dir_ref(sess->receive->place.base) : NULL;
 	receive_enqueue(sess, t, WORK_END);
 	return false;
 }

@@ -24,6 +24,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	streams_carry(sess, &send_payload);
 	list_init(&sess->send->digest_queue);
 	list_init(&sess->send->linked_done);
+	list_init(&sess->send->again);
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
@@ -43,6 +44,7 @@ static void forget_listed(struct send_side *t)
 	walk_entry_fini(&t->entry[i]);
 	free(t->lacking[i]);
 	t->lacking[i] = NULL;
+	t->in_place_of[i] = NULL;
 	xattrs_fini(&t->xattrs[i]);
 	if (t->offered == t->n) {
 		memory_release(t->session->o.memory, t->batch_bytes);
@@ -192,7 +194,7 @@ void send_stream_stalled(struct session *sess, unsigned number)
 static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
-	.ended = on_ended, .check = send_check, .compare = send_compare, .map = send_map, .release = send_release,
+	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .map = send_map, .release = send_release,
 	.stalled = on_stalled
 };
 
@@ -271,6 +273,22 @@ int send_listed(struct send_side *t, struct ptcp_err *e)
 	return 1;
 }
 
+/* On an I/O thread. */
+static void list_again(struct io_call *k)
+{
+	struct send_side *t = CONTAINER_OF(k, struct send_side, call);
+	unsigned i;
+
+	for (k->result = 1; k->result > 0 && t->n < t->max;) {
+		send_examine_again(&t->entry[t->n]);
+		k->result = send_listed(t, &k->why);
+	}
+	for (i = t->n; i < t->max; i++)
+		walk_entry_fini(&t->entry[i]);
+	if (k->result > 0)
+		k->result = !t->end;
+}
+
 /* The peer's selection, before the first entry. */
 static int begin_list(struct send_side *t)
 {
@@ -295,6 +313,12 @@ static void list_batch(struct io_call *k)
 		k->result = send_listed(t, &k->why);
 }
 
+static void begin_batch(struct send_side *t, void (*list)(struct io_call *))
+{
+	t->listing = true;
+	io_call_start(&t->call, t->session->o.host, list, on_listed);
+}
+
 static void list_more(struct session *sess)
 {
 	struct send_side *t = sess->send;
@@ -305,14 +329,19 @@ static void list_more(struct session *sess)
 		send_pipe_pump(sess);
 		return;
 	}
+	if (!t->listing && !t->offering && !list_empty(&t->again)) {
+		t->n = t->offered = 0;
+		t->max = send_take_again(t);
+		begin_batch(t, list_again);
+		return;
+	}
 	/* Lists full batches, unless the receiver allows fewer entries than a batch. */
 	if (t->listing || t->offering || t->end || t->selecting || room == 0 ||
 	    (room < WALK_BATCH && snd_stats(snd).live > WALK_BATCH + snd_depth(snd)))
 		return;
 	t->max = room < WALK_BATCH ? room : WALK_BATCH;
 	t->n = t->offered = 0;
-	t->listing = true;
-	io_call_start(&t->call, sess->o.host, list_batch, on_listed);
+	begin_batch(t, list_batch);
 }
 
 /* ---- Jobs for the streams ---- */

@@ -29,8 +29,11 @@ struct send_entry {
 	bool is_dir;
 	struct manage_stamp stamp; /* without source */
 	bool compared;             /* the receiver has a similar file, and requested the digest */
-	struct list in_linked;     /* linked_done */
+	struct list in_linked;     /* linked_done, or again */
 	struct hardlink *hardlink; /* the file is sent under the first of these names; NULL: the file has a single name */
+	/* Of a hard link: the id of its file; once the receiver has not linked it, its own; and whether that was the second
+	 * file that it was to be linked to. */
+	struct { uint64_t file, id; bool second; } link;
 };
 
 /* Memory of an unfinished entry: the cookie, and the source with its name. */
@@ -52,6 +55,8 @@ struct send_side {
 	unsigned offered;           /* entries of the batch that were offered */
 	bool offering;              /* the batch is listed, but not yet all of it offered */
 	bool listing, end;          /* an I/O thread lists; the list is complete */
+	struct list again;          /* hard links to offer again; in_linked */
+	struct send_entry *in_place_of[WALK_BATCH]; /* the link that an entry of the batch replaces; else NULL */
 	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */
 	bool selecting, selected;   /* more are expected, before the listing; the listing uses them */
 	uint64_t files, bytes;      /* listed */
@@ -81,6 +86,10 @@ void send_offer(struct session *sess, unsigned i);
 bool send_is_early(struct session *sess, unsigned i);
 
 void send_entry_free(struct send_entry *o);
+/* send_list.c: takes a batch of hard links that the receiver could not make, by their names, and returns the number of
+ * links; on an I/O thread, finds what each of them is now: a file, or WALK_FAILED. */
+unsigned send_take_again(struct send_side *t);
+void send_examine_again(struct walk_entry *e);
 /* send_remove.c: --remove-source-files. Takes an ended entry to remove it; false: the entry is to stay. */
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate);
 /* Once all entries have ended: removes the files with several names. */
@@ -95,6 +104,7 @@ bool send_pipe_busy(const struct send_side *t);
 bool send_pipe_idle(const struct session *sess);
 
 /* Operations of the engine; see snd_ops. */
+void send_again(void *arg, void *cookie, uint64_t id);
 void send_release(void *arg, void *cookie, uint32_t block);
 void send_check(void *arg, void *cookie, uint64_t id);
 void send_map(void *arg, void *cookie, uint64_t id);

@@ -104,6 +104,7 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlink *link_to, struct hardlink *first)
 {
 	struct walk_entry *w = &sess->send->entry[i];
+	struct send_entry *old = sess->send->in_place_of[i];
 	/* The cookie takes the name of the entry; the frame borrows from these copies. */
 	char name[256], target[WIRE_PATH_MAX + 1];
 	struct wire_entry f = {
@@ -130,7 +131,12 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		sess->send->files++;
 		sess->send->bytes += f.size_bytes;
 	}
-	id = snd_offer(engine_snd(sess->engine), &f, o);
+	o->link.file = link_to != NULL ? link_to->id : 0;
+	o->link.second = old != NULL;
+	id = old != NULL ? snd_offer_again(engine_snd(sess->engine), old->link.id, &f, o) :
+	    snd_offer(engine_snd(sess->engine), &f, o);
+	if (old != NULL)
+		send_entry_free(old);
 	if (first != NULL)
 		first->id = id;
 }
@@ -138,20 +144,21 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 static void offer_file(struct session *sess, unsigned i)
 {
 	struct walk_entry *w = &sess->send->entry[i];
+	const struct send_entry *old = sess->send->in_place_of[i];
 	struct hardlinks *links = &sess->send->hardlinks;
 	struct hardlink *l;
 
-	/* With EXISTING the receiver may lack the first name, to which it would link the others. */
-	if (w->nlink < 2 || (engine_open(sess->engine)->flags & (WIRE_OPEN_LINKS | WIRE_OPEN_EXISTING)) != WIRE_OPEN_LINKS) {
+	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
 		offer(sess, i, WIRE_FILE, NULL, NULL);
 		return;
 	}
-	if ((l = hardlinks_find(links, w->dev, w->ino)) != NULL && !l->failed) {
+	l = hardlinks_find(links, w->dev, w->ino);
+	if (l != NULL && !l->failed && (old == NULL || (l->id != old->link.file && !old->link.second))) {
 		offer(sess, i, WIRE_HARDLINK, l, NULL);
 		return;
 	}
 	/* Without a record the next name is sent as a file, too. */
-	if (!snd_may_link(engine_snd(sess->engine), strlen(w->name)))
+	if (!snd_may_link(engine_snd(sess->engine), old != NULL ? old->link.id : 0, strlen(w->name)))
 		l = NULL;
 	else if (l == NULL)
 		l = hardlinks_add(links, w->dev, w->ino, NULL);
@@ -172,17 +179,79 @@ bool send_is_early(struct session *sess, unsigned i)
 	    (w->type == WALK_SYMLINK && links);
 }
 
+/* ---- Hard links that the receiver could not make ---- */
+
+/* The receiver keeps what the file's first name was, or its file system has no room or ability for the link. */
+void send_again(void *arg, void *cookie, uint64_t id)
+{
+	struct session *sess = arg;
+	struct send_entry *o = cookie;
+
+	o->link.id = id;
+	list_append(&sess->send->again, &o->in_linked);
+}
+
+unsigned send_take_again(struct send_side *t)
+{
+	struct send_entry *o;
+	unsigned n = 0;
+
+	while (n < WALK_BATCH && !list_empty(&t->again)) {
+		o = CONTAINER_OF(t->again.next, struct send_entry, in_linked);
+		list_remove(&o->in_linked);
+		t->entry[n] = (struct walk_entry){ .type = WALK_FAILED, .dir = dir_ref(o->dir), .name = strdup(o->name) };
+		t->in_place_of[n++] = o;
+	}
+	return n;
+}
+
+void send_examine_again(struct walk_entry *e)
+{
+	struct walk_entry now = { .type = WALK_FAILED };
+	struct ptcp_err why;
+	struct walk *w;
+
+	if (walk_new(&w, NULL, &why) == 0 && e->name != NULL && walk_add(w, e->dir, e->name, &why) == 0)
+		walk_next(w, &now, &why);
+	walk_free(w);
+	if (now.type == WALK_FILE || now.why != NULL) {
+		walk_entry_fini(e);
+		*e = now;
+		return;
+	}
+	walk_entry_fini(&now);
+	e->why = strdup("removed or replaced meanwhile (run the same command again)");
+}
+
+/* Why the entry cannot be offered; NULL: it can. */
+static const char *obstacle(const struct session *sess, const struct walk_entry *w)
+{
+	struct published *removed = sess->send->removed;
+	char path[DIR_PATH_RAW_BYTES];
+
+	if (w->type == WALK_FAILED)
+		return w->why;
+	if (w->type == WALK_FILE && w->size_bytes > WIRE_FILE_MAX)
+		return "larger than 256 TiB (split it)";
+	if (removed != NULL && (w->type == WALK_FILE || w->type == WALK_SYMLINK) &&
+	    published_source_before(removed, dir_path_raw(w->dir, w->name, path, sizeof path)))
+		return "a source of this name was transferred and removed before the interruption (rename one of them, or send it "
+		    "to another directory)";
+	return NULL;
+}
+
 void send_offer(struct session *sess, unsigned i)
 {
+	const struct send_entry *old = sess->send->in_place_of[i];
 	struct walk_entry *w = &sess->send->entry[i];
-	char path[DIR_PATH_RAW_BYTES];
+	const char *why = obstacle(sess, w);
 
 	if (sess->send->lacking[i] != NULL)
 		not_sent(sess, w, WIRE_WARNING_ONLY, sess->send->lacking[i]);
-	if (sess->send->removed != NULL && (w->type == WALK_FILE || w->type == WALK_SYMLINK) && published_source_before(sess->send->removed,
-	    dir_path_raw(w->dir, w->name, path, sizeof path))) {
-		not_sent(sess, w, WIRE_WARNING_FAILED, "a source of this name was transferred and removed before the interruption "
-		    "(rename one of them, or send it to another directory)");
+	if (why != NULL) {
+		if (old != NULL)
+			snd_give_up(engine_snd(sess->engine), old->link.id);
+		not_sent(sess, w, WIRE_WARNING_FAILED, why);
 		return;
 	}
 	switch (w->type) {
@@ -193,10 +262,7 @@ void send_offer(struct session *sess, unsigned i)
 		snd_leave(engine_snd(sess->engine));
 		break;
 	case WALK_FILE:
-		if (w->size_bytes > WIRE_FILE_MAX)
-			not_sent(sess, w, WIRE_WARNING_FAILED, "larger than 256 TiB (split it)");
-		else
-			offer_file(sess, i);
+		offer_file(sess, i);
 		break;
 	case WALK_SYMLINK:
 		if ((engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0)
@@ -207,8 +273,7 @@ void send_offer(struct session *sess, unsigned i)
 	case WALK_SKIPPED:
 		not_sent(sess, w, WIRE_WARNING_ONLY, w->why);
 		break;
-	case WALK_FAILED:
-		not_sent(sess, w, WIRE_WARNING_FAILED, w->why);
+	case WALK_FAILED: /* is an obstacle */
 		break;
 	}
 }

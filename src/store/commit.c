@@ -33,7 +33,7 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);
-	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && (late = meta_time_failed(s->dir, s->name, e)) < 0)
+	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && (late = meta_time_failed(s->dir, s->name, refused > 0 ? NULL : e)) < 0)
 		return late;
 	return dropped | refused | late;
 }

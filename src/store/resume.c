@@ -1,4 +1,4 @@
-/* Files of an earlier run: sink_inspect(), sink_refresh(). */
+/* What exists: sink_inspect(), sink_look(), sink_refresh(). */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@
 #include "store/sink_impl.h"
 
 #define ZEROS_BYTES 65536
+
+enum look { INSPECT, LOOK_AND_COMPARE, LOOK }; /* the last two for dry runs */
 
 uint32_t sink_block_length(const struct sink *s, uint32_t block)
 {
@@ -172,42 +174,76 @@ static void remove_stale_journal(struct sink *s, int at)
 		sys->unlinkat(at, journal, 0);
 }
 
-/* Whether a file system of coarser times stores `st` for the time of the source: to 100 ns (NTFS, SMB), 10 ms (exFAT), 1 s, or
- * 2 s (FAT). The digest decides later. */
-static bool same_time(const struct timespec *st, const struct timespec *source)
+static void set_id(struct sink *s, const struct stat *st)
 {
-	long ns = source->tv_nsec;
-
-	if (st->tv_sec == source->tv_sec)
-		return st->tv_nsec == ns || st->tv_nsec == ns - ns % 100 || st->tv_nsec == ns - ns % 10000000 || st->tv_nsec == 0;
-	return st->tv_nsec == 0 && st->tv_sec % 2 == 0 && st->tv_sec == source->tv_sec - 1;
+	atomic_store(&s->part_dev, st->st_dev);
+	atomic_store(&s->part_ino, st->st_ino);
 }
 
-static bool seems_same(const struct sink *s, const struct stat *st)
+static enum rules_answer judge(const struct sink *s, const struct rules_entry *there)
 {
-	return (uint64_t)st->st_size == s->size_bytes && (s->opts.any_time || same_time(&st->st_mtim, &s->meta.mtime));
+	const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = s->size_bytes, .mtime = s->meta.mtime };
+
+	return rules_judge(&s->opts.rules, &offered, there);
 }
 
-static int inspect_target(struct sink *s, int at, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
+static int found_same(struct sink *s, const struct stat *st, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
-	struct stat st;
-	int r = 0;
-	bool same;
+	int r;
 
-	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (dir_excludes(s->dir, st.st_dev, st.st_ino))
-		return fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
-	if (!S_ISREG(st.st_mode))
-		return 0;
-	if (!dry_run && (uint64_t)st.st_size > s->opts.block_bytes)
-		remove_stale_journal(s, at);
-	same = s->opts.block_bytes != 0 && !s->opts.ignore_same && seems_same(s, &st);
-	if (published_has(s->meta.published, s->dir, at, s->name, &st, !same))
-		return published_refuse(s->meta.published, s->dir, s->name, e);
-	if (same && (r = sink_same_begin(s, &st, e)) == 0)
+	if (how == LOOK) {
+		set_id(s, st);
+		out->found = SINK_KEPT;
+	} else if (s->opts.block_bytes > 0) {
+		if ((r = sink_same_begin(s, st, e)) < 0)
+			return r;
 		out->found = SINK_SAME;
-	return r;
+	}
+	return 0;
+}
+
+/* The file has just been received under another name of the sources. */
+static bool collides(const struct sink *s, int at, const struct stat *st, enum look how, enum rules_answer answer)
+{
+	return how != LOOK && (answer == RULES_COMPARE || answer == RULES_RECEIVE) && S_ISREG(st->st_mode) &&
+	    published_has(s->meta.published, s->dir, at, s->name, st, answer == RULES_RECEIVE);
+}
+
+static int inspect_target(struct sink *s, int at, enum look how, struct sink_existing *out, struct ptcp_err *e)
+{
+	struct rules_entry there = { .type = RULES_NOTHING };
+	enum rules_answer answer;
+	struct stat st = { 0 };
+
+	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (dir_excludes(s->dir, st.st_dev, st.st_ino))
+			return fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
+		there = rules_entry_of(&st);
+		there.same = s->owner != NULL && sink_is_own(s, at, &st);
+	} else if (errno != ENOENT) {
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	}
+	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
+		remove_stale_journal(s, at);
+	answer = judge(s, &there);
+	if (collides(s, at, &st, how, answer))
+		return published_refuse(s->meta.published, s->dir, s->name, e);
+	switch (answer) {
+	case RULES_SAME:
+		set_id(s, &st);
+		out->found = SINK_KEPT;
+		return 0;
+	case RULES_KEEP:
+		out->found = SINK_KEPT;
+		return 0;
+	case RULES_COMPARE:
+		return found_same(s, &st, how, out, e);
+	case RULES_REFUSE:
+		return sink_taken(s, e);
+	case RULES_RECEIVE:
+		break;
+	}
+	return 0;
 }
 
 void sink_restart(struct sink *s)
@@ -219,73 +255,25 @@ void sink_restart(struct sink *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void set_id(struct sink *s, const struct stat *st)
+int store_look(struct dir *parent, const char *name, struct rules_entry *out, struct ptcp_err *e)
 {
-	atomic_store(&s->part_dev, st->st_dev);
-	atomic_store(&s->part_ino, st->st_ino);
-}
+	struct stat st;
+	int at = dir_fd(parent, e), r = 0;
 
-static bool later(struct timespec a, struct timespec b)
-{
-	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
-}
-
-static bool stat_name(struct dir *parent, const char *name, struct stat *st)
-{
-	int at = dir_fd(parent, NULL);
-	bool found;
-
+	*out = (struct rules_entry){ .type = RULES_NOTHING };
 	if (at < 0)
-		return false;
-	found = dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !dir_excludes(parent, st->st_dev, st->st_ino);
+		return at;
+	if (dir_sys(parent)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		r = errno == ENOENT ? 0 : fs_err_sys(e, errno, parent, name, NULL);
+	else if (!dir_excludes(parent, st.st_dev, st.st_ino))
+		*out = rules_entry_of(&st);
 	dir_fd_done(parent);
-	return found;
-}
-
-bool store_exists(struct dir *parent, const char *name)
-{
-	struct stat st;
-
-	return stat_name(parent, name, &st) && !S_ISDIR(st.st_mode);
-}
-
-bool sink_keeps(struct sink *s, unsigned keep)
-{
-	struct stat st;
-
-	if (keep == 0)
-		return false;
-	if (!stat_name(s->dir, s->name, &st))
-		return (keep & SINK_KEEP_MISSING) != 0;
-	if (S_ISDIR(st.st_mode))
-		return false;
-	if ((keep & SINK_KEEP_EXISTING) != 0)
-		return true;
-	return S_ISREG(st.st_mode) &&
-	    (((keep & SINK_KEEP_NEWER) != 0 && later(st.st_mtim, s->meta.mtime)) ||
-	    ((keep & SINK_KEEP_SAME_SIZE) != 0 && (uint64_t)st.st_size == s->size_bytes));
-}
-
-bool sink_seems_same(struct sink *s)
-{
-	struct stat st;
-	bool same;
-	int at;
-
-	if ((at = dir_fd(s->dir, NULL)) < 0)
-		return false;
-	same = !s->opts.ignore_same && dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && !dir_excludes(s->dir, st.st_dev, st.st_ino) && seems_same(s, &st);
-	if (same)
-		set_id(s, &st);
-	dir_fd_done(s->dir);
-	return same;
+	return r;
 }
 
 static bool needs_time(const struct sink *s, const struct stat *st)
 {
-	return s->opts.any_time && s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
+	return s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
 	    st->st_mtim.tv_nsec != s->meta.mtime.tv_nsec);
 }
 
@@ -326,6 +314,14 @@ static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
 	return refused < 0 ? refused : r | refused;
 }
 
+/* Not replaced since it was compared. */
+static bool is_still_same(const struct sink *s, const struct stat *st)
+{
+	const struct rules_entry there = rules_entry_of(st);
+
+	return judge(s, &there) == RULES_COMPARE;
+}
+
 static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -346,8 +342,10 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		r = fs_err_sys(e, errno, s->dir, s->name, NULL);
 	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
 		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
-	else if (S_ISREG(st.st_mode) && seems_same(s, &st)) {
+	else if (is_still_same(s, &st)) {
 		late = needs_time(s, &st) ? set_time(s, fd, &st, e) : 0;
+		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as a file system may store it */
+			late = 0;
 		r = late < 0 ? late : refresh_file(s, fd, e);
 		r = r < 0 ? r : r | late;
 	}
@@ -366,7 +364,7 @@ int sink_refresh(struct sink *s, struct ptcp_err *e)
 	return r;
 }
 
-static int inspect(struct sink *s, bool dry_run, struct sink_existing *out, struct ptcp_err *e)
+static int inspect(struct sink *s, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct sink_existing seen = { .found = SINK_NOTHING };
 	int at, r;
@@ -375,8 +373,9 @@ static int inspect(struct sink *s, bool dry_run, struct sink_existing *out, stru
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
-	r = inspect_target(s, at, dry_run, &seen, e);
-	if (r == 0 && !dry_run && seen.found == SINK_NOTHING && sink_has_journal(s))
+	r = inspect_target(s, at, how, &seen, e);
+	if (r == 0 && how == INSPECT && seen.found == SINK_NOTHING && sink_has_journal(s) &&
+	    (s->opts.rules.flags & RULE_NO_RESUME) == 0)
 		r = inspect_part(s, at, &seen, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
@@ -385,5 +384,9 @@ static int inspect(struct sink *s, bool dry_run, struct sink_existing *out, stru
 	return r;
 }
 
-int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, false, out, e); }
-int sink_find_same(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, true, out, e); }
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, INSPECT, out, e); }
+
+int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e)
+{
+	return inspect(s, compares ? LOOK_AND_COMPARE : LOOK, out, e);
+}

@@ -18,12 +18,13 @@
 #include <time.h>
 
 #include "core/digest.h"
-#include "core/open_bits.h"
 #include "fs/direct_io.h"
 #include "fs/xattr.h"
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "store/published.h"
+#include "store/published.h"
+#include "store/rules.h"
 
 struct meta {
 	bool set_mode, set_mtime;
@@ -50,8 +51,7 @@ struct sink_lease {
 struct sink_opts {
 	uint32_t block_bytes; /* length of the grid's blocks; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
-	bool ignore_same;     /* a complete target does not count as SINK_SAME */
-	bool any_time;        /* a target of the same size does, whatever its mtime, which sink_refresh() sets */
+	struct store_rules rules;   /* about what exists: write_once if there is an owner */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	struct sink_lease *lease; /* lease of this host; outlives the sink; NULL: none is needed */
@@ -85,7 +85,8 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 
 enum sink_found {
 	SINK_NOTHING, /* receive the whole file */
-	SINK_SAME,    /* the target has the same size and mtime (sink_opts): sink_same_next() compares */
+	SINK_KEPT,    /* what exists, or does not exist, stays as it is by the rules of sink_opts */
+	SINK_SAME,    /* RULES_COMPARE: sink_same_next() compares */
 	SINK_PART     /* a part exists: sink_verify_next() verifies its blocks */
 };
 
@@ -96,37 +97,19 @@ struct sink_existing {
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
-/* Looks for the result of an earlier run; at most once, before the first write; I/O threads. Without this
- * call the first write empties an earlier part. After SINK_PART this sink owns the part, and all but its
+/* Looks for what the rules keep, and for the result of an earlier run; at most once, before the first write; I/O threads.
+ * Without this call the first write empties an earlier part. After SINK_PART this sink owns the part, and all but its
  * claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
- * sink_part_id(). */
-int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
-
-/* With sink_opts.owner, in place of sink_inspect()'s look at the target: *done if the owner has added this very file before;
- * PTCP_EREFUSED with EEXIST in e->sys if the name exists otherwise. I/O threads. */
+ * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
-int sink_is_new(struct sink *s, bool *done, struct ptcp_err *e);
+int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+/* The same without side effects on disk, for a dry run: SINK_NOTHING, SINK_KEPT or SINK_SAME; without `compares`,
+ * SINK_KEPT stands for SINK_SAME. */
+int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e);
 
-/* Existing targets that are not replaced. */
-enum sink_keep {
-	SINK_KEEP_EXISTING = 1 << OPEN_BIT_IGNORE_EXISTING, SINK_KEEP_NEWER = 1 << OPEN_BIT_UPDATE,
-	SINK_KEEP_SAME_SIZE = 1 << OPEN_BIT_SIZE_ONLY,
-	SINK_KEEP_MISSING = 1 << OPEN_BIT_EXISTING, /* a missing name stays missing */
-	SINK_KEEP = SINK_KEEP_MISSING | SINK_KEEP_EXISTING | SINK_KEEP_NEWER | SINK_KEEP_SAME_SIZE
-};
-/* Whether `keep`, flags of enum sink_keep, applies to the target: any file or link of the name; a regular file with a
- * later mtime than the source; a regular file of the same size. No side effects. I/O threads. */
-bool sink_keeps(struct sink *s, unsigned keep);
-/* Whether the directory has a file or link of that name. I/O threads. */
-bool store_exists(struct dir *parent, const char *name);
-
-/* Whether the target has the same size and mtime, as far as can be determined, and then the id of sink_part_id(); for a
- * dry run, without side effects. I/O threads. */
-bool sink_seems_same(struct sink *s);
-
-/* As sink_inspect(), without side effects on disk, for a dry run: SINK_NOTHING or SINK_SAME. */
-int sink_find_same(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+/* What has the name; `excluded` entries count as nothing. I/O threads. */
+int store_look(struct dir *parent, const char *name, struct rules_entry *out, struct ptcp_err *e);
 
 /* For a target with the right content: sets mode, owner and extended attributes where requested and different.
  * Without effect if the target was replaced meanwhile. 1: the mode or an attribute was refused, named by `e`. I/O

@@ -59,6 +59,9 @@ int sink_rename_part(struct sink *s, int at, const char *name, struct ptcp_err *
 /* write_once.c, with an owner: gives the complete part its name unless the name exists, and remembers the owner. */
 int sink_name_new(const struct sink *s, int at, const char *part, const char *name, struct ptcp_err *e);
 void sink_mark_owner(const struct sink *s);
+/* The existing file with that status is one that the owner has added before, and complete. */
+bool sink_is_own(const struct sink *s, int at, const struct stat *st);
+int sink_taken(const struct sink *s, struct ptcp_err *e);
 
 /* The journal's key; borrows from s. */
 struct journal_key sink_key(const struct sink *s);

@@ -10,7 +10,7 @@
 
 static const char adder[] = "user.ptcp.added-by";
 
-static int taken(const struct sink *s, struct ptcp_err *e)
+int sink_taken(const struct sink *s, struct ptcp_err *e)
 {
 	return fs_err_set(e, PTCP_EREFUSED, EEXIST, s->dir, s->name, STORE_TAKEN_WHY);
 }
@@ -30,8 +30,7 @@ static bool is_owners(const struct sink *s, int fd)
 	return n > 0 && (size_t)n == strlen(s->owner) && memcmp(by, s->owner, (size_t)n) == 0;
 }
 
-/* The name exists. */
-static bool is_done(const struct sink *s, int at, const struct stat *st)
+bool sink_is_own(const struct sink *s, int at, const struct stat *st)
 {
 	const struct sys *sys = dir_sys(s->dir);
 	bool done = false;
@@ -48,22 +47,6 @@ static bool is_done(const struct sink *s, int at, const struct stat *st)
 	return done;
 }
 
-int sink_is_new(struct sink *s, bool *done, struct ptcp_err *e)
-{
-	struct stat st;
-	int at, r = 0;
-
-	*done = false;
-	if ((at = dir_fd(s->dir, e)) < 0)
-		return at;
-	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		r = errno == ENOENT ? 0 : fs_err_sys(e, errno, s->dir, s->name, NULL);
-	else if (!(*done = is_done(s, at, &st)))
-		r = taken(s, e);
-	dir_fd_done(s->dir);
-	return r;
-}
-
 int sink_name_new(const struct sink *s, int at, const char *part, const char *name, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -75,6 +58,6 @@ int sink_name_new(const struct sink *s, int at, const char *part, const char *na
 		sys->unlinkat(at, part, 0);
 		return 0;
 	}
-	return errno == EEXIST ? taken(s, e) :
+	return errno == EEXIST ? sink_taken(s, e) :
 	    fs_err_sys(e, errno, s->dir, name, "cannot rename the part file to its final name");
 }

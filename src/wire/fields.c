@@ -80,7 +80,7 @@ static const struct wire_field hello[] = {
 	LENGTH("k", 4, entry, attrs, 0, WIRE_CONTROL_MAX - 49), DATA(entry, name, NO_NUL),
 	DATA(entry, target, NO_NUL), { "attributes", WIRE_FIELD_DATA, 0, WIRE_FIELD_ANY, AT(entry, attrs), 0, 0, 0 }
 }, answer[] = {
-	ID(answer, id), UINT("verdict", answer, verdict, WIRE_SEND_ALL, WIRE_COMPARE)
+	ID(answer, id), UINT("verdict", answer, verdict, WIRE_SEND_ALL, WIRE_NO_LINK)
 }, range[] = { /* NEED and HOLE */
 	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count)
 }, have[] = {

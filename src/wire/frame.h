@@ -445,7 +445,8 @@ enum wire_verdict {
 	WIRE_SEND_ALL = 1,   /* send every block */
 	WIRE_SEND_NONE = 2,  /* already transferred and verified; the entry is done */
 	WIRE_SEND_PARTS = 3, /* NEED and HAVE name the blocks */
-	WIRE_COMPARE = 4     /* a complete file of this size and time exists: send the digest; another verdict follows */
+	WIRE_COMPARE = 4,    /* a complete file of this size and time exists: send the digest; another verdict follows */
+	WIRE_NO_LINK = 5     /* this HARDLINK cannot be a link to the file: offer the name again, in another entry */
 };
 
 struct wire_answer {

@@ -82,6 +82,12 @@ static void on_release(void *arg, void *cookie, uint32_t block)
 	((struct one *)arg)->released++;
 }
 
+static void on_again(void *arg, void *cookie, uint64_t id)
+{
+	(void)cookie;
+	((struct one *)arg)->again = id;
+}
+
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
     void **cookie, uint64_t **claimed, struct ptcp_err *e)
 {
@@ -175,7 +181,7 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	((struct one *)arg)->beginning_bytes = bytes;
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release };
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
 	on_totals, on_same, on_sized, on_beginning };
 static void on_use(void *arg, const struct wire_set_streams *u)

@@ -239,6 +239,88 @@ static void dropped_while_it_waits(void **state)
 	one_fini(&o);
 }
 
+/* ---- Links that cannot be made ---- */
+
+/* Before it is accepted, or when it is made: the sender is told, and the id ends uncounted. */
+static void that_cannot_be_made(void **state)
+{
+	struct wire_answer a = { 0 };
+	struct span p;
+	struct one o;
+	bool late;
+
+	(void)state;
+	for (late = false;; late = true) {
+		begin(&o);
+		o.prep = late ? RCV_ACCEPT : RCV_NO_LINK;
+		write_file(&o);
+		if (late) {
+			one_forget(&o);
+			rcv_not_linked(rcv_of(&o), LINK_ID);
+		}
+		assert_true(one_found(&o, WIRE_ANSWER, &p) && wire_answer_decode(&a, p, NULL) == 0);
+		assert_true(a.id == LINK_ID && a.verdict == WIRE_NO_LINK && o.skipped == 1 && o.cookies == 0);
+		assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.files == 1 && rcv_stats(rcv_of(&o)).done.others == 0);
+		rcv_not_linked(rcv_of(&o), LINK_ID); /* has ended */
+		one_fini(&o);
+		if (late)
+			return;
+	}
+}
+
+/* A hard link in a directory that is left, which the receiver cannot make. */
+static uint64_t refused_link(struct one *o, uint64_t *dir)
+{
+	struct wire_entry f;
+	uint64_t id;
+
+	one_run(o, true, true);
+	*dir = one_offer(o, WIRE_DIR, 0);
+	one_answer(o, *dir, WIRE_SEND_ALL);
+	id = one_offer(o, WIRE_FILE, 0);
+	one_answer(o, id, WIRE_SEND_NONE);
+	f = one_link(0, 0, id);
+	id = snd_offer(engine_snd(o->s), &f, malloc(1));
+	snd_leave(engine_snd(o->s));
+	one_answer(o, id, WIRE_NO_LINK);
+	assert_true(o->again == id && o->ended == 0);
+	return id;
+}
+
+/* The directory ends with what is offered instead, or after the sender has given the name up. */
+static void is_offered_again(void **state)
+{
+	static const uint8_t name[] = "n";
+	struct wire_entry f = { .type = WIRE_FILE, .name = { name, 1 } }, got;
+	uint64_t dir, id, next;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	id = refused_link(&o, &dir);
+	one_forget(&o);
+	next = snd_offer_again(engine_snd(o.s), id, &f, malloc(1));
+	assert_true(wire_slot(next) == wire_slot(id) && next > id);
+	assert_true(one_found(&o, WIRE_ENTRY, &p) && wire_entry_decode(&got, p, NULL) == 0);
+	assert_true(got.type == WIRE_FILE && got.id == next && got.parent == dir);
+	one_answer(&o, next, WIRE_SEND_NONE);
+	assert_true(o.ended == 0 && o.fates[SND_SKIPPED] == 2 && one_found(&o, WIRE_ENTRY, &p));
+	assert_true(wire_entry_decode(&got, p, NULL) == 0 && got.type == WIRE_DIR_END && got.id == dir);
+	one_fini(&o);
+
+	id = refused_link(&o, &dir);
+	one_forget(&o);
+	snd_give_up(engine_snd(o.s), id);
+	assert_true(o.fates[SND_DROPPED] == 1 && one_found(&o, WIRE_ENTRY, &p));
+	assert_true(wire_entry_decode(&got, p, NULL) == 0 && got.type == WIRE_DIR_END && got.id == dir);
+	one_fini(&o);
+
+	id = refused_link(&o, &dir); /* and the directory fails meanwhile */
+	one_fail(&o, dir, PTCP_EIO);
+	assert_true(snd_offer_again(engine_snd(o.s), id, &f, malloc(1)) == 0 && o.fates[SND_FAILED] == 2 && o.ended == 0);
+	one_fini(&o);
+}
+
 /* ---- Files to which links may follow ---- */
 
 static struct wire_entry linked_file(uint64_t id, uint64_t parent, const uint8_t *name, size_t n)
@@ -283,7 +365,7 @@ static unsigned offered(const uint8_t *name, size_t n)
 	one_run(&o, true, true);
 	f.name = (struct span){ name, n };
 	snd_offer(engine_snd(o.s), &f, malloc(1));
-	while (snd_may_link(engine_snd(o.s), n))
+	while (snd_may_link(engine_snd(o.s), 0, n))
 		i++;
 	one_fini(&o);
 	return i;
@@ -345,6 +427,8 @@ int main(void)
 		cmocka_unit_test(of_a_file_whose_slot_fails_again),
 		cmocka_unit_test(of_a_file_whose_directory_ends),
 		cmocka_unit_test(dropped_while_it_waits),
+		cmocka_unit_test(that_cannot_be_made),
+		cmocka_unit_test(is_offered_again),
 		cmocka_unit_test(files_that_are_remembered),
 		cmocka_unit_test(says_what_it_would_take),
 	};

@@ -16,7 +16,7 @@
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
 	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(DELETED) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
-	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NO_LINK) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
 	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(SIZE) X(UNKNOWN)
@@ -130,6 +130,7 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_NONE:         one_answer(o, id, WIRE_SEND_NONE); break;
 	case F_PARTS:        one_answer(o, id, WIRE_SEND_PARTS); break;
 	case F_COMPARE:      one_answer(o, id, WIRE_COMPARE); break;
+	case F_NO_LINK:      one_answer(o, id, WIRE_NO_LINK); break;
 	case F_NEED:         put_blocks(o, id, true, 1, 1); break;
 	case F_NEED_ACKED:   put_blocks(o, id, true, 0, 2); break;
 	case F_NEED_BEYOND:  put_blocks(o, id, true, 2, 2); break;
@@ -514,6 +515,23 @@ static uint64_t offered_hardlink(struct one *o)
 	return snd_offer(engine_snd(o->s), &f, cookie);
 }
 
+static uint64_t hardlink_again(struct one *o)
+{
+	uint64_t id = offered_hardlink(o);
+
+	one_answer(o, id, WIRE_NO_LINK);
+	assert_true(o->again == id);
+	return id;
+}
+
+static uint64_t finishing_hardlink(struct one *o)
+{
+	uint64_t id = offered_hardlink(o);
+
+	one_answer(o, id, WIRE_SEND_ALL);
+	return id;
+}
+
 /* Sparse, and not known yet where: it takes what any other file does. */
 static uint64_t unmapped(struct one *o)
 {
@@ -563,7 +581,8 @@ static void sent_entries(void **state)
 	static const struct state states[] = {
 		{ "OFFERED, a file", offered_file, " ALL NONE PARTS COMPARE FAIL " },
 		{ "OFFERED, a file, without VERIFY", offered_unverified, " ALL NONE PARTS FAIL " },
-		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE FAIL " },
+		{ "OFFERED, a hard link", offered_hardlink, " ALL NONE NO_LINK FAIL " },
+		{ "AGAIN, a hard link", hardlink_again, "" },
 		{ "OFFERED, a file in a dry run", dry_file, " NONE COMPARE DONE FAIL " },
 		{ "OFFERED, a link in a dry run", dry_link, " NONE DONE FAIL " },
 		{ "OFFERED, a directory in a dry run", dry_dir, " ALL FAIL " },
@@ -583,6 +602,7 @@ static void sent_entries(void **state)
 		{ "FINISHING, a file", finishing, " DONE FAIL " },
 		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
 		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
+		{ "FINISHING, a hard link", finishing_hardlink, " DONE NO_LINK FAIL " },
 		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
 		{ "MADE", made, " FAIL " },
 		{ "LOST", lost, "" },

@@ -291,7 +291,8 @@ static struct span attrs_of(const struct node *n, uint8_t type, uint8_t *room)
 	return (struct span){ room, wire_attrs_encode(room, &a) };
 }
 
-static void offer(struct world *w, struct node *n)
+/* `again`: in place of that hard link; 0: as the next entry. */
+static void offer(struct world *w, struct node *n, uint64_t again)
 {
 	char name[16];
 	uint8_t attrs[64];
@@ -299,7 +300,7 @@ static void offer(struct world *w, struct node *n)
 		.mtime_s = n->index, .mode = n->index & 07777,
 		.name = { (const uint8_t *)name, 0 }, .target = { (const uint8_t *)"to", 0 } };
 
-	if (f.type == WIRE_HARDLINK && !linkable(n))
+	if (f.type == WIRE_HARDLINK && (again != 0 || !linkable(n)))
 		f.type = WIRE_SYMLINK;
 	f.name.n = (size_t)snprintf(name, sizeof name, "%u", n->index);
 	f.attrs = attrs_of(n, f.type, attrs);
@@ -312,7 +313,14 @@ static void offer(struct world *w, struct node *n)
 	n->offered = true;
 	if (n->unsized)
 		world_soon(w, EV_GROWS, 0)->node = n;
-	n->snd_id = snd_offer(engine_snd(w->side[0].engine), &f, n);
+	n->snd_id = again != 0 ? snd_offer_again(engine_snd(w->side[0].engine), again, &f, n) :
+	    snd_offer(engine_snd(w->side[0].engine), &f, n);
+}
+
+void world_offer_again(struct world *w, struct node *n, uint64_t id)
+{
+	if (!w->side[0].over && !n->told)
+		offer(w, n, id);
 }
 
 #define EARLY_BYTES 1000 /* of an early entry, at most: names and attributes are short */
@@ -333,7 +341,7 @@ static void on_listed(struct world *w)
 		if (st->leave)
 			snd_leave(s);
 		else
-			offer(w, st->node);
+			offer(w, st->node, 0);
 	}
 	if (w->at_step == w->n_steps)
 		assert_int_equal(snd_depth(s), 0);

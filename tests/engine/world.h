@@ -67,6 +67,7 @@ struct node {
 	enum snd_fate fate;
 	/* the receiver's */
 	uint64_t id;
+	bool as_link, not_linked;   /* offered as a hard link; ends, and is offered again */
 	bool prepared, accepted, committing, over, skipped, failed;
 	unsigned open_children;
 	uint32_t n_blocks, n_written;

@@ -10,7 +10,7 @@
 
 enum event_kind {
 	EV_CONTROL, EV_ACCEPT, EV_LISTED, EV_CHECKED, EV_READ, EV_SENT, EV_NEWS, EV_ARRIVED,
-	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED, EV_GROWS, EV_UP, EV_DIES, EV_STALLS, EV_CUT
+	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED, EV_AGAIN, EV_GROWS, EV_UP, EV_DIES, EV_STALLS, EV_CUT
 };
 
 struct event {
@@ -40,6 +40,8 @@ extern volatile unsigned world_allocating;
 struct event *world_soon(struct world *w, enum event_kind kind, uint64_t after_ns);
 /* How long an operation of a store takes. */
 uint64_t world_store_ns(struct world *w);
+/* A hard link that the receiver did not make is a symbolic link, for want of something better. */
+void world_offer_again(struct world *w, struct node *n, uint64_t id);
 bool world_unlucky(struct world *w, unsigned one_in);
 /* Of a block of that version; and of all of them. */
 struct digest world_term(const struct world *w, const struct node *n, uint32_t version, uint32_t block);

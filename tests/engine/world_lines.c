@@ -73,7 +73,17 @@ static void on_release(void *arg, void *cookie, uint32_t block)
 		n->low++;
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled, on_release };
+static void on_again(void *arg, void *cookie, uint64_t id)
+{
+	struct side *sd = arg;
+	struct event *ev = world_soon(sd->w, EV_AGAIN, world_store_ns(sd->w));
+
+	ev->node = cookie;
+	ev->id = id;
+	sd->busy++;
+}
+
+const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
 
 /* The input of a file goes on, as far as its memory permits. */
 static void on_grows(struct world *w, struct node *n)
@@ -321,6 +331,10 @@ void lines_event(struct world *w, struct event *ev)
 		break;
 	case EV_MAPPED:
 		on_mapped(w, ev);
+		break;
+	case EV_AGAIN:
+		w->side[0].busy--;
+		world_offer_again(w, ev->node, ev->id);
 		break;
 	case EV_GROWS:
 		on_grows(w, ev->node);

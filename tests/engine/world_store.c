@@ -62,6 +62,8 @@ static enum rcv_prep verdict(struct world *w, struct node *n, bool again, uint64
 	err_set(why, PTCP_EIO, "refused");
 	if (n->refused)
 		return RCV_REFUSE;
+	if (n->as_link && world_unlucky(w, w->plan.links))
+		return RCV_NO_LINK;
 	if (n->have_it || (n->here == n->version && !w->plan.verify && !n->unsized))
 		return RCV_UP_TO_DATE;
 	if (n->here != 0 && w->plan.verify && !again && !n->unsized)
@@ -80,6 +82,7 @@ static void judged(struct world *w, struct node *n, enum rcv_prep v)
 		store_soon(w, EV_HASHED, n, n->id);
 	else if (v == RCV_ACCEPT || v == RCV_PARTS)
 		n->accepted = true;
+	n->not_linked = v == RCV_NO_LINK;
 }
 
 static void check_attrs(const struct wire_entry *f, const struct node *n)
@@ -123,6 +126,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	if (n->parent != NULL)
 		n->parent->open_children++;
 	n->prepared = true;
+	n->as_link = f->type == WIRE_HARDLINK;
 	n->id = id;
 	*cookie = n;
 	if (world_unlucky(w, w->plan.later)) {
@@ -228,6 +232,13 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 	struct node *n = cookie;
 
 	assert_true(n->id == id && !n->over);
+	if (n->not_linked && why == NULL) {
+		assert_true(skipped && n->type == WIRE_HARDLINK);
+		if (n->parent != NULL)
+			n->parent->open_children--;
+		n->prepared = n->accepted = n->committing = n->not_linked = false;
+		return;
+	}
 	n->over = true;
 	n->skipped = skipped;
 	n->failed = why != NULL;
@@ -342,6 +353,11 @@ static void on_committed(struct world *w, struct event *ev)
 	err_set(&why, PTCP_EIO, "cannot be renamed");
 	if (ev->node->type == WIRE_FILE && !ev->node->commit_fails)
 		store_name(ev->node);
+	if (ev->node->as_link && !ev->node->commit_fails && !ev->node->over && world_unlucky(w, w->plan.links)) {
+		ev->node->not_linked = true;
+		rcv_not_linked(rcv_of(w), ev->id);
+		return;
+	}
 	rcv_committed(rcv_of(w), ev->id, ev->node->commit_fails ? &why : NULL);
 }
 

@@ -143,7 +143,14 @@ static void on_release(void *arg, void *cookie, uint32_t block)
 	MUST(false); /* it offers no file of unknown size */
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release };
+static void on_again(void *arg, void *cookie, uint64_t id)
+{
+	(void)arg;
+	MUST(((struct item *)cookie)->type == WIRE_HARDLINK);
+	owe(cookie, id, OWE_LINK);
+}
+
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
 
 /* ---- What a receiver is asked ---- */
 
@@ -544,6 +551,21 @@ static void answer_map(struct snd *snd, struct item *it, uint8_t how, const stru
 	snd_mapped(snd, it->id, holes, why);
 }
 
+/* As a file, or not at all. */
+static void answer_again(struct snd *snd, struct item *it, uint8_t how)
+{
+	struct wire_entry f = { .type = WIRE_FILE, .name = { (const uint8_t *)"n", 1 }, .size_bytes = sizes[how % N_SIZES] };
+
+	if (how & 0x80) {
+		snd_give_up(snd, it->id);
+		return;
+	}
+	it->type = WIRE_FILE;
+	it->n_blocks = wire_grid_blocks(wire_grid_of(f.size_bytes));
+	it->size_bytes = f.size_bytes;
+	it->id = snd_offer_again(snd, it->id, &f, it);
+}
+
 void owner_answer_sending(struct owner *c)
 {
 	struct item *it = owner_item(c, take_byte(&c->in));
@@ -557,6 +579,8 @@ void owner_answer_sending(struct owner *c)
 		answer_map(snd, it, how, perhaps(how, &e));
 	else if (pay(it, OWE_COMPARE))
 		snd_compared(snd, it->id, (struct digest){ 0, how }, perhaps(how, &e));
+	else if (!it->told && pay(it, OWE_LINK))
+		answer_again(snd, it, how);
 	else if (pay(it, OWE_CHECK))
 		snd_checked(snd, it->id, perhaps(how, &e));
 }

@@ -15,7 +15,8 @@
 /* What an entry's owner owes the engine. */
 enum owed {
 	OWE_CHECK = 1, OWE_COMPARE = 2, OWE_MAP = 4, /* a sender's */
-	OWE_PREPARE = 8, OWE_AGAIN = 16, OWE_SAME = 32, OWE_HASH = 64, OWE_VERIFY = 128, OWE_COMMIT = 256
+	OWE_PREPARE = 8, OWE_AGAIN = 16, OWE_SAME = 32, OWE_HASH = 64, OWE_VERIFY = 128, OWE_COMMIT = 256,
+	OWE_LINK = 512 /* a sender's */
 };
 
 struct item {

@@ -461,8 +461,8 @@ static void links_out(unsigned port, char **arguments)
 
 		peer_send(s.control, out, wire_entry_encode(out, &e));
 		f = peer_frame(s.control);
-		if (f->type == WIRE_ANSWER)
-			f = peer_frame(s.control);
+		if (f->type == WIRE_ANSWER && f->n == 9 && f->payload[8] == WIRE_NO_LINK)
+			continue;
 		if (f->type == WIRE_ERROR) { /* malformed: as well */
 			drop(&s);
 			s = sending(port, "/");

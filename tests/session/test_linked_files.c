@@ -24,7 +24,8 @@ static void finds(void **state)
 	assert_null(linked_files_find(&t, id_of(0)));
 	for (i = 0; i < MANY; i += 2) {
 		snprintf(path, sizeof path, "d/%u", i);
-		assert_true(linked_files_add(&t, id_of(i), i % 3, i + 5, path));
+		assert_true(linked_files_add(&t, &(struct linked_file){ .id = id_of(i), .dev = i % 3, .ino = i + 5, .size_bytes = i + 9 },
+		    path));
 	}
 	for (i = 0; i < MANY; i++) {
 		f = linked_files_find(&t, id_of(i));
@@ -35,7 +36,7 @@ static void finds(void **state)
 		assert_non_null(f);
 		snprintf(path, sizeof path, "d/%u", i);
 		assert_string_equal(f->path, path);
-		assert_true(f->id == id_of(i) && f->dev == i % 3 && f->ino == i + 5);
+		assert_true(f->id == id_of(i) && f->dev == i % 3 && f->ino == i + 5 && f->size_bytes == i + 9);
 	}
 	assert_null(linked_files_find(&t, id_of(0) ^ 1)); /* the slot of another entry */
 	linked_files_fini(&t);

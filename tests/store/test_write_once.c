@@ -19,7 +19,7 @@ static const struct meta plain = { .set_mtime = true, .mtime = { 1000, 7 } };
 
 static struct sink *offer(const char *owner, const char *name, const char *text)
 {
-	const struct sink_opts o = { .block_bytes = 1 << 20, .ignore_same = true, .owner = owner };
+	const struct sink_opts o = { .block_bytes = 1 << 20, .rules = { .write_once = true }, .owner = owner };
 	struct sink *s = sink_new(fx_root, name, strlen(text), &plain, &o);
 
 	assert_non_null(s);
@@ -42,8 +42,10 @@ static int add(const char *owner, const char *name, const char *text, struct ptc
 static int look(const char *owner, const char *name, const char *text, bool *done, struct ptcp_err *e)
 {
 	struct sink *s = offer(owner, name, text);
-	int r = sink_is_new(s, done, e);
+	struct sink_existing seen = { .found = SINK_NOTHING };
+	int r = sink_inspect(s, &seen, e);
 
+	*done = seen.found == SINK_KEPT;
 	sink_unref(s);
 	return r;
 }
@@ -171,7 +173,7 @@ static void one_of_many_wins(void **state)
 
 static void resumes_its_own(void **state)
 {
-	const struct sink_opts o = { .block_bytes = 1, .has_version = true, .ignore_same = true, .owner = "ann" };
+	const struct sink_opts o = { .block_bytes = 1, .has_version = true, .rules = { .write_once = true }, .owner = "ann" };
 	struct sink_opts other = o;
 	struct sink_existing found = { .found = SINK_NOTHING };
 	struct sink *s = sink_new(fx_root, "f", 3, &plain, &o);

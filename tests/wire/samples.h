@@ -115,6 +115,8 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    "1101 0000 00000009 0000000000010002 03" },
 	{ "answer-compare", WIRE_ANSWER,
 	    "1101 0000 00000009 0000000000010002 04" },
+	{ "answer-no-link", WIRE_ANSWER,
+	    "1101 0000 00000009 0000000000010002 05" },
 	{ "need", WIRE_NEED,
 	    "1201 0000 00000010 0000000000010002 00000005 00000007" },
 	{ "have", WIRE_HAVE,

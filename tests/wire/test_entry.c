@@ -268,10 +268,11 @@ static void answer_golden(void **state)
 	static const struct { const char *sample; uint8_t verdict; } goldens[] = {
 		{ "answer-all", WIRE_SEND_ALL }, { "answer-none", WIRE_SEND_NONE },
 		{ "answer-parts", WIRE_SEND_PARTS }, { "answer-compare", WIRE_COMPARE },
+		{ "answer-no-link", WIRE_NO_LINK },
 	};
 	static const struct patch cases[] = {
 		{ "no verdict", "answer-all", 8, "00", false },
-		{ "unknown verdict", "answer-all", 8, "05", false },
+		{ "unknown verdict", "answer-all", 8, "06", false },
 		{ "slot out of range", "answer-all", 0, "0000000000014000", false },
 		{ "id without a count", "answer-all", 0, "0000000000000002", false },
 		{ "largest id", "answer-all", 0, "ffffffffffff3fff", true },

@@ -1,0 +1,55 @@
+#include "store/rules.h"
+
+static bool later(struct timespec a, struct timespec b)
+{
+	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+/* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms (exFAT), 1 s,
+ * or 2 s (FAT). The digest decides later. */
+static bool time_fits(struct timespec there, struct timespec source)
+{
+	long ns = source.tv_nsec;
+
+	if (there.tv_sec == source.tv_sec)
+		return there.tv_nsec == ns || there.tv_nsec == ns - ns % 100 || there.tv_nsec == ns - ns % 10000000 || there.tv_nsec == 0;
+	return there.tv_nsec == 0 && there.tv_sec % 2 == 0 && there.tv_sec == source.tv_sec - 1;
+}
+
+/* Both are files; a hard link replaces a file unless a rule retains the file. */
+static enum rules_answer judge_file(const struct store_rules *r, const struct rules_entry *offered,
+    const struct rules_entry *there)
+{
+	bool link = offered->type == RULES_HARDLINK, same_size = there->size_bytes == offered->size_bytes;
+
+	if ((r->flags & RULE_UPDATE) != 0 && later(there->mtime, offered->mtime))
+		return RULES_KEEP;
+	if ((r->flags & RULE_SIZE_ONLY) != 0 && same_size)
+		return RULES_KEEP; /* nothing is linked to a file that may have another content */
+	if (link || !same_size || (r->flags & (RULE_IGNORE_TIMES | RULE_NO_RESUME)) != 0)
+		return RULES_RECEIVE;
+	return (r->flags & RULE_CHECKSUM) != 0 || time_fits(there->mtime, offered->mtime) ? RULES_COMPARE : RULES_RECEIVE;
+}
+
+enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered, const struct rules_entry *there)
+{
+	if (there->type == RULES_NOTHING)
+		return (r->flags & RULE_EXISTING) != 0 ? RULES_KEEP : RULES_RECEIVE;
+	if (offered->type == RULES_DIR && there->type == RULES_DIR)
+		return RULES_SAME;
+	if ((r->flags & RULE_IGNORE_EXISTING) != 0)
+		return RULES_KEEP;
+	if (there->same)
+		return RULES_SAME;
+	if (r->write_once)
+		return RULES_REFUSE;
+	if (there->type == RULES_FILE && (offered->type == RULES_FILE || offered->type == RULES_HARDLINK))
+		return judge_file(r, offered, there);
+	return RULES_RECEIVE;
+}
+
+struct rules_entry rules_entry_of(const struct stat *st)
+{
+	return (struct rules_entry){ .type = S_ISREG(st->st_mode) ? RULES_FILE : S_ISLNK(st->st_mode) ? RULES_SYMLINK :
+	    S_ISDIR(st->st_mode) ? RULES_DIR : RULES_SPECIAL, .size_bytes = (uint64_t)st->st_size, .mtime = st->st_mtim };
+}

@@ -1,0 +1,130 @@
+/* Every rule, of every type of entry, about everything that exists. */
+#include "store/rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SIZE 100
+#define TIME { 1000, 500 }
+
+/* What exists, in the order of the letters below. `same`: as rules_entry has it. */
+static const struct rules_entry there[] = {
+	{ .type = RULES_NOTHING },
+	{ .type = RULES_FILE, .size_bytes = SIZE, .mtime = TIME },
+	{ .type = RULES_FILE, .size_bytes = SIZE, .mtime = { 1000, 0 } },   /* of a file system with whole seconds */
+	{ .type = RULES_FILE, .size_bytes = SIZE, .mtime = { 1000, 499 } }, /* older */
+	{ .type = RULES_FILE, .size_bytes = SIZE, .mtime = { 1000, 501 } }, /* newer */
+	{ .type = RULES_FILE, .size_bytes = SIZE + 1, .mtime = TIME },
+	{ .type = RULES_FILE, .size_bytes = SIZE + 1, .mtime = { 999, 600 } },
+	{ .type = RULES_FILE, .size_bytes = SIZE + 1, .mtime = { 1001, 0 } },
+	{ .type = RULES_SYMLINK, .mtime = { 1001, 0 } },
+	{ .type = RULES_SYMLINK, .same = true },
+	{ .type = RULES_FILE, .size_bytes = SIZE, .mtime = { 1001, 0 }, .same = true }, /* another name of the file */
+	{ .type = RULES_DIR, .mtime = { 1001, 0 } },
+	{ .type = RULES_SPECIAL, .mtime = { 1001, 0 } },
+};
+#define N (sizeof there / sizeof *there)
+
+static const enum rules_type types[] = { RULES_FILE, RULES_HARDLINK, RULES_SYMLINK, RULES_DIR };
+
+static enum rules_answer ask(uint32_t flags, bool write_once, enum rules_type type, size_t i)
+{
+	const struct store_rules r = { flags, write_once };
+	const struct rules_entry offered = { .type = type, .size_bytes = SIZE, .mtime = TIME };
+	struct rules_entry e = there[i];
+
+	e.same = e.same && type != RULES_DIR;
+	return rules_judge(&r, &offered, &e);
+}
+
+/* Of each type: R receive, C compare, S the same, K keep, X refuse. */
+static void one_rule(void **state)
+{
+	static const struct {
+		uint32_t flag;
+		bool write_once;
+		const char *answers[4];
+	} rules[] = {
+		/*       nothing, 2 equal, older, newer, 3 of another size, link, 2 that are the entry, directory, special */
+		{ 0, false, { "RCCRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_IGNORE_EXISTING, false, { "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKSK" } },
+		{ RULE_EXISTING, false, { "KCCRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRRRSR" } },
+		{ RULE_UPDATE, false, { "RCCRKRRKRSSRR", "RRRRKRRKRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_SIZE_ONLY, false, { "RKKKKRRRRSSRR", "RKKKKRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_CHECKSUM, false, { "RCCCCRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_IGNORE_TIMES, false, { "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_NO_RESUME, false, { "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ 0, true, { "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXXXSX" } },
+	};
+	static const char letters[] = { [RULES_RECEIVE] = 'R', [RULES_COMPARE] = 'C', [RULES_SAME] = 'S', [RULES_KEEP] = 'K',
+		[RULES_REFUSE] = 'X' };
+	char got[N + 1] = "";
+	size_t r, t, i;
+
+	(void)state;
+	for (r = 0; r < sizeof rules / sizeof *rules; r++)
+		for (t = 0; t < 4; t++) {
+			for (i = 0; i < N; i++)
+				got[i] = letters[ask(rules[r].flag, rules[r].write_once, types[t], i)];
+			assert_string_equal(got, rules[r].answers[t]);
+		}
+}
+
+/* What one rule keeps, no other rule gives up. */
+static void rules_together(void **state)
+{
+	static const uint32_t flags[] = { RULE_IGNORE_EXISTING, RULE_EXISTING, RULE_UPDATE, RULE_SIZE_ONLY, RULE_CHECKSUM,
+		RULE_IGNORE_TIMES, RULE_NO_RESUME };
+	const unsigned n = sizeof flags / sizeof *flags;
+	enum rules_answer all;
+	unsigned set, f;
+	uint32_t bits;
+	size_t t, i;
+
+	(void)state;
+	for (set = 0; set < 1u << n; set++) {
+		for (bits = 0, f = 0; f < n; f++)
+			bits |= set >> f & 1 ? flags[f] : 0;
+		for (t = 0; t < 4; t++)
+			for (i = 0; i < N; i++) {
+				all = ask(bits, false, types[t], i);
+				assert_int_not_equal(all, RULES_REFUSE);
+				for (f = 0; f < n; f++)
+					if ((set >> f & 1) != 0 && ask(flags[f], false, types[t], i) == RULES_KEEP)
+						assert_true(all == RULES_KEEP || all == RULES_SAME);
+				if (there[i].type != RULES_NOTHING && types[t] != RULES_DIR)
+					assert_true(ask(bits, true, types[t], i) > RULES_COMPARE);
+			}
+	}
+}
+
+static void files_found(void **state)
+{
+	static const struct {
+		mode_t mode;
+		enum rules_type type;
+	} found[] = { { S_IFREG, RULES_FILE }, { S_IFLNK, RULES_SYMLINK }, { S_IFDIR, RULES_DIR }, { S_IFIFO, RULES_SPECIAL },
+		{ S_IFSOCK, RULES_SPECIAL }, { S_IFCHR, RULES_SPECIAL }, { S_IFBLK, RULES_SPECIAL } };
+	struct rules_entry e;
+	struct stat st = { .st_size = 7, .st_mtim = { 8, 9 } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof found / sizeof *found; i++) {
+		st.st_mode = found[i].mode | 0644;
+		e = rules_entry_of(&st);
+		assert_true(e.type == found[i].type && e.size_bytes == 7 && e.mtime.tv_sec == 8 && e.mtime.tv_nsec == 9 && !e.same);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(one_rule), cmocka_unit_test(rules_together),
+		cmocka_unit_test(files_found) };
+
+	return cmocka_run_group_tests_name("store/rules", tests, NULL, NULL);
+}
