@@ -2,7 +2,10 @@
 #include "../net/fixture.h"
 
 #include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mover/movers_impl.h"
@@ -76,9 +79,112 @@ static void frames_of_movers(void **state)
 		}
 }
 
+/* ---- The set ---- */
+
+static struct loop *control;
+
+static int new_set(struct movers **out, const char *listen, const char *const *roots, size_t n_roots, struct ptcp_err *e)
+{
+	static struct log log;
+	const struct movers_base base = { (char *)"given", (char *)"/absolute" };
+	struct movers_opts o = { .control = control, .log = &log, .file = nf_path("invitation"), .listen = listen, .base = &base,
+		.n_bases = 1, .root = (char *const *)roots, .n_roots = n_roots, .writes = true, .wait_ns = NS_PER_S, .notify = on_notice };
+
+	return movers_new(out, &o, e);
+}
+
+/* The invitation is a secret of its owner: with the roots, the key and the addresses; it ends with the set. */
+static void an_invitation(void **state)
+{
+	const char *roots[] = { nf_dir, "/absolute" };
+	struct movers *m;
+	struct invitation v;
+	struct ptcp_err e;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(loop_new(&control, NULL), 0);
+	assert_int_equal(new_set(&m, "127.0.0.1:0", roots, 2, &e), 0);
+	assert_string_equal(movers_invitation(m), nf_path("invitation"));
+	assert_int_equal(stat(nf_path("invitation"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(invitation_read(&v, nf_path("invitation"), 0, &e), 0);
+	assert_true(v.writes && !v.serves);
+	assert_int_equal(v.n_roots, 2);
+	assert_string_equal(v.root[0], nf_dir);
+	assert_int_equal(v.n_addresses, 1);
+	assert_int_equal(strncmp(v.address[0], "127.0.0.1:", 10), 0);
+	assert_int_equal(atoi(v.address[0] + 10), listener_port(m->listener));
+	assert_memory_equal(v.key, m->invitation.key, sizeof v.key);
+	assert_string_equal(v.engine, m->host.identity.fingerprint);
+	invitation_fini(&v);
+	assert_true(movers_cover(m, "given"));       /* its absolute path is a root */
+	assert_true(movers_cover(m, nf_dir));
+	assert_false(movers_cover(m, "/"));
+	assert_false(movers_cover(m, "/nowhere/at/all"));
+	movers_free(m);
+	assert_int_equal(stat(nf_path("invitation"), &st), -1);
+	loop_free(control);
+}
+
+static void sets_that_cannot_be(void **state)
+{
+	const char *roots[INVITATION_ROOTS_MAX + 1];
+	struct movers *m;
+	struct ptcp_err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < INVITATION_ROOTS_MAX + 1; i++)
+		roots[i] = nf_dir;
+	assert_int_equal(loop_new(&control, NULL), 0);
+	assert_int_equal(new_set(&m, "127.0.0.1:0", roots, 0, &e), PTCP_EUSAGE);
+	assert_int_equal(new_set(&m, "127.0.0.1:0", roots, INVITATION_ROOTS_MAX + 1, &e), PTCP_EUSAGE);
+	assert_non_null(strstr(e.msg, "sources in different directories"));
+	assert_true(new_set(&m, "127.0.0.1:99999", roots, 1, &e) < 0);
+	assert_non_null(strstr(e.msg, "--movers-listen"));
+	loop_free(control);
+}
+
+/* Movers count once they have joined. */
+static void counted(void **state)
+{
+	static struct movers set;
+	static struct mover v[3] = { { .id = 4, .joined = true, .bytes = 40, .n_streams = 1, .host = "four" }, { .id = 5, .host = "five" },
+		{ .id = 6, .joined = true, .bytes = 60, .rate_bps = 8e6, .host = "six" } };
+	const uint8_t path[4] = { 0 };
+	struct ptcp_mover_stats st;
+	uint32_t place[4] = { 0 };
+	unsigned i;
+
+	(void)state;
+	list_init(&set.movers);
+	list_init(&set.launchers);
+	list_init(&set.sessions);
+	for (i = 0; i < 3; i++) {
+		v[i].set = &set;
+		list_append(&set.movers, &v[i].in_list);
+	}
+	set.n = 2;
+	assert_int_equal(movers_count(&set), 2);
+	assert_ptr_equal(movers_find(&set, 4), &v[0]);
+	assert_null(movers_find(&set, 5));
+	assert_null(movers_find(&set, 7));
+	movers_stats(&set, 1, &st);
+	assert_string_equal(st.host, "six");
+	movers_stats(&set, 2, &st);
+	assert_string_equal(st.host, "");
+	assert_true(movers_deal(&set, place, 4, path));
+	for (i = 0; i < 4; i++)
+		assert_true(place[i] == 4 || place[i] == 6);
+	assert_int_equal(movers_deadline(&set).ns, MONO_NEVER.ns); /* there are some */
+	assert_int_equal(movers_fault(&set, mono_now(), NULL), 0);
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes), cmocka_unit_test(frames_of_movers) };
+	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes), cmocka_unit_test(frames_of_movers),
+		nf_test(an_invitation), nf_test(sets_that_cannot_be), cmocka_unit_test(counted) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,83 @@ static void removes_no_more_than_permitted(void **state)
 	sf_failed(&sf.starter, PTCP_EIO, "more than 1 files and directories to delete: none is deleted");
 }
 
+/* ---- Leftovers ---- */
+
+/* A part file of a source that is gone is reported, not one that this transfer completes. */
+static void leftovers(void **state)
+{
+	struct ptcp_err why = { .code = PTCP_ECANCELED, .msg = "enough" };
+	struct timetable slow = { .n = 0 };
+
+	(void)state;
+	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	sf_file("a", 24 << 20);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
+	while (!sf_both_run() || session_progress(sf.acceptor.session).wire_bytes < 600000)
+		loop_run_once(sf.control, true);
+	session_cancel(sf.starter.session, &why);
+	sf_finish();
+	assert_true(fx_count("to") > 0);
+	assert_false(fx_exists("to/a"));
+	sf_again();
+	memset(&slow, 0, sizeof slow);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	rename(fx_path("from/a"), fx_path("a"));
+	fx_text("from/b", "b");
+	transfer(WIRE_ACCEPTOR_RECEIVES);
+	assert_true(sf.starter.n_leftovers > 0);
+	sf_again();
+	rename(fx_path("a"), fx_path("from/a"));
+	transfer(WIRE_ACCEPTOR_RECEIVES);
+	assert_int_equal(sf.starter.n_leftovers, 0);
+	sf_same("a");
+	assert_int_equal(fx_count("to"), 2);
+}
+
+/* With the command that removes them, of which an older time limit is a part. */
+static void text_of_leftovers(void **state)
+{
+	const struct {
+		struct wire_leftovers f;
+		const char *text;
+	} cases[] = {
+		{ { 1, 1 << 20, 0 }, "1 leftover of interrupted transfers, " },
+		{ { 3, 1 << 20, 0 }, "3 leftovers of interrupted transfers, " },
+		{ { 3, 1 << 20, 10 * 24 * 3600 * UINT64_C(1000) }, "(remove with: ptcp clean host:/data" },
+	};
+	char out[SESSION_LEFTOVERS_BYTES];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_non_null(strstr(session_leftovers_text(out, &cases[i].f, "host:/data"), cases[i].text));
+}
+
+/* Without resuming, the part of the earlier run does not count. */
+static void from_scratch(void **state)
+{
+	struct ptcp_err why = { .code = PTCP_ECANCELED, .msg = "enough" };
+	struct timetable slow = { .n = 0 };
+
+	(void)state;
+	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	sf_file("a", 12 << 20);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
+	while (!sf_both_run() || session_progress(sf.acceptor.session).wire_bytes < 600000)
+		loop_run_once(sf.control, true);
+	session_cancel(sf.starter.session, &why);
+	sf_finish();
+	sf_again();
+	memset(&slow, 0, sizeof slow);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	sf.open.flags |= WIRE_OPEN_NO_RESUME;
+	transfer(WIRE_ACCEPTOR_RECEIVES);
+	assert_true(sf.starter.at_end.wire_bytes >= 12 << 20);
+	sf_same("a");
+}
+
 /* ---- Shape of files ---- */
 
 static void hard_links(void **state)
@@ -363,7 +440,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		sf_test(existing_files), sf_test(attributes), sf_test(removes_what_the_source_has_not),
-		sf_test(removes_no_more_than_permitted), sf_test(hard_links), sf_test(holes), sf_test(filtered), sf_test(selected),
+		sf_test(removes_no_more_than_permitted), sf_test(leftovers),
+		cmocka_unit_test(text_of_leftovers), sf_test(from_scratch), sf_test(hard_links), sf_test(holes), sf_test(filtered), sf_test(selected),
 		sf_test(only_new_files), sf_test(from_and_to_pipes),
 	};
 
