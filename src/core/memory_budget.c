@@ -354,6 +354,11 @@ int memory_account_new(struct memory_account **out, struct memory_budget *b, con
 	return 0;
 }
 
+int memory_account_same(struct memory_account **out, const struct memory_account *a, struct ptcp_err *e)
+{
+	return memory_account_new(out, a != NULL ? a->budget : NULL, a != NULL ? a->client->name : NULL, e);
+}
+
 void memory_account_admit(struct memory_account *a, bool admitted)
 {
 	uint64_t before;

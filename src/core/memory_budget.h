@@ -59,6 +59,8 @@ void memory_budget_check(struct memory_budget *b, struct mono now);
 
 /* An account of this client. `b` NULL: makes none. */
 int memory_account_new(struct memory_account **out, struct memory_budget *b, const char *client, struct ptcp_err *e);
+/* Another account of the client of `a`, which may outlive `a`; NULL: makes none. */
+int memory_account_same(struct memory_account **out, const struct memory_account *a, struct ptcp_err *e);
 /* Whether the session is admitted, and has its guaranteed part; not at first. */
 void memory_account_admit(struct memory_account *a, bool admitted);
 /* Without claims. Releases all charges. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/charged.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/list.h"
@@ -22,11 +23,13 @@
 struct directory {
 	struct list in_list;    /* least recently used first */
 	struct quota_table *table;
+	struct memory_account *memory;
 	uint64_t dev, ino;
 	char *path;
 	struct usage *usage;
 	uint64_t limit_bytes;   /* limit of the latest session */
 	bool counted, counting;
+	struct ptcp_err why;    /* why the last count is not whole; code 0: it is */
 	struct mono began, at;  /* start and end of the last count */
 	/* during a count: */
 	struct walk *walk;
@@ -55,13 +58,21 @@ int quota_table_new(struct quota_table **out, const struct log *log, struct ptcp
 	return 0;
 }
 
+static void directory_free(struct directory *d)
+{
+	struct memory_account *memory = d->memory;
+
+	usage_unref(d->usage);
+	memory_free(memory, d->path, d->path != NULL ? strlen(d->path) + 1 : 0);
+	memory_free(memory, d, sizeof *d);
+	memory_account_free(memory);
+}
+
 static void forget(struct quota_table *t, struct directory *d)
 {
 	list_remove(&d->in_list);
 	t->n--;
-	usage_unref(d->usage);
-	free(d->path);
-	free(d);
+	directory_free(d);
 }
 
 void quota_table_free(struct quota_table *t)
@@ -88,32 +99,36 @@ static int count_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e
 	return 0;
 }
 
-static void quota_table_report(struct directory *d, int r)
+static void quota_table_report(const struct directory *d)
 {
 	char shown[TEXT_NAME_BYTES];
 
 	text_escape_quoted(shown, sizeof shown, d->path);
 	log_at(d->table->log, LOG_DEBUG, "server", "event=counted dir=\"%s\" bytes=%llu seconds=%.3f", shown,
 	    (unsigned long long)d->bytes, (double)mono_diff_ns(d->at, d->began) / 1e9);
-	if (r < 0 || d->failed > 0)
+	if (d->why.code != 0)
 		log_at(d->table->log, LOG_WARN, "server", "event=count-incomplete dir=\"%s\" failed=%llu why=\"%s\"", shown,
-		    (unsigned long long)d->failed, r < 0 ? ptcp_err_text(r) : "some entries cannot be examined");
+		    (unsigned long long)d->failed, d->why.msg);
 }
 
-static void end_count(struct directory *d, int r)
+static void end_count(struct directory *d)
 {
 	struct quota_table *t = d->table;
 	struct io_job *job, *next;
 
 	walk_free(d->walk);
 	d->walk = NULL;
+	if (d->why.code == 0 && d->failed > 0)
+		err_set(&d->why, PTCP_EIO, "the quota: cannot count the space beneath this client's directory, entries that cannot be "
+		    "examined: %llu (have the server's administrator make them readable for the server)",
+		    (unsigned long long)d->failed);
 	usage_count_end(d->usage, d->bytes);
 	pthread_mutex_lock(&t->lock);
 	d->at = mono_now();
 	d->counted = true;
 	d->counting = false;
 	job = d->first;
-	quota_table_report(d, r);
+	quota_table_report(d);
 	for (; job != NULL; job = next) {
 		next = job->next;
 		io_submit(d->io, job);
@@ -125,20 +140,18 @@ static void count_step(struct io_job *job)
 {
 	static const struct walk_steps steps = { .entry = count_entry };
 	struct directory *d = CONTAINER_OF(job, struct directory, step);
-	struct ptcp_err why;
-	int r = walk_step(&steps, &d->walk, STEP_ENTRIES, d, &why);
 
-	if (r > 0)
+	if (walk_step(&steps, &d->walk, STEP_ENTRIES, d, &d->why) > 0)
 		io_submit(d->io, &d->step);
 	else
-		end_count(d, r);
+		end_count(d);
 }
 
 static int begin_count(struct directory *d, struct dir *root, struct io *io, struct ptcp_err *e)
 {
 	int r;
 
-	if ((r = walk_new(&d->walk, NULL, e)) < 0)
+	if ((r = walk_new(&d->walk, d->memory, e)) < 0)
 		return r;
 	if ((r = walk_add(d->walk, root, NULL, e)) < 0) {
 		walk_free(d->walk);
@@ -150,6 +163,7 @@ static int begin_count(struct directory *d, struct dir *root, struct io *io, str
 	d->began = mono_now();
 	d->bytes = QUOTA_GRAIN; /* the directory itself */
 	d->failed = 0;
+	d->why.code = 0;
 	d->first = NULL;
 	d->last = &d->first;
 	d->io = io;
@@ -166,7 +180,7 @@ static bool is_stale(const struct directory *d)
 
 	if (!d->counted)
 		return true;
-	if (usage_refused(d->usage) && age > RETRY_NS && age > RETRY_COUNTS * took)
+	if ((d->why.code != 0 || usage_refused(d->usage)) && age > RETRY_NS && age > RETRY_COUNTS * took)
 		return true;
 	return age > FRESH_NS && age > FRESH_COUNTS * took;
 }
@@ -195,19 +209,37 @@ static void make_room(struct quota_table *t)
 		}
 }
 
-static struct directory *add(struct quota_table *t, struct dir *root, const struct stat *st)
+static struct directory *directory_new(struct dir *root, const struct memory_account *of, struct ptcp_err *e)
 {
-	struct directory *d = calloc(1, sizeof *d);
+	struct memory_account *memory;
 	char path[DIR_PATH_RAW_BYTES];
+	struct directory *d;
 
-	if (d == NULL || (d->path = strdup(dir_whole_path_text(root, path, sizeof path))) == NULL ||
-	    (d->usage = usage_new()) == NULL) {
-		if (d != NULL)
-			free(d->path);
-		free(d);
+	dir_whole_path_text(root, path, sizeof path);
+	if (memory_account_same(&memory, of, e) < 0)
+		return NULL;
+	if ((d = memory_calloc(memory, sizeof *d, e)) == NULL) {
+		memory_account_free(memory);
 		return NULL;
 	}
+	d->memory = memory;
+	if ((d->path = memory_calloc(memory, strlen(path) + 1, e)) == NULL ||
+	    ((d->usage = usage_new()) == NULL && err_nomem(e) < 0)) {
+		directory_free(d);
+		return NULL;
+	}
+	strcpy(d->path, path);
+	return d;
+}
+
+static struct directory *add(struct quota_table *t, struct dir *root, const struct stat *st,
+    const struct memory_account *memory, struct ptcp_err *e)
+{
+	struct directory *d;
+
 	make_room(t);
+	if ((d = directory_new(root, memory, e)) == NULL)
+		return NULL;
 	d->table = t;
 	d->dev = st->st_dev;
 	d->ino = st->st_ino;
@@ -218,31 +250,36 @@ static struct directory *add(struct quota_table *t, struct dir *root, const stru
 
 /* With the lock held. 1: wait. */
 static int apply(struct quota_table *t, struct io *io, struct dir *root, struct tree *tree, const struct stat *st,
-    uint64_t limit, enum quota_need need, struct io_job *again, struct ptcp_err *e)
+    uint64_t limit, enum quota_need need, const struct memory_account *memory, struct io_job *again, struct ptcp_err *e)
 {
 	struct directory *d = find(t, st->st_dev, st->st_ino);
 	int r;
 
 	if (d == NULL && need == QUOTA_ADJUST)
 		return 0; /* the first count is yet to come */
-	if (d == NULL && (d = add(t, root, st)) == NULL)
-		return err_nomem(e);
+	if (d == NULL && (d = add(t, root, st, memory, e)) == NULL)
+		return PTCP_ENOMEM;
 	list_remove(&d->in_list);
 	list_append(&t->list, &d->in_list);
 	d->limit_bytes = limit;
-	if (need == QUOTA_COUNT && !d->counting && is_stale(d) && (r = begin_count(d, root, io, e)) < 0)
+	if (need >= QUOTA_SHOW && !d->counting && is_stale(d) && (r = begin_count(d, root, io, e)) < 0)
 		return r;
-	if (need == QUOTA_COUNT && d->counting) {
+	if (need >= QUOTA_SHOW && d->counting) {
 		again->next = NULL;
 		*d->last = again;
 		d->last = &again->next;
 		return 1;
 	}
+	if (need == QUOTA_COUNT && d->why.code != 0) {
+		if (e != NULL)
+			*e = d->why;
+		return d->why.code;
+	}
 	return tree_set_quota(tree, d->usage, limit, e);
 }
 
 int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, uint64_t limit_bytes, enum quota_need need,
-    struct io_job *again, struct ptcp_err *e)
+    struct memory_account *memory, struct io_job *again, struct ptcp_err *e)
 {
 	struct dir *root;
 	struct stat st;
@@ -257,7 +294,7 @@ int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, u
 	}
 	if (r >= 0) {
 		pthread_mutex_lock(&t->lock);
-		r = apply(t, io, root, tree, &st, limit_bytes, need, again, e);
+		r = apply(t, io, root, tree, &st, limit_bytes, need, memory, again, e);
 		pthread_mutex_unlock(&t->lock);
 	}
 	dir_unref(root);

@@ -229,7 +229,7 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	if (a->auth.write_once)
 		return only_adds(e, "work on files");
 	a->manages = true;
-	a->quota_need = f->op == WIRE_MANAGE_COUNT || f->op == WIRE_MANAGE_MKDIR ? QUOTA_COUNT :
+	a->quota_need = f->op == WIRE_MANAGE_COUNT ? QUOTA_SHOW : f->op == WIRE_MANAGE_MKDIR ? QUOTA_COUNT :
 	    modifies ? QUOTA_ADJUST : QUOTA_NONE;
 	return take_given(a, f->paths, e);
 }

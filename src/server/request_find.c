@@ -134,8 +134,8 @@ static int begin(struct request *a, struct ptcp_err *e)
 
 	if (!a->own && a->tree == NULL && (r = use_root(a, e)) < 0)
 		return r;
-	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need, &a->io,
-	    e)) != 0)
+	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need,
+	    a->memory, &a->io, e)) != 0)
 		return r < 0 ? r : STEP_WAITS;
 	if (a->path == NULL && (r = request_read(a, e)) < 0)
 		return r;

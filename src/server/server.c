@@ -408,12 +408,12 @@ void ptcp_server_free(struct ptcp_server *s)
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
 	context_fini(&s->host);
+	quota_table_free(s->quotas);
 	memory_budget_free(s->memory);
 	loop_free(s->loop);
 	server_forget_needs(s);
 	link_table_fini(&s->links);
 	own_dirs_close(&s->own_dirs);
-	quota_table_free(s->quotas);
 	free(s->config_dir);
 	free(s->storage_dir);
 	free(s->root);

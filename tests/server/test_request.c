@@ -240,7 +240,7 @@ static void rights_by_role_and_flags(void **state)
 static void rights_by_work_on_files(void **state)
 {
 	static const struct { uint8_t op; const char *verdicts; enum quota_need need; } rows[] = {
-		{ WIRE_MANAGE_LIST, "..rr.", QUOTA_NONE }, { WIRE_MANAGE_COUNT, "..rr.", QUOTA_COUNT },
+		{ WIRE_MANAGE_LIST, "..rr.", QUOTA_NONE }, { WIRE_MANAGE_COUNT, "..rr.", QUOTA_SHOW },
 		{ WIRE_MANAGE_MKDIR, ".rrr.", QUOTA_COUNT }, { WIRE_MANAGE_REMOVE, ".rrr.", QUOTA_ADJUST },
 		{ WIRE_MANAGE_RENAME, ".rrr.", QUOTA_ADJUST },
 	};
