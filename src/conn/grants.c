@@ -17,6 +17,7 @@ struct grant_use {
 	uint8_t issuer[WIRE_KEY_BYTES], nonce[WIRE_NONCE_BYTES];
 	uint64_t expiry_s;
 	bool spent;
+	struct memory_account *memory; /* account of the issuer; NULL: no limit */
 };
 
 int grant_make(uint8_t out[WIRE_GRANT_MAX_BYTES], size_t *n, const struct identity *issuer,
@@ -65,10 +66,12 @@ static void forget_expired(struct grants *t, uint64_t now_s)
 	size_t i;
 
 	for (i = 0; i < t->n; )
-		if (t->used[i].expiry_s <= now_s)
+		if (t->used[i].expiry_s <= now_s) {
+			memory_account_free(t->used[i].memory);
 			t->used[i] = t->used[--t->n];
-		else
+		} else {
 			i++;
+		}
 }
 
 static struct grant_use *grants_find(struct grants *t, const struct wire_grant *g)
@@ -121,6 +124,18 @@ int grant_relays(const struct wire_grant *g, const char *own, const char *peer, 
 	return grants_check(g, own, peer, now_s, e);
 }
 
+static int charge(struct memory_account **out, struct memory_budget *b, const struct wire_grant *g, struct ptcp_err *e)
+{
+	char issuer[PTCP_FINGERPRINT_BYTES];
+	int r;
+
+	if ((r = identity_key_fingerprint(issuer, g->issuer, e)) < 0 || (r = memory_account_new(out, b, issuer, e)) < 0)
+		return r;
+	if ((r = memory_charge(*out, sizeof(struct grant_use), e)) < 0)
+		memory_account_free(*out);
+	return r;
+}
+
 int grants_take(struct grants *t, const struct wire_grant *g, const char *own, const char *peer, uint64_t now_s,
     struct ptcp_err *e)
 {
@@ -138,7 +153,10 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 		return err_set(e, PTCP_EREFUSED, "too busy: too many grants in use (try again later)");
 	if (t->used == NULL && (t->used = calloc(GRANTS_MAX, sizeof *t->used)) == NULL)
 		return err_nomem(e);
-	s = &t->used[t->n++];
+	s = &t->used[t->n];
+	if ((r = charge(&s->memory, t->memory, g, e)) < 0)
+		return r;
+	t->n++;
 	memcpy(s->issuer, g->issuer, sizeof s->issuer);
 	memcpy(s->nonce, g->nonce, sizeof s->nonce);
 	s->expiry_s = g->expiry_s;
@@ -154,4 +172,11 @@ void grants_spend(struct grants *t, const struct wire_grant *g)
 		s->spent = true; /* else expired */
 }
 
-void grants_fini(struct grants *t) { free(t->used); }
+void grants_fini(struct grants *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		memory_account_free(t->used[i].memory);
+	free(t->used);
+}

@@ -3,6 +3,7 @@
 #ifndef CONN_GRANTS_H
 #define CONN_GRANTS_H
 
+#include "core/memory_budget.h"
 #include "net/identity.h"
 #include "wire/grant.h"
 
@@ -34,6 +35,7 @@ int grant_relays(const struct wire_grant *g, const char *own, const char *peer, 
 
 /* Received grants, remembered until they expire. */
 struct grants {
+	struct memory_budget *memory; /* the issuers are charged; NULL: no limit */
 	struct grant_use *used;
 	size_t n;
 };

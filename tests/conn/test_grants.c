@@ -269,10 +269,41 @@ static void of_one(void **state)
 	grants_fini(&t);
 }
 
+/* The issuer is charged until the grant expires. */
+static void memory(void **state)
+{
+	struct grants t = { 0 };
+	struct wire_grant g = made();
+	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
+	struct ptcp_err e;
+	unsigned i;
+	int r;
+
+	(void)state;
+	assert_int_equal(memory_budget_new(&t.memory, 16 << 10, NULL), 0);
+	for (i = 0; i < 1024; i++) {
+		g.nonce[0] = (uint8_t)i;
+		g.nonce[1] = (uint8_t)(i >> 8);
+		if ((r = grants_take(&t, &g, own, peer, NOW, &e)) < 0)
+			break;
+	}
+	assert_int_equal(r, PTCP_ENOMEM);
+	assert_non_null(strstr(e.msg, "--max-memory"));
+	assert_in_range(t.n, 10, 200);
+	assert_true(memory_budget_used(t.memory) > 6 << 10);
+	g.expiry_s = NOW + GRANT_LIFE_S + 1;
+	assert_int_equal(grants_take(&t, &g, own, peer, NOW + GRANT_LIFE_S, NULL), 0);
+	assert_int_equal(t.n, 1);
+	grants_fini(&t);
+	assert_int_equal(memory_budget_used(t.memory), 0);
+	memory_budget_free(t.memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_says),
+		cmocka_unit_test(memory),
 		cmocka_unit_test(forged),
 		cmocka_unit_test(for_whom_and_when),
 		cmocka_unit_test(by_any_clock),
