@@ -35,6 +35,7 @@ void inbound_free(struct inbound *g)
 	handshake_cancel(g->handshake);
 	chan_free(g->chan);
 	timer_free(g->timer);
+	memory_account_free(g->memory);
 	if (l->o.ops->gone != NULL)
 		l->o.ops->gone(l->o.arg);
 	free(g);
@@ -331,6 +332,18 @@ static void on_first_bytes(void *arg)
 		stay(g);
 }
 
+/* In a flood the oldest goes, so that a client's fast handshake succeeds. */
+static int charge(struct pending *l, struct memory_account *a, struct ptcp_err *e)
+{
+	uint64_t bytes = sizeof(struct inbound) + CHAN_BYTES;
+	int r = memory_charge(a, bytes, e);
+
+	if (r == 0 || list_empty(&l->waiting))
+		return r;
+	inbound_free(CONTAINER_OF(l->waiting.next, struct inbound, in_list));
+	return memory_charge(a, bytes, e);
+}
+
 /* `fd` is taken, also on failure. */
 static int inbound_new(struct pending *l, int *fd, const char *address, struct peer_address *from, bool one_channel,
     struct ptcp_err *e)
@@ -347,13 +360,16 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	}
 	g->pending = l;
 	g->fd = fd_take(fd);
-	if (!l->peeks || one_channel)
+	if ((r = memory_account_new(&g->memory, l->o.memory, INBOUND_STRANGERS, e)) < 0 || (r = charge(l, g->memory, e)) < 0)
+		;
+	else if (!l->peeks || one_channel)
 		r = open_chan(g, &g->fd, e);
 	else
 		r = watch_new(&g->peek, l->o.host->control, g->fd, on_first_bytes, g, e);
 	if (r < 0) {
 		fd_close(&g->fd);
 		timer_free(g->timer);
+		memory_account_free(g->memory);
 		free(g);
 		return r;
 	}

@@ -7,12 +7,16 @@
 
 #include "conn/context.h"
 #include "core/list.h"
+#include "core/memory_budget.h"
 #include "net/admission.h"
 #include "net/sock.h"
 #include "wire/grant.h"
 
 struct inbound;
 struct relayed;
+
+/* The client of the memory budget that is charged for all pending connections, while their clients are unknown. */
+#define INBOUND_STRANGERS "strangers"
 
 enum inbound_lend {
 	INBOUND_LEND_UNKNOWN, /* no process has that label */
@@ -46,6 +50,7 @@ struct pending_opts {
 	struct context *host;
 	uint64_t timeout_ns;                 /* time-out of the socket after JOIN */
 	unsigned waiting, sessions, streams; /* limits for admission_new(); few descriptors reduce `waiting` */
+	struct memory_budget *memory;        /* NULL: no limit */
 	const struct inbound_ops *ops;
 	void *arg;
 };
@@ -70,6 +75,7 @@ struct inbound {
 	struct watch *peek;         /* watches until the label of the connection is known; then NULL */
 	int fd;                     /* socket while `peek` */
 	size_t peeked;              /* bytes examined so far */
+	struct memory_account *memory; /* account of INBOUND_STRANGERS; NULL: no limit */
 	struct handshake *handshake; /* the handshake follows the label */
 	struct chan *chan;          /* channel of an accepted connection */
 	struct timer *timer;
@@ -85,7 +91,8 @@ struct inbound {
 int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);
 /* All connections must have ended. Zeroed memory is fine. */
 void pending_fini(struct pending *l);
-/* A new connection. Takes `fd`, and closes it if admission control refuses the address. */
+/* A new connection. Takes `fd`, and closes it if admission control refuses the address. Without memory for another one, the
+ * oldest connection is closed, and the new one if there is no other. */
 void pending_take(struct pending *l, int *fd, const char *address, bool one_channel);
 void pending_empty(struct pending *l);
 /* After INBOUND_LEND_BUSY. */

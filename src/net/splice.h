@@ -13,6 +13,7 @@
 struct splice;
 
 #define SPLICE_FDS 6       /* descriptors of a splice: two sockets, two pipes */
+#define SPLICE_SPOOL_OUT_BYTES (256u << 10) /* buffer of each direction for what returns from the disk */
 #define SPLICE_SPOOL_FDS 2 /* descriptors of the two files of a spool */
 
 /* Embedded by the splice: disk I/O that may block. `run` is called once, on another thread. */

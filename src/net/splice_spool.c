@@ -14,7 +14,6 @@
 #include "core/units.h"
 #include "net/splice_impl.h"
 
-#define OUT_BYTES (256u << 10)
 #define SLOW_WRITE_NS (50 * NS_PER_MS)
 #define SLOW_FOR_NS (5 * NS_PER_S)
 
@@ -177,9 +176,9 @@ static int fetch(struct lane *l)
 
 	if (c->submitted || (c->n = spool_oldest(l->spool, &c->at)) == 0)
 		return 0;
-	if (c->n > OUT_BYTES)
-		c->n = OUT_BYTES;
-	if (l->out == NULL && (l->out = malloc(OUT_BYTES)) == NULL)
+	if (c->n > SPLICE_SPOOL_OUT_BYTES)
+		c->n = SPLICE_SPOOL_OUT_BYTES;
+	if (l->out == NULL && (l->out = malloc(SPLICE_SPOOL_OUT_BYTES)) == NULL)
 		return fail(l, PTCP_ENOMEM, "reading the spool", ENOMEM);
 	read_file(c, RWF_NOWAIT);
 	if (c->result < 0 && (c->sys == EAGAIN || c->sys == EOPNOTSUPP)) {

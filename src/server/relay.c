@@ -52,6 +52,7 @@ struct relayed {
 	struct splice *splice;
 	struct storage *storage; /* NULL: none */
 	struct relay_place place;
+	struct memory_account *memory; /* account of the client; NULL: no limit */
 	struct admission *admission;
 	struct peer_address *peer;
 	struct msg start, over, stop, gone;
@@ -208,6 +209,7 @@ static void relayed_free(struct relayed *d)
 	leave(r, &d->place);
 	admission_session(d->admission, d->peer, false);
 	storage_free(d->storage);
+	memory_account_free(d->memory);
 	free(d);
 	r->gone(r->arg);
 }
@@ -417,9 +419,40 @@ static void dial_next_hop(struct relayed *d)
 	refuse(d, &why);
 }
 
+/* The splice, and with storage the buffers of what returns from the disk. A client that meets a limit tries again later. */
+static int charge(struct memory_account **out, struct relay *r, const char *client, bool stores, struct ptcp_err *e)
+{
+	uint64_t bytes = 2 * sizeof(struct relayed) + (stores ? 2 * SPLICE_SPOOL_OUT_BYTES : 0);
+	int code;
+
+	if ((code = memory_account_new(out, r->memory, client, e)) < 0 || (code = memory_charge(*out, bytes, e)) == 0)
+		return code;
+	memory_account_free(*out);
+	e->code = PTCP_EBUSY;
+	return code;
+}
+
+static struct relayed *relayed_new(struct relay *r, const char *client, bool stores, struct ptcp_err *e)
+{
+	struct memory_account *memory;
+	struct relayed *d;
+
+	if (charge(&memory, r, client, stores, e) < 0)
+		return NULL;
+	if ((d = calloc(1, sizeof *d)) == NULL) {
+		memory_account_free(memory);
+		err_nomem(e);
+		return NULL;
+	}
+	d->relay = r;
+	d->memory = memory;
+	return d;
+}
+
 int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f, const char *client,
     const struct trust_proof *proof, struct ptcp_err *e)
 {
+	bool stores = f->spool_bytes > 0 && r->storage.all.max_bytes > 0;
 	struct relay_place place = { 0 };
 	struct relayed *d;
 
@@ -427,11 +460,11 @@ int relay_request(struct relay *r, struct inbound *g, const struct wire_route *f
 		inbound_log(g, LOG_WARN, "relay-refused", "client=%s why=\"%s\"", client, e->msg);
 		return PTCP_EREFUSED;
 	}
-	if ((d = calloc(1, sizeof *d)) == NULL) {
+	if ((d = relayed_new(r, client, stores, e)) == NULL) {
+		inbound_log(g, LOG_WARN, "relay-refused", "client=%s why=\"%s\"", client, e->msg);
 		leave(r, &place);
-		return err_nomem(e);
+		return e->code;
 	}
-	d->relay = r;
 	d->place = place;
 	d->admission = g->pending->admission;
 	d->peer = g->from;

@@ -6,6 +6,7 @@
 
 #include "conn/context.h"
 #include "core/list.h"
+#include "core/memory_budget.h"
 #include "fs/io.h"
 #include "net/relay_acl.h"
 #include "net/splice.h"
@@ -30,6 +31,7 @@ struct relay {
 	struct list list;
 	unsigned n;
 	struct relay_room room;
+	struct memory_budget *memory; /* NULL: no limit */
 	void (*gone)(void *arg);     /* a connection has ended */
 	void *arg;
 };

@@ -261,7 +261,7 @@ static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 	struct pending_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
 		.waiting = s->o.max_startups,
 		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
-		.ops = &server_inbound_ops, .arg = s };
+		.memory = s->memory, .ops = &server_inbound_ops, .arg = s };
 
 	if (admission_patience() > 1)
 		log_at(&s->host.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE " extends the time "
@@ -297,6 +297,7 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.quotas = s->quotas;
 	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
+	s->relay.memory = s->sessions.grants.memory = s->memory;
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
 	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops,

@@ -386,13 +386,41 @@ static void not_shared(void **state)
 	finish();
 }
 
+/* Without memory for another connection the oldest goes. */
+static void memory(void **state)
+{
+	enum { N = 16 };
+	struct memory_budget *b;
+	int fd[N];
+	unsigned i;
+
+	(void)state;
+	begin();
+	assert_int_equal(memory_budget_new(&b, 512 << 10, NULL), 0);
+	pending.o.memory = b;
+	for (i = 0; i < N; i++) {
+		fd[i] = connected();
+		assert_true(memory_budget_used(b) <= 256 << 10);
+	}
+	assert_in_range(pending.n, 3, 6);
+	assert_int_equal(seen.n_gone, N - pending.n);
+	assert_int_equal(recv(fd[0], &i, 1, 0), 0);
+	assert_int_equal(recv(fd[N - 1], &i, 1, MSG_DONTWAIT), -1);
+	pending_empty(&pending);
+	assert_int_equal(memory_budget_used(b), 0);
+	for (i = 0; i < N; i++)
+		close(fd[i]);
+	finish();
+	memory_budget_free(b);
+}
+
 int main(void)
 {
 	unsetenv(ADMISSION_PATIENCE); /* tests wait for the limits */
 	const struct CMUnitTest tests[] = {
 		nf_test(whole), nf_test(in_pieces), nf_timed_test(pieces_do_not_spin), nf_test(unknown_labels), nf_test(no_tls),
 		nf_test(long_ones), nf_test(cut_short), nf_timed_test(never_ending), nf_test(a_busy_process), nf_test(many_silent),
-		nf_test(not_shared),
+		nf_test(not_shared), nf_test(memory),
 	};
 
 	return cmocka_run_group_tests_name("conn/inbound", tests, NULL, NULL);
