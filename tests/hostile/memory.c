@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "session.h"
+#include "wire/attrs.h"
 #include "wire/block.h"
 #include "wire/jobs.h"
 
@@ -59,9 +60,9 @@ static void send_most(struct session *s, unsigned number, uint64_t id)
 	peer_try_send(p, chunk, sizeof chunk - 1);
 }
 
-static void unfinished(unsigned port, char **arguments, uint64_t id)
+static void leave_unfinished(unsigned port, unsigned sessions, unsigned streams, uint64_t id)
 {
-	unsigned sessions = (unsigned)atoi(arguments[0]), streams = (unsigned)atoi(arguments[1]), i, k;
+	unsigned i, k;
 	struct session s;
 	char name[16];
 
@@ -74,6 +75,11 @@ static void unfinished(unsigned port, char **arguments, uint64_t id)
 		for (k = 0; k < streams; k++)
 			send_most(&s, k, id);
 	}
+}
+
+static void unfinished(unsigned port, char **arguments, uint64_t id)
+{
+	leave_unfinished(port, (unsigned)atoi(arguments[0]), (unsigned)atoi(arguments[1]), id);
 	hold();
 }
 
@@ -122,6 +128,11 @@ static void reads_no_block(unsigned port, char **arguments)
 #define PATTERN_BYTES 125u
 #define FLOOD_BYTES (UINT64_C(8) << 20)
 #define SELECT_BYTES 45000u
+#define XATTR_BYTES 55000u
+#define ATTRIBUTED 1500u       /* files with so many bytes of attributes */
+#define RANGES (1u << 21)      /* blocks, every second of which is requested */
+#define NEEDS 1000u            /* frames sent at once */
+#define UNFINISHED_STREAMS 32u
 
 /* A request that waits for room, for the directory `dir`; with so many patterns as one frame can carry, or none. */
 static void request(struct peer *p, uint8_t role, uint32_t flags, const char *dir, bool patterns)
@@ -164,17 +175,31 @@ static void flood_paths(struct peer *p, size_t length, bool distinct)
 	} while (sent < (distinct ? WIRE_SELECT_MAX_PATHS_BYTES - 2 * SELECT_BYTES : FLOOD_BYTES) && peer_try_send(p, out, wire_select_encode(out, &f)));
 }
 
-/* A window of unfinished files with long names. */
-static void flood_entries(struct peer *p, unsigned n)
+/* An attribute of an entry: extended attributes, almost as many bytes as a frame can carry. */
+static struct span large_attributes(void)
 {
-	static uint8_t out[WIRE_ENTRY_BYTES(0)];
+	static uint8_t list[XATTR_BYTES + 100], out[XATTR_BYTES + 200], value[XATTR_BYTES];
+	struct wire_attrs a = { .xattrs = { list, 0 } };
+
+	a.xattrs.n = wire_xattr_encode(list, (struct span){ (const uint8_t *)"user.x", 6 }, (struct span){ value, sizeof value });
+	return (struct span){ out, wire_attrs_encode(out, &a) };
+}
+
+/* A window of unfinished files with long names, and, all files, with attributes. */
+static void flood_entries(struct peer *p, unsigned n, bool attributes)
+{
+	static uint8_t out[WIRE_ENTRY_BYTES(XATTR_BYTES + 200)];
+	struct span attrs = attributes ? large_attributes() : (struct span){ NULL, 0 };
 	char name[256];
 	unsigned i;
 
 	memset(name, 'n', sizeof name);
+	if (attributes && n > ATTRIBUTED)
+		n = ATTRIBUTED;
 	for (i = 0; i < n; i++) {
-		struct wire_entry f = { .type = i % 2 ? WIRE_DIR : WIRE_FILE, .id = ID(i, i + 1), .size_bytes = i % 2 ? 0 : 1u << 30,
-			.mode = 0755, .name = { (const uint8_t *)name, 255 } };
+		bool dir = i % 2 && !attributes;
+		struct wire_entry f = { .type = dir ? WIRE_DIR : WIRE_FILE, .id = ID(i, i + 1), .size_bytes = dir ? 0 : 1u << 30,
+			.mode = 0755, .name = { (const uint8_t *)name, 255 }, .attrs = attrs };
 
 		snprintf(name, 12, "%011u", i);
 		name[11] = 'n';
@@ -183,23 +208,72 @@ static void flood_entries(struct peer *p, unsigned n)
 	}
 }
 
+/* Requests every second block of the first file that the server offers, and reads no more. */
+static void flood_needs(struct peer *p)
+{
+	static uint8_t out[NEEDS * WIRE_NEED_MAX_BYTES];
+	struct wire_answer a = { .verdict = WIRE_SEND_PARTS };
+	struct wire_blocks b = { .count = 1 };
+	const struct frame *f;
+	struct wire_entry e;
+	size_t n;
+
+	while ((f = peer_frame(p))->type != WIRE_ENTRY || wire_entry_decode(&e, (struct span){ f->payload, f->n }, NULL) < 0 ||
+	    e.type != WIRE_FILE)
+		if (f->type < 0)
+			return;
+	a.id = b.id = e.id;
+	if (!peer_try_send(p, out, wire_answer_encode(out, &a)))
+		return;
+	do {
+		for (n = 0; n + WIRE_NEED_MAX_BYTES <= sizeof out; b.first += 2)
+			n += wire_need_encode(out + n, &b);
+	} while (b.first < RANGES && peer_try_send(p, out, n));
+}
+
+enum kind { PATHS_OF_DOTS, PATHS_OF_ONE_BYTE, RULES, NAMES, LONG_PATHS, RANGES_OF_BLOCKS, ATTRIBUTES, SHORT_PATHS, KINDS };
+
+static void request_of(struct peer *p, enum kind kind, const char *dir)
+{
+	switch (kind) {
+	case RULES:
+		request(p, WIRE_ACCEPTOR_SENDS, 0, dir, true);
+		break;
+	case NAMES:
+		request(p, WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DELETE | WIRE_OPEN_VERIFY, dir, false);
+		break;
+	case ATTRIBUTES:
+		request(p, WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_XATTR | WIRE_OPEN_VERIFY, dir, false);
+		break;
+	case RANGES_OF_BLOCKS:
+		request(p, WIRE_ACCEPTOR_SENDS, WIRE_OPEN_VERIFY, "huge", false);
+		break;
+	default:
+		request(p, WIRE_ACCEPTOR_SENDS, WIRE_OPEN_SELECTED, dir, false);
+	}
+}
+
 /* Begins the session number `i`: each kind of memory in turn. The server may refuse any of them, at any point. */
 static void take_memory(struct peer *p, unsigned i, const char *dir)
 {
+	enum kind kind = (enum kind)(i % KINDS);
 	struct wire_hello h = { 0 };
 	const struct frame *f;
 
-	request(p, i % 4 == 3 ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS, i % 4 == 3 ? WIRE_OPEN_DELETE | WIRE_OPEN_VERIFY :
-	    i % 4 == 2 ? 0 : WIRE_OPEN_SELECTED, dir, i % 4 == 2);
+	request_of(p, kind, dir);
 	while ((f = peer_frame(p))->type == WIRE_HELLO || f->type == WIRE_WAITING)
 		if (f->type == WIRE_HELLO && wire_hello_decode(&h, (struct span){ f->payload, f->n }, NULL) < 0)
 			die("malformed HELLO");
 	if (f->type != WIRE_OPENED)
 		return;
-	if (i % 4 < 2)
-		flood_paths(p, i % 8 < 4 ? (i % 2 ? 1 : 4095) : (i % 2 ? 11 : 200), i % 8 >= 4);
-	else if (i % 4 == 3)
-		flood_entries(p, h.max_entries);
+	if (kind == NAMES || kind == ATTRIBUTES)
+		flood_entries(p, h.max_entries, kind == ATTRIBUTES);
+	else if (kind == RANGES_OF_BLOCKS)
+		flood_needs(p);
+	else if (kind == PATHS_OF_DOTS || kind == PATHS_OF_ONE_BYTE)
+		flood_paths(p, kind == PATHS_OF_DOTS ? 4095 : 1, false);
+	else if (kind != RULES)
+		flood_paths(p, kind == LONG_PATHS ? 200 : 11, true);
 }
 
 /* ARGUMENTS: running sessions, waiting sessions, jobs, a directory with many names. */
@@ -210,7 +284,8 @@ static void at_once(unsigned port, char **arguments)
 	static uint8_t out[WIRE_MANAGE_MAX_BYTES], path[WIRE_PATH_MAX + 3];
 	struct peer *p;
 
-	for (i = 0; i < running + waiting; i++) {
+	leave_unfinished(port, 1, UNFINISHED_STREAMS, FILE_ID);
+	for (i = 1; i < running + waiting; i++) {
 		if ((p = peer_connect(port, ALPN_CONTROL)) == NULL)
 			continue;
 		peer_patience(p, 2);
