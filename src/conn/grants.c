@@ -124,7 +124,7 @@ int grant_relays(const struct wire_grant *g, const char *own, const char *peer, 
 	return grants_check(g, own, peer, now_s, e);
 }
 
-static int charge(struct memory_account **out, struct memory_budget *b, const struct wire_grant *g, struct ptcp_err *e)
+static int grants_charge(struct memory_account **out, struct memory_budget *b, const struct wire_grant *g, struct ptcp_err *e)
 {
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int r;
@@ -154,7 +154,7 @@ int grants_take(struct grants *t, const struct wire_grant *g, const char *own, c
 	if (t->used == NULL && (t->used = calloc(GRANTS_MAX, sizeof *t->used)) == NULL)
 		return err_nomem(e);
 	s = &t->used[t->n];
-	if ((r = charge(&s->memory, t->memory, g, e)) < 0)
+	if ((r = grants_charge(&s->memory, t->memory, g, e)) < 0)
 		return r;
 	t->n++;
 	memcpy(s->issuer, g->issuer, sizeof s->issuer);

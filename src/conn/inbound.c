@@ -333,7 +333,7 @@ static void on_first_bytes(void *arg)
 }
 
 /* In a flood the oldest goes, so that a client's fast handshake succeeds. */
-static int charge(struct pending *l, struct memory_account *a, struct ptcp_err *e)
+static int inbound_charge(struct pending *l, struct memory_account *a, struct ptcp_err *e)
 {
 	uint64_t bytes = sizeof(struct inbound) + CHAN_BYTES;
 	int r = memory_charge(a, bytes, e);
@@ -360,7 +360,7 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	}
 	g->pending = l;
 	g->fd = fd_take(fd);
-	if ((r = memory_account_new(&g->memory, l->o.memory, INBOUND_STRANGERS, e)) < 0 || (r = charge(l, g->memory, e)) < 0)
+	if ((r = memory_account_new(&g->memory, l->o.memory, INBOUND_STRANGERS, e)) < 0 || (r = inbound_charge(l, g->memory, e)) < 0)
 		;
 	else if (!l->peeks || one_channel)
 		r = open_chan(g, &g->fd, e);

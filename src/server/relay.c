@@ -420,7 +420,7 @@ static void dial_next_hop(struct relayed *d)
 }
 
 /* The splice, and with storage the buffers of what returns from the disk. A client that meets a limit tries again later. */
-static int charge(struct memory_account **out, struct relay *r, const char *client, bool stores, struct ptcp_err *e)
+static int relay_charge(struct memory_account **out, struct relay *r, const char *client, bool stores, struct ptcp_err *e)
 {
 	uint64_t bytes = 2 * sizeof(struct relayed) + (stores ? 2 * SPLICE_SPOOL_OUT_BYTES : 0);
 	int code;
@@ -437,7 +437,7 @@ static struct relayed *relayed_new(struct relay *r, const char *client, bool sto
 	struct memory_account *memory;
 	struct relayed *d;
 
-	if (charge(&memory, r, client, stores, e) < 0)
+	if (relay_charge(&memory, r, client, stores, e) < 0)
 		return NULL;
 	if ((d = calloc(1, sizeof *d)) == NULL) {
 		memory_account_free(memory);
