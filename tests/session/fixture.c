@@ -63,7 +63,10 @@ static void on_running(void *arg, struct session *sess)
 
 	assert_false(end->running);
 	end->running = true;
-	(begins != NULL ? begins : sf_add_files)(sess);
+	if (begins != NULL)
+		begins(sess);
+	else if (end == &sf.acceptor || !sf.early)
+		sf_add_files(sess);
 }
 
 static void on_file(void *arg, const struct session_file *f)
@@ -218,6 +221,8 @@ static void on_connected(void *arg, const struct connect_result *r)
 	o->control = r->chan;
 	if (session_new(&sf.starter.session, o, &e) < 0)
 		fail_msg("no session: %s", e.msg);
+	if (sf.early)
+		sf_add_files(sf.starter.session);
 	session_offer_early(sf.starter.session);
 }
 

@@ -48,6 +48,7 @@ extern struct sf {
 	unsigned refuses;          /* so many data connections are refused */
 	bool forgets;              /* the acceptor knows no session any more */
 	void (*takes)(struct chan *c); /* a successor of the control connection, in place of the acceptor; or NULL */
+	bool early;                /* the starter adds its files before the acceptor has granted the request */
 	void (*starts)(struct session *sess); /* in ops.running of the starter, in place of adding files; or NULL */
 	void (*serves)(struct session *sess); /* the same of the acceptor */
 	struct tree *from, *to;

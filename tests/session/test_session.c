@@ -1,6 +1,7 @@
 /* Both ends of a session, with real files and connections: transfers in either direction, lost connections, and ends. */
 #include "fixture.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,36 @@ static void a_starter_sends(void **state)
 	assert_int_equal(sf.starter.at_end.total_bytes, 3000001);
 	assert_true(sf.starter.at_end.wire_bytes >= 3000001);
 	assert_int_equal(fx_count("to"), 3); /* and no part file */
+}
+
+/* Entries are offered before the acceptor has answered. */
+static void an_early_starter(void **state)
+{
+	(void)state;
+	sf.early = true;
+	sf_file("a", 3000000);
+	sf_file("b", 1);
+	fx_mkdir("from/d");
+	fx_text("from/d/c", "below");
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 3);
+	sf_finish_well();
+	assert_int_equal(sf.starter.n_done, 3);
+	fx_holds("to/d/c", "below");
+	assert_memory_equal(session_id(sf.starter.session), session_id(sf.acceptor.session), WIRE_SESSION_BYTES);
+	assert_int_equal(session_cipher(sf.starter.session), PTCP_CIPHER_AES128GCM);
+}
+
+static void early_and_refused(void **state)
+{
+	(void)state;
+	sf.early = true;
+	sf_file("a", 3000000);
+	err_set(&sf.refusal, PTCP_EREFUSED, "not for you");
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 3);
+	sf_finish();
+	sf_failed(&sf.starter, PTCP_EREFUSED, "not for you");
+	assert_int_equal(fx_count("to"), 0);
+	assert_int_equal(sf.starter.n_done, 0);
 }
 
 static void a_starter_receives(void **state)
@@ -396,6 +427,23 @@ static void canceled(void **state)
 	assert_int_equal(fx_count("to"), 1);
 }
 
+/* Whether a file in "to" that is not complete is locked by the session. */
+static bool has_locked_its_part(const struct session *sess)
+{
+	struct stat st;
+	struct dirent *d;
+	DIR *all = opendir(fx_path("to"));
+	char at[300];
+	bool locked = false;
+
+	while ((d = readdir(all)) != NULL) {
+		snprintf(at, sizeof at, "to/%s", d->d_name);
+		locked |= d->d_name[1] != '\0' && stat(fx_path(at), &st) == 0 && session_has_locked(sess, st.st_dev, st.st_ino);
+	}
+	closedir(all);
+	return locked;
+}
+
 static void yields_to_a_newer_run(void **state)
 {
 	struct stat st;
@@ -407,6 +455,8 @@ static void yields_to_a_newer_run(void **state)
 	sf_until(begun);
 	assert_int_equal(stat(fx_path("from/a"), &st), 0);
 	assert_false(session_has_locked(sf.acceptor.session, st.st_dev, st.st_ino)); /* the source */
+	assert_true(has_locked_its_part(sf.acceptor.session));
+	assert_false(has_locked_its_part(sf.starter.session)); /* which sends */
 	session_yield(sf.acceptor.session);
 	sf_finish();
 	sf_failed(&sf.starter, PTCP_ESUPERSEDED, "a newer run");
@@ -432,6 +482,28 @@ static void a_busy_acceptor(void **state)
 	session_accept(sf.acceptor.session, 1, sf.open.cipher, true);
 	sf_finish_well();
 	assert_true(session_sources_expanded(sf.starter.session));
+}
+
+/* What a session takes from the memory of its client is given back with the session. */
+static void memory_of_a_client(void **state)
+{
+	struct memory_budget *budget;
+	struct memory_account *account;
+	struct ptcp_err e;
+
+	(void)state;
+	assert_int_equal(memory_budget_new(&budget, UINT64_C(64) << 20, &e), 0);
+	assert_int_equal(memory_account_new(&account, budget, "client", &e), 0);
+	sf.acceptor.o.memory = account;
+	sf_file("a", 3000000);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
+	sf_finish_well();
+	assert_int_equal(sf.starter.n_done, 1);
+	sf_again();
+	sf.acceptor.o.memory = NULL;
+	memory_account_free(account); /* which asserts that nothing is left in use */
+	assert_int_equal(memory_budget_used(budget), 0);
+	memory_budget_free(budget);
 }
 
 /* ---- Files that fail ---- */
@@ -482,13 +554,13 @@ static void a_place_that_is_taken(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		sf_test(a_starter_sends), sf_test(a_starter_receives), sf_test(nothing_to_send), sf_test(trees), sf_test(plaintext),
+		sf_test(a_starter_sends), sf_test(an_early_starter), sf_test(early_and_refused), sf_test(a_starter_receives), sf_test(nothing_to_send), sf_test(trees), sf_test(plaintext),
 		sf_test(one_channel), sf_test(up_to_date), sf_test(dry_run), sf_test(unrequested_names), sf_test(verify),
 		sf_test(as_many_as_granted), sf_test(as_many_as_the_starter_wants), sf_test(refused_streams_are_tried_again),
 		sf_test(no_stream_at_all),
 		sf_test(lost_streams_are_replaced), sf_test(a_lost_control_connection_is_replaced), sf_test(an_outage),
 		sf_test(an_outage_without_end), sf_test(without_replacement),
-		sf_test(refused), sf_test(canceled), sf_test(yields_to_a_newer_run), sf_test(a_busy_acceptor),
+		sf_test(refused), sf_test(canceled), sf_test(yields_to_a_newer_run), sf_test(a_busy_acceptor), sf_test(memory_of_a_client),
 		sf_test(missing_sources), sf_test(a_place_that_is_taken),
 	};
 
