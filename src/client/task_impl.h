@@ -1,5 +1,5 @@
-/* Inside a task: task.c (options, attempts, run), task_rate.c (rate limits), transfer.c (sources and destination), trust.c
- * (identities), connect.c (connecting), task_session.c (a session's callbacks), path_history.c, measure_task.c, and
+/* Inside a task: task.c (options, attempts, run), task_transfer.c (sources and destination), task_trust.c (identities),
+ * task_connect.c (connecting), task_session.c (a session's callbacks), path_history.c, measure_task.c, and
  * remote_job_impl.h for jobs of other hosts. */
 #ifndef CLIENT_TASK_IMPL_H
 #define CLIENT_TASK_IMPL_H
@@ -35,7 +35,7 @@ struct remote_job_ops {
 	void (*free)(struct remote_job *h);
 };
 
-/* transfer.c: a transfer's files. */
+/* task_transfer.c: a transfer's files. */
 struct task_files {
 	bool sends;
 	const char *const *local;       /* sources, or the destination */
@@ -51,7 +51,7 @@ struct task_files {
 	struct pipe_sink *output;       /* output instead of the local destination; or NULL */
 };
 
-/* trust.c: identities accepted in this attempt, and the unknown identity. */
+/* task_trust.c: identities accepted in this attempt, and the unknown identity. */
 struct task_trust {
 	struct trusted {
 		bool relay;             /* the host is a relay; else the target */
@@ -129,7 +129,7 @@ struct ptcp_task {
 	struct task_report report;
 	struct task_history history;
 	struct task_retry retry;
-	/* connect.c: */
+	/* task_connect.c: */
 	struct ssh_start *ssh_start;    /* the server that ssh or --launch starts; else, and afterwards: */
 	char label[CLIENT_HELLO_LABEL_BYTES]; /* label of the target's shared port; "": none */
 	unsigned own_port;              /* port of a launched server, if the shared port does not lead there; 0: tried */
@@ -188,7 +188,7 @@ bool task_take_rate(struct ptcp_task *t);
 /* Applies requested rates to the session, if there is one. */
 void task_pace(struct ptcp_task *t);
 
-/* ---- options.c ---- */
+/* ---- transfer_opts.c ---- */
 
 /* Ranges and words of all options. */
 int options_check(const struct ptcp_transfer_opts *o, struct ptcp_err *e);
@@ -201,12 +201,12 @@ uint32_t options_open_flags(const struct ptcp_transfer_opts *o);
 const char *const *task_copy_list(const char *const *in, size_t n);
 void task_free_list(const char *const *list, size_t n);
 
-/* ---- pipe.c ---- */
+/* ---- task_pipe.c ---- */
 
 /* With opts.fd and "-" as the source or destination: makes t->files.input or .output, once t->target is set. */
 int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, const char *dest, struct ptcp_err *e);
 
-/* ---- striping.c ---- */
+/* ---- task_striping.c ---- */
 
 /* Whether the options of a transfer permit movers, if it has them. */
 int striping_check(const struct ptcp_task *t, struct ptcp_err *e);
@@ -248,7 +248,7 @@ void retry_pause_end(struct ptcp_task *t);
 /* No attempt follows: the outcome is that of the transfer, not of the last attempt to connect. */
 void retry_give_up(struct ptcp_task *t);
 
-/* ---- trust.c ---- */
+/* ---- task_trust.c ---- */
 
 /* As connect_opts.check: refuses unexpected identities, and a relay's identity in another role. With t->trust.unknown
  * the user may be asked. */
@@ -257,7 +257,7 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struc
  * tell. */
 bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRINT_BYTES]);
 
-/* ---- connect.c ---- */
+/* ---- task_connect.c ---- */
 
 /* The congestion control to request in OPEN. */
 uint8_t task_congestion(const struct ptcp_task *t);

@@ -1,4 +1,4 @@
-/* Internals of a collection: collect.c (options, events, the loop), source.c (the transfer from one host), allocate.c
+/* Internals of a collection: collect.c (options, events, the loop), source_transfer.c (the transfer from one host), allocate.c
  * (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan still fits) and impact.c
  * (competing flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
 #ifndef COLLECT_COLLECT_IMPL_H
@@ -143,7 +143,7 @@ static inline bool collect_is_ending(const struct ptcp_collect *c)
 	return collect_is_canceled(c) || c->fatal.code != 0;
 }
 
-/* ---- source.c ---- */
+/* ---- source_transfer.c ---- */
 
 /* Starts the transfer over the paths of the plan, or the dry run. Reports failures, and schedules a retry
  * for temporary ones. */

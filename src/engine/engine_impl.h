@@ -1,4 +1,4 @@
-/* Internals of the engine, for engine.c (construction, getters, outgoing frames, the end), handshake.c, dispatch.c
+/* Internals of the engine, for engine.c (construction, getters, outgoing frames, the end), opening.c, dispatch.c
  * (incoming frames) and timeouts.c. */
 #ifndef ENGINE_ENGINE_IMPL_H
 #define ENGINE_ENGINE_IMPL_H
@@ -62,7 +62,7 @@ void engine_end(struct engine *s, const struct ptcp_err *why);
 
 extern const struct frame_table engine_table;
 
-/* ---- handshake.c ---- */
+/* ---- opening.c ---- */
 
 int engine_on_hello(struct engine *s, const struct wire_hello *h, struct ptcp_err *e);
 int engine_on_open(struct engine *s, const struct wire_open *o, struct ptcp_err *e);

@@ -1,5 +1,5 @@
-/* Internals of the sending half, for sender.c (entries), sender_blocks.c (blocks), sender_streams.c (rates, copies,
- * stalled streams), sender_regions.c (movers), sender_holes.c and sender_frames.c (the receiver's frames). */
+/* Internals of the sending half, for sender.c (entries, streams), sender_blocks.c (blocks), sender_regions.c (movers),
+ * sender_holes.c and sender_frames.c (the receiver's frames). */
 #ifndef ENGINE_SENDER_IMPL_H
 #define ENGINE_SENDER_IMPL_H
 

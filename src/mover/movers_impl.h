@@ -1,4 +1,4 @@
-/* Inside movers.c (set, joins, rates), pool.c (movers of a server), launch.c and remote.c (streams of a mover). */
+/* Inside movers.c (set, joins, rates), pool.c (movers of a server), launch.c and remote_stream.c (streams of a mover). */
 #ifndef MOVER_MOVERS_IMPL_H
 #define MOVER_MOVERS_IMPL_H
 
@@ -130,7 +130,7 @@ unsigned pool_streams(const struct mover *v);
 struct span remote_relays(char out[WIRE_RELAYS_MAX + 1], const struct connect_hop *relay, unsigned n);
 int remote_on_hop(struct mover *m, const struct wire_hop *f, struct ptcp_err *e);
 
-/* remote.c: frames of a mover; and its end, for its streams. */
+/* remote_stream.c: frames of a mover; and its end, for its streams. */
 int remote_on_connected(struct mover *m, const struct wire_connected *f, struct ptcp_err *e);
 int remote_on_accepted(struct mover *m, const struct wire_accepted *f, struct ptcp_err *e);
 int remote_on_lost(struct mover *m, const struct wire_lost *f, struct ptcp_err *e);

@@ -25,7 +25,7 @@ struct graph_arc {
 
 struct graph_limit { /* total rate of several arcs: of a bottleneck, ingress or egress */
 	double rate;
-	size_t of; /* index of the overlay's limit, see limits.h */
+	size_t of; /* index of the overlay's limit, see rate_limits.h */
 	int first_arc, narcs;
 };
 

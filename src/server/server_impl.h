@@ -79,7 +79,7 @@ bool server_admits(void *arg, const char *fingerprint, const struct trust_proof 
 /* Shares the port, if the options have a socket for that; before confinement. */
 void server_share(struct ptcp_server *s);
 
-/* ---- striping.c ---- */
+/* ---- server_movers.c ---- */
 
 int server_check_movers(const struct ptcp_server_opts *o, struct ptcp_err *e);
 /* Starts the movers of the options, if any; before server_confine(), which forbids to run programs. */

@@ -1,4 +1,4 @@
-/* Internals of a stream, for stream.c, send.c, recv.c and memory.c. */
+/* Internals of a stream, for stream.c, stream_send.c, stream_recv.c and memory.c. */
 #ifndef STREAM_STREAM_IMPL_H
 #define STREAM_STREAM_IMPL_H
 
@@ -118,7 +118,7 @@ struct stream_lock {
 	bool querying, yields;           /* `query` is posted; the answer */
 };
 
-/* A question to the control thread about a file that is not open; recv.c. */
+/* A question to the control thread about a file that is not open; stream_recv.c. */
 struct stream_ask {
 	struct msg query;
 	bool asking, answered;           /* `query` is posted; the answer is there */

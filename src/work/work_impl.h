@@ -1,4 +1,4 @@
-/* Inside a mover process: process.c (start, clients' connections, end), work.c (joining, the engine's frames), work_files.c
+/* Inside a mover process: mover_process.c (start, clients' connections, end), work.c (joining, the engine's frames), work_files.c
  * (sources by path), work_streams.c, work_targets.c. Control thread. */
 #ifndef WORK_WORK_IMPL_H
 #define WORK_WORK_IMPL_H
@@ -99,7 +99,7 @@ struct work {
 	struct msg ended;
 };
 
-/* ---- process.c ---- */
+/* ---- mover_process.c ---- */
 
 /* All of the work has ended: frees it. */
 void process_ended(struct work *w);

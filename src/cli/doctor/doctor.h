@@ -71,7 +71,7 @@ int doctor_identity(struct doctor *d, const char *target, const struct ptcp_tran
 /* The interface `name`; *speed_bps is 0 if unknown. */
 void doctor_interface(struct doctor *d, const char *name, double *speed_bps);
 
-/* movers.c */
+/* mover_hosts.c */
 
 struct doctor_movers {
 	const char *command;     /* starts movers, as --movers of ptcp send */
