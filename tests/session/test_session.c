@@ -371,6 +371,37 @@ static void an_outage_without_end(void **state)
 	assert_true(sf.starter.at_end.wire_bytes < LARGE); /* the rest */
 }
 
+/* What a running session says of itself, at both ends. */
+static void reports(void **state)
+{
+	struct ptcp_progress g;
+	struct session_path p;
+
+	(void)state;
+	slow_down();
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
+	sf_until(both_begun);
+	while (!session_progress(sf.starter.session).total_known)
+		loop_run_once(sf.control, true);
+	g = session_progress(sf.starter.session);
+	assert_true(g.total_known && g.total_bytes == LARGE && g.total_files == 1);
+	assert_int_equal(g.failed + g.files, 0);
+	assert_true(g.streams == 2 && g.max_streams == 2);
+	p = session_path(sf.starter.session, 0);
+	assert_int_equal(p.streams, 2);
+	assert_true(p.bytes > 0 && p.bytes <= LARGE);
+	assert_int_equal(session_path(sf.starter.session, 1).streams, 0);
+	assert_true(session_control_fd(sf.starter.session) >= 0 && session_control_fd(sf.acceptor.session) >= 0);
+	assert_false(session_over(sf.starter.session) || session_over(sf.acceptor.session));
+	assert_true(session_is_users(sf.starter.session));
+	assert_false(session_is_users(sf.acceptor.session)); /* a peer has requested it */
+	fast_again();
+	sf_finish_well();
+	assert_true(session_path(sf.starter.session, 0).bytes >= LARGE); /* blocks may go twice */
+	assert_true(session_path(sf.acceptor.session, 0).bytes >= LARGE);
+}
+
 static void without_replacement(void **state)
 {
 	(void)state;
@@ -559,7 +590,7 @@ int main(void)
 		sf_test(as_many_as_granted), sf_test(as_many_as_the_starter_wants), sf_test(refused_streams_are_tried_again),
 		sf_test(no_stream_at_all),
 		sf_test(lost_streams_are_replaced), sf_test(a_lost_control_connection_is_replaced), sf_test(an_outage),
-		sf_test(an_outage_without_end), sf_test(without_replacement),
+		sf_test(an_outage_without_end), sf_test(without_replacement), sf_test(reports),
 		sf_test(refused), sf_test(canceled), sf_test(yields_to_a_newer_run), sf_test(a_busy_acceptor), sf_test(memory_of_a_client),
 		sf_test(missing_sources), sf_test(a_place_that_is_taken),
 	};
