@@ -84,8 +84,9 @@ LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
 shared: $(LIB_SO:%=$(BUILD)/%)
 
+# A library of clang leaves the functions of a sanitizer to the program.
 shared_link = $(Q)$(CC) -shared -Wl,-soname,$(@F).$(SOVERSION) -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
-	-Wl,--no-undefined $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
+	$(if $(SAN),,-Wl,--no-undefined) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@.$(SOVERSION) $(filter %.o,$^) \
 	$(filter %.so %.a,$^) $(1) && ln -sf $(@F).$(SOVERSION) $@
 
 $(BUILD)/libptcp.so: src/api/libptcp.map $(libptcp_OBJS)
