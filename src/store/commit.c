@@ -136,6 +136,7 @@ static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err
 		return fs_err_sys(e, errno, s->dir, s->name, "part file");
 	if (s->owner != NULL)
 		return sink_name_new(s, at, part, name, e);
+	published_examine(s->meta.published, s->dir, at, part, s->part.dev);
 	/* Most names are new: one call, where the file system can. */
 	if (dir_sys(s->dir)->renameat2(at, part, at, name, RENAME_NOREPLACE) == 0)
 		return 0;

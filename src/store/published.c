@@ -46,40 +46,37 @@ void published_next(struct published *p)
 
 /* ---- Case ---- */
 
-/* Whether the directory finds the entry under the name in the other case as well. Inode numbers may differ. */
-static bool other_case(const struct dir *d, int at, const char *name, const struct stat *st)
+static bool is_letter(char c) { return isascii(c) && isalpha(c); }
+
+/* Finds the name with its letters from `first` to `last` in the other case. */
+static bool find_other(const struct dir *d, int at, const char *name, size_t first, size_t last, struct stat *st)
 {
 	char other[NAME_MAX + 1];
-	struct stat found;
 	size_t i;
 
 	for (i = 0; name[i] != '\0' && i < NAME_MAX; i++)
-		other[i] = isascii(name[i]) && isalpha(name[i]) ? (char)(name[i] ^ ('a' ^ 'A')) : name[i];
+		other[i] = i >= first && i <= last && is_letter(name[i]) ? (char)(name[i] ^ ('a' ^ 'A')) : name[i];
 	other[i] = '\0';
-	return strcmp(other, name) != 0 && dir_sys(d)->fstatat(at, other, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    found.st_dev == st->st_dev && found.st_mode == st->st_mode && found.st_size == st->st_size &&
-	    found.st_nlink == st->st_nlink && found.st_mtim.tv_sec == st->st_mtim.tv_sec &&
-	    found.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+	return strcmp(other, name) != 0 && dir_sys(d)->fstatat(at, other, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static bool has_letter(const char *name)
+void published_examine(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev)
 {
-	while (*name != '\0' && !(isascii(*name) && isalpha(*name)))
-		name++;
-	return *name != '\0';
-}
-
-/* Examines the file system by an entry of it, unless it was examined last. */
-static bool ignores_case(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev)
-{
+	size_t i, first = NAME_MAX, last = 0;
 	struct stat st;
 
-	if (p->dev == dev)
-		return p->ignores_case;
-	if (!has_letter(name) || dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return false;
+	if (p == NULL || p->dev == dev)
+		return;
+	for (i = 0; name[i] != '\0'; i++)
+		if (is_letter(name[i])) {
+			first = first == NAME_MAX ? i : first;
+			last = i;
+		}
+	if (first >= last) /* a directory may have another entry that differs in one letter, but not three such entries */
+		return;
 	p->dev = dev;
-	return p->ignores_case = other_case(d, at, name, &st);
+	p->ignores_case = find_other(d, at, name, 0, NAME_MAX, &st) && find_other(d, at, name, first, first, &st) &&
+	    find_other(d, at, name, last, last, &st);
 }
 
 /* ---- Files ---- */
@@ -95,7 +92,8 @@ void published_add(struct published *p, const struct dir *d, int at, const char 
 	if (p == NULL)
 		return;
 	add(p, file_id(dev, ino));
-	if (ignores_case(p, d, at, name, dev))
+	published_examine(p, d, at, name, dev);
+	if (p->dev != dev || p->ignores_case)
 		add(p, path_id(d, name));
 }
 
@@ -118,14 +116,17 @@ static bool is_in(const struct published *p, uint64_t hash, bool before)
 
 bool published_has(struct published *p, const struct dir *d, int at, const char *name, const struct stat *st, bool before)
 {
+	struct stat other;
+
 	if (p == NULL)
 		return false;
 	if (p->full)
 		return true;
-	if (is_in(p, file_id(st->st_dev, st->st_ino), before) &&
-	    (S_ISDIR(st->st_mode) || st->st_nlink < 2 || other_case(d, at, name, st)))
+	if (is_in(p, file_id(st->st_dev, st->st_ino), before) && (S_ISDIR(st->st_mode) || st->st_nlink < 2 ||
+	    (find_other(d, at, name, 0, NAME_MAX, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)))
 		return true;
-	return ignores_case(p, d, at, name, st->st_dev) && is_in(p, path_id(d, name), before);
+	published_examine(p, d, at, name, st->st_dev);
+	return p->dev == st->st_dev && p->ignores_case && is_in(p, path_id(d, name), before);
 }
 
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e)

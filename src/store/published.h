@@ -3,7 +3,7 @@
  * system ignores, such as case or the normal form of Unicode. So files are compared, by device and inode; and names without
  * regard to case where the file system ignores case, since its inode numbers may be those of names (FUSE, vfat).
  *
- * A file takes 16 bytes or less, twice that where case is ignored, for up to `max` files and within the account. Beyond, each
+ * A file takes 16 bytes or less, twice that unless case counts, for up to `max` files and within the account. Beyond, each
  * file that exists counts as published: nothing is replaced any more, and new names are given still. One thread at a time. */
 #ifndef STORE_PUBLISHED_H
 #define STORE_PUBLISHED_H
@@ -24,7 +24,10 @@ void published_fini(struct published *p);
 /* Another session of the same transfer begins: a file of an earlier session may be up to date, but is not replaced. */
 void published_next(struct published *p);
 
-/* Remembers a file, link or directory that has the name in d, open as `at`. All functions with a directory block on disk. */
+/* Learns from an existing entry of d, open as `at`, whether its file system ignores case, if the name tells and another file
+ * system was examined last. All functions with a directory block on disk. */
+void published_examine(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev);
+/* Remembers a file, link or directory that has the name. */
 void published_add(struct published *p, const struct dir *d, int at, const char *name, uint64_t dev, uint64_t ino);
 /* The same for the entry of that name, if there is one. */
 void published_add_name(struct published *p, struct dir *d, const char *name);

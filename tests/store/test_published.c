@@ -148,15 +148,15 @@ static void full(void **state)
 	(void)state;
 	p.max = 3;
 	for (i = 0; i < 5; i++) {
-		snprintf(name, sizeof name, "f%d", i);
+		snprintf(name, sizeof name, "file%d", i);
 		make(name);
 		assert_int_equal(has(name, true), i > 3);
 		published_add_name(&p, fx_root, name);
 	}
-	assert_int_equal(published_refuse(&p, fx_root, "f4", &e), PTCP_EREFUSED);
+	assert_int_equal(published_refuse(&p, fx_root, "file4", &e), PTCP_EREFUSED);
 	assert_non_null(strstr(e.msg, "too many files"));
 	p.full = false;
-	assert_int_equal(published_refuse(&p, fx_root, "f4", &e), PTCP_EREFUSED);
+	assert_int_equal(published_refuse(&p, fx_root, "file4", &e), PTCP_EREFUSED);
 	assert_non_null(strstr(e.msg, "another file of this transfer"));
 }
 
