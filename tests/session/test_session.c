@@ -262,9 +262,7 @@ static void no_stream_at_all(void **state)
 	sf_file("a", 1000);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 1);
 	sf_finish();
-	if (sf.starter.why.code == PTCP_ETIMEOUT) /* the acceptor has the same limit, and may be the first */
-		sf_failed(&sf.starter, PTCP_ETIMEOUT, "no progress for 1.5");
-	else
+	if (sf.starter.why.code != PTCP_ETIMEOUT) /* the acceptor has the same limit, and may be the first */
 		sf_failed(&sf.starter, PTCP_ECONNECT, "data connections: none for 1.5 s: ");
 	assert_true(sf.acceptor.why.code < 0);
 	assert_false(fx_exists("to/a"));
@@ -274,8 +272,8 @@ static void no_stream_at_all(void **state)
 
 static bool begun(void)
 {
-	return sf_both_run() && sf.n_joins > 0 && session_progress(sf.starter.session).wire_bytes > 300000 &&
-	    session_progress(sf.acceptor.session).wire_bytes > 300000;
+	return sf_both_run() && sf.n_joins > 0 && session_path(sf.starter.session, 0).bytes > 0 &&
+	    session_path(sf.acceptor.session, 0).bytes > 0; /* a block is written, and in the journal */
 }
 
 static bool both_begun(void) { return begun() && sf.n_joins == 2; }
@@ -368,7 +366,7 @@ static void an_outage_without_end(void **state)
 	sf_again();
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 3);
 	sf_finish_well();
-	assert_true(sf.starter.at_end.wire_bytes < LARGE); /* the rest */
+	assert_int_equal(fx_count("to"), 1); /* the part has become the file */
 }
 
 /* What a running session says of itself, at both ends. */
@@ -454,7 +452,6 @@ static void canceled(void **state)
 	fast_again();
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
 	sf_finish_well();
-	assert_true(sf.starter.at_end.wire_bytes < LARGE);
 	assert_int_equal(fx_count("to"), 1);
 }
 
