@@ -740,6 +740,9 @@ struct ptcp_advice {
 	char congestion[16];         /* congestion control of the probes; "": unknown */
 	/* cubic, which takes less from competing flows; bbr, which random loss does not slow down, on an idle path; or NULL */
 	const char *congestion_advice;
+	/* The sender's kernel permits no congestion control that shares links: no number of streams keeps an impact budget, and
+	 * a transfer without a fixed number yields to competing flows, as with an impact of 0 */
+	bool yields;
 	enum ptcp_limit limit;
 	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */
 	enum ptcp_model model;       /* model with coefficients a, b, c: */
@@ -783,6 +786,7 @@ struct ptcp_round {
 	double throughput_bps;        /* all bytes, from the first start to the last end */
 	const double *per_stream_bps; /* `streams` numbers, each over the time of its stream */
 	uint64_t retransmits;         /* TCP segments */
+	const char *congestion;       /* congestion control of the streams: "cubic" ..; "": unknown */
 };
 
 struct ptcp_measure_opts {

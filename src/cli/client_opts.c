@@ -203,6 +203,19 @@ int connect_stream_counts(const struct opt *o, const char *text, unsigned *count
 	return r;
 }
 
+const char *connect_congestion(const char *name)
+{
+	static const char *const option[] = { " --congestion cubic", " --congestion bbr", " --congestion reno" };
+	size_t i;
+
+	if (name == NULL || name[0] == '\0')
+		return "";
+	for (i = 0; i < sizeof option / sizeof *option; i++)
+		if (strcmp(strrchr(option[i], ' ') + 1, name) == 0)
+			return option[i];
+	return " --congestion system"; /* no other is requested by its name */
+}
+
 /* ---- Runs ---- */
 
 const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev)
@@ -215,11 +228,18 @@ const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event 
 	return buf;
 }
 
+static void show_warning(void *arg, const struct ptcp_event *ev)
+{
+	(void)arg;
+	if (ev->type == PTCP_EVENT_WARNING)
+		terminal_line("ptcp: warning: %s", ev->text);
+}
+
 static void show_streams(void *arg, const struct ptcp_event *ev)
 {
 	char line[256];
 
-	(void)arg;
+	show_warning(arg, ev);
 	if (ev->type == PTCP_EVENT_WAITING)
 		terminal_status(connect_waiting_text(line, sizeof line, ev));
 	if (ev->type != PTCP_EVENT_STREAMS)
@@ -230,8 +250,7 @@ static void show_streams(void *arg, const struct ptcp_event *ev)
 
 void connect_show_streams(struct client_opts *a)
 {
-	if (log_opts_status(&a->log))
-		a->transfer.event = show_streams;
+	a->transfer.event = log_opts_status(&a->log) ? show_streams : show_warning;
 }
 
 static void cancel(void *handle)

@@ -27,7 +27,7 @@ void client_opts_fini(struct client_opts *a);
 /* Status line of a client that waits for a busy server. */
 const char *connect_waiting_text(char *buf, size_t cap, const struct ptcp_event *ev);
 
-/* Shows the number of streams of a measurement, or the position in the server's queue, on the status line. */
+/* Shows warnings, and on the status line the number of streams of a measurement, or the position in the server's queue. */
 void connect_show_streams(struct client_opts *a);
 
 /* Runs the handle to completion; a signal cancels it. */
@@ -39,6 +39,10 @@ int connect_direction(void *args, const struct opt *o, const char *text, struct 
 /* Parses a list of stream counts that a server can grant; at most `max` counts. */
 int connect_stream_counts(const struct opt *o, const char *text, unsigned *count, size_t max, size_t *n,
     struct ptcp_err *e);
+
+/* For a command that repeats what was probed: the option that requests the congestion control of this kernel's name,
+ * with a blank in front; "" for an unknown one, NULL or "". */
+const char *connect_congestion(const char *name);
 
 /* Mean throughput of `bytes`; 0 if no time has passed. */
 double connect_throughput_bps(uint64_t bytes, double seconds);

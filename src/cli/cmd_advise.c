@@ -85,11 +85,20 @@ static const char *formula(enum ptcp_model m)
 	}
 }
 
+/* No digits of shares that nobody could measure. */
+static const char *percent(char out[UNITS_TEXT_BYTES], double x, int digits)
+{
+	if (x > 0 && x < 0.1)
+		return "less than 0.1";
+	snprintf(out, UNITS_TEXT_BYTES, x < 99 ? "%.*g" : "%.*f", x < 99 ? digits : 0, x);
+	return out;
+}
+
 /* The impact of one stream is a fact about the path: the budget limits the further streams. */
 static void print_answer(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point one, two;
-	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES], share[UNITS_TEXT_BYTES], more[UNITS_TEXT_BYTES];
 
 	ptcp_advice_at(a, 1, &one);
 	ptcp_advice_at(a, 2, &two);
@@ -97,11 +106,11 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 	if (a->others == PTCP_OTHERS_NONE_SEEN)
 		fprintf(f, "no competing flows seen");
 	else if (a->streams == 1)
-		fprintf(f, "any transfer takes %.2g %% from competing flows here; a second stream would take %.2g %% more",
-		    one.impact_total_percent, two.impact_percent);
+		fprintf(f, "any transfer takes %s %% from competing flows here; a second stream would take %s %% more",
+		    percent(share, one.impact_total_percent, 2), percent(more, two.impact_percent, 2));
 	else
-		fprintf(f, "any transfer takes %.2g %% from competing flows here; %u streams take %.2g %% more",
-		    one.impact_total_percent, a->streams, a->impact_percent);
+		fprintf(f, "any transfer takes %s %% from competing flows here; %u streams take %s %% more",
+		    percent(share, one.impact_total_percent, 2), a->streams, percent(more, a->impact_percent, 2));
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
 	    units_rate_text(high, a->throughput_high_bps));
@@ -113,6 +122,7 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 static void print_reason(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point next;
+	char more[UNITS_TEXT_BYTES];
 	double gain;
 
 	ptcp_advice_at(a, a->streams + 1, &next);
@@ -120,14 +130,15 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 	switch (a->limited_by) {
 	case PTCP_LIMITED_BY_IMPACT:
 		if (a->others == PTCP_OTHERS_NONE_SEEN)
-			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %.3g %%, which "
-			    "exceeds the budget.\n", next.impact_percent);
+			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %s %%, which "
+			    "exceeds the budget.\n", percent(more, next.impact_percent, 3));
 		else
-			fprintf(f, "An additional stream would slow competing flows by %.3g %%, which exceeds the budget.\n",
-			    next.impact_percent);
+			fprintf(f, "An additional stream would slow competing flows by %s %%, which exceeds the budget.\n",
+			    percent(more, next.impact_percent, 3));
 		break;
 	case PTCP_LIMITED_BY_GAIN:
-		fprintf(f, "An additional stream would add %.3g %%, less than %.3g %%.\n", gain, a->min_gain_percent);
+		fprintf(f, "An additional stream would add %s %%, less than %.3g %%.\n",
+		    percent(more, fmax(gain, 0), 3), a->min_gain_percent);
 		break;
 	case PTCP_LIMITED_BY_MAX_STREAMS:
 		fprintf(f, "The number is limited by --max-streams.\n");
@@ -208,40 +219,57 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 	}
 }
 
-/* What each budget costs and brings, with the command that keeps the budget. */
-static void command_of(char *out, size_t cap, const struct ptcp_choice *c, bool receive)
+/* With all that the prediction depends on; or the command that keeps a budget which no number of streams keeps. */
+static void command_of(char *out, size_t cap, const struct ptcp_advice *a, unsigned streams, bool receive, bool yields)
 {
-	snprintf(out, cap, "ptcp %s --streams %u", receive ? "recv" : "send", c->streams);
+	const char *verb = receive ? "recv" : "send";
+
+	if (yields)
+		snprintf(out, cap, "ptcp %s --impact 0", verb);
+	else
+		snprintf(out, cap, "ptcp %s --streams %u%s", verb, streams, connect_congestion(a->congestion));
 }
+
+/* All choices but the last have a budget. */
+static bool choice_yields(const struct ptcp_advice *a, size_t i) { return a->yields && i + 1 < PTCP_CHOICES; }
+
+/* What each budget costs and brings, with the command that keeps the budget. */
 
 static void print_choices(FILE *f, const struct ptcp_advice *a, bool receive)
 {
 	static const char *const name[PTCP_CHOICES] = { "this budget", "half of it", "the fastest" };
-	char rate[UNITS_TEXT_BYTES], command[64];
+	char rate[UNITS_TEXT_BYTES], command[64], impact[UNITS_TEXT_BYTES];
 	struct ptcp_advice_point at;
 	size_t i;
 
 	fprintf(f, "\n");
 	for (i = 0; i < PTCP_CHOICES; i++) {
 		ptcp_advice_at(a, a->choices[i].streams, &at);
-		command_of(command, sizeof command, &a->choices[i], receive);
-		fprintf(f, "%-11s %3.3g %%: about %s, impact %.2g %%: %s\n", name[i], a->choices[i].impact_percent,
-		    units_rate_text(rate, at.throughput_bps), at.impact_percent, command);
+		command_of(command, sizeof command, a, a->choices[i].streams, receive, choice_yields(a, i));
+		fprintf(f, "%-11s %3.3g %%: ", name[i], a->choices[i].impact_percent);
+		if (choice_yields(a, i))
+			fprintf(f, "what competing flows leave: %s\n", command);
+		else
+			fprintf(f, "about %s, impact %s %%: %s\n", units_rate_text(rate, at.throughput_bps),
+			    percent(impact, at.impact_percent, 2), command);
 	}
 }
 
 /* The commands that follow: a probe that tells more, and the transfer. */
 static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
 {
+	char command[64];
 	size_t i;
 
 	if (a->next_probe > 0 && a->n_probes < PTCP_PROBES_MAX) {
-		fprintf(f, "\nto be more certain: ptcp advise%s --no-history --probes ", receive ? " --direction recv" : "");
+		fprintf(f, "\nto be more certain: ptcp advise%s%s --no-history --probes ", receive ? " --direction recv" : "",
+		    a->yields ? "" : connect_congestion(a->congestion));
 		for (i = 0; i < a->n_probes; i++)
 			fprintf(f, "%u,", a->probes[i].streams);
 		fprintf(f, "%u ...", a->next_probe);
 	}
-	fprintf(f, "\nrun: ptcp %s --streams %u ...\n", receive ? "recv" : "send", a->streams);
+	command_of(command, sizeof command, a, a->streams, receive, a->yields);
+	fprintf(f, "\nrun: %s ...\n", command);
 }
 
 static void print_text(FILE *f, const struct ptcp_advice *a, bool receive)
@@ -326,9 +354,10 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 	for (i = 0; i < PTCP_CHOICES; i++) {
 		const struct ptcp_choice *c = &a->choices[i];
 
-		command_of(command, sizeof command, c, receive);
-		json_array_append_new(list, json_pack("{s:f, s:o, s:f, s:s}", "impact_percent", c->impact_percent, "streams",
-		    json_count(c->streams), "throughput_bps", c->throughput_bps, "command", command));
+		command_of(command, sizeof command, a, c->streams, receive, choice_yields(a, i));
+		json_array_append_new(list, json_pack("{s:f, s:o, s:o, s:s}", "impact_percent", c->impact_percent, "streams",
+		    json_count(choice_yields(a, i) ? 1 : c->streams), "throughput_bps",
+		    choice_yields(a, i) ? json_null() : json_real(c->throughput_bps), "command", command));
 	}
 	return json_whole(list, PTCP_CHOICES);
 }
@@ -336,7 +365,7 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err *e)
 {
 	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
-	    "s:f, s:f, s:f, s:f, s:s, s:o}",
+	    "s:f, s:f, s:f, s:f, s:s, s:o, s:b}",
 	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
 	    "impact_percent", a->impact_percent, "budget_percent", a->budget_percent,
 	    "limited_by", ptcp_limited_by_name(a->limited_by),
@@ -347,7 +376,7 @@ static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err
 	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a),
 	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
 	    "impact_low_percent", a->impact_low_percent, "impact_high_percent", a->impact_high_percent,
-	    "others", ptcp_others_name(a->others), "choices", choices(a, receive)), e);
+	    "others", ptcp_others_name(a->others), "choices", choices(a, receive), "yields", a->yields), e);
 }
 
 /* ---- Plot ---- */

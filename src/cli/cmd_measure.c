@@ -27,6 +27,7 @@ struct measure_args {
 	struct stream_rate *rates;
 	size_t n_rates, cap_rates;
 	const char *csv_file, *plot;
+	char congestion[16]; /* congestion control of the streams; "": unknown */
 	FILE *csv; /* NULL: none */
 	struct ptcp_measure_opts opts;
 	unsigned streams[PTCP_LEVELS_MAX];
@@ -38,6 +39,7 @@ struct summary {
 	size_t n;
 	unsigned saturates_at; /* 0: throughput was still increasing at the highest level */
 	bool receive;
+	const char *congestion;
 	const struct stream_rate *rates;
 	size_t n_rates;
 };
@@ -149,26 +151,28 @@ static void print_answer(FILE *f, const struct summary *s)
 {
 	double error = largest_error(s);
 	unsigned most = s->level[s->n - 1].streams;
+	const char *again = connect_congestion(s->congestion);
 	size_t i;
 
 	if (error > ACCURATE) {
 		if (isinf(error))
-			fprintf(f, "One round does not tell how many streams are best.\nrun: ptcp measure --rounds %u", rounds_needed(s));
+			fprintf(f, "One round does not tell how many streams are best.\n");
 		else
 			fprintf(f, "The rounds scatter too much to tell how many streams are best: a mean is off by %.0f %% (standard "
-			    "error).\nrun: ptcp measure --rounds %u", 100 * error, rounds_needed(s));
+			    "error).\n", 100 * error);
+		fprintf(f, "run: ptcp measure --rounds %u%s", rounds_needed(s), again);
 		for (i = 0; i < s->n; i++)
 			fprintf(f, "%s%u", i > 0 ? "," : " --streams ", s->level[i].streams);
 		fprintf(f, " ...\n");
 	} else if (s->saturates_at > 0) {
-		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\nrun: ptcp %s --streams %u ...\n",
-		    s->saturates_at, plural(s->saturates_at), s->receive ? "recv" : "send", s->saturates_at);
+		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\nrun: ptcp %s --streams %u%s ...\n",
+		    s->saturates_at, plural(s->saturates_at), s->receive ? "recv" : "send", s->saturates_at, again);
 	} else if (most < PTCP_STREAMS_MAX) {
-		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp measure --streams %u,%u ...\n",
-		    most, 2 * most < PTCP_STREAMS_MAX ? 2 * most : PTCP_STREAMS_MAX);
+		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp measure --streams %u,%u%s ...\n",
+		    most, 2 * most < PTCP_STREAMS_MAX ? 2 * most : PTCP_STREAMS_MAX, again);
 	} else {
-		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp %s --streams %u ...\n",
-		    s->receive ? "recv" : "send", most);
+		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp %s --streams %u%s ...\n",
+		    s->receive ? "recv" : "send", most, again);
 	}
 }
 
@@ -245,8 +249,9 @@ static void print_summary_json(const struct summary *s)
 
 	for (i = 0; i < s->n; i++)
 		json_array_append_new(list, level(&s->level[i]));
-	json_line(json_pack("{s:s, s:o, s:o, s:b}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
-	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null(), "certain", largest_error(s) <= ACCURATE));
+	json_line(json_pack("{s:s, s:o, s:o, s:b, s:s?}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
+	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null(), "certain", largest_error(s) <= ACCURATE,
+	    "congestion", s->congestion[0] != '\0' ? s->congestion : NULL));
 }
 
 /* ---- Plot ---- */
@@ -364,6 +369,8 @@ static void on_round(void *arg, const struct ptcp_round *r)
 {
 	struct measure_args *a = arg;
 
+	if (r->congestion != NULL)
+		snprintf(a->congestion, sizeof a->congestion, "%s", r->congestion);
 	add_rates(a, r);
 	if (a->connect.log.json)
 		print_round_json(r);
@@ -376,7 +383,7 @@ static void on_round(void *arg, const struct ptcp_round *r)
 /* Prints the measured levels, even if measuring has failed later. */
 static int summarize(const struct measure_args *a, const struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct summary s = { .receive = a->opts.receive, .rates = a->rates, .n_rates = a->n_rates };
+	struct summary s = { .receive = a->opts.receive, .congestion = a->congestion, .rates = a->rates, .n_rates = a->n_rates };
 
 	s.n = ptcp_measure_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
 	if (s.n == 0)

@@ -290,8 +290,7 @@ static const struct remote *destination(const struct remote_job *h)
 static void put_job(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
-	const uint8_t congestion = task_congestion(t);
-	bool named = congestion > WIRE_CC_SYSTEM && congestion != WIRE_CC_YIELD; /* the user has named one */
+	bool named = t->o.congestion != NULL && strcmp(t->o.congestion, "auto") != 0;
 	const char *cc = named ? t->o.congestion : ""; /* field of PROBE; OPEN has its own field */
 	uint64_t bps = h->mode == WIRE_GRANT_PROBE ? 0 : timetable_bps(&t->rate, 0); /* a timetable was refused */
 	struct wire_job f = {

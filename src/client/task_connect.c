@@ -49,8 +49,8 @@ uint8_t task_congestion(const struct ptcp_task *t)
 	/* The kernels of movers that send may permit other ones. */
 	if (t->movers != NULL && t->files.sends)
 		return WIRE_CC_SYSTEM;
-	/* Only where the number of streams is judged. */
-	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_SYSTEM;
+	/* Judged, and changed, only with the number of streams. */
+	return t->history.adaptive || (t->prober != NULL && t->prober->judges_streams) ? WIRE_CC_AUTO : WIRE_CC_FAIR;
 }
 
 /* Through ssh, but over paths with relays: the path that ssh takes does not count. */

@@ -209,13 +209,15 @@ static int on_work(void *owner, unsigned type, const void *f, struct ptcp_err *e
 	if (type == WIRE_OPEN) {
 		q.request.open = *(const struct wire_open *)f;
 	} else {
-		q.request.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .congestion = WIRE_CC_SYSTEM,
-			.cipher = probe->cipher, .streams = probe->streams, .wait_ms = probe->wait_ms };
+		q.request.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = probe->cipher, .streams = probe->streams,
+			.wait_ms = probe->wait_ms };
 		q.request.messages = probe->messages;
 	}
 	if ((r = wire_job_decode(&q.request.job, payload_of(job), e)) < 0 ||
 	    (r = wire_grant_decode(&q.request.grant, payload_of(q.request.grant_frame), e)) < 0)
 		return r;
+	if (type == WIRE_PROBE) /* a name is set on the sockets */
+		q.request.open.congestion = q.request.job.congestion.n > 0 ? WIRE_CC_SYSTEM : WIRE_CC_FAIR;
 	return on_query(j, type, &q, e);
 }
 

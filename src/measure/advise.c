@@ -11,6 +11,7 @@
 #include "measure/prober.h"
 #include "model/advice.h"
 #include "model/probe.h"
+#include "net/sock.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
 #define MAX_BYTES (UINT64_C(16) << 30) /* limit of a level */
@@ -184,6 +185,10 @@ static int advise(struct advise *a, struct ptcp_err *e)
 	a->o.congestion = NULL;
 	if (r < 0)
 		return r;
+	a->advice.yields = a->base.session != NULL && session_lacks_congestion(a->base.session);
+	if (a->advice.yields || (!a->base.receives && a->advice.congestion_advice != NULL &&
+	    !sock_permits_congestion(a->advice.congestion_advice)))
+		a->advice.congestion_advice = NULL;
 	a->advice.limit = (enum ptcp_limit)a->limit;
 	a->advice.limit_advice = limit_advice(a->limit);
 	if (a->partly_limited && a->advice.limit_advice == NULL)

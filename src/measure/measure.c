@@ -78,7 +78,8 @@ static void on_measure_ended(void *arg, unsigned number, struct mono from, struc
 static void report_round(struct measure *m)
 {
 	double rates[LEVEL_STREAMS_MAX];
-	struct ptcp_round r = { .number = m->number + 1, .streams = this_level(m)->streams };
+	struct ptcp_round r = { .number = m->number + 1, .streams = this_level(m)->streams,
+		.congestion = session_congestion(m->base.session) };
 
 	if (m->failed) {
 		level_add_failed(this_level(m));

@@ -312,7 +312,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	memcpy(r->grant, q->grant_frame.p, r->grant_bytes);
 	span_copy(r->congestion, q->job.congestion);
 	r->sock = (struct sock_opts){ .family = q->job.family, .timeout_ns = timeout_ns < max_ns ? timeout_ns : max_ns,
-		.congestion = r->congestion[0] != '\0' ? r->congestion : NULL };
+		.congestion = r->congestion[0] != '\0' && strcmp(r->congestion, "system") != 0 ? r->congestion : NULL };
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .host = r->set->host, .root = r->set->root,

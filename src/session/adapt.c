@@ -337,7 +337,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 	sess->adapt.adapts_streams = true;
 	streams_tap(sess);
 	adapt_on_congestion(sess, sess->congestion.name);
-	if (sess->streams.n_active == 0)
+	if (sess->adapt.adapts_streams && sess->streams.n_active == 0)
 		activate(sess);
 }
 
@@ -396,6 +396,11 @@ void adapt_on_congestion(struct session *sess, const char *name)
 
 	if (!sess->adapt.adapts_streams)
 		return;
+	if (sess->congestion.yields) {
+		sess->adapt.adapts_streams = false;
+		adapt_request(sess, 1, sess->congestion.why);
+		return;
+	}
 	first = c->congestion[0] == '\0';
 	if (!stream_count_congestion(c, name, strlen(name)))
 		return;

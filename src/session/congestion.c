@@ -4,15 +4,8 @@
 #include "core/err.h"
 #include "session/session_impl.h"
 
-#define WHY_LOSS "random loss limits each stream, and no competing flows are seen"
-#define WHY_OTHERS "competing flows are seen"
 #define SAMPLE_NS ((uint64_t)(STREAM_CONTROL_SAMPLE_S * 1e9))
 #define BUSY_RATIO 0.8 /* streams that have less to send tell nothing about the path */
-#define WHY_NO_BBR WHY_LOSS "; bbr would be faster, but the kernel does not permit it"
-#define WHY_FAIR "it shares links with competing flows, as the impact budget requires"
-#define WHY_DENIED "the kernel permits the sender neither cubic nor reno (net.ipv4.tcp_allowed_congestion_control)"
-#define WHY_REQUESTED "requested"
-#define WHY_SYSTEM "the system's setting"
 
 /* Whether this end sends the data. */
 static bool congestion_is_ours(const struct session *sess)
@@ -25,26 +18,9 @@ static bool congestion_is_ours(const struct session *sess)
 
 const char *session_congestion(const struct session *sess) { return sess->congestion.name; }
 
-static bool is_fair(const char *name) { return strcmp(name, "cubic") == 0 || strcmp(name, "reno") == 0; }
-
-/* Why a sending peer uses the name: `from` it, the peer knows more. */
-static const char *peer_reason(const struct session *sess, const char *from, const char *name)
-{
-	switch (engine_open(sess->engine)->congestion) {
-	case WIRE_CC_AUTO:
-	case WIRE_CC_YIELD:
-		if (from[0] != '\0')
-			return is_fair(name) ? WHY_OTHERS : WHY_LOSS;
-		return is_fair(name) ? WHY_FAIR : WHY_DENIED;
-	case WIRE_CC_SYSTEM:
-		return WHY_SYSTEM;
-	default:
-		return WHY_REQUESTED;
-	}
-}
-
 void congestion_use(struct session *sess, const char *name, const char *why)
 {
+	const struct wire_open *o = engine_open(sess->engine);
 	struct session_congestion *c = &sess->congestion;
 	char from[TCPINFO_CC_BYTES];
 
@@ -53,7 +29,8 @@ void congestion_use(struct session *sess, const char *name, const char *why)
 	strcpy(from, c->name);
 	if (name != c->name)
 		strcpy(c->name, name);
-	c->why = why != NULL ? why : peer_reason(sess, from, name);
+	c->why = why != NULL ? why : congestion_peer_why(o, from, name);
+	c->yields = congestion_yields(o, c->why, session_is_striped(sess));
 	if (c->sets)
 		streams_set_congestion(sess, c->name);
 	if (c->sets && sess->striping.movers != NULL)
@@ -64,69 +41,48 @@ void congestion_use(struct session *sess, const char *name, const char *why)
 	adapt_on_congestion(sess, name);
 }
 
+bool session_lacks_congestion(const struct session *sess)
+{
+	return congestion_is_denied(engine_open(sess->engine), sess->congestion.why);
+}
+
 void congestion_announce(struct session *sess)
 {
 	struct session_congestion *c = &sess->congestion;
 
 	c->announced = true;
+	if (sess->o.open != NULL && session_lacks_congestion(sess))
+		sess->o.ops->warning(sess->o.arg, NULL, congestion_denied_warning);
 	if (c->name[0] != '\0' && sess->o.ops->congestion != NULL)
 		sess->o.ops->congestion(sess->o.arg, c->name, c->why);
 }
 
 /* ---- The start ---- */
 
-static void use_system(struct session *sess, const char *why)
-{
-	struct tcpinfo control;
-
-	if (tcpinfo_read(&control, session_control_fd(sess)) == 0 && control.congestion[0] != '\0')
-		congestion_use(sess, control.congestion, why);
-}
-
-static void choose(struct session *sess)
-{
-	static const char *const fair[] = { "cubic", "reno" };
-	size_t i;
-
-	for (i = 0; i < sizeof fair / sizeof *fair; i++)
-		if (sock_permits_congestion(fair[i])) {
-			sess->congestion.sets = true;
-			congestion_use(sess, fair[i], WHY_FAIR);
-			return;
-		}
-	use_system(sess, WHY_DENIED);
-}
-
 int congestion_start(struct session *sess, struct ptcp_err *e)
 {
-	static const char *const names[] = { [WIRE_CC_CUBIC] = "cubic", [WIRE_CC_BBR] = "bbr", [WIRE_CC_RENO] = "reno" };
 	const struct wire_open *o = engine_open(sess->engine);
 	struct session_congestion *c = &sess->congestion;
+	struct congestion_choice chosen;
+	struct tcpinfo control;
 
 	if (!congestion_is_ours(sess))
 		return 0;
-	switch (o->congestion) {
-	case WIRE_CC_AUTO:
-	case WIRE_CC_YIELD:
-		choose(sess);
-		c->judges = o->congestion == WIRE_CC_AUTO && (o->role == WIRE_ACCEPTOR_RECEIVES || o->role == WIRE_ACCEPTOR_SENDS);
-		break;
-	case WIRE_CC_SYSTEM:
-		use_system(sess, WHY_SYSTEM);
-		break;
-	default:
-		if (!sock_permits_congestion(names[o->congestion]))
-			return err_set(e, PTCP_EUSAGE, "--congestion %s: not permitted by the sender's kernel (add it to "
-			    "net.ipv4.tcp_allowed_congestion_control there)", names[o->congestion]);
-		c->sets = true;
-		congestion_use(sess, names[o->congestion], WHY_REQUESTED);
-	}
-	if (c->judges)
-		congestion_judge_init(&c->judge, is_fair(c->name) ? EVIDENCE_CUBIC : EVIDENCE_MODEL);
-	c->judges = c->judges && c->sets;
-	if (c->judges)
+	congestion_choose(&chosen, o, sock_permits_congestion);
+	if (chosen.name != NULL && !sock_permits_congestion(chosen.name))
+		return err_set(e, PTCP_EUSAGE, "--congestion %s: not permitted by the sender's kernel (add it to "
+		    "net.ipv4.tcp_allowed_congestion_control there)", chosen.name);
+	c->sets = chosen.name != NULL;
+	if (c->sets)
+		congestion_use(sess, chosen.name, chosen.why);
+	else if (tcpinfo_read(&control, session_control_fd(sess)) == 0 && control.congestion[0] != '\0')
+		congestion_use(sess, control.congestion, chosen.why);
+	c->judges = chosen.judges;
+	if (c->judges) {
+		congestion_judge_init(&c->judge, EVIDENCE_CUBIC);
 		streams_tap(sess);
-	return o->congestion == WIRE_CC_YIELD ? yielding_start(sess, e) : 0;
+	}
+	return o->congestion == WIRE_CC_YIELD || c->yields ? yielding_start(sess, e) : 0;
 }
 
 /* ---- Later ---- */
@@ -159,11 +115,11 @@ static void to_bbr(struct session *sess)
 
 	if (!sock_permits_congestion("bbr")) {
 		c->excluded = true;
-		congestion_use(sess, c->name, WHY_NO_BBR);
+		congestion_use(sess, c->name, CONGESTION_NO_BBR);
 		return;
 	}
 	strcpy(c->fair, c->name);
-	congestion_use(sess, "bbr", WHY_LOSS);
+	congestion_use(sess, "bbr", CONGESTION_LOSS);
 	congestion_judge_init(&c->judge, EVIDENCE_MODEL);
 }
 
@@ -182,7 +138,7 @@ void congestion_pump(struct session *sess, struct mono now)
 		break;
 	case CONGESTION_FROM_BBR:
 		c->excluded = true;
-		congestion_use(sess, c->fair, WHY_OTHERS);
+		congestion_use(sess, c->fair, CONGESTION_OTHERS);
 		congestion_judge_init(&c->judge, EVIDENCE_CUBIC);
 		break;
 	}

@@ -2,6 +2,7 @@
 #ifndef SESSION_CONGESTION_H
 #define SESSION_CONGESTION_H
 
+#include "engine/congestion_choice.h"
 #include "model/congestion_judge.h"
 #include "session/tcp_report.h"
 
@@ -9,6 +10,7 @@ struct session_congestion {
 	char name[TCPINFO_CC_BYTES]; /* "": unknown yet */
 	bool sets;                  /* the sender: sets `name` on its streams */
 	const char *why;            /* reason for `name` */
+	bool yields;                /* one stream yields, instead of several that keep the impact budget */
 	bool announced;             /* changes are reported to the user */
 	/* the sender, which may change it: */
 	bool judges;

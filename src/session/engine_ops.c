@@ -40,7 +40,7 @@ static void on_running(void *arg, const struct wire_opened *o)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
 	congestion_announce(sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && !sess->adapt.adapts_streams &&
+	if (sess->o.open != NULL && !sess->o.one_channel && sess->streams.n_active == 0 && sess->adapt.requested.streams == 0 &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
 	    !striping_sets_streams(sess))
 		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->streams.n_granted ? sess->o.streams : sess->streams.n_granted,
@@ -64,10 +64,10 @@ static void on_tcp_report(void *arg, const struct wire_tcp_report *f)
 
 	if (sess->probe != NULL) {
 		probe_session_on_report(sess, f);
-		return;
+	} else {
+		tcp_report_take(sess, f);
+		adapt_on_tcp_report(sess, f);
 	}
-	tcp_report_take(sess, f);
-	adapt_on_tcp_report(sess, f);
 	memcpy(name, f->congestion.n > 0 ? (const char *)f->congestion.p : "", f->congestion.n);
 	name[f->congestion.n] = '\0';
 	if (name[0] != '\0')

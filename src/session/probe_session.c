@@ -38,7 +38,6 @@ struct probe_session {
 	struct mono moved_at;       /* time of `moved` */
 	struct limit_times times;   /* reported by the sending end since the level started */
 	uint64_t retransmits;
-	char congestion[TCPINFO_CC_BYTES];
 };
 
 static const struct payload_ops probe_payload;
@@ -224,7 +223,7 @@ bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct t
 		out->acked_bytes = out->received_bytes;
 		out->delivered_bytes = out->sent_segments = out->retransmits = 0;
 		out->busy_s = out->window_s = out->buffer_s = 0;
-		strcpy(out->congestion, sess->probe->congestion);
+		strcpy(out->congestion, sess->congestion.name);
 	}
 	return true;
 }
@@ -245,10 +244,6 @@ void probe_session_on_report(struct session *sess, const struct wire_tcp_report 
 	b->times.window_s += (double)f->window_us / 1e6;
 	b->times.buffer_s += (double)f->buffer_us / 1e6;
 	b->retransmits += f->retransmits;
-	if (f->congestion.n == 0)
-		return;
-	memcpy(b->congestion, f->congestion.p, f->congestion.n);
-	b->congestion[f->congestion.n] = '\0';
 }
 
 void probe_session_clear(struct session *sess)

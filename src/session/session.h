@@ -174,6 +174,8 @@ void session_wait(struct session *sess, uint32_t ahead);
 
 /* Congestion control of the sender's data streams; "": not known yet. */
 const char *session_congestion(const struct session *sess);
+/* Whether OPEN requests AUTO, but the sender's kernel permits no congestion control that shares links. */
+bool session_lacks_congestion(const struct session *sess);
 
 /* ---- Number of streams ---- */
 

@@ -38,7 +38,7 @@ static const struct wire_field hello[] = {
 }, open[] = {
 	UINT("role", open, role, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_GENERATES), ANY("cipher", open, cipher),
 	UINT("fsync", open, fsync, 0, WIRE_FSYNC_FILE),
-	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_YIELD),
+	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_FAIR),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms),
 	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX), REST(open, paths)

@@ -193,7 +193,7 @@ enum wire_role {
 };
 
 /* Congestion control of the sender's streams (PROTOCOL.md, section 7). */
-enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO, WIRE_CC_YIELD };
+enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO, WIRE_CC_YIELD, WIRE_CC_FAIR };
 
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };

@@ -79,7 +79,7 @@ static void json_of_a_worked_example(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(json_object_size(o), 21);
+	assert_int_equal(json_object_size(o), 22);
 	assert_close(number(o, "streams"), 2);
 	assert_close(number(o, "throughput_bps"), 18e6);
 	assert_close(number(o, "impact_percent"), 10);
@@ -195,6 +195,10 @@ static void text_for_people(void **state)
 	assert_non_null(strstr(out, "(fitted: a = 1.11111e-08"));
 	assert_non_null(strstr(out, "\n       2    18.0 Mbit/s   10.0 %         20.0 %  <\n"));
 	assert_non_null(strstr(out, "\n      32 "));
+	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:50Mbit/s --congestion bbr"), 0);
+	assert_non_null(strstr(out, ": ptcp send --streams 2 --congestion bbr\n"));
+	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --congestion bbr --no-history --probes 1,10,"));
+	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp send --streams 2 --congestion bbr ...\n");
 	assert_int_equal(advise("--direction recv --from-probes 1:10Mbit/s,10:50Mbit/s"), 0);
 	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp recv --streams 2 ...\n");
 	assert_non_null(strstr(out, "impact 10 %: ptcp recv --streams 2\n"));

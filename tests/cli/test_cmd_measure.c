@@ -18,9 +18,10 @@
 static struct capture cap;
 static const double rates[] = { 2e6, 4e6 };
 static const struct ptcp_round rounds[] = {
-	{ 3, 2, NULL, 5e6, rates, 17 },
-	{ 4, 2, "a stream was cut", 0, NULL, 0 },
+	{ 3, 2, NULL, 5e6, rates, 17, "cubic" },
+	{ 4, 2, "a stream was cut", 0, NULL, 0, "cubic" },
 };
+static const struct ptcp_round of_htcp = { 1, 2, NULL, 5e6, rates, 0, "htcp" };
 static const struct ptcp_level clear[] = {
 	{ 2, 5, 0, 5e6, 4.9e6, 5.1e6, 1e5, 2.5e6, 0.9, 1, 2e6, 3e6, 3e5 },
 	{ 30, 5, 0, 5.1e6, 5e6, 5.2e6, 1e5, 1.7e5, 0.75, 2, 1e5, 3e5, 7e4 },
@@ -95,12 +96,14 @@ static void summary_as_json(void **state)
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":2,\"rounds\":3,\"failed\":1,"
 	    "\"mean_bps\":5000000.0,\"min_bps\":4000000.0,\"max_bps\":6000000.0,\"stddev_bps\":1000000.0,"
 	    "\"per_stream_mean_bps\":2500000.0,\"per_stream_min_bps\":1500000.0,\"per_stream_max_bps\":4000000.0,"
-	    "\"per_stream_stddev_bps\":800000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null,\"certain\":false}");
+	    "\"per_stream_stddev_bps\":800000.0,\"fairness\":0.9,\"clusters\":1}],\"saturates_at\":null,\"certain\":false,"
+	    "\"congestion\":null}");
 	measure("--json", NULL, NULL, 0, levels + 1, 1, 2);
 	assert_json("{\"event\":\"summary\",\"levels\":[{\"streams\":20,\"rounds\":2,\"failed\":2,"
 	    "\"mean_bps\":null,\"min_bps\":null,\"max_bps\":null,\"stddev_bps\":null,"
 	    "\"per_stream_mean_bps\":null,\"per_stream_min_bps\":null,\"per_stream_max_bps\":null,"
-	    "\"per_stream_stddev_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2,\"certain\":true}");
+	    "\"per_stream_stddev_bps\":null,\"fairness\":null,\"clusters\":1}],\"saturates_at\":2,\"certain\":true,"
+	    "\"congestion\":null}");
 }
 
 static void text_for_people(void **state)
@@ -118,6 +121,12 @@ static void text_for_people(void **state)
 	    "run: ptcp send --streams 2 ...\n"));
 	measure("--direction", "recv", NULL, 0, clear, 2, 2);
 	assert_non_null(strstr(cap.out, "\nrun: ptcp recv --streams 2 ...\n"));
+	measure("-q", NULL, rounds, 2, clear, 2, 2); /* with all that the rates depend on */
+	assert_non_null(strstr(cap.out, "\nrun: ptcp send --streams 2 --congestion cubic ...\n"));
+	measure("-q", NULL, &of_htcp, 1, clear, 2, 2);
+	assert_non_null(strstr(cap.out, "\nrun: ptcp send --streams 2 --congestion system ...\n"));
+	measure("--json", NULL, rounds + 1, 1, clear, 1, 0);
+	assert_non_null(strstr(cap.out, "\"congestion\":\"cubic\"}\n"));
 	measure(NULL, NULL, NULL, 0, clear, 2, 0);
 	assert_non_null(strstr(cap.out, "still increases at the highest number of streams.\n"
 	    "run: ptcp measure --streams 30,60 ...\n"));
@@ -139,6 +148,8 @@ static void when_it_cannot_tell(void **state)
 	assert_null(strstr(cap.out, "Saturates"));
 	assert_non_null(strstr(cap.out, "too much to tell how many streams are best: a mean is off by 53 % (standard error).\n"
 	    "run: ptcp measure --rounds 86 --streams 1,4 ...\n"));
+	measure("-q", NULL, rounds, 1, noisy, 2, 4);
+	assert_non_null(strstr(cap.out, "\nrun: ptcp measure --rounds 86 --congestion cubic --streams 1,4 ...\n"));
 	measure(NULL, NULL, NULL, 0, once, 1, 0);
 	assert_non_null(strstr(cap.out, "One round does not tell how many streams are best.\n"
 	    "run: ptcp measure --rounds 5 --streams 4 ...\n"));

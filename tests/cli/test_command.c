@@ -461,6 +461,16 @@ static void advises(void **state)
 	assert_non_null(strstr(cap.out, "  - raise it\n"));
 	assert_non_null(strstr(cap.out, "congestion control bbr, limited by: send-buffer\n"));
 	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; any transfer takes "));
+	assert_non_null(strstr(cap.out, "\nrun: ptcp send --streams 3 --congestion bbr ...\n"));
+	fake.advice.yields = true; /* no number of streams keeps a budget */
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out, ": what competing flows leave: ptcp send --impact 0\nhalf of it "));
+	assert_non_null(strstr(cap.out, ": ptcp send --streams 0 --congestion bbr\n\nrun: ptcp send --impact 0 ...\n"));
+	assert_null(strstr(cap.out, "cubic"));
+	assert_int_equal(command("advise --json h"), 0);
+	assert_non_null(strstr(cap.out, "\"streams\":1,\"throughput_bps\":null,\"command\":\"ptcp send --impact 0\""));
+	assert_non_null(strstr(cap.out, "\"yields\":true"));
+	fake.advice.yields = false;
 	fake.advice.limited_by = PTCP_LIMITED_BY_IMPACT;
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, "\nAn additional stream would slow competing flows by "));
@@ -483,7 +493,7 @@ static void advises(void **state)
 static void measures(void **state)
 {
 	static const double rates[] = { 1e6, 2e6 };
-	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4 }, { 2, 2, "cut", 0, NULL, 0 } };
+	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4, "" }, { 2, 2, "cut", 0, NULL, 0, "" } };
 	static const struct ptcp_level level = { 2, 2, 1, 3e6, 3e6, 3e6, 0, 1.5e6, 0.9, 1, 1e6, 2e6, 7e5 };
 
 	(void)state;

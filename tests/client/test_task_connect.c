@@ -79,16 +79,16 @@ static void congestion(void **state)
 		congestion_is(&o, false, all[i].sent);
 		congestion_is(&o, true, all[i].sent);
 	}
-	o.congestion = "auto"; /* chosen only where the number of streams is judged */
+	o.congestion = "auto"; /* the same choice for each number; changed only where the number of streams is judged */
 	congestion_is(&o, true, WIRE_CC_AUTO);
-	congestion_is(&o, false, WIRE_CC_SYSTEM);
+	congestion_is(&o, false, WIRE_CC_FAIR);
 	o.congestion = NULL;
 	congestion_is(&o, true, WIRE_CC_AUTO);
-	congestion_is(&o, false, WIRE_CC_SYSTEM);
+	congestion_is(&o, false, WIRE_CC_FAIR);
 	o.impact_percent = 0;
 	congestion_is(&o, true, WIRE_CC_YIELD);
 	o.streams = 2; /* a fixed number does not yield */
-	congestion_is(&o, false, WIRE_CC_SYSTEM);
+	congestion_is(&o, false, WIRE_CC_FAIR);
 }
 
 static void congestion_of_probes(void **state)
@@ -101,9 +101,9 @@ static void congestion_of_probes(void **state)
 	(void)state;
 	ptcp_advice_opts_init(&a);
 	assert_int_equal(ptcp_advise_new(&t, &o, "127.0.0.1:1", &a, &e), 0);
-	assert_int_equal(task_congestion(t), t->prober->judges_streams ? WIRE_CC_AUTO : WIRE_CC_SYSTEM);
+	assert_int_equal(task_congestion(t), t->prober->judges_streams ? WIRE_CC_AUTO : WIRE_CC_FAIR);
 	t->prober->judges_streams = !t->prober->judges_streams;
-	assert_int_equal(task_congestion(t), t->prober->judges_streams ? WIRE_CC_AUTO : WIRE_CC_SYSTEM);
+	assert_int_equal(task_congestion(t), t->prober->judges_streams ? WIRE_CC_AUTO : WIRE_CC_FAIR);
 	ptcp_task_free(t);
 }
 

@@ -77,4 +77,6 @@ thrice beside deep
 "$lab" set bottleneck queue="20 packets" >/dev/null
 thrice beside short
 run fixed send --streams 2
-ok "fixed streams: the system's" [ "$(get fixed congestion)" = bbr ]
+ok "fixed streams: cubic as well" [ "$(get fixed congestion)" = cubic ]
+run system send --streams 2 --congestion system
+ok "unless the system's setting is requested" [ "$(get system congestion)" = bbr ]

@@ -354,6 +354,28 @@ static void the_number_of_movers(void **state)
 	sess->striping.endpoints = NULL;
 }
 
+static bool one_stream(void) { return starter()->streams.n_active == 1; }
+
+/* No number of streams keeps the budget: one is used, and nothing is probed. */
+static void one_stream_that_yields(void **state)
+{
+	struct session *sess;
+
+	(void)state;
+	sf.starts = starts_adapting;
+	slow_down("20Mbit/s");
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 32);
+	sf_until(streams_there);
+	sess = starter();
+	assert_non_null(session_stream_control(sess));
+	sess->congestion.yields = true;
+	adapt_on_congestion(sess, "vegas");
+	sf_until(one_stream);
+	assert_null(session_stream_control(sess));
+	assert_true(adapt_streams_deadline(sess).ns == MONO_NEVER.ns);
+}
+
 /* A receiver does not know how many streams have something to send, a sender does once its sources are listed. */
 static void few_requested(void **state)
 {
@@ -381,7 +403,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		test(a_dead_path_loses_its_streams), test(a_candidate_replaces_a_path), test(a_sender_sets_rates), test(a_receiver_requests_rates),
 		test(the_host_is_the_bottleneck), test(slow_on_purpose), test(one_path_has_no_warning), test(reports_between_hosts),
-		test(the_number_of_streams), test(the_number_of_movers), test(few_requested),
+		test(the_number_of_streams), test(the_number_of_movers), test(one_stream_that_yields),
+		test(few_requested),
 	};
 
 	return cmocka_run_group_tests_name("session/adapt", tests, NULL, NULL);

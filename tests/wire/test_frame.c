@@ -396,7 +396,8 @@ static void every_value_is_listed(void **state)
 	VALUES(text, "| flags | |", { 0, "a source" }, { WIRE_PATH_CONTENTS, "a source: the content" },
 	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" });
 	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
-	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" }, { WIRE_CC_YIELD, "YIELD |" });
+	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" }, { WIRE_CC_YIELD, "YIELD |" },
+	    { WIRE_CC_FAIR, "FAIR |" });
 	VALUES(text, "| tag | name | of | value |", { WIRE_ATTR_VERSION, "VERSION |" }, { WIRE_ATTR_SPARSE, "SPARSE |" },
 	    { WIRE_ATTR_LINK_ID, "LINK_ID |" }, { WIRE_ATTR_OWNER, "OWNER |" }, { WIRE_ATTR_XATTRS, "XATTRS |" },
 	    { WIRE_ATTR_LINKED, "LINKED |" }, { WIRE_ATTR_UNSIZED, "UNSIZED |" });

@@ -98,7 +98,7 @@ class Advice(c.Structure):
                 ("choices", Choice * 3), ("curve", AdvicePoint * 128), ("n_curve", c.c_uint),
                 ("budget_percent", f64), ("min_gain_percent", f64), ("max_streams", c.c_uint),
                 ("limited_by", c.c_int), ("confident", c.c_bool), ("warnings", c.c_uint), ("next_probe", c.c_uint),
-                ("congestion", c.c_char * 16), ("congestion_advice", text), ("limit", c.c_int),
+                ("congestion", c.c_char * 16), ("congestion_advice", text), ("yields", c.c_bool), ("limit", c.c_int),
                 ("limit_advice", text), ("model", c.c_int), ("raw", f64 * 3), ("used", f64 * 3),
                 ("probes", Probe * 64), ("n_probes", c.c_size_t), ("from_history", c.c_bool), ("age_s", f64)]
 
