@@ -241,7 +241,7 @@ struct store_item {
 
 /* Completes written files, up to 1,000 at a time, and makes durable the names, links and directories given
  * with them and all directories above. In steps, each for all items: length, mode and times (without set_mode
- * the mode is 0666 less the umask; attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
+ * the mode is dir_new_mode(); attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
  * own file, are left out; empty files are created here); sync data; rename to the final name; sync
  * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
  * resume, or the new file. PTCP_EIO with EISDIR or EEXIST in sys if a directory, device, FIFO or socket has

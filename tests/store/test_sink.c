@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "store/part.h"
@@ -215,6 +216,34 @@ static void metadata(void **state)
 	assert_int_equal(fx_failed(), 4);
 	fx_fail_always(FX_futimens, 0);
 	assert_false(commit_with_mode("j", 0600, &e));
+}
+
+/* New files have the mode of any other program's, by the default ACL of the directory; a mode of the source is as it is. */
+static void default_acl(void **state)
+{
+	/* user rwx, group r-x, a user rwx, mask rwx, other --- */
+	static const uint8_t acl[] = "\2\0\0\0" "\1\0\7\0\377\377\377\377" "\2\0\7\0\1\0\0\0" "\4\0\5\0\377\377\377\377"
+	    "\20\0\7\0\377\377\377\377" "\40\0\0\0\377\377\377\377";
+	static const uint8_t plain[] = "\2\0\0\0" "\1\0\7\0\377\377\377\377" "\4\0\4\0\377\377\377\377"
+	    "\40\0\0\0\377\377\377\377";
+	const struct meta m = { .set_mode = true, .mode = 0644 };
+	struct sink *s;
+
+	(void)state;
+	if (setxattr(fx_path("."), "system.posix_acl_default", acl, sizeof acl - 1, 0) != 0)
+		skip(); /* the file system has none */
+	fx_text("theirs", "");
+	assert_int_equal(mode_of("theirs"), 0660);
+	receive("ours", "x");
+	assert_int_equal(mode_of("ours"), 0660);
+	s = sink_new(fx_root, "with", 0, &m, NULL);
+	assert_int_equal(offer_commit(s, NULL), 0);
+	sink_unref(s);
+	assert_int_equal(mode_of("with"), 0644);
+	assert_int_equal(setxattr(fx_path("."), "system.posix_acl_default", plain, sizeof plain - 1, 0), 0);
+	receive("plain", "x");
+	assert_int_equal(mode_of("plain"), 0640);
+	assert_int_equal(removexattr(fx_path("."), "system.posix_acl_default"), 0);
 }
 
 static void odd_names(void **state)
@@ -802,7 +831,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
-		fx_tree_test(metadata), fx_tree_test(odd_names),
+		fx_tree_test(metadata), fx_tree_test(default_acl), fx_tree_test(odd_names),
 		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
 		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late), fx_tree_test(told_at_once),
 		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),
