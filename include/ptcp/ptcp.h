@@ -355,9 +355,10 @@ struct ptcp_mover_start {
  *
  *   size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
  *     compared by hash
- *   delete_extra: once all files are complete, and none has failed, removes the entries of received directories that the
- *     source does not have, except excluded ones: of a destination that receives the contents of one directory, and of
- *     directories that are sources themselves. With more than max_delete such entries none is removed, and the task fails.
+ *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
+ *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
+ *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more than
+ *     max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE also for an empty source
  *     Not between two servers, nor with `files`
  *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
  *   remove_sources: files and links, once the receiver has verified them and made them durable; directories stay. A source

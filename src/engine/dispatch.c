@@ -45,10 +45,10 @@ static int on_load(struct engine *s, const struct wire_load *f, struct ptcp_err 
 
 static int on_warning(struct engine *s, const struct wire_warning *n, struct ptcp_err *e)
 {
-	if (n->kind == WIRE_WARNING_FAILED && s->snd != NULL)
+	if (n->kind != WIRE_WARNING_ONLY && s->snd != NULL)
 		return err_set(e, PTCP_EPROTO, "unexpected WARNING of a failure from the receiver");
-	if (n->kind == WIRE_WARNING_FAILED)
-		s->warned_failures++;
+	s->warned_failures += n->kind != WIRE_WARNING_ONLY;
+	s->warned_unplaced |= n->kind == WIRE_WARNING_FAILED;
 	s->o.ops->warning(s->o.arg, n);
 	return 0;
 }

@@ -137,6 +137,8 @@ uint64_t engine_failed(const struct engine *s)
 	return s->end.failed > n ? s->end.failed : n;
 }
 
+bool engine_failed_unplaced(const struct engine *s) { return s->warned_unplaced || rcv_stats(s->rcv).unplaced > 0; }
+
 uint64_t engine_files(const struct engine *s)
 {
 	return s->snd != NULL ? snd_stats(s->snd).done.files :
@@ -184,8 +186,7 @@ void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path
 		.text = { (const uint8_t *)why->msg, text_n < WIRE_TEXT_MAX ? text_n : WIRE_TEXT_MAX }
 	};
 
-	if (kind == WIRE_WARNING_FAILED)
-		s->warned_failures++;
+	s->warned_failures += kind != WIRE_WARNING_ONLY;
 	OUTBOX_PUT(&s->conn.out, warning, WARNING, &n);
 }
 

@@ -162,6 +162,8 @@ bool engine_closing(const struct engine *s);
 const struct wire_open *engine_open(const struct engine *s);
 /* Number of failed files at both ends, including files that could not be offered; final after a successful end. */
 uint64_t engine_failed(const struct engine *s);
+/* Of a receiver: an entry has failed at the top whose name is not known, or a source. */
+bool engine_failed_unplaced(const struct engine *s);
 uint64_t engine_files(const struct engine *s);
 
 #endif

@@ -31,7 +31,8 @@ struct engine {
 	unsigned n_early;                /* number of these frames */
 	uint64_t n_rates, n_endpoints;   /* RATE and ENDPOINT frames received */
 	struct mono running_since, opened;   /* opened: starter, when the peer's HELLO arrived */
-	uint64_t warned_failures;        /* files that the sender could not offer */
+	uint64_t warned_failures;        /* files that the sender could not offer, */
+	bool warned_unplaced;            /* some of them in no directory that was offered */
 	enum wire_busy busy_reported, peer_busy;
 	bool leftovers_received;
 	uint64_t n_deleted;             /* DELETED frames */

@@ -87,11 +87,22 @@ static void take_waiters(struct rcv_entry *f, struct list *to)
 	}
 }
 
+/* The caller does not know the name of an entry that has failed: then nobody knows what its directory should have. */
+static void lack(struct rcv *r, struct rcv_entry *parent)
+{
+	if (parent != NULL)
+		parent->incomplete = true;
+	else
+		r->stats.unplaced++;
+}
+
 void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp_err *why)
 {
 	r->slot[wire_slot(f->id)] = NULL;
 	r->stats.live--;
 	if (why != NULL) {
+		if (f->cookie == NULL)
+			lack(r, f->parent);
 		r->stats.done.failed++;
 		if (f->type == WIRE_FILE)
 			r->lost[wire_slot(f->id)] = f->id;
@@ -158,6 +169,9 @@ void rcv_done(struct rcv *r, struct rcv_entry *f)
 static void refuse(struct rcv *r, const struct wire_entry *w, int code, const char *text)
 {
 	struct ptcp_err why;
+
+	if (w->parent == 0 || rcv_find(r, w->parent) != NULL)
+		lack(r, rcv_find(r, w->parent));
 
 	err_set(&why, code, "%s", text);
 	r->stats.done.failed++;
@@ -421,6 +435,8 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 		return 0;
 	if (f == NULL || f->state != OPEN || f->children > 0)
 		return rcv_violation("DIR_END", e);
+	if (w->size_bytes > 0 || f->incomplete)
+		r->o.ops->incomplete(r->o.arg, f->cookie);
 	if (r->o.dry_run)
 		rcv_done(r, f);
 	else

@@ -68,6 +68,9 @@ struct rcv_ops {
 	/* An UNSIZED file has failed, before ended(): length of its beginning, all of it verified and written, unless
 	 * it is empty. NULL: none is kept. */
 	void (*beginning)(void *arg, uint64_t id, void *cookie, uint64_t bytes);
+	/* The directory lacks entries that the sender has and could not offer, or that failed before prepare(); before its
+	 * commit. */
+	void (*incomplete)(void *arg, void *cookie);
 };
 
 struct rcv_opts {
@@ -132,6 +135,7 @@ struct rcv_stats {
 	struct ptcp_progress done; /* bytes, resumed_bytes, wire_bytes, files, file_bytes, others, failed */
 	uint64_t hole_bytes;       /* part of done.bytes: holes, neither sent nor resumed */
 	uint32_t live;             /* entries in progress */
+	uint64_t unplaced;         /* failed entries at the top that the caller was not asked to prepare */
 };
 struct rcv_stats rcv_stats(const struct rcv *r);
 

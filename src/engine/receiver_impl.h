@@ -19,6 +19,7 @@ struct rcv_entry {
 	enum rcv_state state;
 	uint8_t type;
 	bool ended, lost;         /* retained for the children of a directory or the hard links of a file; failed */
+	bool incomplete;          /* a directory: lacks entries that failed before they were prepared */
 	bool again;               /* a hard link that the sender offers again, and then counts */
 	bool has_digest;
 	uint64_t path_bytes;      /* length of its path below the destination, in the sender's names */

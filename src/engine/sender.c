@@ -351,6 +351,16 @@ void snd_give_up(struct snd *s, uint64_t id)
 	snd_end(s, snd_find(s, id), SND_DROPPED, NULL);
 }
 
+bool snd_lack(struct snd *s)
+{
+	if (s->untracked > 0) /* the session has failed */
+		return true;
+	if (s->depth == 0)
+		return false;
+	s->stack[s->depth - 1]->end.size_bytes = 1;
+	return true;
+}
+
 void snd_leave(struct snd *s)
 {
 	struct snd_entry *d;

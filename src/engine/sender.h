@@ -93,6 +93,8 @@ bool snd_early_room(const struct snd *s, size_t bytes);
  * of directories entered and not left. */
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
+/* An entry of the directory entered last cannot be offered: its DIR_END tells the receiver. False at the top. */
+bool snd_lack(struct snd *s);
 /* Answers again(): offers an entry in place of the hard link `id`, whose cookie is the caller's again; no directory. */
 uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void *cookie);
 /* Or ends the hard link, SND_DROPPED, after the caller has told the receiver why by a warning. */

@@ -445,6 +445,8 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
 		    .status = skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, .is_link = t->type != WIRE_FILE,
 		    .size_bytes = t->size_bytes });
+	if (why != NULL && t->type == WIRE_DIR)
+		receive_prune_close(sess->receive, t);
 	if (why == NULL && t->linked)
 		remember_linked(sess->receive, t, skipped);
 	t->ended = true;
@@ -478,10 +480,17 @@ static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32
 		pipe_sink_hole(sess->receive->pipe, first, count);
 }
 
+static void on_incomplete(void *arg, void *cookie)
+{
+	struct session *sess = arg;
+
+	receive_prune_close(sess->receive, cookie);
+}
+
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.hole = on_hole, .commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same,
-	.sized = on_sized, .beginning = on_beginning
+	.sized = on_sized, .beginning = on_beginning, .incomplete = on_incomplete
 };
 
 /* ---- Blocks ---- */

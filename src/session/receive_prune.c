@@ -1,5 +1,5 @@
-/* The end of a receiving session. --delete: after a transfer without a failure, the receiver removes what the source does
- * not have from the directories that were received. Then it reports leftovers. */
+/* The end of a receiving session. --delete: the receiver removes what the source does not have from the directories that
+ * were received whole. Then it reports leftovers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +24,9 @@ struct receive_prune {
 	struct name_set names;
 	struct prune *prune;
 	const struct filter *filter;
+	uint64_t entries;                /* entries that the source has below the directories that are pruned */
+	unsigned closed;                 /* directories in which nothing is removed, as something of them failed */
+	bool lacks_names;                /* no memory for a name */
 	struct receive_entry *step;      /* waits for the outbox; NULL: on its way through the queue, or none */
 	struct report report[STEP_REPORTS]; /* reports of one step */
 	unsigned n_reports;
@@ -87,7 +90,8 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published, .filter = p->filter,
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.memory = sess->o.memory,
-		.max = open->max_delete, .entry = on_entry, .arg = p };
+		.max = open->max_delete, .source_entries = &p->entries, .careful = open->max_delete == PTCP_MAX_DELETE,
+		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 
 	if (r == 0 && sess->receive->place.contents)
@@ -106,17 +110,37 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 	if (p->prune == NULL && (err = new_prune(r->session, e)) < 0)
 		return err;
 	t->hash = hash_name(in != NULL ? in->hash : 0, t->name);
+	p->entries += in != NULL || r->place.contents;
 	if (p->names.n >= (r->session->o.open != NULL ? SESSION_NAMES_MAX : SESSION_CLIENT_NAMES_MAX))
-		return err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
-	if ((err = name_set_add(&p->names, t->hash, e)) < 0 ||
-	    (t->type == WIRE_DIR && (err = name_set_add(&p->names, prune_dir_hash(t->hash), e)) < 0))
+		err = err_set(e, PTCP_ENOMEM, "too many files for --delete (transfer parts of the tree one by one)");
+	else if ((err = name_set_add(&p->names, t->hash, e)) == 0 && t->type == WIRE_DIR)
+		err = name_set_add(&p->names, prune_dir_hash(t->hash), e);
+	if (err < 0) {
+		p->lacks_names = true;
 		return err;
+	}
 	if (in != NULL || t->type != WIRE_DIR || r->place.contents)
 		return 0;
 	return prune_add(p->prune, t->self, t->hash, t->source != NULL ? t->source : t->name, e);
 }
 
+void receive_prune_close(struct receive_side *r, const struct receive_entry *t)
+{
+	struct receive_prune *p = r->prune;
+
+	if (p == NULL)
+		return;
+	p->closed++;
+	p->lacks_names |= name_set_add(&p->names, prune_closed_hash(t->hash), NULL) < 0;
+}
+
 /* ---- Deletion ---- */
+
+static void warn_all(struct session *sess, const struct ptcp_err *why)
+{
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, "", why);
+	sess->o.ops->warning(sess->o.arg, NULL, why->msg);
+}
 
 bool receive_prune_begin(struct session *sess)
 {
@@ -126,12 +150,16 @@ bool receive_prune_begin(struct session *sess)
 
 	if (p == NULL)
 		return false;
-	if (engine_failed(sess->engine) > 0) {
-		err_set(&why, PTCP_EIO, "nothing is deleted at the destination, as files failed (fix the "
+	if (engine_failed_unplaced(sess->engine) || p->lacks_names) {
+		err_set(&why, PTCP_EIO, "nothing is deleted at the destination, as a source failed (fix the "
 		    "cause and run the same command again)");
-		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
-		sess->o.ops->warning(sess->o.arg, NULL, why.msg);
+		warn_all(sess, &why);
 		return false;
+	}
+	if (p->closed > 0) {
+		err_set(&why, PTCP_EIO, "nothing is deleted in %u director%s that failed in part (fix the cause and run the same "
+		    "command again)", p->closed, p->closed == 1 ? "y" : "ies");
+		warn_all(sess, &why);
 	}
 	/* An empty source has no entry. */
 	if ((p->prune == NULL && new_prune(sess, &why) < 0) || (t = receive_entry_calloc(sess, &why)) == NULL) {
@@ -166,8 +194,7 @@ static void report(struct session *sess, const struct report *r)
 		    .size_bytes = UINT64_MAX });
 	} else if (p->warnings++ < RECEIVE_WARNINGS) {
 		err_set(&why, PTCP_EIO, "not deleted: %s", r->why);
-		engine_warn(sess->engine, WIRE_WARNING_ONLY, "", &why);
-		sess->o.ops->warning(sess->o.arg, NULL, why.msg);
+		warn_all(sess, &why);
 	}
 }
 

@@ -19,7 +19,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	fs_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);
-	if (kind == WIRE_WARNING_FAILED)
+	if (kind != WIRE_WARNING_ONLY)
 		session_file_failed(sess, path, &bare);
 	else
 		sess->o.ops->warning(sess->o.arg, path, bare.msg);
@@ -240,6 +240,14 @@ static const char *obstacle(const struct session *sess, const struct walk_entry 
 	return NULL;
 }
 
+/* The entry of the batch has failed; one that was offered before is known to the receiver. */
+static void lost(struct session *sess, unsigned i, const char *text)
+{
+	bool inside = sess->send->in_place_of[i] != NULL || snd_lack(engine_snd(sess->engine));
+
+	not_sent(sess, &sess->send->entry[i], inside ? WIRE_WARNING_INSIDE : WIRE_WARNING_FAILED, text);
+}
+
 void send_offer(struct session *sess, unsigned i)
 {
 	const struct send_entry *old = sess->send->in_place_of[i];
@@ -251,7 +259,7 @@ void send_offer(struct session *sess, unsigned i)
 	if (why != NULL) {
 		if (old != NULL)
 			snd_give_up(engine_snd(sess->engine), old->link.id);
-		not_sent(sess, w, WIRE_WARNING_FAILED, why);
+		lost(sess, i, why);
 		return;
 	}
 	switch (w->type) {

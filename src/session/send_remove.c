@@ -41,7 +41,7 @@ static void report(struct session *sess, const struct send_entry *o, const struc
 	fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 	    dir_path_text(o->dir, o->name, text, sizeof text));
 	err_set(&e, bare.code, "transferred, but not removed: %s", bare.msg);
-	engine_warn(sess->engine, WIRE_WARNING_FAILED, path, &e);
+	engine_warn(sess->engine, WIRE_WARNING_INSIDE, path, &e);
 	session_file_failed(sess, path, &e);
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h> /* RENAME_NOREPLACE */
+#include <unistd.h>
 
 #include "fs/dir_impl.h"
 #include "fs/fs_err.h"
@@ -177,6 +178,49 @@ int manage_rmdir(struct dir *d, struct ptcp_err *e)
 		dir_changed(parent);
 	dir_fd_done(parent);
 	return r;
+}
+
+int manage_open_dir(struct dir *d, struct manage_dir *was, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct stat st;
+	int at, r = 0;
+
+	if (was->dir != NULL)
+		return 0;
+	if ((at = dir_fd(d, e)) < 0)
+		return at;
+	if (sys->fstat(at, &st) != 0) {
+		r = fs_err_sys(e, errno, d, NULL, NULL);
+	} else {
+		*was = (struct manage_dir){ .dir = dir_ref(d), .mode = st.st_mode & 07777, .atime = st.st_atim, .mtime = st.st_mtim };
+		was->opened = (st.st_mode & S_IRWXU) != S_IRWXU && st.st_uid == geteuid() &&
+		    sys->fchmodat(at, ".", was->mode | S_IRWXU, 0) == 0; /* else the removal tells why it fails */
+	}
+	dir_fd_done(d);
+	return r;
+}
+
+int manage_open_above(struct dir *d, struct manage_dir *was, struct ptcp_err *e)
+{
+	return manage_open_dir(d->parent, was, e);
+}
+
+void manage_close_dir(struct manage_dir *was, bool times)
+{
+	const struct timespec ts[2] = { was->atime, was->mtime };
+	struct dir *d = was->dir;
+	int at;
+
+	if (d != NULL && (at = dir_fd(d, NULL)) >= 0) {
+		if (times)
+			dir_sys(d)->utimensat(at, ".", ts, 0);
+		if (was->opened)
+			dir_sys(d)->fchmodat(at, ".", was->mode, 0);
+		dir_fd_done(d);
+	}
+	dir_unref(d);
+	was->dir = NULL;
 }
 
 /* ---- Renaming ---- */

@@ -32,6 +32,19 @@ int manage_sync(struct dir *d, const char *name, struct ptcp_err *e);
 /* Removes the empty directory d, a node made by dir_child(). */
 int manage_rmdir(struct dir *d, struct ptcp_err *e);
 
+/* What removals change of a directory. */
+struct manage_dir {
+	struct dir *dir; /* NULL: nothing was changed */
+	bool opened;     /* the mode was changed */
+	uint32_t mode;
+	struct timespec atime, mtime;
+};
+/* Before the first removal in the directory: grants this user a directory of its own. */
+int manage_open_dir(struct dir *d, struct manage_dir *was, struct ptcp_err *e);
+int manage_open_above(struct dir *d, struct manage_dir *was, struct ptcp_err *e); /* the directory above d */
+/* After the last one: restores the mode, and (`times`) the time. */
+void manage_close_dir(struct manage_dir *was, bool times);
+
 /* Renames `name` in `from` to `new_name` in `to`, by one system call. `replace`: an existing file, link or empty
  * directory is replaced, else PTCP_EIO with EEXIST in e->sys. A directory above an excluded one is refused. */
 int manage_rename(struct dir *from, const char *name, struct dir *to, const char *new_name, bool replace,
@@ -50,7 +63,10 @@ struct prune_opts {
 	bool links;                   /* links are transferred */
 	bool dry_run;
 	struct memory_account *memory; /* NULL: no limit */
-	uint64_t max;                 /* entries, files and directories; if there are more, none is removed */
+	bool times;                   /* directories keep their times */
+	uint64_t max;                 /* entries, files and directories; if there are more, none is removed; */
+	bool careful;                 /* neither if the source has none, or fewer and these are more than PRUNE_FEW */
+	const uint64_t *source_entries; /* number of entries of the source; borrowed */
 	/* An entry was removed (why NULL), or could not be; in a dry run, would be. */
 	void (*entry)(void *arg, const char *path, const struct ptcp_err *why);
 	void *arg;
@@ -62,11 +78,16 @@ int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e
 void prune_free(struct prune *p); /* NULL is fine; each removal is whole */
 /* Members of opts.names: the hash of each entry by hash_name(), and for directories prune_dir_hash() as well. */
 uint64_t prune_dir_hash(uint64_t hash);
+/* Likewise of a directory of which the source may have more: nothing is removed in it, but in directories below that the
+ * source has. */
+uint64_t prune_closed_hash(uint64_t hash);
+#define PRUNE_FEW 100
 /* Adds a received directory: `hash` as it is among the names; `source`: its path in patterns of the filter, "" for the
  * top. A directory that does not exist is fine. */
 int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e);
 /* Examines up to `entries` entries. 1: more remain; 0: done; PTCP_EIO if there are more than `max` entries to remove (in
- * a dry run after listing `max` of them), or if a directory cannot be examined, before the first removal. */
+ * a dry run after listing `max` of them), before the first removal. A directory that cannot be examined, or is on another
+ * file system than the one added, stays, and all in it. */
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e);
 uint64_t prune_removed(const struct prune *p);
 uint64_t prune_failed(const struct prune *p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/charged.h"
+#include "core/err.h"
 #include "core/list.h"
 #include "fs/fs_err.h"
 #include "store/hash.h"
@@ -21,8 +22,10 @@ struct prune_root {
 /* A directory from the root down to the present one. */
 struct prune_level {
 	uint64_t hash;
-	bool extra; /* the source does not have it */
-	bool kept;  /* something in it stays */
+	bool extra;  /* the source does not have it */
+	bool kept;   /* something in it stays */
+	bool closed; /* the source may have more of it */
+	struct manage_dir was; /* before the first removal */
 };
 
 struct prune {
@@ -30,6 +33,7 @@ struct prune {
 	struct list roots, *next;
 	struct prune_root *root;     /* being walked */
 	struct walk *walk;
+	uint64_t dev;                /* file system of the root */
 	bool removing;         /* the second of two walks; the first one counts */
 	uint64_t count;        /* entries to be removed, as far as the walk has come */
 	uint64_t removed, failed;
@@ -54,9 +58,12 @@ static size_t root_bytes(const char *source) { return sizeof(struct prune_root) 
 void prune_free(struct prune *p)
 {
 	struct prune_root *r;
+	size_t i;
 
 	if (p == NULL)
 		return;
+	for (i = sizeof p->level / sizeof *p->level; i-- > 0;)
+		manage_close_dir(&p->level[i].was, p->o.times);
 	walk_free(p->walk);
 	while (!list_empty(&p->roots)) {
 		r = CONTAINER_OF(p->roots.next, struct prune_root, node);
@@ -82,6 +89,7 @@ int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source,
 }
 
 uint64_t prune_dir_hash(uint64_t hash) { return hash_name(hash, "/"); }
+uint64_t prune_closed_hash(uint64_t hash) { return hash_name(hash, "//"); }
 uint64_t prune_removed(const struct prune *p) { return p->removed; }
 uint64_t prune_failed(const struct prune *p) { return p->failed; }
 
@@ -124,7 +132,7 @@ static bool is_published(const struct prune *p, const struct walk_entry *w)
 /* The source does not have the entry, and the transfer would have brought it. */
 static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 {
-	return !name_set_has(p->o.names, hash) && (w->type == WALK_DIR || w->type == WALK_FILE ||
+	return !name_set_has(p->o.names, hash) && !p->level[w->depth].closed && (w->type == WALK_DIR || w->type == WALK_FILE ||
 	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w) && !is_published(p, w);
 }
 
@@ -151,7 +159,9 @@ static void take(struct prune *p, struct dir *dir, const char *name, struct prun
 	p->count++;
 	if (!p->removing && !p->o.dry_run)
 		return;
-	r = p->o.dry_run ? 0 : name != NULL ? manage_clear(dir, name, &why) : manage_rmdir(dir, &why);
+	r = p->o.dry_run ? 0 : (name != NULL ? manage_open_dir : manage_open_above)(dir, &above->was, &why);
+	if (r == 0 && !p->o.dry_run)
+		r = name != NULL ? manage_clear(dir, name, &why) : manage_rmdir(dir, &why);
 	if (r < 0 && why.sys == ENOENT) {
 		p->count--;
 		return;
@@ -167,13 +177,15 @@ static void take(struct prune *p, struct dir *dir, const char *name, struct prun
 
 static void enter(struct prune *p, const struct walk_entry *w, uint64_t hash, bool extra)
 {
-	p->level[w->depth + 1] = (struct prune_level){ .hash = hash, .extra = extra };
+	p->level[w->depth + 1] = (struct prune_level){ .hash = hash, .extra = extra,
+		.closed = !extra && name_set_has(p->o.names, prune_closed_hash(hash)) };
 }
 
 static void leave(struct prune *p, const struct walk_entry *w)
 {
 	struct prune_level *l = &p->level[w->depth + 1], *above = &p->level[w->depth];
 
+	manage_close_dir(&l->was, p->o.times);
 	if (!l->extra)
 		return;
 	if (l->kept)
@@ -182,64 +194,108 @@ static void leave(struct prune *p, const struct walk_entry *w)
 		take(p, w->dir, NULL, above);
 }
 
-static int judge(struct prune *p, const struct walk_entry *w, struct ptcp_err *e)
+/* The entry, and all in it, stays; the first walk tells why. */
+static void keep(struct prune *p, const struct walk_entry *w, const struct ptcp_err *why)
+{
+	p->level[w->depth].kept = true;
+	if (w->type == WALK_DIR)
+		walk_skip(p->walk);
+	if (why != NULL && !p->removing)
+		prune_report(p, w->dir, w->name, why);
+}
+
+static void on_dir(struct prune *p, const struct walk_entry *w, uint64_t hash)
+{
+	bool known = name_set_has(p->o.names, prune_dir_hash(hash));
+	struct ptcp_err why;
+
+	if (!known && !is_extra(p, w, hash)) {
+		keep(p, w, NULL);
+	} else if (w->dev != p->dev) {
+		fs_err_set(&why, PTCP_EIO, 0, w->dir, w->name, "on another file system (name it as the destination to delete in it)");
+		keep(p, w, &why);
+	} else {
+		enter(p, w, hash, !known);
+	}
+}
+
+static void on_failed(struct prune *p, const struct walk_entry *w)
+{
+	struct ptcp_err why;
+
+	if (w->name == NULL) /* the listing of a directory ended early */
+		p->level[w->depth + 1].kept = true;
+	p->failed += !p->removing;
+	err_set(&why, PTCP_EIO, "%s", w->why);
+	keep(p, w, &why);
+}
+
+static void judge(struct prune *p, const struct walk_entry *w)
 {
 	struct prune_level *l = &p->level[w->depth];
-	uint64_t hash;
 
-	if (w->type == WALK_DIR_END) {
+	if (w->type == WALK_DIR_END)
 		leave(p, w);
-		return 0;
-	}
-	if (w->type == WALK_FAILED && !p->removing)
-		return err_set(e, PTCP_EIO, "%s", w->why);
-	if (w->name == NULL) { /* the listing of a directory ended early */
-		p->level[w->depth].kept = p->level[w->depth + 1].kept = true;
-		return 0;
-	}
-	hash = hash_name(l->hash, w->name);
-	if (w->type == WALK_DIR && name_set_has(p->o.names, prune_dir_hash(hash))) {
-		enter(p, w, hash, false);
-	} else if (!is_extra(p, w, hash)) {
-		l->kept = true;
-		if (w->type == WALK_DIR)
-			walk_skip(p->walk);
-	} else if (w->type == WALK_DIR) {
-		enter(p, w, hash, true);
-	} else {
+	else if (w->type == WALK_FAILED)
+		on_failed(p, w);
+	else if (w->type == WALK_DIR)
+		on_dir(p, w, hash_name(l->hash, w->name));
+	else if (is_extra(p, w, hash_name(l->hash, w->name)))
 		take(p, w->dir, w->name, l);
-	}
-	return 0;
+	else
+		l->kept = true;
 }
 
 /* ---- Walks ---- */
 
 /* Whether the root exists: 1, 0, or a negative PTCP_E*. */
-static int exists(struct dir *d, struct ptcp_err *e)
+static int exists(struct prune *p, struct dir *d, struct ptcp_err *e)
 {
 	struct ptcp_err why;
-	int r = dir_fd(d, &why);
+	struct stat st;
+	int at = dir_fd(d, &why), r = 1;
 
-	if (r < 0 && why.sys == ENOENT)
+	if (at < 0 && why.sys == ENOENT)
 		return 0;
-	if (r < 0) {
+	if (at < 0) {
 		if (e != NULL)
 			*e = why;
-		return r;
+		return at;
 	}
+	if (dir_sys(d)->fstat(at, &st) != 0)
+		r = fs_err_sys(e, errno, d, NULL, NULL);
+	else
+		p->dev = st.st_dev;
 	dir_fd_done(d);
-	return 1;
+	return r;
 }
 
-/* The end of a walk over all roots: true: another one follows. */
-static bool next_pass(struct prune *p)
+static int check_source(const struct prune *p, struct ptcp_err *e)
 {
-	if (p->removing || p->o.dry_run || p->count == 0)
-		return false;
+	uint64_t has = p->o.careful ? *p->o.source_entries : UINT64_MAX;
+
+	if (p->count == 0 || (has > 0 && (p->count <= PRUNE_FEW || p->count <= has)))
+		return 0;
+	if (has == 0)
+		return err_set(e, PTCP_EIO, "the source is empty: none of %llu files and directories is deleted (name the right "
+		    "source, or a limit, as --max-delete %llu)", (unsigned long long)p->count, (unsigned long long)p->count);
+	return err_set(e, PTCP_EIO, "%llu files and directories to delete, more than the source has: none is deleted (name "
+	    "the right source, or a limit, as --max-delete %llu)", (unsigned long long)p->count, (unsigned long long)p->count);
+}
+
+/* The end of a walk over all roots: 1: another one follows. */
+static int next_pass(struct prune *p, struct ptcp_err *e)
+{
+	int r;
+
+	if (p->removing)
+		return 0;
+	if ((r = check_source(p, e)) < 0 || p->o.dry_run || p->count == 0)
+		return r;
 	p->removing = true;
 	p->count = 0;
 	p->next = p->roots.next;
-	return true;
+	return 1;
 }
 
 static int begin_root(void *arg, struct ptcp_err *e)
@@ -247,13 +303,15 @@ static int begin_root(void *arg, struct ptcp_err *e)
 	struct prune *p = arg;
 	int r;
 
-	if (list_empty(&p->roots) || (p->next == &p->roots && !next_pass(p)))
-		return 0;
+	manage_close_dir(&p->level[0].was, p->o.times);
+	if (list_empty(&p->roots) || (p->next == &p->roots && (r = next_pass(p, e)) <= 0))
+		return list_empty(&p->roots) ? 0 : r;
 	p->root = CONTAINER_OF(p->next, struct prune_root, node);
 	p->next = p->next->next;
-	if ((r = exists(p->root->dir, e)) <= 0)
+	p->level[0] = (struct prune_level){ .hash = p->root->hash,
+		.closed = name_set_has(p->o.names, prune_closed_hash(p->root->hash)) };
+	if ((r = exists(p, p->root->dir, e)) <= 0)
 		return r < 0 ? r : 1;
-	p->level[0] = (struct prune_level){ .hash = p->root->hash };
 	if ((r = walk_new(&p->walk, p->o.memory, e)) == 0)
 		r = walk_add(p->walk, p->root->dir, NULL, e);
 	return r < 0 ? r : 1;
@@ -268,9 +326,8 @@ static int too_many(const struct prune *p, struct ptcp_err *e)
 static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
 	struct prune *p = arg;
-	int r = judge(p, w, e);
-
-	return r == 0 && p->count > p->o.max && !p->removing ? too_many(p, e) : r;
+	judge(p, w);
+	return p->count > p->o.max && !p->removing ? too_many(p, e) : 0;
 }
 
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e)

@@ -100,7 +100,7 @@ static const struct wire_field hello[] = {
 }, end[] = {
 	ANY("files", end, files), ANY("failed", end, failed)
 }, warning[] = {
-	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_ONLY), ANY("code", warning, code),
+	UINT("kind", warning, kind, WIRE_WARNING_FAILED, WIRE_WARNING_INSIDE), ANY("code", warning, code),
 	LENGTH("n", 2, warning, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, warning, text, 0, WIRE_TEXT_MAX),
 	DATA(warning, path, NO_NUL), DATA(warning, text, ANY)
 }, leftovers[] = {
@@ -369,7 +369,7 @@ static bool entry_valid(const void *f)
 	case WIRE_DIR: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_FILE: return named && d->target.n == 0;
 	case WIRE_HARDLINK: return named && d->target.n == 0 && d->size_bytes == 0;
-	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes == 0 && d->parent == 0;
+	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes <= 1 && d->parent == 0;
 	default: return named && d->target.n > 0 && d->size_bytes == 0; /* symbolic links */
 	}
 }

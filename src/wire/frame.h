@@ -378,7 +378,7 @@ enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_E
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent; /* parent 0: the destination */
-	uint64_t size_bytes; /* size of a file; UNSIZED: 0 */
+	uint64_t size_bytes; /* size of a file; UNSIZED: 0; DIR_END: 1 if entries of the directory were not offered */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
@@ -412,9 +412,10 @@ struct wire_totals {
 };
 WIRE_CODEC(TOTALS, totals, wire_totals)
 
-enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2 };
+/* About a source that was not offered: missing or unreadable (FAILED, counted in END), a device or FIFO (ONLY). INSIDE: as
+ * FAILED, in an offered directory whose DIR_END says that it is incomplete, or about an offered entry. */
+enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2, WIRE_WARNING_INSIDE = 3 };
 
-/* About a source that was not offered: missing or unreadable (FAILED, counted in END), a device or FIFO (ONLY). */
 struct wire_warning {
 	uint8_t kind;
 	uint16_t code;    /* as in ERROR */

@@ -181,9 +181,15 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	((struct one *)arg)->beginning_bytes = bytes;
 }
 
+static void on_incomplete(void *arg, void *cookie)
+{
+	(void)cookie;
+	((struct one *)arg)->incomplete++;
+}
+
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same, on_sized, on_beginning };
+	on_totals, on_same, on_sized, on_beginning, on_incomplete };
 static void on_use(void *arg, const struct wire_set_streams *u)
 {
 	((struct one *)arg)->used = u->streams;

@@ -321,6 +321,35 @@ static void is_offered_again(void **state)
 	one_fini(&o);
 }
 
+/* ---- Directories that lack something ---- */
+
+/* The directory entered last, or none. */
+static void lacking(void **state)
+{
+	struct wire_entry got;
+	uint64_t outer, inner;
+	struct span p;
+	struct one o;
+
+	(void)state;
+	one_run(&o, true, true);
+	assert_false(snd_lack(engine_snd(o.s)));
+	outer = one_offer(&o, WIRE_DIR, 0);
+	inner = one_offer(&o, WIRE_DIR, 0);
+	one_answer(&o, outer, WIRE_SEND_ALL);
+	one_answer(&o, inner, WIRE_SEND_ALL);
+	assert_true(snd_lack(engine_snd(o.s)));
+	one_forget(&o);
+	snd_leave(engine_snd(o.s));
+	assert_true(one_found(&o, WIRE_ENTRY, &p) && wire_entry_decode(&got, p, NULL) == 0);
+	assert_true(got.type == WIRE_DIR_END && got.id == inner && got.size_bytes == 1);
+	ONE_PUT(&o, done, &(struct wire_done){ inner });
+	snd_leave(engine_snd(o.s));
+	assert_true(one_found(&o, WIRE_ENTRY, &p) && wire_entry_decode(&got, p, NULL) == 0);
+	assert_true(got.id == outer && got.size_bytes == 0);
+	one_fini(&o);
+}
+
 /* ---- Files to which links may follow ---- */
 
 static struct wire_entry linked_file(uint64_t id, uint64_t parent, const uint8_t *name, size_t n)
@@ -429,6 +458,7 @@ int main(void)
 		cmocka_unit_test(dropped_while_it_waits),
 		cmocka_unit_test(that_cannot_be_made),
 		cmocka_unit_test(is_offered_again),
+		cmocka_unit_test(lacking),
 		cmocka_unit_test(files_that_are_remembered),
 		cmocka_unit_test(says_what_it_would_take),
 	};

@@ -273,6 +273,74 @@ static void what_waits_fails_with_its_directory(void **state)
 	one_fini(&o);
 }
 
+/* ---- Directories that lack something ---- */
+
+static void end_dir(struct one *o, uint64_t id, uint64_t lacks)
+{
+	struct wire_entry end = one_entry(WIRE_DIR_END, id, 0, 0);
+
+	end.size_bytes = lacks;
+	ONE_PUT(o, entry, &end);
+}
+
+/* The sender says so, or an entry fails whose name the caller was never told; a file that failed is known. */
+static void incomplete_directories(void **state)
+{
+	struct one o;
+	int how;
+
+	(void)state;
+	for (how = 0; how < 4; how++) {
+		one_run(&o, false, true);
+		o.prep = RCV_ACCEPT;
+		put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+		put(&o, WIRE_FILE, one_id(2, 2), one_id(1, 1), 10);
+		if (how < 3)
+			one_fail(&o, one_id(2, 2), PTCP_EIO);
+		if (how == 2) { /* a link to the file */
+			struct wire_entry f = one_link(one_id(3, 3), one_id(1, 1), one_id(2, 2));
+
+			ONE_PUT(&o, entry, &f);
+		}
+		if (how == 3) {
+			block(&o, one_id(2, 2), 0, RCV_BLOCK_WRITTEN);
+			rcv_committed(rcv_of(&o), one_id(2, 2), NULL);
+		}
+		end_dir(&o, one_id(1, 1), how == 1);
+		assert_int_equal(o.incomplete, how == 1 || how == 2);
+		assert_false(engine_failed_unplaced(o.s));
+		assert_int_equal(o.ended, 0);
+		one_fini(&o);
+	}
+}
+
+/* At the top, nobody knows where. */
+static void failures_without_a_place(void **state)
+{
+	struct wire_warning n = { .kind = WIRE_WARNING_ONLY };
+	struct wire_entry f;
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.prep = RCV_ACCEPT;
+	put(&o, WIRE_FILE, one_id(2, 2), 0, 10);
+	one_fail(&o, one_id(2, 2), PTCP_EIO);
+	ONE_PUT(&o, warning, &n);
+	n.kind = WIRE_WARNING_INSIDE;
+	ONE_PUT(&o, warning, &n);
+	assert_true(engine_failed(o.s) == 2 && !engine_failed_unplaced(o.s));
+	f = one_link(one_id(3, 3), 0, one_id(2, 2));
+	ONE_PUT(&o, entry, &f);
+	assert_true(engine_failed(o.s) == 3 && engine_failed_unplaced(o.s));
+	one_fini(&o);
+	one_run(&o, false, true);
+	n.kind = WIRE_WARNING_FAILED;
+	ONE_PUT(&o, warning, &n);
+	assert_true(engine_failed(o.s) == 1 && engine_failed_unplaced(o.s));
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +352,8 @@ int main(void)
 		cmocka_unit_test(ids_rise_and_slots_are_few),
 		cmocka_unit_test(no_slot_beyond_those_told),
 		cmocka_unit_test(what_waits_fails_with_its_directory),
+		cmocka_unit_test(incomplete_directories),
+		cmocka_unit_test(failures_without_a_place),
 	};
 	return cmocka_run_group_tests_name("engine/receiver", tests, NULL, NULL);
 }

@@ -279,8 +279,17 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	    bytes <= (uint64_t)i * (256u << 10), "the beginning of %u", n->index);
 }
 
+/* A directory lacks what failed before it was prepared. */
+static void on_incomplete(void *arg, void *cookie)
+{
+	struct node *n = cookie;
+
+	(void)arg;
+	assert_true(n->type == WIRE_DIR && n->accepted && !n->over && !n->committing);
+}
+
 const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
-	on_totals, on_same, on_sized, on_beginning };
+	on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static void on_prepared(struct world *w, struct event *ev)
 {

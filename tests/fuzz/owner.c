@@ -317,8 +317,16 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	MUST(it->id == id && it->unsized && !it->told && bytes <= (uint64_t)it->n_written * WIRE_CHUNK_BYTES);
 }
 
+static void on_incomplete(void *arg, void *cookie)
+{
+	const struct item *it = cookie;
+
+	(void)arg;
+	MUST(it == NULL || (it->type == WIRE_DIR && !it->told && !it->committing));
+}
+
 static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same, on_sized, on_beginning };
+	on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
 {

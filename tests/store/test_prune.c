@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,7 +218,7 @@ static void a_directory_for_a_file(void **state)
 	assert_int_equal(fx_count("a"), 1);
 }
 
-/* An entry that cannot be removed is reported, the others go; a directory that cannot be read stops all. */
+/* An entry that cannot be removed, and a directory that cannot be read, are reported, the others go. */
 static void failures(void **state)
 {
 	uint64_t n;
@@ -240,12 +241,118 @@ static void failures(void **state)
 	fx_fail_always(FX_unlinkat, 0);
 	fx_fail_always(FX_fdopendir, EACCES);
 	said[0] = '\0';
-	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), PTCP_EIO);
-	assert_true(n == 0 && said[0] == '\0');
+	assert_int_equal(prune_new(&p, &o, NULL), 0);
+	assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+	while ((r = prune_step(p, 10, &why)) > 0)
+		;
+	assert_true(r == 0 && prune_removed(p) == 0 && prune_failed(p) == 1 && said[0] == '!');
+	prune_free(p);
 	fx_fail_always(FX_fdopendir, 0);
 	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
 	assert_int_equal(n, 7);
 	assert_int_equal(fx_count("."), 1);
+}
+
+/* In a directory that is not known whole, only what is in directories below that are. */
+static void closed_directories(void **state)
+{
+	uint64_t n;
+
+	(void)state;
+	tree();
+	fx_mkdir("a/c");
+	fx_text("a/c/x", "");
+	has("a/c/");
+	assert_int_equal(name_set_add(&names, prune_closed_hash(has("a/")), NULL), 0);
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
+	assert_string_equal(sorted(), "a/c/x b b/x link");
+	assert_int_equal(fx_count("a/old"), 2);
+	assert_int_equal(name_set_add(&names, prune_closed_hash(0), NULL), 0);
+	fx_text("y", "");
+	said[0] = '\0';
+	assert_int_equal(run_at(usual, fx_root, 0, "", &n, 10), 0);
+	assert_true(n == 0 && said[0] == '\0');
+}
+
+static struct stat status(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(fx_path(name), &st), 0);
+	return st;
+}
+
+/* Directories keep their times; those of this user without permission to write get it meanwhile, also if the work stops. */
+static void attributes_of_directories(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
+	struct prune_opts o = usual;
+	struct prune *p;
+	unsigned i, steps;
+	int kept;
+
+	(void)state;
+	for (kept = 0; kept < 2; kept++)
+		for (steps = 1; steps < 30; steps++) {
+			tree();
+			o.times = kept;
+			assert_int_equal(chmod(fx_path("a"), 0555), 0);
+			assert_int_equal(utimensat(AT_FDCWD, fx_path("a"), then, 0), 0);
+			assert_int_equal(utimensat(AT_FDCWD, fx_path("."), then, 0), 0);
+			assert_int_equal(prune_new(&p, &o, NULL), 0);
+			assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+			for (i = 0; i < steps && prune_step(p, 1, &why) > 0; i++)
+				;
+			prune_free(p);
+			assert_int_equal(status("a").st_mode & 07777, 0555);
+			if (kept)
+				assert_true(status("a").st_mtim.tv_sec == 1000 && status(".").st_mtim.tv_nsec == 5);
+			if (i == steps)
+				assert_int_equal(run_at(o, fx_root, 0, "", &(uint64_t){ 0 }, 10), 0);
+			assert_int_equal(fx_count("a"), 1);
+			assert_true(kept || status("a").st_mtim.tv_sec > 1000);
+			assert_int_equal(chmod(fx_path("a"), 0755), 0);
+			assert_int_equal(unlink(fx_path("a/new")), 0);
+			assert_int_equal(rmdir(fx_path("a")), 0);
+		}
+}
+
+/* With the default limit: nothing goes for an empty source, nor, of many, more than the source has. */
+static void careful(void **state)
+{
+	uint64_t has_entries = 0, n;
+	struct prune_opts o = usual;
+	char name[20];
+	int i;
+
+	(void)state;
+	o.careful = true;
+	o.source_entries = &has_entries;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), 0); /* nothing to delete */
+	fx_text("x", "");
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), PTCP_EIO);
+	assert_true(n == 0 && strstr(why.msg, "the source is empty") != NULL && strstr(why.msg, "--max-delete 1)") != NULL);
+	for (i = 0; i < PRUNE_FEW; i++) {
+		sprintf(name, "f%d", i);
+		fx_text(name, "");
+	}
+	has_entries = PRUNE_FEW;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), PTCP_EIO);
+	assert_true(n == 0 && strstr(why.msg, "101 files and directories to delete, more than the source has") != NULL);
+	o.dry_run = true;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), PTCP_EIO);
+	o.dry_run = false;
+	assert_int_equal(unlink(fx_path("x")), 0);
+	has_entries = 1;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), 0); /* few */
+	assert_int_equal(n, PRUNE_FEW);
+	for (i = 0; i <= PRUNE_FEW; i++) {
+		sprintf(name, "f%d", i);
+		fx_text(name, "");
+	}
+	has_entries = PRUNE_FEW + 1;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), 0);
+	assert_int_equal(n, PRUNE_FEW + 1);
 }
 
 /* Stopped anywhere, another run completes the deletion, and what the source has stays. */
@@ -298,7 +405,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(what_is_kept),
-		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets),
+		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets), T(closed_directories),
+		T(attributes_of_directories), T(careful),
 	};
 	return cmocka_run_group_tests_name("store/prune", tests, NULL, NULL);
 }

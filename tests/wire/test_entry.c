@@ -127,7 +127,8 @@ static void entry_rules(void **state)
 		{ "any bytes in a target", "entry-symlink", 53, "2f1bff0a2f", true },
 		{ "DIR_END with a name", "entry-empty", 0, "04", false },
 		{ "DIR_END with a parent", "entry-dir-end", 9, "0000000000020001", false },
-		{ "DIR_END with a size", "entry-dir-end", 17, "0000000000000001", false },
+		{ "incomplete DIR_END", "entry-dir-end", 17, "0000000000000001", true },
+		{ "DIR_END with a size", "entry-dir-end", 17, "0000000000000002", false },
 		{ "DIR_END of nothing", "entry-dir-end", 1, "0000000000000000", false },
 		{ "directory without a name", "entry-dir-end", 0, "01", false },
 		{ "file without a name", "entry-dir-end", 0, "02", false },
@@ -441,7 +442,8 @@ static void note_golden(void **state)
 {
 	static const struct patch cases[] = {
 		{ "no kind", "warning-failed", 0, "00", false },
-		{ "unknown kind", "warning-failed", 0, "03", false },
+		{ "a failure inside", "warning-failed", 0, "03", true },
+		{ "unknown kind", "warning-failed", 0, "04", false },
 		{ "any code", "warning-failed", 1, "ffff", true },
 		{ "path longer than the frame", "warning-failed", 3, "0008", false },
 		{ "text longer than the frame", "warning-failed", 5, "0005", false },
