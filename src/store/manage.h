@@ -4,6 +4,7 @@
 #ifndef STORE_MANAGE_H
 #define STORE_MANAGE_H
 
+#include <ptcp/options.h>
 #include <time.h>
 
 #include "core/glob.h"
@@ -81,7 +82,7 @@ uint64_t prune_dir_hash(uint64_t hash);
 /* Likewise of a directory of which the source may have more: nothing is removed in it, but in directories below that the
  * source has. */
 uint64_t prune_closed_hash(uint64_t hash);
-#define PRUNE_FEW 100
+#define PRUNE_FEW (PTCP_MAX_DELETE / 10)
 /* Adds a received directory: `hash` as it is among the names; `source`: its path in patterns of the filter, "" for the
  * top. A directory that does not exist is fine. */
 int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e);
