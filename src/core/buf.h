@@ -22,7 +22,7 @@ struct buf {
 void buf_fini(struct buf *b); /* empty; the account remains */
 
 static inline size_t buf_len(const struct buf *b) { return b->end - b->start; }
-static inline uint8_t *buf_head(const struct buf *b) { return b->data + b->start; }
+static inline uint8_t *buf_head(const struct buf *b) { return b->start > 0 ? b->data + b->start : b->data; } /* may be NULL */
 
 /* Space for n more bytes at data + end, valid until the next call; NULL without memory, or beyond a limit of the account
  * (the content stays; see memory_charge()). buf_added() appends the bytes written there. */

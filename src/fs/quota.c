@@ -125,6 +125,7 @@ static uint64_t less(uint64_t from, uint64_t bytes) { return from > bytes ? from
 
 int tree_set_quota(struct tree *t, struct usage *u, uint64_t limit_bytes, struct ptcp_err *e)
 {
+	quota_free(t->quota);
 	if ((t->quota = calloc(1, sizeof *t->quota)) == NULL)
 		return err_nomem(e);
 	t->quota->usage = usage_ref(u);

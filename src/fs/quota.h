@@ -29,7 +29,7 @@ uint64_t usage_of_entry(uint32_t format, uint64_t disk_bytes, uint64_t nlink);
 /* The quota of a tree. */
 struct quota;
 
-/* Before the first use of the tree; keeps a reference to u. */
+/* Before the first use of the tree, whose earlier quota the new one replaces; keeps a reference to u. */
 int tree_set_quota(struct tree *t, struct usage *u, uint64_t limit_bytes, struct ptcp_err *e);
 /* Changes the limit; without effect on a tree without a quota. */
 void tree_change_quota(struct tree *t, uint64_t limit_bytes);

@@ -269,7 +269,7 @@ static void that_cannot_be_made(void **state)
 }
 
 /* A hard link in a directory that is left, which the receiver cannot make. */
-static uint64_t refused_link(struct one *o, uint64_t *dir)
+static uint64_t refused_link(struct one *o, uint64_t *dir, void **cookie)
 {
 	struct wire_entry f;
 	uint64_t id;
@@ -280,7 +280,8 @@ static uint64_t refused_link(struct one *o, uint64_t *dir)
 	id = one_offer(o, WIRE_FILE, 0);
 	one_answer(o, id, WIRE_SEND_NONE);
 	f = one_link(0, 0, id);
-	id = snd_offer(engine_snd(o->s), &f, malloc(1));
+	*cookie = malloc(1);
+	id = snd_offer(engine_snd(o->s), &f, *cookie);
 	snd_leave(engine_snd(o->s));
 	one_answer(o, id, WIRE_NO_LINK);
 	assert_true(o->again == id && o->ended == 0);
@@ -295,11 +296,13 @@ static void is_offered_again(void **state)
 	uint64_t dir, id, next;
 	struct span p;
 	struct one o;
+	void *cookie;
 
 	(void)state;
-	id = refused_link(&o, &dir);
+	id = refused_link(&o, &dir, &cookie);
 	one_forget(&o);
 	next = snd_offer_again(engine_snd(o.s), id, &f, malloc(1));
+	free(cookie); /* the caller's again */
 	assert_true(wire_slot(next) == wire_slot(id) && next > id);
 	assert_true(one_found(&o, WIRE_ENTRY, &p) && wire_entry_decode(&got, p, NULL) == 0);
 	assert_true(got.type == WIRE_FILE && got.id == next && got.parent == dir);
@@ -308,16 +311,17 @@ static void is_offered_again(void **state)
 	assert_true(wire_entry_decode(&got, p, NULL) == 0 && got.type == WIRE_DIR_END && got.id == dir);
 	one_fini(&o);
 
-	id = refused_link(&o, &dir);
+	id = refused_link(&o, &dir, &cookie);
 	one_forget(&o);
 	snd_give_up(engine_snd(o.s), id);
 	assert_true(o.fates[SND_DROPPED] == 1 && one_found(&o, WIRE_ENTRY, &p));
 	assert_true(wire_entry_decode(&got, p, NULL) == 0 && got.type == WIRE_DIR_END && got.id == dir);
 	one_fini(&o);
 
-	id = refused_link(&o, &dir); /* and the directory fails meanwhile */
+	id = refused_link(&o, &dir, &cookie); /* and the directory fails meanwhile */
 	one_fail(&o, dir, PTCP_EIO);
 	assert_true(snd_offer_again(engine_snd(o.s), id, &f, malloc(1)) == 0 && o.fates[SND_FAILED] == 2 && o.ended == 0);
+	free(cookie);
 	one_fini(&o);
 }
 
