@@ -534,6 +534,7 @@ static void link_out(unsigned port, char **arguments)
 	struct wire_entry f = { .type = WIRE_HARDLINK, .id = ID(2, 3), .parent = ID(0, 1),
 		.name = { (const uint8_t *)"stolen", 6 },
 		.target = { (const uint8_t *)arguments[1], strlen(arguments[1]) }, .attrs = { attrs, 12 } };
+	struct wire_answer answer;
 	const struct frame *r;
 
 	(void)port;
@@ -545,8 +546,9 @@ static void link_out(unsigned port, char **arguments)
 	peer_send(s.control, out, wire_entry_encode(out, &f));
 	do
 		r = peer_frame(s.control);
-	while (r->type == WIRE_ANSWER);
-	if (r->type != WIRE_FAIL && r->type != WIRE_ERROR)
+	while (r->type == WIRE_ANSWER && !(wire_answer_decode(&answer, (struct span){ r->payload, r->n }, NULL) == 0 &&
+	    answer.verdict == WIRE_NO_LINK));
+	if (r->type != WIRE_FAIL && r->type != WIRE_ERROR && r->type != WIRE_ANSWER)
 		die("%s: %s came", arguments[1], frame_name(r->type));
 	server_session_drop(&s);
 }
