@@ -376,6 +376,8 @@ static struct rcv_entry *entry_new(struct rcv *r, const struct wire_entry *w, co
 
 static uint64_t path_bytes(const struct rcv_entry *parent, const struct wire_entry *w)
 {
+	if (wire_entry_is_base(w))
+		return 0;
 	return (parent != NULL ? parent->path_bytes + 1 : 0) + w->name.n;
 }
 
@@ -423,7 +425,7 @@ static bool parent_ok(const struct rcv *r, uint64_t id)
 	const struct rcv_entry *f = rcv_find(r, id);
 
 	if (f != NULL)
-		return f->type == WIRE_DIR && f->state != COMMITTING;
+		return f->type == WIRE_DIR && f->path_bytes > 0 && f->state != COMMITTING;
 	return !rcv_is_new(r, id); /* presumably a directory that failed */
 }
 

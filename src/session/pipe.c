@@ -229,6 +229,8 @@ enum rcv_prep receive_pipe_prepare(struct session *sess, uint64_t id, const stru
 		return RCV_REFUSE;
 	}
 	*cookie = t;
+	if (wire_entry_is_base(f)) /* The output has no attributes. */
+		return RCV_ACCEPT;
 	if (refuse(r, f, e) < 0 || begin(r, t, f, e) < 0)
 		return RCV_REFUSE;
 	r->piped = t;

@@ -67,6 +67,8 @@ void receive_free(struct session *sess)
 	receive_movers_free(sess->receive);
 	receive_prune_free(sess->receive);
 	dir_unref(sess->receive->top);
+	if (sess->receive->of_base != NULL)
+		receive_entry_free(sess, sess->receive->of_base);
 	linked_files_fini(&sess->receive->linked);
 	published_fini(&sess->receive->own_published);
 	destination_fini(&sess->receive->place);
@@ -182,7 +184,7 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 
 static bool make_dir_node(struct receive_side *r, struct receive_entry *t)
 {
-	if ((t->self = dir_child(t->dir, t->name)) == NULL)
+	if ((t->self = t->name == NULL ? dir_ref(t->dir) : dir_child(t->dir, t->name)) == NULL)
 		return false;
 	if (t->source != NULL)
 		r->top = dir_ref(t->self);
@@ -205,7 +207,10 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	t->rules = &sess->receive->rules;
 	t->shared = sess->receive->shared != NULL && f->type == WIRE_FILE && f->size_bytes > 0;
 	set_meta(sess, &t->meta, f);
-	if (parent == NULL) {
+	if (wire_entry_is_base(f)) {
+		t->dir = dir_ref(sess->receive->place.base);
+		ok = true;
+	} else if (parent == NULL) {
 		ok = set_place(sess->receive, t, f);
 	} else {
 		t->dir = dir_ref(parent->self);
@@ -287,15 +292,45 @@ static bool is_requested(const struct session *sess, const struct wire_open *o, 
 	return false;
 }
 
-static int check_name(const struct session *sess, const struct receive_entry *t, bool top_level, struct ptcp_err *e)
+static int check_name(const struct session *sess, const char *name, bool top_level, struct ptcp_err *e)
 {
 	const struct wire_open *o = engine_open(sess->engine);
 
-	if (part_is_own_name(t->name))
+	if (part_is_own_name(name))
 		return err_set(e, PTCP_EIO, "a name that ptcp reserves for unfinished files (rename it)");
-	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, t->name))
+	if (top_level && !sess->receive->placed && o->role == WIRE_ACCEPTOR_SENDS && !is_requested(sess, o, name))
 		return err_set(e, PTCP_EREFUSED, "not requested");
 	return 0;
+}
+
+/* An existing base keeps its attributes unless owners are preserved, and the root of a server is the operator's. The first
+ * source counts. */
+static bool wants_base(const struct session *sess)
+{
+	const struct receive_side *r = sess->receive;
+	char path[DIR_PATH_TEXT_BYTES];
+
+	if (r->of_base != NULL || (engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0)
+		return false;
+	return r->place.made || ((engine_open(sess->engine)->flags & WIRE_OPEN_OWNER) != 0 && !r->rules.write_once &&
+	    (session_is_users(sess) || strcmp(dir_path_text(r->place.base, NULL, path, sizeof path), ".") != 0));
+}
+
+static enum rcv_prep prepare_base(struct session *sess, struct receive_entry *t, struct ptcp_err *e)
+{
+	if (sess->receive->place.rename[0] != '\0') {
+		err_set(e, PTCP_EPROTO, "the contents of a directory for the name of one file (both ptcp must have the same version)");
+		return RCV_REFUSE;
+	}
+	if (check_name(sess, ".", true, e) < 0)
+		return RCV_REFUSE;
+	if (!wants_base(sess))
+		return RCV_ACCEPT;
+	sess->receive->of_base = t;
+	if (!sess->receive->place.made)
+		return RCV_ACCEPT;
+	receive_enqueue(sess, t, WORK_MKDIR);
+	return RCV_LATER;
 }
 
 static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
@@ -315,13 +350,15 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	if ((t = receive_entry_new(sess, id, f, in, e)) == NULL)
 		return RCV_REFUSE;
 	*cookie = t;
+	if (t->name == NULL)
+		return prepare_base(sess, t, e);
 	if (t->rules->write_once && !receive_new_takes(f, e))
 		return RCV_REFUSE;
 	if (t->unsized && sess->receive->shared != NULL) {
 		err_set(e, PTCP_ENOTYET, "movers: a file of unknown size: not available yet (send a file)");
 		return RCV_REFUSE;
 	}
-	if (check_name(sess, t, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
+	if (check_name(sess, t->name, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
@@ -403,12 +440,16 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 
 	if (t->type == WIRE_FILE)
 		open_files_clear(&sess->receive->files, id);
-	if (sess->receive->pipe != NULL) {
+	if (sess->receive->pipe != NULL && t->type == WIRE_FILE) {
 		receive_pipe_commit(sess);
 		return;
 	}
 	if (end != NULL)
 		set_meta(sess, &t->meta, end);
+	if (sess->receive->pipe != NULL || t->name == NULL) { /* the destination itself, see receive_end() */
+		rcv_committed(engine_rcv(sess->engine), id, NULL);
+		return;
+	}
 	if (t->shared && receive_movers_close(sess, t, true))
 		return;
 	receive_enqueue(sess, t, work[t->type]);
@@ -450,6 +491,8 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 	if (why == NULL && t->linked)
 		remember_linked(sess->receive, t, skipped);
 	t->ended = true;
+	if (why != NULL && t == sess->receive->of_base)
+		sess->receive->of_base = NULL;
 	t->release = why != NULL;
 	/* A later run can resume the part unless its data is wrong, the source has changed, or its name is taken. */
 	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED &&

@@ -214,8 +214,11 @@ int receive_refresh(struct receive_entry *t)
 
 int receive_make_dir(struct receive_entry *t)
 {
+	const struct meta early = { .set_mode = t->meta.set_mode, .mode = (t->meta.mode & 0777) | S_IRWXU };
 	int r;
 
+	if (t->name == NULL)
+		return store_dir_finish(t->self, &early, &t->why);
 	if ((r = keep_absent(t)) < 0 || t->absent || receive_new_has_dir(t))
 		return r;
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)

@@ -64,7 +64,7 @@ struct receive_entry {
 	struct dir *dir;        /* the parent */
 	struct dir *self;       /* the directory itself, of a DIR */
 	struct sink *sink;      /* the part, of a FILE */
-	char *name, *target;
+	char *name, *target;    /* name NULL: `dir` and `self` are the base */
 	uint64_t link_id;       /* file of a hard link */
 	const struct linked_file *file; /* record of that file; NULL: unknown */
 	bool not_linked;        /* the sender is to offer the name again, in another entry */
@@ -104,6 +104,8 @@ struct receive_side {
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
 	bool told_copies;           /* both users know that hard links become copies */
 	bool placed;                /* the top-level entry with a new name has arrived */
+	/* The source's description of the base, whose attributes are set at the end; NULL: they stay. Owned once it has ended. */
+	struct receive_entry *of_base;
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct published *published, own_published; /* files of a longer transfer, or of this session */
 	struct linked_files linked;
@@ -184,6 +186,7 @@ bool receive_new_has_dir(struct receive_entry *t);
 
 /* ---- receive_entry.c: on an I/O thread ---- */
 
+/* Of a new base: its mode until the end, which keeps out whom the source keeps out. */
 int receive_make_dir(struct receive_entry *t);
 /* WORK_RELEASE: keeps the part or its beginning, or removes it. */
 int receive_release(struct receive_entry *t);

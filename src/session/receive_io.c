@@ -41,6 +41,15 @@ enum wire_busy receive_busy(const struct session *sess)
 
 /* ---- On an I/O thread ---- */
 
+/* Of WORK_END: whether the base gets attributes. */
+static bool is_of_base(const struct receive_entry *t) { return t->dir != NULL; }
+
+static void finish_dir(struct receive_entry *t, struct dir *d)
+{
+	t->result = store_dir_finish(d, &t->meta, &t->why);
+	t->lacking = t->result > 0;
+}
+
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -81,14 +90,15 @@ static void do_work(struct receive_entry *t)
 	case WORK_END:
 		if (t->self != NULL)
 			leftovers_count(t->self, &t->left);
+		if (is_of_base(t))
+			finish_dir(t, t->dir);
 		break;
 	case WORK_FINISH_DIR:
 		if ((t->rules->write_once && !t->fresh) || t->absent)
 			break;
 		if (!t->fresh) /* counted before the mode, which may forbid it */
 			leftovers_count(t->self, &t->left);
-		t->result = store_dir_finish(t->self, &t->meta, &t->why);
-		t->lacking = t->result > 0;
+		finish_dir(t, t->self);
 		break;
 	case WORK_PRUNE:
 		receive_prune_step(t);
@@ -101,7 +111,8 @@ static void do_work(struct receive_entry *t)
 
 static bool is_complete(const struct receive_entry *t)
 {
-	return t->result >= 0 && t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent && !t->not_linked;
+	return t->result >= 0 && ((t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent && !t->not_linked) ||
+	    (t->work == WORK_END && is_of_base(t)));
 }
 
 /* Gives complete files their names and syncs all complete entries of the batch to disk. */
@@ -180,6 +191,8 @@ void receive_enqueue(struct session *sess, struct receive_entry *t, enum work wo
 void receive_entry_done(struct session *sess, struct receive_entry *t)
 {
 	if (t->shared && receive_movers_close(sess, t, false))
+		return;
+	if (t == sess->receive->of_base) /* kept for receive_end() */
 		return;
 	if (t->release && t->sink != NULL && !sink_discard_unopened(t->sink)) {
 		t->release = false;
@@ -390,6 +403,8 @@ static void work_done(struct session *sess, struct receive_entry *t)
 
 	t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
+	if (work == WORK_END && t->lacking && !sess->end.over)
+		warn_lacking(sess, t);
 	if (work == WORK_PRUNE || work == WORK_END || work == WORK_OPEN) {
 		(work == WORK_OPEN ? receive_movers_opened : receive_end_stepped)(sess, t);
 		return;

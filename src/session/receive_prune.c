@@ -235,12 +235,22 @@ static void stepped(struct session *sess, struct receive_entry *t)
 
 void receive_end_stepped(struct session *sess, struct receive_entry *t)
 {
+	struct ptcp_err why;
+	bool failed;
+
 	if (t->prune != NULL) {
 		stepped(sess, t);
 		return;
 	}
-	receive_report_leftovers(sess);
+	why = t->why;
+	failed = t->result < 0;
 	receive_entry_free(sess, t);
+	if (failed) {
+		err_while(&why, why.code, "destination");
+		engine_fail(sess->engine, &why);
+		return;
+	}
+	receive_report_leftovers(sess);
 	engine_finished(sess->engine);
 }
 
@@ -292,9 +302,11 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 	return out;
 }
 
-/* The directories of the transfer were listed when they ended; the base has no entry of its own. */
+/* The directories of the transfer were listed when they ended; the base gets its attributes now, as further sources, and
+ * deletions, may have changed it. */
 bool receive_end(struct session *sess)
 {
+	struct receive_side *r = sess->receive;
 	struct receive_entry *t;
 	struct ptcp_err e;
 
@@ -304,11 +316,13 @@ bool receive_end(struct session *sess)
 		receive_report_leftovers(sess);
 		return true;
 	}
-	if ((t = receive_entry_calloc(sess, &e)) == NULL) {
+	if ((t = r->of_base) == NULL && (t = receive_entry_calloc(sess, &e)) == NULL) {
 		engine_fail(sess->engine, &e);
 		return false;
 	}
-	t->self = sess->receive->place.contents && !sess->receive->rules.write_once ? dir_ref(sess->receive->place.base) : NULL;
+	r->of_base = NULL;
+	dir_unref(t->self);
+	t->self = r->place.contents && !r->rules.write_once ? dir_ref(r->place.base) : NULL;
 	receive_enqueue(sess, t, WORK_END);
 	return false;
 }

@@ -74,6 +74,8 @@ int session_send_from(struct session *sess, struct dir *dir, const char *name, s
 {
 	int r = send_new(sess, e);
 
+	if (r == 0 && name == NULL)
+		r = walk_add(sess->send->walk, dir, ".", e);
 	return r < 0 ? r : walk_add(sess->send->walk, dir, name, e);
 }
 

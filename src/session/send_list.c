@@ -253,6 +253,7 @@ void send_offer(struct session *sess, unsigned i)
 	const struct send_entry *old = sess->send->in_place_of[i];
 	struct walk_entry *w = &sess->send->entry[i];
 	const char *why = obstacle(sess, w);
+	bool itself;
 
 	if (sess->send->lacking[i] != NULL)
 		not_sent(sess, w, WIRE_WARNING_ONLY, sess->send->lacking[i]);
@@ -264,7 +265,10 @@ void send_offer(struct session *sess, unsigned i)
 	}
 	switch (w->type) {
 	case WALK_DIR:
+		itself = strcmp(w->name, ".") == 0;
 		offer(sess, i, WIRE_DIR, NULL, NULL);
+		if (itself)
+			snd_leave(engine_snd(sess->engine));
 		break;
 	case WALK_DIR_END:
 		snd_leave(engine_snd(sess->engine));

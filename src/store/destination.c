@@ -261,7 +261,7 @@ static int use_parent(struct destination *out, struct tree *root, const char *pa
 		out->base = dir_ref(parent);
 		goto out;
 	}
-	if (!dry_run && (r = store_mkdir(parent, name, NULL, NULL, e)) < 0)
+	if (!dry_run && (r = store_mkdir(parent, name, NULL, &out->made, e)) < 0)
 		goto out;
 	out->missing = dry_run;
 	if ((out->base = dir_child(parent, name)) == NULL)

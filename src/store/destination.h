@@ -28,6 +28,7 @@ enum destination_flags {
 struct destination {
 	struct dir *base;
 	char rename[DESTINATION_NAME_BYTES]; /* new name of the only entry; "": entries keep their names */
+	bool made;                           /* `base` is new */
 	bool missing;                        /* dry run: `base` would be created */
 	bool contents;                       /* `base` receives the content of one directory */
 	/* Not NULL: `base` is the unfinished copy of a directory called `source`, which resumes as `name` in

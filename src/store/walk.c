@@ -396,12 +396,15 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 	return 0;
 }
 
+static bool is_itself(const char *name) { return strcmp(name, ".") == 0; }
+
 static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 {
 	struct stat st;
 	int at, r;
 
-	if (!text_name_ok(out->name, strlen(out->name))) /* some file systems have names over 255 bytes */
+	/* Some file systems have names over 255 bytes. */
+	if (!is_itself(out->name) && !text_name_ok(out->name, strlen(out->name)))
 		return fs_err_set(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "name too long to be sent");
 	if ((at = dir_fd(out->dir, why)) < 0)
 		return at;
@@ -462,6 +465,20 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	return out_of_memory(&why, e);
 }
 
+/* The added directory itself. The failure to list its content is reported. */
+static int examine_itself(struct dir *dir, struct walk_entry *out, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+
+	*out = (struct walk_entry){ .dir = dir_ref(dir), .name = strdup(".") };
+	if (out->name != NULL && stat_entry(out, &why) == 0)
+		return 1;
+	if (out->name == NULL)
+		err_nomem(&why);
+	walk_entry_fini(out);
+	return lacks_memory(&why) ? out_of_memory(&why, e) : 0;
+}
+
 /* The next added entry: 1 with an entry, 0 without. */
 static int next_item(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 {
@@ -470,6 +487,8 @@ static int next_item(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 
 	if (!it->has_name)
 		r = push(w, dir_ref(it->dir), -1, e);
+	else if (is_itself(it->name))
+		r = examine_itself(it->dir, out, e);
 	else
 		r = examine(w, it->dir, it->name, NULL, out, e);
 	item_free(w, it);

@@ -51,8 +51,9 @@ struct walk;
 int walk_new(struct walk **out, struct memory_account *memory, struct ptcp_err *e);
 void walk_free(struct walk *w);
 
-/* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. Keeps a reference
- * to dir. */
+/* Adds `name` in `dir`, or with name NULL the content of `dir`; listed in the order added. "." is `dir` itself: WALK_DIR,
+ * without content and WALK_DIR_END, whatever the filter says, or nothing, if it cannot be examined. Keeps a reference to
+ * dir. */
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e);
 
 /* Skips entries excluded by `f`, without reporting them, and does not enter excluded directories. Paths begin

@@ -366,7 +366,8 @@ static bool entry_valid(const void *f)
 	if (d->parent != 0 && (!wire_id_ok(d->parent) || d->parent == d->id))
 		return false;
 	switch (d->type) {
-	case WIRE_DIR: return named && d->target.n == 0 && d->size_bytes == 0;
+	case WIRE_DIR:
+		return (named || (d->parent == 0 && wire_entry_is_base(d))) && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_FILE: return named && d->target.n == 0;
 	case WIRE_HARDLINK: return named && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes <= 1 && d->parent == 0;

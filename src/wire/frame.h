@@ -382,10 +382,15 @@ struct wire_entry {
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */
-	struct span name;    /* one component, text_name_ok() */
+	struct span name;    /* one component, text_name_ok(); "." of a DIR at the top: the destination itself */
 	struct span target;  /* target of a symbolic link: 1 to WIRE_PATH_MAX bytes without NUL */
 	struct span attrs;   /* wire/attrs.h; well-formed once decoded */
 };
+/* Whether the name stands for the destination itself, which only a DIR at the top may have. */
+static inline bool wire_entry_is_base(const struct wire_entry *f)
+{
+	return f->name.n == 1 && f->name.p[0] == '.';
+}
 #define WIRE_DIR_END_MAX_BYTES (8 + 49)
 /* An encoded ENTRY with attributes of that length, at most. */
 #define WIRE_ENTRY_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))

@@ -223,6 +223,25 @@ static void ids_rise_and_slots_are_few(void **state)
 	}
 }
 
+/* The destination's description has no content: what is in the destination is at the top. */
+static void nothing_is_below_the_destination_itself(void **state)
+{
+	static const struct { const char *name; bool fits; } of[] = { { ".", false }, { "d", true } };
+	struct wire_entry dir = one_entry(WIRE_DIR, one_id(5, 1), 0, 0);
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		one_run(&o, false, true);
+		dir.name = (struct span){ (const uint8_t *)of[i].name, 1 };
+		ONE_PUT(&o, entry, &dir);
+		put(&o, WIRE_FILE, one_id(6, 2), one_id(5, 1), 10);
+		assert_int_equal(one_broke(&o), !of[i].fits);
+		one_fini(&o);
+	}
+}
+
 /* Fewer slots than the protocol has: the number is told in HELLO. */
 static void no_slot_beyond_those_told(void **state)
 {
@@ -349,6 +368,7 @@ int main(void)
 		cmocka_unit_test(the_senders_fail),
 		cmocka_unit_test(bitmaps_have_a_limit),
 		cmocka_unit_test(waiting_frames_have_a_limit),
+		cmocka_unit_test(nothing_is_below_the_destination_itself),
 		cmocka_unit_test(ids_rise_and_slots_are_few),
 		cmocka_unit_test(no_slot_beyond_those_told),
 		cmocka_unit_test(what_waits_fails_with_its_directory),

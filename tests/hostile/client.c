@@ -253,6 +253,8 @@ static void bad_names(unsigned port, char **arguments)
 	(void)arguments;
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		for (type = WIRE_DIR; type <= WIRE_SYMLINK; type++) {
+			if (type == WIRE_DIR && strcmp(bad[i].name, ".") == 0)
+				continue; /* It describes the destination. */
 			s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 			send_entry(s.control, (uint8_t)type, ID(0, 1), 0, bad[i].name, bad[i].n, 0,
 			    type == WIRE_SYMLINK ? "x" : NULL);

@@ -28,6 +28,85 @@ static void transfer(uint8_t role)
 	sf_failed(&sf.acceptor, 0, "");
 }
 
+/* ---- The destination itself ---- */
+
+static struct destination receives;
+static bool only_new;
+
+/* As sf_add_files(), but for where the receiver places what it receives. */
+static void add_files(struct session *sess)
+{
+	struct destination place = receives;
+	struct ptcp_err e;
+
+	if (engine_snd(sess->engine) != NULL) {
+		sf_add_files(sess);
+		return;
+	}
+	place.base = tree_root(sf.to);
+	assert_int_equal(session_receive_into(sess, &place, &e), 0);
+	if (only_new)
+		session_receive_only_new(sess, "client");
+}
+
+static void forget_place(void)
+{
+	receives = (struct destination){ .base = NULL };
+	only_new = false;
+	sf.starts = sf.serves = NULL;
+}
+
+/* A new directory gets the attributes of the source, an existing one with owners only, unless it is a server's root. */
+static void the_destination(void **state)
+{
+	const uint32_t flags = (sf.open.flags | WIRE_OPEN_MODE | WIRE_OPEN_TIMES) & ~(uint32_t)WIRE_OPEN_OWNER;
+	const mode_t mode[] = { 0750, 0500, 02770 };
+	bool made, owner, sets;
+	struct stat st;
+	unsigned i;
+	uint8_t role;
+
+	(void)state;
+	fx_text("from/a", "source");
+	for (i = 0; i < 2 * 2 * 2 * 2 * 3; i++) {
+		role = i % 2 == 0 ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_SENDS;
+		receives.contents = made = receives.made = (i / 2) % 2 == 1;
+		owner = (i / 4) % 2 == 1;
+		only_new = (i / 8) % 2 == 1;
+		sets = made || (owner && !only_new && role == WIRE_ACCEPTOR_SENDS);
+		chmod(fx_path("to"), 0755);
+		unlink(fx_path("to/a"));
+		set_time("to", 1000);
+		chmod(fx_path("from"), mode[i / 16]);
+		set_time("from", 2000);
+		sf.open.flags = flags | (owner ? WIRE_OPEN_OWNER : 0);
+		sf.starts = sf.serves = add_files;
+		transfer(role);
+		assert_int_equal(sf.starter.n_failed + sf.starter.n_warnings, 0);
+		assert_int_equal(stat(fx_path("to"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, sets ? mode[i / 16] & 0777 : 0755);
+		assert_true((st.st_mtim.tv_sec == 2000) == sets);
+		forget_place();
+		sf_again();
+	}
+	chmod(fx_path("from"), 0755);
+	chmod(fx_path("to"), 0755);
+}
+
+/* The sender may describe the destination only if it is the directory that receives the entries. */
+static void the_destination_of_a_name(void **state)
+{
+	(void)state;
+	fx_text("from/a", "source");
+	strcpy(receives.rename, "x");
+	sf.serves = add_files;
+	transfer(WIRE_ACCEPTOR_RECEIVES);
+	assert_int_equal(sf.starter.n_failed, 1);
+	assert_non_null(strstr(sf.starter.failed, "the contents of a directory for the name of one file"));
+	fx_holds("to/x", "source");
+	forget_place();
+}
+
 /* ---- Files that exist at the destination ---- */
 
 /* The source has "source" of the time 2000, the destination `there` of that time. */
@@ -439,6 +518,7 @@ static void from_and_to_pipes(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		sf_test(the_destination), sf_test(the_destination_of_a_name),
 		sf_test(existing_files), sf_test(attributes), sf_test(removes_what_the_source_has_not),
 		sf_test(removes_no_more_than_permitted), sf_test(leftovers),
 		cmocka_unit_test(text_of_leftovers), sf_test(from_scratch), sf_test(hard_links), sf_test(holes), sf_test(filtered), sf_test(selected),

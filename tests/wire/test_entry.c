@@ -136,6 +136,11 @@ static void entry_rules(void **state)
 #define FIXED "0000000000010000 0000000000000000 0000000000000000 0000000000000000 00000000 000001a4"
 	static const struct payload whole[] = {
 		{ "'..' for a name", WIRE_ENTRY, "02" FIXED "0002 0000 00000000 2e2e", false },
+		{ "'.' for a directory at the top", WIRE_ENTRY, "01" FIXED "0001 0000 00000000 2e", true },
+		{ "'.' for a directory below", WIRE_ENTRY, "01 0000000000010000 0000000000020001 0000000000000000"
+		    "0000000000000000 00000000 000001a4 0001 0000 00000000 2e", false },
+		{ "'..' for a directory", WIRE_ENTRY, "01" FIXED "0002 0000 00000000 2e2e", false },
+		{ "'.' for a link", WIRE_ENTRY, "03" FIXED "0001 0001 00000000 2e 61", false },
 		{ "'.a' for a name", WIRE_ENTRY, "02" FIXED "0002 0000 00000000 2e61", true },
 		{ "DIR_END with a target", WIRE_ENTRY, "04" FIXED "0000 0001 00000000 61", false },
 		{ "empty attribute", WIRE_ENTRY, "02" FIXED "0001 0000 00000004 61 0000 0000", true },
