@@ -1,6 +1,7 @@
 /* Entries: on the control thread, their memory and their room; on an I/O thread, the store's work besides data: links,
  * directories, files that are up to date, that have failed, or that a dry run lists, and what clients may add who may only
  * add. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,7 +224,10 @@ int receive_make_dir(struct receive_entry *t)
 		return r;
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
-	if ((r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why)) < 0 && t->source != NULL)
+	r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
+	if (r < 0 && t->why.sys == EEXIST && (r = store_make_way(t->dir, t->name, t->rules, t->meta.published, &t->why)) == 0)
+		r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
+	if (r < 0 && t->source != NULL)
 		destination_unmark(t->dir, t->name);
 	return r;
 }

@@ -139,7 +139,7 @@ static int rename_part(struct sink *s, int at, const char *name, struct ptcp_err
 	/* Most names are new: one call, where the file system can. */
 	if (dir_sys(s->dir)->renameat2(at, part, at, name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if ((r = sink_check_replaceable(e, at, s->dir, name, s->meta.published)) != 0)
+	if ((r = sink_make_way(e, at, s->dir, name, s->meta.published)) != 0)
 		return r;
 	if (dir_sys(s->dir)->renameat(at, part, at, name) != 0)
 		return fs_err_sys(e, errno, s->dir, name, "cannot rename the part file to its final name");

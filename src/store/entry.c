@@ -8,12 +8,14 @@
 #include "core/text.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
+#include "store/manage.h"
 #include "store/part.h"
 #include "store/sink_impl.h"
 
 #define TRIES 16
+#define FILE_IN_WAY "cannot create the directory: a file has this name (move it away)"
 
-int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name,
+int sink_make_way(struct ptcp_err *e, int at, const struct dir *d, const char *name,
     struct published *published)
 {
 	struct stat st;
@@ -26,8 +28,12 @@ int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, cons
 		return published_refuse(published, d, name, e);
 	if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
+	if (S_ISDIR(st.st_mode) && dir_sys(d)->unlinkat(at, name, AT_REMOVEDIR) == 0)
+		return 0;
 	if (S_ISDIR(st.st_mode))
-		return fs_err_set(e, PTCP_EIO, EISDIR, d, name, "a directory has this name (move it away)");
+		return errno == ENOTEMPTY || errno == EEXIST ?
+		    fs_err_set(e, PTCP_EIO, EISDIR, d, name, "a nonempty directory has this name (move it away)") :
+		    fs_err_sys(e, errno, d, name, "cannot remove the empty directory that has this name");
 	return fs_err_set(e, PTCP_EIO, EEXIST, d, name,
 	    "a device, FIFO or socket has this name and is not replaced (move it away)");
 }
@@ -41,8 +47,7 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 	if (sys->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return fs_err_sys(e, errno, parent, name, NULL);
 	if (!S_ISDIR(st.st_mode))
-		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name,
-		    "cannot create the directory: a file has this name (move it away)");
+		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name, FILE_IN_WAY);
 	if (dir_excludes(parent, st.st_dev, st.st_ino))
 		return fs_err_set(e, PTCP_EREFUSED, EACCES, parent, name, EXCLUDED_WHY);
 	if ((st.st_mode & S_IRWXU) == S_IRWXU || st.st_uid != geteuid())
@@ -74,6 +79,35 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 		dir_changed(parent); /* an existing directory may be unsynced, too, after a killed run */
 	if (r == 0 && made != NULL)
 		*made = !was_there;
+	return r;
+}
+
+/* Whether what `st` describes makes way for a directory. */
+static int check_in_way(const struct stat *st, struct dir *parent, int at, const char *name, const struct store_rules *rules,
+    struct published *published, struct ptcp_err *e)
+{
+	const struct rules_entry offered = { .type = RULES_DIR }, there = rules_entry_of(st);
+
+	if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode))
+		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name, "cannot create the directory: a device has this name (move it away)");
+	if (rules_judge(rules, &offered, &there) != RULES_RECEIVE)
+		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name, FILE_IN_WAY);
+	return published_has(published, parent, at, name, st, true) ? published_refuse(published, parent, name, e) : 0;
+}
+
+int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, struct published *published,
+    struct ptcp_err *e)
+{
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(parent, e)) < 0)
+		return at;
+	if (dir_sys(parent)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		r = fs_err_sys(e, errno, parent, name, NULL);
+	else if ((r = check_in_way(&st, parent, at, name, rules, published, e)) == 0)
+		r = manage_clear(parent, name, e);
+	dir_fd_done(parent);
 	return r;
 }
 
@@ -215,7 +249,7 @@ static int rename_link(struct dir *parent, int at, const char *temp, const char 
 	int r;
 
 	quota_names_begin(dir_quota(parent), dir_sys(parent), at, name, &freed);
-	if ((r = sink_check_replaceable(e, at, parent, name, published)) == 0 &&
+	if ((r = sink_make_way(e, at, parent, name, published)) == 0 &&
 	    dir_sys(parent)->renameat(at, temp, at, name) != 0)
 		r = fs_err_sys(e, errno, parent, name, "cannot rename the link to its final name");
 	quota_names_end(dir_quota(parent), r == 0, freed);

@@ -244,8 +244,8 @@ struct store_item {
  * the mode is dir_new_mode(); attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
  * own file, are left out; empty files are created here); sync data; rename to the final name; sync
  * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
- * resume, or the new file. PTCP_EIO with EISDIR or EEXIST in sys if a directory, device, FIFO or socket has
- * the name, with ESTALE if another file has the part's name. A failed sync fails its file; file systems that
+ * resume, or the new file. An empty directory of the name is replaced. PTCP_EIO with EISDIR or EEXIST in
+ * sys if a full directory, device, FIFO or socket has the name, with ESTALE if another file has the part's name. A failed sync fails its file; file systems that
  * cannot sync are not synced. After a failure before the rename the part stays: call this again (in vain
  * after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
 void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
@@ -255,12 +255,16 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
  * u+rwx if it lacks it and is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory
  * is new, hence empty. */
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
+/* After EEXIST: removes the file, link, FIFO or socket in place of the directory to create. PTCP_EREFUSED if a rule keeps it,
+ * or a file of the transfer has the name; PTCP_EIO for a device. */
+int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, struct published *published,
+    struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
  * setgid and sticky bits are unchanged without `setid`; attributes that may not be set (EPERM, as for a
  * shared directory) are left out. 1: the mode or an extended attribute was left out, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
-/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory.
+/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory that is not empty.
  * Uses only times and owner of `m`. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);

@@ -129,10 +129,9 @@ int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wante
 /* The same of the modification time. Both times of a file are set together: file systems of libfuse 2 ignore a change of one. */
 int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e);
 
-/* 0 if `name` in `at` may be replaced (a file, a link, or nothing); PTCP_EIO for a device, FIFO, socket or
- * directory, PTCP_EREFUSED for a published file. */
-int sink_check_replaceable(struct ptcp_err *e, int at, const struct dir *d, const char *name,
-    struct published *published);
+/* 0 if the caller may rename a file or link to `name` in `at`: nothing, a file or a link has the name, or an empty directory had
+ * it, which is removed. PTCP_EIO for a device, FIFO, socket or full directory, PTCP_EREFUSED for a published file. */
+int sink_make_way(struct ptcp_err *e, int at, const struct dir *d, const char *name, struct published *published);
 
 /* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e);

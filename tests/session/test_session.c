@@ -571,6 +571,7 @@ static void a_place_that_is_taken(void **state)
 	sf_file("a", 1000);
 	sf_file("b", 1000);
 	fx_mkdir("to/a");
+	fx_mkdir("to/a/below");
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
 	sf_finish();
 	sf_failed(&sf.starter, 0, "");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "store/part.h"
@@ -117,11 +118,12 @@ static void links(void **state)
 		target[i] = '/';
 	assert_int_equal(store_symlink(fx_root, "l", target, &plain, NULL), 0);
 	is_link("l", target);
-	/* A file is replaced; a directory is not; a leftover makes way. */
+	/* A file is replaced; a full directory is not; a leftover makes way. */
 	fx_text("f", "x");
 	assert_int_equal(store_symlink(fx_root, "f", "t", &plain, NULL), 0);
 	is_link("f", "t");
 	fx_mkdir("d");
+	fx_mkdir("d/below");
 	assert_int_equal(store_symlink(fx_root, "d", "t", &full, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	fx_text(part, "x");
@@ -223,6 +225,7 @@ static void hardlinks_refused(void **state)
 	fx_mkdir("base");
 	fx_mkdir("base/d");
 	fx_mkdir("base/occupied");
+	fx_mkdir("base/occupied/below");
 	fx_text("base/d/f", "x");
 	fx_text("f", "secret");
 	st = look("base/d/f");
@@ -331,12 +334,86 @@ static void faults(void **state)
 	}
 }
 
+/* ---- An entry of another type in the way ---- */
+
+enum { IN_FILE, IN_LINK, IN_FIFO, IN_SOCKET, IN_DEVICE, IN_EMPTY, IN_FULL, IN_WAY };
+
+/* False: this user may not make a device. */
+static bool put_in_way(int what, const char *name)
+{
+	switch (what) {
+	case IN_FILE: fx_text(name, "x"); break;
+	case IN_LINK: assert_int_equal(symlink("away", fx_path(name)), 0); break;
+	case IN_FIFO: assert_int_equal(mkfifo(fx_path(name), 0600), 0); break;
+	case IN_SOCKET: assert_int_equal(mknod(fx_path(name), S_IFSOCK | 0600, 0), 0); break;
+	case IN_DEVICE: return mknod(fx_path(name), S_IFCHR | 0600, makedev(1, 3)) == 0;
+	case IN_EMPTY: fx_mkdir(name); break;
+	case IN_FULL: fx_mkdir(name); fx_text("n/below", "x"); break;
+	}
+	return true;
+}
+
+static int bring(mode_t type, const struct store_rules *rules, const struct store_file *f)
+{
+	struct ptcp_err e = { 0 };
+	int r;
+
+	if (type == S_IFLNK)
+		return store_symlink(fx_root, "n", "t", &plain, &e);
+	if (type == S_IFREG)
+		return store_hardlink(f, fx_root, "n", &e);
+	r = store_mkdir(fx_root, "n", &plain, NULL, &e);
+	if (r < 0 && e.sys == EEXIST && (r = store_make_way(fx_root, "n", rules, NULL, &e)) == 0)
+		r = store_mkdir(fx_root, "n", &plain, NULL, &e);
+	return r;
+}
+
+/* What is in the way goes, or stays as it was; what a link leads to stays. */
+static void makes_way(void **state)
+{
+	static const struct {
+		mode_t type;
+		const char *goes; /* by IN_WAY: + or - */
+	} offered[] = { { S_IFDIR, "++++-++" }, { S_IFLNK, "++---+-" }, { S_IFREG, "++---+-" } };
+	static const struct store_rules rules[] = { { 0 }, { .flags = RULE_UPDATE | RULE_SIZE_ONLY }, { .write_once = true },
+		{ .flags = RULE_IGNORE_EXISTING } };
+	struct store_file f = { .base = fx_root, .path = "f" };
+	struct stat was;
+	size_t i, r;
+	int what;
+	bool goes;
+
+	(void)state;
+	fx_mkdir("away");
+	fx_text("away/kept", "x");
+	fx_text("f", "x");
+	f.dev = look("f").st_dev;
+	f.ino = look("f").st_ino;
+	for (i = 0; i < sizeof offered / sizeof *offered; i++)
+		for (r = 0; r < (offered[i].type == S_IFDIR ? 4 : 1); r++)
+			for (what = 0; what < IN_WAY; what++) {
+				if (!put_in_way(what, "n"))
+					continue;
+				was = look("n");
+				goes = offered[i].goes[what] == '+' && (r < 2 || what >= IN_EMPTY);
+				assert_int_equal(bring(offered[i].type, &rules[r], &f), goes ? 0 : PTCP_EIO);
+				assert_int_equal(look("n").st_mode & S_IFMT, goes ? offered[i].type : was.st_mode & S_IFMT);
+				assert_true(goes || look("n").st_ino == was.st_ino);
+				if (what == IN_FULL)
+					assert_int_equal(unlink(fx_path("n/below")), 0);
+				assert_int_equal(remove(fx_path("n")), 0);
+				assert_int_equal(fx_count(""), 2);
+				fx_holds("away/kept", "x");
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(directories), fx_tree_test(finish_unreadable), fx_tree_test(links),
 		fx_tree_test(link_robbed), fx_tree_test(hardlinks),
 		fx_tree_test(hardlinks_refused), fx_tree_test(hardlink_swapped), fx_tree_test(faults),
+		fx_tree_test(makes_way),
 	};
 	return cmocka_run_group_tests_name("store/entry", tests, NULL, NULL);
 }

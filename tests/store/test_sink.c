@@ -90,6 +90,7 @@ static void a_kept_beginning(void **state)
 	fx_holds("f.partial", "abcd");
 	assert_int_equal(fx_count(""), 2);
 	fx_mkdir("d.partial");
+	fx_mkdir("d.partial/below");
 	s = make_unsized("d");
 	assert_int_equal(sink_write(s, "abcd", 4, 0, 0, NULL), 0);
 	assert_int_equal(sink_keep_beginning(s, 4, &e), PTCP_EIO);
@@ -278,6 +279,7 @@ static void replaces(void **state)
 	assert_int_equal(link(fx_path("away/target"), fx_path("hard")), 0);
 	assert_int_equal(mkfifo(fx_path("fifo"), 0600), 0);
 	fx_mkdir("dir");
+	fx_mkdir("dir/below");
 	receive("link", "new");
 	receive("hard", "new");
 	fx_holds("link", "new");
@@ -298,8 +300,11 @@ static void replaces(void **state)
 	assert_true(fx_exists(part_of("dir")));
 	sink_discard(s);
 	sink_unref(s);
-	assert_int_equal(fx_count("dir"), 0);
+	assert_int_equal(fx_count("dir"), 1);
 	assert_false(fx_exists(part_of("dir")));
+	assert_int_equal(remove(fx_path("dir/below")), 0);
+	receive("dir", "new");
+	fx_holds("dir", "new");
 }
 
 /* The leftover of an earlier run, of any length and mode, whole or in blocks. */
