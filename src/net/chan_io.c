@@ -188,7 +188,7 @@ static size_t raw_write(struct chan *c, const uint8_t *p, size_t n)
 		return n;
 	}
 	/* After chan_tx_room(), which moves buffered bytes. */
-	v[0] = (struct iovec){ c->tx + c->tx_start, c->tx_end - c->tx_start };
+	v[0] = (struct iovec){ c->tx != NULL ? c->tx + c->tx_start : NULL, c->tx_end - c->tx_start };
 	v[1] = (struct iovec){ (void *)(uintptr_t)p, n };
 	do
 		sent = sendmsg(c->fd, &m, MSG_NOSIGNAL);

@@ -13,14 +13,18 @@ static const struct cf_files sends = { true, { "a" }, CF_NO_HOST "b" };
 static bool store(struct ptcp_transfer_opts *o, const struct ptcp_option *row, double n)
 {
 	void *at = (char *)o + row->at;
+	double min = row->type == PTCP_OPTION_INT || row->type == PTCP_OPTION_WORD ? INT32_MIN : 0;
+	double max = row->type == PTCP_OPTION_UINT64 ? 9e18 : min < 0 ? INT32_MAX : UINT32_MAX;
 
+	if (row->type != PTCP_OPTION_DOUBLE && !(n >= min && n <= max))
+		return false;
 	switch (row->type) {
 	case PTCP_OPTION_DOUBLE: *(double *)at = n; return true;
-	case PTCP_OPTION_UINT64: *(uint64_t *)at = (uint64_t)n; return n >= 0 && n <= 9e18;
+	case PTCP_OPTION_UINT64: *(uint64_t *)at = (uint64_t)n; return true;
 	case PTCP_OPTION_INT:
-	case PTCP_OPTION_WORD: *(int *)at = (int)n; return n >= INT32_MIN && n <= INT32_MAX;
+	case PTCP_OPTION_WORD: *(int *)at = (int)n; return true;
 	case PTCP_OPTION_UNSIGNED:
-	case PTCP_OPTION_UINT32: *(uint32_t *)at = (uint32_t)n; return n >= 0 && n <= UINT32_MAX;
+	case PTCP_OPTION_UINT32: *(uint32_t *)at = (uint32_t)n; return true;
 	default: return false;
 	}
 }

@@ -178,7 +178,7 @@ static unsigned largest_payload(const struct wire_layout *l)
 	const struct wire_field *d;
 	unsigned bytes = 0;
 
-	for (d = l->field; d < l->field + l->n; d++)
+	for (d = l->field; d != NULL && d < l->field + l->n; d++)
 		if (d->kind == WIRE_FIELD_ARRAY)
 			bytes += d->size * (unsigned)count_of(l, d)->max;
 		else if (d->kind == WIRE_FIELD_LENGTH)
