@@ -325,6 +325,30 @@ static void an_unfinished_line_stays_whole(void **state)
 	assert_int_equal(find(B, &a), 1);
 }
 
+/* Whatever stands before, between and after the words of a line: a client whose line counts can be removed. */
+static void each_line_that_counts_can_be_removed(void **state)
+{
+	static const char *const around[] = { "", " ", "\t", "\r", "\v", "\f", "\n", "\xef\xbb\xbf", "\xef\xbb\xbf\r ", "#", "$",
+		"\x01", "$\r", "\n\xef\xbb\xbf" };
+	enum { N = sizeof around / sizeof *around };
+	struct authorization a;
+	char text[400], *p;
+	size_t i, n;
+	int counted;
+
+	(void)state;
+	for (i = 0; i < (size_t)N * N * 2; i++) {
+		n = (size_t)snprintf(text, sizeof text, "%s%s%s%s%s", around[i % N], A, around[i / N % N],
+		    i < (size_t)N * N ? "read-only" : "", i % 2 ? "\n" : "");
+		while ((p = memchr(text, '$', n)) != NULL)
+			*p = '\0';
+		write_bytes("authorized_clients", text, n);
+		counted = find(A, &a) > 0;
+		assert_int_equal(authorized_set(nf_dir, A, NULL, NULL) > 0 || !counted, 1);
+		assert_int_equal(find(A, &a) > 0, 0);
+	}
+}
+
 static void many_write_authorized_clients(void **state)
 {
 	struct authorization a;
@@ -624,7 +648,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		nf_test(nobody_at_first), nf_test(changes_are_seen),
 		nf_test(permissions_round_trip), nf_test(longest_root), nf_test(revoked),
-		nf_test(lines_with_a_nul), nf_test(no_regular_files), nf_test(malformed_lines_admit_nobody),
+		nf_test(lines_with_a_nul), nf_test(each_line_that_counts_can_be_removed), nf_test(no_regular_files),
+		nf_test(malformed_lines_admit_nobody),
 		nf_test(a_list_that_others_write_admits_nobody),
 		nf_test(what_cannot_be_read_admits_nobody), nf_test(an_unfinished_line_stays_whole),
 		nf_test(many_write_authorized_clients), nf_test(replaced_at_once),

@@ -1,6 +1,5 @@
 #include "net/trust/trust_lines.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +77,11 @@ bool trust_lines_raw(struct trust_lines *l)
 	return true;
 }
 
+#define SPACES " \t\r\n" /* between words */
+
 char *trust_word(char **line)
 {
-	char *p = *line + strspn(*line, " \t\r\n"), *end = p + strcspn(p, " \t\r\n");
+	char *p = *line + strspn(*line, SPACES), *end = p + strcspn(p, SPACES);
 
 	if (*p == '\0' || *p == '#')
 		return NULL;
@@ -124,15 +125,15 @@ int trust_lines_have(const char *dir, const char *name, const char *first, struc
 
 /* ---- Replacing lines ---- */
 
-/* `what` has one space between words, and the line any. */
+/* `what` has one space between words, and the line any, as for trust_word(). */
 static bool begins(const char *line, const char *what)
 {
 	size_t n;
 
 	for (;; what += n + 1) {
-		line += strspn(line, " \t");
+		line += strspn(line, SPACES);
 		n = strcspn(what, " ");
-		if (strncmp(line, what, n) != 0 || (line[n] != '\0' && !isspace((unsigned char)line[n])))
+		if (strncmp(line, what, n) != 0 || (line[n] != '\0' && strchr(SPACES, line[n]) == NULL))
 			return false;
 		line += n;
 		if (what[n] == '\0')
@@ -140,33 +141,28 @@ static bool begins(const char *line, const char *what)
 	}
 }
 
+/* Reads lines as trust_lines_next() does, so that a line that counts there is found here. */
 static int copy_others(FILE *to, const char *path, const char *what, const char *also, struct ptcp_err *e)
 {
-	char *line = NULL, last = '\n';
+	struct trust_lines l = { .name = path };
 	struct ptcp_err why;
-	FILE *from = trust_file(path, &why);
 	int found = 0;
-	size_t cap = 0;
-	ssize_t got;
 
-	if (from == NULL && why.sys != ENOENT && e != NULL)
-		*e = why;
-	if (from == NULL)
+	if ((l.f = trust_file(path, &why)) == NULL) {
+		if (why.sys != ENOENT && e != NULL)
+			*e = why;
 		return why.sys == ENOENT ? 0 : why.code;
-	while ((got = getline(&line, &cap, from)) > 0) {
-		if (begins(line, what) || (also != NULL && begins(line, also)))
-			found = 1;
-		else
-			fwrite(line, 1, (size_t)got, to);
-		last = line[got - 1];
 	}
-	if (last != '\n') /* an unterminated last line, edited by hand */
-		fputc('\n', to);
-	if (ferror(from))
-		found = err_set(e, PTCP_ECONFIG, "%s: reading failed (check the disk)", path);
-	free(line);
-	fclose(from);
-	return found;
+	while (trust_lines_raw(&l)) {
+		if (begins(l.line, what) || (also != NULL && begins(l.line, also))) {
+			found = 1;
+			continue;
+		}
+		fputs(l.line, to);
+		if (strchr(l.line, '\n') == NULL) /* an unterminated last line, edited by hand */
+			fputc('\n', to);
+	}
+	return trust_lines_close(&l, found, e);
 }
 
 int trust_lines_replace(const char *dir, const char *name, const char *what, const char *also, const char *line,
