@@ -1,25 +1,23 @@
-/* Messages during which this host lacks processor time are repeated, unless the flow went on. The session is played: its
- * flow has a constant rate. */
-#include "measure/prober.h"
+/* Messages during which this host lacks processor time are repeated, unless the flow went on. The flow is one of a real
+ * session; the test says when the host lacks processor time. */
+#include "../session/fixture.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 
 #include "core/processor.h"
-#include "net/fixture.h"
+#include "core/units.h"
+#include "measure/prober.h"
+#include "timed.h"
 
-#define RATE_BPS 100e6
+#define RATE_BPS 20e6
 #define MESSAGES 6
-#define RTT_S 0.001
 
 static struct {
-	struct loop *loop;
 	struct prober *prober;
-	const struct probe_session_ops *ops;
-	struct mono began;
-	bool window_limited, over;
 	unsigned starved, asked;     /* so many calls say so; calls */
-	struct ptcp_err why;
 } fx;
-
-static struct session *const some = (struct session *)&fx;
 
 bool processor_is_starved(struct processor *p, double now_s)
 {
@@ -27,76 +25,72 @@ bool processor_is_starved(struct processor *p, double now_s)
 	return fx.asked++ > 0 && fx.asked <= 1 + fx.starved;
 }
 
-int session_probe(struct session *sess, const struct probe_session_ops *ops, void *arg, struct ptcp_err *e)
+static void starts(struct session *sess)
 {
-	assert_true(sess == some && arg == fx.prober && e != NULL);
-	fx.ops = ops;
-	return 0;
+	fx.prober->ops->running(fx.prober, sess);
 }
 
-unsigned probe_session_granted(const struct session *sess) { return sess == some; }
-uint64_t probe_session_timeout_ns(const struct session *sess) { return sess == some ? 10 * NS_PER_S : 0; }
-
-void probe_session_level(struct session *sess, unsigned streams, uint64_t stream_bytes)
+static void serves(struct session *sess)
 {
-	assert_true(sess == some && streams == 1 && stream_bytes == UINT64_MAX);
-	fx.began = mono_now();
-	fx.ops->started(fx.prober);
+	struct ptcp_err e;
+
+	assert_int_equal(session_discard(sess, &e), 0);
 }
 
-bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
-{
-	double s = (double)mono_diff_ns(mono_now(), fx.began) / 1e9;
+static bool connected(void) { return sf_both_gone() || (sf_both_run() && sf.starter.session->streams.n_connected == 1); }
 
-	assert_true(sess == some && number == 0);
-	*out = (struct tcpinfo){ .acked_bytes = (uint64_t)(s * RATE_BPS / 8), .rtt_s = 2 * RTT_S, .min_rtt_s = RTT_S, .busy_s = s,
-		.window_s = fx.window_limited ? s : 0 };
-	return true;
+/* The kernel limits the rate: data to send is always there, as on a path that limits the flow. */
+static void pace(void)
+{
+	const unsigned bytes = (unsigned)(RATE_BPS / 8);
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *d;
+
+	while ((d = readdir(all)) != NULL)
+		setsockopt(atoi(d->d_name), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
+	closedir(all);
 }
 
-bool probe_session_reported(const struct session *sess, struct limit_times *times, uint64_t *retransmits)
+/* This host limits the rate: there is nothing to send most of the time. */
+static void hold(void)
 {
-	return sess != some || times == NULL || retransmits == NULL;
-}
+	struct timetable t = { .n = 0 };
+	char rate[30];
 
-void probe_session_clear(struct session *sess)
-{
-	assert_true(sess == some);
-	fx.ops->cleared(fx.prober);
-}
-
-void probe_session_finish(struct session *sess) { fx.over = sess == some; }
-
-void session_cancel(struct session *sess, const struct ptcp_err *why)
-{
-	fx.over = sess == some;
-	fx.why = *why;
+	snprintf(rate, sizeof rate, "%.0f", RATE_BPS);
+	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
 }
 
 /* Returns the number of messages. */
-static size_t run(bool window_limited, unsigned starved)
+static size_t run(bool held, unsigned starved)
 {
-	static const struct log log;
 	struct ptcp_timing_opts o;
 	double round_trip_s;
 	size_t n;
 
 	memset(&fx, 0, sizeof fx);
-	fx.window_limited = window_limited;
 	fx.starved = starved;
 	ptcp_timing_opts_init(&o);
 	o.streams = 1;
 	o.messages = MESSAGES;
-	o.most_bytes = 256 << 10;
-	assert_int_equal(loop_new(&fx.loop, NULL), 0);
+	o.most_bytes = held ? 256 << 10 : 0; /* long ones: the kernel counts busy time in ticks of 4 ms */
 	assert_int_equal(timing_new(&fx.prober, &o, NULL), 0);
-	fx.prober->loop = fx.loop;
-	fx.prober->log = &log;
-	fx.prober->ops->running(fx.prober, some);
-	assert_true(nf_run_until(fx.loop, &fx.over, 30000));
+	fx.prober->loop = sf.control;
+	fx.prober->log = &sf.starter.host.log;
+	sf.starts = starts;
+	sf.serves = serves;
+	sf.starter.o.linger_ns = 0;
+	sf.open.flags = 0;
+	if (held)
+		hold();
+	sf_begin(WIRE_ACCEPTOR_DISCARDS, 1);
+	sf_until(connected);
+	if (!held)
+		pace();
+	sf_finish();
 	n = timing_messages(fx.prober, NULL, 0, &round_trip_s);
 	fx.prober->ops->free(fx.prober);
-	loop_free(fx.loop);
 	return n;
 }
 
@@ -112,7 +106,7 @@ static void messages_of_a_starved_host_are_repeated(void **state)
 	(void)state;
 	assert_int_equal(run(true, 3), MESSAGES);
 	assert_int_equal(fx.asked, 1 + 3 + MESSAGES);
-	assert_int_equal(fx.why.code, 0);
+	sf_failed(&sf.starter, 0, "");
 }
 
 static void flow_of_a_starved_host_may_go_on(void **state)
@@ -120,6 +114,7 @@ static void flow_of_a_starved_host_may_go_on(void **state)
 	(void)state;
 	assert_int_equal(run(false, 1000), MESSAGES);
 	assert_int_equal(fx.asked, 1 + MESSAGES);
+	sf_failed(&sf.starter, 0, "");
 }
 
 static void starved_host_does_not_measure(void **state)
@@ -127,17 +122,16 @@ static void starved_host_does_not_measure(void **state)
 	(void)state;
 	assert_int_equal(run(true, 1000), 0);
 	assert_int_equal(fx.asked, 1 + 2 * MESSAGES + 1);
-	assert_int_equal(fx.why.code, PTCP_ETIMEOUT);
-	assert_non_null(strstr(fx.why.msg, "other processes use the processors"));
+	sf_failed(&sf.starter, PTCP_ETIMEOUT, "other processes use the processors");
 }
+
+#define timed(f) timed_test_setup_teardown(f, sf_setup, sf_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_timed_test(no_message_is_repeated),
-		nf_timed_test(messages_of_a_starved_host_are_repeated),
-		nf_timed_test(flow_of_a_starved_host_may_go_on),
-		nf_timed_test(starved_host_does_not_measure),
+		timed(no_message_is_repeated), timed(messages_of_a_starved_host_are_repeated),
+		timed(flow_of_a_starved_host_may_go_on), timed(starved_host_does_not_measure),
 	};
 
 	return cmocka_run_group_tests_name("measure/timing", tests, NULL, NULL);
