@@ -29,9 +29,9 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
 
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
-$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(BUILD)/tests/fs/test_dir $(BUILD)/tests/fs/test_xattr: $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
+$(filter $(BUILD)/tests/store/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/fs/test_%,dir xattr quota excluded): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(filter $(BUILD)/tests/stream/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,stream/fixture store/fixture)
-$(patsubst %,$(BUILD)/tests/session/test_%,session transfer adapt probe_session stream_connect stream_set control) \
+$(patsubst %,$(BUILD)/tests/session/test_%,session request_flags adapt probe_session stream_connect stream_set control) \
 $(BUILD)/tests/work/test_work $(BUILD)/tests/measure/test_timing: \
 	$(patsubst %,$(BUILD)/tests/%.o,session/fixture store/fixture)
 $(filter $(BUILD)/tests/server/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,server/fixture store/fixture)
@@ -41,7 +41,7 @@ engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_s
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share mover/test_movers mover/test_launch): $(BUILD)/tests/net/fixture.o
-$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_options session/test_path_rates measure/test_measure \
+$(patsubst %,$(BUILD)/tests/%,api/test_api api/test_public_options api/test_rates measure/test_measure \
 	client/test_remote_query client/test_task_trust client/test_ssh_start client/test_task): \
 	$(BUILD)/tests/api/fixture.o
 $(filter $(BUILD)/tests/client/%,$(filter-out %/test_ssh_connect,$(test_BINS))): $(BUILD)/tests/client/fixture.o

@@ -305,5 +305,5 @@ int main(void)
 		cmocka_unit_test(no_terminal_no_status),
 		cmocka_unit_test(status_is_erased),
 	};
-	return cmocka_run_group_tests_name("cli/show/output", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("cli/output", tests, NULL, NULL);
 }

@@ -197,5 +197,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_cannot_be, setup, teardown),
 		cmocka_unit_test_setup_teardown(planted, setup, teardown),
 	};
-	return cmocka_run_group_tests_name("lib/history", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("client/history_file", tests, NULL, NULL);
 }

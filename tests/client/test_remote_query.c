@@ -154,5 +154,5 @@ int main(void)
 		cmocka_unit_test(wrong_places),
 	};
 
-	return cmocka_run_group_tests_name("lib/known", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("client/remote_query", tests, NULL, NULL);
 }

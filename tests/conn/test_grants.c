@@ -312,5 +312,5 @@ int main(void)
 		cmocka_unit_test(of_one),
 	};
 
-	return cmocka_run_group_tests_name("lib/grants", tests, setup, teardown);
+	return cmocka_run_group_tests_name("conn/grants", tests, setup, teardown);
 }

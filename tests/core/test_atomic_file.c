@@ -166,5 +166,5 @@ int main(void)
 		cmocka_unit_test(leaves_what_was_there),
 		cmocka_unit_test(says_why_there_can_be_none),
 	};
-	return cmocka_run_group_tests_name("core/newfile", tests, setup, teardown);
+	return cmocka_run_group_tests_name("core/atomic_file", tests, setup, teardown);
 }

@@ -1104,5 +1104,5 @@ int main(void)
 		cmocka_unit_test(the_last_word_is_said),
 		cmocka_unit_test(what_the_outbox_cuts),
 	};
-	return cmocka_run_group_tests_name("engine/session", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/engine", tests, NULL, NULL);
 }

@@ -56,5 +56,5 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(two_stalls), cmocka_unit_test(later),
 		cmocka_unit_test(lost_by_other_causes) };
 
-	return cmocka_run_group_tests_name("engine mtu", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/mtu", tests, NULL, NULL);
 }

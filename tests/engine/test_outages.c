@@ -178,5 +178,5 @@ int main(void)
 		cmocka_unit_test(a_stopped_process),
 	};
 
-	return cmocka_run_group_tests_name("engine outages", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/outages", tests, NULL, NULL);
 }

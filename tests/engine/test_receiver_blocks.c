@@ -410,5 +410,5 @@ int main(void)
 		cmocka_unit_test(the_source_cannot_be_compared),
 		cmocka_unit_test(prepared_too_late),
 	};
-	return cmocka_run_group_tests_name("engine/parts", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/receiver_blocks", tests, NULL, NULL);
 }

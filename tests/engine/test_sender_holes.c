@@ -368,5 +368,5 @@ int main(void)
 		cmocka_unit_test(the_source_has_changed),
 		cmocka_unit_test(would_be_sent),
 	};
-	return cmocka_run_group_tests_name("engine/holes", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/sender_holes", tests, NULL, NULL);
 }

@@ -237,5 +237,5 @@ int main(void)
 		cmocka_unit_test(freed_at_work),
 		cmocka_unit_test(what_cannot_be_asked_for),
 	};
-	return cmocka_run_group_tests_name("lib/measure", tests, setup, lf_teardown);
+	return cmocka_run_group_tests_name("measure/measure", tests, setup, lf_teardown);
 }

@@ -42,5 +42,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_room_for_an_unseen_flow) };
 
-	return cmocka_run_group_tests_name("measure/advice", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("measure/public_advice", tests, NULL, NULL);
 }

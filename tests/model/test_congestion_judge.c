@@ -138,5 +138,5 @@ int main(void)
 		test(windows_are_no_loss), test(beside_bbr),
 	};
 
-	return cmocka_run_group_tests_name("model/congestion", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("model/congestion_judge", tests, NULL, NULL);
 }

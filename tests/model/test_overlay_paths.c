@@ -276,5 +276,5 @@ int main(void)
 		cmocka_unit_test(each_next_is_exact),
 		cmocka_unit_test(what_is_no_overlay),
 	};
-	return cmocka_run_group_tests_name("model/paths", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("model/overlay_paths", tests, NULL, NULL);
 }

@@ -216,5 +216,5 @@ int main(void)
 		cmocka_unit_test(failures),
 	};
 
-	return cmocka_run_group_tests_name("model/shared", all, NULL, NULL);
+	return cmocka_run_group_tests_name("model/shared_bottleneck", all, NULL, NULL);
 }

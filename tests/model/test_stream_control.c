@@ -731,5 +731,5 @@ int main(void)
 		cmocka_unit_test(time_lost),
 		cmocka_unit_test(time_lost_where_it_is_calm),
 	};
-	return cmocka_run_group_tests_name("model/steer", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("model/stream_control", tests, NULL, NULL);
 }

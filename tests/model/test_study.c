@@ -137,5 +137,5 @@ int main(void)
 		cmocka_unit_test(small_steps_reach_the_optimum),
 		cmocka_unit_test(reselection_finds_a_choice),
 	};
-	return cmocka_run_group_tests_name("model/multipath", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("model/study", tests, NULL, NULL);
 }

@@ -217,5 +217,5 @@ int main(void)
 		admission_test(clients_pay_nothing_and_the_bad_pay_more),
 		admission_test(sessions_have_room_of_their_own), admission_test(many_addresses), admission_test(patience_is_bounded),
 	};
-	return cmocka_run_group_tests_name("net/door", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("net/admission", tests, NULL, NULL);
 }

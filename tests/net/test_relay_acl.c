@@ -271,5 +271,5 @@ int main(void)
 		nf_test(what_cannot_be_listed),
 	};
 
-	return cmocka_run_group_tests_name("net/next_hops", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("net/relay_acl", tests, NULL, NULL);
 }

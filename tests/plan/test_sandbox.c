@@ -122,5 +122,5 @@ int main(void)
 		cmocka_unit_test(ends_well),
 		cmocka_unit_test(glpk_does_not_abort),
 	};
-	return cmocka_run_group_tests_name("plan/run", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("plan/sandbox", tests, NULL, NULL);
 }

@@ -100,5 +100,5 @@ int main(void)
 		cmocka_unit_test(drawn_by_bandwidth),
 	};
 
-	return cmocka_run_group_tests_name("lib/paths", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("session/paths", tests, NULL, NULL);
 }

@@ -557,5 +557,5 @@ int main(void)
 		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(journal_of_moved),
 		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link),
 	};
-	return cmocka_run_group_tests_name("store/group", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("store/commit", tests, NULL, NULL);
 }

@@ -352,5 +352,5 @@ int main(void)
 		recv_test(cut_short), recv_test(many_small_files),
 	};
 
-	return cmocka_run_group_tests_name("stream/recv", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stream/stream_recv", tests, NULL, NULL);
 }

@@ -342,5 +342,5 @@ int main(void)
 		send_test(the_peer_closes),
 	};
 
-	return cmocka_run_group_tests_name("stream/send", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stream/stream_send", tests, NULL, NULL);
 }

@@ -500,5 +500,5 @@ int main(void)
 		cmocka_unit_test(sample_golden),
 	};
 
-	return cmocka_run_group_tests_name("wire/errand", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wire/jobs", tests, NULL, NULL);
 }

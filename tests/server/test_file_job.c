@@ -555,5 +555,5 @@ int main(void)
 		job_test(cleans), job_test(cleans_nothing),
 	};
 
-	return cmocka_run_group_tests_name("server/file_jobs", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("server/file_job", tests, NULL, NULL);
 }

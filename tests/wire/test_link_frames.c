@@ -121,5 +121,5 @@ int main(void)
 		cmocka_unit_test(link_largest),
 	};
 
-	return cmocka_run_group_tests_name("wire/link", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wire/link_frames", tests, NULL, NULL);
 }

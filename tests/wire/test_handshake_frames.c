@@ -802,5 +802,5 @@ int main(void)
 		cmocka_unit_test(route_golden),
 		cmocka_unit_test(refusals),
 	};
-	return cmocka_run_group_tests_name("wire/start", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wire/handshake_frames", tests, NULL, NULL);
 }

@@ -371,5 +371,5 @@ int main(void)
 		cmocka_unit_test(usage_errors),
 	};
 
-	return cmocka_run_group_tests_name("session/path_rates", tests, setup, teardown);
+	return cmocka_run_group_tests_name("api/rates", tests, setup, teardown);
 }

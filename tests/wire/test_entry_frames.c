@@ -508,5 +508,5 @@ int main(void)
 		cmocka_unit_test(fail_golden),
 		cmocka_unit_test(note_golden),
 	};
-	return cmocka_run_group_tests_name("wire/entry", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wire/entry_frames", tests, NULL, NULL);
 }

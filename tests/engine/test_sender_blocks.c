@@ -208,5 +208,5 @@ int main(void)
 		cmocka_unit_test(a_rate_is_no_stall),
 	};
 
-	return cmocka_run_group_tests_name("engine/rates", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/sender_blocks", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Quotas: what is taken and given back, compared with a count of the files; and that nobody gets past the limit. */
 #include "fs/quota.h"
 
-#include "fixture.h"
+#include "store/fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -544,5 +544,5 @@ int main(void)
 	};
 
 	fx_in_memory();
-	return cmocka_run_group_tests_name("quota", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fs/quota", tests, NULL, NULL);
 }

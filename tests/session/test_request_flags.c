@@ -525,5 +525,5 @@ int main(void)
 		sf_test(only_new_files), sf_test(from_and_to_pipes),
 	};
 
-	return cmocka_run_group_tests_name("session/transfer", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("session/request_flags", tests, NULL, NULL);
 }

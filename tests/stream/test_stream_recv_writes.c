@@ -355,5 +355,5 @@ int main(void)
 		write_test(a_lock_of_another_client), write_test(a_lock_that_yields), write_test(stopped_while_waiting),
 	};
 
-	return cmocka_run_group_tests_name("stream/write", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("stream/stream_recv_writes", tests, NULL, NULL);
 }

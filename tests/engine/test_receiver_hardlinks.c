@@ -466,5 +466,5 @@ int main(void)
 		cmocka_unit_test(files_that_are_remembered),
 		cmocka_unit_test(says_what_it_would_take),
 	};
-	return cmocka_run_group_tests_name("engine/links", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("engine/receiver_hardlinks", tests, NULL, NULL);
 }

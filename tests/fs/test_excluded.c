@@ -1,5 +1,5 @@
 /* against: access */
-#include "fixture.h"
+#include "store/fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
