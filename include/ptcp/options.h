@@ -43,7 +43,9 @@
 	SENT(dry_run, 7, DRY_RUN, true, "dry-run", 'n', "print the files to transfer, change nothing") \
 	SENT(remove_sources, 20, REMOVE_SOURCES, true, "remove-source-files", 0, \
 	    "remove each source file once it is verified and on disk at the destination") \
-	SENT(no_resume, 6, NO_RESUME, true, "no-resume", 0, "transfer every file from scratch") \
+	SENT(no_resume, 6, NO_RESUME, true, "no-resume", 0, "transfer every file from scratch")
+
+#define PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
 	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
 	    "syncing of received files to disk (default: group)") \
@@ -146,6 +148,7 @@
 #define PTCP_TRANSFER_OPTIONS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_CONNECTION(SWITCH, SENT, VALUE, TEXTS) \
@@ -235,7 +238,7 @@
 	VALUE(WORD, model, PTCP_MODEL_AUTO, 0, PTCP_MODELS - 1, "model", "auto|partial-quadratic|fair-share|quadratic|linear", \
 	    "model of the throughput (default: auto)") \
 	VALUE(SECONDS, probe_s, 0, 2.5, 50, "probe-time", "TIME", \
-	    "maximum duration of a probe: longer probes have narrower ranges (default: 30s with one stream to 10s with nine and more)")
+	    "maximum duration of a probe (default: 30s with one stream to 10s with nine and more)")
 
 #define PTCP_OPTIONS_MEASURE(SWITCH, VALUE) \
 	VALUE(UNSIGNED, rounds, 5, 1, 1000000, "rounds", "R", "rounds per stream count (default: 5)") \

@@ -190,17 +190,32 @@ bool options_has_flag(int argc, char **argv, const char *flag)
 	return false;
 }
 
+#define HELP_COLUMN 33
+
+static int help_left(char *left, size_t cap, const struct opt *o, const char *value)
+{
+	char letter[4] = "   ";
+
+	if (o->letter != 0)
+		memcpy(letter, (const char[]){ '-', o->letter, ',' }, 3);
+	return snprintf(left, cap, "  %s --%s%s%s", letter, o->name, value[0] != '\0' ? " " : "", value);
+}
+
 static void help_line(FILE *f, const struct opt *o)
 {
+	const char *value = o->value != NULL ? o->value : "", *list = strstr(value, ",..");
+	size_t purpose = strcspn(o->help, "("), n = list != NULL ? (size_t)(list - value) : strlen(value);
 	char left[80];
-	int n;
 
-	n = snprintf(left, sizeof left, "  %c%c%c --%s%s%s", o->letter != 0 ? '-' : ' ', o->letter != 0 ? o->letter : ' ',
-	    o->letter != 0 ? ',' : ' ', o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
-	if (n <= 31)
-		fprintf(f, "%-31s  %s\n", left, o->help);
-	else
-		fprintf(f, "%s\n%33s%s\n", left, "", o->help);
+	if (help_left(left, sizeof left, o, value) < HELP_COLUMN - 1) {
+		fprintf(f, "%-*s%s\n", HELP_COLUMN, left, o->help);
+	} else if (value[0] < 'a') { /* no list of words */
+		fprintf(f, "%s\n%*s%s\n", left, HELP_COLUMN, "", o->help);
+	} else {
+		purpose -= o->help[purpose] != '\0'; /* without the blank */
+		help_left(left, sizeof left, o, list != NULL ? "WORD,.." : "WORD");
+		fprintf(f, "%-*s%.*s: %.*s%s\n", HELP_COLUMN, left, (int)purpose, o->help, (int)n, value, o->help + purpose);
+	}
 }
 
 static bool is_listed(const struct opt *o) { return o->name[0] != '\0' && o->help != NULL; }
@@ -222,7 +237,7 @@ void options_help(FILE *f, const struct command *c)
 				fprintf(f, " --%s", o->name);
 			else if (is_listed(o))
 				help_line(f, o);
-		if (g->brief)
+		if (g->brief && (g[1].options == NULL || g[1].title[0] != '\0'))
 			fprintf(f, "\n");
 	}
 }

@@ -26,7 +26,7 @@ enum { OPTIONS_HELP = 1 };
 
 /* Options of one subject. */
 struct opt_group {
-	const char *title;         /* heading in the help; "": none */
+	const char *title;         /* heading in the help; "": none, or, of a brief group, that of the group before */
 	const struct opt *options; /* NULL ends the groups of a command */
 	bool brief;                /* the help prints the names only, and refers to the manual */
 };
@@ -53,7 +53,8 @@ void options_given_free(struct options_given *given); /* zeroed is fine */
 /* The option of this name, or NULL. */
 const struct opt *options_find(const struct command *c, const char *name);
 
-/* Prints one entry per option, and one per brief group. */
+/* Prints one line per option, with its value behind the name, or, if that is too long a list of words, in the help; and one
+ * line per heading of brief groups. */
 void options_help(FILE *f, const struct command *c);
 bool options_is_help(const char *arg);
 

@@ -103,10 +103,11 @@ const struct opt_group serve_groups[] = {
 	GROUP_OF("Files and addresses", service_options),
 	GROUP_OF("Limits", limit_options),
 	GROUP_OF("Relays", relay_options),
-	GROUP_OF("Port shared with sessions through SSH", share_options),
-	GROUP_OF("Links of an overlay", watch_options),
-	GROUP_OF("Movers, ptcp-striped(7)", mover_options),
-	GROUP_LOG, GROUP_END
+	GROUP_LOG,
+	GROUP_BRIEF("Port shared with sessions through SSH", share_options),
+	GROUP_BRIEF("Links of an overlay", watch_options),
+	GROUP_BRIEF("Movers", mover_options),
+	GROUP_END
 };
 
 /* ---- The configuration file: each key is the name of an option ---- */

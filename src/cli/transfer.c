@@ -105,22 +105,27 @@ static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EX
 #define COPYING_OPTIONS \
 	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 }, \
 	{ "preserve", 0, "times|mode|links|owner|xattr|setid|all|none,..", \
-	    "attributes to preserve (default: times,mode,links; all: without setid)", set_preserve, 0, 0, 0 }, \
-	OPT_TRANSFER_ROWS(PTCP_OPTIONS_COPYING) \
-	/* Defaults that users of scp and rsync request. */ \
-	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 }, \
-	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 }, \
-	{ "progress", 'P', NULL, NULL, opt_ignore, 0, 0, 0 }, \
-	{ "partial", 0, NULL, NULL, opt_true, OPT_AT(partial), 0, 0 }, \
-	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 }
+	    "attributes to preserve (default: times,mode,links)", set_preserve, 0, 0, 0 }, \
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_COPYING)
 
 static const struct opt send_options[] = {
-	COPYING_OPTIONS,
+	COPYING_OPTIONS
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
 	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
 	{ .name = NULL },
 };
-static const struct opt recv_options[] = { COPYING_OPTIONS, { .name = NULL } };
+static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
+
+static const struct opt writing_options[] = {
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
+	/* Defaults that users of scp and rsync request. */
+	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 },
+	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 },
+	{ "progress", 'P', NULL, NULL, opt_ignore, 0, 0, 0 },
+	{ "partial", 0, NULL, NULL, opt_true, OPT_AT(partial), 0, 0 },
+	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
+	{ .name = NULL },
+};
 
 static const struct opt speed_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SPEED)
@@ -373,7 +378,8 @@ static int run_recv(const struct command *c, int argc, char **argv)
 #define TRANSFER_GROUPS(copying) { \
 	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", existing_options), \
 	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
-	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("Retries", retry_options), \
+	GROUP_BRIEF("Reading and writing", writing_options), \
+	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);

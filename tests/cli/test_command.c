@@ -531,7 +531,12 @@ static void help(void **state)
 {
 	(void)state;
 	assert_int_equal(command("send --help"), 0);
-	assert_non_null(strstr(cap.out, "--streams N|auto"));
+	assert_non_null(strstr(cap.out, "\nFiles to transfer:\n      --exclude GLOB             leave out "));
+	assert_non_null(strstr(cap.out, "\n      --streams N|auto           number "));
+	assert_non_null(strstr(cap.out, "\n      --cipher WORD              cipher for data: aes128gcm|aes256gcm|chacha20|none (default: "));
+	assert_non_null(strstr(cap.out, "\n      --preserve WORD,..         attributes to preserve: times|mode|links|owner|xattr|setid|all|none (default: "));
+	assert_non_null(strstr(cap.out, "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug\n"));
+	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 --retry-for\n"));
 	assert_non_null(strstr(cap.out, "  Relays: --via --relays --paths --overlay --local-host\n"));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
