@@ -18,7 +18,7 @@ static int measure_task_start(struct ptcp_task **out, const struct ptcp_transfer
 	}
 	t->prober = b;
 	b->loop = t->loop;
-	b->log = &t->host.log;
+	b->log = &t->context.log;
 	t->o.streams = b->max_streams;
 	if ((r = remote_parse_host(&t->target, target, e)) == 0)
 		r = task_name_target(t, e);

@@ -33,7 +33,7 @@ void task_name_path(struct ptcp_task *t, int fd)
 /* Not fatal: a transfer does not need its history. */
 static void log_failure(const struct ptcp_task *t, const struct ptcp_err *why)
 {
-	log_at(&t->host.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
+	log_at(&t->context.log, LOG_WARN, "history", "why=\"%s\"", why->msg);
 }
 
 static bool path_history_find(const struct ptcp_task *t, struct history_entry *h)

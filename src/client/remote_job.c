@@ -221,7 +221,7 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 		return r;
 	if (h->frames.conn.out.failed)
 		return err_nomem(e);
-	if ((r = chan_attach(t->chan, t->host.control, &chan_ops, t, e)) < 0)
+	if ((r = chan_attach(t->chan, t->context.control, &chan_ops, t, e)) < 0)
 		return r;
 	job_frames_requested(&h->frames, h->request, mono_now());
 	set_timer(t);
@@ -315,7 +315,7 @@ static int put_grant(struct ptcp_task *t, struct ptcp_err *e)
 
 	if (p == NULL)
 		return err_nomem(e);
-	if ((r = grant_make(p, &n, &t->host.identity, &terms, (uint64_t)time(NULL), e)) < 0)
+	if ((r = grant_make(p, &n, &t->context.identity, &terms, (uint64_t)time(NULL), e)) < 0)
 		return r;
 	outbox_added(&h->frames.conn.out, n);
 	return 0;
@@ -426,7 +426,7 @@ void remote_job_reverse(struct ptcp_task *t)
 	struct remote_job *h = t->remote_job;
 	struct remote sender = h->doer;
 
-	log_at(&t->host.log, LOG_INFO, "client", "event=reversed why=\"%s\"", h->first.msg);
+	log_at(&t->context.log, LOG_INFO, "client", "event=reversed why=\"%s\"", h->first.msg);
 	h->mode = WIRE_GRANT_READ;
 	h->doer = h->other;
 	h->other = sender;
@@ -443,6 +443,6 @@ const struct ptcp_err *remote_job_cause(const struct ptcp_task *t, const struct 
 
 	if (h == NULL || h->first.code == 0 || t->report.announced || why->code == PTCP_ECANCELED)
 		return why;
-	log_at(&t->host.log, LOG_INFO, "client", "event=not-fetched why=\"%s\"", why->msg);
+	log_at(&t->context.log, LOG_INFO, "client", "event=not-fetched why=\"%s\"", why->msg);
 	return &h->first;
 }

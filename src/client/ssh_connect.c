@@ -15,7 +15,7 @@
 static struct connect_opts connect_opts(const struct ssh_start *f, const char *host, unsigned port,
     uint64_t timeout_ns)
 {
-	return (struct connect_opts){ .context = f->o.host, .host = host, .port = port, .timeout_ns = timeout_ns,
+	return (struct connect_opts){ .context = f->o.context, .host = host, .port = port, .timeout_ns = timeout_ns,
 		.sock = f->o.sock, .alpn = f->o.job ? ALPN_JOB : ALPN_CONTROL, .fingerprint = f->answer.fingerprint };
 }
 
@@ -47,7 +47,7 @@ static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *
 {
 	static const char *const how[] = { "own-port", "reverse", "ssh" };
 
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=connected through=%s address=%s", shared ? "shared-port" : how[mode],
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=connected through=%s address=%s", shared ? "shared-port" : how[mode],
 	    address);
 	f->state = REACHED;
 	stop_attempts(f);
@@ -137,7 +137,7 @@ static void on_accepted(void *arg, int *fd, const char *address)
 /* For one session, of the started server. */
 int ssh_connect_init(struct ssh_start *f, struct ptcp_err *e)
 {
-	struct pending_opts o = { .host = f->o.host, .timeout_ns = f->o.sock.timeout_ns,
+	struct pending_opts o = { .context = f->o.context, .timeout_ns = f->o.sock.timeout_ns,
 		.waiting = 2 * PTCP_STREAMS_MAX, .sessions = 1, .streams = PTCP_STREAMS_MAX,
 		.ops = &inbound_ops, .arg = f };
 
@@ -153,7 +153,7 @@ static void back_begin(struct ssh_start *f)
 
 	stop_attempts(f);
 	f->state = BACK;
-	if (listener_new(&f->listener, f->o.host->control, f->o.sock.family == 4 ? "0.0.0.0:0" : ":0", 0,
+	if (listener_new(&f->listener, f->o.context->control, f->o.sock.family == 4 ? "0.0.0.0:0" : ":0", 0,
 	    on_accepted, f, &why) < 0) {
 		pipe_begin(f);
 		return;
@@ -162,7 +162,7 @@ static void back_begin(struct ssh_start *f)
 	for (i = 0; i < n; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, " %s", local[i]);
 	timer_set(f->timer, mono_add_ns(mono_now(), MODE_NS));
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=reverse-offered port=%u", listener_port(f->listener));
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=reverse-offered port=%u", listener_port(f->listener));
 	line_reader_send(f->lines, "back %u%s", listener_port(f->listener), text);
 }
 
@@ -190,7 +190,7 @@ static void back_if_none(struct ssh_start *f)
 
 static void attempt_failed(struct ssh_start *f, bool shared, const char *host, const struct ptcp_err *why)
 {
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=direct-failed through=%s to=%s why=\"%s\"",
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=direct-failed through=%s to=%s why=\"%s\"",
 	    shared ? "shared-port" : "own-port", host, why->msg);
 	back_if_none(f);
 }
@@ -273,8 +273,8 @@ static void query_names(struct ssh_start *f)
 	f->queried_names = true;
 	if (ssh_args(&args, f->o.ssh, f->o.target, &f->o.sock, NULL, &e) == 0) {
 		co.argv = args.at;
-		if (child_start(&f->names, f->o.host->control, &co, &fd, &e) == 0)
-			line_reader_new(&f->names_lines, f->o.host->control, &fd, &names_ops, f, &e);
+		if (child_start(&f->names, f->o.context->control, &co, &fd, &e) == 0)
+			line_reader_new(&f->names_lines, f->o.context->control, &fd, &names_ops, f, &e);
 	}
 	back_if_none(f);
 }
@@ -299,7 +299,7 @@ void ssh_connect_begin(struct ssh_start *f)
 	}
 	f->state = DIRECT;
 	timer_set(f->timer, mono_add_ns(now, MODE_NS));
-	if (timer_new(&f->stagger, f->o.host->control, on_stagger, f, &why) < 0) {
+	if (timer_new(&f->stagger, f->o.context->control, on_stagger, f, &why) < 0) {
 		ssh_start_fail(f, &why);
 		return;
 	}

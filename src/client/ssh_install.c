@@ -78,7 +78,7 @@ static void offer(struct ssh_start *f, const char *path)
 		ssh_start_fail(f, &why);
 		return;
 	}
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=install bytes=%zu sha256=%s", f->install.bytes, digest);
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=install bytes=%zu sha256=%s", f->install.bytes, digest);
 	f->install.phase = INSTALL_OFFERED;
 	expect_progress(f);
 	line_reader_send(f->lines, "install %zu %s", f->install.bytes, digest);

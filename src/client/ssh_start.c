@@ -120,7 +120,7 @@ static void on_answer(struct ssh_start *f, const char *line)
 		f->answer.share_port = 0;
 		f->answer.label[0] = '\0';
 	}
-	log_at(&f->o.host->log, LOG_INFO, "ssh", "event=answer version=%s port=%u shared-port=%u address=%s",
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=answer version=%s port=%u shared-port=%u address=%s",
 	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.share_port, f->answer.address);
 	if (f->o.launch == NULL && !f->o.routed) {
 		ssh_connect_begin(f);
@@ -225,7 +225,7 @@ static bool user_can_answer(bool terminal)
 
 void ssh_start_greet(struct ssh_start *f)
 {
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s%s", SSH_HELLO_VERSION, f->o.host->identity.fingerprint,
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s%s", SSH_HELLO_VERSION, f->o.context->identity.fingerprint,
 	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "", f->o.direct_io ? " " SSH_HELLO_DIRECT : "");
 }
 
@@ -251,9 +251,9 @@ static int ssh_start_start(struct ssh_start *f, struct ptcp_err *e)
 	if (r < 0)
 		return r;
 	co.argv = args.at;
-	if ((r = timer_new(&f->timer, f->o.host->control, on_ssh_start_timer, f, e)) < 0 ||
-	    (r = child_start(&f->ssh, f->o.host->control, &co, &fd, e)) < 0 ||
-	    (r = line_reader_new(&f->lines, f->o.host->control, &fd, &line_reader_ops, f, e)) < 0)
+	if ((r = timer_new(&f->timer, f->o.context->control, on_ssh_start_timer, f, e)) < 0 ||
+	    (r = child_start(&f->ssh, f->o.context->control, &co, &fd, e)) < 0 ||
+	    (r = line_reader_new(&f->lines, f->o.context->control, &fd, &line_reader_ops, f, e)) < 0)
 		return r;
 	ssh_start_greet(f);
 	if (!user_can_answer(f->o.launch == NULL))

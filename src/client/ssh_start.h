@@ -33,7 +33,7 @@ struct ssh_start_ops {
 };
 
 struct ssh_start_opts {
-	struct context *host;          /* a context with both TLS contexts */
+	struct context *context;          /* a context with both TLS contexts */
 	const struct remote *target;   /* borrowed, as are these: */
 	const char *ssh, *remote_ptcp; /* NULL: "ssh", "ptcp" */
 	const char *launch;            /* command, as in ptcp_transfer_opts; NULL: ssh */

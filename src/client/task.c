@@ -251,7 +251,7 @@ void task_finish(struct ptcp_task *t, const struct ptcp_err *why)
 static void attempt_end(struct ptcp_task *t)
 {
 	task_disconnect(t);
-	context_fini(&t->host);
+	context_fini(&t->context);
 	t->running = false;
 }
 
@@ -261,10 +261,10 @@ static int make_identity(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
 
-	if (!t->target.ssh || (r = identity_load(&t->host.identity, t->o.config_dir, false, e)) == 0)
+	if (!t->target.ssh || (r = identity_load(&t->context.identity, t->o.config_dir, false, e)) == 0)
 		return 0;
 	return e->sys == EACCES || e->sys == EROFS || e->sys == ENOENT || e->sys == ENOTDIR ?
-	    identity_new(&t->host.identity, e) : r;
+	    identity_new(&t->context.identity, e) : r;
 }
 
 static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
@@ -279,15 +279,15 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 	if (!t->retry.worked)
 		t->started = mono_now();
 	wait_begin(t);
-	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = make_identity(t, e)) < 0 || (r = context_init(&t->host, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
+	context_log(&t->context, t->o.log, t->o.arg, t->o.log_level);
+	if ((r = make_identity(t, e)) < 0 || (r = context_init(&t->context, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
 	    e)) < 0)
 		return r;
 	t->running = true;
 	loop_reset(t->loop);
 	loop_on_wake(t->loop, on_wake, t);
 	task_take_rate(t);
-	if ((r = pacing_set(&t->host.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
+	if ((r = pacing_set(&t->context.pacing, &t->rate, t->loop, e)) < 0 || (r = task_connect(t, e)) < 0) {
 		attempt_end(t);
 		return r;
 	}
@@ -328,7 +328,7 @@ static int settle(struct ptcp_task *t, struct ptcp_err *e)
 	}
 	if (!t->trust.unknown || t->o.trust == NULL || !t->o.trust(t->o.arg, t->trust.name, t->trust.fingerprint))
 		return r;
-	if ((r = known_hosts_add(t->host.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||
+	if ((r = known_hosts_add(t->context.config_dir, t->trust.name, t->trust.fingerprint, e)) < 0 ||
 	    (r = attempt_begin(t, e)) < 0)
 		return r;
 	return 1;
@@ -344,7 +344,7 @@ int ptcp_task_start(struct ptcp_task *t, struct ptcp_err *e)
 	t->ran = true;
 	if (e == NULL)
 		e = &scratch;
-	context_log(&t->host, t->o.log, t->o.arg, t->o.log_level);
+	context_log(&t->context, t->o.log, t->o.arg, t->o.log_level);
 	return (r = striping_begin(t, e)) < 0 ? r : attempt_begin(t, e);
 }
 
@@ -416,7 +416,7 @@ static void change_rate(struct ptcp_task *t)
 {
 	struct ptcp_err why;
 
-	if (pacing_set(&t->host.pacing, &t->rate, t->loop, &why) < 0)
+	if (pacing_set(&t->context.pacing, &t->rate, t->loop, &why) < 0)
 		task_warn(t, why.msg);
 	else
 		session_rate_changed(t->session);

@@ -117,7 +117,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
-		.host = &t->host, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
+		.context = &t->context, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
 		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t), .address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* ssh has aliases */
 		.paths = &t->paths, .path = t->tries.path, .route_session = t->route_session,
@@ -191,7 +191,7 @@ static void try_own_port(struct ptcp_task *t)
 {
 	struct ptcp_err e;
 
-	log_at(&t->host.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->tries.why.msg);
+	log_at(&t->context.log, LOG_INFO, "ssh", "event=shared-port-failed why=\"%s\"", t->tries.why.msg);
 	set_target_port(t, t->own_port);
 	t->own_port = 0;
 	t->label[0] = '\0';
@@ -240,7 +240,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 	}
 	strcpy(t->peer, r->address);
 	if (is_routed(t))
-		log_at(&t->host.log, LOG_INFO, "ssh", "event=connected through=%s address=%s via=%s",
+		log_at(&t->context.log, LOG_INFO, "ssh", "event=connected through=%s address=%s via=%s",
 		    task_label(t) != NULL ? "shared-port" : "own-port", r->address, paths_name(&t->paths, t->tries.path));
 	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan, r->spare);
@@ -261,7 +261,7 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t);
 	uint64_t timeout_ns = t->paths.n > 1 && !t->tries.patient && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->tries.path];
-	struct connect_opts o = { .context = &t->host, .host = target_host(t), .port = target_port(t), .relay = p->relay,
+	struct connect_opts o = { .context = &t->context, .host = target_host(t), .port = target_port(t), .relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
 		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .label = task_label(t),
@@ -376,7 +376,7 @@ static void on_task_connect_timer(void *arg)
 
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct ssh_start_opts o = { .host = &t->host, .target = &t->target, .ssh = t->o.ssh,
+	struct ssh_start_opts o = { .context = &t->context, .target = &t->target, .ssh = t->o.ssh,
 		.launch = t->o.remote.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote.ptcp, .remote_port = t->o.remote.port,
 		.remote_port_or_any = t->o.remote.port_or_any, .direct_io = t->o.direct_io, .job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },

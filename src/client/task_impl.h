@@ -117,7 +117,7 @@ struct ptcp_task {
 		bool changed;
 	} new_rate;
 	/* the run, of one attempt or more: */
-	struct context host;
+	struct context context;
 	struct loop *loop;              /* lives as long as the task, for ptcp_task_cancel() */
 	atomic_bool canceled;
 	bool ran, running, over;

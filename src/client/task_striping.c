@@ -174,7 +174,7 @@ static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_e
 
 static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *e)
 {
-	struct movers_opts o = { .control = t->loop, .log = &t->host.log, .listen = t->o.mover.listen, .base = p->base,
+	struct movers_opts o = { .control = t->loop, .log = &t->context.log, .listen = t->o.mover.listen, .base = p->base,
 		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends, .direct_io = t->o.direct_io,
 		.wait_ns = (uint64_t)(t->o.mover.wait_s * 1e9), .notify = on_notice, .arg = t };
 	char own[PATH_MAX];

@@ -53,14 +53,14 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		if (!pin_is_for(t->o.fingerprints[i], hop->host, hop->port, &pin))
 			continue;
 		if (strcmp(pin, fingerprint) == 0)
-			return known_hosts_check_revoked(t->host.config_dir, name, fingerprint, e);
+			return known_hosts_check_revoked(t->context.config_dir, name, fingerprint, e);
 		pinned = true;
 	}
 	if (pinned)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
 		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
-	r = known_hosts_check(t->host.config_dir, name, fingerprint, &peer->certificates, (uint64_t)time(NULL), &reason);
+	r = known_hosts_check(t->context.config_dir, name, fingerprint, &peer->certificates, (uint64_t)time(NULL), &reason);
 	if (r < 0) {
 		*e = reason;
 		return r;
@@ -70,7 +70,7 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
 		    "(another host answers in its place, or its key was replaced: then remove the line from %s/known_hosts)",
-		    name, fingerprint, t->host.config_dir);
+		    name, fingerprint, t->context.config_dir);
 	return unknown(t, name, fingerprint, reason.msg, e);
 }
 
@@ -136,7 +136,7 @@ bool task_knows_host(const struct ptcp_task *t, char fingerprint[PTCP_FINGERPRIN
 		found = pin;
 	}
 	if (found == NULL)
-		return known_hosts_single(t->host.config_dir, t->known_as, fingerprint);
+		return known_hosts_single(t->context.config_dir, t->known_as, fingerprint);
 	strcpy(fingerprint, found);
 	return true;
 }

@@ -81,16 +81,16 @@ int pacing_parse(struct timetable *t, const char *text, struct ptcp_err *e)
 
 static void write_log(void *arg, enum log_level level, const char *component, const char *msg)
 {
-	const struct context *h = arg;
+	const struct context *context = arg;
 
-	h->log_fn(h->log_arg, (enum ptcp_log_level)level, component, msg);
+	context->log_fn(context->log_arg, (enum ptcp_log_level)level, component, msg);
 }
 
-void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
+void context_log(struct context *context, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level)
 {
-	h->log_fn = fn;
-	h->log_arg = arg;
-	h->log = (struct log){ fn != NULL ? write_log : NULL, h, (enum log_level)level };
+	context->log_fn = fn;
+	context->log_arg = arg;
+	context->log = (struct log){ fn != NULL ? write_log : NULL, context, (enum log_level)level };
 }
 
 int context_check_fds(unsigned fds, struct ptcp_err *e)
@@ -98,111 +98,111 @@ int context_check_fds(unsigned fds, struct ptcp_err *e)
 	return fd_budget_check(LOOP_FDS + (fds > SESSION_MIN_FDS ? fds : SESSION_MIN_FDS), e);
 }
 
-int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
+int context_init(struct context *context, struct loop *control, const char *config, unsigned workers,
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	struct identity id = h->identity;
+	struct identity id = context->identity;
 	unsigned i;
 	int r;
 
-	*h = (struct context){ .control = control, .log = h->log, .log_fn = h->log_fn, .log_arg = h->log_arg,
+	*context = (struct context){ .control = control, .log = context->log, .log_fn = context->log_fn, .log_arg = context->log_arg,
 		.identity = id };
-	list_init(&h->balance.streams);
+	list_init(&context->balance.streams);
 	if (cores > 0 && workers > (unsigned)cores)
 		workers = (unsigned)cores;
 	if (workers > CONTEXT_WORKERS_MAX)
 		workers = CONTEXT_WORKERS_MAX;
 	while (workers > 1 && !fd_budget_fits(4 * workers * LOOP_FDS)) /* sessions need more */
 		workers--;
-	if ((r = userdir_config(h->config_dir, config, e)) < 0 ||
-	    (id.key == NULL && (r = identity_load(&h->identity, h->config_dir, false, e)) < 0) ||
-	    (client_ciphers != 0 && (r = tls_new(&h->client, &h->identity, false, client_ciphers, e)) < 0) ||
-	    (server_ciphers != 0 && (r = tls_new(&h->server, &h->identity, true, server_ciphers, e)) < 0) ||
-	    (r = resolver_new(&h->names, control, getaddrinfo, e)) < 0 ||
-	    (r = io_new(&h->io, IO_THREADS, e)) < 0)
+	if ((r = userdir_config(context->config_dir, config, e)) < 0 ||
+	    (id.key == NULL && (r = identity_load(&context->identity, context->config_dir, false, e)) < 0) ||
+	    (client_ciphers != 0 && (r = tls_new(&context->client, &context->identity, false, client_ciphers, e)) < 0) ||
+	    (server_ciphers != 0 && (r = tls_new(&context->server, &context->identity, true, server_ciphers, e)) < 0) ||
+	    (r = resolver_new(&context->names, control, getaddrinfo, e)) < 0 ||
+	    (r = io_new(&context->io, IO_THREADS, e)) < 0)
 		goto out;
 	for (i = 0; i < workers; i++) {
-		if ((r = loop_new(&h->worker[i], e)) < 0)
+		if ((r = loop_new(&context->worker[i], e)) < 0)
 			goto out;
-		h->n_workers++;
+		context->n_workers++;
 		fd_budget_count(LOOP_FDS);
-		if ((r = loop_start_thread(h->worker[i], e)) < 0)
+		if ((r = loop_start_thread(context->worker[i], e)) < 0)
 			goto out;
 	}
 	return 0;
 out:
-	context_fini(h);
+	context_fini(context);
 	return r;
 }
 
-void context_renew_certificates(struct context *h)
+void context_renew_certificates(struct context *context)
 {
 	struct certificates c;
 	struct ptcp_err why;
 
-	if (certificates_load(&c, h->config_dir, &why) < 0 || identity_present(&h->identity, &c, &why) < 0) {
-		log_at(&h->log, LOG_ERROR, "trust", "event=certificates why=\"%s\"", why.msg);
+	if (certificates_load(&c, context->config_dir, &why) < 0 || identity_present(&context->identity, &c, &why) < 0) {
+		log_at(&context->log, LOG_ERROR, "trust", "event=certificates why=\"%s\"", why.msg);
 		return;
 	}
-	if (h->client != NULL)
-		SSL_CTX_use_certificate(h->client, h->identity.cert);
-	if (h->server != NULL)
-		SSL_CTX_use_certificate(h->server, h->identity.cert);
+	if (context->client != NULL)
+		SSL_CTX_use_certificate(context->client, context->identity.cert);
+	if (context->server != NULL)
+		SSL_CTX_use_certificate(context->server, context->identity.cert);
 }
 
 /* A worker would have blocks wait for handshakes, and handshakes for blocks. Where descriptors are few, sessions need
  * them more than this loop. */
-static struct loop *handshake_loop(struct context *h)
+static struct loop *handshake_loop(struct context *context)
 {
 	struct ptcp_err e;
 
-	if (h->n_handshakes < HANDSHAKES_ON_CONTROL)
-		return h->control;
-	if (h->handshakes == NULL && fd_budget_fits(4 * (h->n_workers + 1) * LOOP_FDS) &&
-	    loop_new(&h->handshakes, &e) == 0) {
-		if (loop_start_thread(h->handshakes, &e) == 0) {
+	if (context->n_handshakes < HANDSHAKES_ON_CONTROL)
+		return context->control;
+	if (context->handshakes == NULL && fd_budget_fits(4 * (context->n_workers + 1) * LOOP_FDS) &&
+	    loop_new(&context->handshakes, &e) == 0) {
+		if (loop_start_thread(context->handshakes, &e) == 0) {
 			fd_budget_count(LOOP_FDS);
 		} else {
-			loop_free(h->handshakes);
-			h->handshakes = NULL;
+			loop_free(context->handshakes);
+			context->handshakes = NULL;
 		}
 	}
-	return h->handshakes != NULL ? h->handshakes : h->control;
+	return context->handshakes != NULL ? context->handshakes : context->control;
 }
 
-int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
+int context_handshake(struct context *context, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
     void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e)
 {
-	struct handshake_opts o = { .home = h->control, .worker = handshake_loop(h), .running = &h->n_handshakes,
+	struct handshake_opts o = { .home = context->control, .worker = handshake_loop(context), .running = &context->n_handshakes,
 		.done = done };
 
 	return handshake_start(out, &o, tls, fd, c, e);
 }
 
-void context_fini(struct context *h)
+void context_fini(struct context *context)
 {
 	unsigned i;
 
-	pacing_stop(&h->pacing);
-	timer_free(h->balance.timer);
-	h->balance.timer = NULL;
-	io_free(h->io);
-	resolver_free(h->names);
-	for (i = 0; i < h->n_workers; i++) {
-		loop_free(h->worker[i]);
+	pacing_stop(&context->pacing);
+	timer_free(context->balance.timer);
+	context->balance.timer = NULL;
+	io_free(context->io);
+	resolver_free(context->names);
+	for (i = 0; i < context->n_workers; i++) {
+		loop_free(context->worker[i]);
 		fd_budget_count(-LOOP_FDS);
 	}
-	if (h->handshakes != NULL) {
-		loop_free(h->handshakes);
+	if (context->handshakes != NULL) {
+		loop_free(context->handshakes);
 		fd_budget_count(-LOOP_FDS);
 	}
-	SSL_CTX_free(h->client);
-	SSL_CTX_free(h->server);
-	identity_fini(&h->identity);
-	h->io = NULL;
-	h->names = NULL;
-	h->n_workers = 0;
-	h->handshakes = NULL;
-	h->client = h->server = NULL;
+	SSL_CTX_free(context->client);
+	SSL_CTX_free(context->server);
+	identity_fini(&context->identity);
+	context->io = NULL;
+	context->names = NULL;
+	context->n_workers = 0;
+	context->handshakes = NULL;
+	context->client = context->server = NULL;
 }

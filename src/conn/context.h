@@ -50,23 +50,23 @@ struct context {
 };
 
 /* Before context_init(), on zeroed memory; `fn` may be NULL. */
-void context_log(struct context *h, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
+void context_log(struct context *context, ptcp_log_fn *fn, void *arg, enum ptcp_log_level level);
 /* PTCP_ECONFIG: the process's limit on descriptors permits no session with one stream; or not `fds` descriptors of
  * other work. */
 int context_check_fds(unsigned fds, struct ptcp_err *e);
 /* `workers`: maximum number of worker loops, at most one per core; fewer if descriptors are short.
  * `server_ciphers` 0: only a client. Log and identity may be set already; the identity is then not read. On failure
  * nothing is left. */
-int context_init(struct context *h, struct loop *control, const char *config, unsigned workers,
+int context_init(struct context *context, struct loop *control, const char *config, unsigned workers,
     unsigned client_ciphers, unsigned server_ciphers, struct ptcp_err *e);
 /* Presents the certificates of the configuration directory, which have changed, on new connections. Control thread. */
-void context_renew_certificates(struct context *h);
+void context_renew_certificates(struct context *context);
 /* Runs a handshake: the first ones on the control loop, those of many streams on a loop of their own. As
  * handshake_start(). Control thread. */
-int context_handshake(struct context *h, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
+int context_handshake(struct context *context, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
     void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e);
 /* All sessions must have ended. Zeroed memory is fine. */
-void context_fini(struct context *h);
+void context_fini(struct context *context);
 
 /* Sets or changes the limit; on failure the previous limit remains. */
 int pacing_set(struct pacing *p, const struct timetable *t, struct loop *control, struct ptcp_err *e);

@@ -52,7 +52,7 @@ struct chan *inbound_take_chan(struct inbound *g)
 
 void inbound_log(struct inbound *g, enum log_level level, const char *event, const char *fmt, ...)
 {
-	const struct log *log = &g->pending->o.host->log;
+	const struct log *log = &g->pending->o.context->log;
 	unsigned left_out;
 	char text[700];
 	va_list ap;
@@ -264,10 +264,10 @@ static void on_inbound_timer(void *arg)
 /* Takes the socket, also on failure. */
 static int open_chan(struct inbound *g, int *fd, struct ptcp_err *e)
 {
-	struct context *x = g->pending->o.host;
+	struct context *context = g->pending->o.context;
 	struct chan_opts co = { .server = true, .ops = &chan_ops, .arg = g };
 
-	return context_handshake(x, &g->handshake, x->server, fd, &co, on_handshake, e);
+	return context_handshake(context, &g->handshake, context->server, fd, &co, on_handshake, e);
 }
 
 /* The socket is readable when it has that many bytes, or the end. */
@@ -353,7 +353,7 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	int r;
 
 	sock_tune(*fd, &so, e);
-	if (g == NULL || (r = timer_new(&g->timer, l->o.host->control, on_inbound_timer, g, e)) < 0) {
+	if (g == NULL || (r = timer_new(&g->timer, l->o.context->control, on_inbound_timer, g, e)) < 0) {
 		free(g);
 		fd_close(fd);
 		return err_nomem(e);
@@ -365,7 +365,7 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	else if (!l->peeks || one_channel)
 		r = open_chan(g, &g->fd, e);
 	else
-		r = watch_new(&g->peek, l->o.host->control, g->fd, on_first_bytes, g, e);
+		r = watch_new(&g->peek, l->o.context->control, g->fd, on_first_bytes, g, e);
 	if (r < 0) {
 		fd_close(&g->fd);
 		timer_free(g->timer);
@@ -409,7 +409,7 @@ static void shut_out(struct pending *l, int *fd, const char *address)
 	if (l->shut_out > 1 && mono_diff_ns(now, l->shut_out_logged) < SHUT_OUT_LOG_NS)
 		return;
 	l->shut_out_logged = now;
-	log_at(&l->o.host->log, LOG_WARN, "server", "event=shut-out from=%s connections=%llu why=\"too many "
+	log_at(&l->o.context->log, LOG_WARN, "server", "event=shut-out from=%s connections=%llu why=\"too many "
 	    "failed or unauthenticated connections from this address\"", address, (unsigned long long)l->shut_out);
 }
 
@@ -440,7 +440,7 @@ void pending_take(struct pending *l, int *fd, const char *address, bool one_chan
 	if ((excess = admission_excess(l->admission, from)) != NULL)
 		free_oldest(l, excess);
 	if (inbound_new(l, fd, address, from, one_channel, &why) < 0) {
-		log_at(&l->o.host->log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
+		log_at(&l->o.context->log, LOG_WARN, "server", "event=failed from=%s why=\"%s\"", address, why.msg);
 		admission_leave(l->admission, from, ADMISSION_LOST);
 	}
 }

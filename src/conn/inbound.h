@@ -47,7 +47,7 @@ struct inbound_ops {
 };
 
 struct pending_opts {
-	struct context *host;
+	struct context *context;
 	uint64_t timeout_ns;                 /* time-out of the socket after JOIN */
 	unsigned waiting, sessions, streams; /* limits for admission_new(); few descriptors reduce `waiting` */
 	struct memory_budget *memory;        /* NULL: no limit */

@@ -18,13 +18,13 @@ static void io_call_run(struct io_job *io)
 	loop_post(c->control, &c->msg);
 }
 
-void io_call_start(struct io_call *c, const struct context *h, void (*work)(struct io_call *c),
+void io_call_start(struct io_call *c, const struct context *context, void (*work)(struct io_call *c),
     void (*done)(struct io_call *c))
 {
-	c->control = h->control;
+	c->control = context->control;
 	c->work = work;
 	c->done = done;
 	c->io.run = io_call_run;
 	c->msg.run = on_done;
-	io_submit(h->io, &c->io);
+	io_submit(context->io, &c->io);
 }

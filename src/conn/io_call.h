@@ -21,7 +21,7 @@ struct io_call {
 	struct ptcp_err why;
 };
 
-void io_call_start(struct io_call *c, const struct context *h, void (*work)(struct io_call *c),
+void io_call_start(struct io_call *c, const struct context *context, void (*work)(struct io_call *c),
     void (*done)(struct io_call *c));
 
 #endif

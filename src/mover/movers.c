@@ -390,21 +390,21 @@ static int listen_on(struct movers *m, struct ptcp_err *e)
 
 static int listen_for_movers(struct movers *m, struct ptcp_err *e)
 {
-	struct pending_opts po = { .host = &m->host, .timeout_ns = JOIN_NS, .waiting = 2 * MOVERS_MAX,
+	struct pending_opts po = { .context = &m->context, .timeout_ns = JOIN_NS, .waiting = 2 * MOVERS_MAX,
 		.sessions = MOVERS_MAX, .streams = m->o.serves ? SESSION_JOINS : 1, .ops = &inbound_ops, .arg = m };
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
 	int r;
 
-	m->host.control = m->o.control;
-	m->host.log = *m->o.log;
-	if ((r = identity_new(&m->host.identity, e)) < 0 ||
-	    (r = tls_new(&m->host.server, &m->host.identity, true, ciphers, e)) < 0 ||
+	m->context.control = m->o.control;
+	m->context.log = *m->o.log;
+	if ((r = identity_new(&m->context.identity, e)) < 0 ||
+	    (r = tls_new(&m->context.server, &m->context.identity, true, ciphers, e)) < 0 ||
 	    (r = pending_init(&m->pending, &po, e)) < 0 ||
 	    (r = listen_on(m, e)) < 0 ||
 	    (r = tls_random(m->invitation.run, sizeof m->invitation.run, e)) < 0 ||
 	    (r = tls_random(m->invitation.key, sizeof m->invitation.key, e)) < 0)
 		return r;
-	strcpy(m->invitation.engine, m->host.identity.fingerprint);
+	strcpy(m->invitation.engine, m->context.identity.fingerprint);
 	name_addresses(m);
 	return 0;
 }
@@ -483,7 +483,7 @@ void movers_free(struct movers *m)
 	pending_fini(&m->pending);
 	explicit_bzero(m->session_key, sizeof m->session_key);
 	timer_free(m->timer);
-	context_fini(&m->host);
+	context_fini(&m->context);
 	if (m->file != NULL) {
 		unlink(m->file);
 		fd_close(&m->file_fd);

@@ -70,7 +70,7 @@ struct launcher {
 struct movers {
 	struct movers_opts o;
 	struct movers_base *base;
-	struct context host;     /* context of the listener: without workers and I/O threads */
+	struct context context;     /* context of the listener: without workers and I/O threads */
 	struct pending pending;
 	struct listener *listener;
 	struct invitation invitation;

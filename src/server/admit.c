@@ -16,7 +16,7 @@ static int authorization_of(const struct ptcp_server *s, const struct trust_peer
 {
 	why->code = 0;
 	if (s->ssh == NULL)
-		return authorized_find(s->host.config_dir, peer, a, why, &s->host.log);
+		return authorized_find(s->context.config_dir, peer, a, why, &s->context.log);
 	*a = (struct authorization){ .name = "ssh" };
 	return ssh_server_admits(s->ssh, peer->fingerprint);
 }
@@ -92,7 +92,7 @@ static int begin(struct ptcp_server *s, struct inbound *g, const struct authoriz
 		return refused(s, r);
 	l.control = inbound_take_chan(g);
 	if (server_session_new(&s->sessions, &l, a, e) < 0)
-		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
+		log_at(&s->context.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
 	else
 		admission_session(s->pending.admission, g->from, true);
 	return 0;
@@ -110,7 +110,7 @@ static int check_grant(struct ptcp_server *s, struct inbound *g, const struct wi
 {
 	if (s->ssh != NULL)
 		return err_set(e, PTCP_EREFUSED, "the grant: not accepted (this server was started for one session, through ssh)");
-	return grants_take(&s->sessions.grants, grant, s->host.identity.fingerprint, chan_fingerprint(g->chan),
+	return grants_take(&s->sessions.grants, grant, s->context.identity.fingerprint, chan_fingerprint(g->chan),
 	    (uint64_t)time(NULL), e);
 }
 
@@ -144,7 +144,7 @@ static int on_granted(void *arg, struct inbound *g, const struct wire_grant *gra
 		return r;
 	if (check_grant(s, g, grant, e) < 0)
 		return refuse_grant(g, issuer, e);
-	log_at(&s->host.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
+	log_at(&s->context.log, LOG_INFO, "server", "event=granted from=%s client=%s by=%s", g->address, issuer,
 	    chan_fingerprint(g->chan));
 	return begin(s, g, &a, grant, issuer, e);
 }
@@ -161,7 +161,7 @@ static int on_job(void *arg, struct inbound *g, struct ptcp_err *e)
 	    job_conns_of(&s->jobs, chan_fingerprint(g->chan)) >= 2 * s->o.max_client_sessions)
 		return err_set(e, refused(s, PTCP_EBUSY), "too busy: too many connections for jobs (try again later)");
 	if (job_conn_new(&s->jobs, inbound_take_chan(g), g->address, &a, e) < 0)
-		log_at(&s->host.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
+		log_at(&s->context.log, LOG_ERROR, "server", "event=failed from=%s why=\"%s\"", g->address, e->msg);
 	else
 		admission_session(s->pending.admission, g->from, true);
 	return 0;
@@ -215,7 +215,7 @@ static int admit_mover(struct ptcp_server *s, struct inbound *g, const struct wi
 	if (r < 0)
 		return r;
 	grant_hop(hop, span_copy(host, f->host), f->port);
-	r = grant_relays(grant, s->host.identity.fingerprint, chan_fingerprint(g->chan), hop, (uint64_t)time(NULL), e);
+	r = grant_relays(grant, s->context.identity.fingerprint, chan_fingerprint(g->chan), hop, (uint64_t)time(NULL), e);
 	return r < 0 ? refuse_grant(g, client, e) : 0;
 }
 
@@ -265,13 +265,13 @@ static void on_lend_again(void *arg)
 /* A server that cannot lend its port still serves its own clients. */
 void server_share(struct ptcp_server *s)
 {
-	struct port_share_opts o = { .loop = s->loop, .log = &s->host.log, .path = s->o.share_socket,
+	struct port_share_opts o = { .loop = s->loop, .log = &s->context.log, .path = s->o.share_socket,
 		.port = ptcp_server_port(s), .max_user = s->o.share_sessions, .max = fd_budget_unauthenticated(SHARED_MAX),
 		.changed = on_labels, .again = on_lend_again, .arg = s };
 	struct ptcp_err why;
 
 	if (s->o.share_socket != NULL && port_share_new(&s->share, &o, &why) < 0)
-		log_at(&s->host.log, LOG_WARN, "server", "event=not-sharing why=\"%s (make the folder writable for the server's "
+		log_at(&s->context.log, LOG_WARN, "server", "event=not-sharing why=\"%s (make the folder writable for the server's "
 		    "user and stop other servers that share, or leave out share-port)\"", why.msg);
 }
 

@@ -108,7 +108,7 @@ int cleaning_new(struct file_job **out, struct job_set *t, const struct job_clie
 	clock_gettime(CLOCK_REALTIME, &k->opts.now);
 	if ((r = request_take_clean(&k->job.request, f->path, e)) < 0)
 		goto out;
-	log_at(&t->host->log, LOG_INFO, "server", "event=clean from=%s client=%s path=\"%s\" older_s=%.0f dry_run=%d",
+	log_at(&t->context->log, LOG_INFO, "server", "event=clean from=%s client=%s path=\"%s\" older_s=%.0f dry_run=%d",
 	    c->address, c->fingerprint, text_escape_quoted(shown, sizeof shown, request_first(&k->job.request)),
 	    k->opts.older_s, k->opts.dry_run);
 	*out = &k->job;

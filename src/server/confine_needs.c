@@ -35,7 +35,7 @@ static void on_client(void *arg, const char *fingerprint, bool authority, const 
 
 int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 {
-	struct ptcp_server_needs n = { .config_dir = s->host.config_dir,
+	struct ptcp_server_needs n = { .config_dir = s->context.config_dir,
 		.state_dir = s->own_dirs.path[1][0] != '\0' ? s->own_dirs.path[1] : NULL, .binds = s->o.ephemeral,
 		.connects = s->o.ephemeral || s->o.n_relay_to > 0, .signals = s->o.movers != NULL,
 		.storage_dir = s->storage_dir };
@@ -50,8 +50,8 @@ int server_confine(struct ptcp_server *s, struct ptcp_err *e)
 		add(&r, "/"); /* the client is the same user and names the path later */
 	else if (s->root != NULL)
 		add(&r, s->root);
-	if (!s->o.ephemeral && authorized_each(s->host.config_dir, on_client, &r, &why) < 0)
-		log_at(&s->host.log, LOG_ERROR, "trust", "no client is admitted: %s", why.msg);
+	if (!s->o.ephemeral && authorized_each(s->context.config_dir, on_client, &r, &why) < 0)
+		log_at(&s->context.log, LOG_ERROR, "trust", "no client is admitted: %s", why.msg);
 	s->roots = r.at;
 	n.roots = (const char *const *)r.at;
 	return r.failed ? err_nomem(e) : s->o.confine(s->o.arg, &n, e);

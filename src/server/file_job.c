@@ -32,7 +32,7 @@ static void over(struct file_job *j, const struct ptcp_err *why)
 {
 	char totals[120];
 
-	log_at(&j->set->host->log, why != NULL ? LOG_WARN : LOG_INFO, "server", "event=%s-end client=%s %s why=\"%s\"",
+	log_at(&j->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server", "event=%s-end client=%s %s why=\"%s\"",
 	    j->ops->name, j->client, j->ops->totals_text(j, totals, sizeof totals), why != NULL ? why->msg :
 	    j->conn == NULL ? "the client has left" : "done");
 	if (j->conn != NULL)
@@ -58,7 +58,7 @@ static void step(struct io_call *k)
 
 static void on_step(struct io_call *k);
 
-static void next_step(struct file_job *j) { io_call_start(&j->call, j->set->host, step, on_step); }
+static void next_step(struct file_job *j) { io_call_start(&j->call, j->set->context, step, on_step); }
 
 static void put_found(struct file_job *j)
 {
@@ -138,7 +138,7 @@ int file_job_init(struct file_job *j, const struct file_job_ops *ops, struct job
 	j->conn = c->conn;
 	j->reports = c->reports;
 	strcpy(j->client, c->fingerprint);
-	j->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+	j->request = (struct request){ .context = t->context, .root = t->root, .roots = t->roots,
 		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *c->auth,
 		.memory = j->memory };
 	j->found.b.memory = j->memory;

@@ -14,10 +14,10 @@
 #define REMEMBERED_MAX 64
 #define REMEMBERED_NS (24 * 3600 * NS_PER_S)
 
-void job_set_init(struct job_set *t, struct context *host, const char *root,
+void job_set_init(struct job_set *t, struct context *context, const char *root,
     const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg)
 {
-	*t = (struct job_set){ .host = host, .root = root, .o = o, .next_hops = next_hops, .gone = gone,
+	*t = (struct job_set){ .context = context, .root = root, .o = o, .next_hops = next_hops, .gone = gone,
 	    .arg = arg };
 	list_init(&t->jobs);
 	list_init(&t->conns);
@@ -96,7 +96,7 @@ void job_over(struct job *r, const struct ptcp_err *why)
 	if (why != NULL)
 		r->why = *why;
 	job_report(r);
-	log_at(&r->set->host->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
+	log_at(&r->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
 	    "event=job-end client=%s files=%llu bytes=%llu failed=%llu seconds=%.3f why=\"%s\"", r->client,
 	    (unsigned long long)r->last.files, (unsigned long long)r->last.file_bytes,
 	    (unsigned long long)r->last.failed, (double)mono_diff_ns(r->ended, r->requested) / 1e9,
@@ -221,7 +221,7 @@ static int check_role(const struct job_request *q, struct ptcp_err *e)
 static int check(struct job_set *t, const struct job_client *c, const struct job_request *q, const struct job *r,
     struct ptcp_err *e)
 {
-	const char *own = t->host->identity.fingerprint;
+	const char *own = t->context->identity.fingerprint;
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int err;
 
@@ -284,8 +284,8 @@ static int take_probe(struct job *r, const struct job_request *q, struct ptcp_er
 		return err_nomem(e);
 	if ((err = timing_new(&r->prober, &t, e)) < 0)
 		return err;
-	r->prober->loop = r->set->host->control;
-	r->prober->log = &r->set->host->log;
+	r->prober->loop = r->set->context->control;
+	r->prober->log = &r->set->context->log;
 	r->open = q->open;
 	return 0;
 }
@@ -315,7 +315,7 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 		.congestion = r->congestion[0] != '\0' && strcmp(r->congestion, "system") != 0 ? r->congestion : NULL };
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
-	r->request = (struct request){ .host = r->set->host, .root = r->set->root,
+	r->request = (struct request){ .context = r->set->context, .root = r->set->root,
 		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .quotas = r->set->quotas, .o = r->set->o, .auth = *c->auth,
 		.client = r->client, .memory = r->memory };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
@@ -366,7 +366,7 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 		job_free(r);
 		return err;
 	}
-	log_at(&r->set->host->log, LOG_INFO, "server", "event=job from=%s client=%s kind=%s third=%s:%u streams=%u "
+	log_at(&r->set->context->log, LOG_INFO, "server", "event=job from=%s client=%s kind=%s third=%s:%u streams=%u "
 	    "detached=%d", r->address, r->client,
 	    r->mode == WIRE_GRANT_PROBE ? "probe" : r->mode == WIRE_GRANT_READ ? "fetch" : "send", r->host, r->port,
 	    r->request.n_granted, r->detached);

@@ -20,7 +20,7 @@ struct job_set {
 	unsigned n_running, n_remembered, n_conns, n_file_jobs;
 	uint64_t n_refused;               /* requests so far */
 	bool ephemeral;                   /* started through ssh: serves work on files only */
-	struct context *host;
+	struct context *context;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any path */
 	const struct own_dirs *own_dirs;  /* beneath no root */
@@ -35,7 +35,7 @@ struct job_set {
 
 /* Everything is borrowed until job_set_fini(); the owner fills in `roots` and `links`. `gone` is called in the middle
  * of the end of a job or connection: defer what depends on job_set_idle(). */
-void job_set_init(struct job_set *t, struct context *host, const char *root,
+void job_set_init(struct job_set *t, struct context *context, const char *root,
     const struct ptcp_server_opts *o, struct relay_acl *next_hops, void (*gone)(void *arg), void *arg);
 /* No job runs and no connection is open. */
 bool job_set_idle(const struct job_set *t);

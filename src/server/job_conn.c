@@ -116,7 +116,7 @@ void job_conn_over(struct job_conn *c, const struct ptcp_err *why, const struct 
 static void refuse(struct job_conn *c, const struct ptcp_err *why)
 {
 	c->set->n_refused++;
-	log_at(&c->set->host->log, LOG_WARN, "server", "event=job-refused from=%s client=%s why=\"%s\"", c->address,
+	log_at(&c->set->context->log, LOG_WARN, "server", "event=job-refused from=%s client=%s why=\"%s\"", c->address,
 	    c->fingerprint, why->msg);
 	job_conn_over(c, why, NULL);
 }
@@ -255,7 +255,7 @@ static void on_timer(void *arg)
 	struct job_conn *c = arg;
 
 	if (frame_conn_fault(&c->frames.conn, mono_now()) == FRAME_UNREAD || c->frames.paused)
-		log_at(&c->set->host->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
+		log_at(&c->set->context->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
 		    "the reports\"", c->address, c->fingerprint);
 	job_conn_free(c);
 }
@@ -288,8 +288,8 @@ int job_conn_new(struct job_set *t, struct chan *chan, const char *address, cons
 	list_append(&t->conns, &c->in_list);
 	t->n_conns++;
 	fd_budget_count(1);
-	if ((r = chan_attach(chan, t->host->control, &chan_ops, c, e)) < 0 ||
-	    (r = timer_new(&c->timer, t->host->control, on_timer, c, e)) < 0) {
+	if ((r = chan_attach(chan, t->context->control, &chan_ops, c, e)) < 0 ||
+	    (r = timer_new(&c->timer, t->context->control, on_timer, c, e)) < 0) {
 		job_conn_free(c);
 		return r;
 	}

@@ -106,7 +106,7 @@ static void on_file(void *arg, const struct session_file *file)
 		why = &named;
 	}
 	if (status == PTCP_FILE_FAILED && r->failures++ < LOGGED_FAILURES) /* job-end counts all of them */
-		log_at(&r->set->host->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
+		log_at(&r->set->context->log, LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"", r->client,
 		    text_escape_quoted(shown, sizeof shown, path), why->msg);
 	if (status != PTCP_FILE_FAILED && !r->report_files)
 		return;
@@ -183,7 +183,7 @@ static int start_session(struct job *r, struct chan *control, struct ptcp_err *e
 {
 	char address[SOCK_HOST_BYTES];
 	struct session_opts o = {
-		.host = r->set->host, .control = control, .connects = true, .address = address, .sock = r->sock,
+		.context = r->set->context, .control = control, .connects = true, .address = address, .sock = r->sock,
 		.open = &r->open, .max_streams = PTCP_STREAMS_MAX, .fds = r->fds, .timeout_ns = r->sock.timeout_ns,
 		.linger_ns = r->linger_ns, .name = r->host, .client = r->client, .direct_io = r->set->o->direct_io,
 		.ops = &session_ops, .arg = r
@@ -239,7 +239,7 @@ static void on_connected(void *arg, const struct connect_result *c)
 
 static int connect_there(struct job *r, struct ptcp_err *e)
 {
-	struct connect_opts o = { .context = r->set->host, .host = r->host, .port = r->port, .client = r->client,
+	struct connect_opts o = { .context = r->set->context, .host = r->host, .port = r->port, .client = r->client,
 		.timeout_ns = r->sock.timeout_ns, .sock = r->sock, .alpn = ALPN_GRANT, .permits = permits,
 		.fingerprint = r->audience, .first = write_grant, .done = on_connected, .arg = r };
 
@@ -271,7 +271,7 @@ static void on_timer(void *arg)
 
 int job_begin(struct job *r, struct ptcp_err *e)
 {
-	int err = timer_new(&r->timer, r->set->host->control, on_timer, r, e);
+	int err = timer_new(&r->timer, r->set->context->control, on_timer, r, e);
 
 	if (err < 0)
 		return err;

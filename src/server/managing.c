@@ -413,7 +413,7 @@ int managing_new(struct file_job **out, struct job_set *t, const struct job_clie
 	m->flags = f->flags;
 	if ((r = request_take_manage(&m->job.request, f, e)) < 0)
 		goto out;
-	log_at(&t->host->log, LOG_INFO, "server", "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
+	log_at(&t->context->log, LOG_INFO, "server", "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
 	    c->address, c->fingerprint, names[m->op], m->flags, m->job.request.n_given,
 	    text_escape_quoted(shown, sizeof shown, request_first(&m->job.request)));
 	*out = &m->job;

@@ -220,10 +220,10 @@ void relay_forget(struct relayed *d)
 	relayed_free(d);
 }
 
-void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *context, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg)
 {
-	*r = (struct relay){ .host = host, .to = to, .max = max, .timeout_ns = timeout_ns, .gone = gone,
+	*r = (struct relay){ .context = context, .to = to, .max = max, .timeout_ns = timeout_ns, .gone = gone,
 	    .arg = arg };
 	list_init(&r->list);
 	list_init(&r->storage.clients);
@@ -232,7 +232,7 @@ void relay_init(struct relay *r, struct context *host, struct relay_acl *to, uns
 
 void relay_fini(struct relay *r)
 {
-	if (r->host != NULL)
+	if (r->context != NULL)
 		relay_room_fini(&r->room);
 }
 
@@ -240,7 +240,7 @@ static void on_gone(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, gone);
 
-	log_at(&d->relay->host->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s from=%s "
+	log_at(&d->relay->context->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s from=%s "
 	    "to=%s:%u bytes=%llu stored_bytes=%llu dropped_bytes=%llu why=\"%s\"", d->client, d->from, d->host, d->port,
 	    (unsigned long long)d->bytes, (unsigned long long)d->stored_bytes, (unsigned long long)d->dropped_bytes,
 	    d->why.code != 0 ? d->why.msg : "done");
@@ -252,7 +252,7 @@ static void on_splice_gone(void *arg)
 	struct relayed *d = arg;
 
 	d->gone.run = on_gone;
-	loop_post(d->relay->host->control, &d->gone);
+	loop_post(d->relay->context->control, &d->gone);
 }
 
 static void on_stop(struct msg *m)
@@ -286,7 +286,7 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	if (why != NULL)
 		d->why = *why;
 	d->over.run = on_over;
-	loop_post(d->relay->host->control, &d->over);
+	loop_post(d->relay->context->control, &d->over);
 }
 
 static void on_start(struct msg *m)
@@ -303,7 +303,7 @@ static void on_start(struct msg *m)
 
 void relay_begin(struct relayed *d)
 {
-	struct context *h = d->relay->host;
+	struct context *context = d->relay->context;
 	struct inbound *g = d->inbound;
 	struct chan *c = inbound_take_chan(g);
 
@@ -320,7 +320,7 @@ void relay_begin(struct relayed *d)
 		sock_no_user_timeout(d->fd[1]);
 	}
 	d->moving = true;
-	d->worker = h->worker[d->relay->n % h->n_workers];
+	d->worker = context->worker[d->relay->n % context->n_workers];
 	d->start.run = on_start;
 	loop_post(d->worker, &d->start);
 }
@@ -342,7 +342,7 @@ void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 	LIST_EACH(&r->list, d, struct relayed, in_list) {
 		if (admits(arg, d->client, &d->proof, &now) && !now.no_relay)
 			continue;
-		log_at(&r->host->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
+		log_at(&r->context->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
 		    d->host, d->port);
 		if (d->moving)
 			stop(d);
@@ -366,7 +366,7 @@ static void refuse(struct relayed *d, const struct ptcp_err *cause)
 	struct inbound *g = d->inbound;
 	struct ptcp_err why = *cause;
 
-	log_at(&d->relay->host->log, LOG_WARN, "relay", "event=refused client=%s from=%s to=%s:%u why=\"%s\"", d->client,
+	log_at(&d->relay->context->log, LOG_WARN, "relay", "event=refused client=%s from=%s to=%s:%u why=\"%s\"", d->client,
 	    d->from, d->host, d->port, cause->msg);
 	if (cause->code == PTCP_EREFUSED)
 		err_set(&why, PTCP_EREFUSED, "connecting to %s:%u: not permitted on this relay (its administrator lists next hops "
@@ -390,7 +390,7 @@ static void on_dialled(void *arg, int *fd, const char *address, const struct ptc
 	sock_tune(*fd, &so, &e);
 	chan_send_hops(*fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
 	d->fd[1] = fd_take(fd);
-	log_at(&d->relay->host->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
+	log_at(&d->relay->context->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
 	    d->from, d->host, d->port, address);
 	inbound_routed(d->inbound);
 }
@@ -408,13 +408,13 @@ static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e
 
 static void dial_next_hop(struct relayed *d)
 {
-	const struct dial_opts o = { .names = d->relay->host->names, .client = d->client, .host = d->host, .port = d->port,
+	const struct dial_opts o = { .names = d->relay->context->names, .client = d->client, .host = d->host, .port = d->port,
 		.sock = { .timeout_ns = CONNECT_NS }, .permits = permits, .done = on_dialled, .arg = d };
 	struct ptcp_err why;
 
 	if (!relay_acl_may_permit(d->relay->to, d->host, d->port))
 		err_set(&why, PTCP_EREFUSED, "no entry of --relay-to permits the host and port");
-	else if (dial_start(&d->dial, d->relay->host->control, &o, &why) == 0)
+	else if (dial_start(&d->dial, d->relay->context->control, &o, &why) == 0)
 		return;
 	refuse(d, &why);
 }

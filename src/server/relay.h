@@ -18,7 +18,7 @@ struct inbound;
 struct relayed;
 
 struct relay {
-	struct context *host;
+	struct context *context;
 	struct relay_acl *to;  /* permitted next hops; NULL: none */
 	unsigned max;                /* number of connections; at most half for a single client */
 	uint64_t timeout_ns;         /* time-out of sockets whose peer acknowledges nothing */
@@ -39,7 +39,7 @@ struct relay {
 /* Descriptors of the smallest relay, for one session. */
 unsigned relay_min_fds(bool stores);
 /* Borrows all but the numbers; relay_fini() once no connection is left. */
-void relay_init(struct relay *r, struct context *host, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
+void relay_init(struct relay *r, struct context *context, struct relay_acl *to, unsigned max, uint64_t timeout_ns,
     void (*gone)(void *arg), void *arg);
 void relay_fini(struct relay *r); /* zeroed is fine */
 /* Storage of all connections together, at most half of the bytes for a single client; borrows `dir` and `io`. */

@@ -17,7 +17,7 @@ struct request_path;
 
 struct request {
 	/* filled in by the owner */
-	struct context *host;
+	struct context *context;
 	const char *root;              /* root of the server; NULL: none */
 	const char *const *roots;      /* the only roots to open; ended by NULL. NULL: any */
 	const struct own_dirs *own_dirs; /* beneath no root */

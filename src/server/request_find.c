@@ -120,7 +120,7 @@ static int use_root(struct request *a, struct ptcp_err *e)
 		return 0;
 	a->tree = NULL;
 	/* The client must not learn the path. */
-	log_at(&a->host->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
+	log_at(&a->context->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
 	    text_escape_quoted(shown, sizeof shown, root), why.msg);
 	return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
 	    "directory (tell the server's administrator)" :
@@ -134,7 +134,7 @@ static int begin(struct request *a, struct ptcp_err *e)
 
 	if (!a->own && a->tree == NULL && (r = use_root(a, e)) < 0)
 		return r;
-	if (!a->own && (r = quota_table_apply(a->quotas, a->host->io, a->tree, a->auth.quota_bytes, a->quota_need,
+	if (!a->own && (r = quota_table_apply(a->quotas, a->context->io, a->tree, a->auth.quota_bytes, a->quota_need,
 	    a->memory, &a->io, e)) != 0)
 		return r < 0 ? r : STEP_WAITS;
 	if (a->path == NULL && (r = request_read(a, e)) < 0)
@@ -376,11 +376,11 @@ static void find(struct io_job *io)
 	if (r == STEP_WAITS)
 		return; /* perhaps already continued by another thread */
 	if ((a->result = r) > 0) {
-		io_submit(a->host->io, &a->io);
+		io_submit(a->context->io, &a->io);
 		return;
 	}
 	a->msg.run = on_found;
-	loop_post(a->host->control, &a->msg);
+	loop_post(a->context->control, &a->msg);
 }
 
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why))
@@ -389,5 +389,5 @@ void request_find(struct request *a, void (*found)(struct request *a, const stru
 	a->finding = true;
 	a->n_useful = PTCP_STREAMS_MAX;
 	a->io.run = find;
-	io_submit(a->host->io, &a->io);
+	io_submit(a->context->io, &a->io);
 }

@@ -102,7 +102,7 @@ static void on_watch(void *arg)
 {
 	struct ptcp_server *s = arg;
 
-	const char *dir = s->host.config_dir;
+	const char *dir = s->context.config_dir;
 	bool trusted = trust_changed(dir, "authorized_clients", &s->trusted);
 
 	if (trust_changed(dir, "revoked", &s->revoked) || trusted) {
@@ -111,10 +111,10 @@ static void on_watch(void *arg)
 		job_set_reauthorize(&s->jobs, server_admits, s);
 	}
 	if (trust_changed(dir, "certificates", &s->certificates))
-		context_renew_certificates(&s->host);
+		context_renew_certificates(&s->context);
 	if (s->memory != NULL) {
 		memory_budget_check(s->memory, mono_now());
-		spare_memory_check(&s->spare_memory, memory_budget_used(s->memory), s->host.io);
+		spare_memory_check(&s->spare_memory, memory_budget_used(s->memory), s->context.io);
 	}
 	timer_set(s->watch, mono_add_ns(mono_now(), WATCH_NS));
 }
@@ -146,7 +146,7 @@ static void on_drained(void *arg)
 {
 	struct ptcp_server *s = arg;
 
-	log_at(&s->host.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when the server is "
+	log_at(&s->context.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when the server is "
 	    "back\"", s->sessions.n);
 	end_sessions(s);
 }
@@ -156,7 +156,7 @@ static bool drain(struct ptcp_server *s)
 {
 	if (s->o.drain_s <= 0 || timer_new(&s->drain, s->loop, on_drained, s, NULL) < 0)
 		return false;
-	log_at(&s->host.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g", s->sessions.n, s->relay.n,
+	log_at(&s->context.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g", s->sessions.n, s->relay.n,
 	    s->o.drain_s);
 	timer_set(s->drain, mono_add_ns(mono_now(), (uint64_t)(s->o.drain_s * 1e9)));
 	server_try_end(s);
@@ -200,7 +200,7 @@ static int start_storage(struct ptcp_server *s, struct ptcp_err *e)
 		return 0;
 	if ((r = spool_check(s->storage_dir, e)) < 0)
 		return err_while(e, r, "--relay-storage");
-	relay_set_storage(&s->relay, s->o.relay_storage_bytes, s->storage_dir, s->host.io);
+	relay_set_storage(&s->relay, s->o.relay_storage_bytes, s->storage_dir, s->context.io);
 	return 0;
 }
 
@@ -233,38 +233,38 @@ static int take_opts(struct ptcp_server *s, const struct ptcp_server_opts *o, st
  * thread. */
 static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 {
-	struct identity *id = &s->host.identity;
+	struct identity *id = &s->context.identity;
 	int r;
 
-	context_log(&s->host, s->o.log, s->o.arg, s->o.log_level);
-	if ((r = userdir_config(s->host.config_dir, s->config_dir, e)) < 0 ||
-	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->host.config_dir, false, e)) < 0 ||
+	context_log(&s->context, s->o.log, s->o.arg, s->o.log_level);
+	if ((r = userdir_config(s->context.config_dir, s->config_dir, e)) < 0 ||
+	    (r = s->o.ephemeral ? identity_new(id, e) : identity_load(id, s->context.config_dir, false, e)) < 0 ||
 	    (!s->o.ephemeral && ((r = listen_all(s, &s->o, e)) < 0 ||
-	    (r = own_dirs_open(&s->own_dirs, s->host.config_dir, e)) < 0)))
+	    (r = own_dirs_open(&s->own_dirs, s->context.config_dir, e)) < 0)))
 		return r;
 	if (!s->o.ephemeral)
 		server_share(s);
 	if ((r = server_start_movers(s, e)) < 0 || (r = server_confine(s, e)) < 0)
 		return r;
-	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->host.log, e)) < 0)
+	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->context.log, e)) < 0)
 		return r;
-	if ((r = context_init(&s->host, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
+	if ((r = context_init(&s->context, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
 		return r;
-	if ((r = pacing_set(&s->host.pacing, &s->rate, s->loop, e)) < 0)
+	if ((r = pacing_set(&s->context.pacing, &s->rate, s->loop, e)) < 0)
 		return r;
-	return relay_acl_resolve(s->next_hops, s->loop, s->host.names, &s->host.log, e);
+	return relay_acl_resolve(s->next_hops, s->loop, s->context.names, &s->context.log, e);
 }
 
 static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 {
-	struct pending_opts o = { .host = &s->host, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
+	struct pending_opts o = { .context = &s->context, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
 		.waiting = s->o.max_startups,
 		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
 		.memory = s->memory, .ops = &server_inbound_ops, .arg = s };
 
 	if (admission_patience() > 1)
-		log_at(&s->host.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE " extends the time "
+		log_at(&s->context.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE " extends the time "
 		    "that strangers have (unset the variable, which is for tests)\"", admission_patience());
 	return pending_init(&s->pending, &o, e);
 }
@@ -283,11 +283,11 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	link_table_init(&s->links);
 	if ((r = take_opts(s, o, e)) < 0 || (r = loop_new(&s->loop, e)) < 0 ||
 	    (!s->o.ephemeral && ((r = memory_budget_new(&s->memory, s->o.max_memory_bytes, e)) < 0 ||
-	    (r = quota_table_new(&s->quotas, &s->host.log, e)) < 0)) ||
+	    (r = quota_table_new(&s->quotas, &s->context.log, e)) < 0)) ||
 	    (r = start_context(s, e)) < 0 || (r = timer_new(&s->watch, s->loop, on_watch, s, e)) < 0 ||
 	    (r = start_pending(s, e)) < 0)
 		goto out;
-	if ((r = server_session_set_init(&s->sessions, &s->host, s->root, &s->o, on_session_gone, s, e)) < 0)
+	if ((r = server_session_set_init(&s->sessions, &s->context, s->root, &s->o, on_session_gone, s, e)) < 0)
 		goto out;
 	s->sessions.ephemeral = s->o.ephemeral;
 	s->sessions.memory = s->memory;
@@ -295,12 +295,12 @@ int ptcp_server_new(struct ptcp_server **out, const struct ptcp_server_opts *o, 
 	s->sessions.roots = (const char *const *)s->roots;
 	s->sessions.own_dirs = &s->own_dirs;
 	s->sessions.quotas = s->quotas;
-	relay_init(&s->relay, &s->host, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
+	relay_init(&s->relay, &s->context, s->next_hops, s->o.max_relayed, (uint64_t)(s->o.timeout_s * 1e9),
 	    server_try_end, s);
 	s->relay.memory = s->sessions.grants.memory = s->memory;
 	if ((r = start_storage(s, e)) < 0)
 		goto out;
-	job_set_init(&s->jobs, &s->host, s->root, &s->o, s->next_hops,
+	job_set_init(&s->jobs, &s->context, s->root, &s->o, s->next_hops,
 	    s->o.ephemeral ? ssh_server_job_gone : server_try_end, s);
 	s->jobs.ephemeral = s->o.ephemeral;
 	s->jobs.roots = s->sessions.roots;
@@ -331,7 +331,7 @@ bool ptcp_server_listening(const struct ptcp_server *s, size_t i, const char **a
 	*port = s->at[i].port;
 	return true;
 }
-const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->host.identity.fingerprint; }
+const char *ptcp_server_fingerprint(const struct ptcp_server *s) { return s->context.identity.fingerprint; }
 
 /* ---- Running ---- */
 
@@ -408,7 +408,7 @@ void ptcp_server_free(struct ptcp_server *s)
 	relay_fini(&s->relay);
 	pending_fini(&s->pending);
 	relay_acl_free(s->next_hops);
-	context_fini(&s->host);
+	context_fini(&s->context);
 	quota_table_free(s->quotas);
 	memory_budget_free(s->memory);
 	loop_free(s->loop);

@@ -28,7 +28,7 @@ struct ptcp_server {
 	char **roots;                   /* permitted to a confined server, ended by NULL; NULL: any */
 	struct timetable rate;
 	struct loop *loop;
-	struct context host;
+	struct context context;
 	struct own_dirs own_dirs;       /* unused by an ephemeral server */
 	struct quota_table *quotas;
 	struct server_listener {

@@ -74,7 +74,7 @@ static void on_notice(void *arg, const char *text)
 
 	(void)text;
 	if (s->movers != NULL && movers_count(s->movers) == 0)
-		log_at(&s->host.log, LOG_WARN, "movers", "event=none-left why=\"this host carries the data of new sessions "
+		log_at(&s->context.log, LOG_WARN, "movers", "event=none-left why=\"this host carries the data of new sessions "
 		    "(start movers again, or restart the server)\"");
 }
 
@@ -86,14 +86,14 @@ static const char *invitation_of(const struct ptcp_server *s, char own[PATH_MAX]
 	if (s->o.mover_file != NULL)
 		return text_is_stdio(s->o.mover_file) ? NULL : s->o.mover_file;
 	snprintf(suffix, sizeof suffix, "%u", s->at[0].port);
-	invitation_path(own, s->host.config_dir, suffix);
+	invitation_path(own, s->context.config_dir, suffix);
 	return own;
 }
 
 static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_err *e)
 {
 	char own[PATH_MAX];
-	struct movers_opts o = { .control = s->loop, .log = &s->host.log, .listen = s->o.movers_listen,
+	struct movers_opts o = { .control = s->loop, .log = &s->context.log, .listen = s->o.movers_listen,
 		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .direct_io = s->o.direct_io, .port = s->o.mover_port,
 		.notify = on_notice, .arg = s };
 	int r;
@@ -132,7 +132,7 @@ int server_start_movers(struct ptcp_server *s, struct ptcp_err *e)
 		return 0;
 	if (s->root != NULL)
 		add(&roots, s->root);
-	(void)authorized_each(s->host.config_dir, on_client, &roots, &why); /* reported by the confinement */
+	(void)authorized_each(s->context.config_dir, on_client, &roots, &why); /* reported by the confinement */
 	r = start(s, &roots, e);
 	while (roots.n > 0)
 		free(roots.at[--roots.n]);

@@ -89,8 +89,8 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 
 	if ((r = server_check_opts(&all, &to, &rate, o, e)) < 0)
 		return r;
-	if ((r = pacing_set(&s->host.pacing, &rate, s->loop, e)) < 0 ||
-	    (r = relay_acl_resolve(to, s->loop, s->host.names, &s->host.log, e)) < 0) {
+	if ((r = pacing_set(&s->context.pacing, &rate, s->loop, e)) < 0 ||
+	    (r = relay_acl_resolve(to, s->loop, s->context.names, &s->context.log, e)) < 0) {
 		relay_acl_free(to);
 		return r;
 	}
@@ -104,7 +104,7 @@ int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o, 
 	if (s->share != NULL)
 		port_share_set_max_user(s->share, all.share_sessions);
 	s->o.log_level = all.log_level;
-	s->host.log.level = (enum log_level)all.log_level;
+	s->context.log.level = (enum log_level)all.log_level;
 	server_session_admit_waiting(&s->sessions);
 	return 0;
 }

@@ -9,14 +9,14 @@
 #include "fs/fs_err.h"
 #include "mover/movers.h"
 
-int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
+int server_session_set_init(struct server_session_set *t, struct context *context, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
     struct ptcp_err *e)
 {
-	*t = (struct server_session_set){ .host = host, .root = root, .o = o, .gone = gone, .arg = arg };
+	*t = (struct server_session_set){ .context = context, .root = root, .o = o, .gone = gone, .arg = arg };
 	list_init(&t->list);
 	queue_init(&t->queue);
-	return timer_new(&t->tick, host->control, server_session_tick, t, e);
+	return timer_new(&t->tick, context->control, server_session_tick, t, e);
 }
 
 void server_session_set_fini(struct server_session_set *t)
@@ -44,7 +44,7 @@ static void server_session_free(struct server_session *s)
 	set->gone(set->arg, from);
 }
 
-static struct log *log_of(struct server_session *s) { return &s->set->host->log; }
+static struct log *log_of(struct server_session *s) { return &s->set->context->log; }
 
 /* ---- Requests ---- */
 
@@ -348,7 +348,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
     const struct authorization *a, struct ptcp_err *e)
 {
 	struct session_opts o = {
-		.host = t->host, .connects = l->connects, .one_channel = l->one_channel,
+		.context = t->context, .connects = l->connects, .one_channel = l->one_channel,
 		.address = l->host != NULL ? l->host : "", .port = l->port,
 		.max_streams = (uint16_t)t->o->max_streams,
 		.timeout_ns = (uint64_t)(t->o->timeout_s * 1e9), .linger_ns = (uint64_t)(t->o->max_linger_s * 1e9),
@@ -366,7 +366,7 @@ int server_session_new(struct server_session_set *t, const struct server_session
 	}
 	o.sock.timeout_ns = o.timeout_ns;
 	s->set = t;
-	s->request = (struct request){ .host = t->host, .root = t->root, .roots = t->roots,
+	s->request = (struct request){ .context = t->context, .root = t->root, .roots = t->roots,
 		.own_dirs = t->own_dirs, .quotas = t->quotas, .o = t->o, .own = t->ephemeral, .auth = *a, .client = s->client };
 	s->from = l->from;
 	s->since = mono_now();

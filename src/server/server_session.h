@@ -16,7 +16,7 @@ struct server_session_set {
 	unsigned n, n_run;                /* now; accepted so far */
 	struct ptcp_server_stats past;    /* sums of ended sessions, and counters of events */
 	bool ephemeral;                   /* a single session, of the same user, with any absolute path */
-	struct context *host;
+	struct context *context;
 	const char *root;                 /* NULL: none */
 	const char *const *roots;         /* the only roots to open; ended by NULL. NULL: any */
 	const struct own_dirs *own_dirs;  /* beneath no root */
@@ -29,7 +29,7 @@ struct server_session_set {
 	void *arg;
 };
 
-int server_session_set_init(struct server_session_set *t, struct context *host, const char *root,
+int server_session_set_init(struct server_session_set *t, struct context *context, const char *root,
     const struct ptcp_server_opts *o, void (*gone)(void *arg, struct peer_address *from), void *arg,
     struct ptcp_err *e);
 void server_session_set_fini(struct server_session_set *t);

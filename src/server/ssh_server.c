@@ -52,7 +52,7 @@ static void back_next(struct ssh_server *o);
 
 static void back_failed(struct ssh_server *o, const struct ptcp_err *why)
 {
-	log_at(&o->s->host.log, LOG_INFO, "ssh", "event=reverse-failed to=%s why=\"%s\"",
+	log_at(&o->s->context.log, LOG_INFO, "ssh", "event=reverse-failed to=%s why=\"%s\"",
 	    o->back.address[o->next], why->msg);
 	o->next++;
 	back_next(o);
@@ -75,7 +75,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 
 static void back_next(struct ssh_server *o)
 {
-	struct connect_opts co = { .context = &o->s->host, .port = o->back.port, .timeout_ns = BACK_NS,
+	struct connect_opts co = { .context = &o->s->context, .port = o->back.port, .timeout_ns = BACK_NS,
 		.sock = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) }, .alpn = ALPN_CONTROL, .fingerprint = o->client,
 		.done = on_connected, .arg = o };
 	struct ptcp_err why;
@@ -272,7 +272,7 @@ static void on_lent(void *arg, int *fd, const char *address)
 /* Without a service that shares its port, the session has this server's own port only. */
 static void lease_port(struct ssh_server *o)
 {
-	struct port_lease_opts lo = { .loop = o->s->loop, .log = &o->s->host.log, .path = o->s->o.share_socket,
+	struct port_lease_opts lo = { .loop = o->s->loop, .log = &o->s->context.log, .path = o->s->o.share_socket,
 		.connection = on_lent, .arg = o->s };
 	struct ptcp_err why;
 

@@ -82,10 +82,10 @@ static void report_rates(struct session *sess, struct mono now)
 
 	for (i = 0; i < sess->streams.n_granted; i++)
 		path[i] = (uint8_t)session_path_of(sess, i);
-	if (!path_rates_report(&sess->adapt.path_rates, &f, sess->o.host->pacing.bps, path, sess->streams.n_granted, n_paths(sess), now))
+	if (!path_rates_report(&sess->adapt.path_rates, &f, sess->o.context->pacing.bps, path, sess->streams.n_granted, n_paths(sess), now))
 		return;
 	if (first)
-		pacing_loosen(&sess->o.host->pacing);
+		pacing_loosen(&sess->o.context->pacing);
 	engine_set_rates(sess->engine, &f);
 }
 
@@ -111,7 +111,7 @@ struct mono adapt_rates_deadline(const struct session *sess)
 	bool reports = session_reports_rates(sess);
 
 	return path_rates_deadline(&sess->adapt.path_rates, reports,
-	    reports ? sess->o.host->pacing.timer != NULL : pacer_limits(session_pacer(sess)));
+	    reports ? sess->o.context->pacing.timer != NULL : pacer_limits(session_pacer(sess)));
 }
 
 void adapt_on_rate(void *arg, const struct wire_rate *f)
@@ -125,7 +125,7 @@ void adapt_on_rate(void *arg, const struct wire_rate *f)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->slot[i].stream != NULL)
 			streams_share_rate(sess, i);
-	log_at(&sess->o.host->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u", (unsigned long long)f->all_bps, f->n,
+	log_at(&sess->o.context->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u", (unsigned long long)f->all_bps, f->n,
 	    f->m);
 }
 
@@ -190,7 +190,7 @@ static void replace(struct session *sess, unsigned place)
 	paths->place[place] = m->place[place];
 	new = paths_name(paths, (unsigned)paths->place[place]);
 	snprintf(why, sizeof why, "%s in place of %s: %s", new, old, m->reason);
-	log_at(&sess->o.host->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"", old, new, m->reason);
+	log_at(&sess->o.context->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"", old, new, m->reason);
 	stream_connect_move(sess, place);
 	sess->o.ops->paths(sess->o.arg, why);
 }
@@ -200,7 +200,7 @@ void adapt_paths(struct session *sess, struct mono now)
 	const struct path_select *c = &sess->adapt.path_select;
 	struct ptcp_progress g;
 	struct streams_view v;
-	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.host->pacing.bps, .left_bytes = UINT64_MAX };
+	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.context->pacing.bps, .left_bytes = UINT64_MAX };
 	unsigned i, replaced;
 
 	if (!sess->adapt.selects_paths || now.ns < c->next.ns)
@@ -214,7 +214,7 @@ void adapt_paths(struct session *sess, struct mono now)
 	replaced = path_select_step(&sess->adapt.path_select, &in, now);
 	memset(sess->adapt.path_rates.selected, 0, sizeof sess->adapt.path_rates.selected);
 	for (i = 0; i < c->model.places; i++) {
-		log_at(&sess->o.host->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
+		log_at(&sess->o.context->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
 		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i], c->model.rate_bps[i],
 		    c->sample.down[i], c->sample.starved);
 		if ((replaced >> i & 1) != 0)
@@ -249,9 +249,9 @@ void adapt_load(struct session *sess, struct mono now)
 	host_load_disk(h, session_waits_for_disk(sess), now);
 	if (!host_load_due(h, now))
 		return;
-	for (i = 0; i < sess->o.host->n_workers; i++)
-		idle_ns[i] = loop_idle_ns(sess->o.host->worker[i]);
-	switch (host_load_check(h, idle_ns, sess->o.host->n_workers, is_throttled(sess), now)) {
+	for (i = 0; i < sess->o.context->n_workers; i++)
+		idle_ns[i] = loop_idle_ns(sess->o.context->worker[i]);
+	switch (host_load_check(h, idle_ns, sess->o.context->n_workers, is_throttled(sess), now)) {
 	case HOST_LOAD_NOTHING:
 		break;
 	case HOST_LOAD_WARN:
@@ -262,7 +262,7 @@ void adapt_load(struct session *sess, struct mono now)
 		engine_report_load(sess->engine, &h->ours);
 		break;
 	}
-	log_at(&sess->o.host->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
+	log_at(&sess->o.context->log, LOG_DEBUG, "load", "busy_permille=%u disk_permille=%u peer_busy=%u peer_disk=%u",
 	    h->ours.busy_permille, h->ours.disk_permille, h->peer.busy_permille, h->peer.disk_permille);
 }
 
@@ -305,14 +305,14 @@ static void activate(struct session *sess)
 {
 	const struct stream_control *m = &sess->adapt.stream_count.model;
 
-	log_at(&sess->o.host->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->streams.n_active, m->streams,
+	log_at(&sess->o.context->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->streams.n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
 	adapt_request(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)
 {
-	log_at(&sess->o.host->log, LOG_INFO, "streams", "congestion=%s", sess->adapt.stream_count.congestion);
+	log_at(&sess->o.context->log, LOG_INFO, "streams", "congestion=%s", sess->adapt.stream_count.congestion);
 	if (sess->adapt.count_opts.known != NULL)
 		sess->adapt.count_opts.known(sess->adapt.count_opts.arg, sess, sess->adapt.stream_count.congestion);
 }
@@ -428,10 +428,10 @@ void adapt_streams(struct session *sess, struct mono now)
 		.rate_limited = path_rates_limited(&sess->adapt.path_rates) ||
 		    (sess->adapt.selects_paths && path_select_in_trial(&sess->adapt.path_select)) };
 	changed = stream_count_add(c, &in, now);
-	log_at(&sess->o.host->log, LOG_DEBUG, "streams", "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
+	log_at(&sess->o.context->log, LOG_DEBUG, "streams", "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
 	    sess->streams.n_active, c->sample.unconnected, c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
-		log_at(&sess->o.host->log, LOG_INFO, "evidence", "%s",
+		log_at(&sess->o.context->log, LOG_INFO, "evidence", "%s",
 		    evidence_text(text, &c->model.evidence, c->model.recorded_streams));
 	if (changed)
 		activate(sess);

@@ -35,7 +35,7 @@ void congestion_use(struct session *sess, const char *name, const char *why)
 		streams_set_congestion(sess, c->name);
 	if (c->sets && sess->striping.movers != NULL)
 		movers_set_congestion(sess->striping.movers, name);
-	log_at(&sess->o.host->log, LOG_INFO, "congestion", "from=%s to=%s why=\"%s\"", from, name, c->why);
+	log_at(&sess->o.context->log, LOG_INFO, "congestion", "from=%s to=%s why=\"%s\"", from, name, c->why);
 	if (c->announced)
 		congestion_announce(sess);
 	adapt_on_congestion(sess, name);

@@ -164,7 +164,7 @@ static void note_lost(struct session *sess, const char *why)
 		sess->control.lost_conn = (struct mtu_lost){ i.acked_bytes + i.received_bytes, MTU_SILENT_S };
 	}
 	outage(sess, true);
-	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
+	log_at(&sess->o.context->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
 /* An acceptor waits for the time-out: the connection was closed, probably with the client. A starter that should try for
@@ -228,7 +228,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 	struct ptcp_err why;
 
 	sess->control.successor = NULL;
-	if (chan_attach(c, sess->o.host->control, &control_ops, sess, &why) < 0) {
+	if (chan_attach(c, sess->o.context->control, &control_ops, sess, &why) < 0) {
 		chan_free(c);
 		engine_fail(sess->engine, &why);
 		return;
@@ -238,7 +238,7 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 		engine_fail(sess->engine, violation);
 		return;
 	}
-	log_at(&sess->o.host->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control.replay.resend);
+	log_at(&sess->o.context->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control.replay.resend);
 	slot_retry_at(&sess->slot[SLOT_CONTROL], (struct mono){ 0 });
 	sess->control.rtt_ns = 0;
 	sess->control.return_by = MONO_NEVER;
@@ -292,7 +292,7 @@ void control_take(struct session *sess, struct chan *c)
 	drop_successor(sess);
 	chan_free(sess->control.chan); /* the peer has left it */
 	sess->control.chan = NULL;
-	if (chan_attach(c, sess->o.host->control, &successor_ops, sess, &why) < 0) {
+	if (chan_attach(c, sess->o.context->control, &successor_ops, sess, &why) < 0) {
 		chan_free(c);
 		return;
 	}

@@ -30,7 +30,7 @@ void peer_reached(struct session *sess, const char *address)
 	if (sock_split(address, host, &port, sess->peer.port, NULL) < 0)
 		return;
 	if (strcmp(host, sess->peer.address) != 0)
-		log_at(&sess->o.host->log, LOG_INFO, "session", "event=address-changed to=%s", address);
+		log_at(&sess->o.context->log, LOG_INFO, "session", "event=address-changed to=%s", address);
 	strcpy(sess->peer.address, host);
 	sess->peer.port = port;
 }

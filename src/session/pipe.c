@@ -30,7 +30,7 @@ static void notify_input(void *arg)
 	if (atomic_exchange(&t->pipe_notified, true))
 		return;
 	t->pipe_changed.run = on_input;
-	loop_post(t->session->o.host->control, &t->pipe_changed);
+	loop_post(t->session->o.context->control, &t->pipe_changed);
 }
 
 bool send_pipe_idle(const struct session *sess)
@@ -136,7 +136,7 @@ static void notify_output(void *arg)
 	if (atomic_exchange(&r->pipe_notified, true))
 		return;
 	r->pipe_changed.run = on_output;
-	loop_post(r->session->o.host->control, &r->pipe_changed);
+	loop_post(r->session->o.context->control, &r->pipe_changed);
 }
 
 void receive_pipe_attach(struct receive_side *r, struct pipe_sink *pipe)

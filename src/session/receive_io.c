@@ -527,5 +527,5 @@ void receive_pump(struct session *sess, struct mono now)
 		r->last = &r->first;
 	t->next = NULL;
 	r->named = receive_named(r);
-	io_call_start(&r->call, sess->o.host, run_batch, on_done);
+	io_call_start(&r->call, sess->o.context, run_batch, on_done);
 }

@@ -318,7 +318,7 @@ static void list_batch(struct io_call *k)
 static void begin_batch(struct send_side *t, void (*list)(struct io_call *))
 {
 	t->listing = true;
-	io_call_start(&t->call, t->session->o.host, list, on_listed);
+	io_call_start(&t->call, t->session->o.context, list, on_listed);
 }
 
 static void list_more(struct session *sess)
@@ -379,7 +379,7 @@ static void feed_streams(struct session *sess, struct mono now)
 	bool more = true;
 
 	/* A rate below the demand holds blocks up. Dead streams take nothing, and the rate then holds up nobody. */
-	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.host->pacing.out, now) ||
+	snd_set_paced(s, engine_spooled(sess->engine) || pacer_throttles(&sess->o.context->pacing.out, now) ||
 	    pacer_throttles(&sess->adapt.path_rates.all, now) || striping_is_paced(sess) ||
 	    engine_peer_busy(sess->engine) != WIRE_IDLE); /* the peer may also be briefly busy with other work */
 	/* In rounds: every stream gets its first job before a stream gets its second. */

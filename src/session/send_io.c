@@ -58,7 +58,7 @@ static void submit(struct check *c)
 
 	t->n_checks++;
 	t->n_digests += c->kind == CHECK_DIGEST;
-	io_call_start(&c->call, c->session->o.host, run_check, on_checked);
+	io_call_start(&c->call, c->session->o.context, run_check, on_checked);
 }
 
 /* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading

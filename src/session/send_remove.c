@@ -91,7 +91,7 @@ static void start(struct session *sess, struct send_entry *o)
 	c->session = sess;
 	c->entry = o;
 	sess->send->n_checks++;
-	io_call_start(&c->call, sess->o.host, run, on_removed);
+	io_call_start(&c->call, sess->o.context, run, on_removed);
 }
 
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate)

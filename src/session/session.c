@@ -120,7 +120,7 @@ static void wind_up(struct session *sess, struct mono now)
 		return;
 	sess->end.gone_posted = true;
 	sess->end.gone.run = notify_gone;
-	loop_post(sess->o.host->control, &sess->end.gone);
+	loop_post(sess->o.context->control, &sess->end.gone);
 }
 
 void session_free(struct session *sess)
@@ -261,7 +261,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 		.timeout_ns = o->timeout_ns, .quiet_ns = min_ns(o->timeout_ns, o->connects ? QUIET_NS : KEPT_ALIVE_NS),
 		.linger_ns = o->one_channel ? 0 : o->linger_ns,
 		.max_entries = entries_in_memory(o->memory), .max_streams = o->max_streams,
-		.ops = &session_engine_ops, .log = &o->host->log, .memory = o->memory
+		.ops = &session_engine_ops, .log = &o->context->log, .memory = o->memory
 	};
 	struct session *sess = allocate(o, e);
 	int r;
@@ -278,13 +278,13 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	sess->due.run = on_due;
 	so.arg = sess;
 	if ((r = chan_export(sess->control.chan, sess->key, e)) < 0 ||
-	    (r = timer_new(&sess->timer, o->host->control, on_timer, sess, e)) < 0 ||
-	    (o->one_channel && (r = mux_new(&sess->control.mux, o->host->control, &control_mux_ops, sess, e)) < 0) ||
+	    (r = timer_new(&sess->timer, o->context->control, on_timer, sess, e)) < 0 ||
+	    (o->one_channel && (r = mux_new(&sess->control.mux, o->context->control, &control_mux_ops, sess, e)) < 0) ||
 	    (r = engine_new(&sess->engine, &so, o->open, mono_now(), e)) < 0) {
 		session_free(sess);
 		return r;
 	}
-	if ((r = chan_attach(sess->control.chan, o->host->control, &control_ops, sess, e)) < 0) {
+	if ((r = chan_attach(sess->control.chan, o->context->control, &control_ops, sess, e)) < 0) {
 		session_free(sess);
 		return r;
 	}

@@ -67,7 +67,7 @@ struct session_ops {
 };
 
 struct session_opts {
-	struct context *host;
+	struct context *context;
 	struct chan *control;         /* opened, peer's fingerprint accepted; taken, also on failure */
 	bool connects;                /* this end opens the data connections (the TLS client) */
 	bool one_channel;             /* no data connections: blocks travel on the control connection */
@@ -113,7 +113,7 @@ bool session_is_striped(const struct session *sess);
 
 /* Starter: rate limit of a path, bit/s; 0: none, PTCP_PATH_IDLE: no new data. */
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps);
-/* Starter: the limit of all streams together has changed (opts.host->pacing). */
+/* Starter: the limit of all streams together has changed (opts.context->pacing). */
 void session_rate_changed(struct session *sess);
 
 /* Ends the session; the peer gets the reason. */

@@ -84,7 +84,7 @@ static inline void session_reported(struct session *sess, const struct stream *s
 		session_pump(sess);
 	} else if (!sess->due_posted) {
 		sess->due_posted = true;
-		loop_post(sess->o.host->control, &sess->due);
+		loop_post(sess->o.context->control, &sess->due);
 	}
 }
 
@@ -96,7 +96,7 @@ static inline unsigned session_path_of(const struct session *sess, unsigned stre
 /* Rate limit of all sessions of the handle, in the direction of this session's data. */
 static inline const struct pacer *session_pacer(const struct session *sess)
 {
-	return sess->send != NULL ? &sess->o.host->pacing.out : &sess->o.host->pacing.in;
+	return sess->send != NULL ? &sess->o.context->pacing.out : &sess->o.context->pacing.in;
 }
 
 /* A receiving starter: the peer enforces the rate limits. */

@@ -151,7 +151,7 @@ static void report_failure(struct session *sess, unsigned number, const struct c
 
 static void join_failed(struct session *sess, unsigned number, const struct connect_result *r)
 {
-	log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
+	log_at(&sess->o.context->log, LOG_INFO, "stream", "stream=%u event=join-failed why=\"%s\"", number, r->why.msg);
 	change_address(sess, number);
 	streams_retry_later(sess, number);
 	if (number == SLOT_CONTROL) {
@@ -268,7 +268,7 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 		.ahead = sess->slot[number].attempt.ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
 		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay, .n_relays = c->n_relays,
-		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.host->identity,
+		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.context->identity,
 		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->slot[number] };
 	int r;
 
@@ -310,7 +310,7 @@ static void start(struct session *sess, unsigned number)
 	const struct endpoint *to = endpoint_of(sess, number);
 	struct connecting c = facts(sess, number, to != NULL ? to->id : 0);
 	struct connecting_failure f;
-	struct connect_opts o = { .context = sess->o.host, .host = sess->peer.address, .port = sess->peer.port,
+	struct connect_opts o = { .context = sess->o.context, .host = sess->peer.address, .port = sess->peer.port,
 		.client = sess->o.client, .timeout_ns = connecting_patience_ns(&c, sess->o.timeout_ns), .sock = sess->peer.sock, .alpn = ALPN_DATA,
 		.label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,

@@ -103,7 +103,7 @@ void streams_init(struct session *sess, const struct session_opts *o)
 	unsigned i;
 
 	for (i = 0; i < SLOTS; i++)
-		slot_init(&sess->slot[i], sess, i, &o->host->log);
+		slot_init(&sess->slot[i], sess, i, &o->context->log);
 	if (o->open == NULL) /* an acceptor: session_reserve() */
 		return;
 	if (o->fds == 0)
@@ -127,7 +127,7 @@ static void set_congestion(const struct session *sess, int fd)
 	int code;
 
 	if (name != NULL && (code = sock_set_congestion(fd, name)) != 0)
-		log_at(&sess->o.host->log, LOG_WARN, "congestion", "name=%s why=\"%s\"", name, strerror(code));
+		log_at(&sess->o.context->log, LOG_WARN, "congestion", "name=%s why=\"%s\"", name, strerror(code));
 }
 
 void streams_set_congestion(struct session *sess, const char *name)
@@ -189,7 +189,7 @@ static void withdraw(struct session *sess, unsigned from, unsigned until)
 		return;
 	for (i = from; i < until; i++)
 		if (sess->slot[i].stream != NULL && snd_stream_drains_ns(snd, i, now) > DRAIN_NS) {
-			log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=withdrawn", i);
+			log_at(&sess->o.context->log, LOG_INFO, "stream", "stream=%u event=withdrawn", i);
 			disconnect(sess, sess->slot[i].stream, NULL);
 		}
 }
@@ -337,10 +337,10 @@ void streams_lost(struct session *sess, struct stream *s, const struct ptcp_err 
 	if (sess->o.one_channel && !sess->end.over)
 		engine_fail(sess->engine, why);
 	if (!engine_closing(sess->engine) && number >= sess->streams.n_active) { /* the sender has withdrawn it */
-		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=left why=\"%s\"", number, why->msg);
+		log_at(&sess->o.context->log, LOG_INFO, "stream", "stream=%u event=left why=\"%s\"", number, why->msg);
 	} else if (!engine_closing(sess->engine)) { /* else the peer closes streams that have done their work */
 		sess->streams.join_why = *why;
-		log_at(&sess->o.host->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
+		log_at(&sess->o.context->log, LOG_INFO, "stream", "stream=%u event=lost why=\"%s\"", number, why->msg);
 		if (streams_connected(sess) < before && !moves)
 			report(sess, why->msg);
 		streams_retry_later(sess, number);
@@ -419,7 +419,7 @@ static void added(struct session *sess, unsigned number, struct stream *s, uint3
 static struct stream_opts opts_of(const struct session *sess, unsigned number)
 {
 	struct stream_opts o = {
-		.host = sess->o.host, .number = number, .path = session_path_of(sess, number), .memory = sess->o.memory,
+		.context = sess->o.context, .number = number, .path = session_path_of(sess, number), .memory = sess->o.memory,
 		.only_stream = sess->o.one_channel,
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0, .users = session_is_users(sess),
 		.ops = &stream_ops

@@ -125,7 +125,7 @@ bool striping_sets_streams(const struct session *sess) { return session_is_strip
 
 bool striping_is_paced(const struct session *sess)
 {
-	return sess->striping.movers != NULL && sess->o.host->pacing.bps > 0;
+	return sess->striping.movers != NULL && sess->o.context->pacing.bps > 0;
 }
 
 void striping_start(struct session *sess)
@@ -185,7 +185,7 @@ void striping_pump(struct session *sess, struct mono now)
 		return;
 	if (sess->striping.pool == NULL)
 		deal_movers(sess, path);
-	movers_set_rate(sess->striping.movers, sess->o.host->pacing.bps);
+	movers_set_rate(sess->striping.movers, sess->o.context->pacing.bps);
 	if (!engine_closing(sess->engine) && movers_fault(sess->striping.movers, now, &why) < 0)
 		engine_fail(sess->engine, &why);
 	else if (movers_count(sess->striping.movers) == 0)

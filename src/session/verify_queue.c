@@ -99,7 +99,7 @@ static void start_step(struct session *sess, struct receive_entry *t)
 	b->session = sess;
 	b->entry = t;
 	sess->receive->n_verifying++;
-	io_call_start(&b->call, sess->o.host, run_step, on_step);
+	io_call_start(&b->call, sess->o.context, run_step, on_step);
 }
 
 void resume_verify_pump(struct session *sess)
@@ -143,5 +143,5 @@ void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, st
 	if ((s = open_files_wrote(&r->files, id, block, may_sync, SYNC_BYTES, SYNC_NS, now)) == NULL)
 		return;
 	r->syncing = s;
-	io_call_start(&r->sync_call, sess->o.host, run_sync, on_synced);
+	io_call_start(&r->sync_call, sess->o.context, run_sync, on_synced);
 }

@@ -42,7 +42,7 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	yield_step(&s->law, &(struct yield_sample){ elapsed_s, s->least_s, at.min_rtt_s,
 	    8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s, SEGMENT_BITS,
 	    at.retransmits > s->last.retransmits });
-	log_at(&sess->o.host->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
+	log_at(&sess->o.context->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
 	    "delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3, s->law.base_s * 1e3,
 	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
 	set_rate(sess->slot[number].tap, s->law.rate_bps);

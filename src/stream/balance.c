@@ -28,16 +28,16 @@ static unsigned count(const struct balance *b)
 }
 
 /* Load of each worker since the last time. */
-static void measure(struct context *h, double busy_ratio[CONTEXT_WORKERS_MAX])
+static void measure(struct context *context, double busy_ratio[CONTEXT_WORKERS_MAX])
 {
-	struct balance *b = &h->balance;
+	struct balance *b = &context->balance;
 	struct mono now = mono_now();
 	double passed_ns = (double)mono_diff_ns(now, b->at) + 1;
 	uint64_t idle_ns;
 	unsigned i;
 
-	for (i = 0; i < h->n_workers; i++) {
-		idle_ns = loop_idle_ns(h->worker[i]);
+	for (i = 0; i < context->n_workers; i++) {
+		idle_ns = loop_idle_ns(context->worker[i]);
 		busy_ratio[i] = 1 - (double)(idle_ns - b->idle_ns[i]) / passed_ns;
 		b->idle_ns[i] = idle_ns;
 	}
@@ -58,18 +58,18 @@ static void sample(struct balance *b, struct placement_stream *of, struct stream
 	}
 }
 
-static void rebalance(struct context *h)
+static void rebalance(struct context *context)
 {
-	unsigned n = count(&h->balance), i, to;
+	unsigned n = count(&context->balance), i, to;
 	struct placement_stream *of = calloc(n, sizeof *of);
 	struct stream **which = calloc(n, sizeof *which);
 	double busy_ratio[CONTEXT_WORKERS_MAX];
 
-	measure(h, busy_ratio);
+	measure(context, busy_ratio);
 	if (of != NULL && which != NULL) {
-		sample(&h->balance, of, which);
-		if (placement_find(busy_ratio, h->n_workers, of, n, &i, &to)) {
-			log_at(&h->log, LOG_DEBUG, "stream", "event=moved stream=%u from=%u to=%u busy=%.2f",
+		sample(&context->balance, of, which);
+		if (placement_find(busy_ratio, context->n_workers, of, n, &i, &to)) {
+			log_at(&context->log, LOG_DEBUG, "stream", "event=moved stream=%u from=%u to=%u busy=%.2f",
 			    which[i]->o.number, of[i].worker, to, busy_ratio[of[i].worker]);
 			stream_move(which[i], to);
 		}
@@ -80,35 +80,35 @@ static void rebalance(struct context *h)
 
 static void on_due(void *arg)
 {
-	struct context *h = arg;
+	struct context *context = arg;
 
-	if (list_empty(&h->balance.streams))
+	if (list_empty(&context->balance.streams))
 		return;
-	rebalance(h);
-	timer_set(h->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
+	rebalance(context);
+	timer_set(context->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
 }
 
 /* Without a timer the streams stay where they are. */
-static void balance_start(struct context *h)
+static void balance_start(struct context *context)
 {
 	double unused[CONTEXT_WORKERS_MAX];
 
-	if (h->n_workers < 2 ||
-	    (h->balance.timer == NULL && timer_new(&h->balance.timer, h->control, on_due, h, NULL) < 0))
+	if (context->n_workers < 2 ||
+	    (context->balance.timer == NULL && timer_new(&context->balance.timer, context->control, on_due, context, NULL) < 0))
 		return;
-	measure(h, unused);
-	timer_set(h->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
+	measure(context, unused);
+	timer_set(context->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));
 }
 
 /* The worker with the fewest streams. */
-static unsigned choose(struct context *h)
+static unsigned choose(struct context *context)
 {
-	unsigned streams[CONTEXT_WORKERS_MAX] = { 0 }, i, best = h->balance.next++ % h->n_workers;
+	unsigned streams[CONTEXT_WORKERS_MAX] = { 0 }, i, best = context->balance.next++ % context->n_workers;
 	struct stream *s;
 
-	LIST_EACH(&h->balance.streams, s, struct stream, in_balance)
+	LIST_EACH(&context->balance.streams, s, struct stream, in_balance)
 		streams[stream_worker(s)]++;
-	for (i = 0; i < h->n_workers; i++)
+	for (i = 0; i < context->n_workers; i++)
 		if (streams[i] < streams[best])
 			best = i;
 	return best;
@@ -116,17 +116,17 @@ static unsigned choose(struct context *h)
 
 int balance_join(struct stream *s)
 {
-	struct context *h = s->o.host;
-	unsigned worker = choose(h);
+	struct context *context = s->o.context;
+	unsigned worker = choose(context);
 
-	if (mailbox_new(&s->box, h->worker[worker], NULL) < 0)
+	if (mailbox_new(&s->box, context->worker[worker], NULL) < 0)
 		return PTCP_ENOMEM;
-	s->loop = h->worker[worker];
+	s->loop = context->worker[worker];
 	atomic_init(&s->worker.number, worker);
 	atomic_init(&s->worker.moving, false);
-	if (list_empty(&h->balance.streams))
-		balance_start(h);
-	list_append(&h->balance.streams, &s->in_balance);
+	if (list_empty(&context->balance.streams))
+		balance_start(context);
+	list_append(&context->balance.streams, &s->in_balance);
 	return 0;
 }
 

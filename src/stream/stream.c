@@ -33,7 +33,7 @@ void stream_fail(struct stream *s, const struct ptcp_err *why)
 	s->lost_conn = lost_conn(s);
 	s->why = *why;
 	s->lost.run = run_lost;
-	loop_post(s->o.host->control, &s->lost);
+	loop_post(s->o.context->control, &s->lost);
 }
 
 static void on_stream_closed(void *arg, const struct ptcp_err *why)
@@ -175,7 +175,7 @@ static void on_move(struct msg *m)
 	timer_free(s->pace.timer);
 	timer_free(s->lock.timer);
 	s->pace.timer = s->lock.timer = NULL;
-	s->loop = s->o.host->worker[s->worker.to];
+	s->loop = s->o.context->worker[s->worker.to];
 	atomic_store(&s->worker.number, s->worker.to);
 	s->worker.arrive.run = on_arrive;
 	mailbox_move(s->box, s->loop, &s->worker.arrive);
@@ -195,7 +195,7 @@ void stream_try_gone(struct stream *s)
 	s->gone_posted = true;
 	loop_buffers_trim(s->loop);
 	s->gone.run = run_gone;
-	loop_post(s->o.host->control, &s->gone);
+	loop_post(s->o.context->control, &s->gone);
 }
 
 void stream_io_begin(struct stream *s)
@@ -278,7 +278,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	}
 	s->chan = o->chan;
 	s->chan_ops = o->files != NULL ? &receive_ops : o->generate_data != NULL ? &generate_ops : &send_ops;
-	atomic_init(&s->pace.pacer[PACE_HOST], o->files != NULL ? &o->host->pacing.in : &o->host->pacing.out);
+	atomic_init(&s->pace.pacer[PACE_HOST], o->files != NULL ? &o->context->pacing.in : &o->context->pacing.out);
 	atomic_init(&s->pace.pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pace.pacer[PACE_SHARED], NULL);
 	s->last = &s->first;

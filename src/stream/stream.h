@@ -96,12 +96,12 @@ struct stream_kind {
 };
 
 struct stream_opts {
-	struct context *host;
+	struct context *context;
 	const struct stream_kind *kind; /* NULL: a worker loop; else without chan: */
 	void *remote;                   /* the stream of this kind */
 	unsigned number;
 	unsigned path;                  /* index of the path */
-	struct pacer *pacer;            /* rate limit beside the host's; or NULL */
+	struct pacer *pacer;            /* rate limit beside the context's; or NULL */
 	struct memory_account *memory;  /* NULL: no limit */
 	bool only_stream;               /* without a replacement: the stream is not closed for its memory */
 	struct chan *chan;              /* taken, also on failure; on the control loop until now */

@@ -85,7 +85,7 @@ static void results_post(struct stream *s)
 		return;
 	s->results = NULL;
 	r->msg.run = run_results;
-	loop_post(s->o.host->control, &r->msg);
+	loop_post(s->o.context->control, &r->msg);
 }
 
 /* One allocation for up to STREAM_RESULTS blocks of a turn. `hash` of a block that was written, else 0. */
@@ -165,7 +165,7 @@ static bool wait_for_lock(struct stream *s, struct stream_write *w)
 		s->lock.state = PART_QUERIED;
 		stream_io_begin(s);
 		s->lock.query.run = run_lock_query;
-		loop_post(s->o.host->control, &s->lock.query);
+		loop_post(s->o.context->control, &s->lock.query);
 		break;
 	case PART_QUERIED:
 	case PART_YIELDS:
@@ -289,7 +289,7 @@ static bool run_write(struct stream *s, struct stream_write *w)
 	}
 	stream_io_begin(s);
 	w->io.run = write_on_disk;
-	io_submit(s->o.host->io, &w->io);
+	io_submit(s->o.context->io, &w->io);
 	return true;
 }
 
@@ -416,7 +416,7 @@ static bool ask(struct stream *s)
 	stream_io_begin(s);
 	chan_pause(s->chan, true);
 	s->ask.query.run = run_query;
-	loop_post(s->o.host->control, &s->ask.query);
+	loop_post(s->o.context->control, &s->ask.query);
 	return true;
 }
 

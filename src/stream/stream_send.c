@@ -218,7 +218,7 @@ static bool job_read(struct stream *s, struct stream_job *job)
 	job->reading = true;
 	job->io.run = read_on_disk;
 	stream_io_begin(s);
-	io_submit(s->o.host->io, &job->io);
+	io_submit(s->o.context->io, &job->io);
 	return false;
 }
 
@@ -290,7 +290,7 @@ static void job_sent(struct stream *s, struct stream_job *job)
 	job->buf = NULL;
 	stream_memory_used(s);
 	job->msg.run = stream_job_sent;
-	loop_post(s->o.host->control, &job->msg);
+	loop_post(s->o.context->control, &job->msg);
 }
 
 /* Before a job: while others wait for memory, the stream gives way as soon as it has no data in buffers. */

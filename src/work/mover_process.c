@@ -85,16 +85,16 @@ static int confine(struct mover_process *p, struct ptcp_err *e)
 static int mover_process_start(struct mover_process *p, struct ptcp_err *e)
 {
 	const unsigned ciphers = 1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20;
-	const struct pending_opts pending = { .host = &p->host, .timeout_ns = CLIENT_NS, .waiting = WAITING_MAX,
+	const struct pending_opts pending = { .context = &p->context, .timeout_ns = CLIENT_NS, .waiting = WAITING_MAX,
 		.sessions = MOVERS_MAX, .streams = PTCP_STREAMS_MAX, .ops = &inbound_ops, .arg = p };
 	int r;
 
-	context_log(&p->host, p->o->log, p->o->arg, p->o->log_level);
+	context_log(&p->context, p->o->log, p->o->arg, p->o->log_level);
 	if ((r = invitation_read(&p->invitation, p->o->join, LATE_NS, e)) < 0 || (r = loop_new(&p->loop, e)) < 0 ||
 	    (p->invitation.serves && (r = listen_for_clients(p, e)) < 0) ||
 	    (r = work_files_open(&p->files, &p->invitation, LATE_NS, e)) < 0 ||
-	    (r = confine(p, e)) < 0 || (r = identity_new(&p->host.identity, e)) < 0 ||
-	    (r = context_init(&p->host, p->loop, "/", CONTEXT_WORKERS_MAX, ciphers, p->invitation.serves ? ciphers : 0, e)) < 0 ||
+	    (r = confine(p, e)) < 0 || (r = identity_new(&p->context.identity, e)) < 0 ||
+	    (r = context_init(&p->context, p->loop, "/", CONTEXT_WORKERS_MAX, ciphers, p->invitation.serves ? ciphers : 0, e)) < 0 ||
 	    (r = pending_init(&p->pending, &pending, e)) < 0)
 		return r;
 	return work_new(&p->first, p, p->invitation.run, p->invitation.key, NULL, e);
@@ -128,7 +128,7 @@ static void mover_process_finish(struct mover_process *p)
 	pending_fini(&p->pending);
 	work_files_fini(&p->files);
 	if (p->loop != NULL)
-		context_fini(&p->host);
+		context_fini(&p->context);
 	loop_free(p->loop);
 	invitation_fini(&p->invitation);
 }

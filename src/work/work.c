@@ -86,7 +86,7 @@ static int on_invite(struct work *w, const struct wire_invite *f, struct ptcp_er
 	s->streams = f->streams;
 	s->timeout_ns = f->timeout_ms * NS_PER_MS;
 	if (work_new(&made, w->process, f->run, f->key, s, &why) < 0)
-		log_at(&w->process->host.log, LOG_WARN, "mover", "event=session-failed why=\"%s\"", why.msg);
+		log_at(&w->process->context.log, LOG_WARN, "mover", "event=session-failed why=\"%s\"", why.msg);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static void name_endpoint(const struct work *w, int link)
 	    (count = sock_local(local, LOCAL_MAX)) > 0)
 		host = reach_nearest(local, count, w->session->near);
 	f.host = (struct span){ (const uint8_t *)host, strlen(host) };
-	identity_digest(f.peer, w->process->host.identity.fingerprint);
+	identity_digest(f.peer, w->process->context.identity.fingerprint);
 	OUTBOX_PUT(mover_link_out(w->link), endpoint, ENDPOINT, &f);
 }
 
@@ -204,7 +204,7 @@ static void joined(struct work *w, struct chan *c)
 	atomic_store(&w->targets.lease.until_ns, mono_add_ns(mono_now(), FIRST_LEASE_NS).ns);
 	if (w->session != NULL)
 		name_endpoint(w, fd);
-	log_at(&w->process->host.log, LOG_INFO, "mover", "event=joined engine=%s",
+	log_at(&w->process->context.log, LOG_INFO, "mover", "event=joined engine=%s",
 	    w->process->invitation.address[w->process->address]);
 	on_work_timer(w);
 }
@@ -220,7 +220,7 @@ static void on_connected(void *arg, const struct connect_result *r)
 		joined(w, r->chan);
 	} else if (w == p->first && r->cause != CONNECT_REFUSED && r->cause != CONNECT_IDENTITY &&
 	    p->address + 1 < p->invitation.n_addresses) {
-		log_at(&p->host.log, LOG_INFO, "mover", "event=join-failed why=\"%s\"", why.msg);
+		log_at(&p->context.log, LOG_INFO, "mover", "event=join-failed why=\"%s\"", why.msg);
 		p->address++;
 		join(w);
 	} else {
@@ -232,7 +232,7 @@ static void join(struct work *w)
 {
 	struct mover_process *p = w->process;
 	char host[SOCK_HOST_BYTES];
-	struct connect_opts o = { .context = &p->host, .host = host, .timeout_ns = CONNECT_NS,
+	struct connect_opts o = { .context = &p->context, .host = host, .timeout_ns = CONNECT_NS,
 		.sock = { .timeout_ns = LINK_TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED, .first = write_join,
 		.fingerprint = p->invitation.engine, .hint = "has its transfer ended?", .done = on_connected, .arg = w };
 	struct ptcp_err why;

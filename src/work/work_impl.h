@@ -50,7 +50,7 @@ struct work;
 struct mover_process {
 	const struct ptcp_mover_opts *o;
 	struct loop *loop;
-	struct context host;
+	struct context context;
 	struct invitation invitation;
 	struct work_files files;    /* opened before confinement, for the first work */
 	unsigned address;           /* index of the engine's address that is being tried */

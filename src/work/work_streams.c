@@ -197,7 +197,7 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 static int attach(struct work_stream *s, struct chan *c, struct ptcp_err *e)
 {
 	struct work *w = s->work;
-	struct stream_opts o = { .host = &w->process->host, .number = s->number, .chan = c,
+	struct stream_opts o = { .context = &w->process->context, .number = s->number, .chan = c,
 		.pacer = &w->pacer, .joining = (s->flags & WIRE_STREAM_AHEAD) != 0,
 		.verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
 		.files = w->receives ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
@@ -315,7 +315,7 @@ static int start_connect(struct work_stream *s, const struct wire_stream *f, str
 {
 	char host[WIRE_HOST_MAX + 1];
 	bool ahead = (f->flags & WIRE_STREAM_AHEAD) != 0, plaintext = f->cipher == PTCP_CIPHER_NONE;
-	struct connect_opts o = { .context = &s->work->process->host, .host = span_copy(host, f->host), .port = f->port,
+	struct connect_opts o = { .context = &s->work->process->context, .host = span_copy(host, f->host), .port = f->port,
 		.relay = s->relay, .n_relays = s->n_relays, .spool_bytes = f->spool_bytes, .route_session = f->route_session,
 		.ask = on_relay, .timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
 		.sock = { .family = f->family, .timeout_ns = f->timeout_ms * NS_PER_MS,
@@ -475,7 +475,7 @@ void work_report_traffic(struct work *w)
 	struct tcpinfo t;
 
 	if (direct_io_report(&w->direct_io))
-		log_at(&w->process->host.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\"" DIRECT_IO_REFUSED_WHY "\"",
+		log_at(&w->process->context.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\"" DIRECT_IO_REFUSED_WHY "\"",
 		    text_escape_quoted(shown, sizeof shown, w->direct_io.path));
 	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
 		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)

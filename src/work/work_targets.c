@@ -209,7 +209,7 @@ int work_on_target(struct work *w, const struct wire_target *f, struct ptcp_err 
 	w->targets.durable = (f->flags & WIRE_TARGET_DURABLE) != 0;
 	list_append(&w->targets.opening, &o->in_list);
 	io_began(w);
-	io_call_start(&o->call, &w->process->host, run_open, on_opened);
+	io_call_start(&o->call, &w->process->context, run_open, on_opened);
 	return 0;
 }
 
@@ -252,7 +252,7 @@ int work_on_close(struct work *w, const struct wire_close *f, struct ptcp_err *e
 		open_files_clear(&w->targets.files, f->id);
 		*c = (struct target_close){ .work = w, .sink = s, .id = f->id };
 		io_began(w);
-		io_call_start(&c->call, &w->process->host, run_close, on_work_targets_closed);
+		io_call_start(&c->call, &w->process->context, run_close, on_work_targets_closed);
 	}
 	work_streams_known(w, f->id);
 	return 0;
@@ -394,7 +394,7 @@ static void flush_next(struct work *w)
 	*end = NULL;
 	t->flush = f;
 	io_began(w);
-	io_call_start(&f->call, &w->process->host, run_flush, on_flushed);
+	io_call_start(&f->call, &w->process->context, run_flush, on_flushed);
 }
 
 void work_targets_received(struct work *w, uint32_t handle, struct stream_results *results)

@@ -197,7 +197,7 @@ static void unwritable(void **state)
 	free((char *)(uintptr_t)t->o.state_dir);
 	assert_non_null(t->o.state_dir = strdup("/dev/null/x"));
 	n_logged = 0;
-	context_log(&t->host, on_log, NULL, PTCP_LOG_WARN);
+	context_log(&t->context, on_log, NULL, PTCP_LOG_WARN);
 	task_remember(t);
 	assert_int_equal(n_logged, 1);
 }

@@ -31,7 +31,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	if (t != NULL)
-		identity_fini(&t->host.identity);
+		identity_fini(&t->context.identity);
 	ptcp_task_free(t);
 	return 0;
 }
@@ -114,7 +114,7 @@ static void job(const char *const *source, size_t n, const char *dest)
 
 	if (ptcp_send_new(&t, &opts, source, n, dest, &e) < 0)
 		fail_msg("%s", e.msg);
-	assert_int_equal(identity_new(&t->host.identity, &e), 0);
+	assert_int_equal(identity_new(&t->context.identity, &e), 0);
 	strcpy(t->fingerprint, FP_A);
 	strcpy(t->remote_job->audience, FP_B);
 }
@@ -150,7 +150,7 @@ static void sends(void **state)
 	assert_int_equal(q->grant.mode, WIRE_GRANT_WRITE);
 	assert_string_equal(got.grant_path, "/to");
 	assert_true(got.for_both);
-	assert_string_equal(got.issuer, t->host.identity.fingerprint);
+	assert_string_equal(got.issuer, t->context.identity.fingerprint);
 	assert_true(q->grant.expiry_s > (uint64_t)time(NULL) && q->grant.expiry_s <= (uint64_t)time(NULL) + GRANT_LIFE_S);
 }
 
@@ -213,7 +213,7 @@ static void aims(void **state)
 
 	(void)state;
 	JOB(B "to", A "from");
-	strcpy(t->host.config_dir, "/nowhere");
+	strcpy(t->context.config_dir, "/nowhere");
 	t->remote_job->audience[0] = '\0';
 	remote_job_aim(t);
 	assert_string_equal(t->known_as, "127.0.0.1:2");
@@ -276,7 +276,7 @@ static void reversed(void **state)
 
 	(void)state;
 	JOB(B "to", A "from/");
-	strcpy(t->host.config_dir, "/nowhere");
+	strcpy(t->context.config_dir, "/nowhere");
 	t->remote_job->first = refused;
 	t->remote_job->reversing = true;
 	remote_job_reverse(t);
@@ -319,7 +319,7 @@ static void timing(void **state)
 	assert_int_equal(ptcp_timing_between_new(&t, &opts, "u@h", "127.0.0.1:2", &m, &e), PTCP_ENOTYET);
 	assert_int_equal(ptcp_timing_between_new(&t, &opts, "127.0.0.1:1", "u@h", &m, &e), PTCP_ENOTYET);
 	assert_int_equal(ptcp_timing_between_new(&t, &opts, "127.0.0.1:1", "127.0.0.1:2", &m, &e), 0);
-	assert_int_equal(identity_new(&t->host.identity, &e), 0);
+	assert_int_equal(identity_new(&t->context.identity, &e), 0);
 	strcpy(t->fingerprint, FP_A);
 	strcpy(t->remote_job->audience, FP_B);
 	requests();

@@ -11,7 +11,7 @@
 #include "net/chan_impl.h"
 
 static struct {
-	struct context host;
+	struct context context;
 	struct ssh_start f;
 	struct chan chan;
 	struct inbound g;
@@ -52,9 +52,9 @@ static void begin(void)
 
 	memset(&fx, 0, sizeof fx);
 	fx.f.o.ops = &ops;
-	fx.f.o.host = &fx.host;
-	assert_int_equal(loop_new(&fx.host.control, &fx.e), 0);
-	assert_int_equal(timer_new(&fx.f.timer, fx.host.control, on_time, NULL, &fx.e), 0);
+	fx.f.o.context = &fx.context;
+	assert_int_equal(loop_new(&fx.context.control, &fx.e), 0);
+	assert_int_equal(timer_new(&fx.f.timer, fx.context.control, on_time, NULL, &fx.e), 0);
 	fx.f.state = BACK;
 	strcpy(fx.f.answer.fingerprint, "SHA256:started");
 	strcpy(fx.chan.fingerprint, "SHA256:started");
@@ -69,7 +69,7 @@ static int end(void **state)
 	admission_leave(fx.f.pending.admission, fx.g.from, ADMISSION_GOOD);
 	pending_fini(&fx.f.pending);
 	timer_free(fx.f.timer);
-	loop_free(fx.host.control);
+	loop_free(fx.context.control);
 	return 0;
 }
 

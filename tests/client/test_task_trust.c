@@ -149,7 +149,7 @@ static struct ptcp_task *trusting(void)
 	memcpy(other, "SHA256:", 7);
 	t->o.fingerprints = pins;
 	t->o.n_fingerprints = 1;
-	strcpy(t->host.config_dir, "/nowhere");
+	strcpy(t->context.config_dir, "/nowhere");
 	return t;
 }
 
@@ -214,7 +214,7 @@ static struct ptcp_task *with_known_hosts(const char *text)
 	assert_non_null(f);
 	assert_true(fputs(text, f) >= 0);
 	assert_int_equal(fclose(f), 0);
-	snprintf(t->host.config_dir, sizeof t->host.config_dir, "%s", lf_path("client"));
+	snprintf(t->context.config_dir, sizeof t->context.config_dir, "%s", lf_path("client"));
 	return t;
 }
 

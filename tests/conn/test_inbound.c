@@ -60,7 +60,7 @@ static const struct inbound_ops ops = { .control = on_control, .lend = on_lend, 
 
 static void begin(void)
 {
-	struct pending_opts o = { .host = &us, .timeout_ns = NS_PER_S, .waiting = 64, .sessions = 4, .streams = 4, .ops = &ops };
+	struct pending_opts o = { .context = &us, .timeout_ns = NS_PER_S, .waiting = 64, .sessions = 4, .streams = 4, .ops = &ops };
 	struct ptcp_err e;
 
 	memset(&seen, 0, sizeof seen);

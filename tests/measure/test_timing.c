@@ -59,7 +59,7 @@ static void hold(void)
 
 	snprintf(rate, sizeof rate, "%.0f", RATE_BPS);
 	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &t, sf.control, NULL), 0);
 }
 
 /* Returns the number of messages. */
@@ -77,7 +77,7 @@ static size_t run(bool held, unsigned starved)
 	o.most_bytes = held ? 256 << 10 : 0; /* long ones: the kernel counts busy time in ticks of 4 ms */
 	assert_int_equal(timing_new(&fx.prober, &o, NULL), 0);
 	fx.prober->loop = sf.control;
-	fx.prober->log = &sf.starter.host.log;
+	fx.prober->log = &sf.starter.context.log;
 	sf.starts = starts;
 	sf.serves = serves;
 	sf.starter.o.linger_ns = 0;

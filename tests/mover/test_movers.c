@@ -44,9 +44,9 @@ static void ends_with_its_handshakes(void **state)
 	assert_int_equal(movers_new(&m, &o, NULL), 0);
 	for (i = 0; i < STRANGERS; i++)
 		fd[i] = stranger(listener_port(m->listener));
-	while (m->host.n_handshakes < STRANGERS)
+	while (m->context.n_handshakes < STRANGERS)
 		loop_run_once(o.control, true);
-	assert_non_null(m->host.handshakes);
+	assert_non_null(m->context.handshakes);
 	movers_free(m);
 	loop_free(o.control);
 	for (i = 0; i < STRANGERS; i++)
@@ -116,7 +116,7 @@ static void an_invitation(void **state)
 	assert_int_equal(strncmp(v.address[0], "127.0.0.1:", 10), 0);
 	assert_int_equal(atoi(v.address[0] + 10), listener_port(m->listener));
 	assert_memory_equal(v.key, m->invitation.key, sizeof v.key);
-	assert_string_equal(v.engine, m->host.identity.fingerprint);
+	assert_string_equal(v.engine, m->context.identity.fingerprint);
 	invitation_fini(&v);
 	assert_true(movers_cover(m, "given"));       /* its absolute path is a root */
 	assert_true(movers_cover(m, nf_dir));

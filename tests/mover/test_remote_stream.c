@@ -106,8 +106,8 @@ static int end(void **state)
 /* A real stream, with one job of two blocks. */
 static void attach(void)
 {
-	static struct context host;
-	const struct stream_opts o = { .host = &host, .kind = &remote_stream_kind, .remote = fx.r, .ops = &stream_ops, .arg = &fx };
+	static struct context context;
+	const struct stream_opts o = { .context = &context, .kind = &remote_stream_kind, .remote = fx.r, .ops = &stream_ops, .arg = &fx };
 	struct stream_job *job;
 	unsigned i;
 

@@ -44,8 +44,8 @@ int vf_setup(void **state)
 	setenv("XDG_STATE_HOME", fx_path("state"), 1);
 	snprintf(vf.root, sizeof vf.root, "%s", fx_path("root"));
 	ptcp_server_opts_init(&vf.o);
-	context_log(&vf.host, on_log, NULL, PTCP_LOG_DEBUG);
-	if (loop_new(&vf.control, NULL) < 0 || context_init(&vf.host, vf.control, fx_path("config"), 1, 0, 0, NULL) < 0 ||
+	context_log(&vf.context, on_log, NULL, PTCP_LOG_DEBUG);
+	if (loop_new(&vf.control, NULL) < 0 || context_init(&vf.context, vf.control, fx_path("config"), 1, 0, 0, NULL) < 0 ||
 	    own_dirs_open(&vf.own_dirs, fx_path("config"), NULL) < 0)
 		return -1;
 	vf_begin();
@@ -56,7 +56,7 @@ int vf_teardown(void **state)
 {
 	request_fini(&vf.request);
 	own_dirs_close(&vf.own_dirs);
-	context_fini(&vf.host);
+	context_fini(&vf.context);
 	loop_free(vf.control);
 	alarm(0);
 	return fx_teardown(state);
@@ -82,7 +82,7 @@ void vf_begin(void)
 	request_fini(&vf.request);
 	vf.paths_bytes = vf.n_paths = vf.n_found = 0;
 	vf.why = (struct ptcp_err){ 0 };
-	vf.request = (struct request){ .host = &vf.host, .root = vf.root, .own_dirs = &vf.own_dirs, .o = &vf.o,
+	vf.request = (struct request){ .context = &vf.context, .root = vf.root, .own_dirs = &vf.own_dirs, .o = &vf.o,
 		.client = "SHA256:client" };
 }
 

@@ -15,7 +15,7 @@
 
 struct vf {
 	struct loop *control;
-	struct context host;
+	struct context context;
 	struct ptcp_server_opts o;
 	struct own_dirs own_dirs; /* "config" and "state/ptcp" */
 	char root[300];

@@ -93,7 +93,7 @@ static int setup(void **state)
 	if (vf_setup(state) != 0)
 		return -1;
 	memset(&t, 0, sizeof t);
-	t.set = (struct job_set){ .host = &vf.host, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs, .gone = on_gone };
+	t.set = (struct job_set){ .context = &vf.context, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs, .gone = on_gone };
 	fx_mkdir("root/d");
 	fx_mkdir("root/d/e");
 	fx_text("root/d/e/deep", "12345");
@@ -269,7 +269,7 @@ static void counts_with_a_quota(void **state)
 	struct quota_table *table;
 
 	(void)state;
-	assert_int_equal(quota_table_new(&table, &vf.host.log, NULL), 0);
+	assert_int_equal(quota_table_new(&table, &vf.context.log, NULL), 0);
 	t.set.quotas = table;
 	t.auth.quota_bytes = 1 << 20;
 	assert_int_equal(work(WIRE_MANAGE_COUNT, 0, "d"), 0);

@@ -14,7 +14,7 @@
 #include "server/job_impl.h"
 
 static struct {
-	struct context host;
+	struct context context;
 	struct identity client, third;
 	struct ptcp_server_opts opts;
 	struct authorization rights, now; /* now: after a change of the authorized clients */
@@ -51,7 +51,7 @@ static void on_gone(void *arg)
 static int setup(void **state)
 {
 	(void)state;
-	return identity_new(&fx.host.identity, NULL) | identity_new(&fx.client, NULL) | identity_new(&fx.third, NULL);
+	return identity_new(&fx.context.identity, NULL) | identity_new(&fx.client, NULL) | identity_new(&fx.third, NULL);
 }
 
 static int teardown(void **state)
@@ -59,7 +59,7 @@ static int teardown(void **state)
 	(void)state;
 	job_set_fini(&fx.set);
 	relay_acl_free(fx.set.next_hops);
-	identity_fini(&fx.host.identity);
+	identity_fini(&fx.context.identity);
 	identity_fini(&fx.client);
 	identity_fini(&fx.third);
 	return 0;
@@ -68,7 +68,7 @@ static int teardown(void **state)
 /* A grant of `issuer`, for this server at `audience`. */
 static void granted(const struct identity *issuer, const char *audience, enum wire_grant_mode mode)
 {
-	const struct grant_terms terms = { fx.host.identity.fingerprint, audience, mode, mode == WIRE_GRANT_PROBE ? "" : "x" };
+	const struct grant_terms terms = { fx.context.identity.fingerprint, audience, mode, mode == WIRE_GRANT_PROBE ? "" : "x" };
 	size_t n;
 
 	assert_int_equal(grant_make(fx.grant, &n, issuer, &terms, (uint64_t)time(NULL), NULL), 0);
@@ -86,7 +86,7 @@ static void begin(enum wire_grant_mode mode)
 	ptcp_server_opts_init(&fx.opts);
 	fx.opts.ciphers = 1u << PTCP_CIPHER_AES128GCM;
 	fx.rights = (struct authorization){ .read_only = true };
-	job_set_init(&fx.set, &fx.host, "/", &fx.opts, NULL, on_gone, NULL);
+	job_set_init(&fx.set, &fx.context, "/", &fx.opts, NULL, on_gone, NULL);
 	assert_int_equal(relay_acl_add(&fx.set.next_hops, "192.0.2.1:7811", 7811, NULL), 0);
 	fx.begun = fx.canceled = NULL;
 	fx.q = (struct job_request){ .job = { .host = host, .port = 7811, .timeout_ms = 1000 } };
@@ -213,7 +213,7 @@ static void grants_of_others(void **state)
 	granted(&fx.third, fx.third.fingerprint, WIRE_GRANT_WRITE);
 	refused("not issued by this client");
 	begin(WIRE_GRANT_WRITE);
-	granted(&fx.client, fx.host.identity.fingerprint, WIRE_GRANT_WRITE);
+	granted(&fx.client, fx.context.identity.fingerprint, WIRE_GRANT_WRITE);
 	refused("both hosts are the same");
 }
 

@@ -18,7 +18,7 @@ static int setup(void **state)
 {
 	unsigned i;
 
-	if (vf_setup(state) != 0 || quota_table_new(&table, &vf.host.log, NULL) < 0)
+	if (vf_setup(state) != 0 || quota_table_new(&table, &vf.context.log, NULL) < 0)
 		return -1;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(tree_open(&tree[i], vf.root, &sys_real, NULL), 0);
@@ -58,7 +58,7 @@ static void apply(struct io_job *io)
 	int r;
 
 	s->calls++;
-	if ((r = quota_table_apply(table, vf.host.io, s->tree, s->limit, s->need, s->memory, &s->io, &s->e)) > 0)
+	if ((r = quota_table_apply(table, vf.context.io, s->tree, s->limit, s->need, s->memory, &s->io, &s->e)) > 0)
 		return; /* perhaps already continued by another thread */
 	s->r = r;
 	s->done.run = on_done;
@@ -68,7 +68,7 @@ static void apply(struct io_job *io)
 static void begin(struct session *s, unsigned i, uint64_t limit, enum quota_need need)
 {
 	*s = (struct session){ .tree = tree[i], .limit = limit, .need = need, .io.run = apply };
-	io_submit(vf.host.io, &s->io);
+	io_submit(vf.context.io, &s->io);
 }
 
 /* The first session that is not refused because an earlier count was not whole. */
@@ -271,7 +271,7 @@ static void without_memory(void **state)
 	assert_int_equal(memory_budget_new(&b, 64 << 10, NULL), 0);
 	assert_int_equal(memory_account_new(&few, b, "client", NULL), 0);
 	s = (struct session){ .tree = tree[0], .limit = 5 * MIB, .need = QUOTA_COUNT, .memory = few, .io.run = apply };
-	io_submit(vf.host.io, &s.io);
+	io_submit(vf.context.io, &s.io);
 	vf_wait(&s.n_done, 1);
 	assert_int_equal(s.r, PTCP_ENOMEM);
 	assert_non_null(strstr(s.e.msg, "--max-memory"));
@@ -284,7 +284,7 @@ static void without_memory(void **state)
 	quota_table_free(table);
 	assert_int_equal(memory_budget_used(b), 0);
 	memory_budget_free(b);
-	assert_int_equal(quota_table_new(&table, &vf.host.log, NULL), 0);
+	assert_int_equal(quota_table_new(&table, &vf.context.log, NULL), 0);
 }
 
 int main(void)

@@ -188,7 +188,7 @@ static void many_names(void **state)
 	assert_int_equal(vf_find(WIRE_ACCEPTOR_SENDS, 0), PTCP_ENOMEM);
 	expect_why("f*");
 	request_fini(&vf.request);
-	vf.request = (struct request){ .host = &vf.host };
+	vf.request = (struct request){ .context = &vf.context };
 	assert_int_equal(memory_budget_used(budget), 0);
 	memory_account_free(account);
 	memory_budget_free(budget);
@@ -327,7 +327,7 @@ static void quotas(void **state)
 
 	(void)state;
 	make_files();
-	assert_int_equal(quota_table_new(&table, &vf.host.log, NULL), 0);
+	assert_int_equal(quota_table_new(&table, &vf.context.log, NULL), 0);
 	vf.request.quotas = table;
 	vf.request.auth.quota_bytes = 10 << 20;
 	vf_path(0, "a");
@@ -348,7 +348,7 @@ static void quotas(void **state)
 	assert_int_equal(vf_find(WIRE_ACCEPTOR_SENDS, 0), 0);
 	assert_false(tree_quota(vf.request.tree, &used, &limit));
 	request_fini(&vf.request);
-	vf.request = (struct request){ .host = &vf.host };
+	vf.request = (struct request){ .context = &vf.context };
 	quota_table_free(table);
 }
 

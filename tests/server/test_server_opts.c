@@ -254,7 +254,7 @@ static void needs_of_a_server(void **state)
 	memset(&needs, 0, sizeof needs);
 	setup(NULL);
 	s->o = o;
-	strcpy(s->host.config_dir, fx_path("config"));
+	strcpy(s->context.config_dir, fx_path("config"));
 	s->root = vf.root;
 	assert_int_equal(server_confine(s, &e), 0); /* no program to tell */
 	assert_int_equal(needs.n, 0);
@@ -329,15 +329,15 @@ static void changes(void **state)
 	assert_int_equal(s->relay.max, 14);
 	assert_true(relay_acl_may_permit(s->relay.to, "192.0.2.1", 7000));
 	assert_ptr_equal(s->relay.to, s->jobs.next_hops);
-	assert_true(pacer_limits(&s->host.pacing.out));
-	assert_int_equal(s->host.log.level, LOG_DEBUG);
+	assert_true(pacer_limits(&s->context.pacing.out));
+	assert_int_equal(s->context.log.level, LOG_DEBUG);
 	assert_int_equal(s->o.max_startups, 512);
 	o.relay_to = NULL;
 	o.n_relay_to = 0;
 	o.rate = NULL;
 	assert_int_equal(ptcp_server_change(s, &o, &e), 0);
 	assert_null(s->relay.to);
-	assert_false(pacer_limits(&s->host.pacing.out));
+	assert_false(pacer_limits(&s->context.pacing.out));
 	ptcp_server_free(s);
 }
 

@@ -142,7 +142,7 @@ static void on_paths(void *arg, const char *why)
 static int on_check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
 {
 	(void)arg, (void)hop;
-	if (!relay && strcmp(peer->fingerprint, sf.acceptor.host.identity.fingerprint) == 0)
+	if (!relay && strcmp(peer->fingerprint, sf.acceptor.context.identity.fingerprint) == 0)
 		return 0;
 	return err_set(e, PTCP_EREFUSED, "unknown");
 }
@@ -235,7 +235,7 @@ static void put_path(uint8_t flags, const char *path)
 
 void sf_begin(uint8_t role, unsigned streams)
 {
-	struct connect_opts c = { .context = &sf.starter.host, .host = "127.0.0.1", .port = listener_port(sf.listener),
+	struct connect_opts c = { .context = &sf.starter.context, .host = "127.0.0.1", .port = listener_port(sf.listener),
 		.timeout_ns = LIMIT_S * NS_PER_S, .alpn = ALPN_CONTROL, .sock = sf.sock, .check = on_check, .done = on_connected };
 	struct ptcp_err e;
 
@@ -376,16 +376,16 @@ void sf_unreachable(bool on) { listener_hold(sf.listener, on); }
 static int begin_end(struct sf_end *end, const char *config, bool starter)
 {
 	fx_mkdir(config);
-	if (context_init(&end->host, sf.control, fx_path(config), 2, starter ? CIPHERS : 0, starter ? 0 : CIPHERS, NULL) < 0)
+	if (context_init(&end->context, sf.control, fx_path(config), 2, starter ? CIPHERS : 0, starter ? 0 : CIPHERS, NULL) < 0)
 		return -1;
-	end->o = (struct session_opts){ .host = &end->host, .connects = starter, .address = starter ? "127.0.0.1" : "",
+	end->o = (struct session_opts){ .context = &end->context, .connects = starter, .address = starter ? "127.0.0.1" : "",
 		.max_streams = PTCP_STREAMS_MAX, .timeout_ns = 30 * NS_PER_S, .linger_ns = 30 * NS_PER_S, .ops = &ops, .arg = end };
 	return 0;
 }
 
 int sf_setup(void **state)
 {
-	struct pending_opts o = { .host = &sf.acceptor.host, .timeout_ns = 10 * NS_PER_S, .waiting = 64, .sessions = 4,
+	struct pending_opts o = { .context = &sf.acceptor.context, .timeout_ns = 10 * NS_PER_S, .waiting = 64, .sessions = 4,
 		.streams = 64, .ops = &inbound_ops };
 	struct loop *l;
 
@@ -440,8 +440,8 @@ int sf_teardown(void **state)
 	listener_free(sf.listener);
 	tree_unref(sf.from);
 	tree_unref(sf.to);
-	context_fini(&sf.starter.host);
-	context_fini(&sf.acceptor.host);
+	context_fini(&sf.starter.context);
+	context_fini(&sf.acceptor.context);
 	loop_free(sf.control);
 	alarm(0);
 	return fx_teardown(state);

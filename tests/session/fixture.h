@@ -19,7 +19,7 @@
 #include "store/fixture.h"
 
 struct sf_end {
-	struct context host;
+	struct context context;
 	struct session_opts o;     /* a test may change them before sf_begin(); control and host are the fixture's */
 	struct session *session;   /* until sf_end() */
 	bool running, gone;

@@ -68,7 +68,7 @@ static void slow_down(const char *rate)
 	struct timetable t = { .n = 0 };
 
 	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &t, sf.control, NULL), 0);
 }
 
 /* ---- Dead paths ---- */
@@ -206,7 +206,7 @@ static void a_receiver_requests_rates(void **state)
 	session_set_path_rate(starter(), 1, 20 * MBIT);
 	assert_int_equal(starter()->adapt.path_rates.of[1].bps, 22500000);
 	assert_true(starter()->adapt.path_rates.reported.ns > 0);
-	assert_true(sf.starter.host.pacing.loose);
+	assert_true(sf.starter.context.pacing.loose);
 	sf_until(acceptor_has_the_rate);
 	assert_int_equal(path_rates_share(&acceptor()->adapt.path_rates, 0), 0);
 	assert_int_equal(path_rates_share(&acceptor()->adapt.path_rates, 3), path_rates_share(&acceptor()->adapt.path_rates, 1));

@@ -76,7 +76,7 @@ static void begin(void)
 
 	memset(&peer, 0, sizeof peer);
 	assert_int_equal(pacing_parse(&slow, "8Mbit/s", NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	sf_file("a", LARGE);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
 	sf_until(joined);

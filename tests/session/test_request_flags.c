@@ -233,7 +233,7 @@ static void leftovers(void **state)
 
 	(void)state;
 	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	sf_file("a", 24 << 20);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
 	while (!sf_both_run() || session_progress(sf.acceptor.session).wire_bytes < 600000)
@@ -244,7 +244,7 @@ static void leftovers(void **state)
 	assert_false(fx_exists("to/a"));
 	sf_again();
 	memset(&slow, 0, sizeof slow);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	rename(fx_path("from/a"), fx_path("a"));
 	fx_text("from/b", "b");
 	transfer(WIRE_ACCEPTOR_RECEIVES);
@@ -284,7 +284,7 @@ static void from_scratch(void **state)
 
 	(void)state;
 	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	sf_file("a", 12 << 20);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, 2);
 	while (!sf_both_run() || session_progress(sf.acceptor.session).wire_bytes < 600000)
@@ -293,7 +293,7 @@ static void from_scratch(void **state)
 	sf_finish();
 	sf_again();
 	memset(&slow, 0, sizeof slow);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	sf.open.flags |= WIRE_OPEN_NO_RESUME;
 	transfer(WIRE_ACCEPTOR_RECEIVES);
 	assert_true(sf.starter.at_end.wire_bytes >= 12 << 20);

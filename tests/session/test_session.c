@@ -202,14 +202,14 @@ static void slow_down(void)
 	static struct timetable t;
 
 	assert_int_equal(pacing_parse(&t, "20Mbit/s", NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &t, sf.control, NULL), 0);
 }
 
 static void fast_again(void)
 {
 	static const struct timetable none;
 
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &none, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &none, sf.control, NULL), 0);
 	if (sf.starter.session != NULL && !sf.starter.gone)
 		session_rate_changed(sf.starter.session);
 }

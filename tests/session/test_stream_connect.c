@@ -52,7 +52,7 @@ static void use_paths(unsigned n)
 static void begin(unsigned streams)
 {
 	assert_int_equal(pacing_parse(&slow, "20Mbit/s", NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &slow, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &slow, sf.control, NULL), 0);
 	sf_file("a", LARGE);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, streams);
 }
@@ -242,7 +242,7 @@ static void use_endpoint(struct session *sess, const char *host, unsigned port, 
 {
 	endpoints = (struct endpoints){ .n = 1, .of = { { .id = 5, .port = port, .relays_only = relays_only } } };
 	strcpy(endpoints.of[0].host, host);
-	strcpy(endpoints.of[0].fingerprint, sf.acceptor.host.identity.fingerprint);
+	strcpy(endpoints.of[0].fingerprint, sf.acceptor.context.identity.fingerprint);
 	sess->striping.endpoints = &endpoints;
 	sess->slot[0].endpoint = 5;
 }

@@ -24,7 +24,7 @@ static void begin(const char *rate)
 	struct timetable t;
 
 	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &t, sf.control, NULL), 0);
 	sf_file("a", LARGE);
 	sf_begin(WIRE_ACCEPTOR_RECEIVES, STREAMS);
 	sf_until(all_connected);
@@ -187,7 +187,7 @@ static void descriptors(void **state)
 
 static struct {
 	struct session s;
-	struct context host;
+	struct context context;
 	unsigned pumped;
 } fx;
 
@@ -208,7 +208,7 @@ static void on_due(struct msg *m)
 static void reports_of_movers_gather(void **state)
 {
 	static const struct stream_kind kind = { .send = NULL };
-	struct stream_opts o = { .host = &fx.host, .kind = &kind };
+	struct stream_opts o = { .context = &fx.context, .kind = &kind };
 	struct stream *s[2];
 	unsigned turn;
 
@@ -216,8 +216,8 @@ static void reports_of_movers_gather(void **state)
 	memset(&fx, 0, sizeof fx);
 	assert_int_equal(stream_new(&s[0], &o, NULL), 0);
 	assert_int_equal(stream_new(&s[1], &o, NULL), 0);
-	assert_int_equal(loop_new(&fx.host.control, NULL), 0);
-	fx.s.o.host = &fx.host;
+	assert_int_equal(loop_new(&fx.context.control, NULL), 0);
+	fx.s.o.context = &fx.context;
 	fx.s.pump = pump;
 	fx.s.due.run = on_due;
 	for (turn = 1; turn <= 2; turn++) {
@@ -225,10 +225,10 @@ static void reports_of_movers_gather(void **state)
 		session_reported(&fx.s, s[1]);
 		session_reported(&fx.s, s[0]);
 		assert_int_equal(fx.pumped, turn - 1);
-		loop_run_once(fx.host.control, true);
+		loop_run_once(fx.context.control, true);
 		assert_int_equal(fx.pumped, turn);
 	}
-	loop_free(fx.host.control);
+	loop_free(fx.context.control);
 	free(s[0]);
 	free(s[1]);
 }

@@ -19,7 +19,7 @@
 
 struct sf {
 	struct loop *control;
-	struct context host;
+	struct context context;
 	struct open_files files;
 	struct stream_opts o;      /* of sf_start(), for the test to change before */
 	struct stream *stream;

@@ -24,7 +24,7 @@
 static struct {
 	char path[200];
 	struct loop *control;
-	struct context host;
+	struct context context;
 	struct tree *tree;
 	struct dir *root;
 	struct source *source;
@@ -121,7 +121,7 @@ static void move_some(void)
 	if (s == NULL)
 		return;
 	fx.seen[stream_worker(s)]++;
-	stream_move(s, draw(fx.host.n_workers));
+	stream_move(s, draw(fx.context.n_workers));
 	fx.moves++;
 }
 
@@ -213,7 +213,7 @@ static struct stream *start_stream(unsigned number, int fd, struct open_files *f
 {
 	static const struct chan_ops none = { 0 };
 	struct chan_opts c = { .ops = &none };
-	struct stream_opts o = { .host = &fx.host, .number = number, .verify = fx.verify, .files = files,
+	struct stream_opts o = { .context = &fx.context, .number = number, .verify = fx.verify, .files = files,
 		.pacer = fx.paced && files == NULL ? &fx.pacer : NULL, .only_stream = true, .ops = &ops };
 	struct stream *s;
 
@@ -237,10 +237,10 @@ static void start(void)
 
 	snprintf(config, sizeof config, "%s/config", fx.path);
 	assert_int_equal(loop_new(&fx.control, NULL), 0);
-	assert_int_equal(context_init(&fx.host, fx.control, config, 4, 0, 0, NULL), 0);
-	while (fx.host.n_workers < 2) {
-		assert_int_equal(loop_new(&fx.host.worker[fx.host.n_workers], NULL), 0);
-		assert_int_equal(loop_start_thread(fx.host.worker[fx.host.n_workers++], NULL), 0);
+	assert_int_equal(context_init(&fx.context, fx.control, config, 4, 0, 0, NULL), 0);
+	while (fx.context.n_workers < 2) {
+		assert_int_equal(loop_new(&fx.context.worker[fx.context.n_workers], NULL), 0);
+		assert_int_equal(loop_start_thread(fx.context.worker[fx.context.n_workers++], NULL), 0);
 	}
 	pacer_init(&fx.pacer);
 	pacer_set(&fx.pacer, 400 * UINT64_C(1000000), mono_now());
@@ -254,13 +254,13 @@ static void finish(void)
 	fx.ending = true;
 	loop_reset(fx.control);
 	for (i = 0; i < STREAMS; i++) {
-		stream_move(fx.sender[i], draw(fx.host.n_workers)); /* ends while it moves */
+		stream_move(fx.sender[i], draw(fx.context.n_workers)); /* ends while it moves */
 		stream_stop(fx.sender[i], false);
 		stream_stop(fx.receiver[i], draw(2));
 	}
 	loop_run(fx.control);
 	compare_files();
-	context_fini(&fx.host);
+	context_fini(&fx.context);
 	loop_free(fx.control);
 	remove_all();
 }
@@ -337,8 +337,8 @@ static void placed(void **state)
 		close(fd[1]);
 		on[stream_worker(s[i])]++;
 	}
-	for (i = 0; i < fx.host.n_workers; i++)
-		assert_in_range(on[i], 4 / fx.host.n_workers, (4 + fx.host.n_workers - 1) / fx.host.n_workers);
+	for (i = 0; i < fx.context.n_workers; i++)
+		assert_in_range(on[i], 4 / fx.context.n_workers, (4 + fx.context.n_workers - 1) / fx.context.n_workers);
 	fx.gone = 2 * STREAMS - 4;
 	for (i = 0; i < 4; i++)
 		stream_stop(s[i], true);
@@ -350,7 +350,7 @@ static void placed(void **state)
 	open_files_fini(&fx.files);
 	dir_unref(fx.root);
 	tree_unref(fx.tree);
-	context_fini(&fx.host);
+	context_fini(&fx.context);
 	loop_free(fx.control);
 	free(content);
 	remove_all();

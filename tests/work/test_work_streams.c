@@ -79,7 +79,7 @@ static struct span text(const char *s) { return (struct span){ (const uint8_t *)
 /* Of a transfer: it sends the files of one directory. */
 static int set_up(void **state)
 {
-	struct pending_opts o = { .host = &fx.peer, .timeout_ns = LIMIT_S * NS_PER_S, .waiting = 64, .sessions = 4, .streams = 64,
+	struct pending_opts o = { .context = &fx.peer, .timeout_ns = LIMIT_S * NS_PER_S, .waiting = 64, .sessions = 4, .streams = 64,
 		.ops = &inbound_ops };
 	struct invitation v = { .n_roots = 1 };
 	struct loop *first;
@@ -100,7 +100,7 @@ static int set_up(void **state)
 	fx.w.process = &fx.process;
 	work_targets_init(&fx.w.targets);
 	if (work_files_open(&fx.w.files, &v, 0, NULL) < 0 || loop_new(&fx.loop, NULL) < 0 ||
-	    context_init(&fx.process.host, fx.loop, fx_path("mover"), 1, CIPHERS, 0, NULL) < 0 ||
+	    context_init(&fx.process.context, fx.loop, fx_path("mover"), 1, CIPHERS, 0, NULL) < 0 ||
 	    context_init(&fx.peer, fx.loop, fx_path("peer"), 1, 0, CIPHERS, NULL) < 0 || pending_init(&fx.pending, &o, NULL) < 0 ||
 	    listener_new(&fx.listener, fx.loop, "127.0.0.1:0", 0, on_accepted, NULL, NULL) < 0)
 		return -1;
@@ -123,7 +123,7 @@ static int tear_down(void **state)
 	listener_free(fx.listener);
 	work_files_fini(&fx.w.files);
 	work_targets_fini(&fx.w.targets);
-	context_fini(&fx.process.host);
+	context_fini(&fx.process.context);
 	context_fini(&fx.peer);
 	buf_fini(&fx.out.b);
 	loop_free(fx.loop);

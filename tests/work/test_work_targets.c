@@ -54,8 +54,8 @@ static void begin(bool receives)
 	fx.w.process = &fx.process;
 	fx.w.receives = receives;
 	assert_int_equal(loop_new(&fx.w.loop, NULL), 0);
-	assert_int_equal(io_new(&fx.process.host.io, 1, NULL), 0);
-	fx.process.host.control = fx.w.loop;
+	assert_int_equal(io_new(&fx.process.context.io, 1, NULL), 0);
+	fx.process.context.control = fx.w.loop;
 	work_targets_init(&fx.w.targets);
 	assert_int_equal(work_files_open(&fx.w.files, &v, 0, NULL), 0);
 }
@@ -65,7 +65,7 @@ static void end(void)
 	work_files_fini(&fx.w.files);
 	work_targets_fini(&fx.w.targets);
 	buf_fini(&fx.out.b);
-	io_free(fx.process.host.io);
+	io_free(fx.process.context.io);
 	loop_free(fx.w.loop);
 }
 
