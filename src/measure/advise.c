@@ -296,10 +296,9 @@ static void on_advise_timer(void *arg)
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
 }
 
-static void on_advise_ended(void *arg, unsigned number, struct mono from, struct mono until,
-    const struct ptcp_err *why)
+static void on_advise_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
 {
-	(void)number, (void)from, (void)until;
+	(void)number, (void)run;
 	prober_lost(arg, why);
 }
 

@@ -51,12 +51,10 @@ static void on_begun(void *arg)
 	(void)arg; /* each stream reports its own start */
 }
 
-static void on_measure_ended(void *arg, unsigned number, struct mono from, struct mono until,
-    const struct ptcp_err *why)
+static void on_measure_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
 {
 	struct measure *m = arg;
 	struct limit_times unused;
-	struct tcpinfo last;
 
 	if (m->failed)
 		return;
@@ -64,10 +62,9 @@ static void on_measure_ended(void *arg, unsigned number, struct mono from, struc
 		m->failed = true;
 		m->why = *why;
 	} else {
-		m->run[number] = (struct level_run){ (double)from.ns / 1e9, (double)until.ns / 1e9,
+		m->run[number] = (struct level_run){ (double)run->from.ns / 1e9, (double)run->until.ns / 1e9,
 			m->o.bytes_per_stream };
-		if (probe_session_tcpinfo(m->base.session, number, &last))
-			m->retransmits += last.retransmits;
+		m->retransmits += run->retransmits;
 		if (m->base.receives)
 			probe_session_reported(m->base.session, &unused, &m->retransmits);
 	}

@@ -184,10 +184,9 @@ static void on_begun(void *arg)
 	timer_set(t->base.timer, mono_add_ns(t->began, SAMPLE_NS));
 }
 
-static void on_timing_ended(void *arg, unsigned number, struct mono from, struct mono until,
-    const struct ptcp_err *why)
+static void on_timing_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
 {
-	(void)number, (void)from, (void)until;
+	(void)number, (void)run;
 	prober_lost(arg, why);
 }
 

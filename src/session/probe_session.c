@@ -10,12 +10,6 @@
 
 #define CHECK_NS (NS_PER_S / 2)
 
-/* A stream of a measurement, after the transfer of all its bytes. */
-struct stream_run {
-	bool ended;
-	struct mono from, until;
-};
-
 /* A measurement by levels: numbers of streams, one after the other. */
 struct probe_session {
 	const struct probe_session_ops *ops; /* callbacks of the starter; NULL: acceptor */
@@ -31,7 +25,7 @@ struct probe_session {
 	bool clearing;
 	struct mono start_by;       /* deadline for the level to start */
 	struct mono started_at;
-	struct stream_run early[PTCP_STREAMS_MAX]; /* streams that ended before the level started here */
+	struct probe_run early[PTCP_STREAMS_MAX]; /* streams that ended before the level started here */
 	unsigned n_early;
 	struct mono checked_at;     /* last check for progress */
 	uint64_t moved;             /* bytes at the last progress, */
@@ -173,33 +167,37 @@ static void on_connected(struct session *sess, unsigned number)
 	b->ops->started(b->arg);
 	for (i = 0; i < b->streams && !b->clearing; i++)
 		if (b->early[i].ended)
-			b->ops->ended(b->arg, i, b->early[i].from, b->early[i].until, NULL);
+			b->ops->ended(b->arg, i, &b->early[i], NULL);
 }
 
-/* Returns true if the stream has transferred all its bytes, and when. */
-static bool is_complete(const struct probe_session *b, const struct stream *s, struct mono *from, struct mono *until)
+/* Returns true if the stream has transferred all its bytes. */
+static bool is_complete(const struct probe_session *b, const struct stream *s, struct probe_run *run)
 {
+	struct tcpinfo last;
+
+	run->ended = true;
+	run->retransmits = b->generates && stream_tcpinfo(s, &last) ? last.retransmits : 0;
 	if (b->generates)
-		return stream_generated(s, from, until);
-	if (stream_received(s, from, until) != b->stream_bytes)
+		return stream_generated(s, &run->from, &run->until);
+	if (stream_received(s, &run->from, &run->until) != b->stream_bytes)
 		return false;
-	if (b->started && b->started_at.ns < from->ns)
-		*from = b->started_at; /* include the wait for the first byte */
+	if (b->started && b->started_at.ns < run->from.ns)
+		run->from = b->started_at; /* include the wait for the first byte */
 	return true;
 }
 
 static void on_lost(struct session *sess, struct stream *s, const struct ptcp_err *why)
 {
 	struct probe_session *b = sess->probe;
-	struct mono from, until;
-	bool complete = is_complete(b, s, &from, &until);
+	struct probe_run run;
+	bool complete = is_complete(b, s, &run);
 
 	if (b->ops == NULL || b->clearing)
 		return;
 	if (b->started) {
-		b->ops->ended(b->arg, stream_number(s), from, until, complete ? NULL : why);
+		b->ops->ended(b->arg, stream_number(s), &run, complete ? NULL : why);
 	} else if (complete) { /* all streams are connected at the peer, here not yet */
-		b->early[stream_number(s)] = (struct stream_run){ true, from, until };
+		b->early[stream_number(s)] = run;
 		b->n_early++;
 	}
 }
@@ -302,7 +300,7 @@ static void watch_level(struct session *sess, struct mono now)
 	} else if (mono_diff_ns(now, b->moved_at) >= sess->o.timeout_ns) {
 		err_set(&why, PTCP_ETIMEOUT, "no data transferred for %.3g s (check the network and the other host)",
 		    (double)sess->o.timeout_ns / 1e9);
-		b->ops->ended(b->arg, 0, now, now, &why);
+		b->ops->ended(b->arg, 0, NULL, &why);
 	}
 }
 
@@ -321,7 +319,7 @@ void probe_session_pump(struct session *sess, struct mono now)
 		b->start_by = MONO_NEVER;
 		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->streams.n_connected, b->streams,
 		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
-		b->ops->ended(b->arg, 0, now, now, &why);
+		b->ops->ended(b->arg, 0, NULL, &why);
 	}
 	if (is_running(b) && mono_diff_ns(now, b->checked_at) >= CHECK_NS)
 		watch_level(sess, now);

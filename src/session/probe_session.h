@@ -11,12 +11,19 @@
 #define PROBE_SESSION_STREAM_BYTES (UINT64_C(1) << 40)
 #define PROBE_SESSION_STREAM_NS (UINT64_C(900) * 1000000000)
 
+/* A stream of a level. */
+struct probe_run {
+	bool ended;
+	struct mono from, until;
+	uint64_t retransmits; /* 0 if the other side sends */
+};
+
 struct probe_session_ops {
 	/* All streams of the level are connected and start to send. */
 	void (*started)(void *arg);
-	/* A stream has ended. `why` NULL: the stream transferred all its bytes from `from` to `until`; otherwise the stream was lost, or (number 0)
-	 * the level could not start or made no progress. */
-	void (*ended)(void *arg, unsigned number, struct mono from, struct mono until, const struct ptcp_err *why);
+	/* A stream has ended. `why` NULL: the stream transferred all its bytes as `run` says; otherwise the stream was lost,
+	 * or (number 0, without a run) the level could not start or made no progress. */
+	void (*ended)(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why);
 	/* After probe_session_clear(): all streams are closed. */
 	void (*cleared)(void *arg);
 };

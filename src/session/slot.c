@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "core/fd.h"
 #include "core/units.h"
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
@@ -47,7 +46,7 @@ void slot_set_state(struct slot *s, enum slot_state to)
 
 void slot_init(struct slot *s, struct session *sess, unsigned number, const struct log *log)
 {
-	*s = (struct slot){ .session = sess, .log = log, .number = number, .tap = -1 };
+	*s = (struct slot){ .session = sess, .log = log, .number = number };
 }
 
 /* ---- Attempts ---- */
@@ -88,14 +87,6 @@ void slot_retry_at(struct slot *s, struct mono at)
 void slot_reached(struct slot *s) { s->retries = 0; }
 
 /* ---- The connection ---- */
-
-void slot_set_tap(struct slot *s, int *tap)
-{
-	fd_close(&s->tap);
-	s->tap = fd_take(tap);
-}
-
-void slot_close_tap(struct slot *s) { fd_close(&s->tap); }
 
 void slot_connected(struct slot *s, struct stream *stream, uint32_t far, struct mono now)
 {

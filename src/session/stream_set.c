@@ -1,5 +1,4 @@
 /* The data streams of a session: number of active streams, connected and lost streams. */
-#include <fcntl.h>
 #include <string.h>
 
 #include "core/byteorder.h"
@@ -114,10 +113,6 @@ void streams_init(struct session *sess, const struct session_opts *o)
 
 void streams_free(struct session *sess)
 {
-	unsigned i;
-
-	for (i = 0; i < SLOTS; i++)
-		slot_close_tap(&sess->slot[i]);
 	fd_budget_count(-(int)sess->streams.n_fds_reserved);
 }
 
@@ -136,8 +131,8 @@ void streams_set_congestion(struct session *sess, const char *name)
 
 	sess->streams.congestion = name;
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
-		if (sess->slot[i].tap >= 0)
-			set_congestion(sess, sess->slot[i].tap);
+		if (sess->slot[i].stream != NULL && stream_tap(sess->slot[i].stream) >= 0)
+			set_congestion(sess, stream_tap(sess->slot[i].stream));
 }
 
 void streams_carry(struct session *sess, const struct payload_ops *payload) { sess->payload = payload; }
@@ -150,15 +145,11 @@ void streams_close(struct session *sess, bool reset)
 {
 	unsigned i;
 
-	for (i = 0; i < PTCP_STREAMS_MAX; i++) {
-		if (reset && sess->slot[i].tap >= 0)
-			sock_reset_on_close(sess->slot[i].tap);
-		slot_close_tap(&sess->slot[i]);
+	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->slot[i].stream != NULL) {
-			stream_stop(sess->slot[i].stream, false);
+			stream_stop(sess->slot[i].stream, reset);
 			slot_closes(&sess->slot[i]);
 		}
-	}
 }
 
 /* `why` NULL: not by a failure. */
@@ -171,7 +162,6 @@ static void disconnect(struct session *sess, struct stream *s, const struct ptcp
 	sess->streams.n_ending++;
 	if (sess->payload->lost != NULL)
 		sess->payload->lost(sess, s, why);
-	slot_close_tap(&sess->slot[number]); /* a duplicate would keep the connection open */
 	/* The data goes again on another connection, and the peer must not wait for the end of this one. */
 	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
 }
@@ -245,9 +235,7 @@ bool streams_accepts(const struct session *sess, unsigned number)
 
 bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
-	if (sess->slot[number].stream != NULL && stream_tcpinfo(sess->slot[number].stream, out))
-		return true;
-	return sess->slot[number].tap >= 0 && tcpinfo_read(out, sess->slot[number].tap) == 0;
+	return sess->slot[number].stream != NULL && stream_tcpinfo(sess->slot[number].stream, out);
 }
 
 /* ---- Operations for streams ---- */
@@ -374,17 +362,11 @@ static void make_room(struct session *sess, unsigned number)
 }
 
 /* The socket of a stream on this host. */
-static void prepare_socket(struct session *sess, unsigned number, int fd)
+static void prepare_socket(const struct session *sess, int fd)
 {
-	int tap;
-
 	if (engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0)
 		sock_no_user_timeout(fd); /* a receiver may pause; see stalls.c for dead connections */
 	set_congestion(sess, fd);
-	if (sess->streams.tapped) {
-		tap = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		slot_set_tap(&sess->slot[number], &tap);
-	}
 }
 
 static uint32_t far_mover(const struct session *sess, const struct chan *c)
@@ -446,13 +428,13 @@ void streams_add(struct session *sess, unsigned number, struct chan *c, bool joi
 	o = opts_of(sess, number);
 	o.chan = c;
 	o.joining = joining;
+	o.tapped = sess->streams.tapped;
 	o.pacer = &sess->adapt.path_rates.all;
 	o.arg = sess;
 	before = streams_connected(sess);
 	far = far_mover(sess, c);
-	prepare_socket(sess, number, chan_fd(c));
+	prepare_socket(sess, chan_fd(c));
 	if (stream_new(&s, &o, &e) < 0) {
-		slot_close_tap(&sess->slot[number]);
 		engine_fail(sess->engine, &e); /* no more memory would be there after a new attempt */
 		return;
 	}

@@ -33,7 +33,7 @@ struct stream_set {
 	unsigned n_ending;          /* lost or stopped, and not closed */
 	unsigned n_fds_base, n_fds_reserved; /* descriptors beside the streams; all reserved descriptors */
 	bool ever_connected;
-	bool tapped;                /* slots need a tap */
+	bool tapped;                /* new streams are tapped */
 	const char *congestion;     /* congestion control to set on sockets; NULL: the system's */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* error of the last failed connection */
@@ -47,7 +47,7 @@ void streams_init(struct session *sess, const struct session_opts *o);
 void streams_free(struct session *sess);
 /* What the streams carry. */
 void streams_carry(struct session *sess, const struct payload_ops *payload);
-/* Slots have a tap from now on. */
+/* Streams are tapped from now on (stream/stream.h). */
 void streams_tap(struct session *sess);
 /* Sets the congestion control of all sockets, also of those to come; `name` outlives the session. */
 void streams_set_congestion(struct session *sess, const char *name);

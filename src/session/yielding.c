@@ -20,7 +20,7 @@ static void begin(struct yielding_stream *s, const struct session *sess, unsigne
 {
 	*s = (struct yielding_stream){ .generation = sess->slot[number].generation, .stepped = now, .last = *at };
 	yield_step(&s->law, &(struct yield_sample){ YIELD_STEP_S, at->rtt_s, at->min_rtt_s, 0, SEGMENT_BITS, false });
-	set_rate(sess->slot[number].tap, s->law.rate_bps);
+	set_rate(stream_tap(sess->slot[number].stream), s->law.rate_bps);
 }
 
 static void step(struct session *sess, unsigned number, struct mono now)
@@ -45,7 +45,7 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	log_at(&sess->o.context->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
 	    "delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3, s->law.base_s * 1e3,
 	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
-	set_rate(sess->slot[number].tap, s->law.rate_bps);
+	set_rate(stream_tap(sess->slot[number].stream), s->law.rate_bps);
 	s->stepped = now;
 	s->last = at;
 	s->least_s = 0;

@@ -1,9 +1,11 @@
 #include "stream/stream_impl.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/err.h"
+#include "core/fd.h"
 #include "net/sock.h"
 #include "stream/balance.h"
 
@@ -14,6 +16,7 @@ static void run_lost(struct msg *m)
 	struct stream *s = CONTAINER_OF(m, struct stream, lost);
 
 	s->o.ops->lost(s->o.arg, s, &s->why);
+	fd_close(&s->tcp.tap); /* a duplicate would keep the connection open */
 }
 
 static struct mtu_lost lost_conn(const struct stream *s)
@@ -282,6 +285,7 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 	atomic_init(&s->pace.pacer[PACE_SESSION], o->pacer);
 	atomic_init(&s->pace.pacer[PACE_SHARED], NULL);
 	s->last = &s->first;
+	s->tcp.tap = o->tapped ? fcntl(chan_fd(s->chan), F_DUPFD_CLOEXEC, 0) : -1;
 	if (o->kind == NULL)
 		stream_memory_init(s);
 	atomic_init(&s->on_disk, 0);
@@ -307,6 +311,8 @@ int stream_new(struct stream **out, const struct stream_opts *o, struct ptcp_err
 
 unsigned stream_number(const struct stream *s) { return s->o.number; }
 unsigned stream_path(const struct stream *s) { return s->o.path; }
+int stream_tap(const struct stream *s) { return s->tcp.tap; }
+
 /* A write on the worker counts once it takes longer than any other work there: a disk wakes up, a server of files hangs. */
 bool stream_on_disk(const struct stream *s)
 {
@@ -417,6 +423,7 @@ void stream_stop(struct stream *s, bool reset)
 		return;
 	s->resets = reset;
 	s->stop_posted = true;
+	fd_close(&s->tcp.tap);
 	if (s->o.kind != NULL) {
 		s->o.kind->stop(s, reset);
 		return;
@@ -469,11 +476,11 @@ void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct
 	atomic_store(&s->moved, moved);
 	atomic_store(&s->on_disk, on_disk);
 	atomic_store(&s->retransmits, tcp->retransmits);
-	s->far.before = s->far.known ? s->far.tcp : *tcp;
-	s->far.before_at = s->far.known ? s->far.at : now;
-	s->far.tcp = *tcp;
-	s->far.at = now;
-	s->far.known = true;
+	s->tcp.before = s->tcp.known ? s->tcp.last : *tcp;
+	s->tcp.before_at = s->tcp.known ? s->tcp.at : now;
+	s->tcp.last = *tcp;
+	s->tcp.at = now;
+	s->tcp.known = true;
 }
 
 /* One report late, so that samples between reports have their part of the increase: a sample without a report, and one with
@@ -482,11 +489,13 @@ bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out)
 {
 	double since_ns, whole_ns;
 
-	if (!s->far.known)
+	if (s->tcp.tap >= 0)
+		return tcpinfo_read(out, s->tcp.tap) == 0;
+	if (!s->tcp.known)
 		return false;
-	since_ns = (double)mono_diff_ns(mono_now(), s->far.at);
-	whole_ns = (double)mono_diff_ns(s->far.at, s->far.before_at);
-	tcpinfo_between(out, &s->far.before, &s->far.tcp, since_ns < whole_ns ? since_ns / whole_ns : 1);
+	since_ns = (double)mono_diff_ns(mono_now(), s->tcp.at);
+	whole_ns = (double)mono_diff_ns(s->tcp.at, s->tcp.before_at);
+	tcpinfo_between(out, &s->tcp.before, &s->tcp.last, since_ns < whole_ns ? since_ns / whole_ns : 1);
 	return true;
 }
 

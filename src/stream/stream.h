@@ -105,6 +105,7 @@ struct stream_opts {
 	struct memory_account *memory;  /* NULL: no limit */
 	bool only_stream;               /* without a replacement: the stream is not closed for its memory */
 	struct chan *chan;              /* taken, also on failure; on the control loop until now */
+	bool tapped;                    /* the control thread uses the socket as well: stream_tap() */
 	bool joining;                   /* sender: JOINED is yet to come */
 	bool verify;
 	struct open_files *files;       /* receiver: destination of the blocks; NULL: the stream sends */
@@ -142,7 +143,10 @@ uint64_t stream_moved(const struct stream *s);
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 /* In ops.lost. */
 const struct mtu_lost *stream_lost(const struct stream *s);
-/* TCP_INFO as reported from another host, the counters one report late; false: none yet, or a stream of this host. */
+/* A duplicate of the socket, for options and TCP_INFO, until ops.lost has returned or stream_stop(); -1: not tapped, or a
+ * stream of another host. Borrowed. */
+int stream_tap(const struct stream *s);
+/* TCP_INFO of the tap, or as reported from another host, the counters one report late; false: unknown. */
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
 /* Sets the rate limit shared by the streams of a path; NULL: none. */
 void stream_share(struct stream *s, struct pacer *p);

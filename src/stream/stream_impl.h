@@ -73,10 +73,12 @@ struct stream_check {
 	bool unacked;
 };
 
-/* The last two reports of TCP_INFO by another host, and their times. Control thread; stream.c. */
-struct stream_far {
+/* Sources of TCP_INFO on the control thread: a duplicate of the socket, or the last two reports by another host, and their
+ * times; stream.c. */
+struct stream_tcp {
+	int tap;                         /* -1: none */
 	bool known;
-	struct tcpinfo tcp, before;
+	struct tcpinfo last, before;
 	struct mono at, before_at;
 };
 
@@ -145,7 +147,7 @@ struct stream {
 	struct list in_balance;          /* place in the list of context.balance, on a worker: */
 	uint64_t balanced_bytes;         /* moved until the last measurement */
 	struct stream_job *free_jobs;
-	struct stream_far far;
+	struct stream_tcp tcp;
 	/* worker thread */
 	bool stopping, lost_posted, gone_posted;
 	unsigned n_io;                   /* jobs on I/O threads, and a query to the control thread */

@@ -1,5 +1,4 @@
 /* Streams of a mover: connections made for the engine, jobs, and reports. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +7,6 @@
 #include "conn/join_proof.h"
 #include "core/byteorder.h"
 #include "core/err.h"
-#include "core/fd.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -29,7 +27,6 @@ struct work_stream {
 	unsigned n_relays;
 	struct connect *connect;    /* connection attempt until connected */
 	struct stream *stream;      /* stream, once connected */
-	int tap;                    /* socket for TCP_INFO; -1: none */
 	uint64_t awaits;            /* id of the file that the stream waits for; 0: none */
 	bool stopped;
 };
@@ -46,11 +43,6 @@ static struct work_stream *work_streams_find(struct work *w, uint32_t handle)
 	return NULL;
 }
 
-static void close_tap(struct work_stream *s)
-{
-	fd_close(&s->tap);
-}
-
 /* The last of the stream: GONE, unless the mover is ending. */
 static void drop(struct work_stream *s)
 {
@@ -58,7 +50,6 @@ static void drop(struct work_stream *s)
 
 	if (!w->over)
 		OUTBOX_PUT(out_of(s), gone, GONE, (&(struct wire_gone){ s->handle }));
-	close_tap(s);
 	list_remove(&s->in_list);
 	explicit_bzero(s->key, sizeof s->key);
 	free(s);
@@ -119,10 +110,7 @@ static void on_idle(void *arg, struct stream *stream)
 
 static void on_stream_lost(void *arg, struct stream *stream, const struct ptcp_err *why)
 {
-	struct work_stream *s = arg;
-
-	close_tap(s); /* a duplicate would keep the connection open */
-	put_lost(s, 0, 0, why, stream_lost(stream));
+	put_lost(arg, 0, 0, why, stream_lost(stream));
 }
 
 static void on_gone(void *arg, struct stream *stream)
@@ -197,7 +185,7 @@ static int write_join(void *arg, struct chan *c, struct ptcp_err *e)
 static int attach(struct work_stream *s, struct chan *c, struct ptcp_err *e)
 {
 	struct work *w = s->work;
-	struct stream_opts o = { .context = &w->process->context, .number = s->number, .chan = c,
+	struct stream_opts o = { .context = &w->process->context, .number = s->number, .chan = c, .tapped = true,
 		.pacer = &w->pacer, .joining = (s->flags & WIRE_STREAM_AHEAD) != 0,
 		.verify = (s->flags & WIRE_STREAM_VERIFY) != 0, .only_stream = true,
 		.files = w->receives ? &w->targets.files : NULL, .ops = &stream_ops, .arg = s };
@@ -205,11 +193,8 @@ static int attach(struct work_stream *s, struct chan *c, struct ptcp_err *e)
 
 	if ((s->flags & WIRE_STREAM_PATIENT) != 0)
 		sock_no_user_timeout(chan_fd(c));
-	s->tap = fcntl(chan_fd(c), F_DUPFD_CLOEXEC, 0);
-	if ((r = stream_new(&s->stream, &o, e)) < 0) {
+	if ((r = stream_new(&s->stream, &o, e)) < 0)
 		s->stream = NULL;
-		close_tap(s);
-	}
 	return r;
 }
 
@@ -260,7 +245,6 @@ void work_accept(struct work *w, struct chan *c, unsigned number)
 	s->handle = free_handle(w);
 	s->number = number;
 	s->flags = w->session->flags;
-	s->tap = -1;
 	f.handle = s->handle;
 	identity_digest(f.peer, chan_fingerprint(c));
 	if (w->session->congestion[0] != '\0')
@@ -347,7 +331,6 @@ int work_on_stream(struct work *w, const struct wire_stream *f, struct ptcp_err 
 	s->handle = f->handle;
 	s->number = f->number;
 	s->flags = f->flags;
-	s->tap = -1;
 	memcpy(s->session, f->session, sizeof s->session);
 	memcpy(s->key, f->key, sizeof s->key);
 	identity_digest_text(s->peer, f->peer);
@@ -365,7 +348,6 @@ static void stop(struct work_stream *s, bool reset)
 	s->stopped = true;
 	connect_cancel(s->connect);
 	s->connect = NULL;
-	close_tap(s);
 	if (s->stream == NULL) {
 		drop(s);
 		return;
@@ -458,8 +440,8 @@ int work_on_pace(struct work *w, const struct wire_pace *f, struct ptcp_err *e)
 	if (name[0] != '\0' && w->session != NULL)
 		strcpy(w->session->congestion, name); /* later connections use it */
 	LIST_EACH(&w->streams, s, struct work_stream, in_list)
-		if (name[0] != '\0' && s->tap >= 0)
-			sock_set_congestion(s->tap, name);
+		if (name[0] != '\0' && s->stream != NULL && stream_tap(s->stream) >= 0)
+			sock_set_congestion(stream_tap(s->stream), name);
 	return 0;
 }
 
@@ -478,7 +460,7 @@ void work_report_traffic(struct work *w)
 		log_at(&w->process->context.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\"" DIRECT_IO_REFUSED_WHY "\"",
 		    text_escape_quoted(shown, sizeof shown, w->direct_io.path));
 	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
-		if (s->stream == NULL || s->tap < 0 || tcpinfo_read(&t, s->tap) < 0)
+		if (s->stream == NULL || !stream_tcpinfo(s->stream, &t))
 			continue;
 		f = (struct wire_traffic){ .handle = s->handle, .moved_bytes = stream_moved(s->stream),
 			.on_disk = stream_on_disk(s->stream) || w->targets.flush != NULL, .acked_bytes = t.acked_bytes,

@@ -22,7 +22,7 @@ static void on_started(void *arg)
 	seen.n_started++;
 }
 
-static void on_ended(void *arg, unsigned number, struct mono from, struct mono until, const struct ptcp_err *why)
+static void on_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
 {
 	assert_ptr_equal(arg, &seen);
 	if (why != NULL) {
@@ -31,10 +31,10 @@ static void on_ended(void *arg, unsigned number, struct mono from, struct mono u
 		return;
 	}
 	assert_true(number < STREAMS && (seen.ended >> number & 1) == 0);
-	assert_true(until.ns > from.ns);
+	assert_true(run->until.ns > run->from.ns);
 	seen.ended |= 1u << number;
 	seen.n_ended++;
-	seen.ns += mono_diff_ns(until, from);
+	seen.ns += mono_diff_ns(run->until, run->from);
 }
 
 static void on_cleared(void *arg)

@@ -1,7 +1,6 @@
 /* The slot of a stream number: its states, walked pair by pair and event by event. */
 #include "session/slot.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -213,23 +212,6 @@ static void a_failed_move_waits_beside_the_stream(void **state)
 	assert_true(fx.retry_at.ns > now.ns);
 }
 
-static void the_tap_is_closed_once(void **state)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	(void)state;
-	assert_true(fd >= 0);
-	slot_close_tap(&fx); /* none */
-	slot_set_tap(&fx, (int[]){ fd });
-	slot_connected(&fx, first, 0, now);
-	slot_disconnected(&fx);
-	assert_int_equal(fx.tap, fd); /* for the last counters */
-	slot_close_tap(&fx);
-	assert_int_equal(fx.tap, -1);
-	assert_int_equal(fcntl(fd, F_GETFD), -1);
-	slot_close_tap(&fx);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,7 +221,6 @@ int main(void)
 		cmocka_unit_test_setup(a_move_changes_the_end_with_the_connection, setup),
 		cmocka_unit_test_setup(pauses_grow_until_a_success, setup),
 		cmocka_unit_test_setup(a_failed_move_waits_beside_the_stream, setup),
-		cmocka_unit_test_setup(the_tap_is_closed_once, setup),
 	};
 
 	return cmocka_run_group_tests_name("session/slot", tests, NULL, NULL);

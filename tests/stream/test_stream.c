@@ -1,6 +1,7 @@
 /* Promises of every stream: rate limits, generated blocks, memory, checks of the connection, and the end. */
 #include "fixture.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -332,6 +333,37 @@ static void resets(void **state)
 
 static unsigned kind_calls[4];
 
+/* The duplicate shows the connection until the stream is lost or stopped, and does not outlive it. */
+static void a_tap(void **state)
+{
+	struct tcpinfo at;
+	unsigned lost;
+	int tap;
+
+	(void)state;
+	start_generator();
+	assert_int_equal(stream_tap(sf.stream), -1);
+	assert_false(stream_tcpinfo(sf.stream, &at));
+	sf_stop();
+	sf.o.tapped = true;
+	for (lost = 0; lost < 2; lost++) {
+		start_generator();
+		assert_true((tap = stream_tap(sf.stream)) >= 0);
+		assert_true(stream_tcpinfo(sf.stream, &at));
+		assert_string_not_equal(at.congestion, "");
+		if (lost) {
+			fd_close(&sf.peer);
+			sf_wait(&sf.n_lost, 1);
+		} else {
+			stream_stop(sf.stream, false);
+		}
+		assert_int_equal(stream_tap(sf.stream), -1);
+		assert_int_equal(fcntl(tap, F_GETFD), -1);
+		assert_false(stream_tcpinfo(sf.stream, &at));
+		sf_stop();
+	}
+}
+
 static void kind_send(struct stream *s, struct stream_job *job)
 {
 	assert_ptr_equal(job->stream, s);
@@ -406,7 +438,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		sf_test(without_a_limit), sf_test(the_smallest_limit), sf_test(a_shared_limit), sf_test(generates),
 		sf_test(interrupted), sf_test(waits_for_memory), sf_test(peers_that_stall),
-		sf_test(no_memory_for_a_connection), sf_test(a_check), sf_test(resets), sf_test(another_host),
+		sf_test(no_memory_for_a_connection), sf_test(a_check), sf_test(resets), sf_test(a_tap), sf_test(another_host),
 	};
 
 	return cmocka_run_group_tests_name("stream/stream", tests, NULL, NULL);
