@@ -30,7 +30,7 @@ enum work {
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
 	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
-	WORK_PRUNE,      /* removes what the source does not have, before the end */
+	WORK_PRUNE,      /* removes what the source does not have, before the end, or a directory in place of a file or link */
 	WORK_RELEASE,    /* deletes the part of a failed file, or keeps it for the next run */
 	WORK_OPEN,       /* makes the part of an accepted file, for movers */
 	WORK_CLOSE       /* waits while movers close the file; not queued */
@@ -59,7 +59,7 @@ struct receive_entry {
 	bool compares;          /* dry run: a file of the same size is compared */
 	bool linked;            /* hard links to the file may follow */
 	bool verifying, compare; /* see verify_queue.c */
-	struct list in_verify_queue;
+	struct list waiting;    /* in the queue of verify_queue.c or receive_prune.c */
 	unsigned fds;           /* descriptors reserved, see fs/fd_budget.h */
 	struct dir *dir;        /* the parent */
 	struct dir *self;       /* the directory itself, of a DIR */
@@ -76,10 +76,10 @@ struct receive_entry {
 	bool shared;            /* movers write the file */
 	bool commits;           /* the entry is committed after WORK_OPEN or WORK_CLOSE */
 	struct mono locked_since, retry_at; /* another session has locked the part since then; time of the next try */
-	enum work retry;        /* work to try again */
+	enum work retry;        /* work to try again, when the part is free or a directory has made way */
 	bool same_client;       /* a session of the same client */
 	struct leftover_count left; /* leftovers in an existing directory, at its end */
-	struct receive_prune *prune; /* state of WORK_PRUNE */
+	struct receive_prune *prune; /* WORK_PRUNE: its state; NULL: no directory was emptied for the entry */
 	int result;
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
@@ -159,6 +159,8 @@ void receive_enqueue(struct session *sess, struct receive_entry *t, enum work wo
 bool receive_reserve_fds(struct session *sess, struct receive_entry *t, enum work work);
 /* The entry has ended in the engine and no thread uses it: releases its part and frees it. */
 void receive_entry_done(struct session *sess, struct receive_entry *t);
+/* Work was put off: tries it again, or (`failed`) fails the entry by t->why, unless the entry has ended meanwhile. */
+void receive_retry(struct session *sess, struct receive_entry *t, bool failed);
 /* As payload_ops.locked. */
 bool receive_part_locked(struct session *sess, uint64_t dev, uint64_t ino);
 
@@ -215,7 +217,10 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 void receive_prune_close(struct receive_side *r, const struct receive_entry *t);
 /* All entries have ended. True: deletion begins, receive_end() follows. */
 bool receive_prune_begin(struct session *sess);
+/* An entry has failed: true if a full directory has its name, which is emptied in WORK_PRUNE; receive_retry() follows. */
+bool receive_prune_make_way(struct session *sess, struct receive_entry *t);
 void receive_prune_pump(struct session *sess);
+bool receive_prune_idle(const struct receive_side *r); /* nothing waits for a step */
 /* WORK_PRUNE: on an I/O thread. */
 void receive_prune_step(struct receive_entry *t);
 /* On the control thread, after WORK_PRUNE and WORK_END. */

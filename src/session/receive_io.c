@@ -21,7 +21,8 @@ bool receive_idle(const struct session *sess)
 	const struct receive_side *r = sess->receive;
 
 	return r->closing == NULL && r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
-	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && receive_pipe_idle(sess);
+	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && receive_pipe_idle(sess) &&
+	    receive_prune_idle(r);
 }
 
 enum wire_busy receive_busy(const struct session *sess)
@@ -252,11 +253,7 @@ static void retry_due(struct session *sess, struct mono now)
 			continue;
 		}
 		*at = t->next;
-		t->work = WORK_NONE;
-		if (t->ended)
-			receive_entry_done(sess, t);
-		else if (!sess->end.over)
-			receive_enqueue(sess, t, t->retry);
+		receive_retry(sess, t, false);
 	}
 }
 
@@ -341,6 +338,7 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 	}
 }
 
+/* The entry fails, unless another try may succeed. */
 static void work_failed(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
@@ -349,11 +347,27 @@ static void work_failed(struct session *sess, struct receive_entry *t, enum work
 	if (receive_disk_full(sess, &t->why) || ((work == WORK_RESUME || work == WORK_ACCEPT) &&
 	    retry_locked(sess, t, work)))
 		return;
+	if (work >= WORK_COMMIT && receive_prune_make_way(sess, t)) {
+		t->work = WORK_PRUNE;
+		t->retry = work;
+		return;
+	}
 	fs_err_at(&why, &t->why, t->dir, t->name, session_is_users(sess));
 	if (work < WORK_COMMIT)
 		rcv_prepared(rcv, t->id, RCV_REFUSE, NULL, &why);
 	else
 		rcv_committed(rcv, t->id, &why);
+}
+
+void receive_retry(struct session *sess, struct receive_entry *t, bool failed)
+{
+	t->work = WORK_NONE;
+	if (t->ended)
+		receive_entry_done(sess, t);
+	else if (failed && !sess->end.over)
+		work_failed(sess, t, t->retry);
+	else if (!sess->end.over) /* else engine_drop() ends the entry */
+		receive_enqueue(sess, t, t->retry);
 }
 
 /* A batch has completed the work. */
@@ -401,7 +415,8 @@ static void work_done(struct session *sess, struct receive_entry *t)
 {
 	enum work work = t->work;
 
-	t->work = WORK_NONE;
+	if (work != WORK_PRUNE) /* else the next step may follow */
+		t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
 	if (work == WORK_END && t->lacking && !sess->end.over)
 		warn_lacking(sess, t);

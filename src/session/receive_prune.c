@@ -1,5 +1,6 @@
 /* The end of a receiving session. --delete: the receiver removes what the source does not have from the directories that
  * were received whole. Then it reports leftovers. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,11 @@ struct receive_prune {
 	uint64_t entries;                /* entries that the source has below the directories that are pruned */
 	unsigned closed;                 /* directories in which nothing is removed, as something of them failed */
 	bool lacks_names;                /* no memory for a name */
-	struct receive_entry *step;      /* waits for the outbox; NULL: on its way through the queue, or none */
+	/* Waiting for the outbox, or for directories that make way for earlier ones: files and links whose names directories have,
+	 * and at the end an entry of its own, for all further deletion. */
+	struct list waiting;
+	struct receive_entry *making_way; /* the file or link for which a directory makes way at present; NULL: none */
+	bool stepping;                   /* a step is on its way through the queue */
 	struct report report[STEP_REPORTS]; /* reports of one step */
 	unsigned n_reports;
 	unsigned warnings;
@@ -40,6 +45,7 @@ int receive_prune_new(struct session *sess, struct ptcp_err *e)
 	if (p == NULL)
 		return PTCP_ENOMEM;
 	p->names.memory = sess->o.memory;
+	list_init(&p->waiting);
 	return 0;
 }
 
@@ -59,8 +65,6 @@ void receive_prune_free(struct receive_side *r)
 	forget_reports(r->prune);
 	prune_free(r->prune->prune);
 	name_set_fini(&r->prune->names);
-	if (r->prune->step != NULL)
-		receive_entry_free(r->session, r->prune->step);
 	memory_free(r->session->o.memory, r->prune, sizeof *r->prune);
 	r->prune = NULL;
 }
@@ -89,6 +93,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 	struct receive_prune *p = sess->receive->prune;
 	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published, .filter = p->filter,
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
+		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,
 		.max = open->max_delete, .source_entries = &p->entries, .careful = open->max_delete == PTCP_MAX_DELETE,
 		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
@@ -142,6 +147,15 @@ static void warn_all(struct session *sess, const struct ptcp_err *why)
 	sess->o.ops->warning(sess->o.arg, NULL, why->msg);
 }
 
+static void append(struct receive_prune *p, struct receive_entry *t)
+{
+	t->prune = p;
+	list_append(&p->waiting, &t->waiting);
+}
+
+/* The entry of all further deletion has no name. */
+static bool makes_way(const struct receive_entry *t) { return t->name != NULL; }
+
 bool receive_prune_begin(struct session *sess)
 {
 	struct receive_prune *p = sess->receive->prune;
@@ -166,8 +180,17 @@ bool receive_prune_begin(struct session *sess)
 		engine_fail(sess->engine, &why);
 		return true;
 	}
-	t->prune = p;
-	receive_enqueue(sess, t, WORK_PRUNE);
+	append(p, t);
+	return true;
+}
+
+bool receive_prune_make_way(struct session *sess, struct receive_entry *t)
+{
+	struct receive_prune *p = sess->receive->prune;
+
+	if (p == NULL || t->prune != NULL || t->why.sys != EISDIR)
+		return false;
+	append(p, t);
 	return true;
 }
 
@@ -216,21 +239,37 @@ static void finish(struct session *sess, const struct ptcp_err *failure)
 		engine_finished(sess->engine);
 }
 
+/* Nothing more is removed for the entry; a file or link may take the name. */
+static void prune_ended(struct session *sess, struct receive_entry *t)
+{
+	struct receive_prune *p = sess->receive->prune;
+
+	if (!makes_way(t)) {
+		if (!sess->end.over)
+			finish(sess, t->result < 0 ? &t->why : NULL);
+		receive_entry_free(sess, t);
+		return;
+	}
+	if (p->making_way == t) {
+		prune_made_way(p->prune);
+		p->making_way = NULL;
+	}
+	receive_retry(sess, t, t->result < 0);
+}
+
 static void stepped(struct session *sess, struct receive_entry *t)
 {
 	struct receive_prune *p = sess->receive->prune;
 	unsigned i;
 
+	p->stepping = false;
 	for (i = 0; i < p->n_reports && !sess->end.over; i++)
 		report(sess, &p->report[i]);
 	forget_reports(p);
-	if (t->result > 0 && !sess->end.over) {
-		p->step = t;
-		return;
-	}
-	if (!sess->end.over)
-		finish(sess, t->result < 0 ? &t->why : NULL);
-	free(t);
+	if (t->result > 0)
+		list_append(p->waiting.next, &t->waiting); /* before all others */
+	else
+		prune_ended(sess, t);
 }
 
 void receive_end_stepped(struct session *sess, struct receive_entry *t)
@@ -254,16 +293,37 @@ void receive_end_stepped(struct session *sess, struct receive_entry *t)
 	engine_finished(sess->engine);
 }
 
+static bool may_step(struct receive_prune *p, struct receive_entry *t)
+{
+	if (!makes_way(t) || p->making_way == t)
+		return true;
+	p->making_way = prune_make_way(p->prune, t->dir, t->name) ? t : NULL;
+	return p->making_way != NULL;
+}
+
 void receive_prune_pump(struct session *sess)
 {
 	struct receive_prune *p = sess->receive->prune;
 	struct receive_entry *t;
+	bool over;
 
-	if (p == NULL || (t = p->step) == NULL || sess->end.over ||
-	    buf_len(&engine_outbox(sess->engine)->b) > OUTBOX_BYTES)
-		return;
-	p->step = NULL;
-	receive_enqueue(sess, t, WORK_PRUNE);
+	while (p != NULL && !p->stepping && !list_empty(&p->waiting)) {
+		t = CONTAINER_OF(p->waiting.next, struct receive_entry, waiting);
+		over = sess->end.over || t->ended;
+		if (!over && buf_len(&engine_outbox(sess->engine)->b) > OUTBOX_BYTES)
+			return;
+		list_remove(&t->waiting);
+		p->stepping = !over && may_step(p, t);
+		if (p->stepping)
+			receive_enqueue(sess, t, WORK_PRUNE);
+		else
+			prune_ended(sess, t);
+	}
+}
+
+bool receive_prune_idle(const struct receive_side *r)
+{
+	return r->prune == NULL || list_empty(&r->prune->waiting);
 }
 
 /* ---- The end, behind the last entry and all deletions: leftovers ---- */

@@ -61,7 +61,7 @@ static void on_step(struct io_call *k)
 	sess->receive->n_verifying--;
 	engine_progress(sess->engine, mono_now());
 	if (!sess->end.over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
-		list_append(&sess->receive->verify_queue, &t->in_verify_queue);
+		list_append(&sess->receive->verify_queue, &t->waiting);
 	else
 		finish(sess, t);
 	free(b);
@@ -82,7 +82,7 @@ void resume_verify_start(struct session *sess, struct receive_entry *t, bool com
 {
 	t->compare = compare;
 	t->verifying = true;
-	list_append(&sess->receive->verify_queue, &t->in_verify_queue);
+	list_append(&sess->receive->verify_queue, &t->waiting);
 }
 
 static void start_step(struct session *sess, struct receive_entry *t)
@@ -108,8 +108,8 @@ void resume_verify_pump(struct session *sess)
 	struct receive_entry *t;
 
 	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->end.over)) {
-		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, in_verify_queue);
-		list_remove(&t->in_verify_queue);
+		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, waiting);
+		list_remove(&t->waiting);
 		if (sess->end.over || t->ended)
 			finish(sess, t);
 		else

@@ -63,6 +63,7 @@ struct prune_opts {
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
 	bool links;                   /* links are transferred */
 	bool dry_run;
+	bool lists_ways;              /* directories whose names the source has for other entries are removed as well */
 	struct memory_account *memory; /* NULL: no limit */
 	bool times;                   /* directories keep their times */
 	uint64_t max;                 /* entries, files and directories; if there are more, none is removed; */
@@ -90,6 +91,13 @@ int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source,
  * a dry run after listing `max` of them), before the first removal. A directory that cannot be examined, or is on another
  * file system than the one added, stays, and all in it. */
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e);
+/* Before all deletion: the next calls of prune_step() empty the directory `name`, which has the name of a file or link to be
+ * received in an added directory, or below. All but devices is removed, or nothing, if something would stay by the rules
+ * above, or if that makes more than `max` entries together with those of earlier directories (`careful`: PRUNE_FEW). False:
+ * not below an added directory, or no memory. No I/O. */
+bool prune_make_way(struct prune *p, struct dir *parent, const char *name);
+/* After the last of these steps, or instead of further ones. */
+void prune_made_way(struct prune *p);
 uint64_t prune_removed(const struct prune *p);
 uint64_t prune_failed(const struct prune *p);
 

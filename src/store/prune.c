@@ -7,6 +7,7 @@
 #include "core/charged.h"
 #include "core/err.h"
 #include "core/list.h"
+#include "fs/dir_impl.h"
 #include "fs/fs_err.h"
 #include "store/hash.h"
 #include "store/manage.h"
@@ -31,11 +32,13 @@ struct prune_level {
 struct prune {
 	struct prune_opts o;
 	struct list roots, *next;
-	struct prune_root *root;     /* being walked */
+	struct prune_root *root;     /* being walked, or with the directory that makes way */
+	struct dir *way;             /* makes way, see prune_make_way(); NULL: none */
 	struct walk *walk;
 	uint64_t dev;                /* file system of the root */
-	bool removing;         /* the second of two walks; the first one counts */
-	uint64_t count;        /* entries to be removed, as far as the walk has come */
+	bool counted, removing; /* the first of two walks has ended, and the second one has begun */
+	uint64_t count;        /* entries to be removed, as far as the walk has come, and those that have made way */
+	uint64_t made_way;     /* entries removed in directories that made way */
 	uint64_t removed, failed;
 	struct prune_level level[WALK_DEPTH_MAX + 3]; /* [depth]: the directory that has the entries of this depth */
 	char path[DIR_PATH_RAW_BYTES];
@@ -55,16 +58,24 @@ int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e
 
 static size_t root_bytes(const char *source) { return sizeof(struct prune_root) + strlen(source) + 1; }
 
-void prune_free(struct prune *p)
+static void stop_walk(struct prune *p)
 {
-	struct prune_root *r;
 	size_t i;
 
-	if (p == NULL)
-		return;
 	for (i = sizeof p->level / sizeof *p->level; i-- > 0;)
 		manage_close_dir(&p->level[i].was, p->o.times);
 	walk_free(p->walk);
+	p->walk = NULL;
+}
+
+void prune_free(struct prune *p)
+{
+	struct prune_root *r;
+
+	if (p == NULL)
+		return;
+	stop_walk(p);
+	dir_unref(p->way);
 	while (!list_empty(&p->roots)) {
 		r = CONTAINER_OF(p->roots.next, struct prune_root, node);
 		list_remove(&r->node);
@@ -129,17 +140,32 @@ static bool is_published(const struct prune *p, const struct walk_entry *w)
 	return yes;
 }
 
-/* The source does not have the entry, and the transfer would have brought it. */
+/* Whether entries of this type may be removed. A directory that makes way loses what is in it, whether or not the transfer
+ * would bring the like, but for devices. */
+static bool is_removable(const struct prune *p, const struct walk_entry *w)
+{
+	return w->type == WALK_DIR || w->type == WALK_FILE || (w->type == WALK_SYMLINK && (p->o.links || p->way != NULL)) ||
+	    (p->way != NULL && (S_ISFIFO(w->format) || S_ISSOCK(w->format)));
+}
+
+/* The source does not have the entry, or as a file or link where this is a directory, and the transfer would have brought it. */
 static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 {
-	return !name_set_has(p->o.names, hash) && !p->level[w->depth].closed && (w->type == WALK_DIR || w->type == WALK_FILE ||
-	    (w->type == WALK_SYMLINK && p->o.links)) && !excluded(p, w) && !is_published(p, w);
+	bool known = p->way == NULL && name_set_has(p->o.names, hash), way = known && p->o.lists_ways && w->type == WALK_DIR;
+
+	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) && (way || !is_published(p, w));
 }
 
 static void prune_report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
 {
 	dir_path_raw(dir, name, p->path, sizeof p->path);
 	p->o.entry(p->o.arg, p->path, why);
+}
+
+/* How many entries of a source will follow is unknown when a directory makes way. */
+static uint64_t limit(const struct prune *p)
+{
+	return p->way != NULL && p->o.careful ? PRUNE_FEW : p->o.max;
 }
 
 /* An entry is to be removed: a file or link, or, with name NULL, the emptied directory. The level above keeps it if that
@@ -149,12 +175,12 @@ static void take(struct prune *p, struct dir *dir, const char *name, struct prun
 	struct ptcp_err why = { 0 };
 	int r;
 
-	if (p->count == p->o.max) { /* another program fills the directory meanwhile, or a dry run has listed enough */
+	if (p->count == limit(p)) { /* another program fills the directory meanwhile, or a dry run has listed enough */
 		above->kept = true;
 		p->count++;
 		return;
 	}
-	if (p->count > p->o.max)
+	if (p->count > limit(p))
 		return;
 	p->count++;
 	if (!p->removing && !p->o.dry_run)
@@ -206,7 +232,7 @@ static void keep(struct prune *p, const struct walk_entry *w, const struct ptcp_
 
 static void on_dir(struct prune *p, const struct walk_entry *w, uint64_t hash)
 {
-	bool known = name_set_has(p->o.names, prune_dir_hash(hash));
+	bool known = p->way == NULL && name_set_has(p->o.names, prune_dir_hash(hash));
 	struct ptcp_err why;
 
 	if (!known && !is_extra(p, w, hash)) {
@@ -274,7 +300,7 @@ static int check_source(const struct prune *p, struct ptcp_err *e)
 {
 	uint64_t has = p->o.careful ? *p->o.source_entries : UINT64_MAX;
 
-	if (p->count == 0 || (has > 0 && (p->count <= PRUNE_FEW || p->count <= has)))
+	if (p->count == p->made_way || (has > 0 && (p->count <= PRUNE_FEW || p->count <= has)))
 		return 0;
 	if (has == 0)
 		return err_set(e, PTCP_EIO, "the source is empty: none of %llu files and directories is deleted (name the right "
@@ -290,17 +316,25 @@ static int next_pass(struct prune *p, struct ptcp_err *e)
 
 	if (p->removing)
 		return 0;
-	if ((r = check_source(p, e)) < 0 || p->o.dry_run || p->count == 0)
+	if ((r = check_source(p, e)) < 0 || p->o.dry_run || p->count == p->made_way)
 		return r;
 	p->removing = true;
-	p->count = 0;
+	p->count = p->made_way;
 	p->next = p->roots.next;
 	return 1;
 }
 
-static int begin_root(void *arg, struct ptcp_err *e)
+static int begin_walk(struct prune *p, struct dir *d, struct ptcp_err *e)
 {
-	struct prune *p = arg;
+	int r = walk_new(&p->walk, p->o.memory, e);
+
+	if (r == 0)
+		r = walk_add(p->walk, d, NULL, e);
+	return r < 0 ? r : 1;
+}
+
+static int begin_root(struct prune *p, struct ptcp_err *e)
+{
 	int r;
 
 	manage_close_dir(&p->level[0].was, p->o.times);
@@ -312,27 +346,90 @@ static int begin_root(void *arg, struct ptcp_err *e)
 		.closed = name_set_has(p->o.names, prune_closed_hash(p->root->hash)) };
 	if ((r = exists(p, p->root->dir, e)) <= 0)
 		return r < 0 ? r : 1;
-	if ((r = walk_new(&p->walk, p->o.memory, e)) == 0)
-		r = walk_add(p->walk, p->root->dir, NULL, e);
-	return r < 0 ? r : 1;
+	return begin_walk(p, p->root->dir, e);
+}
+
+/* 1: a walk begins; 0: the directory is empty. */
+static int begin_way(struct prune *p, struct ptcp_err *e)
+{
+	uint64_t above;
+	int r;
+
+	manage_close_dir(&p->level[0].was, p->o.times);
+	if (p->counted && p->level[0].kept)
+		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL, "a nonempty directory has this name, with entries that --delete "
+		    "retains (move it away)");
+	if (p->removing)
+		return 0;
+	if ((r = exists(p, p->way->parent, e)) <= 0)
+		return r;
+	above = p->dev;
+	if ((r = exists(p, p->way, e)) <= 0)
+		return r;
+	if (p->dev != above)
+		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL, "a file system is mounted here (unmount it)");
+	p->removing = p->counted;
+	p->counted = true;
+	p->count = p->made_way;
+	p->level[0] = (struct prune_level){ .extra = true };
+	return begin_walk(p, p->way, e);
 }
 
 static int too_many(const struct prune *p, struct ptcp_err *e)
 {
 	return err_set(e, PTCP_EIO, "more than %llu files and directories to delete: none is deleted (raise --max-delete, or "
-	    "list them with --dry-run)", (unsigned long long)p->o.max);
+	    "list them with --dry-run)", (unsigned long long)limit(p));
 }
 
 static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 {
 	struct prune *p = arg;
 	judge(p, w);
-	return p->count > p->o.max && !p->removing ? too_many(p, e) : 0;
+	return p->count > limit(p) && !p->removing ? too_many(p, e) : 0;
+}
+
+static int begin_next(void *arg, struct ptcp_err *e)
+{
+	struct prune *p = arg;
+	return p->way != NULL ? begin_way(p, e) : begin_root(p, e);
 }
 
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e)
 {
-	static const struct walk_steps steps = { .next = begin_root, .entry = on_entry };
+	static const struct walk_steps steps = { .next = begin_next, .entry = on_entry };
 
 	return walk_step(&steps, &p->walk, entries, p, e);
+}
+
+/* ---- A directory that makes way ---- */
+
+static struct prune_root *root_of(const struct prune *p, const struct dir *d)
+{
+	struct prune_root *r;
+	struct list *at;
+
+	for (; d != NULL; d = d->parent)
+		for (at = p->roots.next; at != &p->roots; at = at->next)
+			if ((r = CONTAINER_OF(at, struct prune_root, node))->dir == d)
+				return r;
+	return NULL;
+}
+
+bool prune_make_way(struct prune *p, struct dir *parent, const char *name)
+{
+	p->root = root_of(p, parent);
+	p->way = p->root != NULL ? dir_child(parent, name) : NULL;
+	return p->way != NULL;
+}
+
+void prune_made_way(struct prune *p)
+{
+	stop_walk(p);
+	dir_unref(p->way);
+	p->way = NULL;
+	if (p->removing)
+		p->made_way = p->count;
+	p->count = p->made_way;
+	p->counted = p->removing = false;
+	p->failed = 0;
 }

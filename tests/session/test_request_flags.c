@@ -223,6 +223,54 @@ static void removes_no_more_than_permitted(void **state)
 	sf_failed(&sf.starter, PTCP_EIO, "more than 1 files and directories to delete: none is deleted");
 }
 
+static void fill(const char *dir, unsigned n)
+{
+	char name[60];
+
+	if (!fx_exists(dir))
+		fx_mkdir(dir);
+	while (n-- > 0) {
+		snprintf(name, sizeof name, "%s/%u", dir, n);
+		fx_text(name, "x");
+	}
+}
+
+/* Full directories in place of files and of a link, one after the other; if the session ends meanwhile, the next one goes on. */
+static void directories_make_way(void **state)
+{
+	struct ptcp_err why = { .code = PTCP_ECANCELED, .msg = "enough" };
+	char link[10];
+	uint8_t role;
+
+	(void)state;
+	sf.open.flags |= WIRE_OPEN_DELETE | WIRE_OPEN_LINKS;
+	sf.open.max_delete = 10000;
+	fx_text("from/a", "a");
+	fx_text("from/b", "b");
+	fx_text("from/d", "d");
+	assert_int_equal(symlink("a", fx_path("from/c")), 0);
+	for (role = WIRE_ACCEPTOR_RECEIVES; role <= WIRE_ACCEPTOR_SENDS; role++) {
+		fill("to/a", 700);
+		fill("to/b", 600);
+		fill("to/c", 500);
+		sf_begin(role, 2);
+		while (!sf_both_run() || sf.starter.n_deleted == 0)
+			loop_run_once(sf.control, true);
+		session_cancel(sf.starter.session, &why);
+		sf_finish();
+		assert_true(sf.starter.n_deleted < 1800);
+		sf_again();
+		transfer(role);
+		assert_true(sf.starter.n_deleted > 0 && sf.starter.n_deleted <= 1800);
+		fx_holds("to/a", "a");
+		fx_holds("to/b", "b");
+		assert_int_equal(readlink(fx_path("to/c"), link, sizeof link), 1);
+		assert_int_equal(fx_count("to"), 4);
+		assert_true(unlink(fx_path("to/a")) == 0 && unlink(fx_path("to/b")) == 0 && unlink(fx_path("to/c")) == 0);
+		sf_again();
+	}
+}
+
 /* ---- Leftovers ---- */
 
 /* A part file of a source that is gone is reported, not one that this transfer completes. */
@@ -520,7 +568,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		sf_test(the_destination), sf_test(the_destination_of_a_name),
 		sf_test(existing_files), sf_test(attributes), sf_test(removes_what_the_source_has_not),
-		sf_test(removes_no_more_than_permitted), sf_test(leftovers),
+		sf_test(removes_no_more_than_permitted), sf_test(directories_make_way), sf_test(leftovers),
 		cmocka_unit_test(text_of_leftovers), sf_test(from_scratch), sf_test(hard_links), sf_test(holes), sf_test(filtered), sf_test(selected),
 		sf_test(only_new_files), sf_test(from_and_to_pipes),
 	};

@@ -379,6 +379,177 @@ static void stopped_anywhere(void **state)
 	}
 }
 
+/* ---- Directories that make way ---- */
+
+static void way(void)
+{
+	fx_mkdir("d");
+	fx_text("d/1", "");
+	fx_mkdir("d/sub");
+	fx_text("d/sub/2", "");
+	assert_int_equal(symlink("..", fx_path("d/sub/link")), 0);
+	assert_int_equal(mkfifo(fx_path("d/fifo"), 0600), 0);
+	fx_text("extra", "");
+	has("d");
+}
+
+static int make_way(struct prune *p, const char *name, unsigned step)
+{
+	int r;
+
+	assert_true(prune_make_way(p, fx_root, name));
+	while ((r = prune_step(p, step, &why)) > 0)
+		;
+	prune_made_way(p);
+	return r;
+}
+
+/* Whatever its types, also those that the transfer does not bring. Then deletion continues with what the source lacks. */
+static void a_directory_makes_way(void **state)
+{
+	struct prune_opts o = usual;
+	struct prune *p;
+	unsigned step;
+	int r;
+
+	(void)state;
+	o.links = false;
+	for (step = 1; step < 100; step += 98) {
+		said[0] = '\0';
+		way();
+		assert_int_equal(prune_new(&p, &o, NULL), 0);
+		assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+		assert_int_equal(make_way(p, "d", step), 0);
+		assert_string_equal(sorted(), "d/1 d/fifo d/sub d/sub/2 d/sub/link");
+		assert_int_equal(fx_count("d"), 0);
+		assert_int_equal(make_way(p, "d", step), 0);
+		assert_int_equal(make_way(p, "none", step), 0);
+		assert_int_equal(rmdir(fx_path("d")), 0);
+		while ((r = prune_step(p, step, &why)) > 0)
+			;
+		assert_int_equal(r, 0);
+		assert_string_equal(sorted(), "d/1 d/fifo d/sub d/sub/2 d/sub/link extra");
+		assert_int_equal(prune_removed(p), 6);
+		prune_free(p);
+	}
+}
+
+/* Only as a whole: what stays in it by any rule keeps all. */
+static void a_directory_stays(void **state)
+{
+	static const char *const reason[] = { "with entries that --delete retains", "with entries that --delete retains",
+		"with entries that --delete retains", "more than 4 files and directories to delete", "with entries that --delete retains" };
+	struct dir *d = dir_child(fx_root, "d");
+	struct published published = { .max = 10 };
+	struct prune_opts o;
+	struct filter *f;
+	struct prune *p;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(filter_new(&f, NULL, NULL), 0);
+	assert_int_equal(filter_add(f, false, "/src/d/sub/2", NULL), 0);
+	way();
+	published_add_name(&published, d, "1");
+	for (i = 0; i < sizeof reason / sizeof *reason; i++) {
+		o = usual;
+		o.filter = i == 0 ? f : NULL;
+		o.published = i == 1 ? &published : NULL;
+		if (i == 2)
+			fx_text("d/sub/" PART, "");
+		if (i == 3)
+			o.max = 4;
+		fx_fail_always(FX_fdopendir, i == 4 ? EACCES : 0);
+		assert_int_equal(prune_new(&p, &o, NULL), 0);
+		assert_int_equal(prune_add(p, fx_root, 0, "src", NULL), 0);
+		assert_int_equal(make_way(p, "d", 10), PTCP_EIO);
+		assert_non_null(strstr(why.msg, reason[i]));
+		assert_int_equal(prune_removed(p) + prune_failed(p), 0);
+		prune_free(p);
+		fx_fail_always(FX_fdopendir, 0);
+		if (i == 2)
+			assert_int_equal(unlink(fx_path("d/sub/" PART)), 0);
+		assert_int_equal(fx_count("d") + fx_count("d/sub"), 5);
+	}
+	published_fini(&published);
+	filter_free(f);
+	dir_unref(d);
+}
+
+/* Not below a directory that was received: nothing makes way. */
+static void no_received_directory(void **state)
+{
+	struct dir *a = dir_child(fx_root, "a"), *b = dir_child(a, "b");
+	struct prune *p;
+
+	(void)state;
+	assert_int_equal(prune_new(&p, &usual, NULL), 0);
+	assert_false(prune_make_way(p, b, "x"));
+	assert_int_equal(prune_add(p, a, 1, "a", NULL), 0);
+	assert_false(prune_make_way(p, fx_root, "x"));
+	assert_true(prune_make_way(p, b, "x"));
+	prune_made_way(p);
+	prune_free(p);
+	dir_unref(b);
+	dir_unref(a);
+}
+
+/* The limit counts what has made way, in all deletions. With the default limit few make way, as nobody knows yet how many
+ * entries the source has. */
+static void limits_of_ways(void **state)
+{
+	uint64_t has_entries = 1000;
+	struct prune_opts o = usual;
+	struct prune *p;
+	char name[20];
+	int i, r;
+
+	(void)state;
+	o.max = 6;
+	way();
+	fx_text("extra2", "");
+	assert_int_equal(prune_new(&p, &o, NULL), 0);
+	assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+	assert_int_equal(make_way(p, "d", 3), 0);
+	while ((r = prune_step(p, 3, &why)) > 0)
+		;
+	assert_int_equal(r, PTCP_EIO);
+	assert_int_equal(prune_removed(p), 5);
+	assert_true(fx_exists("extra") && fx_exists("extra2"));
+	prune_free(p);
+	o.max = 1000;
+	o.careful = true;
+	o.source_entries = &has_entries;
+	for (i = 0; i <= PRUNE_FEW; i++) {
+		sprintf(name, "d/f%d", i);
+		fx_text(name, "");
+	}
+	assert_int_equal(prune_new(&p, &o, NULL), 0);
+	assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
+	assert_int_equal(make_way(p, "d", 3), PTCP_EIO);
+	assert_non_null(strstr(why.msg, "more than 100 files and directories to delete: none is deleted (raise --max-delete"));
+	assert_int_equal(unlink(fx_path("d/f0")), 0);
+	assert_int_equal(make_way(p, "d", 3), 0);
+	assert_int_equal(prune_removed(p), PRUNE_FEW);
+	prune_free(p);
+}
+
+/* A dry run lists what would make way. */
+static void ways_in_a_dry_run(void **state)
+{
+	struct prune_opts o = usual;
+	uint64_t n;
+
+	(void)state;
+	way();
+	has("extra");
+	o.dry_run = o.lists_ways = true;
+	assert_int_equal(unlink(fx_path("d/fifo")), 0);
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), 0);
+	assert_string_equal(sorted(), "d d/1 d/sub d/sub/2 d/sub/link");
+	assert_int_equal(fx_count("d"), 2);
+}
+
 static void sets(void **state)
 {
 	struct name_set s = { 0 };
@@ -406,7 +577,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(what_is_kept),
 		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets), T(closed_directories),
-		T(attributes_of_directories), T(careful),
+		T(attributes_of_directories), T(careful), T(a_directory_makes_way), T(a_directory_stays),
+		T(no_received_directory), T(limits_of_ways), T(ways_in_a_dry_run),
 	};
 	return cmocka_run_group_tests_name("store/prune", tests, NULL, NULL);
 }
