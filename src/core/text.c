@@ -147,6 +147,18 @@ size_t text_fold(char *out, const char *text)
 	return (size_t)(at - out);
 }
 
+void text_hex(char *out, const uint8_t *p, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		out[2 * i] = digits[p[i] >> 4];
+		out[2 * i + 1] = digits[p[i] & 15];
+	}
+	out[2 * n] = '\0';
+}
+
 static int hex(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' :
@@ -172,6 +184,7 @@ bool text_percent_decode(char *out, size_t cap, const char *text)
 	out[n] = '\0';
 	return true;
 }
+
 char *text_next_word(const char **text, char **to, bool *ok)
 {
 	const char *s = *text + strspn(*text, " \t\n");

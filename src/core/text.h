@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Copies `name` with control bytes, DEL, backslash and invalid UTF-8 written as \ooo or \\, cut with ".."
  * where `cap` (at least 8) is too small. Returns `out`. Every name shown on a terminal, in a log or in a line
@@ -27,6 +28,9 @@ bool text_name_ok(const char *name, size_t n);
 /* Copies `text` with letters of the Latin, Greek, Cyrillic and Armenian scripts in one case, for comparisons as file systems make
  * them that ignore case; other bytes stay. No NUL is written. Returns the length, at most that of `text`. */
 size_t text_fold(char *out, const char *text);
+
+/* Writes n bytes as 2n hexadecimal digits, in lower case, and a NUL. */
+void text_hex(char *out, const uint8_t *p, size_t n);
 
 /* Decodes %XX. False, with `out` undefined, for a malformed escape, %00, or a result longer than `cap` with
  * its NUL. */

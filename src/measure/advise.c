@@ -296,12 +296,6 @@ static void on_advise_timer(void *arg)
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
 }
 
-static void on_advise_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
-{
-	(void)number, (void)run;
-	prober_lost(arg, why);
-}
-
 static void on_clear(void *arg)
 {
 	struct advise *a = arg;
@@ -312,7 +306,7 @@ static void on_clear(void *arg)
 		probe_session_finish(a->base.session);
 }
 
-static const struct probe_session_ops probe_session_ops = { on_begun, on_advise_ended, on_clear };
+static const struct probe_session_ops probe_session_ops = { on_begun, prober_ended, on_clear };
 
 static void running(struct prober *b, struct session *sess)
 {
@@ -326,12 +320,6 @@ static void running(struct prober *b, struct session *sess)
 		max = a->level[i] > max ? a->level[i] : max;
 	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max))
 		start_level(a, 0);
-}
-
-static void advise_free(struct prober *b)
-{
-	timer_free(b->timer);
-	free(of(b));
 }
 
 /* Levels or their duration in the options: they are always probed. */
@@ -356,7 +344,7 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 	return true;
 }
 
-static const struct prober_ops ops = { .running = running, .free = advise_free, .recall = recall };
+static const struct prober_ops ops = { .running = running, .free = prober_free, .recall = recall };
 
 /* The levels of the options, or the default. */
 static int take_levels(struct advise *a, struct ptcp_err *e)

@@ -114,13 +114,7 @@ static void running(struct prober *b, struct session *sess)
 		start_round(of(b));
 }
 
-static void measure_free(struct prober *b)
-{
-	timer_free(b->timer);
-	free(of(b));
-}
-
-static const struct prober_ops ops = { .running = running, .free = measure_free };
+static const struct prober_ops ops = { .running = running, .free = prober_free };
 
 size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max,
     unsigned *saturates_at)

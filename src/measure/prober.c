@@ -1,5 +1,7 @@
 #include "measure/prober.h"
 
+#include <stdlib.h>
+
 #include "core/err.h"
 
 void prober_fail(struct prober *b, const struct ptcp_err *why)
@@ -26,12 +28,19 @@ bool prober_begin(struct prober *b, struct session *sess, const struct probe_ses
 	return false;
 }
 
-void prober_lost(struct prober *b, const struct ptcp_err *why)
+void prober_ended(void *prober, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
 {
 	struct ptcp_err lost;
 
+	(void)number, (void)run;
 	err_set(&lost, why != NULL ? why->code : PTCP_EPEER,
 	    "measurement: a stream was lost: %s (run the same command again)",
 	    why != NULL ? why->msg : "the peer ended it");
-	prober_fail(b, &lost);
+	prober_fail(prober, &lost);
+}
+
+void prober_free(struct prober *b)
+{
+	timer_free(b->timer);
+	free(b);
 }

@@ -39,8 +39,10 @@ bool prober_begin(struct prober *b, struct session *sess, const struct probe_ses
     void (*on_timer)(void *arg), unsigned streams);
 /* Stops the timer and cancels the session. */
 void prober_fail(struct prober *b, const struct ptcp_err *why);
-/* prober_fail() for a lost stream; `why` may be NULL. */
-void prober_lost(struct prober *b, const struct ptcp_err *why);
+/* `ended` of measurements whose streams do not end by themselves: fails. */
+void prober_ended(void *prober, unsigned number, const struct probe_run *run, const struct ptcp_err *why);
+/* `free` of a prober that owns nothing else. */
+void prober_free(struct prober *b);
 
 /* Conversions: the unknown error is 0 in the model, NAN in public. */
 static inline struct probe probe_of_public(const struct ptcp_probe *p)

@@ -184,12 +184,6 @@ static void on_begun(void *arg)
 	timer_set(t->base.timer, mono_add_ns(t->began, SAMPLE_NS));
 }
 
-static void on_timing_ended(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why)
-{
-	(void)number, (void)run;
-	prober_lost(arg, why);
-}
-
 static void on_clear(void *arg)
 {
 	struct timing *t = arg;
@@ -198,7 +192,7 @@ static void on_clear(void *arg)
 		probe_session_finish(t->base.session);
 }
 
-static const struct probe_session_ops probe_session_ops = { on_begun, on_timing_ended, on_clear };
+static const struct probe_session_ops probe_session_ops = { on_begun, prober_ended, on_clear };
 
 static void running(struct prober *b, struct session *sess)
 {
@@ -213,9 +207,8 @@ static void running(struct prober *b, struct session *sess)
 
 static void timing_free(struct prober *b)
 {
-	timer_free(b->timer);
 	free(of(b)->message);
-	free(of(b));
+	prober_free(b);
 }
 
 static const struct prober_ops ops = { .running = running, .free = timing_free };

@@ -38,14 +38,6 @@ static bool add_line(struct buf *b, const char *word, const char *rest)
 	return true;
 }
 
-static void hex(char *out, const uint8_t *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		snprintf(out + 2 * i, 3, "%02x", p[i]);
-}
-
 int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 {
 	char key[2 * sizeof v->key + 1], run[2 * sizeof v->run + 1], port[12], shown[TEXT_NAME_BYTES];
@@ -53,8 +45,8 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 	unsigned i;
 	bool ok;
 
-	hex(key, v->key, sizeof v->key);
-	hex(run, v->run, sizeof v->run);
+	text_hex(key, v->key, sizeof v->key);
+	text_hex(run, v->run, sizeof v->run);
 	ok = add_line(&b, FIRST_LINE, "") && add_line(&b, "run ", run) && add_line(&b, "key ", key) &&
 	    add_line(&b, "engine ", v->engine);
 	for (i = 0; ok && i < v->n_addresses; i++)

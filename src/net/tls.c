@@ -4,11 +4,11 @@
 #include <openssl/err.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/byteorder.h"
 #include "core/clock.h"
+#include "core/text.h"
 
 #define RECORD_BYTES 16384
 
@@ -165,14 +165,6 @@ int tls_server_mover_key(uint8_t out[32], const uint8_t key[32], const char *fin
 	return derive_key(out, key, "ptcp server mover v1", fingerprint);
 }
 
-static void hex(char *out, const uint8_t *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		snprintf(out + 2 * i, 3, "%02x", p[i]);
-}
-
 int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e)
 {
 	uint8_t random[32];
@@ -180,7 +172,7 @@ int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e)
 
 	if ((r = tls_random(random, sizeof random, e)) < 0)
 		return r;
-	hex(key, random, sizeof random);
+	text_hex(key, random, sizeof random);
 	OPENSSL_cleanse(random, sizeof random);
 	return 0;
 }
@@ -198,7 +190,7 @@ int tls_share_label(char label[TLS_SHARE_LABEL_BYTES], const char *key, struct p
 	memcpy(text + sizeof purpose, key, n);
 	if (EVP_Digest(text, sizeof purpose + n, hash, NULL, EVP_sha256(), NULL) != 1)
 		return tls_error(e, PTCP_ENOMEM, "hashing");
-	hex(label, hash, 16);
+	text_hex(label, hash, 16);
 	return 0;
 }
 
@@ -217,12 +209,10 @@ int tls_random(uint8_t *out, size_t n, struct ptcp_err *e)
 int tls_digest(char out[TLS_DIGEST_BYTES], const void *data, size_t n, struct ptcp_err *e)
 {
 	uint8_t hash[32];
-	size_t i;
 
 	if (EVP_Digest(data, n, hash, NULL, EVP_sha256(), NULL) != 1)
 		return tls_error(e, PTCP_ENOMEM, "hashing");
-	for (i = 0; i < sizeof hash; i++)
-		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+	text_hex(out, hash, sizeof hash);
 	return 0;
 }
 

@@ -301,13 +301,6 @@ static int change(struct managing *m, struct ptcp_err *e)
 	return 1;
 }
 
-static int open_path(void *arg, const char *path, struct dir **out, struct ptcp_err *e)
-{
-	char name[DESTINATION_NAME_BYTES];
-
-	return request_source(arg, path, true, out, name, e);
-}
-
 /* The next path of the request, or of its matches. 1; 0: none is left. */
 static int next_path(void *arg, struct ptcp_err *e)
 {
@@ -333,7 +326,7 @@ static int next_path(void *arg, struct ptcp_err *e)
 		return 0;
 	if (m->op == WIRE_MANAGE_MKDIR || m->op == WIRE_MANAGE_RENAME)
 		return change(m, e);
-	return (r = expand_new(&m->expand, request_path(a, m->next++), open_path, a, a->memory, e)) < 0 ? r : 1;
+	return (r = expand_new(&m->expand, request_path(a, m->next++), request_open, a, a->memory, e)) < 0 ? r : 1;
 }
 
 static bool is_full(const void *arg)

@@ -78,6 +78,8 @@ struct dir *request_dir(const struct request *a, struct ptcp_err *why);
  * a client. */
 int request_source(const struct request *a, const char *path, bool contents, struct dir **dir,
     char name[DESTINATION_NAME_BYTES], struct ptcp_err *e);
+/* An expand_new() callback (store/expand.h), for which a request is the argument: the directory at the path. */
+int request_open(void *arg, const char *path, struct dir **out, struct ptcp_err *e);
 /* The quota of the client has changed; 0: none. A request that began without a quota stays without. */
 void request_change_quota(struct request *a, uint64_t bytes);
 /* After request_find(): the path with this number as written by the client. */

@@ -195,7 +195,7 @@ static int add_source(struct request *a, const char *path, struct ptcp_err *e)
 	return 0;
 }
 
-static int open_path(void *arg, const char *path, struct dir **out, struct ptcp_err *e)
+int request_open(void *arg, const char *path, struct dir **out, struct ptcp_err *e)
 {
 	char name[DESTINATION_NAME_BYTES];
 
@@ -268,7 +268,7 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 				return r;
 			continue;
 		}
-		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, open_path, a, a->memory, e)) < 0)
+		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, request_open, a, a->memory, e)) < 0)
 			return r;
 		if ((r = expand_step(s->expand, STEP_NAMES, &why)) > 0)
 			return 1;

@@ -97,6 +97,18 @@ static void names(void **state)
 	assert_true(text_name_ok("..x", 3));
 }
 
+static void hexadecimal(void **state)
+{
+	const uint8_t all[] = { 0x00, 0x09, 0x0a, 0x7f, 0x80, 0xff };
+	char out[2 * sizeof all + 1];
+
+	(void)state;
+	text_hex(out, all, sizeof all);
+	assert_string_equal(out, "00090a7f80ff");
+	text_hex(out, all, 0);
+	assert_string_equal(out, "");
+}
+
 static void percent(void **state)
 {
 	static const char *const bad[] = { "%", "%4", "%4g", "%g4", "%00", "a%", "a%0" };
@@ -241,7 +253,7 @@ int main(void)
 		cmocka_unit_test(unsafe_is_octal),
 		cmocka_unit_test(cuts),
 		cmocka_unit_test(names),
-		cmocka_unit_test(percent),
+		cmocka_unit_test(hexadecimal), cmocka_unit_test(percent),
 		cmocka_unit_test(words_and_quotes),
 		cmocka_unit_test(words_fit),
 		cmocka_unit_test(marks_are_filled),

@@ -281,12 +281,10 @@ static int begin(struct mover_probe *p, const char *dir, struct ptcp_err *e)
 {
 	unsigned char random[TOKEN_BYTES / 2];
 	char shown[TEXT_NAME_BYTES], path[PTCP_PATH_BYTES];
-	size_t i;
 
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_sys(e, PTCP_EIO, "cannot get random numbers");
-	for (i = 0; i < sizeof random; i++)
-		snprintf(p->token + 2 * i, 3, "%02x", random[i]);
+	text_hex(p->token, random, sizeof random);
 	text_escape(shown, sizeof shown, dir);
 	if (realpath(dir, path) == NULL || path_of(p->folder, path, ".ptcp-probe.XXXXXX") < 0 || mkdtemp(p->folder) == NULL) {
 		p->folder[0] = '\0';
