@@ -122,7 +122,7 @@ static void slow_down(const char *rate)
 	struct timetable t = { .n = 0 };
 
 	assert_int_equal(pacing_parse(&t, rate, NULL), 0);
-	assert_int_equal(pacing_set(&sf.starter.host.pacing, &t, sf.control, NULL), 0);
+	assert_int_equal(pacing_set(&sf.starter.context.pacing, &t, sf.control, NULL), 0);
 	if (sf.starter.session != NULL && !sf.starter.gone)
 		session_rate_changed(sf.starter.session);
 }
