@@ -46,26 +46,28 @@ static int authority_check(const struct ptcp_certificate *c, struct ptcp_err *e)
 	char shown[TEXT_NAME_BYTES];
 
 	if (c->fingerprint == NULL || !identity_fingerprint_ok(c->fingerprint))
-		return err_set(e, PTCP_EUSAGE, "%s: not a fingerprint (SHA256: and 43 characters; ptcp key show prints the "
-		    "fingerprint of a host)", text_escape(shown, sizeof shown, c->fingerprint != NULL ? c->fingerprint : ""));
+		return err_set(e, PTCP_EUSAGE, "%s: not a fingerprint (SHA256: and 43 characters; ptcp key show prints "
+		    "the fingerprint of a host)", text_escape(shown, sizeof shown,
+		    c->fingerprint != NULL ? c->fingerprint : ""));
 	if ((c->name == NULL) == (c->hosts == NULL))
-		return err_set(e, PTCP_EUSAGE, "a certificate has the name of a client (--name), or the hosts of a server (--hosts)");
+		return err_set(e, PTCP_EUSAGE,
+		    "a certificate has the name of a client (--name), or the hosts of a server (--hosts)");
 	if (c->name != NULL && (!text_is_word(c->name) || strlen(c->name) >= CERTIFICATE_NAME_BYTES))
 		return err_set(e, PTCP_EUSAGE, "--name %s: must be a single word of at most %d printable characters",
 		    text_escape(shown, sizeof shown, c->name), CERTIFICATE_NAME_BYTES - 1);
 	if (c->hosts != NULL && (!text_is_word(c->hosts) || strlen(c->hosts) >= CERTIFICATE_TEXT_BYTES ||
 	    !known_hosts_patterns_ok(c->hosts)))
-		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names, addresses or patterns of hosts, separated by commas, without "
-		    "ports, brackets around addresses, or a ! in front, of up to %d characters (such as *.site.org,192.0.2.7)",
-		    text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
+		return err_set(e, PTCP_EUSAGE, "--hosts %s: not names, addresses or patterns of hosts, separated by "
+		    "commas, without ports, brackets around addresses, or a ! in front, of up to %d characters (such "
+		    "as *.site.org,192.0.2.7)", text_escape(shown, sizeof shown, c->hosts), CERTIFICATE_TEXT_BYTES - 1);
 	if (c->read_only && c->write_once)
 		return err_set(e, PTCP_EUSAGE, "--read-only and --write-once: nothing would be permitted (choose one)");
 	if (c->hosts != NULL && (c->read_only || c->write_once || c->no_relay || c->root != NULL || c->quota_bytes > 0))
-		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, --quota, "
-		    "--read-only, --write-once and --no-relay, or give --name in place of --hosts)");
+		return err_set(e, PTCP_EUSAGE, "the certificate of a server gives no permissions (leave out --root, "
+		    "--quota, --read-only, --write-once and --no-relay, or give --name in place of --hosts)");
 	if (c->root != NULL && !root_ok(c->root))
-		return err_set(e, PTCP_EUSAGE, "--root %s: not a relative path (the root is beneath the one that each server gives to "
-		    "the authority)", text_escape(shown, sizeof shown, c->root));
+		return err_set(e, PTCP_EUSAGE, "--root %s: not a relative path (the root is beneath the one that each "
+		    "server gives to the authority)", text_escape(shown, sizeof shown, c->root));
 	if (c->from_s < 0 || c->until_s <= c->from_s)
 		return err_set(e, PTCP_EUSAGE, "a certificate must end after it begins");
 	return 0;
@@ -82,12 +84,12 @@ int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *o
 	int r;
 
 	ptcp_certificate_init(&all);
-	if ((r = opts_copy(&all, sizeof all, o, "ptcp_certificate_init", e)) < 0 || (r = authority_check(&all, e)) < 0 ||
-	    (r = tls_random(serial, sizeof serial, e)) < 0)
+	if ((r = opts_copy(&all, sizeof all, o, "ptcp_certificate_init", e)) < 0 ||
+	    (r = authority_check(&all, e)) < 0 || (r = tls_random(serial, sizeof serial, e)) < 0)
 		return r;
 	c = (struct certificate){ .kind = all.hosts != NULL ? CERTIFICATE_SERVER : CERTIFICATE_CLIENT,
-		.read_only = all.read_only, .no_relay = all.no_relay, .write_once = all.write_once, .quota_bytes = all.quota_bytes,
-		.from_s = (uint64_t)all.from_s, .until_s = (uint64_t)all.until_s };
+		.read_only = all.read_only, .no_relay = all.no_relay, .write_once = all.write_once,
+		.quota_bytes = all.quota_bytes, .from_s = (uint64_t)all.from_s, .until_s = (uint64_t)all.until_s };
 	memcpy(&c.serial, serial, sizeof serial);
 	c.serial |= c.serial == 0;
 	strcpy(c.subject, all.fingerprint);
@@ -115,10 +117,11 @@ int ptcp_certificate_install(const char *config_dir, const char *line, struct pt
 		return r;
 	certificate_decode(&c, bytes, n);
 	if (strcmp(c.subject, id.fingerprint) != 0)
-		r = err_set(e, PTCP_EUSAGE, "the certificate is for the key %s, and this host has %s (have the authority sign for this "
-		    "host, as its user)", c.subject, id.fingerprint);
+		r = err_set(e, PTCP_EUSAGE, "the certificate is for the key %s, and this host has %s (have the "
+		    "authority sign for this host, as its user)", c.subject, id.fingerprint);
 	else if (!certificate_is_signed(bytes, n))
-		r = err_set(e, PTCP_EUSAGE, "the certificate: invalid signature, damaged or forged (copy the line again)");
+		r = err_set(e, PTCP_EUSAGE,
+		    "the certificate: invalid signature, damaged or forged (copy the line again)");
 	else
 		r = certificates_add(config_dir, bytes, n, e);
 	identity_fini(&id);

@@ -27,8 +27,8 @@ int ptcp_config_dir(char *out, size_t cap, struct ptcp_err *e)
 	if ((r = userdir_config(dir, NULL, e)) < 0)
 		return r;
 	if (strlen(dir) >= cap)
-		return err_set(e, PTCP_ECONFIG, "configuration directory: path longer than %zu bytes (set XDG_CONFIG_HOME to a "
-		    "shorter path)", cap - 1);
+		return err_set(e, PTCP_ECONFIG, "configuration directory: path longer than %zu bytes (set "
+		    "XDG_CONFIG_HOME to a shorter path)", cap - 1);
 	strcpy(out, dir);
 	return 0;
 }

@@ -121,9 +121,11 @@ static int check_fingerprints(const struct ptcp_transfer_opts *t, struct ptcp_er
 	for (i = 0; i < t->n_fingerprints; i++) {
 		const char *fp = strstr(t->fingerprints[i], "SHA256:");
 
-		if (fp == NULL || (fp != t->fingerprints[i] && fp[-1] != '=') || strlen(fp) != PTCP_FINGERPRINT_BYTES - 1)
-			return err_set(e, PTCP_EUSAGE, "--fingerprint '%s': not a fingerprint (SHA256: and 43 characters, or "
-			    "HOST=SHA256:..; ptcp key show prints it on the server)", text_escape(shown, sizeof shown, t->fingerprints[i]));
+		if (fp == NULL || (fp != t->fingerprints[i] && fp[-1] != '=') ||
+		    strlen(fp) != PTCP_FINGERPRINT_BYTES - 1)
+			return err_set(e, PTCP_EUSAGE, "--fingerprint '%s': not a fingerprint (SHA256: and 43 "
+			    "characters, or HOST=SHA256:..; ptcp key show prints it on the server)",
+			    text_escape(shown, sizeof shown, t->fingerprints[i]));
 	}
 	return 0;
 }

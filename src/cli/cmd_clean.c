@@ -1,8 +1,7 @@
 /* ptcp clean: what interrupted transfers have left behind. */
+#include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ptcp/ptcp.h>
 
 #include "cli/client_opts.h"
 #include "cli/process.h"
@@ -109,7 +108,8 @@ static int run_clean(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt_group tables[] = { GROUP_OWN(clean_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
+static const struct opt_group tables[] = { GROUP_OWN(clean_options), GROUP_CONNECTION, GROUP_SSH,
+	GROUP_LOG, GROUP_END };
 
 const struct command command_clean = { "clean", "[options] DIRECTORY | URL",
 	"remove what interrupted transfers have left behind", run_clean, tables, 1, 1,

@@ -1,11 +1,10 @@
 /* ptcp ls, du, mkdir, rm and mv: files and directories of another host. */
 #include <limits.h>
+#include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <ptcp/ptcp.h>
 
 #include "cli/client_opts.h"
 #include "cli/process.h"
@@ -28,7 +27,8 @@ struct files_args {
 #define OPT_AT(member) offsetof(struct files_args, opts.member)
 
 static const struct opt ls_options[] = {
-	{ "long", 'l', NULL, "print mode, size and time as well", opt_true, offsetof(struct files_args, detailed), 0, 0 },
+	{ "long", 'l', NULL, "print mode, size and time as well", opt_true, offsetof(struct files_args, detailed), 0,
+	    0 },
 	OPT_ROWS(PTCP_OPTIONS_LS)
 	{ .name = NULL },
 };
@@ -41,8 +41,8 @@ static const struct opt mv_options[] = { OPT_ROWS(PTCP_OPTIONS_MV) { .name = NUL
 
 static const char *type_name(enum ptcp_entry_type t)
 {
-	static const char *const names[] = { "unknown", "file", "directory", "symlink", "fifo", "socket", "character-device",
-		"block-device" };
+	static const char *const names[] = { "unknown", "file", "directory", "symlink", "fifo", "socket",
+		"character-device", "block-device" };
 
 	return (size_t)t < sizeof names / sizeof *names ? names[t] : names[0];
 }
@@ -274,7 +274,8 @@ static void print_quota(const struct files_args *a, const struct ptcp_manage_res
 	if (quota == 0 || a->connect.log.quiet || a->connect.log.json)
 		return;
 	fprintf(stderr, "quota: %s of %s are used, %s are left\n", units_size_text(used, sum->quota_used_bytes),
-	    units_size_text(all, quota), units_size_text(left, quota > sum->quota_used_bytes ? quota - sum->quota_used_bytes : 0));
+	    units_size_text(all, quota), units_size_text(left,
+	    quota > sum->quota_used_bytes ? quota - sum->quota_used_bytes : 0));
 }
 
 static int run(const struct command *c, enum ptcp_manage_op op, int argc, char **argv)

@@ -1,8 +1,7 @@
 /* The table of subcommands, the commands help and version, and the sentence about an unknown command. */
+#include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ptcp/ptcp.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -19,7 +18,8 @@ const struct command command_show_help = { "help", "[COMMAND]", "print this help
 
 static const struct command *const commands[] = {
 	&command_serve, &command_send, &command_recv, &command_mover, &command_key, &command_overlay, &command_plan,
-	&command_collect, &command_links, &command_paths, &command_advise, &command_measure, &command_status, &command_rate,
+	&command_collect, &command_links, &command_paths, &command_advise, &command_measure,
+	&command_status, &command_rate,
 	&command_ls, &command_du, &command_mkdir, &command_rm, &command_mv, &command_clean, &command_doctor,
 	&command_version, &command_show_help,
 };

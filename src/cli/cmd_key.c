@@ -1,12 +1,11 @@
 /* ptcp key: identity of this host, and authorized clients. */
 #include <limits.h>
+#include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <ptcp/ptcp.h>
 
 #include "cli/options.h"
 #include "cli/show/json.h"
@@ -40,10 +39,13 @@ static int set_expires(void *args, const struct opt *o, const char *text, struct
 
 static const struct opt key_options[] = {
 	{ "read-only", 0, NULL, "authorize, sign: permit receiving only", opt_true, AT(read_only), 0, 0 },
-	{ "write-once", 0, NULL, "authorize, sign: permit adding files only, not reading, listing, replacing or removing", opt_true,
+	{ "write-once", 0, NULL,
+	    "authorize, sign: permit adding files only, not reading, listing, replacing or removing", opt_true,
 		AT(write_once), 0, 0 },
-	{ "no-relay", 0, NULL, "authorize, sign: forbid the client to use this host as a relay", opt_true, AT(no_relay), 0, 0 },
-	{ "root", 0, "DIR", "authorize, sign: root directory of the client, instead of or beneath the server's", opt_text,
+	{ "no-relay", 0, NULL, "authorize, sign: forbid the client to use this host as a relay", opt_true,
+	    AT(no_relay), 0, 0 },
+	{ "root", 0, "DIR", "authorize, sign: root directory of the client, instead of or beneath the server's",
+	    opt_text,
 		AT(root), 0, 0 },
 	{ "quota", 0, "SIZE", "authorize, sign: limit of the space used beneath the client's directory", opt_bytes,
 		AT(quota_bytes), 4096, 1e18 },
@@ -115,7 +117,8 @@ static void print_client(void *arg, const struct ptcp_permission *p)
 
 	if (o->json)
 		json_line(json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o, s:b}", "fingerprint", p->fingerprint, "name",
-		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only, "write_once", p->write_once,
+		    p->name != NULL ? json_text(p->name) : json_null(), "read_only", p->read_only,
+		    "write_once", p->write_once,
 		    "relay", !p->no_relay, "root", p->root != NULL ? json_text(p->root) : json_null(), "quota_bytes",
 		    quota_json(p->quota_bytes), "authority", p->authority));
 	else
@@ -148,16 +151,20 @@ static void print_certificate(void *arg, const struct ptcp_certificate *c)
 	time_text(from, c->from_s);
 	time_text(until, c->until_s);
 	if (o->json)
-		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o}", "serial", c->serial, "authority",
-		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from, "until", until, "valid",
+		json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o}", "serial",
+		    c->serial, "authority",
+		    c->authority, "for", c->name != NULL ? "client" : "server", "name", name, "from", from,
+		    "until", until, "valid",
 		    now >= c->from_s && now < c->until_s, "read_only", c->read_only, "write_once", c->write_once,
 		    "relay", !c->no_relay,
-		    "root", c->root != NULL ? json_text(c->root) : json_null(), "quota_bytes", quota_json(c->quota_bytes)));
+		    "root", c->root != NULL ? json_text(c->root) : json_null(), "quota_bytes",
+		    quota_json(c->quota_bytes)));
 	else
-		printf("%s  %s  %s %s  %s  %s  %s%s  %s to %s%s\n", c->serial, c->authority, c->name != NULL ? "client" : "server",
+		printf("%s  %s  %s %s  %s  %s  %s%s  %s to %s%s\n", c->serial, c->authority,
+		    c->name != NULL ? "client" : "server",
 		    name, access_text(c->read_only, c->write_once), c->no_relay ? "no-relay" : "relay",
-		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), quota_text(quota, c->quota_bytes), from, until,
-		    now < c->from_s ? "  not yet valid" : now >= c->until_s ? "  expired" : "");
+		    text_escape(root, sizeof root, c->root != NULL ? c->root : "-"), quota_text(quota, c->quota_bytes),
+		    from, until, now < c->from_s ? "  not yet valid" : now >= c->until_s ? "  expired" : "");
 }
 
 static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_err *e)
@@ -169,8 +176,8 @@ static int sign(const struct key_opts *o, const char *fingerprint, struct ptcp_e
 	int r;
 
 	if (o->ca == NULL)
-		return err_set(e, PTCP_EUSAGE, "key sign: needs --ca FILE, the key of the authority (ptcp key generate --ca FILE makes "
-		    "one)");
+		return err_set(e, PTCP_EUSAGE, "key sign: needs --ca FILE, the key of the authority (ptcp key generate "
+		    "--ca FILE makes one)");
 	ptcp_certificate_init(&c);
 	c.fingerprint = fingerprint;
 	c.name = p->name;
@@ -220,9 +227,11 @@ static const struct {
 	[GENERATE] = { "generate", " ca ", NULL },
 	[LIST] = { "list", " json ", NULL },
 	[INSTALL] = { "install", "", "file with a certificate (- for the standard input)" },
-	[AUTHORIZE] = { "authorize", PERMISSIONS, "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[AUTHORIZE] = { "authorize", PERMISSIONS,
+	"fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 	[REVOKE] = { "revoke", "", "fingerprint (SHA256:..) or serial number of a certificate" },
-	[SIGN] = { "sign", PERMISSIONS "hosts expires ", "fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
+	[SIGN] = { "sign", PERMISSIONS "hosts expires ",
+	"fingerprint (SHA256:.., as 'ptcp key show' prints it on the client)" },
 };
 
 static int run_action(enum action action, struct key_opts *o, const char *operand, struct ptcp_err *e)
@@ -242,7 +251,8 @@ static int run_action(enum action action, struct key_opts *o, const char *operan
 		return strncmp(operand, "SHA256:", 7) == 0 ? ptcp_revoke(NULL, operand, e) :
 		    ptcp_certificate_revoke(NULL, operand, e);
 	case GENERATE:
-		r = o->ca != NULL ? ptcp_authority_generate(o->ca, fingerprint, e) : ptcp_key_generate(NULL, fingerprint, e);
+		r = o->ca != NULL ? ptcp_authority_generate(o->ca, fingerprint, e) :
+		    ptcp_key_generate(NULL, fingerprint, e);
 		break;
 	default:
 		if (o->certificates)
@@ -307,7 +317,8 @@ static int check_and_run(struct key_opts *o, const struct options_given *given, 
 		return r;
 	one = uses[action].operand != NULL && !(action == AUTHORIZE && o->ca != NULL);
 	if (one && n != 2)
-		return err_set(e, PTCP_EUSAGE, "key %s: needs one operand: %s", uses[action].name, uses[action].operand);
+		return err_set(e, PTCP_EUSAGE, "key %s: needs one operand: %s", uses[action].name,
+		    uses[action].operand);
 	if (!one && n != 1)
 		return err_set(e, PTCP_EUSAGE, "key %s: takes no further operand (leave '%s' out)", uses[action].name,
 		    text_escape(shown, sizeof shown, operands[1]));

@@ -27,7 +27,8 @@ struct links_args {
 
 static const struct opt links_options[] = {
 	OPT_ROWS(PTCP_OPTIONS_LINKS)
-	{ "write", 0, "FILE", "write the overlay with the results to FILE, as they are known", opt_text, AT(write), 0, 0 },
+	{ "write", 0, "FILE", "write the overlay with the results to FILE, as they are known", opt_text,
+	    AT(write), 0, 0 },
 	{ "query", 0, NULL, "do not measure; query servers for their estimates", opt_true, AT(query), 0, 0 },
 	{ "watch", 0, NULL, "measure continuously until interrupted", opt_true, AT(watch), 0, 0 },
 	{ "interval", 0, "TIME", "with --watch: pause before each link (default: 60s)", opt_seconds, AT(interval_s),
@@ -89,8 +90,8 @@ static int write_shared(const struct links_args *a, const struct ptcp_links *l, 
 	int r = 0;
 
 	if (a->write != NULL && n > 0 && (r = ptcp_overlay_save_shared(a->write, a->write, found, n, e)) > 0) {
-		terminal_line("ptcp: warning: %s: has shared bottlenecks already, which were not changed (remove 'shared' to have "
-		    "the measured ones)", a->write);
+		terminal_line("ptcp: warning: %s: has shared bottlenecks already, which were not changed (remove "
+		    "'shared' to have the measured ones)", a->write);
 		r = 0;
 	}
 	free(found);
@@ -300,8 +301,8 @@ static int check(const struct command *c, const struct links_args *a, const stru
 		return err_set(e, PTCP_EUSAGE, "--interval: only with --watch (add --watch, or leave --interval out)");
 	for (name = measuring; a->query && *name != NULL; name++)
 		if (options_is_given(given, options_find(c, *name)))
-			return err_set(e, PTCP_EUSAGE, "--%s: not with --query, which does not measure (leave one of them out)",
-			    *name);
+			return err_set(e, PTCP_EUSAGE,
+			    "--%s: not with --query, which does not measure (leave one of them out)", *name);
 	return 0;
 }
 
@@ -315,7 +316,8 @@ static int run_links(const struct command *c, int argc, char **argv)
 	process_catch(EXIT_INTERRUPTED, INTERRUPTED_TWICE);
 	memset(&a, 0, sizeof a);
 	ptcp_links_opts_init(&a.opts);
-	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 && (r = check(c, &a, &given, &e)) == 0)
+	if ((r = connect_parse(&a.connect, c, argc, argv, NULL, &given, &e)) == 0 &&
+	    (r = check(c, &a, &given, &e)) == 0)
 		r = load_and_measure(&a, argv[0], &e);
 	options_given_free(&given);
 	client_opts_fini(&a.connect);

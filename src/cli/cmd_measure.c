@@ -62,7 +62,8 @@ static const struct opt measure_options[] = {
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
 	{ "csv", 0, "FILE", "write a line per stream and round", opt_text, AT(csv_file), 0, 0 },
-	{ "plot", 0, "FILE.svg", "plot throughput, and the rate of each stream, with gnuplot", opt_text, AT(plot), 0, 0 },
+	{ "plot", 0, "FILE.svg", "plot throughput, and the rate of each stream, with gnuplot", opt_text,
+	    AT(plot), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -158,20 +159,24 @@ static void print_answer(FILE *f, const struct summary *s)
 		if (isinf(error))
 			fprintf(f, "One round does not tell how many streams are best.\n");
 		else
-			fprintf(f, "The rounds scatter too much to tell how many streams are best: a mean is off by %.0f %% (standard "
-			    "error).\n", 100 * error);
+			fprintf(f, "The rounds scatter too much to tell how many streams are best: a mean is off by "
+			    "%.0f %% (standard error).\n", 100 * error);
 		fprintf(f, "run: ptcp measure --rounds %u%s", rounds_needed(s), again);
 		for (i = 0; i < s->n; i++)
 			fprintf(f, "%s%u", i > 0 ? "," : " --streams ", s->level[i].streams);
 		fprintf(f, " ...\n");
 	} else if (s->saturates_at > 0) {
-		fprintf(f, "Saturates at %u stream%s: additional streams add less than 5 %%.\nrun: ptcp %s --streams %u%s ...\n",
+		fprintf(f,
+		    "Saturates at %u stream%s: additional streams add less than 5 %%.\nrun: ptcp %s --streams %u%s "
+		    "...\n",
 		    s->saturates_at, plural(s->saturates_at), s->receive ? "recv" : "send", s->saturates_at, again);
 	} else if (most < PTCP_STREAMS_MAX) {
-		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp measure --streams %u,%u%s ...\n",
-		    most, 2 * most < PTCP_STREAMS_MAX ? 2 * most : PTCP_STREAMS_MAX, again);
+		fprintf(f,
+		    "Throughput still increases at the highest number of streams.\nrun: ptcp measure --streams %u,%u%s "
+		    "...\n", most, 2 * most < PTCP_STREAMS_MAX ? 2 * most : PTCP_STREAMS_MAX, again);
 	} else {
-		fprintf(f, "Throughput still increases at the highest number of streams.\nrun: ptcp %s --streams %u%s ...\n",
+		fprintf(f,
+		    "Throughput still increases at the highest number of streams.\nrun: ptcp %s --streams %u%s ...\n",
 		    s->receive ? "recv" : "send", most, again);
 	}
 }
@@ -180,8 +185,8 @@ static void print_summary(FILE *f, const struct summary *s)
 {
 	size_t i;
 
-	fprintf(f, "%7s %6s %6s %12s %12s %12s %12s %8s %6s\n", "streams", "rounds", "failed", "mean", "min", "max", "std dev",
-	    "fairness", "groups");
+	fprintf(f, "%7s %6s %6s %12s %12s %12s %12s %8s %6s\n", "streams", "rounds", "failed", "mean", "min",
+	    "max", "std dev", "fairness", "groups");
 	for (i = 0; i < s->n; i++)
 		print_level(f, &s->level[i]);
 	print_answer(f, s);
@@ -249,7 +254,8 @@ static void print_summary_json(const struct summary *s)
 
 	for (i = 0; i < s->n; i++)
 		json_array_append_new(list, level(&s->level[i]));
-	json_line(json_pack("{s:s, s:o, s:o, s:b, s:s?}", "event", "summary", "levels", json_whole(list, s->n), "saturates_at",
+	json_line(json_pack("{s:s, s:o, s:o, s:b, s:s?}", "event", "summary", "levels",
+	    json_whole(list, s->n), "saturates_at",
 	    s->saturates_at > 0 ? json_count(s->saturates_at) : json_null(), "certain", largest_error(s) <= ACCURATE,
 	    "congestion", s->congestion[0] != '\0' ? s->congestion : NULL));
 }
@@ -266,7 +272,8 @@ static void write_answer(FILE *f, const struct summary *s)
 	else if (s->saturates_at == 0)
 		fprintf(f, "set title 'throughput still increases at %u streams'\n", s->level[s->n - 1].streams);
 	else {
-		fprintf(f, "set title 'throughput saturates at %u stream%s'\n", s->saturates_at, plural(s->saturates_at));
+		fprintf(f, "set title 'throughput saturates at %u stream%s'\n", s->saturates_at,
+		    plural(s->saturates_at));
 		snprintf(label, sizeof label, "%u stream%s", s->saturates_at, plural(s->saturates_at));
 		plot_answer(f, s->saturates_at, s->level[s->n - 1].streams, label);
 	}
@@ -285,8 +292,10 @@ static void write_levels(FILE *f, const struct summary *s)
 	fprintf(f, "$levels << EOD\n");
 	for (i = 0; i < s->n; i++)
 		if (s->level[i].rounds > s->level[i].failed)
-			fprintf(f, "%u %.9g %.9g %.9g %.9g %.9g %.9g\n", s->level[i].streams, s->level[i].mean_bps / unit,
-			    s->level[i].min_bps / unit, s->level[i].max_bps / unit, s->level[i].per_stream_mean_bps / unit,
+			fprintf(f, "%u %.9g %.9g %.9g %.9g %.9g %.9g\n", s->level[i].streams,
+			    s->level[i].mean_bps / unit,
+			    s->level[i].min_bps / unit, s->level[i].max_bps / unit,
+			    s->level[i].per_stream_mean_bps / unit,
 			    s->level[i].per_stream_min_bps / unit, s->level[i].per_stream_max_bps / unit);
 	fprintf(f, "EOD\n");
 	write_answer(f, s);
@@ -318,11 +327,11 @@ static void write_streams(FILE *f, const struct summary *s)
 		fprintf(f, "EOD\n");
 	}
 	plot_counts(f, 'x', last);
-	fprintf(f, "unset arrow\nunset label\nset tmargin 3\nset title offset 0,0\nset title 'rate of each stream'\nset xlabel 'round'\n"
-	    "set ylabel 'rate of a stream (%sbit/s)'\nset yrange [0:*]\nplot ", prefix);
+	fprintf(f, "unset arrow\nunset label\nset tmargin 3\nset title offset 0,0\nset title 'rate of each "
+	    "stream'\nset xlabel 'round'\nset ylabel 'rate of a stream (%sbit/s)'\nset yrange [0:*]\nplot ", prefix);
 	for (k = 0; k < s->n; k++)
-		fprintf(f, "%s$streams%zu using 1:2 with points pt 7 ps 0.5 lc rgb '#%06x' title '%u stream%s'", k > 0 ? ", " : "",
-		    k, plot_color(k, s->n), s->level[k].streams, plural(s->level[k].streams));
+		fprintf(f, "%s$streams%zu using 1:2 with points pt 7 ps 0.5 lc rgb '#%06x' title '%u stream%s'",
+		    k > 0 ? ", " : "", k, plot_color(k, s->n), s->level[k].streams, plural(s->level[k].streams));
 	fprintf(f, "\n");
 }
 
@@ -383,7 +392,8 @@ static void on_round(void *arg, const struct ptcp_round *r)
 /* Prints the measured levels, even if measuring has failed later. */
 static int summarize(const struct measure_args *a, const struct ptcp_task *t, struct ptcp_err *e)
 {
-	struct summary s = { .receive = a->opts.receive, .congestion = a->congestion, .rates = a->rates, .n_rates = a->n_rates };
+	struct summary s = { .receive = a->opts.receive, .congestion = a->congestion, .rates = a->rates,
+		.n_rates = a->n_rates };
 
 	s.n = ptcp_measure_levels(t, s.level, PTCP_LEVELS_MAX, &s.saturates_at);
 	if (s.n == 0)
@@ -456,7 +466,8 @@ static int run_measure(const struct command *c, int argc, char **argv)
 	return command_end(c, r, &e);
 }
 
-static const struct opt_group tables[] = { GROUP_OWN(measure_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
+static const struct opt_group tables[] = { GROUP_OWN(measure_options), GROUP_CONNECTION, GROUP_SSH,
+	GROUP_LOG, GROUP_END };
 
 const struct command command_measure = { "measure", "[options] HOST[:PORT]",
 	"measure a path with many streams, over many rounds", run_measure, tables, 1, 1, "needs one host" };

@@ -1,7 +1,6 @@
 /* ptcp mover: carries streams of a striped transfer on another host. */
-#include <string.h>
-
 #include <ptcp/ptcp.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/confine.h"
@@ -19,7 +18,8 @@ struct mover_args {
 static const struct opt mover_options[] = {
 	{ "join", 0, "FILE", "invitation of the transfer, which its --movers writes (-: standard input)", opt_text,
 	    AT(join), 0, 0 },
-	{ "no-sandbox", 0, NULL, "do not restrict the mover to the sources or the destination", opt_true, AT(no_sandbox), 0, 0 },
+	{ "no-sandbox", 0, NULL, "do not restrict the mover to the sources or the destination", opt_true,
+	    AT(no_sandbox), 0, 0 },
 	{ .name = NULL },
 };
 
@@ -43,7 +43,8 @@ static int run_mover(const struct command *c, int argc, char **argv)
 	memset(&a, 0, sizeof a);
 	log_opts_init(&a.log);
 	if ((r = options_parse(c, argc, argv, &a, NULL, NULL, &e)) == 0 && a.join == NULL)
-		r = err_set(&e, PTCP_EUSAGE, "mover: no invitation (--join FILE, which ptcp send or recv --movers writes)");
+		r = err_set(&e, PTCP_EUSAGE,
+		    "mover: no invitation (--join FILE, which ptcp send or recv --movers writes)");
 	if (r != 0)
 		return command_end(c, r, &e);
 	ptcp_mover_opts_init(&o);

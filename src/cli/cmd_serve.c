@@ -55,7 +55,8 @@ static int on_confine(void *arg, const struct ptcp_server_needs *n, struct ptcp_
 	const struct serve_args *a = v->first;
 	char config[PTCP_PATH_BYTES], metrics[PTCP_PATH_BYTES], watched[PTCP_PATH_BYTES];
 	const struct confine_tool tool = { .reads = { directory(config, a->config), directory(watched, a->watch) },
-		.writes = { directory(metrics, a->metrics), v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
+		.writes = { directory(metrics, a->metrics),
+		v->monitor != NULL ? link_monitor_dir(v->monitor) : NULL } };
 	struct ptcp_server_needs all = *n;
 
 	all.connects |= v->monitor != NULL;
@@ -76,7 +77,8 @@ static void add_client(void *list, const struct ptcp_server_memory *m)
 {
 	size_t n = json_array_size(list), i = n;
 
-	while (i > 0 && (uint64_t)json_integer_value(json_object_get(json_array_get(list, i - 1), "memory_bytes")) < m->bytes)
+	while (i > 0 && (uint64_t)json_integer_value(json_object_get(json_array_get(list, i - 1),
+	    "memory_bytes")) < m->bytes)
 		i--;
 	if (i < CLIENTS_MAX)
 		json_array_insert_new(list, i, json_pack("{s:o, s:o}", "client", json_text(m->client), "memory_bytes",
@@ -95,11 +97,13 @@ static void cmd_serve_report(struct serving *v)
 	ptcp_server_movers_each(v->server, add_mover, movers);
 	snprintf(address, sizeof address, strchr(ptcp_server_address(v->server), ':') != NULL ? "[%s]:%u" : "%s:%u",
 	    ptcp_server_address(v->server), ptcp_server_port(v->server));
-	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", "serving", "address",
+	running_report(v->running, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state",
+	    "serving", "address",
 	    address, "sessions", json_count(n->sessions_now), "streams", json_count(n->streams_now), "waiting",
 	    json_count(n->waiting_now), "received_bytes", json_count(n->received_bytes), "sent_bytes",
 	    json_count(n->sent_bytes), "received_bps", json_rate(v->metrics.received_bps), "sent_bps",
-	    json_rate(v->metrics.sent_bps), "memory_bytes", json_count(n->memory_bytes), "clients", clients, "movers", movers));
+	    json_rate(v->metrics.sent_bps), "memory_bytes", json_count(n->memory_bytes), "clients", clients,
+	    "movers", movers));
 }
 
 static void update_metrics(struct serving *v)
@@ -315,10 +319,11 @@ static void print_listening(const struct serving *v)
 		bool bracket = strchr(address, ':') != NULL;
 
 		if (v->a->log.json)
-			json_line(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address, "port", (int)port,
-			    "fingerprint", fingerprint));
+			json_line(json_pack("{s:s, s:s, s:i, s:s}", "event", "listening", "address", address,
+			    "port", (int)port, "fingerprint", fingerprint));
 		else
-			printf("listening %s%s%s:%u %s\n", bracket ? "[" : "", address, bracket ? "]" : "", port, fingerprint);
+			printf("listening %s%s%s:%u %s\n", bracket ? "[" : "", address, bracket ? "]" : "",
+			    port, fingerprint);
 	}
 	fflush(stdout);
 	systemd_notify("READY=1");
@@ -345,11 +350,11 @@ static void warn_of_idle_server(const struct ptcp_server_opts *o)
 	if (ptcp_authorized_each(NULL, count_client, &c, NULL) < 0)
 		return; /* logged at the first connection */
 	if (c.n == 0)
-		serve_log(PTCP_LOG_WARN, "event=nobody-authorized why=\"no client may connect yet (ptcp key show prints the "
-		    "fingerprint of a client, ptcp key authorize FINGERPRINT permits it)\"");
+		serve_log(PTCP_LOG_WARN, "event=nobody-authorized why=\"no client may connect yet (ptcp key show "
+		    "prints the fingerprint of a client, ptcp key authorize FINGERPRINT permits it)\"");
 	if (o->root == NULL && !c.have_roots && o->n_relay_to == 0)
-		serve_log(PTCP_LOG_WARN, "event=no-root why=\"clients may only measure the path (--root DIR serves a directory, "
-		    "--relay-to HOST relays)\"");
+		serve_log(PTCP_LOG_WARN, "event=no-root why=\"clients may only measure the path (--root DIR serves a "
+		    "directory, --relay-to HOST relays)\"");
 }
 
 /* The first signal lets sessions end, a second signal ends them. */
@@ -391,7 +396,8 @@ static int make(struct serving *v, struct ptcp_err *e)
 		o.mover_ptcp = process_own_path(own, sizeof own);
 	o.sockets = v->passed;
 	o.n_sockets = v->n_passed;
-	if (v->first->watch == NULL || v->first->server.ephemeral || (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
+	if (v->first->watch == NULL || v->first->server.ephemeral ||
+	    (r = link_monitor_new(&v->monitor, v->first, e)) == 0)
 		r = ptcp_server_new(&v->server, &o, e);
 	close_passed(v);
 	if (r == 0 && v->monitor != NULL)
@@ -415,7 +421,8 @@ static int serve_args(const struct serve_args *a, const struct command *c, int a
 	v.signals = process_signal_fd();
 	systemd_open();
 	if ((!ephemeral && (r = running_new(&v.running, &running, e)) < 0) || (r = make(&v, e)) < 0 ||
-	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* after make(): the sandbox covers the thread, too */
+	    (!ephemeral && (r = running_start(v.running, e)) < 0)) { /* after make(): the sandbox
+	                                                                covers the thread, too */
 		end(&v);
 		return r;
 	}

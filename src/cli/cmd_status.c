@@ -29,12 +29,15 @@ static void print_json(const struct ptcp_status *s)
 	bool failed = s->state == PTCP_STATE_FAILED, running = s->state == PTCP_STATE_RUNNING;
 	const struct ptcp_progress *g = &s->progress;
 
-	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
-	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source", json_text(s->source), "peer",
+	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+	    "s:b}",
+	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source",
+	    json_text(s->source), "peer",
 	    s->peer, "destination", json_text(s->dest), "bytes", json_count(running ? g->bytes : g->file_bytes),
 	    "total_bytes",
 	    g->total_known ? json_count(g->total_bytes) : json_null(), "files", json_count(g->files), "failed",
-	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes", json_count(g->resumed_bytes),
+	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes",
+	    json_count(g->resumed_bytes),
 	    "streams", json_count(running ? g->streams : g->max_streams), "age_s", json_seconds(s->age_s), "seconds",
 	    json_seconds(s->seconds), "exit", running ? json_null() : json_integer(exit_status(s->code)), "error",
 	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));
@@ -143,15 +146,16 @@ static int run_status(const struct command *c, int argc, char **argv)
 	memset(&a, 0, sizeof a);
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
 		if (n == 0)
-			r = a.cancel ? err_set(&e, PTCP_EUSAGE, "--cancel: needs the name of a transfer (ptcp status lists the names)") :
+			r = a.cancel ? err_set(&e, PTCP_EUSAGE,
+			    "--cancel: needs the name of a transfer (ptcp status lists the names)") :
 			    list_running(&a, &e);
 		else
 			r = n == 1 && running_exists(argv[0]) ? query_running(&a, argv[0], &e) : query(&a, n, argv, &e);
 	}
 	client_opts_fini(&a.connect);
 	if (r == PTCP_ECONNECT && strpbrk(argv[0], ".:@/") == NULL)
-		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a host",
-		    text_escape(shown, sizeof shown, argv[0]));
+		terminal_line("ptcp: warning: no running transfer of this user has the name %s, so it is taken as a "
+		    "host", text_escape(shown, sizeof shown, argv[0]));
 	return command_end(c, r, &e);
 }
 
@@ -159,4 +163,5 @@ static const struct opt_group tables[] = { GROUP_OWN(status_options), GROUP_CONN
 
 const struct command command_status = { "status", "[options] [NAME | ID HOST[:PORT] | HOST[:PORT]]",
 	"show or cancel running and detached transfers", run_status, tables, 0, 2,
-	"takes the name of a running transfer, the name that --detach has printed, or the host that runs the transfer" };
+	"takes the name of a running transfer, the name that --detach has printed, or the host that runs the "
+	"transfer" };

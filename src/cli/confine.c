@@ -146,8 +146,9 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 
 	for (root = n->roots; *root != NULL; root++)
 		if (allow(fd, r, *root, READ | WRITE) < 0)
-			log_format(level, PTCP_LOG_WARN, "serve", "event=no-root root=\"%s\" why=\"%s\" hint=\"restart once the "
-			    "directory exists\"", text_escape_quoted(shown, sizeof shown, *root), strerror(errno));
+			log_format(level, PTCP_LOG_WARN, "serve", "event=no-root root=\"%s\" why=\"%s\" hint=\"restart "
+			    "once the directory exists\"", text_escape_quoted(shown, sizeof shown, *root),
+			    strerror(errno));
 	for (i = 0; i < N_SYSTEM_PLACES; i++)
 		if (geteuid() == 0 ? system_places[i].to_root : system_places[i].to_others)
 			allow(fd, r, system_places[i].path, READ); /* optional */
@@ -159,12 +160,14 @@ static int allow_all(int fd, const struct ruleset *r, const struct ptcp_server_n
 			allow(fd, r, tool->writes[i], REPLACE);
 	}
 	for (i = 0; i < tool->n_roots; i++)
-		allow(fd, r, tool->roots[i], READ | (tool->writes_roots ? WRITE_FILE : 0)); /* failures surface on use */
+		/* failures surface on use */
+		allow(fd, r, tool->roots[i], READ | (tool->writes_roots ? WRITE_FILE : 0));
 	if (n->state_dir != NULL)
 		allow(fd, r, n->state_dir, READ_DIR); /* optional */
 	if (n->storage_dir != NULL)
 		allow(fd, r, n->storage_dir, REPLACE);
-	if (n->config_dir != NULL && allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT) /* optional for an ephemeral server */
+	/* optional for an ephemeral server */
+	if (n->config_dir != NULL && allow(fd, r, n->config_dir, READ) < 0 && errno != ENOENT)
 		return failed(e, "allowing the configuration directory");
 	return 0;
 }
@@ -215,11 +218,12 @@ static void log_confined(const struct ptcp_server_needs *n, unsigned abi, const 
 	struct ruleset r = ruleset_of(abi, n);
 
 	if (abi == 0)
-		log_format(level, PTCP_LOG_INFO, "serve", "event=confined landlock=none why=\"%s\" capabilities=%#llx", why,
-		    (unsigned long long)capabilities);
+		log_format(level, PTCP_LOG_INFO, "serve", "event=confined landlock=none why=\"%s\" capabilities=%#llx",
+		    why, (unsigned long long)capabilities);
 	else
 		log_format(level, PTCP_LOG_INFO, "serve", "event=confined landlock=%u bind=%s connect=%s signals=%s "
-		    "capabilities=%#llx", abi, r.tcp & BIND_TCP ? "refused" : "open", r.tcp & CONNECT_TCP ? "refused" : "open",
+		    "capabilities=%#llx", abi, r.tcp & BIND_TCP ? "refused" : "open",
+		    r.tcp & CONNECT_TCP ? "refused" : "open",
 		    r.scoped & SIGNAL ? "refused" : "open", (unsigned long long)capabilities);
 }
 

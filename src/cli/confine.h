@@ -1,4 +1,5 @@
-/* Sandbox of a server or mover: drops privileges and accesses that serving does not need, before the first connection. */
+/* Sandbox of a server or mover: drops privileges and accesses that serving does not need, before the first
+ * connection. */
 #ifndef CLI_CONFINE_H
 #define CLI_CONFINE_H
 

@@ -89,10 +89,10 @@ static int judge(int status, struct ptcp_err *e)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	if (WIFEXITED(status))
-		return err_set(e, PTCP_EIO, "the command of --exec exited with status %d: the file is not complete, and was not "
-		    "published", WEXITSTATUS(status));
-	return err_set(e, PTCP_EIO, "the command of --exec was ended by a signal (%s): the file is not complete, and was not "
-	    "published", strsignal(WTERMSIG(status)));
+		return err_set(e, PTCP_EIO, "the command of --exec exited with status %d: the file is not complete, "
+		    "and was not published", WEXITSTATUS(status));
+	return err_set(e, PTCP_EIO, "the command of --exec was ended by a signal (%s): the file is not complete, and "
+	    "was not published", strsignal(WTERMSIG(status)));
 }
 
 int exec_ended(struct exec *x, struct ptcp_err *e)

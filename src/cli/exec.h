@@ -1,13 +1,12 @@
-/* Commands in process groups of their own, and --exec: a command of the shell whose output is sent, and which decides whether
- * the output is complete. */
+/* Commands in process groups of their own, and --exec: a command of the shell whose output is sent, and which decides
+ * whether the output is complete. */
 #ifndef CLI_EXEC_H
 #define CLI_EXEC_H
 
+#include <ptcp/err.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
-
-#include <ptcp/err.h>
 
 struct exec {
 	const char *command;
@@ -26,13 +25,14 @@ void exec_start(struct exec *x);
  * exec_give_up(). Other results than exit status 0 are PTCP_EIO. */
 int exec_ended(struct exec *x, struct ptcp_err *e);
 void exec_give_up(struct exec *x); /* any thread */
-/* Ends a command that exec_ended() has not reaped, with its process group, and closes the pipe. Zeroed with fd -1 is fine. */
+/* Ends a command that exec_ended() has not reaped, with its process group, and closes the pipe. Zeroed with fd -1 is
+ * fine. */
 void exec_fini(struct exec *x);
 
 /* ---- Any command ---- */
 
-/* Starts argv[0], searched in PATH, in a process group of its own, with `out` and `err` (-1: ours) as its outputs. 0 or an
- * errno. */
+/* Starts argv[0], searched in PATH, in a process group of its own, with `out` and `err` (-1: ours) as its outputs. 0 or
+ * an errno. */
 int exec_spawn(pid_t *pid, char *const argv[], bool no_input, int out, int err);
 /* Ends the command, if it has not ended, with its process group; takes up to 2 s. Its status, as waitpid(2) has it. */
 int exec_end(pid_t pid);

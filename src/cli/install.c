@@ -62,8 +62,8 @@ static int find(const char **path, struct ptcp_err *e)
 		if (access(found, X_OK) == 0 && install_is_static(found))
 			return 1;
 	}
-	return err_set(e, PTCP_ECONFIG, "--install: this ptcp needs shared libraries (make static builds an executable that can "
-	    "be copied; name it %s/ptcp-static)", text_escape(shown, sizeof shown, dir));
+	return err_set(e, PTCP_ECONFIG, "--install: this ptcp needs shared libraries (make static builds an executable "
+	    "that can be copied; name it %s/ptcp-static)", text_escape(shown, sizeof shown, dir));
 }
 
 static const char *size_of(char out[UNITS_TEXT_BYTES], const char *path)
@@ -93,7 +93,8 @@ int install_after_asking(void *arg, const char *host, const char **path, struct 
 		return 0; /* the error names --install */
 	terminal_line("%s has no ptcp.", text_escape(shown, sizeof shown, host));
 	do {
-		terminal_ask("Copy this one (%s) to ~/.cache/ptcp/%s there? (yes or no) ", size_of(size, *path), ptcp_version());
+		terminal_ask("Copy this one (%s) to ~/.cache/ptcp/%s there? (yes or no) ",
+		    size_of(size, *path), ptcp_version());
 		if (!connect_read_line(line, sizeof line)) {
 			terminal_line("%s", "");
 			return 0;

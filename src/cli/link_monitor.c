@@ -39,7 +39,8 @@ static struct ptcp_published_link known_link(const char *to, const struct ptcp_l
 	return (struct ptcp_published_link){ .to = to, .why = m->why,
 		.messages = m->state == PTCP_LINK_MEASURED ? m->messages : 0, .streams = m->streams,
 		.rate_bps = m->rate_bps, .rate_error_bps = m->rate_error_bps, .delay_s = m->delay_s,
-		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip, .age_s = m->age_s };
+		.delay_error_s = m->delay_error_s, .delay_from_round_trip = m->delay_from_round_trip,
+		.age_s = m->age_s };
 }
 
 static int publish(struct link_monitor *w, struct ptcp_err *e)

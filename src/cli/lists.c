@@ -27,8 +27,8 @@ static int read_lines(FILE *f, bool nul, line_fn *take, void *arg, struct ptcp_e
 		if (!nul && n > 0 && line[n - 1] == '\r')
 			line[--n] = '\0';
 		if (!nul && strlen(line) != (size_t)n) {
-			code = err_set(e, PTCP_EUSAGE, "a NUL byte in a line (write one per line, or give paths that end with NULs to "
-			    "--files-from with -0)");
+			code = err_set(e, PTCP_EUSAGE, "a NUL byte in a line (write one per line, or give paths that "
+			    "end with NULs to --files-from with -0)");
 			break;
 		}
 		if (nul ? line[0] == '\0' : is_comment(line))

@@ -2,9 +2,8 @@
 #ifndef CLI_LOG_OPTS_H
 #define CLI_LOG_OPTS_H
 
-#include <stdbool.h>
-
 #include <ptcp/ptcp.h>
+#include <stdbool.h>
 
 #include "cli/options.h"
 

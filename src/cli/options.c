@@ -1,12 +1,11 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <ptcp/options.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ptcp/options.h>
 
 #include "core/err.h"
 #include "core/text.h"
@@ -30,7 +29,8 @@ static const struct opt *find(const struct command *c, const char *name, size_t 
 
 	for (g = c->options; g != NULL && g->options != NULL; g++)
 		for (o = g->options; o->name != NULL; o++)
-			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len &&
+			    memcmp(o->name, name, len) == 0)
 				return o;
 	return NULL;
 }
@@ -59,7 +59,8 @@ void options_given_free(struct options_given *given)
 /* `arg` has an unknown long option, n bytes at `name`, or the unknown `letter`. */
 static int unknown(const struct parse *p, const char *arg, const char *name, size_t n, char letter)
 {
-	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name, n, letter) : NULL;
+	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name,
+	    n, letter) : NULL;
 	char shown[TEXT_NAME_BYTES], which[16] = "";
 	const struct opt_group *g;
 	const struct opt *o;
@@ -214,7 +215,8 @@ static void help_line(FILE *f, const struct opt *o)
 	} else {
 		purpose -= o->help[purpose] != '\0'; /* without the blank */
 		help_left(left, sizeof left, o, list != NULL ? "WORD,.." : "WORD");
-		fprintf(f, "%-*s%.*s: %.*s%s\n", HELP_COLUMN, left, (int)purpose, o->help, (int)n, value, o->help + purpose);
+		fprintf(f, "%-*s%.*s: %.*s%s\n", HELP_COLUMN, left, (int)purpose, o->help, (int)n, value,
+		    o->help + purpose);
 	}
 }
 

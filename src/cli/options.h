@@ -3,11 +3,10 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include <ptcp/err.h>
 
 #include "cli/command.h"
 
@@ -53,8 +52,8 @@ void options_given_free(struct options_given *given); /* zeroed is fine */
 /* The option of this name, or NULL. */
 const struct opt *options_find(const struct command *c, const char *name);
 
-/* Prints one line per option, with its value behind the name, or, if that is too long a list of words, in the help; and one
- * line per heading of brief groups. */
+/* Prints one line per option, with its value behind the name, or, if that is too long a list of words, in the help; and
+ * one line per heading of brief groups. */
 void options_help(FILE *f, const struct command *c);
 bool options_is_help(const char *arg);
 

@@ -89,8 +89,8 @@ static int relays_text(char **out, const struct ptcp_overlay *o, const struct pt
 	for (i = 0; i < q->n_relays; i++) {
 		ptcp_overlay_host(o, (size_t)q->relays[i], &h);
 		if (h.address == NULL)
-			return err_set(e, PTCP_EUSAGE, "--overlay: %s, a relay of the quickest paths, has no address (add an address)",
-			    h.name);
+			return err_set(e, PTCP_EUSAGE,
+			    "--overlay: %s, a relay of the quickest paths, has no address (add an address)", h.name);
 		len += strlen(h.address) + 1;
 	}
 	if ((text = malloc(len)) == NULL)
@@ -144,8 +144,8 @@ static int load(struct ptcp_overlay **o, int *from, int *to, const struct overla
 		*from = q->sends ? local : remote;
 		*to = q->sends ? remote : local;
 		if (local == remote)
-			r = err_set(e, PTCP_EUSAGE, "%s: is also the local host in the overlay (name the local host with "
-			    "--local-host)", server);
+			r = err_set(e, PTCP_EUSAGE, "%s: is also the local host in the overlay (name the local host "
+			    "with --local-host)", server);
 	}
 	free(server);
 	return r;

@@ -60,8 +60,8 @@ void process_prepare(void)
 	struct rlimit r;
 	int fd;
 
-	/* Fill closed descriptors, so that no socket becomes standard error. What was closed cannot be used: standard input is
-	 * not an empty file, and writes to standard output fail. */
+	/* Fill closed descriptors, so that no socket becomes standard error. What was closed cannot be used: standard
+	 * input is not an empty file, and writes to standard output fail. */
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
 			break;
@@ -227,12 +227,13 @@ int systemd_sockets(int passed[], size_t max, size_t *n, struct ptcp_err *e)
 	if (pid != (long)getpid() || count <= 0)
 		return 0;
 	if ((size_t)count > max)
-		return err_set(e, PTCP_ECONFIG, "%ld sockets from the service manager: more than %zu (pass fewer sockets)", count, max);
+		return err_set(e, PTCP_ECONFIG,
+		    "%ld sockets from the service manager: more than %zu (pass fewer sockets)", count, max);
 	for (i = 0; i < (size_t)count; i++) {
 		passed[i] = FIRST_PASSED + (int)i;
 		if (fcntl(passed[i], F_SETFD, FD_CLOEXEC) < 0)
-			return err_set(e, PTCP_ECONFIG, "LISTEN_FDS=%ld: descriptor %d is not open (count the sockets that are passed, from "
-			    "descriptor %d on)", count, passed[i], FIRST_PASSED);
+			return err_set(e, PTCP_ECONFIG, "LISTEN_FDS=%ld: descriptor %d is not open (count the sockets "
+			    "that are passed, from descriptor %d on)", count, passed[i], FIRST_PASSED);
 	}
 	*n = (size_t)count;
 	return 0;

@@ -46,10 +46,10 @@ int process_signal_fd(void);
 /* The next signal from this descriptor, or 0. */
 int process_signal(int fd);
 
-/* The service manager, by the protocols of sd_listen_fds(3) and sd_notify(3). Gives the passed listening sockets, at most
- * `max`, and their number: 0 without a service manager. To be called before the process opens descriptors, which would
- * have the numbers of sockets that LISTEN_FDS counts and nobody has passed. PTCP_ECONFIG: more sockets than `max`, or
- * fewer than LISTEN_FDS says. Child processes do not inherit the sockets. */
+/* The service manager, by the protocols of sd_listen_fds(3) and sd_notify(3). Gives the passed listening sockets, at
+ * most `max`, and their number: 0 without a service manager. To be called before the process opens descriptors, which
+ * would have the numbers of sockets that LISTEN_FDS counts and nobody has passed. PTCP_ECONFIG: more sockets than
+ * `max`, or fewer than LISTEN_FDS says. Child processes do not inherit the sockets. */
 int systemd_sockets(int passed[], size_t max, size_t *n, struct ptcp_err *e);
 
 /* Connects to the service manager; before the process loses the permission to connect. */

@@ -56,8 +56,8 @@ bool running_name_ok(const char *name)
 int running_set_name(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	if (!running_name_ok(text))
-		return opt_reject(o, text, e, "no name (1 to %d letters, digits, '.', '_' and '-', beginning with a letter or a "
-		    "digit)", RUNNING_NAME_BYTES - 1);
+		return opt_reject(o, text, e, "no name (1 to %d letters, digits, '.', '_' and '-', beginning with a "
+		    "letter or a digit)", RUNNING_NAME_BYTES - 1);
 	return opt_text(args, o, text, e);
 }
 
@@ -95,8 +95,8 @@ static int listen_anywhere(struct running *r, bool *taken, struct ptcp_err *e)
 		if (i == 0)
 			*e = why;
 	}
-	return *taken ? err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)", r->name) :
-	    result;
+	return *taken ? err_set(e, PTCP_ECONFIG, "--name %s: a running transfer has this name (choose another name)",
+	    r->name) : result;
 }
 
 /* Another user can take /tmp/ptcp-UID, but not prevent the command. */
@@ -119,8 +119,8 @@ static int open_socket(struct running *r, struct ptcp_err *e)
 			break;
 	}
 	if (result < 0 && !r->o.quiet)
-		terminal_line("ptcp: warning: %s: no other command can find this one as %s (ptcp status and ptcp rate)", e->msg,
-		    r->name);
+		terminal_line("ptcp: warning: %s: no other command can find this one as %s (ptcp status and ptcp rate)",
+		    e->msg, r->name);
 	return 0;
 }
 
@@ -184,7 +184,8 @@ static void toggle(struct running *r)
 	if (r->o.set_rate == NULL)
 		return;
 	if (r->limit[0] == '\0') {
-		terminal_line("ptcp: SIGUSR2: there is no rate limit to lift (ptcp rate %s RATE sets a limit)", r->name);
+		terminal_line("ptcp: SIGUSR2: there is no rate limit to lift (ptcp rate %s RATE sets a limit)",
+		    r->name);
 		return;
 	}
 	if (apply(r, r->lifted ? r->limit : NULL, &e) < 0)
@@ -201,8 +202,8 @@ static bool is_none(const char *rate)
 static int set_rate(struct running *r, const char *rate, struct ptcp_err *e)
 {
 	if (r->o.set_rate == NULL)
-		return err_set(e, PTCP_EUSAGE, "%s: no rate limit that can change (only those of ptcp send and ptcp recv can)",
-		    r->name);
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: no rate limit that can change (only those of ptcp send and ptcp recv can)", r->name);
 	return apply(r, is_none(rate) ? NULL : rate, e);
 }
 
@@ -210,7 +211,8 @@ static int set_rate(struct running *r, const char *rate, struct ptcp_err *e)
 
 static json_t *status(struct running *r)
 {
-	json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o}", "event", "status", "name", r->name, "command", r->o.command,
+	json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o}", "event", "status", "name", r->name,
+	    "command", r->o.command,
 	    "pid", (int)getpid(), "seconds", json_seconds((double)mono_diff_ns(mono_now(), r->started) / 1e9), "limit",
 	    json_text(limit_of(r)));
 
@@ -237,7 +239,8 @@ static json_t *answer(struct running *r, const char *request)
 		kill(getpid(), SIGTERM);
 		break;
 	case RUNNING_UNKNOWN:
-		result = err_set(&e, PTCP_EPROTO, "%s: unknown request (both ptcp must have the same version)", r->name);
+		result = err_set(&e, PTCP_EPROTO, "%s: unknown request (both ptcp must have the same version)",
+		    r->name);
 	}
 	return result == 0 ? status(r) : json_pack("{s:o, s:i}", "error", json_text(e.msg), "code", result);
 }
@@ -269,7 +272,8 @@ static void serve_one(struct running *r)
 	if (fd < 0)
 		return;
 	if (is_this_user(fd) && poll(&p, 1, REQUEST_MS) == 1 &&
-	    local_sock_receive(fd, request, sizeof request, &passed) == 1 && is_waiting(fd) && (j = answer(r, request)) != NULL &&
+	    local_sock_receive(fd, request, sizeof request, &passed) == 1 && is_waiting(fd) &&
+	    (j = answer(r, request)) != NULL &&
 	    (text = json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))) != NULL)
 		local_sock_send(fd, text, -1);
 	json_decref(j);
@@ -300,7 +304,8 @@ static void *run(void *arg)
 			check_socket(r);
 		if ((p[1].revents & POLLIN) != 0)
 			serve_one(r);
-		if ((p[0].revents & POLLIN) != 0 && read(r->wake, &n, sizeof n) == sizeof n && process_toggle_requested())
+		if ((p[0].revents & POLLIN) != 0 && read(r->wake, &n, sizeof n) == sizeof n &&
+		    process_toggle_requested())
 			toggle(r);
 	}
 	return NULL;
@@ -358,7 +363,8 @@ void running_report_transfer(struct running *r, const struct running_transfer *t
 {
 	const struct ptcp_progress *g = &t->progress;
 
-	running_report(r, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", t->state,
+	running_report(r, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "state", t->state,
 	    "source", json_text(t->source), "sources", json_count(t->sources), "destination", json_text(t->destination),
 	    "bytes", json_count(g->bytes), "total_bytes", g->total_known ? json_count(g->total_bytes) : json_null(),
 	    "files", json_count(g->files), "failed", json_count(g->failed), "wire_bytes", json_count(g->wire_bytes),

@@ -5,12 +5,11 @@
 #define CLI_RUNNING_H
 
 #include <jansson.h>
+#include <ptcp/err.h>
+#include <ptcp/progress.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-#include <ptcp/err.h>
-#include <ptcp/progress.h>
 
 struct opt;
 
@@ -28,8 +27,8 @@ enum running_request { RUNNING_UNKNOWN, RUNNING_STATUS, RUNNING_CANCEL, RUNNING_
 
 /* *rate, within the text, is set for RUNNING_RATE only. */
 enum running_request running_request_parse(const char *text, const char **rate);
-/* The status that command `name` answers, or the error, with control bytes escaped. PTCP_EPEER: `text` is no JSON object, or
- * an error without a sentence. */
+/* The status that command `name` answers, or the error, with control bytes escaped. PTCP_EPEER: `text` is no JSON
+ * object, or an error without a sentence. */
 int running_answer_parse(json_t **out, const char *name, const char *text, struct ptcp_err *e);
 /* Writes a status as one line, with control bytes escaped; fields may lack, or have other types. */
 void running_write(FILE *f, const json_t *status);
@@ -43,14 +42,14 @@ struct running_opts {
 	const char *name;    /* --name; NULL: COMMAND-PID */
 	const char *limit;   /* --rate; NULL: none; borrowed, as is command */
 	bool quiet;          /* print no line when the limit changes */
-	/* Changes the rate limit; `rate` NULL: none. On the thread of the struct running. NULL: the command has no limit that
-	 * can change. */
+	/* Changes the rate limit; `rate` NULL: none. On the thread of the struct running. NULL: the command has no
+	 * limit that can change. */
 	int (*set_rate)(void *arg, const char *rate, struct ptcp_err *e);
 	void *arg;
 };
 
-/* Opens the socket. Where no directory permits a socket, the command runs all the same, after a warning. PTCP_ECONFIG: the
- * requested name is that of a running command. */
+/* Opens the socket. Where no directory permits a socket, the command runs all the same, after a warning. PTCP_ECONFIG:
+ * the requested name is that of a running command. */
 int running_new(struct running **out, const struct running_opts *o, struct ptcp_err *e);
 /* Starts the thread that answers requests, and obeys SIGUSR2. Needs process_catch(). */
 int running_start(struct running *r, struct ptcp_err *e);
@@ -75,8 +74,8 @@ void running_free(struct running *r);
 /* "state" of a process that does not answer, of which only the name is known. */
 #define RUNNING_SILENT "silent"
 
-/* The status objects of all running commands of this user, sorted by name; NULL: out of memory. Removes sockets of ended
- * processes. */
+/* The status objects of all running commands of this user, sorted by name; NULL: out of memory. Removes sockets of
+ * ended processes. */
 json_t *running_list(void);
 /* Sends a request. PTCP_EPEER: no running command has this name, or no answer; or the answer's error. */
 int running_request(json_t **answer, const char *name, const char *request, struct ptcp_err *e);

@@ -83,8 +83,8 @@ int running_request(json_t **answer, const char *name, const char *request, stru
 	int fd = connect_to(name);
 
 	if (fd < 0)
-		return err_set(e, PTCP_EPEER, "%s: no running transfer of this user has this name (ptcp status lists the names)",
-		    name);
+		return err_set(e, PTCP_EPEER,
+		    "%s: no running transfer of this user has this name (ptcp status lists the names)", name);
 	return ask(answer, &fd, name, request, e);
 }
 

@@ -32,7 +32,8 @@ void metrics_log_state(const struct metrics *m)
 	    "received_bytes=%llu sent_bytes=%llu received_bps=%.0f sent_bps=%.0f sessions_total=%llu failed=%llu "
 	    "refused=%llu retransmits=%llu links_known=%u memory_bytes=%llu", n->sessions_now, n->waiting_now,
 	    n->streams_now, n->relayed_now, n->shared_now,
-	    (unsigned long long)n->stored_bytes, (unsigned long long)n->received_bytes, (unsigned long long)n->sent_bytes,
+	    (unsigned long long)n->stored_bytes, (unsigned long long)n->received_bytes,
+	    (unsigned long long)n->sent_bytes,
 	    m->received_bps, m->sent_bps, (unsigned long long)n->sessions, (unsigned long long)n->sessions_failed,
 	    (unsigned long long)n->refused, (unsigned long long)n->retransmits, n->links_known,
 	    (unsigned long long)n->memory_bytes);

@@ -44,7 +44,8 @@ static int set_storage(void *args, const struct opt *o, const char *text, struct
 
 	snprintf(size, sizeof size, "%.*s", colon != NULL ? (int)(colon - text) : (int)strlen(text), text);
 	if (units_parse_size(size, &s->relay_storage_bytes) < 0)
-		return opt_reject(o, text, e, "not a size (such as 100GB), or a size and a directory (100GB:/var/spool/ptcp)");
+		return opt_reject(o, text, e,
+		    "not a size (such as 100GB), or a size and a directory (100GB:/var/spool/ptcp)");
 	if (colon != NULL && colon[1] != '/')
 		return opt_reject(o, text, e, "the directory is not absolute (write SIZE:/DIR)");
 	s->relay_storage_dir = colon != NULL ? colon + 1 : NULL;
@@ -65,8 +66,8 @@ static const struct opt service_options[] = {
 	SERVER_ROWS(PTCP_SERVER_FILES)
 	{ "listen", 0, "ADDR:PORT", "listening address (default: all addresses, port 7811); repeatable", add_listen,
 	    0, 0, 0 },
-	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)", opt_text,
-	    AT(config), 0, 0 },
+	{ "config", 0, "FILE", "configuration file, see ptcp.yaml(5) (default: config.yaml beside the identity)",
+	    opt_text, AT(config), 0, 0 },
 	{ "metrics", 0, "FILE", "write Prometheus metrics to FILE every 5s", opt_text, AT(metrics), 0, 0 },
 	{ "no-sandbox", 0, NULL, "run without the sandbox", opt_true, AT(no_sandbox), 0, 0 },
 	{ .name = NULL },
@@ -74,7 +75,8 @@ static const struct opt service_options[] = {
 
 static const struct opt limit_options[] = {
 	SERVER_ROWS(PTCP_SERVER_LIMITS)
-	{ "cipher", 0, "aes128gcm|aes256gcm|chacha20|none,..", "ciphers to accept (default: all but none)", add_ciphers, 0, 0, 0 },
+	{ "cipher", 0, "aes128gcm|aes256gcm|chacha20|none,..", "ciphers to accept (default: all but none)",
+	    add_ciphers, 0, 0, 0 },
 	{ .name = NULL },
 };
 
@@ -141,7 +143,8 @@ static int apply(struct serve_args *a, const struct command *c, const struct con
 	if (o->value != NULL)
 		return o->set(a, o, s->text, e);
 	if (strcmp(s->text, "true") != 0 && strcmp(s->text, "false") != 0)
-		return err_set(e, PTCP_ECONFIG, "%s: expected true or false, got '%s'", o->name, conf_quoted(q, s->text));
+		return err_set(e, PTCP_ECONFIG, "%s: expected true or false, got '%s'", o->name,
+		    conf_quoted(q, s->text));
 	return s->text[0] == 't' ? o->set(a, o, NULL, e) : 0;
 }
 

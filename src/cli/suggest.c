@@ -30,7 +30,8 @@ static unsigned distance(const char *a, size_t n, const char *b, size_t m)
 		for (j = 1; j <= m; j++) {
 			change = a[i - 1] != b[j - 1];
 			now[j] = min3(above[j] + 1, now[j - 1] + 1, above[j - 1] + change);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < now[j])
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < now[j])
 				now[j] = before[j - 2] + 1;
 		}
 	}
@@ -85,7 +86,8 @@ static const struct {
 	{ NULL, 'o', "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'" },
 	{ "port", 0, "the port belongs to the URL: ptcp://HOST:PORT/PATH, or ssh://HOST:PORT/PATH for ssh" },
 	{ "rsync-path", 0, "--remote-ptcp names the command on the remote host" },
-	{ "max-depth", 0, "ptcp does not limit the depth: leave directories out by --exclude, such as --exclude '/*/*/'" },
+	{ "max-depth", 0,
+	    "ptcp does not limit the depth: leave directories out by --exclude, such as --exclude '/*/*/'" },
 	{ "list-only", 0, "ptcp ls lists a remote directory" },
 	{ "link-dest", 0, "ptcp makes no hard links to an older copy: leave the option out" },
 	{ "chmod", 0, "--preserve mode keeps the modes; change modes at the source or at the destination" },

@@ -44,7 +44,8 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 			*known[i].preserve = true;
 			return 0;
 		}
-	return opt_reject(o, part, e, "cannot be preserved (times, mode, owner, xattr, links and setid can, or all, or none)");
+	return opt_reject(o, part, e,
+	    "cannot be preserved (times, mode, owner, xattr, links and setid can, or all, or none)");
 }
 
 static int set_archive(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -91,9 +92,10 @@ static int read_rules(void *args, const struct opt *o, const char *text, struct 
 static const struct opt files_options[] = {
 	{ "exclude", 0, "GLOB", "leave out matching files; repeatable, the first match decides", add_rule, 0, 0, 0 },
 	{ "include", 0, "GLOB", "transfer matching files despite a later --exclude", add_rule, 0, 0, 0 },
-	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)", read_rules,
-	    0, 0, 0 },
-	{ "files-from", 0, "FILE", "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
+	{ "exclude-from", 0, "FILE", "leave out files that match a pattern in FILE, one per line (-: standard input)",
+	    read_rules, 0, 0, 0 },
+	{ "files-from", 0, "FILE",
+	    "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
 	    opt_text, AT(files_from), 0, 0 },
 	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true,
 	    AT(from0), 0, 0 },
@@ -111,7 +113,8 @@ static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EX
 static const struct opt send_options[] = {
 	COPYING_OPTIONS
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_BETWEEN_SERVERS)
-	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text, AT(exec), 0, 0 },
+	{ "exec", 0, "COMMAND", "send the output of COMMAND as DEST, if it exits with status 0", opt_text,
+	    AT(exec), 0, 0 },
 	{ .name = NULL },
 };
 static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
@@ -136,8 +139,8 @@ static const struct opt speed_options[] = {
 
 static const struct opt paths_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_PATHS)
-	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)", opt_text,
-	    AT(overlay), 0, 0 },
+	{ "overlay", 0, "FILE", "overlay file: of the quickest paths (--via auto), or of bandwidths (--relays)",
+	    opt_text, AT(overlay), 0, 0 },
 	{ "local-host", 0, "HOST", "with --overlay: name of the local host in the overlay (default: by address)",
 	    opt_text, AT(local_host), 0, 0 },
 	{ .name = NULL },
@@ -161,8 +164,8 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		a->n_srcs = 1;
 	}
 	if (a->n_srcs == 0)
-		return err_set(e, PTCP_EUSAGE, "%s: needs a source and a destination (ptcp %s --help)", sends ? "send" : "recv",
-		    sends ? "send" : "recv");
+		return err_set(e, PTCP_EUSAGE, "%s: needs a source and a destination (ptcp %s --help)",
+		    sends ? "send" : "recv", sends ? "send" : "recv");
 	for (i = 0; i < a->n_srcs && sends; i++)
 		if (text_is_stdio(a->srcs[i]))
 			opts(a)->fd = STDIN_FILENO;
@@ -171,7 +174,8 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	if (sends || !text_is_stdio(a->dest))
 		return 0;
 	if (a->connect.log.json)
-		return err_set(e, PTCP_EUSAGE, "--json: not with -, as the file goes to standard output (leave one out)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--json: not with -, as the file goes to standard output (leave one out)");
 	a->connect.log.list = false;
 	opts(a)->fd = STDOUT_FILENO;
 	return 0;
@@ -192,7 +196,8 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	if ((r = take_pipe(a, strcmp(c->name, "send") == 0, e)) < 0)
 		return r;
 	if (a->files_from != NULL && path_list_read(&a->files, a->files_from, a->from0, &why) < 0)
-		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from), why.msg);
+		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from),
+		    why.msg);
 	opts(a)->files = (const char *const *)a->files.path;
 	opts(a)->n_files = a->files.n;
 	opts(a)->rules = a->rules.rule;
@@ -223,8 +228,8 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	if (a->overlay == NULL && automatic)
 		return err_set(e, PTCP_EUSAGE, "--via auto: needs the overlay to take paths from (--overlay FILE)");
 	if (a->overlay != NULL && !automatic && (t->n_paths > 0 || t->n_candidates == 0))
-		return err_set(e, PTCP_EUSAGE, "--overlay: needs --via auto, without a further --via, or --relays (add --via "
-		    "auto)");
+		return err_set(e, PTCP_EUSAGE, "--overlay: needs --via auto, without a further --via, or --relays (add "
+		    "--via auto)");
 	if (a->overlay == NULL && a->local_host != NULL)
 		return err_set(e, PTCP_EUSAGE, "--local-host: only with --overlay (leave it out)");
 	if (a->overlay == NULL && t->n_candidates == 0 && t->n_selected > 0)
@@ -233,8 +238,8 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return 0;
 	if (!automatic) {
 		t->candidate_bps = a->candidate_bps;
-		return overlay_candidates(a->candidate_bps, t->candidates, t->n_candidates < PTCP_PATHS_MAX ? t->n_candidates :
-		    PTCP_PATHS_MAX, &q, e);
+		return overlay_candidates(a->candidate_bps, t->candidates,
+		    t->n_candidates < PTCP_PATHS_MAX ? t->n_candidates : PTCP_PATHS_MAX, &q, e);
 	}
 	if ((r = overlay_paths_find(&a->routes, &q, e)) < 0)
 		return r;
@@ -289,7 +294,8 @@ static int run_observed(struct observed *o, struct ptcp_task *t, struct ptcp_err
 {
 	const struct ptcp_event none = { .eta_s = -1 };
 	const struct running_opts opts = { .command = o->out->command, .name = o->a->name,
-		.limit = o->a->connect.transfer.rate, .quiet = o->out->quiet || o->out->json, .set_rate = set_rate, .arg = t };
+		.limit = o->a->connect.transfer.rate, .quiet = o->out->quiet || o->out->json,
+		.set_rate = set_rate, .arg = t };
 	int r;
 
 	if ((r = running_new(&o->running, &opts, e)) < 0)
@@ -376,11 +382,13 @@ static int run_recv(const struct command *c, int argc, char **argv)
 }
 
 #define TRANSFER_GROUPS(copying) { \
-	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", existing_options), \
+	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", \
+	    existing_options), \
 	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
 	GROUP_BRIEF("Reading and writing", writing_options), \
 	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
-	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), GROUP_BRIEF("Movers", mover_options), \
+	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), \
+	    GROUP_BRIEF("Movers", mover_options), \
 	GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);
 static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options);

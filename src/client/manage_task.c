@@ -97,7 +97,8 @@ void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f)
 void remote_job_put_manage(struct ptcp_task *t)
 {
 	static const uint8_t op[] = { [PTCP_LIST] = WIRE_MANAGE_LIST, [PTCP_COUNT] = WIRE_MANAGE_COUNT,
-		[PTCP_MKDIR] = WIRE_MANAGE_MKDIR, [PTCP_REMOVE] = WIRE_MANAGE_REMOVE, [PTCP_RENAME] = WIRE_MANAGE_RENAME };
+		[PTCP_MKDIR] = WIRE_MANAGE_MKDIR, [PTCP_REMOVE] = WIRE_MANAGE_REMOVE,
+		[PTCP_RENAME] = WIRE_MANAGE_RENAME };
 	const struct ptcp_manage_opts *o = &t->remote_job->manage;
 	const struct wire_manage f = { .op = op[t->remote_job->op],
 		.flags = (o->recursive ? WIRE_MANAGE_RECURSIVE : 0) | (o->hidden ? WIRE_MANAGE_HIDDEN : 0) |
@@ -129,11 +130,13 @@ static int take_urls(struct ptcp_task *t, const char *const *urls, size_t n, str
 		if ((r = remote_parse(&each, urls[i], e)) < 0)
 			return r;
 		if (r == 0)
-			return err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/PATH or HOST:PATH)", shown);
+			return err_set(e, PTCP_EUSAGE, "%s: not on another host (write ptcp://HOST/PATH or HOST:PATH)",
+			    shown);
 		if (i == 0)
 			t->target = each;
 		else if (!remote_same_host(&each, &t->target))
-			return err_set(e, PTCP_EUSAGE, "%s: on another host than the first (both must be on one host)", shown);
+			return err_set(e, PTCP_EUSAGE, "%s: on another host than the first (both must be on one host)",
+			    shown);
 		if ((r = task_add_path(t, 0, each.path, e)) < 0)
 			return r;
 	}
@@ -225,7 +228,8 @@ int clean_outcome(const char *dir, const struct ptcp_clean_result *r, struct ptc
 
 	if (r->failed == 0)
 		return 0;
-	return err_set(e, r->files > 0 ? PTCP_EPARTIAL : PTCP_EIO, "%s: %llu leftover%s could not be removed (see above)",
+	return err_set(e, r->files > 0 ? PTCP_EPARTIAL : PTCP_EIO,
+	    "%s: %llu leftover%s could not be removed (see above)",
 	    text_escape(shown, sizeof shown, dir), (unsigned long long)r->failed, r->failed == 1 ? "" : "s");
 }
 
@@ -235,7 +239,8 @@ void remote_job_leftover(struct ptcp_task *t, const struct wire_leftover *f)
 {
 	const struct ptcp_clean_opts *o = &t->remote_job->clean;
 	char path[WIRE_PATH_MAX + 1], raw[WIRE_TEXT_MAX + 1], why[TEXT_NAME_BYTES];
-	struct ptcp_leftover l = { .path = span_copy(path, f->path), .bytes = f->bytes, .age_s = (double)f->age_ms / 1e3 };
+	struct ptcp_leftover l = { .path = span_copy(path, f->path), .bytes = f->bytes,
+		.age_s = (double)f->age_ms / 1e3 };
 
 	if (f->text.n > 0)
 		l.why = text_escape(why, sizeof why, span_copy(raw, f->text));

@@ -71,8 +71,8 @@ int ptcp_timing_between_new(struct ptcp_task **out, const struct ptcp_transfer_o
 	if ((t->remote_job->message = calloc(timing.messages, sizeof *t->remote_job->message)) == NULL)
 		r = err_nomem(e);
 	else if (t->target.ssh || other.ssh)
-		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be servers: "
-		    "HOST[:PORT])");
+		r = err_set(e, PTCP_ENOTYET, "between two remote hosts: not available through ssh yet (both must be "
+		    "servers: HOST[:PORT])");
 	return task_made(out, t, r);
 }
 
@@ -102,7 +102,8 @@ int ptcp_advise_result(const struct ptcp_task *t, struct ptcp_advice *a, struct 
 	size_t size;
 
 	if (found == NULL)
-		return err_set(e, PTCP_EUSAGE, "no advice: the task has not probed yet (run a task of ptcp_advise_new())");
+		return err_set(e, PTCP_EUSAGE,
+		    "no advice: the task has not probed yet (run a task of ptcp_advise_new())");
 	size = a->size < found->size ? a->size : found->size;
 	memcpy(a, found, size);
 	a->size = size;

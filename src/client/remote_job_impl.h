@@ -1,5 +1,5 @@
-/* The inside of requests to remote hosts, for remote_job.c (connection, request, answers), remote_query.c, manage_task.c
- * and measure_task.c. */
+/* The inside of requests to remote hosts, for remote_job.c (connection, request, answers), remote_query.c,
+ * manage_task.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 

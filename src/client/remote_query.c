@@ -41,7 +41,8 @@ void remote_job_state(struct ptcp_task *t, const struct wire_state *f)
 	char name[REMOTE_JOB_NAME_BYTES], peer[SOCK_HOST_BYTES + 10], host[WIRE_HOST_MAX + 1];
 	char source[WIRE_PATH_MAX + 1], dest[WIRE_PATH_MAX + 1];
 	struct ptcp_err why;
-	struct ptcp_status s = { .name = name, .peer = peer, .state = outcome(f, &why), .source = span_copy(source, f->from),
+	struct ptcp_status s = { .name = name, .peer = peer, .state = outcome(f, &why),
+		.source = span_copy(source, f->from),
 		.dest = span_copy(dest, f->to), .fetched = f->mode == WIRE_GRANT_READ, .progress = f->progress,
 		.age_s = (double)f->age_ms / 1e3, .seconds = (double)f->took_ms / 1e3 };
 	struct ptcp_event ev = { .type = PTCP_EVENT_STATUS, .left = &s };
@@ -126,7 +127,8 @@ int remote_job_link(struct remote_job *h, const struct wire_link *f, struct ptcp
 		return err_set(e, PTCP_EPROTO, "more than %d LINK frames", PTCP_PUBLISHED_LINKS_MAX);
 	l = &h->link[h->n_links++];
 	*l = (struct ptcp_published_link){
-		.to = address(f), .why = f->text.n > 0 ? text(f->text) : NULL, .messages = f->messages, .streams = f->streams,
+		.to = address(f), .why = f->text.n > 0 ? text(f->text) : NULL, .messages = f->messages,
+		.streams = f->streams,
 		.rate_bps = (double)f->rate_bps, .rate_error_bps = error_of(f->rate_error_bps, 1),
 		.delay_s = (double)f->delay_ns / 1e9, .delay_error_s = error_of(f->delay_error_ns, 1e9),
 		.delay_from_round_trip = (f->flags & WIRE_LINK_ROUND_TRIP) != 0, .age_s = (double)f->age_ms / 1e3
@@ -143,7 +145,8 @@ int ptcp_link_query_new(struct ptcp_task **out, const struct ptcp_transfer_opts 
 	if ((r = query_new(&t, o, JOB_FRAMES_LINKS_REQUESTED, from, e)) < 0)
 		return r;
 	if (t->target.ssh)
-		r = err_set(e, PTCP_EUSAGE, "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
+		r = err_set(e, PTCP_EUSAGE,
+		    "%s: a link query needs a server, which ssh does not start (write HOST[:PORT])", from);
 	else if ((t->remote_job->link = calloc(PTCP_PUBLISHED_LINKS_MAX, sizeof *t->remote_job->link)) == NULL)
 		r = err_nomem(e);
 	return task_made(out, t, r);

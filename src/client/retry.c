@@ -60,9 +60,10 @@ void retry_give_up(struct ptcp_task *t)
 
 	if (t->avoids_movers && t->retry.attempts == 0)
 		return; /* the first session had no stream */
-	if (t->result < 0 && t->retry.worked && striping_may_go_on(t) && last.code == PTCP_ECONNECT) /* not the reason of an earlier attempt */
-		t->result = err_set(&t->why, PTCP_EPEER, "transfer: cut off, and not continued within %.4g s: %s (run the same "
-		    "command again to resume it)", t->o.retry_for_s, last.msg);
+	/* not the reason of an earlier attempt */
+	if (t->result < 0 && t->retry.worked && striping_may_go_on(t) && last.code == PTCP_ECONNECT)
+		t->result = err_set(&t->why, PTCP_EPEER, "transfer: cut off, and not continued within %.4g s: %s (run "
+		    "the same command again to resume it)", t->o.retry_for_s, last.msg);
 }
 
 static void on_retry_timer(void *arg)

@@ -1,5 +1,5 @@
-/* Connects to the server started through ssh: directly, through the port of a service or at a port of its own, else from
- * the server to this host, else through ssh. */
+/* Connects to the server started through ssh: directly, through the port of a service or at a port of its own, else
+ * from the server to this host, else through ssh. */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,8 +47,8 @@ static void reached(struct ssh_start *f, enum ssh_start_mode mode, struct chan *
 {
 	static const char *const how[] = { "own-port", "reverse", "ssh" };
 
-	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=connected through=%s address=%s", shared ? "shared-port" : how[mode],
-	    address);
+	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=connected through=%s address=%s",
+	    shared ? "shared-port" : how[mode], address);
 	f->state = REACHED;
 	stop_attempts(f);
 	timer_set(f->timer, MONO_NEVER);

@@ -27,7 +27,8 @@ void ssh_install_command(char out[SSH_INSTALL_COMMAND_BYTES])
 {
 	static const char format[] = "sh -c '%s' sh %s";
 
-	_Static_assert(sizeof script + sizeof format + sizeof PTCP_VERSION < SSH_INSTALL_COMMAND_BYTES, "the script fits");
+	_Static_assert(sizeof script + sizeof format + sizeof PTCP_VERSION < SSH_INSTALL_COMMAND_BYTES,
+	    "the script fits");
 	snprintf(out, SSH_INSTALL_COMMAND_BYTES, format, script, PTCP_VERSION);
 }
 
@@ -95,15 +96,15 @@ static void on_absent(struct ssh_start *f, const char *system)
 
 	snprintf(ours, sizeof ours, "%s %s", uname(&u) == 0 ? u.sysname : "?", uname(&u) == 0 ? u.machine : "?");
 	if (strcmp(system, ours) != 0) {
-		ssh_start_fail_as(f, "ptcp there: not found, and this ptcp is for %s, not for %s (install ptcp there, or give its "
-		    "path with --remote-ptcp /PATH/ptcp)", ours, text_escape(shown, sizeof shown, system));
+		ssh_start_fail_as(f, "ptcp there: not found, and this ptcp is for %s, not for %s (install ptcp there, "
+		    "or give its path with --remote-ptcp /PATH/ptcp)", ours, text_escape(shown, sizeof shown, system));
 		return;
 	}
 	if ((r = f->o.ops->install(f->o.arg, &path, &why)) < 0)
 		ssh_start_fail(f, &why);
 	else if (r == 0)
-		ssh_start_fail_as(f, "ptcp there: not found (install ptcp there, copy this ptcp with --install, or give the path "
-		    "with --remote-ptcp /PATH/ptcp)");
+		ssh_start_fail_as(f, "ptcp there: not found (install ptcp there, copy this ptcp with --install, or "
+		    "give the path with --remote-ptcp /PATH/ptcp)");
 	else
 		offer(f, path);
 }

@@ -48,29 +48,36 @@ static void fail_ended(struct ssh_start *f)
 	char shown[TEXT_NAME_BYTES];
 
 	if (f->o.launch != NULL)
-		ssh_start_fail_as(f, "no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d (see its output)",
-		    f->noise, text_escape(shown, sizeof shown, f->o.launch), f->signal != 0 ? 128 + f->signal : f->status);
+		ssh_start_fail_as(f,
+		    "no ptcp answered, but \"%s\"; the command that starts it (%s) ended with status %d (see its "
+		    "output)",
+		    f->noise, text_escape(shown, sizeof shown, f->o.launch),
+		    f->signal != 0 ? 128 + f->signal : f->status);
 	else if (!f->exited)
 		ssh_start_fail_as(f, "the remote command closed its output (is it ptcp?)");
 	else if (f->signal != 0)
 		ssh_start_fail_as(f, "ssh was ended by signal %d (run the same command again)", f->signal);
 	else if (f->status == 255)
-		ssh_start_fail_as(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)", f->name);
+		ssh_start_fail_as(f, "ssh could not connect, or was cut off (see its output; \"ssh %s\" must work)",
+		    f->name);
 	else if (f->install.phase == INSTALL_OFFERED || f->install.phase == INSTALL_SENDING)
 		ssh_start_fail_as(f, "copying ptcp there: ended with status %d (see the output of ssh)", f->status);
 	else if (f->state != AWAIT_ANSWER)
-		ssh_start_fail_as(f, "the remote ptcp ended before the transfer began, with status %d (see its output)", f->status);
+		ssh_start_fail_as(f, "the remote ptcp ended before the transfer began, with status %d (see its output)",
+		    f->status);
 	else if (f->status == 127 || f->status == 126)
-		ssh_start_fail_as(f, "%s there: %s (install ptcp there, or give its path with --remote-ptcp /PATH/ptcp)",
+		ssh_start_fail_as(f,
+		    "%s there: %s (install ptcp there, or give its path with --remote-ptcp /PATH/ptcp)",
 		    text_escape(shown, sizeof shown, ptcp), f->status == 127 ? "not found" : "cannot be run");
 	else if (f->noise_bytes > 0)
-		ssh_start_fail_as(f, "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
+		ssh_start_fail_as(f,
+		    "no ptcp answered there, but \"%s\" (is this user allowed to run commands through ssh?)", f->noise);
 	else if (f->status == STATUS_USAGE)
-		ssh_start_fail_as(f, "the remote ptcp ended with status %d, without an answer (if it is too old, update it, or name another "
-		    "with --remote-ptcp)", f->status);
+		ssh_start_fail_as(f, "the remote ptcp ended with status %d, without an answer (if it is too old, "
+		    "update it, or name another with --remote-ptcp)", f->status);
 	else
-		ssh_start_fail_as(f, "the remote command ended with status %d, without an answer (\"ssh %s %s version\" must print a "
-		    "version)", f->status, f->name, text_escape(shown, sizeof shown, ptcp));
+		ssh_start_fail_as(f, "the remote command ended with status %d, without an answer (\"ssh %s %s "
+		    "version\" must print a version)", f->status, f->name, text_escape(shown, sizeof shown, ptcp));
 }
 
 /* Only once its output is read to the end: the reason may be there. */
@@ -102,8 +109,8 @@ static void on_noise(struct ssh_start *f, const char *line)
 		text_escape_quoted(f->noise, sizeof f->noise, line);
 	f->noise_bytes += strlen(line) + 1;
 	if (f->noise_bytes > NOISE_BYTES)
-		ssh_start_fail_as(f, "no ptcp answered there, but other output, from \"%s\" on (its shell must print nothing for commands: "
-		    "\"ssh %s true\")", f->noise, f->name);
+		ssh_start_fail_as(f, "no ptcp answered there, but other output, from \"%s\" on (its shell must print "
+		    "nothing for commands: \"ssh %s true\")", f->noise, f->name);
 }
 
 static void on_answer(struct ssh_start *f, const char *line)
@@ -121,7 +128,8 @@ static void on_answer(struct ssh_start *f, const char *line)
 		f->answer.label[0] = '\0';
 	}
 	log_at(&f->o.context->log, LOG_INFO, "ssh", "event=answer version=%s port=%u shared-port=%u address=%s",
-	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.share_port, f->answer.address);
+	    text_escape((char[64]){ "" }, 64, f->answer.software), f->answer.port, f->answer.share_port,
+	    f->answer.address);
 	if (f->o.launch == NULL && !f->o.routed) {
 		ssh_connect_begin(f);
 		return;
@@ -172,8 +180,9 @@ static void on_ssh_start_closed(void *arg, bool broken)
 	if (!broken)
 		fail_if_over(f);
 	else
-		ssh_start_fail_as(f, "no ptcp answered there, but a line without end%s%s%s (its shell must print nothing for commands: \"ssh "
-		    "%s true\")", f->noise_bytes > 0 ? ", after \"" : "", f->noise, f->noise_bytes > 0 ? "\"" : "", f->name);
+		ssh_start_fail_as(f, "no ptcp answered there, but a line without end%s%s%s (its shell must print "
+		    "nothing for commands: \"ssh %s true\")", f->noise_bytes > 0 ? ", after \"" : "", f->noise,
+		    f->noise_bytes > 0 ? "\"" : "", f->name);
 }
 
 static void on_sent(void *arg, size_t left)
@@ -182,7 +191,8 @@ static void on_sent(void *arg, size_t left)
 	ssh_install_sent(arg);
 }
 
-static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_ssh_start_closed, .sent = on_sent };
+static const struct line_reader_ops line_reader_ops = { .line = on_line, .closed = on_ssh_start_closed,
+	.sent = on_sent };
 
 static void on_ssh_start_timer(void *arg)
 {
@@ -197,11 +207,11 @@ static void on_ssh_start_timer(void *arg)
 	else if (f->install.phase == INSTALL_OFFERED || f->install.phase == INSTALL_SENDING)
 		ssh_start_fail_as(f, "copying ptcp there: no progress for %s (run the same command again)", after);
 	else if (f->o.launch != NULL)
-		ssh_start_fail_as(f, "no ptcp was started there within %s (see the output of the launch command, or allow more time with "
-		    "--timeout)", after);
+		ssh_start_fail_as(f, "no ptcp was started there within %s (see the output of the launch command, or "
+		    "allow more time with --timeout)", after);
 	else
-		ssh_start_fail_as(f, "ssh reached no ptcp there within %s (check that \"ssh %s\" works without questions, or allow more time "
-		    "with --timeout)", after, f->name);
+		ssh_start_fail_as(f, "ssh reached no ptcp there within %s (check that \"ssh %s\" works without "
+		    "questions, or allow more time with --timeout)", after, f->name);
 }
 
 /* ---- Start and end ---- */
@@ -225,8 +235,10 @@ static bool user_can_answer(bool terminal)
 
 void ssh_start_greet(struct ssh_start *f)
 {
-	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s%s", SSH_HELLO_VERSION, f->o.context->identity.fingerprint,
-	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "", f->o.direct_io ? " " SSH_HELLO_DIRECT : "");
+	line_reader_send(f->lines, SSH_HELLO_WORD " %d %s %u%s%s", SSH_HELLO_VERSION,
+	    f->o.context->identity.fingerprint,
+	    f->o.remote_port, f->o.remote_port_or_any ? " " SSH_HELLO_OR_ANY : "", f->o.direct_io ? " "
+	    SSH_HELLO_DIRECT : "");
 }
 
 static int ssh_start_start(struct ssh_start *f, struct ptcp_err *e)

@@ -17,14 +17,15 @@ enum ssh_start_mode {
 };
 
 struct ssh_start_ops {
-	/* A control connection to the started server, authenticated; taken, as is the spare data connection (NULL: none).
-	 * `address`: connected to, or from. `label`: of a shared port, for all further connections; NULL: a port of its own. */
+	/* A control connection to the started server, authenticated; taken, as is the spare data connection (NULL:
+	 * none). `address`: connected to, or from. `label`: of a shared port, for all further connections; NULL: a port
+	 * of its own. */
 	void (*reached)(void *arg, enum ssh_start_mode mode, struct chan *c, struct connect *spare, const char *address,
 	    const char *label);
 	/* At most once, never after `reached`. */
 	void (*failed)(void *arg, const struct ptcp_err *why);
-	/* With `launch` or `routed`, instead of `reached`: the server's fingerprint, address and ports. Its process belongs to the ssh_start until
-	 * ssh_start_free(). */
+	/* With `launch` or `routed`, instead of `reached`: the server's fingerprint, address and ports. Its process
+	 * belongs to the ssh_start until ssh_start_free(). */
 	void (*launched)(void *arg, const struct ssh_hello_answer *a);
 	/* The session that inbound data connections join; or NULL. */
 	struct session *(*session)(void *arg);

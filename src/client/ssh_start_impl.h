@@ -1,5 +1,5 @@
-/* Inside a start through ssh: ssh_start.c runs the command and reads its lines, ssh_install.c copies this ptcp to a host
- * without ptcp, ssh_connect.c connects. */
+/* Inside a start through ssh: ssh_start.c runs the command and reads its lines, ssh_install.c copies this ptcp to a
+ * host without ptcp, ssh_connect.c connects. */
 #ifndef CLIENT_SSH_START_IMPL_H
 #define CLIENT_SSH_START_IMPL_H
 
@@ -42,8 +42,8 @@ struct ssh_start {
 	char noise[80];                 /* the first line before the answer */
 	bool exited, closed;            /* ssh; its output */
 	int status, signal;
-	/* DIRECT: to the server's address of ssh's connection, and to the host name in ssh's configuration; at both to the
-	 * shared port, if there is one, and to the server's own port */
+	/* DIRECT: to the server's address of ssh's connection, and to the host name in ssh's configuration; at both to
+	 * the shared port, if there is one, and to the server's own port */
 	struct ssh_attempt attempt[4];
 	unsigned n_attempts;
 	bool deferred_own;              /* the own port at the first address, until the shared port has had its time */
@@ -67,8 +67,8 @@ void ssh_start_greet(struct ssh_start *f);
 /* ---- ssh_install.c ---- */
 
 /* Command for the remote shell: starts ptcp, or an installed copy, or receives one. Without newlines, single quotes
- * inside the quoted part, and backslashes, which shells treat differently; an exclamation mark, which csh expands, stands
- * before a space or an equals sign only. */
+ * inside the quoted part, and backslashes, which shells treat differently; an exclamation mark, which csh expands,
+ * stands before a space or an equals sign only. */
 #define SSH_INSTALL_COMMAND_BYTES 4096
 void ssh_install_command(char out[SSH_INSTALL_COMMAND_BYTES]);
 /* A line before the answer; false: not one of an installation. */

@@ -23,12 +23,13 @@ static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (o->n_candidates == 0)
 		return o->n_selected == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
 	if (o->n_paths > 0)
-		return err_set(e, PTCP_EUSAGE, "--relays: not with --via (write direct among the relays for the direct path)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--relays: not with --via (write direct among the relays for the direct path)");
 	if (o->n_candidates > PTCP_PATHS_MAX)
 		return err_set(e, PTCP_EUSAGE, "--relays: more than %d (leave some out)", PTCP_PATHS_MAX);
 	if (o->n_selected > o->n_candidates)
-		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)", o->n_selected,
-		    o->n_candidates);
+		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)",
+		    o->n_selected, o->n_candidates);
 	return 0;
 }
 
@@ -37,14 +38,15 @@ static int check_opts(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 	if (options_check(o, e) < 0)
 		return PTCP_EUSAGE;
 	if (o->streams == 0 && o->impact_percent <= 0 && o->congestion != NULL && strcmp(o->congestion, "auto") != 0)
-		return err_set(e, PTCP_EUSAGE, "--congestion %s: not with --impact 0, which paces the stream itself (leave it out)",
+		return err_set(e, PTCP_EUSAGE,
+		    "--congestion %s: not with --impact 0, which paces the stream itself (leave it out)",
 		    o->congestion);
 	if (o->checksum && (o->no_verify || o->ignore_times || o->size_only))
 		return err_set(e, PTCP_EUSAGE, "--checksum: not with %s (leave one out)", o->no_verify ? "--no-verify" :
 		    o->ignore_times ? "--ignore-times" : "--size-only");
 	if (o->remove_sources && (o->no_verify || o->fsync == PTCP_FSYNC_NONE))
-		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not with %s (leave one out)", o->no_verify ? "--no-verify" :
-		    "--fsync none");
+		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not with %s (leave one out)",
+		    o->no_verify ? "--no-verify" : "--fsync none");
 	return check_relays(o, e);
 }
 
@@ -74,11 +76,12 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 
 	for (i = 0; o->path_shares != NULL && i < o->n_paths; i++)
 		if (!(o->path_shares[i] >= 0 && o->path_shares[i] <= DBL_MAX))
-			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i, o->path_shares[i]);
+			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
+			    o->path_shares[i]);
 	for (i = 0; o->relay_spool_bytes != NULL && i < o->n_paths; i++)
 		if (o->relay_spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
-			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext (choose another "
-			    "cipher, or no spooling)");
+			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext "
+			    "(choose another cipher, or no spooling)");
 	return 0;
 }
 
@@ -152,7 +155,8 @@ static int choose(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	if ((r = tls_random(seed, sizeof seed, e)) == 0)
-		r = paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, t->o.candidate_bps, get_u64(seed), e);
+		r = paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, t->o.candidate_bps,
+		    get_u64(seed), e);
 	t->o.candidate_bps = NULL; /* the caller's */
 	return r;
 }
@@ -202,7 +206,8 @@ static void set_canceled(const struct ptcp_task *t, struct ptcp_err *out)
 {
 	err_set(out, PTCP_ECANCELED, t->prober != NULL ? "measurement: interrupted (run the same command again)" :
 	    t->files.input != NULL ? "transfer: interrupted, the file is not complete (run the whole pipeline again)" :
-	    t->files.output != NULL ? "transfer: interrupted, the output is not complete (run the whole pipeline again)" :
+	    t->files.output != NULL ?
+	    "transfer: interrupted, the output is not complete (run the whole pipeline again)" :
 	    t->files.n_open_paths == 0 ? "query: interrupted (run the same command again)" :
 	    "transfer: interrupted (run the same command again to resume it)");
 }
@@ -255,8 +260,8 @@ static void attempt_end(struct ptcp_task *t)
 	t->running = false;
 }
 
-/* An ephemeral server is told the key of its client: where none can be kept, as in a home that cannot be written, one of its
- * own serves the transfer. */
+/* An ephemeral server is told the key of its client: where none can be kept, as in a home that cannot be written, one
+ * of its own serves the transfer. */
 static int make_identity(struct ptcp_task *t, struct ptcp_err *e)
 {
 	int r;
@@ -280,8 +285,8 @@ static int attempt_begin(struct ptcp_task *t, struct ptcp_err *e)
 		t->started = mono_now();
 	wait_begin(t);
 	context_log(&t->context, t->o.log, t->o.arg, t->o.log_level);
-	if ((r = make_identity(t, e)) < 0 || (r = context_init(&t->context, t->loop, t->o.config_dir, task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0,
-	    e)) < 0)
+	if ((r = make_identity(t, e)) < 0 || (r = context_init(&t->context, t->loop, t->o.config_dir,
+	    task_max_streams(t), ciphers, t->target.ssh ? ciphers : 0, e)) < 0)
 		return r;
 	t->running = true;
 	loop_reset(t->loop);
@@ -439,7 +444,8 @@ int ptcp_transfer_set_path_rate(struct ptcp_task *t, size_t path, uint64_t bps, 
 	if (t->prober != NULL || t->remote_job != NULL || t->paths.n == 0)
 		return err_set(e, PTCP_EUSAGE, "path rates: only for transfers from or to this host");
 	if (path >= t->paths.n)
-		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0", path, t->paths.n);
+		return err_set(e, PTCP_EUSAGE, "the rate of path %zu: there are %u paths, counted from 0",
+		    path, t->paths.n);
 	if (bps > 0 && bps < TIMETABLE_MIN_BPS)
 		return err_set(e, PTCP_EUSAGE, "the rate of a path: below %d bit/s (PTCP_PATH_IDLE stops a path)",
 		    TIMETABLE_MIN_BPS);

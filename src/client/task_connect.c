@@ -36,8 +36,8 @@ uint8_t task_fsync(const struct ptcp_task *t)
 
 uint8_t task_congestion(const struct ptcp_task *t)
 {
-	static const char *const names[] = { [WIRE_CC_AUTO] = "auto", [WIRE_CC_SYSTEM] = "system", [WIRE_CC_CUBIC] = "cubic",
-		[WIRE_CC_BBR] = "bbr", [WIRE_CC_RENO] = "reno" };
+	static const char *const names[] = { [WIRE_CC_AUTO] = "auto", [WIRE_CC_SYSTEM] = "system",
+		[WIRE_CC_CUBIC] = "cubic", [WIRE_CC_BBR] = "bbr", [WIRE_CC_RENO] = "reno" };
 	uint8_t i = WIRE_CC_RENO;
 
 	while (i > WIRE_CC_AUTO && t->o.congestion != NULL && strcmp(t->o.congestion, names[i]) != 0)
@@ -81,8 +81,8 @@ static unsigned min_of(unsigned a, unsigned b) { return a < b ? a : b; }
 /* Streams can connect to hosts that the server names, and none yields to other flows, which a mover does not. */
 static bool reaches_movers(const struct ptcp_task *t, enum ssh_start_mode mode)
 {
-	return mode == SSH_START_DIRECT && !t->avoids_movers && !t->target.ssh && t->files.input == NULL && t->prober == NULL &&
-	    !t->o.dry_run && !task_yields(t);
+	return mode == SSH_START_DIRECT && !t->avoids_movers && !t->target.ssh && t->files.input == NULL &&
+	    t->prober == NULL && !t->o.dry_run && !task_yields(t);
 }
 
 struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode mode)
@@ -94,7 +94,8 @@ struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode 
 	    t->o.rate == NULL && atomic_load(&t->path_rates.bps[0]) == 0;
 	/* Without movers; each path has at least one stream. */
 	n.few = max_of(task_yields(t) ? 1 : min_of(ADVICE_START, task_max_streams(t)), t->paths.n_places);
-	most = n.fixed || t->movers == NULL ? task_max_streams(t) : PTCP_STREAMS_MAX; /* how many join is not known yet */
+	/* how many join is not known yet */
+	most = n.fixed || t->movers == NULL ? task_max_streams(t) : PTCP_STREAMS_MAX;
 	n.requested = task_yields(t) || !(n.fixed || n.adaptive || n.reaches_movers || t->movers != NULL) ? n.few :
 	    max_of(most, t->paths.n_places);
 	return n;
@@ -118,14 +119,16 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {
 		.context = &t->context, .control = control, .spare = spare, .connects = mode == SSH_START_DIRECT,
-		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t), .address = address,
+		.one_channel = mode == SSH_START_PIPE, .once = t->o.remote.launch != NULL || is_routed(t),
+		.address = address,
 		.label = task_label(t), .name = t->target.ssh ? NULL : t->target.host, /* ssh has aliases */
 		.paths = &t->paths, .path = t->tries.path, .route_session = t->route_session,
 		.sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.open = &open, .max_streams = PTCP_STREAMS_MAX,
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
-		.movers = t->movers, .streams = n.fixed || n.adaptive ? 0 : n.few, .fixed_streams = n.fixed, .direct_io = t->o.direct_io
+		.movers = t->movers, .streams = n.fixed || n.adaptive ? 0 : n.few, .fixed_streams = n.fixed,
+		.direct_io = t->o.direct_io
 	};
 	int r;
 
@@ -155,8 +158,8 @@ static void start_session(struct ptcp_task *t, enum ssh_start_mode mode, struct 
 	}
 	if (t->movers != NULL && mode != SSH_START_DIRECT) {
 		chan_free(control);
-		err_set(&why, PTCP_ECONNECT, "%s: movers cannot connect to the server there, as this host cannot (open a port there, and "
-		    "name it with --remote-port)", t->known_as);
+		err_set(&why, PTCP_ECONNECT, "%s: movers cannot connect to the server there, as this host cannot (open "
+		    "a port there, and name it with --remote-port)", t->known_as);
 		task_finish(t, &why);
 		return;
 	}
@@ -241,7 +244,8 @@ static void on_connected(void *arg, const struct connect_result *r)
 	strcpy(t->peer, r->address);
 	if (is_routed(t))
 		log_at(&t->context.log, LOG_INFO, "ssh", "event=connected through=%s address=%s via=%s",
-		    task_label(t) != NULL ? "shared-port" : "own-port", r->address, paths_name(&t->paths, t->tries.path));
+		    task_label(t) != NULL ? "shared-port" : "own-port", r->address,
+		    paths_name(&t->paths, t->tries.path));
 	if (t->remote_job == NULL) {
 		start_session(t, SSH_START_DIRECT, r->chan, r->spare);
 		return;
@@ -261,7 +265,8 @@ static int try_path(struct ptcp_task *t, struct ptcp_err *e)
 	uint64_t all_ns = task_timeout_ns(t);
 	uint64_t timeout_ns = t->paths.n > 1 && !t->tries.patient && all_ns > PATH_NS ? PATH_NS : all_ns;
 	const struct path *p = &t->paths.at[t->tries.path];
-	struct connect_opts o = { .context = &t->context, .host = target_host(t), .port = target_port(t), .relay = p->relay,
+	struct connect_opts o = { .context = &t->context, .host = target_host(t), .port = target_port(t),
+		.relay = p->relay,
 		.n_relays = p->n_relays, .route_session = t->route_session, .route_control = t->route_session != 0,
 		.timeout_ns = timeout_ns, .sock = { .family = t->o.family, .timeout_ns = timeout_ns },
 		.alpn = t->remote_job != NULL ? ALPN_JOB : ALPN_CONTROL, .label = task_label(t),
@@ -294,8 +299,8 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, stru
 
 	if (mode == SSH_START_PIPE && t->prober != NULL) {
 		chan_free(c);
-		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream only (open a "
-		    "port there to this host)", t->known_as);
+		err_set(&why, PTCP_ECONNECT, "%s: no TCP connection in either direction, and ssh carries one stream "
+		    "only (open a port there to this host)", t->known_as);
 		task_finish(t, &why);
 		return;
 	}
@@ -306,8 +311,8 @@ static void on_reached(void *arg, enum ssh_start_mode mode, struct chan *c, stru
 		return;
 	}
 	if (mode == SSH_START_PIPE) {
-		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, which is slower "
-		    "(open a port there to this host, and name it with --remote-port)", t->known_as);
+		snprintf(text, sizeof text, "%s: no TCP connection in either direction: all data goes through ssh, "
+		    "which is slower (open a port there to this host, and name it with --remote-port)", t->known_as);
 		task_warn(t, text);
 	}
 	start_session(t, mode, c, spare);
@@ -377,8 +382,10 @@ static void on_task_connect_timer(void *arg)
 int task_connect(struct ptcp_task *t, struct ptcp_err *e)
 {
 	struct ssh_start_opts o = { .context = &t->context, .target = &t->target, .ssh = t->o.ssh,
-		.launch = t->o.remote.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote.ptcp, .remote_port = t->o.remote.port,
-		.remote_port_or_any = t->o.remote.port_or_any, .direct_io = t->o.direct_io, .job = t->remote_job != NULL,
+		.launch = t->o.remote.launch, .routed = is_routed(t), .remote_ptcp = t->o.remote.ptcp,
+		.remote_port = t->o.remote.port,
+		.remote_port_or_any = t->o.remote.port_or_any, .direct_io = t->o.direct_io,
+		.job = t->remote_job != NULL,
 		.spare = task_spare(t), .sock = { .family = t->o.family, .timeout_ns = task_timeout_ns(t) },
 		.ops = &ssh_start_ops, .arg = t };
 	int r;

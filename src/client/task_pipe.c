@@ -6,14 +6,16 @@
 #include "core/text.h"
 #include "wire/block.h"
 
-#define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output until it is written */
+#define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output
+                                    until it is written */
 
 /* The first given option that has no meaning without files; NULL: none. */
 static const char *meaningless(const struct ptcp_task *t)
 {
 	const struct ptcp_transfer_opts *o = &t->o;
 	const struct { bool given; const char *option; } all[] = {
-		{ t->files.selection != NULL, "--files-from" }, { o->dry_run, "--dry-run" }, { o->delete_extra, "--delete" },
+		{ t->files.selection != NULL, "--files-from" }, { o->dry_run, "--dry-run" },
+		    { o->delete_extra, "--delete" },
 		{ o->remove_sources, "--remove-source-files" }, { o->n_rules > 0, "--exclude or --include" },
 		{ o->checksum, "--checksum" }, { o->size_only, "--size-only" }, { o->update, "--update" },
 		{ o->ignore_existing && !t->files.sends, "--ignore-existing" },
@@ -34,10 +36,11 @@ static int task_pipe_check(const struct ptcp_task *t, bool sends, size_t n_srcs,
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE, "-: not between two other hosts (leave it out)");
 	if (n_srcs != 1)
-		return err_set(e, PTCP_EUSAGE, sends ? "-: standard input can only be the only source (send the other sources "
-		    "separately)" : "-: only one file can be written to standard output (name one source)");
+		return err_set(e, PTCP_EUSAGE, sends ? "-: standard input can only be the only source (send the other "
+		    "sources separately)" : "-: only one file can be written to standard output (name one source)");
 	if (sends && text_is_contents(t->target.path))
-		return err_set(e, PTCP_EUSAGE, "%s: a directory, but standard input has no name (add the name of the file)",
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: a directory, but standard input has no name (add the name of the file)",
 		    text_escape(shown, sizeof shown, dest));
 	if (option != NULL)
 		return err_set(e, PTCP_EUSAGE, "%s: not with %s (leave it out)", option, pipe);
@@ -51,7 +54,8 @@ static int new_input(struct ptcp_task *t, struct ptcp_err *e)
 		.arg = t->o.arg };
 
 	/* The file is a new one: an input has no attributes. */
-	t->o.preserve.times = t->o.preserve.mode = t->o.preserve.owner = t->o.preserve.xattr = t->o.preserve.setid = false;
+	t->o.preserve.times = t->o.preserve.mode = t->o.preserve.owner = t->o.preserve.xattr =
+	    t->o.preserve.setid = false;
 	return pipe_source_new(&t->files.input, &o, e);
 }
 

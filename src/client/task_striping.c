@@ -27,11 +27,11 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	if (r < 0 || (r = movers_check_stripe(o->mover.stripe_bytes, is_striped(t), e)) < 0 || !is_striped(t))
 		return r;
 	if (t->remote_job != NULL)
-		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send or recv on "
-		    "one of them)");
+		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send "
+		    "or recv on one of them)");
 	if (o->fd >= 0)
-		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not have (name "
-		    "a file)");
+		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not "
+		    "have (name a file)");
 	if (o->streams == 0 && o->impact_percent <= 0)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --impact 0: not available yet (leave one out)");
 	return 0;
@@ -87,7 +87,8 @@ static int add_root(struct places *p, const char *path, struct ptcp_err *e)
 		if (strcmp(p->root[i], path) == 0)
 			return 0;
 	if (p->n_roots == INVITATION_ROOTS_MAX)
-		return err_set(e, PTCP_EUSAGE, "--movers: sources in more than %d directories (send their parent, or fewer at a time)",
+		return err_set(e, PTCP_EUSAGE,
+		    "--movers: sources in more than %d directories (send their parent, or fewer at a time)",
 		    INVITATION_ROOTS_MAX);
 	if ((p->root[p->n_roots] = strdup(path)) == NULL)
 		return err_nomem(e);
@@ -152,7 +153,8 @@ void striping_show(struct ptcp_task *t, struct ptcp_event *ev)
 static void on_notice(void *arg, const char *text)
 {
 	struct ptcp_task *t = arg;
-	struct ptcp_event ev = { .type = PTCP_EVENT_MOVERS, .text = text, .to = t->movers != NULL ? movers_count(t->movers) : 0 };
+	struct ptcp_event ev = { .type = PTCP_EVENT_MOVERS, .text = text,
+		.to = t->movers != NULL ? movers_count(t->movers) : 0 };
 
 	striping_show(t, &ev);
 	if (t->o.event != NULL)
@@ -174,8 +176,10 @@ static int own_file(const struct ptcp_task *t, char out[PATH_MAX], struct ptcp_e
 
 static int invite(struct ptcp_task *t, const struct places *p, struct ptcp_err *e)
 {
-	struct movers_opts o = { .control = t->loop, .log = &t->context.log, .listen = t->o.mover.listen, .base = p->base,
-		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends, .direct_io = t->o.direct_io,
+	struct movers_opts o = { .control = t->loop, .log = &t->context.log,
+		.listen = t->o.mover.listen, .base = p->base,
+		.n_bases = p->n_bases, .root = p->root, .n_roots = p->n_roots, .writes = !t->files.sends,
+		.direct_io = t->o.direct_io,
 		.wait_ns = (uint64_t)(t->o.mover.wait_s * 1e9), .notify = on_notice, .arg = t };
 	char own[PATH_MAX];
 	int r;
@@ -197,7 +201,8 @@ int striping_begin(struct ptcp_task *t, struct ptcp_err *e)
 	if (!is_striped(t) || t->o.dry_run)
 		return 0;
 	for (i = 0; i < t->files.n_local && r == 0; i++)
-		r = t->files.sends ? add_source(&p, t, t->files.local[i], e) : add_destination(&p, t->files.local[i], e);
+		r = t->files.sends ? add_source(&p, t, t->files.local[i], e) : add_destination(&p,
+		    t->files.local[i], e);
 	if (r == 0 && p.n_roots > 0) /* else the session fails, as no source exists */
 		r = invite(t, &p, e);
 	places_fini(&p);

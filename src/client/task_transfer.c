@@ -38,8 +38,8 @@ static int take_selection(struct ptcp_task *t, size_t n_srcs, struct ptcp_err *e
 	if (t->o.files == NULL)
 		return 0;
 	if (n_srcs != 1)
-		return err_set(e, PTCP_EUSAGE, "--files-from: needs one source, the directory of the listed files (name one "
-		    "directory)");
+		return err_set(e, PTCP_EUSAGE, "--files-from: needs one source, the directory of the listed files "
+		    "(name one directory)");
 	if ((r = selection_new(&t->files.selection, NULL, e)) < 0)
 		return r;
 	for (i = 0; i < t->o.n_files; i++)
@@ -54,13 +54,15 @@ static int check_options(const struct ptcp_task *t, struct ptcp_err *e)
 	if (t->o.remove_sources && t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not between two other hosts (leave it out)");
 	if (t->o.direct_io && t->remote_job != NULL)
-		return err_set(e, PTCP_EUSAGE, "--direct: not between two other hosts (start their servers with --direct)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--direct: not between two other hosts (start their servers with --direct)");
 	if (!t->o.delete_extra)
 		return 0;
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE, "--delete: not between two other hosts (leave it out)");
 	if (t->files.selection != NULL)
-		return err_set(e, PTCP_EUSAGE, "--delete: not with --files-from, which names no whole directory (leave one out)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--delete: not with --files-from, which names no whole directory (leave one out)");
 	return 0;
 }
 
@@ -81,7 +83,8 @@ static int check_selection(const struct ptcp_task *t, struct ptcp_err *e)
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE, "--files-from: not between two other hosts (leave it out)");
 	if (!t->files.sends && selection_bytes(t->files.selection) + 1 > WIRE_SELECT_MAX_PATHS_BYTES)
-		return err_set(e, PTCP_EUSAGE, "--files-from: more than 4 MiB of paths for a remote sender (split the list)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--files-from: more than 4 MiB of paths for a remote sender (split the list)");
 	return 0;
 }
 
@@ -123,8 +126,8 @@ static int take_remote_sources(struct ptcp_task *t, const char *const *srcs, siz
 		else if (!remote_same_host(&each, &t->target))
 			return err_set(e, PTCP_ENOTYET, "%s: sources on several hosts: not available yet (run "
 			    "one ptcp recv for each)", text_escape(shown, sizeof shown, srcs[i]));
-		if ((r = task_add_path(t, t->files.selection != NULL || remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0,
-		    each.path, e)) < 0)
+		if ((r = task_add_path(t, t->files.selection != NULL ||
+		    remote_is_contents(&each) ? WIRE_PATH_CONTENTS : 0, each.path, e)) < 0)
 			return r;
 	}
 	return 0;
@@ -154,13 +157,13 @@ static int take_delegated(struct ptcp_task *t, const char *const *srcs, size_t n
 	if ((r = remote(&to, dest, e)) < 0 || (r = take_remote_sources(t, srcs, n, e)) < 0)
 		return r;
 	if (t->target.ssh || to.ssh)
-		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must be servers: "
-		    "ptcp://HOST/PATH)");
+		return err_set(e, PTCP_ENOTYET, "between two remote hosts: through ssh: not available yet (both must "
+		    "be servers: ptcp://HOST/PATH)");
 	if (t->o.n_paths > 0)
 		return err_set(e, PTCP_EUSAGE, "--via: not between two other hosts (leave it out)");
 	if (timetable_varies(&t->rate))
-		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ (give one "
-		    "rate)");
+		return err_set(e, PTCP_EUSAGE, "--rate: no timetable between two other hosts, whose clocks may differ "
+		    "(give one rate)");
 	return remote_job_new(t, &to, e);
 }
 

@@ -28,7 +28,8 @@ static bool pin_is_for(const char *pin, const char *host, unsigned port, const c
 }
 
 /* The user can be asked only before a session runs. */
-static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, const char *reason, struct ptcp_err *e)
+static int unknown(struct ptcp_task *t, const char *name, const char *fingerprint, const char *reason,
+    struct ptcp_err *e)
 {
 	if (t->session == NULL) {
 		t->trust.unknown = true;
@@ -40,8 +41,8 @@ static int unknown(struct ptcp_task *t, const char *name, const char *fingerprin
 	    reason[0] != '\0' ? ": " : "", reason, fingerprint);
 }
 
-static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name, const struct connect_peer *peer,
-    struct ptcp_err *e)
+static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const char *name,
+    const struct connect_peer *peer, struct ptcp_err *e)
 {
 	const char *pin, *fingerprint = peer->fingerprint;
 	struct ptcp_err reason;
@@ -60,7 +61,8 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, not the one given with "
 		    "--fingerprint (another host answers in its place, or its key was replaced: then give the new one)",
 		    name, fingerprint);
-	r = known_hosts_check(t->context.config_dir, name, fingerprint, &peer->certificates, (uint64_t)time(NULL), &reason);
+	r = known_hosts_check(t->context.config_dir, name, fingerprint, &peer->certificates,
+	    (uint64_t)time(NULL), &reason);
 	if (r < 0) {
 		*e = reason;
 		return r;
@@ -69,8 +71,8 @@ static int check_pins(struct ptcp_task *t, const struct connect_hop *hop, const 
 		return 0;
 	if (r == HOST_DIFFERS)
 		return err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint is %s, but known_hosts has another "
-		    "(another host answers in its place, or its key was replaced: then remove the line from %s/known_hosts)",
-		    name, fingerprint, t->context.config_dir);
+		    "(another host answers in its place, or its key was replaced: then remove the line from "
+		    "%s/known_hosts)", name, fingerprint, t->context.config_dir);
 	return unknown(t, name, fingerprint, reason.msg, e);
 }
 
@@ -82,8 +84,9 @@ static int check_role(struct ptcp_task *t, const char *name, bool relay, const c
 	for (m = t->trust.accepted; m < t->trust.accepted + t->trust.n_accepted; m++)
 		if (strcmp(m->fingerprint, fingerprint) == 0 && (m->relay || relay) &&
 		    (m->relay != relay || strcasecmp(m->name, name) != 0))
-			return err_set(e, PTCP_EREFUSED, "%s: has the identity of %s%s (the relay answers for the other host, or both "
-			    "are one host: leave one out)", name, m->relay ? "the relay " : "", m->name);
+			return err_set(e, PTCP_EREFUSED, "%s: has the identity of %s%s (the relay answers for the "
+			    "other host, or both are one host: leave one out)", name,
+			    m->relay ? "the relay " : "", m->name);
 	return 0;
 }
 
@@ -102,7 +105,8 @@ static void remember(struct ptcp_task *t, const char *name, bool relay, const ch
 	strcpy(m->fingerprint, fingerprint);
 }
 
-int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
+int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+    struct ptcp_err *e)
 {
 	const char *fingerprint = peer->fingerprint;
 	struct ptcp_task *t = arg;
@@ -115,8 +119,8 @@ int task_trust(void *arg, const struct connect_hop *hop, bool relay, const struc
 	if (t->trust.launched[0] == '\0' || relay)
 		r = check_pins(t, hop, name, peer, e);
 	else if (strcmp(fingerprint, t->trust.launched) != 0)
-		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not that of the server that ssh has started (run the same command "
-		    "again)", name);
+		r = err_set(e, PTCP_EREFUSED, "%s: the fingerprint is not that of the server that ssh has started (run "
+		    "the same command again)", name);
 	if (r < 0)
 		return r;
 	remember(t, name, relay, fingerprint);

@@ -1,5 +1,5 @@
-/* The table of options (<ptcp/options.h>) for the library: defaults, ranges, copies of the caller's texts, and the flags
- * of OPEN. */
+/* The table of options (<ptcp/options.h>) for the library: defaults, ranges, copies of the caller's texts, and the
+ * flags of OPEN. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,8 @@ static int check_name(const char *member, const char *text, const char *words, s
 	char shown[TEXT_NAME_BYTES];
 
 	return text == NULL || is_word(words, text) ? 0 :
-	    err_set(e, PTCP_EUSAGE, "%s: '%s' is unknown (give %s)", member, text_escape(shown, sizeof shown, text), words);
+	    err_set(e, PTCP_EUSAGE, "%s: '%s' is unknown (give %s)", member, text_escape(shown, sizeof shown, text),
+	    words);
 }
 
 #define NAME_IN_UNSIGNED(member, value)

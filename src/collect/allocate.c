@@ -24,8 +24,8 @@ static bool is_closed(const struct ptcp_collect *c, const struct route *r)
 	return false;
 }
 
-/* Sums the planned rates of a source's paths, except closed paths after the end of the plan; returns the planned rate on
- * missing paths, which its paths must carry. */
+/* Sums the planned rates of a source's paths, except closed paths after the end of the plan; returns the planned rate
+ * on missing paths, which its paths must carry. */
 static double sum_planned(struct source_transfer *s, double t_s)
 {
 	const struct schedule *p = s->c->schedule;
@@ -100,7 +100,8 @@ static double rate_for(const struct source_transfer *s, const struct route *r)
 	double bps = r->assigned_bps;
 
 	if (drift_is_probing(&s->c->drift) && !s->c->o.no_replan && !r->bound && !impact_is_limited(r))
-		bps = drift_probe_bps(&s->c->drift, bps, was_lowered(s->c, r) ? min_limit_bps(r, s->c->limit_first_bps) : 0);
+		bps = drift_probe_bps(&s->c->drift, bps, was_lowered(s->c, r) ? min_limit_bps(r,
+		    s->c->limit_first_bps) : 0);
 	return bps;
 }
 
@@ -137,8 +138,8 @@ static void set_rates(struct source_transfer *s, double now_s)
 			r->since_s = now_s;
 		if (due > r->regular_bps && r->since_s == now_s)
 			r->grown_s = now_s;
-		if (bps != r->set_bps && (r->test_bps > 0 || due != r->regular_bps || bps == due || !is_steady(bps, r->set_bps)) &&
-		    ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
+		if (bps != r->set_bps && (r->test_bps > 0 || due != r->regular_bps || bps == due ||
+		    !is_steady(bps, r->set_bps)) && ptcp_transfer_set_path_rate(s->t, i, bps, NULL) == 0)
 			r->set_bps = bps;
 		r->regular_bps = due;
 	}
@@ -196,8 +197,10 @@ static void update_extra(struct source_transfer *s, double now_s)
 		got += bps;
 		stored_bytes += (double)s->candidates.at[r - s->route].stored_bytes;
 	}
-	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps, (double)source_left_bytes(s) -
-	    schedule_left_bytes(c->schedule, s->status->host, PACE * passed_s), given, got, c->schedule->end_s - passed_s);
+	s->extra_bps = c->o.no_replan || stored_bytes > 0 ? 0 : catch_up_bps(s->extra_bps,
+	    (double)source_left_bytes(s) -
+	    schedule_left_bytes(c->schedule, s->status->host, PACE * passed_s), given, got,
+	    c->schedule->end_s - passed_s);
 }
 
 void allocate_rates(struct ptcp_collect *c)
@@ -403,7 +406,8 @@ void allocate_replan(struct ptcp_collect *c)
 		if (planner_thread_is_done(c->planner))
 			r = end_replanning(c, &why);
 	} else if (c->unfit != NULL &&
-	    (c->urgent || (!drift_is_probing(&c->drift) && collect_now_s(c) - c->planning_at_s >= ALLOCATE_PLAN_AGAIN_S))) {
+	    (c->urgent || (!drift_is_probing(&c->drift) &&
+	    collect_now_s(c) - c->planning_at_s >= ALLOCATE_PLAN_AGAIN_S))) {
 		strcpy(c->replan_reason, c->unfit);
 		r = start_planning(c, &why);
 	}

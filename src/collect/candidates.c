@@ -41,8 +41,8 @@ static int text_of(char **out, const struct ptcp_overlay *o, const int *hop, siz
 		ptcp_overlay_host(o, (size_t)hop[i - 1], &h);
 		if (h.address == NULL) {
 			free(text);
-			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay, but paths go through it "
-			    "(give it one)", h.name);
+			return err_set(e, PTCP_ECONFIG, "host %s: has no address in the overlay, but paths go through "
+			    "it (give it one)", h.name);
 		}
 		strcat(text, local_host_authority(address, h.address));
 		if (i > 1)
@@ -162,7 +162,8 @@ static int best_relay(const struct candidates *v, const struct ptcp_overlay *o, 
 
 static int add_spares(struct candidates *v, const struct ptcp_overlay *o, int source, struct ptcp_err *e)
 {
-	struct crossings x = { calloc(o->nlinks + 1, sizeof *x.first), calloc(limits_crossings(o) + 1, sizeof *x.limit) };
+	struct crossings x = { calloc(o->nlinks + 1, sizeof *x.first),
+		calloc(limits_crossings(o) + 1, sizeof *x.limit) };
 	int hop[2] = { 0, ptcp_overlay_destination(o) }, r = 0;
 	size_t n;
 

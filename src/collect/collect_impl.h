@@ -1,13 +1,12 @@
-/* Internals of a collection: collect.c (options, events, the loop), source_transfer.c (the transfer from one host), allocate.c
- * (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan still fits) and impact.c
- * (competing flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
+/* Internals of a collection: collect.c (options, events, the loop), source_transfer.c (the transfer from one host),
+ * allocate.c (planning, and rates of the transfers), monitor.c (observed rates, and whether the plan still fits) and
+ * impact.c (competing flows at the bottlenecks). Single-threaded except for canceling and planner_thread.h. */
 #ifndef COLLECT_COLLECT_IMPL_H
 #define COLLECT_COLLECT_IMPL_H
 
-#include <stdatomic.h>
-
 #include <ptcp/plan.h>
 #include <ptcp/ptcp.h>
+#include <stdatomic.h>
 
 #include "collect/candidates.h"
 #include "collect/collect_parameters.h"
@@ -99,7 +98,8 @@ struct ptcp_collect {
 	struct bottleneck *bottleneck;
 	size_t n_bottlenecks, max_bottlenecks;
 	struct processor processor;
-	bool starved;                      /* this host has lacked processor time since the tick before the latest one */
+	bool starved;                      /* this host has lacked processor time since the tick
+	                                      before the latest one */
 	double starved_at_s;               /* latest tick without processor time; -INFINITY: none */
 	double *limit_first_bps;           /* initial rates of the limits */
 	bool *limit_doubted;               /* judged slower while this host lacked processor time */

@@ -100,8 +100,8 @@ static double sum_observed(const struct drift_flow *f, size_t n, size_t limit, b
 	return sum;
 }
 
-/* Whether competing flows take the missing rate of this flow, and all flows together fill a limit: then no link is slower
- * than assumed. */
+/* Whether competing flows take the missing rate of this flow, and all flows together fill a limit: then no link is
+ * slower than assumed. */
 static bool is_contended(const struct drift_flow *f, size_t n, size_t flow, const double *limit_bps)
 {
 	size_t k;
@@ -246,7 +246,8 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
 		w->probe_every_s = *n_found > 0 ? DRIFT_PROBE_FIRST_S :
 		    fmin(2 * w->probe_every_s, any_lowered(limits) ? DRIFT_PROBE_LOWERED_S : DRIFT_PROBE_MAX_S);
 		drift_changed(w, now_s);
-		w->quiet_until_s = now_s + DRIFT_STEADY_S - DRIFT_PROBE_S; /* flows have started, and were short with higher rates, too */
+		/* flows have started, and were short with higher rates, too */
+		w->quiet_until_s = now_s + DRIFT_STEADY_S - DRIFT_PROBE_S;
 		return DRIFT_END_PROBE;
 	}
 	if (now_s >= w->quiet_until_s && (*n_found = find_slower(f, n, limits->bps, found_bps)) > 0) {
@@ -275,5 +276,6 @@ double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps,
 
 	if (!(before_bps > 0) && left_s >= DRIFT_MAKE_UP_S && !(lacks > DRIFT_SHORT_RATIO * assigned_bps))
 		return 0;
-	return more > (before_bps > 0 ? DRIFT_END_RATIO : DRIFT_BEGIN_RATIO) * assigned_bps && assigned_bps > 0 ? more : 0;
+	return more > (before_bps > 0 ? DRIFT_END_RATIO : DRIFT_BEGIN_RATIO) * assigned_bps &&
+	    assigned_bps > 0 ? more : 0;
 }

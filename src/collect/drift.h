@@ -54,9 +54,9 @@ bool drift_is_probing(const struct drift *w);
 bool drift_is_starting(const struct drift *w);
 /* Factor of the assigned rates during a probe, else 1. */
 double drift_ratio(const struct drift *w);
-/* Rate of a path during a probe. recovered_bps: the initial rate of the path after one of its limits was lowered, else 0.
- * A moment without processor or network may have lowered the limit far below its rate; blocks arrive whole, hence raising
- * a low rate by half would show nothing. */
+/* Rate of a path during a probe. recovered_bps: the initial rate of the path after one of its limits was lowered, else
+ * 0. A moment without processor or network may have lowered the limit far below its rate; blocks arrive whole, hence
+ * raising a low rate by half would show nothing. */
 double drift_probe_bps(const struct drift *w, double assigned_bps, double recovered_bps);
 
 /* After new rates were set: ignores the next seconds, and puts off a probe. */
@@ -78,9 +78,9 @@ enum drift_action drift_update(struct drift *w, double now_s, double left_s, str
  * their links, including paths without a planned rate. Pure. */
 
 /* Next extra rate per path; before_bps: the present extra rate. `behind_bytes`: bytes behind the plan; negative:
- * ahead. assigned_bps: total assigned rate; observed_bps: observed part of it. left_s: time left in the plan, within which
- * a delay has to be made up. Starts with a long delay and slow paths, or near the end of the plan, and ends when the source
- * is ahead by the deficit of its own paths. */
+ * ahead. assigned_bps: total assigned rate; observed_bps: observed part of it. left_s: time left in the plan, within
+ * which a delay has to be made up. Starts with a long delay and slow paths, or near the end of the plan, and ends when
+ * the source is ahead by the deficit of its own paths. */
 double catch_up_bps(double before_bps, double behind_bytes, double assigned_bps, double observed_bps, double left_s);
 
 #endif

@@ -125,7 +125,8 @@ static double spent_ratio(const struct ptcp_collect *c, double now_s)
 		left += 8 * (double)source_left_bytes(&c->source[i]);
 	}
 	for (i = 0; i < c->n_bottlenecks; i++)
-		bps += c->bottleneck[i].allowed_bps > 0 ? c->bottleneck[i].allowed_bps : c->bottleneck[i].point.capacity_bps;
+		bps += c->bottleneck[i].allowed_bps > 0 ? c->bottleneck[i].allowed_bps :
+		    c->bottleneck[i].point.capacity_bps;
 	end_s = all / bps;
 	return end_s > now_s ? fmin(1, fmax(IMPACT_SPENT_MIN_RATIO, left / (end_s - now_s) / bps)) : 1;
 }
@@ -184,7 +185,8 @@ static void set_test(struct ptcp_collect *c, const struct bottleneck *b, bool te
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if (r->bottleneck == b)
-				r->test_bps = tests ? fmax(1, OTHERS_TEST_RATIO * monitor_route_bps(r, now_s, IMPACT_WINDOW_S)) : 0;
+				r->test_bps = tests ? fmax(1, OTHERS_TEST_RATIO * monitor_route_bps(r, now_s,
+				    IMPACT_WINDOW_S)) : 0;
 	drift_changed(&c->drift, now_s);
 }
 
@@ -194,8 +196,8 @@ static void set_unfit(struct ptcp_collect *c, const struct bottleneck *b, bool f
 
 	limits_name(c->overlay, b->limit, name, sizeof name);
 	if (found)
-		snprintf(c->unfit_text, sizeof c->unfit_text, "competing flows use %s: an impact of %.3g %% leaves %s", name,
-		    c->o.impact_percent, units_rate_text(most, b->allowed_bps));
+		snprintf(c->unfit_text, sizeof c->unfit_text, "competing flows use %s: an impact of %.3g %% leaves %s",
+		    name, c->o.impact_percent, units_rate_text(most, b->allowed_bps));
 	else
 		snprintf(c->unfit_text, sizeof c->unfit_text, "the competing flows at %s have gone", name);
 	c->unfit = c->unfit_text;
@@ -310,7 +312,8 @@ void impact_spare(struct ptcp_collect *c)
 	for (s = c->source; s < c->source + c->n; s++)
 		for (r = s->route; r < s->route + s->candidates.n; r++)
 			if ((b = r->bottleneck) != NULL) {
-				b->spare_bps -= fmin(PACE * r->assigned_bps, monitor_route_bps(r, now_s, IMPACT_WINDOW_S));
+				b->spare_bps -= fmin(PACE * r->assigned_bps,
+				    monitor_route_bps(r, now_s, IMPACT_WINDOW_S));
 				b->late += s->extra_bps > 0;
 			}
 }

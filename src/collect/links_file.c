@@ -67,7 +67,8 @@ static const char *parse(struct ptcp_link_estimate *m, char *line)
 
 	line[strcspn(line, "\n")] = '\0';
 	if ((address = strsep(&at, " ")) == NULL || !number(&at, PTCP_STREAMS_MAX, &streams) ||
-	    !number(&at, INT64_MAX, &when) || !number(&at, RATE_MAX_BPS, &rate) || !number(&at, RATE_MAX_BPS, &rate_error) ||
+	    !number(&at, INT64_MAX, &when) || !number(&at, RATE_MAX_BPS, &rate) ||
+	    !number(&at, RATE_MAX_BPS, &rate_error) ||
 	    !number(&at, DELAY_MAX_NS, &delay) || !number(&at, DELAY_MAX_NS, &delay_error) ||
 	    !number(&at, UINT32_MAX, &messages) || !number(&at, 1, &flags) || at != NULL)
 		return NULL;

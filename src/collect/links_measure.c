@@ -208,7 +208,8 @@ static int measure_at_once(struct ptcp_links *s, struct link_turn *turn, size_t 
 
 /* Measures halves of a round, so that each link is absent once while each other link is active: a link whose rate
  * then rises was disturbed. Halves by the bits of the index need the fewest measurements. */
-static int check_round(struct ptcp_links *s, const struct link_turn *round, size_t n, bool *disturbed, struct ptcp_err *e)
+static int check_round(struct ptcp_links *s, const struct link_turn *round, size_t n, bool *disturbed,
+    struct ptcp_err *e)
 {
 	struct link_turn half[AT_ONCE];
 	size_t i, k, bit, of[AT_ONCE];
@@ -400,7 +401,8 @@ static int find_shared(struct ptcp_links *s, struct ptcp_err *e)
 	if ((r = test_together(s, &f, which, e)) < 0)
 		return r;
 	for (g = 0; g < (int)f.n_groups; g++) {
-		s->shared[g] = (struct ptcp_shared_bottleneck){ f.groups[g].rate_bps, s->shared_links + filled, f.groups[g].n };
+		s->shared[g] = (struct ptcp_shared_bottleneck){ f.groups[g].rate_bps,
+		    s->shared_links + filled, f.groups[g].n };
 		for (i = 0; i < n; i++)
 			if (f.group[i] == g)
 				s->shared_links[filled++] = which[i];

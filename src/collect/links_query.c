@@ -10,7 +10,8 @@
 #include "core/err.h"
 
 /* Takes a published estimate. */
-static int links_query_take(struct link_state *l, const char *from, const struct ptcp_published_link *k, struct ptcp_err *e)
+static int links_query_take(struct link_state *l, const char *from, const struct ptcp_published_link *k,
+    struct ptcp_err *e)
 {
 	struct ptcp_link_estimate *m = &l->estimate;
 
@@ -19,8 +20,8 @@ static int links_query_take(struct link_state *l, const char *from, const struct
 	if (k->messages == 0)
 		return err_set(e, PTCP_EPEER, "%s has not measured it yet (query again later)", from);
 	if (k->age_s > LINKS_OLD_S)
-		return err_set(e, PTCP_EPEER, "the estimate of %s is %.1f h old%s%s (find out why it does not measure)", from,
-		    k->age_s / 3600, k->why != NULL ? ": " : "", k->why != NULL ? k->why : "");
+		return err_set(e, PTCP_EPEER, "the estimate of %s is %.1f h old%s%s (find out why it does not measure)",
+		    from, k->age_s / 3600, k->why != NULL ? ": " : "", k->why != NULL ? k->why : "");
 	m->state = PTCP_LINK_MEASURED;
 	m->rate_bps = k->rate_bps;
 	m->rate_error_bps = k->rate_error_bps;
@@ -35,8 +36,8 @@ static int links_query_take(struct link_state *l, const char *from, const struct
 }
 
 /* Finds the published link with the same address as in our overlay. */
-static int links_query_find(struct link_state *l, const char *from, const char *to, const struct ptcp_published_link *known,
-    size_t n, struct ptcp_err *e)
+static int links_query_find(struct link_state *l, const char *from, const char *to,
+    const struct ptcp_published_link *known, size_t n, struct ptcp_err *e)
 {
 	char authority[LOCAL_HOST_ADDRESS_BYTES];
 	size_t i;
@@ -45,8 +46,8 @@ static int links_query_find(struct link_state *l, const char *from, const char *
 	for (i = 0; i < n; i++)
 		if (strcasecmp(known[i].to, authority) == 0)
 			return links_query_take(l, from, &known[i], e);
-	return err_set(e, PTCP_EPEER, "%s does not measure the link to %s (add it to the overlay of its --watch, with this "
-	    "address)", from, authority);
+	return err_set(e, PTCP_EPEER, "%s does not measure the link to %s (add it to the overlay of its --watch, with "
+	    "this address)", from, authority);
 }
 
 /* Updates all links from a host; `why` not NULL: the query failed. */
@@ -67,7 +68,8 @@ static void take_all(struct ptcp_links *s, int host, const struct ptcp_published
 		if (why != NULL)
 			links_fail(l, why);
 		else if (to.address == NULL) {
-			err_set(&own, PTCP_ECONFIG, "host %s: has no address in the overlay, which the servers go by (give it one)", to.name);
+			err_set(&own, PTCP_ECONFIG,
+			    "host %s: has no address in the overlay, which the servers go by (give it one)", to.name);
 			links_fail(l, &own);
 		} else if (links_query_find(l, from.name, to.address, known, n, &own) < 0)
 			links_fail(l, &own);

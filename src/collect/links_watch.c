@@ -102,8 +102,8 @@ static int check_any(const struct ptcp_links *s, struct ptcp_err *e)
 		if (first == NULL && s->link[i].estimate.state == PTCP_LINK_FAILED)
 			first = &s->link[i];
 	}
-	return err_set(e, PTCP_EUSAGE, "links: none can be measured, the first: %s", first != NULL ? first->why : "there is "
-	    "none");
+	return err_set(e, PTCP_EUSAGE, "links: none can be measured, the first: %s",
+	    first != NULL ? first->why : "there is none");
 }
 
 /* Deviations are relative, so that slow links count as much as fast ones. A link that failed, or whose estimates are
@@ -155,7 +155,8 @@ int ptcp_links_watch(struct ptcp_links *s, const struct ptcp_links_watch *w, str
 	if ((r = opts_copy(&o, sizeof o, w, "ptcp_links_watch_init", e)) < 0)
 		return r;
 	if (!(o.pause_s >= 0) || !(o.jitter_ratio >= 0 && o.jitter_ratio < 1))
-		return err_set(e, PTCP_EUSAGE, "watching: the pause must be at least 0, the jitter at least 0 and below 1");
+		return err_set(e, PTCP_EUSAGE,
+		    "watching: the pause must be at least 0, the jitter at least 0 and below 1");
 	if ((r = check_any(s, e)) < 0)
 		return r;
 	if ((turn = calloc(s->n, sizeof *turn)) == NULL)

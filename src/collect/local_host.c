@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <ptcp/ptcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <ptcp/ptcp.h>
 
 #include "core/err.h"
 #include "core/fd.h"
@@ -127,7 +126,8 @@ int ptcp_overlay_local_host(const struct ptcp_overlay *o, const char *name, int 
 	int found, r = local_host_find(o, name, &found, e);
 
 	if (r == 0 && found < 0)
-		r = err_set(e, PTCP_EUSAGE, "overlay: no host has an address of this host (select one with --local-host)");
+		r = err_set(e, PTCP_EUSAGE,
+		    "overlay: no host has an address of this host (select one with --local-host)");
 	if (r == 0)
 		*host = found;
 	return r;
@@ -145,7 +145,8 @@ static bool resolve_alike(const char *a, const char *b)
 	if (getaddrinfo(b, NULL, &want, &of_b) == 0) {
 		for (i = of_a; i != NULL && !alike; i = i->ai_next)
 			for (k = of_b; k != NULL && !alike; k = k->ai_next)
-				alike = i->ai_addrlen == k->ai_addrlen && memcmp(i->ai_addr, k->ai_addr, i->ai_addrlen) == 0;
+				alike = i->ai_addrlen == k->ai_addrlen && memcmp(i->ai_addr, k->ai_addr,
+				    i->ai_addrlen) == 0;
 		freeaddrinfo(of_b);
 	}
 	freeaddrinfo(of_a);
@@ -181,7 +182,8 @@ int ptcp_overlay_remote_host(const struct ptcp_overlay *o, const char *address, 
 	if ((found = find_address(o, name, port, false)) < 0 && (found = ptcp_overlay_find_host(o, name)) < 0)
 		found = find_address(o, name, port, true);
 	if (found < 0)
-		return err_set(e, PTCP_EUSAGE, "%s: no host of the overlay has this address and port (write it as in the overlay)",
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: no host of the overlay has this address and port (write it as in the overlay)",
 		    text_escape(shown, sizeof shown, address));
 	*host = found;
 	return 0;

@@ -103,7 +103,10 @@ static size_t list_flows(struct ptcp_collect *c, double now_s)
 	return (size_t)(f - c->flow);
 }
 
-static bool is_starved(const struct ptcp_collect *c, double now_s) { return now_s - c->starved_at_s <= MONITOR_STARVED_S; }
+static bool is_starved(const struct ptcp_collect *c, double now_s)
+{
+	return now_s - c->starved_at_s <= MONITOR_STARVED_S;
+}
 
 /* "K>D carries 3.1 Mbit/s instead of 40 Mbit/s", for the slowest changed limit. */
 static void describe_found(struct ptcp_collect *c, bool doubted)

@@ -107,7 +107,8 @@ static enum others_event verdict(const struct others *o, double now_s)
 
 	if (now_s < o->until_s)
 		return now_s >= o->judged_s && !stands && losses.lost == 0 ? OTHERS_NOBODY : OTHERS_NOTHING;
-	if (has_queue(&queue) && losses.lost > 0 && loss_ratio(&losses) >= OTHERS_KEPT_LOSS_RATIO * loss_ratio(&o->before))
+	if (has_queue(&queue) && losses.lost > 0 && loss_ratio(&losses) >= OTHERS_KEPT_LOSS_RATIO *
+	    loss_ratio(&o->before))
 		return OTHERS_FOUND;
 	if (stands && now_s < o->until_s + OTHERS_LONGER_S)
 		return OTHERS_NOTHING;
@@ -168,11 +169,12 @@ static double loss_bps(const struct others_sample *b)
 {
 	double lost = b->lost + OTHERS_LOSS_ERRORS * sqrt(b->lost);
 
-	return b->lost > 0 && b->rtt_s > 0 ? evidence_stream_bps(lost / b->segments, b->rtt_s, SEGMENT_BYTES, EVIDENCE_RENO) : 0;
+	return b->lost > 0 && b->rtt_s > 0 ? evidence_stream_bps(lost / b->segments, b->rtt_s, SEGMENT_BYTES,
+	    EVIDENCE_RENO) : 0;
 }
 
-/* Rate of a stream limited by the bottleneck only. Growing streams, and streams with a rate limit until a moment ago, have less
- * than RTT and losses explain. */
+/* Rate of a stream limited by the bottleneck only. Growing streams, and streams with a rate limit until a moment ago,
+ * have less than RTT and losses explain. */
 static double free_bps(const struct others_sample *b)
 {
 	double seen_bps = b->stream_bps > 0 ? b->stream_bps : b->rate_bps / b->streams;

@@ -5,9 +5,8 @@
 #ifndef COLLECT_SCHEDULE_H
 #define COLLECT_SCHEDULE_H
 
-#include <stddef.h>
-
 #include <ptcp/plan.h>
+#include <stddef.h>
 
 struct schedule_path {
 	int source;

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/collect_parameters.h"
 #include "core/err.h"
 #include "plan/rate_limits.h"
-
-#include "collect/collect_parameters.h"
 
 int shared_cause_reserve(struct ptcp_overlay *o, struct ptcp_err *e)
 {

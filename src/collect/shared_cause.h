@@ -3,8 +3,9 @@
  * Links are measured one at a time, so an overlay rarely names the bottlenecks that they share: its plan promises the
  * sum of rates that no two links have at once. If several links become slower than assumed at the same time, and no
  * known limit explains that, the simplest cause is one bottleneck that carries what they carry together; each link
- * keeps its own rate. Only links to the destination are joined: they carry all data, and a relay that is busy towards the
- * destination slows down its other links, too. A wrong conclusion does not last: a link that falls short of the new plan is slower itself. */
+ * keeps its own rate. Only links to the destination are joined: they carry all data, and a relay that is busy towards
+ * the destination slows down its other links, too. A wrong conclusion does not last: a link that falls short of the new
+ * plan is slower itself. */
 #ifndef COLLECT_SHARED_CAUSE_H
 #define COLLECT_SHARED_CAUSE_H
 

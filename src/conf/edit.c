@@ -310,7 +310,8 @@ static struct list_end find_end(const struct conf_doc *d)
 		return (struct list_end){ conf_doc_extent(d, list).first + 1, false, 2, "\n", "", ",\n" };
 	if (conf_is_flow(d, list))
 		return (struct list_end){ item_end(d, conf_item(d, list, n - 1)), false, 0, "", ",\n  ", "" };
-	return (struct list_end){ item_end(d, conf_item(d, list, n - 1)), true, conf_doc_mark(d, list).column - 1, "", "- ",
+	return (struct list_end){ item_end(d, conf_item(d, list, n - 1)), true, conf_doc_mark(d, list).column - 1, "",
+	    "- ",
 		"\n" };
 }
 
@@ -323,7 +324,8 @@ static char *unlisted_text(const struct ptcp_overlay *o, const struct list_end *
 
 	for (i = o->nlisted; f != NULL && i < o->nlinks; i++)
 		fprintf(f, "%*s%s{from: %s, to: %s}%s", end->column, "", end->before,
-		    name_text(from, o->hosts[o->links[i].from].name), name_text(to, o->hosts[o->links[i].to].name), end->after);
+		    name_text(from, o->hosts[o->links[i].from].name), name_text(to, o->hosts[o->links[i].to].name),
+		    end->after);
 	return f != NULL && fclose(f) == 0 ? text : NULL;
 }
 
@@ -400,8 +402,8 @@ int conf_overlay_add_shared(char **out, size_t *out_bytes, const char *text, siz
 		same = conf_overlay_parse(&now, copy, n + (size_t)len, name, e) == 0 && was->ngroups == 0 &&
 		    now->ngroups > 0 && same_links(now, was, NULL, 0);
 		if (!same)
-			r = err_set(e, PTCP_ECONFIG, "%s: the key 'shared' cannot be appended (write the file as a block mapping, "
-			    "without 'shared')", name);
+			r = err_set(e, PTCP_ECONFIG, "%s: the key 'shared' cannot be appended (write the file as a "
+			    "block mapping, without 'shared')", name);
 	}
 	conf_overlay_free(now);
 	conf_overlay_free(was);

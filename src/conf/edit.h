@@ -3,9 +3,8 @@
 #ifndef CONF_EDIT_H
 #define CONF_EDIT_H
 
-#include <stddef.h>
-
 #include <ptcp/err.h>
+#include <stddef.h>
 
 #define CONF_CHANGE_BYTES 32
 

@@ -82,7 +82,8 @@ struct ptcp_overlay {
 	uint64_t slot_ns, deadline_ns;
 	double impact_ratio; /* impact budget of the collection; NAN: not given */
 	char *launch; /* may be NULL */
-	const char *fault; /* why the file must not be trusted to name commands, see core/trusted_file.h; NULL: trusted */
+	const char *fault; /* why the file must not be trusted to name commands, see
+	                      core/trusted_file.h; NULL: trusted */
 	int *link_of; /* [from * nhosts + to], -1 without a link */
 };
 

@@ -267,8 +267,8 @@ static int add_links(const struct conf_doc *d, int all, struct ptcp_overlay *o, 
 		for (to = 0; to < o->nhosts; to++)
 			n += is_useful(o, from, to) && o->link_of[from * o->nhosts + to] < 0;
 	if (n > CONF_LINKS_MAX)
-		return conf_fail(d, all, e, "all: expected at most %d links, got %zu (list the links that are used)", CONF_LINKS_MAX,
-		    n);
+		return conf_fail(d, all, e, "all: expected at most %d links, got %zu (list the links that are used)",
+		    CONF_LINKS_MAX, n);
 	if ((more = realloc(o->links, (n + 1) * sizeof *more)) == NULL)
 		return err_nomem(e);
 	o->links = more;
@@ -278,7 +278,8 @@ static int add_links(const struct conf_doc *d, int all, struct ptcp_overlay *o, 
 			if (!is_useful(o, from, to) || *slot >= 0)
 				continue;
 			*slot = (int)o->nlinks;
-			o->links[o->nlinks++] = (struct conf_link){ .from = (int)from, .to = (int)to, .rate_bps = CONF_UNSET,
+			o->links[o->nlinks++] = (struct conf_link){ .from = (int)from, .to = (int)to,
+			    .rate_bps = CONF_UNSET,
 				.delay_ns = CONF_UNSET, .mark = conf_doc_mark(d, all) };
 		}
 	return 0;

@@ -3,9 +3,8 @@
 #ifndef CONF_SETTINGS_H
 #define CONF_SETTINGS_H
 
-#include <stddef.h>
-
 #include <ptcp/err.h>
+#include <stddef.h>
 
 #include "conf/yaml.h"
 

@@ -5,9 +5,8 @@
 #ifndef CONF_YAML_H
 #define CONF_YAML_H
 
-#include <stddef.h>
-
 #include <ptcp/err.h>
+#include <stddef.h>
 
 #define CONF_FILE_MAX_BYTES (16u << 20)
 #define CONF_SCALAR_MAX_BYTES 4096

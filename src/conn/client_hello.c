@@ -83,8 +83,8 @@ static bool read_message(char label[CLIENT_HELLO_LABEL_BYTES], struct bytes reco
 
 	if (!take_number(&record, 1, &type) || type != MESSAGE_CLIENT_HELLO || !take_vector(&record, 3, &hello) ||
 	    !client_hello_take(&hello, 2 + 32, &skipped) /* version and random */ ||
-	    !take_vector(&hello, 1, &skipped) /* session */ || !take_vector(&hello, 2, &skipped) /* ciphers */ || !take_vector(&hello, 1, &skipped) /* compression */ ||
-	    !take_vector(&hello, 2, &extensions))
+	    !take_vector(&hello, 1, &skipped) /* session */ || !take_vector(&hello, 2, &skipped) /* ciphers */ ||
+	    !take_vector(&hello, 1, &skipped) /* compression */ || !take_vector(&hello, 2, &extensions))
 		return false;
 	while (take_number(&extensions, 2, &type) && take_vector(&extensions, 2, &extension))
 		if (type == EXTENSION_SERVER_NAME)

@@ -1,5 +1,5 @@
-/* The label of a shared port in a TLS ClientHello (PROTOCOL.md, section 12). Pure: reads bytes that a stranger chose, and
- * keeps nothing. */
+/* The label of a shared port in a TLS ClientHello (PROTOCOL.md, section 12). Pure: reads bytes that a stranger chose,
+ * and keeps nothing. */
 #ifndef CONN_CLIENT_HELLO_H
 #define CONN_CLIENT_HELLO_H
 

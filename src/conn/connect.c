@@ -24,8 +24,9 @@ struct connect {
 	struct timer *timer;
 	struct mono deadline;
 	unsigned at;             /* o.relay[at]; n_relays: the host */
-	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY, ASKING } state; /* READY: a spare connection, until adopted; ASKING:
-	                          * until connect_pass() */
+	enum { HANDSHAKE, AWAIT_ANSWER, LEAVE_TLS, READY, ASKING } state; /* READY: a spare
+	                                                                     connection, until
+	                                                                     adopted; ASKING: until connect_pass() */
 	struct connect *spare;
 	bool failed;             /* a spare connection; until adopted it has no o.done */
 	bool next_failed;        /* a relay answered that it does not connect to the next hop */
@@ -126,15 +127,15 @@ static int check_identity(struct connect *c, struct ptcp_err *e)
 	for (i = 0; i < c->at; i++)
 		if (strcmp(c->relay_fingerprint[i], fingerprint) == 0) {
 			hop_text(relay, &c->o.relay[i]);
-			return err_set(e, PTCP_EREFUSED, "%s: has the identity of the relay %s (the relay answers for the other host, or "
-			    "both are one host: leave one out)", name, relay);
+			return err_set(e, PTCP_EREFUSED, "%s: has the identity of the relay %s (the relay answers for "
+			    "the other host, or both are one host: leave one out)", name, relay);
 		}
 	if (at_relay(c))
 		strcpy(c->relay_fingerprint[c->at], fingerprint);
 	else if (c->o.fingerprint != NULL)
-		return strcmp(fingerprint, c->o.fingerprint) == 0 ? 0 : err_set(e, PTCP_EREFUSED, "%s: the host's fingerprint "
-		    "is %s, not %s as expected (another host answers in its place, or its key was replaced: compare with ptcp "
-		    "key show there)", name, fingerprint, c->o.fingerprint);
+		return strcmp(fingerprint, c->o.fingerprint) == 0 ? 0 : err_set(e, PTCP_EREFUSED, "%s: the host's "
+		    "fingerprint is %s, not %s as expected (another host answers in its place, or its key was "
+		    "replaced: compare with ptcp key show there)", name, fingerprint, c->o.fingerprint);
 	chan_certificates(c->chan, &peer.certificates);
 	if (c->o.ask == NULL)
 		return c->o.check(c->o.arg, hop(c), at_relay(c), &peer, e);
@@ -152,7 +153,8 @@ static int write_first(struct connect *c, struct ptcp_err *e)
 	if (!at_relay(c))
 		return c->o.first != NULL ? c->o.first(c->o.arg, c->chan, e) : 0;
 	next = c->at + 1 < c->o.n_relays ? &c->o.relay[c->at + 1] : &c->to;
-	f = (struct wire_route){ .port = (uint16_t)next->port, .host = { (const uint8_t *)next->host, strlen(next->host) },
+	f = (struct wire_route){ .port = (uint16_t)next->port, .host = { (const uint8_t *)next->host,
+		strlen(next->host) },
 		.spool_bytes = c->o.spool_bytes, .session = c->o.route_session, .control = c->o.route_control };
 	chan_write(c->chan, frame, wire_route_encode(frame, &f));
 	return 0;
@@ -304,7 +306,8 @@ static void on_handshake(void *arg, struct chan *chan, const struct ptcp_err *wh
 static int open_chan(struct connect *c, int *fd, struct ptcp_err *e)
 {
 	struct chan_opts o = { .ops = &chan_ops, .arg = c, .alpn = at_relay(c) ? ALPN_ROUTE : c->o.alpn,
-		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher, .cipher = c->o.cipher };
+		.server_name = at_relay(c) ? NULL : c->o.label, .one_cipher = !at_relay(c) && c->o.one_cipher,
+		.cipher = c->o.cipher };
 
 	c->state = HANDSHAKE;
 	c->got = 0;
@@ -326,8 +329,10 @@ static void begin_hop(struct connect *c, int *fd)
 static void start_spare(struct connect *c)
 {
 	char host[SOCK_HOST_BYTES];
-	struct connect_opts o = { .context = c->o.context, .host = host, .timeout_ns = c->o.timeout_ns, .sock = c->o.sock,
-		.alpn = ALPN_DATA, .label = c->o.label, .one_cipher = *c->o.spare != PTCP_CIPHER_NONE, .cipher = *c->o.spare };
+	struct connect_opts o = { .context = c->o.context, .host = host, .timeout_ns = c->o.timeout_ns,
+		.sock = c->o.sock,
+		.alpn = ALPN_DATA, .label = c->o.label, .one_cipher = *c->o.spare != PTCP_CIPHER_NONE,
+		.cipher = *c->o.spare };
 	struct ptcp_err e;
 
 	if (sock_split(c->address, host, &o.port, c->to.port, &e) == 0)
@@ -367,7 +372,8 @@ static void on_connect_timer(void *arg)
 		return;
 	}
 	snprintf(text, sizeof text, "no %s within %.3g s", awaited[c->state], (double)c->o.timeout_ns / 1e9);
-	fail_at_hop(c, at_relay(c) && c->state != HANDSHAKE ? CONNECT_TIMED_OUT : CONNECT_SLOW, PTCP_ECONNECT, text, true);
+	fail_at_hop(c, at_relay(c) && c->state != HANDSHAKE ? CONNECT_TIMED_OUT : CONNECT_SLOW,
+	    PTCP_ECONNECT, text, true);
 }
 
 static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr *sa)
@@ -379,7 +385,8 @@ static bool permits(void *arg, const struct addrinfo *all, const struct sockaddr
 
 static int start_dial(struct connect *c, struct ptcp_err *e)
 {
-	struct dial_opts o = { .names = c->o.context->names, .client = c->o.client, .host = hop(c)->host, .port = hop(c)->port,
+	struct dial_opts o = { .names = c->o.context->names, .client = c->o.client, .host = hop(c)->host,
+		.port = hop(c)->port,
 		.sock = c->o.sock, .permits = c->o.permits != NULL ? permits : NULL, .done = on_dialed, .arg = c };
 
 	o.sock.timeout_ns = c->o.timeout_ns;

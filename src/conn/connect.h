@@ -26,7 +26,8 @@ enum connect_cause {
 	CONNECT_UNREACHABLE, /* no TCP connection, no TLS, or not ptcp */
 	CONNECT_REFUSED,     /* the host answered ERROR, or has no permitted address */
 	CONNECT_TIMED_OUT,   /* no TCP connection in time, or a relay had none to the next hop */
-	CONNECT_SLOW,        /* the host or a relay has the connection, and did not answer in time: it may be overloaded */
+	CONNECT_SLOW,        /* the host or a relay has the connection, and did not answer in time:
+	                        it may be overloaded */
 	CONNECT_IDENTITY,    /* the peer is not the expected host or relay */
 	CONNECT_RELAY        /* a relay refused or failed */
 };
@@ -34,7 +35,8 @@ enum connect_cause {
 struct connect_result {
 	struct chan *chan;      /* opened, owned by the caller, attached to no loop (see chan_attach()); NULL: failed */
 	enum connect_cause cause;
-	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that names the host or relay */
+	struct ptcp_err why;    /* PTCP_ECONNECT, PTCP_EREFUSED, PTCP_EPROTO.., a sentence that
+	                           names the host or relay */
 	unsigned hop;           /* failed: the hop without a connection, relay[hop]; n_relays: the host */
 	const char *address;    /* connected to; through relays, HOST:PORT of the host */
 	struct connect *spare;  /* a connection to adopt or cancel, if `chan` is set; see connect_opts.spare */
@@ -52,13 +54,14 @@ struct connect_opts {
 	uint64_t timeout_ns;    /* limit from connect_start() to `done` */
 	struct sock_opts sock;  /* options of the established connection */
 	const char *alpn;
-	const char *label;      /* label of the host's shared port (client_hello.h), borrowed until `done`; NULL: none */
+	const char *label;      /* label of the host's shared port (client_hello.h), borrowed until
+	                           `done`; NULL: none */
 	bool one_cipher;        /* one cipher is offered, see chan_opts */
 	enum ptcp_cipher cipher;
 	bool plaintext;         /* leave TLS after the answer */
 	enum wire_type answer;  /* frame without payload that answers `first`; ERROR may come instead; 0: no answer */
-	/* With a direct path: also begin a data connection with this cipher, to the same address, as soon as TCP is connected.
-	 * NULL: no. */
+	/* With a direct path: also begin a data connection with this cipher, to the same address, as soon as TCP is
+	 * connected. NULL: no. */
 	const enum ptcp_cipher *spare;
 	const char *hint;       /* remedy in errors of the host; NULL: "is it a ptcp server?" */
 	const char *client;     /* client that lookups are counted for, see dial_opts; borrowed until `done` */
@@ -67,9 +70,10 @@ struct connect_opts {
 	/* The host's fingerprint; NULL: `check` decides. */
 	const char *fingerprint;
 	/* Whether the relay or host that presents this is trusted. Negative with `e`: no. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
-	/* In place of `check`, at relay[hop]: asks another process, and later calls connect_pass() or connect_cancel(); or
-	 * NULL. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+	    struct ptcp_err *e);
+	/* In place of `check`, at relay[hop]: asks another process, and later calls connect_pass() or connect_cancel();
+	 * or NULL. */
 	void (*ask)(void *arg, unsigned hop, const struct connect_peer *peer);
 	/* Writes the first frame to the authenticated host; NULL: no frame. Negative with `e`: give up. */
 	int (*first)(void *arg, struct chan *c, struct ptcp_err *e);
@@ -82,8 +86,8 @@ struct connect;
 int connect_start(struct connect **out, const struct connect_opts *o, struct ptcp_err *e);
 /* The same over a connected socket, which is taken, also on failure. */
 int connect_over(struct connect **out, int *fd, const struct connect_opts *o, struct ptcp_err *e);
-/* A spare connection, with or without finished TLS, continues as if connect_start() with these options had begun it. False:
- * it has failed, and is still the caller's. */
+/* A spare connection, with or without finished TLS, continues as if connect_start() with these options had begun it.
+ * False: it has failed, and is still the caller's. */
 bool connect_adopt(struct connect *spare, const struct connect_opts *o);
 /* After connect_opts.ask: the relay is trusted. Sends the grant, n bytes, ahead of ROUTE. */
 void connect_pass(struct connect *c, const uint8_t *grant, size_t n);

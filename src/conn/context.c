@@ -106,7 +106,8 @@ int context_init(struct context *context, struct loop *control, const char *conf
 	unsigned i;
 	int r;
 
-	*context = (struct context){ .control = control, .log = context->log, .log_fn = context->log_fn, .log_arg = context->log_arg,
+	*context = (struct context){ .control = control, .log = context->log, .log_fn = context->log_fn,
+	    .log_arg = context->log_arg,
 		.identity = id };
 	list_init(&context->balance.streams);
 	if (cores > 0 && workers > (unsigned)cores)
@@ -117,7 +118,8 @@ int context_init(struct context *context, struct loop *control, const char *conf
 		workers--;
 	if ((r = userdir_config(context->config_dir, config, e)) < 0 ||
 	    (id.key == NULL && (r = identity_load(&context->identity, context->config_dir, false, e)) < 0) ||
-	    (client_ciphers != 0 && (r = tls_new(&context->client, &context->identity, false, client_ciphers, e)) < 0) ||
+	    (client_ciphers != 0 && (r = tls_new(&context->client, &context->identity, false,
+	    client_ciphers, e)) < 0) ||
 	    (server_ciphers != 0 && (r = tls_new(&context->server, &context->identity, true, server_ciphers, e)) < 0) ||
 	    (r = resolver_new(&context->names, control, getaddrinfo, e)) < 0 ||
 	    (r = io_new(&context->io, IO_THREADS, e)) < 0)
@@ -141,7 +143,8 @@ void context_renew_certificates(struct context *context)
 	struct certificates c;
 	struct ptcp_err why;
 
-	if (certificates_load(&c, context->config_dir, &why) < 0 || identity_present(&context->identity, &c, &why) < 0) {
+	if (certificates_load(&c, context->config_dir, &why) < 0 ||
+	    identity_present(&context->identity, &c, &why) < 0) {
 		log_at(&context->log, LOG_ERROR, "trust", "event=certificates why=\"%s\"", why.msg);
 		return;
 	}
@@ -174,8 +177,8 @@ static struct loop *handshake_loop(struct context *context)
 int context_handshake(struct context *context, struct handshake **out, SSL_CTX *tls, int *fd, const struct chan_opts *c,
     void (*done)(void *arg, struct chan *c, const struct ptcp_err *why), struct ptcp_err *e)
 {
-	struct handshake_opts o = { .home = context->control, .worker = handshake_loop(context), .running = &context->n_handshakes,
-		.done = done };
+	struct handshake_opts o = { .home = context->control, .worker = handshake_loop(context),
+		.running = &context->n_handshakes, .done = done };
 
 	return handshake_start(out, &o, tls, fd, c, e);
 }

@@ -124,7 +124,8 @@ int grant_relays(const struct wire_grant *g, const char *own, const char *peer, 
 	return grants_check(g, own, peer, now_s, e);
 }
 
-static int grants_charge(struct memory_account **out, struct memory_budget *b, const struct wire_grant *g, struct ptcp_err *e)
+static int grants_charge(struct memory_account **out, struct memory_budget *b, const struct wire_grant *g,
+    struct ptcp_err *e)
 {
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	int r;

@@ -63,7 +63,8 @@ void inbound_log(struct inbound *g, enum log_level level, const char *event, con
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	if (left_out > 0)
-		log_at(log, LOG_WARN, "server", "event=log-limited lines=%u why=\"too many failed connections\"", left_out);
+		log_at(log, LOG_WARN, "server", "event=log-limited lines=%u why=\"too many failed connections\"",
+		    left_out);
 	log_at(log, level, "server", "event=%s from=%s %s", event, g->address, text);
 }
 
@@ -136,8 +137,8 @@ static void on_opened(void *arg)
 		become_stream(g);
 	} else if (chan_is_alpn(g->chan, ALPN_CONTROL) && o->ops->control != NULL) {
 		conclude(g, o->ops->control(o->arg, g, &why), &why);
-	} else if ((chan_is_alpn(g->chan, ALPN_DATA) && o->ops->join != NULL) || (chan_is_alpn(g->chan, ALPN_ROUTE) && o->ops->route != NULL) ||
-	    (chan_is_alpn(g->chan, ALPN_GRANT) && o->ops->granted != NULL) ||
+	} else if ((chan_is_alpn(g->chan, ALPN_DATA) && o->ops->join != NULL) || (chan_is_alpn(g->chan, ALPN_ROUTE) &&
+	    o->ops->route != NULL) || (chan_is_alpn(g->chan, ALPN_GRANT) && o->ops->granted != NULL) ||
 	    (chan_is_alpn(g->chan, ALPN_MOVER) && o->ops->mover != NULL)) {
 		g->state = INBOUND_AWAIT_FRAME;
 	} else if (chan_is_alpn(g->chan, ALPN_JOB) && o->ops->job != NULL) {
@@ -305,8 +306,8 @@ static void lend(struct inbound *g, const char *label)
 	}
 }
 
-/* A peer that sends its ClientHello in pieces costs one call for each, because every call waits for the rest. Without new
- * bytes the peer has sent its end. */
+/* A peer that sends its ClientHello in pieces costs one call for each, because every call waits for the rest. Without
+ * new bytes the peer has sent its end. */
 static void on_first_bytes(void *arg)
 {
 	struct inbound *g = arg;
@@ -360,7 +361,8 @@ static int inbound_new(struct pending *l, int *fd, const char *address, struct p
 	}
 	g->pending = l;
 	g->fd = fd_take(fd);
-	if ((r = memory_account_new(&g->memory, l->o.memory, INBOUND_STRANGERS, e)) < 0 || (r = inbound_charge(l, g->memory, e)) < 0)
+	if ((r = memory_account_new(&g->memory, l->o.memory, INBOUND_STRANGERS, e)) < 0 ||
+	    (r = inbound_charge(l, g->memory, e)) < 0)
 		;
 	else if (!l->peeks || one_channel)
 		r = open_chan(g, &g->fd, e);

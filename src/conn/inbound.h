@@ -81,8 +81,10 @@ struct inbound {
 	struct timer *timer;
 	char address[SOCK_TEXT_BYTES];
 	enum admission_end end;     /* verdict for admission, if freed now */
-	enum { INBOUND_HANDSHAKE, INBOUND_AWAIT_FRAME, INBOUND_AWAIT_VERDICT, INBOUND_LEAVING_TLS, INBOUND_REFUSED } state;
-	uint8_t frame[WIRE_GRANT_MAX_BYTES + WIRE_ROUTE_MAX_BYTES]; /* received: JOIN, ROUTE or GRANT, or GRANT and ROUTE */
+	enum { INBOUND_HANDSHAKE, INBOUND_AWAIT_FRAME, INBOUND_AWAIT_VERDICT, INBOUND_LEAVING_TLS,
+	    INBOUND_REFUSED } state;
+	uint8_t frame[WIRE_GRANT_MAX_BYTES + WIRE_ROUTE_MAX_BYTES]; /* received: JOIN, ROUTE or
+	                                                               GRANT, or GRANT and ROUTE */
 	size_t got, at;             /* `at`: where the last of them begins */
 	struct wire_join join;
 	struct relayed *relayed;    /* relayed connection while a relay connects to the next hop; or NULL */
@@ -91,8 +93,8 @@ struct inbound {
 int pending_init(struct pending *l, const struct pending_opts *o, struct ptcp_err *e);
 /* All connections must have ended. Zeroed memory is fine. */
 void pending_fini(struct pending *l);
-/* A new connection. Takes `fd`, and closes it if admission control refuses the address. Without memory for another one, the
- * oldest connection is closed, and the new one if there is no other. */
+/* A new connection. Takes `fd`, and closes it if admission control refuses the address. Without memory for another one,
+ * the oldest connection is closed, and the new one if there is no other. */
 void pending_take(struct pending *l, int *fd, const char *address, bool one_channel);
 void pending_empty(struct pending *l);
 /* After INBOUND_LEND_BUSY. */

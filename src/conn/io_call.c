@@ -1,6 +1,5 @@
-#include "conn/io_call.h"
-
 #include "conn/context.h"
+#include "conn/io_call.h"
 #include "core/list.h"
 
 static void on_done(struct msg *m)

@@ -257,6 +257,6 @@ int home_path(char out[HOME_PATH_BYTES], const char *path, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE, "this user has no home directory there (give an absolute path)");
 	n = (size_t)snprintf(out, HOME_PATH_BYTES, "%s%s%s", home, rest == path && path[0] != '/' &&
 	    path[0] != '\0' ? "/" : "", rest);
-	return n < HOME_PATH_BYTES ? 0 : err_set(e, PTCP_EUSAGE, "the path is longer than %d bytes there (give a shorter "
-	    "one)", HOME_PATH_BYTES - 1);
+	return n < HOME_PATH_BYTES ? 0 : err_set(e, PTCP_EUSAGE, "the path is longer than %d bytes there (give a "
+	    "shorter one)", HOME_PATH_BYTES - 1);
 }

@@ -77,8 +77,8 @@ static int open_line(struct words *w, const char *line, unsigned n, struct ptcp_
 	if (!ssh_hello_is_greeting(line) || !number(&version, w->at[1]))
 		return malformed(e);
 	if (version != SSH_HELLO_VERSION)
-		return err_set(e, PTCP_EPROTO, "the remote ptcp uses version %u of the SSH start protocol, the local ptcp "
-		    "version %d (update the older of the two)", version, SSH_HELLO_VERSION);
+		return err_set(e, PTCP_EPROTO, "the remote ptcp uses version %u of the SSH start protocol, the local "
+		    "ptcp version %d (update the older of the two)", version, SSH_HELLO_VERSION);
 	return w->n >= n ? 0 : malformed(e);
 }
 

@@ -28,7 +28,8 @@ static int add_words(struct start_args *a, char **to, unsigned max, const char *
 	if (scratch == NULL)
 		return err_nomem(e);
 	while (ok && room && (word = text_next_word(&p, &at, &ok)) != NULL) {
-		room = a->n < max && text_substitute(*to, (size_t)(a->text + sizeof a->text - *to), word, "{host}", host);
+		room = a->n < max && text_substitute(*to, (size_t)(a->text + sizeof a->text - *to),
+		    word, "{host}", host);
 		if (room) {
 			start_args_add(a, *to);
 			*to += strlen(*to) + 1;
@@ -49,7 +50,8 @@ int ssh_args(struct start_args *out, const char *command, const struct remote *t
 	int r;
 
 	out->n = 0;
-	if (command != NULL && (r = add_words(out, &to, START_ARGS_MAX - SSH_OURS_MAX, "--ssh", command, "{host}", e)) < 0)
+	if (command != NULL && (r = add_words(out, &to, START_ARGS_MAX - SSH_OURS_MAX, "--ssh", command,
+	    "{host}", e)) < 0)
 		return r;
 	if (out->n == 0)
 		start_args_add(out, "ssh");
@@ -115,7 +117,8 @@ int mover_args(struct start_args *out, const char *command, const char *host, co
 	if (host != NULL && (host[0] == '-' || host[0] == '\0'))
 		return err_set(e, PTCP_EUSAGE, "--mover-hosts: '%s' would be taken for an option (give its address)",
 		    text_escape(shown, sizeof shown, host));
-	if ((r = add_words(out, &to, START_ARGS_MAX - MOVER_OURS_MAX, "--movers", command, host != NULL ? host : "{host}", e)) < 0)
+	if ((r = add_words(out, &to, START_ARGS_MAX - MOVER_OURS_MAX, "--movers", command,
+	    host != NULL ? host : "{host}", e)) < 0)
 		return r;
 	start_args_add(out, ptcp != NULL ? ptcp : "ptcp");
 	start_args_add(out, "mover");

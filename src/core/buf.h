@@ -22,10 +22,11 @@ struct buf {
 void buf_fini(struct buf *b); /* empty; the account remains */
 
 static inline size_t buf_len(const struct buf *b) { return b->end - b->start; }
-static inline uint8_t *buf_head(const struct buf *b) { return b->start > 0 ? b->data + b->start : b->data; } /* may be NULL */
+/* may be NULL */
+static inline uint8_t *buf_head(const struct buf *b) { return b->start > 0 ? b->data + b->start : b->data; }
 
-/* Space for n more bytes at data + end, valid until the next call; NULL without memory, or beyond a limit of the account
- * (the content stays; see memory_charge()). buf_added() appends the bytes written there. */
+/* Space for n more bytes at data + end, valid until the next call; NULL without memory, or beyond a limit of the
+ * account (the content stays; see memory_charge()). buf_added() appends the bytes written there. */
 uint8_t *buf_reserve(struct buf *b, size_t n, struct ptcp_err *e);
 static inline void buf_added(struct buf *b, size_t n) { b->end += n; }
 

@@ -2,7 +2,8 @@
  * - a parameter `int fd` borrows: the caller stays the owner, and the function closes nothing;
  * - a parameter `int *fd` that is described as taken moves: the function takes the number with fd_take() or closes the
  *   descriptor with fd_close(), also on failure, and the caller's variable is -1 afterwards;
- * - an out parameter or result gives the descriptor to the caller, and gives none (-1, a negative PTCP_E*, or an untouched
+ * - an out parameter or result gives the descriptor to the caller, and gives none (-1, a negative PTCP_E*, or an
+ * untouched
  *   variable) on failure. dir_fd() and functions that lend a member, such as chan_fd(), say so.
  * A number kept after a close would name the next file of another thread. Only this module calls close(), fdopen() and
  * fdopendir(), as tests/layers checks. Any thread. */
@@ -12,9 +13,9 @@
 #include <dirent.h>
 #include <stdio.h>
 
-/* Closes *fd, and sets -1; without effect on negative numbers. 0, or the errno of a failed write (of a network file system);
- * the descriptor is closed in either case, and errno stays as before. Aborts if the descriptor is not open: a caller
- * other than the owner has closed the file, and the next such close may hit the file of another owner. */
+/* Closes *fd, and sets -1; without effect on negative numbers. 0, or the errno of a failed write (of a network file
+ * system); the descriptor is closed in either case, and errno stays as before. Aborts if the descriptor is not open: a
+ * caller other than the owner has closed the file, and the next such close may hit the file of another owner. */
 int fd_close(int *fd);
 
 /* The number, which the caller now owns; sets *fd to -1. */

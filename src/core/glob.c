@@ -9,8 +9,8 @@
 
 #define WORDS_MAX (GLOB_PATTERN_MAX / 64 + 1)
 
-/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words. Bytes that
- * match the same tokens are of one kind, and share a mask: few patterns tell more than a dozen kinds apart. */
+/* A pattern is a sequence of tokens; position i stands before token i. A set of positions takes `words` words. Bytes
+ * that match the same tokens are of one kind, and share a mask: few patterns tell more than a dozen kinds apart. */
 struct glob {
 	bool anchored, dirs_only, name_only;
 	uint16_t n;      /* tokens; position n: all matched */
@@ -209,7 +209,10 @@ static bool is_path(const struct glob *g)
 	return false;
 }
 
-static size_t bytes_of(size_t kinds, size_t words) { return sizeof(struct glob) + (KINDS + kinds) * words * sizeof(uint64_t); }
+static size_t bytes_of(size_t kinds, size_t words)
+{
+	return sizeof(struct glob) + (KINDS + kinds) * words * sizeof(uint64_t);
+}
 
 static struct glob *compact(struct glob_parse *g)
 {

@@ -144,7 +144,8 @@ static void take_passed(struct msghdr *m, int *passed)
 	struct cmsghdr *c;
 
 	for (c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof *passed))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		    c->cmsg_len == CMSG_LEN(sizeof *passed))
 			memcpy(passed, CMSG_DATA(c), sizeof *passed);
 }
 

@@ -1,5 +1,5 @@
-/* Unix sockets between processes of one host: messages, descriptors, and the user at the other end. Non-blocking, except
- * where stated. Any thread. */
+/* Unix sockets between processes of one host: messages, descriptors, and the user at the other end. Non-blocking,
+ * except where stated. Any thread. */
 #ifndef CORE_LOCAL_SOCK_H
 #define CORE_LOCAL_SOCK_H
 

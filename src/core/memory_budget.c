@@ -250,14 +250,15 @@ static int check_charge(const struct memory_account *a, uint64_t bytes, struct p
 	uint64_t of_client = a->client->charged + bytes;
 
 	if (bytes > b->max || a->kept + bytes > b->max / 4)
-		return err_set(e, PTCP_ENOMEM, "memory: this session would take more than its quarter of the server's --max-memory, "
-		    "%llu MiB (request less at once, or have --max-memory raised)", mib(b->max / 4));
+		return err_set(e, PTCP_ENOMEM, "memory: this session would take more than its quarter of the server's "
+		    "--max-memory, %llu MiB (request less at once, or have --max-memory raised)", mib(b->max / 4));
 	if (of_client > b->max / 2)
-		return err_set(e, PTCP_ENOMEM, "memory: the sessions of this client would take more than their half of the server's "
-		    "--max-memory, %llu MiB (run fewer at once, or have --max-memory raised)", mib(b->max / 2));
+		return err_set(e, PTCP_ENOMEM, "memory: the sessions of this client would take more than their half of "
+		    "the server's --max-memory, %llu MiB (run fewer at once, or have --max-memory raised)",
+		    mib(b->max / 2));
 	if (b->charged + bytes > (of_client > b->max / 16 ? b->max - b->max / 8 : b->max))
-		return err_set(e, PTCP_ENOMEM, "memory: other clients have taken the server's --max-memory, %llu MiB (try again "
-		    "later, or have --max-memory raised)", mib(b->max));
+		return err_set(e, PTCP_ENOMEM, "memory: other clients have taken the server's --max-memory, %llu MiB "
+		    "(try again later, or have --max-memory raised)", mib(b->max));
 	return 0;
 }
 

@@ -8,8 +8,8 @@
  *   beyond a limit it is refused with a sentence for the client, which ends the session or the request.
  *
  * Each admitted session is guaranteed MEMORY_SESSION_BYTES for claims, so that no session waits for ever; the session
- * holds this part of the total from its admission. Claims beyond that part leave the last quarter of the total, and of a
- * client's half, to charges: streams that are full shut out no new session. The last eighth of the total is closed to
+ * holds this part of the total from its admission. Claims beyond that part leave the last quarter of the total, and of
+ * a client's half, to charges: streams that are full shut out no new session. The last eighth of the total is closed to
  * charges of clients that have more than a sixteenth: two clients cannot shut out a third.
  *
  * Any thread, except where stated. */
@@ -53,7 +53,8 @@ void memory_budget_set(struct memory_budget *b, uint64_t max_bytes);
 /* Memory in use, by claims and charges. */
 uint64_t memory_budget_used(struct memory_budget *b);
 /* The same by client, in no order: for all clients, or without memory for none. */
-void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes), void *arg);
+void memory_budget_each(struct memory_budget *b, void (*each)(void *arg, const char *client, uint64_t bytes),
+    void *arg);
 /* To be called about once a second: reports stalled holders while others wait for their memory. */
 void memory_budget_check(struct memory_budget *b, struct mono now);
 

@@ -1,6 +1,5 @@
-#include "core/name_set.h"
-
 #include "core/charged.h"
+#include "core/name_set.h"
 
 #define FIRST_SLOTS 1024
 #define STEP_SLOTS 64 /* an old table of n slots is moved within n / 64 additions; the next one grows after 3n / 4 */
@@ -60,7 +59,8 @@ int name_set_add(struct name_set *s, uint64_t hash, struct ptcp_err *e)
 
 bool name_set_has(const struct name_set *s, uint64_t hash)
 {
-	return (s->now.cap > 0 && *name_set_find(&s->now, hash) != 0) || (s->old.cap > 0 && *name_set_find(&s->old, hash) != 0);
+	return (s->now.cap > 0 && *name_set_find(&s->now, hash) != 0) ||
+	    (s->old.cap > 0 && *name_set_find(&s->old, hash) != 0);
 }
 
 static int add_all(struct name_set *s, const struct name_table *t, struct ptcp_err *e)

@@ -1,6 +1,6 @@
-/* A set of paths as 64-bit hashes other than 0, 16 bytes a path or less. Two paths with the same hash count as one: use the set only
- * where a path that is taken for a member does no harm. It grows in steps: no call moves more than a few hundred paths.
- * Any thread, one at a time. */
+/* A set of paths as 64-bit hashes other than 0, 16 bytes a path or less. Two paths with the same hash count as one: use
+ * the set only where a path that is taken for a member does no harm. It grows in steps: no call moves more than a few
+ * hundred paths. Any thread, one at a time. */
 #ifndef CORE_NAME_SET_H
 #define CORE_NAME_SET_H
 

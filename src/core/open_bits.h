@@ -1,5 +1,6 @@
-/* Numbers of the flags of OPEN: those of the options of a transfer (<ptcp/options.h>), and those that describe its paths
- * and hosts. The wire, the destination and the rules for existing files have the same bits, and no layer translates. */
+/* Numbers of the flags of OPEN: those of the options of a transfer (<ptcp/options.h>), and those that describe its
+ * paths and hosts. The wire, the destination and the rules for existing files have the same bits, and no layer
+ * translates. */
 #ifndef CORE_OPEN_BITS_H
 #define CORE_OPEN_BITS_H
 

@@ -3,9 +3,8 @@
 #ifndef CORE_OPTS_H
 #define CORE_OPTS_H
 
-#include <string.h>
-
 #include <ptcp/options.h>
+#include <string.h>
 
 #include "core/err.h"
 
@@ -22,14 +21,15 @@
 #define OPTS_CHECK_TEXT(...)
 
 /* The number that an option has by default is permitted beside its range. Written so that NAN is refused. */
-static inline int opts_check_number(const char *name, double n, double initial, double min, double max, struct ptcp_err *e)
+static inline int opts_check_number(const char *name, double n, double initial, double min, double max,
+    struct ptcp_err *e)
 {
 	return (n >= min && n <= max) || (n >= initial && n <= initial) ? 0 :
 	    err_set(e, PTCP_EUSAGE, "%s: %.10g is out of range (give %.10g to %.10g)", name, n, min, max);
 }
 
-/* Copies the caller's options over the defaults in `to`; NULL: the defaults remain. PTCP_EUSAGE for a size of 0 or above
- * `known`; `init` names the function that sets the size. */
+/* Copies the caller's options over the defaults in `to`; NULL: the defaults remain. PTCP_EUSAGE for a size of 0 or
+ * above `known`; `init` names the function that sets the size. */
 static inline int opts_copy(void *to, size_t known, const void *from, const char *init, struct ptcp_err *e)
 {
 	size_t size;

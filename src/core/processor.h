@@ -9,8 +9,8 @@ struct processor {
 	double at_s, ran_s, waited_s; /* sums of all threads at the latest call */
 };
 
-/* Whether the threads, since the latest call, waited for a processor much longer than they ran, because of other processes:
- * competing with itself, a process waits less. false: unknown (no /proc, or the first call). */
+/* Whether the threads, since the latest call, waited for a processor much longer than they ran, because of other
+ * processes: competing with itself, a process waits less. false: unknown (no /proc, or the first call). */
 bool processor_is_starved(struct processor *p, double now_s);
 
 #endif

@@ -45,8 +45,8 @@ static int check_component(const char *name, size_t n, struct ptcp_err *e)
 	if (n == 2 && memcmp(name, "..", 2) == 0)
 		return err_set(e, PTCP_EUSAGE, "a path with .. (name entries below the source)");
 	return text_name_ok(name, n) ? 0 :
-	    err_set(e, PTCP_EUSAGE, "a name of more than 255 bytes, or with a NUL byte (separate paths by newlines, or by NULs "
-	    "with -0)");
+	    err_set(e, PTCP_EUSAGE, "a name of more than 255 bytes, or with a NUL byte (separate paths by newlines, or "
+	    "by NULs with -0)");
 }
 
 /* Writes the components of `path`, and a NUL, to `out`, which has room for n + 1 bytes. Sets their length. */
@@ -114,7 +114,8 @@ int selection_add(struct selection *s, const char *path, size_t n, struct ptcp_e
 	if (n == 0)
 		return err_set(e, PTCP_EUSAGE, "an empty path (remove it from the list)");
 	if (n > PATH_BYTES_MAX)
-		return err_set(e, PTCP_EUSAGE, "a path of more than %d bytes (name a directory above it)", PATH_BYTES_MAX);
+		return err_set(e, PTCP_EUSAGE, "a path of more than %d bytes (name a directory above it)",
+		    PATH_BYTES_MAX);
 	if ((r = normalize(normal, &length, path, n, e)) < 0 || s->all)
 		return r;
 	if (length > 0)
@@ -131,7 +132,8 @@ const char *selection_path(const struct selection *s, size_t i) { return s->all 
 /* A directory's paths follow one another: '/' counts as less than any other byte of a name. */
 static int compare(const void *x, const void *y, void *text)
 {
-	const unsigned char *a = (unsigned char *)text + *(const uint32_t *)x, *b = (unsigned char *)text + *(const uint32_t *)y;
+	const unsigned char *a = (unsigned char *)text + *(const uint32_t *)x,
+	    *b = (unsigned char *)text + *(const uint32_t *)y;
 
 	while (*a != '\0' && *a == *b) {
 		a++;

@@ -33,8 +33,8 @@ struct selection_part {
 };
 /* All paths; the whole directory is selected: false. */
 bool selection_begin(const struct selection *s, struct selection_part *all);
-/* Takes the next name off `of`: 1, with the name, not terminated, of *n bytes; 0 at the end. *whole: the entry itself is
- * selected; else *below is the selected part of this directory. */
+/* Takes the next name off `of`: 1, with the name, not terminated, of *n bytes; 0 at the end. *whole: the entry itself
+ * is selected; else *below is the selected part of this directory. */
 int selection_next(const struct selection *s, struct selection_part *of, const char **name, size_t *n,
     struct selection_part *below, bool *whole);
 

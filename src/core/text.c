@@ -108,7 +108,8 @@ bool text_name_ok(const char *name, size_t n)
 /* Of the letters of two bytes in UTF-8, and of those of Vietnamese. */
 static unsigned fold(unsigned c)
 {
-	if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3cb && c != 0x3c2) || (c >= 0x430 && c <= 0x44f))
+	if ((c >= 0xe0 && c <= 0xfe && c != 0xf7) || (c >= 0x3b1 && c <= 0x3cb && c != 0x3c2) ||
+	    (c >= 0x430 && c <= 0x44f))
 		return c - 0x20;
 	if (c >= 0x450 && c <= 0x45f)
 		return c - 0x50;
@@ -116,8 +117,10 @@ static unsigned fold(unsigned c)
 		return c - 0x30;
 	if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e)) /* capitals are odd */
 		return c % 2 == 0 ? c - 1 : c;
-	if ((c >= 0x100 && c <= 0x137 && c != 0x130 && c != 0x131) || (c >= 0x14a && c <= 0x177) || (c >= 0x460 && c <= 0x481) ||
-	    (c >= 0x48a && c <= 0x4bf) || (c >= 0x4d0 && c <= 0x52f) || (c >= 0x1e00 && c <= 0x1e95) || (c >= 0x1ea0 && c <= 0x1eff))
+	if ((c >= 0x100 && c <= 0x137 && c != 0x130 && c != 0x131) || (c >= 0x14a && c <= 0x177) ||
+	    (c >= 0x460 && c <= 0x481) ||
+	    (c >= 0x48a && c <= 0x4bf) || (c >= 0x4d0 && c <= 0x52f) || (c >= 0x1e00 && c <= 0x1e95) ||
+	    (c >= 0x1ea0 && c <= 0x1eff))
 		return c & ~1u;
 	return c;
 }

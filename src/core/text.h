@@ -25,8 +25,9 @@ bool text_is_contents(const char *path);
 /* Whether the n bytes are one path component: 1 to 255 bytes without '/' or NUL, neither "." nor "..". */
 bool text_name_ok(const char *name, size_t n);
 
-/* Copies `text` with letters of the Latin, Greek, Cyrillic and Armenian scripts in one case, for comparisons as file systems make
- * them that ignore case; other bytes stay. No NUL is written. Returns the length, at most that of `text`. */
+/* Copies `text` with letters of the Latin, Greek, Cyrillic and Armenian scripts in one case, for comparisons as file
+ * systems make them that ignore case; other bytes stay. No NUL is written. Returns the length, at most that of
+ * `text`. */
 size_t text_fold(char *out, const char *text);
 
 /* Writes n bytes as 2n hexadecimal digits, in lower case, and a NUL. */

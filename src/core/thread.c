@@ -17,7 +17,8 @@ static int start(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *a
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (sys == 0)
 		return 0;
-	err_set(e, PTCP_ENOMEM, "cannot start a thread: %s (raise the limit on processes, see ulimit -u)", strerror(sys));
+	err_set(e, PTCP_ENOMEM, "cannot start a thread: %s (raise the limit on processes, see ulimit -u)",
+	    strerror(sys));
 	if (e != NULL)
 		e->sys = sys;
 	return PTCP_ENOMEM;

@@ -2,11 +2,10 @@
 #ifndef CORE_THREAD_H
 #define CORE_THREAD_H
 
+#include <ptcp/err.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 /* PTCP_ENOMEM, with errno's value in e->sys. */
 int thread_start(pthread_t *out, void *(*fn)(void *arg), void *arg, struct ptcp_err *e);

@@ -42,12 +42,12 @@ static bool is_home(const char *dir)
 	const char *home = getenv("HOME");
 	struct stat a, b;
 
-	return home != NULL && stat(home, &a) == 0 && stat(dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
-	    a.st_uid == geteuid();
+	return home != NULL && stat(home, &a) == 0 && stat(dir, &b) == 0 && a.st_dev == b.st_dev &&
+	    a.st_ino == b.st_ino && a.st_uid == geteuid();
 }
 
-/* Of `dir`, an absolute path without links, and the directories above. Others can replace nothing of ours in a directory
- * with the sticky bit. */
+/* Of `dir`, an absolute path without links, and the directories above. Others can replace nothing of ours in a
+ * directory with the sticky bit. */
 static const char *fault_of_directories(char *dir)
 {
 	bool direct = true;
@@ -58,8 +58,10 @@ static const char *fault_of_directories(char *dir)
 		if (lstat(dir, &st) < 0)
 			return "its owner cannot be determined (check the file and its directory)";
 		if ((st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0)
-			return direct ? "others can write its directory (chmod 700 the directory and check the file's content)" :
-			    "others can write a directory above (chmod go-w that directory and check the file's content)";
+			return direct ?
+			    "others can write its directory (chmod 700 the directory and check the file's content)" :
+			    "others can write a directory above (chmod go-w that directory and check the file's "
+			    "content)";
 		if (!is_trusted_owner(st.st_uid))
 			return direct ? "its directory belongs to another user (move the file and check its content)" :
 			    "a directory above belongs to another user (move the file and check its content)";
@@ -85,7 +87,8 @@ const char *trusted_file_fault(int fd, const char *path)
 	if ((size_t)snprintf(dir, sizeof dir, "%s%s", strchr(path, '/') == NULL ? "./" : "", path) >= sizeof dir)
 		return unknown;
 	*(strrchr(dir, '/') + 1) = '\0';
-	/* The file may have been replaced since it was opened, as files of trust are when they change: the directories count. */
+	/* The file may have been replaced since it was opened, as files of trust are when they change: the directories
+	 * count. */
 	if (realpath(dir, named) == NULL || realpath(path, real) == NULL)
 		return unknown;
 	if ((fault = fault_of_directories(named)) != NULL)

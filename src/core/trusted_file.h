@@ -8,8 +8,8 @@
 int trusted_file_open(const char *path);
 
 /* Why the open file at `path` must not be trusted, with the remedy, as a phrase; NULL: trusted. The owner must be the
- * user or root, and no other user may write or replace the file: each directory above, up to the home of the user, belongs
- * to the user or root, and others cannot write there, except in directories with the sticky bit. */
+ * user or root, and no other user may write or replace the file: each directory above, up to the home of the user,
+ * belongs to the user or root, and others cannot write there, except in directories with the sticky bit. */
 const char *trusted_file_fault(int fd, const char *path);
 
 #endif

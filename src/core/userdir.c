@@ -131,8 +131,8 @@ int userdir_private(const char *dir, bool make, struct ptcp_err *e)
 	    fchmod(fd, 0700) == 0)
 		st.st_mode &= ~(mode_t)077;
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-		r = err_set(e, PTCP_ECONFIG, "the directory %s: belongs to another user, or other users have access (remove it)",
-		    dir);
+		r = err_set(e, PTCP_ECONFIG,
+		    "the directory %s: belongs to another user, or other users have access (remove it)", dir);
 	else if (!lock_within(fd, LOCK_MS))
 		r = err_sys(e, PTCP_ECONFIG, "locking the directory %s", dir);
 	else if (fstat(fd, &st) == 0 && st.st_nlink == 0) /* the process that held the lock has removed the directory */

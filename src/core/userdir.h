@@ -3,10 +3,9 @@
 #ifndef CORE_USERDIR_H
 #define CORE_USERDIR_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-#include <ptcp/err.h>
 
 #define USERDIR_BYTES 3840
 
@@ -19,16 +18,16 @@ int userdir_state(char out[USERDIR_BYTES], const char *dir, struct ptcp_err *e);
 int userdir_make(const char *dir, struct ptcp_err *e);
 
 /* Directories for sockets of this user, in order of preference: $XDG_RUNTIME_DIR/ptcp, /run/user/UID/ptcp (jobs of cron
- * lack the variable), /tmp/ptcp-UID, which another user may have made, and the directory `run` of userdir_state(), if its
- * path is short enough. Returns the number; without duplicates, and without directories whose parents belong to another
- * user. */
+ * lack the variable), /tmp/ptcp-UID, which another user may have made, and the directory `run` of userdir_state(), if
+ * its path is short enough. Returns the number; without duplicates, and without directories whose parents belong to
+ * another user. */
 #define USERDIR_RUNTIME 4
 #define USERDIR_RUNTIME_BYTES 96 /* leaves room for a name within the 108 bytes of a socket address */
 unsigned userdir_runtime(char out[USERDIR_RUNTIME][USERDIR_RUNTIME_BYTES]);
 
-/* Opens a directory, made first with `make`, sets its mode to 0700, locks the directory, and returns a descriptor; fd_close() releases
- * the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, writable by other users, or locked by
- * another process for more than a second. */
+/* Opens a directory, made first with `make`, sets its mode to 0700, locks the directory, and returns a descriptor;
+ * fd_close() releases the lock. PTCP_ECONFIG: no directory, of another user, a symbolic link, writable by other users,
+ * or locked by another process for more than a second. */
 int userdir_private(const char *dir, bool make, struct ptcp_err *e);
 /* Removes such a directory if empty. */
 void userdir_private_remove(const char *dir);

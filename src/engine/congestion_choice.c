@@ -7,19 +7,23 @@
 #define WHY_REQUESTED "requested"
 #define WHY_SYSTEM "the system's setting"
 
-const char congestion_denied_warning[] = "the sender's kernel permits neither cubic nor reno, so no number of streams keeps an "
-    "impact budget: with --streams auto one stream yields to competing flows (add cubic to "
+const char congestion_denied_warning[] = "the sender's kernel permits neither cubic nor reno, so no number of streams "
+    "keeps an impact budget: with --streams auto one stream yields to competing flows (add cubic to "
     "net.ipv4.tcp_allowed_congestion_control there)";
 
 static const char *const fair[] = { "cubic", "reno" };
 
 bool congestion_is_fair(const char *name) { return strcmp(name, fair[0]) == 0 || strcmp(name, fair[1]) == 0; }
 
-static bool is_transfer(const struct wire_open *o) { return o->role == WIRE_ACCEPTOR_RECEIVES || o->role == WIRE_ACCEPTOR_SENDS; }
+static bool is_transfer(const struct wire_open *o)
+{
+	return o->role == WIRE_ACCEPTOR_RECEIVES || o->role == WIRE_ACCEPTOR_SENDS;
+}
 
 void congestion_choose(struct congestion_choice *c, const struct wire_open *o, bool (*permits)(const char *name))
 {
-	static const char *const names[] = { [WIRE_CC_CUBIC] = "cubic", [WIRE_CC_BBR] = "bbr", [WIRE_CC_RENO] = "reno" };
+	static const char *const names[] = { [WIRE_CC_CUBIC] = "cubic", [WIRE_CC_BBR] = "bbr",
+		[WIRE_CC_RENO] = "reno" };
 
 	switch (o->congestion) {
 	case WIRE_CC_AUTO:

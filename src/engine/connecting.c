@@ -1,6 +1,5 @@
-#include "engine/connecting.h"
-
 #include "core/units.h"
+#include "engine/connecting.h"
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -21,7 +20,8 @@ bool connecting_blames_path(const struct connecting *c, const struct connecting_
 {
 	bool refuses_mover = c->by_mover && c->n_relays > 0 && f->refused;
 
-	if (c->n_paths == 0 || (c->n_paths == 1 && !refuses_mover) || !c->starter || c->path_reported || c->path_streams > 0)
+	if (c->n_paths == 0 || (c->n_paths == 1 && !refuses_mover) || !c->starter || c->path_reported ||
+	    c->path_streams > 0)
 		return false;
 	return !f->slow || c->slow; /* a slow host has another attempt first */
 }

@@ -1,5 +1,5 @@
-/* Decisions about the attempts to connect data streams: how long one may take, whether blocks follow JOIN at once, who is to
- * blame for a failure, and how long a session waits without any stream. Pure. */
+/* Decisions about the attempts to connect data streams: how long one may take, whether blocks follow JOIN at once, who
+ * is to blame for a failure, and how long a session waits without any stream. Pure. */
 #ifndef ENGINE_CONNECTING_H
 #define ENGINE_CONNECTING_H
 
@@ -10,8 +10,8 @@
 
 #define CONNECTING_PATH_NS (5 * NS_PER_S)       /* limit for an attempt, where other paths or addresses exist */
 #define CONNECTING_ONLY_PATH_NS (10 * NS_PER_S) /* else */
-#define CONNECTING_ENDPOINT_NS (4 * NS_PER_S)   /* for the first attempt to reach one of several movers of the acceptor: two
-                                                   repeated SYNs */
+#define CONNECTING_ENDPOINT_NS (4 * NS_PER_S)   /* for the first attempt to reach one of several
+                                                   movers of the acceptor: two repeated SYNs */
 #define CONNECTING_SLOW_NS (20 * NS_PER_S)      /* pause after an attempt that a slow host has not answered in time */
 
 /* The attempt, as the session knows it. */
@@ -36,8 +36,8 @@ struct connecting {
 /* Limit of the attempt; timeout_ns: of the session. */
 uint64_t connecting_patience_ns(const struct connecting *c, uint64_t timeout_ns);
 
-/* Whether blocks follow JOIN at once, of a stream that sends files encrypted. A JOIN that is refused costs the blocks, so
- * the next attempt waits for JOINED. */
+/* Whether blocks follow JOIN at once, of a stream that sends files encrypted. A JOIN that is refused costs the blocks,
+ * so the next attempt waits for JOINED. */
 bool connecting_sends_ahead(const struct connecting *c);
 
 struct connecting_failure {
@@ -48,8 +48,8 @@ struct connecting_failure {
 
 enum connecting_blame { CONNECTING_NOBODY, CONNECTING_PATH, CONNECTING_ENDPOINT };
 
-/* Who is to blame, once the user must know or streams must go elsewhere. A path without any stream is reported once. The
- * failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
+/* Who is to blame, once the user must know or streams must go elsewhere. A path without any stream is reported once.
+ * The failure of the only path ends the session, with the reason; but a relay that refuses movers serves the control
  * connection, so that the session would end without progress. */
 enum connecting_blame connecting_blame(const struct connecting *c, const struct connecting_failure *f);
 /* The attempt cannot be made at all. */

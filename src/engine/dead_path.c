@@ -1,6 +1,5 @@
-#include "engine/dead_path.h"
-
 #include "core/pacer.h"
+#include "engine/dead_path.h"
 
 void dead_path_init(struct dead_path *d, bool connects, unsigned n_paths)
 {

@@ -41,8 +41,8 @@ struct engine_ops {
 	void (*ended)(void *arg, const struct ptcp_err *why);
 	const struct snd_ops *snd;
 	const struct rcv_ops *rcv;
-	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or NULL:
-	 * the session ends now. */
+	/* Receiver: the sender has no further entries, and all have ended. False: engine_finished() follows; true or
+	 * NULL: the session ends now. */
 	bool (*finish)(void *arg);
 	/* Starter that sends: leftovers at the receiver. */
 	void (*leftovers)(void *arg, const struct wire_leftovers *f);
@@ -58,7 +58,8 @@ struct engine_ops {
 	void (*tcp_report)(void *arg, const struct wire_tcp_report *f);
 	/* Acceptor that sends: rate limits of the streams. */
 	void (*rate)(void *arg, const struct wire_rate *f);
-	/* Acceptor that sends, with SELECTED: entries of the source, until `final`. A negative code fails the session. */
+	/* Acceptor that sends, with SELECTED: entries of the source, until `final`. A negative code fails the
+	 * session. */
 	int (*select)(void *arg, const struct wire_select *f, struct ptcp_err *e);
 };
 
@@ -67,8 +68,8 @@ struct engine_ops {
 #define ENGINE_BUSY_TIMEOUTS 120u
 #define ENGINE_VERIFYING_TIMEOUTS 2880u
 
-/* Limit on RATE frames accepted by a sender, and on ENDPOINT frames by a starter: a burst, and a number per second of the
- * session. */
+/* Limit on RATE frames accepted by a sender, and on ENDPOINT frames by a starter: a burst, and a number per second of
+ * the session. */
 #define ENGINE_RATES 200u
 #define ENGINE_RATES_PER_S 20u
 

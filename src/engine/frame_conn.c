@@ -65,7 +65,8 @@ static int take(struct frame_conn *c, unsigned type, struct ptcp_err *e)
 	union wire_any f;
 	int r;
 
-	while (rule < end && (rule->type != type || (rule->states & state) == 0 || (rule->roles != 0 && (rule->roles & role) == 0)))
+	while (rule < end && (rule->type != type || (rule->states & state) == 0 ||
+	    (rule->roles != 0 && (rule->roles & role) == 0)))
 		rule++;
 	if (rule == end)
 		return frame_conn_unexpected(c, type, e);
@@ -107,7 +108,8 @@ enum frame_fault frame_conn_fault(const struct frame_conn *c, struct mono now)
 		return FRAME_UNREAD;
 	if (silent_ns >= l.silence_ns)
 		return FRAME_SILENT;
-	return silent_ns < l.outage_ns && mono_diff_ns(now, c->last_progress) >= l.stall_ns ? FRAME_STALLED : FRAME_ALIVE;
+	return silent_ns < l.outage_ns && mono_diff_ns(now, c->last_progress) >= l.stall_ns ? FRAME_STALLED :
+	    FRAME_ALIVE;
 }
 
 enum frame_fault frame_conn_tick(struct frame_conn *c, struct mono now)

@@ -1,7 +1,7 @@
-/* One end of a connection that carries frames: splits received bytes into frames, refuses frames that the state and the role
- * of this end do not allow, decodes the others for their handlers, buffers the frames to be sent, sends PINGs, and judges
- * the silence of the other end, its lack of progress, and output that it does not read. No sockets and no clock: inputs are
- * bytes and `now`, outputs are bytes and a deadline. */
+/* One end of a connection that carries frames: splits received bytes into frames, refuses frames that the state and the
+ * role of this end do not allow, decodes the others for their handlers, buffers the frames to be sent, sends PINGs, and
+ * judges the silence of the other end, its lack of progress, and output that it does not read. No sockets and no clock:
+ * inputs are bytes and `now`, outputs are bytes and a deadline. */
 #ifndef ENGINE_FRAME_CONN_H
 #define ENGINE_FRAME_CONN_H
 
@@ -34,8 +34,9 @@ struct frame_rule {
 struct frame_limits {
 	uint64_t silence_ns; /* time without a byte */
 	uint64_t stall_ns;   /* time without progress */
-	uint64_t outage_ns;  /* After silence this long the connection is taken for dead: only silence_ns holds until the next
-			      * byte, with which the time without progress begins anew. */
+	uint64_t outage_ns;  /* After silence this long the connection is taken for dead: only
+	                        silence_ns holds until the next byte, with which the time without progress begins
+	                        anew. */
 	uint64_t ping_ns;    /* time from one PING to the next */
 };
 
@@ -66,8 +67,9 @@ void frame_conn_init(struct frame_conn *c, const struct frame_table *t, void *ow
     struct mono now);
 void frame_conn_fini(struct frame_conn *c);
 
-/* Passes the complete frames among the bytes received to their handlers. Frames of unknown types are skipped unless they are
- * critical. The error of a handler, PTCP_ENOMEM, or PTCP_EPROTO for a violation: the owner ends the connection. */
+/* Passes the complete frames among the bytes received to their handlers. Frames of unknown types are skipped unless
+ * they are critical. The error of a handler, PTCP_ENOMEM, or PTCP_EPROTO for a violation: the owner ends the
+ * connection. */
 int frame_conn_input(struct frame_conn *c, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e);
 /* For handlers: the bytes of the frame, its payload, and the number of bytes received after the frame. */
 struct span frame_conn_bytes(const struct frame_conn *c);

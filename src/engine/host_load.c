@@ -97,8 +97,8 @@ void host_load_warning(const struct host_load *h, char *text, size_t cap)
 	static const char *const name[HOST_LOAD_CAUSES] = { "this host's processor", "this host's disk",
 		"the peer's processor", "the peer's disk" };
 
-	snprintf(text, cap, "the bottleneck is %s, not the network: more paths do not increase throughput (check for other "
-	    "load there)", name[largest(h->full_by)]);
+	snprintf(text, cap, "the bottleneck is %s, not the network: more paths do not increase throughput (check for "
+	    "other load there)", name[largest(h->full_by)]);
 }
 
 struct mono host_load_deadline(const struct host_load *h)

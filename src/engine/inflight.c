@@ -1,7 +1,6 @@
-#include "engine/inflight.h"
-
 #include "core/charged.h"
 #include "core/units.h"
+#include "engine/inflight.h"
 
 #define UNKNOWN_NS NS_PER_S /* estimate before the first acknowledgment */
 
@@ -222,7 +221,8 @@ void inflight_uncopy(struct inflights *t, struct inflight *f)
 	if (!f->copied)
 		return;
 	f->copied = false;
-	for (at = head->next; at != head && CONTAINER_OF(at, struct inflight, in_age)->since.ns < f->since.ns; at = at->next)
+	for (at = head->next; at != head && CONTAINER_OF(at, struct inflight, in_age)->since.ns < f->since.ns;
+	    at = at->next)
 		;
 	list_append(at, &f->in_age); /* inserts before *at */
 }

@@ -28,7 +28,8 @@ struct inflight {
 
 struct inflights {
 	struct memory_account *memory;
-	struct list age[INFLIGHT_DOUBLINGS + 1]; /* flights by number of copies, the oldest first; without copied flights */
+	struct list age[INFLIGHT_DOUBLINGS + 1]; /* flights by number of copies, the oldest first;
+	                                            without copied flights */
 	struct list stream[INFLIGHT_STREAMS], spare;
 	struct inflight **index;        /* hash table of n_index lists, a power of two */
 	uint32_t n_index, n;            /* n: number of flights */

@@ -103,8 +103,8 @@ static int on_sample(void *owner, unsigned type, const void *f, struct ptcp_err 
 		return frame_conn_unexpected(&j->conn, type, e);
 	if (s->delay_ns > waited_ns - j->samples_ns || s->round_trip_ns > waited_ns ||
 	    (double)s->bytes * 8e9 / (double)s->delay_ns > MAX_BPS)
-		return err_set(e, PTCP_EPROTO, "implausible SAMPLE frame: %llu bytes in %.3g s (check that both hosts run the "
-		    "same version of ptcp)", (unsigned long long)s->bytes, (double)s->delay_ns / 1e9);
+		return err_set(e, PTCP_EPROTO, "implausible SAMPLE frame: %llu bytes in %.3g s (check that both hosts "
+		    "run the same version of ptcp)", (unsigned long long)s->bytes, (double)s->delay_ns / 1e9);
 	j->n_samples++;
 	j->samples_ns += s->delay_ns;
 	j->conn.last_progress = j->conn.last_input;
@@ -130,7 +130,8 @@ static int on_totals(void *owner, unsigned type, const void *f, struct ptcp_err 
 	struct job_frames *j = owner;
 	const struct wire_cleaned *c = f;
 	const struct wire_managed *m = f;
-	uint64_t done = type == WIRE_CLEANED ? c->files : m->entries, failed = type == WIRE_CLEANED ? c->failed : m->failed;
+	uint64_t done = type == WIRE_CLEANED ? c->files : m->entries,
+	    failed = type == WIRE_CLEANED ? c->failed : m->failed;
 
 	if (done > UINT64_MAX - failed || done + failed < j->n_listed)
 		return frame_conn_unexpected(&j->conn, type, e);
@@ -209,7 +210,8 @@ static int on_work(void *owner, unsigned type, const void *f, struct ptcp_err *e
 	if (type == WIRE_OPEN) {
 		q.request.open = *(const struct wire_open *)f;
 	} else {
-		q.request.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = probe->cipher, .streams = probe->streams,
+		q.request.open = (struct wire_open){ .role = WIRE_ACCEPTOR_DISCARDS, .cipher = probe->cipher,
+		    .streams = probe->streams,
 			.wait_ms = probe->wait_ms };
 		q.request.messages = probe->messages;
 	}

@@ -74,7 +74,8 @@ struct job_frames {
 	size_t job_bytes;
 	struct ptcp_progress progress; /* client: the last one received */
 	struct mono requested;
-	bool paused;                   /* server: the answer continues when the client has read, see job_frames_pause() */
+	bool paused;                   /* server: the answer continues when the client has read, see
+	                                  job_frames_pause() */
 	unsigned n_samples;
 	unsigned n_listed;             /* LEFTOVER or LISTED frames */
 	uint64_t samples_ns;           /* sum of their delays */

@@ -1,16 +1,17 @@
 /* The handshake: HELLO, OPEN, WAITING, OPENED (PROTOCOL.md, section 4). */
 #include "core/err.h"
-#include "core/units.h"
-#include "engine/engine_impl.h"
 
 #include <string.h>
+
+#include "core/units.h"
+#include "engine/engine_impl.h"
 
 #define QUIET_MIN_MS 300u
 #define REGION_BYTES (UINT64_C(64) << 20) /* a multiple of nearly all stripes */
 #define BLOCK_BYTES (2u << 20)            /* a multiple of all sizes of blocks */
 
-/* Regions end at stripes of the receiver's file system, which pays more for a stripe that two hosts write than the sender's
- * for one that two hosts read; and, if that costs little, at ends of blocks. */
+/* Regions end at stripes of the receiver's file system, which pays more for a stripe that two hosts write than the
+ * sender's for one that two hosts read; and, if that costs little, at ends of blocks. */
 static uint64_t region_bytes(const struct engine *s, const struct wire_opened *o)
 {
 	uint32_t receiver = s->open.role == WIRE_ACCEPTOR_RECEIVES ? o->stripe : s->open.stripe,
@@ -81,7 +82,8 @@ int engine_on_hello(struct engine *s, const struct wire_hello *h, struct ptcp_er
 		return err_set(e, PTCP_EPROTO, "the peer speaks versions %u to %u of the protocol, "
 		    "this is version %u (update the older side)", h->version_min, h->version_max, WIRE_VERSION);
 	if (s->o.one_channel && !has_ability(h, WIRE_ABLE_ONE_CHANNEL))
-		return err_set(e, PTCP_EPROTO, "the peer does not accept data on the control connection (open a port to it)");
+		return err_set(e, PTCP_EPROTO,
+		    "the peer does not accept data on the control connection (open a port to it)");
 	agree_on_times(s, h);
 	s->peer_entries = h->max_entries;
 	if (!s->o.starter) {
@@ -139,7 +141,8 @@ int engine_on_waiting(struct engine *s, const struct wire_waiting *f, struct ptc
 	if (s->open.wait_ms == 0)
 		return frame_conn_unexpected(&s->conn, WIRE_WAITING, e);
 	if (mono_diff_ns(s->conn.last_input, s->opened) > s->open.wait_ms * NS_PER_MS + s->o.timeout_ns)
-		return err_set(e, PTCP_EBUSY, "too busy: the server has no room yet (try again later, or wait longer with --wait)");
+		return err_set(e, PTCP_EBUSY,
+		    "too busy: the server has no room yet (try again later, or wait longer with --wait)");
 	s->o.ops->waiting(s->o.arg, f->ahead);
 	return 0;
 }

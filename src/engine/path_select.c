@@ -140,7 +140,8 @@ static uint64_t interval_ns(const struct path_select *c)
 		return PATH_SELECT_TRIAL_MIN_NS;
 	ns = m->demand_bps > 0 ?
 	    8e9 * PATH_SELECT_BLOCKS * PATH_SELECT_BLOCK_BYTES * (double)m->places / m->demand_bps : PATH_SELECT_MIN_NS;
-	return ns < PATH_SELECT_MIN_NS ? PATH_SELECT_MIN_NS : ns > PATH_SELECT_MAX_NS ? PATH_SELECT_MAX_NS : (uint64_t)ns;
+	return ns < PATH_SELECT_MIN_NS ? PATH_SELECT_MIN_NS : ns > PATH_SELECT_MAX_NS ? PATH_SELECT_MAX_NS :
+	    (uint64_t)ns;
 }
 
 unsigned path_select_step(struct path_select *c, const struct path_select_input *in, struct mono now)

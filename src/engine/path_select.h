@@ -38,7 +38,8 @@ struct path_select_input {
 	const struct streams_view *streams;
 	uint64_t demand_bps;            /* rate limit of all paths together; 0: none */
 	bool peer_busy;
-	/* Remaining data (UINT64_MAX: unknown), and data that the streams may buffer: near the end some streams idle. */
+	/* Remaining data (UINT64_MAX: unknown), and data that the streams may buffer: near the end some streams
+	 * idle. */
 	uint64_t left_bytes, window_bytes;
 };
 

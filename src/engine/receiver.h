@@ -39,9 +39,9 @@ enum rcv_prep {
 
 struct rcv_ops {
 	/* A new entry in the directory whose cookie is `parent` (NULL: the destination): prepare the store for it
-	 * (make the directory, open the part file); in a dry run only examine. RCV_LATER: rcv_prepared() follows, not from
-	 * within. RCV_REFUSE with `e`. RCV_PARTS with a bitmap_new() of the file's blocks in `claimed`. The cookie is
-	 * the caller's until ended(). The file of a HARDLINK is complete. */
+	 * (make the directory, open the part file); in a dry run only examine. RCV_LATER: rcv_prepared() follows, not
+	 * from within. RCV_REFUSE with `e`. RCV_PARTS with a bitmap_new() of the file's blocks in `claimed`. The cookie
+	 * is the caller's until ended(). The file of a HARDLINK is complete. */
 	enum rcv_prep (*prepare)(void *arg, uint64_t id, const struct wire_entry *f, void *parent,
 	    void **cookie, uint64_t **claimed, struct ptcp_err *e);
 	/* The compared file differs, or could not be read: prepare to receive the entry.
@@ -56,8 +56,8 @@ struct rcv_ops {
 	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with
 	 * rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
-	/* The entry has ended; once for each prepared entry. `why` NULL: complete (`skipped`: up to date, or RCV_NO_LINK);
-	 * else failed: remove the written data. */
+	/* The entry has ended; once for each prepared entry. `why` NULL: complete (`skipped`: up to date, or
+	 * RCV_NO_LINK); else failed: remove the written data. */
 	void (*ended)(void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why);
 	void (*totals)(void *arg, uint64_t files, uint64_t bytes, bool final);
 	/* The compared file is equal: set mode, owner and times. Answer with
@@ -68,8 +68,8 @@ struct rcv_ops {
 	/* An UNSIZED file has failed, before ended(): length of its beginning, all of it verified and written, unless
 	 * it is empty. NULL: none is kept. */
 	void (*beginning)(void *arg, uint64_t id, void *cookie, uint64_t bytes);
-	/* The directory lacks entries that the sender has and could not offer, or that failed before prepare(); before its
-	 * commit. */
+	/* The directory lacks entries that the sender has and could not offer, or that failed before prepare(); before
+	 * its commit. */
 	void (*incomplete)(void *arg, void *cookie);
 };
 

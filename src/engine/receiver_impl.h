@@ -22,7 +22,8 @@ struct rcv_entry {
 	bool incomplete;          /* a directory: lacks entries that failed before they were prepared */
 	bool again;               /* a hard link that the sender offers again, and then counts */
 	bool has_digest;
-	uint64_t path_bytes;      /* length of its path below the destination, in the sender's names; 0: is the destination */
+	uint64_t path_bytes;      /* length of its path below the destination, in the sender's
+	                             names; 0: is the destination */
 	uint32_t children, depth, names; /* unfinished children, and hard links to the file */
 	struct rcv_entry *file;        /* target of a HARDLINK; NULL: was complete already */
 	struct list waiting;      /* member of the waiters of the directory or file, of runnable, later of requesting */

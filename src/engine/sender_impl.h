@@ -162,8 +162,8 @@ void snd_lane_leave(struct snd *s, unsigned stream);
 bool snd_has_regions(const struct snd *s, unsigned stream);
 /* Fills the job with blocks of the lane's region, and of further ones. */
 void snd_take_regions(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes);
-/* The lane whose region has the block, or NULL. *count becomes the number of blocks, at most *count, for which the answer
- * is the same. */
+/* The lane whose region has the block, or NULL. *count becomes the number of blocks, at most *count, for which the
+ * answer is the same. */
 struct snd_lane *snd_lane_with(struct snd *s, const struct snd_entry *f, uint32_t first, uint32_t *count);
 /* The first `count` blocks of the region are done; the last ones end the region. */
 void snd_region_taken(struct snd *s, struct snd_lane *lane, uint32_t count);
@@ -176,8 +176,8 @@ void snd_lanes_free(struct snd *s);
 void snd_await_map(struct snd *s, struct snd_entry *f);
 void snd_drop_map(struct snd *s, struct snd_entry *f);
 bool snd_is_hole(const struct snd_entry *f, uint32_t block);
-/* Sends HOLE for the holes at `block`, up to `end`, and takes them off the lane's region (NULL: off the file), which may
- * complete the file. False while the outbox is full. */
+/* Sends HOLE for the holes at `block`, up to `end`, and takes them off the lane's region (NULL: off the file), which
+ * may complete the file. False while the outbox is full. */
 bool snd_put_holes(struct snd *s, struct snd_entry *f, struct snd_lane *lane, uint32_t block, uint32_t end);
 /* Requests maps, and sends the holes at the beginning of files. */
 void snd_tick_holes(struct snd *s);

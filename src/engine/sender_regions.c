@@ -1,5 +1,6 @@
-/* Regions of files, where several movers carry the streams. A shared file system passes locks and pages of a file between
- * hosts at each change of the host; therefore one mover sends, and one writes, the neighboring blocks of a file. */
+/* Regions of files, where several movers carry the streams. A shared file system passes locks and pages of a file
+ * between hosts at each change of the host; therefore one mover sends, and one writes, the neighboring blocks of a
+ * file. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -207,7 +208,8 @@ static bool move_half(struct snd *s, struct snd_lane *from, struct snd_lane *to)
 	return true;
 }
 
-/* Takes half of the largest rest of another lane's region. Block by block would make two hosts write alternate blocks. */
+/* Takes half of the largest rest of another lane's region. Block by block would make two hosts write alternate
+ * blocks. */
 static bool split_largest(struct snd *s, struct snd_lane *lane)
 {
 	struct snd_lane *l, *from = NULL;
@@ -239,7 +241,8 @@ void snd_take_regions(struct snd *s, unsigned stream, struct mono now, struct sn
 					return;
 				continue;
 			}
-			if (!snd_settled(lane->file, r->first) && !snd_job_add(s, job, bytes, lane->file, r->first, stream, now))
+			if (!snd_settled(lane->file, r->first) && !snd_job_add(s, job, bytes, lane->file,
+			    r->first, stream, now))
 				return;
 			snd_region_taken(s, lane, 1);
 		}

@@ -58,7 +58,8 @@ static void add_streams(struct evidence_sample *s, const struct wire_tcp_report 
 
 void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f)
 {
-	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6, (double)f->window_us / 1e6,
+	c->recent = (struct limit_times){ (double)f->elapsed_us / 1e6, (double)f->busy_us / 1e6,
+	    (double)f->window_us / 1e6,
 		(double)f->buffer_us / 1e6 };
 	add_streams(&c->reported, f);
 	c->reported.busy_s += c->recent.busy_s;

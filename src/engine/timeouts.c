@@ -62,7 +62,8 @@ static uint64_t ping_after_ns(const struct engine *s, enum wire_busy now)
 /* ---- Limits ---- */
 
 /* Without a connection, or without progress, a session that has begun to move data lingers. Before, the time-outs
- * hold, so that a client that goes silent while it waits, or when it is admitted, does not occupy a session for longer. */
+ * hold, so that a client that goes silent while it waits, or when it is admitted, does not occupy a session for
+ * longer. */
 static uint64_t progress_limit_ns(const struct engine *s)
 {
 	return s->moved && s->linger_ns > s->timeout_ns ? s->linger_ns : s->timeout_ns;

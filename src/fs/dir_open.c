@@ -272,8 +272,8 @@ static int check_name(struct dir *d, struct ptcp_err *e)
 		r = fs_err_sys(e, errno, d, NULL, NULL);
 	else if (r != 0 || (d->known && (st.st_dev != d->dev || st.st_ino != d->ino)))
 		r = fs_err_set(e, PTCP_EIO, ESTALE, d, NULL,
-		    "the directory was moved or replaced during the transfer (run the same command again, and ptcp clean where it is "
-		    "now)");
+		    "the directory was moved or replaced during the transfer (run the same command again, and ptcp "
+		    "clean where it is now)");
 	if (d->parent != NULL)
 		dir_fd_done(d->parent);
 	return r;

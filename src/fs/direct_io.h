@@ -1,5 +1,6 @@
-/* Direct I/O (O_DIRECT): reads and writes of files of several blocks that bypass the page cache. Memory, offset and length
- * of the system calls are multiples of DIRECT_IO_BYTES; other reads and writes go through an aligned buffer. Any thread. */
+/* Direct I/O (O_DIRECT): reads and writes of files of several blocks that bypass the page cache. Memory, offset and
+ * length of the system calls are multiples of DIRECT_IO_BYTES; other reads and writes go through an aligned buffer. Any
+ * thread. */
 #ifndef FS_DIRECT_IO_H
 #define FS_DIRECT_IO_H
 
@@ -32,8 +33,8 @@ bool direct_io_is_refusal(int error);
 
 /* Aligned memory for n bytes, to be released with free(). NULL without memory. */
 void *direct_io_memory(size_t n);
-/* As sys_read_all() and sys_write_all(), with O_DIRECT set or not. `off` of a write is a multiple of DIRECT_IO_BYTES; if the
- * end is not, zeros follow up to the next multiple: the file must be cut to its size later. */
+/* As sys_read_all() and sys_write_all(), with O_DIRECT set or not. `off` of a write is a multiple of DIRECT_IO_BYTES;
+ * if the end is not, zeros follow up to the next multiple: the file must be cut to its size later. */
 ssize_t direct_io_read(const struct sys *sys, int fd, void *buf, size_t n, uint64_t off);
 int direct_io_write(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off);
 

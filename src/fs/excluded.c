@@ -77,7 +77,8 @@ static int insert(struct inodes *x, const struct stat *st, struct ptcp_err *e)
 	if (at < x->n && x->of[at].dev == st->st_dev && x->of[at].ino == st->st_ino)
 		return 0;
 	if (x->n == EXCLUDED_MAX)
-		return err_set(e, PTCP_ECONFIG, "configuration and state: more than %u files (remove some)", EXCLUDED_MAX);
+		return err_set(e, PTCP_ECONFIG, "configuration and state: more than %u files (remove some)",
+		    EXCLUDED_MAX);
 	if (x->n == x->cap) {
 		if ((more = realloc(x->of, (x->cap * 2 + 64) * sizeof *more)) == NULL)
 			return err_nomem(e);

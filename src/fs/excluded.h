@@ -5,10 +5,9 @@
 #ifndef FS_EXCLUDED_H
 #define FS_EXCLUDED_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 struct excluded;
 

@@ -57,8 +57,9 @@ bool fd_budget_fits(unsigned n) { return limit() >= limit_for(n); }
 
 int fd_budget_check(unsigned n, struct ptcp_err *e)
 {
-	return fd_budget_fits(n) ? 0 : err_set(e, PTCP_ECONFIG, "open files: the limit of %u is too low, at least %u are needed "
-	    "(run ulimit -n %u first, or set LimitNOFILE= in a systemd unit)", limit(), limit_for(n), limit_for(n));
+	return fd_budget_fits(n) ? 0 : err_set(e, PTCP_ECONFIG, "open files: the limit of %u is too low, at least %u "
+	    "are needed (run ulimit -n %u first, or set LimitNOFILE= in a systemd unit)", limit(),
+	    limit_for(n), limit_for(n));
 }
 
 /* Adds n to *count if the result is at most `max`. */

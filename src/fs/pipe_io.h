@@ -4,17 +4,17 @@
 #ifndef FS_PIPE_IO_H
 #define FS_PIPE_IO_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <sys/types.h>
-
-#include <ptcp/err.h>
 
 struct pipe_io {
 	int fd;       /* the user's */
 	int own;      /* a non-blocking descriptor of the same pipe or terminal, to write to; -1: none */
 	int wake;     /* readable after pipe_io_stop() */
 	bool socket;
-	bool blocks;  /* writes may wait beyond pipe_io_stop(): at most PIPE_BUF bytes, which a ready pipe takes at once */
+	bool blocks;  /* writes may wait beyond pipe_io_stop(): at most PIPE_BUF bytes, which a
+	                 ready pipe takes at once */
 };
 
 /* `fd` is borrowed. PTCP_EUSAGE: not open in this direction, or a directory; PTCP_ENOMEM: no descriptor is left. */

@@ -182,15 +182,17 @@ static bool fits(struct quota *q, uint64_t bytes)
 	return false;
 }
 
-/* `needed` is the space of the whole transfer; 0: unknown. What was taken and refused is always more than what is left. */
+/* `needed` is the space of the whole transfer; 0: unknown. What was taken and refused is always more than what is
+ * left. */
 static int refuse(struct quota *q, uint64_t needed, bool at_least, struct ptcp_err *e)
 {
 	char need[UNITS_TEXT_BYTES], left[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES];
 	uint64_t others = less(q->usage->stored + q->usage->reserved, q->taken), seen = q->taken + q->lacking;
 
 	at_least |= needed < seen;
-	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the server's "
-	    "administrator raise the quota)", at_least ? "at least " : "", units_size_text(need, needed < seen ? seen : needed),
+	err_set(e, PTCP_ENOSPC, "needs %s%s, and %s of the quota of %s are left (remove files there, or have the "
+	    "server's administrator raise the quota)", at_least ? "at least " : "",
+	    units_size_text(need, needed < seen ? seen : needed),
 	    units_size_text(left, less(q->limit, others)), units_size_text(limit, q->limit));
 	if (e != NULL)
 		e->sys = EDQUOT;
@@ -234,8 +236,8 @@ void quota_give(struct quota *q, uint64_t bytes)
 
 /* ---- Names ---- */
 
-/* A file with further names keeps its space. Space beyond the size, such as that of a fragmented file's own records, was
- * not taken. */
+/* A file with further names keeps its space. Space beyond the size, such as that of a fragmented file's own records,
+ * was not taken. */
 static uint64_t freed_by(const struct stat *st)
 {
 	uint64_t disk = (uint64_t)st->st_blocks * 512, size = grains((uint64_t)st->st_size);

@@ -19,7 +19,8 @@ void usage_unref(struct usage *u); /* NULL is fine */
 bool usage_is_shared(struct usage *u); /* there is another reference */
 /* Including space reserved for files in transit. */
 uint64_t usage_bytes(struct usage *u);
-/* Before and after a count, the sum of usage_of_entry() of all entries: what is written meanwhile may be counted twice. */
+/* Before and after a count, the sum of usage_of_entry() of all entries: what is written meanwhile may be counted
+ * twice. */
 void usage_count_begin(struct usage *u);
 void usage_count_end(struct usage *u, uint64_t bytes);
 /* Whether space was refused since the last count. */
@@ -36,8 +37,8 @@ void tree_change_quota(struct tree *t, uint64_t limit_bytes);
 struct quota *dir_quota(const struct dir *d); /* NULL: none */
 /* The usage and the limit; false: no quota. */
 bool tree_quota(const struct tree *t, uint64_t *used_bytes, uint64_t *limit_bytes);
-/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left, and with the space that these entries need, or that was
- * taken and refused, if that is more. */
+/* PTCP_ENOSPC, EDQUOT in e->sys: a sentence with the space left, and with the space that these entries need, or that
+ * was taken and refused, if that is more. */
 int quota_err(struct quota *q, uint64_t entries, uint64_t bytes, struct ptcp_err *e);
 
 /* A new entry; PTCP_ENOSPC. */
@@ -49,8 +50,8 @@ void quota_give(struct quota *q, uint64_t bytes);
 void quota_names_begin(struct quota *q, const struct sys *sys, int at, const char *name, uint64_t *freed);
 void quota_names_end(struct quota *q, bool removed, uint64_t freed);
 
-/* The space of a file in transit, zeroed at first; only the functions below read or change the space, for several threads
- * store. */
+/* The space of a file in transit, zeroed at first; only the functions below read or change the space, for several
+ * threads store. */
 struct quota_hold {
 	struct quota *q;
 	uint64_t reserved, stored;

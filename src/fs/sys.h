@@ -74,8 +74,8 @@ bool sys_cannot_sync(int sys);
 
 /* Whether this errno means an attribute that is not supported, or not ours to set. */
 bool sys_cannot_set(int sys);
-/* Whether a file system refuses a hard link for a reason that a copy of the file would not have: without hard links, too
- * many of the file, or the file is on another one. */
+/* Whether a file system refuses a hard link for a reason that a copy of the file would not have: without hard links,
+ * too many of the file, or the file is on another one. */
 bool sys_cannot_link(int sys);
 
 #endif

@@ -130,7 +130,8 @@ size_t measure_levels(const struct prober *b, struct ptcp_level *out, size_t max
 
 		if (l->rounds > 0 && n++ < max)
 			out[n - 1] = (struct ptcp_level){ l->streams, l->rounds, l->failed, l->round_bps.mean,
-				l->round_bps.min, l->round_bps.max, moments_sd(&l->round_bps), l->stream_bps.mean, l->fairness,
+				l->round_bps.min, l->round_bps.max, moments_sd(&l->round_bps),
+				l->stream_bps.mean, l->fairness,
 				level_clusters(l), l->stream_bps.min, l->stream_bps.max, moments_sd(&l->stream_bps) };
 	}
 	*saturates_at = levels_saturate_at(m->level, m->n_levels);

@@ -72,7 +72,8 @@ const char *ptcp_others_name(enum ptcp_others o)
 static struct ptcp_advice_point to_public(const struct advice_point *p)
 {
 	return (struct ptcp_advice_point){ p->throughput_bps, p->throughput_low_bps, p->throughput_high_bps,
-		p->impact_ratio * 100, p->impact_low_ratio * 100, p->impact_high_ratio * 100, p->impact_total_ratio * 100 };
+		p->impact_ratio * 100, p->impact_low_ratio * 100, p->impact_high_ratio * 100,
+		p->impact_total_ratio * 100 };
 }
 
 /* The prices of this budget, of half, and of no budget. */
@@ -145,7 +146,8 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", FIT_PROBES_MAX);
 	for (i = 0; i < n; i++) {
 		if (p[i].error_bps <= 0)
-			return err_set(e, PTCP_EUSAGE, "probes: %g bit/s is not an error of a rate (NAN: unknown)", p[i].error_bps);
+			return err_set(e, PTCP_EUSAGE, "probes: %g bit/s is not an error of a rate (NAN: unknown)",
+			    p[i].error_bps);
 		probes[i] = probe_of_public(&p[i]);
 	}
 	advice_opts_init(&model_opts);

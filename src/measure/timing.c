@@ -116,8 +116,8 @@ static void give_up_starved(struct timing *t)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ETIMEOUT, "timing of messages: other processes use the processors of the measuring host (repeat "
-	    "the measurement when they have ended)");
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: other processes use the processors of the measuring host "
+	    "(repeat the measurement when they have ended)");
 	prober_fail(&t->base, &why);
 }
 
@@ -125,8 +125,8 @@ static void give_up(struct timing *t)
 {
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ETIMEOUT, "timing of messages: %llu bytes did not arrive within %.3g s (the path is too slow to be "
-	    "measured, or needs a longer --timeout)", (unsigned long long)(t->largest >> (t->n % SIZES)),
+	err_set(&why, PTCP_ETIMEOUT, "timing of messages: %llu bytes did not arrive within %.3g s (the path is too "
+	    "slow to be measured, or needs a longer --timeout)", (unsigned long long)(t->largest >> (t->n % SIZES)),
 	    (double)TIMING_TIMEOUTS * (double)probe_session_timeout_ns(t->base.session) / 1e9);
 	prober_fail(&t->base, &why);
 }
@@ -239,8 +239,8 @@ int timing_opts_take(struct ptcp_timing_opts *out, const struct ptcp_timing_opts
 		return PTCP_EUSAGE;
 	if (out->streams < 1 || out->streams > PTCP_STREAMS_MAX || out->messages < 1 ||
 	    out->messages > PTCP_MESSAGES_MAX || (out->most_bytes > 0 && out->most_bytes < SIZES * LEAST_BYTES))
-		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or message size (at least 256 KiB): out of "
-		    "range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
+		return err_set(e, PTCP_EUSAGE, "streams (1 to %d), messages (1 to %d) or message size (at least 256 "
+		    "KiB): out of range", PTCP_STREAMS_MAX, PTCP_MESSAGES_MAX);
 	return 0;
 }
 

@@ -10,11 +10,10 @@
 #ifndef MODEL_DIVIDE_H
 #define MODEL_DIVIDE_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 struct divide_part {
 	double rate_bps, delay_s; /* input; a rate of 0 gets no bytes */

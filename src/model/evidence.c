@@ -52,7 +52,8 @@ double evidence_cycle_s(double stream_bps, double rtt_s, double segment_bytes, e
 {
 	double segments = stream_bps * rtt_s / (8 * segment_bytes), reno_s = segments / 2 * rtt_s;
 
-	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s, cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
+	return growth == EVIDENCE_RENO ? reno_s : fmin(reno_s,
+	    cbrt((1 - EVIDENCE_CUBIC_BETA) / EVIDENCE_CUBIC_C * segments));
 }
 
 double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evidence *e, unsigned streams)
@@ -151,12 +152,14 @@ static size_t evidence_find(const struct evidence *e, unsigned streams)
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio)
 {
-	struct evidence_level l = { .probe = { streams, s->mean_bps, fmax(s->error_bps, EVIDENCE_MIN_ERROR * s->mean_bps) } };
+	struct evidence_level l = { .probe = { streams, s->mean_bps,
+		fmax(s->error_bps, EVIDENCE_MIN_ERROR * s->mean_bps) } };
 	double lag_before, lag;
 	size_t i;
 
 	summarize(&l, w);
-	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 }) * sqrt(fmin(1, SCATTER_S / l.time_s));
+	l.lag_ratio = probe_error_ratio(&(struct probe){ streams, s->mean_bps, 0 }) * sqrt(fmin(1,
+	    SCATTER_S / l.time_s));
 	if (older_ratio > 0 && e->n > 0) {
 		probe_lag(&e->level[e->n - 1].probe, &l.probe, older_ratio, &lag_before, &lag);
 		l.lag_ratio = hypot(l.lag_ratio, lag);
@@ -180,9 +183,11 @@ const char *evidence_text(char out[EVIDENCE_TEXT_BYTES], const struct evidence *
 	out[0] = '\0';
 	if (at < e->n)
 		snprintf(out, EVIDENCE_TEXT_BYTES, "streams=%u rate_bps=%.0f error_bps=%.0f lag_ratio=%.3f rtt_s=%.6f "
-		    "low_rtt_s=%.6f loss_ratio=%.6f segments=%.0f window_ratio=%.3f time_s=%.1f loss_events=%.0f segment_bytes=%.0f "
-		    "base_rtt_s=%.6f peak_rtt_s=%.6f idle_rtt_s=%.6f burst_bps=%.0f", streams, l->probe.throughput_bps,
-		    l->probe.error_bps, l->lag_ratio, l->rtt_s, l->low_rtt_s, l->loss_ratio, l->segments, l->window_ratio, l->time_s,
+		    "low_rtt_s=%.6f loss_ratio=%.6f segments=%.0f window_ratio=%.3f time_s=%.1f loss_events=%.0f "
+		    "segment_bytes=%.0f base_rtt_s=%.6f peak_rtt_s=%.6f idle_rtt_s=%.6f burst_bps=%.0f", streams,
+		    l->probe.throughput_bps,
+		    l->probe.error_bps, l->lag_ratio, l->rtt_s, l->low_rtt_s, l->loss_ratio, l->segments,
+		    l->window_ratio, l->time_s,
 		    l->loss_events, l->segment_bytes, e->base_rtt_s, e->peak_rtt_s, e->idle_rtt_s, e->burst_bps);
 	return out;
 }

@@ -19,10 +19,9 @@
 #ifndef MODEL_FIT_H
 #define MODEL_FIT_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <ptcp/err.h>
 
 #include "model/parameters.h"
 #include "model/probe.h"

@@ -52,8 +52,8 @@ bool impact_budget_affords(const struct impact_budget *b, const struct advice *a
 	    (budget_ratio + IMPACT_BUDGET_OVER_RATIO) * IMPACT_BUDGET_S;
 }
 
-unsigned impact_budget_most(const struct impact_budget *b, const struct advice *a, double budget_ratio, unsigned streams,
-    double seconds)
+unsigned impact_budget_most(const struct impact_budget *b, const struct advice *a, double budget_ratio,
+    unsigned streams, double seconds)
 {
 	while (streams > 1 && !impact_budget_affords(b, a, budget_ratio, streams, seconds))
 		streams--;

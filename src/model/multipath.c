@@ -209,7 +209,8 @@ static void observe(struct multipath *r, const struct multipath_sample *x)
 		else if (!limited)
 			*known += MULTIPATH_FAST * (bps - *known);
 		r->growing[i] = bps > rival_bps / 2 &&
-		    (r->measured[i] == 0 || (r->measured[i] < MULTIPATH_SLOW_START && bps > MULTIPATH_GROWS * r->last_bps[i]));
+		    (r->measured[i] == 0 || (r->measured[i] < MULTIPATH_SLOW_START &&
+		    bps > MULTIPATH_GROWS * r->last_bps[i]));
 		r->last_bps[i] = bps;
 		r->measured[i]++;
 	}
@@ -280,7 +281,8 @@ static void end_trials(struct multipath *r)
 	fastest(r, r->peak_bps, set, r->places);
 	use(r, set, "the fastest of the candidates");
 	confirmed = r->tried_before && same_set(r, r->tried_from);
-	r->pause = !confirmed ? MULTIPATH_PAUSE : 2 * r->pause < MULTIPATH_PAUSE_MAX ? 2 * r->pause : MULTIPATH_PAUSE_MAX;
+	r->pause = !confirmed ? MULTIPATH_PAUSE : 2 * r->pause < MULTIPATH_PAUSE_MAX ? 2 * r->pause :
+	    MULTIPATH_PAUSE_MAX;
 	r->tried_before = true;
 	r->since_trials = 0;
 	r->wait = MULTIPATH_SETTLED;
@@ -388,7 +390,8 @@ static bool has_dropped(struct multipath *r)
 	for (i = 0; i < r->places; i++) {
 		double bps = r->known_bps[r->place[i]];
 
-		r->usual_bps[i] = r->settled == MULTIPATH_SETTLED ? bps : r->usual_bps[i] + MULTIPATH_SLOW * (bps - r->usual_bps[i]);
+		r->usual_bps[i] = r->settled == MULTIPATH_SETTLED ? bps :
+		    r->usual_bps[i] + MULTIPATH_SLOW * (bps - r->usual_bps[i]);
 		low |= bps < MULTIPATH_DROPPED * r->usual_bps[i];
 	}
 	r->low = low ? r->low + 1 : 0;

@@ -14,11 +14,10 @@
 #ifndef MODEL_OVERLAY_PATHS_H
 #define MODEL_OVERLAY_PATHS_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 enum paths_kind { PATHS_PIPELINED, PATHS_STORED };
 

@@ -13,7 +13,8 @@ struct placement_stream {
 };
 
 /* Finds the stream whose move from an overloaded worker to the least busy one lowers the higher load of the two most.
- * busy_ratio: of each worker, 0 to 1. False: no worker is overloaded, or no move gains more than PLACEMENT_GAIN_RATIO. */
+ * busy_ratio: of each worker, 0 to 1. False: no worker is overloaded, or no move gains more than
+ * PLACEMENT_GAIN_RATIO. */
 bool placement_find(const double *busy_ratio, unsigned workers, const struct placement_stream *of, unsigned n,
     unsigned *stream, unsigned *to);
 

@@ -144,7 +144,8 @@ const struct probe *profile_fewest(const struct profile *l)
 	return least;
 }
 
-const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now, double below_worth)
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now,
+    double below_worth)
 {
 	const struct probe *found = NULL;
 	double known, least = INFINITY;

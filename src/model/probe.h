@@ -104,7 +104,8 @@ const struct probe *profile_fewest(const struct profile *l);
 
 /* The least known level with `from` to `until` streams, or NULL; levels with fewer than `now` streams count as known
  * below_worth times as well. */
-const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now, double below_worth);
+const struct probe *profile_worst(const struct profile *l, unsigned from, unsigned until, unsigned now,
+    double below_worth);
 
 /* The largest level limited by its hosts, and the smallest level above, or NULL. Levels with less
  * throughput per stream than a smaller level do not count: the path or a processor limits them, whatever

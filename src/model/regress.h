@@ -12,9 +12,8 @@
 #ifndef MODEL_REGRESS_H
 #define MODEL_REGRESS_H
 
-#include <stddef.h>
-
 #include <ptcp/err.h>
+#include <stddef.h>
 
 enum regress_result {
 	REGRESS_OK,

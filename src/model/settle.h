@@ -17,7 +17,8 @@
 struct settle_flow {
 	uint64_t delivered_bytes; /* those acknowledged out of order included: a repaired loss is no burst */
 	uint64_t retransmits;
-	double known_s;          /* time that the next two cover: a report by the sending side covers less than the flow */
+	double known_s;          /* time that the next two cover: a report by the sending side
+	                            covers less than the flow */
 	double busy_s, window_s; /* time with data to send; part of it limited by windows or buffers */
 	double rtt_s, min_rtt_s; /* mean of the streams' smoothed RTTs, minimum; 0: unknown */
 };

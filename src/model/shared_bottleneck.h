@@ -1,7 +1,7 @@
 /* Which links share a bottleneck: measured together they carry less than apart.
  *
- * First all links are measured together; links with an unchanged rate share nothing. The link with the largest loss of rate
- * is then measured with each of the other slowed links, to find its group; then the next link, until a link has no
+ * First all links are measured together; links with an unchanged rate share nothing. The link with the largest loss of
+ * rate is then measured with each of the other slowed links, to find its group; then the next link, until a link has no
  * group: links slowed only by several links together are measured together at the end. The caller runs the
  * tests and reports the rates. */
 #ifndef MODEL_SHARED_BOTTLENECK_H

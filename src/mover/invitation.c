@@ -60,7 +60,8 @@ int invitation_text(char **out, const struct invitation *v, struct ptcp_err *e)
 		ok = add_line(&b, v->serves ? "serve " : v->writes ? "into " : "root ", v->root[i]);
 	}
 	snprintf(port, sizeof port, "%u", v->port);
-	ok = ok && (!v->direct_io || add_line(&b, "direct", "")) && (!v->serves || add_line(&b, "port ", port)) && add_line(&b, LAST_LINE, "");
+	ok = ok && (!v->direct_io || add_line(&b, "direct", "")) && (!v->serves || add_line(&b, "port ", port)) &&
+	    add_line(&b, LAST_LINE, "");
 	*out = ok ? strndup((const char *)buf_head(&b), buf_len(&b)) : NULL;
 	explicit_bzero(key, sizeof key);
 	buf_fini(&b);
@@ -173,7 +174,8 @@ int invitation_parse(struct invitation *out, const char *text, size_t n, struct 
 		return 0;
 	}
 	invitation_fini(&v);
-	return err_set(e, PTCP_EUSAGE, "not an invitation for movers (ptcp with --movers writes it, and removes it at the end)");
+	return err_set(e, PTCP_EUSAGE,
+	    "not an invitation for movers (ptcp with --movers writes it, and removes it at the end)");
 }
 
 void invitation_fini(struct invitation *v)
@@ -263,8 +265,8 @@ static int open_file(const char *path, uint64_t wait_ns, struct ptcp_err *e)
 	if (S_ISREG(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == 0) && (st.st_mode & 077) == 0)
 		return fd;
 	fd_close(&fd);
-	return err_set(e, PTCP_EUSAGE, "--join %s: not a regular file of this user that no other user can access (chmod 600 it)",
-	    shown);
+	return err_set(e, PTCP_EUSAGE,
+	    "--join %s: not a regular file of this user that no other user can access (chmod 600 it)", shown);
 }
 
 int invitation_read(struct invitation *out, const char *path, uint64_t wait_ns, struct ptcp_err *e)

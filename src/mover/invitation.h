@@ -17,13 +17,11 @@
 #ifndef MOVER_INVITATION_H
 #define MOVER_INVITATION_H
 
+#include <limits.h>
+#include <ptcp/ptcp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <ptcp/ptcp.h>
-
-#include <limits.h>
 
 #include "core/err.h"
 #include "net/sock.h"
@@ -41,7 +39,8 @@ struct invitation {
 	char *root[INVITATION_ROOTS_MAX];         /* absolute paths: all that a mover may read; owned */
 	unsigned n_roots;
 	bool writes;                              /* the mover receives: it may write part files there, too */
-	bool serves;                              /* the mover is a server's: it serves clients that connect to `port` */
+	bool serves;                              /* the mover is a server's: it serves clients that
+	                                             connect to `port` */
 	bool direct_io;                           /* files bypass the page cache */
 	unsigned port;                            /* port of the mover's host for clients; 0: a free port */
 };
@@ -54,7 +53,8 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e);
 /* A path in the directory for an invitation of this host, distinguished by `suffix`. Removes those of this host whose
  * processes have been killed: nobody has them locked. */
 void invitation_path(char out[PATH_MAX], const char *dir, const char *suffix);
-/* Removes the invitation `path` of a process that has ended; no other file. PTCP_ECONFIG: the process is still there. */
+/* Removes the invitation `path` of a process that has ended; no other file. PTCP_ECONFIG: the process is still
+ * there. */
 int invitation_remove_own(const char *path, struct ptcp_err *e);
 /* Reads `path`, or with "-" standard input until its end. PTCP_EUSAGE: missing for `wait_ns` (other hosts may see a new
  * file late), not a regular file, or accessible to other users. */

@@ -28,7 +28,8 @@ static void on_line(void *arg, const char *line)
 	if (line[0] == '\0')
 		return;
 	text_escape(l->last, sizeof l->last, line);
-	log_at(m->o.log, m->invitation.serves ? LOG_WARN : LOG_INFO, "movers", "event=launcher-output line=\"%s\"", l->last);
+	log_at(m->o.log, m->invitation.serves ? LOG_WARN : LOG_INFO, "movers", "event=launcher-output line=\"%s\"",
+	    l->last);
 	snprintf(text, sizeof text, "movers: %s", l->last);
 	if (!m->invitation.serves)
 		m->o.notify(m->o.arg, text);
@@ -60,8 +61,8 @@ static void notify_failure(const struct launcher *l)
 	if ((l->status == 0 && l->signal == 0) || l->set->invitation.serves || (l->host[0] == '\0' && l->set->n == 0))
 		return;
 	snprintf(text, sizeof text, "movers: the command that starts them%s%s %s%s%s", l->host[0] != '\0' ? " on " : "",
-	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output",
-	    l->last);
+	    text_escape(host, sizeof host, l->host), how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " :
+	    ", without output", l->last);
 	l->set->o.notify(l->set->o.arg, text);
 }
 
@@ -76,13 +77,14 @@ static void on_launch_ended(void *arg, int status, int signal)
 		line_reader_drain(l->lines); /* the session may end now */
 	notify_failure(l);
 	if (l->set->invitation.serves)
-		log_at(l->set->o.log, LOG_WARN, "movers", "event=launcher-ended status=%d signal=%d movers=%u last=\"%s\" "
-		    "why=\"the server does not start movers again (start them by hand, or restart the server)\"", status, signal,
-		    l->set->n, l->last);
+		log_at(l->set->o.log, LOG_WARN, "movers", "event=launcher-ended status=%d signal=%d movers=%u "
+		    "last=\"%s\" why=\"the server does not start movers again (start them by hand, or restart the "
+		    "server)\"", status, signal, l->set->n, l->last);
 	movers_changed(l->set);
 }
 
-/* Passes the invitation on standard input. A command that has ended already reads nothing: on_launch_ended() says why. */
+/* Passes the invitation on standard input. A command that has ended already reads nothing: on_launch_ended() says
+ * why. */
 static bool invite(const struct movers *m, int fd)
 {
 	size_t n = strlen(m->text);
@@ -157,8 +159,9 @@ static int launcher_fault(const struct launcher *l, struct ptcp_err *e)
 {
 	char ended[40];
 
-	return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them %s%s%s (ptcp doctor --movers tests "
-	    "the command)", how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output", l->last);
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined; the command that starts them %s%s%s (ptcp doctor "
+	    "--movers tests the command)", how(l, ended, sizeof ended), l->last[0] != '\0' ? ": " : ", without output",
+	    l->last);
 }
 
 int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
@@ -172,17 +175,18 @@ int movers_fault(const struct movers *m, struct mono now, struct ptcp_err *e)
 	if (over && !m->ever && (l->signal != 0 || l->status != 0))
 		return launcher_fault(l, e);
 	if (over && l->signal != 0)
-		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by signal %d; %s "
-		    "(run the same command again to resume)", l->signal, m->why.msg);
+		return err_set(e, PTCP_ECONNECT, "movers: none is left, and the command that starts them was ended by "
+		    "signal %d; %s (run the same command again to resume)", l->signal, m->why.msg);
 	if (mono_diff_ns(now, m->none_since) < m->o.wait_ns)
 		return 0;
 	if (m->ever)
-		return err_set(e, PTCP_ECONNECT, "movers: none is left: %s (run the same command again to resume)", m->why.msg);
+		return err_set(e, PTCP_ECONNECT, "movers: none is left: %s (run the same command again to resume)",
+		    m->why.msg);
 	if ((last = last_line(m)) != NULL)
-		return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s; the command that starts them says: %.100s "
-		    "(allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9, last);
-	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s%s (can they reach this host, and read their "
-	    "invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9,
+		return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s; the command that starts them "
+		    "says: %.100s (allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9, last);
+	return err_set(e, PTCP_ECONNECT, "movers: none has joined within %.3g s%s (can they reach this host, and read "
+	    "their invitation? allow more time with --movers-wait)", (double)m->o.wait_ns / 1e9,
 	    over ? "; the command that starts them has ended, without output" : "");
 }
 

@@ -21,8 +21,8 @@ static inline struct frame_limits mover_link_limits(const void *owner)
 		.ping_ns = LINK_PING_NS };
 }
 
-/* Takes an opened channel without a loop, also on failure. A handler of `t` may lose, but not free the link. on_lost() is
- * called once, from the loop; only mover_link_free() is allowed then. */
+/* Takes an opened channel without a loop, also on failure. A handler of `t` may lose, but not free the link. on_lost()
+ * is called once, from the loop; only mover_link_free() is allowed then. */
 int mover_link_new(struct mover_link **out, struct loop *l, struct chan *c, const struct frame_table *t, void *owner,
     void (*on_lost)(void *owner, const struct ptcp_err *why), struct ptcp_err *e);
 /* For OUTBOX_PUT(): frames are sent together, at the end of the turn of the loop. */

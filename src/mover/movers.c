@@ -332,7 +332,8 @@ void movers_stats(const struct movers *m, unsigned i, struct ptcp_mover_stats *o
 	*out = (struct ptcp_mover_stats){ .host = "" };
 	LIST_EACH(&m->movers, v, struct mover, in_list)
 		if (v->joined && i-- == 0)
-			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps, v->n_streams + pool_streams(v) };
+			*out = (struct ptcp_mover_stats){ v->host, v->bytes, v->rate_bps,
+			    v->n_streams + pool_streams(v) };
 }
 
 const char *movers_invitation(const struct movers *m) { return m->file != NULL ? m->file : "-"; }
@@ -344,7 +345,8 @@ static int copy_opts(struct movers *m, const struct movers_opts *o, struct ptcp_
 	size_t i;
 
 	if (o->n_roots == 0 || o->n_roots > INVITATION_ROOTS_MAX)
-		return err_set(e, PTCP_EUSAGE, "movers: more than %d sources in different directories (send their parent, or fewer)",
+		return err_set(e, PTCP_EUSAGE,
+		    "movers: more than %d sources in different directories (send their parent, or fewer)",
 		    INVITATION_ROOTS_MAX);
 	if ((o->file != NULL && (m->file = strdup(o->file)) == NULL) ||
 	    (m->base = calloc(o->n_bases > 0 ? o->n_bases : 1, sizeof *m->base)) == NULL)
@@ -383,7 +385,8 @@ static void name_addresses(struct movers *m)
 
 static int listen_on(struct movers *m, struct ptcp_err *e)
 {
-	int r = listener_new(&m->listener, m->o.control, m->o.listen != NULL ? m->o.listen : PORT_FREE, 0, on_accepted, m, e);
+	int r = listener_new(&m->listener, m->o.control, m->o.listen != NULL ? m->o.listen : PORT_FREE, 0,
+	    on_accepted, m, e);
 
 	return r < 0 && m->o.listen != NULL ? err_while(e, r, "--movers-listen") : r;
 }

@@ -1,5 +1,5 @@
-/* The movers of an engine: processes on other hosts of the site, which join by an invitation and carry out streams. Movers
- * join and leave at any time. Control thread.
+/* The movers of an engine: processes on other hosts of the site, which join by an invitation and carry out streams.
+ * Movers join and leave at any time. Control thread.
  *
  *   session > movers > link > mover process (work/work.c) > stream
  */
@@ -30,8 +30,10 @@ struct movers_base {
 struct movers_opts {
 	struct loop *control;
 	const struct log *log;
-	const char *file;                /* path of the invitation; NULL: standard input of the commands of movers_launch() */
-	const char *listen;              /* address of the listener, see listener_new(); NULL: every address, a free port */
+	const char *file;                /* path of the invitation; NULL: standard input of the
+	                                    commands of movers_launch() */
+	const char *listen;              /* address of the listener, see listener_new(); NULL: every
+	                                    address, a free port */
 	const struct movers_base *base;  /* directories of the sources, copied, */
 	size_t n_bases;
 	char *const *root;               /* absolute paths that movers may read; copied */
@@ -76,14 +78,14 @@ void movers_free(struct movers *m);
 const char *movers_invitation(const struct movers *m);
 /* Runs a command to start movers, on `host` if not NULL, and logs the output. */
 int movers_launch(struct movers *m, char *const *argv, const char *host, struct ptcp_err *e);
-/* Checks how movers are to be started: `command`, or NULL if others start them, with the invitation in `file`, or not at all
- * (both NULL); `ptcp` and `listen`, as given by the user, may be NULL. PTCP_EUSAGE. */
+/* Checks how movers are to be started: `command`, or NULL if others start them, with the invitation in `file`, or not
+ * at all (both NULL); `ptcp` and `listen`, as given by the user, may be NULL. PTCP_EUSAGE. */
 int movers_check(const char *command, size_t n_hosts, const char *file, const char *ptcp, const char *listen,
     struct ptcp_err *e);
 /* --stripe-size, 0: none. PTCP_EUSAGE: not a multiple of WIRE_STRIPE_BYTES, too large, or without movers. */
 int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e);
-/* Starts movers by the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once per host
- * with {host} replaced. PTCP_EUSAGE. */
+/* Starts movers by the words of `command`, followed by "PTCP mover --join FILE" (`ptcp` NULL: "ptcp"): once, or once
+ * per host with {host} replaced. PTCP_EUSAGE. */
 int movers_start(struct movers *m, const char *command, const char *const *host, size_t n_hosts, const char *ptcp,
     struct ptcp_err *e);
 
@@ -142,9 +144,10 @@ struct remote_opts {
 	const struct identity *issuer;   /* issuer of the grants for relays; borrowed */
 	uint64_t connect_ns;
 	/* As connect_opts has it, for the relays. */
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
-	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL), with cause, hop and why of
-	 * `result`. */
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+	    struct ptcp_err *e);
+	/* Once: joined, and the owner attaches a stream of remote_stream_kind; or failed (r NULL), with cause, hop and
+	 * why of `result`. */
 	void (*done)(void *arg, struct remote_stream *r, const struct connect_result *result);
 	void *arg;
 };

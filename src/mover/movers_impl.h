@@ -1,4 +1,5 @@
-/* Inside movers.c (set, joins, rates), pool.c (movers of a server), launch.c and remote_stream.c (streams of a mover). */
+/* Inside movers.c (set, joins, rates), pool.c (movers of a server), launch.c and remote_stream.c (streams of a
+ * mover). */
 #ifndef MOVER_MOVERS_IMPL_H
 #define MOVER_MOVERS_IMPL_H
 
@@ -21,7 +22,8 @@ struct remote_stream {
 	enum { REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_STREAM, REMOTE_STOPPING, REMOTE_ORPHAN } state;
 	struct stream *stream;
 	void (*done)(void *arg, struct remote_stream *r, const struct connect_result *result);
-	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e);
+	int (*check)(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+	    struct ptcp_err *e);
 	void *arg;
 	/* While connecting: */
 	const struct connect_hop *relay;

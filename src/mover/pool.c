@@ -1,5 +1,5 @@
-/* Movers of a server. The movers join the pool, a set, by the server's invitation. INVITE, over the connection to the server,
- * lets a mover join the set of a session as well, and accept the session's data connections. */
+/* Movers of a server. The movers join the pool, a set, by the server's invitation. INVITE, over the connection to the
+ * server, lets a mover join the set of a session as well, and accept the session's data connections. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -162,7 +162,8 @@ static int take_item(struct stream_results *out, const struct mover *m, const ui
 {
 	uint64_t id = get_u64(p);
 
-	if (p[20] > WIRE_WRITTEN_CORRUPT || !wire_id_ok(id) || (m->known[wire_slot(id)] != id && find_closing(m, id) == NULL))
+	if (p[20] > WIRE_WRITTEN_CORRUPT || !wire_id_ok(id) ||
+	    (m->known[wire_slot(id)] != id && find_closing(m, id) == NULL))
 		return err_set(e, PTCP_EPROTO, "a block of a file that the mover does not have");
 	out->of[out->n].id = id;
 	out->of[out->n].block = get_u32(p + 8);

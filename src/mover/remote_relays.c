@@ -1,5 +1,5 @@
-/* Relays on the way of a mover's data connection: the engine judges their identities, as it knows the user's hosts, and gives
- * the mover a grant of the user for each: relays do not know the mover. */
+/* Relays on the way of a mover's data connection: the engine judges their identities, as it knows the user's hosts, and
+ * gives the mover a grant of the user for each: relays do not know the mover. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

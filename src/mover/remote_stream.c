@@ -159,7 +159,8 @@ static void put_source(struct mover *m, uint64_t id, const struct walk_entry *w)
 	char path[2 * DIR_PATH_RAW_BYTES], below[DIR_PATH_RAW_BYTES];
 	const char *rest;
 	struct wire_source f = { .id = id, .size_bytes = w->size_bytes, .ino = w->ino, .mtime_s = w->mtime.tv_sec,
-		.mtime_ns = (uint32_t)w->mtime.tv_nsec, .ctime_s = w->ctime.tv_sec, .ctime_ns = (uint32_t)w->ctime.tv_nsec };
+		.mtime_ns = (uint32_t)w->mtime.tv_nsec, .ctime_s = w->ctime.tv_sec,
+		.ctime_ns = (uint32_t)w->ctime.tv_nsec };
 
 	snprintf(path, sizeof path, "%s/%s", remote_absolute(m->set, dir_root_path(w->dir)),
 	    dir_path_raw(w->dir, w->name, below, sizeof below));
@@ -357,9 +358,11 @@ int remote_on_sent(struct mover *m, const struct wire_sent *f, struct ptcp_err *
 int remote_on_traffic(struct mover *m, const struct wire_traffic *f, struct ptcp_err *e)
 {
 	const struct remote_stream *r = remote_find(m, f->handle);
-	struct tcpinfo t = { .acked_bytes = f->acked_bytes, .received_bytes = f->received_bytes, .sacked_bytes = f->sacked_bytes,
+	struct tcpinfo t = { .acked_bytes = f->acked_bytes, .received_bytes = f->received_bytes,
+		.sacked_bytes = f->sacked_bytes,
 		.delivered_bytes = f->delivered_bytes, .sent_segments = f->sent_segments, .retransmits = f->retransmits,
-		.rtt_s = (double)f->rtt_us / 1e6, .min_rtt_s = (double)f->min_rtt_us / 1e6, .silent_s = (double)f->silent_us / 1e6,
+		.rtt_s = (double)f->rtt_us / 1e6, .min_rtt_s = (double)f->min_rtt_us / 1e6,
+		.silent_s = (double)f->silent_us / 1e6,
 		.no_data_s = (double)f->no_data_us / 1e6, .busy_s = (double)f->busy_us / 1e6,
 		.window_s = (double)f->window_us / 1e6, .buffer_s = (double)f->buffer_us / 1e6, .timeouts = f->timeouts,
 		.unacked = f->unacked != 0 };

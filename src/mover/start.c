@@ -14,14 +14,17 @@ int movers_check(const char *command, size_t n_hosts, const char *file, const ch
 	if (command == NULL && file == NULL && listen != NULL)
 		return err_set(e, PTCP_EUSAGE, "--movers-listen: without movers (give --movers or --mover-file)");
 	if (command == NULL && file == NULL)
-		return n_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--mover-hosts: only with --movers (give the command)");
+		return n_hosts == 0 ? 0 : err_set(e, PTCP_EUSAGE,
+		    "--mover-hosts: only with --movers (give the command)");
 	if (command == NULL && (n_hosts > 0 || text_is_stdio(file)))
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--mover-hosts, --mover-file -: need the command that starts movers (give --movers)");
 	if (command != NULL && command[strspn(command, " \t\n")] == '\0')
-		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, such as "
-		    "'srun -N4')");
+		return err_set(e, PTCP_EUSAGE, "--movers: the command is empty (name the command that starts movers, "
+		    "such as 'srun -N4')");
 	if (command != NULL && n_hosts > 0 && strstr(command, "{host}") == NULL)
-		return err_set(e, PTCP_EUSAGE, "--mover-hosts: the command of --movers has no {host} (write it, such as 'ssh {host}')");
+		return err_set(e, PTCP_EUSAGE,
+		    "--mover-hosts: the command of --movers has no {host} (write it, such as 'ssh {host}')");
 	if (command != NULL && n_hosts == 0 && strstr(command, "{host}") != NULL)
 		return err_set(e, PTCP_EUSAGE, "--movers: {host} without hosts (give --mover-hosts A,B,..)");
 	return 0;
@@ -32,8 +35,8 @@ int movers_check_stripe(uint64_t bytes, bool striped, struct ptcp_err *e)
 	if (bytes > 0 && !striped)
 		return err_set(e, PTCP_EUSAGE, "--stripe-size: without movers (give --movers or --mover-file)");
 	if (bytes % WIRE_STRIPE_BYTES != 0 || bytes / WIRE_STRIPE_BYTES > WIRE_STRIPES_MAX)
-		return err_set(e, PTCP_EUSAGE, "--stripe-size %llu: not a multiple of 4 KiB up to 1 GiB (on Lustre, lfs getstripe -S "
-		    "shows the stripe size)", (unsigned long long)bytes);
+		return err_set(e, PTCP_EUSAGE, "--stripe-size %llu: not a multiple of 4 KiB up to 1 GiB (on Lustre, "
+		    "lfs getstripe -S shows the stripe size)", (unsigned long long)bytes);
 	return 0;
 }
 

@@ -82,7 +82,8 @@ static struct peer_address *find_address(struct admission *d, const uint8_t key[
 	for (s = d->address; s < d->address + d->n_addresses; s++) {
 		if (memcmp(s->key, key, KEY_BYTES) == 0)
 			return s;
-		if (s->waiting == 0 && s->sessions == 0 && (free_one == NULL || s->debt_until.ns < free_one->debt_until.ns))
+		if (s->waiting == 0 && s->sessions == 0 &&
+		    (free_one == NULL || s->debt_until.ns < free_one->debt_until.ns))
 			free_one = s;
 	}
 	if (free_one != NULL) {

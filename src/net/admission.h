@@ -18,10 +18,10 @@
 #define ADMISSION_BAD_COST_NS (7 * ADMISSION_COST_NS)
 #define ADMISSION_CREDIT_NS (1024 * ADMISSION_COST_NS)
 
-/* The environment variable PTCP_TEST_PATIENCE multiplies the limits of time of unauthenticated connections, for tests under
- * valgrind or with sanitizers: by a whole number from 1 to ADMISSION_PATIENCE_MAX; by 1 for any other text, and for none.
- * Peers and other local users do not set the environment of a server, and a program with further rights than its user
- * ignores the variable. */
+/* The environment variable PTCP_TEST_PATIENCE multiplies the limits of time of unauthenticated connections, for tests
+ * under valgrind or with sanitizers: by a whole number from 1 to ADMISSION_PATIENCE_MAX; by 1 for any other text, and
+ * for none. Peers and other local users do not set the environment of a server, and a program with further rights than
+ * its user ignores the variable. */
 #define ADMISSION_PATIENCE "PTCP_TEST_PATIENCE"
 enum { ADMISSION_PATIENCE_MAX = 60 };
 

@@ -61,9 +61,9 @@ size_t chan_read(struct chan *c, void *buf, size_t n);
  * buffered until a send is worthwhile or chan_flush() is called. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 void chan_flush(struct chan *c);
-/* Raw channels: sends the buffered bytes; then `put` sends up to n bytes to the socket itself, repeatedly. `put` returns
- * their number, 0 when the socket is full, or a negative value. The number of bytes, at most n; short: `writable`
- * follows, or nothing was sent and `put` has failed: -1. */
+/* Raw channels: sends the buffered bytes; then `put` sends up to n bytes to the socket itself, repeatedly. `put`
+ * returns their number, 0 when the socket is full, or a negative value. The number of bytes, at most n; short:
+ * `writable` follows, or nothing was sent and `put` has failed: -1. */
 typedef ssize_t chan_put_fn(void *arg, int sock, size_t n);
 ssize_t chan_write_by(struct chan *c, size_t n, chan_put_fn *put, void *arg);
 /* TLS has ended, or never began. */

@@ -13,7 +13,8 @@ struct dial_opts {
 	/* Whether to try `sa`, one of the addresses `all` of the host; NULL: every address. */
 	bool (*permits)(void *arg, const struct addrinfo *all, const struct sockaddr *sa);
 	/* Once, from the loop: with a non-blocking socket, which is taken, and the address reached; or with -1 and
-	 * PTCP_ECONNECT, PTCP_EREFUSED without any permitted address, PTCP_EUSAGE for an unavailable congestion control. */
+	 * PTCP_ECONNECT, PTCP_EREFUSED without any permitted address, PTCP_EUSAGE for an unavailable congestion
+	 * control. */
 	void (*done)(void *arg, int *fd, const char *address, const struct ptcp_err *why);
 	void *arg;
 };

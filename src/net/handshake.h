@@ -10,8 +10,8 @@ struct handshake;
 struct handshake_opts {
 	struct loop *home, *worker; /* the owner's loop, and the loop of the handshake; may be the same */
 	unsigned *running;          /* counts handshakes, until `done` or canceled; `home` only */
-	/* Once, from `home`, with the `arg` of the channel, unless canceled; the handshake is freed. `c`: opened, the owner's,
-	 * attached to `home`; NULL: failed, as chan_ops.closed reports it. */
+	/* Once, from `home`, with the `arg` of the channel, unless canceled; the handshake is freed. `c`: opened, the
+	 * owner's, attached to `home`; NULL: failed, as chan_ops.closed reports it. */
 	void (*done)(void *arg, struct chan *c, const struct ptcp_err *why);
 };
 

@@ -156,8 +156,8 @@ static int check_private(int fd, const char *path, const char *remedy, struct pt
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return err_set(e, PTCP_ECONFIG, "%s: belongs to another user (chown it, or generate a new key)", path);
 	if ((st.st_mode & 077) != 0)
-		return err_set(e, PTCP_ECONFIG, "%s: other users can read this key (chmod 600 it, and generate a new key "
-		    "if they may have)", path);
+		return err_set(e, PTCP_ECONFIG, "%s: other users can read this key (chmod 600 it, and generate a new "
+		    "key if they may have)", path);
 	return 0;
 }
 
@@ -267,8 +267,8 @@ int identity_load(struct identity *out, const char *dir, bool only_new, struct p
 	if (!found && (r = make_identity(where, path, &existed, e)) < 0)
 		return r;
 	if (only_new && (found || existed))
-		return err_set(e, PTCP_EUSAGE, "%s: an identity exists already (to replace it, remove the file first; all "
-		    "hosts that trust it must be told the new fingerprint)", path);
+		return err_set(e, PTCP_EUSAGE, "%s: an identity exists already (to replace it, remove the file first; "
+		    "all hosts that trust it must be told the new fingerprint)", path);
 	if ((r = read_identity(&id, path, OF_HOST, e)) < 0 || (r = certificates_load(&c, where, e)) < 0 ||
 	    (r = identity_present(&id, &c, e)) < 0) {
 		identity_fini(&id);

@@ -31,8 +31,8 @@ struct identity {
  * `only_new`: PTCP_EUSAGE if the file exists. Refuses a file readable by other users, and for root the
  * directory of another user, whose server could not read a key owned by root. */
 int identity_load(struct identity *out, const char *dir, bool only_new, struct ptcp_err *e);
-/* An identity of the file `path`, such as a certificate authority's: reads it, or with `create` makes it. PTCP_EUSAGE: the
- * file to be made exists. */
+/* An identity of the file `path`, such as a certificate authority's: reads it, or with `create` makes it. PTCP_EUSAGE:
+ * the file to be made exists. */
 int identity_file(struct identity *out, const char *path, bool create, struct ptcp_err *e);
 /* Presents these certificates from now on. */
 int identity_present(struct identity *id, const struct certificates *c, struct ptcp_err *e);

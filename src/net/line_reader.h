@@ -33,8 +33,8 @@ bool line_reader_send(struct line_reader *ls, const char *fmt, ...) __attribute_
 /* Sends `n` bytes, as fast as the peer takes them, while lines may arrive; `data` is borrowed until all is sent. No
  * line_reader_send() meanwhile. A peer that has closed takes nothing: closed() follows. */
 void line_reader_send_all(struct line_reader *ls, const void *data, size_t n);
-/* With ops.text: delivers what has arrived, at once, with the beginning of a line. For a peer that writes no more, although
- * others may have the socket open. */
+/* With ops.text: delivers what has arrived, at once, with the beginning of a line. For a peer that writes no more,
+ * although others may have the socket open. */
 void line_reader_drain(struct line_reader *ls);
 /* Frees the reader and returns the socket, owned by the caller. The peer must not have sent more than was
  * read. */

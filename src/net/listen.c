@@ -70,8 +70,8 @@ static int name_listener(struct listener *ls, struct ptcp_err *e)
 	sock_address_text(text, (struct sockaddr *)&sa, n);
 	if ((sa.ss_family != AF_INET && sa.ss_family != AF_INET6) ||
 	    sock_split(text, ls->address, &ls->port, 0, NULL) < 0)
-		return err_set(e, PTCP_ECONFIG, "descriptor %d: not an IPv4 or IPv6 socket (pass a listening TCP socket)",
-		    ls->fd);
+		return err_set(e, PTCP_ECONFIG,
+		    "descriptor %d: not an IPv4 or IPv6 socket (pass a listening TCP socket)", ls->fd);
 	return 0;
 }
 
@@ -184,7 +184,8 @@ int listener_new(struct listener **out, struct loop *l, const char *where, unsig
 	int fd = -1, r;
 
 	if (where != NULL && where[0] == '\0')
-		return err_set(e, PTCP_EUSAGE, "--listen \"\": no address (omit the option to listen on every address)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--listen \"\": no address (omit the option to listen on every address)");
 	if (where != NULL && strspn(where, "0123456789") == strlen(where))
 		port = strlen(where) <= 5 ? (unsigned)atoi(where) : 65536; /* a port alone */
 	else if (where != NULL && (r = sock_split(where, host, &port, default_port, e)) < 0)

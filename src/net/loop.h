@@ -44,8 +44,8 @@ void loop_post(struct loop *l, struct msg *m);
 void loop_on_wake(struct loop *l, void (*fn)(void *arg), void *arg);
 void loop_wake(struct loop *l);
 
-/* Buffers for data in transit, in two sizes, aligned, to be released with free(). The loop keeps a few returned ones, which are still in
- * the CPU's cache when the next channel takes them. Loop thread only. */
+/* Buffers for data in transit, in two sizes, aligned, to be released with free(). The loop keeps a few returned ones,
+ * which are still in the CPU's cache when the next channel takes them. Loop thread only. */
 #define LOOP_BUFFER_BYTES (264u << 10)
 #define LOOP_LARGE_BUFFER_BYTES (336u << 10)
 #define LOOP_BUFFER_ALIGN 4096

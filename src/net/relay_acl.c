@@ -108,8 +108,8 @@ static int malformed(const char *text, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 
-	return err_set(e, PTCP_EUSAGE, "--relay-to %s: not a next hop (write a name, an address or a range such as 10.0.0.0/8, "
-	    "IPv6 in brackets, then nothing, :PORT or :*)", text_escape(shown, sizeof shown, text));
+	return err_set(e, PTCP_EUSAGE, "--relay-to %s: not a next hop (write a name, an address or a range such as "
+	    "10.0.0.0/8, IPv6 in brackets, then nothing, :PORT or :*)", text_escape(shown, sizeof shown, text));
 }
 
 /* Splits "HOST", "HOST:PORT" or "HOST:*" (any port: 0), IPv6 in brackets with a port; false if malformed. */
@@ -203,8 +203,8 @@ static void retry_later(struct relay_acl_entry *h, const char *why)
 	char shown[TEXT_NAME_BYTES];
 
 	if (!h->warned)
-		log_at(n->log, LOG_WARN, "relay", "event=unresolved name=\"%s\" why=\"%s\" hint=\"trying again; check the name "
-		    "servers\"", text_escape_quoted(shown, sizeof shown, h->name), why);
+		log_at(n->log, LOG_WARN, "relay", "event=unresolved name=\"%s\" why=\"%s\" hint=\"trying again; check "
+		    "the name servers\"", text_escape_quoted(shown, sizeof shown, h->name), why);
 	h->warned = true;
 	timer_set(n->retry, mono_add_ns(mono_now(), n->retry_ns));
 }

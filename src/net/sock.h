@@ -40,8 +40,8 @@ bool sock_permits_congestion(const char *name);
 /* Removes the limit on unacknowledged data: a live peer may keep its receive window closed for any time (the
  * kernel counts a closed window as unacknowledged data). A dead peer is then detected much later. */
 void sock_no_user_timeout(int fd);
-/* Its close sends a reset at once: a regular close waits for the data before it, is repeated until it arrives, and tells
- * a peer that returns after an outage that this end has left. */
+/* Its close sends a reset at once: a regular close waits for the data before it, is repeated until it arrives, and
+ * tells a peer that returns after an outage that this end has left. */
 void sock_reset_on_close(int fd);
 
 #define TCPINFO_CC_BYTES 16

@@ -80,7 +80,8 @@ static int move_lane(struct splice *s, struct lane *l)
 
 	do {
 		given = stored = taken = 0;
-		if ((!lane_has_spooled(l) && (given = send_piped(l)) < 0) || (given == 0 && (stored = lane_spool(l)) < 0) ||
+		if ((!lane_has_spooled(l) && (given = send_piped(l)) < 0) ||
+		    (given == 0 && (stored = lane_spool(l)) < 0) ||
 		    (given == 0 && lane_has_spooled(l) && (given = lane_unspool(l)) < 0))
 			return -1;
 		if (l->in_pipe == 0 && !dry && moved < TURN_BYTES) {

@@ -125,7 +125,8 @@ static void submit(struct file_io *c, void (*run)(struct splice_job *job), void 
 
 bool lane_has_spooled(const struct lane *l)
 {
-	return l->out_n > 0 || l->write.submitted || l->read.submitted || (l->spool != NULL && spool_bytes(l->spool) > 0);
+	return l->out_n > 0 || l->write.submitted || l->read.submitted ||
+	    (l->spool != NULL && spool_bytes(l->spool) > 0);
 }
 
 bool lane_can_unspool(const struct lane *l)

@@ -31,13 +31,13 @@ int tls_export(SSL *ssl, uint8_t out[32], struct ptcp_err *e);
 /* HMAC-SHA256(key, exporter | session | be16(stream)). */
 int tls_join_mac(uint8_t out[32], const uint8_t key[32], const uint8_t exporter[32],
     const uint8_t session[16], uint16_t stream);
-/* The key in place of `key` for JOINs of a mover with that fingerprint: HMAC-SHA256(key, "ptcp mover v1" NUL | digest of the
- * fingerprint). Only an end of the session can make the key, which vouches for this identity and no other. */
+/* The key in place of `key` for JOINs of a mover with that fingerprint: HMAC-SHA256(key, "ptcp mover v1" NUL | digest
+ * of the fingerprint). Only an end of the session can make the key, which vouches for this identity and no other. */
 int tls_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint);
 /* The same with "ptcp server mover v1", for JOINs at a mover of the acceptor, which is the TLS server. */
 int tls_server_mover_key(uint8_t out[32], const uint8_t key[32], const char *fingerprint);
-/* A random key for a shared port, as text, and the label that belongs to the key: who knows the label, which connections
- * show in plaintext, cannot find the key. */
+/* A random key for a shared port, as text, and the label that belongs to the key: who knows the label, which
+ * connections show in plaintext, cannot find the key. */
 #define TLS_SHARE_KEY_BYTES 65
 #define TLS_SHARE_LABEL_BYTES 33
 int tls_share_key(char key[TLS_SHARE_KEY_BYTES], struct ptcp_err *e);

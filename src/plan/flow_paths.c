@@ -65,8 +65,8 @@ static void cross(struct trace *t, int before, int arc, int slot, int period, do
 	int id = (int)t->nnodes;
 
 	if (t->nnodes == t->node_room && 2 * t->node_room > NODES_MAX)
-		sandbox_fail(t->run, PTCP_ERANGE, "planning: the plan has more than %d pieces (longer slots make fewer)",
-		    NODES_MAX);
+		sandbox_fail(t->run, PTCP_ERANGE,
+		    "planning: the plan has more than %d pieces (longer slots make fewer)", NODES_MAX);
 	if (t->nnodes == t->node_room)
 		t->node = sandbox_grow(t->run, t->node, t->nnodes, &t->node_room, sizeof *t->node);
 	t->node[t->nnodes++] = (struct node){ before, arc, slot, period,

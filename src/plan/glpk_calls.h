@@ -5,7 +5,6 @@
 #define PLAN_GLPK_CALLS_H
 
 #include <glpk.h>
-
 #include <ptcp/err.h>
 
 #define GLPK_CALLS(X) \

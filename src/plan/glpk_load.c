@@ -36,6 +36,6 @@ static void load(void)
 int glpk_load(struct ptcp_err *e)
 {
 	pthread_once(&once, load);
-	return failed[0] == '\0' ? 0 : err_set(e, PTCP_ECONFIG, "planning: cannot load the solver GLPK: %s (install GLPK, "
-	    "package libglpk40 or glpk)", failed);
+	return failed[0] == '\0' ? 0 : err_set(e, PTCP_ECONFIG, "planning: cannot load the solver GLPK: %s (install "
+	    "GLPK, package libglpk40 or glpk)", failed);
 }

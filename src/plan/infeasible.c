@@ -155,7 +155,8 @@ static void name_limit(const struct graph *n, const struct time_grid *g, const s
 		if (kind == LIMITS_SHARED)
 			snprintf(buf, size, "shared bottleneck %d", index + 1);
 		else
-			snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress", graph_name(n, index));
+			snprintf(buf, size, "%s of %s", kind == LIMITS_INGRESS ? "ingress" : "egress",
+			    graph_name(n, index));
 	} else {
 		snprintf(buf, size, "storage of %s", graph_name(n, l->host));
 	}

@@ -3,7 +3,6 @@
 #define PLAN_LP_IMPL_H
 
 #include "plan/glpk_calls.h"
-
 #include "plan/lp.h"
 
 struct lp {

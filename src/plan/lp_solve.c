@@ -59,7 +59,8 @@ static int price(struct lp *lp, struct column **out)
 			most = lp->n->arc[a].nlimits;
 	ind = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *ind);
 	val = sandbox_alloc(lp->run, (size_t)(most + LP_ENTRIES_MAX), sizeof *val);
-	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P + (size_t)lp->n->nhosts * (size_t)S, sizeof **out);
+	*out = sandbox_alloc(lp->run, (size_t)lp->n->narcs * (size_t)P + (size_t)lp->n->nhosts * (size_t)S,
+	    sizeof **out);
 	lp->slack = 0;
 	for (a = 0; a < lp->n->narcs; a++)
 		for (p = 0; p < P; p++) {

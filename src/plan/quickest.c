@@ -1,10 +1,9 @@
 /* Quickest paths through an overlay, and the bytes for each path. Each path takes its rate from the
  * remaining rates of all limits that it crosses. */
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 #include "conf/overlay.h"
 #include "core/err.h"
@@ -62,7 +61,8 @@ static int search_init(struct quickest_search *s, const struct ptcp_overlay *o, 
 	s->crossed = calloc(n, sizeof *s->crossed);
 	s->first = calloc(o->nlinks + 1, sizeof *s->first);
 	s->limit = calloc(limits_crossings(o) + 1, sizeof *s->limit);
-	s->graph = (struct paths_graph){ o->nhosts, o->nlinks, s->relay, calloc(o->nlinks + 1, sizeof *s->graph.links) };
+	s->graph = (struct paths_graph){ o->nhosts, o->nlinks, s->relay,
+	    calloc(o->nlinks + 1, sizeof *s->graph.links) };
 	if (s->relay == NULL || s->scratch == NULL || s->rest_bps == NULL || s->crossed == NULL || s->first == NULL ||
 	    s->limit == NULL || s->graph.links == NULL)
 		return err_nomem(e);
@@ -205,7 +205,8 @@ int ptcp_paths_find(struct ptcp_paths **out, const struct ptcp_overlay *o, int f
 	if (from < 0 || from >= hosts || to < 0 || to >= hosts || from == to)
 		return err_set(e, PTCP_EUSAGE, "paths: from and to must be two different hosts of %s", o->file);
 	if (bytes == 0 || most == 0 || most > PTCP_QUICKEST_MAX)
-		return err_set(e, PTCP_EUSAGE, "paths: the size must be above 0, and the paths 1 to %d", PTCP_QUICKEST_MAX);
+		return err_set(e, PTCP_EUSAGE, "paths: the size must be above 0, and the paths 1 to %d",
+		    PTCP_QUICKEST_MAX);
 	p = calloc(1, sizeof *p);
 	if (p == NULL || (p->found = calloc(most, sizeof *p->found)) == NULL) {
 		free(p);

@@ -98,7 +98,8 @@ static double cpu_s(void)
 {
 	struct timespec t;
 
-	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (double)t.tv_sec + (double)t.tv_nsec / (double)NS_PER_S : 0;
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (double)t.tv_sec +
+	    (double)t.tv_nsec / (double)NS_PER_S : 0;
 }
 
 double sandbox_left_s(const struct sandbox *run)

@@ -7,10 +7,9 @@
 #ifndef PLAN_SANDBOX_H
 #define PLAN_SANDBOX_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <ptcp/err.h>
 
 #define SANDBOX_MEMORY_BYTES ((size_t)400 << 20) /* memory for the run, and for GLPK */
 

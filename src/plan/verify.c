@@ -63,7 +63,8 @@ static int check_path(const struct verification *c, const struct plan_piece *pie
 		    "destination", verify_name(c, piece->source));
 	for (i = 0; i < piece->nhops; i++) {
 		if ((size_t)h[i].from >= n || (size_t)h[i].to >= n || verify_link(c, &h[i]) < 0)
-			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a missing link", verify_name(c, piece->source));
+			return err_set(c->e, PTCP_EVERIFY, "a piece of %s crosses a missing link",
+			    verify_name(c, piece->source));
 		if (i > 0 && (h[i].from != h[i - 1].to || !c->o->hosts[h[i].from].relay))
 			return err_set(c->e, PTCP_EVERIFY, "a piece of %s is forwarded by %s, which "
 			    "is no relay", verify_name(c, piece->source), verify_name(c, h[i].from));

@@ -41,8 +41,8 @@ static int refused(struct ptcp_server *s, int code)
 	return code;
 }
 
-static int admit_client(struct ptcp_server *s, struct inbound *g, const struct trust_peer *peer, struct authorization *a,
-    struct ptcp_err *e)
+static int admit_client(struct ptcp_server *s, struct inbound *g, const struct trust_peer *peer,
+    struct authorization *a, struct ptcp_err *e)
 {
 	const char *fingerprint = peer->fingerprint;
 	struct ptcp_err why;
@@ -56,13 +56,13 @@ static int admit_client(struct ptcp_server *s, struct inbound *g, const struct t
 		return err_set(e, refused(s, PTCP_EREFUSED), "this client: %s", why.msg);
 	}
 	if (found < 0)
-		return err_set(e, refused(s, PTCP_EREFUSED), "this client: the server cannot read its list of authorized clients "
-		    "(its administrator finds the reason in the log)");
+		return err_set(e, refused(s, PTCP_EREFUSED), "this client: the server cannot read its list of "
+		    "authorized clients (its administrator finds the reason in the log)");
 	inbound_log(g, LOG_WARN, "refused", "client=%s why=\"not authorized (to permit it: ptcp key authorize %s)\"",
 	    fingerprint, fingerprint);
 	g->end = ADMISSION_BAD;
-	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator run: "
-	    "ptcp key authorize %s)", fingerprint);
+	return err_set(e, refused(s, PTCP_EREFUSED), "this client: not authorized (have the server's administrator "
+	    "run: ptcp key authorize %s)", fingerprint);
 }
 
 /* The client at the other end of the connection. */
@@ -109,14 +109,16 @@ static int on_control(void *arg, struct inbound *g, struct ptcp_err *e)
 static int check_grant(struct ptcp_server *s, struct inbound *g, const struct wire_grant *grant, struct ptcp_err *e)
 {
 	if (s->ssh != NULL)
-		return err_set(e, PTCP_EREFUSED, "the grant: not accepted (this server was started for one session, through ssh)");
+		return err_set(e, PTCP_EREFUSED,
+		    "the grant: not accepted (this server was started for one session, through ssh)");
 	return grants_take(&s->sessions.grants, grant, s->context.identity.fingerprint, chan_fingerprint(g->chan),
 	    (uint64_t)time(NULL), e);
 }
 
 static int refuse_grant(struct inbound *g, const char *issuer, const struct ptcp_err *why)
 {
-	inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer, chan_fingerprint(g->chan), why->msg);
+	inbound_log(g, LOG_WARN, "grant-refused", "client=%s by=%s why=\"%s\"", issuer,
+	    chan_fingerprint(g->chan), why->msg);
 	return why->code;
 }
 
@@ -206,8 +208,8 @@ static void on_stream(void *arg, struct chan *c, const struct wire_join *j)
 }
 
 /* A mover is relayed as the client that vouches for it, and only where the grant says. */
-static int admit_mover(struct ptcp_server *s, struct inbound *g, const struct wire_route *f, const struct wire_grant *grant,
-    char client[PTCP_FINGERPRINT_BYTES], struct authorization *a, struct ptcp_err *e)
+static int admit_mover(struct ptcp_server *s, struct inbound *g, const struct wire_route *f,
+    const struct wire_grant *grant, char client[PTCP_FINGERPRINT_BYTES], struct authorization *a, struct ptcp_err *e)
 {
 	char host[SOCK_HOST_BYTES], hop[GRANT_HOP_BYTES];
 	int r = admit_issuer(s, g, grant, client, a, e);
@@ -215,7 +217,8 @@ static int admit_mover(struct ptcp_server *s, struct inbound *g, const struct wi
 	if (r < 0)
 		return r;
 	grant_hop(hop, span_copy(host, f->host), f->port);
-	r = grant_relays(grant, s->context.identity.fingerprint, chan_fingerprint(g->chan), hop, (uint64_t)time(NULL), e);
+	r = grant_relays(grant, s->context.identity.fingerprint, chan_fingerprint(g->chan), hop,
+	    (uint64_t)time(NULL), e);
 	return r < 0 ? refuse_grant(g, client, e) : 0;
 }
 
@@ -266,16 +269,17 @@ static void on_lend_again(void *arg)
 void server_share(struct ptcp_server *s)
 {
 	struct port_share_opts o = { .loop = s->loop, .log = &s->context.log, .path = s->o.share_socket,
-		.port = ptcp_server_port(s), .max_user = s->o.share_sessions, .max = fd_budget_unauthenticated(SHARED_MAX),
-		.changed = on_labels, .again = on_lend_again, .arg = s };
+		.port = ptcp_server_port(s), .max_user = s->o.share_sessions,
+		.max = fd_budget_unauthenticated(SHARED_MAX), .changed = on_labels, .again = on_lend_again, .arg = s };
 	struct ptcp_err why;
 
 	if (s->o.share_socket != NULL && port_share_new(&s->share, &o, &why) < 0)
-		log_at(&s->context.log, LOG_WARN, "server", "event=not-sharing why=\"%s (make the folder writable for the server's "
-		    "user and stop other servers that share, or leave out share-port)\"", why.msg);
+		log_at(&s->context.log, LOG_WARN, "server", "event=not-sharing why=\"%s (make the folder writable for "
+		    "the server's user and stop other servers that share, or leave out share-port)\"", why.msg);
 }
 
 const struct inbound_ops server_inbound_ops = {
-	.control = on_control, .granted = on_granted, .job = on_job, .join = on_join, .stream = on_stream, .route = on_route,
+	.control = on_control, .granted = on_granted, .job = on_job, .join = on_join, .stream = on_stream,
+	.route = on_route,
 	.relay_begin = relay_begin, .relay_forget = relay_forget, .gone = server_try_end, .lend = on_lend
 };

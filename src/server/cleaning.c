@@ -61,8 +61,8 @@ static const char *totals_text(const struct file_job *j, char *out, size_t cap)
 {
 	const struct leftover_totals *t = totals_of(j);
 
-	snprintf(out, cap, "files=%llu bytes=%llu failed=%llu", (unsigned long long)t->files, (unsigned long long)t->bytes,
-	    (unsigned long long)t->failed);
+	snprintf(out, cap, "files=%llu bytes=%llu failed=%llu", (unsigned long long)t->files,
+	    (unsigned long long)t->bytes, (unsigned long long)t->failed);
 	return out;
 }
 
@@ -103,12 +103,14 @@ int cleaning_new(struct file_job **out, struct job_set *t, const struct job_clie
 		return err_nomem(e);
 	if ((r = file_job_init(&k->job, &ops, t, c, sizeof *k, e)) < 0)
 		goto out;
-	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run, .memory = k->job.memory,
+	k->opts = (struct leftover_opts){ .older_s = (double)f->older_ms / 1e3, .dry_run = f->dry_run,
+	    .memory = k->job.memory,
 		.found = on_leftover, .arg = k };
 	clock_gettime(CLOCK_REALTIME, &k->opts.now);
 	if ((r = request_take_clean(&k->job.request, f->path, e)) < 0)
 		goto out;
-	log_at(&t->context->log, LOG_INFO, "server", "event=clean from=%s client=%s path=\"%s\" older_s=%.0f dry_run=%d",
+	log_at(&t->context->log, LOG_INFO, "server",
+	    "event=clean from=%s client=%s path=\"%s\" older_s=%.0f dry_run=%d",
 	    c->address, c->fingerprint, text_escape_quoted(shown, sizeof shown, request_first(&k->job.request)),
 	    k->opts.older_s, k->opts.dry_run);
 	*out = &k->job;

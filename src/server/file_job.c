@@ -32,7 +32,8 @@ static void over(struct file_job *j, const struct ptcp_err *why)
 {
 	char totals[120];
 
-	log_at(&j->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server", "event=%s-end client=%s %s why=\"%s\"",
+	log_at(&j->set->context->log, why != NULL ? LOG_WARN : LOG_INFO, "server",
+	    "event=%s-end client=%s %s why=\"%s\"",
 	    j->ops->name, j->client, j->ops->totals_text(j, totals, sizeof totals), why != NULL ? why->msg :
 	    j->conn == NULL ? "the client has left" : "done");
 	if (j->conn != NULL)

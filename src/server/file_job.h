@@ -18,8 +18,8 @@ struct file_job_ops {
 	bool exclusive;   /* a client has one at a time */
 	/* The request has found its paths. */
 	int (*begin)(struct file_job *j, struct ptcp_err *e);
-	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain; 0: done;
-	 * or an error for the client. */
+	/* I/O thread: works on up to FILE_JOB_STEP_ENTRIES entries, and reports them in j->found. 1: more remain; 0:
+	 * done; or an error for the client. */
 	int (*step)(struct file_job *j, struct ptcp_err *e);
 	/* Puts the totals so far. */
 	void (*put_totals)(const struct file_job *j, struct outbox *out, bool final);

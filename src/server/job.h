@@ -49,7 +49,8 @@ void job_set_reauthorize(struct job_set *t, trust_admits_fn *admits, void *arg);
 /* The connection of a client, for work on files. */
 struct job_reports {
 	struct outbox *out;
-	/* Sends the frames in `out`. True: the client has to read first; file_job_resume() follows, or file_job_leave(). */
+	/* Sends the frames in `out`. True: the client has to read first; file_job_resume() follows, or
+	 * file_job_leave(). */
 	bool (*flush)(struct job_conn *c);
 	/* The work is over: ERROR with `why`, unless NULL. Closes the connection. */
 	void (*over)(struct job_conn *c, const struct ptcp_err *why);

@@ -143,8 +143,8 @@ static int on_status(struct job_conn *c, const struct wire_status *f, struct ptc
 	struct ptcp_err why;
 
 	if (f->id != 0 && (r = job_find(c->set, c->fingerprint, f->id, NULL)) == NULL)
-		return err_set(e, PTCP_EPEER, "this transfer: unknown to the server (results are kept for a day, and lost when the "
-		    "server restarts; repeat the command to resume the transfer)");
+		return err_set(e, PTCP_EPEER, "this transfer: unknown to the server (results are kept for a day, and "
+		    "lost when the server restarts; repeat the command to resume the transfer)");
 	if (f->cancel && !job_is_over(r)) {
 		c->canceled_id = f->id;
 		err_set(&why, PTCP_ECANCELED, "transfer: canceled by its owner (repeat the command to resume)");
@@ -164,11 +164,11 @@ static int on_status(struct job_conn *c, const struct wire_status *f, struct ptc
 static int on_links(struct job_conn *c, struct ptcp_err *e)
 {
 	if (c->auth.no_relay)
-		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's administrator "
-		    "authorize it without --no-relay)");
+		return err_set(e, PTCP_EREFUSED, "published links: not available to this client (have the server's "
+		    "administrator authorize it without --no-relay)");
 	if (!link_table_put(c->set->links, &c->frames.conn.out))
-		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its administrator "
-		    "start it with --watch)");
+		return err_set(e, PTCP_EPEER, "published links: the server does not measure its links (have its "
+		    "administrator start it with --watch)");
 	job_conn_over(c, NULL, NULL);
 	return 0;
 }
@@ -180,8 +180,10 @@ static int on_clean(struct job_conn *c, const struct job_client *client, const s
 	const struct job_conn *other;
 
 	LIST_EACH(&c->set->conns, other, struct job_conn, in_list)
-		if (other->file_job != NULL && other->file_job->ops->exclusive && strcmp(other->fingerprint, c->fingerprint) == 0)
-			return err_set(e, PTCP_EBUSY, "too busy: another ptcp clean of this client runs (try again when it has ended)");
+		if (other->file_job != NULL && other->file_job->ops->exclusive && strcmp(other->fingerprint,
+		    c->fingerprint) == 0)
+			return err_set(e, PTCP_EBUSY,
+			    "too busy: another ptcp clean of this client runs (try again when it has ended)");
 	return cleaning_new(&c->file_job, c->set, client, f, e);
 }
 
@@ -192,7 +194,8 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 		{ &c->frames.conn.out, flush_or_pause, filed } };
 
 	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE)
-		return err_set(e, PTCP_EREFUSED, "jobs: not accepted (this server was started for one session, through ssh)");
+		return err_set(e, PTCP_EREFUSED,
+		    "jobs: not accepted (this server was started for one session, through ssh)");
 	switch (type) {
 	case WIRE_CLEAN: return on_clean(c, &client, &f->clean, e);
 	case WIRE_MANAGE: return managing_new(&c->file_job, c->set, &client, &f->manage, e);
@@ -255,8 +258,8 @@ static void on_timer(void *arg)
 	struct job_conn *c = arg;
 
 	if (frame_conn_fault(&c->frames.conn, mono_now()) == FRAME_UNREAD || c->frames.paused)
-		log_at(&c->set->context->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client does not read "
-		    "the reports\"", c->address, c->fingerprint);
+		log_at(&c->set->context->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client "
+		    "does not read the reports\"", c->address, c->fingerprint);
 	job_conn_free(c);
 }
 

@@ -336,7 +336,8 @@ static bool is_full(const void *arg)
 
 static int step(struct file_job *j, struct ptcp_err *e)
 {
-	static const struct walk_steps steps = { .next = next_path, .entry = on_entry, .end = end_walk, .full = is_full };
+	static const struct walk_steps steps = { .next = next_path, .entry = on_entry, .end = end_walk,
+		.full = is_full };
 	struct managing *m = managing_of(j);
 
 	return walk_step(&steps, &m->walk, FILE_JOB_STEP_ENTRIES, m, e);
@@ -406,7 +407,8 @@ int managing_new(struct file_job **out, struct job_set *t, const struct job_clie
 	m->flags = f->flags;
 	if ((r = request_take_manage(&m->job.request, f, e)) < 0)
 		goto out;
-	log_at(&t->context->log, LOG_INFO, "server", "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
+	log_at(&t->context->log, LOG_INFO, "server",
+	    "event=manage from=%s client=%s op=%s flags=%u paths=%u path=\"%s\"",
 	    c->address, c->fingerprint, names[m->op], m->flags, m->job.request.n_given,
 	    text_escape_quoted(shown, sizeof shown, request_first(&m->job.request)));
 	*out = &m->job;

@@ -83,8 +83,8 @@ int own_dirs_check_root(const struct own_dirs *o, const char *root, const struct
 	}
 	text_escape(shown, sizeof shown, root);
 	if (r == PTCP_EREFUSED)
-		return err_set(e, PTCP_ECONFIG, "--root %s: lies in the server's own configuration or state directory (serve "
-		    "another directory)", shown);
+		return err_set(e, PTCP_ECONFIG, "--root %s: lies in the server's own configuration or state directory "
+		    "(serve another directory)", shown);
 	if (r < 0)
 		return err_while(e, PTCP_ECONFIG, "--root %s", shown);
 	warn_of_contents(root, o->path[0], log);

@@ -18,8 +18,8 @@ struct port_lease_opts {
 	void *arg;
 };
 
-/* Registers, and waits for the answer for a second at most. Passes no connection before port_lease_release(). PTCP_ECONNECT
- * without a service, PTCP_EREFUSED, PTCP_EPROTO. */
+/* Registers, and waits for the answer for a second at most. Passes no connection before port_lease_release().
+ * PTCP_ECONNECT without a service, PTCP_EREFUSED, PTCP_EPROTO. */
 int port_lease_new(struct port_lease **out, const struct port_lease_opts *o, struct ptcp_err *e);
 void port_lease_release(struct port_lease *p);
 /* The port and its label, 32 hexadecimal digits. */

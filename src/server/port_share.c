@@ -90,7 +90,8 @@ static void end(struct borrower *b)
 	struct port_share *s = b->share;
 
 	if (b->label[0] != '\0') {
-		log_at(s->o.log, LOG_INFO, "share", "event=ended user=%u process=%d", (unsigned)b->user, (int)b->process);
+		log_at(s->o.log, LOG_INFO, "share", "event=ended user=%u process=%d", (unsigned)b->user,
+		    (int)b->process);
 		b->label[0] = '\0';
 		change_labels(s, -1);
 	}
@@ -151,7 +152,8 @@ static const char *take_key(struct borrower *b, const char *text)
 	if (!local_sock_send(b->fd, answer, -1))
 		return "its socket is closed";
 	strcpy(b->label, label);
-	log_at(b->share->o.log, LOG_INFO, "share", "event=registered user=%u process=%d", (unsigned)b->user, (int)b->process);
+	log_at(b->share->o.log, LOG_INFO, "share", "event=registered user=%u process=%d", (unsigned)b->user,
+	    (int)b->process);
 	b->share->registered++;
 	change_labels(b->share, 1);
 	return NULL;

@@ -9,10 +9,10 @@
  *   service            ptcp-share-error SENTENCE   refused, also if KEY is registered; the service closes the socket
  *   service            connection                  with one descriptor (SCM_RIGHTS)
  *
- * The label is the first 16 bytes of the SHA-256 of "ptcp share v1", a zero byte, and KEY as text: only the process that
- * made KEY can register the label, also after a restart of the service, whereas everyone on the path sees the label. The
- * registration ends with the socket; passed connections continue. When the service ends the socket, the ephemeral server
- * registers again with the same KEY, once per second. */
+ * The label is the first 16 bytes of the SHA-256 of "ptcp share v1", a zero byte, and KEY as text: only the process
+ * that made KEY can register the label, also after a restart of the service, whereas everyone on the path sees the
+ * label. The registration ends with the socket; passed connections continue. When the service ends the socket, the
+ * ephemeral server registers again with the same KEY, once per second. */
 #ifndef SERVER_PORT_SHARE_H
 #define SERVER_PORT_SHARE_H
 

@@ -44,8 +44,8 @@ int port_share_answer_parse(unsigned *port, const char *text, struct ptcp_err *e
 
 	if (strncmp(text, PORT_SHARE_ERROR " ", strlen(PORT_SHARE_ERROR " ")) == 0 && why[0] != '\0')
 		return err_set(e, PTCP_EREFUSED, "%s", text_escape(shown, sizeof shown, why));
-	if (strncmp(text, LINE, strlen(LINE)) != 0 || strspn(number, "0123456789") != strlen(number) || number[0] == '\0' ||
-	    strlen(number) > 5 || (n = strtoul(number, NULL, 10)) == 0 || n > 65535)
+	if (strncmp(text, LINE, strlen(LINE)) != 0 || strspn(number, "0123456789") != strlen(number) ||
+	    number[0] == '\0' || strlen(number) > 5 || (n = strtoul(number, NULL, 10)) == 0 || n > 65535)
 		return err_set(e, PTCP_EPROTO, "a malformed answer");
 	*port = (unsigned)n;
 	return 0;

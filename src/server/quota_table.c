@@ -107,8 +107,8 @@ static void quota_table_report(const struct directory *d)
 	log_at(d->table->log, LOG_DEBUG, "server", "event=counted dir=\"%s\" bytes=%llu seconds=%.3f", shown,
 	    (unsigned long long)d->bytes, (double)mono_diff_ns(d->at, d->began) / 1e9);
 	if (d->why.code != 0)
-		log_at(d->table->log, LOG_WARN, "server", "event=count-incomplete dir=\"%s\" failed=%llu why=\"%s\"", shown,
-		    (unsigned long long)d->failed, d->why.msg);
+		log_at(d->table->log, LOG_WARN, "server", "event=count-incomplete dir=\"%s\" failed=%llu why=\"%s\"",
+		    shown, (unsigned long long)d->failed, d->why.msg);
 }
 
 static void end_count(struct directory *d)
@@ -119,8 +119,8 @@ static void end_count(struct directory *d)
 	walk_free(d->walk);
 	d->walk = NULL;
 	if (d->why.code == 0 && d->failed > 0)
-		err_set(&d->why, PTCP_EIO, "the quota: cannot count the space beneath this client's directory, entries that cannot be "
-		    "examined: %llu (have the server's administrator make them readable for the server)",
+		err_set(&d->why, PTCP_EIO, "the quota: cannot count the space beneath this client's directory, entries "
+		    "that cannot be examined: %llu (have the server's administrator make them readable for the server)",
 		    (unsigned long long)d->failed);
 	usage_count_end(d->usage, d->bytes);
 	pthread_mutex_lock(&t->lock);
@@ -278,8 +278,8 @@ static int apply(struct quota_table *t, struct io *io, struct dir *root, struct 
 	return tree_set_quota(tree, d->usage, limit, e);
 }
 
-int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, uint64_t limit_bytes, enum quota_need need,
-    struct memory_account *memory, struct io_job *again, struct ptcp_err *e)
+int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, uint64_t limit_bytes,
+    enum quota_need need, struct memory_account *memory, struct io_job *again, struct ptcp_err *e)
 {
 	struct dir *root;
 	struct stat st;

@@ -25,8 +25,8 @@ enum quota_need {
 /* I/O thread: gives the tree its quota; before the tree's first use. 1: a count is necessary, and `again` will be
  * submitted to `io` after it, to repeat the call. A count that is not whole refuses QUOTA_COUNT. The client of
  * `memory` is charged for what the table remembers of the directory, and the count; NULL: no limit. */
-int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, uint64_t limit_bytes, enum quota_need need,
-    struct memory_account *memory, struct io_job *again, struct ptcp_err *e);
+int quota_table_apply(struct quota_table *t, struct io *io, struct tree *tree, uint64_t limit_bytes,
+    enum quota_need need, struct memory_account *memory, struct io_job *again, struct ptcp_err *e);
 
 struct quota_entry {
 	const char *path; /* path of the directory; valid during the call */

@@ -164,7 +164,8 @@ static unsigned fds_each(const struct relay *r) { return connection_fds(r->stora
 /* Relayed connections have half of the descriptors. */
 static struct relay_limits limits(const struct relay *r)
 {
-	unsigned share = 2 * fd_budget_connections() / fds_each(r), left = r->room.places + fd_budget_left() / fds_each(r);
+	unsigned share = 2 * fd_budget_connections() / fds_each(r),
+	    left = r->room.places + fd_budget_left() / fds_each(r);
 	unsigned files = share < left ? share : left;
 
 	return (struct relay_limits){ .places = r->max < files ? r->max : files, .max = r->max };
@@ -176,7 +177,8 @@ static void count_fds(const struct relay *r, unsigned places_before)
 	fd_budget_count((int)fds_each(r) * ((int)r->room.places - (int)places_before));
 }
 
-static int enter(struct relay *r, struct relay_place *p, const char *client, const struct wire_route *f, struct ptcp_err *e)
+static int enter(struct relay *r, struct relay_place *p, const char *client, const struct wire_route *f,
+    struct ptcp_err *e)
 {
 	struct relay_limits l = limits(r);
 	unsigned before = r->room.places;
@@ -240,8 +242,9 @@ static void on_gone(struct msg *m)
 {
 	struct relayed *d = CONTAINER_OF(m, struct relayed, gone);
 
-	log_at(&d->relay->context->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s from=%s "
-	    "to=%s:%u bytes=%llu stored_bytes=%llu dropped_bytes=%llu why=\"%s\"", d->client, d->from, d->host, d->port,
+	log_at(&d->relay->context->log, d->why.code == PTCP_EIO ? LOG_ERROR : LOG_INFO, "relay", "event=end client=%s "
+	    "from=%s to=%s:%u bytes=%llu stored_bytes=%llu dropped_bytes=%llu why=\"%s\"", d->client, d->from,
+	    d->host, d->port,
 	    (unsigned long long)d->bytes, (unsigned long long)d->stored_bytes, (unsigned long long)d->dropped_bytes,
 	    d->why.code != 0 ? d->why.msg : "done");
 	relayed_free(d);
@@ -342,8 +345,8 @@ void relay_reauthorize(struct relay *r, trust_admits_fn *admits, void *arg)
 	LIST_EACH(&r->list, d, struct relayed, in_list) {
 		if (admits(arg, d->client, &d->proof, &now) && !now.no_relay)
 			continue;
-		log_at(&r->context->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u", d->client, d->from,
-		    d->host, d->port);
+		log_at(&r->context->log, LOG_WARN, "relay", "event=revoked client=%s from=%s to=%s:%u",
+		    d->client, d->from, d->host, d->port);
 		if (d->moving)
 			stop(d);
 		else
@@ -366,11 +369,11 @@ static void refuse(struct relayed *d, const struct ptcp_err *cause)
 	struct inbound *g = d->inbound;
 	struct ptcp_err why = *cause;
 
-	log_at(&d->relay->context->log, LOG_WARN, "relay", "event=refused client=%s from=%s to=%s:%u why=\"%s\"", d->client,
-	    d->from, d->host, d->port, cause->msg);
+	log_at(&d->relay->context->log, LOG_WARN, "relay", "event=refused client=%s from=%s to=%s:%u why=\"%s\"",
+	    d->client, d->from, d->host, d->port, cause->msg);
 	if (cause->code == PTCP_EREFUSED)
-		err_set(&why, PTCP_EREFUSED, "connecting to %s:%u: not permitted on this relay (its administrator lists next hops "
-		    "with --relay-to; special addresses must be listed explicitly)", d->host, d->port);
+		err_set(&why, PTCP_EREFUSED, "connecting to %s:%u: not permitted on this relay (its administrator "
+		    "lists next hops with --relay-to; special addresses must be listed explicitly)", d->host, d->port);
 	g->relayed = NULL;
 	relayed_free(d);
 	inbound_refuse(g, &why);
@@ -390,25 +393,27 @@ static void on_dialled(void *arg, int *fd, const char *address, const struct ptc
 	sock_tune(*fd, &so, &e);
 	chan_send_hops(*fd, chan_hops(d->inbound->chan) + 1); /* a failure shows when bytes move */
 	d->fd[1] = fd_take(fd);
-	log_at(&d->relay->context->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s", d->client,
-	    d->from, d->host, d->port, address);
+	log_at(&d->relay->context->log, LOG_INFO, "relay", "event=begin client=%s from=%s to=%s:%u address=%s",
+	    d->client, d->from, d->host, d->port, address);
 	inbound_routed(d->inbound);
 }
 
 static int check(const struct relay *r, const struct chan *c, struct ptcp_err *e)
 {
 	if (r->to == NULL)
-		return err_set(e, PTCP_EREFUSED, "this host is no relay (its administrator permits next hops with --relay-to)");
+		return err_set(e, PTCP_EREFUSED,
+		    "this host is no relay (its administrator permits next hops with --relay-to)");
 	/* A client must not build a loop of relays. */
 	if (chan_hops(c) >= CONNECT_RELAYS_MAX)
-		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give fewer with "
-		    "--via)", chan_hops(c), CONNECT_RELAYS_MAX);
+		return err_set(e, PTCP_EREFUSED, "the connection has passed %u relays, at most %u are permitted (give "
+		    "fewer with --via)", chan_hops(c), CONNECT_RELAYS_MAX);
 	return 0;
 }
 
 static void dial_next_hop(struct relayed *d)
 {
-	const struct dial_opts o = { .names = d->relay->context->names, .client = d->client, .host = d->host, .port = d->port,
+	const struct dial_opts o = { .names = d->relay->context->names, .client = d->client,
+		.host = d->host, .port = d->port,
 		.sock = { .timeout_ns = CONNECT_NS }, .permits = permits, .done = on_dialled, .arg = d };
 	struct ptcp_err why;
 
@@ -419,8 +424,10 @@ static void dial_next_hop(struct relayed *d)
 	refuse(d, &why);
 }
 
-/* The splice, and with storage the buffers of what returns from the disk. A client that meets a limit tries again later. */
-static int relay_charge(struct memory_account **out, struct relay *r, const char *client, bool stores, struct ptcp_err *e)
+/* The splice, and with storage the buffers of what returns from the disk. A client that meets a limit tries again
+ * later. */
+static int relay_charge(struct memory_account **out, struct relay *r, const char *client, bool stores,
+    struct ptcp_err *e)
 {
 	uint64_t bytes = 2 * sizeof(struct relayed) + (stores ? 2 * SPLICE_SPOOL_OUT_BYTES : 0);
 	int code;

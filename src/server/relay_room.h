@@ -6,10 +6,9 @@
 #ifndef SERVER_RELAY_ROOM_H
 #define SERVER_RELAY_ROOM_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 #include "core/clock.h"
 #include "core/list.h"

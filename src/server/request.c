@@ -107,7 +107,8 @@ int request_read(struct request *a, struct ptcp_err *e)
 	a->path_room = a->n_given;
 	while ((text = next_given(a, &at, &flags)) != NULL) {
 		if (!is_rule(flags)) {
-			if ((r = request_path_init(a, &a->path[a->n_paths], text, (flags & WIRE_PATH_CONTENTS) != 0, e)) < 0)
+			if ((r = request_path_init(a, &a->path[a->n_paths], text, (flags & WIRE_PATH_CONTENTS) != 0,
+			    e)) < 0)
 				return r;
 			a->n_paths++;
 		} else if ((r = take_rule(a, (flags & WIRE_PATH_INCLUDE) != 0, text, e)) < 0) {
@@ -138,8 +139,8 @@ static int check_root(const struct request *a, struct ptcp_err *e)
 
 static int only_adds(struct ptcp_err *e, const char *what)
 {
-	return err_set(e, PTCP_EREFUSED, "%s: this client may only add files (have the server's administrator authorize it without "
-	    "--write-once)", what);
+	return err_set(e, PTCP_EREFUSED, "%s: this client may only add files (have the server's administrator "
+	    "authorize it without --write-once)", what);
 }
 
 static int check_rights(struct request *a, const struct wire_open *o, struct ptcp_err *e)
@@ -151,11 +152,11 @@ static int check_rights(struct request *a, const struct wire_open *o, struct ptc
 	if ((r = check_root(a, e)) < 0)
 		return r;
 	if (o->role == WIRE_ACCEPTOR_RECEIVES && a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's administrator authorize "
-		    "it without --read-only)");
+		return err_set(e, PTCP_EREFUSED, "sending: this client may only receive (have the server's "
+		    "administrator authorize it without --read-only)");
 	if (a->removes && a->auth.read_only)
-		return err_set(e, PTCP_EREFUSED, "removing sources: this client may only receive (have the server's administrator "
-		    "authorize it without --read-only)");
+		return err_set(e, PTCP_EREFUSED, "removing sources: this client may only receive (have the server's "
+		    "administrator authorize it without --read-only)");
 	if (a->auth.write_once && a->sends)
 		return only_adds(e, "receiving");
 	if (a->auth.write_once && (o->flags & WIRE_OPEN_DELETE) != 0)

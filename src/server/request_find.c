@@ -1,4 +1,5 @@
-/* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many names. */
+/* The paths of a request, below the client's root: on an I/O thread, in steps, since patterns may examine many
+ * names. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +70,8 @@ void request_search_free(struct request *a)
 
 /* ---- Roots ---- */
 
-/* The client's directory beneath the root, where other clients may write and may have put links: no path leaves the root.
- * A client that may write gets a missing directory created. */
+/* The client's directory beneath the root, where other clients may write and may have put links: no path leaves the
+ * root. A client that may write gets a missing directory created. */
 static int move_below(const struct request *a, struct tree **root, struct ptcp_err *e)
 {
 	const int flags = DESTINATION_INTO_DIR | DESTINATION_MKPATH;
@@ -122,8 +123,8 @@ static int use_root(struct request *a, struct ptcp_err *e)
 	/* The client must not learn the path. */
 	log_at(&a->context->log, LOG_ERROR, "server", "event=no-root root=\"%s\" why=\"%s\"",
 	    text_escape_quoted(shown, sizeof shown, root), why.msg);
-	return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or state "
-	    "directory (tell the server's administrator)" :
+	return err_set(e, r, r == PTCP_EREFUSED ? "the root for this client lies in the server's own configuration or "
+	    "state directory (tell the server's administrator)" :
 	    "the root for this client cannot be opened (tell the server's administrator)");
 }
 
@@ -189,8 +190,8 @@ static int add_source(struct request *a, const char *path, struct ptcp_err *e)
 	if (p == NULL)
 		return PTCP_ENOMEM;
 	/* A link may lead out of `near`: then the source gets a tree of its own. */
-	if ((s->near == NULL || destination_source(s->near, p->path + s->near_bytes, p->contents, &p->dir, p->name, NULL) < 0) &&
-	    request_source(a, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
+	if ((s->near == NULL || destination_source(s->near, p->path + s->near_bytes, p->contents, &p->dir,
+	    p->name, NULL) < 0) && request_source(a, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
 		p->dir = NULL;
 	return 0;
 }
@@ -268,7 +269,8 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 				return r;
 			continue;
 		}
-		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, request_open, a, a->memory, e)) < 0)
+		if (s->expand == NULL && (r = expand_new(&s->expand, a->path[s->next].path, request_open, a,
+		    a->memory, e)) < 0)
 			return r;
 		if ((r = expand_step(s->expand, STEP_NAMES, &why)) > 0)
 			return 1;
@@ -315,8 +317,8 @@ static int refuse_duplicates(struct request *a, struct ptcp_err *e)
 		}
 		dir_unref(sorted[i]->dir);
 		sorted[i]->dir = NULL;
-		err_set(&sorted[i]->why, PTCP_EUSAGE, "another source has the same name (receive it separately, to another "
-		    "directory)");
+		err_set(&sorted[i]->why, PTCP_EUSAGE, "another source has the same name (receive it separately, to "
+		    "another directory)");
 	}
 	memory_free(a->memory, sorted, bytes);
 	return 0;
@@ -355,7 +357,8 @@ static void on_found(struct msg *m)
 
 	a->finding = false;
 	if (a->result < 0)
-		err_while(&a->why, a->result, a->sends ? "%s" : "destination %s", text_escape(shown, sizeof shown, request_first(a)));
+		err_while(&a->why, a->result, a->sends ? "%s" : "destination %s",
+		    text_escape(shown, sizeof shown, request_first(a)));
 	else if (a->sends && a->search != NULL) {
 		request_paths_free(a->memory, a->path, a->n_paths, a->path_room);
 		a->path = a->search->found;

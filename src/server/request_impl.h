@@ -1,4 +1,5 @@
-/* Internals of requests, for request.c (rights, use of the result) and request_find.c (paths below the client's root). */
+/* Internals of requests, for request.c (rights, use of the result) and request_find.c (paths below the client's
+ * root). */
 #ifndef SERVER_REQUEST_IMPL_H
 #define SERVER_REQUEST_IMPL_H
 

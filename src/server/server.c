@@ -124,7 +124,8 @@ static void on_session_gone(void *arg, struct peer_address *from)
 	struct ptcp_server *s = arg;
 
 	admission_session(s->pending.admission, from, false);
-	if (s->ssh != NULL && s->sessions.n_run > 0 && s->sessions.n == 0) /* a refused second one does not end the first */
+	/* a refused second one does not end the first */
+	if (s->ssh != NULL && s->sessions.n_run > 0 && s->sessions.n == 0)
 		ptcp_server_stop(s);
 	server_try_end(s);
 }
@@ -146,8 +147,8 @@ static void on_drained(void *arg)
 {
 	struct ptcp_server *s = arg;
 
-	log_at(&s->context.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when the server is "
-	    "back\"", s->sessions.n);
+	log_at(&s->context.log, LOG_INFO, "server", "event=drained sessions=%u effect=\"their clients continue when "
+	    "the server is back\"", s->sessions.n);
 	end_sessions(s);
 }
 
@@ -156,8 +157,8 @@ static bool drain(struct ptcp_server *s)
 {
 	if (s->o.drain_s <= 0 || timer_new(&s->drain, s->loop, on_drained, s, NULL) < 0)
 		return false;
-	log_at(&s->context.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g", s->sessions.n, s->relay.n,
-	    s->o.drain_s);
+	log_at(&s->context.log, LOG_INFO, "server", "event=draining sessions=%u relayed=%u seconds=%g",
+	    s->sessions.n, s->relay.n, s->o.drain_s);
 	timer_set(s->drain, mono_add_ns(mono_now(), (uint64_t)(s->o.drain_s * 1e9)));
 	server_try_end(s);
 	return true;
@@ -246,7 +247,8 @@ static int start_context(struct ptcp_server *s, struct ptcp_err *e)
 		server_share(s);
 	if ((r = server_start_movers(s, e)) < 0 || (r = server_confine(s, e)) < 0)
 		return r;
-	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root, &s->context.log, e)) < 0)
+	if (!s->o.ephemeral && s->root != NULL && (r = own_dirs_check_root(&s->own_dirs, s->root,
+	    &s->context.log, e)) < 0)
 		return r;
 	if ((r = context_init(&s->context, s->loop, s->config_dir, CONTEXT_WORKERS_MAX, s->o.ciphers, s->o.ciphers,
 	    e)) < 0)
@@ -260,12 +262,13 @@ static int start_pending(struct ptcp_server *s, struct ptcp_err *e)
 {
 	struct pending_opts o = { .context = &s->context, .timeout_ns = (uint64_t)(s->o.timeout_s * 1e9),
 		.waiting = s->o.max_startups,
-		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0), .streams = s->o.max_streams,
-		.memory = s->memory, .ops = &server_inbound_ops, .arg = s };
+		.sessions = s->o.max_sessions + (s->next_hops != NULL ? s->o.max_relayed : 0),
+		.streams = s->o.max_streams, .memory = s->memory, .ops = &server_inbound_ops, .arg = s };
 
 	if (admission_patience() > 1)
-		log_at(&s->context.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE " extends the time "
-		    "that strangers have (unset the variable, which is for tests)\"", admission_patience());
+		log_at(&s->context.log, LOG_WARN, "server", "event=patience factor=%u why=\"" ADMISSION_PATIENCE
+		    " extends the time that strangers have (unset the variable, which is for tests)\"",
+		    admission_patience());
 	return pending_init(&s->pending, &o, e);
 }
 

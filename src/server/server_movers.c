@@ -74,8 +74,8 @@ static void on_notice(void *arg, const char *text)
 
 	(void)text;
 	if (s->movers != NULL && movers_count(s->movers) == 0)
-		log_at(&s->context.log, LOG_WARN, "movers", "event=none-left why=\"this host carries the data of new sessions "
-		    "(start movers again, or restart the server)\"");
+		log_at(&s->context.log, LOG_WARN, "movers", "event=none-left why=\"this host carries the data of new "
+		    "sessions (start movers again, or restart the server)\"");
 }
 
 /* Without --mover-file a file for each port. */
@@ -94,8 +94,8 @@ static int start(struct ptcp_server *s, const struct roots *roots, struct ptcp_e
 {
 	char own[PATH_MAX];
 	struct movers_opts o = { .control = s->loop, .log = &s->context.log, .listen = s->o.movers_listen,
-		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .direct_io = s->o.direct_io, .port = s->o.mover_port,
-		.notify = on_notice, .arg = s };
+		.root = roots->at, .n_roots = roots->n, .serves = true, .writes = true, .direct_io = s->o.direct_io,
+		.port = s->o.mover_port, .notify = on_notice, .arg = s };
 	int r;
 
 	if (roots->n == 0)

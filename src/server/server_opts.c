@@ -20,7 +20,8 @@ static int check_bytes(const char *name, uint64_t n, uint64_t initial, uint64_t 
 	char from[UNITS_TEXT_BYTES], to[UNITS_TEXT_BYTES];
 
 	return (n >= min && n <= max) || n == initial ? 0 :
-	    err_set(e, PTCP_EUSAGE, "--%s: must be %s to %s", name, units_size_text(from, min), units_size_text(to, max));
+	    err_set(e, PTCP_EUSAGE, "--%s: must be %s to %s", name, units_size_text(from, min),
+	    units_size_text(to, max));
 }
 
 #define CHECK_UNSIGNED(name, ...) if ((r = check_number(name, __VA_ARGS__, e)) < 0) return r;

@@ -7,10 +7,9 @@
 #ifndef SERVER_SESSION_QUEUE_H
 #define SERVER_SESSION_QUEUE_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 #include "core/list.h"
 

@@ -109,8 +109,8 @@ static void end_abandoned(const struct server_session *s)
 		if (other != s && !other->gone && other->session != NULL && strcmp(other->client, s->client) == 0 &&
 		    session_control_fd(other->session) < 0 && other->request.sends == s->request.sends &&
 		    strcmp(request_first(&other->request), request_first(&s->request)) == 0) {
-			log_at(&s->set->context->log, LOG_INFO, "server", "event=abandoned client=%s from=%s by=%s", s->client,
-			    other->address, s->address);
+			log_at(&s->set->context->log, LOG_INFO, "server", "event=abandoned client=%s from=%s by=%s",
+			    s->client, other->address, s->address);
 			session_yield(other->session);
 		}
 }
@@ -130,7 +130,7 @@ void server_session_wait(struct server_session *s, uint32_t wait_ms)
 	}
 	s->wait_until = mono_add_ns(now, (wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS) * NS_PER_MS);
 	report_position(s, now);
-	log_at(&s->set->context->log, LOG_INFO, "server", "event=waiting from=%s client=%s ahead=%u", s->address, s->client,
-	    s->reported_ahead);
+	log_at(&s->set->context->log, LOG_INFO, "server", "event=waiting from=%s client=%s ahead=%u",
+	    s->address, s->client, s->reported_ahead);
 	timer_set(s->set->tick, mono_add_ns(now, TICK_NS));
 }

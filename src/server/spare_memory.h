@@ -17,8 +17,9 @@ struct spare_memory { /* zeroed: nothing was in use */
 	struct io_job job;
 };
 
-/* To be called regularly with the memory in use. After two calls that find at most half of the peak in use, an I/O thread
- * returns the rest: this takes milliseconds, in which threads that allocate may wait. `m` outlives the threads. */
+/* To be called regularly with the memory in use. After two calls that find at most half of the peak in use, an I/O
+ * thread returns the rest: this takes milliseconds, in which threads that allocate may wait. `m` outlives the
+ * threads. */
 void spare_memory_check(struct spare_memory *m, uint64_t used_bytes, struct io *io);
 
 #endif

@@ -76,8 +76,8 @@ static void on_connected(void *arg, const struct connect_result *r)
 static void back_next(struct ssh_server *o)
 {
 	struct connect_opts co = { .context = &o->s->context, .port = o->back.port, .timeout_ns = BACK_NS,
-		.sock = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) }, .alpn = ALPN_CONTROL, .fingerprint = o->client,
-		.done = on_connected, .arg = o };
+		.sock = { .timeout_ns = (uint64_t)(o->s->o.timeout_s * 1e9) }, .alpn = ALPN_CONTROL,
+		.fingerprint = o->client, .done = on_connected, .arg = o };
 	struct ptcp_err why;
 
 	if (o->next == o->back.n) {
@@ -208,7 +208,8 @@ static void on_line(void *arg, const char *line)
 	} else if (strcmp(line, "pipe") == 0) {
 		on_pipe(o);
 	} else {
-		err_set(&why, PTCP_EPROTO, "standard input: unknown line (only ptcp itself starts this command, through ssh)");
+		err_set(&why, PTCP_EPROTO,
+		    "standard input: unknown line (only ptcp itself starts this command, through ssh)");
 		end(o, &why);
 	}
 }

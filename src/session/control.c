@@ -6,16 +6,18 @@
 void control_init(struct session *sess, const struct session_opts *o, uint64_t quiet_ns)
 {
 	sess->control = (struct control){ .chan = o->control, .quiet_ns = quiet_ns, .return_by = MONO_NEVER };
-	control_replay_init(&sess->control.replay, o->connects && o->open != NULL, o->path, o->paths != NULL ? o->paths->n : 1,
-	    mono_now());
+	control_replay_init(&sess->control.replay, o->connects && o->open != NULL, o->path,
+	    o->paths != NULL ? o->paths->n : 1, mono_now());
 	sess->control.replay.retained.memory = o->memory;
 }
 
 static struct control_replay_session replay_session(const struct session *sess)
 {
 	return (struct control_replay_session){ .agreed = engine_linger_ns(sess->engine) > 0, .running = sess->running,
-		.failed = sess->end.failed, .over = sess->end.over, .gone = sess->end.gone_posted, .receives = sess->receive != NULL,
-		.last_input = engine_last_input(sess->engine), .quiet_ns = sess->control.quiet_ns, .rtt_ns = sess->control.rtt_ns };
+		.failed = sess->end.failed, .over = sess->end.over, .gone = sess->end.gone_posted,
+		.receives = sess->receive != NULL,
+		.last_input = engine_last_input(sess->engine), .quiet_ns = sess->control.quiet_ns,
+		.rtt_ns = sess->control.rtt_ns };
 }
 
 bool control_is_up(const struct session *sess) { return sess->control.replay.state == CONTROL_UP; }
@@ -79,7 +81,8 @@ void control_flush(struct session *sess)
 	if (sess->control.chan == NULL)
 		return;
 	do
-		if ((sess->control.mux == NULL || mux_is_between(sess->control.mux)) && (!write_outbox(sess) || sess->end.over))
+		if ((sess->control.mux == NULL || mux_is_between(sess->control.mux)) &&
+		    (!write_outbox(sess) || sess->end.over))
 			break;
 	while (sess->control.mux != NULL && mux_output(sess->control.mux, sess->control.chan));
 	chan_flush(sess->control.chan);
@@ -136,7 +139,8 @@ static void report_attempt(const struct session *sess, const char *why)
 	unsigned n = sess->slot[SLOT_CONTROL].retries;
 
 	if (control_wants_successor(sess) && sess->o.ops->reconnecting != NULL)
-		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->slot[SLOT_CONTROL].retry_at, now), why);
+		sess->o.ops->reconnecting(sess->o.arg, n + 1, mono_diff_ns(sess->slot[SLOT_CONTROL].retry_at, now),
+		    why);
 }
 
 bool control_take_lost(struct session *sess, struct mtu_lost *out)
@@ -167,8 +171,8 @@ static void note_lost(struct session *sess, const char *why)
 	log_at(&sess->o.context->log, LOG_INFO, "session", "event=control-lost why=\"%s\"", why);
 }
 
-/* An acceptor waits for the time-out: the connection was closed, probably with the client. A starter that should try for
- * less than the time-out ends earlier. */
+/* An acceptor waits for the time-out: the connection was closed, probably with the client. A starter that should try
+ * for less than the time-out ends earlier. */
 static void limit_loss(struct session *sess, const char *why)
 {
 	uint64_t limit_ns = sess->o.timeout_ns;
@@ -188,7 +192,8 @@ static void on_closed(void *arg, const struct ptcp_err *why)
 	struct session *sess = arg;
 	struct ptcp_err cut;
 
-	err_set(&cut, PTCP_EPEER, "control connection: %s (run the same command again when the other host can be reached)",
+	err_set(&cut, PTCP_EPEER,
+	    "control connection: %s (run the same command again when the other host can be reached)",
 	    why != NULL ? why->msg : "the peer closed it");
 	if (why == NULL)
 		control_replay_end(&sess->control.replay);
@@ -238,7 +243,8 @@ static void adopt(struct session *sess, const struct ptcp_err *violation)
 		engine_fail(sess->engine, violation);
 		return;
 	}
-	log_at(&sess->o.context->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu", sess->control.replay.resend);
+	log_at(&sess->o.context->log, LOG_INFO, "session", "event=control-resumed resent_bytes=%zu",
+	    sess->control.replay.resend);
 	slot_retry_at(&sess->slot[SLOT_CONTROL], (struct mono){ 0 });
 	sess->control.rtt_ns = 0;
 	sess->control.return_by = MONO_NEVER;

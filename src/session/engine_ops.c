@@ -40,10 +40,12 @@ static void on_running(void *arg, const struct wire_opened *o)
 		engine_fail(sess->engine, &why);
 	sess->o.ops->running(sess->o.arg, sess);
 	congestion_announce(sess);
-	if (sess->o.open != NULL && !sess->o.one_channel && sess->streams.n_active == 0 && sess->adapt.requested.streams == 0 &&
+	if (sess->o.open != NULL && !sess->o.one_channel && sess->streams.n_active == 0 &&
+	    sess->adapt.requested.streams == 0 &&
 	    (engine_snd(sess->engine) != NULL || engine_rcv(sess->engine) != NULL) &&
 	    !striping_sets_streams(sess))
-		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->streams.n_granted ? sess->o.streams : sess->streams.n_granted,
+		adapt_request(sess, sess->o.streams > 0 && sess->o.streams < sess->streams.n_granted ? sess->o.streams :
+		    sess->streams.n_granted,
 		    "granted"); /* the number is fixed */
 	striping_start(sess);
 }
@@ -52,7 +54,8 @@ static void on_set_streams(void *arg, const struct wire_set_streams *u)
 {
 	struct session *sess = arg;
 
-	streams_activate(sess, u->streams < sess->streams.n_granted ? u->streams : sess->streams.n_granted, "requested");
+	streams_activate(sess, u->streams < sess->streams.n_granted ? u->streams : sess->streams.n_granted,
+	    "requested");
 	if (sess->probe != NULL)
 		probe_session_on_set_streams(sess, u->bytes);
 }
@@ -135,7 +138,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 }
 
 const struct engine_ops session_engine_ops = {
-	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning, .control_ack = control_on_ack,
+	.open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning,
+	.control_ack = control_on_ack,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &send_snd_ops, .rcv = &receive_rcv_ops,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report,
 	.endpoint = on_endpoint, .finish = on_finish, .leftovers = on_leftovers, .deleted = on_deleted,

@@ -1,6 +1,5 @@
-#include "session/hardlinks.h"
-
 #include "core/charged.h"
+#include "session/hardlinks.h"
 
 #define BUCKETS (1u << 16) /* chains of 8 at WIRE_LINKED_MAX_BYTES and the shortest paths */
 

@@ -50,8 +50,8 @@ static int add_relay(struct path *p, const char *text, const struct remote *to, 
 	if (p->n_relays == CONNECT_RELAYS_MAX)
 		return reject(p->candidate, "too many relays in a row (8 at most)", e);
 	if (sock_split(text, h->host, &h->port, PTCP_PORT, e) < 0 || h->port == 0 || !fits_route(h->host))
-		return reject(p->candidate, "not a relay (write HOST, HOST:PORT or [IPV6]:PORT; several in a row with commas; or "
-		    "direct)", e);
+		return reject(p->candidate, "not a relay (write HOST, HOST:PORT or [IPV6]:PORT; several in a row with "
+		    "commas; or direct)", e);
 	if (same_hop(h, to->host, to->port))
 		return reject(p->candidate, "the target cannot be its own relay (leave it out)", e);
 	for (i = 0; i < p->n_relays; i++)
@@ -115,7 +115,8 @@ int paths_choose(struct paths *p, unsigned places, const double *prior_bps, uint
 
 	for (i = 0; prior_bps != NULL && i < p->n; i++) {
 		if (!(prior_bps[i] >= 0 && prior_bps[i] <= DBL_MAX))
-			return err_set(e, PTCP_EUSAGE, "the bandwidth of candidate %u: %g (must be 0 or more)", i, prior_bps[i]);
+			return err_set(e, PTCP_EUSAGE, "the bandwidth of candidate %u: %g (must be 0 or more)",
+			    i, prior_bps[i]);
 		sum += prior_bps[i];
 		known += prior_bps[i] > 0;
 	}

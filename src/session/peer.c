@@ -59,8 +59,8 @@ void peer_suspect(struct session *sess, const struct mtu_lost *lost)
 	if (!sess->o.connects)
 		return; /* its connections follow the peer's segment size */
 	sess->peer.sock.segment_bytes = MTU_SEGMENT_BYTES;
-	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of %d "
-	    "bytes (if ping -M do -s 1400 %s fails, have the MTU or the filter of ICMP on the path corrected)", sess->peer.address,
-	    MTU_SEGMENT_BYTES, sess->peer.address);
+	snprintf(text, sizeof text, "the path to %s seems to drop large packets (MTU): new connections use segments of "
+	    "%d bytes (if ping -M do -s 1400 %s fails, have the MTU or the filter of ICMP on the path corrected)",
+	    sess->peer.address, MTU_SEGMENT_BYTES, sess->peer.address);
 	sess->o.ops->warning(sess->o.arg, NULL, text);
 }

@@ -175,10 +175,12 @@ bool receive_pipe_busy(const struct receive_side *r)
 static int refuse(const struct receive_side *r, const struct wire_entry *f, struct ptcp_err *e)
 {
 	if (f->type != WIRE_FILE)
-		return err_set(e, PTCP_EUSAGE, "%s: only a regular file can be written to standard output (name one file)",
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: only a regular file can be written to standard output (name one file)",
 		    f->type == WIRE_DIR ? "a directory" : "a link");
 	if (r->has_piped)
-		return err_set(e, PTCP_EUSAGE, "a second file: only one can be written to standard output (name one file)");
+		return err_set(e, PTCP_EUSAGE,
+		    "a second file: only one can be written to standard output (name one file)");
 	return 0;
 }
 

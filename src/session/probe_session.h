@@ -21,8 +21,8 @@ struct probe_run {
 struct probe_session_ops {
 	/* All streams of the level are connected and start to send. */
 	void (*started)(void *arg);
-	/* A stream has ended. `why` NULL: the stream transferred all its bytes as `run` says; otherwise the stream was lost,
-	 * or (number 0, without a run) the level could not start or made no progress. */
+	/* A stream has ended. `why` NULL: the stream transferred all its bytes as `run` says; otherwise the stream was
+	 * lost, or (number 0, without a run) the level could not start or made no progress. */
 	void (*ended)(void *arg, unsigned number, const struct probe_run *run, const struct ptcp_err *why);
 	/* After probe_session_clear(): all streams are closed. */
 	void (*cleared)(void *arg);

@@ -31,10 +31,11 @@ enum wire_busy session_busy(const struct session *sess)
 
 	if (b != WIRE_IDLE)
 		return b;
-	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate limit
-	 * does the same; a receiver only requests the limit, see session_is_paced(). */
+	/* Spooling relays delay data: the starter reports a busy disk to the peer. An end busy with enforcing a rate
+	 * limit does the same; a receiver only requests the limit, see session_is_paced(). */
 	limited = !(sess->send == NULL && session_reports_rates(sess)) &&
-	    (path_rates_limited(&sess->adapt.path_rates) || striping_is_paced(sess) || pacer_throttles(session_pacer(sess), mono_now()));
+	    (path_rates_limited(&sess->adapt.path_rates) || striping_is_paced(sess) ||
+	    pacer_throttles(session_pacer(sess), mono_now()));
 	if (!spools && !limited)
 		return WIRE_IDLE;
 	return sess->send != NULL ? WIRE_READING : WIRE_WRITING;
@@ -42,7 +43,8 @@ enum wire_busy session_busy(const struct session *sess)
 
 bool session_is_paced(const struct session *sess)
 {
-	return work(sess) == WIRE_IDLE && (path_rates_exchanged(&sess->adapt.path_rates) || session_busy(sess) != WIRE_IDLE);
+	return work(sess) == WIRE_IDLE && (path_rates_exchanged(&sess->adapt.path_rates) ||
+	    session_busy(sess) != WIRE_IDLE);
 }
 
 /* ---- Progress ---- */

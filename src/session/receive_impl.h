@@ -30,7 +30,8 @@ enum work {
 	WORK_HARDLINK,
 	WORK_FINISH_DIR,
 	WORK_END,        /* the end: is the destination in its place, are there leftovers in the base? */
-	WORK_PRUNE,      /* removes what the source does not have, before the end, or a directory in place of a file or link */
+	WORK_PRUNE,      /* removes what the source does not have, before the end, or a directory in
+	                    place of a file or link */
 	WORK_RELEASE,    /* deletes the part of a failed file, or keeps it for the next run */
 	WORK_OPEN,       /* makes the part of an accepted file, for movers */
 	WORK_CLOSE       /* waits while movers close the file; not queued */
@@ -104,7 +105,8 @@ struct receive_side {
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
 	bool told_copies;           /* both users know that hard links become copies */
 	bool placed;                /* the top-level entry with a new name has arrived */
-	/* The source's description of the base, whose attributes are set at the end; NULL: they stay. Owned once it has ended. */
+	/* The source's description of the base, whose attributes are set at the end; NULL: they stay. Owned once it has
+	 * ended. */
 	struct receive_entry *of_base;
 	struct dir *top;            /* the top-level entry, if a directory; else NULL */
 	struct published *published, own_published; /* files of a longer transfer, or of this session */
@@ -144,8 +146,8 @@ static inline struct dir *receive_named(const struct receive_side *r)
 
 /* ---- receive_entry.c ---- */
 
-/* Memory of an unfinished entry without the engine's part, and without target and attributes: the cookie, the part file, and
- * the names of both. */
+/* Memory of an unfinished entry without the engine's part, and without target and attributes: the cookie, the part
+ * file, and the names of both. */
 #define RECEIVE_ENTRY_BYTES (sizeof(struct receive_entry) + 3 * TEXT_NAME_BYTES)
 /* A zeroed entry, with its share of the session's memory; NULL: see memory_charge(). */
 struct receive_entry *receive_entry_calloc(struct session *sess, struct ptcp_err *e);
@@ -217,7 +219,8 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 void receive_prune_close(struct receive_side *r, const struct receive_entry *t);
 /* All entries have ended. True: deletion begins, receive_end() follows. */
 bool receive_prune_begin(struct session *sess);
-/* An entry has failed: true if a full directory has its name, which is emptied in WORK_PRUNE; receive_retry() follows. */
+/* An entry has failed: true if a full directory has its name, which is emptied in WORK_PRUNE; receive_retry()
+ * follows. */
 bool receive_prune_make_way(struct session *sess, struct receive_entry *t);
 void receive_prune_pump(struct session *sess);
 bool receive_prune_idle(const struct receive_side *r); /* nothing waits for a step */
@@ -239,7 +242,8 @@ int receive_movers_open(struct receive_entry *t);
 void receive_movers_opened(struct session *sess, struct receive_entry *t);
 /* No more blocks are taken. True: movers are closing the file, and then it is completed (`commits`) or released. */
 bool receive_movers_close(struct session *sess, struct receive_entry *t, bool commits);
-/* Written by a mover: the term of the block, and its record in the journal. False: `why`, or the file has no such block. */
+/* Written by a mover: the term of the block, and its record in the journal. False: `why`, or the file has no such
+ * block. */
 bool receive_movers_wrote(struct session *sess, struct stream *s, uint64_t id, uint32_t block, uint64_t hash,
     struct digest *term, struct ptcp_err *why);
 

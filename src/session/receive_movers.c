@@ -1,5 +1,5 @@
-/* Files that movers write: this host makes, locks and journals their parts, and completes them; movers ask for the files
- * whose data they receive, and close them first. */
+/* Files that movers write: this host makes, locks and journals their parts, and completes them; movers ask for the
+ * files whose data they receive, and close them first. */
 #include <stdlib.h>
 
 #include "core/err.h"

@@ -101,11 +101,13 @@ static void wind_up(struct session *sess, struct mono now)
 	if (sess->control.chan == NULL && control_may_resume(sess) && now.ns < sess->end.give_up.ns) {
 		control_pump(sess, now);
 		stream_connect_control(sess, now);
-		timer_set(sess->timer, mono_min(sess->end.give_up, mono_min(control_deadline(sess), stream_connect_deadline(sess))));
+		timer_set(sess->timer, mono_min(sess->end.give_up,
+		    mono_min(control_deadline(sess), stream_connect_deadline(sess))));
 		return;
 	}
 	stream_connect_stop_control(sess);
-	if (sess->control.chan != NULL || sess->streams.n_connected + sess->streams.n_ending > 0 || (sess->send != NULL && !send_idle(sess)))
+	if (sess->control.chan != NULL || sess->streams.n_connected + sess->streams.n_ending > 0 ||
+	    (sess->send != NULL && !send_idle(sess)))
 		return;
 	if (sess->engine != NULL) {
 		/* Releases unfinished entries; received parts need work by the store. */
@@ -166,7 +168,8 @@ static void pump(struct session *sess)
 	sess->pumping = true;
 	control_flush(sess); /* makes room for more */
 	if (sess->control.mux != NULL && mux_has_pending(sess->control.mux))
-		engine_input(sess->engine, (const uint8_t *)"", 0, now); /* the peer is not silent: this end does not read */
+		/* the peer is not silent: this end does not read */
+		engine_input(sess->engine, (const uint8_t *)"", 0, now);
 	engine_tick(sess->engine, now);
 	if (sess->running && !sess->end.over) {
 		for (i = 0; i < PARTS; i++)
@@ -222,14 +225,17 @@ void session_offer_early(struct session *sess) { pump(sess); }
 
 bool session_over(const struct session *sess) { return sess->end.over; }
 
-bool session_is_abandoned(const struct session *sess) { return !sess->end.over && sess->control.return_by.ns != MONO_NEVER.ns; }
+bool session_is_abandoned(const struct session *sess)
+{
+	return !sess->end.over && sess->control.return_by.ns != MONO_NEVER.ns;
+}
 
 /* ---- Making one ---- */
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Of a receiver, an eighth of the session's limit: the entries of sixteen sessions fit in the memory of one client, so that
- * parallel transfers of small files do not fail for each other's. */
+/* Of a receiver, an eighth of the session's limit: the entries of sixteen sessions fit in the memory of one client, so
+ * that parallel transfers of small files do not fail for each other's. */
 static uint32_t entries_in_memory(const struct memory_account *a)
 {
 	uint64_t n = memory_session_max(a) / 8 / ENTRY_BYTES;
@@ -310,7 +316,8 @@ void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cip
 	struct wire_opened o = { .cipher = (uint8_t)cipher,
 		.streams = (uint16_t)(sess->o.one_channel ? 1 : streams),
 		.stripe = sess->striping.pool != NULL ? sess->o.stripe : 0,
-		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) | (sess->striping.pool != NULL ? WIRE_OPENED_MOVERS : 0) };
+		.flags = (expanded ? WIRE_OPENED_EXPANDED : 0) |
+		(sess->striping.pool != NULL ? WIRE_OPENED_MOVERS : 0) };
 	struct ptcp_err e;
 
 	if (tls_random(o.session, sizeof o.session, &e) < 0)

@@ -30,8 +30,8 @@ struct session_file {
 #define SESSION_SIZE_UNKNOWN UINT64_MAX
 
 struct session_ops {
-	/* Acceptor: authorize the request; then call session_send_from() or session_receive_into(), and session_accept();
-	 * or engine_fail(session_engine()). */
+	/* Acceptor: authorize the request; then call session_send_from() or session_receive_into(), and
+	 * session_accept(); or engine_fail(session_engine()). */
 	void (*open)(void *arg, struct session *sess, const struct wire_open *o);
 	/* Starter: the peer is busy, and `ahead` other sessions wait before this one. */
 	void (*waiting)(void *arg, uint32_t ahead);
@@ -46,14 +46,14 @@ struct session_ops {
 	void (*streams)(void *arg, unsigned from, unsigned to, const char *why);
 	/* Congestion control of the sender's streams, once known and when it changes; or NULL. */
 	void (*congestion)(void *arg, const char *name, const char *why);
-	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same client
-	 * and release the file soon, so try again. NULL: never. */
+	/* Receiver: another session has locked the part file of that inode. True: the session may belong to the same
+	 * client and release the file soon, so try again. NULL: never. */
 	bool (*contended)(void *arg, struct session *sess, uint64_t dev, uint64_t ino);
 	/* The control connection is lost, for the reason `why`; attempt number `attempt` to replace it starts after
 	 * `wait_ns`. Ends that connect only; or NULL. */
 	void (*reconnecting)(void *arg, unsigned attempt, uint64_t wait_ns, const char *why);
-	/* No connection over that path of several, because of that hop (connect_result.hop); once, until a stream of the
-	 * path connects. */
+	/* No connection over that path of several, because of that hop (connect_result.hop); once, until a stream of
+	 * the path connects. */
 	void (*path_failed)(void *arg, unsigned path, unsigned hop, const char *why);
 	/* paths->place has changed. */
 	void (*paths)(void *arg, const char *why);
@@ -75,7 +75,8 @@ struct session_opts {
 	const char *address;          /* address of the peer, for data connections; copied */
 	unsigned port;
 	const char *label;            /* label of the peer's shared port; outlives the session; NULL: none */
-	const char *name;             /* name of the peer, resolved where `address` does not answer; copied; NULL: none */
+	const char *name;             /* name of the peer, resolved where `address` does not answer;
+	                                 copied; NULL: none */
 	const char *client;           /* client that lookups are counted for, see connect_opts; outlives the session */
 	bool once;                    /* the peer is an ephemeral server */
 	struct paths *paths;          /* several, or one with relays; outlives the session. NULL: direct */
@@ -142,8 +143,8 @@ int session_send_filtered(struct session *sess, const struct filter *f, struct p
 int session_send_selected(struct session *sess, const struct selection *s, struct ptcp_err *e);
 /* Starter that receives, within ops.running: sends the selection to the acceptor. */
 void session_select(struct session *sess, const struct selection *s);
-/* Starter that removes its sources, before the first entry: the transfer may have earlier and later sessions. Borrows p for the
- * session's lifetime. */
+/* Starter that removes its sources, before the first entry: the transfer may have earlier and later sessions. Borrows p
+ * for the session's lifetime. */
 int session_send_removed(struct session *sess, struct published *p, struct ptcp_err *e);
 /* Reports a missing source to the user, and once running to the receiver. */
 int session_send_missing(struct session *sess, const char *path, const struct ptcp_err *why);
@@ -163,8 +164,8 @@ void session_receive_only_new(struct session *sess, const char *client);
 void session_accept(struct session *sess, unsigned streams, enum ptcp_cipher cipher, bool expanded);
 /* Starter that receives, running: the acceptor has expanded a pattern, so that there may be several sources. */
 bool session_sources_expanded(const struct session *sess);
-/* The session failed because no stream has reached a mover of the acceptor. Without WIRE_OPEN_MOVERS the acceptor itself
- * accepts the streams. */
+/* The session failed because no stream has reached a mover of the acceptor. Without WIRE_OPEN_MOVERS the acceptor
+ * itself accepts the streams. */
 bool session_lacks_movers(const struct session *sess);
 
 /* Acceptor: session_take_fds() for this session. */
@@ -204,7 +205,8 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 const uint8_t *session_id(const struct session *sess);
 enum ptcp_cipher session_cipher(const struct session *sess); /* once running */
 enum session_join {
-	SESSION_JOIN_INVALID, /* the sender is neither the session's peer nor its mover, or the session takes no such stream */
+	SESSION_JOIN_INVALID, /* the sender is neither the session's peer nor its mover, or the
+	                         session takes no such stream */
 	SESSION_JOIN_LATE,    /* the session's peer, but the session is over */
 	SESSION_JOIN_VALID
 };

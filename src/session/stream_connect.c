@@ -62,22 +62,25 @@ static bool is_remote(const struct session *sess, unsigned number)
  * resolver, or lead to several hosts. */
 static void change_address(struct session *sess, unsigned number)
 {
-	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) && sess->peer.name[0] != '\0')
+	if (is_direct(sess, number) && endpoint_of(sess, number) == NULL && !is_remote(sess, number) &&
+	    sess->peer.name[0] != '\0')
 		sess->slot[number].attempt.by_name ^= true;
 }
 
-/* What the decisions of engine/connecting.h need to know of the attempt; `to`: the mover of the acceptor that it connects
- * to, or 0. */
+/* What the decisions of engine/connecting.h need to know of the attempt; `to`: the mover of the acceptor that it
+ * connects to, or 0. */
 static struct connecting facts(const struct session *sess, unsigned number, uint32_t to)
 {
 	const struct slot *s = &sess->slot[number];
 	const struct path *path = path_of(sess, number);
 	unsigned index = number == SLOT_CONTROL ? sess->control.replay.path : session_path_of(sess, number);
-	const struct endpoint *endpoint = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints, to) : NULL;
+	const struct endpoint *endpoint = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints,
+	    to) : NULL;
 
 	return (struct connecting){ .starter = sess->o.open != NULL, .control = number == SLOT_CONTROL,
 		.by_mover = is_remote(sess, number), .n_paths = sess->o.paths != NULL ? sess->o.paths->n : 0,
-		.n_relays = path != NULL ? path->n_relays : 0, .path_reported = (sess->streams.failed_paths >> index & 1) != 0,
+		.n_relays = path != NULL ? path->n_relays : 0,
+		.path_reported = (sess->streams.failed_paths >> index & 1) != 0,
 		.path_streams = streams_on_path(sess, index), .has_name = sess->peer.name[0] != '\0',
 		.by_name = s->attempt.by_name, .slow = s->attempt.slow, .to_endpoint = to != 0,
 		.n_endpoints = endpoint != NULL ? sess->striping.endpoints->n : 0,
@@ -104,18 +107,20 @@ static bool has_stream_at(const struct session *sess, uint32_t endpoint)
 	return false;
 }
 
-/* A host may be down, or its port closed: a site that opens only the server's port lets no client reach the movers. One that
- * other streams have reached can be reached, and a mover of this side may have no way there. */
+/* A host may be down, or its port closed: a site that opens only the server's port lets no client reach the movers. One
+ * that other streams have reached can be reached, and a mover of this side may have no way there. */
 static void endpoint_failed(struct session *sess, unsigned number, const char *why)
 {
 	uint32_t id = sess->slot[number].attempt.to;
-	const struct endpoint *to = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints, id) : NULL;
+	const struct endpoint *to = sess->striping.endpoints != NULL ? endpoints_find(sess->striping.endpoints, id) :
+	    NULL;
 	bool direct = is_direct(sess, number), first;
 	char text[sizeof ((struct ptcp_err *)0)->msg + 200];
 
 	if (to == NULL || sess->end.over || has_stream_at(sess, id))
 		return;
-	first = direct || !endpoints_told(sess->striping.endpoints); /* a relay may not permit any of them: that is one sentence */
+	/* a relay may not permit any of them: that is one sentence */
+	first = direct || !endpoints_told(sess->striping.endpoints);
 	if (!endpoints_failed(sess->striping.endpoints, id, number, mono_now()) || !first)
 		return;
 	snprintf(text, sizeof text, "a mover of the server, %s port %u, cannot be reached%s%s: %s", to->host, to->port,
@@ -267,7 +272,8 @@ static int start_remote(struct session *sess, unsigned number, const struct conn
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.ahead = sess->slot[number].attempt.ahead, .receives = engine_rcv(sess->engine) != NULL,
 		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
-		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay, .n_relays = c->n_relays,
+		.sock = c->sock, .host = c->host, .port = c->port, .label = c->label, .relay = c->relay,
+		.n_relays = c->n_relays,
 		.spool_bytes = c->spool_bytes, .route_session = c->route_session, .issuer = &sess->o.context->identity,
 		.connect_ns = c->timeout_ns, .check = c->check, .done = on_remote, .arg = &sess->slot[number] };
 	int r;
@@ -311,11 +317,12 @@ static void start(struct session *sess, unsigned number)
 	struct connecting c = facts(sess, number, to != NULL ? to->id : 0);
 	struct connecting_failure f;
 	struct connect_opts o = { .context = sess->o.context, .host = sess->peer.address, .port = sess->peer.port,
-		.client = sess->o.client, .timeout_ns = connecting_patience_ns(&c, sess->o.timeout_ns), .sock = sess->peer.sock, .alpn = ALPN_DATA,
-		.label = sess->o.label,
+		.client = sess->o.client, .timeout_ns = connecting_patience_ns(&c, sess->o.timeout_ns),
+		.sock = sess->peer.sock, .alpn = ALPN_DATA, .label = sess->o.label,
 		.one_cipher = !control && sess->cipher != PTCP_CIPHER_NONE, .cipher = sess->cipher,
 		.plaintext = !control && sess->cipher == PTCP_CIPHER_NONE, .answer = WIRE_JOINED,
-		.fingerprint = sess->peer.fingerprint, .check = check_relay, .first = write_join, .done = on_done, .arg = s };
+		.fingerprint = sess->peer.fingerprint, .check = check_relay, .first = write_join,
+		.done = on_done, .arg = s };
 	const struct path *path = path_of(sess, number);
 	struct connect_result r = { .cause = CONNECT_UNREACHABLE };
 	struct ptcp_err e;
@@ -323,8 +330,8 @@ static void start(struct session *sess, unsigned number)
 	j->endpoint[0] = '\0';
 	j->to = 0;
 	if (to != NULL && to->relays_only && is_direct(sess, number)) {
-		err_set(&r.why, PTCP_ECONNECT, "a mover of the server is at %s, and it is not known whether the server has such an "
-		    "address, too (name the direct path first)", to->host);
+		err_set(&r.why, PTCP_ECONNECT, "a mover of the server is at %s, and it is not known whether the server "
+		    "has such an address, too (name the direct path first)", to->host);
 		give_up(sess, number, &r.why);
 		f = failure(&r);
 		if (connecting_blames_path(&c, &f))
@@ -394,7 +401,8 @@ static bool has_place(const struct session *sess, unsigned number)
 {
 	const struct striping *t = &sess->striping;
 
-	return (t->movers == NULL || sess->slot[number].mover != 0) && (t->endpoints == NULL || sess->slot[number].endpoint != 0);
+	return (t->movers == NULL || sess->slot[number].mover != 0) &&
+	    (t->endpoints == NULL || sess->slot[number].endpoint != 0);
 }
 
 /* A firewall may let clients reach the server only. */
@@ -421,8 +429,9 @@ static void fail_without_movers(struct session *sess)
 	const struct endpoint *to = endpoint_of(sess, 0);
 	struct ptcp_err why;
 
-	err_set(&why, PTCP_ECONNECT, "movers of the server: %s port %u: no connection for %.3g s (have the port opened to "
-	    "clients, or the server started without --movers)", to->host, to->port, (double)none_limit_ns(sess) / 1e9);
+	err_set(&why, PTCP_ECONNECT, "movers of the server: %s port %u: no connection for %.3g s (have the port opened "
+	    "to clients, or the server started without --movers)", to->host, to->port,
+	    (double)none_limit_ns(sess) / 1e9);
 	sess->streams.lacks_movers = true;
 	engine_fail(sess->engine, &why);
 }
@@ -461,7 +470,8 @@ void stream_connect_pump(struct session *sess, struct mono now)
 		fail_without_movers(sess);
 	} else {
 		err_set(&why, sess->streams.ever_connected ? PTCP_ETIMEOUT : PTCP_ECONNECT,
-		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)", (double)none_limit_ns(sess) / 1e9,
+		    "data connections: none for %.3g s: %s (ptcp doctor checks the path)",
+		    (double)none_limit_ns(sess) / 1e9,
 		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
 		engine_fail(sess->engine, &why);
 	}

@@ -22,7 +22,8 @@ static void on_changed(void *arg)
 	for (i = 0; i < sess->streams.n_granted; i++)
 		if (sess->slot[i].stream == NULL) /* another mover takes it at once */
 			slot_retry_at(&sess->slot[i], (struct mono){ 0 });
-	if (sess->streams.n_connected == 0 && (sess->striping.movers == NULL || movers_count(sess->striping.movers) > 0))
+	if (sess->streams.n_connected == 0 && (sess->striping.movers == NULL ||
+	    movers_count(sess->striping.movers) > 0))
 		streams_await(sess, mono_now());
 	session_pump(sess);
 }
@@ -42,10 +43,12 @@ static void on_accepted(void *arg, unsigned number, struct remote_stream *r) { s
 static int open_set(struct session *sess, struct ptcp_err *e)
 {
 	char near[SOCK_HOST_BYTES] = "127.0.0.1";
-	const struct movers_session s = { .id = sess->id, .key = sess->key, .peer = sess->peer.fingerprint, .near = near,
+	const struct movers_session s = { .id = sess->id, .key = sess->key, .peer = sess->peer.fingerprint,
+		.near = near,
 		.cipher = sess->cipher, .verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0,
 		.receives = engine_rcv(sess->engine) != NULL,
-		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0, .streams = sess->streams.n_granted,
+		.patient = engine_spooled(sess->engine) || engine_linger_ns(sess->engine) > 0,
+		.streams = sess->streams.n_granted,
 		.timeout_ns = sess->o.timeout_ns, .wait_ns = WAIT_NS, .endpoint = on_endpoint, .accepted = on_accepted,
 		.arg = sess };
 	struct sockaddr_storage sa;
@@ -78,7 +81,10 @@ void striping_free(struct session *sess)
 
 void session_use_movers(struct session *sess, struct movers *pool) { sess->striping.pool = pool; }
 
-bool session_is_striped(const struct session *sess) { return sess->striping.movers != NULL || sess->striping.endpoints != NULL; }
+bool session_is_striped(const struct session *sess)
+{
+	return sess->striping.movers != NULL || sess->striping.endpoints != NULL;
+}
 
 static bool has_relays(const struct session *sess)
 {
@@ -113,7 +119,8 @@ void striping_on_endpoint(struct session *sess, const struct wire_endpoint *f)
 		return;
 	acceptor_address(sess, &sa);
 	if ((why = endpoints_take(sess->striping.endpoints, f, (struct sockaddr *)&sa, has_relays(sess))) != NULL) {
-		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s", span_copy(host, f->host), why);
+		snprintf(text, sizeof text, "the server names a mover at %s, which is ignored: %s",
+		    span_copy(host, f->host), why);
 		sess->o.ops->warning(sess->o.arg, NULL, text);
 	}
 	on_changed(sess);

@@ -16,7 +16,8 @@ struct striping {
 };
 
 void striping_init(struct session *sess, const struct session_opts *o);
-/* Once agreed: movers of the server accept the streams of this session, or of the acceptor the streams of the starter. */
+/* Once agreed: movers of the server accept the streams of this session, or of the acceptor the streams of the
+ * starter. */
 int striping_open(struct session *sess, bool movers, struct ptcp_err *e);
 void striping_free(struct session *sess);
 /* Starter: as engine_ops.endpoint. */

@@ -7,8 +7,8 @@
 #define REPORT_NS (200 * NS_PER_MS)
 #define REPORT_STREAMS 16 /* reports are rarer with more streams */
 
-static struct evidence_sample sample_of(struct loss_events *events, const struct tcpinfo *now, const struct tcpinfo *then,
-    double interval_s)
+static struct evidence_sample sample_of(struct loss_events *events, const struct tcpinfo *now,
+    const struct tcpinfo *then, double interval_s)
 {
 	double lost = (double)(now->retransmits - then->retransmits);
 
@@ -126,7 +126,8 @@ void tcp_report_pump(struct session *sess, struct mono now)
 	tcp_stats_read(sess, &sess->tcp.stats, (double)mono_diff_ns(now, sess->tcp.reported) / 1e9, &d);
 	if (d.congestion[0] == '\0')
 		strcpy(d.congestion, sess->congestion.name);
-	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s), us(d.times.buffer_s),
+	f = (struct wire_tcp_report){ us(d.times.elapsed_s), us(d.times.busy_s), us(d.times.window_s),
+	    us(d.times.buffer_s),
 		d.retransmits, .congestion = { (const uint8_t *)d.congestion, strlen(d.congestion) } };
 	add_streams(&f, sess);
 	engine_report_tcp(sess->engine, &f);
@@ -166,7 +167,8 @@ static void add_total(struct session_path *g, const struct slot_totals *t)
 	if (!(t->rtt_s > 0))
 		return;
 	g->rtt_s = g->rtt_s > 0 ? fmin(g->rtt_s, t->rtt_s) : t->rtt_s;
-	g->min_rtt_s = g->min_rtt_s > 0 && t->min_rtt_s > 0 ? fmin(g->min_rtt_s, t->min_rtt_s) : fmax(g->min_rtt_s, t->min_rtt_s);
+	g->min_rtt_s = g->min_rtt_s > 0 && t->min_rtt_s > 0 ? fmin(g->min_rtt_s, t->min_rtt_s) :
+	    fmax(g->min_rtt_s, t->min_rtt_s);
 }
 
 struct session_path session_path(const struct session *sess, unsigned path)

@@ -5,7 +5,8 @@
 #include "core/err.h"
 #include "session/session_impl.h"
 
-#define SAMPLE_NS (10 * NS_PER_MS) /* the least of the RTTs of a step counts: bursts of the sender delay its own segments */
+#define SAMPLE_NS (10 * NS_PER_MS) /* the least of the RTTs of a step counts: bursts of the sender
+                                      delay its own segments */
 #define SEGMENT_BITS (8 * 1448.0)
 
 static void set_rate(int fd, double rate_bps)
@@ -42,8 +43,9 @@ static void step(struct session *sess, unsigned number, struct mono now)
 	yield_step(&s->law, &(struct yield_sample){ elapsed_s, s->least_s, at.min_rtt_s,
 	    8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s, SEGMENT_BITS,
 	    at.retransmits > s->last.retransmits });
-	log_at(&sess->o.context->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f target_ms=%.1f "
-	    "delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3, s->law.base_s * 1e3,
+	log_at(&sess->o.context->log, LOG_DEBUG, "yield", "stream=%u phase=%d rate_bps=%.0f rtt_ms=%.1f base_ms=%.1f "
+	    "target_ms=%.1f delivered_bps=%.0f", number, s->law.phase, s->law.rate_bps, s->least_s * 1e3,
+	    s->law.base_s * 1e3,
 	    yield_target_s(&s->law) * 1e3, 8 * (double)(at.delivered_bytes - s->last.delivered_bytes) / elapsed_s);
 	set_rate(stream_tap(sess->slot[number].stream), s->law.rate_bps);
 	s->stepped = now;

@@ -14,8 +14,8 @@
  * of all programs. */
 #define FEW 8
 
-/* 1: the mode, the time or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system has no
- * modes or times (vfat, some network shares). */
+/* 1: the mode, the time or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system
+ * has no modes or times (vfat, some network shares). */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -32,7 +32,8 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);
-	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 && (late = meta_time_failed(s->dir, s->name, refused > 0 ? NULL : e)) < 0)
+	if (s->meta.set_mtime && sys->futimens(fd, ts) != 0 &&
+	    (late = meta_time_failed(s->dir, s->name, refused > 0 ? NULL : e)) < 0)
 		return late;
 	return dropped | refused | late;
 }

@@ -37,7 +37,8 @@ static int allocate(struct sink *s, struct ptcp_err *e)
 	const struct sys *sys = dir_sys(s->dir);
 	int error;
 
-	if (s->opts.sparse || s->opts.unsized || s->hold.q != NULL || sys->fallocate(s->part.fd, 0, 0, (off_t)s->size_bytes) == 0)
+	if (s->opts.sparse || s->opts.unsized || s->hold.q != NULL || sys->fallocate(s->part.fd, 0, 0,
+	    (off_t)s->size_bytes) == 0)
 		return 0;
 	error = errno;
 	sys->ftruncate(s->part.fd, (off_t)s->end_bytes); /* gives back what it got of a full disk */

@@ -83,13 +83,14 @@ int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool
 }
 
 /* Whether what `st` describes makes way for a directory. */
-static int check_in_way(const struct stat *st, struct dir *parent, int at, const char *name, const struct store_rules *rules,
-    struct published *published, struct ptcp_err *e)
+static int check_in_way(const struct stat *st, struct dir *parent, int at, const char *name,
+    const struct store_rules *rules, struct published *published, struct ptcp_err *e)
 {
 	const struct rules_entry offered = { .type = RULES_DIR }, there = rules_entry_of(st);
 
 	if (S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode))
-		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name, "cannot create the directory: a device has this name (move it away)");
+		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name,
+		    "cannot create the directory: a device has this name (move it away)");
 	if (rules_judge(rules, &offered, &there) != RULES_RECEIVE)
 		return fs_err_set(e, PTCP_EIO, EEXIST, parent, name, FILE_IN_WAY);
 	return published_has(published, parent, at, name, st, true) ? published_refuse(published, parent, name, e) : 0;
@@ -323,7 +324,8 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 
 	if ((at = dir_fd(parent, NULL)) < 0)
 		return false;
-	same = same_symlink(parent, at, name, target, m, &st) && !published_has(m->published, parent, at, name, &st, false);
+	same = same_symlink(parent, at, name, target, m, &st) && !published_has(m->published, parent, at,
+	    name, &st, false);
 	if (same)
 		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
 	if (same && refresh && m->set_mtime &&

@@ -259,7 +259,8 @@ static bool exists(struct expand *x, const char *path, bool as_dir)
 	if ((above = strndup(path, slash != NULL ? (size_t)(slash - path) + 1 : 0)) == NULL)
 		return false;
 	if (x->open(x->arg, above, &d, NULL) == 0 && (at = dir_fd(d, NULL)) >= 0) {
-		found = dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !dir_excludes(d, st.st_dev, st.st_ino);
+		found = dir_sys(d)->fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !dir_excludes(d, st.st_dev, st.st_ino);
 		dir_fd_done(d);
 	}
 	dir_unref(d);
@@ -346,7 +347,8 @@ static int next_listing(void *arg, struct ptcp_err *e)
 		end_listing(x);
 		return 1;
 	}
-	if ((r = begin_glob(x, p->rest, deep ? strlen(p->rest) : n, e)) < 0 || (r = walk_new(&x->walk, x->memory, e)) < 0)
+	if ((r = begin_glob(x, p->rest, deep ? strlen(p->rest) : n, e)) < 0 ||
+	    (r = walk_new(&x->walk, x->memory, e)) < 0)
 		return r;
 	if (!deep)
 		walk_flat(x->walk);

@@ -117,7 +117,8 @@ int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_r
 
 	if (buf == NULL)
 		return err_nomem(e);
-	for (; off < size_bytes && done < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS; off += n, blocks++) {
+	for (; off < size_bytes && done < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS;
+	    off += n, blocks++) {
 		n = size_bytes - off < sum->block_bytes ? (uint32_t)(size_bytes - off) : sum->block_bytes;
 		if ((r = hash_block(sum, n, off, read, arg, buf, &done, e)) < 0)
 			break;

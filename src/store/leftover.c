@@ -175,7 +175,8 @@ static void conclude(struct leftovers *k, struct leftover_candidate *c, bool in_
 }
 
 /* Before the part, whose removal ends the protection by the lock. */
-static void conclude_journal(struct leftovers *k, const struct leftover_candidate *part, bool in_use, double age, double min_s)
+static void conclude_journal(struct leftovers *k, const struct leftover_candidate *part, bool in_use,
+    double age, double min_s)
 {
 	char name[PART_NAME_BYTES];
 	struct leftover_candidate c = *part;

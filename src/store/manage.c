@@ -105,7 +105,8 @@ int manage_stamp(struct dir *d, const char *name, struct manage_stamp *out, stru
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
 	if ((r = examine(d, at, name, &st, e)) == 0)
-		*out = (struct manage_stamp){ st.st_dev, st.st_ino, st.st_nlink, (uint64_t)st.st_size, st.st_mtim, st.st_ctim };
+		*out = (struct manage_stamp){ st.st_dev, st.st_ino, st.st_nlink, (uint64_t)st.st_size,
+		    st.st_mtim, st.st_ctim };
 	dir_fd_done(d);
 	return r;
 }
@@ -193,7 +194,8 @@ int manage_open_dir(struct dir *d, struct manage_dir *was, struct ptcp_err *e)
 	if (sys->fstat(at, &st) != 0) {
 		r = fs_err_sys(e, errno, d, NULL, NULL);
 	} else {
-		*was = (struct manage_dir){ .dir = dir_ref(d), .mode = st.st_mode & 07777, .atime = st.st_atim, .mtime = st.st_mtim };
+		*was = (struct manage_dir){ .dir = dir_ref(d), .mode = st.st_mode & 07777, .atime = st.st_atim,
+		    .mtime = st.st_mtim };
 		was->opened = (st.st_mode & S_IRWXU) != S_IRWXU && st.st_uid == geteuid() &&
 		    sys->fchmodat(at, ".", was->mode | S_IRWXU, 0) == 0; /* else the removal tells why it fails */
 	}
@@ -263,8 +265,8 @@ static bool is_same(const struct sys *sys, int at, const char *name, int to, con
 {
 	struct stat a, b;
 
-	return sys->fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 && sys->fstatat(to, new_name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return sys->fstatat(at, name, &a, AT_SYMLINK_NOFOLLOW) == 0 && sys->fstatat(to, new_name, &b,
+	    AT_SYMLINK_NOFOLLOW) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const char *name, struct dir *to,
@@ -272,7 +274,8 @@ static int rename_failed(struct ptcp_err *e, int sys, struct dir *from, const ch
 {
 	switch (sys) {
 	case EXDEV:
-		return fs_err_set(e, PTCP_EIO, sys, from, name, "on another file system (copy the files, then remove them)");
+		return fs_err_set(e, PTCP_EIO, sys, from, name,
+		    "on another file system (copy the files, then remove them)");
 	case EINVAL:
 		return fs_err_set(e, PTCP_EIO, sys, from, name, "cannot be moved below itself");
 	case EEXIST:

@@ -80,21 +80,21 @@ int prune_new(struct prune **out, const struct prune_opts *o, struct ptcp_err *e
 void prune_free(struct prune *p); /* NULL is fine; each removal is whole */
 /* Members of opts.names: the hash of each entry by hash_name(), and for directories prune_dir_hash() as well. */
 uint64_t prune_dir_hash(uint64_t hash);
-/* Likewise of a directory of which the source may have more: nothing is removed in it, but in directories below that the
- * source has. */
+/* Likewise of a directory of which the source may have more: nothing is removed in it, but in directories below that
+ * the source has. */
 uint64_t prune_closed_hash(uint64_t hash);
 #define PRUNE_FEW (PTCP_MAX_DELETE / 10)
 /* Adds a received directory: `hash` as it is among the names; `source`: its path in patterns of the filter, "" for the
  * top. A directory that does not exist is fine. */
 int prune_add(struct prune *p, struct dir *d, uint64_t hash, const char *source, struct ptcp_err *e);
-/* Examines up to `entries` entries. 1: more remain; 0: done; PTCP_EIO if there are more than `max` entries to remove (in
- * a dry run after listing `max` of them), before the first removal. A directory that cannot be examined, or is on another
- * file system than the one added, stays, and all in it. */
+/* Examines up to `entries` entries. 1: more remain; 0: done; PTCP_EIO if there are more than `max` entries to remove
+ * (in a dry run after listing `max` of them), before the first removal. A directory that cannot be examined, or is on
+ * another file system than the one added, stays, and all in it. */
 int prune_step(struct prune *p, unsigned entries, struct ptcp_err *e);
-/* Before all deletion: the next calls of prune_step() empty the directory `name`, which has the name of a file or link to be
- * received in an added directory, or below. All but devices is removed, or nothing, if something would stay by the rules
- * above, or if that makes more than `max` entries together with those of earlier directories (`careful`: PRUNE_FEW). False:
- * not below an added directory, or no memory. No I/O. */
+/* Before all deletion: the next calls of prune_step() empty the directory `name`, which has the name of a file or link
+ * to be received in an added directory, or below. All but devices is removed, or nothing, if something would stay by
+ * the rules above, or if that makes more than `max` entries together with those of earlier directories (`careful`:
+ * PRUNE_FEW). False: not below an added directory, or no memory. No I/O. */
 bool prune_make_way(struct prune *p, struct dir *parent, const char *name);
 /* After the last of these steps, or instead of further ones. */
 void prune_made_way(struct prune *p);

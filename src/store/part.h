@@ -38,9 +38,9 @@ struct part {
 	uint64_t freed_bytes; /* space (fs/quota.h) of the old parts that were emptied or removed */
 };
 
-/* Opens the part of `name` in `d`, open at `at`; its own name is that of `key`. PART_NEW is required for empty files and files written at
- * once, so that an inode without data which we did not create is never ours (see created()). 0 or a negative
- * PTCP_E*; EWOULDBLOCK in e->sys if another transfer holds the part. */
+/* Opens the part of `name` in `d`, open at `at`; its own name is that of `key`. PART_NEW is required for empty files
+ * and files written at once, so that an inode without data which we did not create is never ours (see created()). 0 or
+ * a negative PTCP_E*; EWOULDBLOCK in e->sys if another transfer holds the part. */
 int part_open(struct part *out, struct dir *d, int at, const char *name, const char *key, enum part_take take,
     struct ptcp_err *e);
 

@@ -177,8 +177,8 @@ int pipe_sink_begin(struct pipe_sink *p, const struct pipe_sink_file *f, struct 
 	pthread_mutex_lock(&p->lock);
 	drop_incomplete(p);
 	if (p->next > 0 && !same_file(&p->file, f))
-		r = err_set(e, PTCP_ECHANGED, "the source has changed after its beginning was written to the output (run the "
-		    "same command again)");
+		r = err_set(e, PTCP_ECHANGED, "the source has changed after its beginning was written to the output "
+		    "(run the same command again)");
 	else if (p->next == 0 && (r = set_file(p, f, e)) == 0)
 		p->started = true;
 	pthread_mutex_unlock(&p->lock);

@@ -4,11 +4,11 @@
 #ifndef STORE_PIPE_SINK_H
 #define STORE_PIPE_SINK_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/digest.h"
-#include <ptcp/err.h>
 
 #define PIPE_SINK_VERSION_BYTES 16
 

@@ -4,10 +4,9 @@
 #ifndef STORE_PIPE_SOURCE_H
 #define STORE_PIPE_SOURCE_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <ptcp/err.h>
 
 struct pipe_source;
 
@@ -16,7 +15,8 @@ struct pipe_source_opts {
 	uint32_t block_bytes;
 	uint32_t max_blocks;   /* max number in memory; a later block is read once an earlier one is released */
 	uint64_t max_bytes;    /* max size of the whole input */
-	/* At the end of the input, on the thread: may wait; a negative PTCP_E* fails the input. NULL: nothing is to do. */
+	/* At the end of the input, on the thread: may wait; a negative PTCP_E* fails the input. NULL: nothing is to
+	 * do. */
 	int (*ended)(void *arg, struct ptcp_err *e);
 	void *arg;
 };

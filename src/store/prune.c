@@ -140,20 +140,24 @@ static bool is_published(const struct prune *p, const struct walk_entry *w)
 	return yes;
 }
 
-/* Whether entries of this type may be removed. A directory that makes way loses what is in it, whether or not the transfer
- * would bring the like, but for devices. */
+/* Whether entries of this type may be removed. A directory that makes way loses what is in it, whether or not the
+ * transfer would bring the like, but for devices. */
 static bool is_removable(const struct prune *p, const struct walk_entry *w)
 {
-	return w->type == WALK_DIR || w->type == WALK_FILE || (w->type == WALK_SYMLINK && (p->o.links || p->way != NULL)) ||
+	return w->type == WALK_DIR || w->type == WALK_FILE ||
+	    (w->type == WALK_SYMLINK && (p->o.links || p->way != NULL)) ||
 	    (p->way != NULL && (S_ISFIFO(w->format) || S_ISSOCK(w->format)));
 }
 
-/* The source does not have the entry, or as a file or link where this is a directory, and the transfer would have brought it. */
+/* The source does not have the entry, or as a file or link where this is a directory, and the transfer would have
+ * brought it. */
 static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 {
-	bool known = p->way == NULL && name_set_has(p->o.names, hash), way = known && p->o.lists_ways && w->type == WALK_DIR;
+	bool known = p->way == NULL && name_set_has(p->o.names, hash), way = known && p->o.lists_ways &&
+	    w->type == WALK_DIR;
 
-	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) && (way || !is_published(p, w));
+	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) &&
+	    (way || !is_published(p, w));
 }
 
 static void prune_report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)
@@ -168,8 +172,8 @@ static uint64_t limit(const struct prune *p)
 	return p->way != NULL && p->o.careful ? PRUNE_FEW : p->o.max;
 }
 
-/* An entry is to be removed: a file or link, or, with name NULL, the emptied directory. The level above keeps it if that
- * fails. */
+/* An entry is to be removed: a file or link, or, with name NULL, the emptied directory. The level above keeps it if
+ * that fails. */
 static void take(struct prune *p, struct dir *dir, const char *name, struct prune_level *above)
 {
 	struct ptcp_err why = { 0 };
@@ -238,7 +242,8 @@ static void on_dir(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	if (!known && !is_extra(p, w, hash)) {
 		keep(p, w, NULL);
 	} else if (w->dev != p->dev) {
-		fs_err_set(&why, PTCP_EIO, 0, w->dir, w->name, "on another file system (name it as the destination to delete in it)");
+		fs_err_set(&why, PTCP_EIO, 0, w->dir, w->name,
+		    "on another file system (name it as the destination to delete in it)");
 		keep(p, w, &why);
 	} else {
 		enter(p, w, hash, !known);
@@ -303,10 +308,12 @@ static int check_source(const struct prune *p, struct ptcp_err *e)
 	if (p->count == p->made_way || (has > 0 && (p->count <= PRUNE_FEW || p->count <= has)))
 		return 0;
 	if (has == 0)
-		return err_set(e, PTCP_EIO, "the source is empty: none of %llu files and directories is deleted (name the right "
-		    "source, or a limit, as --max-delete %llu)", (unsigned long long)p->count, (unsigned long long)p->count);
-	return err_set(e, PTCP_EIO, "%llu files and directories to delete, more than the source has: none is deleted (name "
-	    "the right source, or a limit, as --max-delete %llu)", (unsigned long long)p->count, (unsigned long long)p->count);
+		return err_set(e, PTCP_EIO, "the source is empty: none of %llu files and directories is deleted (name "
+		    "the right source, or a limit, as --max-delete %llu)", (unsigned long long)p->count,
+		    (unsigned long long)p->count);
+	return err_set(e, PTCP_EIO, "%llu files and directories to delete, more than the source has: none is deleted "
+	    "(name the right source, or a limit, as --max-delete %llu)", (unsigned long long)p->count,
+	    (unsigned long long)p->count);
 }
 
 /* The end of a walk over all roots: 1: another one follows. */
@@ -357,8 +364,8 @@ static int begin_way(struct prune *p, struct ptcp_err *e)
 
 	manage_close_dir(&p->level[0].was, p->o.times);
 	if (p->counted && p->level[0].kept)
-		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL, "a nonempty directory has this name, with entries that --delete "
-		    "retains (move it away)");
+		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL, "a nonempty directory has this name, with entries "
+		    "that --delete retains (move it away)");
 	if (p->removing)
 		return 0;
 	if ((r = exists(p, p->way->parent, e)) <= 0)
@@ -377,8 +384,8 @@ static int begin_way(struct prune *p, struct ptcp_err *e)
 
 static int too_many(const struct prune *p, struct ptcp_err *e)
 {
-	return err_set(e, PTCP_EIO, "more than %llu files and directories to delete: none is deleted (raise --max-delete, or "
-	    "list them with --dry-run)", (unsigned long long)limit(p));
+	return err_set(e, PTCP_EIO, "more than %llu files and directories to delete: none is deleted (raise "
+	    "--max-delete, or list them with --dry-run)", (unsigned long long)limit(p));
 }
 
 static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)

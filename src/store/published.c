@@ -72,7 +72,8 @@ void published_examine(struct published *p, const struct dir *d, int at, const c
 			first = first == NAME_MAX ? i : first;
 			last = i;
 		}
-	if (first >= last) /* a directory may have another entry that differs in one letter, but not three such entries */
+	if (first >= last) /* a directory may have another entry that differs in one letter, but not
+	                      three such entries */
 		return;
 	p->dev = dev;
 	p->ignores_case = find_other(d, at, name, 0, NAME_MAX, &st) && find_other(d, at, name, first, first, &st) &&
@@ -114,7 +115,8 @@ static bool is_in(const struct published *p, uint64_t hash, bool before)
 	return name_set_has(&p->now, hash) || (before && name_set_has(&p->before, hash));
 }
 
-bool published_has(struct published *p, const struct dir *d, int at, const char *name, const struct stat *st, bool before)
+bool published_has(struct published *p, const struct dir *d, int at, const char *name,
+    const struct stat *st, bool before)
 {
 	struct stat other;
 
@@ -132,8 +134,8 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
 int published_refuse(const struct published *p, const struct dir *d, const char *name, struct ptcp_err *e)
 {
 	return fs_err_set(e, PTCP_EREFUSED, EEXIST, d, name, p != NULL && p->full ?
-	    "not replaced: the transfer has too many files to remember which of them have this name (transfer parts of the tree "
-	    "one by one)" :
+	    "not replaced: the transfer has too many files to remember which of them have this name (transfer parts of "
+	    "the tree one by one)" :
 	    "another file of this transfer has this name at the destination (rename one of them, or send it to another "
 	    "directory)");
 }

@@ -5,14 +5,15 @@ static bool later(struct timespec a, struct timespec b)
 	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
 }
 
-/* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms (exFAT), 1 s,
- * or 2 s (FAT). The digest decides later. */
+/* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms
+ * (exFAT), 1 s, or 2 s (FAT). The digest decides later. */
 static bool time_fits(struct timespec there, struct timespec source)
 {
 	long ns = source.tv_nsec;
 
 	if (there.tv_sec == source.tv_sec)
-		return there.tv_nsec == ns || there.tv_nsec == ns - ns % 100 || there.tv_nsec == ns - ns % 10000000 || there.tv_nsec == 0;
+		return there.tv_nsec == ns || there.tv_nsec == ns - ns % 100 || there.tv_nsec == ns - ns % 10000000 ||
+		    there.tv_nsec == 0;
 	return there.tv_nsec == 0 && there.tv_sec % 2 == 0 && there.tv_sec == source.tv_sec - 1;
 }
 
@@ -28,10 +29,12 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 		return RULES_KEEP; /* nothing is linked to a file that may have another content */
 	if (link || !same_size || (r->flags & (RULE_IGNORE_TIMES | RULE_NO_RESUME)) != 0)
 		return RULES_RECEIVE;
-	return (r->flags & RULE_CHECKSUM) != 0 || time_fits(there->mtime, offered->mtime) ? RULES_COMPARE : RULES_RECEIVE;
+	return (r->flags & RULE_CHECKSUM) != 0 || time_fits(there->mtime, offered->mtime) ? RULES_COMPARE :
+	    RULES_RECEIVE;
 }
 
-enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered, const struct rules_entry *there)
+enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,
+    const struct rules_entry *there)
 {
 	if (there->type == RULES_NOTHING)
 		return (r->flags & RULE_EXISTING) != 0 ? RULES_KEEP : RULES_RECEIVE;
@@ -51,5 +54,6 @@ enum rules_answer rules_judge(const struct store_rules *r, const struct rules_en
 struct rules_entry rules_entry_of(const struct stat *st)
 {
 	return (struct rules_entry){ .type = S_ISREG(st->st_mode) ? RULES_FILE : S_ISLNK(st->st_mode) ? RULES_SYMLINK :
-	    S_ISDIR(st->st_mode) ? RULES_DIR : RULES_SPECIAL, .size_bytes = (uint64_t)st->st_size, .mtime = st->st_mtim };
+	    S_ISDIR(st->st_mode) ? RULES_DIR : RULES_SPECIAL, .size_bytes = (uint64_t)st->st_size,
+	    .mtime = st->st_mtim };
 }

@@ -46,8 +46,8 @@ struct rules_entry {
 	enum rules_type type;
 	uint64_t size_bytes; /* a file's */
 	struct timespec mtime;
-	/* What exists is known to be the entry: a symbolic link to the same target, another name of the same file, or, with
-	 * write_once, the file that this client has added. */
+	/* What exists is known to be the entry: a symbolic link to the same target, another name of the same file, or,
+	 * with write_once, the file that this client has added. */
 	bool same;
 };
 
@@ -59,7 +59,8 @@ enum rules_answer {
 	RULES_REFUSE
 };
 
-enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered, const struct rules_entry *there);
+enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,
+    const struct rules_entry *there);
 
 /* What lstat() has found. */
 struct rules_entry rules_entry_of(const struct stat *st);

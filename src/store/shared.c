@@ -18,7 +18,8 @@ int sink_open(struct sink *s, struct ptcp_err *e)
 		return at;
 	pthread_mutex_lock(&s->lock);
 	if (s->state == SINK_OPEN && s->part.fd < 0)
-		r = sink_open_part(s, at, true, e); /* a new inode: a host of an earlier run may still have the old one open */
+		/* a new inode: a host of an earlier run may still have the old one open */
+		r = sink_open_part(s, at, true, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
 	return r;
@@ -42,7 +43,8 @@ int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e
 	int fd = sink_enter_open(s), r;
 
 	if (fd < 0)
-		return fs_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name, "written to after its completion or cancellation");
+		return fs_err_set(e, PTCP_ECANCELED, 0, s->dir, s->name,
+		    "written to after its completion or cancellation");
 	if ((r = quota_store(&s->hold, sink_block_length(s, block), e)) == 0 && sink_has_journal(s))
 		journal_append(&s->journal, dir_sys(s->dir), block, hash);
 	sink_leave(s, 0);

@@ -126,11 +126,13 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
  * `e`. 0: the file has the mode. */
 int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wanted, struct ptcp_err *e);
 
-/* The same of the modification time. Both times of a file are set together: file systems of libfuse 2 ignore a change of one. */
+/* The same of the modification time. Both times of a file are set together: file systems of libfuse 2 ignore a change
+ * of one. */
 int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e);
 
-/* 0 if the caller may rename a file or link to `name` in `at`: nothing, a file or a link has the name, or an empty directory had
- * it, which is removed. PTCP_EIO for a device, FIFO, socket or full directory, PTCP_EREFUSED for a published file. */
+/* 0 if the caller may rename a file or link to `name` in `at`: nothing, a file or a link has the name, or an empty
+ * directory had it, which is removed. PTCP_EIO for a device, FIFO, socket or full directory, PTCP_EREFUSED for a
+ * published file. */
 int sink_make_way(struct ptcp_err *e, int at, const struct dir *d, const char *name, struct published *published);
 
 /* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */

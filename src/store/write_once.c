@@ -17,7 +17,8 @@ int sink_taken(const struct sink *s, struct ptcp_err *e)
 
 void sink_mark_owner(const struct sink *s)
 {
-	if (s->owner != NULL) /* without effect where the file system has no attributes: the name is refused the next time */
+	if (s->owner != NULL) /* without effect where the file system has no attributes: the name is
+	                         refused the next time */
 		dir_sys(s->dir)->fsetxattr(s->part.fd, adder, s->owner, strlen(s->owner), 0);
 }
 
@@ -37,8 +38,8 @@ bool sink_is_own(const struct sink *s, int at, const struct stat *st)
 	struct stat now;
 	int fd;
 
-	if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != s->size_bytes || dir_excludes(s->dir, st->st_dev, st->st_ino) ||
-	    (fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
+	if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != s->size_bytes ||
+	    dir_excludes(s->dir, st->st_dev, st->st_ino) || (fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
 		return false;
 	if (sys->fstat(fd, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
 		done = is_owners(s, fd) && now.st_mtim.tv_sec == s->meta.mtime.tv_sec &&

@@ -94,7 +94,8 @@ static void balance_start(struct context *context)
 	double unused[CONTEXT_WORKERS_MAX];
 
 	if (context->n_workers < 2 ||
-	    (context->balance.timer == NULL && timer_new(&context->balance.timer, context->control, on_due, context, NULL) < 0))
+	    (context->balance.timer == NULL && timer_new(&context->balance.timer, context->control, on_due,
+	    context, NULL) < 0))
 		return;
 	measure(context, unused);
 	timer_set(context->balance.timer, mono_add_ns(mono_now(), INTERVAL_NS));

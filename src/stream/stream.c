@@ -130,7 +130,8 @@ size_t stream_allowance(struct stream *s, size_t want)
 		p = atomic_load_explicit(&s->pace.pacer[i], memory_order_relaxed);
 		if (p == NULL || !pacer_limits(p))
 			continue;
-		if (s->pace.allowance[i] == 0 && (s->pace.allowance[i] = pacer_take(p, &s->pace.turn[i], mono_now(), &at)) == 0) {
+		if (s->pace.allowance[i] == 0 && (s->pace.allowance[i] = pacer_take(p, &s->pace.turn[i],
+		    mono_now(), &at)) == 0) {
 			if (s->pace.timer == NULL && timer_new(&s->pace.timer, s->loop, on_paced, s, &why) < 0)
 				stream_fail(s, &why);
 			else
@@ -313,7 +314,8 @@ unsigned stream_number(const struct stream *s) { return s->o.number; }
 unsigned stream_path(const struct stream *s) { return s->o.path; }
 int stream_tap(const struct stream *s) { return s->tcp.tap; }
 
-/* A write on the worker counts once it takes longer than any other work there: a disk wakes up, a server of files hangs. */
+/* A write on the worker counts once it takes longer than any other work there: a disk wakes up, a server of files
+ * hangs. */
 bool stream_on_disk(const struct stream *s)
 {
 	uint64_t since = atomic_load_explicit(&s->writing_since_ns, memory_order_relaxed);
@@ -483,8 +485,8 @@ void stream_observe(struct stream *s, uint64_t moved, bool on_disk, const struct
 	s->tcp.known = true;
 }
 
-/* One report late, so that samples between reports have their part of the increase: a sample without a report, and one with
- * two, would look like a pause and a burst. */
+/* One report late, so that samples between reports have their part of the increase: a sample without a report, and one
+ * with two, would look like a pause and a burst. */
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out)
 {
 	double since_ns, whole_ns;

@@ -66,7 +66,8 @@ struct stream_results {
 		enum rcv_block_result what;
 		uint64_t hash;                  /* hash of the content, with RCV_BLOCK_WRITTEN */
 		struct digest term;
-		struct ptcp_err *why;           /* reason of RCV_BLOCK_FAILED, freed by the callback; NULL: out of memory */
+		struct ptcp_err *why;           /* reason of RCV_BLOCK_FAILED, freed by the
+		                                   callback; NULL: out of memory */
 	} of[STREAM_RESULTS];
 };
 
@@ -82,8 +83,8 @@ struct stream_ops {
 	/* The connection ended or the peer broke the protocol; the callback calls stream_stop(). */
 	void (*lost)(void *arg, struct stream *s, const struct ptcp_err *why);
 	void (*gone)(void *arg, struct stream *s);
-	/* Data of a file that is not open: the stream pauses until stream_known(), and then discards the data if the file is
-	 * still not open. NULL: such data is discarded at once. */
+	/* Data of a file that is not open: the stream pauses until stream_known(), and then discards the data if the
+	 * file is still not open. NULL: such data is discarded at once. */
 	void (*unknown)(void *arg, struct stream *s, uint64_t id);
 };
 
@@ -143,8 +144,8 @@ uint64_t stream_moved(const struct stream *s);
 void stream_check(struct stream *s, uint64_t silent_ns, bool unacked);
 /* In ops.lost. */
 const struct mtu_lost *stream_lost(const struct stream *s);
-/* A duplicate of the socket, for options and TCP_INFO, until ops.lost has returned or stream_stop(); -1: not tapped, or a
- * stream of another host. Borrowed. */
+/* A duplicate of the socket, for options and TCP_INFO, until ops.lost has returned or stream_stop(); -1: not tapped, or
+ * a stream of another host. Borrowed. */
 int stream_tap(const struct stream *s);
 /* TCP_INFO of the tap, or as reported from another host, the counters one report late; false: unknown. */
 bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
@@ -152,7 +153,8 @@ bool stream_tcpinfo(const struct stream *s, struct tcpinfo *out);
 void stream_share(struct stream *s, struct pacer *p);
 /* Once after ops.unknown. */
 void stream_known(struct stream *s);
-/* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls stream_free(). */
+/* Ends the stream, without its unsent data if `reset`. ops.gone follows as the last callback and calls
+ * stream_free(). */
 void stream_stop(struct stream *s, bool reset);
 void stream_free(struct stream *s);
 

@@ -73,8 +73,8 @@ struct stream_check {
 	bool unacked;
 };
 
-/* Sources of TCP_INFO on the control thread: a duplicate of the socket, or the last two reports by another host, and their
- * times; stream.c. */
+/* Sources of TCP_INFO on the control thread: a duplicate of the socket, or the last two reports by another host, and
+ * their times; stream.c. */
 struct stream_tcp {
 	int tap;                         /* -1: none */
 	bool known;
@@ -96,7 +96,8 @@ struct stream_memory {
 	struct memory_claim claim;
 	bool has, awaits;
 	bool worked;                     /* the stream has worked with the memory that it has */
-	unsigned n_bufs;                 /* buffers of jobs or chunks in use; the first is a part of the stream's memory */
+	unsigned n_bufs;                 /* buffers of jobs or chunks in use; the first is a part of
+	                                    the stream's memory */
 	struct msg granted, stalled;
 	atomic_bool stall_posted;        /* `stalled` is posted, */
 	bool awaits_stall;               /* the stream's end waits for `stalled` */

@@ -1,6 +1,6 @@
-/* Receiving half of a stream, on its worker: gathers a chunk of a block in memory, verifies it, and writes it to the file.
- * Corrupt data never reaches a file. A write that is expected to be fast is made on the worker, others on I/O threads while
- * the stream receives further chunks. A block is reported with its last chunk. */
+/* Receiving half of a stream, on its worker: gathers a chunk of a block in memory, verifies it, and writes it to the
+ * file. Corrupt data never reaches a file. A write that is expected to be fast is made on the worker, others on I/O
+ * threads while the stream receives further chunks. A block is reported with its last chunk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

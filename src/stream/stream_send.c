@@ -254,7 +254,8 @@ static ssize_t put_file(void *arg, int sock, size_t n)
 	return sent;
 }
 
-/* As write_until(), of the data that is sent from its file; false also if the rest must be read: the job is not ready. */
+/* As write_until(), of the data that is sent from its file; false also if the rest must be read: the job is not
+ * ready. */
 static bool write_file(struct stream *s, struct stream_job *job)
 {
 	size_t allowed;
@@ -444,7 +445,8 @@ void stream_generate_writable(void *arg)
 
 	if (g->from.ns == 0)
 		return; /* not started */
-	if (g->left_bytes > 0 && g->written == 0 && s->memory.worked && memory_wanted(&s->memory.claim) && !chan_flushed(s->chan))
+	if (g->left_bytes > 0 && g->written == 0 && s->memory.worked && memory_wanted(&s->memory.claim) &&
+	    !chan_flushed(s->chan))
 		return;
 	if (g->left_bytes > 0 && !(g->written == 0 ? stream_memory_turn(s) : stream_memory_take(s)))
 		return;

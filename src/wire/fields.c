@@ -56,7 +56,8 @@ static const struct wire_field hello[] = {
 	ANY("window_us", tcp_report, window_us), ANY("buffer_us", tcp_report, buffer_us),
 	ANY("retransmits", tcp_report, retransmits), LENGTH("n", 1, tcp_report, congestion, 0, WIRE_CONGESTION_MAX),
 	DATA(tcp_report, congestion, WORD), UINT("m", tcp_report, m, 0, WIRE_REPORT_STREAMS_MAX),
-	ARRAY("rtt_us", tcp_report, rtt_us, m, 0, UINT32_MAX), ARRAY("min_rtt_us", tcp_report, min_rtt_us, m, 0, UINT32_MAX),
+	ARRAY("rtt_us", tcp_report, rtt_us, m, 0, UINT32_MAX), ARRAY("min_rtt_us", tcp_report, min_rtt_us,
+	m, 0, UINT32_MAX),
 	ARRAY("segments", tcp_report, segments, m, 0, UINT32_MAX), ARRAY("lost", tcp_report, lost, m, 0, UINT32_MAX),
 	ARRAY("events", tcp_report, events, m, 0, UINT32_MAX)
 }, join[] = {
@@ -112,9 +113,10 @@ static const struct wire_field hello[] = {
 	ANY("spool", route, spool_bytes), ANY("session", route, session), UINT("control", route, control, 0, 1)
 }, grant[] = {
 	BYTES(grant, issuer), BYTES(grant, grantee), BYTES(grant, audience),
-	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_RELAY), ANY("expiry", grant, expiry_s), BYTES(grant, nonce),
-	LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL),
-	LENGTH("m", 2, grant, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(grant, certificates, ANY), BYTES(grant, signature)
+	UINT("mode", grant, mode, WIRE_GRANT_READ, WIRE_GRANT_RELAY), ANY("expiry", grant, expiry_s),
+	BYTES(grant, nonce), LENGTH("n", 2, grant, path, 0, WIRE_PATH_MAX), DATA(grant, path, NO_NUL),
+	LENGTH("m", 2, grant, certificates, 0, WIRE_CERTIFICATES_MAX), DATA(grant, certificates, ANY),
+	BYTES(grant, signature)
 }, job[] = {
 	UINT("flags", job, flags, 0, WIRE_JOB_FLAGS), UINT("family", job, family, 0, 6), POSITIVE("port", job, port),
 	POSITIVE("timeout_ms", job, timeout_ms), ANY("linger_ms", job, linger_ms),
@@ -125,7 +127,8 @@ static const struct wire_field hello[] = {
 	POSITIVE("streams", probe, streams), UINT("messages", probe, messages, 1, WIRE_SAMPLES_MAX),
 	ANY("cipher", probe, cipher), ANY("wait_ms", probe, wait_ms)
 }, sample[] = {
-	POSITIVE("bytes", sample, bytes), POSITIVE("delay_ns", sample, delay_ns), ANY("round_trip_ns", sample, round_trip_ns)
+	POSITIVE("bytes", sample, bytes), POSITIVE("delay_ns", sample, delay_ns),
+	ANY("round_trip_ns", sample, round_trip_ns)
 }, started[] = {
 	POSITIVE("id", started, id), LENGTH("n", 1, started, peer, 1, WIRE_HOST_MAX), DATA(started, peer, WORD)
 },
@@ -139,9 +142,10 @@ static const struct wire_field hello[] = {
 progress[] = {
 	PROGRESS(progress, )
 }, event[] = {
-	UINT("kind", event, kind, WIRE_EVENT_DONE, WIRE_EVENT_STREAMS), ANY("code", event, code), ANY("from", event, from),
-	ANY("to", event, to), LENGTH("n", 2, event, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, event, text, 0, WIRE_TEXT_MAX),
-	DATA(event, path, NO_NUL), DATA(event, text, ANY)
+	UINT("kind", event, kind, WIRE_EVENT_DONE, WIRE_EVENT_STREAMS), ANY("code", event, code),
+	ANY("from", event, from),
+	ANY("to", event, to), LENGTH("n", 2, event, path, 0, WIRE_PATH_MAX),
+	LENGTH("m", 2, event, text, 0, WIRE_TEXT_MAX), DATA(event, path, NO_NUL), DATA(event, text, ANY)
 }, status[] = {
 	ANY("id", status, id), UINT("cancel", status, cancel, 0, 1)
 }, state[] = {
@@ -163,25 +167,28 @@ progress[] = {
 	ANY("older_ms", clean, older_ms), UINT("dry_run", clean, dry_run, 0, 1),
 	LENGTH("n", 2, clean, path, 0, WIRE_PATH_MAX), DATA(clean, path, NO_NUL)
 }, leftover[] = {
-	ANY("bytes", leftover, bytes), ANY("age_ms", leftover, age_ms), LENGTH("n", 2, leftover, path, 0, WIRE_PATH_MAX),
+	ANY("bytes", leftover, bytes), ANY("age_ms", leftover, age_ms),
+	LENGTH("n", 2, leftover, path, 0, WIRE_PATH_MAX),
 	LENGTH("m", 2, leftover, text, 0, WIRE_TEXT_MAX), DATA(leftover, path, NO_NUL), DATA(leftover, text, ANY)
 }, cleaned[] = {
 	ANY("files", cleaned, files), ANY("bytes", cleaned, bytes), ANY("in_use", cleaned, in_use),
 	ANY("recent", cleaned, recent), ANY("failed", cleaned, failed), UINT("final", cleaned, final, 0, 1)
 }, manage[] = {
-	UINT("op", manage, op, WIRE_MANAGE_LIST, WIRE_MANAGE_RENAME), UINT("flags", manage, flags, 0, WIRE_MANAGE_FLAGS),
+	UINT("op", manage, op, WIRE_MANAGE_LIST, WIRE_MANAGE_RENAME),
+	UINT("flags", manage, flags, 0, WIRE_MANAGE_FLAGS),
 	UINT("n_paths", manage, n_paths, 1, WIRE_PATHS_MAX), REST(manage, paths)
 }, listed[] = {
 	UINT("type", listed, type, WIRE_LISTED_UNKNOWN, WIRE_LISTED_BLOCK_DEVICE), ANY("code", listed, code),
 	UINT("mode", listed, mode, 0, 07777), ANY("bytes", listed, bytes), ANY("disk_bytes", listed, disk_bytes),
-	ANY("entries", listed, entries), ANY("mtime_s", listed, mtime_s), UINT("mtime_ns", listed, mtime_ns, 0, 999999999),
+	ANY("entries", listed, entries), ANY("mtime_s", listed, mtime_s),
+	UINT("mtime_ns", listed, mtime_ns, 0, 999999999),
 	LENGTH("n", 2, listed, path, 0, WIRE_PATH_MAX), LENGTH("m", 2, listed, target, 0, WIRE_PATH_MAX),
 	LENGTH("k", 2, listed, text, 0, WIRE_TEXT_MAX), DATA(listed, path, NO_NUL), DATA(listed, target, NO_NUL),
 	DATA(listed, text, ANY)
 }, managed[] = {
 	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
-	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes), ANY("quota", managed, quota_bytes),
-	UINT("final", managed, final, 0, 1)
+	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes),
+	ANY("quota", managed, quota_bytes), UINT("final", managed, final, 0, 1)
 }, mover[] = {
 	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
 }, endpoint[] = {
@@ -193,7 +200,8 @@ progress[] = {
 	POSITIVE("streams", invite, streams), POSITIVE("timeout_ms", invite, timeout_ms),
 	LENGTH("n", 1, invite, near, 1, WIRE_HOST_MAX), LENGTH("m", 1, invite, congestion, 0, WIRE_CONGESTION_MAX),
 	DATA(invite, near, WORD), DATA(invite, congestion, WORD)
-}, accepted[] = { ANY("handle", accepted, handle), ANY("number", accepted, number), BYTES(accepted, peer) }, stream[] = {
+}, accepted[] = { ANY("handle", accepted, handle), ANY("number", accepted, number), BYTES(accepted, peer) },
+stream[] = {
 	ANY("handle", stream, handle), ANY("number", stream, number), BYTES(stream, session), BYTES(stream, key),
 	BYTES(stream, peer), ANY("cipher", stream, cipher), UINT("family", stream, family, 0, 6),
 	UINT("flags", stream, flags, 0, WIRE_STREAM_FLAGS), ANY("segment", stream, segment_bytes),
@@ -226,7 +234,8 @@ progress[] = {
 	ANY("handle", connected, handle)
 }, lost[] = {
 	ANY("handle", lost, handle), ANY("cause", lost, cause), ANY("hop", lost, hop), POSITIVE("code", lost, code),
-	ANY("acked", lost, acked_bytes), ANY("silent_ms", lost, silent_ms), LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
+	ANY("acked", lost, acked_bytes), ANY("silent_ms", lost, silent_ms),
+	LENGTH("n", 2, lost, text, 0, WIRE_TEXT_MAX), DATA(lost, text, ANY)
 }, unread[] = {
 	ANY("handle", unread, handle), UINT("extent", unread, extent, 0, WIRE_EXTENTS_MAX - 1),
 	POSITIVE("code", unread, code), LENGTH("n", 2, unread, text, 0, WIRE_TEXT_MAX), DATA(unread, text, ANY)
@@ -234,9 +243,11 @@ progress[] = {
 	ANY("handle", sent, handle), UINT("n", sent, n, 1, WIRE_EXTENTS_MAX), REST(sent, terms)
 }, traffic[] = {
 	ANY("handle", traffic, handle), ANY("moved", traffic, moved_bytes), UINT("on_disk", traffic, on_disk, 0, 1),
-	ANY("acked", traffic, acked_bytes), ANY("received", traffic, received_bytes), ANY("sacked", traffic, sacked_bytes),
+	ANY("acked", traffic, acked_bytes), ANY("received", traffic, received_bytes),
+	ANY("sacked", traffic, sacked_bytes),
 	ANY("delivered", traffic, delivered_bytes), ANY("segments", traffic, sent_segments),
-	ANY("retransmits", traffic, retransmits), ANY("rtt_us", traffic, rtt_us), ANY("min_rtt_us", traffic, min_rtt_us),
+	ANY("retransmits", traffic, retransmits), ANY("rtt_us", traffic, rtt_us),
+	ANY("min_rtt_us", traffic, min_rtt_us),
 	ANY("silent_us", traffic, silent_us), ANY("no_data_us", traffic, no_data_us), ANY("busy_us", traffic, busy_us),
 	ANY("window_us", traffic, window_us), ANY("buffer_us", traffic, buffer_us), ANY("timeouts", traffic, timeouts),
 	UINT("unacked", traffic, unacked, 0, 1), LENGTH("n", 1, traffic, congestion, 0, WIRE_CONGESTION_MAX),
@@ -250,8 +261,8 @@ progress[] = {
 }, wrote[] = {
 	ANY("handle", wrote, handle), UINT("n", wrote, n, 1, WIRE_WRITTEN_MAX), REST(wrote, items)
 }, unwritten[] = {
-	ANY("handle", unwritten, handle), ID(unwritten, id), ANY("block", unwritten, block), POSITIVE("code", unwritten, code),
-	LENGTH("n", 2, unwritten, text, 0, WIRE_TEXT_MAX), DATA(unwritten, text, ANY)
+	ANY("handle", unwritten, handle), ID(unwritten, id), ANY("block", unwritten, block),
+	POSITIVE("code", unwritten, code), LENGTH("n", 2, unwritten, text, 0, WIRE_TEXT_MAX), DATA(unwritten, text, ANY)
 };
 
 /* ---- Rules that span fields ---- */
@@ -295,8 +306,8 @@ static bool open_valid(const void *f)
 			return false;
 		places += place;
 	}
-	return path_count_valid(o) && (places > 0 || o->n_paths == 0) && rest.n == 0 && (deletes || o->max_delete == 0) &&
-	    (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
+	return path_count_valid(o) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
+	    (deletes || o->max_delete == 0) && (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 
 /* Only the flags of the operation; a RENAME names two paths. */
@@ -480,19 +491,24 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),
 	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
-	LAYOUT(ROUTE, route, route, route_valid), LAYOUT(GRANT, grant, grant, grant_valid), LAYOUT(JOB, job, job, job_valid),
-	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL), LAYOUT(STARTED, started, started, NULL),
+	LAYOUT(ROUTE, route, route, route_valid), LAYOUT(GRANT, grant, grant, grant_valid),
+	LAYOUT(JOB, job, job, job_valid),
+	LAYOUT(PROBE, probe, probe, NULL), LAYOUT(SAMPLE, sample, sample, NULL),
+	LAYOUT(STARTED, started, started, NULL),
 	LAYOUT(PROGRESS, progress, progress, NULL), LAYOUT(EVENT, event, event, NULL),
 	LAYOUT(STATUS, status, status, status_valid), LAYOUT(STATE, state, state, NULL),
-	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL), LAYOUT(LEFTOVER, leftover, leftover, NULL),
+	LAYOUT(LINK, link, link, link_valid), LAYOUT(CLEAN, clean, clean, NULL),
+	LAYOUT(LEFTOVER, leftover, leftover, NULL),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
 	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
 	LAYOUT(SIZE, size, size, NULL), LAYOUT(MOVER, mover, mover, NULL), LAYOUT(STREAM, stream, stream, stream_valid),
-	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid), LAYOUT(FORGET, forget, forget, NULL),
+	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid),
+	LAYOUT(FORGET, forget, forget, NULL),
 	LAYOUT(CHECK, check, check, NULL), LAYOUT(STOP, stop, stop, NULL), LAYOUT(PACE, pace, pace, NULL),
 	LAYOUT(CONNECTED, handle, connected, NULL), LAYOUT(LOST, lost, lost, NULL), LAYOUT(GONE, handle, gone, NULL),
-	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid), LAYOUT(TRAFFIC, traffic, traffic, NULL),
+	LAYOUT(UNREAD, unread, unread, NULL), LAYOUT(SENT, sent, sent, sent_valid),
+	LAYOUT(TRAFFIC, traffic, traffic, NULL),
 	LAYOUT(TARGET, target, target, NULL), LAYOUT(CLOSE, forget, close, NULL), LAYOUT(WANT, want, want, NULL),
 	LAYOUT(WROTE, wrote, wrote, wrote_valid), LAYOUT(UNWRITTEN, unwritten, unwritten, NULL),
 	LAYOUT(CLOSED, forget, closed, NULL), LAYOUT(ENDPOINT, endpoint, endpoint, endpoint_valid),

@@ -11,8 +11,8 @@
 
 enum wire_grant_mode { WIRE_GRANT_READ = 1, WIRE_GRANT_WRITE = 2, WIRE_GRANT_PROBE = 3, WIRE_GRANT_RELAY = 4 };
 
-/* READ and WRITE permit access to `path` at `audience`, PROBE a measurement of the path to the audience, RELAY connections
- * through the audience to a single next hop. */
+/* READ and WRITE permit access to `path` at `audience`, PROBE a measurement of the path to the audience, RELAY
+ * connections through the audience to a single next hop. */
 struct wire_grant {
 	uint8_t issuer[WIRE_KEY_BYTES];      /* Ed25519 key */
 	uint8_t grantee[WIRE_DIGEST_BYTES];  /* digest behind the fingerprint */
@@ -20,7 +20,8 @@ struct wire_grant {
 	uint8_t mode;
 	uint64_t expiry_s;                   /* seconds since 1970, UTC, by the audience's clock */
 	uint8_t nonce[WIRE_NONCE_BYTES];
-	struct span path;                    /* below the issuer's root; empty with PROBE; RELAY: the next hop, HOST:PORT */
+	struct span path;                    /* below the issuer's root; empty with PROBE; RELAY:
+	                                        the next hop, HOST:PORT */
 	struct span certificates;            /* certificates of the issuer, as in its TLS certificate */
 	uint8_t signature[WIRE_SIGNATURE_BYTES];
 };

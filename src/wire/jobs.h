@@ -20,7 +20,8 @@ struct wire_job {
 	uint16_t port;
 	uint32_t timeout_ms, linger_ms; /* values of HELLO in the session with the third host */
 	struct span host;       /* 1 to WIRE_HOST_MAX printable ASCII bytes */
-	struct span congestion; /* congestion control of a PROBE, printable ASCII; "system": the system's; empty: as FAIR */
+	struct span congestion; /* congestion control of a PROBE, printable ASCII; "system": the
+	                           system's; empty: as FAIR */
 	uint64_t rate_bps;      /* rate of all streams together, at least WIRE_JOB_MIN_BPS; 0: no limit */
 };
 #define WIRE_JOB_MIN_BPS 10000

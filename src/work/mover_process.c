@@ -75,8 +75,8 @@ static int listen_for_clients(struct mover_process *p, struct ptcp_err *e)
 
 static int confine(struct mover_process *p, struct ptcp_err *e)
 {
-	struct ptcp_mover_needs needs = { .roots = (const char *const *)p->invitation.root, .n_roots = p->invitation.n_roots,
-		.writes = p->invitation.writes };
+	struct ptcp_mover_needs needs = { .roots = (const char *const *)p->invitation.root,
+		.n_roots = p->invitation.n_roots, .writes = p->invitation.writes };
 
 	return p->o->confine != NULL ? p->o->confine(p->o->arg, &needs, e) : 0;
 }
@@ -94,8 +94,8 @@ static int mover_process_start(struct mover_process *p, struct ptcp_err *e)
 	    (p->invitation.serves && (r = listen_for_clients(p, e)) < 0) ||
 	    (r = work_files_open(&p->files, &p->invitation, LATE_NS, e)) < 0 ||
 	    (r = confine(p, e)) < 0 || (r = identity_new(&p->context.identity, e)) < 0 ||
-	    (r = context_init(&p->context, p->loop, "/", CONTEXT_WORKERS_MAX, ciphers, p->invitation.serves ? ciphers : 0, e)) < 0 ||
-	    (r = pending_init(&p->pending, &pending, e)) < 0)
+	    (r = context_init(&p->context, p->loop, "/", CONTEXT_WORKERS_MAX, ciphers,
+	    p->invitation.serves ? ciphers : 0, e)) < 0 || (r = pending_init(&p->pending, &pending, e)) < 0)
 		return r;
 	return work_new(&p->first, p, p->invitation.run, p->invitation.key, NULL, e);
 }

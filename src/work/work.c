@@ -90,8 +90,8 @@ static int on_invite(struct work *w, const struct wire_invite *f, struct ptcp_er
 	return 0;
 }
 
-/* The engine gives the mover up LINK_TIMEOUT_NS after the receipt of a PING, at the earliest. `tick` is the time at which this
- * end sent the last PING that the engine has received; 0: none. */
+/* The engine gives the mover up LINK_TIMEOUT_NS after the receipt of a PING, at the earliest. `tick` is the time at
+ * which this end sent the last PING that the engine has received; 0: none. */
 static int on_ping(struct work *w, const struct wire_ping *f, struct ptcp_err *e)
 {
 	(void)e;
@@ -200,7 +200,8 @@ static void joined(struct work *w, struct chan *c)
 	}
 	if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
 		strcpy(host, "unknown");
-	OUTBOX_PUT(mover_link_out(w->link), mover, MOVER, (&(struct wire_mover){ { (const uint8_t *)host, strlen(host) } }));
+	OUTBOX_PUT(mover_link_out(w->link), mover, MOVER,
+	    (&(struct wire_mover){ { (const uint8_t *)host, strlen(host) } }));
 	atomic_store(&w->targets.lease.until_ns, mono_add_ns(mono_now(), FIRST_LEASE_NS).ns);
 	if (w->session != NULL)
 		name_endpoint(w, fd);
@@ -233,8 +234,10 @@ static void join(struct work *w)
 	struct mover_process *p = w->process;
 	char host[SOCK_HOST_BYTES];
 	struct connect_opts o = { .context = &p->context, .host = host, .timeout_ns = CONNECT_NS,
-		.sock = { .timeout_ns = LINK_TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED, .first = write_join,
-		.fingerprint = p->invitation.engine, .hint = "has its transfer ended?", .done = on_connected, .arg = w };
+		.sock = { .timeout_ns = LINK_TIMEOUT_NS }, .alpn = ALPN_MOVER, .answer = WIRE_JOINED,
+		.first = write_join,
+		.fingerprint = p->invitation.engine, .hint = "has its transfer ended?",
+		.done = on_connected, .arg = w };
 	struct ptcp_err why;
 
 	if (sock_split(p->invitation.address[p->address], host, &o.port, 0, &why) < 0 ||

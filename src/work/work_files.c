@@ -142,8 +142,8 @@ static bool split(const struct work_files *f, const struct wire_source *s, char 
 int work_files_add(struct work_files *f, const struct wire_source *s, struct direct_io *direct, struct ptcp_err *e)
 {
 	unsigned slot = wire_slot(s->id);
-	struct walk_entry w = { .type = WALK_FILE, .size_bytes = s->size_bytes, .dev = SOURCE_ANY_DEV, .ino = s->ino, .nlink = 1,
-		.mtime = { s->mtime_s, s->mtime_ns }, .ctime = { s->ctime_s, s->ctime_ns } };
+	struct walk_entry w = { .type = WALK_FILE, .size_bytes = s->size_bytes, .dev = SOURCE_ANY_DEV,
+		.ino = s->ino, .nlink = 1, .mtime = { s->mtime_s, s->mtime_ns }, .ctime = { s->ctime_s, s->ctime_ns } };
 	char path[WIRE_PATH_MAX + 1];
 
 	if (s->root >= f->n_roots || !split(f, s, path, &w.name) || (w.dir = dir_at(f, s->root, path)) == NULL) {
@@ -161,7 +161,8 @@ int work_files_add(struct work_files *f, const struct wire_source *s, struct dir
 	return err_nomem(e);
 }
 
-int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name, struct ptcp_err *e)
+int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name,
+    struct ptcp_err *e)
 {
 	const struct wire_source s = { .root = t->root, .path = t->path };
 	char path[WIRE_PATH_MAX + 1];

@@ -1,5 +1,5 @@
-/* Inside a mover process: mover_process.c (start, clients' connections, end), work.c (joining, the engine's frames), work_files.c
- * (sources by path), work_streams.c, work_targets.c. Control thread. */
+/* Inside a mover process: mover_process.c (start, clients' connections, end), work.c (joining, the engine's frames),
+ * work_files.c (sources by path), work_streams.c, work_targets.c. Control thread. */
 #ifndef WORK_WORK_IMPL_H
 #define WORK_WORK_IMPL_H
 
@@ -129,7 +129,8 @@ void work_files_fini(struct work_files *f);
 /* PTCP_EPROTO: the path leaves the root. */
 int work_files_add(struct work_files *f, const struct wire_source *s, struct direct_io *direct, struct ptcp_err *e);
 /* The directory (a reference) and name (on the heap) of a part file. PTCP_EPROTO: not a part file beneath a root. */
-int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name, struct ptcp_err *e);
+int work_files_target(struct work_files *f, const struct wire_target *t, struct dir **dir, char **name,
+    struct ptcp_err *e);
 void work_files_forget(struct work_files *f, uint64_t id);
 /* NULL: unknown. Borrowed. */
 struct source *work_files_find(const struct work_files *f, uint64_t id);

@@ -65,10 +65,13 @@ static struct span text_of(const struct ptcp_err *why)
 }
 
 /* `cause` and `hop` are of a connection that failed. */
-static void put_lost(struct work_stream *s, unsigned cause, unsigned hop, const struct ptcp_err *why, const struct mtu_lost *conn)
+static void put_lost(struct work_stream *s, unsigned cause, unsigned hop, const struct ptcp_err *why,
+    const struct mtu_lost *conn)
 {
-	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .hop = (uint8_t)hop, .code = (uint16_t)-why->code,
-		.acked_bytes = conn->delivered_bytes, .silent_ms = (uint64_t)(conn->silent_s * 1e3), .text = text_of(why) };
+	struct wire_lost f = { .handle = s->handle, .cause = (uint8_t)cause, .hop = (uint8_t)hop,
+		.code = (uint16_t)-why->code,
+		.acked_bytes = conn->delivered_bytes, .silent_ms = (uint64_t)(conn->silent_s * 1e3),
+		.text = text_of(why) };
 
 	if (!s->work->over)
 		OUTBOX_PUT(out_of(s), lost, LOST, &f);
@@ -289,7 +292,8 @@ static bool take_relays(struct work_stream *s, const struct wire_stream *f)
 	while ((part = strsep(&rest, ",")) != NULL) {
 		struct connect_hop *h = &s->relay[s->n_relays++];
 
-		if (s->n_relays > CONNECT_RELAYS_MAX || sock_split(part, h->host, &h->port, 0, NULL) < 0 || h->port == 0)
+		if (s->n_relays > CONNECT_RELAYS_MAX || sock_split(part, h->host, &h->port, 0, NULL) < 0 ||
+		    h->port == 0)
 			return false;
 	}
 	return true;
@@ -299,13 +303,17 @@ static int start_connect(struct work_stream *s, const struct wire_stream *f, str
 {
 	char host[WIRE_HOST_MAX + 1];
 	bool ahead = (f->flags & WIRE_STREAM_AHEAD) != 0, plaintext = f->cipher == PTCP_CIPHER_NONE;
-	struct connect_opts o = { .context = &s->work->process->context, .host = span_copy(host, f->host), .port = f->port,
-		.relay = s->relay, .n_relays = s->n_relays, .spool_bytes = f->spool_bytes, .route_session = f->route_session,
-		.ask = on_relay, .timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA, .label = s->label[0] != '\0' ? s->label : NULL,
+	struct connect_opts o = { .context = &s->work->process->context, .host = span_copy(host, f->host),
+		.port = f->port,
+		.relay = s->relay, .n_relays = s->n_relays, .spool_bytes = f->spool_bytes,
+		.route_session = f->route_session,
+		.ask = on_relay, .timeout_ns = f->connect_ms * NS_PER_MS, .alpn = ALPN_DATA,
+		.label = s->label[0] != '\0' ? s->label : NULL,
 		.sock = { .family = f->family, .timeout_ns = f->timeout_ms * NS_PER_MS,
 		    .congestion = s->congestion[0] != '\0' ? s->congestion : NULL, .segment_bytes = f->segment_bytes },
 		.one_cipher = !plaintext, .cipher = (enum ptcp_cipher)f->cipher, .plaintext = plaintext,
-		.answer = ahead ? 0 : WIRE_JOINED, .fingerprint = s->peer, .first = write_join, .done = on_connected, .arg = s };
+		.answer = ahead ? 0 : WIRE_JOINED, .fingerprint = s->peer, .first = write_join,
+		.done = on_connected, .arg = s };
 
 	return connect_start(&s->connect, &o, e);
 }
@@ -457,15 +465,17 @@ void work_report_traffic(struct work *w)
 	struct tcpinfo t;
 
 	if (direct_io_report(&w->direct_io))
-		log_at(&w->process->context.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\"" DIRECT_IO_REFUSED_WHY "\"",
-		    text_escape_quoted(shown, sizeof shown, w->direct_io.path));
+		log_at(&w->process->context.log, LOG_WARN, "mover", "event=no-direct-io file=%s why=\""
+		    DIRECT_IO_REFUSED_WHY "\"", text_escape_quoted(shown, sizeof shown, w->direct_io.path));
 	LIST_EACH(&w->streams, s, struct work_stream, in_list) {
 		if (s->stream == NULL || !stream_tcpinfo(s->stream, &t))
 			continue;
 		f = (struct wire_traffic){ .handle = s->handle, .moved_bytes = stream_moved(s->stream),
 			.on_disk = stream_on_disk(s->stream) || w->targets.flush != NULL, .acked_bytes = t.acked_bytes,
-			.received_bytes = t.received_bytes, .sacked_bytes = t.sacked_bytes, .delivered_bytes = t.delivered_bytes,
-			.sent_segments = t.sent_segments, .retransmits = t.retransmits, .rtt_us = us(t.rtt_s), .min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
+			.received_bytes = t.received_bytes, .sacked_bytes = t.sacked_bytes,
+			.delivered_bytes = t.delivered_bytes,
+			.sent_segments = t.sent_segments, .retransmits = t.retransmits, .rtt_us = us(t.rtt_s),
+			.min_rtt_us = us(t.min_rtt_s), .silent_us = us(t.silent_s),
 			.no_data_us = us(t.no_data_s), .busy_us = us(t.busy_s), .window_us = us(t.window_s),
 			.buffer_us = us(t.buffer_s), .timeouts = t.timeouts, .unacked = t.unacked,
 			.congestion = { (const uint8_t *)t.congestion, strlen(t.congestion) } };

@@ -157,14 +157,16 @@ static void run_open(struct io_call *k)
 	struct mono until = mono_add_ns(mono_now(), LATE_NS);
 	const struct timespec pause = { 0, (long)RETRY_NS };
 
-	while ((k->result = sink_join(o->sink, o->ino, &k->why)) < 0 && (k->why.sys == ENOENT || k->why.sys == ESTALE) &&
+	while ((k->result = sink_join(o->sink, o->ino, &k->why)) < 0 &&
+	    (k->why.sys == ENOENT || k->why.sys == ESTALE) &&
 	    mono_now().ns < until.ns && !atomic_load(&o->work->targets.over))
 		nanosleep(&pause, NULL);
 }
 
 static struct sink *sink_for(struct work *w, const struct wire_target *f, struct wire_grid grid, struct ptcp_err *e)
 {
-	const struct sink_opts o = { .block_bytes = grid.block_bytes, .has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
+	const struct sink_opts o = { .block_bytes = grid.block_bytes,
+		.has_version = (f->flags & WIRE_TARGET_JOURNAL) != 0,
 		.sparse = (f->flags & WIRE_TARGET_SPARSE) != 0, .direct_io = work_direct_io(w), .shared = true,
 		.lease = &w->targets.lease };
 	const struct meta meta = { .set_mode = false };

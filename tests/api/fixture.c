@@ -1,15 +1,17 @@
 #include "fixture.h"
 
-#include <dirent.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct ptcp_server *lf_server;
 char lf_address[32];

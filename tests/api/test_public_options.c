@@ -1,14 +1,16 @@
 /* Options and checks for programs, which the command does not use. Public headers only. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "fixture.h"
 
@@ -20,7 +22,8 @@ static int setup(void **state)
 	(void)state;
 	if (lf_make_dir() < 0)
 		return -1;
-	if (mkdir(lf_path("root"), 0755) != 0 || mkdir(lf_path("root/there"), 0755) != 0 || mkdir(lf_path("here"), 0755) != 0)
+	if (mkdir(lf_path("root"), 0755) != 0 || mkdir(lf_path("root/there"), 0755) != 0 ||
+	    mkdir(lf_path("here"), 0755) != 0)
 		return -1;
 	ptcp_server_opts_init(&o);
 	ptcp_permission_init(&p);
@@ -148,7 +151,8 @@ TASK(link_query_task, ptcp_link_query_new(&t, o, HOST, e))
 
 static int advice(const void *o, struct ptcp_err *e)
 {
-	struct ptcp_probe p[2] = { { .streams = 1, .throughput_bps = 1e8, .error_bps = NAN }, { .streams = 10, .throughput_bps = 5e8, .error_bps = NAN } };
+	struct ptcp_probe p[2] = { { .streams = 1, .throughput_bps = 1e8, .error_bps = NAN },
+		{ .streams = 10, .throughput_bps = 5e8, .error_bps = NAN } };
 	struct ptcp_advice a;
 
 	ptcp_advice_init(&a);
@@ -184,11 +188,12 @@ static int certificate(const void *o, struct ptcp_err *e)
 	return ptcp_certificate_sign(lf_path("no.key"), o, text, e);
 }
 
-/* Each function that takes options: NULL stands for those of _init(), which some functions refuse with a reason of their own;
- * and options without a size are refused. */
+/* Each function that takes options: NULL stands for those of _init(), which some functions refuse with a reason of
+ * their own; and options without a size are refused. */
 static void options_of_nobody(void **state)
 {
-	static const struct { const char *name; int (*call)(const void *o, struct ptcp_err *e); const char *why; } cases[] = {
+	static const struct { const char *name; int (*call)(const void *o, struct ptcp_err *e);
+		const char *why; } cases[] = {
 		{ "send", send_task, NULL }, { "recv", recv_task, NULL }, { "status", status_task, NULL },
 		{ "clean task", clean_task, NULL }, { "clean task, its own", clean_task_opts, NULL },
 		{ "manage", manage_task, NULL }, { "manage, its own", manage_task_opts, NULL },

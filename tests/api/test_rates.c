@@ -1,15 +1,18 @@
 /* Rate limits with real connections: a transfer over two paths, one of them through a relay, keeps to the limits of the
- * paths and of all together, follows changes, and ends although one path is idle. tests/engine/test_path_rates.c has the cases. */
-#include <pthread.h>
+ * paths and of all together, follows changes, and ends although one path is idle. tests/engine/test_path_rates.c has
+ * the cases. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "api/fixture.h"
 #include "timed.h"

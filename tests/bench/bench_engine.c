@@ -253,7 +253,8 @@ static void arrive(struct pair *p)
 	p->now = mono_add_ns(p->now, STEP_NS);
 	from = wall_ns();
 	engine_progress(end->engine, p->now);
-	rcv_block(engine_rcv(end->engine), end->id, q->block[q->first], RCV_BLOCK_WRITTEN, (struct digest){ 0, 1 }, NULL);
+	rcv_block(engine_rcv(end->engine), end->id, q->block[q->first], RCV_BLOCK_WRITTEN,
+	    (struct digest){ 0, 1 }, NULL);
 	pump(p, end);
 	end->wall_ns += wall_ns() - from;
 	q->first = (q->first + 1) % p->fifo_size;
@@ -287,7 +288,8 @@ static double mean_us(uint64_t ns, uint32_t blocks) { return (double)ns / 1e3 / 
  * left, all streams have room, and ask for copies after each arrival. */
 static void measure(unsigned streams, uint32_t in_flight, uint32_t blocks)
 {
-	struct pair p = { .now = { NS_PER_S }, .rng = { 1 }, .streams = streams, .fifo_size = 2 * in_flight / streams + 64 };
+	struct pair p = { .now = { NS_PER_S }, .rng = { 1 }, .streams = streams,
+		.fifo_size = 2 * in_flight / streams + 64 };
 	double us[2], tail_us;
 	uint32_t n, tail;
 	unsigned i;
@@ -317,8 +319,8 @@ static void measure(unsigned streams, uint32_t in_flight, uint32_t blocks)
 	}
 	tail_us = mean_us(p.end[0].wall_ns, tail);
 	finish(&p);
-	printf("%7u %9u %10.2f %10.2f %12.0f %10.2f\n", streams, in_flight, us[0], us[1], 1e6 / (us[0] > us[1] ? us[0] : us[1]),
-	    tail_us);
+	printf("%7u %9u %10.2f %10.2f %12.0f %10.2f\n", streams, in_flight, us[0], us[1],
+	    1e6 / (us[0] > us[1] ? us[0] : us[1]), tail_us);
 	fflush(stdout);
 	for (i = 0; i < streams; i++)
 		free(p.fifo[i].block);

@@ -122,7 +122,8 @@ static void put_wrote(struct fake *k, uint32_t handle, const uint8_t *items, uns
 {
 	if (k->stopped[handle % HANDLES]) /* the peer repeats the blocks of a stream that was replaced */
 		return;
-	OUTBOX_PUT(out_of(k), wrote, WROTE, (&(struct wire_wrote){ handle, (uint8_t)n, { items, n * WIRE_WRITTEN_BYTES } }));
+	OUTBOX_PUT(out_of(k), wrote, WROTE, (&(struct wire_wrote){ handle, (uint8_t)n,
+	    { items, n * WIRE_WRITTEN_BYTES } }));
 	while (n-- > 0) {
 		n_written++;
 		count_written();
@@ -387,7 +388,8 @@ static void join(struct fake *k)
 {
 	char name[SOCK_HOST_BYTES];
 	struct connect_opts o = { .context = &host, .host = name, .timeout_ns = WAIT_NS, .alpn = ALPN_MOVER,
-		.answer = WIRE_JOINED, .first = write_join, .fingerprint = k->invitation->engine, .done = on_connected, .arg = k };
+		.answer = WIRE_JOINED, .first = write_join, .fingerprint = k->invitation->engine,
+		.done = on_connected, .arg = k };
 	struct ptcp_err e;
 
 	if (sock_split(k->invitation->address[0], name, &o.port, 0, &e) < 0 || connect_start(&k->connect, &o, &e) < 0)

@@ -5,8 +5,9 @@
  *
  * The command's CPU time is what wait4() says of it and the children it waited for. A daemon's is
  * /proc/PID/stat before and after, of it, its children and theirs, those already waited for
- * included: to 10 ms. Both times meter first waits until it has no children. A daemon that ignores SIGCHLD would not account for them: that is an error. Memory is
- * the largest resident size of one process on each side. The exit status is the command's. */
+ * included: to 10 ms. Both times meter first waits until it has no children. A daemon that ignores SIGCHLD would not
+ * account for them: that is an error. Memory is the largest resident size of one process on each side. The exit status
+ * is the command's. */
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* What a plain decrypting proxy costs: a process that ends TLS on one side and begins it on the other, with a thread for
- * each connection, blocking SSL_read() and SSL_write() of 16 KiB, as such proxies work. A source and a sink, which
+/* What a plain decrypting proxy costs: a process that ends TLS on one side and begins it on the other, with a thread
+ * for each connection, blocking SSL_read() and SSL_write() of 16 KiB, as such proxies work. A source and a sink, which
  * are not counted, send through it over loopback.
  *
  *   proxy [MIB [CONNECTIONS]]      (default: 1024, 4)
@@ -9,7 +9,8 @@
  *   proxy splice PORT
  *
  * What moving bytes costs at least: connections to the port that it prints are carried on to that PORT of this host, by
- * a thread for each direction, that does nothing but splice() into a pipe of 1 MiB and out of it. Until it is killed. */
+ * a thread for each direction, that does nothing but splice() into a pipe of 1 MiB and out of it. Until it is
+ * killed. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -66,7 +67,8 @@ static SSL *connected(const struct sockaddr_in *to)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	SSL_set_alpn_protos(ssl, alpn, sizeof alpn - 1);
-	if (connect(fd, (const struct sockaddr *)to, sizeof *to) != 0 || SSL_set_fd(ssl, fd) != 1 || SSL_connect(ssl) != 1)
+	if (connect(fd, (const struct sockaddr *)to, sizeof *to) != 0 || SSL_set_fd(ssl, fd) != 1 ||
+	    SSL_connect(ssl) != 1)
 		die("no handshake with the next");
 	return ssl;
 }
@@ -229,7 +231,7 @@ int main(int argc, char **argv)
 			die("a side has failed");
 	if (wait4(proxy, &status, 0, &cost) < 0 || status != 0)
 		die("the proxy has failed");
-	printf("%.3f %.3f %.3f\n", (seconds(cost.ru_utime) + seconds(cost.ru_stime)) / gib, seconds(cost.ru_utime) / gib,
-	    seconds(cost.ru_stime) / gib);
+	printf("%.3f %.3f %.3f\n", (seconds(cost.ru_utime) + seconds(cost.ru_stime)) / gib,
+	    seconds(cost.ru_utime) / gib, seconds(cost.ru_stime) / gib);
 	return 0;
 }

@@ -2,10 +2,11 @@
  *
  *   trips [-v] [-x PORT] out|in COMMAND...
  *
- * prints: first byte of data, exit of the command, both in round trips since the first SYN; seconds until the exit; number of
- * TCP connections. `out` or `in` is the direction of the data; the connections to port PORT carry none. A round trip is the
- * shortest time between a SYN and its answer. The first byte of data is in the first segment of at least 1000 bytes behind the TLS
- * handshake. With -v each segment with content is printed as well. IPv4 only. The exit status is the command's. */
+ * prints: first byte of data, exit of the command, both in round trips since the first SYN; seconds until the exit;
+ * number of TCP connections. `out` or `in` is the direction of the data; the connections to port PORT carry none. A
+ * round trip is the shortest time between a SYN and its answer. The first byte of data is in the first segment of at
+ * least 1000 bytes behind the TLS handshake. With -v each segment with content is printed as well. IPv4 only. The exit
+ * status is the command's. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -113,7 +114,8 @@ static void receive(int fd)
 	struct timespec at;
 	ssize_t n;
 
-	while (m.msg_namelen = sizeof from, m.msg_controllen = sizeof control, (n = recvmsg(fd, &m, MSG_DONTWAIT)) >= 0) {
+	while (m.msg_namelen = sizeof from, m.msg_controllen = sizeof control,
+	    (n = recvmsg(fd, &m, MSG_DONTWAIT)) >= 0) {
 		clock_gettime(CLOCK_REALTIME, &at);
 		for (c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c))
 			if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS)
@@ -177,6 +179,7 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_REALTIME, &end);
 	receive(p[0].fd);
 	waitpid(pid, &status, 0);
-	printf("%.2f %.2f %.3f %u\n", first >= 0 ? (first - began) / rtt : 0, (seconds(&end) - began) / rtt, seconds(&end) - began, n_syns);
+	printf("%.2f %.2f %.3f %u\n", first >= 0 ? (first - began) / rtt : 0, (seconds(&end) - began) / rtt,
+	    seconds(&end) - began, n_syns);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

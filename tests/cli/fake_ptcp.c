@@ -1,11 +1,10 @@
 #include "fake_ptcp.h"
 
 #include <assert.h>
+#include <ptcp/plan.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 struct fake fake;
 
@@ -159,8 +158,8 @@ int ptcp_certificate_install(const char *dir, const char *line, struct ptcp_err 
 
 int ptcp_certificates_each(const char *dir, ptcp_certificate_fn *each, void *arg, struct ptcp_err *e)
 {
-	struct ptcp_certificate c = { .size = sizeof c, .fingerprint = FP, .authority = FP, .name = "ann", .root = "a b",
-		.read_only = true, .until_s = 86400, .serial = "00000000000000a1" };
+	struct ptcp_certificate c = { .size = sizeof c, .fingerprint = FP, .authority = FP,
+		.name = "ann", .root = "a b", .read_only = true, .until_s = 86400, .serial = "00000000000000a1" };
 
 	(void)dir;
 	each(arg, &c);

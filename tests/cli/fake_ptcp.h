@@ -36,7 +36,8 @@ struct fake {
 	struct ptcp_advice_opts advice_opts;
 	struct ptcp_measure_opts measure;
 	bool status_cancel;
-	struct ptcp_clean_opts clean;   /* of the last ptcp_clean(), which reports one leftover; clean_why: why it remains */
+	struct ptcp_clean_opts clean;   /* of the last ptcp_clean(), which reports one leftover;
+	                                   clean_why: why it remains */
 	const char *clean_why;
 	enum ptcp_manage_op op;          /* of the last ptcp_manage_new(), */
 	struct ptcp_manage_opts manage;  /* which fails on the host "b"; */

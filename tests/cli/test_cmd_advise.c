@@ -1,7 +1,7 @@
 /* Text and JSON of ptcp advise --from-probes. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -183,9 +183,10 @@ static void text_for_people(void **state)
 	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:50Mbit/s"), 0);
 	assert_string_equal(err, "");
 	assert_ptr_equal(strstr(out,
-	    "2 streams: 18.0 Mbit/s; any transfer takes 11 % from competing flows here; 2 streams take 10 % more (budget 10 %)\n"
-	    "In 80 % of cases "), out);
-	assert_non_null(strstr(out, "\nAn additional stream would slow competing flows by 18.2 %, which exceeds the budget.\nConfidence: low"));
+	    "2 streams: 18.0 Mbit/s; any transfer takes 11 % from competing flows here; 2 streams take 10 % more "
+	    "(budget 10 %)\nIn 80 % of cases "), out);
+	assert_non_null(strstr(out,
+	    "\nAn additional stream would slow competing flows by 18.2 %, which exceeds the budget.\nConfidence: low"));
 	assert_non_null(strstr(out, "\nthis budget  10 %: about 18.0 Mbit/s, impact 10 %: ptcp send --streams 2\n"));
 	assert_non_null(strstr(out, "\nthe fastest 100 %: about "));
 	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp send --streams 2 ...\n");
@@ -250,7 +251,8 @@ static void what_cannot_be_parsed(void **state)
 static void plots(void **state)
 {
 	static const char *const texts[] = { "<?xml", "fill=\"#ffffff\"", ">throughput (Mbit/s)<",
-		">impact: slowdown of each competing flow<", ">2 streams: 18.0 Mbit/s, impact 10 %<", ">streams<", ">budget (right)<" };
+		">impact: slowdown of each competing flow<", ">2 streams: 18.0 Mbit/s, impact 10 %<", ">streams<",
+		">budget (right)<" };
 	char file[] = "/tmp/ptcp-advise-test-XXXXXX", line[128], svg[100000];
 	size_t i;
 	FILE *f;
@@ -298,7 +300,8 @@ static size_t has_distinct_texts(const char *svg)
 
 static void ticks_are_distinct(void **state)
 {
-	static const char *const probes[] = { "1:100bit/s,10:300bit/s", "1:1Gbit/s,10:2Gbit/s", "1:90Gbit/s,10:100Gbit/s",
+	static const char *const probes[] = { "1:100bit/s,10:300bit/s", "1:1Gbit/s,10:2Gbit/s",
+		"1:90Gbit/s,10:100Gbit/s",
 		"1:999kbit/s,2:1Mbit/s --max-streams 3", "1:1Mbit/s,64:30Mbit/s --max-streams 200" };
 	char file[] = "/tmp/ptcp-advise-test-XXXXXX", line[200];
 	static char svg[100000];

@@ -1,7 +1,7 @@
 /* Output of ptcp measure. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -146,8 +146,8 @@ static void when_it_cannot_tell(void **state)
 	(void)state;
 	measure(NULL, NULL, NULL, 0, noisy, 2, 4);
 	assert_null(strstr(cap.out, "Saturates"));
-	assert_non_null(strstr(cap.out, "too much to tell how many streams are best: a mean is off by 53 % (standard error).\n"
-	    "run: ptcp measure --rounds 86 --streams 1,4 ...\n"));
+	assert_non_null(strstr(cap.out, "too much to tell how many streams are best: a mean is off by 53 % (standard "
+	    "error).\nrun: ptcp measure --rounds 86 --streams 1,4 ...\n"));
 	measure("-q", NULL, rounds, 1, noisy, 2, 4);
 	assert_non_null(strstr(cap.out, "\nrun: ptcp measure --rounds 86 --congestion cubic --streams 1,4 ...\n"));
 	measure(NULL, NULL, NULL, 0, once, 1, 0);
@@ -181,8 +181,10 @@ static void csv_for_tables(void **state)
 
 static void plots(void **state)
 {
-	static const char *const texts[] = { "<?xml", "fill=\"#ffffff\"", ">throughput saturates at 2 streams<", ">2 streams<",
-		">throughput (Mbit/s)<", ">streams<", ">rate of each stream<", ">rate of a stream (Mbit/s)<", ">round<" };
+	static const char *const texts[] = { "<?xml", "fill=\"#ffffff\"", ">throughput saturates at 2 streams<",
+		">2 streams<",
+		">throughput (Mbit/s)<", ">streams<", ">rate of each stream<",
+		">rate of a stream (Mbit/s)<", ">round<" };
 	char file[] = "/tmp/ptcp-measure-test-XXXXXX", svg[100000];
 	size_t i;
 	FILE *f;

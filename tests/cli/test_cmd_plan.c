@@ -1,7 +1,7 @@
 /* Text and JSON of ptcp plan. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -215,7 +215,8 @@ static void many_hosts_are_legible(void **state)
 		n += (size_t)snprintf(text + n, sizeof text - n, "  site-%d.example.org: {data: 10TB, path: /s}\n", i);
 	n += (size_t)snprintf(text + n, sizeof text - n, "links:\n");
 	for (i = 1; i < 50; i++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "  - {from: site-%d.example.org, to: D, rate: %d00Mbit/s}\n", i, i);
+		n += (size_t)snprintf(text + n, sizeof text - n,
+		    "  - {from: site-%d.example.org, to: D, rate: %d00Mbit/s}\n", i, i);
 	write_overlay(text);
 	snprintf(file, sizeof file, "%s/many.svg", dir);
 	assert_int_equal(plan("--plot", file, NULL, NULL), 0);
@@ -265,8 +266,8 @@ static void shared_links_are_plotted(void **state)
 	const char *text, *rows;
 
 	(void)state;
-	write_overlay("destination: D\nslot: 1s\nhosts: {D: {}, A: {data: 10MB, path: /a, relay: true}, S: {data: 10MB, "
-	    "path: /s}}\nlinks:\n  - {from: S, to: A, rate: 80Mbit/s}\n  - {from: A, to: D, rate: 80Mbit/s}\n");
+	write_overlay("destination: D\nslot: 1s\nhosts: {D: {}, A: {data: 10MB, path: /a, relay: true}, S: {data: "
+	    "10MB, path: /s}}\nlinks:\n  - {from: S, to: A, rate: 80Mbit/s}\n  - {from: A, to: D, rate: 80Mbit/s}\n");
 	text = script_of("pipelined");
 	assert_non_null(strstr(text, "background rgb 'white'"));
 	assert_non_null(strstr(text, "\"A>D (80.0 Mbit/s)\""));

@@ -1,6 +1,6 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -359,7 +359,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		confine_test(files), confine_test(older_kernels), confine_test(tcp), confine_test(signals),
-		confine_test(privileges), confine_test(owners), confine_test(threads), confine_test(missing), confine_test(out_of_descriptors),
+		confine_test(privileges), confine_test(owners), confine_test(threads), confine_test(missing),
+		confine_test(out_of_descriptors),
 	};
 	return cmocka_run_group_tests_name("cli/confine", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Findings of doctor, from files in place of /proc and /sys, and from a fake library. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -69,9 +69,11 @@ static void kernel_settings(void **state)
 	} cases[] = {
 		{ "tcp_rmem", "4096\t131072\t67108864", "receive-buffer", VERDICT_OK, NULL },
 		{ "tcp_rmem", "4096\t131072\t33554432", "receive-buffer", VERDICT_OK, NULL },
-		{ "tcp_rmem", "4096\t131072\t33554431", "receive-buffer", VERDICT_WARN, "net.ipv4.tcp_rmem='4096 131072 67108864'" },
+		{ "tcp_rmem", "4096\t131072\t33554431", "receive-buffer", VERDICT_WARN,
+		    "net.ipv4.tcp_rmem='4096 131072 67108864'" },
 		{ "tcp_rmem", "4096\t131072\t1000000", "receive-buffer", VERDICT_BAD, "tcp_rmem" },
-		{ "tcp_wmem", "4096 16384 4194304", "send-buffer", VERDICT_WARN, "net.ipv4.tcp_wmem='4096 65536 67108864'" },
+		{ "tcp_wmem", "4096 16384 4194304", "send-buffer", VERDICT_WARN,
+		    "net.ipv4.tcp_wmem='4096 65536 67108864'" },
 		{ "tcp_sack", "0", "tcp-options", VERDICT_BAD, "net.ipv4.tcp_sack=1" },
 		{ "tcp_sack", "1", "tcp-options", VERDICT_OK, NULL },
 		{ "tcp_congestion_control", "reno", "congestion-control", VERDICT_WARN, "=cubic" },
@@ -163,7 +165,8 @@ static void processors(void **state)
 
 static void old_openssl(void **state)
 {
-	static const char flags[] = "processor\t: 0\nflags\t\t: fpu avx512f avx512dq avx512bw avx512vl vaes vpclmulqdq\n";
+	static const char flags[] =
+	    "processor\t: 0\nflags\t\t: fpu avx512f avx512dq avx512bw avx512vl vaes vpclmulqdq\n";
 	static const struct {
 		const char *openssl;
 		enum verdict verdict;
@@ -232,10 +235,10 @@ static void put_listener(const char *table, const char *address, const char *sta
 	char path[64], text[500];
 
 	snprintf(path, sizeof path, "/proc/net/%s", table);
-	snprintf(text, sizeof text, "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout\n"
-	    "   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 634 1 0 100 0 0 10 0\n"
-	    "   1: %s:1E83 00000000:0000 %s 00000000:00000000 00:00000000 00000000 %5u        0 634 1 0 100 0 0 10 0", address,
-	    state, uid);
+	snprintf(text, sizeof text, "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid "
+	    " timeout\n   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 634 "
+	    "1 0 100 0 0 10 0\n   1: %s:1E83 00000000:0000 %s 00000000:00000000 00:00000000 00000000 %5u        0 634 "
+	    "1 0 100 0 0 10 0", address, state, uid);
 	put(path, text);
 }
 

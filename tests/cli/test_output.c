@@ -1,10 +1,11 @@
-#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <jansson.h>
+#include <math.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,8 +164,8 @@ static void warning(void **state)
 }
 
 static const struct ptcp_result result = { .size = sizeof result, .progress.file_bytes = 3000000000,
-	.progress.wire_bytes = 1000000000, .progress.resumed_bytes = 7, .progress.files = 12, .progress.failed = 2, .seconds = 2,
-	.progress.max_streams = 8 };
+	.progress.wire_bytes = 1000000000, .progress.resumed_bytes = 7, .progress.files = 12,
+	.progress.failed = 2, .seconds = 2, .progress.max_streams = 8 };
 
 /* Paths of the options, and of the last event. */
 static const char *const routes[] = { "a:1,b", "direct" };
@@ -223,7 +224,8 @@ static void text_end(void **state)
 	(void)state;
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_string_equal(cap.out, "");
-	assert_string_equal(cap.err, "received 12 files, 3.00 GB (7 B already transferred) in 2.00 s, 4.00 Gbit/s, 8 streams\n");
+	assert_string_equal(cap.err,
+	    "received 12 files, 3.00 GB (7 B already transferred) in 2.00 s, 4.00 Gbit/s, 8 streams\n");
 	assert_int_equal(end(false, true, true, 0, ""), 0);
 	assert_string_equal(cap.err, "");
 	/* a failure prints a single line, also with quiet */

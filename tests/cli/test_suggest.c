@@ -1,15 +1,17 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <string.h>
 
 #include "cli/options.h"
 
 static const char *nearest(const char *text)
 {
-	static const char *const words[] = { "streams", "rate", "retry-for", "no-resume", "serve", "send", "recv", "key" };
+	static const char *const words[] = { "streams", "rate", "retry-for", "no-resume", "serve",
+		"send", "recv", "key" };
 	struct suggest s;
 	size_t i;
 

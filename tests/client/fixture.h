@@ -2,14 +2,15 @@
 #ifndef TESTS_CLIENT_FIXTURE_H
 #define TESTS_CLIENT_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "client/task_impl.h"
 #include "core/err.h"

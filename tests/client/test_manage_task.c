@@ -1,9 +1,8 @@
 /* Work on files of another host, and leftovers there: the requests that are refused, the entries as the user's callback
  * gets them, and the outcome. */
-#include "fixture.h"
-
 #include "client/manage_task.h"
 #include "client/remote_job_impl.h"
+#include "fixture.h"
 
 static struct ptcp_task *t;
 static struct ptcp_manage_opts opts;
@@ -17,7 +16,8 @@ static void on_entry(void *arg, const struct ptcp_entry *e)
 	size_t n = strlen(shown);
 
 	(void)arg;
-	n += (size_t)snprintf(shown + n, sizeof shown - n, "%d %s %llu", (int)e->type, e->path, (unsigned long long)e->bytes);
+	n += (size_t)snprintf(shown + n, sizeof shown - n, "%d %s %llu", (int)e->type, e->path,
+	    (unsigned long long)e->bytes);
 	if (e->target != NULL)
 		n += (size_t)snprintf(shown + n, sizeof shown - n, " -> %s", e->target);
 	if (e->code != 0)
@@ -56,7 +56,8 @@ static void refused(enum ptcp_manage_op op, const char *const *urls, size_t n, c
 	assert_null(t);
 }
 #define REFUSED(op, text, ...) \
-	refused(op, (const char *const[]){ __VA_ARGS__ }, sizeof (const char *[]){ __VA_ARGS__ } / sizeof (char *), text)
+	refused(op, (const char *const[]){ __VA_ARGS__ }, sizeof (const char *[]){ __VA_ARGS__ } / sizeof (char *), \
+	    text)
 
 static void accepted(enum ptcp_manage_op op, const char *const *urls, size_t n)
 {
@@ -121,7 +122,8 @@ static void options(void **state)
 
 static void lists(uint8_t type, const char *path, uint64_t bytes)
 {
-	const struct wire_listed f = { .type = type, .bytes = bytes, .path = span_of(path), .target = span_of("target") };
+	const struct wire_listed f = { .type = type, .bytes = bytes, .path = span_of(path),
+		.target = span_of("target") };
 	struct ptcp_err e;
 
 	assert_int_equal(remote_job_listed(t, &f, &e), 0);
@@ -129,7 +131,8 @@ static void lists(uint8_t type, const char *path, uint64_t bytes)
 
 static void failure(const char *path, int code, const char *text)
 {
-	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .code = (uint16_t)-code, .path = span_of(path), .text = span_of(text) };
+	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .code = (uint16_t)-code, .path = span_of(path),
+		.text = span_of(text) };
 	struct ptcp_err e;
 
 	assert_int_equal(remote_job_listed(t, &f, &e), 0);
@@ -187,8 +190,8 @@ static void paths(void **state)
 
 static int managed(uint64_t entries, uint64_t failed, bool final)
 {
-	const struct wire_managed f = { .entries = entries, .bytes = 10, .disk_bytes = 20, .failed = failed, .quota_bytes = 40,
-		.quota_used_bytes = 30, .final = final };
+	const struct wire_managed f = { .entries = entries, .bytes = 10, .disk_bytes = 20, .failed = failed,
+		.quota_bytes = 40, .quota_used_bytes = 30, .final = final };
 
 	remote_job_managed(t, &f);
 	assert_int_equal(t->over, final);
@@ -259,8 +262,8 @@ static void more_failures(void **state)
 
 static void same_host(void **state)
 {
-	static const char *const all[] = { U "a", U "b", "ptcp://127.0.0.1:2/c", U "d" }, *const local[] = { "a", U "b" },
-		*const ssh[] = { "u@h:a", "u@h:b", "h:c" };
+	static const char *const all[] = { U "a", U "b", "ptcp://127.0.0.1:2/c", U "d" },
+		*const local[] = { "a", U "b" }, *const ssh[] = { "u@h:a", "u@h:b", "h:c" };
 
 	(void)state;
 	assert_int_equal(ptcp_same_host(all, 4), 2);
@@ -313,7 +316,8 @@ static void cleaning_options(void **state)
 	o.size = 0;
 	assert_int_equal(ptcp_clean_new(&t, &connection, U "dir", &o, &e), PTCP_EUSAGE);
 	assert_null(t);
-	assert_true(ptcp_is_remote(U "dir") && ptcp_is_remote("h:dir") && !ptcp_is_remote("dir") && !ptcp_is_remote("ptcp://"));
+	assert_true(ptcp_is_remote(U "dir") && ptcp_is_remote("h:dir") && !ptcp_is_remote("dir") &&
+	    !ptcp_is_remote("ptcp://"));
 }
 
 static void cleaning(void **state)

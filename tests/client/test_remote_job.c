@@ -1,5 +1,5 @@
-/* Requests to remote hosts, as the server's end decodes them: jobs between two hosts, whose grant it checks; queries; and
- * the work on files. The answers, as the client reports them. */
+/* Requests to remote hosts, as the server's end decodes them: jobs between two hosts, whose grant it checks; queries;
+ * and the work on files. The answers, as the client reports them. */
 #include "fixture.h"
 
 #include <math.h>
@@ -45,7 +45,8 @@ static struct {
 	union job_frame f;
 	char issuer[PTCP_FINGERPRINT_BYTES];
 	bool for_both;                  /* the grant names the doer and the third host */
-	char grant_path[WIRE_PATH_MAX + 1], paths[512], host[WIRE_HOST_MAX + 1], congestion[64], path[WIRE_PATH_MAX + 1];
+	char grant_path[WIRE_PATH_MAX + 1], paths[512], host[WIRE_HOST_MAX + 1], congestion[64],
+	    path[WIRE_PATH_MAX + 1];
 	struct ptcp_err e;
 } got;
 
@@ -58,7 +59,8 @@ static void list_paths(struct span paths)
 	size_t n = 0;
 
 	while (wire_path_next(&paths, &flags, &path))
-		n += (size_t)snprintf(got.paths + n, sizeof got.paths - n, "%s%u:%s", n > 0 ? " " : "", flags, span_copy(text, path));
+		n += (size_t)snprintf(got.paths + n, sizeof got.paths - n, "%s%u:%s", n > 0 ? " " : "", flags,
+		    span_copy(text, path));
 }
 
 static int on_request(void *arg, unsigned type, const union job_frame *f, struct ptcp_err *e)
@@ -118,7 +120,8 @@ static void job(const char *const *source, size_t n, const char *dest)
 	strcpy(t->fingerprint, FP_A);
 	strcpy(t->remote_job->audience, FP_B);
 }
-#define JOB(dest, ...) job((const char *const[]){ __VA_ARGS__ }, sizeof (const char *[]){ __VA_ARGS__ } / sizeof (char *), dest)
+#define JOB(dest, ...) job((const char *const[]){ __VA_ARGS__ }, sizeof (const char *[]){ \
+	__VA_ARGS__ } / sizeof (char *), dest)
 
 static void sends(void **state)
 {
@@ -151,14 +154,16 @@ static void sends(void **state)
 	assert_string_equal(got.grant_path, "/to");
 	assert_true(got.for_both);
 	assert_string_equal(got.issuer, t->context.identity.fingerprint);
-	assert_true(q->grant.expiry_s > (uint64_t)time(NULL) && q->grant.expiry_s <= (uint64_t)time(NULL) + GRANT_LIFE_S);
+	assert_true(q->grant.expiry_s > (uint64_t)time(NULL) &&
+	    q->grant.expiry_s <= (uint64_t)time(NULL) + GRANT_LIFE_S);
 }
 
 /* Flags that a transfer by this host would determine by its own operands. */
 static void destination_flags(void **state)
 {
 	static const struct { const char *source[2], *dest; uint32_t flags; } all[] = {
-		{ { A "a" }, B "b", 0 }, { { A "a/" }, B "b", WIRE_OPEN_CONTENTS }, { { A "a" }, B "b/", WIRE_OPEN_INTO_DIR },
+		{ { A "a" }, B "b", 0 }, { { A "a/" }, B "b", WIRE_OPEN_CONTENTS },
+		    { { A "a" }, B "b/", WIRE_OPEN_INTO_DIR },
 		{ { A "a/", A "b" }, B "c", WIRE_OPEN_INTO_DIR }, { { A "*.c" }, B "c", WIRE_OPEN_INTO_DIR },
 	};
 	size_t i;
@@ -272,7 +277,8 @@ static void when_to_reverse(void **state)
 static void reversed(void **state)
 {
 	const struct job_request *q = &got.f.request;
-	const struct ptcp_err refused = error(PTCP_EREFUSED), later = error(PTCP_ETIMEOUT), canceled = error(PTCP_ECANCELED);
+	const struct ptcp_err refused = error(PTCP_EREFUSED), later = error(PTCP_ETIMEOUT),
+	    canceled = error(PTCP_ECANCELED);
 
 	(void)state;
 	JOB(B "to", A "from/");
@@ -349,8 +355,8 @@ static void timing(void **state)
 
 static void status(void **state)
 {
-	static const char *const bad[] = { "x@127.0.0.1:1", "0123456789abcde@127.0.0.1:1", "0123456789ABCDEF@127.0.0.1:1",
-		"0123456789abcdef0@127.0.0.1:1", "@127.0.0.1:1" };
+	static const char *const bad[] = { "x@127.0.0.1:1", "0123456789abcde@127.0.0.1:1",
+		"0123456789ABCDEF@127.0.0.1:1", "0123456789abcdef0@127.0.0.1:1", "@127.0.0.1:1" };
 	struct ptcp_err e;
 	size_t i;
 
@@ -394,7 +400,8 @@ static void on_status(void *arg, const struct ptcp_event *ev)
 
 static void states(void **state)
 {
-	struct wire_state f = { .id = 0xab, .kind = WIRE_STATE_RUNNING, .mode = WIRE_GRANT_WRITE, .port = 7, .age_ms = 1500,
+	struct wire_state f = { .id = 0xab, .kind = WIRE_STATE_RUNNING, .mode = WIRE_GRANT_WRITE,
+		.port = 7, .age_ms = 1500,
 		.took_ms = 250, .host = span_of("::1"), .from = span_of("/a"), .to = span_of("/b") };
 	struct ptcp_err e;
 
@@ -459,8 +466,8 @@ static void outcomes(void **state)
 static void links(void **state)
 {
 	struct wire_link f = { .rate_bps = 8, .rate_error_bps = WIRE_LINK_NOT_KNOWN, .delay_ns = 2000000000,
-		.delay_error_ns = 500000000, .age_ms = 1500, .messages = 2, .streams = 3, .port = 7, .host = span_of("h"),
-		.text = span_of("\033") };
+		.delay_error_ns = 500000000, .age_ms = 1500, .messages = 2, .streams = 3, .port = 7,
+		.host = span_of("h"), .text = span_of("\033") };
 	struct ptcp_published_link l;
 	struct ptcp_err e;
 	unsigned i;
@@ -476,7 +483,8 @@ static void links(void **state)
 	assert_int_equal(ptcp_link_query_links(t, &l, 1), PTCP_PUBLISHED_LINKS_MAX);
 	assert_string_equal(l.to, "h:7");
 	assert_null(strchr(l.why, '\033'));
-	assert_true(l.rate_bps == 8 && isnan(l.rate_error_bps) && l.delay_s == 2 && l.delay_error_s == 0.5 && l.age_s == 1.5);
+	assert_true(l.rate_bps == 8 && isnan(l.rate_error_bps) && l.delay_s == 2 &&
+	    l.delay_error_s == 0.5 && l.age_s == 1.5);
 	assert_int_equal(remote_job_link(t->remote_job, &f, &e), PTCP_EPROTO); /* a server that does not end */
 	assert_int_equal(ptcp_link_query_links(t, NULL, 0), PTCP_PUBLISHED_LINKS_MAX);
 }

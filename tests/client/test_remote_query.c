@@ -1,11 +1,12 @@
 /* Queries of the links that a server publishes, and the permission to query them. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "api/fixture.h"
 
@@ -94,7 +95,8 @@ static void told(void **state)
 /* What cannot be is not taken, and what was known stays. */
 static void refused(void **state)
 {
-	struct ptcp_published_link bad[] = { known[0], known[0], known[0], known[0], known[0], known[0], known[0], known[0] };
+	struct ptcp_published_link bad[] = { known[0], known[0], known[0], known[0], known[0], known[0],
+		known[0], known[0] };
 	static struct ptcp_published_link many[PTCP_PUBLISHED_LINKS_MAX + 1];
 	struct ptcp_task *t;
 	struct ptcp_err e;

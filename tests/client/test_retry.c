@@ -145,7 +145,8 @@ static void the_outcome(void **state)
 	retry_give_up(t);
 	assert_int_equal(t->result, PTCP_EPEER);
 	assert_int_equal(t->why.code, PTCP_EPEER);
-	cf_says(&t->why, "cut off, and not continued within 600 s: no such host (run the same command again to resume it)");
+	cf_says(&t->why,
+	    "cut off, and not continued within 600 s: no such host (run the same command again to resume it)");
 	t->result = err_set(&t->why, PTCP_ETIMEOUT, "silent");
 	retry_give_up(t);
 	assert_int_equal(t->result, PTCP_ETIMEOUT);

@@ -1,11 +1,13 @@
 /* Connections that a client accepts while it listens for the server that it has started through ssh: the control
- * connection of that server, and the streams of its session. The test plays the arriving connections and the session. */
+ * connection of that server, and the streams of its session. The test plays the arriving connections and the
+ * session. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "client/ssh_start_impl.h"
 #include "net/chan_impl.h"

@@ -1,6 +1,6 @@
-/* A server started through ssh: a script plays ssh and the remote host, by their lines and exit statuses. The sentences for
- * the user, the copy of this program, and the order of modes. The server of the fixture is the one that was "started".
- * against: injection */
+/* A server started through ssh: a script plays ssh and the remote host, by their lines and exit statuses. The sentences
+ * for the user, the copy of this program, and the order of modes. The server of the fixture is the one that was
+ * "started". against: injection */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -28,8 +28,8 @@ static int setup(void **state)
 	(void)state;
 	ptcp_server_opts_init(&o);
 	ptcp_permission_init(&permission);
-	if (lf_make_dir() < 0 || mkdir(lf_path("root"), 0755) != 0 || uname(&u) != 0 || (f = fopen(lf_path("file"), "w")) == NULL ||
-	    fputs("content\n", f) == EOF || fclose(f) != 0)
+	if (lf_make_dir() < 0 || mkdir(lf_path("root"), 0755) != 0 || uname(&u) != 0 ||
+	    (f = fopen(lf_path("file"), "w")) == NULL || fputs("content\n", f) == EOF || fclose(f) != 0)
 		return -1;
 	o.root = lf_path("root");
 	snprintf(ssh, sizeof ssh, "%s", lf_path("ssh"));
@@ -150,11 +150,13 @@ static void ends(void **state)
 	struct ptcp_transfer_opts o = opts();
 
 	(void)state;
-	fails(&o, "exit 255", PTCP_ECONNECT, "box: ssh could not connect, or was cut off (see its output; \"ssh box\" must work)");
+	fails(&o, "exit 255", PTCP_ECONNECT,
+	    "box: ssh could not connect, or was cut off (see its output; \"ssh box\" must work)");
 	fails(&o, "exit 127", PTCP_ECONNECT, "box: ptcp there: not found (install ptcp there");
 	fails(&o, "exit 126", PTCP_ECONNECT, "box: ptcp there: cannot be run (");
 	fails(&o, "exit 2", PTCP_ECONNECT, "ended with status 2, without an answer (if it is too old");
-	fails(&o, "exit 5", PTCP_ECONNECT, "ended with status 5, without an answer (\"ssh box ptcp version\" must print a version");
+	fails(&o, "exit 5", PTCP_ECONNECT,
+	    "ended with status 5, without an answer (\"ssh box ptcp version\" must print a version");
 	fails(&o, "kill -9 $$", PTCP_ECONNECT, "box: ssh was ended by signal 9");
 	fails(&o, "exec >&- <&-; sleep 60", PTCP_ECONNECT, "the remote command closed its output (is it ptcp?)");
 	o.remote.ptcp = "/my/ptcp";
@@ -209,8 +211,8 @@ static void after_noise(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	plays("echo Welcome; echo; seq 1000; echo ptcp-sshd; echo ptcp-absently; echo \"$line\" >$DIR/hello; answer $FP $PORT 127.0.0.1\n"
-	    "echo \"$line\" >$DIR/hello; cat >/dev/null");
+	plays("echo Welcome; echo; seq 1000; echo ptcp-sshd; echo ptcp-absently; echo \"$line\" >$DIR/hello; answer "
+	    "$FP $PORT 127.0.0.1\necho \"$line\" >$DIR/hello; cat >/dev/null");
 	if (runs(&o, "box:there", &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(access(lf_path("root/there"), F_OK), 0);
@@ -243,7 +245,8 @@ static void absent(void **state)
 
 	(void)state;
 	executable = NULL;
-	fails(&o, "hello; echo \"ptcp-absent $SYS\"; cat >$DIR/got", PTCP_ECONNECT, "ptcp there: not found (install ptcp there, copy this");
+	fails(&o, "hello; echo \"ptcp-absent $SYS\"; cat >$DIR/got", PTCP_ECONNECT,
+	    "ptcp there: not found (install ptcp there, copy this");
 	assert_int_equal(installs, 1);
 	executable = ssh;
 	fails(&o, "hello; echo \"ptcp-absent Plan9 pdp11\"; cat >$DIR/got", PTCP_ECONNECT, ", not for Plan9 pdp11 (");
@@ -252,10 +255,12 @@ static void absent(void **state)
 	executable = "/no/such/executable";
 	fails(&o, "hello; echo \"ptcp-absent $SYS\"; cat", PTCP_EIO, "/no/such/executable: No such file");
 	executable = "/dev/null";
-	fails(&o, "hello; echo \"ptcp-absent $SYS\"; cat", PTCP_ECONFIG, "/dev/null: not an executable of at most 128 MiB");
+	fails(&o, "hello; echo \"ptcp-absent $SYS\"; cat", PTCP_ECONFIG,
+	    "/dev/null: not an executable of at most 128 MiB");
 	o.remote.ptcp = "/my/ptcp"; /* which the user has named: no copy takes its place */
 	executable = ssh;
-	fails(&o, "hello; echo \"ptcp-absent $SYS\"; exit 1", PTCP_ECONNECT, "no ptcp answered there, but \"ptcp-absent ");
+	fails(&o, "hello; echo \"ptcp-absent $SYS\"; exit 1", PTCP_ECONNECT,
+	    "no ptcp answered there, but \"ptcp-absent ");
 	assert_int_equal(installs, 0);
 }
 
@@ -269,12 +274,13 @@ static void copied(void **state)
 	(void)state;
 	executable = ssh;
 	plays("hello; echo \"ptcp-absent $SYS\"; read -r word n sum; echo ptcp-send; head -c $n >$DIR/copy\n"
-	    "echo $word $n $(sha256sum <$DIR/copy | cut -d' ' -f1) $sum >$DIR/offer; echo ptcp-installed; answer $FP $PORT 127.0.0.1\n"
-	    "echo \"$line\" >$DIR/again; cat >/dev/null");
+	    "echo $word $n $(sha256sum <$DIR/copy | cut -d' ' -f1) $sum >$DIR/offer; echo ptcp-installed; answer $FP "
+	    "$PORT 127.0.0.1\necho \"$line\" >$DIR/again; cat >/dev/null");
 	if (runs(&o, "box:there", &e) < 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(installs, 1);
-	assert_int_equal(strncmp(content("again"), "ptcp-ssh 1 SHA256:", 18), 0); /* the greeting, once more, to the copy */
+	/* the greeting, once more, to the copy */
+	assert_int_equal(strncmp(content("again"), "ptcp-ssh 1 SHA256:", 18), 0);
 	assert_int_equal(access(lf_path("root/there"), F_OK), 0);
 	assert_int_equal(sscanf(content("offer"), "%15s %lu %79s %79s", word, &n, sum, promised), 4);
 	assert_string_equal(word, "install");
@@ -290,12 +296,13 @@ static void copies_that_fail(void **state)
 
 	(void)state;
 	executable = ssh;
-	fails(&o, "echo ptcp-send; echo ptcp-installed; exit 3", PTCP_ECONNECT, "no ptcp answered there, but \"ptcp-send\"");
+	fails(&o, "echo ptcp-send; echo ptcp-installed; exit 3", PTCP_ECONNECT,
+	    "no ptcp answered there, but \"ptcp-send\"");
 	assert_int_equal(installs, 0);
-	fails(&o, "hello; echo \"ptcp-absent $SYS\"; read -r l; printf 'ptcp-cannot \\033[31m\\n'; sleep 60", PTCP_ECONNECT,
-	    "box: the host cannot \\033[31m");
-	fails(&o, "hello; echo \"ptcp-absent $SYS\"; read -r l; echo ptcp-send; head -c 10 >/dev/null; exit 5", PTCP_ECONNECT,
-	    "copying ptcp there: ended with status 5");
+	fails(&o, "hello; echo \"ptcp-absent $SYS\"; read -r l; printf 'ptcp-cannot \\033[31m\\n'; sleep 60",
+	    PTCP_ECONNECT, "box: the host cannot \\033[31m");
+	fails(&o, "hello; echo \"ptcp-absent $SYS\"; read -r l; echo ptcp-send; head -c 10 >/dev/null; exit 5",
+	    PTCP_ECONNECT, "copying ptcp there: ended with status 5");
 	fails(&o, "hello; echo \"ptcp-absent $SYS\"; read -r l; echo \"ptcp-absent $SYS\"; exit 6", PTCP_ECONNECT,
 	    "copying ptcp there: ended with status 6");
 	assert_int_equal(installs, 1);
@@ -354,8 +361,9 @@ static void nobody_there(void **state)
 	struct ptcp_transfer_opts o = opts();
 
 	(void)state;
-	fails(&o, "answer $OTHER $PORT 127.0.0.1; read -r l; echo \"$l\" >$DIR/back; echo cannot; read -r l; echo \"$l\" >$DIR/pipe\n"
-	    "exit 7", PTCP_ECONNECT, "box: the remote ptcp ended before the transfer began, with status 7");
+	fails(&o, "answer $OTHER $PORT 127.0.0.1; read -r l; echo \"$l\" >$DIR/back; echo cannot; read -r l; echo "
+	    "\"$l\" >$DIR/pipe\nexit 7", PTCP_ECONNECT,
+	    "box: the remote ptcp ended before the transfer began, with status 7");
 	logs("event=direct-failed through=own-port to=127.0.0.1");
 	logs("event=reverse-offered");
 	assert_true(strtoul(content("back") + 5, NULL, 10) > 0);
@@ -370,8 +378,9 @@ static void lines_out_of_turn(void **state)
 	struct ptcp_transfer_opts o = opts();
 
 	(void)state;
-	fails(&o, "answer $OTHER $PORT 127.0.0.1; echo cannot; read -r l; echo \"$l\" >$DIR/back; echo pipe; echo cannot; read -r l\n"
-	    "echo \"$l\" >$DIR/pipe; exit 7", PTCP_ECONNECT, "box: the remote ptcp ended before the transfer began, with status 7");
+	fails(&o, "answer $OTHER $PORT 127.0.0.1; echo cannot; read -r l; echo \"$l\" >$DIR/back; echo pipe; echo "
+	    "cannot; read -r l\necho \"$l\" >$DIR/pipe; exit 7", PTCP_ECONNECT,
+	    "box: the remote ptcp ended before the transfer began, with status 7");
 	assert_int_equal(strncmp(content("back"), "back ", 5), 0);
 	assert_string_equal(content("pipe"), "pipe");
 }
@@ -406,8 +415,8 @@ static void requested_port(void **state)
 
 	(void)state;
 	o.remote.port = ptcp_server_port(lf_server);
-	plays("echo ptcp-ssh 1 0.1.0 $OTHER 1 127.0.0.1; answer $FP $PORT 127.0.0.1 final share 1 0123456789abcdef0123456789abcdef\n"
-	    "echo \"$line\" >$DIR/hello; cat >/dev/null");
+	plays("echo ptcp-ssh 1 0.1.0 $OTHER 1 127.0.0.1; answer $FP $PORT 127.0.0.1 final share 1 "
+	    "0123456789abcdef0123456789abcdef\necho \"$line\" >$DIR/hello; cat >/dev/null");
 	if (runs(&o, "box:there", &e) < 0)
 		fail_msg("%s", e.msg);
 	logs("event=connected through=own-port");
@@ -443,10 +452,12 @@ static void launched(void **state)
 	assert_int_equal(runs(&o, "ptcp://127.0.0.1:1/there", &e), PTCP_ECONNECT);
 	cf_says(&e, "no ptcp answered, but \"no license\"");
 	cf_says(&e, "ended with status 4");
-	plays("answer $FP 1 - final share $PORT 0123456789abcdef0123456789abcdef; cat >/dev/null"); /* the shared port first */
+	/* the shared port first */
+	plays("answer $FP 1 - final share $PORT 0123456789abcdef0123456789abcdef; cat >/dev/null");
 	assert_int_equal(runs(&o, "ptcp://127.0.0.1:1/there", &e), 0);
 	assert_string_equal(events.peer, lf_address);
-	plays("answer $FP $PORT - final share 1 0123456789abcdef0123456789abcdef; cat >/dev/null"); /* then the own port */
+	/* then the own port */
+	plays("answer $FP $PORT - final share 1 0123456789abcdef0123456789abcdef; cat >/dev/null");
 	assert_int_equal(runs(&o, "ptcp://127.0.0.1:1/there", &e), 0);
 	assert_string_equal(events.peer, lf_address);
 }

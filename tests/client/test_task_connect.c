@@ -31,7 +31,8 @@ static void flags(void **state)
 	has_flags(&o, &(struct cf_files){ true, { "." }, CF_NO_HOST "b" }, WIRE_OPEN_CONTENTS);
 	has_flags(&o, &(struct cf_files){ true, { "a" }, CF_NO_HOST "b/" }, WIRE_OPEN_INTO_DIR);
 	has_flags(&o, &(struct cf_files){ true, { "a", "b/" }, CF_NO_HOST "c" }, WIRE_OPEN_INTO_DIR);
-	has_flags(&o, &(struct cf_files){ false, { CF_NO_HOST "b/" }, "a/" }, 0); /* flags of the path, and local ones */
+	/* flags of the path, and local ones */
+	has_flags(&o, &(struct cf_files){ false, { CF_NO_HOST "b/" }, "a/" }, 0);
 	o.files = list;
 	o.n_files = 1;
 	has_flags(&o, &sends, WIRE_OPEN_CONTENTS); /* the sender selects here */

@@ -108,8 +108,10 @@ static void one_file_only(void **state)
 	(void)state;
 	cf_refused(&i, &(struct cf_files){ true, { "file", "-" }, CF_NO_HOST "file" }, PTCP_EUSAGE, "only source");
 	for (k = 0; k < sizeof unnamed / sizeof *unnamed; k++)
-		cf_refused(&i, &(struct cf_files){ true, { "-" }, unnamed[k] }, PTCP_EUSAGE, "standard input has no name");
-	cf_refused(&o, &(struct cf_files){ false, { CF_NO_HOST "a", CF_NO_HOST "b" }, "-" }, PTCP_EUSAGE, "only one file");
+		cf_refused(&i, &(struct cf_files){ true, { "-" }, unnamed[k] }, PTCP_EUSAGE,
+		    "standard input has no name");
+	cf_refused(&o, &(struct cf_files){ false, { CF_NO_HOST "a", CF_NO_HOST "b" }, "-" }, PTCP_EUSAGE,
+	    "only one file");
 }
 
 /* Each option that is about many files, or about a file that exists. */

@@ -15,7 +15,8 @@ static int setup(void **state)
 	(void)state;
 	strcpy(dir, "/tmp/ptcp-striping.XXXXXX");
 	return mkdtemp(dir) != NULL && chdir(dir) == 0 && mkdir("a", 0755) == 0 && mkdir("a/b", 0755) == 0 &&
-	    mkdir("c", 0755) == 0 && symlink("a", "link") == 0 && close(open("a/file", O_CREAT | O_WRONLY, 0644)) == 0 ? 0 : -1;
+	    mkdir("c", 0755) == 0 && symlink("a", "link") == 0 &&
+	    close(open("a/file", O_CREAT | O_WRONLY, 0644)) == 0 ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -51,7 +52,8 @@ static void permitted(void **state)
 	cf_refused(&o, &(struct cf_files){ true, { CF_NO_HOST "a" }, "ptcp://127.0.0.1:2/" }, PTCP_ENOTYET,
 	    "--movers: between two other hosts");
 	o.fd = 0;
-	cf_refused(&o, &(struct cf_files){ true, { "-" }, CF_NO_HOST "a" }, PTCP_EUSAGE, "--movers: not with standard input");
+	cf_refused(&o, &(struct cf_files){ true, { "-" }, CF_NO_HOST "a" }, PTCP_EUSAGE,
+	    "--movers: not with standard input");
 	o = striped();
 	o.impact_percent = 0;
 	cf_refused(&o, &sends, PTCP_ENOTYET, "--movers: with --impact 0");

@@ -303,8 +303,8 @@ static void malformed_rules(void **state)
 	o.n_rules = 1;
 	for (i = 0; i < 2 * sizeof bad / sizeof *bad; i++) {
 		rule = (struct ptcp_rule){ .include = i % 2 == 0, .pattern = bad[i / 2] };
-		snprintf(text, sizeof text, "--%s '%.8s", rule.include ? "include" : "exclude", strchr(rule.pattern, '\\') != NULL ?
-		    "a" : rule.pattern);
+		snprintf(text, sizeof text, "--%s '%.8s", rule.include ? "include" : "exclude",
+		    strchr(rule.pattern, '\\') != NULL ? "a" : rule.pattern);
 		cf_refused(&o, &sends, PTCP_EUSAGE, text);
 		cf_refused(&o, &receives, PTCP_EUSAGE, text);
 	}

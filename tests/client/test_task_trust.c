@@ -1,17 +1,18 @@
 /* Which hosts a client trusts, and about which hosts it asks its user. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
-#include "net/certified.h"
 #include "api/fixture.h"
 #include "client/task_impl.h"
+#include "net/certified.h"
 
 static struct ptcp_permission permission;
 static const struct ptcp_published_link none[1];
@@ -28,7 +29,8 @@ static int setup(void **state)
 	ptcp_permission_init(&permission);
 	if (lf_make_dir() < 0 || lf_serve(&o, &permission) < 0)
 		return -1;
-	return ptcp_key_show(lf_path("other"), other, &e) < 0 || ptcp_server_set_links(lf_server, none, 0, &e) < 0 ? -1 : 0;
+	return ptcp_key_show(lf_path("other"), other, &e) < 0 || ptcp_server_set_links(lf_server, none, 0,
+	    &e) < 0 ? -1 : 0;
 }
 
 static bool ask(void *arg, const char *name, const char *fingerprint)
@@ -237,7 +239,8 @@ static int presents(struct ptcp_task *t, const char *host, const char *fingerpri
 static void a_certified_host(void **state)
 {
 	const uint64_t now = (uint64_t)time(NULL);
-	struct certificate what = { .kind = CERTIFICATE_SERVER, .name = "*.site.org", .from_s = now - 100, .until_s = now + 100 };
+	struct certificate what = { .kind = CERTIFICATE_SERVER, .name = "*.site.org", .from_s = now - 100,
+		.until_s = now + 100 };
 	struct certificates good = { .n = 0 }, late = { .n = 0 };
 	struct identity ca, server;
 	struct ptcp_task *t;
@@ -306,7 +309,8 @@ static void asked_in_time(void **state)
 /* A pin for one host and port, without case; a pin without a host is for all. */
 static void pins_of_hosts(void **state)
 {
-	static const struct { const char *host; bool applies; } all[] = { { "", true }, { "host=", true }, { "HOST:7811=", true },
+	static const struct { const char *host; bool applies; } all[] = { { "", true }, { "host=", true },
+		{ "HOST:7811=", true },
 		{ "host:7812=", false }, { "hos=", false }, { "[::1]:7811=", false } };
 	const char *const own = ptcp_server_fingerprint(lf_server);
 	struct ptcp_task *t = with_known_hosts("");

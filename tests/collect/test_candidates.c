@@ -1,7 +1,7 @@
 /* Which paths a transfer is given. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -49,8 +49,8 @@ static void relays_are_named_from_the_destination_on(void **state)
 	    "  S: {address: s, data: 1GB, path: /d}\n"
 	    "  A: {address: '2001:db8::1', relay: true}\n"
 	    "  B: {address: 'b.example:900', relay: true}\n"
-	    "links: [{from: S, to: A, rate: 1Gbit/s}, {from: A, to: B, rate: 1Gbit/s}, {from: B, to: D, rate: 1Gbit/s},\n"
-	    "  {from: S, to: D, rate: 0}]\n");
+	    "links: [{from: S, to: A, rate: 1Gbit/s}, {from: A, to: B, rate: 1Gbit/s}, {from: B, to: D, rate: "
+	    "1Gbit/s},\n  {from: S, to: D, rate: 0}]\n");
 	assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), &e), 0);
 	assert_int_equal(v.n, 2);
 	assert_string_equal(v.at[0].text, "direct");
@@ -141,7 +141,8 @@ static void a_relay_needs_an_address(void **state)
 	plan("destination: D\n"
 	    "hosts: {D: {}, S: {address: s, data: 1GB, path: /d}, K: {relay: true}}\n"
 	    "links: [{from: S, to: K, rate: 1Gbit/s}, {from: K, to: D, rate: 1Gbit/s}]\n");
-	assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), &e), PTCP_ECONFIG);
+	assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), &e),
+	    PTCP_ECONFIG);
 	assert_non_null(strstr(e.msg, "host K: has no address"));
 	done(&v);
 }
@@ -156,13 +157,14 @@ static void data_for_a_window_is_stored(void **state)
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
-		snprintf(text, sizeof text, "destination: D\nhosts: {D: {address: d}, S: {address: s, path: /p, data: 40MB}, "
-		    "K: {address: k, relay: true}}\nlinks:\n  - {from: S, to: D, rate: 4Mbit/s}\n"
+		snprintf(text, sizeof text, "destination: D\nhosts: {D: {address: d}, S: {address: s, path: /p, data: "
+		    "40MB}, K: {address: k, relay: true}}\nlinks:\n  - {from: S, to: D, rate: 4Mbit/s}\n"
 		    "  - {from: S, to: K, rate: 60Mbit/s}\n  - {from: K, to: D, rate: 10Mbit/s}\n%s%s%s",
 		    link[i] != NULL ? "windows:\n  - {link: " : "", link[i] != NULL ? link[i] : "",
 		    link[i] != NULL ? ", rate: 0}\n" : "");
 		plan(text);
-		assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), NULL), 0);
+		assert_int_equal(candidates_choose(&v, overlay, schedule, ptcp_overlay_find_host(overlay, "S"), NULL),
+		    0);
 		for (k = 0; k < v.n && v.at[k].nhops != 2; k++)
 			;
 		assert_true(k < v.n && v.at[k].planned);

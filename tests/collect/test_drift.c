@@ -1,8 +1,8 @@
 /* Which links are blamed for what paths lack, and when. Limits: 0 S1>K, 1 S2>K, 2 K>D, 3 S1>D, 4 S2>D, 5 what both of
  * these share. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

@@ -1,16 +1,16 @@
 /* Links that are watched gently, kept from one run to the next, and asked for. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <cmocka.h>
-
-#include <ptcp/plan.h>
 
 #include "api/fixture.h"
 #include "core/err.h"
@@ -34,7 +34,8 @@ static int setup(void **state)
 		return -1;
 	n = snprintf(text, sizeof text, "destination: A\n"
 	    "hosts: {A: {address: '127.0.0.1:2'}, B: {address: '%s'}, C: {address: '127.0.0.1:1'}}\n"
-	    "links: [{from: A, to: B}, {from: A, to: C}, {from: B, to: A}, {from: B, to: C}, {from: C, to: A}]\n", lf_address);
+	    "links: [{from: A, to: B}, {from: A, to: C}, {from: B, to: A}, {from: B, to: C}, {from: C, to: A}]\n",
+	    lf_address);
 	return ptcp_overlay_parse(&overlay, text, (size_t)n, "test", &e);
 }
 
@@ -223,7 +224,8 @@ static void not_recalled(void **state)
 	static const char *const bad[] = { "%s 4 %lld 50000000 1 1 1 12 0 %s1\n", "%s 4 %lld 0 1 1 1 12 0%s\n",
 		"%s 4 %lld - 1 1 1 12 0%s\n", "%s 4 %lld -5 1 1 1 12 0%s\n", "%s 4 %lld nan 1 1 1 12 0%s\n",
 		"%s 4 %lld 99999999999999999999999 1 1 1 12 0%s\n", "%s 4 %lld 50000000 1 9999999999999 1 12 0%s\n",
-		"%s 4 %lld 50000000 1 1 1 0 0%s\n", "%s 4 %lld 50000000 1 1 1 12 2%s\n", "%s 4 %lld 50000000 1 1 1 12%s\n",
+		"%s 4 %lld 50000000 1 1 1 0 0%s\n", "%s 4 %lld 50000000 1 1 1 12 2%s\n",
+		"%s 4 %lld 50000000 1 1 1 12%s\n",
 		"%s 8 %lld 50000000 1 1 1 12 0%s\n", "%s  4 %lld 50000000 1 1 1 12 0%s\n", "%s%lld%s" };
 	struct ptcp_links *l = links("A", 1);
 	struct ptcp_err e;
@@ -321,8 +323,8 @@ static void asked_for_nothing(void **state)
 /* NULL stands for the options of _init(), in both places; options without a size are refused. */
 static void options_of_nobody(void **state)
 {
-	static const char text[] = "destination: A\nhosts: {A: {address: '127.0.0.1:2'}, B: {address: '127.0.0.1:3', path: /x, "
-	    "data: 1MB}}\nlinks: [{from: B, to: A, rate: 10Mbit/s}]\n";
+	static const char text[] = "destination: A\nhosts: {A: {address: '127.0.0.1:2'}, B: {address: '127.0.0.1:3', "
+	    "path: /x, data: 1MB}}\nlinks: [{from: B, to: A, rate: 10Mbit/s}]\n";
 	static const struct ptcp_transfer_opts no_connect;
 	static const struct ptcp_links_opts no_links;
 	static const struct ptcp_collect_opts no_collect;

@@ -1,12 +1,13 @@
 /* Continuous measurement spends its turns where measurements scatter (Wu, Rao, Iyengar, section V). Measurements are
  * played: links have rates that scatter by different parts of them. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "collect/links_impl.h"
 #include "core/err.h"

@@ -1,15 +1,16 @@
-/* What a collection writes of rates that fell: not while this host lacked processor time; and when it tests for others. The
- * transfers are played, and the clock: time passes as the start moves back. */
+/* What a collection writes of rates that fell: not while this host lacked processor time; and when it tests for others.
+ * The transfers are played, and the clock: time passes as the start moves back. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "collect/collect_impl.h"
 #include "plan/rate_limits.h"
@@ -107,7 +108,8 @@ static void play_congestion(struct route *r, uint64_t bytes)
 	r->lost += bytes / 1448 / 50;
 }
 
-/* The first two sources deliver so much, the last its rate, as far as it is assigned, until the plan no longer fits, or until a time. */
+/* The first two sources deliver so much, the last its rate, as far as it is assigned, until the plan no longer fits, or
+ * until a time. */
 static bool deliver(double bps, double until_s)
 {
 	struct source_transfer *s;
@@ -117,7 +119,8 @@ static bool deliver(double bps, double until_s)
 	while (fx.t < until_s) {
 		set_time(fx.t + TICK_S);
 		for (s = fx.c->source; s < fx.c->source + fx.c->n; s++) {
-			bytes = (uint64_t)(fmin(s == &fx.c->source[2] ? RATE_BPS : bps, PACE * drift_ratio(&fx.c->drift) * s->route[0].assigned_bps) * TICK_S / 8);
+			bytes = (uint64_t)(fmin(s == &fx.c->source[2] ? RATE_BPS : bps,
+			    PACE * drift_ratio(&fx.c->drift) * s->route[0].assigned_bps) * TICK_S / 8);
 			s->route[0].bytes += bytes;
 			s->status->progress.bytes += bytes;
 			if (fx.congested)
@@ -186,7 +189,8 @@ static void later_rates_are(void **state)
 	assert_false(is_written("S1, to: D, rate: 40Mbit/s"));
 }
 
-/* With queue and losses, what a probe finds may be the rate of others: with a budget the test for others comes first. */
+/* With queue and losses, what a probe finds may be the rate of others: with a budget the test for others comes
+ * first. */
 static void a_test_for_others_comes_first(void **state)
 {
 	(void)state;

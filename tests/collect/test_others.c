@@ -1,8 +1,8 @@
 /* Other flows at a bottleneck: recognized in a simulated bottleneck, and the budget that they are left, compared with
  * the shares that all flows have there. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -68,9 +68,10 @@ static enum others_event tick(bool may_test)
 {
 	double bps = rate_bps(), segments = bps * TICK_S / SEGMENT_BITS;
 	bool overflows = w.queue_s >= 0.775 * w.buffer_s && (w.others > 0 || bps >= w.capacity_bps);
-	struct others_sample s = { .at_s = w.now_s += TICK_S, .interval_s = TICK_S, .rate_bps = bps, .streams = w.streams,
-		.stream_bps = bps < w.limit_bps || w.growing ? bps / w.streams : 0, .min_rtt_s = RTT_S, .segments = segments,
-		.starved = fmod(w.now_s, 5) < 5 * w.starved_ratio };
+	struct others_sample s = { .at_s = w.now_s += TICK_S, .interval_s = TICK_S, .rate_bps = bps,
+		.streams = w.streams,
+		.stream_bps = bps < w.limit_bps || w.growing ? bps / w.streams : 0, .min_rtt_s = RTT_S,
+		.segments = segments, .starved = fmod(w.now_s, 5) < 5 * w.starved_ratio };
 	enum others_event ev;
 
 	fill_queue(bps);
@@ -136,8 +137,8 @@ static void our_own_queue_is_nobody_elses(void **state)
 	}
 }
 
-/* Acknowledgments wait for a processor, whatever our rate, and packets are lost meanwhile: nothing is tested, and a test
- * during which that begins finds nobody. */
+/* Acknowledgments wait for a processor, whatever our rate, and packets are lost meanwhile: nothing is tested, and a
+ * test during which that begins finds nobody. */
 static void a_starved_host_is_not_others(void **state)
 {
 	(void)state;
@@ -245,15 +246,18 @@ static void the_budget_is_kept(void **state)
 			loss = allowed / truth.capacity_bps;
 			before = 70e6 * 8 / others_direct_s(&truth, 1, s, 4) / truth.capacity_bps;
 			if (loss > before + 0.11)
-				fail_msg("%g streams beside %g others: they lose %.3f instead of %.3f", streams[k], others[i], loss, before);
-			/* Many streams beside very few others have almost all: nothing tells how much more a stream of direct has. */
+				fail_msg("%g streams beside %g others: they lose %.3f instead of %.3f", streams[k],
+				    others[i], loss, before);
+			/* Many streams beside very few others have almost all: nothing tells how much more a stream of
+			 * direct has. */
 			if (loss < 0.9 * before && streams[k] <= 4 * others[i])
-				fail_msg("%g streams beside %g others: slower than direct, %.3f, %.3f", streams[k], others[i], loss, before);
+				fail_msg("%g streams beside %g others: slower than direct, %.3f, %.3f", streams[k],
+				    others[i], loss, before);
 		}
 }
 
-/* Streams whose rates were limited until a moment ago have a small part of their share, although nothing limits them. The
- * others are not many: their losses tell. */
+/* Streams whose rates were limited until a moment ago have a small part of their share, although nothing limits them.
+ * The others are not many: their losses tell. */
 static void growing_streams_are_no_measure_of_others(void **state)
 {
 	static const struct others_source s[] = { { 0, 20e6 }, { 0, 15e6 }, { 0, 10e6 } };

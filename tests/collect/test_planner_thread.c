@@ -1,7 +1,7 @@
 /* Plans made beside the loop: of the overlay as it was, whatever becomes of that meanwhile. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "collect/planner_thread.h"
-#include "plan/rate_limits.h"
 #include "plan/overlay_copy.h"
 #include "plan/parsed.h"
+#include "plan/rate_limits.h"
 
 static const char text[] =
     "destination: D\n"

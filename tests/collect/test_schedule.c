@@ -1,7 +1,7 @@
 /* From plans to what each path carries over time. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -130,7 +130,8 @@ static void what_relays_hold_is_known(void **state)
 	near_to(s->end_s, 4);
 	assert_int_equal(s->n, 1);
 	assert_true(s->path[0].stored_bytes >= 0.749e9 && s->path[0].stored_bytes <= 1e9);
-	near_to(schedule_link_bytes(s, ptcp_overlay_find_host(overlay, "K"), ptcp_overlay_find_host(overlay, "D")), 1e9);
+	near_to(schedule_link_bytes(s, ptcp_overlay_find_host(overlay, "K"), ptcp_overlay_find_host(overlay, "D")),
+	    1e9);
 	near_to(schedule_link_bytes(s, ptcp_overlay_find_host(overlay, "S"), ptcp_overlay_find_host(overlay, "D")), 0);
 	done(s);
 	s = schedule_of(WORKED_OVERLAY, PTCP_PLAN_PIPELINED, 0);

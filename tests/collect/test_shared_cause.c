@@ -1,8 +1,8 @@
-/* Which links are concluded to share a bottleneck. Limits: 0 S1>K, 1 K>D, 2 S1>D, 3 S2>D, 4 S3>D; then the overlay's own
- * bottleneck, if any, those not yet concluded, and the hosts. */
+/* Which links are concluded to share a bottleneck. Limits: 0 S1>K, 1 K>D, 2 S1>D, 3 S2>D, 4 S3>D; then the overlay's
+ * own bottleneck, if any, those not yet concluded, and the hosts. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -28,7 +28,8 @@ static struct drift_flow flow[4];
 static void begin(const char *text)
 {
 	static const struct drift_flow third[] = { { s1_k_d, 2, 18e6, 18e6, true, false },
-		{ s1_d, 1, 15e6, 5e6, true, false }, { s2_d, 1, 15e6, 4e6, true, false }, { s3_d, 1, 15e6, 6e6, true, false } };
+		{ s1_d, 1, 15e6, 5e6, true, false }, { s2_d, 1, 15e6, 4e6, true, false },
+		    { s3_d, 1, 15e6, 6e6, true, false } };
 	struct ptcp_err e;
 	size_t i;
 
@@ -71,7 +72,8 @@ static void links_that_slow_down_together_share(void **state)
 	n = limits_of_link(overlay, 3, limits, 20);
 	assert_true(n == 4 && limits[1] == limit);
 	assert_int_equal(shared_cause_list(overlay, shared, links, 10), 1);
-	assert_true(shared[0].n == 3 && shared[0].links[0] == 2 && shared[0].links[2] == 4 && shared[0].rate_bps == 15e6);
+	assert_true(shared[0].n == 3 && shared[0].links[0] == 2 && shared[0].links[2] == 4 &&
+	    shared[0].rate_bps == 15e6);
 	/* If they are slow again, each is slow by itself. */
 	is_slow(2, 3e6);
 	is_slow(3, 3e6);

@@ -1,7 +1,7 @@
 /* The fluid of the study (tests/bench/collect) where it can be computed by hand. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -93,11 +93,12 @@ static void makespans(void **state)
 	assert_true(p.replans > 0 && p.makespan_s < 2 * o.planned_s);
 }
 
-/* A plan has fewer streams at the peering points than its rates take, so it falls behind, unless other paths make up for
- * that; and they take no more from others than the plan was to take. */
+/* A plan has fewer streams at the peering points than its rates take, so it falls behind, unless other paths make up
+ * for that; and they take no more from others than the plan was to take. */
 static void what_streams_lack_is_made_up_for(void **state)
 {
-	static const struct way paced = { PTCP_PLAN_PIPELINED, true, false }, again = { PTCP_PLAN_PIPELINED, true, true };
+	static const struct way paced = { PTCP_PLAN_PIPELINED, true, false },
+		again = { PTCP_PLAN_PIPELINED, true, true };
 	struct outcome kept, made_up;
 	struct study s;
 
@@ -115,7 +116,8 @@ static void low_estimates_cost_little(void **state)
 {
 	static const struct way again = { PTCP_PLAN_PIPELINED, true, true };
 	static const double seconds[] = { 2, 4, 8, 15, 60 };
-	static const struct { double factor, from_s; } low[] = { { 0.1, 15 }, { 0.3, 8 }, { 0.5, 4 }, { 0.7, 2 }, { 1, 2 },
+	static const struct { double factor, from_s; } low[] = { { 0.1, 15 }, { 0.3, 8 }, { 0.5, 4 },
+		{ 0.7, 2 }, { 1, 2 },
 		{ 3, 2 }, { 10, 2 } };
 	struct outcome o;
 	struct study s;

@@ -1,7 +1,7 @@
 /* Links of overlay texts changed in place. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -92,7 +92,8 @@ static void added(void **state)
 	    HEAD "links:\r\n  - from: S\r\n    to: D\r\n    rate: 5Mbit/s\r\n    delay: 1ms\r\n# end\r\n");
 }
 
-#define PAIRS "destination: D\nhosts: {D: {}, S: {path: /}, \"K:1\": {path: /, relay: true}}\nall: {rate: 1Gbit/s} # pairs\n"
+#define PAIRS "destination: D\nhosts: {D: {}, S: {path: /}, \"K:1\": {path: /, relay: true}}\nall: {rate: 1Gbit/s} # " \
+	"pairs\n"
 
 /* Links of 'all' are listed once one of them is known, at the end of the list. */
 static void pairs_listed(void **state)
@@ -112,8 +113,8 @@ static void pairs_listed(void **state)
 	    "\xef\xbb\xbf" PAIRS "links:\n- from: \"K:1\"\n  to: D # \xe2\x82\xac\n"
 	    "- {from: S, to: D}\n- {from: S, to: \"K:1\", rate: 7Mbit/s}\n\n# end\nslot: 1s\n");
 	becomes(PAIRS "links: [{from: \"K:1\", to: D}, ] # one\nslot: 1s\n", &last, 1,
-	    PAIRS "links: [{from: \"K:1\", to: D},\n  {from: S, to: D},\n  {from: S, to: \"K:1\", rate: 7Mbit/s}, ] # one\n"
-	    "slot: 1s\n");
+	    PAIRS "links: [{from: \"K:1\", to: D},\n  {from: S, to: D},\n  {from: S, to: \"K:1\", rate: 7Mbit/s}, ] # "
+	    "one\nslot: 1s\n");
 	becomes(PAIRS "links: [] # none\nslot: 1s\n", &last, 1,
 	    PAIRS "links: [\n  {from: S, to: D},\n  {from: S, to: \"K:1\"},\n  {from: \"K:1\", to: D, rate: 7Mbit/s},\n"
 	    "] # none\nslot: 1s\n");
@@ -165,7 +166,8 @@ static size_t space(char *p, struct rng *r)
 
 static const char *comment(struct rng *r)
 {
-	static const char *const some[] = { "", " # 5Mbit/s", " # {rate: 1}", "  # \xe2\x82\xac \xf0\x9f\x9a\x80", " #" };
+	static const char *const some[] = { "", " # 5Mbit/s", " # {rate: 1}", "  # \xe2\x82\xac \xf0\x9f\x9a\x80",
+		" #" };
 
 	return some[rng_below(r, 5)];
 }
@@ -276,7 +278,8 @@ static void shared_refused(void **state)
 		const char *text, *shared;
 	} bad[] = {
 		{ HEAD LINKS "\nshared:\n" SHARED, SHARED },
-		{ "{destination: D, hosts: {D: {}, S: {}}, links: [{from: S, to: D}]}\n", "  - {rate: 1, links: [S>D]}\n" },
+		{ "{destination: D, hosts: {D: {}, S: {}}, links: [{from: S, to: D}]}\n",
+		    "  - {rate: 1, links: [S>D]}\n" },
 		{ HEAD LINKS "\n", "  - {rate: 1, links: [S>K]}\n" },
 		{ HEAD LINKS "\n", "  - {rate: 1, links: [S>D]}\ndeadline: 1h\nlinks: []\n" },
 		{ HEAD "links: [{from: S, to: X}]\n", SHARED },

@@ -1,7 +1,7 @@
 /* against: access */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -37,7 +37,8 @@ static void keys_and_lists(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(load(&s, "# all kinds\nroot: \"/a b\"\nlisten:\n  - :1\n  - \"[::1]:2\"\njson: true\n", &e), 0);
+	assert_int_equal(load(&s, "# all kinds\nroot: \"/a b\"\nlisten:\n  - :1\n  - \"[::1]:2\"\njson: true\n", &e),
+	    0);
 	assert_int_equal(s->n, 4);
 	for (i = 0; i < 4; i++) {
 		assert_string_equal(s->of[i].key, want[i][0]);

@@ -1,6 +1,6 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/yaml_fields.h"
 #include "conf/yaml.h"
+#include "conf/yaml_fields.h"
 
 struct sample {
 	char *name;

@@ -1,13 +1,15 @@
 /* The label of a shared port: ClientHellos of OpenSSL, and changed ones.
  * against: local */
-#include <openssl/ssl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "conn/client_hello.h"
 
@@ -78,7 +80,8 @@ static void behind_relays(void **state)
 static void other_names(void **state)
 {
 	static const char *const names[] = { "example.org", "0123456789abcdef0123456789abcde",
-		"0123456789abcdef0123456789abcdef0", "0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcdeg" };
+		"0123456789abcdef0123456789abcdef0", "0123456789ABCDEF0123456789abcdef",
+		"0123456789abcdef0123456789abcdeg" };
 	char label[CLIENT_HELLO_LABEL_BYTES];
 	struct hello h = hello_of(NULL);
 	size_t i;

@@ -136,13 +136,15 @@ static void peer_readable(void *arg)
 	peer.n += chan_read(peer.chan, peer.in + peer.n, sizeof peer.in - peer.n);
 	if (peer.n >= WIRE_HEADER_BYTES && peer.in[0] == WIRE_GRANT && wire_header_decode(&first, peer.in, NULL) == 0) {
 		at = WIRE_HEADER_BYTES + first.length;
-		snprintf(peer.granted[peer.at], sizeof peer.granted[0], "%.*s", (int)first.length, peer.in + WIRE_HEADER_BYTES);
+		snprintf(peer.granted[peer.at], sizeof peer.granted[0], "%.*s", (int)first.length,
+		    peer.in + WIRE_HEADER_BYTES);
 	}
 	if (peer.n < at || wire_frame_next(&h, &in, (struct span){ peer.in + at, peer.n - at }, NULL) <= 0)
 		return;
 	if (h.type == WIRE_ROUTE) {
 		assert_int_equal(wire_route_decode(&f, in, NULL), 0);
-		snprintf(peer.routed[peer.at], sizeof peer.routed[0], "%.*s:%u", (int)f.host.n, (const char *)f.host.p, f.port);
+		snprintf(peer.routed[peer.at], sizeof peer.routed[0], "%.*s:%u", (int)f.host.n,
+		    (const char *)f.host.p, f.port);
 		peer.spool_bytes = f.spool_bytes;
 		peer.session = f.session;
 		peer.control = f.control;
@@ -241,7 +243,8 @@ static void on_done(void *arg, const struct connect_result *r)
 	snprintf(out.address, sizeof out.address, "%s", r->address);
 }
 
-static int check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *by, struct ptcp_err *e)
+static int check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *by,
+    struct ptcp_err *e)
 {
 	size_t n = strlen(out.checked);
 
@@ -278,8 +281,8 @@ static struct connect_hop relay[HOPS - 1]; /* of these, with the peer's port */
 static struct connect_opts opts(enum act a, enum act b, enum act c, unsigned n_relays)
 {
 	struct connect_opts o = { .context = &us, .relay = relay, .n_relays = n_relays, .timeout_ns = SOON,
-		.sock = { .timeout_ns = SOON }, .alpn = ALPN_DATA, .answer = WIRE_JOINED, .check = check, .first = first,
-		.done = on_done, .arg = &out };
+		.sock = { .timeout_ns = SOON }, .alpn = ALPN_DATA, .answer = WIRE_JOINED,
+		.check = check, .first = first, .done = on_done, .arg = &out };
 	unsigned i;
 
 	memset(&out, 0, sizeof out);

@@ -1,11 +1,12 @@
 /* Who may use a grant, where, until when and how often.
  * against: arithmetic, memory, splicing */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "conn/grants.h"
 #include "core/err.h"
@@ -41,7 +42,8 @@ static struct wire_grant made(void)
 	size_t n;
 
 	assert_int_equal(grant_make(frame, &n, &issuer, &terms, NOW, NULL), 0);
-	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL),
+	    0);
 	return g;
 }
 
@@ -133,10 +135,12 @@ static void for_whom_and_when(void **state)
 static void by_any_clock(void **state)
 {
 	static const struct { uint64_t expiry_s, now_s; const char *why; } of[] = {
-		{ 0, NOW, "expired" }, { 1, NOW, "expired" }, { NOW, NOW, "expired" }, { NOW - 3 * 3600, NOW, "expired" },
+		{ 0, NOW, "expired" }, { 1, NOW, "expired" }, { NOW, NOW, "expired" },
+		    { NOW - 3 * 3600, NOW, "expired" },
 		{ NOW + 3 * 3600, NOW, NULL }, { NOW + 86400, NOW, NULL }, { NOW + 86401, NOW, "more than a day" },
 		{ UINT64_C(1) << 63, NOW, "more than a day" }, { UINT64_MAX, NOW, "more than a day" },
-		{ UINT64_MAX, 0, "more than a day" }, { UINT64_MAX, UINT64_MAX, "expired" }, { NOW, UINT64_MAX, "expired" },
+		{ UINT64_MAX, 0, "more than a day" }, { UINT64_MAX, UINT64_MAX, "expired" },
+		    { NOW, UINT64_MAX, "expired" },
 		{ 5, UINT64_MAX - 5, "expired" }, { UINT64_MAX, UINT64_MAX - 900, NULL }, { 900, 0, NULL },
 	};
 	const char *own = audience.fingerprint, *peer = grantee.fingerprint;
@@ -175,7 +179,8 @@ static void relays(void **state)
 	assert_non_null(strstr(e.msg, "not for relaying"));
 	terms.path = hop;
 	assert_int_equal(grant_make(frame, &n, &issuer, &terms, NOW, NULL), 0);
-	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(wire_grant_decode(&g, (struct span){ frame + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL),
+	    0);
 	assert_int_equal(grant_issuer(by, &g, NULL), 0);
 	assert_string_equal(by, issuer.fingerprint);
 	for (i = 0; i < 3; i++) /* of each connection */

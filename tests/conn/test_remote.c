@@ -1,23 +1,22 @@
 /* What users write for the other side, how ssh is called for it, what both sides say through it, and what
  * a path means there.
  * against: paths */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ptcp/ptcp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <ptcp/ptcp.h>
-#include "core/units.h"
-
-#include "conn/start_args.h"
 #include "conn/ssh_hello.h"
+#include "conn/start_args.h"
+#include "core/units.h"
 
 /* ---- Targets */
 
@@ -34,7 +33,8 @@ static void targets(void **state)
 		{ "ptcp://h/x", 1, false, "", "h", 7811, "/x", "h:7811" },
 		{ "ptcp://h:1/%20", 1, false, "", "h", 1, "/ ", "h:1" },
 		{ "ptcp://[::1]:1/", 1, false, "", "::1", 1, "/", "[::1]:1" },
-		{ "ptcp://[fe80::1%25eth0]:1/", 1, false, "", "fe80::1%eth0", 1, "/", "[fe80::1%eth0]:1" }, /* RFC 6874 */
+		/* RFC 6874 */
+		{ "ptcp://[fe80::1%25eth0]:1/", 1, false, "", "fe80::1%eth0", 1, "/", "[fe80::1%eth0]:1" },
 		{ "ptcp://[fe80::1%eth0]:1/", 1, false, "", "fe80::1%eth0", 1, "/", "[fe80::1%eth0]:1" },
 		{ "h:x", 1, true, "", "h", 0, "x", "h" },
 		{ "h:", 1, true, "", "h", 0, "", "h" },
@@ -237,13 +237,16 @@ static void too_long(void **state)
 static void greetings(void **state)
 {
 	static const char *const bad[] = {
-		"ptcp-ssh", "ptcp-ssh 1", "ptcp-ssh 1 0.1.0", "ptcp-ssh x 0.1.0 " FP " 1 -", "ptcp-ssh 1 0.1.0 " FP " 0 -",
+		"ptcp-ssh", "ptcp-ssh 1", "ptcp-ssh 1 0.1.0", "ptcp-ssh x 0.1.0 " FP " 1 -",
+		"ptcp-ssh 1 0.1.0 " FP " 0 -",
 		"ptcp-ssh 1 0.1.0 " FP " 65536 -", "ptcp-ssh 1 0.1.0 " FP " -1 -", "ptcp-ssh 1 0.1.0 SHA256:x 1 -",
 		"ptcp-ssh 1 0.1.0 " FP " 1 host.example", "ptcp-ssh 1 0.1.0 " FP " 1 127.0.0.1%lo",
 		"ptcp-ssh 1 0.1.0 " FP " 1", "ptcp-ssh-2 1 0.1.0 " FP " 1 -",
 		"ptcp-ssh 1 0.1.0 " FP " 1 - share", "ptcp-ssh 1 0.1.0 " FP " 1 - share 7811",
-		"ptcp-ssh 1 0.1.0 " FP " 1 - share 0 " SHARE_LABEL, "ptcp-ssh 1 0.1.0 " FP " 1 - share 65536 " SHARE_LABEL,
-		"ptcp-ssh 1 0.1.0 " FP " 1 - share 7811 " SHARE_LABEL "0", "ptcp-ssh 1 0.1.0 " FP " 1 - final share 7811 x",
+		"ptcp-ssh 1 0.1.0 " FP " 1 - share 0 " SHARE_LABEL, "ptcp-ssh 1 0.1.0 " FP
+		" 1 - share 65536 " SHARE_LABEL,
+		"ptcp-ssh 1 0.1.0 " FP " 1 - share 7811 " SHARE_LABEL "0", "ptcp-ssh 1 0.1.0 " FP
+		" 1 - final share 7811 x",
 	};
 	struct ssh_hello_answer a;
 	struct ssh_hello_hello h;
@@ -267,7 +270,8 @@ static void greetings(void **state)
 	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 1 - share 7811 " SHARE_LABEL, &e), 0);
 	assert_true(!a.final && a.port == 1 && a.share_port == 7811);
 	assert_string_equal(a.label, SHARE_LABEL);
-	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 2 ::1 final share 1 " SHARE_LABEL " later", &e), 0);
+	assert_int_equal(ssh_hello_answer_parse(&a, "ptcp-ssh 1 0.2 " FP " 2 ::1 final share 1 " SHARE_LABEL
+	    " later", &e), 0);
 	assert_true(a.final && a.share_port == 1);
 	for (i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (ssh_hello_answer_parse(&a, bad[i], &e) != PTCP_EPROTO)

@@ -1,9 +1,10 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <time.h>
 #include <cmocka.h>
+
+#include <time.h>
 
 #include "core/clock.h"
 #include "core/units.h"

@@ -1,10 +1,11 @@
-#include <errno.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
 
 #include "core/err.h"
 

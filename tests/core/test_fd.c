@@ -1,7 +1,5 @@
 #include "core/fd.h"
 
-#include "net/fixture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,6 +7,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "net/fixture.h"
 
 static int open_null(int flags)
 {
@@ -110,8 +110,8 @@ static void streams_take_the_descriptor_on_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(closes_and_clears), nf_test(takes), nf_test(a_second_close_aborts), nf_test(streams_take_the_descriptor),
-		nf_test(streams_take_the_descriptor_on_failure),
+		nf_test(closes_and_clears), nf_test(takes), nf_test(a_second_close_aborts),
+		nf_test(streams_take_the_descriptor), nf_test(streams_take_the_descriptor_on_failure),
 	};
 
 	return cmocka_run_group_tests_name("core/fd", tests, NULL, NULL);

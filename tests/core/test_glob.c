@@ -1,8 +1,9 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>

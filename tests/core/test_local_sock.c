@@ -1,7 +1,5 @@
 #include "core/local_sock.h"
 
-#include "net/fixture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/fixture.h"
 #include "net/watch.h"
 
 struct pair {
@@ -70,7 +69,8 @@ static void passes_messages_and_descriptors(void **state)
 	close_pair(&p);
 }
 
-/* Two descriptors in a message, and one in an empty message: at most one arrives, and none stays open (see nf_teardown). */
+/* Two descriptors in a message, and one in an empty message: at most one arrives, and none stays open (see
+ * nf_teardown). */
 static void more_descriptors_than_one(void **state)
 {
 	struct pair p = connected(nf_path("sock"));
@@ -86,7 +86,8 @@ static void more_descriptors_than_one(void **state)
 
 	(void)state;
 	memset(&control, 0, sizeof control);
-	control.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof two), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	control.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof two), .cmsg_level = SOL_SOCKET,
+	    .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&control.h), two, sizeof two);
 	assert_int_equal(sendmsg(p.near, &m, 0), 1);
 	assert_int_equal(local_sock_receive(p.far, text, sizeof text, &passed), 1);

@@ -1,15 +1,15 @@
 /* against: memory */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
 
-#include "core/memory_budget.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/charged.h"
+#include "core/memory_budget.h"
 
 #define KIB UINT64_C(1024)
 #define UNIT (512 * KIB)
@@ -85,8 +85,8 @@ static void each_limit(void **state)
 	static struct user u[6][40];
 	struct memory_account *a[6];
 	static const char *const client[] = { "x", "x", "x", "y", "y", "z" };
-	/* A session has a quarter. The third session of x and the later clients have less, as each session is charged for its
-	 * guaranteed part from its beginning. */
+	/* A session has a quarter. The third session of x and the later clients have less, as each session is charged
+	 * for its guaranteed part from its beginning. */
 	unsigned i, got, total = 0, of_x = 0;
 
 	(void)state;
@@ -100,7 +100,8 @@ static void each_limit(void **state)
 		if (i == 0)
 			assert_int_equal(got, 16);
 		if (i == 2)
-			assert_int_equal(of_x, 23); /* of 24, three quarters of its half: its third session is charged for more than its unit */
+			assert_int_equal(of_x, 23); /* of 24, three quarters of its half: its third session is charged
+			                               for more than its unit */
 	}
 	assert_in_range(total, 45, 48);
 	assert_int_equal(memory_budget_used(budget), total * UNIT);
@@ -552,11 +553,12 @@ static void random_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		budget_test(each_limit), budget_test(guaranteed), budget_test(room_for_charges), budget_test(no_limit), budget_test(more_and_less),
-		budget_test(limit_raised), budget_test(each_limit_of_charges),
-		budget_test(total_of_charges), budget_test(charges_beside_claims), budget_test(allocations), budget_test(by_client),
-		budget_test(clients_in_rotation), budget_test(no_overtaking),
-		budget_test(left_the_queue), budget_test(stalled), budget_test(stalled_but_guaranteed), budget_test(random_use),
+		budget_test(each_limit), budget_test(guaranteed), budget_test(room_for_charges), budget_test(no_limit),
+		budget_test(more_and_less), budget_test(limit_raised), budget_test(each_limit_of_charges),
+		budget_test(total_of_charges), budget_test(charges_beside_claims), budget_test(allocations),
+		budget_test(by_client), budget_test(clients_in_rotation), budget_test(no_overtaking),
+		budget_test(left_the_queue), budget_test(stalled), budget_test(stalled_but_guaranteed),
+		budget_test(random_use),
 	};
 
 	return cmocka_run_group_tests_name("core/memory_budget", tests, NULL, NULL);

@@ -1,10 +1,11 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "core/name_set.h"
 

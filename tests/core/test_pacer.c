@@ -1,9 +1,10 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "core/pacer.h"
 
@@ -87,7 +88,8 @@ static void takes_turns(void **state)
 		for (i = 1; i < 64; i++)
 			if (got[i] + got[0] / 4 + PACER_MAX_QUANTUM_BYTES < got[0] ||
 			    got[i] > got[0] + got[0] / 4 + PACER_MAX_QUANTUM_BYTES)
-				fail_msg("%llu bytes, beside %llu", (unsigned long long)got[i], (unsigned long long)got[0]);
+				fail_msg("%llu bytes, beside %llu", (unsigned long long)got[i],
+				    (unsigned long long)got[0]);
 		assert_true((double)sum > 0.95 * (double)rates[k] / 8 * 10 - 64.0 * PACER_MAX_QUANTUM_BYTES);
 	}
 }

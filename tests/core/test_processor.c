@@ -1,7 +1,7 @@
 /* A process that others keep from running knows so; at rest, or alone with its own work, it does not believe so. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

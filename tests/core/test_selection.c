@@ -1,11 +1,12 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/selection.h"
 
@@ -36,7 +37,8 @@ static int teardown(void **state)
 
 static void add(const char *path) { assert_int_equal(selection_add(s, path, strlen(path), NULL), 0); }
 
-/* What the process takes for the paths is what the account has; a path takes what remains of it, however it is written. */
+/* What the process takes for the paths is what the account has; a path takes what remains of it, however it is
+ * written. */
 static void memory_of_paths(void **state)
 {
 	char path[4097] = "a", name[16];

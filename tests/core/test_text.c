@@ -1,9 +1,10 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "core/text.h"
 

@@ -1,11 +1,12 @@
 /* Threads that leave signals alone. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <signal.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "core/thread.h"
 

@@ -1,5 +1,5 @@
-/* To be preloaded: a host whose firewall drops connections to it. The queue of the listening socket is full, and stays so;
- * connections of the program to others work. */
+/* To be preloaded: a host whose firewall drops connections to it. The queue of the listening socket is full, and stays
+ * so; connections of the program to others work. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* To be preloaded: close() returns late, up to LATE_CLOSE_US microseconds after the kernel has freed the number: another
- * thread gets the number meanwhile, and a second close() of the same descriptor hits what that thread has opened. */
+/* To be preloaded: close() returns late, up to LATE_CLOSE_US microseconds after the kernel has freed the number:
+ * another thread gets the number meanwhile, and a second close() of the same descriptor hits what that thread has
+ * opened. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>

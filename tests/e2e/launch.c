@@ -27,8 +27,8 @@ static void pass_on(int sig)
 
 static int listening(int port)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(port > 0 ? INADDR_ANY : INADDR_LOOPBACK),
-		.sin_port = htons((uint16_t)port) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(port > 0 ? INADDR_ANY : INADDR_LOOPBACK), .sin_port = htons((uint16_t)port) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	if (port > 0)

@@ -1,5 +1,5 @@
-/* To be preloaded: names *.dead never have an answer, names *.live are 127.0.0.1, NAME.example.org is what the environment
- * variable HOST_NAME says, and every other name is looked up. */
+/* To be preloaded: names *.dead never have an answer, names *.live are 127.0.0.1, NAME.example.org is what the
+ * environment variable HOST_NAME says, and every other name is looked up. */
 #include <dlfcn.h>
 #include <netdb.h>
 #include <stdio.h>

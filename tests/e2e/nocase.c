@@ -1,5 +1,5 @@
-/* To be preloaded: directories below the folder $NOCASE ignore case, as far as ptcp can tell: a name in another case is that of
- * the existing entry. */
+/* To be preloaded: directories below the folder $NOCASE ignore case, as far as ptcp can tell: a name in another case is
+ * that of the existing entry. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -38,7 +38,8 @@ static const char *own(int at, const char *name, char out[NAME_MAX + 1])
 	int fd;
 	DIR *d;
 
-	if (strchr(name, '/') != NULL || name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !is_below(at) ||
+	if (strchr(name, '/') != NULL || name[0] == '\0' || strcmp(name, ".") == 0 ||
+	    strcmp(name, "..") == 0 || !is_below(at) ||
 	    (fd = REAL(openat)(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return name;
 	if ((d = fdopendir(fd)) == NULL) {

@@ -1,11 +1,11 @@
-/* To be preloaded: every descriptor has one owner, who closes the descriptor once. A close of a descriptor that is not open
- * ends the process, with the calls that led there: the second of two closes may hit the file that another thread has opened
- * meanwhile. At its end the process has the descriptors with which it began, and three that it keeps on purpose: the event
- * of signals (cli/process.c), and the two ends of libuv's pipe of signals. Both faults are reported on the standard error
- * and abort the process; tests/e2e/lib.sh looks for reports after each case.
+/* To be preloaded: every descriptor has one owner, who closes the descriptor once. A close of a descriptor that is not
+ * open ends the process, with the calls that led there: the second of two closes may hit the file that another thread
+ * has opened meanwhile. At its end the process has the descriptors with which it began, and three that it keeps on
+ * purpose: the event of signals (cli/process.c), and the two ends of libuv's pipe of signals. Both faults are reported
+ * on the standard error and abort the process; tests/e2e/lib.sh looks for reports after each case.
  *
- * Only ptcp is examined, and programs of unit tests for second closes, not the programs that these start. A static ptcp is not
- * reached. Nothing is opened: the tests of few descriptors would notice. */
+ * Only ptcp is examined, and programs of unit tests for second closes, not the programs that these start. A static ptcp
+ * is not reached. Nothing is opened: the tests of few descriptors would notice. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -80,7 +80,8 @@ __attribute__((destructor)) static void end(void)
 		} else {
 			say(fd, S_ISSOCK(st.st_mode) ? "is open at the end, a socket" : S_ISDIR(st.st_mode) ?
 			    "is open at the end, a directory" : S_ISREG(st.st_mode) ? "is open at the end, a file" :
-			    S_ISFIFO(st.st_mode) ? "is open at the end, a pipe" : "is open at the end, an event, a loop or a device");
+			    S_ISFIFO(st.st_mode) ? "is open at the end, a pipe" :
+			    "is open at the end, an event, a loop or a device");
 			faults++;
 		}
 	}

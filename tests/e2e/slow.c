@@ -1,6 +1,6 @@
-/* To be preloaded: a disk that takes a quarter of a second to write a block; with SLOW_FIRST_S only for the first block,
- * but so many seconds; with SLOW_MS each read and write of a block takes so many milliseconds, and nothing is cached;
- * with SLOW_EVERY only one operation in so many; with SLOW_UNLINK_MS each removal of a name, too. */
+/* To be preloaded: a disk that takes a quarter of a second to write a block; with SLOW_FIRST_S only for the first
+ * block, but so many seconds; with SLOW_MS each read and write of a block takes so many milliseconds, and nothing is
+ * cached; with SLOW_EVERY only one operation in so many; with SLOW_UNLINK_MS each removal of a name, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>

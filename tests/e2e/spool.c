@@ -2,8 +2,8 @@
  *
  *   spool send|recv FROM TO VIA BYTES STREAMS TIMEOUT_S FINGERPRINT...
  *
- * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. With MOVERS in
- * the environment this command starts movers, of the program PTCP. */
+ * Prints "CARRIED VERIFIED" bytes of file data whenever they change, and at the end "done" or the reason. With MOVERS
+ * in the environment this command starts movers, of the program PTCP. */
 #include <ptcp/ptcp.h>
 #include <signal.h>
 #include <stdio.h>

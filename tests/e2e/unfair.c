@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int is(const void *value, socklen_t n, const char *name) { return n >= strlen(name) && memcmp(value, name, strlen(name)) == 0; }
+static int is(const void *value, socklen_t n, const char *name)
+{
+	return n >= strlen(name) && memcmp(value, name, strlen(name)) == 0;
+}
 
 int setsockopt(int fd, int level, int option, const void *value, socklen_t n)
 {

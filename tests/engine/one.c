@@ -254,9 +254,11 @@ static int on_control_ack(void *arg, uint64_t bytes, struct ptcp_err *e)
 	return 0;
 }
 
-static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running, .warning = on_note, .busy = on_busy, .paced = on_paced,
+static const struct engine_ops ops = { .control_ack = on_control_ack, .open = on_open, .running = on_running,
+	.warning = on_note, .busy = on_busy, .paced = on_paced,
 	.ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use, .tcp_report = on_seen,
-	.rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint, .load = on_load, .waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
+	.rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint, .load = on_load,
+	.waiting = on_waiting, .finish = on_finish, .leftovers = on_leftovers };
 
 /* ---- From its beginning to RUNNING ---- */
 
@@ -265,21 +267,25 @@ static const uint8_t path[] = { 0, 0, 1, 'p' };
 static struct wire_open open_of(bool acceptor_sends, bool verify)
 {
 	return (struct wire_open){ .role = acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES, .streams = 3,
-		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0, .wait_ms = ONE_WAIT_MS };
+		.n_paths = 1, .paths = { path, sizeof path }, .flags = verify ? WIRE_OPEN_VERIFY : 0,
+		.wait_ms = ONE_WAIT_MS };
 }
 
 static struct wire_open open_as(uint8_t role)
 {
 	bool files = role == WIRE_ACCEPTOR_RECEIVES || role == WIRE_ACCEPTOR_SENDS;
 
-	return (struct wire_open){ .role = role, .streams = 3, .n_paths = files, .paths = { path, files ? sizeof path : 0 },
-		.wait_ms = ONE_WAIT_MS };
+	return (struct wire_open){ .role = role, .streams = 3, .n_paths = files,
+		.paths = { path, files ? sizeof path : 0 }, .wait_ms = ONE_WAIT_MS };
 }
 
-static void begin_lingering(struct one *o, bool starter, const struct wire_open *f, uint64_t linger_ns, uint64_t quiet_ns)
+static void begin_lingering(struct one *o, bool starter, const struct wire_open *f, uint64_t linger_ns,
+    uint64_t quiet_ns)
 {
-	struct engine_opts so = { .starter = starter, .memory = one_memory, .software = "one", .timeout_ns = ONE_TIMEOUT_NS,
-		.linger_ns = linger_ns, .quiet_ns = quiet_ns, .max_entries = WIRE_SLOTS, .max_streams = 8, .ops = &ops, .arg = o };
+	struct engine_opts so = { .starter = starter, .memory = one_memory, .software = "one",
+		.timeout_ns = ONE_TIMEOUT_NS,
+		.linger_ns = linger_ns, .quiet_ns = quiet_ns, .max_entries = WIRE_SLOTS, .max_streams = 8,
+		.ops = &ops, .arg = o };
 
 	*o = (struct one){ .now_ns = NS_PER_S, .prep = RCV_ACCEPT };
 	assert_int_equal(engine_new(&o->s, &so, starter ? f : NULL, (struct mono){ o->now_ns }, NULL), 0);
@@ -362,8 +368,8 @@ void one_tick(struct one *o, uint64_t after_ns)
 
 void one_hello(struct one *o)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000, .linger_ms = 9000,
-		.max_entries = WIRE_SLOTS, .max_streams = 8 };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000,
+		.linger_ms = 9000, .max_entries = WIRE_SLOTS, .max_streams = 8 };
 
 	ONE_PUT(o, hello, &h);
 }

@@ -5,11 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
 #include <cmocka.h>
 
 #include <ptcp/err.h>
+#include <string.h>
 
 #define ALL "reno cubic bbr "
 
@@ -55,7 +54,8 @@ static void each_request_and_kernel(void **state)
 
 			permitted = cases[i].permitted;
 			congestion_choose(&c, &o, permits);
-			assert_string_equal(c.name != NULL ? c.name : "system", cases[i].name != NULL ? cases[i].name : "system");
+			assert_string_equal(c.name != NULL ? c.name : "system",
+			    cases[i].name != NULL ? cases[i].name : "system");
 			assert_int_equal(c.judges, cases[i].judges && transfer);
 			assert_int_equal(congestion_is_denied(&o, c.why), cases[i].denied);
 			/* A measurement is about what several streams deliver. */

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "core/units.h"
@@ -49,7 +48,10 @@ static void blocks_ahead_only_without_a_failure(void **state)
 	assert_false(connecting_sends_ahead(&(struct connecting){ .control = true }));
 }
 
-static enum connecting_blame blame(struct connecting c, struct connecting_failure f) { return connecting_blame(&c, &f); }
+static enum connecting_blame blame(struct connecting c, struct connecting_failure f)
+{
+	return connecting_blame(&c, &f);
+}
 
 /* Each fact that excuses the path, alone. */
 static void a_path_is_blamed_once(void **state)

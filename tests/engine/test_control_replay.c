@@ -2,16 +2,17 @@
  * exactly once and in order. The test plays two ends with connections of a given capacity, and gives the time. */
 #include "engine/control_replay.h"
 
-#include "core/err.h"
-#include "core/units.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/err.h"
+#include "core/units.h"
 
 #define MAX CONTROL_REPLAY_MAX_BYTES
 #define ACK CONTROL_REPLAY_ACK_BYTES
@@ -363,7 +364,8 @@ static void path_by_path(void **state)
 	assert_int_equal(control_replay_failed(&fx.r, &why, false, false, &fx.e), 0);
 	assert_int_equal(fx.r.path, 0);
 	assert_true(control_replay_possible(&fx.r, &fx.s));
-	assert_int_equal(control_replay_failed(&fx.r, &why, true, false, &fx.e), PTCP_EPEER); /* the peer runs, the session ended */
+	/* the peer runs, the session ended */
+	assert_int_equal(control_replay_failed(&fx.r, &why, true, false, &fx.e), PTCP_EPEER);
 	assert_non_null(strstr(fx.e.msg, "not reachable"));
 	assert_false(control_replay_possible(&fx.r, &fx.s));
 }
@@ -371,7 +373,8 @@ static void path_by_path(void **state)
 /* Relays that refuse will go on refusing: the session ends when all its paths were refused in a row. */
 static void relays_that_refuse(void **state)
 {
-	struct ptcp_err no = { .code = PTCP_EREFUSED, .msg = "no entry" }, down = { .code = PTCP_ECONNECT, .msg = "down" };
+	struct ptcp_err no = { .code = PTCP_EREFUSED, .msg = "no entry" },
+		down = { .code = PTCP_ECONNECT, .msg = "down" };
 	unsigned i;
 
 	(void)state;
@@ -436,8 +439,8 @@ int main(void)
 		test(retained_until_acknowledged), test(retained_bytes_are_bounded), test(acknowledges),
 		test(resumes_where_the_peer_stopped), test(unsent_bytes_cannot_be_acknowledged), test(lost_again),
 		test(the_old_connection_delivered_more), test(answer_in_pieces), test(false_answer), test(wrong_answer),
-		test(sessions_without_successors), test(silence), test(mute_successor), test(path_by_path), test(relays_that_refuse),
-		test(the_acceptor_waits), test(two_ends_over_bad_connections),
+		test(sessions_without_successors), test(silence), test(mute_successor), test(path_by_path),
+		test(relays_that_refuse), test(the_acceptor_waits), test(two_ends_over_bad_connections),
 	};
 
 	return cmocka_run_group_tests_name("engine/control_replay", tests, NULL, NULL);

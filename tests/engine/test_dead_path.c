@@ -1,14 +1,15 @@
 /* Dead paths are detected while other paths make progress, and only then. The test plays streams and time. */
 #include "engine/dead_path.h"
 
-#include "core/pacer.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/pacer.h"
 
 #define TICK DEAD_PATH_CHECK_NS
 #define STREAMS 6           /* 0, 2, 4 on path 0; 1, 3, 5 on path 1 */
@@ -34,7 +35,8 @@ static int setup(void **state)
 	fx.v.n_paths = 2;
 	fx.v.n_streams = STREAMS;
 	for (i = 0; i < STREAMS; i++)
-		fx.v.stream[i] = (struct stream_view){ .path = i % 2, .place = i % 2, .since = fx.now, .generation = 1 };
+		fx.v.stream[i] = (struct stream_view){ .path = i % 2, .place = i % 2, .since = fx.now,
+		    .generation = 1 };
 	return 0;
 }
 
@@ -245,8 +247,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(the_silent_path), test(the_other_path), test(one_stream_suffices), test(all_paths_are_silent),
-		test(reconnected), test(disabled), test(checks_twice_a_second), test(spooling_relays), test(rate_limits),
-		test(excused), test_sender(idle_streams), test_sender(acknowledgments),
+		test(reconnected), test(disabled), test(checks_twice_a_second), test(spooling_relays),
+		test(rate_limits), test(excused), test_sender(idle_streams), test_sender(acknowledgments),
 	};
 
 	return cmocka_run_group_tests_name("engine/dead_path", tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Early entries: a starter that sends offers its first entries right behind OPEN; the acceptor looks at them once it has
- * authorized the session. */
+/* Early entries: a starter that sends offers its first entries right behind OPEN; the acceptor looks at them once it
+ * has authorized the session. */
 #include "one.h"
 
 #include <string.h>
@@ -79,7 +79,8 @@ static void no_more_bytes_than_every_acceptor_takes(void **state)
 static void early(struct one *o, uint64_t count, size_t target_bytes)
 {
 	static uint8_t target[WIRE_PATH_MAX];
-	struct wire_entry f = one_entry(target_bytes > 0 ? WIRE_SYMLINK : WIRE_FILE, one_id(count, (unsigned)count - 1), 0, 0);
+	struct wire_entry f = one_entry(target_bytes > 0 ? WIRE_SYMLINK : WIRE_FILE, one_id(count, (unsigned)count - 1),
+	    0, 0);
 
 	memset(target, 't', sizeof target);
 	f.size_bytes = target_bytes > 0 ? 0 : 1000;

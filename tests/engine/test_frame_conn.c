@@ -1,11 +1,13 @@
-/* Connections of frames by themselves: each frame in each state and role of a table, pieces of frames, and each limit. */
+/* Connections of frames by themselves: each frame in each state and role of a table, pieces of frames, and each
+ * limit. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -42,11 +44,26 @@ static int took(struct owner *o, unsigned type, uint64_t value, struct ptcp_err 
 	return o->refuse ? err_set(e, PTCP_EREFUSED, "refused") : 0;
 }
 
-static int on_ping(struct owner *o, const struct wire_ping *f, struct ptcp_err *e) { return took(o, WIRE_PING, f->tick, e); }
-static int on_done(struct owner *o, const struct wire_done *f, struct ptcp_err *e) { return took(o, WIRE_DONE, f->id, e); }
-static int on_ack(struct owner *o, const struct wire_ack *f, struct ptcp_err *e) { return took(o, WIRE_ACK, f->block, e); }
-static int on_first_end(struct owner *o, const struct wire_end *f, struct ptcp_err *e) { return took(o, WIRE_END, f->files, e); }
-static int on_end(struct owner *o, const struct wire_end *f, struct ptcp_err *e) { return took(o, WIRE_END, f->failed, e); }
+static int on_ping(struct owner *o, const struct wire_ping *f, struct ptcp_err *e)
+{
+	return took(o, WIRE_PING, f->tick, e);
+}
+static int on_done(struct owner *o, const struct wire_done *f, struct ptcp_err *e)
+{
+	return took(o, WIRE_DONE, f->id, e);
+}
+static int on_ack(struct owner *o, const struct wire_ack *f, struct ptcp_err *e)
+{
+	return took(o, WIRE_ACK, f->block, e);
+}
+static int on_first_end(struct owner *o, const struct wire_end *f, struct ptcp_err *e)
+{
+	return took(o, WIRE_END, f->files, e);
+}
+static int on_end(struct owner *o, const struct wire_end *f, struct ptcp_err *e)
+{
+	return took(o, WIRE_END, f->failed, e);
+}
 
 static int on_totals(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
@@ -148,8 +165,8 @@ static void every_frame_in_every_state_and_role(void **state)
 					assert_int_equal(frame_conn_input(&o.conn, frame, n, at(1), &e), 0);
 				} else {
 					assert_int_equal(frame_conn_input(&o.conn, frame, n, at(1), &e), PTCP_EPROTO);
-					snprintf(unexpected, sizeof unexpected, "unexpected %s frame in state %s", wire_type_name(type),
-					    state_names[st]);
+					snprintf(unexpected, sizeof unexpected, "unexpected %s frame in state %s",
+					    wire_type_name(type), state_names[st]);
 					assert_string_equal(e.msg, unexpected);
 				}
 				assert_int_equal(o.calls, value != 0);
@@ -191,7 +208,8 @@ static void pieces_of_any_length(void **state)
 		n += put(bytes + n, WIRE_ACK);
 		n += put(bytes + n, WIRE_PING);
 		for (i = 0; i < n; i += step)
-			assert_int_equal(frame_conn_input(&o.conn, bytes + i, n - i < step ? n - i : step, at(0), NULL), 0);
+			assert_int_equal(frame_conn_input(&o.conn, bytes + i, n - i < step ? n - i : step, at(0), NULL),
+			    0);
 		assert_int_equal(o.calls, 3);
 		assert_int_equal(o.bytes.n, one);
 		assert_int_equal(o.rest, 0);
@@ -280,7 +298,8 @@ static void outages(void **state)
 
 	(void)state;
 	begin(&o, IDLE, FIRST);
-	o.limits = (struct frame_limits){ .silence_ns = 60 * NS_PER_S, .stall_ns = 4 * NS_PER_S, .outage_ns = 2 * NS_PER_S,
+	o.limits = (struct frame_limits){ .silence_ns = 60 * NS_PER_S, .stall_ns = 4 * NS_PER_S,
+	    .outage_ns = 2 * NS_PER_S,
 		.ping_ns = UINT64_MAX };
 	assert_due(&o, 60, FRAME_SILENT);
 	assert_int_equal(frame_conn_input(&o.conn, (const uint8_t *)"\5", 1, at(1.9), NULL), 0); /* no outage */

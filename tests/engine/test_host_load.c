@@ -2,14 +2,15 @@
  * the network is the bottleneck. The test plays both hosts and time. */
 #include "engine/host_load.h"
 
-#include "core/units.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/units.h"
 
 #define WORKERS 3
 

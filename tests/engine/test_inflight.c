@@ -1,11 +1,12 @@
 /* Blocks in flight: found by file and number, in the order of their age, compared with a plain array. */
 
-#include <stdarg.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
-
+#include <stdint.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "core/units.h"
 #include "engine/inflight.h"

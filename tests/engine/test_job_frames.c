@@ -1,10 +1,11 @@
 /* Both ends of a job connection, joined in memory. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -157,7 +158,8 @@ static void job_in_any_pieces(void **state)
 		put_progress(&s.j.conn.out, 10);
 		job_frames_end(&s.j, NULL, &(struct wire_end){ 1, 0 }, at(0.2));
 		assert_int_equal(deliver(&s, &c, n, 0.2, NULL), 0);
-		assert_true(c.calls[WIRE_STARTED] == 1 && c.calls[WIRE_PROGRESS] == 2 && c.calls[WIRE_EVENT] == 1 && c.calls[WIRE_END] == 1);
+		assert_true(c.calls[WIRE_STARTED] == 1 && c.calls[WIRE_PROGRESS] == 2 && c.calls[WIRE_EVENT] == 1 &&
+		    c.calls[WIRE_END] == 1);
 		assert_int_equal(c.j.progress.bytes, 10);
 		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
 		put_event(&s.j.conn.out); /* ignored */
@@ -216,7 +218,8 @@ static void implausible_samples(void **state)
 static void queries(void **state)
 {
 	struct wire_status q = { 7, 1 };
-	struct wire_state f = { .id = 7, .kind = WIRE_STATE_RUNNING, .mode = WIRE_GRANT_WRITE, .port = 1, .host = text("b") };
+	struct wire_state f = { .id = 7, .kind = WIRE_STATE_RUNNING, .mode = WIRE_GRANT_WRITE, .port = 1,
+		.host = text("b") };
 	struct wire_link l = { .host = text("b"), .port = 1 };
 	struct end c, s;
 
@@ -365,10 +368,14 @@ static void wrong_order(void **state)
 		{ WIRE_STARTED, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
 		{ WIRE_WAITING, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) },
 		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
-		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) }, { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
-		{ WIRE_MANAGE, IN(AWAIT_REQUEST) }, { WIRE_LISTED, IN(MANAGE_REQUESTED) }, { WIRE_MANAGED, IN(MANAGE_REQUESTED) },
-		{ WIRE_CLEAN, IN(AWAIT_REQUEST) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) }, { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
-		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) }, { WIRE_LINK, IN(LINKS_REQUESTED) },
+		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		    { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
+		{ WIRE_MANAGE, IN(AWAIT_REQUEST) }, { WIRE_LISTED, IN(MANAGE_REQUESTED) },
+		    { WIRE_MANAGED, IN(MANAGE_REQUESTED) },
+		{ WIRE_CLEAN, IN(AWAIT_REQUEST) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) },
+		    { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
+		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) },
+		    { WIRE_LINK, IN(LINKS_REQUESTED) },
 		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
 		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) | IN(MANAGE_REQUESTED) },
 	};

@@ -1,9 +1,10 @@
 /* A session that only measures: agreed, left in peace, and ended. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <string.h>
 
 #include "core/err.h"

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 static bool lost(struct mtu *m, uint64_t delivered_bytes, double silent_s)

@@ -2,14 +2,15 @@
  * nothing, is given up; time in which this process was stopped does not count. The test gives the time. */
 #include "one.h"
 
-#include "core/err.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/err.h"
 
 #define LINGER_NS (600 * NS_PER_S)
 
@@ -172,7 +173,8 @@ static void a_stopped_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(silence_lasts_as_long_as_both_allow), cmocka_unit_test(an_outage_is_no_lack_of_progress),
+		cmocka_unit_test(silence_lasts_as_long_as_both_allow),
+		cmocka_unit_test(an_outage_is_no_lack_of_progress),
 		cmocka_unit_test(a_peer_without_progress), cmocka_unit_test(silent_from_the_start),
 		cmocka_unit_test(the_longer_timeout),
 		cmocka_unit_test(a_stopped_process),

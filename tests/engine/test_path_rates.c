@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "one.h"
-
 #include "core/units.h"
+#include "one.h"
 
 #define LIMIT UINT64_C(1000000)
 
@@ -58,7 +57,8 @@ static void keeps(struct pacer *p, double bps)
 {
 	double seen = carries_bps(p, 10);
 
-	assert_true(seen > 0.99 * bps - 8 * PACER_MAX_QUANTUM_BYTES / 10.0 && seen < 1.01 * bps + 8 * PACER_MAX_QUANTUM_BYTES / 10.0);
+	assert_true(seen > 0.99 * bps - 8 * PACER_MAX_QUANTUM_BYTES / 10.0 &&
+	    seen < 1.01 * bps + 8 * PACER_MAX_QUANTUM_BYTES / 10.0);
 }
 
 /* ---- Which limit ---- */
@@ -66,7 +66,8 @@ static void keeps(struct pacer *p, double bps)
 static void the_lower_limit_applies(void **state)
 {
 	static const uint64_t I = ENGINE_PATH_IDLE, cases[][3] = { /* requested, selected, applied */
-		{ 0, 0, 0 }, { 5, 0, 5 }, { 0, 5, 5 }, { 5, 7, 5 }, { 7, 5, 5 }, { I, 0, I }, { I, 5, I }, { 5, I, 5 }, { 0, I, I }
+		{ 0, 0, 0 }, { 5, 0, 5 }, { 0, 5, 5 }, { 5, 7, 5 }, { 7, 5, 5 }, { I, 0, I }, { I, 5, I },
+		    { 5, I, 5 }, { 0, I, I }
 	};
 	size_t i;
 
@@ -241,7 +242,8 @@ static double transfer_s(uint32_t n_blocks, uint64_t bytes[2])
 	}
 	while (arrived < n_blocks && mono_diff_ns(fx.now, from) < 3600 * NS_PER_S) {
 		for (i = 0; i < 2; i++) {
-			if (left[i] == 0 && !snd_stream_waits(one_snd(&o), i) && (block[i] = one_take(&o, i)) != UINT32_MAX)
+			if (left[i] == 0 && !snd_stream_waits(one_snd(&o), i) &&
+			    (block[i] = one_take(&o, i)) != UINT32_MAX)
 				left[i] = ONE_BLOCK;
 			if (left[i] == 0 || (n = pacer_take(&fx.r.of[i], &turn[i], fx.now, &at)) == 0)
 				continue;

@@ -2,15 +2,16 @@
  * paths that are slow, dead or starved. The test plays streams and time; model/multipath has tests of its own. */
 #include "engine/path_select.h"
 
-#include "core/units.h"
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/units.h"
 
 #define CANDIDATES 4
 #define PLACES 2
@@ -39,7 +40,8 @@ static int setup(void **state)
 	fx.v.n_streams = STREAMS;
 	fx.in = (struct path_select_input){ .streams = &fx.v, .left_bytes = UINT64_MAX };
 	for (i = 0; i < STREAMS; i++)
-		fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = fx.now, .generation = ++fx.generation };
+		fx.v.stream[i] = (struct stream_view){ .place = i % PLACES, .since = fx.now,
+		    .generation = ++fx.generation };
 	path_select_init(&fx.c, CANDIDATES, place, PLACES, NULL, 7, fx.now);
 	fx.c.model.trying = false; /* the others have been tried, without success */
 	fx.c.model.known_bps[2] = fx.c.model.known_bps[3] = 0;
@@ -96,7 +98,8 @@ static void throughput_of_a_receiver(void **state)
 	fx.bps[0] = 50e6;
 	step();
 	sampled(0, 50e6);
-	fx.v.stream[0].generation = ++fx.generation; /* a new connection with a counter of its own, also if the counter is larger */
+	/* a new connection with a counter of its own, also if the counter is larger */
+	fx.v.stream[0].generation = ++fx.generation;
 	step();
 	assert_true(fx.c.sample.observed_bps[0] > 50e6);
 	fx.v.stream[0].moved = 0;
@@ -290,7 +293,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(throughput_of_a_receiver), test(throughput_of_a_sender), test(starved_intervals),
 		test(length_of_intervals), test(a_path_is_down), test(connections_come_back_in_time),
-		test(the_fastest_candidates_stay), test(streams_that_move), test(a_demand_replaces_slow_paths), test(starved_paths_stay),
+		test(the_fastest_candidates_stay), test(streams_that_move), test(a_demand_replaces_slow_paths),
+		test(starved_paths_stay),
 	};
 
 	return cmocka_run_group_tests_name("engine/path_select", tests, NULL, NULL);

@@ -1,11 +1,12 @@
-/* The selection among candidates in a simulated network with random bandwidths: make multipath-report has more draws. */
+/* The selection among candidates in a simulated network with random bandwidths: make multipath-report has more
+ * draws. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "bench/multipath/candidates_cases.h"
 
@@ -22,8 +23,8 @@ static void after_20_s_the_best_paths_are_in_use(void **state)
 	for (i = 0; i < CANDIDATES_CASES; i++) {
 		candidates_measure(&candidates_cases[i], DRAWS, CANDIDATES_MEASURED_S, &r, &f);
 		if (f.good < candidates_cases[i].mark - SCATTER)
-			fail_msg("%s: 90 %% of the best paths in %.1f %% of the draws, not %.0f", candidates_cases[i].name, f.good,
-			    candidates_cases[i].mark);
+			fail_msg("%s: 90 %% of the best paths in %.1f %% of the draws, not %.0f",
+			    candidates_cases[i].name, f.good, candidates_cases[i].mark);
 	}
 }
 
@@ -97,7 +98,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_20_s_the_best_paths_are_in_use), cmocka_unit_test(equal_paths_do_not_flap),
-		cmocka_unit_test(short_transfers_lose_little), cmocka_unit_test(known_bandwidths_weigh_the_first_choice),
+		cmocka_unit_test(short_transfers_lose_little),
+		cmocka_unit_test(known_bandwidths_weigh_the_first_choice),
 	};
 
 	return cmocka_run_group_tests_name("engine/path_trials", tests, NULL, NULL);

@@ -260,7 +260,8 @@ static void that_cannot_be_made(void **state)
 		}
 		assert_true(one_found(&o, WIRE_ANSWER, &p) && wire_answer_decode(&a, p, NULL) == 0);
 		assert_true(a.id == LINK_ID && a.verdict == WIRE_NO_LINK && o.skipped == 1 && o.cookies == 0);
-		assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.files == 1 && rcv_stats(rcv_of(&o)).done.others == 0);
+		assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.files == 1 &&
+		    rcv_stats(rcv_of(&o)).done.others == 0);
 		rcv_not_linked(rcv_of(&o), LINK_ID); /* has ended */
 		one_fini(&o);
 		if (late)
@@ -320,7 +321,8 @@ static void is_offered_again(void **state)
 
 	id = refused_link(&o, &dir, &cookie); /* and the directory fails meanwhile */
 	one_fail(&o, dir, PTCP_EIO);
-	assert_true(snd_offer_again(engine_snd(o.s), id, &f, malloc(1)) == 0 && o.fates[SND_FAILED] == 2 && o.ended == 0);
+	assert_true(snd_offer_again(engine_snd(o.s), id, &f, malloc(1)) == 0 &&
+	    o.fates[SND_FAILED] == 2 && o.ended == 0);
 	free(cookie);
 	one_fini(&o);
 }

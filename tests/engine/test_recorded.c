@@ -3,9 +3,8 @@
  * recorded/send-1 and recorded/receive-1 are sessions of protocol version 1 (world.h has the format), started by the
  * sender and by the receiver. A release fixes them. A new version of the protocol adds its own:
  * XFER_RECORD=DIR build/tests/engine/test_recorded writes them. */
-#include "world_impl.h"
-
 #include "core/bitmap.h"
+#include "world_impl.h"
 
 #define LIMIT_NS (60 * NS_PER_S)
 #define BLOCK (256u << 10)

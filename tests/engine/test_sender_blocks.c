@@ -1,7 +1,7 @@
-/* Streams that share a rate: which blocks a stream takes, which stream repeats them, and when a stream counts as stalled. */
-#include "one.h"
-
+/* Streams that share a rate: which blocks a stream takes, which stream repeats them, and when a stream counts as
+ * stalled. */
 #include "core/units.h"
+#include "one.h"
 
 #define NOTHING UINT32_MAX
 
@@ -169,7 +169,10 @@ static void a_rate_is_no_stall(void **state)
 	one_fini(&o);
 }
 
-static uint64_t drains_ns(struct one *o, unsigned stream) { return snd_stream_drains_ns(one_snd(o), stream, one_now(o)); }
+static uint64_t drains_ns(struct one *o, unsigned stream)
+{
+	return snd_stream_drains_ns(one_snd(o), stream, one_now(o));
+}
 
 /* By the time of earlier blocks, or of the oldest one if that is longer. */
 static void how_long_a_stream_drains(void **state)

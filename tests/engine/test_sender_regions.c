@@ -90,13 +90,15 @@ static void a_slow_mover_is_helped_at_the_end(void **state)
 	world_fini(&w);
 }
 
-/* Regions are multiples of the receiver's stripe, else of the sender's, and of blocks of 2 MiB if that is not too much. */
+/* Regions are multiples of the receiver's stripe, else of the sender's, and of blocks of 2 MiB if that is not too
+ * much. */
 static void regions_are_of_whole_stripes(void **state)
 {
 	static const struct { uint32_t stripe[2], region; } cases[] = { /* in units of 4 KiB */
 		{ { 0, 0 }, 64 << 8 }, { { 1, 0 }, 64 << 8 }, { { 0, 1 << 8 }, 64 << 8 }, { { 64 << 8, 0 }, 64 << 8 },
 		{ { 3 << 8, 0 }, 66 << 8 }, { { 0, 96 << 8 }, 96 << 8 }, { { 3 << 8, 96 << 8 }, 96 << 8 },
-		{ { 96 << 8, 5 << 8 }, 70 << 8 }, { { 0, 128 << 8 }, 128 << 8 }, { { 257, 0 }, 514 << 8 }, { { 0, 1 << 18 }, 1 << 18 },
+		{ { 96 << 8, 5 << 8 }, 70 << 8 }, { { 0, 128 << 8 }, 128 << 8 }, { { 257, 0 }, 514 << 8 },
+		    { { 0, 1 << 18 }, 1 << 18 },
 		{ { 0, (100 << 8) + 1 }, (100 << 8) + 1 },
 	};
 	struct world w;

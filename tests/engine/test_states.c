@@ -15,8 +15,11 @@
 /* What a peer may send, as rows of the tables below name it. */
 #define FRAMES(X) \
 	X(HELLO) X(OPEN) X(OPENED) X(ERROR) X(PING) X(JOIN) X(JOINED) X(BLOCK) \
-	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(DELETED) X(WAITING) X(END) X(TOTALS) X(WARNING) X(WARNING_FAILED) \
-	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NO_LINK) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	X(SET_STREAMS) X(TCP_REPORT) X(CONTROL_ACK) X(RATE) X(LOAD) X(LEFTOVERS) X(SELECT) X(DELETED) \
+	    X(WAITING) X(END) \
+	    X(TOTALS) X(WARNING) X(WARNING_FAILED) \
+	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NO_LINK) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) \
+	    X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
 	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(SIZE) X(UNKNOWN)
@@ -182,8 +185,8 @@ static void check(struct one *o, int f, uint64_t id, bool takes, const char *whe
 	else if (f == F_ERROR)
 		check_that(o->ended == 1 && o->why.code == PTCP_EREFUSED && one_said(o, &p) == 0, "ERROR in %s", where);
 	else if (takes)
-		check_that(o->ended == 0 || (f == F_END && o->why.code == 0), "%s is not taken in %s: %s", names[f], where,
-		    o->why.msg);
+		check_that(o->ended == 0 || (f == F_END && o->why.code == 0), "%s is not taken in %s: %s", names[f],
+		    where, o->why.msg);
 	else
 		check_that(one_broke(o) && one_found(o, WIRE_ERROR, &p), "%s is taken in %s", names[f], where);
 }
@@ -234,7 +237,8 @@ static const struct end_of {
 	    " CONTROL_ACK LOAD LEFTOVERS WARNING END " },
 	{ "starter that receives", true, WIRE_ACCEPTOR_SENDS,
 	    " CONTROL_ACK LOAD TCP_REPORT END TOTALS WARNING WARNING_FAILED ENTRY_NEW ENTRY_SAME ENTRY_NEXT ", NULL },
-	{ "starter that measures by sending", true, WIRE_ACCEPTOR_DISCARDS, " CONTROL_ACK LOAD ", " CONTROL_ACK LOAD END " },
+	{ "starter that measures by sending", true, WIRE_ACCEPTOR_DISCARDS, " CONTROL_ACK LOAD ",
+	    " CONTROL_ACK LOAD END " },
 	{ "starter that measures by receiving", true, WIRE_ACCEPTOR_GENERATES, " CONTROL_ACK LOAD TCP_REPORT ",
 	    " CONTROL_ACK LOAD TCP_REPORT END " },
 	{ "acceptor that receives", false, WIRE_ACCEPTOR_RECEIVES,
@@ -258,7 +262,8 @@ static const char *expected(const struct end_of *x, enum phase at)
 	case P_OPENING:     return x->starter ? " CONTROL_ACK OPENED LOAD WAITING " : NULL;
 	case P_AWAIT_OPEN:  return x->starter ? NULL : " CONTROL_ACK OPEN ";
 	case P_AUTHORIZING: return x->starter ? NULL :
-		x->role == WIRE_ACCEPTOR_RECEIVES ? " CONTROL_ACK ENTRY_NEW ENTRY_SAME ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END " : " CONTROL_ACK ";
+		x->role == WIRE_ACCEPTOR_RECEIVES ?
+		    " CONTROL_ACK ENTRY_NEW ENTRY_SAME ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END " : " CONTROL_ACK ";
 	case P_RUNNING:     return x->running;
 	case P_CLOSING:     return x->closing;
 	default:            return "";
@@ -603,7 +608,8 @@ static void sent_entries(void **state)
 		{ "FINISHING, a directory", finishing_dir, " DONE FAIL " },
 		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
 		{ "FINISHING, a hard link", finishing_hardlink, " DONE NO_LINK FAIL " },
-		{ "FAILING", failing, " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
+		{ "FAILING", failing,
+		    " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
 		{ "MADE", made, " FAIL " },
 		{ "LOST", lost, "" },
 		{ "retired", retired, "" },
@@ -847,12 +853,15 @@ static void received_entries(void **state)
 		{ "OPEN, not empty", open_with_child, " ENTRY_INSIDE " },
 		/* Frames about the retired entry were in flight; the engine no longer knows whether it was a
 		 * directory. END: the number of files differs. */
-		{ "retired", retired_file, " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_PAST HOLE_BEYOND SIZE " },
+		{ "retired", retired_file,
+		    " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_PAST HOLE_BEYOND "
+		    "SIZE " },
 		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};
 
 	(void)state;
-	walk(states, sizeof states / sizeof *states, " TOTALS WARNING WARNING_FAILED SET_STREAMS CONTROL_ACK ENTRY_NEW ");
+	walk(states, sizeof states / sizeof *states,
+	    " TOTALS WARNING WARNING_FAILED SET_STREAMS CONTROL_ACK ENTRY_NEW ");
 }
 
 int main(void)

@@ -2,15 +2,16 @@
  * simulated paths, also with the sender at the other end. model/stream_control has tests of its own. */
 #include "engine/stream_count.h"
 
-#include "core/units.h"
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "core/units.h"
 
 static struct {
 	struct stream_count c;
@@ -139,7 +140,8 @@ static void earlier_times_decay(void **state)
 
 static void reports_of_a_sending_peer(void **state)
 {
-	struct wire_tcp_report f = { 100000, 100000, 90000, 0, 0, { (const uint8_t *)"bbr", 3 }, 0, { 0 }, { 0 }, { 0 }, { 0 }, { 0 } };
+	struct wire_tcp_report f = { 100000, 100000, 90000, 0, 0, { (const uint8_t *)"bbr", 3 }, 0, { 0 }, { 0 },
+		{ 0 }, { 0 }, { 0 } };
 
 	(void)state;
 	fx.in.sends = false;
@@ -158,8 +160,10 @@ static void reports_of_a_sending_peer(void **state)
 /* Evidence of the path is the same whichever end sends. */
 static void reports_are_evidence(void **state)
 {
-	struct wire_tcp_report f = { .elapsed_us = 200000, .busy_us = 200000, .window_us = 40000, .m = 3, .rtt_us = { 60000, 0, 40000 },
-		.min_rtt_us = { 30000, 0, 20000 }, .segments = { 100, 7, 50 }, .lost = { 3, 7, 2 }, .events = { 1, 7, 1 } };
+	struct wire_tcp_report f = { .elapsed_us = 200000, .busy_us = 200000, .window_us = 40000, .m = 3,
+		.rtt_us = { 60000, 0, 40000 },
+		.min_rtt_us = { 30000, 0, 20000 }, .segments = { 100, 7, 50 }, .lost = { 3, 7, 2 },
+		.events = { 1, 7, 1 } };
 	const struct evidence_sample *k = &fx.c.sample.kernel;
 
 	(void)state;
@@ -243,8 +247,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(samples_rates), test(steady_samples), test(starved_samples), test(nothing_is_known_at_first),
-		test(earlier_times_decay), test(reports_of_a_sending_peer), test(reports_are_evidence), test(congestion_control),
-		test(another_congestion_control),
+		test(earlier_times_decay), test(reports_of_a_sending_peer), test(reports_are_evidence),
+		test(congestion_control), test(another_congestion_control),
 		test(settles_within_the_budget), test(starved_sessions_keep_their_streams),
 	};
 

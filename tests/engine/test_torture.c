@@ -1,9 +1,8 @@
 /* Every allocation of the engine fails once. Linked with --wrap for each function below; what a
  * failure leaks is found by the address sanitizer. */
-#include "world_impl.h"
-
 #include "core/bitmap.h"
 #include "core/err.h"
+#include "world_impl.h"
 
 static volatile int armed, countdown, hit;
 

@@ -469,7 +469,8 @@ static void pump(struct world *w, struct side *sd)
 		lines_feed(w);
 		engine_tick(sd->engine, world_now(w));
 	}
-	if (w->plan.early && w->at_step == 0 && w->n_steps > 0 && sd->sends && !sd->running && !sd->over && !w->plan.receiver_starts)
+	if (w->plan.early && w->at_step == 0 && w->n_steps > 0 && sd->sends && !sd->running && !sd->over &&
+	    !w->plan.receiver_starts)
 		list(w);
 	flush(w, sd);
 }
@@ -531,11 +532,11 @@ static void start_side(struct world *w, unsigned i)
 	struct side *sd = &w->side[i];
 	struct log log = { trace, sd, getenv("XFER_TRACE") != NULL ? LOG_DEBUG : LOG_ERROR };
 	struct engine_opts o = { .software = "test", .timeout_ns = w->plan.timeout_ns,
-		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .region_bytes = w->plan.striped ? 0 : w->plan.region_bytes,
-		.ops = &ops, .arg = sd };
+		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .region_bytes = w->plan.striped ? 0 :
+		w->plan.region_bytes, .ops = &ops, .arg = sd };
 	struct wire_open open = { .streams = (uint16_t)w->plan.lines, .n_paths = 1,
-		.stripe = w->plan.stripe[i], .paths = { path, sizeof path }, .flags = (w->plan.verify ? WIRE_OPEN_VERIFY : 0) |
-		(w->plan.dry_run ? WIRE_OPEN_DRY_RUN : 0) };
+		.stripe = w->plan.stripe[i], .paths = { path, sizeof path },
+		.flags = (w->plan.verify ? WIRE_OPEN_VERIFY : 0) | (w->plan.dry_run ? WIRE_OPEN_DRY_RUN : 0) };
 	static struct log logs[2];
 
 	logs[i] = log;

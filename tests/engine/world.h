@@ -9,12 +9,13 @@
 #ifndef TESTS_XFER_WORLD_H
 #define TESTS_XFER_WORLD_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <cmocka.h>
+
+#include <stdio.h>
 
 #include "core/units.h"
 #include "engine/engine.h"

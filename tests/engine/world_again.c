@@ -32,7 +32,8 @@ static void forget(struct node *n)
 	n->written = n->intact = n->released = NULL;
 	n->n_read = n->low = 0;
 	n->sized = false;
-	n->as_link = n->not_linked = n->offered = n->prepared = n->accepted = n->committing = n->over = n->skipped = n->failed = false;
+	n->as_link = n->not_linked = n->offered = n->prepared = n->accepted = n->committing = n->over = n->skipped =
+	    n->failed = false;
 	n->told = n->open_children = 0;
 	n->n_written = 0;
 	n->snd_id = n->id = 0;

@@ -1,9 +1,8 @@
 /* The streams of a world: what the sender's jobs become. */
-#include "world_impl.h"
-
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "wire/block.h"
+#include "world_impl.h"
 
 static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {

@@ -117,8 +117,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	assert_true(index < w->n_nodes);
 	n = w->node[index];
 	assert_true(f->type == n->type || (n->type == WIRE_HARDLINK && f->type == WIRE_SYMLINK));
-	assert_true(f->size_bytes == (n->unsized ? 0 : n->size_bytes) && f->mode == (index & 07777) && f->mtime_s == index &&
-	    (f->type == WIRE_SYMLINK) == (f->target.n == 2));
+	assert_true(f->size_bytes == (n->unsized ? 0 : n->size_bytes) && f->mode == (index & 07777) &&
+	    f->mtime_s == index && (f->type == WIRE_SYMLINK) == (f->target.n == 2));
 	check_attrs(f, n);
 	assert_false(n->prepared);
 	assert_ptr_equal(parent, n->parent);
@@ -264,7 +264,8 @@ static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
 	struct node *n = cookie;
 
 	(void)arg;
-	check_that(n->unsized && !n->sized && !n->over && n->id == id && n->size_bytes == size_bytes, "the size of %u", n->index);
+	check_that(n->unsized && !n->sized && !n->over && n->id == id && n->size_bytes == size_bytes,
+	    "the size of %u", n->index);
 	n->sized = true;
 }
 

@@ -1,9 +1,8 @@
 /* Recordings of sessions, and sides that run with a recording in place of their peer. */
-#include "world_impl.h"
-
 #include "core/err.h"
 #include "store/hash.h"
 #include "wire/block.h"
+#include "world_impl.h"
 
 #define BLOCK_LINE_BYTES (WIRE_BLOCK_HEAD_BYTES + WIRE_BLOCK_END_BYTES)
 

@@ -122,8 +122,10 @@ static void links_to_it(void **state)
 static void roots(void **state)
 {
 	static const struct { const char *path; int want; } of[] = {
-		{ "conf", PTCP_EREFUSED }, { "conf/deep", PTCP_EREFUSED }, { "conf/deep/er", PTCP_EREFUSED }, { "link", PTCP_EREFUSED },
-		{ "conf/late", PTCP_EREFUSED }, { "away", PTCP_EREFUSED }, { "away/in", PTCP_EREFUSED }, { "other", 0 }, { ".", 0 },
+		{ "conf", PTCP_EREFUSED }, { "conf/deep", PTCP_EREFUSED }, { "conf/deep/er", PTCP_EREFUSED },
+		    { "link", PTCP_EREFUSED },
+		{ "conf/late", PTCP_EREFUSED }, { "away", PTCP_EREFUSED }, { "away/in", PTCP_EREFUSED },
+		    { "other", 0 }, { ".", 0 },
 	};
 	struct excluded *x;
 	struct tree *t;

@@ -1,10 +1,11 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <sys/resource.h>
-#include <cmocka.h>
 
 #include "fs/fd_budget.h"
 
@@ -178,7 +179,8 @@ static void a_limit_that_is_too_low_is_named(void **state)
 		limit(8);
 		assert_false(fd_budget_fits(n));
 		assert_int_equal(fd_budget_check(n, &e), PTCP_ECONFIG);
-		assert_int_equal(sscanf(e.msg, "open files: the limit of 8 is too low, at least %u are needed", &named), 1);
+		assert_int_equal(sscanf(e.msg, "open files: the limit of 8 is too low, at least %u are needed", &named),
+		    1);
 		limit(named - 1);
 		assert_int_equal(fd_budget_check(n, NULL), PTCP_ECONFIG);
 		for (max = named; max < 400; max++) {
@@ -192,7 +194,8 @@ static void a_limit_that_is_too_low_is_named(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free), cmocka_unit_test(strangers_have_a_part_of_it),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_some_free),
+		cmocka_unit_test(strangers_have_a_part_of_it),
 		cmocka_unit_test(connections_count), cmocka_unit_test(reservations),
 		cmocka_unit_test(shares_do_not_overlap), cmocka_unit_test(taken_anyway),
 		cmocka_unit_test(follows_the_limit), cmocka_unit_test(shares),

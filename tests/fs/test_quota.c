@@ -1,8 +1,6 @@
 /* Quotas: what is taken and given back, compared with a count of the files; and that nobody gets past the limit. */
 #include "fs/quota.h"
 
-#include "store/fixture.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/fixture.h"
 #include "store/leftover.h"
 #include "store/manage.h"
 #include "store/sink.h"
@@ -141,8 +140,8 @@ static void the_limit_is_exact(void **state)
 	(void)state;
 	assert_int_equal(add("over", room + 1), PTCP_ENOSPC);
 	assert_int_equal(why.sys, EDQUOT);
-	assert_string_equal(why.msg, "needs at least 1.05 MB, and 1.04 MB of the quota of 1.05 MB are left (remove files there, "
-	    "or have the server's administrator raise the quota)");
+	assert_string_equal(why.msg, "needs at least 1.05 MB, and 1.04 MB of the quota of 1.05 MB are left (remove "
+	    "files there, or have the server's administrator raise the quota)");
 	assert_int_equal(fx_count("."), 0);
 	agrees();
 	assert_true(usage_refused(usage));
@@ -438,7 +437,8 @@ static void a_session_that_returns_reclaims(void **state)
 {
 	struct dir *root;
 	struct tree *t = other_session(&root);
-	struct sink *f = offer_in(root, "f", 40 * BLOCK), *empty = offer_in(root, "empty", 0), *late = offer_in(root, "late", BLOCK);
+	struct sink *f = offer_in(root, "f", 40 * BLOCK), *empty = offer_in(root, "empty", 0),
+	    *late = offer_in(root, "late", BLOCK);
 	uint64_t reserved;
 
 	(void)state;
@@ -457,8 +457,8 @@ static void a_session_that_returns_reclaims(void **state)
 	assert_int_equal(complete(empty), PTCP_ENOSPC);
 	assert_int_equal(quota_reclaim(dir_quota(root), &why), PTCP_ENOSPC);
 	assert_int_equal(why.sys, EDQUOT);
-	assert_string_equal(why.msg, "needs at least 659 kB, and 0 B of the quota of 1.05 MB are left (remove files there, or "
-	    "have the server's administrator raise the quota)");
+	assert_string_equal(why.msg, "needs at least 659 kB, and 0 B of the quota of 1.05 MB are left (remove files "
+	    "there, or have the server's administrator raise the quota)");
 	assert_int_equal(manage_remove(fx_root, "other", &why), 0);
 	assert_int_equal(quota_reclaim(dir_quota(root), &why), 0);
 	assert_int_equal(usage_bytes(usage), reserved);
@@ -536,11 +536,11 @@ static void many_race_for_the_last_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		quota_test(files), quota_test(the_limit_is_exact), quota_test(needed_as_counted), quota_test(interrupted),
-		quota_test(restarted),
+		quota_test(files), quota_test(the_limit_is_exact), quota_test(needed_as_counted),
+		quota_test(interrupted), quota_test(restarted),
 		quota_test(liars), quota_test(holes), quota_test(twice), quota_test(names), quota_test(cleaned),
-		quota_test(counts_meanwhile), quota_test(a_lost_session_lends), quota_test(a_session_that_returns_reclaims),
-		quota_test(many_race_for_the_last_bytes),
+		quota_test(counts_meanwhile), quota_test(a_lost_session_lends),
+		quota_test(a_session_that_returns_reclaims), quota_test(many_race_for_the_last_bytes),
 	};
 
 	fx_in_memory();

@@ -3,10 +3,10 @@
  * or the decision of an acceptor, which lets a session wait, or admits its OPEN as a server does (server/request.h).
  * Beyond OPENED the target session takes over. */
 #include "../wire/recode.h"
-#include "fuzz.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/engine.h"
+#include "fuzz.h"
 #include "server/request.h"
 
 #define MOVES_MAX 300
@@ -152,8 +152,8 @@ static void on_ended(void *arg, const struct ptcp_err *why)
 	c->ended = true;
 }
 
-static const struct engine_ops ops = { .open = on_open, .waiting = on_waiting, .running = on_running, .warning = on_warning,
-	.control_ack = on_control_ack, .busy = on_busy, .ended = on_ended, .load = on_load,
+static const struct engine_ops ops = { .open = on_open, .waiting = on_waiting, .running = on_running,
+	.warning = on_warning, .control_ack = on_control_ack, .busy = on_busy, .ended = on_ended, .load = on_load,
 	.set_streams = on_set_streams, .tcp_report = on_tcp_report, .rate = on_rate, .select = on_select };
 
 /* ---- The peer ---- */
@@ -326,7 +326,8 @@ static void hear(struct start *c)
 		c->heard_opened += h.type == WIRE_OPENED;
 		c->heard_waiting += h.type == WIRE_WAITING;
 		if (h.type == WIRE_OPEN) {
-			MUST((c->kind & STARTER) != 0 && c->heard_open++ == 0 && wire_open_decode(&o, payload, NULL) == 0);
+			MUST((c->kind & STARTER) != 0 && c->heard_open++ == 0 &&
+			    wire_open_decode(&o, payload, NULL) == 0);
 			c->requested_streams = o.streams;
 			c->requested = c->now;
 			MUST(o.wait_ms == c->wait_ms);
@@ -375,8 +376,8 @@ static void begin(struct start *c)
 		.paths = { a_path, measures ? 0 : sizeof a_path }, .flags = measures ? 0 : how >> 3 & 1u,
 		.wait_ms = (how >> 4) * 5000u };
 	struct engine_opts o = { .starter = (c->kind & STARTER) != 0, .one_channel = (c->kind & ONE_CHANNEL) != 0,
-		.linger_ns = (c->kind & LINGERS) != 0 ? LINGER_NS : 0, .quiet_ns = QUIET_NS, .software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = 16,
-		.max_streams = STREAMS_MAX, .ops = &ops, .arg = c };
+		.linger_ns = (c->kind & LINGERS) != 0 ? LINGER_NS : 0, .quiet_ns = QUIET_NS, .software = "fuzz",
+		.timeout_ns = TIMEOUT_NS, .max_entries = 16, .max_streams = STREAMS_MAX, .ops = &ops, .arg = c };
 
 	c->offers = o.starter && open.role == WIRE_ACCEPTOR_RECEIVES;
 	c->wait_ms = open.wait_ms;

@@ -1,4 +1,5 @@
-/* libFuzzer target: the first bytes of a connection to a shared port, whole and at each place where a packet may end. */
+/* libFuzzer target: the first bytes of a connection to a shared port, whole and at each place where a packet may
+ * end. */
 #include "conn/client_hello.h"
 #include "fuzz.h"
 

@@ -26,7 +26,8 @@ static void promises(const struct invitation *v)
 {
 	unsigned i;
 
-	MUST(identity_fingerprint_ok(v->engine) && v->port <= 65535 && (v->serves || v->port == 0) && (!v->serves || v->writes));
+	MUST(identity_fingerprint_ok(v->engine) && v->port <= 65535 && (v->serves || v->port == 0) &&
+	    (!v->serves || v->writes));
 	MUST(v->n_addresses >= 1 && v->n_addresses <= INVITATION_ADDRESSES_MAX);
 	MUST(v->n_roots >= 1 && v->n_roots <= INVITATION_ROOTS_MAX);
 	for (i = 0; i < v->n_roots; i++)

@@ -3,11 +3,11 @@
  * bytes carried in pieces or injected by an attacker, time, and sessions under the grants. No connection may deliver
  * bytes of another, and no grant may permit more than its issuer signed. */
 #include "../wire/recode.h"
-#include "fuzz.h"
 #include "conn/grants.h"
 #include "core/err.h"
 #include "core/units.h"
 #include "engine/job_frames.h"
+#include "fuzz.h"
 
 #define MOVES_MAX 400
 #define CONNS 4
@@ -61,7 +61,8 @@ static void make_identities(void)
 
 	for (i = 0; i < 2; i++) {
 		memset(bytes, (int)i + 1, sizeof bytes);
-		MUST((issuer[i].key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, bytes, sizeof bytes)) != NULL);
+		MUST((issuer[i].key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, bytes,
+		    sizeof bytes)) != NULL);
 		MUST(identity_key(bytes, &issuer[i], NULL) == 0);
 		MUST(identity_key_fingerprint(issuer[i].fingerprint, bytes, NULL) == 0);
 	}
@@ -102,7 +103,8 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 		return; /* not all were recorded */
 	frame = next_known(&rest, &got);
 	MUST(got == WIRE_JOB);
-	MUST(wire_job_decode(&job, (struct span){ frame.p + WIRE_HEADER_BYTES, frame.n - WIRE_HEADER_BYTES }, NULL) == 0);
+	MUST(wire_job_decode(&job, (struct span){ frame.p + WIRE_HEADER_BYTES, frame.n - WIRE_HEADER_BYTES },
+	    NULL) == 0);
 	MUST(job.port == q->job.port && job.flags == q->job.flags && job.timeout_ms == q->job.timeout_ms &&
 	    job.rate_bps == q->job.rate_bps && same_span(job.host, q->job.host));
 	frame = next_known(&rest, &got);
@@ -114,8 +116,8 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
 {
-	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS || type == WIRE_CLEAN ||
-	    type == WIRE_MANAGE);
+	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS ||
+	    type == WIRE_CLEAN || type == WIRE_MANAGE);
 	MUST(!e->started && !e->over);
 	e->started = true;
 	if (type == WIRE_OPEN || type == WIRE_PROBE) {
@@ -376,14 +378,27 @@ static void report(struct world *w, struct end *e)
 	case 0: OUTBOX_PUT(&e->j.conn.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
 	case 1: OUTBOX_PUT(&e->j.conn.out, progress, PROGRESS, &p); break;
 	case 2: OUTBOX_PUT(&e->j.conn.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
-	case 3: OUTBOX_PUT(&e->j.conn.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text })); break;
-	case 4: OUTBOX_PUT(&e->j.conn.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n })); break;
+	case 3:
+		OUTBOX_PUT(&e->j.conn.out, event, EVENT, (&(struct wire_event){ n % 5 + 1u, 3, 1, 2, text, text }));
+		break;
+	case 4:
+		OUTBOX_PUT(&e->j.conn.out, sample, SAMPLE, (&(struct wire_sample){ n + 1u, n * NS_PER_MS + 1, n }));
+		break;
 	case 5: OUTBOX_PUT(&e->j.conn.out, state, STATE, &state); break;
 	case 6: OUTBOX_PUT(&e->j.conn.out, link, LINK, (&(struct wire_link){ .port = 1, .host = text })); break;
 	case 7: OUTBOX_PUT(&e->j.conn.out, leftover, LEFTOVER, (&(struct wire_leftover){ n, n, text, text })); break;
-	case 8: OUTBOX_PUT(&e->j.conn.out, cleaned, CLEANED, (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 })); break;
-	case 9: OUTBOX_PUT(&e->j.conn.out, listed, LISTED, (&(struct wire_listed){ .type = WIRE_LISTED_FILE, .path = text })); break;
-	case 10: OUTBOX_PUT(&e->j.conn.out, managed, MANAGED, (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 })); break;
+	case 8:
+		OUTBOX_PUT(&e->j.conn.out, cleaned, CLEANED,
+		    (&(struct wire_cleaned){ .files = n >> 1, .final = n & 1 }));
+		break;
+	case 9:
+		OUTBOX_PUT(&e->j.conn.out, listed, LISTED,
+		    (&(struct wire_listed){ .type = WIRE_LISTED_FILE, .path = text }));
+		break;
+	case 10:
+		OUTBOX_PUT(&e->j.conn.out, managed, MANAGED,
+		    (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 }));
+		break;
 	default:
 		err_set(&why, PTCP_EIO, "the script says so");
 		e->over = true;
@@ -417,7 +432,8 @@ static void use_grant(struct world *w, const struct end *e)
 	int r;
 
 	if (!e->has_grant ||
-	    wire_grant_decode(&g, (struct span){ e->grant + WIRE_HEADER_BYTES, e->n_grant - WIRE_HEADER_BYTES }, NULL) < 0)
+	    wire_grant_decode(&g, (struct span){ e->grant + WIRE_HEADER_BYTES, e->n_grant - WIRE_HEADER_BYTES },
+	    NULL) < 0)
 		return;
 	r = grant_issuer(by, &g, &why);
 	MUST(!e->intact || r == 0);

@@ -1,5 +1,5 @@
-/* libFuzzer target: the environment of a service manager. The first line is LISTEN_PID, "$" for the ID of this process; the
- * second is LISTEN_FDS. */
+/* libFuzzer target: the environment of a service manager. The first line is LISTEN_PID, "$" for the ID of this process;
+ * the second is LISTEN_FDS. */
 #include <fcntl.h>
 #include <unistd.h>
 

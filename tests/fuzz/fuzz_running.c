@@ -1,4 +1,5 @@
-/* libFuzzer target: the texts of the sockets of running commands: requests, and answers with what ptcp status makes of them. */
+/* libFuzzer target: the texts of the sockets of running commands: requests, and answers with what ptcp status makes of
+ * them. */
 #include "cli/running.h"
 #include "core/timetable.h"
 #include "fuzz.h"

@@ -3,9 +3,9 @@
  * and what it needs: bytes of the peer's, a frame of it about an entry there is, a move of the owner's
  * (owner.h), or time. What the engine says must be frames that its peer decodes. */
 #include "../wire/recode.h"
-#include "owner.h"
 #include "core/err.h"
 #include "core/units.h"
+#include "owner.h"
 #include "wire/attrs.h"
 
 #define MOVES_MAX 3000
@@ -142,11 +142,14 @@ static void accept(struct owner *c)
 static void begin(struct owner *c, unsigned kind)
 {
 	bool acceptor_sends = ((kind & PEER_SENDS) != 0) == ((kind & STARTER) != 0);
-	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS : acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
-		.streams = 3, .wait_ms = kind & VERIFY ? 1000 : 0, .n_paths = kind & MEASURES ? 0 : 1, .paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
+	struct wire_open open = { .role = kind & MEASURES ? WIRE_ACCEPTOR_DISCARDS :
+		acceptor_sends ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES,
+		.streams = 3, .wait_ms = kind & VERIFY ? 1000 : 0, .n_paths = kind & MEASURES ? 0 : 1,
+		.paths = { a_path, kind & MEASURES ? 0 : sizeof a_path },
 		.flags = (kind & VERIFY ? WIRE_OPEN_VERIFY : 0u) | (kind & DRY_RUN ? WIRE_OPEN_DRY_RUN : 0u) };
 	struct engine_opts o = { .starter = (kind & STARTER) != 0, .one_channel = (kind & ONE_CHANNEL) != 0,
-		.software = "fuzz", .timeout_ns = TIMEOUT_NS, .max_entries = kind & FEW ? WIRE_EARLY_ENTRIES : WIRE_SLOTS,
+		.software = "fuzz", .timeout_ns = TIMEOUT_NS,
+		.max_entries = kind & FEW ? WIRE_EARLY_ENTRIES : WIRE_SLOTS,
 		.max_streams = OWNER_STREAMS, .ops = &owner_ops, .arg = c };
 	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 9000, .quiet_ms = 9000,
 		.max_entries = kind & FEW ? WIRE_EARLY_ENTRIES : WIRE_SLOTS, .max_streams = OWNER_STREAMS,

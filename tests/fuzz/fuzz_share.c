@@ -1,5 +1,6 @@
 /* libFuzzer target: the sharing socket. The first byte chooses: texts of registrations and answers, or a script of what
- * processes do at the socket of a service: connect, send messages with descriptors, take answers, leave, in any order. */
+ * processes do at the socket of a service: connect, send messages with descriptors, take answers, leave, in any
+ * order. */
 #include <dirent.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -95,8 +96,8 @@ static const char *key_of(unsigned k)
 
 static void begin(void)
 {
-	struct port_share_opts o = { .loop = t.loop, .log = &t.log, .path = scratch_path("share"), .port = PORT, .max_user = 4,
-		.max = 16, .changed = on_changed, .again = on_again };
+	struct port_share_opts o = { .loop = t.loop, .log = &t.log, .path = scratch_path("share"),
+		.port = PORT, .max_user = 4, .max = 16, .changed = on_changed, .again = on_again };
 	unsigned i;
 
 	t.labels = 0;

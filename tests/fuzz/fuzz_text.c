@@ -2,12 +2,12 @@
  * rates, timetables and times, targets, addresses, fingerprints, greetings, the command lines of ssh and of launch, a
  * path's history, escapes. */
 #include "cli/options.h"
+#include "conn/ssh_hello.h"
+#include "conn/start_args.h"
 #include "core/text.h"
 #include "core/timetable.h"
 #include "core/units.h"
 #include "fuzz.h"
-#include "conn/start_args.h"
-#include "conn/ssh_hello.h"
 #include "model/history.h"
 #include "net/identity.h"
 #include "net/line_reader.h"

@@ -1,5 +1,5 @@
-/* libFuzzer target: known_hosts, authorized_clients and revoked with any content. Afterwards a host that is added is known,
- * a client that is authorized has these rights and no others, and a revoked client is refused. */
+/* libFuzzer target: known_hosts, authorized_clients and revoked with any content. Afterwards a host that is added is
+ * known, a client that is authorized has these rights and no others, and a revoked client is refused. */
 #include "fuzz.h"
 #include "net/trust/certificate.h"
 #include "net/trust/known_hosts.h"
@@ -103,7 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct input in = { data, n };
 	uint8_t what = take_byte(&in);
-	const char *file = what & 1 ? "known_hosts" : what & 4 ? "certificates" : what & 8 ? "revoked" : "authorized_clients";
+	const char *file = what & 1 ? "known_hosts" : what & 4 ? "certificates" : what & 8 ? "revoked" :
+	    "authorized_clients";
 	struct certificates c;
 
 	scratch_empty();

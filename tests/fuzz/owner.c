@@ -1,7 +1,6 @@
-#include "owner.h"
-
 #include "core/bitmap.h"
 #include "core/err.h"
+#include "owner.h"
 #include "wire/attrs.h"
 #include "wire/block.h"
 
@@ -303,7 +302,8 @@ static void on_sized(void *arg, uint64_t id, void *cookie, uint64_t size_bytes)
 	struct item *it = cookie;
 
 	(void)arg;
-	MUST(it->id == id && it->unsized && it->accepted && !it->committing && !it->told && size_bytes <= WIRE_UNSIZED_MAX);
+	MUST(it->id == id && it->unsized && it->accepted && !it->committing && !it->told &&
+	    size_bytes <= WIRE_UNSIZED_MAX);
 	MUST(it->n_blocks == wire_grid_blocks(wire_grid_unsized(WIRE_UNSIZED_MAX)) || size_bytes == WIRE_UNSIZED_MAX);
 	it->n_blocks = wire_grid_blocks(wire_grid_unsized(size_bytes));
 	MUST(it->n_written <= it->n_blocks);
@@ -406,10 +406,11 @@ static int on_select(void *arg, const struct wire_select *f, struct ptcp_err *e)
 	return f->n_paths == 7 ? err_set(e, PTCP_EPROTO, "seven") : 0;
 }
 
-const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note, .control_ack = on_heard,
+const struct engine_ops owner_ops = { .open = on_open, .running = on_running, .warning = on_note,
+	.control_ack = on_heard,
 	.busy = on_busy, .paced = on_paced, .ended = on_ended, .snd = &snd_ops, .rcv = &rcv_ops, .set_streams = on_use,
-	.tcp_report = on_seen, .rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint, .load = on_load, .waiting = on_waiting,
-	.leftovers = on_leftovers };
+	.tcp_report = on_seen, .rate = on_rate, .select = on_select, .deleted = on_deleted, .endpoint = on_endpoint,
+	.load = on_load, .waiting = on_waiting, .leftovers = on_leftovers };
 
 /* ---- Moves of a sender's owner ---- */
 
@@ -562,7 +563,8 @@ static void answer_map(struct snd *snd, struct item *it, uint8_t how, const stru
 /* As a file, or not at all. */
 static void answer_again(struct snd *snd, struct item *it, uint8_t how)
 {
-	struct wire_entry f = { .type = WIRE_FILE, .name = { (const uint8_t *)"n", 1 }, .size_bytes = sizes[how % N_SIZES] };
+	struct wire_entry f = { .type = WIRE_FILE, .name = { (const uint8_t *)"n", 1 },
+		.size_bytes = sizes[how % N_SIZES] };
 
 	if (how & 0x80) {
 		snd_give_up(snd, it->id);

@@ -4,8 +4,8 @@
 #ifndef FUZZ_OWNER_H
 #define FUZZ_OWNER_H
 
-#include "fuzz.h"
 #include "engine/engine.h"
+#include "fuzz.h"
 
 #define OWNER_ITEMS 48
 #define OWNER_BLOCKS 512 /* of a file whose blocks are followed one by one */

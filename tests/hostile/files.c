@@ -122,9 +122,10 @@ const struct hostile hostile_managers[] = {
 
 static void put_listed(struct peer *p, const char *path, uint16_t code, const char *why)
 {
-	struct wire_listed f = { .type = code == 0 ? WIRE_LISTED_SYMLINK : WIRE_LISTED_UNKNOWN, .code = code, .mode = 07777,
-		.bytes = UINT64_MAX, .disk_bytes = UINT64_MAX, .mtime_s = INT64_MAX, .mtime_ns = 999999999, .path = text(path),
-		.target = text(code == 0 ? why : ""), .text = text(code != 0 ? why : "") };
+	struct wire_listed f = { .type = code == 0 ? WIRE_LISTED_SYMLINK : WIRE_LISTED_UNKNOWN,
+		.code = code, .mode = 07777,
+		.bytes = UINT64_MAX, .disk_bytes = UINT64_MAX, .mtime_s = INT64_MAX, .mtime_ns = 999999999,
+		.path = text(path), .target = text(code == 0 ? why : ""), .text = text(code != 0 ? why : "") };
 	uint8_t out[WIRE_LISTED_MAX_BYTES];
 
 	peer_try_send(p, out, wire_listed_encode(out, &f));

@@ -2,8 +2,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "hostile.h"
 #include "conn/grants.h"
+#include "hostile.h"
 #include "net/identity.h"
 #include "wire/jobs.h"
 
@@ -21,12 +21,14 @@ static void load(struct identity *id, const char *config_dir)
 /* From the issuer to us, for "/granted" there. */
 static struct wire_grant granted(const char *audience, enum wire_grant_mode mode)
 {
-	const struct grant_terms terms = { self.fingerprint, audience, mode, mode != WIRE_GRANT_PROBE ? "/granted" : "" };
+	const struct grant_terms terms = { self.fingerprint, audience, mode,
+		mode != WIRE_GRANT_PROBE ? "/granted" : "" };
 	struct wire_grant g;
 	struct ptcp_err e;
 	size_t n;
 
-	if (grant_make(kept, &n, &issuer, &terms, (uint64_t)time(NULL), &e) < 0 || wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
+	if (grant_make(kept, &n, &issuer, &terms, (uint64_t)time(NULL), &e) < 0 ||
+	    wire_grant_decode(&g, (struct span){ kept + 8, n - 8 }, &e) < 0)
 		die("%s", e.msg);
 	return g;
 }
@@ -68,8 +70,8 @@ static void expect_refused(unsigned port, const struct wire_grant *g)
 static void ask_with(struct peer *p, uint8_t role, const char *path, uint32_t flags)
 {
 	uint8_t paths[200], out[WIRE_OPEN_BYTES(sizeof paths)];
-	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY | flags, .streams = 1,
-		.max_delete = (flags & WIRE_OPEN_DELETE) != 0 ? 1000 : 0 };
+	struct wire_open o = { .role = role, .flags = role == WIRE_ACCEPTOR_DISCARDS ? 0 : WIRE_OPEN_VERIFY | flags,
+		.streams = 1, .max_delete = (flags & WIRE_OPEN_DELETE) != 0 ? 1000 : 0 };
 
 	if (role != WIRE_ACCEPTOR_DISCARDS) {
 		o.n_paths = 1;
@@ -241,7 +243,8 @@ static void other_modes(unsigned port, char **arguments)
 		g.mode = WIRE_GRANT_WRITE; /* as it is not signed */
 		expect_refused(port, &g);
 		expect_not(port, &good, WIRE_ACCEPTOR_RECEIVES, "/granted");
-		expect_not(port, &good, modes[i] == WIRE_GRANT_READ ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_SENDS, "/granted");
+		expect_not(port, &good, modes[i] == WIRE_GRANT_READ ? WIRE_ACCEPTOR_DISCARDS : WIRE_ACCEPTOR_SENDS,
+		    "/granted");
 	}
 	g = granted(arguments[1], WIRE_GRANT_READ);
 	expect_not(port, &g, WIRE_ACCEPTOR_SENDS, "/");
@@ -297,8 +300,8 @@ static void expect_no_route(unsigned relay, const struct wire_grant *g, unsigned
 	peer_close(p);
 }
 
-/* ISSUER_CONFIG RELAY PORT UNRELAYED_CONFIG THIEF_CONFIG: relayed without a grant, or with one for anything else; PORT: of the
- * next hop; UNRELAYED may not be relayed. */
+/* ISSUER_CONFIG RELAY PORT UNRELAYED_CONFIG THIEF_CONFIG: relayed without a grant, or with one for anything else; PORT:
+ * of the next hop; UNRELAYED may not be relayed. */
 static void relay_grants(unsigned port, char **arguments)
 {
 	unsigned to = (unsigned)atoi(arguments[2]);
@@ -405,9 +408,12 @@ static void expect_no_probe(unsigned port, const struct wire_grant *g, unsigned 
  * does not connect. */
 static void goes_nowhere(unsigned port, char **arguments)
 {
-	static const char *const hosts[] = { "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "::", "::1",
-		"::ffff:127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "ff02::1", "255.255.255.255" };
-	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES, [WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS };
+	static const char *const hosts[] = { "127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001",
+		"0.0.0.0", "::", "::1",
+		"::ffff:127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "fe80::1", "ff02::1",
+		"255.255.255.255" };
+	static const uint8_t roles[] = { [WIRE_GRANT_READ] = WIRE_ACCEPTOR_RECEIVES,
+		[WIRE_GRANT_WRITE] = WIRE_ACCEPTOR_SENDS };
 	const struct wire_probe probe = { 1, 1, 0, 0 };
 	uint8_t out[WIRE_PROBE_MAX_BYTES];
 	const struct frame *f;
@@ -432,7 +438,8 @@ static void goes_nowhere(unsigned port, char **arguments)
 				f = peer_frame(p);
 			while (f->type == WIRE_PROGRESS);
 			if (f->type != WIRE_ERROR || memmem(f->payload, f->n, "does not connect", 16) == NULL)
-				die("%s, mode %u: %s came: %.*s", hosts[i], mode, frame_name(f->type), (int)f->n, f->payload);
+				die("%s, mode %u: %s came: %.*s", hosts[i], mode, frame_name(f->type),
+				    (int)f->n, f->payload);
 			peer_close(p);
 		}
 }

@@ -50,7 +50,8 @@ static int half_of_a_pair(void)
 
 static int connected_udp(void)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(9),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
 	return fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof sa) == 0 ? fd : -1;
@@ -97,19 +98,24 @@ static char longest[LONG_BYTES];
 
 /* To register with the service; the last one is right. */
 static const struct message registrations[] = {
-	MESSAGE(""), MESSAGE("\0"), MESSAGE("\0\0\0\0"), MESSAGE("x"), MESSAGE("\xff\xfe\x1b[31m\n\r\t"), MESSAGE("ptcp-share"),
+	MESSAGE(""), MESSAGE("\0"), MESSAGE("\0\0\0\0"), MESSAGE("x"), MESSAGE("\xff\xfe\x1b[31m\n\r\t"),
+	MESSAGE("ptcp-share"),
 	MESSAGE("ptcp-share 1"), MESSAGE("ptcp-share 1 "), MESSAGE("ptcp-share 2 " KEY), MESSAGE("ptcp-share -1 " KEY),
 	MESSAGE("ptcp-share 1 0"), MESSAGE("ptcp-share 1 " KEY "0"), MESSAGE("ptcp-share 1 " KEY "\n"),
 	MESSAGE("ptcp-share 1 " KEY "\0"), MESSAGE("ptcp-share 1 " KEY "\0more"), MESSAGE("ptcp-share 1  " KEY),
-	MESSAGE("PTCP-SHARE 1 " KEY), MESSAGE("connection"), MESSAGE("ptcp-share-error no"), MESSAGE("ptcp-share 1 7811"),
+	MESSAGE("PTCP-SHARE 1 " KEY), MESSAGE("connection"), MESSAGE("ptcp-share-error no"),
+	MESSAGE("ptcp-share 1 7811"),
 	{ longest, sizeof longest, false }, { "ptcp-share 1 " KEY, sizeof "ptcp-share 1 " KEY - 1, true },
 };
 
 /* To a running command; the last one is right. */
 static const struct message requests[] = {
-	MESSAGE(""), MESSAGE("\0"), MESSAGE("x"), MESSAGE("\xff\xfe\x1b[31m\n"), MESSAGE("status "), MESSAGE("status\0more"),
-	MESSAGE("STATUS"), MESSAGE("cancel "), MESSAGE("cancel\n"), MESSAGE("cancel\0"), MESSAGE("rate"), MESSAGE("rate "),
-	MESSAGE("rate -1"), MESSAGE("rate \x1b[31m"), MESSAGE("rate 1Mbit/s,"), MESSAGE("rate 99999999999999999999Gbit/s"),
+	MESSAGE(""), MESSAGE("\0"), MESSAGE("x"), MESSAGE("\xff\xfe\x1b[31m\n"), MESSAGE("status "),
+	MESSAGE("status\0more"),
+	MESSAGE("STATUS"), MESSAGE("cancel "), MESSAGE("cancel\n"), MESSAGE("cancel\0"), MESSAGE("rate"),
+	MESSAGE("rate "),
+	MESSAGE("rate -1"), MESSAGE("rate \x1b[31m"), MESSAGE("rate 1Mbit/s,"),
+	MESSAGE("rate 99999999999999999999Gbit/s"),
 	{ longest, sizeof longest, false }, { "status", 6, true },
 };
 
@@ -189,7 +195,8 @@ static const char *ask(const char *path, const struct message *m, enum odd kind)
 		send_odd(s, m, kind);
 		text = answer(s);
 		close(s);
-		/* a refusal at once is lost if our message arrives before the end: then the kernel reports a reset first */
+		/* a refusal at once is lost if our message arrives before the end: then the kernel reports a reset
+		 * first */
 		if (strstr(text, "too many sessions") == NULL && (text[0] != '\0' || !m->valid))
 			return text;
 		nanosleep(&rest, NULL);
@@ -197,8 +204,8 @@ static const char *ask(const char *path, const struct message *m, enum odd kind)
 	die("too many sessions, for ever");
 }
 
-/* Every message: every fourth with each kind of descriptor, the others with three kinds. `right` begins the answers to valid
- * messages, `wrong` all other answers that are not the end. */
+/* Every message: every fourth with each kind of descriptor, the others with three kinds. `right` begins the answers to
+ * valid messages, `wrong` all other answers that are not the end. */
 static void converse(const char *path, const struct message *m, size_t n, const char *right, const char *wrong)
 {
 	const char *text;
@@ -214,7 +221,8 @@ static void converse(const char *path, const struct message *m, size_t n, const 
 			asked++;
 			if (m[i].valid ? strncmp(text, right, strlen(right)) != 0 : text[0] != '\0' &&
 			    strncmp(text, wrong, strlen(wrong)) != 0)
-				die("message %zu with descriptor %d: the answer is %s", i, kind, text[0] != '\0' ? text : "the end");
+				die("message %zu with descriptor %d: the answer is %s", i, kind,
+				    text[0] != '\0' ? text : "the end");
 		}
 	printf("%zu\n", asked);
 }
@@ -282,7 +290,8 @@ static void flood(unsigned port, char **arguments)
 		else if (n % 4 == 0)
 			send_odd(s, &registrations[n / 4 % COUNT(registrations)], (enum odd)(n / 3 % ODD_N));
 		else
-			send_odd(s, &registrations[0], n % 2 == 0 ? ODD_DEVICE : ODD_MANY); /* no byte, and descriptors */
+			/* no byte, and descriptors */
+			send_odd(s, &registrations[0], n % 2 == 0 ? ODD_DEVICE : ODD_MANY);
 		close(s);
 	}
 	printf("%lu\n", n);
@@ -316,9 +325,11 @@ static const struct message services[] = {
 };
 
 static const struct message commands[] = {
-	MESSAGE(""), MESSAGE("\0"), MESSAGE("x"), MESSAGE("{"), MESSAGE("[]"), MESSAGE("null"), MESSAGE("{}"), MESSAGE("{\"error\":1}"),
+	MESSAGE(""), MESSAGE("\0"), MESSAGE("x"), MESSAGE("{"), MESSAGE("[]"), MESSAGE("null"), MESSAGE("{}"),
+	MESSAGE("{\"error\":1}"),
 	MESSAGE("{\"error\":\"\\u001b[31mred\\n\",\"code\":7}"), MESSAGE("{\"error\":\"e\",\"code\":-99999999999}"),
-	MESSAGE("{\"error\":\"e\",\"code\":\"c\"}"), MESSAGE("{\"event\":\"status\",\"name\":1,\"command\":[],\"pid\":{}}"),
+	MESSAGE("{\"error\":\"e\",\"code\":\"c\"}"),
+	MESSAGE("{\"event\":\"status\",\"name\":1,\"command\":[],\"pid\":{}}"),
 	MESSAGE("{\"event\":\"status\",\"name\":\"\\u001b[31m\",\"command\":\"\\u0007\",\"state\":\"\\u009b\",\"source\":\"\\n\","
 	    "\"destination\":\"\\r\",\"bytes\":-1,\"total_bytes\":1e308,\"files\":0,\"seconds\":-1e308,\"limit\":\"\\u001b\","
 	    "\"rate_bps\":-1,\"eta_s\":1e308,\"streams\":\"many\",\"sources\":-5,\"movers\":[1,{},null]}"),
@@ -383,7 +394,8 @@ static void running_command(unsigned port, char **arguments)
 
 /* ---- Sockets of a service manager ---- */
 
-/* ARGUMENTS: a kind of descriptor, or "-" for none; LISTEN_FDS; a command, which is run with such descriptors from 3 on. */
+/* ARGUMENTS: a kind of descriptor, or "-" for none; LISTEN_FDS; a command, which is run with such descriptors from 3
+ * on. */
 static void listen_fds(unsigned port, char **arguments)
 {
 	int kind = strcmp(arguments[0], "-") == 0 ? ODD_NONE : atoi(arguments[0]), s, one, fd;
@@ -410,7 +422,8 @@ static void listen_fds(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_local_user[] = {
-	{ "share-messages", share_messages }, { "running-messages", running_messages }, { "vanish", vanish }, { "flood", flood },
+	{ "share-messages", share_messages }, { "running-messages", running_messages }, { "vanish", vanish },
+	    { "flood", flood },
 	{ "silent", silent }, { "share-service", share_service }, { "running-command", running_command },
 	{ "listen-fds", listen_fds }, { NULL, NULL }
 };

@@ -69,7 +69,8 @@ static void leave_unfinished(unsigned port, unsigned sessions, unsigned streams,
 	for (i = 0; i < sessions; i++) {
 		s = open_session(port, WIRE_ACCEPTOR_RECEIVES, "/", streams);
 		snprintf(name, sizeof name, "held%u", i);
-		send_entry(s.control, WIRE_FILE, FILE_ID, 0, name, strlen(name), (uint64_t)streams * WIRE_CHUNK_BYTES, NULL);
+		send_entry(s.control, WIRE_FILE, FILE_ID, 0, name, strlen(name), (uint64_t)streams * WIRE_CHUNK_BYTES,
+		    NULL);
 		if (answer(&s, FILE_ID) == 0)
 			die("refused");
 		for (k = 0; k < streams; k++)
@@ -138,21 +139,23 @@ static void reads_no_block(unsigned port, char **arguments)
 static void request(struct peer *p, uint8_t role, uint32_t flags, const char *dir, bool patterns)
 {
 	static uint8_t paths[(PATTERNS + 1) * (PATTERN_BYTES + 3)], out[WIRE_OPEN_BYTES(sizeof paths)];
-	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 32, .n_paths = 1,
-		.wait_ms = 600000, .paths = { paths, 0 } };
+	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags,
+		.streams = 32, .n_paths = 1, .wait_ms = 600000, .paths = { paths, 0 } };
 	uint8_t pattern[PATTERN_BYTES];
 
-	o.paths.n = wire_path_encode(paths, role == WIRE_ACCEPTOR_SENDS ? WIRE_PATH_CONTENTS : 0, (struct span){ (const uint8_t *)dir, strlen(dir) });
+	o.paths.n = wire_path_encode(paths, role == WIRE_ACCEPTOR_SENDS ? WIRE_PATH_CONTENTS : 0,
+	    (struct span){ (const uint8_t *)dir, strlen(dir) });
 	for (; patterns && o.n_paths <= PATTERNS; o.n_paths++) {
 		memset(pattern, 'a' + o.n_paths % 26, sizeof pattern);
 		memcpy(pattern, "[a-z]?*", 7);
-		o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE, (struct span){ pattern, sizeof pattern });
+		o.paths.n += wire_path_encode(paths + o.paths.n, WIRE_PATH_EXCLUDE,
+		    (struct span){ pattern, sizeof pattern });
 	}
 	peer_try_send(p, out, wire_open_encode(out, &o));
 }
 
-/* SELECT frames of paths of `length` bytes that are written as "./././..", or of distinct names, until the server ends the
- * session or reads no more. */
+/* SELECT frames of paths of `length` bytes that are written as "./././..", or of distinct names, until the server ends
+ * the session or reads no more. */
 static void flood_paths(struct peer *p, size_t length, bool distinct)
 {
 	static uint8_t paths[SELECT_BYTES], out[SELECT_BYTES + 64];
@@ -172,7 +175,8 @@ static void flood_paths(struct peer *p, size_t length, bool distinct)
 				snprintf((char *)path, length + 1, "%0*u", (int)length, n++);
 		}
 		sent += f.paths.n;
-	} while (sent < (distinct ? WIRE_SELECT_MAX_PATHS_BYTES - 2 * SELECT_BYTES : FLOOD_BYTES) && peer_try_send(p, out, wire_select_encode(out, &f)));
+	} while (sent < (distinct ? WIRE_SELECT_MAX_PATHS_BYTES - 2 * SELECT_BYTES : FLOOD_BYTES) &&
+	    peer_try_send(p, out, wire_select_encode(out, &f)));
 }
 
 /* An attribute of an entry: extended attributes, almost as many bytes as a frame can carry. */
@@ -181,7 +185,8 @@ static struct span large_attributes(void)
 	static uint8_t list[XATTR_BYTES + 100], out[XATTR_BYTES + 200], value[XATTR_BYTES];
 	struct wire_attrs a = { .xattrs = { list, 0 } };
 
-	a.xattrs.n = wire_xattr_encode(list, (struct span){ (const uint8_t *)"user.x", 6 }, (struct span){ value, sizeof value });
+	a.xattrs.n = wire_xattr_encode(list, (struct span){ (const uint8_t *)"user.x", 6 },
+	    (struct span){ value, sizeof value });
 	return (struct span){ out, wire_attrs_encode(out, &a) };
 }
 
@@ -198,7 +203,8 @@ static void flood_entries(struct peer *p, unsigned n, bool attributes)
 		n = ATTRIBUTED;
 	for (i = 0; i < n; i++) {
 		bool dir = i % 2 && !attributes;
-		struct wire_entry f = { .type = dir ? WIRE_DIR : WIRE_FILE, .id = ID(i, i + 1), .size_bytes = dir ? 0 : 1u << 30,
+		struct wire_entry f = { .type = dir ? WIRE_DIR : WIRE_FILE, .id = ID(i, i + 1),
+			.size_bytes = dir ? 0 : 1u << 30,
 			.mode = 0755, .name = { (const uint8_t *)name, 255 }, .attrs = attrs };
 
 		snprintf(name, 12, "%011u", i);
@@ -218,8 +224,8 @@ static void flood_needs(struct peer *p)
 	struct wire_entry e;
 	size_t n;
 
-	while ((f = peer_frame(p))->type != WIRE_ENTRY || wire_entry_decode(&e, (struct span){ f->payload, f->n }, NULL) < 0 ||
-	    e.type != WIRE_FILE)
+	while ((f = peer_frame(p))->type != WIRE_ENTRY ||
+	    wire_entry_decode(&e, (struct span){ f->payload, f->n }, NULL) < 0 || e.type != WIRE_FILE)
 		if (f->type < 0)
 			return;
 	a.id = b.id = e.id;
@@ -231,7 +237,8 @@ static void flood_needs(struct peer *p)
 	} while (b.first < RANGES && peer_try_send(p, out, n));
 }
 
-enum kind { PATHS_OF_DOTS, PATHS_OF_ONE_BYTE, RULES, NAMES, LONG_PATHS, RANGES_OF_BLOCKS, ATTRIBUTES, SHORT_PATHS, KINDS };
+enum kind { PATHS_OF_DOTS, PATHS_OF_ONE_BYTE, RULES, NAMES, LONG_PATHS, RANGES_OF_BLOCKS, ATTRIBUTES,
+    SHORT_PATHS, KINDS };
 
 static void request_of(struct peer *p, enum kind kind, const char *dir)
 {
@@ -279,7 +286,8 @@ static void take_memory(struct peer *p, unsigned i, const char *dir)
 /* ARGUMENTS: running sessions, waiting sessions, jobs, a directory with many names. */
 static void at_once(unsigned port, char **arguments)
 {
-	unsigned running = (unsigned)atoi(arguments[0]), waiting = (unsigned)atoi(arguments[1]), jobs = (unsigned)atoi(arguments[2]), i;
+	unsigned running = (unsigned)atoi(arguments[0]), waiting = (unsigned)atoi(arguments[1]),
+	    jobs = (unsigned)atoi(arguments[2]), i;
 	struct wire_manage list = { .op = WIRE_MANAGE_LIST, .n_paths = 1 };
 	static uint8_t out[WIRE_MANAGE_MAX_BYTES], path[WIRE_PATH_MAX + 3];
 	struct peer *p;
@@ -295,7 +303,8 @@ static void at_once(unsigned port, char **arguments)
 		else
 			request(p, WIRE_ACCEPTOR_SENDS, 0, arguments[3], true);
 	}
-	list.paths = (struct span){ path, wire_path_encode(path, 0, (struct span){ (const uint8_t *)arguments[3], strlen(arguments[3]) }) };
+	list.paths = (struct span){ path, wire_path_encode(path, 0, (struct span){ (const uint8_t *)arguments[3],
+	    strlen(arguments[3]) }) };
 	for (i = 0; i < jobs; i++)
 		if ((p = peer_connect(port, ALPN_JOB)) != NULL)
 			peer_try_send(p, out, wire_manage_encode(out, &list));
@@ -303,6 +312,7 @@ static void at_once(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_holders[] = {
-	{ "at-once", at_once }, { "unfinished-blocks", unfinished_blocks }, { "unfinished-unknown", unfinished_unknown },
+	{ "at-once", at_once }, { "unfinished-blocks", unfinished_blocks },
+	    { "unfinished-unknown", unfinished_unknown },
 	{ "unfinished-measurement", unfinished_measurement }, { "reads-no-block", reads_no_block }, { NULL, NULL }
 };

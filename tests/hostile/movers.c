@@ -115,7 +115,8 @@ static void cast_out(struct peer *p, const char *what)
 	uint64_t until = mono_now().ns + patience_s(5) * UINT64_C(1000000000);
 	const struct frame *f;
 
-	while ((f = peer_frame(p))->type >= 0 && (f->type == WIRE_PACE || f->type == WIRE_STREAM || f->type == WIRE_STOP))
+	while ((f = peer_frame(p))->type >= 0 && (f->type == WIRE_PACE || f->type == WIRE_STREAM ||
+	    f->type == WIRE_STOP))
 		;
 	if ((f->type != END_CLOSED && f->type != END_CUT) || mono_now().ns > until)
 		die("%s: %s came, or too late", what, frame_name(f->type));
@@ -127,13 +128,15 @@ static uint32_t first_stream(struct peer *p)
 	struct wire_stream s;
 	const struct frame *f;
 
-	while ((f = peer_frame(p))->type != WIRE_STREAM || wire_stream_decode(&s, (struct span){ f->payload, f->n }, NULL) < 0)
+	while ((f = peer_frame(p))->type != WIRE_STREAM ||
+	    wire_stream_decode(&s, (struct span){ f->payload, f->n }, NULL) < 0)
 		if (f->type < 0)
 			die("no stream");
 	return s.handle;
 }
 
-/* INVITATION, RELAY: fingerprint of the only relay of all streams. Asks for grants beyond those that its streams need. */
+/* INVITATION, RELAY: fingerprint of the only relay of all streams. Asks for grants beyond those that its streams
+ * need. */
 static void wants_grants(unsigned port, char **arguments)
 {
 	struct invitation v = invited(arguments[0]);
@@ -152,8 +155,8 @@ static void wants_grants(unsigned port, char **arguments)
 	hop.handle = first_stream(p);
 	hop.hop = 0;
 	PUT(p, hop, HOP, &hop);
-	while ((f = peer_frame(p))->type != WIRE_PASS || wire_pass_decode(&pass, (struct span){ f->payload, f->n }, NULL) < 0 ||
-	    pass.handle != hop.handle)
+	while ((f = peer_frame(p))->type != WIRE_PASS ||
+	    wire_pass_decode(&pass, (struct span){ f->payload, f->n }, NULL) < 0 || pass.handle != hop.handle)
 		if (f->type < 0)
 			die("no grant for the relay");
 	PUT(p, hop, HOP, &hop);
@@ -210,7 +213,8 @@ static void babbling(unsigned port, char **arguments)
 	cast_out(p, "a frame of 1 GiB");
 }
 
-/* Claims that streams are connected and stopped, until the engine leaves; `lie` answers the other frames of a stream. */
+/* Claims that streams are connected and stopped, until the engine leaves; `lie` answers the other frames of a
+ * stream. */
 static void pretend(struct peer *p, void (*lie)(struct peer *p, const struct frame *f, uint32_t stream))
 {
 	struct wire_stream s = { .handle = 0 };
@@ -360,14 +364,15 @@ static void greedy_engine(unsigned port, char **arguments)
 	else if (strcmp(what, "relays") == 0)
 		PUT(p, stream, STREAM, (s.cipher = 0, s.relays = (struct span){ (const uint8_t *)"a:1,,b:2", 8 }, &s));
 	else if (strcmp(what, "many-relays") == 0)
-		PUT(p, stream, STREAM, (s.cipher = 0, s.relays = (struct span){ (const uint8_t *)"a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1",
-		    35 }, &s));
+		PUT(p, stream, STREAM, (s.cipher = 0, s.relays = (struct span){
+		    (const uint8_t *)"a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1", 35 }, &s));
 	else if (strcmp(what, "pass") == 0)
 		PUT(p, pass, PASS, (&(struct wire_pass){ 5, { (const uint8_t *)"grant", 5 } }));
 	else if (strcmp(what, "target") == 0 || strcmp(what, "no-part") == 0)
 		PUT(p, target, TARGET, &t);
 	else if (strcmp(what, "above") == 0)
-		PUT(p, target, TARGET, (t.path = (struct span){ (const uint8_t *)"../.ptcp-0123456789abcdef.part", 30 }, &t));
+		PUT(p, target, TARGET, (t.path = (struct span){ (const uint8_t *)"../.ptcp-0123456789abcdef.part", 30 },
+		    &t));
 	else if (strcmp(what, "stop") == 0)
 		PUT(p, stop, STOP, (&(struct wire_stop){ 5, 1 }));
 	else
@@ -510,7 +515,8 @@ static struct invitation session_of(struct peer *pool, const struct invitation *
 	struct wire_invite f;
 
 	peer_patience(pool, 20);
-	if ((in = expect(pool, WIRE_INVITE)) == NULL || wire_invite_decode(&f, (struct span){ in->payload, in->n }, NULL) < 0)
+	if ((in = expect(pool, WIRE_INVITE)) == NULL ||
+	    wire_invite_decode(&f, (struct span){ in->payload, in->n }, NULL) < 0)
 		die("a malformed INVITE");
 	memcpy(of.run, f.run, sizeof of.run);
 	memcpy(of.key, f.key, sizeof of.key);
@@ -558,19 +564,21 @@ static void pool_mover(unsigned port, char **arguments)
 		if (i == 1)
 			name_endpoint(p, "127.0.0.1", 2);
 		else if (i < 4)
-			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7, (uint16_t)(i == 2 ? streams : 0), { 0 } }));
+			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){
+			    7, (uint16_t)(i == 2 ? streams : 0), { 0 } }));
 		if (i == 3)
 			PUT(p, accepted, ACCEPTED, (&(struct wire_accepted){ 7 + WIRE_MOVER_HANDLES, 0, { 0 } }));
 		if (i == 4)
 			PUT(p, sent, SENT, &sent);
-		cast_out(p, (const char *[]){ "a stream before the endpoint", "a second endpoint", "a stream that was not granted",
-		    "two streams of one handle", "a report of no job" }[i]);
+		cast_out(p, (const char *[]){ "a stream before the endpoint", "a second endpoint",
+		    "a stream that was not granted", "two streams of one handle", "a report of no job" }[i]);
 	}
 	peer_close(pool);
 }
 
 const struct hostile hostile_movers[] = { { "server-mover-keys", server_keys }, { "pool-mover", pool_mover },
-	{ "wants-grants", wants_grants }, { "forged-mover", forged }, { "babbling-mover", babbling }, { "lying-mover", liar },
+	{ "wants-grants", wants_grants }, { "forged-mover", forged }, { "babbling-mover", babbling },
+	    { "lying-mover", liar },
 	{ "false-writer", false_writer }, { "babbling-writer", babbling_writer },
 	{ "mover-keys", keys }, { NULL, NULL } };
 const struct hostile hostile_engines[] = { { "greedy-engine", greedy_engine }, { NULL, NULL } };

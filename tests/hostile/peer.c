@@ -277,8 +277,8 @@ void send_hello(struct peer *p)
 
 void send_hello_lingering(struct peer *p, unsigned linger_ms)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 10000, .quiet_ms = 30000, .max_entries = 1000,
-		.max_streams = 16, .linger_ms = linger_ms,
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 10000, .quiet_ms = 30000,
+		.max_entries = 1000, .max_streams = 16, .linger_ms = linger_ms,
 		.software = { (const uint8_t *)"hostile\033[31m", 12 } };
 	uint8_t out[WIRE_HELLO_MAX_BYTES];
 

@@ -15,7 +15,8 @@ struct server_session {
 /* Who connects does so by virtue of a grant. */
 extern bool server_session_by_grant;
 
-/* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data connection is made and has joined. */
+/* Up to HELLO on both sides, with that WIRE_ABLE_* of ours (0: none); its OPEN is read; OPENED; the first data
+ * connection is made and has joined. */
 struct server_session server_session_hello(void);
 struct server_session server_session_greet(struct peer *control); /* the same, of who has connected */
 void server_session_read_open(struct server_session *s);

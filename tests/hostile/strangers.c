@@ -40,7 +40,8 @@ static void half_open(unsigned port, char **arguments)
 		close(fds[i]);
 }
 
-/* A byte of the handshake every 200 ms: it ends all the same, after ten seconds, which PTCP_TEST_PATIENCE multiplies. */
+/* A byte of the handshake every 200 ms: it ends all the same, after ten seconds, which PTCP_TEST_PATIENCE
+ * multiplies. */
 static void slow_handshake(unsigned port, char **arguments)
 {
 	int fd = peer_dial(port);
@@ -115,8 +116,8 @@ static uint32_t address_of(const char *whence, unsigned i)
 	    strcmp(whence, "one") == 0 ? 0x7f020304u : INADDR_LOOPBACK;
 }
 
-/* ARGUMENTS: HELD RATE many|one|same (as the client). So many connections stay open, the oldest is closed for each new one, so many
- * new ones come a second, until our stdin ends. Then prints how many came in all. */
+/* ARGUMENTS: HELD RATE many|one|same (as the client). So many connections stay open, the oldest is closed for each new
+ * one, so many new ones come a second, until our stdin ends. Then prints how many came in all. */
 static void flood(unsigned port, char **arguments)
 {
 	unsigned held = (unsigned)atoi(arguments[0]), rate = (unsigned)atoi(arguments[1]), i, made = 0;
@@ -279,8 +280,8 @@ static bool is_answered(unsigned port)
 	return answered;
 }
 
-/* Data connections to a session that does not exist, of nobody who is known. Prints the number of answered ones, and the
- * seconds until the address was shut out. */
+/* Data connections to a session that does not exist, of nobody who is known. Prints the number of answered ones, and
+ * the seconds until the address was shut out. */
 static void join_flood(unsigned port, char **arguments)
 {
 	struct mono start = mono_now();

@@ -3,8 +3,8 @@
 #ifndef LAB_CTL_H
 #define LAB_CTL_H
 
-#include <stddef.h>
 #include <ptcp/err.h>
+#include <stddef.h>
 
 #define CTL_MAX_WORDS 20
 

@@ -28,7 +28,8 @@ int main(int argc, char **argv)
 	while ((c = getopt(argc, argv, "jr:")) != -1) {
 		if (c == 'j')
 			json = true;
-		else if (c != 'r' || units_parse_rate(optarg, &max_bps) < 0 || (double)max_bps < RANDOM_RATE_MIN_MBPS * 1e6)
+		else if (c != 'r' || units_parse_rate(optarg, &max_bps) < 0 ||
+		    (double)max_bps < RANDOM_RATE_MIN_MBPS * 1e6)
 			return usage();
 	}
 	if (optind != argc - 1)

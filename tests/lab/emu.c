@@ -299,7 +299,8 @@ static int build_net(struct emu *m, struct ptcp_err *e)
 	return net_route(&m->net) < 0 ? err_nomem(e) : 0;
 }
 
-/* Punctuality: ahead of the programs in the labs where that is allowed; campaigns run these with realtime priority, too. */
+/* Punctuality: ahead of the programs in the labs where that is allowed; campaigns run these with realtime priority,
+ * too. */
 static const char *be_punctual(void)
 {
 	struct sched_param rr = { .sched_priority = 2 };

@@ -165,7 +165,8 @@ static int keep_full(struct source *f, struct mono end)
 			return 0;
 		if (change_streams(f, now) < 0)
 			return -1;
-		n = epoll_wait(f->ep, got, 64, (int)((mono_diff_ns(next_change(f, end), now) + NS_PER_MS - 1) / NS_PER_MS));
+		n = epoll_wait(f->ep, got, 64,
+		    (int)((mono_diff_ns(next_change(f, end), now) + NS_PER_MS - 1) / NS_PER_MS));
 		if (n < 0 && errno != EINTR)
 			return -1;
 		for (i = 0; i < n; i++)
@@ -181,12 +182,14 @@ static unsigned long long limit_bps(uint64_t bytes_per_s)
 
 static void print_trace(struct source *f, double at, int index, const struct tcp_info *t)
 {
-	fprintf(f->trace, "%.3f,%d,%d,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u\n",
+	fprintf(f->trace,
+	    "%.3f,%d,%d,%llu,%llu,%llu,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%llu,%u,%llu,%llu,%llu,%u,%u,%u,%u\n",
 	    at, f->open, index, (unsigned long long)t->tcpi_bytes_acked, (unsigned long long)t->tcpi_bytes_sent,
 	    (unsigned long long)t->tcpi_bytes_retrans, t->tcpi_data_segs_out, t->tcpi_total_retrans, t->tcpi_delivered,
 	    t->tcpi_lost, t->tcpi_unacked, t->tcpi_snd_cwnd, t->tcpi_snd_ssthresh, t->tcpi_rtt, t->tcpi_rttvar,
 	    t->tcpi_min_rtt == UINT32_MAX ? 0 : t->tcpi_min_rtt, t->tcpi_ca_state,
-	    (unsigned long long)t->tcpi_delivery_rate * 8, limit_bps(t->tcpi_pacing_rate), t->tcpi_delivery_rate_app_limited,
+	    (unsigned long long)t->tcpi_delivery_rate * 8, limit_bps(t->tcpi_pacing_rate),
+	    t->tcpi_delivery_rate_app_limited,
 	    (unsigned long long)t->tcpi_busy_time, (unsigned long long)t->tcpi_rwnd_limited,
 	    (unsigned long long)t->tcpi_sndbuf_limited, t->tcpi_notsent_bytes, t->tcpi_dsack_dups, t->tcpi_reord_seen,
 	    t->tcpi_snd_wnd);
@@ -199,8 +202,8 @@ static int open_trace(struct source *f)
 	f->trace = fopen(f->o->trace, "w");
 	if (f->trace == NULL)
 		return -1;
-	fprintf(f->trace, "at_s,streams,stream,acked_bytes,sent_bytes,retrans_bytes,data_segments,retransmits,delivered,"
-	    "lost,unacked,cwnd,ssthresh,rtt_us,rttvar_us,min_rtt_us,ca_state,delivery_bps,pacing_bps,app_limited,"
+	fprintf(f->trace,
+	    "at_s,streams,stream,acked_bytes,sent_bytes,retrans_bytes,data_segments,retransmits,delivered,lost,unacked,cwnd,ssthresh,rtt_us,rttvar_us,min_rtt_us,ca_state,delivery_bps,pacing_bps,app_limited,"
 	    "busy_us,window_us,buffer_us,notsent_bytes,dsack_dups,reorderings,send_window_bytes\n");
 	return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef LAB_NS_H
 #define LAB_NS_H
 
-#include <sys/types.h>
 #include <ptcp/err.h>
+#include <sys/types.h>
 
 #include "topo.h"
 

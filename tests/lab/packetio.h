@@ -3,8 +3,8 @@
 #ifndef LAB_PACKETIO_H
 #define LAB_PACKETIO_H
 
-#include <stdint.h>
 #include <ptcp/err.h>
+#include <stdint.h>
 
 #define PACKETIO_BATCH 64
 #define PACKETIO_HEADER_BYTES 14 /* Ethernet; frames are that and an IP packet */

@@ -2,8 +2,8 @@
 #ifndef LAB_PARAMS_H
 #define LAB_PARAMS_H
 
-#include <stddef.h>
 #include <ptcp/err.h>
+#include <stddef.h>
 
 #include "link.h"
 

@@ -170,8 +170,8 @@ void random_path_topology(const struct random_path *p, FILE *to)
 	char name[16];
 	unsigned i;
 
-	fprintf(to, "# Random path %llu. The transfer goes from src to dst: %s, RTT %g ms\n", (unsigned long long)p->seed,
-	    p->congestion, p->rtt_ms);
+	fprintf(to, "# Random path %llu. The transfer goes from src to dst: %s, RTT %g ms\n",
+	    (unsigned long long)p->seed, p->congestion, p->rtt_ms);
 	print_groups(p, to);
 	/* Congestion control is a setting of each flow: some kernels allow a namespace no default but their own. */
 	fprintf(to, "defaults:\n  host: { rmem: 4096 131072 67108864, wmem: 4096 65536 67108864 }\n"
@@ -201,13 +201,13 @@ void random_path_json(const struct random_path *p, FILE *to)
 	fprintf(to, "{\"seed\":%llu,\"rate_mbps\":%g,\"rtt_ms\":%g,\"queue_packets\":%u,\"bdp_packets\":%.1f,\"red\":%s,"
 	    "\"loss_percent\":%g,\"window_bytes\":%u,\"all_windows\":%s,\"congestion\":\"%s\",\"others\":%u,\"groups\":[",
 	    (unsigned long long)p->seed, p->rate_mbps, p->rtt_ms, p->queue_packets, random_path_bdp_packets(p),
-	    p->red ? "true" : "false", p->loss_percent, p->window_bytes, p->all_windows ? "true" : "false", p->congestion,
-	    random_path_others(p));
+	    p->red ? "true" : "false", p->loss_percent, p->window_bytes, p->all_windows ? "true" : "false",
+	    p->congestion, random_path_others(p));
 	for (i = 0; i < p->groups; i++) {
 		const struct random_group *g = &p->group[i];
 
-		fprintf(to, "%s{\"flows\":%u,\"congestion\":\"%s\",\"rtt_ms\":%g,\"on_s\":%g,\"off_s\":%g}", i > 0 ? "," : "",
-		    g->flows, g->congestion, g->rtt_ms, g->on_s, g->off_s);
+		fprintf(to, "%s{\"flows\":%u,\"congestion\":\"%s\",\"rtt_ms\":%g,\"on_s\":%g,\"off_s\":%g}",
+		    i > 0 ? "," : "", g->flows, g->congestion, g->rtt_ms, g->on_s, g->off_s);
 	}
 	fprintf(to, "]}\n");
 }

@@ -5,9 +5,9 @@
 #define LAB_STATE_H
 
 #include <limits.h>
+#include <ptcp/err.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <ptcp/err.h>
 
 #include "ns.h"
 #include "topo.h"

@@ -1,11 +1,12 @@
 /* The link model under a clock of our own: exact times, limits and statistics. */
-#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
 
 #include "link.h"
 

@@ -1,11 +1,12 @@
 /* Networks of links and the clock that stops. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "net.h"
 #include "rng.h"

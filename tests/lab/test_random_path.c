@@ -3,11 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "random_path.h"
 #include "topo.h"
@@ -207,8 +208,8 @@ static void json_has_the_groups(void **state)
 	(void)state;
 	random_path_json(&p, to);
 	fclose(to);
-	assert_string_equal(text, "{\"seed\":7,\"rate_mbps\":12.5,\"rtt_ms\":80,\"queue_packets\":40,\"bdp_packets\":83.3,"
-	    "\"red\":false,\"loss_percent\":0,\"window_bytes\":0,\"all_windows\":false,\"congestion\":\"cubic\","
+	assert_string_equal(text,
+	    "{\"seed\":7,\"rate_mbps\":12.5,\"rtt_ms\":80,\"queue_packets\":40,\"bdp_packets\":83.3,\"red\":false,\"loss_percent\":0,\"window_bytes\":0,\"all_windows\":false,\"congestion\":\"cubic\","
 	    "\"others\":5,\"groups\":[{\"flows\":3,\"congestion\":\"reno\",\"rtt_ms\":80,\"on_s\":0,\"off_s\":0},"
 	    "{\"flows\":2,\"congestion\":\"bbr\",\"rtt_ms\":120,\"on_s\":5,\"off_s\":10}]}\n");
 	free(text);

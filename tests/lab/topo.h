@@ -3,8 +3,8 @@
 #ifndef LAB_TOPO_H
 #define LAB_TOPO_H
 
-#include <stdint.h>
 #include <ptcp/err.h>
+#include <stdint.h>
 
 #include "link.h"
 

@@ -4,8 +4,8 @@
 #ifndef LAB_VETH_H
 #define LAB_VETH_H
 
-#include <stdint.h>
 #include <ptcp/err.h>
+#include <stdint.h>
 
 #define VETH_HOST_DEV "lab0"
 

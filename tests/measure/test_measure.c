@@ -1,10 +1,12 @@
 /* Handles that measure, as callers of libptcp see them. Public headers only. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "api/fixture.h"
 
@@ -188,7 +190,8 @@ static void freed_at_work(void **state)
 
 static void what_cannot_be_asked_for(void **state)
 {
-	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "ssh://h/path", "user@", "@h", "u@h:22", "-u@h", "h:x", "h:0" };
+	static const char *const bad[] = { "", "a/b", "ptcp://h/path", "ssh://h/path", "user@", "@h", "u@h:22",
+		"-u@h", "h:x", "h:0" };
 	static const double bad_s[] = { -10, 2, 51, NAN };
 	struct ptcp_transfer_opts o;
 	struct ptcp_advice_opts ao;

@@ -37,7 +37,10 @@ static void serves(struct session *sess)
 	assert_int_equal(session_discard(sess, &e), 0);
 }
 
-static bool connected(void) { return sf_both_gone() || (sf_both_run() && sf.starter.session->streams.n_connected == 1); }
+static bool connected(void)
+{
+	return sf_both_gone() || (sf_both_run() && sf.starter.session->streams.n_connected == 1);
+}
 
 /* The kernel limits the rate: data to send is always there, as on a path that limits the flow. */
 static void pace(void)

@@ -3,9 +3,9 @@
 #ifndef TESTS_MODEL_NEAR_H
 #define TESTS_MODEL_NEAR_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/advice.h"
 #include "draw.h"
+#include "model/advice.h"
 #include "model/stats.h"
 #include "quantile.h"
 
@@ -237,8 +237,8 @@ static void options_out_of_range(void **state)
 	assert_int_equal(advice_from_probes(&a, p, 2, &o, &e), PTCP_EUSAGE);
 }
 
-/* Five others on a link shared equally: good repeated probes are believed, single short ones are not. The impact against
- * no transfer, here above the budget, is no reason for doubt. */
+/* Five others on a link shared equally: good repeated probes are believed, single short ones are not. The impact
+ * against no transfer, here above the budget, is no reason for doubt. */
 static void confidence(void **state)
 {
 	struct probe p[] = { { 1, 100e6 / 6, 0 }, { 4, 400e6 / 9, 0 }, { 15, 75e6, 0 } };
@@ -352,7 +352,8 @@ static void probe_of_runs(struct probe *out, unsigned streams, const double *thr
 	stats_of(&s, throughput_bps, runs);
 	*out = (struct probe){ streams, s.mean, 0 };
 	prior = probe_error_ratio(out) * s.mean;
-	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) / (double)(runs + 1) / (double)runs);
+	out->error_bps = sqrt((2 * prior * prior + s.sd * s.sd * (double)(runs - 1)) / (double)(runs +
+	    1) / (double)runs);
 }
 
 /* Probes of a known curve that scatter as Linux does: 3 runs with 1 stream, 2 with

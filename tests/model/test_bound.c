@@ -1,9 +1,8 @@
 /* The quickest-flow bound, against a linear programme, and quickest paths against it. */
 #include "model/near.h"
 
-#include <string.h>
-
 #include <glpk.h>
+#include <string.h>
 
 #include "model/bound.h"
 #include "model/divide.h"

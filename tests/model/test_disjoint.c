@@ -1,10 +1,11 @@
 /* Rounds of links without a common host. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "model/disjoint.h"
 #include "model/rng.h"

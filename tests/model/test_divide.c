@@ -1,7 +1,6 @@
-#include "model/near.h"
-
 #include "draw.h"
 #include "model/divide.h"
+#include "model/near.h"
 
 /* The paper's equation for the first of two paths. */
 static double naive_first(const struct divide_part *p, double bits)

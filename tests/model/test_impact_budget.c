@@ -1,7 +1,6 @@
 /* The budget of the last minute. */
-#include "model/near.h"
-
 #include "model/impact_budget.h"
+#include "model/near.h"
 
 static void pass(struct impact_budget *b, unsigned streams, double seconds)
 {

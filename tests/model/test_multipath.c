@@ -195,7 +195,8 @@ static void rests_where_none_does(void **state)
 	assert_true(run(&r, cap, 10e6, 2000) <= 2000 / MULTIPATH_REST_MAX + 1);
 }
 
-/* Two that are good together, and of which each alone spoils what the others bring: no replacement of one leads there. */
+/* Two that are good together, and of which each alone spoils what the others bring: no replacement of one leads
+ * there. */
 static double in_company(const struct multipath *r, size_t i)
 {
 	size_t me = r->place[i], other = r->place[1 - i];
@@ -219,7 +220,8 @@ static void finds_those_that_are_good_together(void **state)
 		multipath_init(&r, 4, place, 2, NULL, seed);
 		for (steps = 0; steps < 10000; steps++) {
 			for (i = 0; i < 2; i++)
-				x.observed_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) : in_company(&r, i);
+				x.observed_bps[i] = r.rate_bps[i] > 0 ? fmin(r.rate_bps[i], in_company(&r, i)) :
+				    in_company(&r, i);
 			multipath_step(&r, &x);
 			distinct(&r);
 		}

@@ -1,6 +1,6 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -63,7 +63,8 @@ static void moves_end(void **state)
 			for (i = 0; i < WORKERS; i++)
 				busy[i] = sum[i] < 1 ? sum[i] : 1;
 			for (i = 0; i < n; i++) /* an overloaded worker divides itself */
-				of[i].bytes = (uint64_t)(1e9 * demand[i] / (sum[of[i].worker] > 1 ? sum[of[i].worker] : 1));
+				of[i].bytes = (uint64_t)(1e9 * demand[i] / (sum[of[i].worker] > 1 ? sum[of[i].worker] :
+				    1));
 			if (!placement_find(busy, WORKERS, of, n, &s, &to))
 				break;
 			assert_true(s < n && to < WORKERS && of[s].worker != to);

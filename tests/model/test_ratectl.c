@@ -1,11 +1,11 @@
 #include "model/maxmin.h"
-#include "model/near.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/ratectl.h"
 #include "draw.h"
+#include "model/near.h"
+#include "model/ratectl.h"
 
 static struct ratectl_opts exact(double beta)
 {

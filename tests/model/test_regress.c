@@ -1,5 +1,4 @@
 #include "model/near.h"
-
 #include "model/regress.h"
 #include "model/rng.h"
 
@@ -83,7 +82,8 @@ static void needs_are_enough(void **state)
 	assert_in_range(often_off(&r, 4), 101, 2000);
 }
 
-/* Messages by equation 8 of Wu, Rao, Iyengar, for an excess squared error below e with probability 1 - d, delays in [0, 1]:
+/* Messages by equation 8 of Wu, Rao, Iyengar, for an excess squared error below e with probability 1 - d, delays in [0,
+ * 1]:
  * 1 - 8 ((64 e0 / e) ln(64 e0 / e))^2 exp(-e^2 k / 512), e0 = 2.718.. */
 static double equation_8(double error, double risk)
 {
@@ -92,8 +92,8 @@ static double equation_8(double error, double risk)
 	return 512 / (error * error) * log(8 * pow(x * log(x), 2) / risk);
 }
 
-/* Our bound speaks of the rate itself, and needs a small part of the messages, where the squared error of a delay, on the
- * scale of its range, is not even as small as a tenth. */
+/* Our bound speaks of the rate itself, and needs a small part of the messages, where the squared error of a delay, on
+ * the scale of its range, is not even as small as a tenth. */
 static void needs_replace_equation_8(void **state)
 {
 	struct rng r = { 4 };

@@ -1,6 +1,5 @@
-#include "model/near.h"
-
 #include "draw.h"
+#include "model/near.h"
 
 /* First outputs of SplitMix64 seeded with 1234567, as its authors publish them. */
 static void published_sequence(void **state)

@@ -1,10 +1,11 @@
 /* When a flow counts as settled: a model of a flow whose rate is a function of time. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <math.h>
 #include <cmocka.h>
+
+#include <math.h>
 
 #include "model/settle.h"
 

@@ -1,11 +1,12 @@
 /* Shared bottlenecks of networks with max-min fair links, found from the rates of the tests alone. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "model/rng.h"
 #include "model/shared_bottleneck.h"
@@ -102,7 +103,8 @@ static void assert_found(const struct shared *s)
 			if (pipe_of[i] >= 0 && pipe_of[j] >= 0)
 				assert_int_equal(s->group[i] == s->group[j], pipe_of[i] == pipe_of[j]);
 		if (pipe_of[i] >= 0)
-			assert_true(fabs(s->groups[s->group[i]].rate_bps / pipe_bps[pipe_of[i]] - 1) < 0.01 + 2 * noise);
+			assert_true(fabs(s->groups[s->group[i]].rate_bps / pipe_bps[pipe_of[i]] - 1) <
+			    0.01 + 2 * noise);
 	}
 }
 

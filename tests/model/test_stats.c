@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "draw.h"
-#include "model/stats.h"
 #include "model/rng.h"
+#include "model/stats.h"
 #include "quantile.h"
 
 static void moments(void **state)

@@ -1,9 +1,10 @@
 /* Turns of links: shares, gaps, and errors beside turns of equal length. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +76,8 @@ static double gauss(struct rng *r)
 	return sqrt(-2 * log(1 - rng_uniform(r))) * cos(6.283185307179586 * rng_uniform(r));
 }
 
-/* Mean squared relative error over all links and turns: links of rate 1, each measured with its own deviation, and drifting
- * by `drift` of the rate a turn. */
+/* Mean squared relative error over all links and turns: links of rate 1, each measured with its own deviation, and
+ * drifting by `drift` of the rate a turn. */
 static double error_of(const double *sd, double drift, bool by_variance, uint64_t seed)
 {
 	struct rng r = { seed };
@@ -127,8 +128,8 @@ static void errors_are_smaller(void **state)
 	constant = ratio_of(differ, 0);
 	drifting = ratio_of(differ, 0.002);
 	same = ratio_of(alike, 0);
-	printf("#> squared error, turns by variance over equal turns: %.2f, drifting links %.2f, equal links %.2f\n", constant,
-	    drifting, same);
+	printf("#> squared error, turns by variance over equal turns: %.2f, drifting links %.2f, equal links %.2f\n",
+	    constant, drifting, same);
 	assert_true(constant < 0.6);
 	assert_true(drifting < 0.7);
 	assert_true(same < 1.15);

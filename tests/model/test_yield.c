@@ -1,5 +1,5 @@
-/* The stream that yields, at a simulated bottleneck: a queue that the stream and other flows fill, drop-tail. Others are
- * CUBIC-like: each loses 30 % at a loss, and returns to its old rate within seconds, then grows on. */
+/* The stream that yields, at a simulated bottleneck: a queue that the stream and other flows fill, drop-tail. Others
+ * are CUBIC-like: each loses 30 % at a loss, and returns to its old rate within seconds, then grows on. */
 #include "model/near.h"
 
 #include <math.h>
@@ -98,7 +98,8 @@ struct outcome {
 /* The RTT that a step sees is that of one RTT ago. */
 static struct outcome pass(double seconds)
 {
-	double until = l.now_s + seconds, from = l.now_s, ours = l.delivered_bits, others = l.others_bits, at, bits, seen_s, lost;
+	double until = l.now_s + seconds, from = l.now_s, ours = l.delivered_bits, others = l.others_bits, at,
+	    bits, seen_s, lost;
 
 	while (l.now_s < until) {
 		seen_s = l.base_s + l.backlog_s + l.jitter_s * draw(&l);
@@ -112,14 +113,16 @@ static struct outcome pass(double seconds)
 		yield_step(&y, &(struct yield_sample){ l.now_s - at, seen_s, l.delays_acks ? l.base_s : 0,
 		    (l.delivered_bits - bits) / (l.now_s - at), SEGMENT_BITS, l.lost > lost });
 	}
-	return (struct outcome){ (l.delivered_bits - ours) / (l.now_s - from), (l.others_bits - others) / (l.now_s - from) };
+	return (struct outcome){ (l.delivered_bits - ours) / (l.now_s - from),
+	    (l.others_bits - others) / (l.now_s - from) };
 }
 
 /* 90 % of an idle link, whatever its rate, RTT and queue. */
 static void fills_an_idle_link(void **state)
 {
 	static const struct { double mbps, base_s, queue_s; } links[] = {
-		{ 100, 0.058, 0.058 }, { 100, 0.058, 0.003 }, { 10, 0.02, 0.2 }, { 1000, 0.1, 0.01 }, { 20, 0.2, 0.05 }, { 300, 0.008, 0.02 },
+		{ 100, 0.058, 0.058 }, { 100, 0.058, 0.003 }, { 10, 0.02, 0.2 }, { 1000, 0.1, 0.01 }, { 20, 0.2, 0.05 },
+		    { 300, 0.008, 0.02 },
 	};
 	size_t i;
 
@@ -168,7 +171,8 @@ static void random_loss_is_no_queue(void **state)
 /* Others lose at most 3 % of what they have without us. */
 static void yields_to_others(void **state)
 {
-	static const struct { unsigned n; double queue_s; } cases[] = { { 1, 0.058 }, { 2, 0.058 }, { 5, 0.058 }, { 10, 0.058 }, { 5, 0.2 },
+	static const struct { unsigned n; double queue_s; } cases[] = { { 1, 0.058 }, { 2, 0.058 }, { 5, 0.058 },
+		{ 10, 0.058 }, { 5, 0.2 },
 		{ 2, 0.01 }, { 5, 0.01 } };
 	double without;
 	size_t i;
@@ -186,8 +190,8 @@ static void yields_to_others(void **state)
 		without = l.others_bits / 60;
 		pass(20);
 		struct outcome r = pass(60);
-		printf("# %u others, %g ms of queue: %.1f Mbit/s without, %.1f with, ours %.1f\n", cases[i].n, l.queue_s * 1e3,
-		    without / MBIT, r.others_bps / MBIT, r.ours_bps / MBIT);
+		printf("# %u others, %g ms of queue: %.1f Mbit/s without, %.1f with, ours %.1f\n",
+		    cases[i].n, l.queue_s * 1e3, without / MBIT, r.others_bps / MBIT, r.ours_bps / MBIT);
 		assert_true(r.others_bps >= 0.97 * without);
 	}
 }
@@ -214,7 +218,8 @@ static void a_wrong_start_is_overcome(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 14; i++)
-		yield_step(&y, &(struct yield_sample){ 0.06, 0.058 + 0.02 * (i > 2), 0.058, 1.5 * MBIT, SEGMENT_BITS, false });
+		yield_step(&y, &(struct yield_sample){ 0.06, 0.058 + 0.02 * (i > 2), 0.058, 1.5 * MBIT,
+		    SEGMENT_BITS, false });
 	assert_int_equal(y.phase, YIELD_WAIT);
 	pass(10);
 	assert_true(pass(30).ours_bps >= 0.9 * l.rate_bps);

@@ -1,11 +1,12 @@
 /* Dealing streams and rates to movers. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "mover/deal.h"
 
@@ -103,7 +104,8 @@ static void paths(void **state)
 						most = on > most ? on : most;
 					}
 					if (most > least + 2 || (n >= 2 * m * n_paths && least == 0))
-						fail_msg("%u streams, %u paths, %u movers: %u to %u", n, n_paths, m, least, most);
+						fail_msg("%u streams, %u paths, %u movers: %u to %u", n,
+						    n_paths, m, least, most);
 				}
 				assert_false(deal_streams(place, n, path, mover, m));
 			}
@@ -180,8 +182,8 @@ static void any_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evenly), cmocka_unit_test(a_newcomer), cmocka_unit_test(a_loss), cmocka_unit_test(paths), cmocka_unit_test(rates),
-		cmocka_unit_test(any_use),
+		cmocka_unit_test(evenly), cmocka_unit_test(a_newcomer), cmocka_unit_test(a_loss),
+		cmocka_unit_test(paths), cmocka_unit_test(rates), cmocka_unit_test(any_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Commands that start movers: which are accepted, how they are started, and what the user learns when none joins. The commands
- * are those of a shell. */
+/* Commands that start movers: which are accepted, how they are started, and what the user learns when none joins. The
+ * commands are those of a shell. */
 #include "../net/fixture.h"
 
 #include <errno.h>
@@ -204,7 +204,8 @@ static void a_host_that_fails(void **state)
 
 	(void)state;
 	begin(nf_path("invitation"));
-	snprintf(command, sizeof command, "%s {host}", script("pick", "#!/bin/sh\n[ $1 = good ] || { echo no route; exit 7; }\n"));
+	snprintf(command, sizeof command, "%s {host}", script("pick",
+	    "#!/bin/sh\n[ $1 = good ] || { echo no route; exit 7; }\n"));
 	start(command, hosts, 2);
 	until_ended(2);
 	assert_non_null(strstr(fx.all, "the command that starts them on bad ended with status 7: no route"));
@@ -302,7 +303,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options), cmocka_unit_test(stripes), nf_test(the_words_of_a_mover),
 		nf_test(the_invitation_on_standard_input), nf_test(once_for_each_host), nf_test(a_host_that_fails),
-		nf_test(no_such_command), nf_test(the_command_fails), nf_test(nobody_joins_in_time), nf_test(commands_end_with_the_set),
+		nf_test(no_such_command), nf_test(the_command_fails), nf_test(nobody_joins_in_time),
+		nf_test(commands_end_with_the_set),
 	};
 
 	return cmocka_run_group_tests_name("mover/launch", tests, NULL, NULL);

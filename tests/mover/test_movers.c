@@ -34,7 +34,8 @@ static void ends_with_its_handshakes(void **state)
 {
 	char *root[] = { nf_dir };
 	struct log log = { .write = NULL };
-	struct movers_opts o = { .log = &log, .listen = "127.0.0.1:0", .root = root, .n_roots = 1, .notify = on_notice };
+	struct movers_opts o = { .log = &log, .listen = "127.0.0.1:0", .root = root, .n_roots = 1,
+		.notify = on_notice };
 	struct movers *m;
 	int fd[STRANGERS];
 	unsigned i;
@@ -56,7 +57,8 @@ static void ends_with_its_handshakes(void **state)
 /* Before MOVER only MOVER, then the frames of a mover; each without its fields, and so malformed. */
 static void frames_of_movers(void **state)
 {
-	static const uint8_t of_movers[] = { WIRE_ENDPOINT, WIRE_CONNECTED, WIRE_ACCEPTED, WIRE_HOP, WIRE_LOST, WIRE_GONE,
+	static const uint8_t of_movers[] = { WIRE_ENDPOINT, WIRE_CONNECTED, WIRE_ACCEPTED, WIRE_HOP,
+		WIRE_LOST, WIRE_GONE,
 		WIRE_UNREAD, WIRE_SENT, WIRE_TRAFFIC, WIRE_WANT, WIRE_WROTE, WIRE_UNWRITTEN, WIRE_CLOSED };
 	uint8_t frame[WIRE_HEADER_BYTES];
 	struct frame_conn conn;
@@ -73,7 +75,8 @@ static void frames_of_movers(void **state)
 			frame_conn_init(&conn, &mover_table, &v, NULL, mono_now());
 			wire_header_encode(frame, &(struct wire_header){ (uint8_t)type, WIRE_CRITICAL, 0 });
 			assert_int_equal(frame_conn_input(&conn, frame, sizeof frame, mono_now(), &e), PTCP_EPROTO);
-			allowed = type == WIRE_PING || (joined ? memchr(of_movers, (int)type, sizeof of_movers) != NULL : type == WIRE_MOVER);
+			allowed = type == WIRE_PING || (joined ? memchr(of_movers, (int)type,
+			    sizeof of_movers) != NULL : type == WIRE_MOVER);
 			assert_int_equal(strncmp(e.msg, allowed ? "malformed" : "unexpected", 9), 0);
 			frame_conn_fini(&conn);
 		}
@@ -83,12 +86,15 @@ static void frames_of_movers(void **state)
 
 static struct loop *control;
 
-static int new_set(struct movers **out, const char *listen, const char *const *roots, size_t n_roots, struct ptcp_err *e)
+static int new_set(struct movers **out, const char *listen, const char *const *roots, size_t n_roots,
+    struct ptcp_err *e)
 {
 	static struct log log;
 	const struct movers_base base = { (char *)"given", (char *)"/absolute" };
-	struct movers_opts o = { .control = control, .log = &log, .file = nf_path("invitation"), .listen = listen, .base = &base,
-		.n_bases = 1, .root = (char *const *)roots, .n_roots = n_roots, .writes = true, .wait_ns = NS_PER_S, .notify = on_notice };
+	struct movers_opts o = { .control = control, .log = &log, .file = nf_path("invitation"),
+		.listen = listen, .base = &base,
+		.n_bases = 1, .root = (char *const *)roots, .n_roots = n_roots, .writes = true, .wait_ns = NS_PER_S,
+		.notify = on_notice };
 
 	return movers_new(out, &o, e);
 }
@@ -150,7 +156,8 @@ static void sets_that_cannot_be(void **state)
 static void counted(void **state)
 {
 	static struct movers set;
-	static struct mover v[3] = { { .id = 4, .joined = true, .bytes = 40, .n_streams = 1, .host = "four" }, { .id = 5, .host = "five" },
+	static struct mover v[3] = { { .id = 4, .joined = true, .bytes = 40, .n_streams = 1, .host = "four" },
+		{ .id = 5, .host = "five" },
 		{ .id = 6, .joined = true, .bytes = 60, .rate_bps = 8e6, .host = "six" } };
 	const uint8_t path[4] = { 0 };
 	struct ptcp_mover_stats st;
@@ -183,7 +190,8 @@ static void counted(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes), cmocka_unit_test(frames_of_movers),
+	static const struct CMUnitTest tests[] = { nf_test(ends_with_its_handshakes),
+		cmocka_unit_test(frames_of_movers),
 		nf_test(an_invitation), nf_test(sets_that_cannot_be), cmocka_unit_test(counted) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /* Endpoints that movers of a server name: where the clients of a session connect to. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "mover/movers_impl.h"
 

@@ -1,16 +1,18 @@
 /* Relays as an engine names them to its movers, and what it answers about streams that have none. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "mover/movers_impl.h"
 
 static void names(void **state)
 {
-	const struct connect_hop relay[] = { { "relay.example.org", 7811 }, { "2001:db8::1", 1 }, { "192.0.2.1", 65535 } };
+	const struct connect_hop relay[] = { { "relay.example.org", 7811 }, { "2001:db8::1", 1 },
+		{ "192.0.2.1", 65535 } };
 	char text[WIRE_RELAYS_MAX + 1];
 	struct span s;
 
@@ -35,10 +37,12 @@ static void longest(void **state)
 		relay[i].host[WIRE_HOST_MAX] = '\0';
 		relay[i].port = 65535;
 	}
-	assert_in_range(remote_relays(text, relay, CONNECT_RELAYS_MAX).n, WIRE_RELAYS_MAX - CONNECT_RELAYS_MAX - 1, WIRE_RELAYS_MAX);
+	assert_in_range(remote_relays(text, relay, CONNECT_RELAYS_MAX).n, WIRE_RELAYS_MAX - CONNECT_RELAYS_MAX - 1,
+	    WIRE_RELAYS_MAX);
 }
 
-static int trusts(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
+static int trusts(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+    struct ptcp_err *e)
 {
 	(void)arg, (void)hop, (void)relay, (void)peer, (void)e;
 	fail(); /* nobody is asked */

@@ -1,12 +1,13 @@
 /* Frames of a mover about streams, jobs and files that the engine has not given to it, or in another state than the
  * stream has: the engine refuses each. The streams are real ones; the test plays the link. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/byteorder.h"
 #include "mover/movers_impl.h"
@@ -62,8 +63,8 @@ static void on_gone(void *arg, struct stream *s)
 	stream_free(s);
 }
 
-static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle, .received = on_received, .lost = on_lost,
-	.gone = on_gone };
+static const struct stream_ops stream_ops = { .sent = on_sent, .idle = on_idle,
+	.received = on_received, .lost = on_lost, .gone = on_gone };
 
 static void on_done(void *arg, struct remote_stream *r, const struct connect_result *result)
 {
@@ -107,7 +108,8 @@ static int end(void **state)
 static void attach(void)
 {
 	static struct context context;
-	const struct stream_opts o = { .context = &context, .kind = &remote_stream_kind, .remote = fx.r, .ops = &stream_ops, .arg = &fx };
+	const struct stream_opts o = { .context = &context, .kind = &remote_stream_kind, .remote = fx.r,
+		.ops = &stream_ops, .arg = &fx };
 	struct stream_job *job;
 	unsigned i;
 
@@ -252,7 +254,8 @@ static void traffic(void **state)
 	(void)state;
 	begin(REMOTE_STREAM);
 	assert_false(stream_tcpinfo(fx.r->stream, &t));
-	assert_int_equal(FRAME(traffic, { .handle = HANDLE, .moved_bytes = 700, .retransmits = 3, .rtt_us = 20000, .on_disk = 1 }), 0);
+	assert_int_equal(FRAME(traffic, { .handle = HANDLE, .moved_bytes = 700, .retransmits = 3, .rtt_us = 20000,
+	    .on_disk = 1 }), 0);
 	assert_int_equal(stream_moved(fx.r->stream), 700);
 	assert_int_equal(stream_retransmits(fx.r->stream), 3);
 	assert_true(stream_on_disk(fx.r->stream));
@@ -272,7 +275,8 @@ static void the_end_of_a_mover(void **state)
 	const struct {
 		int state;
 		unsigned ended, gone;
-	} cases[] = { { REMOTE_CONNECTING, 1, 0 }, { REMOTE_CONNECTED, 0, 0 }, { REMOTE_STREAM, 1, 1 }, { REMOTE_STOPPING, 0, 1 },
+	} cases[] = { { REMOTE_CONNECTING, 1, 0 }, { REMOTE_CONNECTED, 0, 0 }, { REMOTE_STREAM, 1, 1 },
+		{ REMOTE_STOPPING, 0, 1 },
 		{ REMOTE_ORPHAN, 0, 0 } };
 	unsigned i;
 
@@ -304,7 +308,8 @@ static void results(void **state)
 	IN_STATES(ON(CONNECTED) | ON(STREAM) | ON(STOPPING) | ON(ORPHAN), FRAME(want, { HANDLE, ID }));
 	begin(REMOTE_STREAM);
 	assert_int_equal(wrote(ID, WIRE_WRITTEN_CORRUPT + 1), PTCP_EPROTO);
-	assert_int_equal(wrote(ID + (UINT64_C(1) << 16), WIRE_WRITTEN_GOOD), PTCP_EPROTO); /* another file in its slot */
+	/* another file in its slot */
+	assert_int_equal(wrote(ID + (UINT64_C(1) << 16), WIRE_WRITTEN_GOOD), PTCP_EPROTO);
 	assert_int_equal(wrote(ID + 1, WIRE_WRITTEN_GOOD), PTCP_EPROTO);
 	assert_int_equal(wrote(0, WIRE_WRITTEN_GOOD), PTCP_EPROTO); /* what the other slots have: no file */
 	assert_int_equal(fx.delivered, 0);

@@ -1,6 +1,7 @@
-/* Appended to src/core/err.c. A file beside the executable, EXECUTABLE.places, is shared by the processes that run it, and
- * by tests/mutants/run: the number of the place that is left out (4 bytes), then a byte for each place, nonzero once the
- * place has refused. Without the file, all places refuse. It is mapped before main(), thus before any sandbox. */
+/* Appended to src/core/err.c. A file beside the executable, EXECUTABLE.places, is shared by the processes that run it,
+ * and by tests/mutants/run: the number of the place that is left out (4 bytes), then a byte for each place, nonzero
+ * once the place has refused. Without the file, all places refuse. It is mapped before main(), thus before any
+ * sandbox. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* against: strangers */
 #include "net/admission.h"
 
-#include "fixture.h"
-
 #include <stdio.h>
+
+#include "fixture.h"
 
 #define WAITING 8u
 #define STREAMS 4u
@@ -191,7 +191,8 @@ static void many_addresses(void **state)
 
 static void patience_is_bounded(void **state)
 {
-	static const char *const others[] = { "", "0", "-5", "61", "100", "5x", " 5", "+5", "1e1", "99999999999999999999", "0x9" };
+	static const char *const others[] = { "", "0", "-5", "61", "100", "5x", " 5", "+5", "1e1",
+		"99999999999999999999", "0x9" };
 	size_t i;
 
 	(void)state;
@@ -215,7 +216,8 @@ int main(void)
 		admission_test(sources_are_addresses), admission_test(who_has_the_most_goes),
 		admission_test(of_equals_the_oldest_goes), admission_test(too_fast_is_shut_out),
 		admission_test(clients_pay_nothing_and_the_bad_pay_more),
-		admission_test(sessions_have_room_of_their_own), admission_test(many_addresses), admission_test(patience_is_bounded),
+		admission_test(sessions_have_room_of_their_own), admission_test(many_addresses),
+		admission_test(patience_is_bounded),
 	};
 	return cmocka_run_group_tests_name("net/admission", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 #include "net/trust/certificate.h"
 
-#include "certified.h"
-#include "fixture.h"
-
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "certified.h"
+#include "fixture.h"
 
 static struct identity ca, us;
 
@@ -94,7 +94,8 @@ static void names_that_break_logs(void **state)
 static void lines(void **state)
 {
 	static const char *const bad[] = { "", "ptcp-certificate", "ptcp-certificate ", "ptcp-certificate AAAA",
-		"ptcp-certificate ====", "ptcp-certificate A", "ssh-ed25519 AAAA", "ptcp-certificate \xff\xff\xff\xff" };
+		"ptcp-certificate ====", "ptcp-certificate A", "ssh-ed25519 AAAA",
+		"ptcp-certificate \xff\xff\xff\xff" };
 	struct certificates all = { .n = 0 };
 	char line[CERTIFICATE_LINE_BYTES], text[2 * CERTIFICATE_LINE_BYTES];
 	uint8_t out[CERTIFICATE_MAX_BYTES];
@@ -155,7 +156,8 @@ static void presented(void **state)
 	identity_fini(&id);
 	all.n = 0;
 	certified(&all, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "a" }, &us, &ca);
-	assert_int_equal(certificates_add(nf_dir, all.bytes, all.n, NULL), PTCP_EUSAGE); /* also of short ones at most four */
+	/* also of short ones at most four */
+	assert_int_equal(certificates_add(nf_dir, all.bytes, all.n, NULL), PTCP_EUSAGE);
 	assert_int_equal(certificates_add(nf_dir, all.bytes, 0, NULL), PTCP_EUSAGE);
 }
 
@@ -225,8 +227,8 @@ static void too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(round_trip), test(damaged), test(names_that_break_logs), test(lines), test(presented), test(damaged_files),
-		test(too_many),
+		test(round_trip), test(damaged), test(names_that_break_logs), test(lines), test(presented),
+		test(damaged_files), test(too_many),
 	};
 	return cmocka_run_group_tests_name("net/certificate", tests, NULL, NULL);
 }

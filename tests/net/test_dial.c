@@ -1,7 +1,5 @@
 #include "net/dial.h"
 
-#include "fixture.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/fd.h"
+#include "fixture.h"
 
 /* "both.test" is ::1 and 127.0.0.1, in this order, wherever the test runs. The C library frees each answer of a
  * list by itself, so two lists may be joined. */
@@ -120,7 +119,8 @@ static void end(void)
 
 static struct dial *start(const char *host, unsigned port, struct sock_opts sock, struct answer *a)
 {
-	const struct dial_opts o = { .names = names, .host = host, .port = port, .sock = sock, .done = on_done, .arg = a };
+	const struct dial_opts o = { .names = names, .host = host, .port = port, .sock = sock,
+		.done = on_done, .arg = a };
 	struct ptcp_err e;
 	struct dial *d;
 
@@ -186,7 +186,8 @@ static void link_local(void **state)
 	(void)state;
 	assert_int_equal(a.fd, -1);
 	if (a.why.sys == EINVAL)
-		assert_non_null(strstr(a.why.msg, "(a link-local address needs the name of its interface, as in fe80::1%eth0)"));
+		assert_non_null(strstr(a.why.msg,
+		    "(a link-local address needs the name of its interface, as in fe80::1%eth0)"));
 	else
 		skip(); /* no IPv6 */
 }

@@ -1,13 +1,13 @@
 #include "net/handshake.h"
 
-#include "fixture.h"
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "fixture.h"
 
 static struct identity ours;
 static SSL_CTX *client_tls, *server_tls;
@@ -133,7 +133,8 @@ static SSL_CTX *stranger(const char *curve)
 		return c;
 	assert_non_null(key = EVP_EC_gen(curve));
 	assert_non_null(x = X509_new());
-	assert_true(X509_gmtime_adj(X509_getm_notBefore(x), 0) != NULL && X509_gmtime_adj(X509_getm_notAfter(x), 3600) != NULL &&
+	assert_true(X509_gmtime_adj(X509_getm_notBefore(x), 0) != NULL &&
+	    X509_gmtime_adj(X509_getm_notAfter(x), 3600) != NULL &&
 	    X509_set_pubkey(x, key) && X509_sign(x, key, EVP_sha256()) > 0);
 	assert_true(SSL_CTX_use_certificate(c, x) && SSL_CTX_use_PrivateKey(c, key));
 	X509_free(x);

@@ -443,7 +443,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		nf_test(made_once), nf_test(only_new_makes_it), nf_test(the_directory_is_made_private),
-		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(the_key_does_not_lie_about), nf_test(readable_by_others),
+		nf_test(threads_agree_on_one), nf_test(processes_agree_on_one), nf_test(the_key_does_not_lie_about),
+		nf_test(readable_by_others),
 		nf_test(damaged), nf_test(encrypted), nf_test(not_ed25519), nf_test(form_of_a_fingerprint),
 		cmocka_unit_test(signs),
 		cmocka_unit_test(as_the_rfc_has_it),

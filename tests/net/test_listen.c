@@ -1,7 +1,5 @@
 #include "net/listen.h"
 
-#include "fixture.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/fd.h"
+#include "fixture.h"
 
 struct admission {
 	struct loop *loop;
@@ -101,8 +100,8 @@ static void taken(void **state)
 
 	(void)state;
 	assert_int_equal(loop_new(&d.loop, &e), 0);
-	assert_int_equal(listener_take(&d.listener, d.loop, (int[]){ open("/dev/null", O_RDONLY) }, on_accepted, &d, &e),
-	    PTCP_ECONFIG);
+	assert_int_equal(listener_take(&d.listener, d.loop, (int[]){ open("/dev/null", O_RDONLY) },
+	    on_accepted, &d, &e), PTCP_ECONFIG);
 	assert_int_equal(listener_take(&d.listener, d.loop, (int[]){ dup(fd) }, on_accepted, &d, &e), PTCP_ECONFIG);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof sa), 0);
 	assert_int_equal(listen(fd, 4), 0);

@@ -1,9 +1,10 @@
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "net/reach.h"
 
@@ -28,8 +29,10 @@ static void kinds(void **state)
 		{ "172.15.0.1", REACH_WORLD }, { "192.168.7.7", REACH_SITE }, { "192.169.7.7", REACH_WORLD },
 		{ "100.64.0.1", REACH_SITE }, { "100.128.0.1", REACH_WORLD }, { "192.0.2.1", REACH_WORLD },
 		{ "::", REACH_NOBODY }, { "::1", REACH_HOST }, { "::2", REACH_NOBODY }, { "ff02::1", REACH_NOBODY },
-		{ "fe80::1", REACH_LINK }, { "fc00::1", REACH_SITE }, { "fdff::1", REACH_SITE }, { "2001:db8::1", REACH_WORLD },
-		{ "::ffff:127.0.0.1", REACH_HOST }, { "::ffff:10.0.0.1", REACH_SITE }, { "::ffff:192.0.2.1", REACH_WORLD },
+		{ "fe80::1", REACH_LINK }, { "fc00::1", REACH_SITE }, { "fdff::1", REACH_SITE },
+		    { "2001:db8::1", REACH_WORLD },
+		{ "::ffff:127.0.0.1", REACH_HOST }, { "::ffff:10.0.0.1", REACH_SITE },
+		    { "::ffff:192.0.2.1", REACH_WORLD },
 	};
 	size_t i;
 

@@ -1,15 +1,15 @@
 #include "net/sock.h"
 
-#include "fixture.h"
-
-#include <errno.h>
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "fixture.h"
 
 static void split(void **state)
 {
@@ -219,15 +219,18 @@ static void only_tcp(void **state)
 /* Increases of a counter between reports sum to its increase, whenever the reports arrive. */
 static void between_two_reports(void **state)
 {
-	const struct tcpinfo a = { .acked_bytes = 1000, .received_bytes = 7, .sent_segments = 10, .busy_s = 1, .rtt_s = 0.5 },
-	    b = { .acked_bytes = 3000, .received_bytes = 7, .sent_segments = 30, .retransmits = 4, .busy_s = 2, .rtt_s = 0.25 };
+	const struct tcpinfo a = { .acked_bytes = 1000, .received_bytes = 7, .sent_segments = 10,
+		.busy_s = 1, .rtt_s = 0.5 },
+	    b = { .acked_bytes = 3000, .received_bytes = 7, .sent_segments = 30, .retransmits = 4,
+	    .busy_s = 2, .rtt_s = 0.25 };
 	struct tcpinfo out;
 
 	(void)state;
 	tcpinfo_between(&out, &a, &b, 0);
 	assert_true(out.acked_bytes == 1000 && out.sent_segments == 10 && out.retransmits == 0 && out.busy_s == 1);
 	tcpinfo_between(&out, &a, &b, 0.25);
-	assert_true(out.acked_bytes == 1500 && out.received_bytes == 7 && out.sent_segments == 15 && out.retransmits == 1);
+	assert_true(out.acked_bytes == 1500 && out.received_bytes == 7 && out.sent_segments == 15 &&
+	    out.retransmits == 1);
 	assert_true(out.busy_s == 1.25 && out.rtt_s == 0.25);
 	tcpinfo_between(&out, &a, &b, 1);
 	assert_true(out.acked_bytes == 3000 && out.sent_segments == 30 && out.retransmits == 4 && out.busy_s == 2);

@@ -115,7 +115,8 @@ static void given_back(void **state)
 static void shared(void **state)
 {
 	struct spool_quota all = { .max_bytes = 5 * GRAIN };
-	struct spool_quota mine = { .max_bytes = 3 * GRAIN, .parent = &all }, other = { .max_bytes = 3 * GRAIN, .parent = &all };
+	struct spool_quota mine = { .max_bytes = 3 * GRAIN, .parent = &all }, other = { .max_bytes = 3 * GRAIN,
+		.parent = &all };
 	struct spool *a = made(100 * GRAIN, &mine), *b = made(100 * GRAIN, &mine), *c = made(100 * GRAIN, &other);
 
 	(void)state;

@@ -1,11 +1,11 @@
 #include "net/tls.h"
 
-#include "fixture.h"
-
 #include <openssl/err.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "fixture.h"
 
 #define ALL (1u << PTCP_CIPHER_AES128GCM | 1u << PTCP_CIPHER_AES256GCM | 1u << PTCP_CIPHER_CHACHA20)
 

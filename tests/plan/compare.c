@@ -1,10 +1,9 @@
 #include "compare.h"
 
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 #include "plain.h"
 #include "plan/plan.h"

@@ -2,9 +2,8 @@
 #ifndef TESTS_PLAN_PARSED_H
 #define TESTS_PLAN_PARSED_H
 
-#include <string.h>
-
 #include <ptcp/plan.h>
+#include <string.h>
 
 static inline struct ptcp_overlay *overlay_of(const char *text)
 {

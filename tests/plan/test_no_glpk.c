@@ -3,10 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
 #include <cmocka.h>
+
 #include <dlfcn.h>
+#include <string.h>
 
 #include "plan/sandbox.h"
 

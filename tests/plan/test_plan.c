@@ -1,15 +1,14 @@
 /* Plans of small overlays whose optimum is known by hand. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 #include "parsed.h"
 #include "worked.h"
@@ -356,13 +355,13 @@ static void many_slots_lose_no_byte(void **state)
 {
 	static const double slot_s[] = { 0.06, 0.07, 0.085 };
 	struct ptcp_overlay *o = overlay_of("destination: D\n"
-	    "hosts: {D: {}, S1: {data: 20GB, relay: true}, S2: {data: 10GB, relay: true}, S3: {data: 10GB, relay: true},\n"
-	    "  S4: {data: 5GB, relay: true}, S5: {data: 5GB, relay: true}, K: {relay: true, storage: 2GB}}\n"
+	    "hosts: {D: {}, S1: {data: 20GB, relay: true}, S2: {data: 10GB, relay: true}, S3: {data: 10GB, relay: "
+	    "true},\n  S4: {data: 5GB, relay: true}, S5: {data: 5GB, relay: true}, K: {relay: true, storage: 2GB}}\n"
 	    "links: [{from: S1, to: D, rate: 160Mbit/s}, {from: S2, to: D, rate: 160Mbit/s},\n"
-	    "  {from: S3, to: D, rate: 160Mbit/s}, {from: S4, to: D, rate: 160Mbit/s}, {from: S5, to: D, rate: 160Mbit/s},\n"
-	    "  {from: S1, to: K, rate: 600Mbit/s}, {from: S2, to: K, rate: 600Mbit/s}, {from: S3, to: K, rate: 600Mbit/s},\n"
-	    "  {from: S1, to: S4, rate: 600Mbit/s}, {from: S2, to: S4, rate: 600Mbit/s}, {from: S1, to: S5, rate: 600Mbit/s},\n"
-	    "  {from: K, to: D, rate: 100Mbit/s}]\n"
+	    "  {from: S3, to: D, rate: 160Mbit/s}, {from: S4, to: D, rate: 160Mbit/s}, {from: S5, to: D, rate: "
+	    "160Mbit/s},\n  {from: S1, to: K, rate: 600Mbit/s}, {from: S2, to: K, rate: 600Mbit/s}, {from: S3, to: K, "
+	    "rate: 600Mbit/s},\n  {from: S1, to: S4, rate: 600Mbit/s}, {from: S2, to: S4, rate: 600Mbit/s}, {from: S1, "
+	    "to: S5, rate: 600Mbit/s},\n  {from: K, to: D, rate: 100Mbit/s}]\n"
 	    "shared: [{rate: 160Mbit/s, links: [S1>D, S2>D, S3>D]}, {rate: 160Mbit/s, links: [S4>D, S5>D]}]\n"
 	    "windows: [{link: K>D, from: 200s, until: 400s, rate: 0}]\n");
 	struct got g;

@@ -1,15 +1,14 @@
 /* Quickest paths of overlays whose answer is known by hand, and what must hold in all. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 #include "model/rng.h"
 #include "parsed.h"

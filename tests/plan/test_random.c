@@ -1,14 +1,14 @@
 /* Random overlays; `make check-long` does the same with many more. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <cmocka.h>
 
 #include <ptcp/plan.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "compare.h"
 

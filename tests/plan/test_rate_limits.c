@@ -1,7 +1,7 @@
 /* An overlay as it changes under a collection. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "parsed.h"
-#include "plan/rate_limits.h"
 #include "plan/overlay_copy.h"
+#include "plan/rate_limits.h"
 
 static const char text[] =
     "destination: D\n"

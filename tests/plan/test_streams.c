@@ -1,15 +1,14 @@
 /* Streams chosen where curves count them: by hand, and against every choice there is. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
 #include <math.h>
+#include <ptcp/plan.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ptcp/plan.h>
 
 #include "parsed.h"
 #include "plain.h"
@@ -437,7 +436,8 @@ static void no_choice_is_better(void **state)
 		least = enumerate(0, streams);
 		p = plan(o, PTCP_PLAN_PIPELINED, &code, &e);
 		if (isinf(least) ? code != PTCP_EINFEASIBLE : p == NULL)
-			fail_msg("seed %d: %s, at best %g s\n%s", (int)seed, p == NULL ? e.msg : "planned", least, text);
+			fail_msg("seed %d: %s, at best %g s\n%s", (int)seed, p == NULL ? e.msg : "planned", least,
+			    text);
 		if (p != NULL) {
 			ptcp_plan_info(p, &info);
 			if (!near(info.makespan_s, least) || info.bound_s > least * (1 + 1e-6) ||

@@ -1,7 +1,7 @@
 /* The verifier finds what is wrong: good plans, each spoilt in one way. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

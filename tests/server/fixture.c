@@ -45,8 +45,8 @@ int vf_setup(void **state)
 	snprintf(vf.root, sizeof vf.root, "%s", fx_path("root"));
 	ptcp_server_opts_init(&vf.o);
 	context_log(&vf.context, on_log, NULL, PTCP_LOG_DEBUG);
-	if (loop_new(&vf.control, NULL) < 0 || context_init(&vf.context, vf.control, fx_path("config"), 1, 0, 0, NULL) < 0 ||
-	    own_dirs_open(&vf.own_dirs, fx_path("config"), NULL) < 0)
+	if (loop_new(&vf.control, NULL) < 0 || context_init(&vf.context, vf.control, fx_path("config"), 1,
+	    0, 0, NULL) < 0 || own_dirs_open(&vf.own_dirs, fx_path("config"), NULL) < 0)
 		return -1;
 	vf_begin();
 	return 0;

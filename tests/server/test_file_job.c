@@ -93,7 +93,8 @@ static int setup(void **state)
 	if (vf_setup(state) != 0)
 		return -1;
 	memset(&t, 0, sizeof t);
-	t.set = (struct job_set){ .context = &vf.context, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs, .gone = on_gone };
+	t.set = (struct job_set){ .context = &vf.context, .root = vf.root, .o = &vf.o, .own_dirs = &vf.own_dirs,
+	    .gone = on_gone };
 	fx_mkdir("root/d");
 	fx_mkdir("root/d/e");
 	fx_text("root/d/e/deep", "12345");
@@ -551,8 +552,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		job_test(lists), job_test(properties), job_test(own_directories), job_test(counts),
 		job_test(counts_with_a_quota), job_test(makes_directories), job_test(removes), job_test(never_removes),
-		job_test(renames), job_test(permits), job_test(pauses), job_test(leaves), job_test(no_root), job_test(cuts),
-		job_test(cleans), job_test(cleans_nothing),
+		job_test(renames), job_test(permits), job_test(pauses), job_test(leaves),
+		job_test(no_root), job_test(cuts), job_test(cleans), job_test(cleans_nothing),
 	};
 
 	return cmocka_run_group_tests_name("server/file_job", tests, NULL, NULL);

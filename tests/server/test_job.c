@@ -1,11 +1,12 @@
 /* Which jobs a server accepts of whom, and which it remembers. The test plays the session with the third host. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "conn/grants.h"
 #include "core/err.h"
@@ -51,7 +52,8 @@ static void on_gone(void *arg)
 static int setup(void **state)
 {
 	(void)state;
-	return identity_new(&fx.context.identity, NULL) | identity_new(&fx.client, NULL) | identity_new(&fx.third, NULL);
+	return identity_new(&fx.context.identity, NULL) | identity_new(&fx.client, NULL) |
+	    identity_new(&fx.third, NULL);
 }
 
 static int teardown(void **state)
@@ -68,12 +70,14 @@ static int teardown(void **state)
 /* A grant of `issuer`, for this server at `audience`. */
 static void granted(const struct identity *issuer, const char *audience, enum wire_grant_mode mode)
 {
-	const struct grant_terms terms = { fx.context.identity.fingerprint, audience, mode, mode == WIRE_GRANT_PROBE ? "" : "x" };
+	const struct grant_terms terms = { fx.context.identity.fingerprint, audience, mode,
+		mode == WIRE_GRANT_PROBE ? "" : "x" };
 	size_t n;
 
 	assert_int_equal(grant_make(fx.grant, &n, issuer, &terms, (uint64_t)time(NULL), NULL), 0);
 	fx.q.grant_frame = (struct span){ fx.grant, n };
-	assert_int_equal(wire_grant_decode(&fx.q.grant, (struct span){ fx.grant + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(wire_grant_decode(&fx.q.grant, (struct span){ fx.grant + WIRE_HEADER_BYTES,
+	    n - WIRE_HEADER_BYTES }, NULL), 0);
 }
 
 /* A request that is permitted: this server sends to the third host, or measures the path to it. */
@@ -90,9 +94,10 @@ static void begin(enum wire_grant_mode mode)
 	assert_int_equal(relay_acl_add(&fx.set.next_hops, "192.0.2.1:7811", 7811, NULL), 0);
 	fx.begun = fx.canceled = NULL;
 	fx.q = (struct job_request){ .job = { .host = host, .port = 7811, .timeout_ms = 1000 } };
-	fx.q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_RECEIVES, .streams = 1, .n_paths = 1, .cipher = PTCP_CIPHER_AES128GCM };
-	fx.q.open.role = mode == WIRE_GRANT_WRITE ? WIRE_ACCEPTOR_SENDS : mode == WIRE_GRANT_READ ? WIRE_ACCEPTOR_RECEIVES :
-	    WIRE_ACCEPTOR_DISCARDS;
+	fx.q.open = (struct wire_open){ .role = WIRE_ACCEPTOR_RECEIVES, .streams = 1, .n_paths = 1,
+	    .cipher = PTCP_CIPHER_AES128GCM };
+	fx.q.open.role = mode == WIRE_GRANT_WRITE ? WIRE_ACCEPTOR_SENDS :
+	    mode == WIRE_GRANT_READ ? WIRE_ACCEPTOR_RECEIVES : WIRE_ACCEPTOR_DISCARDS;
 	fx.q.open.paths = (struct span){ fx.paths, wire_path_encode(fx.paths, 0, path) };
 	fx.q.messages = mode == WIRE_GRANT_PROBE ? 8 : 0;
 	granted(&fx.client, fx.third.fingerprint, mode);
@@ -100,7 +105,8 @@ static void begin(enum wire_grant_mode mode)
 
 static int request(void)
 {
-	const struct job_client c = { .fingerprint = fx.client.fingerprint, .address = "192.0.2.9", .auth = &fx.rights };
+	const struct job_client c = { .fingerprint = fx.client.fingerprint, .address = "192.0.2.9",
+		.auth = &fx.rights };
 	struct job *r;
 
 	memset(&fx.e, 0, sizeof fx.e);
@@ -226,7 +232,8 @@ static void grants_for_others(void **state)
 	(void)state;
 	begin(WIRE_GRANT_WRITE);
 	assert_int_equal(grant_make(fx.grant, &n, &fx.client, &terms, (uint64_t)time(NULL), NULL), 0);
-	assert_int_equal(wire_grant_decode(&fx.q.grant, (struct span){ fx.grant + WIRE_HEADER_BYTES, n - WIRE_HEADER_BYTES }, NULL), 0);
+	assert_int_equal(wire_grant_decode(&fx.q.grant, (struct span){ fx.grant + WIRE_HEADER_BYTES,
+	    n - WIRE_HEADER_BYTES }, NULL), 0);
 	refused("not issued by this client to this server");
 }
 
@@ -391,7 +398,8 @@ static void remembered_jobs(void **state)
 			first = fx.begun->id;
 		job_over(fx.begun, NULL);
 	}
-	for (r = job_find(&fx.set, fx.client.fingerprint, 0, NULL); r != NULL; r = job_find(&fx.set, fx.client.fingerprint, 0, r))
+	for (r = job_find(&fx.set, fx.client.fingerprint, 0, NULL); r != NULL;
+	    r = job_find(&fx.set, fx.client.fingerprint, 0, r))
 		n++;
 	assert_int_equal(n, 64);
 	assert_null(job_find(&fx.set, fx.client.fingerprint, first, NULL));

@@ -1,12 +1,13 @@
 /* Link estimates that a server publishes: which are accepted, and how they appear on the wire. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/err.h"
 #include "server/link_table.h"

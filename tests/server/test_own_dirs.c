@@ -117,7 +117,8 @@ static void the_root_of_the_server(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		vf_test(roots), vf_test(paths_of_clients), vf_test(moved), vf_test(without), vf_test(the_root_of_the_server),
+		vf_test(roots), vf_test(paths_of_clients), vf_test(moved), vf_test(without),
+		vf_test(the_root_of_the_server),
 	};
 
 	return cmocka_run_group_tests_name("server/own_dirs", tests, NULL, NULL);

@@ -1,15 +1,16 @@
 /* The answers of a service to an ephemeral server that wants to share its port. A thread plays the service. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "core/local_sock.h"
 #include "net/loop.h"

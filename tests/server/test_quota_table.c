@@ -290,8 +290,8 @@ static void without_memory(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		quota_test(needs), quota_test(shared), quota_test(directories), quota_test(listed), quota_test(not_whole),
-		quota_test(without_memory),
+		quota_test(needs), quota_test(shared), quota_test(directories), quota_test(listed),
+		quota_test(not_whole), quota_test(without_memory),
 	};
 
 	return cmocka_run_group_tests_name("server/quota_table", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Which connections a relay has room for: sessions cannot lock each other out, nor can one client the others. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

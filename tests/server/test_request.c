@@ -1,10 +1,11 @@
 /* Which requests a client's rights permit. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "server/request.h"
 #include "stream/stream.h"
@@ -22,7 +23,8 @@ static void begin(uint8_t role, uint32_t flags)
 	ptcp_server_opts_init(&opts);
 	opts.ciphers = 1u << PTCP_CIPHER_AES128GCM;
 	a = (struct request){ .root = "/", .o = &opts, .client = "c" };
-	o = (struct wire_open){ .role = role, .flags = flags, .streams = 1, .n_paths = 1, .cipher = PTCP_CIPHER_AES128GCM };
+	o = (struct wire_open){ .role = role, .flags = flags, .streams = 1, .n_paths = 1,
+	    .cipher = PTCP_CIPHER_AES128GCM };
 	o.paths = (struct span){ paths, wire_path_encode(paths, 0, (struct span){ (const uint8_t *)"x", 1 }) };
 }
 
@@ -41,7 +43,8 @@ static void refused(int code, const char *why)
 
 static void all_rights(void **state)
 {
-	static const uint8_t roles[] = { WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_DISCARDS, WIRE_ACCEPTOR_GENERATES };
+	static const uint8_t roles[] = { WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_DISCARDS,
+		WIRE_ACCEPTOR_GENERATES };
 	unsigned i;
 
 	(void)state;
@@ -185,8 +188,8 @@ static void manages(void **state)
 
 /* ---- Tables ---- */
 
-/* The clients of a column, from left to right: with all rights, --read-only, --write-once, without a root, and this user
- * (without a root of the server). */
+/* The clients of a column, from left to right: with all rights, --read-only, --write-once, without a root, and this
+ * user (without a root of the server). */
 #define CLIENTS 5
 
 static void be_client(unsigned i)
@@ -230,10 +233,12 @@ static void rights_by_role_and_flags(void **state)
 	for (i = 0; i < sizeof rows / sizeof *rows; i++)
 		for (k = 0; k < CLIENTS; k++) {
 			begin(rows[i].role, rows[i].flags);
-			o.paths.n = wire_path_encode(paths, WIRE_PATH_CONTENTS, (struct span){ (const uint8_t *)"x", 1 });
+			o.paths.n = wire_path_encode(paths, WIRE_PATH_CONTENTS,
+			    (struct span){ (const uint8_t *)"x", 1 });
 			be_client(k);
 			if ((got = verdict(request_take(&a, &o, &e))) != rows[i].verdicts[k])
-				fail_msg("row %u, client %u: %c in place of %c (%s)", i, k, got, rows[i].verdicts[k], e.msg);
+				fail_msg("row %u, client %u: %c in place of %c (%s)", i, k, got,
+				    rows[i].verdicts[k], e.msg);
 		}
 }
 
@@ -253,7 +258,8 @@ static void rights_by_work_on_files(void **state)
 			begin(0, 0);
 			be_client(k);
 			if ((got = verdict(manages_op(rows[i].op))) != rows[i].verdicts[k])
-				fail_msg("operation %u, client %u: %c in place of %c", rows[i].op, k, got, rows[i].verdicts[k]);
+				fail_msg("operation %u, client %u: %c in place of %c", rows[i].op, k, got,
+				    rows[i].verdicts[k]);
 			if (got == '.')
 				assert_int_equal(a.quota_need, rows[i].need);
 		}

@@ -24,8 +24,8 @@ static void expect_sources(const char *expected)
 	unsigned i;
 
 	for (i = 0; i < vf.request.n_paths; i++)
-		snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s%s", i > 0 ? " " : "", request_path(&vf.request, i),
-		    vf.request.path[i].dir == NULL ? "!" : "");
+		snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s%s", i > 0 ? " " : "",
+		    request_path(&vf.request, i), vf.request.path[i].dir == NULL ? "!" : "");
 	assert_string_equal(got, expected);
 }
 
@@ -397,9 +397,11 @@ static void cleaned(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		vf_test(patterns), vf_test(missing_sources), vf_test(outside), vf_test(own_paths), vf_test(rules_and_contents),
+		vf_test(patterns), vf_test(missing_sources), vf_test(outside), vf_test(own_paths),
+		vf_test(rules_and_contents),
 		vf_test(useful_streams), vf_test(many_names), vf_test(destinations), vf_test(a_missing_root),
-		vf_test(the_root_of_the_client), vf_test(roots_of_a_confined_server), vf_test(the_servers_own_directories),
+		vf_test(the_root_of_the_client), vf_test(roots_of_a_confined_server),
+		vf_test(the_servers_own_directories),
 		vf_test(below), vf_test(quotas), vf_test(managed), vf_test(cleaned),
 	};
 

@@ -64,7 +64,8 @@ static void numbers(void **state)
 	static const struct { const char *name; size_t at; unsigned min, max; } rows[] = {
 		{ "--max-streams", offsetof(struct ptcp_server_opts, max_streams), 1, PTCP_STREAMS_MAX },
 		{ "--max-sessions", offsetof(struct ptcp_server_opts, max_sessions), 1, PTCP_SESSIONS_MAX },
-		{ "--max-client-sessions", offsetof(struct ptcp_server_opts, max_client_sessions), 1, PTCP_SESSIONS_MAX },
+		{ "--max-client-sessions", offsetof(struct ptcp_server_opts, max_client_sessions), 1,
+		    PTCP_SESSIONS_MAX },
 		{ "--max-waiting", offsetof(struct ptcp_server_opts, max_waiting), 1, PTCP_SESSIONS_MAX },
 		{ "--max-startups", offsetof(struct ptcp_server_opts, max_startups), 1, PTCP_STARTUPS_MAX },
 		{ "--max-relayed", offsetof(struct ptcp_server_opts, max_relayed), 2, 65535 },
@@ -344,7 +345,8 @@ static void changes(void **state)
 static void statistics(void **state)
 {
 	const struct ptcp_published_link l[] = {
-		{ .to = "host", .messages = 1, .streams = 1, .rate_bps = 1e6, .rate_error_bps = NAN, .delay_error_s = NAN },
+		{ .to = "host", .messages = 1, .streams = 1, .rate_bps = 1e6, .rate_error_bps = NAN,
+		    .delay_error_s = NAN },
 		{ .to = "silent" } };
 	struct ptcp_server *s = new_server();
 	struct ptcp_server_stats st;

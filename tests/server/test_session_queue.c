@@ -1,7 +1,7 @@
 /* Who is admitted next, who is refused, and which position is told. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -18,7 +18,8 @@ static void arrive(struct session_queue *q, struct queue_entry *s, const char *c
 }
 
 /* Admits all that the limits permit, and returns the last letters of their clients, in order. */
-static const char *admit(struct session_queue *q, const struct queue_limits *l, struct queue_entry *of, const char *names)
+static const char *admit(struct session_queue *q, const struct queue_limits *l, struct queue_entry *of,
+    const char *names)
 {
 	static char order[64];
 	struct queue_entry *s;
@@ -220,7 +221,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(first_come_first_served), cmocka_unit_test(round_robin),
 		cmocka_unit_test(newcomers_do_not_starve_others), cmocka_unit_test(limits_of_a_client),
-		cmocka_unit_test(limited_clients_earn_no_precedence), cmocka_unit_test(full), cmocka_unit_test(positions) };
+		cmocka_unit_test(limited_clients_earn_no_precedence), cmocka_unit_test(full),
+		cmocka_unit_test(positions) };
 
 	return cmocka_run_group_tests_name("server/session_queue", tests, NULL, NULL);
 }

@@ -183,7 +183,8 @@ static void faults(void **state)
 {
 	static const char *const first[] = { "ptcp-ssh 2 " KEY " 0\n", "hello\n", "ptcp-ssh 1 SHA256:short 0\n",
 		"ptcp-ssh 1 " KEY " x\n", "back 7811 127.0.0.1\n", "pipe\n" };
-	static const char *const second[] = { "ptcp-ssh 1 " OTHER " 0\n", "hello\n", "back\n", "back x 127.0.0.1\n", "\n" };
+	static const char *const second[] = { "ptcp-ssh 1 " OTHER " 0\n", "hello\n", "back\n",
+		"back x 127.0.0.1\n", "\n" };
 	unsigned i;
 
 	(void)state;

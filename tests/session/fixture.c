@@ -139,7 +139,8 @@ static void on_paths(void *arg, const char *why)
 	snprintf(end->paths, sizeof end->paths, "%s", why);
 }
 
-static int on_check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer, struct ptcp_err *e)
+static int on_check(void *arg, const struct connect_hop *hop, bool relay, const struct connect_peer *peer,
+    struct ptcp_err *e)
 {
 	(void)arg, (void)hop;
 	if (!relay && strcmp(peer->fingerprint, sf.acceptor.context.identity.fingerprint) == 0)
@@ -162,7 +163,8 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 
 static const struct session_ops ops = { .open = on_open, .waiting = on_waiting, .running = on_running, .file = on_file,
 	.warning = on_warning, .leftovers = on_leftovers, .streams = on_streams, .congestion = on_congestion,
-	.reconnecting = on_reconnecting, .path_failed = on_path_failed, .paths = on_paths, .check = on_check, .gone = on_gone };
+	.reconnecting = on_reconnecting, .path_failed = on_path_failed, .paths = on_paths, .check = on_check,
+	.gone = on_gone };
 
 /* ---- The acceptor's port ---- */
 
@@ -230,13 +232,16 @@ static void put_path(uint8_t flags, const char *path)
 {
 	static uint8_t p[64];
 
-	sf.open.paths = (struct span){ p, wire_path_encode(p, flags, (struct span){ (const uint8_t *)path, strlen(path) }) };
+	sf.open.paths = (struct span){ p, wire_path_encode(p, flags, (struct span){ (const uint8_t *)path,
+	    strlen(path) }) };
 }
 
 void sf_begin(uint8_t role, unsigned streams)
 {
-	struct connect_opts c = { .context = &sf.starter.context, .host = "127.0.0.1", .port = listener_port(sf.listener),
-		.timeout_ns = LIMIT_S * NS_PER_S, .alpn = ALPN_CONTROL, .sock = sf.sock, .check = on_check, .done = on_connected };
+	struct connect_opts c = { .context = &sf.starter.context, .host = "127.0.0.1",
+		.port = listener_port(sf.listener),
+		.timeout_ns = LIMIT_S * NS_PER_S, .alpn = ALPN_CONTROL, .sock = sf.sock, .check = on_check,
+		.done = on_connected };
 	struct ptcp_err e;
 
 	sf.open.role = role;
@@ -376,17 +381,20 @@ void sf_unreachable(bool on) { listener_hold(sf.listener, on); }
 static int begin_end(struct sf_end *end, const char *config, bool starter)
 {
 	fx_mkdir(config);
-	if (context_init(&end->context, sf.control, fx_path(config), 2, starter ? CIPHERS : 0, starter ? 0 : CIPHERS, NULL) < 0)
+	if (context_init(&end->context, sf.control, fx_path(config), 2, starter ? CIPHERS : 0,
+	    starter ? 0 : CIPHERS, NULL) < 0)
 		return -1;
-	end->o = (struct session_opts){ .context = &end->context, .connects = starter, .address = starter ? "127.0.0.1" : "",
-		.max_streams = PTCP_STREAMS_MAX, .timeout_ns = 30 * NS_PER_S, .linger_ns = 30 * NS_PER_S, .ops = &ops, .arg = end };
+	end->o = (struct session_opts){ .context = &end->context, .connects = starter,
+	    .address = starter ? "127.0.0.1" : "",
+		.max_streams = PTCP_STREAMS_MAX, .timeout_ns = 30 * NS_PER_S, .linger_ns = 30 * NS_PER_S,
+		.ops = &ops, .arg = end };
 	return 0;
 }
 
 int sf_setup(void **state)
 {
-	struct pending_opts o = { .context = &sf.acceptor.context, .timeout_ns = 10 * NS_PER_S, .waiting = 64, .sessions = 4,
-		.streams = 64, .ops = &inbound_ops };
+	struct pending_opts o = { .context = &sf.acceptor.context, .timeout_ns = 10 * NS_PER_S,
+		.waiting = 64, .sessions = 4, .streams = 64, .ops = &inbound_ops };
 	struct loop *l;
 
 	if (loop_new(&l, NULL) < 0) /* libuv's first loop opens descriptors that stay */
@@ -404,7 +412,8 @@ int sf_setup(void **state)
 	    listener_new(&sf.listener, sf.control, "127.0.0.1:0", 0, on_accepted, NULL, NULL) < 0)
 		return -1;
 	sf.granted = PTCP_STREAMS_MAX;
-	sf.open = (struct wire_open){ .cipher = PTCP_CIPHER_AES128GCM, .flags = WIRE_OPEN_TIMES | WIRE_OPEN_MODE | WIRE_OPEN_LINKS };
+	sf.open = (struct wire_open){ .cipher = PTCP_CIPHER_AES128GCM, .flags = WIRE_OPEN_TIMES | WIRE_OPEN_MODE |
+	    WIRE_OPEN_LINKS };
 	sf.starter.o.open = &sf.open;
 	sf.starter.o.port = listener_port(sf.listener);
 	return 0;

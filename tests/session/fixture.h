@@ -1,16 +1,17 @@
-/* What the tests of session share: both ends of a real session in one process. Starter and acceptor have contexts of their
- * own (identity, workers, I/O threads) on one control loop, and connect through TCP on loopback. The files are those of
- * store/fixture.h: the sender sends the content of the directory "from", the receiver writes it to "to". */
+/* What the tests of session share: both ends of a real session in one process. Starter and acceptor have contexts of
+ * their own (identity, workers, I/O threads) on one control loop, and connect through TCP on loopback. The files are
+ * those of store/fixture.h: the sender sends the content of the directory "from", the receiver writes it to "to". */
 #ifndef TESTS_SESSION_FIXTURE_H
 #define TESTS_SESSION_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "conn/inbound.h"
 #include "core/err.h"
@@ -25,8 +26,8 @@ struct sf_end {
 	bool running, gone;
 	struct ptcp_err why;       /* code 0: success, or not gone yet */
 	/* reports of the session, and the text of the last of each kind */
-	unsigned n_files, n_done, n_failed, n_deleted, n_warnings, n_streams, n_reconnecting, n_path_failed, n_paths, n_waiting, n_congestion,
-	    n_leftovers;
+	unsigned n_files, n_done, n_failed, n_deleted, n_warnings, n_streams, n_reconnecting, n_path_failed, n_paths,
+	    n_waiting, n_congestion, n_leftovers;
 	char failed[800], warning[800], streams[800], reconnecting[800], path_failed[800], paths[800];
 	unsigned connected;        /* active streams, as last reported */
 	unsigned failed_path, failed_hop;
@@ -37,7 +38,8 @@ extern struct sf {
 	struct loop *control;
 	struct sf_end starter, acceptor;
 	struct wire_open open;     /* the request; a test may change it before sf_begin() */
-	const char *source;        /* path in the request of a starter that receives; NULL: the contents of a directory */
+	const char *source;        /* path in the request of a starter that receives; NULL: the
+	                              contents of a directory */
 	unsigned granted;          /* streams that the acceptor grants at most */
 	struct ptcp_err refusal;   /* of the request; code 0: it is granted */
 	void (*opens)(struct session *sess); /* in place of granting the request; or NULL */
@@ -55,8 +57,8 @@ extern struct sf {
 	struct sock_opts sock;
 } sf;
 
-/* cmocka setup and teardown; sessions that a test has left are canceled, and afterwards no descriptor stays open. A test that
- * waits in vain is ended by a signal. */
+/* cmocka setup and teardown; sessions that a test has left are canceled, and afterwards no descriptor stays open. A
+ * test that waits in vain is ended by a signal. */
 int sf_setup(void **state);
 int sf_teardown(void **state);
 #define sf_test(f) cmocka_unit_test_setup_teardown(f, sf_setup, sf_teardown)

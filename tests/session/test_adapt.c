@@ -1,5 +1,6 @@
-/* Adaptation joined with a session: which of its numbers reach the adaptive parts of the engine, and what becomes of their
- * decisions. Both ends are real, over two direct paths; time is the test's. tests/engine has the cases of each part. */
+/* Adaptation joined with a session: which of its numbers reach the adaptive parts of the engine, and what becomes of
+ * their decisions. Both ends are real, over two direct paths; time is the test's. tests/engine has the cases of each
+ * part. */
 #include "fixture.h"
 
 #include <stdatomic.h>
@@ -83,8 +84,8 @@ static uint64_t moved(unsigned path)
 	return n;
 }
 
-/* Seconds pass, in which the streams of path 1 make progress at each check, as those of path 0 do not; `dead`: not because of
- * the limit, of which the check learns nothing. */
+/* Seconds pass, in which the streams of path 1 make progress at each check, as those of path 0 do not; `dead`: not
+ * because of the limit, of which the check learns nothing. */
 static void pass(unsigned seconds, bool dead)
 {
 	uint64_t before_bytes;
@@ -133,7 +134,8 @@ static void a_dead_path_loses_its_streams(void **state)
 	assert_int_equal(streams_on_path(starter(), 0), 2); /* idle on purpose: not dead */
 	pass(8, true);
 	for (i = 0; i < STREAMS; i++)
-		assert_int_equal(starter()->slot[i].stream == NULL || starter()->slot[i].generation != generation[i], i % 2 == 0);
+		assert_int_equal(starter()->slot[i].stream == NULL || starter()->slot[i].generation != generation[i],
+		    i % 2 == 0);
 	assert_non_null(strstr(starter()->streams.join_why.msg, "path direct: no progress"));
 	assert_true(adapt_dead_paths_deadline(starter()).ns != MONO_NEVER.ns);
 	assert_int_equal(adapt_dead_paths_deadline(acceptor()).ns, MONO_NEVER.ns); /* which connects no stream */
@@ -209,7 +211,8 @@ static void a_receiver_requests_rates(void **state)
 	assert_true(sf.starter.context.pacing.loose);
 	sf_until(acceptor_has_the_rate);
 	assert_int_equal(path_rates_share(&acceptor()->adapt.path_rates, 0), 0);
-	assert_int_equal(path_rates_share(&acceptor()->adapt.path_rates, 3), path_rates_share(&acceptor()->adapt.path_rates, 1));
+	assert_int_equal(path_rates_share(&acceptor()->adapt.path_rates, 3),
+	    path_rates_share(&acceptor()->adapt.path_rates, 1));
 	session_set_path_rate(starter(), 1, 0);
 	sf_until(acceptor_has_none);
 	session_set_path_rate(acceptor(), 0, MBIT); /* an acceptor sets none */
@@ -401,8 +404,10 @@ static void few_requested(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		test(a_dead_path_loses_its_streams), test(a_candidate_replaces_a_path), test(a_sender_sets_rates), test(a_receiver_requests_rates),
-		test(the_host_is_the_bottleneck), test(slow_on_purpose), test(one_path_has_no_warning), test(reports_between_hosts),
+		test(a_dead_path_loses_its_streams), test(a_candidate_replaces_a_path), test(a_sender_sets_rates),
+		test(a_receiver_requests_rates),
+		test(the_host_is_the_bottleneck), test(slow_on_purpose), test(one_path_has_no_warning),
+		test(reports_between_hosts),
 		test(the_number_of_streams), test(the_number_of_movers), test(one_stream_that_yields),
 		test(few_requested),
 	};

@@ -1,10 +1,11 @@
 /* Movers of the acceptor, as a starter takes them. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #include "core/units.h"
 #include "net/reach.h"
@@ -63,7 +64,8 @@ static unsigned of(const uint32_t *place, unsigned n, uint32_t id)
 
 static struct mono after_s(double s) { return mono_add_ns(start, (uint64_t)(s * 1e9)); }
 
-/* Streams of an endpoint that cannot be reached go to others; later one stream tries again, at longer and longer intervals. */
+/* Streams of an endpoint that cannot be reached go to others; later one stream tries again, at longer and longer
+ * intervals. */
 static void unreached(void **state)
 {
 	static struct endpoints e;
@@ -152,12 +154,16 @@ static void many_unreached(void **state)
 static void ignored(void **state)
 {
 	static const struct { const char *host, *from; bool ok; } cases[] = {
-		{ "localhost", "127.0.0.1", false }, { "data.example.org", "192.0.2.1", false }, { "0.0.0.0", "127.0.0.1", false },
+		{ "localhost", "127.0.0.1", false }, { "data.example.org", "192.0.2.1", false },
+		    { "0.0.0.0", "127.0.0.1", false },
 		{ "::", "::1", false }, { "224.0.0.1", "192.0.2.1", false }, { "::ffff:0.0.0.0", "::1", false },
 		{ "127.0.0.1", "127.0.0.1", true }, { "127.0.0.1", "10.0.0.1", false }, { "::1", "192.0.2.1", false },
-		{ "::ffff:127.0.0.1", "192.0.2.1", false }, { "10.0.0.2", "127.0.0.1", true }, { "10.0.0.2", "10.0.0.1", true },
-		{ "10.0.0.2", "192.0.2.1", false }, { "192.168.0.2", "2001:db8::1", false }, { "fd00::2", "10.0.0.1", true },
-		{ "169.254.0.2", "10.0.0.1", false }, { "192.0.2.2", "10.0.0.1", true }, { "192.0.2.2", "2001:db8::1", true },
+		{ "::ffff:127.0.0.1", "192.0.2.1", false }, { "10.0.0.2", "127.0.0.1", true },
+		    { "10.0.0.2", "10.0.0.1", true },
+		{ "10.0.0.2", "192.0.2.1", false }, { "192.168.0.2", "2001:db8::1", false },
+		    { "fd00::2", "10.0.0.1", true },
+		{ "169.254.0.2", "10.0.0.1", false }, { "192.0.2.2", "10.0.0.1", true },
+		    { "192.0.2.2", "2001:db8::1", true },
 	};
 	static struct endpoints e;
 	size_t i;
@@ -187,7 +193,8 @@ static void unknown(void **state)
 static void behind_relays(void **state)
 {
 	static const struct { const char *host; bool ok, only; } cases[] = {
-		{ "10.0.0.2", true, true }, { "127.0.0.1", true, true }, { "192.0.2.2", true, false }, { "0.0.0.0", false, false },
+		{ "10.0.0.2", true, true }, { "127.0.0.1", true, true }, { "192.0.2.2", true, false },
+		    { "0.0.0.0", false, false },
 		{ "224.0.0.1", false, false }, { "localhost", false, false },
 	};
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -225,8 +232,8 @@ int main(void)
 		cmocka_unit_test(come_and_go),
 		cmocka_unit_test(unreached),
 		cmocka_unit_test(none_reached),
-		cmocka_unit_test(many_unreached), cmocka_unit_test(ignored), cmocka_unit_test(unknown), cmocka_unit_test(behind_relays),
-		cmocka_unit_test(limits),
+		cmocka_unit_test(many_unreached), cmocka_unit_test(ignored), cmocka_unit_test(unknown),
+		cmocka_unit_test(behind_relays), cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

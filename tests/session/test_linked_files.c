@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-
 #include <cmocka.h>
+
+#include <stdio.h>
 
 /* More than buckets: ids with equal slots, and ids in one bucket. */
 #define MANY 200000u
@@ -24,8 +24,8 @@ static void finds(void **state)
 	assert_null(linked_files_find(&t, id_of(0)));
 	for (i = 0; i < MANY; i += 2) {
 		snprintf(path, sizeof path, "d/%u", i);
-		assert_true(linked_files_add(&t, &(struct linked_file){ .id = id_of(i), .dev = i % 3, .ino = i + 5, .size_bytes = i + 9 },
-		    path));
+		assert_true(linked_files_add(&t, &(struct linked_file){ .id = id_of(i), .dev = i % 3, .ino = i + 5,
+		    .size_bytes = i + 9 }, path));
 	}
 	for (i = 0; i < MANY; i++) {
 		f = linked_files_find(&t, id_of(i));

@@ -1,11 +1,12 @@
 /* What a listed entry takes is the session's memory until the batch is offered. against: memory */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/charged.h"
 #include "session/send_impl.h"
@@ -40,7 +41,8 @@ static int teardown(void **state)
 
 static void read_link(struct walk_entry *w)
 {
-	*w = (struct walk_entry){ .type = WALK_SYMLINK, .name = strdup("a link"), .target = calloc(1, TARGET_BYTES + 1) };
+	*w = (struct walk_entry){ .type = WALK_SYMLINK, .name = strdup("a link"),
+	    .target = calloc(1, TARGET_BYTES + 1) };
 	memset(w->target, 't', TARGET_BYTES);
 }
 

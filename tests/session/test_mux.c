@@ -1,7 +1,7 @@
 /* Blocks and control frames on one channel: order, limits, a stream that is slow, one that goes away. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

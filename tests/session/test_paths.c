@@ -1,7 +1,7 @@
 /* Which of several paths each stream takes. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -41,7 +41,8 @@ static void in_turn(void **state)
  * that each path has in any case. */
 static void in_proportion(void **state)
 {
-	static const double shares[][3] = { { 3, 1, 0 }, { 1, 1, 1 }, { 5e9, 4e9, 1e9 }, { 1, 1e-9, 1e6 }, { 0, 0, 0 } };
+	static const double shares[][3] = { { 3, 1, 0 }, { 1, 1, 1 }, { 5e9, 4e9, 1e9 },
+		{ 1, 1e-9, 1e6 }, { 0, 0, 0 } };
 	const char *const names[] = { "direct", "a", "b" };
 	unsigned has[PTCP_PATHS_MAX], n, i, k, j;
 	struct paths p = { .n = 0 };

@@ -1,12 +1,13 @@
 /* Entries that a host offers to a client that writes to standard output. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "session/receive_impl.h"
 #include "store/pipe_sink.h"
@@ -27,7 +28,8 @@ static void offered(const struct wire_entry *f, int code)
 	s.receive = &r;
 	r.session = &s;
 	assert_int_equal(pipe_sink_new(&r.pipe, fd[1], 1 << 20, &e), 0);
-	assert_int_equal(receive_pipe_prepare(&s, 1 << 16, f, &cookie, &claimed, &e), code == 0 ? RCV_PARTS : RCV_REFUSE);
+	assert_int_equal(receive_pipe_prepare(&s, 1 << 16, f, &cookie, &claimed, &e),
+	    code == 0 ? RCV_PARTS : RCV_REFUSE);
 	assert_int_equal(e.code, code);
 	free(claimed);
 	receive_entry_free(&s, cookie);
@@ -38,7 +40,8 @@ static void offered(const struct wire_entry *f, int code)
 
 static void entries(void **state)
 {
-	struct wire_entry f = { .id = 1 << 16, .type = WIRE_FILE, .size_bytes = 10, .name = { (const uint8_t *)"x", 1 } };
+	struct wire_entry f = { .id = 1 << 16, .type = WIRE_FILE, .size_bytes = 10,
+		.name = { (const uint8_t *)"x", 1 } };
 
 	(void)state;
 	offered(&f, 0);

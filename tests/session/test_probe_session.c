@@ -1,8 +1,7 @@
-/* Measurements between two real ends: levels with and without an end, in both directions, streams that are lost or refused,
- * and the limits of the acceptor. */
-#include "fixture.h"
-
+/* Measurements between two real ends: levels with and without an end, in both directions, streams that are lost or
+ * refused, and the limits of the acceptor. */
 #include "core/units.h"
+#include "fixture.h"
 
 #define STREAMS 3
 #define BYTES (1u << 20)
@@ -146,7 +145,8 @@ static void a_level_without_end(void **state)
 		sf_until(started);
 		sf_until(megabytes_moved);
 		assert_int_equal(seen.n_ended + seen.n_lost, 0);
-		assert_int_equal(probe_session_reported(sf.starter.session, &times, &retransmits), role == WIRE_ACCEPTOR_GENERATES);
+		assert_int_equal(probe_session_reported(sf.starter.session, &times, &retransmits),
+		    role == WIRE_ACCEPTOR_GENERATES);
 		assert_true(probe_session_tcpinfo(sf.starter.session, 0, &at));
 		if (role == WIRE_ACCEPTOR_GENERATES) { /* this end's kernel knows only what has arrived */
 			assert_int_equal(at.sent_segments + at.retransmits, 0);
@@ -231,7 +231,8 @@ static void a_stream_has_its_time(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { sf_test(levels_with_an_end), sf_test(a_level_without_end),
-		sf_test(a_level_grows), sf_test(lost_streams), sf_test(too_few_streams), sf_test(a_stream_has_its_time) };
+		sf_test(a_level_grows), sf_test(lost_streams), sf_test(too_few_streams),
+		sf_test(a_stream_has_its_time) };
 
 	return cmocka_run_group_tests_name("session/probe_session", tests, NULL, NULL);
 }

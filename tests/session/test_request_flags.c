@@ -1,5 +1,6 @@
-/* What a transfer does with files, by the flags of its request: a table of rules for files that exist; deletion, hard links,
- * holes, selections, patterns, pipes and a destination that only gains files. Both ends are real, in both directions. */
+/* What a transfer does with files, by the flags of its request: a table of rules for files that exist; deletion, hard
+ * links, holes, selections, patterns, pipes and a destination that only gains files. Both ends are real, in both
+ * directions. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -235,7 +236,8 @@ static void fill(const char *dir, unsigned n)
 	}
 }
 
-/* Full directories in place of files and of a link, one after the other; if the session ends meanwhile, the next one goes on. */
+/* Full directories in place of files and of a link, one after the other; if the session ends meanwhile, the next one
+ * goes on. */
 static void directories_make_way(void **state)
 {
 	struct ptcp_err why = { .code = PTCP_ECANCELED, .msg = "enough" };
@@ -266,7 +268,8 @@ static void directories_make_way(void **state)
 		fx_holds("to/b", "b");
 		assert_int_equal(readlink(fx_path("to/c"), link, sizeof link), 1);
 		assert_int_equal(fx_count("to"), 4);
-		assert_true(unlink(fx_path("to/a")) == 0 && unlink(fx_path("to/b")) == 0 && unlink(fx_path("to/c")) == 0);
+		assert_true(unlink(fx_path("to/a")) == 0 && unlink(fx_path("to/b")) == 0 &&
+		    unlink(fx_path("to/c")) == 0);
 		sf_again();
 	}
 }
@@ -569,8 +572,8 @@ int main(void)
 		sf_test(the_destination), sf_test(the_destination_of_a_name),
 		sf_test(existing_files), sf_test(attributes), sf_test(removes_what_the_source_has_not),
 		sf_test(removes_no_more_than_permitted), sf_test(directories_make_way), sf_test(leftovers),
-		cmocka_unit_test(text_of_leftovers), sf_test(from_scratch), sf_test(hard_links), sf_test(holes), sf_test(filtered), sf_test(selected),
-		sf_test(only_new_files), sf_test(from_and_to_pipes),
+		cmocka_unit_test(text_of_leftovers), sf_test(from_scratch), sf_test(hard_links), sf_test(holes),
+		sf_test(filtered), sf_test(selected), sf_test(only_new_files), sf_test(from_and_to_pipes),
 	};
 
 	return cmocka_run_group_tests_name("session/request_flags", tests, NULL, NULL);

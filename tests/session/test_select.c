@@ -1,11 +1,12 @@
 /* Paths that a client selects of a source, as the server receives them. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/selection.h"
 #include "session/send_impl.h"

@@ -1,4 +1,5 @@
-/* Both ends of a session, with real files and connections: transfers in either direction, lost connections, and ends. */
+/* Both ends of a session, with real files and connections: transfers in either direction, lost connections, and
+ * ends. */
 #include "fixture.h"
 
 #include <dirent.h>
@@ -466,7 +467,8 @@ static bool has_locked_its_part(const struct session *sess)
 
 	while ((d = readdir(all)) != NULL) {
 		snprintf(at, sizeof at, "to/%s", d->d_name);
-		locked |= d->d_name[1] != '\0' && stat(fx_path(at), &st) == 0 && session_has_locked(sess, st.st_dev, st.st_ino);
+		locked |= d->d_name[1] != '\0' && stat(fx_path(at), &st) == 0 && session_has_locked(sess,
+		    st.st_dev, st.st_ino);
 	}
 	closedir(all);
 	return locked;
@@ -583,14 +585,16 @@ static void a_place_that_is_taken(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		sf_test(a_starter_sends), sf_test(an_early_starter), sf_test(early_and_refused), sf_test(a_starter_receives), sf_test(nothing_to_send), sf_test(trees), sf_test(plaintext),
-		sf_test(one_channel), sf_test(up_to_date), sf_test(dry_run), sf_test(unrequested_names), sf_test(verify),
-		sf_test(as_many_as_granted), sf_test(as_many_as_the_starter_wants), sf_test(refused_streams_are_tried_again),
-		sf_test(no_stream_at_all),
+		sf_test(a_starter_sends), sf_test(an_early_starter), sf_test(early_and_refused),
+		sf_test(a_starter_receives), sf_test(nothing_to_send), sf_test(trees), sf_test(plaintext),
+		sf_test(one_channel), sf_test(up_to_date), sf_test(dry_run),
+		sf_test(unrequested_names), sf_test(verify),
+		sf_test(as_many_as_granted), sf_test(as_many_as_the_starter_wants),
+		sf_test(refused_streams_are_tried_again), sf_test(no_stream_at_all),
 		sf_test(lost_streams_are_replaced), sf_test(a_lost_control_connection_is_replaced), sf_test(an_outage),
 		sf_test(an_outage_without_end), sf_test(without_replacement), sf_test(reports),
-		sf_test(refused), sf_test(canceled), sf_test(yields_to_a_newer_run), sf_test(a_busy_acceptor), sf_test(memory_of_a_client),
-		sf_test(missing_sources), sf_test(a_place_that_is_taken),
+		sf_test(refused), sf_test(canceled), sf_test(yields_to_a_newer_run), sf_test(a_busy_acceptor),
+		sf_test(memory_of_a_client), sf_test(missing_sources), sf_test(a_place_that_is_taken),
 	};
 
 	return cmocka_run_group_tests_name("session/session", tests, NULL, NULL);

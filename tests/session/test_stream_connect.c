@@ -1,5 +1,5 @@
-/* Where lost connections are made again, and what is reported of paths and movers that fail: sessions with a real peer on
- * loopback. tests/engine/test_connecting.c has the cases of the decisions. */
+/* Where lost connections are made again, and what is reported of paths and movers that fail: sessions with a real peer
+ * on loopback. tests/engine/test_connecting.c has the cases of the decisions. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -36,7 +36,8 @@ static void use_paths(unsigned n)
 	struct ptcp_err e;
 	unsigned i;
 
-	paths = (struct paths){ .n = n, .n_places = n, .port = listener_port(sf.listener), .at[0].candidate = (char *)"",
+	paths = (struct paths){ .n = n, .n_places = n, .port = listener_port(sf.listener),
+	    .at[0].candidate = (char *)"",
 		.at[1] = { .n_relays = 1, .candidate = (char *)"relay" } };
 	strcpy(paths.host, "127.0.0.1");
 	strcpy(paths.at[1].relay[0].host, "127.0.0.1");
@@ -59,7 +60,8 @@ static void begin(unsigned streams)
 
 static bool two_joined(void)
 {
-	return sf_both_run() && sf.starter.session->streams.n_connected == 2 && sf.acceptor.session->streams.n_connected == 2;
+	return sf_both_run() && sf.starter.session->streams.n_connected == 2 &&
+	    sf.acceptor.session->streams.n_connected == 2;
 }
 static struct slot *control_slot(void) { return &sf.starter.session->slot[SLOT_CONTROL]; }
 static bool failed_once(void) { return sf.starter.session != NULL && sf.starter.session->slot[0].retries >= 1; }
@@ -118,8 +120,8 @@ static void turns(void **state)
 	assert_false(sf.starter.session->slot[0].attempt.by_name);
 }
 
-/* The successor of the control connection, and streams beside it, wait for each other: one attempt finds out whether the peer
- * can be reached. */
+/* The successor of the control connection, and streams beside it, wait for each other: one attempt finds out whether
+ * the peer can be reached. */
 static void only_the_control_connection_is_tried(void **state)
 {
 	struct session *sess;
@@ -204,7 +206,8 @@ static void a_stream_moves(void **state)
 	assert_int_equal(streams_on_path(sess, 1), 1);
 	assert_false(streams_moves(sess, 1));
 	sess->adapt.selects_paths = true;
-	path_select_init(&sess->adapt.path_select, 2, paths.place, 2, paths.prior_bps, 1, mono_add_ns(mono_now(), 3600 * NS_PER_S));
+	path_select_init(&sess->adapt.path_select, 2, paths.place, 2, paths.prior_bps, 1,
+	    mono_add_ns(mono_now(), 3600 * NS_PER_S));
 	before = sess->slot[1].generation;
 	paths.place[1] = 0;
 	stream_connect_move(sess, 1);
@@ -298,7 +301,8 @@ static void a_mover_for_relays_only(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		sf_test(the_name_takes_its_turn), sf_test(no_name), sf_test(turns), sf_test(only_the_control_connection_is_tried),
+		sf_test(the_name_takes_its_turn), sf_test(no_name), sf_test(turns),
+		sf_test(only_the_control_connection_is_tried),
 		sf_test(stops), sf_test(a_path_that_fails), sf_test(a_stream_moves), sf_test(the_only_path),
 		sf_test(a_mover_that_cannot_be_reached), sf_test(a_mover_for_relays_only),
 	};

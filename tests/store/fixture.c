@@ -2,9 +2,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/magic.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,8 @@ int fx_open_files(void)
 	assert_non_null(d);
 	while ((de = readdir(d)) != NULL) {
 		snprintf(link, sizeof link, "/proc/self/fd/%s", de->d_name);
-		if ((len = readlink(link, to, sizeof to)) < (ssize_t)strlen(root) || strncmp(to, root, strlen(root)) != 0)
+		if ((len = readlink(link, to, sizeof to)) < (ssize_t)strlen(root) ||
+		    strncmp(to, root, strlen(root)) != 0)
 			continue;
 		n += stat(link, &st) == 0 && S_ISREG(st.st_mode);
 	}

@@ -3,9 +3,9 @@
 #ifndef TESTS_STORE_FIXTURE_H
 #define TESTS_STORE_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -56,7 +56,8 @@ extern long fx_file_system;
 	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(fdopendir) \
 	X(readdir) X(closedir) X(readlinkat) X(preadv2) X(pwrite) X(ftruncate) X(flock) \
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
-	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(fsync) X(fdatasync) X(syncfs) X(fchownat) X(flistxattr) \
+	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(fsync) X(fdatasync) \
+	    X(syncfs) X(fchownat) X(flistxattr) \
 	X(fgetxattr) X(fsetxattr) X(linkat) X(renameat2)
 
 enum fx_call {

@@ -1,12 +1,12 @@
 #include "power.h"
 
-#include "fixture.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "fixture.h"
 
 #define FDS 1024
 #define ENTRIES 64

@@ -1,6 +1,5 @@
 /* against: links */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "offer.h"
 #include "store/part.h"
 
 #define MOST 30
@@ -394,7 +394,8 @@ static void periodic(void **state)
 	sink_unref(s);
 }
 
-/* Completes one file in `in`, a path, while its directory is moved to "away"; `again`: another directory takes the place. */
+/* Completes one file in `in`, a path, while its directory is moved to "away"; `again`: another directory takes the
+ * place. */
 static int moved(struct dir *d, const char *in, const char *move, bool again, struct ptcp_err *e)
 {
 	struct offer o = { "f", 100, 1, false };

@@ -95,8 +95,8 @@ static void only_a_file(void **state)
 	fx_mkdir("there");
 	fx_text("file", "old");
 	for (i = 0; i < sizeof directories / sizeof *directories; i++)
-		assert_int_equal(destination_target(&p, fx_tree, directories[i], DESTINATION_FILE | DESTINATION_MKPATH, &e),
-		    PTCP_EUSAGE);
+		assert_int_equal(destination_target(&p, fx_tree, directories[i], DESTINATION_FILE | DESTINATION_MKPATH,
+		    &e), PTCP_EUSAGE);
 	assert_int_equal(fx_exists("new"), 0);
 	lands("there/f", DESTINATION_FILE, "there", "f");
 	lands("file", DESTINATION_FILE, ".", "file");
@@ -121,7 +121,8 @@ static void missing_parents(void **state)
 	assert_non_null(strstr(e.msg, "--no-mkpath"));
 	absent("no");
 	/* in a dry run */
-	assert_int_equal(destination_target(&p, fx_tree, "dry/run/new", DESTINATION_MKPATH | DESTINATION_DRY_RUN, &e), 0);
+	assert_int_equal(destination_target(&p, fx_tree, "dry/run/new", DESTINATION_MKPATH | DESTINATION_DRY_RUN, &e),
+	    0);
 	assert_string_equal(dir_path_text(p.base, NULL, text, sizeof text), "dry/run");
 	assert_string_equal(p.rename, "new");
 	assert_true(p.missing);
@@ -252,7 +253,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(like_cp_r), fx_tree_test(links), fx_tree_test(only_a_file), fx_tree_test(missing_parents),
-		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(only_a_file), fx_tree_test(missing_parents),
+		fx_tree_test(like_cp_r), fx_tree_test(refused), fx_tree_test(only_a_file),
+		fx_tree_test(missing_parents),
 		fx_tree_test(parents_stay_beneath), fx_tree_test(mark), fx_tree_test(goes_on),
 		fx_tree_test(planted), fx_tree_test(failing),
 	};

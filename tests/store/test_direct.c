@@ -1,6 +1,5 @@
 /* Direct I/O gives the same bytes as the page cache, leaves nothing there, and gives way where it is refused. */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "offer.h"
 #include "store/part.h"
 #include "store/source.h"
 
@@ -161,7 +161,8 @@ static void resumed(void **state)
 		sink_unref(s);
 		fd = open(fx_path(part_name((char[PART_NAME_BYTES]){ "" }, "f", PART_SUFFIX)), O_RDWR | O_CLOEXEC);
 		assert_true(fd >= 0);
-		assert_int_equal(pwrite(fd, "damage", 6, 5 * OFFER_BLOCK + 4096), 6); /* a block with data in both kinds of file */
+		/* a block with data in both kinds of file */
+		assert_int_equal(pwrite(fd, "damage", 6, 5 * OFFER_BLOCK + 4096), 6);
 		close(fd);
 		s = sink_for(&o);
 		assert_int_equal(offer_resume(s, &o, have, &same, NULL), written - 1);
@@ -237,7 +238,8 @@ static int needs(int fd, uint32_t *memory, uint32_t *offset)
 static void alignment(void **state)
 {
 	static const struct { uint32_t memory, offset; bool ok; } cases[] = {
-		{ 0, 0, false }, { 512, 512, true }, { 4, 512, true }, { 4096, 4096, true }, { 512, 16384, false }, { 8192, 512, false },
+		{ 0, 0, false }, { 512, 512, true }, { 4, 512, true }, { 4096, 4096, true }, { 512, 16384, false },
+		    { 8192, 512, false },
 	};
 	const struct offer o = { "f", 300000, 1, false };
 	struct sys sys = fx_sys;
@@ -515,8 +517,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		direct_test(same_bytes), direct_test(one_block), direct_test(not_cached), direct_test(resumed),
-		direct_test(refused), direct_test(refused_later), direct_test(alignment), direct_test(allocated), direct_test(full_disk),
-		direct_test(joined),
+		direct_test(refused), direct_test(refused_later), direct_test(alignment), direct_test(allocated),
+		direct_test(full_disk), direct_test(joined),
 		direct_test(sent), direct_test(sent_short), direct_test(sending_refused), direct_test(digest),
 	};
 

@@ -375,7 +375,8 @@ static void makes_way(void **state)
 		mode_t type;
 		const char *goes; /* by IN_WAY: + or - */
 	} offered[] = { { S_IFDIR, "++++-++" }, { S_IFLNK, "++---+-" }, { S_IFREG, "++---+-" } };
-	static const struct store_rules rules[] = { { 0 }, { .flags = RULE_UPDATE | RULE_SIZE_ONLY }, { .write_once = true },
+	static const struct store_rules rules[] = { { 0 }, { .flags = RULE_UPDATE | RULE_SIZE_ONLY },
+		{ .write_once = true },
 		{ .flags = RULE_IGNORE_EXISTING } };
 	struct store_file f = { .base = fx_root, .path = "f" };
 	struct stat was;
@@ -397,7 +398,8 @@ static void makes_way(void **state)
 				was = look("n");
 				goes = offered[i].goes[what] == '+' && (r < 2 || what >= IN_EMPTY);
 				assert_int_equal(bring(offered[i].type, &rules[r], &f), goes ? 0 : PTCP_EIO);
-				assert_int_equal(look("n").st_mode & S_IFMT, goes ? offered[i].type : was.st_mode & S_IFMT);
+				assert_int_equal(look("n").st_mode & S_IFMT,
+				    goes ? offered[i].type : was.st_mode & S_IFMT);
 				assert_true(goes || look("n").st_ino == was.st_ino);
 				if (what == IN_FULL)
 					assert_int_equal(unlink(fx_path("n/below")), 0);

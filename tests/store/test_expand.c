@@ -60,11 +60,13 @@ static void matches(void **state)
 		{ "*", "a link out z " }, { "/*", "/a /link /out /z " }, { "*/", "a/ link/ z/ " },
 		{ "a/*.h5", "a/x.h5 a/y.h5 " }, { "a/?.h5", "a/x.h5 a/y.h5 " }, { "a/[!x]*.h5", "a/y.h5 " },
 		{ "*/x.h5", "a/x.h5 link/x.h5 z/x.h5 " }, { "*/*/*.h5", "a/b/x.h5 link/b/x.h5 " },
-		{ "[az]/b//x.h5", "a/b/x.h5 " }, { ".*", ".d " }, { "a/.*", "a/.h.h5 " }, { "*/.h*", "a/.h.h5 link/.h.h5 " },
+		{ "[az]/b//x.h5", "a/b/x.h5 " }, { ".*", ".d " }, { "a/.*", "a/.h.h5 " },
+		    { "*/.h*", "a/.h.h5 link/.h.h5 " },
 		{ "**/x.h5", "a/b/x.h5 a/x.h5 z/x.h5 " }, { "a/**", "a/b a/b/c a/b/c/z.h5 a/b/x.h5 a/x.h5 a/y.h5 " },
 		{ "a/**/", "a/b/ a/b/c/ " }, { "a/**/c/*", "a/b/c/z.h5 " }, { "a/b**z.h5", "a/b/c/z.h5 " },
 		{ "out/*", "no name matches the pattern" }, { "a/*.x", "no name matches the pattern" },
-		{ "../*", "no name matches the pattern" }, { "a/[", "a/[ " }, { "a/x.h5/*", "no name matches the pattern" },
+		{ "../*", "no name matches the pattern" }, { "a/[", "a/[ " },
+		    { "a/x.h5/*", "no name matches the pattern" },
 		{ "a/../*", "a/../a a/../link a/../out a/../z " }, { "*/..", "a/.. link/.. z/.. " },
 		{ "a/.ptcp*", "no name matches the pattern" },
 	};
@@ -76,7 +78,8 @@ static void matches(void **state)
 	for (i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (names = 1; names <= 1000; names *= 10)
 			if (strcmp(expand(cases[i].pattern, names), cases[i].want) != 0)
-				fail_msg("%s in steps of %u: %s", cases[i].pattern, names, expand(cases[i].pattern, names));
+				fail_msg("%s in steps of %u: %s", cases[i].pattern, names,
+				    expand(cases[i].pattern, names));
 }
 
 static void literal_names_win(void **state)
@@ -134,7 +137,8 @@ static void limits(void **state)
 static void names_of_matches(void **state)
 {
 	static const struct { const char *pattern, *name; bool can; } cases[] = {
-		{ "a/*.h5", "x.h5", true }, { "a/*.h5", "x.h6", false }, { "a/*.h5", ".x.h5", false }, { "*", ".bashrc", false },
+		{ "a/*.h5", "x.h5", true }, { "a/*.h5", "x.h6", false }, { "a/*.h5", ".x.h5", false },
+		    { "*", ".bashrc", false },
 		{ "a/.*", ".x", true }, { "*/x", "x", true }, { "*/x", "y", false }, { "a/**", "any", true },
 		{ "**", ".any", false }, { "plain", "plain", false }, { "*/[", "[", false },
 	};

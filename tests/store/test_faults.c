@@ -2,7 +2,6 @@
  * forbidding file system has.
  * against: failure */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/err.h"
+#include "offer.h"
 #include "store/source.h"
 
 static const int errors[] = { ENOSPC, EDQUOT, EIO, EMFILE, EROFS, EACCES };

@@ -289,8 +289,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(old_ones_are_removed), fx_tree_test(locked_ones_are_retained),
 		fx_tree_test(unlocked_ones_need_an_age), fx_tree_test(part_and_journal_have_one_age),
-		fx_tree_test(journals_go_with_their_parts), fx_tree_test(links_are_not_followed), fx_tree_test(another_users_are_reported),
-		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps), fx_tree_test(counted),
+		fx_tree_test(journals_go_with_their_parts), fx_tree_test(links_are_not_followed),
+		fx_tree_test(another_users_are_reported),
+		fx_tree_test(failures_are_reported), fx_tree_test(every_call_may_fail), fx_tree_test(steps),
+		fx_tree_test(counted),
 	};
 
 	return cmocka_run_group_tests_name("store/leftover", tests, NULL, NULL);

@@ -62,7 +62,8 @@ static void removes_unchanged(void **state)
 		case 1: fx_text("f", "abcd"); break;
 		case 2: /* the same size and time */
 			fx_text("f", "abd");
-			assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), (struct timespec[2]){ was.mtime, was.mtime }, 0), 0);
+			assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), (struct timespec[2]){ was.mtime, was.mtime },
+			    0), 0);
 			break;
 		case 3: /* another file */
 			unlink(fx_path("f"));
@@ -71,8 +72,10 @@ static void removes_unchanged(void **state)
 		case 4: assert_int_equal(unlink(fx_path("g")), 0); break;
 		case 5: assert_int_equal(utimensat(AT_FDCWD, fx_path("f"), then, 0), 0); break;
 		}
-		assert_int_equal(manage_remove_unchanged(fx_root, "f", &was, &why), change == 0 || change == 4 ? 0 : PTCP_ECHANGED);
-		assert_int_equal(faccessat(AT_FDCWD, fx_path("f"), F_OK, AT_SYMLINK_NOFOLLOW) == 0, change != 0 && change != 4);
+		assert_int_equal(manage_remove_unchanged(fx_root, "f", &was, &why), change == 0 ||
+		    change == 4 ? 0 : PTCP_ECHANGED);
+		assert_int_equal(faccessat(AT_FDCWD, fx_path("f"), F_OK, AT_SYMLINK_NOFOLLOW) == 0,
+		    change != 0 && change != 4);
 	}
 	unlink(fx_path("f"));
 	assert_int_equal(manage_remove_unchanged(fx_root, "f", &was, &why), PTCP_EIO);

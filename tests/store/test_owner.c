@@ -1,13 +1,13 @@
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "offer.h"
 #include "store/owner.h"
 #include "store/sink.h"
 

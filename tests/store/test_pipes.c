@@ -187,11 +187,11 @@ static void inputs_that_fail(void **state)
 	pipe_source_free(p);
 	close(fd[0]);
 	dir = open("/", O_RDONLY | O_DIRECTORY);
-	assert_int_equal(pipe_source_new(&p, &(struct pipe_source_opts){ .fd = dir, .block_bytes = BLOCK, .max_blocks = 2 },
-	    &e), PTCP_EUSAGE);
+	assert_int_equal(pipe_source_new(&p, &(struct pipe_source_opts){ .fd = dir, .block_bytes = BLOCK,
+	    .max_blocks = 2 }, &e), PTCP_EUSAGE);
 	close(dir);
-	assert_int_equal(pipe_source_new(&p, &(struct pipe_source_opts){ .fd = 9999, .block_bytes = BLOCK, .max_blocks = 2 },
-	    &e), PTCP_EUSAGE);
+	assert_int_equal(pipe_source_new(&p, &(struct pipe_source_opts){ .fd = 9999, .block_bytes = BLOCK,
+	    .max_blocks = 2 }, &e), PTCP_EUSAGE);
 }
 
 /* Neither a silent writer nor a full memory delays the end. */
@@ -579,7 +579,8 @@ static void another_session_goes_on(void **state)
 /* As senders offer a file of one block: without a version. */
 static void another_session_without_versions(void **state)
 {
-	struct pipe_sink_file f = { .size_bytes = 700, .mtime_s = 1000, .mtime_ns = 5, .block_bytes = BLOCK, .n_blocks = 1 };
+	struct pipe_sink_file f = { .size_bytes = 700, .mtime_s = 1000, .mtime_ns = 5,
+		.block_bytes = BLOCK, .n_blocks = 1 };
 	struct pipe_sink_file other;
 	struct pipe_sink *p;
 	struct ptcp_err e;
@@ -628,8 +629,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		fx_test(blocks_and_a_tail), fx_test(an_input_waits_for_room), fx_test(inputs_that_fail),
 		fx_test(an_input_is_stopped), fx_test(outputs_of_all_kinds), fx_test(a_window_is_a_limit),
-		fx_test(nothing_beyond_the_end), fx_test(chunks_and_holes), fx_test(an_output_that_ends), fx_test(an_output_is_stopped),
-		fx_test(a_terminal_is_stopped), fx_test(another_session_goes_on),
+		fx_test(nothing_beyond_the_end), fx_test(chunks_and_holes), fx_test(an_output_that_ends),
+		fx_test(an_output_is_stopped), fx_test(a_terminal_is_stopped), fx_test(another_session_goes_on),
 		fx_test(another_session_without_versions), fx_test(directions),
 	};
 

@@ -2,8 +2,6 @@
  * runs that seed alone, POWER_RUNS=n other than 1,000 seeds.
  * against: failure */
 #include "fixture.h"
-#include "offer.h"
-#include "power.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -12,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "offer.h"
+#include "power.h"
 
 #define RUNS 1000
 #define GROUP 20u

@@ -72,7 +72,8 @@ static const char *sorted(void)
 
 static const struct prune_opts usual = { .names = &names, .links = true, .max = 1000, .entry = on_entry };
 
-static int run_at(struct prune_opts o, struct dir *d, uint64_t hash, const char *source, uint64_t *removed, unsigned step)
+static int run_at(struct prune_opts o, struct dir *d, uint64_t hash, const char *source,
+    uint64_t *removed, unsigned step)
 {
 	struct prune *p;
 	int r;
@@ -168,7 +169,8 @@ static void at_most_so_many(void **state)
 	assert_int_equal(n, 7);
 }
 
-/* Excluded paths, special files, unfinished files, links that are not transferred; and the directories that have them. */
+/* Excluded paths, special files, unfinished files, links that are not transferred; and the directories that have
+ * them. */
 static void what_is_kept(void **state)
 {
 	struct prune_opts o = usual;
@@ -282,7 +284,8 @@ static struct stat status(const char *name)
 	return st;
 }
 
-/* Directories keep their times; those of this user without permission to write get it meanwhile, also if the work stops. */
+/* Directories keep their times; those of this user without permission to write get it meanwhile, also if the work
+ * stops. */
 static void attributes_of_directories(void **state)
 {
 	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
@@ -331,7 +334,8 @@ static void careful(void **state)
 	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), 0); /* nothing to delete */
 	fx_text("x", "");
 	assert_int_equal(run_at(o, fx_root, 0, "", &n, 10), PTCP_EIO);
-	assert_true(n == 0 && strstr(why.msg, "the source is empty") != NULL && strstr(why.msg, "--max-delete 1)") != NULL);
+	assert_true(n == 0 && strstr(why.msg, "the source is empty") != NULL &&
+	    strstr(why.msg, "--max-delete 1)") != NULL);
 	for (i = 0; i < PRUNE_FEW; i++) {
 		sprintf(name, "f%d", i);
 		fx_text(name, "");
@@ -404,7 +408,8 @@ static int make_way(struct prune *p, const char *name, unsigned step)
 	return r;
 }
 
-/* Whatever its types, also those that the transfer does not bring. Then deletion continues with what the source lacks. */
+/* Whatever its types, also those that the transfer does not bring. Then deletion continues with what the source
+ * lacks. */
 static void a_directory_makes_way(void **state)
 {
 	struct prune_opts o = usual;
@@ -437,8 +442,10 @@ static void a_directory_makes_way(void **state)
 /* Only as a whole: what stays in it by any rule keeps all. */
 static void a_directory_stays(void **state)
 {
-	static const char *const reason[] = { "with entries that --delete retains", "with entries that --delete retains",
-		"with entries that --delete retains", "more than 4 files and directories to delete", "with entries that --delete retains" };
+	static const char *const reason[] = { "with entries that --delete retains",
+		"with entries that --delete retains",
+		"with entries that --delete retains", "more than 4 files and directories to delete",
+		"with entries that --delete retains" };
 	struct dir *d = dir_child(fx_root, "d");
 	struct published published = { .max = 10 };
 	struct prune_opts o;
@@ -494,8 +501,8 @@ static void no_received_directory(void **state)
 	dir_unref(a);
 }
 
-/* The limit counts what has made way, in all deletions. With the default limit few make way, as nobody knows yet how many
- * entries the source has. */
+/* The limit counts what has made way, in all deletions. With the default limit few make way, as nobody knows yet how
+ * many entries the source has. */
 static void limits_of_ways(void **state)
 {
 	uint64_t has_entries = 1000;
@@ -527,7 +534,8 @@ static void limits_of_ways(void **state)
 	assert_int_equal(prune_new(&p, &o, NULL), 0);
 	assert_int_equal(prune_add(p, fx_root, 0, "", NULL), 0);
 	assert_int_equal(make_way(p, "d", 3), PTCP_EIO);
-	assert_non_null(strstr(why.msg, "more than 100 files and directories to delete: none is deleted (raise --max-delete"));
+	assert_non_null(strstr(why.msg,
+	    "more than 100 files and directories to delete: none is deleted (raise --max-delete"));
 	assert_int_equal(unlink(fx_path("d/f0")), 0);
 	assert_int_equal(make_way(p, "d", 3), 0);
 	assert_int_equal(prune_removed(p), PRUNE_FEW);

@@ -2,7 +2,6 @@
  * outside it, over and over, while files are received and sent there.
  * against: links */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/units.h"
+#include "offer.h"
 #include "store/sink.h"
 #include "store/source.h"
 

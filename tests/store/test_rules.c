@@ -4,9 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
-
+#include <stdint.h>
 #include <cmocka.h>
+
+#include <string.h>
 
 #define SIZE 100
 #define TIME { 1000, 500 }
@@ -49,7 +50,8 @@ static void one_rule(void **state)
 		bool write_once;
 		const char *answers[4];
 	} rules[] = {
-		/*       nothing, 2 equal, older, newer, 3 of another size, link, 2 that are the entry, directory, special */
+		/*       nothing, 2 equal, older, newer, 3 of another size, link, 2 that are the entry, directory,
+		 * special */
 		{ 0, false, { "RCCRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_IGNORE_EXISTING, false, { "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKSK" } },
 		{ RULE_EXISTING, false, { "KCCRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRRRSR" } },
@@ -60,8 +62,8 @@ static void one_rule(void **state)
 		{ RULE_NO_RESUME, false, { "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ 0, true, { "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXXXSX" } },
 	};
-	static const char letters[] = { [RULES_RECEIVE] = 'R', [RULES_COMPARE] = 'C', [RULES_SAME] = 'S', [RULES_KEEP] = 'K',
-		[RULES_REFUSE] = 'X' };
+	static const char letters[] = { [RULES_RECEIVE] = 'R', [RULES_COMPARE] = 'C', [RULES_SAME] = 'S',
+		[RULES_KEEP] = 'K', [RULES_REFUSE] = 'X' };
 	char got[N + 1] = "";
 	size_t r, t, i;
 
@@ -77,8 +79,8 @@ static void one_rule(void **state)
 /* What one rule keeps, no other rule gives up. */
 static void rules_together(void **state)
 {
-	static const uint32_t flags[] = { RULE_IGNORE_EXISTING, RULE_EXISTING, RULE_UPDATE, RULE_SIZE_ONLY, RULE_CHECKSUM,
-		RULE_IGNORE_TIMES, RULE_NO_RESUME };
+	static const uint32_t flags[] = { RULE_IGNORE_EXISTING, RULE_EXISTING, RULE_UPDATE,
+		RULE_SIZE_ONLY, RULE_CHECKSUM, RULE_IGNORE_TIMES, RULE_NO_RESUME };
 	const unsigned n = sizeof flags / sizeof *flags;
 	enum rules_answer all;
 	unsigned set, f;
@@ -107,7 +109,8 @@ static void files_found(void **state)
 	static const struct {
 		mode_t mode;
 		enum rules_type type;
-	} found[] = { { S_IFREG, RULES_FILE }, { S_IFLNK, RULES_SYMLINK }, { S_IFDIR, RULES_DIR }, { S_IFIFO, RULES_SPECIAL },
+	} found[] = { { S_IFREG, RULES_FILE }, { S_IFLNK, RULES_SYMLINK }, { S_IFDIR, RULES_DIR },
+		{ S_IFIFO, RULES_SPECIAL },
 		{ S_IFSOCK, RULES_SPECIAL }, { S_IFCHR, RULES_SPECIAL }, { S_IFBLK, RULES_SPECIAL } };
 	struct rules_entry e;
 	struct stat st = { .st_size = 7, .st_mtim = { 8, 9 } };
@@ -117,7 +120,8 @@ static void files_found(void **state)
 	for (i = 0; i < sizeof found / sizeof *found; i++) {
 		st.st_mode = found[i].mode | 0644;
 		e = rules_entry_of(&st);
-		assert_true(e.type == found[i].type && e.size_bytes == 7 && e.mtime.tv_sec == 8 && e.mtime.tv_nsec == 9 && !e.same);
+		assert_true(e.type == found[i].type && e.size_bytes == 7 && e.mtime.tv_sec == 8 &&
+		    e.mtime.tv_nsec == 9 && !e.same);
 	}
 }
 

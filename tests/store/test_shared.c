@@ -1,6 +1,5 @@
 /* Parts that several hosts write: here the hosts are sinks of one process. */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "offer.h"
 #include "store/hash.h"
 
 static const struct offer big = { "big", 20 * OFFER_BLOCK + 100, 1, false };
@@ -250,8 +250,8 @@ static void all_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(two_hosts), fx_tree_test(resumed), fx_tree_test(left_over), fx_tree_test(lapsed), fx_tree_test(refused),
-		fx_tree_test(late),
+		fx_tree_test(two_hosts), fx_tree_test(resumed), fx_tree_test(left_over), fx_tree_test(lapsed),
+		fx_tree_test(refused), fx_tree_test(late),
 		fx_tree_test(flushing_fails), fx_tree_test(all_at_once),
 	};
 

@@ -1,5 +1,4 @@
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -14,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "offer.h"
 #include "store/part.h"
 #include "store/sink.h"
 
@@ -219,7 +219,8 @@ static void metadata(void **state)
 	assert_false(commit_with_mode("j", 0600, &e));
 }
 
-/* New files have the mode of any other program's, by the default ACL of the directory; a mode of the source is as it is. */
+/* New files have the mode of any other program's, by the default ACL of the directory; a mode of the source is as it
+ * is. */
 static void default_acl(void **state)
 {
 	/* user rwx, group r-x, a user rwx, mask rwx, other --- */
@@ -792,7 +793,8 @@ static void discard_while_written(void **state)
 static bool kept(const char *name, unsigned rules)
 {
 	const struct meta m = { .mtime = { .tv_sec = 1000000000 } };
-	struct sink *s = sink_new(fx_root, name, 3, &m, &(struct sink_opts){ .block_bytes = 1 << 20, .rules.flags = rules });
+	struct sink *s = sink_new(fx_root, name, 3, &m, &(struct sink_opts){ .block_bytes = 1 << 20,
+	    .rules.flags = rules });
 	struct sink_existing look;
 
 	assert_int_equal(sink_inspect(s, &look, NULL), 0);
@@ -835,12 +837,16 @@ static void own_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning), fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
+		fx_tree_test(one_file), fx_tree_test(a_size_at_the_end), fx_tree_test(a_kept_beginning),
+		fx_tree_test(empty_file), fx_tree_test(hole_at_the_end),
 		fx_tree_test(metadata), fx_tree_test(default_acl), fx_tree_test(odd_names),
-		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name), fx_tree_test(busy),
-		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late), fx_tree_test(told_at_once),
+		fx_tree_test(replaces), fx_tree_test(leftovers), fx_tree_test(planted), fx_tree_test(lost_its_name),
+		fx_tree_test(busy),
+		fx_tree_test(taken_over), fx_tree_test(empty_one_meanwhile), fx_tree_test(told_late),
+		fx_tree_test(told_at_once),
 		fx_tree_test(discard), fx_tree_test(give_up), fx_tree_test(faults), fx_tree_test(short_writes),
-		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names), fx_tree_test(kept_by_rules),
+		fx_tree_test(side_by_side), fx_tree_test(discard_while_written), fx_tree_test(own_names),
+		fx_tree_test(kept_by_rules),
 	};
 	return cmocka_run_group_tests_name("store/sink", tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Every allocation of the store fails once. Linked with --wrap for each function
  * below; what a failure leaks is found by the address sanitizer. */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -9,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/source.h"
 #include "fs/io.h"
+#include "fs/xattr.h"
+#include "offer.h"
 #include "store/owner.h"
 #include "store/sink.h"
-#include "fs/xattr.h"
+#include "store/source.h"
 
 static atomic_int armed, countdown, hit;
 

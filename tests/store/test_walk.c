@@ -657,7 +657,8 @@ static void selections(void **state)
 	fx_text("a.b", "");
 	fx_text("other", "");
 	assert_int_equal(symlink("a", fx_path("link")), 0);
-	/* a directory's siblings that sort between it and its content; the same path twice; nothing that was not selected */
+	/* a directory's siblings that sort between it and its content; the same path twice; nothing that was not
+	 * selected */
 	s = selected((const char *const[]){ "a.b", "./a//sub/deep/", "a/sub/deep/x", "/a/z", "a.b", "link", NULL });
 	assert_int_equal(selection_n(s), 5);
 	assert_string_equal(listing(1), "d0 a\nd1 a/sub\nd2 a/sub/deep\ne0 a\ne1 a/sub\ne2 a/sub/deep\nf0 a.b\nf1 a/z\n"
@@ -682,8 +683,8 @@ static void selections(void **state)
 	selection_free(s);
 	again();
 	s = selected((const char *const[]){ ".", "a/z", NULL });
-	assert_string_equal(listing(1), "d0 a\nd1 a/sub\nd2 a/sub/deep\ne0 a\ne1 a/sub\ne2 a/sub/deep\nf0 a.b\nf0 other\n"
-	    "f1 a/z\nf2 a/sub/y\nf3 a/sub/deep/x\nl0 link -> a\n");
+	assert_string_equal(listing(1), "d0 a\nd1 a/sub\nd2 a/sub/deep\ne0 a\ne1 a/sub\ne2 a/sub/deep\nf0 a.b\nf0 "
+	    "other\nf1 a/z\nf2 a/sub/y\nf3 a/sub/deep/x\nl0 link -> a\n");
 	selection_free(s);
 	filter_free(f);
 }
@@ -763,7 +764,8 @@ int main(void)
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
 		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
 		walk_test(filtered_failures), walk_test(deep),
-		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable), walk_test(cut_short),
+		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable),
+		walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),
 		walk_test(memory),
 	};

@@ -1,10 +1,6 @@
 /* Files of clients who may only add. */
 #include "store/sink.h"
 
-#include "fixture.h"
-#include "store/hash.h"
-#include "store/part.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +10,10 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "fixture.h"
+#include "store/hash.h"
+#include "store/part.h"
 
 static const struct meta plain = { .set_mtime = true, .mtime = { 1000, 7 } };
 
@@ -173,7 +173,8 @@ static void one_of_many_wins(void **state)
 
 static void resumes_its_own(void **state)
 {
-	const struct sink_opts o = { .block_bytes = 1, .has_version = true, .rules = { .write_once = true }, .owner = "ann" };
+	const struct sink_opts o = { .block_bytes = 1, .has_version = true, .rules = { .write_once = true },
+		.owner = "ann" };
 	struct sink_opts other = o;
 	struct sink_existing found = { .found = SINK_NOTHING };
 	struct sink *s = sink_new(fx_root, "f", 3, &plain, &o);
@@ -200,8 +201,8 @@ static void resumes_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(names_are_given_once), fx_tree_test(nothing_is_told), fx_tree_test(parts_are_apart), fx_tree_test(one_of_many_wins),
-		fx_tree_test(without_the_flag), fx_tree_test(without_attributes),
+		fx_tree_test(names_are_given_once), fx_tree_test(nothing_is_told), fx_tree_test(parts_are_apart),
+		fx_tree_test(one_of_many_wins), fx_tree_test(without_the_flag), fx_tree_test(without_attributes),
 		fx_tree_test(resumes_its_own),
 	};
 	return cmocka_run_group_tests_name("store/write_once", tests, NULL, NULL);

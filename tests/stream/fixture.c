@@ -97,7 +97,8 @@ int sf_setup(void **state)
 	memset(&sf, 0, sizeof sf);
 	sf.peer = -1;
 	open_files_init(&sf.files);
-	if (loop_new(&sf.control, NULL) < 0 || context_init(&sf.context, sf.control, fx_path("config"), 2, 0, 0, NULL) < 0)
+	if (loop_new(&sf.control, NULL) < 0 || context_init(&sf.context, sf.control, fx_path("config"),
+	    2, 0, 0, NULL) < 0)
 		return -1;
 	sf.o = (struct stream_opts){ .context = &sf.context, .verify = true, .only_stream = true, .ops = &ops };
 	return 0;

@@ -1,12 +1,12 @@
-/* What the tests of stream share: one stream on a worker of a real context, whose peer is the test at the other end of a
- * TCP connection over loopback, and the reports of the stream. The files are those of store/fixture.h, whose system
+/* What the tests of stream share: one stream on a worker of a real context, whose peer is the test at the other end of
+ * a TCP connection over loopback, and the reports of the stream. The files are those of store/fixture.h, whose system
  * calls a test can make to fail or wait. */
 #ifndef TESTS_STREAM_FIXTURE_H
 #define TESTS_STREAM_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

@@ -1,7 +1,7 @@
 /* Streams that move between workers while they carry a file: every block arrives, once and whole. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -131,7 +131,8 @@ static void feed(struct stream *s)
 
 	while (fx.next < wire_grid_blocks(fx.grid) && (job = stream_free_job(s)) != NULL) {
 		job->job.n = 1;
-		job->job.extent[0] = (struct snd_extent){ .id = FILE_ID, .offset = (uint64_t)fx.next * fx.grid.block_bytes,
+		job->job.extent[0] = (struct snd_extent){ .id = FILE_ID,
+		    .offset = (uint64_t)fx.next * fx.grid.block_bytes,
 			.block = fx.next, .length = wire_grid_length(fx.grid, fx.next) };
 		job->source[0] = source_ref(fx.source);
 		fx.next++;
@@ -276,7 +277,8 @@ static void carry(uint64_t size, bool verify, bool paced)
 	fx.verify = verify;
 	fx.paced = paced;
 	fx.random = (struct rng){ size };
-	snprintf(fx.path, sizeof fx.path, "%s/ptcp-stream.XXXXXX", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
+	snprintf(fx.path, sizeof fx.path, "%s/ptcp-stream.XXXXXX",
+	    getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
 	assert_non_null(mkdtemp(fx.path));
 	start();
 	make_files();
@@ -324,7 +326,8 @@ static void placed(void **state)
 
 	(void)state;
 	memset(&fx, 0, sizeof fx);
-	snprintf(fx.path, sizeof fx.path, "%s/ptcp-stream.XXXXXX", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
+	snprintf(fx.path, sizeof fx.path, "%s/ptcp-stream.XXXXXX",
+	    getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp");
 	assert_non_null(mkdtemp(fx.path));
 	start();
 	fx.ending = true;

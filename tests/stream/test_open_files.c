@@ -60,7 +60,8 @@ static void ids(void **state)
 		assert_null(found(strangers[i], 0, CHUNK, &ok, &c));
 		assert_true(ok);
 		assert_null(open_files_get(&files, strangers[i], NULL));
-		open_files_clear(&files, strangers[i] == UINT64_MAX || wire_slot(strangers[i]) >= WIRE_SLOTS ? 0 : strangers[i]);
+		open_files_clear(&files, strangers[i] == UINT64_MAX ||
+		    wire_slot(strangers[i]) >= WIRE_SLOTS ? 0 : strangers[i]);
 	}
 	assert_ptr_equal(found(SF_ID, 0, CHUNK, &ok, &c), a);
 	open_files_clear(&files, SF_ID);

@@ -135,7 +135,8 @@ static void generates(void **state)
 	while (got < all) {
 		assert_int_equal(recv(sf.peer, head, sizeof head, MSG_WAITALL), sizeof head);
 		assert_int_equal(wire_block_decode(&b, head, NULL), 0);
-		assert_int_equal(b.length_bytes, all - got < STREAM_GENERATED_BLOCK ? all - got : STREAM_GENERATED_BLOCK);
+		assert_int_equal(b.length_bytes, all - got < STREAM_GENERATED_BLOCK ? all - got :
+		    STREAM_GENERATED_BLOCK);
 		assert_int_equal(recv(sf.peer, data, b.length_bytes, MSG_WAITALL), b.length_bytes);
 		assert_memory_equal(data, generated, b.length_bytes);
 		assert_int_equal(recv(sf.peer, tail, sizeof tail, MSG_WAITALL), sizeof tail);
@@ -395,7 +396,8 @@ static void kind_forget(struct stream *s)
 static void another_host(void **state)
 {
 	static const struct stream_kind kind = { kind_send, kind_check, kind_stop, kind_forget };
-	const struct tcpinfo early = { .retransmits = 3, .acked_bytes = 100 }, late = { .retransmits = 5, .acked_bytes = 300 };
+	const struct tcpinfo early = { .retransmits = 3, .acked_bytes = 100 },
+		late = { .retransmits = 5, .acked_bytes = 300 };
 	struct stream_job *first, *second;
 	struct tcpinfo seen;
 
@@ -438,7 +440,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		sf_test(without_a_limit), sf_test(the_smallest_limit), sf_test(a_shared_limit), sf_test(generates),
 		sf_test(interrupted), sf_test(waits_for_memory), sf_test(peers_that_stall),
-		sf_test(no_memory_for_a_connection), sf_test(a_check), sf_test(resets), sf_test(a_tap), sf_test(another_host),
+		sf_test(no_memory_for_a_connection), sf_test(a_check), sf_test(resets), sf_test(a_tap),
+		sf_test(another_host),
 	};
 
 	return cmocka_run_group_tests_name("stream/stream", tests, NULL, NULL);

@@ -80,7 +80,8 @@ static void whole_blocks(void **state)
 		const uint32_t b = sf.result[i].block;
 		const struct digest term = sf_term(grid, b);
 
-		assert_int_equal(sf.result[i].hash, sf_block_hash((uint64_t)b * grid.block_bytes, wire_grid_length(grid, b)));
+		assert_int_equal(sf.result[i].hash, sf_block_hash((uint64_t)b * grid.block_bytes,
+		    wire_grid_length(grid, b)));
 		assert_memory_equal(&sf.result[i].term, &term, sizeof term);
 	}
 	expect_content();
@@ -312,7 +313,8 @@ static void cut_short(void **state)
 	assert_int_equal(sf.n_results, 1);
 	assert_int_equal(stream_received(sf.stream, &from, &until), 1000 + CHUNK);
 	assert_true(from.ns > 0 && until.ns >= from.ns);
-	assert_int_equal(stream_moved(sf.stream), WIRE_BLOCK_HEAD_BYTES + 1000 + WIRE_BLOCK_END_BYTES + sizeof head + 3);
+	assert_int_equal(stream_moved(sf.stream), WIRE_BLOCK_HEAD_BYTES + 1000 + WIRE_BLOCK_END_BYTES +
+	    sizeof head + 3);
 }
 
 /* More blocks than one report holds, and than one turn of the loop takes: none is lost, and the order stays. */

@@ -137,8 +137,8 @@ static void several_writes_at_once(void **state)
 		assert_true(is_written(i));
 }
 
-/* Waits until the worker has read so many chunks, with their frames, and decided about each; returns the number of writes
- * that I/O threads make. */
+/* Waits until the worker has read so many chunks, with their frames, and decided about each; returns the number of
+ * writes that I/O threads make. */
 static unsigned all_read(unsigned chunks)
 {
 	while (stream_moved(sf.stream) < chunks * (uint64_t)(WIRE_BLOCK_HEAD_BYTES + CHUNK + WIRE_BLOCK_END_BYTES))

@@ -1,5 +1,5 @@
-/* Decodes whole frames of any type and encodes the result: shared by the tests of src/wire and the fuzz target. A type of
- * WIRE_FRAMES without a layout gives RECODE_MISSING, which fails the tests. */
+/* Decodes whole frames of any type and encodes the result: shared by the tests of src/wire and the fuzz target. A type
+ * of WIRE_FRAMES without a layout gives RECODE_MISSING, which fails the tests. */
 #ifndef TESTS_WIRE_RECODE_H
 #define TESTS_WIRE_RECODE_H
 
@@ -68,7 +68,8 @@ static inline int recode(const uint8_t *frame, size_t n, uint8_t *out, size_t *o
 	}
 	if (h.type == WIRE_BLOCK) {
 		r = recode_block(frame, n, out, out_n, e);
-	} else if (wire_layouts[h.type].n == 0 && h.type != WIRE_JOINED && h.type != WIRE_ROUTED && h.type != WIRE_LINKS) {
+	} else if (wire_layouts[h.type].n == 0 && h.type != WIRE_JOINED && h.type != WIRE_ROUTED &&
+	    h.type != WIRE_LINKS) {
 		return RECODE_MISSING;
 	} else if ((r = wire_decode(&f, h.type, in, e)) == 0) {
 		*out_n = wire_encode(out, h.type, &f);

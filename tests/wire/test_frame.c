@@ -1,10 +1,11 @@
 /* against: arithmetic */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <cmocka.h>
+
+#include <stdio.h>
 
 #include "check.h"
 #include "wire/attrs.h"
@@ -51,7 +52,8 @@ static void seeds_of_the_fuzz_target(void **state)
 		n = hex_bytes(want, samples[i].hex);
 		snprintf(path, sizeof path, "tests/fuzz/seeds/wire/%s", samples[i].name);
 		check_that((f = fopen(path, "rb")) != NULL, "%s: missing (make fuzz-seeds)", path);
-		check_that(fread(got, 1, sizeof got, f) == n && memcmp(got, want, n) == 0, "%s: outdated (make fuzz-seeds)", path);
+		check_that(fread(got, 1, sizeof got, f) == n && memcmp(got, want, n) == 0,
+		    "%s: outdated (make fuzz-seeds)", path);
 		fclose(f);
 	}
 }
@@ -103,8 +105,8 @@ static void every_frame_has_a_sample(void **state)
 	assert_string_equal(wire_type_name(255), "?");
 }
 
-/* PROTOCOL.md's table of frames has the frames between peers, with the same names, numbers and limits in the same order, and
- * no others. */
+/* PROTOCOL.md's table of frames has the frames between peers, with the same names, numbers and limits in the same
+ * order, and no others. */
 static void every_frame_is_listed(void **state)
 {
 	char row[200], expected[80];
@@ -193,7 +195,8 @@ static void limits_are_the_largest_payloads(void **state)
 {
 	(void)state;
 #define X(name, number, max)                                                   \
-	if (number != WIRE_HELLO && number != WIRE_OPEN && number != WIRE_SELECT && number != WIRE_OPENED && number != WIRE_ENTRY && \
+	if (number != WIRE_HELLO && number != WIRE_OPEN && number != WIRE_SELECT && number != WIRE_OPENED && \
+	    number != WIRE_ENTRY && \
 	    number != WIRE_MANAGE && number != WIRE_SEND && number != WIRE_SENT && number != WIRE_WROTE && \
 	    number != WIRE_BLOCK) \
 		assert_int_equal(largest_payload(&wire_layouts[number]), max); \
@@ -279,14 +282,15 @@ static void check_limits(const char *name, const struct wire_field *d, const cha
 	if ((d->kind != WIRE_FIELD_UINT && d->kind != WIRE_FIELD_LENGTH && d->kind != WIRE_FIELD_ARRAY) ||
 	    strstr(text, "see below") != NULL)
 		return;
-	check_that(d->max >= natural || states(text, d->max) || (d->max == WIRE_LINK_NS_MAX && strstr(text, "at most an hour")),
+	check_that(d->max >= natural || states(text, d->max) ||
+	    (d->max == WIRE_LINK_NS_MAX && strstr(text, "at most an hour")),
 	    "PROTOCOL.md, %s: %s is at most %llu, instead of %s", name, d->name, (unsigned long long)d->max, text);
 	check_that(d->min == 0 || mentions(text, "not 0") || states(text, d->min),
 	    "PROTOCOL.md, %s: %s is at least %llu, instead of %s", name, d->name, (unsigned long long)d->min, text);
 }
 
-/* Rows of the table at `text` are the fields of l, with their offsets and limits; more rows may follow only where types share a
- * table. */
+/* Rows of the table at `text` are the fields of l, with their offsets and limits; more rows may follow only where types
+ * share a table. */
 static void check_table(const char *name, const char *text, const struct wire_layout *l, bool shared)
 {
 	char offset[60] = "", field[80], row[180];
@@ -295,8 +299,8 @@ static void check_table(const char *name, const char *text, const struct wire_la
 	bool progress = false;
 
 	for (d = l->field; d < l->field + l->n; d++) {
-		if (d->name == NULL || (progress && d->at < offsetof(struct wire_state, progress) + sizeof(struct ptcp_progress) &&
-		    d->kind == WIRE_FIELD_UINT)) {
+		if (d->name == NULL || (progress && d->at < offsetof(struct wire_state,
+		    progress) + sizeof(struct ptcp_progress) && d->kind == WIRE_FIELD_UINT)) {
 			fixed += d->size;
 			continue;
 		}
@@ -307,13 +311,15 @@ static void check_table(const char *name, const char *text, const struct wire_la
 		}
 		text = strchr(text, '\n') + 1;
 		snprintf(row, sizeof row, "| %u%s | %s |", fixed, offset, field);
-		check_that(strncmp(text, row, strlen(row)) == 0, "PROTOCOL.md, %s: %.60s.. instead of %s", name, text, row);
+		check_that(strncmp(text, row, strlen(row)) == 0, "PROTOCOL.md, %s: %.60s.. instead of %s",
+		    name, text, row);
 		check_limits(name, d, text + strlen(row));
 		if (d->kind == WIRE_FIELD_DATA)
-			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %s", count_of(l, d)->name);
-		else if (d->kind == WIRE_FIELD_ARRAY)
-			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %.0u%s", d->size > 1 ? d->size : 0,
+			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %s",
 			    count_of(l, d)->name);
+		else if (d->kind == WIRE_FIELD_ARRAY)
+			snprintf(offset + strlen(offset), sizeof offset - strlen(offset), " + %.0u%s",
+			    d->size > 1 ? d->size : 0, count_of(l, d)->name);
 		else
 			fixed += d->size;
 	}
@@ -329,7 +335,8 @@ static void every_field_is_listed(void **state)
 	(void)state;
 #define X(name, number, max)                                                   \
 	shared = number == WIRE_NEED || number == WIRE_HOLE;                   \
-	snprintf(title, sizeof title, "| offset | field of %s |", shared || number == WIRE_HAVE ? "NEED, HAVE and HOLE" : #name); \
+	snprintf(title, sizeof title, "| offset | field of %s |", shared || \
+	    number == WIRE_HAVE ? "NEED, HAVE and HOLE" : #name); \
 	if ((table = strstr(text, title)) == NULL) {                           \
 		snprintf(title, sizeof title, "\n### %s (%d)\n", #name, number); \
 		if ((at = strstr(text, title)) != NULL)                        \
@@ -360,7 +367,8 @@ static void check_values(const char *text, const char *head, const struct value 
 	row = strchr(strchr(row, '\n') + 1, '\n') + 1; /* behind the line of dashes */
 	for (i = 0; i < n; i++, row = strchr(row, '\n') + 1) {
 		snprintf(begins, sizeof begins, "| %llu | %s", (unsigned long long)value[i].number, value[i].name);
-		check_that(strncmp(row, begins, strlen(begins)) == 0, "PROTOCOL.md: %.60s.. instead of %s", row, begins);
+		check_that(strncmp(row, begins, strlen(begins)) == 0, "PROTOCOL.md: %.60s.. instead of %s", row,
+		    begins);
 	}
 	check_that(*row == '\n', "PROTOCOL.md, table %s: a row too many: %.60s", head, row);
 }
@@ -391,20 +399,26 @@ static void every_value_is_listed(void **state)
 	(void)state;
 	qsort(flags, sizeof flags / sizeof *flags, sizeof *flags, by_number);
 	check_values(text, "| flag | name | |", flags, sizeof flags / sizeof *flags);
-	VALUES(text, "| role | name | |", { WIRE_ACCEPTOR_RECEIVES, "ACCEPTOR_RECEIVES |" }, { WIRE_ACCEPTOR_SENDS, "ACCEPTOR_SENDS |" },
+	VALUES(text, "| role | name | |", { WIRE_ACCEPTOR_RECEIVES, "ACCEPTOR_RECEIVES |" },
+	    { WIRE_ACCEPTOR_SENDS, "ACCEPTOR_SENDS |" },
 	    { WIRE_ACCEPTOR_DISCARDS, "ACCEPTOR_DISCARDS |" }, { WIRE_ACCEPTOR_GENERATES, "ACCEPTOR_GENERATES |" });
 	VALUES(text, "| flags | |", { 0, "a source" }, { WIRE_PATH_CONTENTS, "a source: the content" },
 	    { WIRE_PATH_EXCLUDE, "EXCLUDE:" }, { WIRE_PATH_INCLUDE, "INCLUDE:" });
 	VALUES(text, "| congestion | name | |", { WIRE_CC_AUTO, "AUTO |" }, { WIRE_CC_SYSTEM, "SYSTEM |" },
-	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" }, { WIRE_CC_YIELD, "YIELD |" },
+	    { WIRE_CC_CUBIC, "CUBIC |" }, { WIRE_CC_BBR, "BBR |" }, { WIRE_CC_RENO, "RENO |" },
+	    { WIRE_CC_YIELD, "YIELD |" },
 	    { WIRE_CC_FAIR, "FAIR |" });
-	VALUES(text, "| tag | name | of | value |", { WIRE_ATTR_VERSION, "VERSION |" }, { WIRE_ATTR_SPARSE, "SPARSE |" },
+	VALUES(text, "| tag | name | of | value |", { WIRE_ATTR_VERSION, "VERSION |" },
+	    { WIRE_ATTR_SPARSE, "SPARSE |" },
 	    { WIRE_ATTR_LINK_ID, "LINK_ID |" }, { WIRE_ATTR_OWNER, "OWNER |" }, { WIRE_ATTR_XATTRS, "XATTRS |" },
 	    { WIRE_ATTR_LINKED, "LINKED |" }, { WIRE_ATTR_UNSIZED, "UNSIZED |" });
-	VALUES(text, "| op | |", { WIRE_MANAGE_LIST, "LIST:" }, { WIRE_MANAGE_COUNT, "COUNT:" }, { WIRE_MANAGE_MKDIR, "MKDIR" },
+	VALUES(text, "| op | |", { WIRE_MANAGE_LIST, "LIST:" }, { WIRE_MANAGE_COUNT, "COUNT:" },
+	    { WIRE_MANAGE_MKDIR, "MKDIR" },
 	    { WIRE_MANAGE_REMOVE, "REMOVE" }, { WIRE_MANAGE_RENAME, "RENAME:" });
-	VALUES(text, "| flag of MANAGE | name | of | |", { WIRE_MANAGE_RECURSIVE, "RECURSIVE |" }, { WIRE_MANAGE_HIDDEN, "HIDDEN |" },
-	    { WIRE_MANAGE_ITSELF, "ITSELF |" }, { WIRE_MANAGE_PARENTS, "PARENTS |" }, { WIRE_MANAGE_REPLACE, "REPLACE |" });
+	VALUES(text, "| flag of MANAGE | name | of | |", { WIRE_MANAGE_RECURSIVE, "RECURSIVE |" },
+	    { WIRE_MANAGE_HIDDEN, "HIDDEN |" },
+	    { WIRE_MANAGE_ITSELF, "ITSELF |" }, { WIRE_MANAGE_PARENTS, "PARENTS |" },
+	    { WIRE_MANAGE_REPLACE, "REPLACE |" });
 #define X(name, value, text) { -(value), "" },
 	VALUES(text, "| code | meaning |", PTCP_ERRORS(X));
 #undef X
@@ -684,7 +698,8 @@ static bool chunk_at(struct wire_chunk *c, uint64_t size, uint64_t offset, uint3
 /* The chunks of a file cover the file, and nothing else fits. */
 static void chunks(void **state)
 {
-	static const uint64_t sizes[] = { 1, 5, WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES + 1, 5000000, (UINT64_C(1) << 38) + 1,
+	static const uint64_t sizes[] = { 1, 5, WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES + 1, 5000000,
+		(UINT64_C(1) << 38) + 1,
 		(UINT64_C(1) << 39) + WIRE_CHUNK_BYTES + 7, (UINT64_C(1) << 41) - 3, WIRE_FILE_MAX };
 	struct wire_chunk c;
 	uint64_t size, off, from;

@@ -1,7 +1,7 @@
 /* against: arithmetic */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -137,7 +137,8 @@ static void open_golden(void **state)
 		{ WIRE_PATH_CONTENTS, "a" }, { 0, "" }, { 0, "b\xff" "c" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
-	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
+	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO,
+		WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
 		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0, 0 };
 	struct wire_open d;
 	struct span in, rest, path;
@@ -155,7 +156,8 @@ static void open_golden(void **state)
 	assert_int_equal(d.wait_ms, 60000);
 	drop(in);
 
-	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR, 128, 3, { paths, 0 }, 0, 0,
+	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR,
+	    128, 3, { paths, 0 }, 0, 0,
 		0x6000 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
@@ -209,7 +211,8 @@ static void filters_golden(void **state)
 		{ WIRE_PATH_EXCLUDE, "*.o" }, { 0, "a" }, { WIRE_PATH_INCLUDE, "k/*.o" },
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR, WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
+		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
 		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
@@ -231,8 +234,8 @@ static void filters_golden(void **state)
 static void deletions_golden(void **state)
 {
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64];
-	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .flags = WIRE_OPEN_VERIFY | WIRE_OPEN_DELETE, .streams = 1,
-		.n_paths = 2, .paths = { paths, 0 }, .max_delete = 1000 }, d;
+	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .flags = WIRE_OPEN_VERIFY | WIRE_OPEN_DELETE,
+		.streams = 1, .n_paths = 2, .paths = { paths, 0 }, .max_delete = 1000 }, d;
 	const struct wire_deleted w = { { (const uint8_t *)"a/\xff", 3 } };
 	struct wire_deleted gone;
 	struct span in;
@@ -311,7 +314,8 @@ static void open_rules(void **state)
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
-		{ "the root as destination", WIRE_OPEN, "01 00 0000 00000000 0001 0001 00000000 00000000 00000000 00 0000", true },
+		{ "the root as destination", WIRE_OPEN,
+		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
@@ -519,10 +523,11 @@ static void tcp_report_golden(void **state)
 	static const struct payload whole[] = {
 		{ "no name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
 		    " 0000000000000000 00 00", true },
-		{ "too long a name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 0000000000000000"
-		    " 0000000000000000 10 61616161616161616161616161616161 00", false },
+		{ "too long a name", WIRE_TCP_REPORT, "0000000000000000 0000000000000000 0000000000000000 "
+		    "0000000000000000 0000000000000000 10 61616161616161616161616161616161 00", false },
 	};
-	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic"), 2, { 40000 }, { 20000 }, { 100 },
+	const struct wire_tcp_report w = { 1000000, 800000, 1, 2, 3, text_span("cubic"), 2, { 40000 },
+		{ 20000 }, { 100 },
 		{ 3 }, { 1 } };
 	struct wire_tcp_report d, large;
 	uint8_t f[WIRE_TCP_REPORT_MAX_BYTES];

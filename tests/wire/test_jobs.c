@@ -1,8 +1,8 @@
 /* GRANT and the frames of errands.
  * against: arithmetic */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -136,7 +136,8 @@ static void grant_largest(void **state)
 
 /* ---- Errands ---- */
 
-static const struct ptcp_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8, PTCP_VERIFYING, true };
+static const struct ptcp_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8,
+	PTCP_VERIFYING, true };
 
 static void assert_progress(const struct ptcp_progress *p)
 {
@@ -335,7 +336,8 @@ static void clean_golden(void **state)
 	drop(in);
 	in = check_golden("cleaned", f, wire_cleaned_encode(f, &t));
 	assert_int_equal(wire_cleaned_decode(&dt, in, NULL), 0);
-	assert_true(dt.files == 3 && dt.bytes == 5000 && dt.in_use == 2 && dt.recent == 1 && dt.failed == 7 && dt.final == 1);
+	assert_true(dt.files == 3 && dt.bytes == 5000 && dt.in_use == 2 && dt.recent == 1 &&
+	    dt.failed == 7 && dt.final == 1);
 	drop(in);
 	in = check_golden("leftovers", f, wire_leftovers_encode(f, &left));
 	assert_int_equal(wire_leftovers_decode(&dleft, in, NULL), 0);
@@ -370,7 +372,8 @@ static void manage_golden(void **state)
 		{ "neither the last nor not", "managed", 48, "02", false },
 	};
 	static const uint8_t paths[] = { 0, 0, 3, 'a', '/', 0xff, 0, 0, 0 };
-	const struct wire_manage m = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN | WIRE_MANAGE_ITSELF, 2,
+	const struct wire_manage m = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE | WIRE_MANAGE_HIDDEN |
+		WIRE_MANAGE_ITSELF, 2,
 		{ paths, sizeof paths } };
 	const struct wire_listed l = { WIRE_LISTED_SYMLINK, 0, 07755, 5000, 8192, 0, -1, 999999999,
 		text_span("a/a/b/c/\xff"), text_span("../x"), { NULL, 0 } };
@@ -413,8 +416,8 @@ static void state_golden(void **state)
 		{ "a control byte in the host", "state", 115, "07", false },
 		{ "a NUL in a path", "state", 116, "00", false },
 	};
-	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000, 59000, some_progress,
-		text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };
+	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000,
+		59000, some_progress, text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };
 	uint8_t f[WIRE_STATE_MAX_BYTES];
 	struct span in = check_golden("state", f, wire_state_encode(f, &s));
 	struct wire_state d;

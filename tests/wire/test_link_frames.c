@@ -1,8 +1,8 @@
 /* LINKS and LINK.
  * against: arithmetic */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

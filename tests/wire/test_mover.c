@@ -1,8 +1,8 @@
 /* Frames between an engine and its movers.
  * against: arithmetic */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -18,8 +18,10 @@ static void drop(struct span s)
 
 static void from_the_engine(void **state)
 {
-	struct wire_stream s = { .handle = 7, .number = 3, .family = 4, .flags = WIRE_STREAM_VERIFY | WIRE_STREAM_PATIENT,
-		.segment_bytes = 1280, .timeout_ms = 30000, .connect_ms = 10000, .port = 7811, .host = text_span("192.0.2.1"),
+	struct wire_stream s = { .handle = 7, .number = 3, .family = 4,
+		.flags = WIRE_STREAM_VERIFY | WIRE_STREAM_PATIENT,
+		.segment_bytes = 1280, .timeout_ms = 30000, .connect_ms = 10000, .port = 7811,
+		.host = text_span("192.0.2.1"),
 		.label = text_span("ab12"), .congestion = text_span("cubic"), .spool_bytes = 1 << 20,
 		.route_session = UINT64_C(0xb0b1b2b3b4b5b6b7), .relays = text_span("r1:1,r2:2") }, d;
 	const struct wire_pass pass = { 7, text_span("gone") };
@@ -149,7 +151,8 @@ static void from_the_mover(void **state)
 
 static void of_receivers(void **state)
 {
-	static const uint8_t item[] = { 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 255, WIRE_WRITTEN_CORRUPT };
+	static const uint8_t item[] = { 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 255,
+		WIRE_WRITTEN_CORRUPT };
 	const struct wire_target target = { 0x10002, 1, 300000, 77, WIRE_TARGET_SPARSE | WIRE_TARGET_DURABLE,
 		text_span("in/.ptcp-000000000000.part") };
 	const struct wire_want want = { 7, 0x10002 };

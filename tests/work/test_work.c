@@ -1,5 +1,5 @@
-/* Movers in threads of the test, with real engines at both ends: they carry the streams of a client, or of a server, in both
- * directions; they join late, are lost, and end. */
+/* Movers in threads of the test, with real engines at both ends: they carry the streams of a client, or of a server, in
+ * both directions; they join late, are lost, and end. */
 #include "../session/fixture.h"
 
 #include <arpa/inet.h>
@@ -97,8 +97,8 @@ static void invite(bool writes, bool serves)
 {
 	static struct log log;
 	struct movers_opts o = { .control = sf.control, .log = &log, .file = movers.file, .listen = "127.0.0.1:0",
-		.base = &movers.base[writes], .n_bases = 1, .root = &movers.roots[writes], .n_roots = 1, .writes = writes,
-		.serves = serves, .wait_ns = 20 * NS_PER_S, .notify = on_notice };
+		.base = &movers.base[writes], .n_bases = 1, .root = &movers.roots[writes], .n_roots = 1,
+		.writes = writes, .serves = serves, .wait_ns = 20 * NS_PER_S, .notify = on_notice };
 	struct ptcp_err e;
 
 	if (movers_new(&movers.set, &o, &e) < 0)
@@ -219,8 +219,8 @@ static void cut_links(void)
 
 	while ((d = readdir(all)) != NULL) {
 		n = sizeof sa;
-		if (d->d_name[0] != '.' && getpeername(atoi(d->d_name), (struct sockaddr *)&sa, &n) == 0 && sa.sin_family == AF_INET &&
-		    ntohs(sa.sin_port) == listener_port(movers.set->listener))
+		if (d->d_name[0] != '.' && getpeername(atoi(d->d_name), (struct sockaddr *)&sa, &n) == 0 &&
+		    sa.sin_family == AF_INET && ntohs(sa.sin_port) == listener_port(movers.set->listener))
 			sf_cut(atoi(d->d_name));
 	}
 	closedir(all);

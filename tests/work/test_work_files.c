@@ -1,15 +1,16 @@
 /* Files that an engine names to a mover.
  * against: paths */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "work/work_impl.h"
 
@@ -134,8 +135,8 @@ static void changed(void **state)
 /* What no engine asks for, as it lists only what lies beneath the sources. */
 static void outside(void **state)
 {
-	static const char *const paths[] = { "../secret", "sub/../../secret", "/etc/passwd", "", ".", "..", "sub/", "sub//a",
-		"./sub/a", "sub/./a" };
+	static const char *const paths[] = { "../secret", "sub/../../secret", "/etc/passwd", "", ".", "..",
+		"sub/", "sub//a", "./sub/a", "sub/./a" };
 	struct wire_source s;
 	struct work_files f;
 	struct ptcp_err e;
@@ -164,10 +165,12 @@ static void outside(void **state)
 static void parts(void **state)
 {
 	static const struct { const char *path; unsigned root; bool ok; } cases[] = {
-		{ "sub/.ptcp-0123456789abcdef.part", 0, true }, { ".ptcp-0123456789abcdef.part", 0, true }, { "sub/a", 0, false },
+		{ "sub/.ptcp-0123456789abcdef.part", 0, true }, { ".ptcp-0123456789abcdef.part", 0, true },
+		    { "sub/a", 0, false },
 		{ "../.ptcp-0123456789abcdef.part", 0, false }, { "sub/.ptcp-0123456789abcdef.journal", 0, false },
 		{ "sub/../.ptcp-0123456789abcdef.part", 0, false }, { "/.ptcp-0123456789abcdef.part", 0, false },
-		{ ".ptcp-0123456789abcdef.part", 1, false }, { ".ptcp-0123456789abcdef.part", 2, false }, { "", 1, false },
+		{ ".ptcp-0123456789abcdef.part", 1, false }, { ".ptcp-0123456789abcdef.part", 2, false },
+		    { "", 1, false },
 	};
 	struct work_files f;
 	struct wire_target t;

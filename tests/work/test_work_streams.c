@@ -1,15 +1,16 @@
-/* Requests of an engine: streams, jobs and answers that no engine makes, which a mover refuses, and those that it carries
- * out. The other end of the streams accepts the session's key, and no relayed connection. The test plays the link to the
- * engine. */
+/* Requests of an engine: streams, jobs and answers that no engine makes, which a mover refuses, and those that it
+ * carries out. The other end of the streams accepts the session's key, and no relayed connection. The test plays the
+ * link to the engine. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "conn/join_proof.h"
 #include "core/byteorder.h"
@@ -79,8 +80,8 @@ static struct span text(const char *s) { return (struct span){ (const uint8_t *)
 /* Of a transfer: it sends the files of one directory. */
 static int set_up(void **state)
 {
-	struct pending_opts o = { .context = &fx.peer, .timeout_ns = LIMIT_S * NS_PER_S, .waiting = 64, .sessions = 4, .streams = 64,
-		.ops = &inbound_ops };
+	struct pending_opts o = { .context = &fx.peer, .timeout_ns = LIMIT_S * NS_PER_S, .waiting = 64,
+		.sessions = 4, .streams = 64, .ops = &inbound_ops };
 	struct invitation v = { .n_roots = 1 };
 	struct loop *first;
 
@@ -101,12 +102,14 @@ static int set_up(void **state)
 	work_targets_init(&fx.w.targets);
 	if (work_files_open(&fx.w.files, &v, 0, NULL) < 0 || loop_new(&fx.loop, NULL) < 0 ||
 	    context_init(&fx.process.context, fx.loop, fx_path("mover"), 1, CIPHERS, 0, NULL) < 0 ||
-	    context_init(&fx.peer, fx.loop, fx_path("peer"), 1, 0, CIPHERS, NULL) < 0 || pending_init(&fx.pending, &o, NULL) < 0 ||
+	    context_init(&fx.peer, fx.loop, fx_path("peer"), 1, 0, CIPHERS, NULL) < 0 ||
+	    pending_init(&fx.pending, &o, NULL) < 0 ||
 	    listener_new(&fx.listener, fx.loop, "127.0.0.1:0", 0, on_accepted, NULL, NULL) < 0)
 		return -1;
-	fx.stream = (struct wire_stream){ .handle = 7, .number = 3, .cipher = PTCP_CIPHER_AES128GCM, .connect_ms = 1000 * LIMIT_S,
-		.timeout_ms = 1000 * LIMIT_S, .port = (uint16_t)listener_port(fx.listener), .host = text("127.0.0.1"), .key = "key",
-		.session = "session" };
+	fx.stream = (struct wire_stream){ .handle = 7, .number = 3, .cipher = PTCP_CIPHER_AES128GCM,
+	    .connect_ms = 1000 * LIMIT_S,
+		.timeout_ms = 1000 * LIMIT_S, .port = (uint16_t)listener_port(fx.listener),
+		.host = text("127.0.0.1"), .key = "key", .session = "session" };
 	identity_digest(fx.stream.peer, fx.peer.identity.fingerprint);
 	return 0;
 }
@@ -214,7 +217,8 @@ static void relays(void **state)
 	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 7 }, &fx.e), PTCP_EPROTO);
 	fx.stream.relays = text("");
 	assert_int_equal(stream(), 0);
-	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 7 }, &fx.e), PTCP_EPROTO); /* it has no relay */
+	/* it has no relay */
+	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 7 }, &fx.e), PTCP_EPROTO);
 	fx.stream.handle = 8;
 	snprintf(relay, sizeof relay, "127.0.0.1:%u", listener_port(fx.listener));
 	fx.stream.relays = text(relay);
@@ -223,7 +227,8 @@ static void relays(void **state)
 	assert_true(written(WIRE_HOP, NULL));
 	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 8 }, &fx.e), 0);
 	until(is_lost);
-	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 8 }, &fx.e), 0); /* the engine does not know yet */
+	/* the engine does not know yet */
+	assert_int_equal(work_on_pass(&fx.w, &(struct wire_pass){ .handle = 8 }, &fx.e), 0);
 }
 
 static void unknown_streams(void **state)
@@ -233,7 +238,8 @@ static void unknown_streams(void **state)
 	assert_int_equal(work_on_send(&fx.w, &(struct wire_send){ .handle = 8 }, &fx.e), PTCP_EPROTO);
 	assert_int_equal(work_on_check(&fx.w, &(struct wire_check){ .handle = 8 }, &fx.e), PTCP_EPROTO);
 	assert_int_equal(work_on_stop(&fx.w, &(struct wire_stop){ .handle = 8 }, &fx.e), PTCP_EPROTO);
-	assert_int_equal(work_on_check(&fx.w, &(struct wire_check){ .handle = 7, .silent_ns = LIMIT_S * NS_PER_S }, &fx.e), 0);
+	assert_int_equal(work_on_check(&fx.w, &(struct wire_check){ .handle = 7, .silent_ns = LIMIT_S * NS_PER_S },
+	    &fx.e), 0);
 	assert_int_equal(work_on_stop(&fx.w, &(struct wire_stop){ .handle = 7 }, &fx.e), 0);
 	until(is_gone);
 	assert_false(written(WIRE_LOST, NULL));

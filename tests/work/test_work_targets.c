@@ -1,14 +1,15 @@
 /* Files that an engine has a mover write. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "work/work_impl.h"
 
@@ -156,7 +157,8 @@ static void in_the_place_of_another(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opened), cmocka_unit_test(missing), cmocka_unit_test(by_a_sender), cmocka_unit_test(in_the_place_of_another),
+		cmocka_unit_test(opened), cmocka_unit_test(missing), cmocka_unit_test(by_a_sender),
+		cmocka_unit_test(in_the_place_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

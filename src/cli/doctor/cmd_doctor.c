@@ -49,12 +49,14 @@ static const struct opt doctor_options[] = {
 	{ "dir", 0, "DIR", "directory for the disk measurement (default: .)", opt_text, AT(dir), 0, 0 },
 	{ "rate", 0, "RATE", "desired rate of the path (default: the speed of the interface)", set_rate, 0, 0, 0 },
 	{ "no-speed", 0, NULL, "do not measure processor and disk", opt_true, AT(no_speed), 0, 0 },
-	{ "movers", 0, "COMMAND", "check that the hosts on which this command starts movers see the directory of --dir", opt_text,
-	    AT(movers.command), 0, 0 },
-	{ "mover-hosts", 0, "HOST,..", "with --movers: run the command once per host, {host} replaced", set_hosts, 0, 0, 0 },
+	{ "movers", 0, "COMMAND", "check that the hosts on which this command starts movers see the directory of --dir",
+	    opt_text, AT(movers.command), 0, 0 },
+	{ "mover-hosts", 0, "HOST,..", "with --movers: run the command once per host, {host} replaced",
+	    set_hosts, 0, 0, 0 },
 	{ "mover-ptcp", 0, "PATH", "ptcp on the hosts of the movers (default: the path of this program)", opt_text,
 	    AT(movers.ptcp), 0, 0 },
-	{ "probe", 0, "FOLDER", "what --movers runs on each host: print what it sees there", opt_text, AT(probe), 0, 0 },
+	{ "probe", 0, "FOLDER", "what --movers runs on each host: print what it sees there", opt_text,
+	    AT(probe), 0, 0 },
 	{ "json", 0, NULL, "print a JSON object on standard output", opt_true, AT(connect.log.json), 0, 0 },
 	{ .name = NULL },
 };
@@ -130,9 +132,11 @@ static int check_movers(struct doctor_args *a, char *own, size_t cap, struct ptc
 	if (m->command == NULL && (m->n_hosts > 0 || m->ptcp != NULL))
 		return err_set(e, PTCP_EUSAGE, "--mover-hosts, --mover-ptcp: only with --movers (give the command)");
 	if (m->command != NULL && (strstr(m->command, "{host}") != NULL) != (m->n_hosts > 0))
-		return err_set(e, PTCP_EUSAGE, "--movers: {host} and --mover-hosts belong together (give both, or none)");
+		return err_set(e, PTCP_EUSAGE,
+		    "--movers: {host} and --mover-hosts belong together (give both, or none)");
 	if (m->command != NULL && a->target != NULL)
-		return err_set(e, PTCP_EUSAGE, "--movers: checks a directory, not a path to %.100s (leave one of them out)", a->target);
+		return err_set(e, PTCP_EUSAGE,
+		    "--movers: checks a directory, not a path to %.100s (leave one of them out)", a->target);
 	if (m->ptcp == NULL && (a->movers.ptcp = process_own_path(own, cap)) == NULL)
 		a->movers.ptcp = "ptcp";
 	return 0;

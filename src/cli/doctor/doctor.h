@@ -4,10 +4,9 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
+#include <ptcp/ptcp.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <ptcp/ptcp.h>
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_BAD };
 /* "ok", "warn", "bad" */

@@ -29,7 +29,8 @@ static bool is_loopback(const char *address)
 	size_t n = strlen(address);
 	unsigned word = 0;
 
-	if (strcmp(address, "00000000000000000000000001000000") == 0 || strcmp(address, "00000000000000000000000000000001") == 0)
+	if (strcmp(address, "00000000000000000000000001000000") == 0 ||
+	    strcmp(address, "00000000000000000000000000000001") == 0)
 		return true;
 	if (n == 32 && strncmp(address, mapped, strlen(mapped)) == 0)
 		address += strlen(mapped);
@@ -46,8 +47,8 @@ static void find_listeners(const struct doctor *d, const char *table, struct por
 	if ((f = fopen(path, "re")) == NULL)
 		return;
 	while (fgets(line, sizeof line, f) != NULL) {
-		if (sscanf(line, " %*[^:]: %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %u", address, &port, &state, &uid) != 4 ||
-		    state != 0x0a || port != PTCP_PORT)
+		if (sscanf(line, " %*[^:]: %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %u", address, &port,
+		    &state, &uid) != 4 || state != 0x0a || port != PTCP_PORT)
 			continue;
 		l->any = true;
 		l->reachable |= !is_loopback(address);
@@ -72,10 +73,12 @@ static void judge_server(struct doctor *d, const struct port_listener *l, size_t
 		f = doctor_add(d, "server", VERDICT_BAD, 0, NULL, "listens on port %d for this host only", PTCP_PORT);
 		doctor_fix(f, "ptcp serve --root DIR, without --listen");
 	} else if (clients > 0) {
-		f = doctor_add(d, "server", VERDICT_WARN, 0, NULL, "none listens on port %d, but clients are authorized", PTCP_PORT);
+		f = doctor_add(d, "server", VERDICT_WARN, 0, NULL,
+		    "none listens on port %d, but clients are authorized", PTCP_PORT);
 		doctor_fix(f, "ptcp serve --root DIR, or for the service systemctl enable --now ptcp");
 	} else {
-		doctor_add(d, "server", VERDICT_OK, 0, NULL, "none on port %d; other hosts need one here only without SSH", PTCP_PORT);
+		doctor_add(d, "server", VERDICT_OK, 0, NULL,
+		    "none on port %d; other hosts need one here only without SSH", PTCP_PORT);
 	}
 }
 
@@ -109,7 +112,8 @@ void doctor_server(struct doctor *d)
 	if (r == 0)
 		judge_clients(d, &l, clients);
 	else
-		doctor_fix(doctor_add(d, "authorized", VERDICT_BAD, 0, NULL, "%s", e.msg), "chmod go-w on the file and its directory");
+		doctor_fix(doctor_add(d, "authorized", VERDICT_BAD, 0, NULL, "%s", e.msg),
+		    "chmod go-w on the file and its directory");
 }
 
 /* ---- Room ---- */
@@ -129,8 +133,10 @@ void doctor_room(struct doctor *d, const char *dir)
 	    VERDICT_BAD, room, "bytes", "%s free in %.100s", units_size_text(size, (uint64_t)room), shown);
 	if (f->verdict == VERDICT_OK && v.f_files > 0 && v.f_favail < v.f_files / 100) {
 		f->verdict = VERDICT_WARN;
-		snprintf(f->found, sizeof f->found, "only %llu more files fit in %.100s", (unsigned long long)v.f_favail, shown);
+		snprintf(f->found, sizeof f->found, "only %llu more files fit in %.100s",
+		    (unsigned long long)v.f_favail, shown);
 	}
 	if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "ptcp clean %.100s (removes what interrupted transfers left), or receive elsewhere", shown);
+		doctor_fix(f, "ptcp clean %.100s (removes what interrupted transfers left), or receive elsewhere",
+		    shown);
 }

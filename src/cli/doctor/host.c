@@ -168,8 +168,8 @@ static void examine_values(struct doctor *d)
 			continue;
 		for (listed = false, k = 0; k < 3; k++)
 			listed |= strcmp(line, settings[i].values[k]) == 0;
-		f = doctor_add(d, settings[i].name, listed == settings[i].good ? VERDICT_OK : VERDICT_WARN, 0, NULL, "%s",
-		    line);
+		f = doctor_add(d, settings[i].name, listed == settings[i].good ? VERDICT_OK : VERDICT_WARN, 0, NULL,
+		    "%s", line);
 		if (f->verdict != VERDICT_OK)
 			doctor_fix(f, "%s", settings[i].fix);
 	}
@@ -225,7 +225,8 @@ static struct finding *add_rate(struct doctor *d, const char *name, double bps, 
 /* Whether the first processor has all instructions with which OpenSSL 3.1 encrypts AES-GCM four blocks at a time. */
 static bool has_vector_aes(const struct doctor *d)
 {
-	static const char *const needed[] = { " vaes", " vpclmulqdq", " avx512f", " avx512dq", " avx512bw", " avx512vl" };
+	static const char *const needed[] = { " vaes", " vpclmulqdq", " avx512f", " avx512dq",
+		" avx512bw", " avx512vl" };
 	char path[128], line[8192];
 	bool has = false;
 	size_t i;
@@ -271,8 +272,8 @@ int doctor_speed(struct doctor *d, struct ptcp_err *e)
 	if (f->verdict != VERDICT_OK && chacha > aes)
 		doctor_fix(f, "ptcp send --cipher chacha20 .. (faster on this host)");
 	else if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "stop other processes that load the processor; give a virtual machine the AES instructions of its "
-		    "host (qemu: -cpu host)");
+		doctor_fix(f, "stop other processes that load the processor; give a virtual machine the AES "
+		    "instructions of its host (qemu: -cpu host)");
 	examine_openssl(d);
 	add_rate(d, "chacha20", chacha, 0, 0, " per core");
 	f = add_rate(d, "xxh3", hash, 2 * CORE_GOOD_BPS, 0, " per core");

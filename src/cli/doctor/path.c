@@ -277,12 +277,13 @@ static enum answer ask(const struct target *to, unsigned packet_bytes)
 	p = (struct pollfd){ .fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), .events = POLLIN };
 	if (p.fd < 0)
 		return SILENT;
-	setsockopt(p.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &probe, sizeof probe);
+	setsockopt(p.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
+	    &probe, sizeof probe);
 	if (connect(p.fd, (struct sockaddr *)&address, to->address_bytes) < 0 ||
 	    send(p.fd, data, packet_bytes - (v6 ? 48 : 28), 0) < 0)
 		error = errno;
-	else if (poll(&p, 1, (int)(1e3 * (WAIT_RTTS * to->rtt_s > WAIT_MIN_S ? WAIT_RTTS * to->rtt_s : WAIT_MIN_S))) > 0 &&
-	    getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
+	else if (poll(&p, 1, (int)(1e3 * (WAIT_RTTS * to->rtt_s > WAIT_MIN_S ? WAIT_RTTS * to->rtt_s : WAIT_MIN_S))) >
+	    0 && getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error == 0)
 		answer = ANSWERED; /* the port is open after all */
 	if (error == ECONNREFUSED)
 		answer = ANSWERED;
@@ -304,7 +305,8 @@ static enum answer ask_again(const struct target *to, unsigned packet_bytes)
 
 static void judge_large_packets(struct doctor *d, const struct target *to)
 {
-	unsigned large = to->mtu < LARGE_MAX_BYTES ? to->mtu : LARGE_MAX_BYTES, below = MIN_BYTES, above = large, middle;
+	unsigned large = to->mtu < LARGE_MAX_BYTES ? to->mtu : LARGE_MAX_BYTES, below = MIN_BYTES,
+	    above = large, middle;
 	struct finding *f;
 
 	if (large <= MIN_BYTES || ask(to, SMALL_BYTES) != ANSWERED || ask_again(to, large) != SILENT)
@@ -320,8 +322,8 @@ static void judge_large_packets(struct doctor *d, const struct target *to)
 	}
 	f = doctor_add(d, "black-hole", VERDICT_BAD, below, "bytes",
 	    "packets of %u bytes vanish on the path without a word, packets of %u arrive", large, below);
-	doctor_fix(f, "permit ICMP (fragmentation needed, packet too big) on the path, or lower the MTU of the interface; until "
-	    "then sysctl -w net.ipv4.tcp_mtu_probing=1");
+	doctor_fix(f, "permit ICMP (fragmentation needed, packet too big) on the path, or lower the MTU of the "
+	    "interface; until then sysctl -w net.ipv4.tcp_mtu_probing=1");
 }
 
 /* ---- Findings ---- */
@@ -360,25 +362,27 @@ static void judge_path(struct doctor *d, const struct doctor_path *w, const char
 	f = doctor_add(d, "path-mtu", (long)w->mtu < mtu ? VERDICT_WARN : VERDICT_OK, w->mtu, "bytes",
 	    "%u as known to the kernel, segments of %u", w->mtu, w->mss);
 	if (f->verdict != VERDICT_OK)
-		doctor_fix(f, "sysctl -w net.ipv4.tcp_mtu_probing=1 (a hop carries less than the %ld bytes of %s)", mtu, interface);
+		doctor_fix(f, "sysctl -w net.ipv4.tcp_mtu_probing=1 (a hop carries less than the %ld bytes of %s)", mtu,
+		    interface);
 	judge_buffers(d, w->rtt_s, bps);
 }
 
 /* No answer is what a firewall does; a refusal is what a host without a server does. */
 static int cannot_connect(const char *target, const struct addrinfo *ai, int error, struct ptcp_err *e)
 {
-	unsigned port = ntohs(ai->ai_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)ai->ai_addr)->sin6_port :
+	unsigned port = ntohs(ai->ai_family == AF_INET6 ?
+	    ((const struct sockaddr_in6 *)(const void *)ai->ai_addr)->sin6_port :
 	    ((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_port);
 	char shown[TEXT_NAME_BYTES];
 
 	text_escape(shown, sizeof shown, target);
 	switch (error) {
 	case ECONNREFUSED:
-		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there: ptcp serve --root DIR, or systemctl enable --now "
-		    "ptcp)", shown, strerror(error));
+		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there: ptcp serve --root DIR, or systemctl "
+		    "enable --now ptcp)", shown, strerror(error));
 	case ETIMEDOUT: case EHOSTUNREACH: case EACCES: case EPERM:
-		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there, as root: firewall-cmd --add-port=%u/tcp, or ufw "
-		    "allow %u/tcp)", shown, strerror(error), port, port);
+		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s (run there, as root: firewall-cmd "
+		    "--add-port=%u/tcp, or ufw allow %u/tcp)", shown, strerror(error), port, port);
 	default:
 		return err_set(e, PTCP_ECONNECT, "connecting to %s: %s", shown, strerror(error));
 	}

@@ -1,11 +1,10 @@
 #include "cli/show/json.h"
 
 #include <math.h>
+#include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ptcp/ptcp.h>
 
 #include "core/err.h"
 #include "core/text.h"

@@ -107,8 +107,8 @@ json_t *links_one_json(const struct ptcp_overlay *o, const struct ptcp_links *l,
 	    "rate_error_bps", number(m.rate_error_bps), "delay_s", number(m.delay_s), "delay_error_s",
 	    number(m.delay_error_s), "delay_from", m.delay_from_round_trip ? "round-trip" : "intercept", "r2_ratio",
 	    number(m.r2_ratio), "regression", m.result, "messages", (int)m.messages, "messages_bound",
-	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(), "streams", (int)m.streams,
-	    "age_s", json_seconds(m.age_s));
+	    isfinite(m.messages_bound) ? json_count((uint64_t)m.messages_bound) : json_null(),
+	    "streams", (int)m.streams, "age_s", json_seconds(m.age_s));
 }
 
 static json_t *shared_json(const struct ptcp_overlay *o, const struct ptcp_links *l)

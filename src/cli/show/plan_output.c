@@ -68,8 +68,8 @@ static void print_steps(FILE *f, const struct plan_shown *s)
 		ptcp_plan_step(s->plan, i, &st);
 		fprintf(f, "%12.6g %12.6g  %-24s %-12s %10s %12s %8s\n", st.start_s, st.end_s,
 		    link_name(link, s->overlay, st.from, st.to), host_name(s->overlay, st.source),
-		    units_size_text(size, st.bytes), units_rate_text(rate, (double)st.bytes * 8 / (st.end_s - st.start_s)),
-		    streams_text(streams, s, &st));
+		    units_size_text(size, st.bytes), units_rate_text(rate,
+		    (double)st.bytes * 8 / (st.end_s - st.start_s)), streams_text(streams, s, &st));
 	}
 }
 

@@ -74,7 +74,8 @@ static int chart_init(struct chart *c, const struct plan_shown *s)
 	size_t i;
 
 	ptcp_plan_info(s->plan, &info);
-	*c = (struct chart){ .time_unit = "s", .time_unit_s = 1, .shown = s, .hosts = ptcp_overlay_hosts(s->overlay), .n = ptcp_plan_steps(s->plan),
+	*c = (struct chart){ .time_unit = "s", .time_unit_s = 1, .shown = s, .hosts = ptcp_overlay_hosts(s->overlay),
+	    .n = ptcp_plan_steps(s->plan),
 		.makespan_s = info.makespan_s > 0 ? info.makespan_s : 1 };
 	choose_time_unit(c);
 	c->box = calloc(c->n + 1, sizeof *c->box);
@@ -159,7 +160,8 @@ static void write_boxes(struct span_of *s, void *arg)
 		source = s->chart->box[s->at[i]].source;
 		if (source != out->source)
 			continue;
-		fprintf(out->f, "%.9g %.9g %.9g %.9g %.9g %.9g\n", (s->from_s + s->until_s) / 2, (double)s->row, s->from_s,
+		fprintf(out->f, "%.9g %.9g %.9g %.9g %.9g %.9g\n", (s->from_s + s->until_s) / 2,
+		    (double)s->row, s->from_s,
 		    s->until_s, bottom - scale * below, bottom - scale * (below + s->chart->box[s->at[i]].bps));
 		below += s->chart->box[s->at[i]].bps;
 		out->n++;
@@ -172,8 +174,8 @@ static void write_axis(FILE *f, const struct chart *c)
 	const struct box *b;
 	size_t i;
 
-	fprintf(f, "set yrange [%zu.5:-0.5]\nset label 'link (rate of a full row)' at graph 0, graph 1 right offset -1,0.7\nset ytics nomirror (",
-	    c->rows > 0 ? c->rows - 1 : 0);
+	fprintf(f, "set yrange [%zu.5:-0.5]\nset label 'link (rate of a full row)' at graph 0, graph 1 right offset "
+	    "-1,0.7\nset ytics nomirror (", c->rows > 0 ? c->rows - 1 : 0);
 	for (i = 0; i < c->rows; i++) {
 		b = &c->box[c->first[i]];
 		fprintf(f, "%s\"%s (%s)\" %zu", i > 0 ? ", " : "",
@@ -218,9 +220,9 @@ static int write_links(FILE *f, struct chart *c, const bool *used, size_t keys)
 	fprintf(f, "plot ");
 	for (i = 0; i < c->hosts; i++)
 		if (used[i]) {
-			fprintf(f, "%s$source%zu using ($1/%g):2:($3/%g):($4/%g):5:6 with boxxyerror fillstyle solid 1 border "
-			    "lc rgb 'white' fc rgb '#%06x' title 'data of %s'", shown > 0 ? ", " : "", i, unit, unit, unit,
-			    plot_color(shown, keys), host_name(c->shown->overlay, (int)i));
+			fprintf(f, "%s$source%zu using ($1/%g):2:($3/%g):($4/%g):5:6 with boxxyerror fillstyle solid 1 "
+			    "border lc rgb 'white' fc rgb '#%06x' title 'data of %s'", shown > 0 ? ", " : "", i,
+			    unit, unit, unit, plot_color(shown, keys), host_name(c->shown->overlay, (int)i));
 			shown++;
 		}
 	fprintf(f, "%s\n", shown == 0 ? "NaN notitle" : "");
@@ -307,8 +309,8 @@ static int write_storage(FILE *f, const struct chart *c, double most)
 		if (stores(c->shown, i))
 			write_stored(f, c->shown, (int)i, unit, h);
 	free(h);
-	fprintf(f, "set title 'data stored at relays'\nset ylabel 'stored data (%sB)'\nset yrange [0:%.9g]\nset ytics auto\n"
-	    "unset label\nset tmargin 3\nset title offset 0,0\n"
+	fprintf(f, "set title 'data stored at relays'\nset ylabel 'stored data (%sB)'\nset yrange [0:%.9g]\nset ytics "
+	    "auto\nunset label\nset tmargin 3\nset title offset 0,0\n"
 	    "plot ", prefix, 1.1 * most / unit);
 	for (i = 0; i < c->hosts; i++)
 		if (stores(c->shown, i)) { /* colors are those of sources */
@@ -331,8 +333,8 @@ static void write_title(FILE *f, const struct chart *c, size_t sources)
 	ptcp_plan_info(c->shown->plan, &info);
 	units_time_text(time, info.makespan_s);
 	fprintf(f, "set title '%s from %zu source%s in %s (%s plan)'\nset xrange [0:%.9g]\nset xlabel 'time (%s)'\n",
-	    units_size_text(size, (uint64_t)info.data_bytes), sources, plural(sources), time, ptcp_plan_method_name(info.method),
-	    1.03 * end, c->time_unit);
+	    units_size_text(size, (uint64_t)info.data_bytes), sources, plural(sources), time,
+	    ptcp_plan_method_name(info.method), 1.03 * end, c->time_unit);
 	if (c->rows > 0)
 		plot_answer(f, end, 1.03 * end, time);
 }
@@ -369,7 +371,8 @@ static int write_chart(FILE *f, const char *file, struct chart *c, bool *used)
 	all = links_px + stored_px;
 	find_margins(c, used, &left, &right);
 	plot_begin(f, file, TIME_PX + CHAR_PX * (left + right), all);
-	fprintf(f, "set lmargin %zu\nset rmargin %zu\nset multiplot\nset grid x\nset key outside right top\nset size 1,%.6f\nset origin 0,%.6f\n",
+	fprintf(f, "set lmargin %zu\nset rmargin %zu\nset multiplot\nset grid x\nset key outside right top\nset size "
+	    "1,%.6f\nset origin 0,%.6f\n",
 	    left, right, (double)links_px / (double)all, (double)stored_px / (double)all);
 	write_title(f, c, keys);
 	if (write_links(f, c, used, keys) < 0)

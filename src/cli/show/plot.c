@@ -20,7 +20,8 @@ extern char **environ;
 
 void plot_begin(FILE *f, const char *file, size_t width, size_t height)
 {
-	fprintf(f, "set terminal svg size %zu,%zu dynamic noenhanced background rgb 'white'\nset output '", width, height);
+	fprintf(f, "set terminal svg size %zu,%zu dynamic noenhanced background rgb 'white'\nset output '", width,
+	    height);
 	for (; *file != '\0'; file++) {
 		if (*file == '\'') /* gnuplot doubles quotes within quotes */
 			putc('\'', f);

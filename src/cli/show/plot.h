@@ -2,9 +2,8 @@
 #ifndef CLI_SHOW_PLOT_H
 #define CLI_SHOW_PLOT_H
 
-#include <stdio.h>
-
 #include <ptcp/err.h>
+#include <stdio.h>
 
 /* Writes a gnuplot script that draws `data` into `file`, starting with plot_begin(). Returns -1 if out of
  * memory; plot_draw() detects failed writes to `f`. */

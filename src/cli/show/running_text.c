@@ -19,7 +19,8 @@ enum running_request running_request_parse(const char *text, const char **rate)
 		*rate = text + 5;
 		return RUNNING_RATE;
 	}
-	return strcmp(text, "cancel") == 0 ? RUNNING_CANCEL : strcmp(text, "status") == 0 ? RUNNING_STATUS : RUNNING_UNKNOWN;
+	return strcmp(text, "cancel") == 0 ? RUNNING_CANCEL : strcmp(text, "status") == 0 ? RUNNING_STATUS :
+	    RUNNING_UNKNOWN;
 }
 
 /* ---- Answers ---- */
@@ -34,15 +35,16 @@ int running_answer_parse(json_t **out, const char *name, const char *text, struc
 
 	if (!json_is_object(j) || (why != NULL && why[0] == '\0')) {
 		json_decref(j);
-		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp: nothing was changed (if the transfer is "
-		    "suspended, continue it and try again)", name);
+		return err_set(e, PTCP_EPEER, "%s: no answer from the running ptcp: nothing was changed (if the "
+		    "transfer is suspended, continue it and try again)", name);
 	}
 	if (why == NULL) {
 		*out = j;
 		return 0;
 	}
 	code = json_integer_value(json_object_get(j, "code"));
-	r = err_set(e, code < 0 && code >= INT16_MIN ? (int)code : PTCP_EPEER, "%s", text_escape(shown, sizeof shown, why));
+	r = err_set(e, code < 0 && code >= INT16_MIN ? (int)code : PTCP_EPEER, "%s",
+	    text_escape(shown, sizeof shown, why));
 	json_decref(j);
 	return r;
 }

@@ -126,7 +126,8 @@ static int ask_all(struct ask_request *q, size_t n, size_t at_once, const struct
 		if (a->show)
 			terminal_status(line);
 		for (k = i; k < i + of; k++)
-			if ((q[k].result = make(&q[k], a)) == 0 && (q[k].result = ptcp_task_start(q[k].task, &q[k].why)) < 0) {
+			if ((q[k].result = make(&q[k], a)) == 0 &&
+			    (q[k].result = ptcp_task_start(q[k].task, &q[k].why)) < 0) {
 				ptcp_task_free(q[k].task);
 				q[k].task = NULL;
 			}

@@ -16,7 +16,8 @@
 
 static bool is_address(const char *s)
 {
-	return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]")] == '\0';
+	return s[0] != '\0' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]")] ==
+	    '\0';
 }
 
 /* YAML folds or rejects control characters. */
@@ -85,10 +86,12 @@ int skeleton_add(struct skeleton *s, const char *operand, struct ptcp_err *e)
 	if (h->address == NULL || (authority < n && h->path == NULL))
 		return err_nomem(e);
 	if (!is_address(h->address) || !split(&parts, h->address) || has_control(operand))
-		return err_set(e, PTCP_EUSAGE, "%s: not a host of an overlay (write HOST[:PORT][/PATH], or with =relay at the end)",
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: not a host of an overlay (write HOST[:PORT][/PATH], or with =relay at the end)",
 		    text_escape(shown, sizeof shown, operand));
 	if (parts.port == 0)
-		return err_set(e, PTCP_EUSAGE, "%s: the port is not a number from 1 to 65535 (write HOST[:PORT][/PATH])",
+		return err_set(e, PTCP_EUSAGE,
+		    "%s: the port is not a number from 1 to 65535 (write HOST[:PORT][/PATH])",
 		    text_escape(shown, sizeof shown, operand));
 	if (s->n == 1 && (h->path != NULL || h->relay))
 		return err_set(e, PTCP_EUSAGE, "%s: is the destination, which has no path and is no relay (name the "
@@ -122,7 +125,8 @@ static void name_of(char out[SKELETON_NAME_BYTES], const char *address, int leng
 		n = parts.n;
 	}
 	label = strcspn(host, ".");
-	if (length == LABEL && memchr(host, ':', n) == NULL && strspn(host, "0123456789.") < n && label > 0 && label < n)
+	if (length == LABEL && memchr(host, ':', n) == NULL && strspn(host, "0123456789.") < n &&
+	    label > 0 && label < n)
 		n = label;
 	for (i = 0; i < n && filled < SKELETON_NAME_BYTES - 1; i++)
 		if (host[i] != '[' && host[i] != ']')
@@ -183,7 +187,8 @@ const char *skeleton_path(const struct skeleton_host *h)
 /* Writes a scalar for a flow mapping, quoted if needed. */
 static void put_text(FILE *f, const char *s)
 {
-	bool plain = s[0] != '-' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+")] == '\0';
+	bool plain = s[0] != '-' &&
+	    s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/+")] == '\0';
 
 	if (!plain)
 		putc('"', f);

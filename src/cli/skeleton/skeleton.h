@@ -2,10 +2,9 @@
 #ifndef CLI_SKELETON_H
 #define CLI_SKELETON_H
 
-#include <stdio.h>
-
 #include <ptcp/plan.h>
 #include <ptcp/ptcp.h>
+#include <stdio.h>
 
 #define SKELETON_NAME_BYTES 65
 
@@ -42,8 +41,8 @@ bool skeleton_is_source(const struct skeleton *s, size_t i);
 /* The path to collect on a source; valid as long as the host. */
 const char *skeleton_path(const struct skeleton_host *h);
 
-/* The text of the overlay file, freed by the caller; the parser of overlays has accepted the text. PTCP_ECONFIG: overlays
- * permit no such name or path. */
+/* The text of the overlay file, freed by the caller; the parser of overlays has accepted the text. PTCP_ECONFIG:
+ * overlays permit no such name or path. */
 int skeleton_text(char **out, const struct skeleton *s, struct ptcp_err *e);
 
 #endif

@@ -138,8 +138,8 @@ int certificate_check_time(const struct certificate *c, uint64_t now_s, const ch
 	certificate_time_text(from, c->from_s);
 	certificate_time_text(until, c->until_s);
 	certificate_time_text(now, now_s);
-	return err_set(e, PTCP_EREFUSED, "the certificate of %.*s is valid from %s to %s, and %s clock says %s (check the "
-	    "clock, or have the authority sign again)", 60, c->name, from, until, clock, now);
+	return err_set(e, PTCP_EREFUSED, "the certificate of %.*s is valid from %s to %s, and %s clock says %s (check "
+	    "the clock, or have the authority sign again)", 60, c->name, from, until, clock, now);
 }
 
 /* ---- Lines of text ---- */
@@ -168,8 +168,8 @@ int certificate_parse(uint8_t out[CERTIFICATE_MAX_BYTES], size_t *n, const char 
 		}
 	}
 	if (got <= 0 || certificate_decode(&c, bytes, (size_t)got) != (size_t)got || got > CERTIFICATE_MAX_BYTES)
-		return err_set(e, PTCP_EUSAGE, "not a certificate (a line that begins with ptcp-certificate, as ptcp key sign "
-		    "prints it)");
+		return err_set(e, PTCP_EUSAGE, "not a certificate (a line that begins with ptcp-certificate, as ptcp "
+		    "key sign prints it)");
 	memcpy(out, bytes, (size_t)got);
 	*n = (size_t)got;
 	return 0;
@@ -244,8 +244,8 @@ int certificates_add(const char *dir, const uint8_t *p, size_t n, struct ptcp_er
 				count++;
 			}
 		if (count == CERTIFICATES_MAX)
-			r = err_set(e, PTCP_EUSAGE, "certificates: no room for more than %d (remove lines of %s)", CERTIFICATES_MAX,
-			    path);
+			r = err_set(e, PTCP_EUSAGE, "certificates: no room for more than %d (remove lines of %s)",
+			    CERTIFICATES_MAX, path);
 		else
 			append(&all, p, n);
 	}

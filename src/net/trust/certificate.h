@@ -1,11 +1,11 @@
-/* Certificates: a certificate authority, an Ed25519 key, states the name and rights of a client, for servers trusting the
- * authority, or the hosts of a server (PROTOCOL.md, section 15). Any thread. */
+/* Certificates: a certificate authority, an Ed25519 key, states the name and rights of a client, for servers trusting
+ * the authority, or the hosts of a server (PROTOCOL.md, section 15). Any thread. */
 #ifndef NET_CERTIFICATE_H
 #define NET_CERTIFICATE_H
 
-#include "net/identity.h"
-
 #include <time.h>
+
+#include "net/identity.h"
 
 enum certificate_kind { CERTIFICATE_CLIENT = 1, CERTIFICATE_SERVER = 2 };
 

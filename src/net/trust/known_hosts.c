@@ -91,9 +91,11 @@ bool known_hosts_patterns_ok(const char *patterns)
 
 	do {
 		end = patterns + strcspn(patterns, ",");
-		colon = memchr(patterns, ':', (size_t)(end - patterns)); /* a port follows, unless there is a second one */
+		/* a port follows, unless there is a second one */
+		colon = memchr(patterns, ':', (size_t)(end - patterns));
 		if (patterns[0] == '!' || (colon != NULL && (patterns[0] == '[' ||
-		    memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL)) || (g = first_pattern(patterns)) == NULL)
+		    memchr(colon + 1, ':', (size_t)(end - colon - 1)) == NULL)) ||
+		    (g = first_pattern(patterns)) == NULL)
 			return false;
 		glob_free(g);
 		patterns = end + 1;
@@ -126,12 +128,14 @@ static int check_certificates(struct host_lookup *u, const char *patterns, const
 		    !certificate_is_signed(u->all->bytes + at, n))
 			continue;
 		if (!matches(patterns, u->host))
-			r = err_set(&why, 0, "known_hosts trusts the authority of its certificate for %.100s only", patterns);
+			r = err_set(&why, 0, "known_hosts trusts the authority of its certificate for %.100s only",
+			    patterns);
 		else if (!matches(c.name, u->host))
 			r = err_set(&why, 0, "its certificate is for %.100s only", c.name);
 		else if ((r = certificate_check_time(&c, u->now_s, "this host's", &why)) == 0 &&
 		    (r = revoked_find(u->dir, authority, c.serial, &why)) > 0)
-			r = err_set(&why, PTCP_EREFUSED, "the certificate of %s is revoked (see the file revoked)", u->host);
+			r = err_set(&why, PTCP_EREFUSED, "the certificate of %s is revoked (see the file revoked)",
+			    u->host);
 		else if (r == 0)
 			found = HOST_MATCHES;
 		if (found != HOST_MATCHES && u->why.code == 0)
@@ -149,8 +153,8 @@ static int check_authority(struct host_lookup *u, const char *first, char *rest,
 
 	if (strcmp(first, "@cert-authority") != 0 || patterns == NULL || authority == NULL ||
 	    !known_hosts_patterns_ok(patterns) || !identity_fingerprint_ok(authority))
-		return err_set(e, PTCP_ECONFIG, "known_hosts, line %u: not @cert-authority, host patterns without ports, and a "
-		    "fingerprint (correct the line: no host is trusted until then)", line);
+		return err_set(e, PTCP_ECONFIG, "known_hosts, line %u: not @cert-authority, host patterns without "
+		    "ports, and a fingerprint (correct the line: no host is trusted until then)", line);
 	return u->all == NULL || u->host[0] == '\0' ? HOST_UNKNOWN : check_certificates(u, patterns, authority);
 }
 
@@ -241,7 +245,8 @@ static int append_host(const char *path, const char *host, const char *fingerpri
 	errno = EIO; /* a partial write sets no errno */
 	if (n >= (int)sizeof line)
 		r = err_set(e, PTCP_ECONFIG, "the name of the host is too long for known_hosts (use its address)");
-	else if (write(fd, line, (size_t)n) != n) /* a single write keeps lines whole even for programs without the lock */
+	else if (write(fd, line, (size_t)n) != n) /* a single write keeps lines whole even for
+	                                             programs without the lock */
 		r = err_sys(e, PTCP_ECONFIG, "writing %s", path);
 	fd_close(&fd);
 	return r;
@@ -255,7 +260,8 @@ int known_hosts_add(const char *dir, const char *host, const char *fingerprint, 
 	if ((r = trust_path(path, dir, "known_hosts", e)) < 0)
 		return r;
 	if (!host_ok(host))
-		return err_set(e, PTCP_ECONFIG, "the name of the host cannot be written to known_hosts (use its address)");
+		return err_set(e, PTCP_ECONFIG,
+		    "the name of the host cannot be written to known_hosts (use its address)");
 	if ((lock = userdir_lock(path, e)) < 0)
 		return lock;
 	r = known_hosts_check(dir, host, fingerprint, NULL, 0, e);

@@ -3,8 +3,8 @@
  *   HOST:PORT FINGERPRINT
  *   @cert-authority PATTERN[,PATTERN..] FINGERPRINT
  *
- * Read at each use. Blocks on small files; any thread; `dir` as for userdir_config(). Refuses a file of another user than
- * the caller or root, and a file writable or replaceable by other users. */
+ * Read at each use. Blocks on small files; any thread; `dir` as for userdir_config(). Refuses a file of another user
+ * than the caller or root, and a file writable or replaceable by other users. */
 #ifndef NET_KNOWN_HOSTS_H
 #define NET_KNOWN_HOSTS_H
 

@@ -9,7 +9,10 @@
 #include "net/identity.h"
 #include "net/trust/trust_lines.h"
 
-void serial_text(char out[SERIAL_TEXT_BYTES], uint64_t serial) { snprintf(out, SERIAL_TEXT_BYTES, "%016" PRIx64, serial); }
+void serial_text(char out[SERIAL_TEXT_BYTES], uint64_t serial)
+{
+	snprintf(out, SERIAL_TEXT_BYTES, "%016" PRIx64, serial);
+}
 
 bool serial_parse(const char *text, uint64_t *serial)
 {
@@ -36,8 +39,8 @@ int revoked_find(const char *dir, const char *fingerprint, uint64_t serial, stru
 		else if (serial_parse(first, &number))
 			r |= serial != 0 && number == serial;
 		else
-			r = err_set(e, PTCP_ECONFIG, "revoked, line %u: neither a fingerprint nor the serial number of a certificate "
-			    "(correct it: nobody is trusted until then)", l.n);
+			r = err_set(e, PTCP_ECONFIG, "revoked, line %u: neither a fingerprint nor the serial number of "
+			    "a certificate (correct it: nobody is trusted until then)", l.n);
 	}
 	return trust_lines_close(&l, r, e);
 }

@@ -1,12 +1,12 @@
-/* The file `revoked`: keys and certificates of clients and servers no longer accepted by this host, against all its other
- * files of trust. Read at each use. Any thread; `dir` as for userdir_config(). */
+/* The file `revoked`: keys and certificates of clients and servers no longer accepted by this host, against all its
+ * other files of trust. Read at each use. Any thread; `dir` as for userdir_config(). */
 #ifndef NET_REVOKED_H
 #define NET_REVOKED_H
 
-#include "core/err.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "core/err.h"
 
 /* 1: the key (of a peer or an authority), or the certificate with this serial number (unless 0), is revoked; 0: not;
  * PTCP_ECONFIG: the file cannot be read or trusted, or has a malformed line, meant to revoke something. */

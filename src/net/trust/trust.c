@@ -129,13 +129,16 @@ static int find_line(const char *dir, struct trust_lines *l, const struct trust_
 		if (strcmp(first, peer->fingerprint) == 0) {
 			if (parse_permission(rest, a))
 				return 1;
-			log_at(log, LOG_ERROR, "trust", "authorized_clients: the line of %s is malformed: refused", first);
+			log_at(log, LOG_ERROR, "trust", "authorized_clients: the line of %s is malformed: refused",
+			    first);
 			return 0;
 		}
-		if (admitted != 0 || peer->n == 0 || strcmp(first, authority_mark) != 0 || (authority = trust_word(&rest)) == NULL)
+		if (admitted != 0 || peer->n == 0 || strcmp(first, authority_mark) != 0 ||
+		    (authority = trust_word(&rest)) == NULL)
 			continue;
 		if (!parse_permission(rest, &by)) {
-			log_at(log, LOG_ERROR, "trust", "authorized_clients: line %u, of an authority, is malformed: ignored", l->n);
+			log_at(log, LOG_ERROR, "trust",
+			    "authorized_clients: line %u, of an authority, is malformed: ignored", l->n);
 			continue;
 		}
 		if ((r = find_certificate(dir, authority, peer, &by, why)) != 0) {
@@ -157,7 +160,8 @@ int authorized_find(const char *dir, const struct trust_peer *peer, struct autho
 	why->code = 0;
 	found = revoked_find(dir, peer->fingerprint, 0, &e);
 	if (found > 0) {
-		err_set(why, PTCP_EREFUSED, "the key %s is revoked (ask the server's administrator)", peer->fingerprint);
+		err_set(why, PTCP_EREFUSED, "the key %s is revoked (ask the server's administrator)",
+		    peer->fingerprint);
 		return 0;
 	}
 	if (found < 0 || (found = trust_lines_open(&l, dir, clients_file, &e)) < 0) {

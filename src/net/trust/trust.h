@@ -4,8 +4,8 @@
  *   @cert-authority FINGERPRINT [the same: the most that its certificates permit]
  *
  * Read at each use, so that changes take effect at once. Blocks on small files; any thread. `dir` as for
- * userdir_config(). Unreadable or malformed entries admit nobody; the same holds for a file of another user than the caller
- * or root, and a file writable or replaceable by other users. */
+ * userdir_config(). Unreadable or malformed entries admit nobody; the same holds for a file of another user than the
+ * caller or root, and a file writable or replaceable by other users. */
 #ifndef NET_TRUST_H
 #define NET_TRUST_H
 
@@ -30,8 +30,8 @@ struct authorization {
 	bool read_only, no_relay;
 	bool write_once; /* the client may add files, and nothing else */
 	char root[TRUST_ROOT_BYTES];  /* "": the server's root */
-	char below[TRUST_BELOW_BYTES]; /* directory of the client beneath the root, where other clients may write; "": the root
-	                               * itself */
+	char below[TRUST_BELOW_BYTES]; /* directory of the client beneath the root, where other
+	                                  clients may write; "": the root itself */
 	char name[TRUST_NAME_BYTES];  /* "": none */
 	uint64_t quota_bytes;         /* quota of the client's directory; 0: no limit */
 	struct trust_proof proof;
@@ -57,14 +57,14 @@ typedef bool trust_admits_fn(void *arg, const char *fingerprint, const struct tr
  * certificate of a trusted authority. */
 int authorized_find(const char *dir, const struct trust_peer *peer, struct authorization *out, struct ptcp_err *why,
     const struct log *log);
-/* Calls `each` for every well-formed line, in the order of the file; `authority`: a line of an authority. PTCP_ECONFIG: the
- * file cannot be read or trusted, or a part of it could not be read. */
+/* Calls `each` for every well-formed line, in the order of the file; `authority`: a line of an authority. PTCP_ECONFIG:
+ * the file cannot be read or trusted, or a part of it could not be read. */
 int authorized_each(const char *dir, void (*each)(void *arg, const char *fingerprint, bool authority,
     const struct authorization *a), void *arg, struct ptcp_err *e);
 /* Whether a line of an authority is there; PTCP_ECONFIG as above. */
 int authorized_has_authority(const char *dir, struct ptcp_err *e);
-/* Adds or replaces a client or authority (and no longer revokes its key), or removes both (`p` NULL). Returns whether the
- * file had listed it, or PTCP_ECONFIG. */
+/* Adds or replaces a client or authority (and no longer revokes its key), or removes both (`p` NULL). Returns whether
+ * the file had listed it, or PTCP_ECONFIG. */
 int authorized_set(const char *dir, const char *fingerprint, const struct ptcp_permission *p,
     struct ptcp_err *e);
 

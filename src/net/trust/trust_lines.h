@@ -1,15 +1,15 @@
-/* Files of trust, line by line: known_hosts, authorized_clients, revoked, certificates. Refuses a file of another user than
- * the caller or root, and a file writable or replaceable by other users. Any thread. */
+/* Files of trust, line by line: known_hosts, authorized_clients, revoked, certificates. Refuses a file of another user
+ * than the caller or root, and a file writable or replaceable by other users. Any thread. */
 #ifndef NET_TRUST_LINES_H
 #define NET_TRUST_LINES_H
-
-#include "core/err.h"
-#include "core/userdir.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include <time.h>
+
+#include "core/err.h"
+#include "core/userdir.h"
 
 #define TRUST_PATH_BYTES (USERDIR_BYTES + 64)
 
@@ -41,8 +41,8 @@ char *trust_word(char **line);
 /* Returns r, or PTCP_ECONFIG if a part of the file could not be read. */
 int trust_lines_close(struct trust_lines *l, int r, struct ptcp_err *e);
 
-/* Atomically removes the lines beginning with the words of `what` or `also` (NULL: none) and appends `line` (NULL: none),
- * under a lock. Returns whether it removed a line, or PTCP_ECONFIG. */
+/* Atomically removes the lines beginning with the words of `what` or `also` (NULL: none) and appends `line` (NULL:
+ * none), under a lock. Returns whether it removed a line, or PTCP_ECONFIG. */
 int trust_lines_replace(const char *dir, const char *name, const char *what, const char *also, const char *line,
     struct ptcp_err *e);
 

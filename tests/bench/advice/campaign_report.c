@@ -7,8 +7,8 @@
  *   -s  only odd or even seeds: parameters are calibrated on odd seeds
  *   -v  list the answers
  *
- * Forms (full, tuning, short) are reported apart, and within each form the seeds that the decision was tuned on (1 to 60), the
- * fresh seeds (from 1001 on), and any others. */
+ * Forms (full, tuning, short) are reported apart, and within each form the seeds that the decision was tuned on (1 to
+ * 60), the fresh seeds (from 1001 on), and any others. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,13 +53,15 @@ static const struct class {
 	const char *name;
 	bool (*has)(const struct seed_case *);
 } classes[] = {
-	{ "all", any }, { "no other flows", nobody }, { "1 or 2 others", one_or_two }, { "3 to 5 others", three_to_five },
+	{ "all", any }, { "no other flows", nobody }, { "1 or 2 others", one_or_two },
+	    { "3 to 5 others", three_to_five },
 	{ "6 to 10 others", six_to_ten }, { "11 to 20 others", over_ten }, { "others Reno", only_reno },
 	{ "others CUBIC", only_cubic }, { "others BBR", only_bbr }, { "others mixed", mixed },
 	{ "others come and go", come_and_go }, { "mixed RTTs", mixed_rtt }, { "ours Reno", own_reno },
 	{ "ours CUBIC", own_cubic }, { "ours BBR", own_bbr }, { "no random loss", lossless },
 	{ "loss below 0.1 %", little_loss }, { "loss from 0.1 %", much_loss }, { "loss, no others", loss_alone },
-	{ "receive window", window }, { "RED", red }, { "queue < 1/4 BDP", short_queue }, { "queue >= 1 BDP", long_queue },
+	{ "receive window", window }, { "RED", red }, { "queue < 1/4 BDP", short_queue },
+	    { "queue >= 1 BDP", long_queue },
 };
 #define CLASSES (sizeof classes / sizeof *classes)
 
@@ -130,16 +132,23 @@ static void print_all(struct seed_score *s)
 	print_quantiles("impact error of all predictions, median / 9 in 10, points", &s->curve_impact, 0.5, 0.9, "");
 	print_share("true throughput in the range, all predictions, %", &s->curve_inside, "70 to 90");
 	print_share("true impact in the range, all predictions, %", &s->curve_impact_inside, "70 to 90");
-	print_quantiles("auto / best fixed number in the budget, median / worst tenth, %", &s->best, 0.5, 0.1, "92 / 80");
-	print_quantiles("auto / 1 stream where more do not help, median / worst tenth, %", &s->no_gain, 0.5, 0.1, "97 / -");
-	print_quantiles("auto / 32 streams, random loss alone, median / worst tenth, %", &s->lossy_alone, 0.5, 0.1, "90 / -");
-	print_quantiles("auto / best fixed number, receive window, median / worst tenth, %", &s->windowed, 0.5, 0.1, "90 / -");
-	print_quantiles("auto, impact over any 60 s above budget, median / 9 in 10, points", &s->excess, 0.5, 0.9, "5 / 5");
-	print_quantiles("others, worst run of 1 stream below their mean, median / 9 in 10, points", &s->varies, 0.5, 0.9, "");
+	print_quantiles("auto / best fixed number in the budget, median / worst tenth, %", &s->best,
+	    0.5, 0.1, "92 / 80");
+	print_quantiles("auto / 1 stream where more do not help, median / worst tenth, %", &s->no_gain,
+	    0.5, 0.1, "97 / -");
+	print_quantiles("auto / 32 streams, random loss alone, median / worst tenth, %", &s->lossy_alone,
+	    0.5, 0.1, "90 / -");
+	print_quantiles("auto / best fixed number, receive window, median / worst tenth, %", &s->windowed,
+	    0.5, 0.1, "90 / -");
+	print_quantiles("auto, impact over any 60 s above budget, median / 9 in 10, points", &s->excess,
+	    0.5, 0.9, "5 / 5");
+	print_quantiles("others, worst run of 1 stream below their mean, median / 9 in 10, points",
+	    &s->varies, 0.5, 0.9, "");
 	print_share("auto, budget kept within 5 points over any 60 s, %", &s->within, "100");
-	print_quantiles("auto from 20 s after all others end / best alone, median / worst tenth, %", &s->again, 0.5, 0.1, "90 / -");
-	printf("\n%u answers, %u failed, %u disturbed by the machine, %u without truth; probing takes ", s->answers, s->failed,
-	    s->disturbed, s->unknown);
+	print_quantiles("auto from 20 s after all others end / best alone, median / worst tenth, %", &s->again,
+	    0.5, 0.1, "90 / -");
+	printf("\n%u answers, %u failed, %u disturbed by the machine, %u without truth; probing takes ",
+	    s->answers, s->failed, s->disturbed, s->unknown);
 	print_value(samples_quantile(&s->probing_s, 0.9), " s in 9 of 10. ");
 	printf("%u transfers with --streams auto, %u failed.\n", s->transfers, s->transfers_failed);
 }
@@ -171,9 +180,9 @@ static void print_classes(const struct seed_case *c, size_t n, const char *form,
 {
 	size_t k;
 
-	printf("\n| paths | paths | answers | throughput error, median, %% | 9 in 10, %% | impact error, points | broken, %% "
-	    "| high, %% | of these broken, %% | throughput in range, %% | impact in range, %% | auto / best, median, %% "
-	    "| worst tenth, %% | auto above budget, 9 in 10, points |\n|---");
+	printf("\n| paths | paths | answers | throughput error, median, %% | 9 in 10, %% | impact error, points | "
+	    "broken, %% | high, %% | of these broken, %% | throughput in range, %% | impact in range, %% | auto / "
+	    "best, median, %% | worst tenth, %% | auto above budget, 9 in 10, points |\n|---");
 	for (k = 0; k < 13; k++)
 		printf("|---:");
 	printf("|\n");
@@ -254,11 +263,13 @@ static void list_answers(const struct seed_case *c)
 		const struct seed_answer *a = &c->answer[i];
 
 		seed_truth_at(c, a->streams, a->congestion, &ours, &others);
-		printf("seed %llu, %u others, %s, budget %.0f: %u streams, %.1f (%.1f to %.1f) Mbit/s, truth %.1f, best %.1f; ",
-		    c->seed, c->others, a->congestion, 100 * a->budget_ratio, a->streams, a->mbps, a->low_mbps, a->high_mbps, ours,
-		    seed_best_mbps(c, a->congestion, a->budget_ratio));
+		printf("seed %llu, %u others, %s, budget %.0f: %u streams, %.1f (%.1f to %.1f) Mbit/s, truth %.1f, "
+		    "best %.1f; ",
+		    c->seed, c->others, a->congestion, 100 * a->budget_ratio, a->streams, a->mbps, a->low_mbps,
+		    a->high_mbps, ours, seed_best_mbps(c, a->congestion, a->budget_ratio));
 		printf("impact %.0f (%.0f to %.0f), truth %.0f; %s\n", 100 * a->impact_ratio, 100 * a->impact_low_ratio,
-		    100 * a->impact_high_ratio, 100 * seed_impact(c, a->streams, a->congestion), a->confident ? "high" : "low");
+		    100 * a->impact_high_ratio, 100 * seed_impact(c, a->streams, a->congestion),
+		    a->confident ? "high" : "low");
 	}
 }
 

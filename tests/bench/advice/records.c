@@ -255,8 +255,8 @@ double truth_others_mbps(const struct seed_truth *t)
 }
 
 /* The measured numbers next to n: the most up to n, the fewest from n on; NULL: none. */
-static void neighbors(const struct seed_case *c, unsigned streams, const char *congestion, const struct seed_truth **below,
-    const struct seed_truth **above)
+static void neighbors(const struct seed_case *c, unsigned streams, const char *congestion,
+    const struct seed_truth **below, const struct seed_truth **above)
 {
 	size_t i;
 

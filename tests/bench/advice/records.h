@@ -65,7 +65,8 @@ struct seed_case {
 	struct seed_auto transfer[SEED_AUTOS_MAX];
 	size_t transfers;
 	char probes[RECORD_FILE_BYTES]; /* raw data of the probes whose groups grow from 1 stream; "": none */
-	double alone_mbps;       /* goodput of the best measured number of streams without other flows; 0: not measured */
+	double alone_mbps;       /* goodput of the best measured number of streams without other
+	                            flows; 0: not measured */
 };
 
 /* Reads the file of one seed. 0, or -1 after printing FILE:LINE and the reason. */
@@ -76,14 +77,15 @@ const struct seed_truth *seed_truth_of(const struct seed_case *c, unsigned strea
 /* Means over the runs. */
 double truth_ours_mbps(const struct seed_truth *t);
 double truth_others_mbps(const struct seed_truth *t);
-/* Mean goodput of ours and of the others with n streams, linear between measured numbers that differ by at most a factor
- * of two; false: not known. */
+/* Mean goodput of ours and of the others with n streams, linear between measured numbers that differ by at most a
+ * factor of two; false: not known. */
 bool seed_truth_at(const struct seed_case *c, unsigned streams, const char *congestion, double *ours_mbps,
     double *others_mbps);
 /* Share that n streams take from the other flows, compared with one stream; NAN if unknown, or without other
  * flows. */
 double seed_impact(const struct seed_case *c, unsigned streams, const char *congestion);
-/* Goodput of the best number of streams up to SEED_STREAMS_MOST whose impact is within the budget; NAN without truth. */
+/* Goodput of the best number of streams up to SEED_STREAMS_MOST whose impact is within the budget; NAN without
+ * truth. */
 double seed_best_mbps(const struct seed_case *c, const char *congestion, double budget_ratio);
 
 #endif

@@ -31,9 +31,11 @@ static bool read_row(struct row *r, FILE *f)
 	double delivered, rtt_us, min_rtt_us, busy_us, window_us, buffer_us;
 
 	while (fgets(line, sizeof line, f) != NULL)
-		if (sscanf(line, "%lf,%u,%u,%lf,%*f,%*f,%lf,%lf,%lf,%*f,%*f,%*f,%*f,%lf,%*f,%lf,%*f,%*f,%*f,%*f,%lf,%lf,%lf", &r->at_s,
-			&r->streams, &r->stream, &r->acked_bytes, &r->sent_segments, &r->retransmits, &delivered, &rtt_us,
-			&min_rtt_us, &busy_us, &window_us, &buffer_us) == 12) {
+		if (sscanf(line,
+		    "%lf,%u,%u,%lf,%*f,%*f,%lf,%lf,%lf,%*f,%*f,%*f,%*f,%lf,%*f,%lf,%*f,%*f,%*f,%*f,%lf,%lf,%lf",
+		    &r->at_s,
+			&r->streams, &r->stream, &r->acked_bytes, &r->sent_segments, &r->retransmits,
+			&delivered, &rtt_us, &min_rtt_us, &busy_us, &window_us, &buffer_us) == 12) {
 			r->delivered_bytes = MSS_BYTES * delivered;
 			r->rtt_s = rtt_us / 1e6;
 			r->min_rtt_s = min_rtt_us < UINT32_MAX ? min_rtt_us / 1e6 : 0;
@@ -78,7 +80,8 @@ static bool next_moment(struct replay *r, struct moment *m)
 	return m->n > 0;
 }
 
-static struct evidence_sample difference(const struct moment *then, const struct moment *now, struct loss_events *events)
+static struct evidence_sample difference(const struct moment *then, const struct moment *now,
+    struct loss_events *events)
 {
 	struct evidence_sample s = { .interval_s = now->at_s - then->at_s };
 	unsigned i;
@@ -189,7 +192,8 @@ static int answer(const struct replay *r, struct seed_answer *out, double budget
 	    advice_from_probes(&a, r->probe, r->n_probes, &o, NULL)) < 0)
 		return -1;
 	*out = (struct seed_answer){ .budget_ratio = budget_ratio, .streams = a.streams, .mbps = a.throughput_bps / 1e6,
-		.low_mbps = a.throughput_low_bps / 1e6, .high_mbps = a.throughput_high_bps / 1e6, .impact_ratio = a.impact_ratio,
+		.low_mbps = a.throughput_low_bps / 1e6, .high_mbps = a.throughput_high_bps / 1e6,
+		.impact_ratio = a.impact_ratio,
 		.impact_low_ratio = a.impact_low_ratio, .impact_high_ratio = a.impact_high_ratio,
 		.confident = a.confident && !r->windows, .seconds = NAN };
 	snprintf(out->congestion, sizeof out->congestion, "%s", r->c->congestion);

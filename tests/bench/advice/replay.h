@@ -9,7 +9,8 @@ enum replay_method {
 	REPLAY_FIT,       /* the fit of the throughput of the levels alone */
 };
 
-/* Replaces the answers of `c` by answers to its probes with ADVICE_PROBES, one for each budget. `file`: that of `c`; its folder has the raw data. Without such probes there are no answers.
+/* Replaces the answers of `c` by answers to its probes with ADVICE_PROBES, one for each budget. `file`: that of `c`;
+ * its folder has the raw data. Without such probes there are no answers.
  * 0, or -1 after printing the reason. */
 int replay_answers(struct seed_case *c, const char *file, enum replay_method method);
 

@@ -7,8 +7,8 @@
 
 #include "bench/advice/cases.h"
 #include "bench/advice/score.h"
-#include "model/stats.h"
 #include "model/probe.h"
+#include "model/stats.h"
 
 static const double budgets[] = { 0.10, 0.20, 0.30 };
 #define BUDGETS (sizeof budgets / sizeof *budgets)

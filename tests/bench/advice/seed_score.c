@@ -92,7 +92,8 @@ static void add_curve(struct seed_score *s, const struct seed_case *c, const str
 			continue;
 		add(&s->curve, fabs(p->mbps / truth_ours_mbps(t) - 1));
 		if (!isnan(p->low_mbps))
-			count(&s->curve_inside, truth_ours_mbps(t) >= p->low_mbps && truth_ours_mbps(t) <= p->high_mbps);
+			count(&s->curve_inside, truth_ours_mbps(t) >= p->low_mbps &&
+			    truth_ours_mbps(t) <= p->high_mbps);
 		if (t->streams == 1 || isnan(impact))
 			continue;
 		add(&s->curve_impact, fabs(p->impact_ratio - impact));
@@ -204,9 +205,11 @@ static void add_scatter(struct seed_score *s, const struct seed_case *c, const s
 	if (t->runs < 2 || t->streams == 0)
 		return;
 	for (i = 0; i < t->runs; i++) {
-		add(t->streams <= 2 ? &s->scatter_few : &s->scatter_many, fabs(t->ours_mbps[i] / truth_ours_mbps(t) - 1));
+		add(t->streams <= 2 ? &s->scatter_few : &s->scatter_many,
+		    fabs(t->ours_mbps[i] / truth_ours_mbps(t) - 1));
 		if (c->others > 0 && one != NULL && t->streams > 1)
-			add(&s->scatter_impact, fabs(t->others_mbps[i] - truth_others_mbps(t)) / truth_others_mbps(one));
+			add(&s->scatter_impact,
+			    fabs(t->others_mbps[i] - truth_others_mbps(t)) / truth_others_mbps(one));
 	}
 }
 

@@ -23,9 +23,11 @@ struct seed_score {
 	unsigned paths, answers, failed, disturbed, unknown; /* unknown: no truth of the answer */
 	struct samples throughput;     /* |predicted / true - 1| */
 	struct samples impact;         /* |predicted - true|, beside other flows, more than one stream */
-	struct samples curve, curve_impact; /* the same errors at each measured number of streams, not only at the answer */
+	struct samples curve, curve_impact; /* the same errors at each measured number of streams,
+	                                       not only at the answer */
 	struct share curve_inside, curve_impact_inside;
-	struct samples share;          /* true goodput of the answer over that of the best number in the budget, at most 1 */
+	struct samples share;          /* true goodput of the answer over that of the best number in
+	                                  the budget, at most 1 */
 	struct share broken;           /* of the answers beside other flows */
 	struct share confident, confident_broken;
 	struct share throughput_inside, impact_inside; /* true values in the ranges of the answer */

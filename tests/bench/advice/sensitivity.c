@@ -1,5 +1,5 @@
-/* make advice-sensitivity: what changes with each parameter of model (model/parameters.def) at 70 and 130 % of its value,
- * on simulated paths (tests/model/drawn_path.h) whose seeds no test uses. The sources of model are compiled with
+/* make advice-sensitivity: what changes with each parameter of model (model/parameters.def) at 70 and 130 % of its
+ * value, on simulated paths (tests/model/drawn_path.h) whose seeds no test uses. The sources of model are compiled with
  * PARAMETERS_VARY, so that parameters are variables.
  *
  *   sensitivity [PATHS [TEXT]]   PATHS: number of paths (default 60); TEXT: only parameters with this text in the name

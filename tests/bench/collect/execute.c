@@ -8,9 +8,9 @@
 #include "collect/drift.h"
 #include "collect/schedule.h"
 #include "collect/shared_cause.h"
+#include "conf/overlay.h"
 #include "model/divide.h"
 #include "plan/rate_limits.h"
-#include "conf/overlay.h"
 
 /* As in src/collect: what makes its policy, beside the lookout. */
 #define PACE 0.95
@@ -135,7 +135,8 @@ static void add_spares(struct run *r, int source)
 	from[source].has = true;
 	for (n = 0; n < SPARES; n++) {
 		for (best = NULL, k = 0; k < SOURCES; k++)
-			if (!from[k].has && (best == NULL || worth_bps(r, from, k) > worth_bps(r, from, (int)(best - from))))
+			if (!from[k].has && (best == NULL || worth_bps(r, from, k) > worth_bps(r, from,
+			    (int)(best - from))))
 				best = &from[k];
 		if (best != NULL)
 			best->has = true;
@@ -364,7 +365,8 @@ static void look_at_links(struct run *r, double left_s)
 
 		window = drift_window_s(&r->drift, l->given_bps > 0 ? l->given_bps : INFINITY);
 		all = planned_bps(r, k / SOURCES, true);
-		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits, .assigned_bps = PACE * l->given_bps,
+		f[k] = (struct drift_flow){ .limit = l->limit, .n_limits = l->nlimits,
+		    .assigned_bps = PACE * l->given_bps,
 			.observed_bps = seen_bps(r, l, window), .valid = r->left[k / SOURCES] > 0 &&
 			r->now_s - l->grown_s >= window && r->left[k / SOURCES] * 8 > all * ENOUGH_S };
 	}

@@ -49,8 +49,8 @@ static int read_rows(const char *file)
 		if (++number == 1 || strstr(line, ",estimate,") != NULL)
 			continue;
 		if (nrows == ROWS_MAX || sscanf(line, "%d,%d,%d,%d,%39[^,],%lf,%lf,%lf,%*[^,],%lf,%lf,%lf,%lf,%lf,%d",
-		    &r->draw, &r->north, &r->south, &r->error, r->way, &r->seconds, &r->planned, &r->replans, &r->others,
-		    &r->alone, &r->held, &r->stalled, &r->waited, &r->tries) < 12) {
+		    &r->draw, &r->north, &r->south, &r->error, r->way, &r->seconds, &r->planned,
+		    &r->replans, &r->others, &r->alone, &r->held, &r->stalled, &r->waited, &r->tries) < 12) {
 			fprintf(stderr, "%s:%d: not a row\n", file, number);
 			fclose(f);
 			return 1;
@@ -145,7 +145,8 @@ static void print_setting(const struct row *s)
 
 		if (t.n == 0)
 			continue;
-		printf("| %d:%d, %d %% | %s | %zu | %.1f +- %.1f | %.1f | %.1f |", s->north, s->south, s->error, ways[i],
+		printf("| %d:%d, %d %% | %s | %zu | %.1f +- %.1f | %.1f | %.1f |", s->north, s->south,
+		    s->error, ways[i],
 		    t.n, t.mean, t.half, of_way(s, ways[i], planned_of).mean, of_way(s, ways[i], plans_of).mean);
 		if (direct.n > 0)
 			printf(" %.0f +- %.0f |", direct.mean, direct.half);
@@ -177,16 +178,16 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of the draws that have both; `than` NULL: its own plan. Draws in which the machine was taken away from either count only
- * with `starved`. */
+/* Of the draws that have both; `than` NULL: its own plan. Draws in which the machine was taken away from either count
+ * only with `starved`. */
 static size_t list_ratios(const struct row *setting, const char *way, const char *than, int starved, double *x)
 {
 	const struct row *other;
 	size_t i, n = 0;
 
 	for (i = 0; i < nrows; i++) {
-		if (!is_of(&rows[i], setting, way) || (other = than != NULL ? find(setting, than, rows[i].draw) : &rows[i]) == NULL ||
-		    (!starved && (is_starved(&rows[i]) || is_starved(other))))
+		if (!is_of(&rows[i], setting, way) || (other = than != NULL ? find(setting, than, rows[i].draw) :
+		    &rows[i]) == NULL || (!starved && (is_starved(&rows[i]) || is_starved(other))))
 			continue;
 		x[n++] = rows[i].seconds / (than != NULL ? other->seconds : other->planned);
 	}
@@ -233,10 +234,10 @@ int report_measured(const char *file)
 
 	if (read_rows(file) != 0)
 		return 1;
-	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; additional time of direct "
-	    "and best path in per cent, draw by draw; loss of competing flows, planned storage of hosts, and the "
-	    "emulator's stalls, in per cent.\n\n| flows, estimates off | method | draws | seconds | planned | plans "
-	    "after the first | direct longer | best path longer | loss | stored | stalled |\n"
+	printf("\n## In the laboratory\n\nSeconds, mean and half of the 95 %% confidence interval; additional time of "
+	    "direct and best path in per cent, draw by draw; loss of competing flows, planned storage of hosts, and "
+	    "the emulator's stalls, in per cent.\n\n| flows, estimates off | method | draws | seconds | planned | "
+	    "plans after the first | direct longer | best path longer | loss | stored | stalled |\n"
 	    "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
 	for (i = 0; i < nrows; i++) {
 		for (k = 0; k < n && !(seen[k]->north == rows[i].north && seen[k]->south == rows[i].south &&
@@ -247,11 +248,12 @@ int report_measured(const char *file)
 		seen[n++] = &rows[i];
 		print_setting(&rows[i]);
 	}
-	printf("\nSeconds over the plan's (goal: median 1.15, worst 1.3) and over those of all sources at once in the same draw, direct "
-	    "for pipelined and naive for default (goal: 1 at worst): median, worst, (draws). Starved: draws in which a process of ptcp waited for a "
-	    "processor for over %.0f %% of the time, or the emulator stood still for over %.0f %%, in each of some tries.\n\n| flows, "
-	    "estimates off | method | over the plan | without starved draws | over all at once | without starved draws |\n"
-	    "|---|---|---:|---:|---:|---:|\n", WAITED_MAX, STALLED_MAX);
+	printf("\nSeconds over the plan's (goal: median 1.15, worst 1.3) and over those of all sources at once in the "
+	    "same draw, direct for pipelined and naive for default (goal: 1 at worst): median, worst, (draws). "
+	    "Starved: draws in which a process of ptcp waited for a processor for over %.0f %% of the time, or the "
+	    "emulator stood still for over %.0f %%, in each of some tries.\n\n| flows, estimates off | method | over "
+	    "the plan | without starved draws | over all at once | without starved draws "
+	    "|\n|---|---|---:|---:|---:|---:|\n", WAITED_MAX, STALLED_MAX);
 	for (k = 0; k < n; k++)
 		print_executed(seen[k]);
 	return 0;

@@ -3,7 +3,8 @@
  *
  *   report [-m] [-n DRAWS] [-c RUNS.csv] [LAB.csv..]
  *
- * -m: only what was measured; -n: so many draws of sizes and errors (5); -c: every run as a line into that file, too. */
+ * -m: only what was measured; -n: so many draws of sizes and errors (5); -c: every run as a line into that file,
+ * too. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -131,8 +132,8 @@ static void print_true(struct cell c[LOADS])
 
 	printf("Makespans in seconds, true estimates, %d competing flows north to south; mean of %d draws and half of "
 	    "the 95 %% confidence interval. Loss of competing flows and data stored for other sources, in per cent; "
-	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | 3:1 | loss 1:1 | 2:1 | 1:3 | 3:1 | stored 2:1 | "
-	    "plans 2:1 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
+	    "number of plans after the first.\n\n|  | 1:1 | 2:1 | 1:3 | 3:1 | loss 1:1 | 2:1 | 1:3 | 3:1 | stored 2:1 "
+	    "| plans 2:1 |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", OTHERS, draws);
 	for (w = 0; w < WAYS; w++) {
 		printf("| %s |", ways[w].name);
 		for (l = 0; l < LOADS; l++) {
@@ -217,9 +218,9 @@ static void print_errors(const struct cell true_ones[LOADS], struct misled *all)
 	static const double ratios[] = { 0.3, 0.5, 0.7 };
 	int e, i, k;
 
-	printf("\nWrong estimates, all loads: additional makespan in per cent, compared with true estimates; and share of "
-	    "100 draws not slower than the best path with the same estimates, and within 15 %% of the same method with "
-	    "true estimates.\n\n| off by, %% | best path | coordinated paced | re-planned | pipelined paced | "
+	printf("\nWrong estimates, all loads: additional makespan in per cent, compared with true estimates; and share "
+	    "of 100 draws not slower than the best path with the same estimates, and within 15 %% of the same method "
+	    "with true estimates.\n\n| off by, %% | best path | coordinated paced | re-planned | pipelined paced | "
 	    "re-planned | coordinated: not worse | within | pipelined: not worse | within |\n"
 	    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
 	*all = (struct misled){ .not_worse = { 0 } };

@@ -31,7 +31,8 @@ struct study {
 	double link_factor[SOURCES], point_factor[POINTS];
 	bool blind;                  /* the overlay names no shared bottlenecks */
 	double start_s[SOURCES];     /* first data */
-	double relayed_ratio;        /* of its rate, lost by a path over a relay beside direct ones: young, and two hops */
+	double relayed_ratio;        /* of its rate, lost by a path over a relay beside direct ones:
+	                                young, and two hops */
 	uint64_t seed;               /* of what happens in it */
 };
 

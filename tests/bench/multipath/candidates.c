@@ -229,7 +229,8 @@ static void start(struct world *x, struct rng *r)
 	}
 }
 
-void candidates_run(const struct candidates *w, bool selects, unsigned seconds, struct rng *r, struct candidates_run *out)
+void candidates_run(const struct candidates *w, bool selects, unsigned seconds, struct rng *r,
+    struct candidates_run *out)
 {
 	unsigned per_s = (unsigned)lround(1 / STEP_S), step;
 	struct world x = { .w = w, .selects = selects };

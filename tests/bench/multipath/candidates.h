@@ -1,5 +1,6 @@
 /* A simulated transfer over K of n candidate paths, driven by engine/path_select: connections take round trips, TCP
- * starts slowly, throughput is noisy, whole blocks are acknowledged, and a replaced path loses its incomplete blocks. */
+ * starts slowly, throughput is noisy, whole blocks are acknowledged, and a replaced path loses its incomplete
+ * blocks. */
 #ifndef BENCH_MULTIPATH_CANDIDATES_H
 #define BENCH_MULTIPATH_CANDIDATES_H
 
@@ -44,7 +45,8 @@ struct candidates_run {
 };
 
 /* Selects, or (selects false) keeps the first choice. */
-void candidates_run(const struct candidates *w, bool selects, unsigned seconds, struct rng *r, struct candidates_run *out);
+void candidates_run(const struct candidates *w, bool selects, unsigned seconds, struct rng *r,
+    struct candidates_run *out);
 
 /* Means over seconds `from` to `to` - 1. */
 double candidates_mean_bps(const struct candidates_run *x, unsigned from, unsigned to);

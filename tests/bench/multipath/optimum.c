@@ -1,6 +1,5 @@
-#include <stdlib.h>
-
 #include <glpk.h>
+#include <stdlib.h>
 
 #include "bench/multipath/study.h"
 

@@ -162,8 +162,8 @@ static bool print_candidates(struct rng *r)
 	bool good = true;
 	size_t i;
 
-	printf("\nSelection among candidates of 5 to 100 Mbit/s, 20 to 200 ms, noise 20 %%: %d random draws a row; the mean\n"
-	    "of %d s, after %d s, against the best paths\n", DRAWS, CANDIDATES_MEASURED_S, CANDIDATES_AFTER_S);
+	printf("\nSelection among candidates of 5 to 100 Mbit/s, 20 to 200 ms, noise 20 %%: %d random draws a row; the "
+	    "mean\nof %d s, after %d s, against the best paths\n", DRAWS, CANDIDATES_MEASURED_S, CANDIDATES_AFTER_S);
 	printf("%-34s %6s %8s %6s %8s %10s\n", "", "mean", "90 % of", "", "replaced", "10 s with");
 	printf("%-34s %6s %8s %6s %8s %10s\n", "", "%", "best, %", "mark", "a minute", "1st choice");
 	for (i = 0; i < CANDIDATES_CASES; i++) {

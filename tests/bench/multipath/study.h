@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/ratectl.h"
 #include "model/multipath.h"
+#include "model/ratectl.h"
 #include "model/rng.h"
 
 #define STUDY_MAX 128 /* sources, relays */
