@@ -91,6 +91,7 @@ $(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_p
 # Objects of fuzz targets: all sources except main().
 fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+fuzz_WRAPS = clock_gettime getpid getsockopt uv_timer_start __sanitizer_cov_trace_cmp8 __sanitizer_cov_trace_const_cmp8
 fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
@@ -162,23 +163,25 @@ check-slurm:
 	$(Q)BUILD=$(BUILD) SAN='$(SAN)' tests/run tests/lab/test_slurm.sh
 
 # make fuzz FUZZ_S=60 FUZZ="wire glob": run these fuzz targets (default: all) for 60 s each; needs clang
+# FUZZ_RUNS=1: a fixed number of executions of each, about 10 s, the same ones each time; FUZZ_RUNS=6: six times as many.
 # New inputs stay in build-fuzz; an input that revealed an error belongs in tests/fuzz/seeds, which make check feeds
 # to the same targets.
 FUZZ    := $(fuzz_TESTS)
 FUZZ_S  ?= 60
-FUZZ_SEED ?=
+FUZZ_RUNS ?=
+FUZZ_SEED ?= 1
 FUZZ_CC ?= clang
 .PHONY: fuzz fuzz-seeds
 
 fuzz:
 	@command -v $(FUZZ_CC) >/dev/null || { echo "make fuzz: no $(FUZZ_CC) here; install clang" \
 		"with its libFuzzer (Debian: contrib/setup --fuzz) or set FUZZ_CC" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g' \
+	$(Q)$(MAKE) --no-print-directory BUILD=build-fuzz CC='$(FUZZ_CC)' CFLAGS='-O1 -g -fno-sanitize-coverage=stack-depth' \
 		SAN=fuzzer-no-link,address,undefined $(FUZZ:%=build-fuzz/fuzz_%)
-	$(Q)FUZZ_S=$(FUZZ_S) FUZZ_SEED=$(FUZZ_SEED) tests/fuzz/run $(FUZZ)
+	$(Q)FUZZ_S=$(FUZZ_S) FUZZ_RUNS=$(FUZZ_RUNS) FUZZ_SEED=$(FUZZ_SEED) tests/fuzz/run $(FUZZ)
 
-$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(fuzz_NEEDS)
-	$(Q)$(link) -fsanitize=fuzzer $(fuzz_LIBS)
+$(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/repeat.o $(fuzz_NEEDS)
+	$(Q)$(link) -fsanitize=fuzzer $(fuzz_WRAPS:%=-Wl,--wrap=%) $(fuzz_LIBS)
 
 $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o $(fuzz_NEEDS)
 	$(Q)$(link) $(fuzz_LIBS)
