@@ -111,9 +111,9 @@ $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way
 # make check: build and run all tests; T=core/units: only tests with this text in their names
 named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(call named_T,$(test_BINS)) \
-		$(if $(call named_T,$(test_SCRIPTS)),all $(filter-out $(test_BINS),$(test_NEEDS)))
-	$(Q)BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
+	$(Q)since=$$(date +%s) && $(MAKE) --no-print-directory -j$(shell nproc) $(call named_T,$(test_BINS)) \
+		$(if $(call named_T,$(test_SCRIPTS)),all $(filter-out $(test_BINS),$(test_NEEDS))) && \
+		BUILD_S=$$(($$(date +%s) - since)) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
 		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
 
 # The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.

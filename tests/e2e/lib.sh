@@ -101,10 +101,10 @@ test_case() {
 	else
 		failures=$((failures + 1))
 		echo "not ok $name${measures-}"
-		report "$dir.log" log
-		for f in "$dir"/out "$dir"/err "$tmp"/*.serve.err "$dir"/*.serve.err; do
+		for f in "$tmp"/*.serve.err "$dir"/*.serve.err "$dir"/out "$dir"/err; do # tests/run prints the last lines
 			[ -s "$f" ] && report "$f" "${f##*/}"
 		done
+		report "$dir.log" log 12
 	fi
 	chmod -R u+rwX "$dir" 2>/dev/null
 	rm -rf "$dir" 2>/dev/null
@@ -146,7 +146,7 @@ empty() {
 
 report() {
 	echo "# ---- $2"
-	tail -n 30 "$1" | cat -v | sed 's/^/#   /'
+	tail -n "${3-30}" "$1" | cat -v | sed 's/^/#   /'
 }
 
 fail() {
