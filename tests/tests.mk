@@ -122,6 +122,14 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 	hostile/test_hostile hostile/test_between lab/test_advise.sh e2e/test_collect e2e/test_resume e2e/test_third \
 	e2e/test_spool e2e/test_via lab/test_lab.sh) $(BUILD)/tests/engine/test_worlds
 
+# make check-fast: in about a minute, after the build, all unit tests, and the scripts that touch what changed
+# since the branch left main, or since SINCE=commit (tests/changed)
+.PHONY: check-fast
+check-fast: setup
+	$(Q)scripts=$$(tests/changed $(SINCE)) && since=$$(date +%s) && \
+		$(MAKE) --no-print-directory -j$(shell nproc) all $(test_NEEDS) && \
+		BUILD_S=$$(($$(date +%s) - since)) BUILD=$(BUILD) SAN='$(SAN)' CC='$(CC)' tests/run $$scripts $(test_BINS)
+
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
 # disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
