@@ -226,7 +226,7 @@ static void default_acl(void **state)
 	/* user rwx, group r-x, a user rwx, mask rwx, other --- */
 	static const uint8_t acl[] = "\2\0\0\0" "\1\0\7\0\377\377\377\377" "\2\0\7\0\1\0\0\0" "\4\0\5\0\377\377\377\377"
 	    "\20\0\7\0\377\377\377\377" "\40\0\0\0\377\377\377\377";
-	static const uint8_t plain[] = "\2\0\0\0" "\1\0\7\0\377\377\377\377" "\4\0\4\0\377\377\377\377"
+	static const uint8_t basic[] = "\2\0\0\0" "\1\0\7\0\377\377\377\377" "\4\0\4\0\377\377\377\377"
 	    "\40\0\0\0\377\377\377\377";
 	const struct meta m = { .set_mode = true, .mode = 0644 };
 	struct sink *s;
@@ -242,7 +242,7 @@ static void default_acl(void **state)
 	assert_int_equal(offer_commit(s, NULL), 0);
 	sink_unref(s);
 	assert_int_equal(mode_of("with"), 0644);
-	assert_int_equal(setxattr(fx_path("."), "system.posix_acl_default", plain, sizeof plain - 1, 0), 0);
+	assert_int_equal(setxattr(fx_path("."), "system.posix_acl_default", basic, sizeof basic - 1, 0), 0);
 	receive("plain", "x");
 	assert_int_equal(mode_of("plain"), 0640);
 	assert_int_equal(removexattr(fx_path("."), "system.posix_acl_default"), 0);
