@@ -183,11 +183,11 @@ static int add_pending(struct expand *x, char *path, const char *rest, struct pt
 }
 
 /* "above/name", or with `above` "" or ending in a slash "name" behind it; of the name's first n bytes. */
-static char *join(const char *above, const char *name, size_t n, const char *end)
+static char *join(const char *above, const char *name, size_t n)
 {
-	size_t a = strlen(above), e = strlen(end);
+	size_t a = strlen(above);
 	bool slash = a > 0 && above[a - 1] != '/';
-	char *out = malloc(a + slash + n + e + 1);
+	char *out = malloc(a + slash + n + 1);
 
 	if (out == NULL)
 		return NULL;
@@ -195,7 +195,7 @@ static char *join(const char *above, const char *name, size_t n, const char *end
 	if (slash)
 		out[a] = '/';
 	memcpy(out + a + slash, name, n);
-	memcpy(out + a + slash + n, end, e + 1);
+	out[a + slash + n] = '\0';
 	return out;
 }
 
@@ -278,7 +278,7 @@ static int advance(struct expand *x, char *path, const char *rest, struct ptcp_e
 	size_t n;
 
 	while (path != NULL && rest != NULL && *rest != '\0' && !part_has_wildcard(rest, n = component(rest))) {
-		if ((longer = join(path, rest, n, "")) != NULL) {
+		if ((longer = join(path, rest, n)) != NULL) {
 			last = longer + strlen(longer) - n;
 			unescape(last);
 		}
@@ -295,7 +295,7 @@ static int advance(struct expand *x, char *path, const char *rest, struct ptcp_e
 		free(path);
 		return 0;
 	}
-	longer = x->dirs_only ? join(path, "", 0, "") : path;
+	longer = x->dirs_only ? join(path, "", 0) : path;
 	if (longer != path)
 		free(path);
 	return add_found(x, longer, e);
@@ -304,7 +304,7 @@ static int advance(struct expand *x, char *path, const char *rest, struct ptcp_e
 /* From the listed directory on, except that a leading "**" and '/' match any depth, as in glob_new(). */
 static int begin_glob(struct expand *x, const char *rest, size_t n, struct ptcp_err *e)
 {
-	char *part = join(strncmp(rest, "**/", 3) == 0 ? "" : "/", rest, n, "");
+	char *part = join(strncmp(rest, "**/", 3) == 0 ? "" : "/", rest, n);
 	int r = part != NULL ? glob_new(&x->glob, part, e) : err_nomem(e);
 
 	free(part);
@@ -376,7 +376,7 @@ static int on_entry(void *arg, const struct walk_entry *w, struct ptcp_err *e)
 	if ((below = dir_path_below(w->dir, x->base, w->name)) == NULL)
 		return err_nomem(e);
 	if (glob_match(x->glob, below, true)) {
-		path = join(x->current.path, below, strlen(below), "");
+		path = join(x->current.path, below, strlen(below));
 		r = x->next == NULL && !x->dirs_only ? add_found(x, path, e) : advance(x, path, x->next, e);
 	}
 	free(below);
