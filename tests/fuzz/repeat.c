@@ -1,5 +1,5 @@
-/* Linked into programs of libFuzzer, in the place of functions whose results differ from run to run: libFuzzer inserts numbers
- * that the program compares into inputs, so that it would try other inputs in each run. */
+/* Linked into programs of libFuzzer, in the place of functions whose results differ from run to run: libFuzzer inserts
+ * numbers that the program compares into inputs, so that it would try other inputs in each run. */
 #include <stdint.h>
 #include <sys/socket.h>
 #include <time.h>
