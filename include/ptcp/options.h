@@ -36,7 +36,7 @@
 	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \
 	SENT(delete_extra, 18, DELETE, true, "delete", 0, \
 	    "at the end, delete files of the destination that a source directory does not have") \
-	VALUE(UINT32, max_delete, PTCP_MAX_DELETE, 0, UINT32_MAX, "max-delete", "N", \
+	VALUE(UINT32, max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
 	    "with --delete: if there are more than N files to delete, delete none (default: 1000)")
 
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
@@ -283,6 +283,7 @@
 	SWITCH(no_replan, "no-replan", 0, "keep the first plan, even if links change")
 
 #define PTCP_BYTES_UNLIMITED UINT64_MAX
-#define PTCP_MAX_DELETE 1000 /* the default, and no more than the source has */
+#define PTCP_MAX_DELETE 1000
+#define PTCP_MAX_DELETE_CAREFUL UINT32_MAX /* the default: PTCP_MAX_DELETE, with safeguards against a wrong source */
 
 #endif

@@ -358,7 +358,8 @@ struct ptcp_mover_start {
  *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
  *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
  *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more than
- *     max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE also for an empty source
+ *     max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL also with more than PTCP_MAX_DELETE,
+ *     for an empty source, or with more than 100 and more than the source has
  *     Not between two servers, nor with `files`
  *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
  *   remove_sources: files and links, once the receiver has verified them and made them durable; directories stay. A source
@@ -446,7 +447,7 @@ struct ptcp_transfer_opts {
 	 * servers; from a remote source at most 4 MiB of paths. NULL: all */
 	const char *const *files;
 	size_t n_files;
-	uint32_t max_delete;        /* 1000 */
+	uint32_t max_delete;        /* PTCP_MAX_DELETE_CAREFUL */
 	/* Not below 0: the descriptor that ptcp_send_new() reads for its only source "-", or ptcp_recv_new() writes for the
 	 * destination "-": a pipe, socket, terminal or file, from its position on. Borrowed until the task is freed; used by a
 	 * thread of the task from PTCP_EVENT_START on. A send reads to the end, at most 32 TiB, and keeps up to 64 MiB in

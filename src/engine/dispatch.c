@@ -100,7 +100,7 @@ static int on_leftovers(struct engine *s, const struct wire_leftovers *f, struct
 
 static int on_deleted(struct engine *s, const struct wire_deleted *f, struct ptcp_err *e)
 {
-	if (s->n_deleted++ == s->open.max_delete) /* 0 without WIRE_OPEN_DELETE */
+	if (s->n_deleted++ == wire_max_delete(&s->open)) /* 0 without WIRE_OPEN_DELETE */
 		return frame_conn_unexpected(&s->conn, WIRE_DELETED, e);
 	s->o.ops->deleted(s->o.arg, f);
 	return 0;

@@ -95,7 +95,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,
-		.max = open->max_delete, .source_entries = &p->entries, .careful = open->max_delete == PTCP_MAX_DELETE,
+		.max = wire_max_delete(open), .source_entries = &p->entries, .careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
 		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 

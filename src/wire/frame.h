@@ -16,6 +16,7 @@
 
 #include "core/digest.h"
 #include <ptcp/err.h>
+#include <ptcp/options.h>
 
 #include "wire/mover_frames.h"
 #include "wire/open_flags.h"
@@ -216,9 +217,14 @@ struct wire_open {
 	uint16_t n_paths;
 	struct span paths;
 	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
-	uint32_t max_delete; /* limit of the entries to remove, with WIRE_OPEN_DELETE; else 0 */
+	uint32_t max_delete; /* with WIRE_OPEN_DELETE: see wire_max_delete(); else 0 */
 	uint32_t stripe;     /* stripe of the starter's shared files, in WIRE_STRIPE_BYTES; 0: a divisor of 64 MiB */
 };
+/* Limit of the entries to remove. */
+static inline uint32_t wire_max_delete(const struct wire_open *o)
+{
+	return o->max_delete == PTCP_MAX_DELETE_CAREFUL ? PTCP_MAX_DELETE : o->max_delete;
+}
 #define WIRE_STRIPE_BYTES 4096u
 #define WIRE_STRIPES_MAX (1u << 18)
 /* A path takes 3 bytes beside itself. */

@@ -757,7 +757,8 @@ static void selects(void **state)
 static void deletions(void **state)
 {
 	static const struct { uint32_t flags, max; unsigned sent, n; } cases[] = {
-		{ WIRE_OPEN_DELETE, 2, 2, 2 }, { WIRE_OPEN_DELETE, 2, 3, 2 }, { WIRE_OPEN_DELETE, 0, 1, 0 }, { 0, 0, 1, 0 }
+		{ WIRE_OPEN_DELETE, 2, 2, 2 }, { WIRE_OPEN_DELETE, 2, 3, 2 }, { WIRE_OPEN_DELETE, 0, 1, 0 }, { 0, 0, 1, 0 },
+		{ WIRE_OPEN_DELETE, PTCP_MAX_DELETE_CAREFUL, 1001, 1000 }
 	};
 	struct wire_open open = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 3, .n_paths = 1,
 		.paths = { (const uint8_t *)"\0\0\1a", 4 } };
