@@ -11,7 +11,6 @@
 #include "cli/show/links_output.h"
 #include "cli/show/terminal.h"
 #include "core/err.h"
-#include "core/units.h"
 
 struct links_args {
 	struct client_opts connect; /* first */

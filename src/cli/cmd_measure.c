@@ -8,7 +8,6 @@
 #include "cli/client_opts.h"
 #include "cli/show/json.h"
 #include "cli/show/plot.h"
-#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/units.h"

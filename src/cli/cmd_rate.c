@@ -5,7 +5,6 @@
 #include "cli/log_opts.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
-#include "cli/show/terminal.h"
 #include "core/err.h"
 #include "core/text.h"
 #include "core/timetable.h"

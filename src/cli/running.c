@@ -18,7 +18,6 @@
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/local_sock.h"
-#include "core/text.h"
 #include "core/thread.h"
 #include "core/timetable.h"
 #include "core/units.h"

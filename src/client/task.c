@@ -10,7 +10,6 @@
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/text.h"
-#include "core/units.h"
 #include "mover/movers.h"
 #include "net/trust/known_hosts.h"
 

@@ -4,7 +4,6 @@
 #include "client/task_impl.h"
 #include "core/err.h"
 #include "core/text.h"
-#include "wire/block.h"
 
 #define WINDOW_BYTES (64u << 20) /* in memory: of the input until it is acknowledged, of the output
                                     until it is written */

@@ -1,4 +1,3 @@
-#include "core/units.h"
 #include "engine/connecting.h"
 
 static uint64_t min_ns(uint64_t a, uint64_t b) { return a < b ? a : b; }

@@ -5,7 +5,6 @@
 #include "core/err.h"
 #include "core/opts.h"
 #include "core/sorted.h"
-#include "core/units.h"
 #include "measure/prober.h"
 #include "model/stats.h"
 

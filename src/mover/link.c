@@ -4,7 +4,6 @@
 
 #include "core/err.h"
 #include "core/list.h"
-#include "core/units.h"
 
 #define READ_BYTES 16384
 

@@ -8,7 +8,6 @@
 #include "conn/inbound.h"
 #include "core/err.h"
 #include "core/fd.h"
-#include "core/text.h"
 #include "core/units.h"
 #include "fs/fd_budget.h"
 #include "net/dial.h"

@@ -7,7 +7,6 @@
 
 #include "core/err.h"
 #include "core/text.h"
-#include "core/units.h"
 #include "mover/invitation.h"
 #include "mover/movers.h"
 #include "net/trust/trust.h"

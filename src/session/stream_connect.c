@@ -3,7 +3,6 @@
 
 #include "conn/join_proof.h"
 #include "core/err.h"
-#include "core/units.h"
 #include "engine/connecting.h"
 #include "session/session_impl.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/manage.h"

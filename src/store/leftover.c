@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/charged.h"
-#include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/part.h"
 #include "store/walk.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/clock.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 

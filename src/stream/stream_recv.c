@@ -8,7 +8,6 @@
 #include "core/err.h"
 #include "core/thread.h"
 #include "core/units.h"
-#include "fs/fs_err.h"
 #include "stream/stream_impl.h"
 #include "wire/block.h"
 

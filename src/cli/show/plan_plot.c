@@ -5,7 +5,6 @@
 
 #include "cli/show/plan_output.h"
 #include "cli/show/plot.h"
-#include "cli/show/terminal.h"
 #include "core/sorted.h"
 #include "core/units.h"
 

@@ -14,7 +14,6 @@
 #include "core/err.h"
 #include "core/fd.h"
 #include "core/text.h"
-#include "core/units.h"
 
 extern char **environ;
 

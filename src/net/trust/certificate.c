@@ -12,7 +12,6 @@
 #include "core/fd.h"
 #include "core/text.h"
 #include "core/userdir.h"
-#include "net/tls.h"
 #include "net/trust/trust_lines.h"
 
 /* The signed text: a prefix of no other text signed by ptcp, then the certificate without signature. */
