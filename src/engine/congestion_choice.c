@@ -13,7 +13,8 @@ const char congestion_denied_warning[] = "the sender's kernel permits neither cu
 
 static const char *const fair[] = { "cubic", "reno" };
 
-bool congestion_is_fair(const char *name) { return strcmp(name, fair[0]) == 0 || strcmp(name, fair[1]) == 0; }
+/* Whether one of several streams takes its share of a link. */
+static bool is_fair(const char *name) { return strcmp(name, fair[0]) == 0 || strcmp(name, fair[1]) == 0; }
 
 static bool is_transfer(const struct wire_open *o)
 {
@@ -50,8 +51,8 @@ const char *congestion_peer_why(const struct wire_open *o, const char *from, con
 	case WIRE_CC_YIELD:
 	case WIRE_CC_FAIR:
 		if (from[0] != '\0')
-			return congestion_is_fair(name) ? CONGESTION_OTHERS : CONGESTION_LOSS;
-		return congestion_is_fair(name) ? WHY_FAIR : WHY_DENIED;
+			return is_fair(name) ? CONGESTION_OTHERS : CONGESTION_LOSS;
+		return is_fair(name) ? WHY_FAIR : WHY_DENIED;
 	case WIRE_CC_SYSTEM:
 		return WHY_SYSTEM;
 	default:

@@ -16,8 +16,6 @@ struct congestion_choice {
 	bool judges;        /* may change to BBR, and back */
 };
 
-/* Whether one of several streams takes its share of a link: cubic and reno. */
-bool congestion_is_fair(const char *name);
 /* Of a sender whose kernel permits what `permits` says; a name that the user requests may not be permitted. */
 void congestion_choose(struct congestion_choice *c, const struct wire_open *o, bool (*permits)(const char *name));
 /* Why a sending peer uses `name`; `from`: the name before, or "". */

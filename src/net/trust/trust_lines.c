@@ -21,7 +21,8 @@ int trust_path(char out[TRUST_PATH_BYTES], const char *dir, const char *name, st
 	return 0;
 }
 
-FILE *trust_file(const char *path, struct ptcp_err *e)
+/* Opens a regular file; NULL with `e`, whose `sys` is ENOENT if the file does not exist. */
+static FILE *open_file(const char *path, struct ptcp_err *e)
 {
 	int fd = trusted_file_open(path);
 	FILE *f;
@@ -47,7 +48,7 @@ int trust_lines_open(struct trust_lines *l, const char *dir, const char *name, s
 	*l = (struct trust_lines){ .name = name };
 	if ((r = trust_path(path, dir, name, e)) < 0)
 		return r;
-	if ((l->f = trust_file(path, &why)) == NULL) {
+	if ((l->f = open_file(path, &why)) == NULL) {
 		if (why.sys == ENOENT)
 			return 0;
 		if (e != NULL)
@@ -148,7 +149,7 @@ static int copy_others(FILE *to, const char *path, const char *what, const char 
 	struct ptcp_err why;
 	int found = 0;
 
-	if ((l.f = trust_file(path, &why)) == NULL) {
+	if ((l.f = open_file(path, &why)) == NULL) {
 		if (why.sys != ENOENT && e != NULL)
 			*e = why;
 		return why.sys == ENOENT ? 0 : why.code;

@@ -26,8 +26,6 @@ struct trust_lines {
 
 /* The path of the file `name` of the configuration directory, `dir` as for userdir_config(). */
 int trust_path(char out[TRUST_PATH_BYTES], const char *dir, const char *name, struct ptcp_err *e);
-/* Opens a regular file; NULL with `e`, whose `sys` is ENOENT if the file does not exist. */
-FILE *trust_file(const char *path, struct ptcp_err *e);
 /* 1; 0: the file does not exist; PTCP_ECONFIG: it cannot be read or trusted. `name` is borrowed. */
 int trust_lines_open(struct trust_lines *l, const char *dir, const char *name, struct ptcp_err *e);
 /* The next line, whole, in l->line. */
