@@ -181,8 +181,28 @@ static struct request_path *add_found(struct request *a, const char *path, struc
 	return p;
 }
 
+/* Of a device, FIFO or socket nothing can be sent: a match of a pattern is skipped, as in a directory, and a source
+ * that the user names has failed. */
+static void check_named(struct request_path *p)
+{
+	struct dir *d = p->dir;
+	struct stat st;
+	int at;
+
+	if (d == NULL || p->name[0] == '\0' || (at = dir_fd(d, NULL)) < 0)
+		return;
+	if (dir_sys(d)->fstatat(at, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode)) {
+		err_set(&p->why, PTCP_EIO, "a device, FIFO or socket (name a file, directory or link)");
+		p->dir = NULL;
+	}
+	dir_fd_done(d);
+	if (p->dir == NULL)
+		dir_unref(d);
+}
+
 /* A missing source is a failed file. */
-static int add_source(struct request *a, const char *path, struct ptcp_err *e)
+static int add_source(struct request *a, const char *path, bool named, struct ptcp_err *e)
 {
 	const struct request_search *s = a->search;
 	struct request_path *p = add_found(a, path, e);
@@ -193,6 +213,8 @@ static int add_source(struct request *a, const char *path, struct ptcp_err *e)
 	if ((s->near == NULL || destination_source(s->near, p->path + s->near_bytes, p->contents, &p->dir,
 	    p->name, NULL) < 0) && request_source(a, p->path, p->contents, &p->dir, p->name, &p->why) < 0)
 		p->dir = NULL;
+	if (named)
+		check_named(p);
 	return 0;
 }
 
@@ -237,7 +259,7 @@ static int add_matches(struct request *a, const struct ptcp_err *why, struct ptc
 		open_near(a, a->path[s->next].path);
 	a->expanded |= expand_is_pattern(s->expand);
 	for (i = 0; i < expand_n(s->expand) && r == 0; i++)
-		r = add_source(a, expand_path(s->expand, i), e);
+		r = add_source(a, expand_path(s->expand, i), !expand_is_pattern(s->expand), e);
 	return r;
 }
 
@@ -265,7 +287,7 @@ static int find_sources(struct request *a, struct ptcp_err *e)
 
 	for (; s->next < a->n_paths; s->next++) {
 		if (a->literal) {
-			if ((r = add_source(a, a->path[s->next].path, e)) < 0)
+			if ((r = add_source(a, a->path[s->next].path, true, e)) < 0)
 				return r;
 			continue;
 		}

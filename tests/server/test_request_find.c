@@ -80,6 +80,33 @@ static void missing_sources(void **state)
 	assert_true(vf.request.path[0].why.code < 0 && vf.request.path[1].why.code < 0);
 }
 
+/* A FIFO, device or socket fails if it is named itself, also below a link, but not as a match of a pattern, or in a
+ * directory. */
+static void special_sources(void **state)
+{
+	static const char *const asked[] = { "a/fifo", "to_a/fifo", "a/f*", "a", "to_fifo" };
+	static const char *const found[] = { "a/fifo!", "to_a/fifo!", "a/fifo", "a", "to_fifo" };
+	unsigned i, literal;
+
+	(void)state;
+	make_files();
+	assert_int_equal(mkfifo(fx_path("root/a/fifo"), 0600), 0);
+	assert_int_equal(symlink("a", fx_path("root/to_a")), 0);
+	assert_int_equal(symlink("a/fifo", fx_path("root/to_fifo")), 0);
+	for (i = 0; i < sizeof asked / sizeof *asked; i++)
+		for (literal = 0; literal < (i == 2 ? 1 : 2); literal++) {
+			vf_path(0, asked[i]);
+			vf.request.literal = literal;
+			assert_int_equal(vf_find(WIRE_ACCEPTOR_SENDS, 0), 0);
+			expect_sources(found[i]);
+			if (i < 2) {
+				assert_int_equal(vf.request.path[0].why.code, PTCP_EIO);
+				assert_non_null(strstr(vf.request.path[0].why.msg, "a device, FIFO or socket"));
+			}
+			vf_begin();
+		}
+}
+
 /* No path leaves the root: neither by dots nor by links, in a plain name or in a pattern. */
 static void outside(void **state)
 {
@@ -397,7 +424,8 @@ static void cleaned(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		vf_test(patterns), vf_test(missing_sources), vf_test(outside), vf_test(own_paths),
+		vf_test(patterns), vf_test(missing_sources),
+		vf_test(special_sources), vf_test(outside), vf_test(own_paths),
 		vf_test(rules_and_contents),
 		vf_test(useful_streams), vf_test(many_names), vf_test(destinations), vf_test(a_missing_root),
 		vf_test(the_root_of_the_client), vf_test(roots_of_a_confined_server),
