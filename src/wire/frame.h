@@ -397,6 +397,7 @@ static inline bool wire_entry_is_base(const struct wire_entry *f)
 {
 	return f->name.n == 1 && f->name.p[0] == '.';
 }
+#define WIRE_DIR_END_MAX_BYTES (8 + 49)
 /* An encoded ENTRY with attributes of that length, at most. */
 #define WIRE_ENTRY_BYTES(attrs) (8 + 49 + 255 + WIRE_PATH_MAX + (attrs))
 WIRE_CODEC(ENTRY, entry, wire_entry)
