@@ -114,8 +114,8 @@ static double kept_full(const struct evidence_level *l, const struct evidence *e
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
 
-	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < BELIEF_KEPT_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
-	    unit((low_s / longest_s - BELIEF_KEPT_QUEUE_FROM) / (BELIEF_KEPT_QUEUE_ALL - BELIEF_KEPT_QUEUE_FROM));
+	return l->low_rtt_s <= 0 || longest_s == 0 || low_s < BELIEF_BURST_QUEUE_S || e->growth == EVIDENCE_MODEL ? 0 :
+	    unit(low_s / longest_s / BELIEF_KEPT_QUEUE_FROM - 1);
 }
 
 /* On an idle path, a link that was full carried our segments only. */
@@ -123,7 +123,7 @@ static double of_full_link(const struct belief_point *p, const struct evidence_l
 {
 	double carried_bps = l->probe.throughput_bps / (1 - fmin(fmax(l->loss_ratio, 0), 0.5));
 
-	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), BELIEF_KEPT_FULL_SD),
+	return tailed(log(carried_bps / p->capacity_bps), hypot(probe_error_ratio(&l->probe), BELIEF_ALONE_SD),
 	    BELIEF_TAIL_ALONE);
 }
 
@@ -207,8 +207,7 @@ static double of_standing_queue(const struct belief_point *p, const struct evide
 		buffered = queue_s / e->base_rtt_s * sqrt(e->level[i].probe.streams + p->contenders);
 		mean = (e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s;
 		if (mean < BELIEF_STANDING_RATIO)
-			sum += long_enough * unit((buffered - BELIEF_BUFFERED_FROM) /
-			    (BELIEF_BUFFERED_ALL - BELIEF_BUFFERED_FROM)) * log(BELIEF_STANDING_LESS);
+			sum += long_enough * unit(buffered) * log(BELIEF_STANDING_LESS);
 	}
 	return sum;
 }
@@ -230,10 +229,6 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 		if (e->level[i].low_rtt_s <= 0 || fall(&e->level[i], evidence_loss_bps(&e->level[i], rtt_s, e->growth), rtt_s) > 0)
 			continue;
 		full = belief_point_fullness(p, e->level[i].probe.streams);
-		/* Our own losses need a queue that is full at times. */
-		if (full == 1 && !belief_has_others(p) && e->growth != EVIDENCE_MODEL &&
-		    e->level[i].rtt_s - e->base_rtt_s < BELIEF_OWN_QUEUE * queue_s)
-			sum += log(BELIEF_NO_OWN_QUEUE);
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
 			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s);
@@ -283,13 +278,12 @@ static double of_missing_losses(const struct belief_point *p, const struct evide
 
 		rtt_s = p->kind == EVIDENCE_OTHERS_LIMITED ? l->rtt_s : e->base_rtt_s;
 		lost = l->loss_ratio * l->segments;
-		if (l->loss_ratio < 0 || lost >= BELIEF_MISSING_FROM || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
+		if (l->loss_ratio < 0 || lost >= EVIDENCE_LOSS_EVENTS_MIN || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
 		    rtt_s <= 0)
 			continue;
 		expected = BELIEF_LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
 		if (lost < expected) /* Poisson */
-			sum -= unit((BELIEF_MISSING_FROM - lost) / (BELIEF_MISSING_FROM - BELIEF_MISSING_ALL)) *
-			    fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), BELIEF_MISSING_MAX);
+			sum -= fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), BELIEF_MISSING_MAX);
 	}
 	return sum;
 }
