@@ -29,6 +29,9 @@ int sink_make_way(struct ptcp_err *e, int at, const struct dir *d, const char *n
 		return 0;
 	if (S_ISDIR(st.st_mode) && dir_sys(d)->unlinkat(at, name, AT_REMOVEDIR) == 0)
 		return 0;
+	if (S_ISDIR(st.st_mode) && errno == EBUSY)
+		return fs_err_set(e, PTCP_EIO, EBUSY, d, name,
+		    "a file system is mounted on the directory of this name (unmount it, or rename the source)");
 	if (S_ISDIR(st.st_mode))
 		return errno == ENOTEMPTY || errno == EEXIST ?
 		    fs_err_set(e, PTCP_EIO, EISDIR, d, name, "a nonempty directory has this name (move it away)") :

@@ -374,7 +374,8 @@ static int begin_way(struct prune *p, struct ptcp_err *e)
 	if ((r = exists(p, p->way, e)) <= 0)
 		return r;
 	if (p->dev != above)
-		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL, "a file system is mounted here (unmount it)");
+		return fs_err_set(e, PTCP_EIO, EISDIR, p->way, NULL,
+		    "a directory of another file system has this name (move it away)");
 	p->removing = p->counted;
 	p->counted = true;
 	p->count = p->made_way;
