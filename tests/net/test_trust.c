@@ -181,10 +181,10 @@ static void malformed_lines_admit_nobody(void **state)
 	strcpy(long_root + sizeof long_root - 2, "\n");
 	nf_write("authorized_clients", long_root, 0600);
 	assert_int_equal(find(A, &a), 0);
-	snprintf(text, sizeof text, "\xef\xbb\xbf%s\n\xef\xbb\xbf%s\n", A, B); /* a byte order mark */
+	snprintf(text, sizeof text, "\xef\xbb\xbf%s\n\xef\xbb\xbf%s\n", A, B); /* byte order marks, as of two files */
 	nf_write("authorized_clients", text, 0600);
 	assert_int_equal(find(A, &a), 1);
-	assert_int_equal(find(B, &a), 0);
+	assert_int_equal(find(B, &a), 1);
 	snprintf(text, sizeof text, "%sx\nx%s\n#%s\n%.40s\n", A, A, A, A);
 	nf_write("authorized_clients", text, 0600);
 	assert_int_equal(find(A, &a), 0);
@@ -346,6 +346,29 @@ static void each_line_that_counts_can_be_removed(void **state)
 		counted = find(A, &a) > 0;
 		assert_int_equal(authorized_set(nf_dir, A, NULL, NULL) > 0 || !counted, 1);
 		assert_int_equal(find(A, &a) > 0, 0);
+	}
+}
+
+/* Whatever stands before the line of a client: it counts, or not, also after lines of others were written and removed. */
+static void lines_of_others_count_as_before(void **state)
+{
+	static const char *const before[] = { "", " ", "#", "\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf", "\xef\xbb\xbf #",
+		"\xef\xbb\xbf \xef\xbb\xbf", "\xef\xbb", "x\xef\xbb\xbf" };
+	enum { N = sizeof before / sizeof *before };
+	struct authorization a;
+	char text[400];
+	unsigned i;
+	int counted;
+
+	(void)state;
+	for (i = 0; i < N * N * 2; i++) {
+		snprintf(text, sizeof text, "%s%s\n%s%s read-only\n", before[i % N], i < N * N ? A : "", before[i / N % N], B);
+		nf_write("authorized_clients", text, 0600);
+		counted = find(B, &a);
+		put(A, false, false, NULL, NULL, find(A, &a));
+		assert_int_equal(find(B, &a), counted);
+		assert_int_equal(authorized_set(nf_dir, A, NULL, NULL), 1);
+		assert_int_equal(find(B, &a), counted);
 	}
 }
 
@@ -648,7 +671,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		nf_test(nobody_at_first), nf_test(changes_are_seen),
 		nf_test(permissions_round_trip), nf_test(longest_root), nf_test(revoked),
-		nf_test(lines_with_a_nul), nf_test(each_line_that_counts_can_be_removed), nf_test(no_regular_files),
+		nf_test(lines_with_a_nul), nf_test(each_line_that_counts_can_be_removed),
+		nf_test(lines_of_others_count_as_before), nf_test(no_regular_files),
 		nf_test(malformed_lines_admit_nobody),
 		nf_test(a_list_that_others_write_admits_nobody),
 		nf_test(what_cannot_be_read_admits_nobody), nf_test(an_unfinished_line_stays_whole),

@@ -69,7 +69,9 @@ bool trust_lines_raw(struct trust_lines *l)
 
 	if (n <= 0)
 		return false;
-	if (l->n++ == 0 && n >= 3 && memcmp(l->line, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
+	l->n++;
+	/* Byte order marks, before each line: another line becomes the first when the file is written again. */
+	while (n >= 3 && memcmp(l->line, "\xef\xbb\xbf", 3) == 0) {
 		memmove(l->line, l->line + 3, (size_t)n - 2);
 		n -= 3;
 	}
