@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "client/history_file.h"
+#include "patience.h"
 
 static char dir[64], file[80];
 
@@ -179,7 +180,7 @@ static void planted(void **state)
 	assert_int_equal(find("a", &out), 1);
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(mkfifo(file, 0600), 0);
-	alarm(5);
+	alarm(patience_s(5));
 	assert_int_equal(find("a", &out), PTCP_ECONFIG);
 	assert_int_equal(unlink(file), 0);
 	assert_int_equal(symlink("/dev/zero", file), 0);

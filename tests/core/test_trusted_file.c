@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/trusted_file.h"
+#include "patience.h"
 
 static char dir[] = "/tmp/ptcp-trusted-XXXXXX", path[64];
 
@@ -38,7 +39,7 @@ static void opens_regular_files_only(void **state)
 	int fd;
 
 	(void)state;
-	alarm(10); /* ends a test that waits for the other end */
+	alarm(patience_s(10)); /* ends a test that waits for the other end */
 	assert_int_equal(trusted_file_open(path), -1);
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(mkfifo(path, 0600), 0);

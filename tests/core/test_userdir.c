@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/userdir.h"
+#include "patience.h"
 
 static char dir[] = "/tmp/ptcp-userdir-XXXXXX", path[64], lock[72];
 
@@ -89,7 +90,7 @@ static int lock_elsewhere(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		alarm(2);
+		alarm(patience_s(2));
 		_exit(userdir_lock(path, NULL) < 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

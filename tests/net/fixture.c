@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patience.h"
+
 char nf_dir[200];
 static int fds_before;
 
@@ -40,10 +42,21 @@ int nf_setup(void **state)
 	return mkdtemp(nf_dir) != NULL ? 0 : -1;
 }
 
+/* A look-up that was abandoned ends on its thread, and closes its sockets then. */
+static int fds_after(void)
+{
+	struct mono until = mono_add_ns(mono_now(), patience_s(2) * NS_PER_S);
+	int now;
+
+	while ((now = nf_open_fds()) > fds_before && mono_now().ns < until.ns)
+		nf_sleep_ms(1);
+	return now;
+}
+
 int nf_teardown(void **state)
 {
 	char command[500];
-	int now = nf_open_fds();
+	int now = fds_after();
 
 	(void)state;
 	snprintf(command, sizeof command, "chmod -R u+rwX '%s'; rm -rf '%s'", nf_dir, nf_dir);
@@ -118,7 +131,7 @@ static void look(void *arg)
 		timer_set(w->timer, mono_add_ns(mono_now(), NS_PER_MS));
 }
 
-bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
+static void run(struct loop *l, const bool *flag, uint64_t ms)
 {
 	struct cusum w = { .loop = l, .flag = flag, .deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
 	struct ptcp_err e;
@@ -128,6 +141,11 @@ bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
 	timer_set(w.timer, mono_now());
 	loop_run(l);
 	timer_free(w.timer);
+}
+
+bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
+{
+	run(l, flag, (uint64_t)ms * patience_s(1));
 	return *flag;
 }
 
@@ -135,7 +153,7 @@ void nf_run_for(struct loop *l, unsigned ms)
 {
 	static const bool never = false;
 
-	nf_run_until(l, &never, ms);
+	run(l, &never, ms);
 }
 
 void nf_sleep_ms(unsigned ms)

@@ -32,7 +32,7 @@ int nf_count_files(void);
 
 int nf_open_fds(void);
 
-/* Runs the loop until *flag or so many milliseconds have passed; what *flag is then. */
+/* Runs the loop until *flag, at most so many milliseconds of a quiet machine (patience.h); what *flag is then. */
 bool nf_run_until(struct loop *l, const bool *flag, unsigned ms);
 /* Runs it for so long. */
 void nf_run_for(struct loop *l, unsigned ms);

@@ -3,6 +3,7 @@
 #include "certified.h"
 #include "fixture.h"
 #include "net/trust/revoked.h"
+#include "patience.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -235,7 +236,7 @@ static void no_regular_file(void **state)
 	struct ptcp_err e;
 
 	(void)state;
-	alarm(10);
+	alarm(patience_s(10));
 	assert_int_equal(mkfifo(nf_path("known_hosts"), 0600), 0);
 	assert_int_equal(known_hosts_check(nf_dir, "a:1", A, NULL, 0, &e), PTCP_ECONFIG);
 	assert_non_null(strstr(e.msg, "known_hosts: not a regular file"));

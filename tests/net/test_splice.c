@@ -1,6 +1,7 @@
 /* Two sockets made one: everything is carried, in both directions, with back-pressure or held on disk; ends, failures
  * and silence end it as they should. */
 #include "fixture.h"
+#include "patience.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -127,7 +128,7 @@ static void both_ways(void **state)
 		if (got > MUCH / 2) /* one way does not wait for the other */
 			nf_move(fx.end[1], fx.end[0], MUCH, &sent_back, &got_back);
 		loop_run_once(fx.loop, false);
-		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
+		assert_true(mono_diff_ns(mono_now(), from) < patience_s(20) * NS_PER_S);
 	}
 	assert_int_equal(splice_bytes(fx.splice), 2 * MUCH);
 	assert_false(fx.ended);
@@ -215,7 +216,7 @@ static void drain(size_t n)
 	while (got < n) {
 		loop_run_once(fx.loop, false);
 		nf_take(fx.end[1], &got);
-		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
+		assert_true(mono_diff_ns(mono_now(), from) < patience_s(20) * NS_PER_S);
 	}
 	assert_int_equal(got, n);
 }
@@ -273,7 +274,7 @@ static void past_the_file_again(void **state)
 	while (got < MUCH) {
 		nf_move(fx.end[0], fx.end[1], MUCH, &sent, &got);
 		loop_run_once(fx.loop, false);
-		assert_true(mono_diff_ns(mono_now(), from) < 20 * NS_PER_S);
+		assert_true(mono_diff_ns(mono_now(), from) < patience_s(20) * NS_PER_S);
 	}
 	assert_true(splice_total_spooled_bytes(fx.splice) - before < MUCH);
 	end();
@@ -312,7 +313,7 @@ static void a_slow_disk(void **state)
 		if (sent == all || i % 3 == 0) /* reads less than is sent */
 			nf_take(fx.end[1], &got);
 		loop_run_once(fx.loop, false);
-		assert_true(mono_diff_ns(mono_now(), from) < 60 * NS_PER_S);
+		assert_true(mono_diff_ns(mono_now(), from) < patience_s(60) * NS_PER_S);
 	}
 	nf_run_for(fx.loop, 20);
 	assert_true(fx.n_elsewhere > 0 && splice_total_spooled_bytes(fx.splice) > 0);

@@ -4,6 +4,7 @@
 #include "certified.h"
 #include "fixture.h"
 #include "net/trust/revoked.h"
+#include "patience.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -227,7 +228,7 @@ static void no_regular_files(void **state)
 	struct authorization a;
 
 	(void)state;
-	alarm(10);
+	alarm(patience_s(10));
 	assert_int_equal(mkfifo(nf_path("authorized_clients"), 0600), 0);
 	assert_int_equal(find(A, &a), PTCP_ECONFIG);
 	assert_int_equal(complaints, 1);
