@@ -508,7 +508,7 @@ static void dribbles(unsigned port, char **arguments)
 	stream = peer_accept(t.listener, ALPN_DATA);
 	expect(stream, WIRE_JOIN);
 	peer_send(stream, out, wire_joined_encode(out));
-	for (in.fd = t.us->fd; time(NULL) - start < 30; ) {
+	for (in.fd = t.us->fd; time(NULL) - start < patience_s(30); ) {
 		send_ping(t.session);
 		(void)!recv(stream->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 		if (poll(&in, 1, 100) > 0 && peer_frame(t.us)->type == WIRE_ERROR)

@@ -287,7 +287,7 @@ static void through_a_link(unsigned port, char **arguments)
 	send_entry(s.control, WIRE_SYMLINK, ID(3, 4), 0, "b", 1, 0, arguments[0]);
 	send_entry(s.control, WIRE_DIR, ID(4, 5), 0, "b", 1, 0, NULL);
 	send_entry(s.control, WIRE_FILE, ID(5, 6), ID(4, 5), "escaped", 7, 0, NULL);
-	peer_patience(s.control, 1);
+	peer_short_patience(s.control);
 	while (peer_frame(s.control)->type > 0)
 		;
 	drop(&s);
@@ -625,7 +625,7 @@ static void silent(unsigned port, char **arguments)
 	else
 		expect_end(watched);
 	took = time(NULL) - start;
-	if (took > 18)
+	if (took > patience_s(18))
 		die("it took %ld s", (long)took);
 	drop(&s);
 }
@@ -639,9 +639,9 @@ static void reads_nothing(unsigned port, char **arguments)
 	bool asked = false;
 
 	s.data = join(&s, 1);
-	peer_patience(s.control, 1);
+	peer_short_patience(s.control);
 	for (;;) {
-		if (time(NULL) - start > 20)
+		if (time(NULL) - start > patience_s(20))
 			die("it goes on for ever");
 		f = peer_frame(s.control);
 		if (f->type == WIRE_ERROR && get_u16(f->payload) == 12)

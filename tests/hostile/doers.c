@@ -58,9 +58,9 @@ static void until_gone(struct asked_for *a, bool lives)
 {
 	time_t start = time(NULL);
 
-	while (lives && tell_progress(a, 0) && time(NULL) - start < 100)
+	while (lives && tell_progress(a, 0) && time(NULL) - start < patience_s(100))
 		poll(NULL, 0, 200);
-	if (time(NULL) - start >= 100)
+	if (time(NULL) - start >= patience_s(100))
 		die("it is listened to for ever");
 	while (peer_frame(a->us)->type >= 0)
 		;

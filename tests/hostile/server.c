@@ -234,14 +234,14 @@ static void reads_nothing(unsigned port, char **arguments)
 
 	(void)port;
 	(void)arguments;
-	peer_patience(s.control, 1);
+	peer_short_patience(s.control);
 	while ((f = peer_frame(s.control))->type > 0 || f->type == END_SILENT) {
 		if (f->type == WIRE_ENTRY) {
 			a.id = get_u64(f->payload + 1);
 			peer_send(s.control, out, wire_answer_encode(out, &a));
 		}
 		send_ping(s.control);
-		if (time(NULL) - start > 15)
+		if (time(NULL) - start > patience_s(15))
 			die("it goes on for ever");
 	}
 	server_session_drop(&s);
@@ -403,7 +403,7 @@ static void elsewhere(unsigned port, char **arguments)
 	if (poll(&there, 1, 500) > 0)
 		die("it connects to an address of nobody");
 	name_endpoint(&s, 100, "127.0.0.1", ntohs(sa.sin_port));
-	if (poll(&there, 1, 3000) <= 0)
+	if (poll(&there, 1, 1000 * (int)patience_s(3)) <= 0)
 		die("it connects to no endpoint");
 	s.data = peer_may_accept(there.fd, ALPN_DATA);
 	if (s.data != NULL && peer_frame(s.data)->type >= 0)
@@ -445,7 +445,7 @@ static void old_tls(unsigned port, char **arguments)
 	SSL_CTX_set_min_proto_version(server_tls, TLS1_2_VERSION);
 	SSL_CTX_set_max_proto_version(server_tls, TLS1_2_VERSION);
 	SSL_CTX_set_security_level(server_tls, 0);
-	if (poll(&in, 1, 5000) <= 0)
+	if (poll(&in, 1, 1000 * (int)patience_s(5)) <= 0)
 		die("nobody connects");
 	ssl = SSL_new(server_tls);
 	SSL_set_fd(ssl, accept(hostile_listener, NULL, NULL));
@@ -499,7 +499,7 @@ static void busy_for_ever(unsigned port, char **arguments)
 	do {
 		f.tick++;
 		poll(NULL, 0, 20);
-		if (time(NULL) - start > most)
+		if (time(NULL) - start > patience_s(most))
 			die("it is believed for ever");
 	} while (peer_try_send(s.control, out, wire_ping_encode(out, &f)));
 	server_session_drop(&s);

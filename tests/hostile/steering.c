@@ -182,7 +182,7 @@ static void take_block(struct session *s, struct peer *other, bool by_rate)
 		send_rate(s->control, 0, 0);
 	else
 		send_streams(s->control, 1, 0);
-	if (poll(in, 2, 5000) <= 0 || (in[0].revents == 0 && !by_rate))
+	if (poll(in, 2, 1000 * (int)patience_s(5)) <= 0 || (in[0].revents == 0 && !by_rate))
 		die("no block comes on stream 0");
 	f = peer_frame(in[0].revents != 0 ? s->data : other);
 	if (f->type != WIRE_BLOCK)
@@ -303,13 +303,13 @@ static void waits_by_a_rate(unsigned port, char **arguments)
 		die("ENTRY expected, %s came", frame_name(f->type));
 	a.id = get_u64(f->payload + 1);
 	peer_send(s.control, out, wire_answer_encode(out, &a));
-	for (i = 0; time(NULL) - start < 100; i++) {
+	for (i = 0; time(NULL) - start < patience_s(100); i++) {
 		send_ping(s.control);
 		if (i % 40 == 0 && peer_try_send(s.control, "", 0))
 			send_rate(s.control, (UINT64_C(1) << 40) + i, 0);
 		if (poll(&in, 1, 50) == 0)
 			continue;
-		peer_patience(s.control, 1);
+		peer_short_patience(s.control);
 		if ((f = peer_frame(s.control))->type == WIRE_ERROR && get_u16(f->payload) == 12)
 			return;
 		if (f->type < 0 && f->type != END_SILENT)
@@ -561,13 +561,13 @@ static void never_measured(unsigned port, char **arguments)
 	if (!next_use(&s, &u))
 		die("no SET_STREAMS");
 	s.data = server_session_join();
-	peer_patience(s.control, 1);
-	peer_patience(s.data, 1);
+	peer_short_patience(s.control);
+	peer_short_patience(s.data);
 	do {
 		for (n = 0; endless && n < 8; n++)
 			send_block(s.data, ID(0, 1), 0, GRID, true);
 		send_ping(s.control);
-		if (time(NULL) - start > 40)
+		if (time(NULL) - start > patience_s(40))
 			die("it goes on for ever");
 		f = peer_frame(s.control);
 	} while (f->type == END_SILENT);
