@@ -14,11 +14,7 @@ start_unit() {
 	setpriv --reuid="$(setting User)" --regid="$(setting Group)" --clear-groups --no-new-privs --bounding-set=-all \
 		env -i PATH=/usr/bin:/bin $(setting Environment) $(setting ExecStart) >listening 2>serve.err &
 	echo $! >>"$pids"
-	for ((i = 0; i < 200; i++)); do
-		grep -q . listening && return
-		sleep 0.05
-	done
-	fail "the service does not listen: $(cat serve.err)"
+	until_true 10 grep -q . listening || fail "the service does not listen: $(cat serve.err)"
 }
 
 fresh_system() {

@@ -60,6 +60,36 @@ overdue() {
 	[ "$passed_ms" -gt $(($2 * 1000 * PTCP_PATIENCE)) ]
 }
 
+# until_true SECONDS COMMAND...: waits for an event at most so long (see overdue). Scripts wait for nothing but events: no
+# other line of theirs rests (tests/shape).
+until_true() {
+	local limit=$1 since
+	since=$(now_ms)
+	shift
+	until "$@"; do
+		! overdue "$since" "$limit" || return
+		sleep 0.02
+	done
+}
+
+# await SECONDS COMMAND...: the same, and fails if it does not come
+await() { until_true "$@" || fail "never: ${*:2}"; }
+
+# holds SECONDS COMMAND...: whether it is true for so long. On a busy machine it sees less, and is wrong about nothing.
+holds() {
+	local until_ms
+	until_ms=$(awk -v ms="$(now_ms)" -v s="$1" 'BEGIN { printf "%.0f", ms + s * 1000 }')
+	while [ "$(now_ms)" -lt "$until_ms" ]; do
+		"${@:2}" || return
+		sleep 0.05
+	done
+}
+
+is_over() { ! kill -0 "$1" 2>/dev/null; }
+
+# at_least N COMMAND...: whether the command prints so large a number
+at_least() { [ "$("${@:2}")" -ge "$1" ] 2>/dev/null; }
+
 cleanup() {
 	local pid
 	trap '' INT TERM HUP # the second of two signals must not end this halfway
@@ -197,7 +227,7 @@ authorize() {
 # serve SIDE [OPTION...]: starts a server, sets $pid, $port, $addr, $fp and $url. The case's
 # folder (or $tmp outside a case) gets SIDE.serve.out and SIDE.serve.err.
 serve() {
-	local side=$1 line log since
+	local side=$1 line log
 	shift
 	log=$PWD/$side.serve
 	case $PWD in "$tmp"*) ;; *) log=$tmp/$side.serve ;; esac
@@ -208,11 +238,7 @@ serve() {
 		LD_PRELOAD=$examiner${LD_PRELOAD:+:$LD_PRELOAD} "$PTCP" serve "$@" >"$log.out" 2>"$log.err" </dev/null &
 	pid=$!
 	echo "$pid" >>"$pids"
-	since=$(now_ms)
-	until grep -q . "$log.out" || overdue "$since" 5; do
-		kill -0 "$pid" 2>/dev/null || break
-		sleep 0.05
-	done
+	until_true 5 eval 'grep -q . "$log.out" || is_over "$pid"'
 	read -r line <"$log.out"
 	if ! [[ $line =~ ^listening\ (.*):([0-9]+)\ (SHA256:[A-Za-z0-9+/]{43})$ ]]; then
 		cat "$log.err"
@@ -231,7 +257,7 @@ serve() {
 slow_link() {
 	"$BUILD/tests/campaign/chaos" --to "$1.serve.out" --modes clean --rate "$2" >"$1.link" &
 	echo $! >>"$pids"
-	until grep -q . "$1.link"; do sleep 0.02; done
+	until_true 5 grep -q . "$1.link" || fail "no link to $1"
 	read -r port _ <"$1.link"
 	url=ptcp://127.0.0.1:$port
 }
@@ -252,37 +278,29 @@ cached=$'anon_inode:[eventfd]\nanon_inode:[eventpoll]\npipe:\npipe:'
 
 # state PID LOG: the server's state of this moment, from its log; fails if there is none
 state() {
-	local since before
+	local before
 	before=$(grep -c ' event=state ' "$2")
 	kill -USR1 "$1" || return
-	since=$(now_ms)
-	until [ "$(grep -c ' event=state ' "$2")" -gt "$before" ]; do
-		! overdue "$since" 2 || return
-		sleep 0.02
-	done
+	until_true 2 at_least $((before + 1)) grep -c ' event=state ' "$2" || return
 	grep ' event=state ' "$2" | tail -n 1
 }
 
 # new_ones PID: the descriptors that the server had not at first, but for those that it keeps; none if it has fewer: a client
-# may have connected at once
+# may have connected at once, and then some of those that it keeps were there already
 new_ones() {
 	local new
 	new=$(comm -13 <(tail -n +2 "$census/$1") <(kinds "$1"))
-	[ "$new" = "$cached" ] || echo -n "$new"
+	comm -23 <(echo "$new") <(echo "$cached")
 }
 
 # census PID SECONDS [SECONDS]: compares the descriptors of a server, which has so many seconds to become idle, and as an idle
 # one so many (15) to end connections of strangers. A server that is asleep, or does not say that it is idle, is not compared.
 census() {
-	local pid=$1 since log limit new
+	local pid=$1 log limit new
 	[ -n "$(tail -n +2 "$census/$pid" 2>/dev/null)" ] && grep -q '^State:.*[RSD] ' "/proc/$pid/status" 2>/dev/null || return 0
 	read -r _ log <"$census/$pid"
-	since=$(now_ms)
 	for limit in "$2" "${3-15}"; do
-		while new=$(new_ones "$pid") && [ -n "$new" ] && ! overdue "$since" "$limit"; do
-			sleep 0.05
-		done
-		if [ -z "$new" ]; then
+		if until_true "$limit" eval 'new=$(new_ones "$pid"); [ -z "$new" ]'; then
 			echo "$pid" >>"$census/compared"
 			return 0
 		fi
@@ -388,24 +406,25 @@ start_transfer() {
 
 # Until bytes have moved; fails if the transfer is over before.
 wait_moving() {
-	local since
-	since=$(now_ms)
-	until overdue "$since" 8; do
-		grep -qE '"event":"progress","bytes":[1-9]' out && return
-		grep -q '"event":"end"' out && fail "over before it could be disturbed"
-		sleep 0.02
-	done
-	fail "nothing moved: $(cat -v err)"
+	until_true 8 grep -qE '"event":"(progress","bytes":[1-9]|end")' out || fail "nothing moved: $(cat -v err)"
+	grep -q '"event":"progress","bytes":[1-9]' out || fail "over before it could be disturbed"
+}
+
+# moved BYTES: waits until so many have moved
+moved() { until_true 15 at_least "$1" bytes_moved || fail "too little has moved: $(bytes_moved) bytes: $(cat -v err)"; }
+bytes_moved() { sed -n 's/.*"event":"progress","bytes":\([0-9]*\).*/\1/p' out | tail -n 1; }
+
+# lift_when SECONDS COMMAND...: ends the rate limit of a transfer once that is true: a transfer that began slowly cannot end
+# before a fact that needs time, and does not wait afterwards
+lift_when() {
+	true_or_over() { "$@" || is_over "$job"; }
+	until_true "$1" true_or_over "${@:2}" && "${@:2}" || fail "never: ${*:2}: $(cat -v err)"
+	kill -USR2 "$job" || fail "the transfer is over: $(cat -v err)"
 }
 
 # end_transfer SECONDS: waits for it at most so long (see overdue), sets $status
 end_transfer() {
-	local since
-	since=$(now_ms)
-	while kill -0 "$job" 2>/dev/null && ! overdue "$since" "$1"; do
-		sleep 0.02
-	done
-	if kill -0 "$job" 2>/dev/null; then
+	if ! until_true "$1" is_over "$job"; then
 		kill -KILL "$job"
 		fail "still there after $1 s"
 	fi

@@ -18,42 +18,27 @@ export PIDS=$tmp/mover.pids
 
 # joined N: waits until N movers have joined in all
 joined() {
-	local since
-	since=$(now_ms)
-	until [ "$(grep -c '"text":"mover .* joined' out)" -ge "$1" ]; do
-		overdue "$since" 15 && fail "only $(grep -c joined out) of $1 movers have joined"
-		sleep 0.05
-	done
+	until_true 15 at_least "$1" grep -c '"text":"mover .* joined' out ||
+		fail "only $(grep -c joined out) of $1 movers have joined"
 }
 
 # invited: waits until $PWD/invitation is written
 invited() {
-	local since
-	since=$(now_ms)
-	until [ -s invitation ]; do
-		overdue "$since" 10 && fail "no invitation"
-		sleep 0.05
-	done
+	until_true 10 test -s invitation || fail "no invitation"
 }
 
-# moved BYTES: waits until so much has arrived
-moved() {
-	local since
-	since=$(now_ms)
-	until [ "$(sed -n 's/.*"event":"progress","bytes":\([0-9]*\).*/\1/p' out | tail -n 1)" -ge "$1" ] 2>/dev/null; do
-		overdue "$since" 15 && fail "too little has moved"
-		sleep 0.05
-	done
+# all_carry N: whether N streams have been connected, and have moved a block each since
+all_carry() {
+	local from
+	from=$(grep '"event":"progress".*"streams":'"$1"',' out | head -n 1)
+	[ -n "$from" ] || return
+	[ $(($(bytes_moved) - $(sed -E 's/.*"progress","bytes":([0-9]+).*/\1/' <<<"$from"))) -ge $(($1 << 18)) ]
 }
 
 # movers_gone: no mover is left
 movers_gone() {
-	local p since
-	since=$(now_ms)
+	local p
 	for p in $(cat "$PIDS"); do
-		while kill -0 "$p" 2>/dev/null; do
-			overdue "$since" 10 && fail "mover $p is still there"
-			sleep 0.05
-		done
+		until_true 10 is_over "$p" || fail "mover $p is still there"
 	done
 }

@@ -38,12 +38,8 @@ registrations() { grep -c 'share: event=registered' service.serve.err; }
 
 # Until the service has seen the end of all registrations.
 all_ended() {
-	local i
-	for ((i = 0; i < 100; i++)); do
-		[ "$(registrations)" -eq "$(grep -c 'share: event=ended' service.serve.err)" ] && return
-		sleep 0.05
-	done
-	fail "still registered: $(cat service.serve.err)"
+	until_true 5 eval '[ "$(registrations)" -eq "$(grep -c "share: event=ended" service.serve.err)" ]' ||
+		fail "still registered: $(cat service.serve.err)"
 }
 
 through() { grep -oE 'event=connected through=[a-z-]+' err | tail -n 1 | cut -d= -f3; }

@@ -1,6 +1,7 @@
 /* To be preloaded: a disk that takes a quarter of a second to write a block; with SLOW_FIRST_S only for the first
- * block, but so many seconds; with SLOW_MS each read and write of a block takes so many milliseconds, and nothing is
- * cached; with SLOW_EVERY only one operation in so many; with SLOW_UNLINK_MS each removal of a name, too. */
+ * block, but so many seconds; with SLOW_UNTIL each block until a file of that name exists; with SLOW_MS each read and
+ * write of a block takes so many milliseconds, and nothing is cached; with SLOW_EVERY only one operation in so many;
+ * with SLOW_UNLINK_MS each removal of a name, too. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
@@ -36,8 +37,11 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 {
 	static atomic_bool begun;
 	unsigned first_s = number("SLOW_FIRST_S", 0);
+	const char *gate = getenv("SLOW_UNTIL");
 
-	if (n >= LARGE && first_s == 0 && its_turn())
+	while (n >= LARGE && gate != NULL && access(gate, F_OK) < 0)
+		usleep(10000);
+	if (gate == NULL && n >= LARGE && first_s == 0 && its_turn())
 		usleep(number("SLOW_MS", 250) * 1000);
 	else if (n >= LARGE && first_s > 0 && !atomic_exchange(&begun, true))
 		sleep(first_s);

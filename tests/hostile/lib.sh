@@ -11,7 +11,7 @@ client_at() {
 
 # hold_client PORT CASE [ARGUMENT...]: the same, beside what follows, until release_client; it has said "open"
 hold_client() {
-	local port=$1 name=$2 i
+	local port=$1 name=$2
 	shift 2
 	: >opened # of one before
 	mkfifo hold
@@ -19,12 +19,8 @@ hold_client() {
 	holder=$!
 	exec 9>hold
 	rm hold
-	for ((i = 0; i < 1000; i++)); do
-		grep -q open opened && return
-		kill -0 "$holder" 2>/dev/null || break
-		sleep 0.02
-	done
-	fail "hostile client $name $*: $(cat held.err)"
+	until_true 20 eval 'grep -q open opened || is_over "$holder"'
+	grep -q open opened || fail "hostile client $name $*: $(cat held.err)"
 }
 
 release_client() {
@@ -34,15 +30,11 @@ release_client() {
 
 # server CASE [ARGUMENT...]: a bad server; sets $url and $fp to it, $bad_server to its process
 server() {
-	local i
 	: >hostile.out
-	timeout "${LIMIT:-60}" "$hostile" server "$1" "$(config bad)" "${@:2}" >hostile.out 2>hostile.err &
+	timeout $((${LIMIT:-60} * PTCP_PATIENCE)) "$hostile" server "$1" "$(config bad)" "${@:2}" >hostile.out 2>hostile.err &
 	bad_server=$!
 	echo $bad_server >>"$tmp/pids"
-	for ((i = 0; i < 100; i++)); do
-		grep -q . hostile.out && break
-		sleep 0.02
-	done
+	until_true 5 eval 'grep -q . hostile.out || is_over "$bad_server"'
 	read -r port fp <hostile.out || fail "no bad server: $(cat hostile.err)"
 	url=ptcp://127.0.0.1:$port
 }
@@ -62,15 +54,4 @@ no_control_bytes() {
 	for f in "$@"; do
 		! LC_ALL=C grep -qP '[\x00-\x08\x0b-\x1f\x7f\x9b]' "$f" || fail "control bytes in $f: $(cat -v "$f")"
 	done
-}
-
-# until_true SECONDS COMMAND...
-until_true() {
-	local i n=$(($1 * 20))
-	shift
-	for ((i = 0; i < n; i++)); do
-		"$@" && return
-		sleep 0.05
-	done
-	return 1
 }

@@ -162,7 +162,7 @@ bool peer_try_send(struct peer *p, const void *bytes, size_t n)
 
 void peer_send(struct peer *p, const void *bytes, size_t n)
 {
-	if (!peer_try_send(p, bytes, n))
+	if (!peer_try_send(p, bytes, n) && !p->may_end)
 		die("closed while we send");
 }
 

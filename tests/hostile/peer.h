@@ -11,6 +11,7 @@
 struct peer {
 	int fd;
 	SSL *ssl;
+	bool may_end; /* the other end has seen enough at some time: what is sent later is lost */
 };
 
 struct frame {

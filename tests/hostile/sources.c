@@ -1,5 +1,6 @@
 /* Bad sources of a collection: each serves session after session, as they are begun again. */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,16 @@ static struct server_session begun(struct peer *control)
 	return s;
 }
 
-/* Again and again until nobody has come for some seconds. Who ends a session may still have been about to join it. */
+static volatile sig_atomic_t enough;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	enough = 1;
+}
+
+/* Again and again until SIGTERM, which the test sends when its client has ended. Who ends a session may still have been
+ * about to join it. */
 static void each(void (*one)(struct server_session *s, char **arguments), char **arguments)
 {
 	struct pollfd in = { .fd = hostile_listener, .events = POLLIN };
@@ -39,8 +49,9 @@ static void each(void (*one)(struct server_session *s, char **arguments), char *
 	struct server_session s;
 	unsigned n = 0;
 
-	while (poll(&in, 1, n == 0 ? 10000 : 3000) > 0) {
-		if ((control = peer_may_accept(hostile_listener, ALPN_CONTROL)) == NULL)
+	signal(SIGTERM, on_term);
+	while (poll(&in, 1, enough ? 0 : 100) > 0 || !enough) {
+		if (in.revents == 0 || (control = peer_may_accept(hostile_listener, ALPN_CONTROL)) == NULL)
 			continue;
 		s = begun(control);
 		one(&s, arguments);
@@ -99,7 +110,7 @@ static void end_directory(struct server_session *s)
 	if (!only_looks(s))
 		idle(s, WHILE_S);
 	send_dir_end(s->control, ID(0, 1));
-	if (!done(s))
+	if (!done(s) && !s->control->may_end)
 		die("the directory does not end");
 }
 
@@ -135,6 +146,7 @@ static void shrinks_one(struct server_session *s, char **arguments)
 
 	if (!directory(s, ID(0, 1), 0, "run7"))
 		die("the directory is refused");
+	s->control->may_end = only_looks(s);
 	for (i = 1; only_looks(s) && i <= n; i++) {
 		send_entry(s->control, WIRE_FILE, ID(1, i + 1), ID(0, 1), "x", 1, UINT64_C(1) << 48, NULL);
 		if (!done(s)) { /* it has looked for long enough */
@@ -147,7 +159,10 @@ static void shrinks_one(struct server_session *s, char **arguments)
 	end_directory(s);
 	send_totals(s->control, n, 1000, true);
 	send_end(s->control, n, 0);
-	server_session_end(s);
+	if (s->control->may_end)
+		server_session_drop(s);
+	else
+		server_session_end(s);
 }
 
 static void shrinks(unsigned port, char **arguments)
@@ -234,7 +249,7 @@ static void never_sized_one(struct server_session *s, char **arguments)
 		server_session_end(s);
 		return;
 	}
-	peer_patience(s->control, 1);
+	peer_short_patience(s->control);
 	if (strcmp(arguments[0], "lists") == 0 && !directory(s, ID(0, 1), 0, "run7"))
 		die("the directory is refused");
 	do {
@@ -248,8 +263,8 @@ static void never_sized_one(struct server_session *s, char **arguments)
 		send_entry(s->control, WIRE_FILE, ID(1, n + 1), ID(0, 1), "x", 1, 1000, NULL);
 		if (!done(s))
 			break;
-	} while (peer_try_send(s->control, out, wire_ping_encode(out, &busy)) && time(NULL) - start < 40);
-	if (time(NULL) - start >= 40)
+	} while (peer_try_send(s->control, out, wire_ping_encode(out, &busy)) && time(NULL) - start < patience_s(40));
+	if (time(NULL) - start >= patience_s(40))
 		die("it is listened to for ever");
 	server_session_drop(s);
 }
