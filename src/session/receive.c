@@ -308,12 +308,11 @@ static int check_name(const struct session *sess, const char *name, bool top_lev
 static bool wants_base(const struct session *sess)
 {
 	const struct receive_side *r = sess->receive;
-	char path[DIR_PATH_TEXT_BYTES];
 
 	if (r->of_base != NULL || (engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0)
 		return false;
 	return r->place.made || ((engine_open(sess->engine)->flags & WIRE_OPEN_OWNER) != 0 && !r->rules.write_once &&
-	    (session_is_users(sess) || strcmp(dir_path_text(r->place.base, NULL, path, sizeof path), ".") != 0));
+	    !r->place.served);
 }
 
 static enum rcv_prep prepare_base(struct session *sess, struct receive_entry *t, struct ptcp_err *e)

@@ -277,6 +277,7 @@ static const char names_no_file[] = "Is a directory (add the name of the file)";
 int destination_target(struct destination *out, struct tree *root, const char *path, int flags, struct ptcp_err *e)
 {
 	bool into = (flags & (DESTINATION_INTO_DIR | DESTINATION_CONTENTS)) != 0 || text_is_contents(path);
+	char text[DIR_PATH_TEXT_BYTES];
 	int r;
 
 	*out = (struct destination){ 0 };
@@ -289,11 +290,13 @@ int destination_target(struct destination *out, struct tree *root, const char *p
 	/* Existing files, and links that leave the root, will be replaced. */
 	else if (e->sys == ENOENT || (!into && (e->sys == ENOTDIR || e->sys == EXDEV || e->sys == ELOOP)))
 		r = use_parent(out, root, path, into, flags, e);
-	if (r < 0)
+	if (r < 0) {
 		destination_fini(out);
-	else
-		out->contents = (flags & DESTINATION_CONTENTS) != 0;
-	return r;
+		return r;
+	}
+	out->contents = (flags & DESTINATION_CONTENTS) != 0;
+	out->served = root != NULL && strcmp(dir_path_text(out->base, NULL, text, sizeof text), ".") == 0;
+	return 0;
 }
 
 void destination_fini(struct destination *p)

@@ -29,6 +29,7 @@ struct destination {
 	struct dir *base;
 	char rename[DESTINATION_NAME_BYTES]; /* new name of the only entry; "": entries keep their names */
 	bool made;                           /* `base` is new */
+	bool served;                         /* `base` is the root of a server or client, hence the operator's */
 	bool missing;                        /* dry run: `base` would be created */
 	bool contents;                       /* `base` receives the content of one directory */
 	/* Not NULL: `base` is the unfinished copy of a directory called `source`, which resumes as `name` in
