@@ -362,7 +362,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
 	t->dry_run = dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
-	t->absent = in != NULL ? in->absent : fresh && (t->rules->flags & RULE_EXISTING) != 0;
+	t->absent = (in != NULL && in->absent) || (fresh && (t->rules->flags & RULE_EXISTING) != 0);
 	if (f->type == WIRE_DIR) {
 		t->fresh = fresh;
 		if ((dry_run && fresh) || t->absent)
