@@ -109,12 +109,12 @@ int receive_link_make(struct receive_entry *t)
 }
 
 /* Whoever removes the source needs DONE: SEND_NONE says of a link neither that it is durable, nor that it is not the
- * source itself. So a hard link is made again, to the file that was compared. */
+ * source itself. So the link is made again, a hard link to the file that was compared. */
 static bool is_same_link(const struct receive_entry *t)
 {
 	struct store_file to;
 
-	if ((t->rules->flags & RULE_NO_RESUME) != 0 || (t->durable && t->type == WIRE_HARDLINK))
+	if ((t->rules->flags & RULE_NO_RESUME) != 0 || t->durable)
 		return false;
 	if (t->type == WIRE_SYMLINK)
 		return store_symlink_same(t->dir, t->name, t->target, &t->meta, !t->dry_run);
