@@ -7,7 +7,7 @@ fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \
 	$(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
 test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose tests/shell tests/mutants/test_places \
-	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign,tests/$(f)/test_*))) \
+	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign trees,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair)
@@ -138,7 +138,7 @@ check-fast: setup
 long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/test_,kills movers chaos bounds crowd) \
 	$(addprefix hostile/test_,hostile local memory swaps strangers) \
 	$(addsuffix .sh,$(addprefix lab/test_,advise auto congestion yield striping links shared twopaths relays sources collect weather site)) \
-	bench/advice/test_campaign)
+	bench/advice/test_campaign trees/test_differential)
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup
