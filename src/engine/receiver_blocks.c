@@ -183,7 +183,7 @@ static void rcv_try_compare(struct rcv *r, struct rcv_entry *f)
 		r->o.ops->same(r->o.arg, f->id, f->cookie);
 		return;
 	}
-	f->sum = f->expected = (struct digest){ 0, 0 };
+	f->sum = (struct digest){ 0, 0 };
 	f->has_digest = false;
 	f->state = PREPARING;
 	r->o.ops->differs(r->o.arg, f->id, f->cookie);
@@ -329,14 +329,28 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result
 	}
 }
 
+/* Blocks of an earlier session may be of a source that has changed without a change of its size and time: the digest that the
+ * sender stated for COMPARE binds the file. It counts holes, though, unlike the digest of a sparse file. */
+static bool breaks_promise(const struct rcv *r, const struct rcv_entry *f, struct digest digest)
+{
+	return f->has_own && r->o.verify && !f->sparse && !digest_equal(digest, f->expected);
+}
+
 int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e)
 {
+	struct ptcp_err why;
 	struct rcv_entry *f;
 
 	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
 		return 0;
 	if (f == NULL || f->has_digest || (f->state != COMPARING && f->state != COMPLETE))
 		return rcv_violation("FILE_END", e);
+	if (f->state == COMPLETE && breaks_promise(r, f, w->digest)) {
+		err_set(&why, PTCP_ECHANGED, "the content of the source has changed, but neither its size nor its time (run the same "
+		    "command again)");
+		rcv_fail(r, f, &why);
+		return 0;
+	}
 	f->expected = w->digest;
 	f->has_digest = true;
 	if (f->state == COMPARING)

@@ -174,6 +174,7 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 
 	if (t->unsized)
 		o.rules.flags |= RULE_IGNORE_TIMES;
+	o.compares = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0 && !t->shared && !o.sparse;
 	o.owner = sess->receive->only_new;
 	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;

@@ -309,6 +309,14 @@ static void tell_copies(struct session *sess, struct receive_entry *t)
 	sess->receive->told_copies = true;
 }
 
+/* The digest of the source comes before its blocks, and binds the digest of the received file. */
+static void compare_first(struct rcv *rcv, struct receive_entry *t, uint64_t *claimed)
+{
+	t->existing.claimed = claimed;
+	rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
+	rcv_compared(rcv, t->id, (struct digest){ 0, 0 }, &t->why);
+}
+
 static void resume_found(struct session *sess, struct receive_entry *t)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
@@ -325,7 +333,10 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case SINK_PART:
-		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
+		if (t->existing.other_version)
+			compare_first(rcv, t, claimed);
+		else
+			rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
 		break;
 	case SINK_SAME:
 		if ((engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) == 0) {
@@ -374,9 +385,14 @@ void receive_retry(struct session *sess, struct receive_entry *t, bool failed)
 static void report(struct session *sess, struct receive_entry *t, enum work work)
 {
 	struct rcv *rcv = engine_rcv(sess->engine);
+	uint64_t *claimed;
 
 	switch (work) {
 	case WORK_ACCEPT:
+		claimed = t->existing.claimed; /* claims that compare_first() has left */
+		t->existing.claimed = NULL;
+		rcv_prepared(rcv, t->id, claimed != NULL ? RCV_PARTS : RCV_ACCEPT, claimed, NULL);
+		break;
 	case WORK_MKDIR:
 	case WORK_DRY_DIR:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);

@@ -9,7 +9,10 @@
  *   16   8    size                        320  20   a record each:
  *   24   8    mtime, seconds                0   4   block
  *   32   4    mtime, nanoseconds            4   8   its content hash (store/hash.h)
- *   36   4    length of name               12   8   check: XXH3_64(header's check | block | hash)
+ *   36   4    length of name               12   8   check: XXH3_64(c | block | hash)
+ *
+ * c is XXH3_64 of the first 312 bytes with zeros for mtime and version. A version of zeros is that of no source: the
+ * records are of several versions.
  *
  * Threads append the record of a block after writing the block. Records that are torn, damaged or of another
  * journal fail the check and are skipped; of two records of a block the later counts. A record is only a
@@ -41,7 +44,7 @@ struct journal_key {
 struct journal {
 	int fd; /* -1: no journal */
 	uint32_t n_blocks;
-	uint64_t check; /* check of the header */
+	uint64_t check; /* check of the header without mtime and version */
 	uint64_t dev, ino;
 	_Atomic uint64_t next; /* number of records, good or bad */
 };
@@ -54,14 +57,16 @@ struct journal_record {
 enum journal_state {
 	JOURNAL_NONE,
 	JOURNAL_MATCHES,
-	JOURNAL_CHANGED, /* intact, but of another version of the source */
+	JOURNAL_OTHER,   /* intact, of another version of the source, of equal size and mtime */
+	JOURNAL_CHANGED, /* intact, but of another source */
 	JOURNAL_DAMAGED  /* the journal is damaged, or has another owner, file or format */
 };
 
 /* Creates a journal in d, open at `at`, replacing an old one. On failure the journal stays closed. */
 void journal_create(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
-/* Examines an existing journal; opens a matching one. */
+/* Examines an existing journal; opens a matching one, and one of another version: the file says from then on that its
+ * records are of several versions. */
 enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k);
 
 /* Records a written block. Any thread; without effect on a closed journal. */

@@ -144,12 +144,14 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 	if ((r = sink_take_part(s, at, PART_RESUME, e)) < 0 || s->part.fd < 0)
 		return r;
 	quota_found(&s->hold, s->part.disk_bytes);
-	if ((state = journal_open(&s->journal, s->dir, at, &key)) == JOURNAL_CHANGED)
+	state = journal_open(&s->journal, s->dir, at, &key);
+	out->other_version = state == JOURNAL_OTHER && s->opts.compares;
+	if (state == JOURNAL_CHANGED || (state == JOURNAL_OTHER && !s->opts.compares))
 		out->restart_why = "the source has changed since: restarting from scratch";
 	else if (state == JOURNAL_DAMAGED)
 		out->restart_why = "the journal is damaged: restarting from scratch";
 	sink_number_part(s);
-	if (state == JOURNAL_MATCHES)
+	if (state == JOURNAL_MATCHES || out->other_version)
 		r = resume(s, out, e);
 	if (out->found != SINK_PART) { /* the first write empties it */
 		sink_close(s);

@@ -51,6 +51,7 @@ struct sink_lease {
 struct sink_opts {
 	uint32_t block_bytes; /* length of the grid's blocks; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
+	bool compares;        /* a part of another version of the source, of equal size and time, may be resumed */
 	struct store_rules rules;   /* about what exists: write_once if there is an owner */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
@@ -94,6 +95,7 @@ struct sink_existing {
 	enum sink_found found;
 	uint64_t *claimed;  /* SINK_PART: bitmap of blocks, to be released by the caller with free() */
 	uint32_t n_claimed;
+	bool other_version; /* SINK_PART, with sink_opts.compares: the digest of the whole source tells whether the blocks are its */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 

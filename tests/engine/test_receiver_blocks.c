@@ -371,6 +371,40 @@ static void another_file_is_received(void **state)
 	}
 }
 
+/* The part is of another version of the source: the digest that comes first says what the file has to be. */
+static void the_first_digest_binds(void **state)
+{
+	struct wire_entry f = one_entry(WIRE_FILE, ID, 0, 3 * BLOCK); /* without holes */
+	struct ptcp_err why;
+	struct one o;
+	uint64_t *parts;
+	uint32_t first;
+
+	(void)state;
+	err_set(&why, PTCP_EIO, "no file");
+	for (first = 0; first < 2; first++) {
+		one_run(&o, false, true);
+		o.prep = RCV_COMPARE;
+		ONE_PUT(&o, entry, &f);
+		assert_int_equal(verdict_said(&o), WIRE_COMPARE);
+		rcv_compared(rcv_of(&o), ID, sum_of(0, 0), &why);
+		file_end(&o, sum_of(first, 3));
+		assert_int_equal(o.differs, 1);
+		parts = bitmap_new(3);
+		bitmap_set(parts, true, 0, 1);
+		rcv_prepared(rcv_of(&o), ID, RCV_PARTS, parts, NULL);
+		assert_int_equal(verdict_said(&o), WIRE_SEND_PARTS);
+		one_tick(&o, 0); /* requests the rest */
+		verified(&o, 0, 1, true);
+		written(&o, 1);
+		written(&o, 2);
+		file_end(&o, sum_of(0, 3));
+		assert_int_equal(o.commits, first == 0);
+		assert_int_equal(o.rcv_why.code, first == 0 ? 0 : PTCP_ECHANGED);
+		one_fini(&o);
+	}
+}
+
 static void the_source_cannot_be_compared(void **state)
 {
 	struct one o;
@@ -406,7 +440,7 @@ int main(void)
 		cmocka_unit_test(a_hole_of_many_blocks_is_quick),
 		cmocka_unit_test(a_file_that_is_one_hole),
 		cmocka_unit_test(the_same_file_is_skipped),
-		cmocka_unit_test(another_file_is_received),
+		cmocka_unit_test(another_file_is_received), cmocka_unit_test(the_first_digest_binds),
 		cmocka_unit_test(the_source_cannot_be_compared),
 		cmocka_unit_test(prepared_too_late),
 	};
