@@ -114,6 +114,20 @@ int store_make_way(struct dir *parent, const char *name, const struct store_rule
 	return r;
 }
 
+/* Who owns a file sets its attributes only with permission to write it. */
+static int set_xattrs(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(d);
+	struct stat st;
+	bool closed = sys->fstat(fd, &st) == 0 && (st.st_mode & S_IWUSR) == 0 &&
+	    sys->fchmod(fd, (st.st_mode & 07777) | S_IWUSR) == 0;
+	int r = xattrs_set(x, d, name, fd, e);
+
+	if (closed)
+		sys->fchmod(fd, st.st_mode & 07777);
+	return r;
+}
+
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
     struct ptcp_err *e)
 {
@@ -121,7 +135,7 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 	uint32_t uid, gid;
 
 	*owner_ok = true;
-	if (m->xattrs != NULL && (dropped = xattrs_set(m->xattrs, d, name, fd, e)) < 0)
+	if (m->xattrs != NULL && (dropped = set_xattrs(m->xattrs, d, name, fd, e)) < 0)
 		return dropped;
 	if (m->owner != NULL) {
 		owners_resolve(m->owners, m->owner, &uid, &gid);
