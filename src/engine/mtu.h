@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #define MTU_SEGMENT_BYTES 1200             /* fits the smallest MTU of IPv6, 1280, with options */
-#define MTU_PROOF_BYTES (UINT64_C(64) << 10) /* delivered by a connection: its full segments do arrive */
+#define MTU_PROOF_BYTES (UINT64_C(64) << 10) /* delivered over a path: full segments do arrive */
 #define MTU_STALLS 2
 #define MTU_SILENT_S 3.0 /* without a segment from the peer: no other cause is likely */
 
 struct mtu_lost {
-	uint64_t delivered_bytes; /* bytes delivered in both directions */
+	uint64_t delivered_bytes; /* in both directions; or by all streams of the same path meanwhile, if these are more */
 	double silent_s;          /* since the last sign that segments arrive: data at the receiver, acknowledgments at the
 	                             sender; MTU_SILENT_S for a control connection that has a successor */
 };

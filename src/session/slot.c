@@ -88,13 +88,14 @@ void slot_reached(struct slot *s) { s->retries = 0; }
 
 /* ---- The connection ---- */
 
-void slot_connected(struct slot *s, struct stream *stream, uint32_t far, struct mono now)
+void slot_connected(struct slot *s, struct stream *stream, uint32_t far, uint64_t path_bytes, struct mono now)
 {
 	assert(s->stream == NULL && stream != NULL);
 	s->generation++;
 	slot_set_state(s, s->state == SLOT_CONNECTING ? SLOT_MOVING : SLOT_CONNECTED);
 	s->stream = stream;
 	s->since = now;
+	s->path_bytes = path_bytes;
 	s->far = far;
 	s->connected_to = s->attempt.to;
 }

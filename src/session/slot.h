@@ -65,6 +65,7 @@ struct slot {
 	/* the connection: slot_connected() to slot_disconnected() */
 	struct stream *stream;      /* set in CONNECTED, MOVING and CLOSING; else NULL */
 	struct mono since;          /* time of connection */
+	uint64_t path_bytes;        /* bytes that all streams of its path had delivered by then */
 	uint32_t far;               /* mover of the peer at the other end; 0: the peer itself */
 	uint32_t connected_to;      /* the peer's mover that the attempt has reached; 0: the peer itself */
 	uint64_t moved_bytes;       /* bytes of the stream when it was last found without acknowledgments */
@@ -100,8 +101,8 @@ void slot_retry_at(struct slot *s, struct mono at);
 void slot_reached(struct slot *s);
 
 /* Takes over a duplicate of the descriptor of the stream to come. */
-/* The stream of the new connection; `far`: see above. Not while the slot has another. */
-void slot_connected(struct slot *s, struct stream *stream, uint32_t far, struct mono now);
+/* The stream of the new connection; `far`, path_bytes: see above. Not while the slot has another. */
+void slot_connected(struct slot *s, struct stream *stream, uint32_t far, uint64_t path_bytes, struct mono now);
 /* The stream has been stopped in its place. */
 void slot_closes(struct slot *s);
 /* The stream leaves the slot, which forgets the connection. Returns the stream. */

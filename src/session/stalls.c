@@ -36,6 +36,20 @@ static void check_after_resume(struct session *sess, const struct snd *snd, stru
 		sess->stalls.judged = resumed;
 }
 
+/* A control connection was lost, and a successor has taken over. Streams that have delivered since the loss before prove that
+ * large packets arrive. */
+static void suspect_control(struct session *sess, struct mtu_lost *lost)
+{
+	uint64_t bytes = 0;
+	unsigned i, n = sess->o.paths != NULL ? sess->o.paths->n : 1;
+
+	for (i = 0; i < n; i++)
+		bytes += streams_delivered(sess, i);
+	lost->delivered_bytes += bytes - sess->stalls.delivered_bytes;
+	sess->stalls.delivered_bytes = bytes;
+	peer_suspect(sess, lost);
+}
+
 void stalls_pump(struct session *sess, struct mono now)
 {
 	const struct snd *snd = engine_snd(sess->engine);
@@ -45,8 +59,8 @@ void stalls_pump(struct session *sess, struct mono now)
 	if (now.ns < stalls_deadline(sess).ns)
 		return;
 	sess->stalls.checked = now;
-	if (peer_responds(sess, now) && control_take_lost(sess, &lost)) /* a successor has taken over */
-		peer_suspect(sess, &lost);
+	if (peer_responds(sess, now) && control_take_lost(sess, &lost))
+		suspect_control(sess, &lost);
 	if (control_may_resume(sess))
 		check_control(sess);
 	if (snd != NULL)

@@ -227,6 +227,20 @@ unsigned streams_on_path(const struct session *sess, unsigned path)
 	return n;
 }
 
+uint64_t streams_delivered(const struct session *sess, unsigned path)
+{
+	const struct snd *snd = engine_snd(sess->engine);
+	uint64_t bytes = 0;
+	unsigned i;
+
+	if (snd == NULL)
+		return sess->carried[path];
+	for (i = 0; i < sess->streams.n_granted; i++)
+		if (session_path_of(sess, i) == path)
+			bytes += snd_stream_acked_bytes(snd, i);
+	return bytes;
+}
+
 bool streams_accepts(const struct session *sess, unsigned number)
 {
 	return sess->running && !sess->end.over && number < sess->streams.n_granted &&
@@ -240,6 +254,17 @@ bool streams_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo
 
 /* ---- Operations for streams ---- */
 
+/* A path that drops large packets delivers nothing by any of its streams. */
+static void suspect(struct session *sess, const struct stream *s)
+{
+	struct mtu_lost lost = *stream_lost(s);
+	uint64_t before = sess->slot[stream_number(s)].path_bytes, bytes = streams_delivered(sess, stream_path(s));
+
+	if (bytes > before + lost.delivered_bytes) /* fewer than before: streams have moved to another path */
+		lost.delivered_bytes = bytes - before;
+	peer_suspect(sess, &lost);
+}
+
 /* Through TLS, a wrong frame is the peer's own fault, and a new connection would repeat the fault. In plaintext the
  * path may have damaged the frame. */
 static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
@@ -251,7 +276,7 @@ static void on_lost(void *arg, struct stream *s, const struct ptcp_err *why)
 	if (sess->slot[stream_number(s)].stream == s && why->code != PTCP_EREFUSED && sess->running &&
 	    !engine_closing(sess->engine) && sess->probe == NULL && stream_number(s) < sess->streams.n_active &&
 	    !streams_moves(sess, stream_number(s)))
-		peer_suspect(sess, stream_lost(s));
+		suspect(sess, s);
 	streams_lost(sess, s, why);
 }
 
@@ -381,7 +406,7 @@ static uint32_t far_mover(const struct session *sess, const struct chan *c)
 
 static void added(struct session *sess, unsigned number, struct stream *s, uint32_t far, unsigned before)
 {
-	slot_connected(&sess->slot[number], s, far, mono_now());
+	slot_connected(&sess->slot[number], s, far, streams_delivered(sess, session_path_of(sess, number)), mono_now());
 	sess->streams.n_connected++;
 	sess->streams.failed_paths &= ~(UINT64_C(1) << session_path_of(sess, number));
 	sess->streams.ever_connected = true;

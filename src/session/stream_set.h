@@ -67,6 +67,8 @@ void streams_revive(struct session *sess);
 /* The stream is still connected over an earlier path, by an earlier mover, or to an earlier one of the acceptor. */
 bool streams_moves(const struct session *sess, unsigned number);
 unsigned streams_on_path(const struct session *sess, unsigned path); /* connected */
+/* Bytes of file data that the streams of a path have delivered, so far. */
+uint64_t streams_delivered(const struct session *sess, unsigned path);
 /* The session takes a connection of this stream now. */
 bool streams_accepts(const struct session *sess, unsigned number);
 /* The connection failed: closes the stream; the TLS client connects a new one. */

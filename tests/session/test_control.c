@@ -205,6 +205,31 @@ static void a_silent_connection(void **state)
 	assert_int_equal(sess->slot[SLOT_CONTROL].retries, 0);
 }
 
+static uint64_t proof_bytes; /* that all streams have to deliver */
+static bool streams_prove(void) { return up() && streams_delivered(sf.starter.session, 0) >= proof_bytes; }
+
+/* A control connection delivers little: that two in a row are lost is no sign of dropped packets if streams deliver. */
+static void outages_are_no_small_mtu(void **state)
+{
+	struct session *sess;
+	unsigned i;
+
+	(void)state;
+	begin();
+	sess = sf.starter.session;
+	for (i = 0; i < 3; i++) {
+		proof_bytes = streams_delivered(sess, 0) + MTU_PROOF_BYTES;
+		sf_until(streams_prove);
+		control_pump(sess, mono_add_ns(control_deadline(sess), 60 * NS_PER_S));
+		assert_true(control()->lost);
+		sf_until(up);
+		sess->stalls.checked = (struct mono){ 0 }; /* due now */
+		stalls_pump(sess, mono_now());
+		assert_false(control()->lost);
+		assert_int_equal(sf.starter.n_warnings, 0);
+	}
+}
+
 static void a_stuck_connection(void **state)
 {
 	(void)state;
@@ -302,7 +327,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		test(answer_in_pieces), test(wrong_answers), test(a_closed_successor), test(a_silent_successor),
-		test(a_silent_connection), test(a_stuck_connection), test(closed_in_good_order), test(the_acceptor_knows_no_session),
+		test(a_silent_connection), test(outages_are_no_small_mtu), test(a_stuck_connection), test(closed_in_good_order),
+		test(the_acceptor_knows_no_session),
 		test(no_successor_yet), test(another_identity), test(not_taken),
 	};
 

@@ -102,7 +102,7 @@ static void happen(enum event e)
 	switch (e) {
 	case BEGIN: slot_attempt_begins(&fx); break;
 	case END: slot_attempt_ended(&fx); break;
-	case JOIN: slot_connected(&fx, first, 0, now); break;
+	case JOIN: slot_connected(&fx, first, 0, 0, now); break;
 	case LOSE: assert_ptr_equal(slot_disconnected(&fx), first); break;
 	case CLOSE: slot_closes(&fx); break;
 	case FAIL: slot_retry_later(&fx, now, 0); break;
@@ -146,14 +146,14 @@ static void a_connection_has_its_generation(void **state)
 {
 	(void)state;
 	assert_int_equal(fx.generation, 0);
-	slot_connected(&fx, first, 5, now);
+	slot_connected(&fx, first, 5, 0, now);
 	assert_int_equal(fx.generation, 1);
 	assert_true(fx.far == 5 && fx.since.ns == now.ns);
 	fx.moved_bytes = 100;
 	assert_ptr_equal(slot_disconnected(&fx), first);
 	assert_int_equal(fx.generation, 1);
 	assert_true(fx.stream == NULL && fx.far == 0 && fx.moved_bytes == 0);
-	slot_connected(&fx, second, 0, now); /* within the same nanosecond */
+	slot_connected(&fx, second, 0, 0, now); /* within the same nanosecond */
 	assert_int_equal(fx.generation, 2);
 }
 
@@ -164,7 +164,7 @@ static void a_move_changes_the_end_with_the_connection(void **state)
 	fx.attempt.to = 1;
 	slot_attempt_begins(&fx);
 	slot_attempt_ended(&fx);
-	slot_connected(&fx, first, 0, now);
+	slot_connected(&fx, first, 0, 0, now);
 	assert_int_equal(fx.connected_to, 1);
 	fx.attempt.to = 2;
 	slot_attempt_begins(&fx);
@@ -173,7 +173,7 @@ static void a_move_changes_the_end_with_the_connection(void **state)
 	slot_attempt_ended(&fx);
 	assert_int_equal(fx.state, SLOT_CONNECTED);
 	slot_disconnected(&fx);
-	slot_connected(&fx, second, 0, now);
+	slot_connected(&fx, second, 0, 0, now);
 	assert_int_equal(fx.connected_to, 2);
 }
 
@@ -203,7 +203,7 @@ static void pauses_grow_until_a_success(void **state)
 static void a_failed_move_waits_beside_the_stream(void **state)
 {
 	(void)state;
-	slot_connected(&fx, first, 0, now);
+	slot_connected(&fx, first, 0, 0, now);
 	slot_attempt_begins(&fx);
 	slot_attempt_ended(&fx);
 	slot_retry_later(&fx, now, 0);
