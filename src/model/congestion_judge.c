@@ -72,17 +72,19 @@ static enum congestion_verdict judge(const struct evidence *e)
 }
 
 enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigned streams,
-    const struct evidence_sample *s, bool usable)
+    const struct evidence_sample *sample, bool usable)
 {
+	struct evidence_sample s = *sample;
+	enum outage_verdict v = s.interval_s > 0 ? outage_add(&j->outage, &s, usable && !(s.delivered_bytes > 0)) : OUTAGE_HELD;
 	struct steady_result r;
 
-	if (streams != j->streams)
+	if (streams != j->streams || v == OUTAGE_LASTS)
 		restart_level(j, streams);
-	if (!usable || streams == 0 || !(s->interval_s > 0))
+	if (!usable || streams == 0 || v != OUTAGE_NONE)
 		return CONGESTION_KEEP;
-	evidence_watch_add(&j->watch, &j->evidence, s);
-	steady_add(&j->settle, 8 * s->delivered_bytes / s->interval_s);
-	j->level_s += s->interval_s;
+	evidence_watch_add(&j->watch, &j->evidence, &s);
+	steady_add(&j->settle, 8 * s.delivered_bytes / s.interval_s);
+	j->level_s += s.interval_s;
 	if (j->level_s < CONGESTION_LEVEL_S || steady_result(&r, &j->settle) < 0)
 		return CONGESTION_KEEP;
 	evidence_add_level(&j->evidence, &j->watch, streams, &r, 0);

@@ -11,6 +11,7 @@
 #define MODEL_CONGESTION_JUDGE_H
 
 #include "model/evidence.h"
+#include "model/outage.h"
 #include "model/parameters.h"
 #include "model/stats.h"
 
@@ -22,6 +23,7 @@ enum congestion_verdict {
 
 struct congestion_judge {
 	struct evidence evidence;
+	struct outage outage;
 	/* this level */
 	unsigned streams;
 	struct evidence_watch watch;
@@ -29,9 +31,10 @@ struct congestion_judge {
 	double level_s;
 };
 
-/* Restarts without evidence. growth: of the streams from now on. */
+/* Restarts without evidence, but knows of an outage still. growth: of the streams from now on. Zero-initialize first. */
 void congestion_judge_init(struct congestion_judge *j, enum evidence_growth growth);
-/* Adds an interval of STREAM_CONTROL_SAMPLE_S. usable: all streams were connected and had data to send. */
+/* Adds an interval of STREAM_CONTROL_SAMPLE_S; streams 0: not all were connected, and the level begins again, as after an
+ * outage. usable: all streams had data to send. */
 enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigned streams,
     const struct evidence_sample *s, bool usable);
 

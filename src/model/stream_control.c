@@ -455,9 +455,33 @@ static bool is_complete(struct stream_control *s, const struct stream_control_sa
 	    profile_find(&s->profile, s->streams - x->unconnected) == s->profile.n;
 }
 
-bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x)
+/* Samples that deliver nothing become a part of the next one. After an outage the level begins again, with the rate expected
+ * before. */
+static enum outage_verdict pass_outage(struct stream_control *s, struct stream_control_sample *x)
 {
+	double interval_s = x->interval_s;
+	enum outage_verdict v;
+
+	x->kernel.interval_s = interval_s;
+	v = outage_add(&s->outage, &x->kernel, !(x->rate_bps > 0) && !(x->kernel.delivered_bytes > 0) && !x->starved);
+	x->interval_s = x->kernel.interval_s;
+	x->rate_bps *= interval_s / x->interval_s;
+	if (v != OUTAGE_LASTS)
+		return v;
+	request(s, s->target);
+	if (s->expected_bps > 0)
+		s->recent_bps = s->expected_bps;
+	cusum_init(&s->watch, STREAM_CONTROL_DRIFT_RATIO, STREAM_CONTROL_DRIFT_S);
+	return v;
+}
+
+bool stream_control_add(struct stream_control *s, const struct stream_control_sample *sample)
+{
+	struct stream_control_sample joined = *sample, *x = &joined;
+
 	impact_budget_pass(&s->spent, s->streams, x->interval_s);
+	if (pass_outage(s, x) != OUTAGE_NONE)
+		return false;
 	if (s->streams > s->target)
 		return leave(s, x->interval_s);
 	if (!x->steady || !is_complete(s, x))

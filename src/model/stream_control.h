@@ -8,7 +8,8 @@
  *   FIXED    without a choice: a budget of 0, or at most one stream
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
- * seconds of one level. Application-limited time has no information about the path and changes nothing. If
+ * seconds of one level. Application-limited time has no information about the path and changes nothing, and neither has an
+ * outage: the level begins again after it. If
  * windows or buffers limit each stream and no competing flows are seen, the controller takes as many streams as fill
  * the path: models of shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
@@ -16,6 +17,7 @@
 
 #include "model/advice.h"
 #include "model/impact_budget.h"
+#include "model/outage.h"
 #include "model/parameters.h"
 #include "model/probe.h"
 #include "model/stats.h"
@@ -57,6 +59,7 @@ struct stream_control {
 	unsigned recorded;               /* levels so far, repeated ones too */
 	unsigned recorded_streams;       /* connected streams of the latest */
 	struct impact_budget spent;
+	struct outage outage;
 	unsigned answer;                   /* latest answer; 0: none yet */
 	double predicted_bps, predicted_impact_ratio;
 	double observed_bps, observed_s;         /* observed at the answer, and for how long; 0: not yet */

@@ -182,6 +182,25 @@ static struct stream_control_sample observe(struct world *w, unsigned n)
 		    windowed ? n * STEP_S : 0, events }, 0 };
 }
 
+/* Part of the streams that deliver: none during an outage, and afterwards more and more of them, since each has doubled the
+ * time to its next retransmission. */
+static double delivering(const struct drawn *p, double at_s)
+{
+	double since_s = p->outages_every_s > 0 && at_s >= p->outages_every_s ? fmod(at_s, p->outages_every_s) : INFINITY;
+
+	return since_s >= 2 * p->outage_s ? 1 : fmax(since_s - p->outage_s, 0) / p->outage_s;
+}
+
+/* What is lost of the streams' segments is retransmitted as the outage ends. */
+static void interrupt(struct stream_control_sample *x, double part, unsigned n)
+{
+	x->kernel.sent_segments = fmax(part * x->kernel.sent_segments, n);
+	x->kernel.lost_segments = part > 0 ? 0.3 * x->kernel.sent_segments : n;
+	x->kernel.loss_events = n;
+	x->kernel.delivered_bytes *= part;
+	x->rate_bps *= part;
+}
+
 static void judge_first(struct outcome *out, const struct drawn *p, const struct stream_control *s)
 {
 	struct advice_point told;
@@ -198,7 +217,7 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 	struct stream_control_opts o;
 	struct stream_control s;
 	struct outcome out = { .above = -INFINITY };
-	double sum = 0;
+	double sum = 0, part;
 	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5);
 
 	stream_control_opts_init(&o);
@@ -211,6 +230,8 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 
 		advance(&w, s.streams);
 		x = observe(&w, s.streams);
+		if ((part = delivering(p, (double)i * STEP_S)) < 1)
+			interrupt(&x, part, s.streams);
 		out.bps += x.rate_bps / (double)STEPS;
 		sum += taken[i] = p->others > 0 ? 1 - w.others_bps / leaves(p, 1) : 0;
 		sum -= i >= window ? taken[i - window] : 0;
@@ -218,6 +239,7 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 			out.above = fmax(out.above, sum / (double)window - DRAWN_BUDGET);
 		stream_control_add(&s, &x);
 		out.changes += s.target != target;
+		out.in_outages += s.target != target && part < 1;
 		if (s.phase == STREAM_CONTROL_HOLDING)
 			assert(stream_path_tries_one(&s) == (s.saves && strncmp(s.reason, "one stream, ", 12) == 0));
 		if (s.answer > 0 && out.first == 0) {

@@ -13,6 +13,7 @@ struct drawn {
 	double capacity_bps, rtt_s, queue_s;
 	double loss_ratio, window_bytes; /* of random loss; 0: none */
 	double others;                   /* competing flows */
+	double outage_s, outages_every_s; /* duration of each outage, from the beginning of one to that of the next; 0: none */
 };
 
 struct drawn draw_path(uint64_t seed);
@@ -27,7 +28,7 @@ double drawn_best_bps(const struct drawn *p);
 
 struct outcome {
 	double bps, above;      /* above: largest mean impact over 60 s over the budget */
-	unsigned changes;
+	unsigned changes, in_outages; /* in_outages: from the beginning of an outage until all streams deliver again */
 	unsigned answer, again; /* the last answer, and the most streams of a probe after the first answer */
 	unsigned first;         /* the first answer; 0: none */
 	bool unsure;            /* the probes neither showed nor ruled out other flows at that time */

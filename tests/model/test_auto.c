@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "model/drawn_path.h"
+#include "model/rng.h"
 #include "model/stats.h"
 #include "model/stream_control.h"
 #include "quantile.h"
 
 #define PATHS 100
+#define OUTAGES 50
+#define RUN_S 120 /* of drawn_transfer() */
 
 /* ---- Results ---- */
 
@@ -132,12 +135,43 @@ static void a_filled_path_is_not_probed_beyond(void **state)
 	assert_in_range(beyond, 0, 5); /* all, if filled paths are probed again */
 }
 
+/* Outages of 1 to 10 s, up to five, say nothing about the path: no count follows from one, and what the transfer delivers at
+ * other times is what it would deliver without. */
+static void outages_are_no_evidence(void **state)
+{
+	static struct results kept;
+	unsigned wrong = 0;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= OUTAGES; seed++) {
+		struct rng r = { seed };
+		struct drawn p = draw_path(seed);
+		double calm_bps = drawn_transfer(&p, seed).bps, up_s;
+		struct outcome o;
+
+		p.outage_s = 1 + 9 * rng_uniform(&r);
+		p.outages_every_s = 20 + 40 * rng_uniform(&r);
+		up_s = RUN_S - 1.5 * p.outage_s * floor(RUN_S / p.outages_every_s - 1e-9);
+		o = drawn_transfer(&p, seed);
+		if (getenv("V"))
+			printf("#> %3u: outages of %.1f s every %.0f s, %2.0f others: %.2f of the rate without, %u changes\n", (unsigned)seed,
+			    p.outage_s, p.outages_every_s, p.others, o.bps * RUN_S / up_s / calm_bps, o.in_outages);
+		add(&kept, o.bps * RUN_S / up_s / calm_bps);
+		wrong += o.in_outages;
+	}
+	printf("#> %u changes in outages on %u paths\n", wrong, OUTAGES);
+	assert_int_equal(wrong, 0);
+	expect("with outages over without", &kept, 0.97, 0.93);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_paths),
 		cmocka_unit_test(what_exceeds_the_budget_is_not_probed_again),
 		cmocka_unit_test(a_filled_path_is_not_probed_beyond),
+		cmocka_unit_test(outages_are_no_evidence),
 	};
 	return cmocka_run_group_tests_name("model/auto", tests, NULL, NULL);
 }

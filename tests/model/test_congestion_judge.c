@@ -128,6 +128,23 @@ static void beside_bbr(void **state)
 	assert_int_equal(pass(&beside_15, 10, true), CONGESTION_FROM_BBR);
 }
 
+/* An idle link goes down while each count is observed. That the streams deliver a fraction of its rate then, and retransmit, is
+ * no random loss. */
+static void outages_are_no_random_loss(void **state)
+{
+	static const struct observed level[] = { { 4, 40, 58.2, 2e-3, 0, 40 }, { 15, 140, 58.2, 2e-3, 0, 80 } };
+	struct observed down;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pass(&level[i], 1.2, true), CONGESTION_KEEP);
+		down = (struct observed){ level[i].streams, 0, 58.2, 0, 0, 0 };
+		assert_int_equal(pass(&down, 2.2, true), CONGESTION_KEEP);
+		assert_int_equal(pass(&level[i], 1.4, true), CONGESTION_KEEP);
+	}
+}
+
 #define test(f) cmocka_unit_test_setup(f, setup)
 
 int main(void)
@@ -136,6 +153,7 @@ int main(void)
 		test(random_loss_and_nobody), test(without_anything_to_send), test(close_counts_tell_nothing),
 		test(others_behind_a_short_queue), test(others_behind_a_deep_queue), test(nobody_and_no_random_loss),
 		test(windows_are_no_loss), test(beside_bbr),
+		test(outages_are_no_random_loss),
 	};
 
 	return cmocka_run_group_tests_name("model/congestion_judge", tests, NULL, NULL);
