@@ -94,11 +94,18 @@ static const char *percent(char out[UNITS_TEXT_BYTES], double x, int digits)
 	return out;
 }
 
+/* Competing flows are supposed, but not seen by the probes of this host. */
+static bool supposes_flows(const struct ptcp_advice *a)
+{
+	return a->others == PTCP_OTHERS_NONE_SEEN || (a->others == PTCP_OTHERS_UNKNOWN && a->n_curve > 0);
+}
+
 /* The impact of one stream is a fact about the path: the budget limits the further streams. */
 static void print_answer(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point one, two;
 	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES], share[UNITS_TEXT_BYTES], more[UNITS_TEXT_BYTES];
+	const char *where = supposes_flows(a) ? ", if there are any" : " here";
 
 	ptcp_advice_at(a, 1, &one);
 	ptcp_advice_at(a, 2, &two);
@@ -106,11 +113,11 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 	if (a->others == PTCP_OTHERS_NONE_SEEN)
 		fprintf(f, "no competing flows seen");
 	else if (a->streams == 1)
-		fprintf(f, "any transfer takes %s %% from competing flows here; a second stream would take %s %% more",
-		    percent(share, one.impact_total_percent, 2), percent(more, two.impact_percent, 2));
+		fprintf(f, "any transfer takes %s %% from competing flows%s; a second stream would take %s %% more",
+		    percent(share, one.impact_total_percent, 2), where, percent(more, two.impact_percent, 2));
 	else
-		fprintf(f, "any transfer takes %s %% from competing flows here; %u streams take %s %% more",
-		    percent(share, one.impact_total_percent, 2), a->streams, percent(more, a->impact_percent, 2));
+		fprintf(f, "any transfer takes %s %% from competing flows%s; %u streams take %s %% more",
+		    percent(share, one.impact_total_percent, 2), where, a->streams, percent(more, a->impact_percent, 2));
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
 	    units_rate_text(high, a->throughput_high_bps));
@@ -129,7 +136,7 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 	gain = (next.throughput_bps / a->throughput_bps - 1) * 100;
 	switch (a->limited_by) {
 	case PTCP_LIMITED_BY_IMPACT:
-		if (a->others == PTCP_OTHERS_NONE_SEEN)
+		if (supposes_flows(a))
 			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %s %%, which "
 			    "exceeds the budget.\n", percent(more, next.impact_percent, 3));
 		else

@@ -123,6 +123,7 @@ struct advice {
 	double throughput_low_bps, throughput_high_bps; /* ranges that hold 80 % of the truth */
 	double impact_low_ratio, impact_high_ratio;
 	enum advice_others others;
+	bool seems_idle;               /* others, where flows that cannot be seen do not count */
 	struct advice_point curve[ADVICE_CURVE_MAX]; /* predictions of the mixture (evidence.h), from 1 stream on */
 	unsigned n_curve;              /* 0: none, the fit predicts */
 	double budget_ratio;

@@ -67,7 +67,7 @@ static bool keeps_budget(const struct advice *a, const struct advice_opts *o, un
 	const struct advice_point *p = &a->curve[streams - 1];
 
 	return p->impact_ratio <= budget_ratio && (p->impact_high_ratio <= budget_ratio + ADVICE_OVER_BUDGET ||
-	    (o->unseen_flow && a->others == ADVICE_OTHERS_NONE));
+	    (o->unseen_flow && a->seems_idle));
 }
 
 /* Most streams with a gain, each over the stream before, up to the resolution of the predictions. */
@@ -139,18 +139,18 @@ static void warn(struct advice *a, const struct advice_opts *o, const struct evi
 {
 	a->warnings = 0;
 	a->congestion_advice = NULL;
-	if ((a->others == ADVICE_OTHERS_UNKNOWN && (a->streams > 1 || !advice_is_narrow(a))) ||
-	    (a->others == ADVICE_OTHERS_NONE && a->impact_high_ratio - a->impact_low_ratio > ADVICE_RANGE_IMPACT))
+	if (a->others == ADVICE_OTHERS_UNKNOWN && (!advice_is_narrow(a) || (a->streams > 1 && !a->seems_idle)))
 		a->warnings |= ADVICE_WARN_UNSEEN;
 	else if (!advice_is_narrow(a))
 		a->warnings |= ADVICE_WARN_NOISY;
-	if (o->congestion == ADVICE_CC_BBR && a->others != ADVICE_OTHERS_NONE) {
+	if (o->congestion == ADVICE_CC_BBR && !a->seems_idle) {
 		/* What the first stream takes is no part of the impact. */
 		if (a->streams > 1)
 			a->warnings |= ADVICE_WARN_BBR;
 		a->congestion_advice = "cubic";
 	}
-	if ((o->congestion == ADVICE_CC_CUBIC || o->congestion == ADVICE_CC_RENO) && congestion_is_random_loss(seen, b))
+	if ((o->congestion == ADVICE_CC_CUBIC || o->congestion == ADVICE_CC_RENO) &&
+	    congestion_is_random_loss(seen, b, o->max_streams))
 		a->congestion_advice = "bbr";
 	if (o->congestion == ADVICE_CC_OTHER)
 		a->warnings |= ADVICE_WARN_CONGESTION;
@@ -171,7 +171,7 @@ static bool was_probed(const struct evidence *ev, unsigned streams)
  * a flow that cannot be seen. */
 static unsigned next_level(const struct advice *a, const struct evidence *ev)
 {
-	if (a->confident || (a->others == ADVICE_OTHERS_NONE && a->warnings == ADVICE_WARN_UNSEEN &&
+	if (a->confident || (a->seems_idle && a->warnings == ADVICE_WARN_UNSEEN &&
 	    a->throughput_high_bps <= ADVICE_RANGE_RATIO * a->throughput_low_bps))
 		return 0;
 	return !was_probed(ev, 1) ? 1 : !was_probed(ev, a->streams) ? a->streams : 0;
@@ -200,8 +200,10 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 		return err_nomem(e);
 	seen.growth = growth_of(o->congestion);
 	if (belief_of(b, &seen) == 0) {
-		a.others = b->nobody_ratio >= ADVICE_NOBODY_RATIO ? ADVICE_OTHERS_NONE :
-		    b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME : ADVICE_OTHERS_UNKNOWN;
+		a.seems_idle = b->nobody_ratio >= ADVICE_NOBODY_RATIO;
+		a.others = b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME :
+		    a.seems_idle && (!o->unseen_flow || belief_none_ratio(b) >= ADVICE_NONE_RATIO) ? ADVICE_OTHERS_NONE :
+		    ADVICE_OTHERS_UNKNOWN;
 		draw_curve(&a, b, o->max_streams, o->unseen_flow);
 		take_answer(&a, o);
 		warn(&a, o, &seen, b);

@@ -403,6 +403,7 @@ static void normalize(struct weighing *w)
 	}
 	b->nobody_ratio = unseen;
 	b->fewest_streams = fewest(w->e)->probe.streams;
+	b->most_streams = most_streams(w->e);
 	b->contenders = others > 0 ? exp(logs / others) : 0;
 }
 

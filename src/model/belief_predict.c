@@ -76,6 +76,28 @@ static struct belief_point belief_beside_unseen(const struct belief_point *p)
 	return beside;
 }
 
+double belief_full_ratio(const struct belief *b)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		sum += b->point[i].weight * belief_point_fullness(&b->point[i], b->most_streams);
+	return sum;
+}
+
+double belief_none_ratio(const struct belief *b)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (!belief_has_others(&b->point[i]))
+			sum += b->point[i].weight * (1 - belief_unseen_ratio(b, &b->point[i])) *
+			    belief_point_fullness(&b->point[i], b->most_streams);
+	return sum;
+}
+
 /* ---- The mixture ---- */
 
 #define BINS 256

@@ -1,5 +1,6 @@
 #include "model/congestion_judge.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void restart_level(struct congestion_judge *j, unsigned streams)
@@ -9,8 +10,9 @@ static void restart_level(struct congestion_judge *j, unsigned streams)
 	j->level_s = 0;
 }
 
-void congestion_judge_init(struct congestion_judge *j, enum evidence_growth growth)
+void congestion_judge_init(struct congestion_judge *j, enum evidence_growth growth, unsigned max_streams)
 {
+	j->max_streams = max_streams;
 	j->evidence = (struct evidence){ .growth = growth };
 	restart_level(j, 0);
 }
@@ -37,7 +39,7 @@ static bool has_lever(const struct evidence *e)
 	return false;
 }
 
-bool congestion_is_random_loss(const struct evidence *e, const struct belief *b)
+bool congestion_is_random_loss(const struct evidence *e, const struct belief *b, unsigned max_streams)
 {
 	const struct evidence_level *l = largest(e);
 	double alone = 0, all = 0;
@@ -51,21 +53,36 @@ bool congestion_is_random_loss(const struct evidence *e, const struct belief *b)
 		if (b->point[i].kind == EVIDENCE_ALL_LIMITED)
 			all += b->point[i].weight;
 	}
-	return b->nobody_ratio >= CONGESTION_NOBODY_RATIO && alone > all && alone + all >= CONGESTION_LIMITED_RATIO;
+	return b->nobody_ratio >= CONGESTION_NOBODY_RATIO && alone > all && alone + all >= CONGESTION_LIMITED_RATIO &&
+	    (belief_full_ratio(b) >= CONGESTION_FULL_RATIO || l->probe.streams >= ADVICE_RESOLUTION * max_streams);
 }
 
-static enum congestion_verdict judge(const struct evidence *e)
+/* One BBR stream sends as much as the link carries, and keeps the queue short, unless competing flows fill the queue. */
+static bool has_queue_of_others(const struct evidence *e)
 {
+	size_t i;
+
+	for (i = 0; i < e->n && e->level[i].probe.streams != 1; i++)
+		;
+	return i < e->n && e->base_rtt_s > 0 &&
+	    e->level[i].low_rtt_s - e->base_rtt_s > fmax(CONGESTION_QUEUE_S, CONGESTION_QUEUE_RATIO * e->base_rtt_s);
+}
+
+static enum congestion_verdict judge(const struct congestion_judge *j)
+{
+	const struct evidence *e = &j->evidence;
 	enum congestion_verdict v = CONGESTION_KEEP;
 	struct belief *b;
 
+	if (e->growth == EVIDENCE_MODEL && has_queue_of_others(e))
+		return CONGESTION_FROM_BBR;
 	if (!has_lever(e) || (b = malloc(sizeof *b)) == NULL)
 		return CONGESTION_KEEP;
 	if (belief_of(b, e) < 0)
 		v = CONGESTION_KEEP;
 	else if (e->growth == EVIDENCE_MODEL)
 		v = b->nobody_ratio <= CONGESTION_OTHERS_RATIO ? CONGESTION_FROM_BBR : CONGESTION_KEEP;
-	else if (congestion_is_random_loss(e, b))
+	else if (congestion_is_random_loss(e, b, j->max_streams))
 		v = CONGESTION_TO_BBR;
 	free(b);
 	return v;
@@ -89,5 +106,5 @@ enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigne
 		return CONGESTION_KEEP;
 	evidence_add_level(&j->evidence, &j->watch, streams, &r, 0);
 	restart_level(j, streams);
-	return judge(&j->evidence);
+	return judge(j);
 }

@@ -157,7 +157,7 @@ struct belief {
 	size_t n;
 	double nobody_ratio;    /* probability of no flow that the probed streams slow down */
 	double contenders;      /* geometric mean of h beside competing flows */
-	unsigned fewest_streams; /* smallest stream count of the evidence */
+	unsigned fewest_streams, most_streams; /* smallest and largest stream count of the evidence */
 };
 
 /* Weighs all hypotheses. Needs a level with a positive rate; -1 without. */
@@ -170,6 +170,11 @@ double belief_point_bps(const struct belief_point *p, double streams);
 double belief_point_impact(const struct belief_point *p, double streams);
 /* 1: n streams fill the link, and the queue has any length; 0: the queue is empty unless competing flows fill it. */
 double belief_point_fullness(const struct belief_point *p, double streams);
+
+/* Probability that the largest stream count of the evidence fills the link; and that it does, and no competing flow exists,
+ * neither seen nor limited like our streams: such a flow leaves no trace while the link is not full. */
+double belief_full_ratio(const struct belief *b);
+double belief_none_ratio(const struct belief *b);
 
 struct belief_range {
 	double low, middle, high; /* quantiles of 10, 50 and 90 % */

@@ -20,9 +20,9 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 	static const unsigned level[] = ADVICE_LEVELS;
 
 	out[0] = stream_levels_round(level[0], movers, most);
-	out[1] = stream_levels_round(max_of(level[1], STREAM_LEVELS_APART * out[0]), movers, most);
+	out[1] = bbr ? out[0] : stream_levels_round(max_of(level[1], STREAM_LEVELS_APART * out[0]), movers, most);
 	if (out[1] == out[0] || bbr)
-		out[1] = max_of(out[0] / 4, 1);
+		out[bbr ? 0 : 1] = max_of(out[0] / 4, 1);
 }
 
 /* ---- Levels ---- */

@@ -79,7 +79,7 @@ int congestion_start(struct session *sess, struct ptcp_err *e)
 		congestion_use(sess, control.congestion, chosen.why);
 	c->judges = chosen.judges;
 	if (c->judges) {
-		congestion_judge_init(&c->judge, EVIDENCE_CUBIC);
+		congestion_judge_init(&c->judge, EVIDENCE_CUBIC, sess->streams.n_granted);
 		streams_tap(sess);
 	}
 	return o->congestion == WIRE_CC_YIELD || c->yields ? yielding_start(sess, e) : 0;
@@ -121,7 +121,7 @@ static void to_bbr(struct session *sess)
 	}
 	strcpy(c->fair, c->name);
 	congestion_use(sess, "bbr", CONGESTION_LOSS);
-	congestion_judge_init(&c->judge, EVIDENCE_MODEL);
+	congestion_judge_init(&c->judge, EVIDENCE_MODEL, sess->streams.n_granted);
 }
 
 void congestion_pump(struct session *sess, struct mono now)
@@ -140,7 +140,7 @@ void congestion_pump(struct session *sess, struct mono now)
 	case CONGESTION_FROM_BBR:
 		c->excluded = true;
 		congestion_use(sess, c->fair, CONGESTION_OTHERS);
-		congestion_judge_init(&c->judge, EVIDENCE_CUBIC);
+		congestion_judge_init(&c->judge, EVIDENCE_CUBIC, sess->streams.n_granted);
 		break;
 	}
 	c->sampled = now;

@@ -474,6 +474,12 @@ static void advises(void **state)
 	fake.advice.limited_by = PTCP_LIMITED_BY_IMPACT;
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, "\nAn additional stream would slow competing flows by "));
+	assert_null(strstr(cap.out, "if there are any")); /* given probes say nothing about them */
+	fake.advice.n_curve = 1;
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out, " from competing flows, if there are any; 3 streams take "));
+	assert_non_null(strstr(cap.out, "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
+	fake.advice.n_curve = 0;
 	fake.advice.others = PTCP_OTHERS_NONE_SEEN;
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, "\nAn additional stream would slow a flow that the probes cannot see by an expected "));

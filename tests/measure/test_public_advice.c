@@ -32,7 +32,7 @@ static void leaves_room_for_an_unseen_flow(void **state)
 	o.congestion = "cubic";
 	ptcp_advice_init(&a);
 	assert_int_equal(advice_of_probes(&a, p, 3, &e, &o, NULL), 0);
-	assert_int_equal(a.others, PTCP_OTHERS_NONE_SEEN);
+	assert_int_equal(a.others, PTCP_OTHERS_UNKNOWN);
 	assert_int_equal(a.limited_by, PTCP_LIMITED_BY_IMPACT);
 	assert_in_range(a.streams, 4, 7);
 	assert_true(a.impact_high_percent >= 10 && a.impact_total_percent >= a.impact_percent);

@@ -342,7 +342,7 @@ static void first_levels(void **state)
 	levels(1, 10, false, 4, 10);
 	levels(1, 4, false, 4, 1);
 	levels(1, 3, false, 3, 1);
-	levels(1, 32, true, 4, 1);
+	levels(1, 32, true, 1, 4);
 	levels(2, 32, false, 4, 16);
 	levels(3, 32, false, 6, 18);
 	levels(4, 32, false, 4, 16);
@@ -351,7 +351,7 @@ static void first_levels(void **state)
 	levels(32, 32, false, 32, 8);
 	levels(40, 32, false, 32, 8);
 	levels(40, 128, false, 40, 120);
-	levels(8, 32, true, 8, 2);
+	levels(8, 32, true, 2, 8);
 }
 
 static void whole_rounds(void **state)

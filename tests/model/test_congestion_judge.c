@@ -7,13 +7,14 @@
 #include "model/stream_control.h"
 
 #define MBIT 1e6
+#define MOST 16 /* streams */
 
 static struct congestion_judge j;
 
 static int setup(void **state)
 {
 	(void)state;
-	congestion_judge_init(&j, EVIDENCE_CUBIC);
+	congestion_judge_init(&j, EVIDENCE_CUBIC, MOST);
 	return 0;
 }
 
@@ -42,14 +43,26 @@ static enum congestion_verdict pass(const struct observed *l, double seconds, bo
 	return last;
 }
 
-static const struct observed random_4 = { 4, 22, 58.2, 1e-3, 0, 40 }, random_15 = { 15, 74, 59, 1.05e-3, 0, 80 };
+static const struct observed random_1 = { 1, 5.6, 58.2, 1e-3, 0, 20 }, random_4 = { 4, 22, 58.2, 1e-3, 0, 40 },
+    random_15 = { 15, 74, 59, 1.05e-3, 0, 80 };
 
+/* About as many streams as permitted do not fill the link. */
 static void random_loss_and_nobody(void **state)
 {
 	(void)state;
 	assert_int_equal(pass(&random_4, 30, true), CONGESTION_KEEP); /* others behind a short queue would look like this */
 	assert_int_equal(pass(&random_15, 4.4, true), CONGESTION_KEEP);
 	assert_int_equal(pass(&random_15, 0.2, true), CONGESTION_TO_BBR);
+}
+
+/* Flows that random loss limits like ours leave no trace while the link is not full; more streams would show them. */
+static void a_link_that_is_not_full_shows_nobody(void **state)
+{
+	(void)state;
+	congestion_judge_init(&j, EVIDENCE_CUBIC, 32);
+	assert_int_equal(pass(&random_1, 30, true), CONGESTION_KEEP);
+	assert_int_equal(pass(&random_4, 30, true), CONGESTION_KEEP);
+	assert_int_equal(pass(&random_15, 30, true), CONGESTION_KEEP);
 }
 
 static void without_anything_to_send(void **state)
@@ -120,12 +133,24 @@ static void beside_bbr(void **state)
 	const struct observed beside_4 = { 4, 30, 104, 2e-3, 0, 40 }, beside_15 = { 15, 60, 108, 4e-3, 0, 70 };
 
 	(void)state;
-	congestion_judge_init(&j, EVIDENCE_MODEL);
+	congestion_judge_init(&j, EVIDENCE_MODEL, MOST);
 	assert_int_equal(pass(&alone_4, 10, true), CONGESTION_KEEP);
 	assert_int_equal(pass(&alone_15, 30, true), CONGESTION_KEEP);
-	congestion_judge_init(&j, EVIDENCE_MODEL);
-	assert_int_equal(pass(&beside_4, 10, true), CONGESTION_KEEP);
+	congestion_judge_init(&j, EVIDENCE_MODEL, MOST);
+	assert_int_equal(pass(&beside_4, 10, true), CONGESTION_KEEP); /* the queue may be our own */
 	assert_int_equal(pass(&beside_15, 10, true), CONGESTION_FROM_BBR);
+}
+
+/* One BBR stream alone keeps the queue short: a queue that does not empty within one level belongs to other flows. */
+static void one_bbr_stream(void **state)
+{
+	const struct observed alone = { 1, 89, 61.7, 1e-3, 0, 97 }, beside = { 1, 81, 104, 8e-3, 0, 97 };
+
+	(void)state;
+	congestion_judge_init(&j, EVIDENCE_MODEL, MOST);
+	assert_int_equal(pass(&alone, 30, true), CONGESTION_KEEP);
+	congestion_judge_init(&j, EVIDENCE_MODEL, MOST);
+	assert_int_equal(pass(&beside, 5, true), CONGESTION_FROM_BBR);
 }
 
 /* An idle link goes down while each count is observed. That the streams deliver a fraction of its rate then, and retransmit, is
@@ -150,7 +175,8 @@ static void outages_are_no_random_loss(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(random_loss_and_nobody), test(without_anything_to_send), test(close_counts_tell_nothing),
+		test(random_loss_and_nobody), test(a_link_that_is_not_full_shows_nobody), test(one_bbr_stream),
+		test(without_anything_to_send), test(close_counts_tell_nothing),
 		test(others_behind_a_short_queue), test(others_behind_a_deep_queue), test(nobody_and_no_random_loss),
 		test(windows_are_no_loss), test(beside_bbr),
 		test(outages_are_no_random_loss),
