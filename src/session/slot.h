@@ -100,7 +100,6 @@ void slot_retry_at(struct slot *s, struct mono at);
 /* A connection was made: the pause after the next failure is the first. */
 void slot_reached(struct slot *s);
 
-/* Takes over a duplicate of the descriptor of the stream to come. */
 /* The stream of the new connection; `far`, path_bytes: see above. Not while the slot has another. */
 void slot_connected(struct slot *s, struct stream *stream, uint32_t far, uint64_t path_bytes, struct mono now);
 /* The stream has been stopped in its place. */
