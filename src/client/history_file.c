@@ -41,7 +41,7 @@ int history_find(const char *dir, const struct history_key *key, struct history_
 	if ((f = userdir_read(path)) == NULL)
 		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	while (found == 0 && next_entry(f, &h))
-		if (history_same(&h.key, key) && history_age(&h, (int64_t)time(NULL))) {
+		if (history_same(&h.key, key) && history_is_valid(&h, (int64_t)time(NULL))) {
 			*out = h;
 			found = 1;
 		}
@@ -53,15 +53,14 @@ int history_find(const char *dir, const struct history_key *key, struct history_
 static int copy_others(FILE *to, const char *path, const struct history_entry *h, struct ptcp_err *e)
 {
 	char line[HISTORY_LINE_BYTES];
-	struct history_entry other, aged;
+	struct history_entry other;
 	FILE *from = userdir_read(path);
 	unsigned n;
 
 	if (from == NULL)
 		return errno == ENOENT ? 0 : err_sys(e, PTCP_ECONFIG, "reading %s", path);
 	for (n = 1; n < HISTORY_ENTRIES_MAX && next_entry(from, &other);) {
-		aged = other;
-		if (history_same(&other.key, &h->key) || !history_age(&aged, (int64_t)time(NULL)) ||
+		if (history_same(&other.key, &h->key) || !history_is_valid(&other, (int64_t)time(NULL)) ||
 		    history_format(line, &other) == 0)
 			continue;
 		fputs(line, to);

@@ -322,6 +322,21 @@ static void running(struct prober *b, struct session *sess)
 		start_level(a, 0);
 }
 
+/* The answer is about the path as it was. Who is there now is unknown, and the ranges widen with age. */
+static void doubt(struct ptcp_advice *a, double age_s)
+{
+	double factor = history_doubt(age_s);
+
+	a->throughput_low_bps = fmin(a->throughput_low_bps, a->throughput_bps / factor);
+	a->throughput_high_bps = fmax(a->throughput_high_bps, a->throughput_bps * factor);
+	a->others = PTCP_OTHERS_UNKNOWN;
+	a->warnings |= ADVICE_WARN_HISTORY;
+	a->confident = false;
+	a->next_probe = 0; /* probing again probes all */
+	a->from_history = true;
+	a->age_s = age_s;
+}
+
 /* Levels or their duration in the options: they are always probed. */
 static bool recall(struct prober *b, const struct history_entry *h, double age_s)
 {
@@ -339,8 +354,7 @@ static bool recall(struct prober *b, const struct history_entry *h, double age_s
 	strcpy(a->advice.congestion, h->key.congestion);
 	if (advise(a, NULL) < 0)
 		return false;
-	a->advice.from_history = true;
-	a->advice.age_s = age_s;
+	doubt(&a->advice, age_s);
 	return true;
 }
 

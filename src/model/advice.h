@@ -82,7 +82,7 @@ enum advice_limit {
 const char *advice_limit_name(enum advice_limit l);
 
 /* Name, bit, text for the user. Each warning makes confidence low. The caller that observes the streams
- * sets the last. */
+ * sets HOST_LIMITED and HISTORY. */
 #define ADVICE_WARNING_LIST(X)                                                 \
 	X(ADVICE_WARN_NO_CONGESTION, 1, "the probes saw no congestion: the limit is the maximum or the gain rule") \
 	X(ADVICE_WARN_FALLS, 2, "throughput fell with more streams")           \
@@ -94,7 +94,8 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_BBR, 128, "BBR streams slow competing flows down more than the model predicts") \
 	X(ADVICE_WARN_CONGESTION, 256, "no model is known for this congestion control") \
 	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time") \
-	X(ADVICE_WARN_UNSEEN, 1024, "competing flows cannot be distinguished from the streams' own losses")
+	X(ADVICE_WARN_UNSEEN, 1024, "competing flows cannot be distinguished from the streams' own losses") \
+	X(ADVICE_WARN_HISTORY, 2048, "the probes are from the path history: competing flows may have come or gone since")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,

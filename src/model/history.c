@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "model/advice.h"
 #include "model/parameters.h"
 
 #define RATE_MAX_BPS 1000000000000000u /* bit/s accepted */
@@ -230,19 +231,12 @@ bool history_parse(struct history_entry *out, const char *line)
 	return out->n_probes > 0;
 }
 
-bool history_age(struct history_entry *h, int64_t now_s)
+bool history_is_valid(const struct history_entry *h, int64_t now_s)
 {
-	double age_s = fmax(0, (double)(now_s - h->when_s)), ratio = HISTORY_HOUR_RATIO * sqrt(age_s / 3600);
-	size_t i;
+	return h->when_s <= now_s + CLOCKS_DIFFER_S && now_s - h->when_s <= HISTORY_MAX_S;
+}
 
-	if (h->when_s > now_s + CLOCKS_DIFFER_S || age_s > HISTORY_MAX_S)
-		return false;
-	for (i = 0; i < h->n_probes; i++)
-		h->probe[i].error_bps = hypot(h->probe[i].error_bps, ratio * h->probe[i].throughput_bps);
-	for (i = 0; i < h->evidence.n; i++) {
-		struct probe *p = &h->evidence.level[i].probe;
-
-		p->error_bps = hypot(p->error_bps, ratio * p->throughput_bps);
-	}
-	return true;
+double history_doubt(double age_s)
+{
+	return exp(ADVICE_RANGE_SD * HISTORY_HOUR_RATIO * sqrt(fmax(age_s, 0) / 3600));
 }

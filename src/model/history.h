@@ -1,8 +1,8 @@
 /* Path history: probes of earlier transfers, one text line per entry, and their aging. No file access.
  *
  * Lu, Qiao, Dinda, Bustamante found that the throughput of a path stays within a factor of 2 for over an
- * hour in 60 % of cases, within a factor of 10 for over three hours in 80 %. Entries therefore lose weight
- * with age, and expire after HISTORY_MAX_S. */
+ * hour in 60 % of cases, within a factor of 10 for over three hours in 80 %. Answers from entries therefore have ranges that
+ * widen with age to both sides, and entries expire after HISTORY_MAX_S. */
 #ifndef MODEL_HISTORY_H
 #define MODEL_HISTORY_H
 
@@ -49,7 +49,9 @@ size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *
 /* Parses a line with or without its newline; false for a malformed line, *out then undefined. */
 bool history_parse(struct history_entry *out, const char *line);
 
-/* Increases the probes' errors by the entry's age; false for an entry expired, or from the future. */
-bool history_age(struct history_entry *h, int64_t now_s);
+/* False for an entry expired, or from the future. */
+bool history_is_valid(const struct history_entry *h, int64_t now_s);
+/* Factor, at least 1, by which the throughput may have risen or fallen after this time, in 80 % of cases. */
+double history_doubt(double age_s);
 
 #endif

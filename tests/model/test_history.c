@@ -123,18 +123,15 @@ static void garbage(void **state)
 
 static void ageing(void **state)
 {
-	struct history_entry h = sample;
-
 	(void)state;
-	assert_true(history_age(&h, 1700000000));
-	assert_near(h.probe[0].error_bps, 2.4e6, 1e-12);
-	assert_true(history_age(&h, 1700003600));
-	assert_near(h.probe[0].error_bps, hypot(2.4e6, HISTORY_HOUR_RATIO * 31e6), 1e-12);
-	h = sample;
-	assert_true(history_age(&h, 1700000000 + HISTORY_MAX_S));
-	assert_false(history_age(&h, 1700000001 + HISTORY_MAX_S));
-	assert_true(history_age(&h, 1700000000 - 60));
-	assert_false(history_age(&h, 1700000000 - 61));
+	assert_true(history_is_valid(&sample, 1700000000 + HISTORY_MAX_S));
+	assert_false(history_is_valid(&sample, 1700000001 + HISTORY_MAX_S));
+	assert_true(history_is_valid(&sample, 1700000000 - 60));
+	assert_false(history_is_valid(&sample, 1700000000 - 61));
+	assert_near(history_doubt(-1), 1, 1e-12);
+	assert_true(history_doubt(60) < 1.15);
+	assert_true(history_doubt(3600) > 2 && history_doubt(3600) < 3); /* Lu et al.: a factor of 2 in 60 % of cases */
+	assert_true(history_doubt(HISTORY_MAX_S) > history_doubt(3600));
 }
 
 int main(void)
