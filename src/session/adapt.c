@@ -301,13 +301,14 @@ void adapt_requested(struct session *sess, struct mono now)
 		adapt_request(sess, sess->adapt.requested.streams, sess->adapt.requested.why);
 }
 
+/* Streams that leave one after the other are one decision, and one report: of the last. */
 static void activate(struct session *sess)
 {
 	const struct stream_control *m = &sess->adapt.stream_count.model;
 
 	log_at(&sess->o.context->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->streams.n_active, m->streams,
 	    m->reason[0] != '\0' ? m->reason : "begins");
-	adapt_request(sess, m->streams, m->reason[0] != '\0' ? m->reason : "connected");
+	adapt_request(sess, m->streams, m->streams > m->target ? NULL : m->reason[0] != '\0' ? m->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)

@@ -26,7 +26,7 @@ struct adaptation {
 
 void adapt_init(struct session *sess);
 /* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
- * for the user. */
+ * for the user; NULL: a report follows with a later number. */
 void adapt_request(struct session *sess, unsigned streams, const char *why);
 void adapt_requested(struct session *sess, struct mono now);
 /* Once running. */

@@ -197,9 +197,11 @@ void streams_activate(struct session *sess, unsigned streams, const char *why)
 	after = streams_connected(sess);
 	if (after > sess->streams.n_peak)
 		sess->streams.n_peak = after;
-	if (sess->probe == NULL && after < before)
+	if (sess->probe != NULL || why == NULL)
+		return;
+	if (after < before)
 		report(sess, why);
-	else if (sess->probe == NULL)
+	else
 		streams_report(sess);
 }
 

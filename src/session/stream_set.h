@@ -56,7 +56,7 @@ void streams_await(struct session *sess, struct mono now);
 /* Whether this end sends TCP_REPORT: a sending acceptor, unless one channel carries everything: that stream has no
  * socket. */
 bool streams_report_tcp(const struct session *sess);
-/* Sets the number of active streams; `why` is for the user. */
+/* Sets the number of active streams; `why` is for the user, NULL: nothing is reported yet. */
 void streams_activate(struct session *sess, unsigned streams, const char *why);
 /* Active streams that are connected. */
 unsigned streams_connected(const struct session *sess);

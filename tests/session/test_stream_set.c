@@ -79,10 +79,17 @@ static void slow_streams_are_reset(void **state)
 /* A receiver resets nothing. */
 static void a_receiver_lets_them_drain(void **state)
 {
+	unsigned reports;
+
 	(void)state;
 	begin("2Mbit/s");
 	sf_until(some_are_slow);
+	reports = sf.acceptor.n_streams;
+	streams_activate(receiver(), 3, NULL); /* one after the other: one report */
+	streams_activate(receiver(), 2, NULL);
+	assert_int_equal(sf.acceptor.n_streams, reports);
 	streams_activate(receiver(), 1, "the test");
+	assert_int_equal(sf.acceptor.n_streams, reports + 1);
 	assert_int_equal(connected(receiver()), 0xf);
 	assert_int_equal(receiver()->streams.n_ending, 0);
 	assert_int_equal(sf.acceptor.connected, 1); /* active ones */
