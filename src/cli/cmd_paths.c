@@ -93,8 +93,8 @@ static void warn_unknown(const struct ptcp_overlay *o)
 		n += l.rate_bps == PTCP_UNKNOWN;
 	}
 	if (n > 0)
-		terminal_line("ptcp: warning: %zu of %zu links have no rate and were ignored (ptcp links measures rates)",
-		    n, ptcp_overlay_links(o));
+		terminal_line("ptcp: warning: %zu of %zu links %s ignored (ptcp links measures rates)",
+		    n, ptcp_overlay_links(o), n == 1 ? "has no rate and was" : "have no rate and were");
 }
 
 static int find(const struct paths_args *a, const struct ptcp_overlay *o, const char *file,

@@ -9,6 +9,7 @@
 #include "collect/local_host.h"
 #include "core/err.h"
 #include "core/opts.h"
+#include "core/units.h"
 #include "model/regress.h"
 
 void ptcp_links_opts_init(struct ptcp_links_opts *o)
@@ -84,8 +85,8 @@ int links_take(struct link_state *l, const struct ptcp_message *message, size_t 
 	if ((r = estimate(l, e)) < 0)
 		return r;
 	if (isnan(l->estimate.rate_bps))
-		return err_set(e, PTCP_ERANGE, "%s: %zu messages yield no rate (try a larger --budget)",
-		    l->estimate.result, l->n);
+		return err_set(e, PTCP_ERANGE, "%s: %zu message%s yield%s no rate (try a larger --budget)",
+		    l->estimate.result, l->n, plural(l->n), singular(l->n));
 	l->estimate.age_s = 0;
 	l->measured_at = mono_now();
 	return 0;

@@ -80,19 +80,19 @@ static int check_point(const struct conf_doc *d, int node, const struct conf_cur
 	if (i == 0)
 		return 0;
 	if (p->streams <= last->streams)
-		return conf_fail(d, node, e, "curve: expected more than %u streams after the point before",
-		    last->streams);
+		return conf_fail(d, node, e, "curve: expected more than %u stream%s after the point before",
+		    last->streams, plural(last->streams));
 	if (p->rate_bps < last->rate_bps)
-		return conf_fail(d, node, e, "curve: expected at least the rate of %u streams (leave out "
-		    "points where throughput falls)", last->streams);
+		return conf_fail(d, node, e, "curve: expected at least the rate of %u stream%s (leave out "
+		    "points where throughput falls)", last->streams, plural(last->streams));
 	if (slope(last, p) > slope(i > 1 ? last - 1 : &none, last) * (1 + CURVE_ROUNDING))
 		return conf_fail(d, node, e, "curve: expected no stream to add more than the previous ones, "
 		    "as ptcp advise reports (leave out points that scatter)");
 	if (isnan(p->impact_ratio) != isnan(last->impact_ratio))
 		return conf_fail(d, node, e, "curve: expected an impact at every point or at none");
 	if (p->impact_ratio < last->impact_ratio)
-		return conf_fail(d, node, e, "curve: expected at least the impact of %u streams",
-		    last->streams);
+		return conf_fail(d, node, e, "curve: expected at least the impact of %u stream%s",
+		    last->streams, plural(last->streams));
 	return 0;
 }
 

@@ -28,5 +28,7 @@ const char *units_time_text(char *buf, double s);
 
 /* Ending of a noun after a number. */
 static inline const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
+/* Of their verb: "1 stream delivers", "2 streams deliver". */
+static inline const char *singular(uint64_t n) { return n == 1 ? "s" : ""; }
 
 #endif

@@ -1,5 +1,6 @@
 /* Frames of the receiver: PROTOCOL.md, section 8, "At the sender". */
 #include "core/err.h"
+#include "core/units.h"
 #include "engine/sender_impl.h"
 #include "wire/block.h"
 
@@ -88,8 +89,8 @@ int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 		return violation("NEED", e);
 	if ((bitmap_has(f->read, b->first) || (!f->parts && b->first < f->n_offered)) &&
 	    ++f->mismatches > MISMATCHES_MAX + f->n_acked / MISMATCHES_ONE_IN) {
-		err_set(&why, PTCP_EVERIFY, "%u blocks did not verify at the receiver "
-		    "(check memory and network of both hosts)", f->mismatches);
+		err_set(&why, PTCP_EVERIFY, "%u block%s did not verify at the receiver "
+		    "(check memory and network of both hosts)", f->mismatches, plural(f->mismatches));
 		snd_fail(s, f, &why);
 		return 0;
 	}

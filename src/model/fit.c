@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/units.h"
 
 static const char *const names[] = {
 #define X(id, name) name,
@@ -170,8 +171,8 @@ static int fit_check(const struct probe *p, size_t count, struct ptcp_err *e)
 		y = p[i].streams / p[i].throughput_bps;
 		if (!(p[i].throughput_bps > 0) || !isnormal(y * y))
 			return err_set(e, PTCP_EUSAGE,
-			    "probes: %g bit/s with %u streams is not a rate (must be positive)",
-			    p[i].throughput_bps, p[i].streams);
+			    "probes: %g bit/s with %u stream%s is not a rate (must be positive)",
+			    p[i].throughput_bps, p[i].streams, plural(p[i].streams));
 		if (!(p[i].error_bps >= 0) || !isfinite(p[i].error_bps))
 			return err_set(e, PTCP_EUSAGE,
 			    "probes: %g bit/s is not an error of a rate", p[i].error_bps);

@@ -251,8 +251,8 @@ static bool path_changed(struct stream_control *s, int which)
 	units_rate_text(then, s->expected_bps);
 	stream_path_change(s);
 	other = probe_at(s, beside);
-	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver %s, %s than %s; probing with %u", n,
-	    plural(n), now, which > 0 ? "more" : "less", then, beside);
+	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver%s %s, %s than %s; probing with %u", n,
+	    plural(n), singular(n), now, which > 0 ? "more" : "less", then, beside);
 	return other;
 }
 

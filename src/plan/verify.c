@@ -145,16 +145,16 @@ static int verify_streams(const struct ptcp_plan *p, const struct ptcp_overlay *
 
 		n = streams_of(p, o, i);
 		if (is_counted(o, share_bps, i) ? c != NULL && n > c->max_streams : n > 0)
-			return err_set(e, PTCP_EVERIFY, "link %s>%s has %u streams, more than its curve allows",
-			    o->hosts[o->links[i].from].name, o->hosts[o->links[i].to].name, n);
+			return err_set(e, PTCP_EVERIFY, "link %s>%s has %u stream%s, more than its curve allows",
+			    o->hosts[o->links[i].from].name, o->hosts[o->links[i].to].name, n, plural(n));
 	}
 	for (g = 0; g < o->ngroups; g++) {
 		grp = &o->groups[g];
 		for (i = n = 0; i < grp->nlinks && grp->curve != NULL; i++)
 			n += streams_of(p, o, (size_t)grp->links[i]);
 		if (grp->curve != NULL && n > grp->curve->max_streams)
-			return err_set(e, PTCP_EVERIFY, "shared bottleneck %zu has %u streams, more than the %u "
-			    "of its budget", g + 1, n, grp->curve->max_streams);
+			return err_set(e, PTCP_EVERIFY, "shared bottleneck %zu has %u stream%s, more than the %u "
+			    "of its budget", g + 1, n, plural(n), grp->curve->max_streams);
 	}
 	return 0;
 }

@@ -191,11 +191,11 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 	unsigned own = running(t, client);
 
 	if (t->n_running >= t->o->max_sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u jobs, its limit (try again later)",
-		    t->n_running);
+		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u job%s, its limit (try again later)",
+		    t->n_running, plural(t->n_running));
 	if (own >= t->o->max_client_sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u jobs for this client, its limit (try again "
-		    "when one has ended)", own);
+		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u job%s for this client, its limit (try again "
+		    "when one has ended)", own, plural(own));
 	return 0;
 }
 

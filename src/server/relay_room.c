@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/err.h"
+#include "core/units.h"
 
 /* Connections of one session at this relay; or a connection without a session. */
 struct relay_session {
@@ -110,8 +111,8 @@ static int refuse(const struct relay_limits *l, bool control, bool client, struc
 
 	if (l->places == l->max) /* else descriptors are short */
 		snprintf(limit, sizeof limit, "%s--max-relayed %u", client ? "half of " : "", l->max);
-	return err_set(e, PTCP_EBUSY, "too busy: no room for another %s among %u relayed connections%s (the limit is %s there; "
-	    "try again later, or wait longer with --wait)", control ? "session" : "stream", n, client ? " of this client" : "",
+	return err_set(e, PTCP_EBUSY, "too busy: no room for another %s among %u relayed connection%s%s (the limit is %s there; "
+	    "try again later, or wait longer with --wait)", control ? "session" : "stream", n, plural(n), client ? " of this client" : "",
 	    limit);
 }
 

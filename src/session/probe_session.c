@@ -317,7 +317,8 @@ void probe_session_pump(struct session *sess, struct mono now)
 	}
 	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns) {
 		b->start_by = MONO_NEVER;
-		err_set(&why, PTCP_ECONNECT, "only %u of %u streams could be connected: %s", sess->streams.n_connected, b->streams,
+		err_set(&why, PTCP_ECONNECT, "only %u of %u stream%s could be connected: %s", sess->streams.n_connected, b->streams,
+		    plural(b->streams),
 		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
 		b->ops->ended(b->arg, 0, NULL, &why);
 	}

@@ -173,7 +173,7 @@ static void errors(void **state)
 		{ LINK_WITH("curve: {2: 10, 4: 15, 5: 18}"), "o.yaml:3:48: curve: expected no stream to" },
 		{ LINK_WITH("curve: {1: 5, 2: {rate: 6, impact: 1}}"), "an impact at every point or at none" },
 		{ LINK_WITH("curve: {1: {rate: 5, impact: 3}, 2: {rate: 6, impact: 1}}"),
-		    "expected at least the impact of 1 streams" },
+		    "expected at least the impact of 1 stream" },
 		{ LINKS "shared: [{rate: 1, curve: {1: 1}, links: [S>D]}]\n",
 		    "o.yaml:4:10: shared: expected 'rate' or 'curve', got both" },
 		{ LINK_WITH("curve: {1: 5}") "shared: [{rate: 1, links: [S>D]}]\n",

@@ -163,7 +163,7 @@ static void hosts_and_streams(void **state)
 	set_up(&b);
 	b.plan.streams = streams;
 	streams[N * 4 + D] = 1;
-	expect(&b, "link N>D has 1 streams, more than its curve allows");
+	expect(&b, "link N>D has 1 stream, more than its curve allows");
 }
 
 static void causes(void **state)

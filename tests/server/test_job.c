@@ -342,7 +342,7 @@ static void room(void **state)
 	begin(WIRE_GRANT_WRITE);
 	fx.opts.max_client_sessions = 1;
 	permitted();
-	assert_int_equal(busy("1 jobs for this client"), PTCP_EBUSY);
+	assert_int_equal(busy("1 job for this client"), PTCP_EBUSY);
 	job_leave(fx.begun);
 	permitted();
 }

@@ -318,8 +318,8 @@ static void conclude(struct mover_probe *p, const char *dir)
 		    p->last[0] != '\0' ? "; it printed: " : "", p->last);
 		doctor_fix(f, "check the command, and name the path of ptcp there with --mover-ptcp");
 	} else if (p->bad > PROBLEMS_MAX) {
-		doctor_fix(doctor_add(p->d, "movers", VERDICT_BAD, p->bad, "count", "%u further hosts have such problems",
-		    p->bad - PROBLEMS_MAX), "see above");
+		doctor_fix(doctor_add(p->d, "movers", VERDICT_BAD, p->bad, "count", "%u further host%s such problems",
+		    p->bad - PROBLEMS_MAX, p->bad - PROBLEMS_MAX == 1 ? " has" : "s have"), "see above");
 	} else if (p->bad == 0) {
 		doctor_add(p->d, "movers", VERDICT_OK, p->n, "count", "%u see%s the files in %.100s as this host does", p->n,
 		    p->n == 1 ? "s" : "", text_escape(shown, sizeof shown, dir));

@@ -11,6 +11,7 @@
 #include "cli/skeleton/skeleton.h"
 #include "core/err.h"
 #include "core/text.h"
+#include "core/units.h"
 
 struct overlay_args {
 	struct client_opts connect; /* first */
@@ -125,8 +126,8 @@ static int outcome(const struct skeleton *s, struct ptcp_err *e)
 		*e = first->failed;
 		return err_while(e, e->code, "overlay make: all hosts need attention, the first: %s", first->name);
 	}
-	return err_set(e, PTCP_EPARTIAL, "overlay make: %zu of %zu hosts need attention (see the warnings, also in the overlay)",
-	    failed, s->n);
+	return err_set(e, PTCP_EPARTIAL, "overlay make: %zu of %zu hosts need%s attention (see the warnings, also in the overlay)",
+	    failed, s->n, singular(failed));
 }
 
 /* ---- The command ---- */
