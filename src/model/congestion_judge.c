@@ -57,7 +57,7 @@ bool congestion_is_random_loss(const struct evidence *e, const struct belief *b,
 	    (belief_full_ratio(b) >= CONGESTION_FULL_RATIO || l->probe.streams >= ADVICE_RESOLUTION * max_streams);
 }
 
-/* One BBR stream sends as much as the link carries, and keeps the queue short, unless competing flows fill the queue. */
+/* One BBR stream sends as much as the link carries, and keeps the queue short, unless competing flows fill it. */
 static bool has_queue_of_others(const struct evidence *e)
 {
 	size_t i;
@@ -92,7 +92,8 @@ enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigne
     const struct evidence_sample *sample, bool usable)
 {
 	struct evidence_sample s = *sample;
-	enum outage_verdict v = s.interval_s > 0 ? outage_add(&j->outage, &s, usable && !(s.delivered_bytes > 0)) : OUTAGE_HELD;
+	bool silent = usable && !(s.delivered_bytes > 0);
+	enum outage_verdict v = s.interval_s > 0 ? outage_add(&j->outage, &s, silent) : OUTAGE_HELD;
 	struct steady_result r;
 
 	if (streams != j->streams || v == OUTAGE_LASTS)

@@ -5,9 +5,9 @@
  * one stream despite the loss, and takes far more than its share beside competing flows. Therefore: loss-driven until
  * random loss is found and no competing flows, then BBR, and loss-driven for good once competing flows are seen.
  *
- * Flows that random loss limits like our streams leave no trace while the link is not full. Therefore a count has to fill the
- * link; or, if about as many streams as permitted do not, BBR is tried, as it fills the link. One BBR stream beside a queue
- * that does not empty within a level has competing flows.
+ * Flows that random loss limits like our streams leave no trace while the link is not full. Therefore a count has to
+ * fill the link; or, if about as many streams as permitted do not, BBR is tried, as it fills the link. One BBR stream
+ * beside a queue that does not empty within a level has competing flows.
  *
  * Two stream counts are required, LEVER apart: the kernel's view of one count is the same with random loss and beside
  * competing flows behind a short queue. */
@@ -39,8 +39,8 @@ struct congestion_judge {
 /* Restarts without evidence, but knows of an outage still. growth: of the streams from now on; max_streams: permitted.
  * Zero-initialize first. */
 void congestion_judge_init(struct congestion_judge *j, enum evidence_growth growth, unsigned max_streams);
-/* Adds an interval of STREAM_CONTROL_SAMPLE_S; streams 0: not all were connected, and the level begins again, as after an
- * outage. usable: all streams had data to send. */
+/* Adds an interval of STREAM_CONTROL_SAMPLE_S; streams 0: not all were connected, and the level begins again, as after
+ * an outage. usable: all streams had data to send. */
 enum congestion_verdict congestion_judge_add(struct congestion_judge *j, unsigned streams,
     const struct evidence_sample *s, bool usable);
 

@@ -1,8 +1,8 @@
 /* Path history: probes of earlier transfers, one text line per entry, and their aging. No file access.
  *
  * Lu, Qiao, Dinda, Bustamante found that the throughput of a path stays within a factor of 2 for over an
- * hour in 60 % of cases, within a factor of 10 for over three hours in 80 %. Answers from entries therefore have ranges that
- * widen with age to both sides, and entries expire after HISTORY_MAX_S. */
+ * hour in 60 % of cases, within a factor of 10 for over three hours in 80 %. Answers from entries therefore have ranges
+ * that widen with age to both sides, and entries expire after HISTORY_MAX_S. */
 #ifndef MODEL_HISTORY_H
 #define MODEL_HISTORY_H
 

@@ -1,6 +1,5 @@
 /* Outages: which samples count, with those that deliver nothing before them. */
 #include "model/near.h"
-
 #include "model/outage.h"
 
 #define STEP_S 0.1
@@ -19,10 +18,12 @@ static int setup(void **state)
 /* Seconds of samples with the same verdict. */
 static void pass(double seconds, double rtt_s, bool silent, enum outage_verdict expected)
 {
+	double lost = silent ? 1 : 0;
 	int i, n = (int)(seconds / STEP_S + 0.5);
 
 	for (i = 0; i < n; i++) {
-		last = (struct evidence_sample){ STEP_S, silent ? 0 : 1000, 2, silent ? 1 : 0, rtt_s, RTT_S, STEP_S, STEP_S / 2, silent ? 1 : 0 };
+		last = (struct evidence_sample){ STEP_S, silent ? 0 : 1000, 2, lost, rtt_s, RTT_S, STEP_S, STEP_S / 2,
+			lost };
 		assert_int_equal(outage_add(&o, &last, silent), expected);
 	}
 }
