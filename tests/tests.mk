@@ -111,9 +111,10 @@ $(BUILD)/tests/campaign/chaos: $(patsubst %,$(BUILD)/tests/campaign/%.o,plan way
 # make check: build and run all tests; T=core/units: only tests with this text in their names
 named_T = $(if $(T),$(foreach p,$(1),$(if $(findstring $(T),$(p) $(subst /test_,/,$(p))),$(p))),$(1))
 check: setup
-	$(Q)since=$$(date +%s) && $(MAKE) --no-print-directory -j$(shell nproc) $(call named_T,$(test_BINS)) \
-		$(if $(call named_T,$(test_SCRIPTS)),all $(filter-out $(test_BINS),$(test_NEEDS))) && \
-		BUILD_S=$$(($$(date +%s) - since)) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
+	$(Q)mkdir -p $(BUILD) && date +%s >$(BUILD)/began
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) $(call named_T,$(test_BINS)) \
+		$(if $(call named_T,$(test_SCRIPTS)),all $(filter-out $(test_BINS),$(test_NEEDS)))
+	$(Q)BUILD_S=$$(($$(date +%s) - $$(cat $(BUILD)/began))) BUILD=$(BUILD) T='$(T)' SAN='$(SAN)' CC='$(CC)' tests/run $(test_EARLY) \
 		$(filter-out $(test_EARLY),$(test_SCRIPTS) $(test_BINS))
 
 # The longest tests begin first, but laboratories do not run side by side; short programs, which compute, come last.
@@ -126,9 +127,10 @@ test_EARLY = $(patsubst %,tests/%,lab/test_overlay.sh lab/test_weather.sh e2e/te
 # since the branch left main, or since SINCE=commit (tests/changed)
 .PHONY: check-fast
 check-fast: setup
-	$(Q)scripts=$$(tests/changed $(SINCE)) && since=$$(date +%s) && \
-		$(MAKE) --no-print-directory -j$(shell nproc) all $(test_NEEDS) && \
-		BUILD_S=$$(($$(date +%s) - since)) BUILD=$(BUILD) SAN='$(SAN)' CC='$(CC)' tests/run $$scripts $(test_BINS)
+	$(Q)mkdir -p $(BUILD) && date +%s >$(BUILD)/began
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_NEEDS)
+	$(Q)scripts=$$(tests/changed $(SINCE)) && BUILD_S=$$(($$(date +%s) - $$(cat $(BUILD)/began))) BUILD=$(BUILD) \
+		SAN='$(SAN)' CC='$(CC)' tests/run $$scripts $(test_BINS)
 
 # make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
