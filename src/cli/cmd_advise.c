@@ -36,7 +36,8 @@ static int add_probe(void *args, const struct opt *o, const char *part, struct p
 	snprintf(streams, sizeof streams, "%.*s", (int)(colon - part), part);
 	if (opt_number(streams, 1, PTCP_ADVICE_STREAMS_MAX, &p.streams) < 0 ||
 	    units_parse_rate(colon + 1, &bps) < 0 || bps == 0)
-		return opt_reject(o, part, e, "not a number of streams and a rate, both above 0 (such as 10:412Mbit/s)");
+		return opt_reject(o, part, e,
+		    "not a number of streams and a rate, both above 0 (such as 10:412Mbit/s)");
 	p.throughput_bps = (double)bps;
 	a->probes[a->n_probes++] = p;
 	return 0;
@@ -117,7 +118,8 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 		    percent(share, one.impact_total_percent, 2), where, percent(more, two.impact_percent, 2));
 	else
 		fprintf(f, "any transfer takes %s %% from competing flows%s; %u streams take %s %% more",
-		    percent(share, one.impact_total_percent, 2), where, a->streams, percent(more, a->impact_percent, 2));
+		    percent(share, one.impact_total_percent, 2), where, a->streams,
+		    percent(more, a->impact_percent, 2));
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
 	    units_rate_text(high, a->throughput_high_bps));
@@ -137,10 +139,11 @@ static void print_reason(FILE *f, const struct ptcp_advice *a)
 	switch (a->limited_by) {
 	case PTCP_LIMITED_BY_IMPACT:
 		if (supposes_flows(a))
-			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected %s %%, which "
-			    "exceeds the budget.\n", percent(more, next.impact_percent, 3));
+			fprintf(f, "An additional stream would slow a flow that the probes cannot see by an expected "
+			    "%s %%, which exceeds the budget.\n", percent(more, next.impact_percent, 3));
 		else
-			fprintf(f, "An additional stream would slow competing flows by %s %%, which exceeds the budget.\n",
+			fprintf(f,
+			    "An additional stream would slow competing flows by %s %%, which exceeds the budget.\n",
 			    percent(more, next.impact_percent, 3));
 		break;
 	case PTCP_LIMITED_BY_GAIN:
@@ -269,8 +272,8 @@ static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
 	size_t i;
 
 	if (a->next_probe > 0 && a->n_probes < PTCP_PROBES_MAX) {
-		fprintf(f, "\nto be more certain: ptcp advise%s%s --no-history --probes ", receive ? " --direction recv" : "",
-		    a->yields ? "" : connect_congestion(a->congestion));
+		fprintf(f, "\nto be more certain: ptcp advise%s%s --no-history --probes ",
+		    receive ? " --direction recv" : "", a->yields ? "" : connect_congestion(a->congestion));
 		for (i = 0; i < a->n_probes; i++)
 			fprintf(f, "%u,", a->probes[i].streams);
 		fprintf(f, "%u ...", a->next_probe);
@@ -290,8 +293,8 @@ static void print_text(FILE *f, const struct ptcp_advice *a, bool receive)
 	print_reason(f, a);
 	print_confidence(f, a);
 	if (a->limit != PTCP_LIMIT_UNKNOWN)
-		fprintf(f, "\ncongestion control %s, limited by: %s\n", a->congestion[0] != '\0' ? a->congestion : "unknown",
-		    ptcp_limit_name(a->limit));
+		fprintf(f, "\ncongestion control %s, limited by: %s\n",
+		    a->congestion[0] != '\0' ? a->congestion : "unknown", ptcp_limit_name(a->limit));
 	print_probes(f, a);
 	print_model(f, a);
 	print_curve(f, a);
@@ -362,8 +365,8 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 		const struct ptcp_choice *c = &a->choices[i];
 
 		command_of(command, sizeof command, a, c->streams, receive, choice_yields(a, i));
-		json_array_append_new(list, json_pack("{s:f, s:o, s:o, s:s}", "impact_percent", c->impact_percent, "streams",
-		    json_count(choice_yields(a, i) ? 1 : c->streams), "throughput_bps",
+		json_array_append_new(list, json_pack("{s:f, s:o, s:o, s:s}", "impact_percent",
+		    c->impact_percent, "streams", json_count(choice_yields(a, i) ? 1 : c->streams), "throughput_bps",
 		    choice_yields(a, i) ? json_null() : json_real(c->throughput_bps), "command", command));
 	}
 	return json_whole(list, PTCP_CHOICES);
@@ -496,15 +499,16 @@ static int run_advise(const struct command *c, int argc, char **argv)
 	ptcp_advice_opts_init(&a.opts);
 	r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e);
 	if (r == 0 && (n == 0) != (a.n_probes > 0))
-		r = err_set(&e, PTCP_EUSAGE, "%s: needs either a target or --from-probes (HOST[:PORT], or --from-probes "
-		    "1:RATE,10:RATE)", c->name);
+		r = err_set(&e, PTCP_EUSAGE, "%s: needs either a target or --from-probes (HOST[:PORT], or "
+		    "--from-probes 1:RATE,10:RATE)", c->name);
 	if (r == 0)
 		r = advise(&a, argv[0], &e);
 	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
 
-static const struct opt_group tables[] = { GROUP_OWN(advise_options), GROUP_CONNECTION, GROUP_SSH, GROUP_LOG, GROUP_END };
+static const struct opt_group tables[] = { GROUP_OWN(advise_options), GROUP_CONNECTION, GROUP_SSH,
+	GROUP_LOG, GROUP_END };
 
 const struct command command_advise = { "advise", "[options] HOST[:PORT] | [options] --from-probes N:RATE,..",
 	"recommend a number of streams", run_advise, tables, 0, 1, "takes one target" };

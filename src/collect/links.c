@@ -117,13 +117,13 @@ int links_outcome(const struct ptcp_links *s, bool queried, struct ptcp_err *e)
 		return 0;
 	if (measured == 0)
 		return err_set(e, first->code, "links: none %s, the first: %s>%s: %s", queried ? "is published" :
-		    "could be measured", local_host_name(s->overlay, first->of.from), local_host_name(s->overlay, first->of.to),
-		    first->why);
+		    "could be measured", local_host_name(s->overlay, first->of.from),
+		    local_host_name(s->overlay, first->of.to), first->why);
 	if (queried)
-		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; omit --query to measure "
-		    "them)", failed, failed + measured);
-	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command again when "
-	    "their hosts can be reached)", failed, failed + measured);
+		return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu are not published (see above; omit --query to "
+		    "measure them)", failed, failed + measured);
+	return err_set(e, PTCP_EPARTIAL, "links: %zu of %zu could not be measured (see above; run the same command "
+	    "again when their hosts can be reached)", failed, failed + measured);
 }
 
 void ptcp_links_cancel(struct ptcp_links *s)
@@ -167,16 +167,16 @@ static void judge(struct ptcp_links *s, struct link_state *l)
 		    local_host_name(s->overlay, l->of.from));
 	} else if (name != NULL) {
 		l->code = PTCP_ECONFIG;
-		snprintf(l->why, sizeof l->why, s->local_host < 0 ? "host %.60s: has no address in the overlay (give it one, or run "
-		    "with --local-host %.60s if it is this host)" : "host %.60s: has no address in the overlay (give it one)",
-		    name, name);
+		snprintf(l->why, sizeof l->why, s->local_host < 0 ? "host %.60s: has no address in the overlay (give "
+		    "it one, or run with --local-host %.60s if it is this host)" :
+		    "host %.60s: has no address in the overlay (give it one)", name, name);
 	} else {
 		l->out = false;
 	}
 }
 
-static int take_opts(struct ptcp_links *s, const struct ptcp_transfer_opts *connect, const struct ptcp_links_opts *callers,
-    struct ptcp_err *e)
+static int take_opts(struct ptcp_links *s, const struct ptcp_transfer_opts *connect,
+    const struct ptcp_links_opts *callers, struct ptcp_err *e)
 {
 	const struct ptcp_links_opts *o = &s->o;
 	int r;
@@ -215,8 +215,8 @@ int ptcp_links_new(struct ptcp_links **out, const struct ptcp_overlay *o,
 		wanted += s->link[i].estimate.state != PTCP_LINK_ELSEWHERE;
 	}
 	if (r == 0 && wanted == 0)
-		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --local-only, or name another "
-		    "host with --local-host)", s->local_host >= 0 ? ", " : "",
+		r = err_set(e, PTCP_EUSAGE, "links: none begins at this host%s%s (leave out --local-only, or name "
+		    "another host with --local-host)", s->local_host >= 0 ? ", " : "",
 		    s->local_host >= 0 ? local_host_name(o, s->local_host) : "");
 	if (r < 0)
 		ptcp_links_free(s);

@@ -13,9 +13,11 @@
 #define MTU_SILENT_S 3.0 /* without a segment from the peer: no other cause is likely */
 
 struct mtu_lost {
-	uint64_t delivered_bytes; /* in both directions; or by all streams of the same path meanwhile, if these are more */
-	double silent_s;          /* since the last sign that segments arrive: data at the receiver, acknowledgments at the
-	                             sender; MTU_SILENT_S for a control connection that has a successor */
+	uint64_t delivered_bytes; /* in both directions; or by all streams of the same path
+	                             meanwhile, if these are more */
+	double silent_s;          /* since the last sign that segments arrive: data at the receiver,
+	                             acknowledgments at the sender; MTU_SILENT_S for a control connection that has a
+	                             successor */
 };
 
 struct mtu {

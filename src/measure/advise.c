@@ -96,7 +96,8 @@ static void observe_idle(struct advise *a)
 		a->evidence.base_rtt_s = now.min_rtt_s;
 }
 
-static void add_stream(struct advise *a, struct evidence_sample *t, unsigned i, const struct tcpinfo *now, double interval_s)
+static void add_stream(struct advise *a, struct evidence_sample *t, unsigned i, const struct tcpinfo *now,
+    double interval_s)
 {
 	const struct tcpinfo *first = &a->first[i];
 	double lost = (double)(now->retransmits - first->retransmits);
@@ -262,8 +263,8 @@ static void end_level(struct advise *a)
 
 	timer_set(a->base.timer, MONO_NEVER);
 	if (steady_result(&s, &a->settle) < 0) {
-		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: no data arrived (check the connection to the other host with "
-		    "ptcp send)", a->level[a->at]);
+		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: no data arrived (check the connection to the "
+		    "other host with ptcp send)", a->level[a->at]);
 		prober_fail(&a->base, &why);
 		return;
 	}
@@ -289,8 +290,8 @@ static void on_advise_timer(void *arg)
 	a->sampled = now;
 	if ((double)elapsed >= 1e9 * longest_s / 2 && a->at_half.younger == 0)
 		a->at_half = a->at_end;
-	if (probe_is_done(&a->settle, (double)elapsed / 1e9, evidence_watch_cycle_s(&a->watch, &a->evidence, a->level[a->at]),
-	    longest_s) || a->acked - a->acked_first >= MAX_BYTES)
+	if (probe_is_done(&a->settle, (double)elapsed / 1e9, evidence_watch_cycle_s(&a->watch, &a->evidence,
+	    a->level[a->at]), longest_s) || a->acked - a->acked_first >= MAX_BYTES)
 		end_level(a);
 	else
 		timer_set(a->base.timer, mono_add_ns(now, SAMPLE_NS));
@@ -369,7 +370,8 @@ static int take_levels(struct advise *a, struct ptcp_err *e)
 
 	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
 	if (a->o.probe_s != 0 && !(a->o.probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
-		return err_set(e, PTCP_EUSAGE, "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
+		return err_set(e, PTCP_EUSAGE,
+		    "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
 		    PROBE_MIN_S, PROBE_LONGEST_S);
 	if (a->n_levels > PTCP_PROBES_MAX)
 		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);

@@ -19,10 +19,9 @@
 #ifndef MODEL_ADVICE_H
 #define MODEL_ADVICE_H
 
+#include <ptcp/err.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <ptcp/err.h>
 
 #include "model/evidence.h"
 #include "model/fit.h"
@@ -95,7 +94,8 @@ const char *advice_limit_name(enum advice_limit l);
 	X(ADVICE_WARN_CONGESTION, 256, "no model is known for this congestion control") \
 	X(ADVICE_WARN_HOST_LIMITED, 512, "windows or buffers, not the path, limited the streams part of the time") \
 	X(ADVICE_WARN_UNSEEN, 1024, "competing flows cannot be distinguished from the streams' own losses") \
-	X(ADVICE_WARN_HISTORY, 2048, "the probes are from the path history: competing flows may have come or gone since")
+	X(ADVICE_WARN_HISTORY, 2048, \
+	    "the probes are from the path history: competing flows may have come or gone since")
 
 enum advice_warning {
 #define X(id, bit, text) id = bit,

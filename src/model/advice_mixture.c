@@ -56,12 +56,15 @@ static void draw_curve(struct advice *a, const struct belief *b, unsigned max, b
 		a->n_curve = ADVICE_CURVE_MAX;
 	for (n = 1; n <= a->n_curve; n++) {
 		belief_predict(&p, b, n, unseen_flow);
-		a->curve[n - 1] = (struct advice_point){ p.throughput_bps.middle, p.throughput_bps.low, p.throughput_bps.high,
-			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high, p.total_impact_ratio, p.mean_bps };
+		a->curve[n - 1] = (struct advice_point){ p.throughput_bps.middle, p.throughput_bps.low,
+		    p.throughput_bps.high,
+			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high,
+			p.total_impact_ratio, p.mean_bps };
 	}
 }
 
-/* On a path that seems idle, the range is that of the flow that the options suppose: the expected impact keeps the budget. */
+/* On a path that seems idle, the range is that of the flow that the options suppose: the expected impact keeps the
+ * budget. */
 static bool keeps_budget(const struct advice *a, const struct advice_opts *o, unsigned streams, double budget_ratio)
 {
 	const struct advice_point *p = &a->curve[streams - 1];
@@ -167,8 +170,8 @@ static bool was_probed(const struct evidence *ev, unsigned streams)
 	return false;
 }
 
-/* One stream beside competing flows has the least certain rate, and all impact is relative to it. No probe of ours shows
- * a flow that cannot be seen. */
+/* One stream beside competing flows has the least certain rate, and all impact is relative to it. No probe of ours
+ * shows a flow that cannot be seen. */
 static unsigned next_level(const struct advice *a, const struct evidence *ev)
 {
 	if (a->confident || (a->seems_idle && a->warnings == ADVICE_WARN_UNSEEN &&
@@ -202,8 +205,8 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 	if (belief_of(b, &seen) == 0) {
 		a.seems_idle = b->nobody_ratio >= ADVICE_NOBODY_RATIO;
 		a.others = b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME :
-		    a.seems_idle && (!o->unseen_flow || belief_none_ratio(b) >= ADVICE_NONE_RATIO) ? ADVICE_OTHERS_NONE :
-		    ADVICE_OTHERS_UNKNOWN;
+		    a.seems_idle && (!o->unseen_flow || belief_none_ratio(b) >= ADVICE_NONE_RATIO) ?
+		    ADVICE_OTHERS_NONE : ADVICE_OTHERS_UNKNOWN;
 		draw_curve(&a, b, o->max_streams, o->unseen_flow);
 		take_answer(&a, o);
 		warn(&a, o, &seen, b);

@@ -52,8 +52,8 @@ static double unit(double x)
 
 #define SEGMENT_BYTES 1448
 
-/* Streams beside competing flows need several cycles to reach a fair share. Logarithm of the share over the mean rate of
- * the level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
+/* Streams beside competing flows need several cycles to reach a fair share. Logarithm of the share over the mean rate
+ * of the level: on 22 paths 0.1 in the median, but 0.3 to 1.5 with windows whose cycles last 4 s and more. */
 static double expected_lag(const struct belief_point *p, const struct evidence *e, const struct evidence_level *l)
 {
 	double cycle;
@@ -61,7 +61,8 @@ static double expected_lag(const struct belief_point *p, const struct evidence *
 	if (!belief_has_others(p) || p->kind == EVIDENCE_ALL_LIMITED || e->growth == EVIDENCE_MODEL || l->rtt_s <= 0 ||
 	    !(l->time_s > 0))
 		return 0;
-	cycle = evidence_cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s, SEGMENT_BYTES, e->growth);
+	cycle = evidence_cycle_s(belief_point_bps(p, l->probe.streams) / l->probe.streams, l->rtt_s,
+	    SEGMENT_BYTES, e->growth);
 	return fmin(fmax(BELIEF_LAG_SLOPE * (cycle - BELIEF_LAG_FROM_S) / l->time_s, 0), BELIEF_LAG_MOST);
 }
 
@@ -109,7 +110,8 @@ static double settled_bps(const struct evidence_level *l, const struct evidence 
 	return fall(l, lost_bps, rtt_s) > 0 ? fmin(lost_bps, l->probe.throughput_bps) : l->probe.throughput_bps;
 }
 
-/* 1: the queue hardly ever emptied after the start of the level, and the link was full; 0: the queue may have emptied. */
+/* 1: the queue hardly ever emptied after the start of the level, and the link was full; 0: the queue may have
+ * emptied. */
 static double kept_full(const struct evidence_level *l, const struct evidence *e)
 {
 	double longest_s = longest_queue_s(e), low_s = l->low_rtt_s - e->base_rtt_s;
@@ -140,7 +142,8 @@ static double of_rates(const struct belief_point *p, const struct evidence *e)
 		lag = expected_lag(p, e, l);
 		full = belief_has_others(p) ? 0 : kept_full(l, e);
 		sd = e->growth == EVIDENCE_MODEL ? BELIEF_MODEL_SD : !belief_has_others(p) ? BELIEF_ALONE_SD :
-		    hypot(hypot(BELIEF_SCATTER_PART * fmin(l->lag_ratio, BELIEF_LAG_MAX), BELIEF_CURVE_SD), BELIEF_LAG_SD * lag);
+		    hypot(hypot(BELIEF_SCATTER_PART * fmin(l->lag_ratio, BELIEF_LAG_MAX), BELIEF_CURVE_SD),
+		    BELIEF_LAG_SD * lag);
 		off = tailed(off_curve(l, expected_bps, lost_bps, rtt_s) + lag, hypot(probe_error_ratio(&l->probe), sd),
 		    belief_has_others(p) || e->growth == EVIDENCE_MODEL ? BELIEF_TAIL : BELIEF_TAIL_ALONE);
 		sum += full > 0 ? (1 - full) * off + full * of_full_link(p, l) : off;
@@ -226,14 +229,16 @@ static double of_queue(const struct belief_point *p, const struct evidence *e)
 	for (i = 0; i < e->n; i++) {
 		rtt_s = converged_rtt_s(p, e, &e->level[i]);
 		/* Streams that fall from slow start fill a queue that they will not fill later. */
-		if (e->level[i].low_rtt_s <= 0 || fall(&e->level[i], evidence_loss_bps(&e->level[i], rtt_s, e->growth), rtt_s) > 0)
+		if (e->level[i].low_rtt_s <= 0 || fall(&e->level[i], evidence_loss_bps(&e->level[i], rtt_s, e->growth),
+		    rtt_s) > 0)
 			continue;
 		full = belief_point_fullness(p, e->level[i].probe.streams);
 		if (full < 1) {
 			low = unit((e->level[i].low_rtt_s - e->base_rtt_s) / queue_s);
 			mean = unit((e->level[i].rtt_s - e->base_rtt_s - BELIEF_BURST_QUEUE_S) / queue_s);
 			/* A short mean queue proves nothing: competing flows may keep it short, too. */
-			sum += (1 - full) * (emptiness(low, BELIEF_QUEUE_MEAN) + fmin(emptiness(mean, BELIEF_MEAN_QUEUE_MEAN), 0));
+			sum += (1 - full) * (emptiness(low, BELIEF_QUEUE_MEAN) + fmin(emptiness(mean,
+			    BELIEF_MEAN_QUEUE_MEAN), 0));
 		}
 	}
 	if (e->idle_rtt_s > 0 && belief_point_fullness(p, 0) == 0)
@@ -257,10 +262,12 @@ static double of_losses(const struct belief_point *p, const struct evidence *e)
 			continue;
 		lost_a = a->loss_ratio * a->segments + 0.5;
 		lost_b = b->loss_ratio * b->segments + 0.5;
-		seen = -BELIEF_LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) - log(b->rtt_s / a->rtt_s);
+		seen = -BELIEF_LOSS_POWER * log(lost_b / b->segments / (lost_a / a->segments)) -
+		    log(b->rtt_s / a->rtt_s);
 		expected = log(belief_point_bps(p, b->probe.streams) / b->probe.streams /
 		    (belief_point_bps(p, a->probe.streams) / a->probe.streams));
-		sum += tailed(seen - expected, hypot(BELIEF_LOSS_SD, BELIEF_LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)), BELIEF_TAIL);
+		sum += tailed(seen - expected, hypot(BELIEF_LOSS_SD, BELIEF_LOSS_POWER * sqrt(1 / lost_a + 1 / lost_b)),
+		    BELIEF_TAIL);
 	}
 	return sum;
 }
@@ -278,10 +285,11 @@ static double of_missing_losses(const struct belief_point *p, const struct evide
 
 		rtt_s = p->kind == EVIDENCE_OTHERS_LIMITED ? l->rtt_s : e->base_rtt_s;
 		lost = l->loss_ratio * l->segments;
-		if (l->loss_ratio < 0 || lost >= EVIDENCE_LOSS_EVENTS_MIN || l->window_ratio < 0 || l->window_ratio > EVIDENCE_LIMITED_MAX ||
-		    rtt_s <= 0)
+		if (l->loss_ratio < 0 || lost >= EVIDENCE_LOSS_EVENTS_MIN || l->window_ratio < 0 ||
+		    l->window_ratio > EVIDENCE_LIMITED_MAX || rtt_s <= 0)
 			continue;
-		expected = BELIEF_LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth), 1) * l->segments;
+		expected = BELIEF_LOSSES_PART * fmin(evidence_loss_ratio(p->limit_bps, rtt_s, SEGMENT_BYTES, e->growth),
+		    1) * l->segments;
 		if (lost < expected) /* Poisson */
 			sum -= fmin(expected - lost - (lost > 0 ? lost * log(expected / lost) : 0), BELIEF_MISSING_MAX);
 	}
@@ -367,11 +375,12 @@ static void weigh_kind(struct weighing *w, enum evidence_kind kind)
 		for (h = 0; h < n_contenders; h++)
 			for (l = 0; l < n_limits; l++) {
 				p.capacity_bps = w->most_bps * capacity_ratio(c);
-				p.contenders = kind == EVIDENCE_NOBODY_LIMITED || (kind == EVIDENCE_NOBODY && h == 0) ? 0.01 :
-				    contenders(h, w->e);
+				p.contenders = kind == EVIDENCE_NOBODY_LIMITED ||
+				    (kind == EVIDENCE_NOBODY && h == 0) ? 0.01 : contenders(h, w->e);
 				p.limit_bps = limited ? w->most_each_bps * limit_ratio(l) : INFINITY;
 				/* Alone, half of the links are filled by any number of streams. */
-				belief_add(w, &p, kind != EVIDENCE_NOBODY ? share : h == 0 ? 0.5 * n_contenders * share :
+				belief_add(w, &p, kind != EVIDENCE_NOBODY ? share :
+				    h == 0 ? 0.5 * n_contenders * share :
 				    0.5 * n_contenders / (n_contenders - 1) * share);
 			}
 }

@@ -64,7 +64,8 @@ double belief_point_fullness(const struct belief_point *p, double streams)
  * streams already fill the link; and the hypothesis with the flow. */
 static double belief_unseen_ratio(const struct belief *b, const struct belief_point *p)
 {
-	return p->kind == EVIDENCE_NOBODY_LIMITED ? PREDICT_UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) : 0;
+	return p->kind == EVIDENCE_NOBODY_LIMITED ? PREDICT_UNSEEN * (1 - belief_point_fullness(p, b->fewest_streams)) :
+	    0;
 }
 
 static struct belief_point belief_beside_unseen(const struct belief_point *p)
@@ -134,12 +135,14 @@ static double histogram_quantile(const struct histogram *h, double part)
 		below += h->weight[i];
 	if (i == 0)
 		return h->from;
-	return h->from + (h->until - h->from) / BINS * ((double)i + fmin(fmax((part - below) / fmax(h->weight[i], 1e-12), 0), 1));
+	return h->from + (h->until - h->from) / BINS * ((double)i +
+	    fmin(fmax((part - below) / fmax(h->weight[i], 1e-12), 0), 1));
 }
 
 static struct belief_range range_of(const struct histogram *h)
 {
-	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5), histogram_quantile(h, 0.9) };
+	return (struct belief_range){ histogram_quantile(h, 0.1), histogram_quantile(h, 0.5),
+	    histogram_quantile(h, 0.9) };
 }
 
 static void add_impact(struct histogram *h, double taken, bool varies, double weight)
@@ -150,8 +153,8 @@ static void add_impact(struct histogram *h, double taken, bool varies, double we
 		histogram_add(h, taken, weight);
 }
 
-static void add_unseen(struct belief_prediction *out, struct histogram *impact, const struct belief_point *p, double streams,
-    double weight)
+static void add_unseen(struct belief_prediction *out, struct histogram *impact,
+    const struct belief_point *p, double streams, double weight)
 {
 	struct belief_point beside = belief_beside_unseen(p);
 	double taken = belief_point_impact(&beside, streams);

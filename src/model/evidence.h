@@ -1,7 +1,8 @@
 /* Judgment of a path: the number of competing flows, and the limit of our streams, from the kernel's view of our
  * streams.
  *
- * Throughput at two stream counts cannot distinguish competing flows from our own losses: behind a short queue, 1, 4 and
+ * Throughput at two stream counts cannot distinguish competing flows from our own losses: behind a short queue, 1, 4
+ * and
  * 15 streams have a curve of the same shape alone and beside five competing flows. Therefore hypotheses are weighed by
  * the likelihood of all observations of the kernel. A hypothesis is a point of a grid:
  *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
@@ -11,7 +12,8 @@
  *
  * Likelihoods, with their deviations in belief.c:
  *   - the rates of the levels, by their errors;
- *   - the rates that explain the frequency of loss events (RFC 9438, section 5.1, and RFC 5348): slow start leaves streams
+ *   - the rates that explain the frequency of loss events (RFC 9438, section 5.1, and RFC 5348): slow start leaves
+ *   streams
  *     far above the final rate, on long paths for longer than a level;
  *   - the largest rate of arrival over a short time: at most C, and close to C while many streams are in slow start;
  *   - the queue: competing flows keep the queue filled whatever our share is; on an idle path, or random loss that
@@ -104,12 +106,13 @@ void evidence_watch_add(struct evidence_watch *w, struct evidence *e, const stru
 void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsigned streams,
     const struct steady_result *s, double older_ratio);
 
-/* Rate of one stream after convergence, bit/s, as the congestion control (Reno or CUBIC) keeps it with this loss ratio, not
+/* Rate of one stream after convergence, bit/s, as the congestion control (Reno or CUBIC) keeps it with this loss ratio,
+ * not
  * 0, at this RTT. */
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
-/* Inverse of evidence_stream_bps(): the loss ratio at this rate of a stream. Rate and RTT must be positive; the result may
- * exceed 1. */
+/* Inverse of evidence_stream_bps(): the loss ratio at this rate of a stream. Rate and RTT must be positive; the result
+ * may exceed 1. */
 double evidence_loss_ratio(double stream_bps, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
 /* Total rate of the level's streams after convergence, bit/s, as the congestion control keeps it with this frequency of
@@ -121,7 +124,8 @@ double evidence_cycle_s(double stream_bps, double rtt_s, double segment_bytes, e
 /* Cycle of the windows of the level's streams by the samples so far, if they grow as with CUBIC. 0: unknown. */
 double evidence_watch_cycle_s(const struct evidence_watch *w, const struct evidence *e, unsigned streams);
 
-/* Time in which flows recover that our streams have displaced: one cycle of windows as large as those of the first level.
+/* Time in which flows recover that our streams have displaced: one cycle of windows as large as those of the first
+ * level.
  * 0: unknown. */
 double evidence_recovery_s(const struct evidence *e);
 
@@ -139,7 +143,8 @@ enum evidence_kind {
 	EVIDENCE_NOBODY_LIMITED, /* an idle path; random loss or windows limit each stream */
 	EVIDENCE_OTHERS,        /* competing flows share the link */
 	EVIDENCE_OTHERS_LIMITED, /* the same, and random loss or windows limit each of our streams */
-	EVIDENCE_ALL_LIMITED,   /* random loss limits all flows: ours slow the competing flows down once the link is full */
+	EVIDENCE_ALL_LIMITED,   /* random loss limits all flows: ours slow the competing flows down
+	                           once the link is full */
 	EVIDENCE_KINDS
 };
 
@@ -171,8 +176,8 @@ double belief_point_impact(const struct belief_point *p, double streams);
 /* 1: n streams fill the link, and the queue has any length; 0: the queue is empty unless competing flows fill it. */
 double belief_point_fullness(const struct belief_point *p, double streams);
 
-/* Probability that the largest stream count of the evidence fills the link; and that it does, and no competing flow exists,
- * neither seen nor limited like our streams: such a flow leaves no trace while the link is not full. */
+/* Probability that the largest stream count of the evidence fills the link; and that it does, and no competing flow
+ * exists, neither seen nor limited like our streams: such a flow leaves no trace while the link is not full. */
 double belief_full_ratio(const struct belief *b);
 double belief_none_ratio(const struct belief *b);
 

@@ -64,8 +64,8 @@ static size_t put_path(char *out, size_t cap, const struct history_entry *h)
 	const struct evidence *e = &h->evidence;
 
 	return (size_t)snprintf(out, cap, "%s%s %" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%.0f ", limit_name(h->limit),
-	    h->partly_limited ? "+" : "", millionths(e->base_rtt_s), millionths(e->peak_rtt_s), millionths(e->idle_rtt_s),
-	    e->burst_bps);
+	    h->partly_limited ? "+" : "", millionths(e->base_rtt_s), millionths(e->peak_rtt_s),
+	    millionths(e->idle_rtt_s), e->burst_bps);
 }
 
 static size_t put_level(char *out, size_t cap, const struct evidence_level *l)
@@ -90,7 +90,8 @@ size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *
 	for (i = 0; i < h->n_probes; i++) {
 		const struct probe *p = &h->probe[i];
 
-		if (n >= cap || !(p->throughput_bps >= 1 && p->throughput_bps <= RATE_MAX_BPS && p->error_bps <= RATE_MAX_BPS))
+		if (n >= cap || !(p->throughput_bps >= 1 && p->throughput_bps <= RATE_MAX_BPS &&
+		    p->error_bps <= RATE_MAX_BPS))
 			return 0;
 		n += (size_t)snprintf(out + n, HISTORY_LINE_BYTES - n, "%s%u:%.0f:%.0f", i > 0 ? "," : "", p->streams,
 		    p->throughput_bps, ceil(p->error_bps));
@@ -160,8 +161,8 @@ static bool get_path(const char **at, struct history_entry *h)
 	if (h->partly_limited)
 		limit[n - 1] = '\0';
 	if (limit_by_name(&h->limit, limit) < 0 || !get_millionths(at, RTT_MAX_US, ':', &e->base_rtt_s) ||
-	    !get_millionths(at, RTT_MAX_US, ':', &e->peak_rtt_s) || !get_millionths(at, RTT_MAX_US, ':', &e->idle_rtt_s) ||
-	    !get_number(at, 0, RATE_MAX_BPS, ' ', &burst))
+	    !get_millionths(at, RTT_MAX_US, ':', &e->peak_rtt_s) || !get_millionths(at, RTT_MAX_US, ':',
+	    &e->idle_rtt_s) || !get_number(at, 0, RATE_MAX_BPS, ' ', &burst))
 		return false;
 	e->burst_bps = (double)burst;
 	return true;
@@ -171,7 +172,8 @@ static bool get_level(const char **at, char end, struct evidence_level *l, const
 {
 	uint64_t segments;
 
-	*l = (struct evidence_level){ .probe = { p->streams, p->throughput_bps, HISTORY_RUN_ERROR * p->throughput_bps } };
+	*l = (struct evidence_level){ .probe = { p->streams, p->throughput_bps,
+		HISTORY_RUN_ERROR * p->throughput_bps } };
 	if (!get_millionths(at, 1000000000u, ':', &l->lag_ratio) || !get_millionths(at, RTT_MAX_US, ':', &l->rtt_s) ||
 	    !get_millionths(at, RTT_MAX_US, ':', &l->low_rtt_s) || !get_millionths(at, 1000000u, ':', &l->loss_ratio) ||
 	    !get_number(at, 0, RATE_MAX_BPS, ':', &segments) || !get_millionths(at, 1000000u, ':', &l->window_ratio) ||

@@ -58,8 +58,8 @@ static bool hold(struct stream_control *s, unsigned streams, double rate_bps, do
 	char rate[UNITS_TEXT_BYTES];
 
 	s->phase = STREAM_CONTROL_HOLDING;
-	s->expected_bps = s->recent_bps = known < s->profile.n && s->profile.runs[known] >= STREAM_CONTROL_WELL_KNOWN_RUNS ?
-	    s->profile.probe[known].throughput_bps : 0;
+	s->expected_bps = s->recent_bps = known < s->profile.n &&
+	    s->profile.runs[known] >= STREAM_CONTROL_WELL_KNOWN_RUNS ? s->profile.probe[known].throughput_bps : 0;
 	if (s->answer > 0)
 		s->hold_s = !is_close(streams, s->answer) ? STREAM_CONTROL_FIRST_HOLD_S :
 		    fmin((is_sure(s) ? 2 : STREAM_CONTROL_UNSURE_GROWTH) * s->hold_s, STREAM_CONTROL_HOLD_MAX_S);
@@ -96,7 +96,8 @@ static bool fill_path(struct stream_control *s, const struct probe *room, const 
 	if (above != NULL && above->streams > STREAM_CONTROL_STRETCH * n)
 		return probe_at(s, (unsigned)(sqrt((double)n * above->streams) + 0.5));
 	if (above != NULL)
-		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - STREAM_CONTROL_FULL_SLACK)), n), above->streams);
+		n = (unsigned)fmin(fmax(ceil(above->throughput_bps / each * (1 - STREAM_CONTROL_FULL_SLACK)), n),
+		    above->streams);
 	n = stream_levels_round(n, s->o.movers, s->o.max_streams);
 	return hold(s, n, fmin(each * n, above != NULL ? above->throughput_bps : each * n), 0);
 }
@@ -222,7 +223,8 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	struct steady_result r;
 	bool full, early;
 
-	s->unconnected += (x->unconnected - s->unconnected) * x->interval_s / (s->level_s + s->starved_s + x->interval_s);
+	s->unconnected += (x->unconnected - s->unconnected) * x->interval_s / (s->level_s +
+	    s->starved_s + x->interval_s);
 	if (x->starved)
 		return add_starved(s, x);
 	steady_add(&s->settle, x->rate_bps);
@@ -251,7 +253,8 @@ static bool path_changed(struct stream_control *s, int which)
 	units_rate_text(then, s->expected_bps);
 	stream_path_change(s);
 	other = probe_at(s, beside);
-	snprintf(s->reason, sizeof s->reason, "the path has changed: %u stream%s deliver%s %s, %s than %s; probing with %u", n,
+	snprintf(s->reason, sizeof s->reason,
+	    "the path has changed: %u stream%s deliver%s %s, %s than %s; probing with %u", n,
 	    plural(n), singular(n), now, which > 0 ? "more" : "less", then, beside);
 	return other;
 }
@@ -296,7 +299,8 @@ static bool reprobe(struct stream_control *s)
 	stream_path_record(s, s->observed_bps, s->observed_s / PROFILE_RUN_S);
 	s->recalled = false;
 	room = profile_host_limited(&s->profile, &above);
-	if (room == NULL && s->advised && probe_up_to(s) >= up && 4 * s->advice.fit.most < 3 * up && is_affordable(s, up))
+	if (room == NULL && s->advised && probe_up_to(s) >= up && 4 * s->advice.fit.most < 3 * up &&
+	    is_affordable(s, up))
 		return probe_at(s, up);
 	alone = stream_path_hosts_limit(s) || (s->advised && s->advice.n_curve > 0 && !stream_path_sees_others(s));
 	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, probe_up_to(s), s->streams,
@@ -342,8 +346,8 @@ static bool is_short(const struct stream_control *s)
  * the queue. */
 static bool is_unsure(const struct stream_control *s)
 {
-	return s->level_s >= (stream_path_sees_nobody(s) ? STREAM_CONTROL_DWELL_S : STREAM_CONTROL_UNSURE_S) && s->advised &&
-	    s->advice.n_curve > 0 && !s->recalled && s->advice.others != ADVICE_OTHERS_SOME &&
+	return s->level_s >= (stream_path_sees_nobody(s) ? STREAM_CONTROL_DWELL_S : STREAM_CONTROL_UNSURE_S) &&
+	    s->advised && s->advice.n_curve > 0 && !s->recalled && s->advice.others != ADVICE_OTHERS_SOME &&
 	    profile_find(&s->profile, s->streams) == s->profile.n;
 }
 
@@ -455,8 +459,8 @@ static bool is_complete(struct stream_control *s, const struct stream_control_sa
 	    profile_find(&s->profile, s->streams - x->unconnected) == s->profile.n;
 }
 
-/* Samples that deliver nothing become a part of the next one. After an outage the level begins again, with the rate expected
- * before. */
+/* Samples that deliver nothing become a part of the next one. After an outage the level begins again, with the rate
+ * expected before. */
 static enum outage_verdict pass_outage(struct stream_control *s, struct stream_control_sample *x)
 {
 	double interval_s = x->interval_s;

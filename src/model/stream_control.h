@@ -8,8 +8,8 @@
  *   FIXED    without a choice: a budget of 0, or at most one stream
  *
  * While holding, the count never exceeds the model's answer for the budget; probing may exceed it for the
- * seconds of one level. Application-limited time has no information about the path and changes nothing, and neither has an
- * outage: the level begins again after it. If
+ * seconds of one level. Application-limited time has no information about the path and changes nothing, and neither has
+ * an outage: the level begins again after it. If
  * windows or buffers limit each stream and no competing flows are seen, the controller takes as many streams as fill
  * the path: models of shares do not apply. */
 #ifndef MODEL_STREAM_CONTROL_H
@@ -26,8 +26,9 @@
  *
  * The hold time doubles while the answer stays and is certain. Between holds the least known level is probed again.
  * Levels below the answer cost throughput and count as known BELOW_WORTH times as well. A level of at least LEVER times
- * the answer is required, since with many competing flows only this level determines their number, unless one more stream
- * exceeds the budget, or the answer fills the path. Surplus streams leave gradually, and the streams that stay take over. */
+ * the answer is required, since with many competing flows only this level determines their number, unless one more
+ * stream exceeds the budget, or the answer fills the path. Surplus streams leave gradually, and the streams that stay
+ * take over. */
 
 #define STREAM_CONTROL_REASON_BYTES 160
 
@@ -47,8 +48,8 @@ struct stream_control {
 	enum stream_control_phase phase;
 	unsigned streams;                /* requested now; leaves gradually for */
 	unsigned target;                 /* the count of this level */
-	bool saves;                      /* fewer streams than the answer, until competing flows are seen or ruled out, and
-	                                  * the minute's budget has room again */
+	bool saves;                      /* fewer streams than the answer, until competing flows are
+	                                    seen or ruled out, and the minute's budget has room again */
 	double leave_s;                  /* time since the last stream left */
 	char reason[STREAM_CONTROL_REASON_BYTES]; /* reason of the request; "" at the start */
 	bool advised, recalled; /* recalled: by an earlier transfer's probes, not contradicted so far */
@@ -97,8 +98,8 @@ struct stream_control_sample {
 	unsigned unconnected;  /* requested streams without a connection */
 };
 
-/* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the path
- * limited the streams is unknown. The stream count remains only if competing flows on the path keep it below both
+/* Another number of hosts, at least 1. Probes from scratch, with the budget already spent: whether the hosts or the
+ * path limited the streams is unknown. The stream count remains only if competing flows on the path keep it below both
  * numbers of hosts: then the hosts do not limit the streams. True: it probes from scratch, and the requested stream
  * count may have changed. */
 bool stream_control_movers(struct stream_control *s, unsigned movers);
@@ -116,19 +117,21 @@ unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most);
 
 /* The first levels: ADVICE_LEVELS on one host. With several hosts both are multiples of their number: each host may be
  * a bottleneck, and fewer streams than hosts do not show what all hosts can carry together. The second level is a
- * quarter of the first where `most` leaves no room above. With BBR the first is a quarter of the second: few streams take
- * what there is, and show whether the queue is theirs; more only fill the queue. */
+ * quarter of the first where `most` leaves no room above. With BBR the first is a quarter of the second: few streams
+ * take what there is, and show whether the queue is theirs; more only fill the queue. */
 void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr);
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
 
-/* The same after a change of the path, but keeps the base RTT, and the recent rate as a level without the kernel's view. */
+/* The same after a change of the path, but keeps the base RTT, and the recent rate as a level without the kernel's
+ * view. */
 void stream_path_change(struct stream_control *s);
 /* Forgets all levels, too, and plans the first. */
 void stream_path_plan(struct stream_control *s);
 /* Adds the level that has just been observed, weighted as `runs` short runs. */
 void stream_path_record(struct stream_control *s, double mean_bps, double runs);
-/* Forgets short levels with about as many streams as now: their rates may have been too high, without any losses yet. */
+/* Forgets short levels with about as many streams as now: their rates may have been too high, without any losses
+ * yet. */
 void stream_path_forget_similar(struct stream_control *s);
 /* Judges the levels: s->advice. False: they are inconclusive. */
 bool stream_path_judge(struct stream_control *s, double prior_others);
@@ -142,8 +145,9 @@ bool stream_path_is_open(const struct stream_control *s);
 bool stream_path_tries_one(const struct stream_control *s);
 /* Whether competing flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
-/* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 % of
- * what is predicted for the maximum number of streams. With several hosts it is unknown whether the path or the hosts are full. */
+/* Whether the streams fill the path: a level with more streams has been observed, and the streams deliver at least 90 %
+ * of what is predicted for the maximum number of streams. With several hosts it is unknown whether the path or the
+ * hosts are full. */
 bool stream_path_is_filled(const struct stream_control *s);
 
 /* Whether the hosts of the movers, each with a rate of its own, limit the streams: competing flows are not seen, and a

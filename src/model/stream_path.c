@@ -84,7 +84,8 @@ void stream_path_record(struct stream_control *s, double mean_bps, double runs)
 			l->probe.throughput_bps = s->profile.probe[known].throughput_bps;
 			l->lag_ratio = probe_error_ratio(&s->profile.probe[known]);
 			l->time_s = PROFILE_RUN_S * s->profile.runs[known];
-			l->probe.error_bps = STREAM_PATH_RUN_ERROR * l->probe.throughput_bps / sqrt(s->profile.runs[known]);
+			l->probe.error_bps = STREAM_PATH_RUN_ERROR *
+			    l->probe.throughput_bps / sqrt(s->profile.runs[known]);
 		}
 		if (l->probe.streams < s->o.movers)
 			forget_queue(l);
@@ -128,7 +129,8 @@ static bool is_in_proportion(const struct stream_control *s)
 	const struct probe *above, *below = around_movers(s, &above);
 
 	return below != NULL && above != NULL &&
-	    above->throughput_bps / s->o.movers >= STREAM_PATH_SAME_HOSTS_RATIO * below->throughput_bps / below->streams;
+	    above->throughput_bps / s->o.movers >= STREAM_PATH_SAME_HOSTS_RATIO *
+	    below->throughput_bps / below->streams;
 }
 
 static unsigned levels_from(const struct profile *known, unsigned streams)

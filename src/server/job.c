@@ -68,7 +68,8 @@ static void forget_old(struct job_set *t)
 	struct job *r;
 
 	LIST_EACH(&t->jobs, r, struct job, in_list)
-		if (r->over && (t->n_remembered > REMEMBERED_MAX || mono_diff_ns(mono_now(), r->ended) > REMEMBERED_NS)) {
+		if (r->over && (t->n_remembered > REMEMBERED_MAX ||
+		    mono_diff_ns(mono_now(), r->ended) > REMEMBERED_NS)) {
 			t->n_remembered--;
 			job_free(r);
 		}
@@ -135,8 +136,8 @@ void job_leave(struct job *r)
 	struct ptcp_err why;
 
 	r->conn = NULL;
-	err_set(&why, PTCP_ECANCELED, "transfer: interrupted, because its client has disconnected (repeat the command to "
-	    "resume)");
+	err_set(&why, PTCP_ECANCELED, "transfer: interrupted, because its client has disconnected (repeat the command "
+	    "to resume)");
 	if (!r->detached)
 		job_cancel(r, &why);
 }
@@ -194,8 +195,8 @@ static int check_room(const struct job_set *t, const char *client, struct ptcp_e
 		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u job%s, its limit (try again later)",
 		    t->n_running, plural(t->n_running));
 	if (own >= t->o->max_client_sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u job%s for this client, its limit (try again "
-		    "when one has ended)", own, plural(own));
+		return err_set(e, PTCP_EBUSY, "too busy: the server runs %u job%s for this client, its limit (try "
+		    "again when one has ended)", own, plural(own));
 	return 0;
 }
 
@@ -207,8 +208,8 @@ static int check_role(const struct job_request *q, struct ptcp_err *e)
 	    WIRE_ACCEPTOR_SENDS : there;
 
 	if ((q->open.flags & WIRE_OPEN_UNGRANTED) != 0)
-		return err_set(e, PTCP_EREFUSED, "the job: a delegated transfer must not remove files, nor list the files to transfer (leave out "
-		    "--delete, --remove-source-files and --files-from)");
+		return err_set(e, PTCP_EREFUSED, "the job: a delegated transfer must not remove files, nor list the "
+		    "files to transfer (leave out --delete, --remove-source-files and --files-from)");
 	if (q->open.role != here || (q->messages > 0) != (q->grant.mode == WIRE_GRANT_PROBE))
 		return err_set(e, PTCP_EREFUSED, "the grant: does not permit this request");
 	if (q->messages > 0 && (q->job.flags & WIRE_JOB_DETACH) != 0)
@@ -230,14 +231,15 @@ static int check(struct job_set *t, const struct job_client *c, const struct job
 	if ((err = check_role(q, e)) < 0)
 		return err;
 	if (c->auth->no_relay)
-		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the server's "
-		    "administrator authorize it without --no-relay)");
+		return err_set(e, PTCP_EREFUSED, "connecting to other hosts: not permitted to this client (have the "
+		    "server's administrator authorize it without --no-relay)");
 	if (!relay_acl_may_permit(t->next_hops, r->host, r->port))
 		return job_refuse_host(r, e);
 	if ((err = grant_issuer(issuer, &q->grant, e)) < 0)
 		return err;
 	if (strcmp(issuer, c->fingerprint) != 0 || !grant_is_for(&q->grant, own, r->audience))
-		return err_set(e, PTCP_EREFUSED, "the grant: not issued by this client to this server (repeat the command)");
+		return err_set(e, PTCP_EREFUSED,
+		    "the grant: not issued by this client to this server (repeat the command)");
 	if (strcmp(r->audience, own) == 0)
 		return err_set(e, PTCP_EREFUSED, "transfer: both hosts are the same (copy the files locally there)");
 	return 0;
@@ -256,7 +258,8 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 	    (r->to = strdup(reads ? request_first(&r->request) : there)) == NULL)
 		return err_nomem(e);
 	r->open = q->open;
-	r->open.flags &= ~(uint32_t)(WIRE_OPEN_SPOOLED | WIRE_OPEN_MOVERS); /* no relay; --relay-to permits the peer only */
+	/* no relay; --relay-to permits the peer only */
+	r->open.flags &= ~(uint32_t)(WIRE_OPEN_SPOOLED | WIRE_OPEN_MOVERS);
 	r->open.role = reads ? WIRE_ACCEPTOR_SENDS : WIRE_ACCEPTOR_RECEIVES;
 	r->open.streams = (uint16_t)r->request.n_granted;
 	r->open.n_paths = 1;
@@ -296,7 +299,8 @@ static int reserve_fds(struct job *r, struct ptcp_err *e)
 
 	r->request.n_granted = session_take_fds(&r->fds, permitted, r->mode == WIRE_GRANT_PROBE ? 2 : 1, false);
 	if (r->request.n_granted == 0 || (r->mode == WIRE_GRANT_PROBE && r->request.n_granted < permitted))
-		return err_set(e, PTCP_EBUSY, "too busy: the other sessions need the server's descriptors (try again later)");
+		return err_set(e, PTCP_EBUSY,
+		    "too busy: the other sessions need the server's descriptors (try again later)");
 	return 0;
 }
 
@@ -316,8 +320,8 @@ static int take(struct job *r, const struct job_client *c, const struct job_requ
 	r->linger_ns = linger_ns < max_linger_ns ? linger_ns : max_linger_ns;
 	r->mode = q->grant.mode;
 	r->request = (struct request){ .context = r->set->context, .root = r->set->root,
-		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .quotas = r->set->quotas, .o = r->set->o, .auth = *c->auth,
-		.client = r->client, .memory = r->memory };
+		.roots = r->set->roots, .own_dirs = r->set->own_dirs, .quotas = r->set->quotas, .o = r->set->o,
+		.auth = *c->auth, .client = r->client, .memory = r->memory };
 	if ((err = request_take(&r->request, &q->open, e)) < 0 || (err = reserve_fds(r, e)) < 0)
 		return err;
 	return r->mode == WIRE_GRANT_PROBE ? take_probe(r, q, e) : take_path(r, q, e);
@@ -336,7 +340,8 @@ static int new_id(struct job *r, struct ptcp_err *e)
 /* The job with its paths, grant and messages. */
 static uint64_t bytes_of(const struct job_request *q)
 {
-	return sizeof(struct job) + 3 * (WIRE_PATH_MAX + 3) + q->grant_frame.n + q->messages * sizeof(struct ptcp_message);
+	return sizeof(struct job) + 3 * (WIRE_PATH_MAX + 3) + q->grant_frame.n + q->messages *
+	    sizeof(struct ptcp_message);
 }
 
 int job_new(struct job **out, struct job_set *t, const struct job_client *c, const struct job_request *q,
@@ -361,8 +366,8 @@ int job_new(struct job **out, struct job_set *t, const struct job_client *c, con
 	strncpy(r->address, c->address, sizeof r->address - 1);
 	identity_digest_text(r->audience, q->grant.audience);
 	if ((err = check(t, c, q, r, e)) < 0 || (err = memory_account_new(&r->memory, t->memory, r->client, e)) < 0 ||
-	    (err = memory_charge(r->memory, bytes_of(q), e)) < 0 || (err = take(r, c, q, e)) < 0 || (err = new_id(r, e)) < 0 ||
-	    (err = job_begin(r, e)) < 0) {
+	    (err = memory_charge(r->memory, bytes_of(q), e)) < 0 || (err = take(r, c, q, e)) < 0 ||
+	    (err = new_id(r, e)) < 0 || (err = job_begin(r, e)) < 0) {
 		job_free(r);
 		return err;
 	}

@@ -91,8 +91,8 @@ static unsigned client_limit(const struct relay_limits *l)
 
 /* Places that further data connections leave to sessions that wait: a client's own, or all. Who is at its own limit
  * waits for its own sessions only. */
-static unsigned kept_for_waiting(const struct relay_room *r, const struct relay_client *of, const struct relay_limits *l,
-    struct mono now)
+static unsigned kept_for_waiting(const struct relay_room *r, const struct relay_client *of,
+    const struct relay_limits *l, struct mono now)
 {
 	const struct relay_client *c;
 	unsigned n = 0;
@@ -111,15 +111,16 @@ static int refuse(const struct relay_limits *l, bool control, bool client, struc
 
 	if (l->places == l->max) /* else descriptors are short */
 		snprintf(limit, sizeof limit, "%s--max-relayed %u", client ? "half of " : "", l->max);
-	return err_set(e, PTCP_EBUSY, "too busy: no room for another %s among %u relayed connection%s%s (the limit is %s there; "
-	    "try again later, or wait longer with --wait)", control ? "session" : "stream", n, plural(n), client ? " of this client" : "",
-	    limit);
+	return err_set(e, PTCP_EBUSY, "too busy: no room for another %s among %u relayed connection%s%s (the limit is "
+	    "%s there; try again later, or wait longer with --wait)", control ? "session" : "stream", n, plural(n),
+	    client ? " of this client" : "", limit);
 }
 
 static int check(const struct relay_room *r, const struct relay_client *c, unsigned more, bool control,
     const struct relay_limits *l, struct mono now, struct ptcp_err *e)
 {
-	unsigned own = control ? 0 : kept_for_waiting(r, c, l, now), all = control ? 0 : kept_for_waiting(r, NULL, l, now);
+	unsigned own = control ? 0 : kept_for_waiting(r, c, l, now),
+	    all = control ? 0 : kept_for_waiting(r, NULL, l, now);
 
 	if (more == 0) /* the place is kept for the session */
 		return 0;

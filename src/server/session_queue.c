@@ -49,11 +49,12 @@ int queue_check_room(struct session_queue *q, const char *client, const struct q
 	const struct queue_client *c = find_client(q, client);
 
 	if (q->n_waiting >= l->waiting)
-		return err_set(e, PTCP_EBUSY, "too busy: %u session%s wait%s for the server, its limit (try again later)",
+		return err_set(e, PTCP_EBUSY,
+		    "too busy: %u session%s wait%s for the server, its limit (try again later)",
 		    q->n_waiting, plural(q->n_waiting), singular(q->n_waiting));
 	if (c != NULL && c->waiting >= l->client_waiting)
-		return err_set(e, PTCP_EBUSY, "too busy: %u session%s of this client wait%s for the server, its limit (try again "
-		    "later)", c->waiting, plural(c->waiting), singular(c->waiting));
+		return err_set(e, PTCP_EBUSY, "too busy: %u session%s of this client wait%s for the server, its limit "
+		    "(try again later)", c->waiting, plural(c->waiting), singular(c->waiting));
 	return 0;
 }
 
@@ -188,11 +189,11 @@ int queue_reason(const struct session_queue *q, const struct queue_entry *s, con
     struct ptcp_err *e)
 {
 	if (q->n_admitted >= l->sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: the server has %u session%s, its limit (try again later, or wait longer "
-		    "with --wait)", q->n_admitted, plural(q->n_admitted));
+		return err_set(e, PTCP_EBUSY, "too busy: the server has %u session%s, its limit (try again later, or "
+		    "wait longer with --wait)", q->n_admitted, plural(q->n_admitted));
 	if (s->client->admitted >= l->client_sessions)
-		return err_set(e, PTCP_EBUSY, "too busy: this client has %u session%s, its limit (try again when one has ended, or "
-		    "wait longer with --wait)", s->client->admitted, plural(s->client->admitted));
-	return err_set(e, PTCP_EBUSY, "too busy: the other sessions need the server's descriptors (try again later, or wait "
-	    "longer with --wait)");
+		return err_set(e, PTCP_EBUSY, "too busy: this client has %u session%s, its limit (try again when one "
+		    "has ended, or wait longer with --wait)", s->client->admitted, plural(s->client->admitted));
+	return err_set(e, PTCP_EBUSY, "too busy: the other sessions need the server's descriptors (try again later, or "
+	    "wait longer with --wait)");
 }

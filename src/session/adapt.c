@@ -23,7 +23,8 @@ static int start_path_select(struct session *sess, struct ptcp_err *e)
 		return 0;
 	if ((r = tls_random(seed, sizeof seed, e)) < 0)
 		return r;
-	path_select_init(&sess->adapt.path_select, p->n, p->place, p->n_places, p->prior_bps, get_u64(seed), mono_now());
+	path_select_init(&sess->adapt.path_select, p->n, p->place, p->n_places, p->prior_bps,
+	    get_u64(seed), mono_now());
 	sess->adapt.selects_paths = true;
 	return 0;
 }
@@ -82,7 +83,8 @@ static void report_rates(struct session *sess, struct mono now)
 
 	for (i = 0; i < sess->streams.n_granted; i++)
 		path[i] = (uint8_t)session_path_of(sess, i);
-	if (!path_rates_report(&sess->adapt.path_rates, &f, sess->o.context->pacing.bps, path, sess->streams.n_granted, n_paths(sess), now))
+	if (!path_rates_report(&sess->adapt.path_rates, &f, sess->o.context->pacing.bps, path, sess->streams.n_granted,
+	    n_paths(sess), now))
 		return;
 	if (first)
 		pacing_loosen(&sess->o.context->pacing);
@@ -125,8 +127,8 @@ void adapt_on_rate(void *arg, const struct wire_rate *f)
 	for (i = 0; i < PTCP_STREAMS_MAX; i++)
 		if (sess->slot[i].stream != NULL)
 			streams_share_rate(sess, i);
-	log_at(&sess->o.context->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u", (unsigned long long)f->all_bps, f->n,
-	    f->m);
+	log_at(&sess->o.context->log, LOG_DEBUG, "rates", "all_bps=%llu rates=%u streams=%u",
+	    (unsigned long long)f->all_bps, f->n, f->m);
 }
 
 void session_set_path_rate(struct session *sess, unsigned path, uint64_t bps)
@@ -190,7 +192,8 @@ static void replace(struct session *sess, unsigned place)
 	paths->place[place] = m->place[place];
 	new = paths_name(paths, (unsigned)paths->place[place]);
 	snprintf(why, sizeof why, "%s in place of %s: %s", new, old, m->reason);
-	log_at(&sess->o.context->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"", old, new, m->reason);
+	log_at(&sess->o.context->log, LOG_INFO, "paths", "event=replaced from=%s to=%s why=\"%s\"",
+	    old, new, m->reason);
 	stream_connect_move(sess, place);
 	sess->o.ops->paths(sess->o.arg, why);
 }
@@ -200,7 +203,8 @@ void adapt_paths(struct session *sess, struct mono now)
 	const struct path_select *c = &sess->adapt.path_select;
 	struct ptcp_progress g;
 	struct streams_view v;
-	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.context->pacing.bps, .left_bytes = UINT64_MAX };
+	struct path_select_input in = { .streams = &v, .demand_bps = sess->o.context->pacing.bps,
+		.left_bytes = UINT64_MAX };
 	unsigned i, replaced;
 
 	if (!sess->adapt.selects_paths || now.ns < c->next.ns)
@@ -214,9 +218,10 @@ void adapt_paths(struct session *sess, struct mono now)
 	replaced = path_select_step(&sess->adapt.path_select, &in, now);
 	memset(sess->adapt.path_rates.selected, 0, sizeof sess->adapt.path_rates.selected);
 	for (i = 0; i < c->model.places; i++) {
-		log_at(&sess->o.context->log, LOG_INFO, "paths", "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
-		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i], c->model.rate_bps[i],
-		    c->sample.down[i], c->sample.starved);
+		log_at(&sess->o.context->log, LOG_INFO, "paths",
+		    "path=%s observed_bps=%.0f rate_bps=%.0f down=%d starved=%d",
+		    paths_name(sess->o.paths, (unsigned)sess->o.paths->place[i]), c->sample.observed_bps[i],
+		    c->model.rate_bps[i], c->sample.down[i], c->sample.starved);
 		if ((replaced >> i & 1) != 0)
 			replace(sess, i);
 		sess->adapt.path_rates.selected[c->model.place[i]] = (uint64_t)c->model.rate_bps[i];
@@ -233,8 +238,8 @@ struct mono adapt_paths_deadline(const struct session *sess)
 
 static bool is_throttled(const struct session *sess)
 {
-	return engine_spooled(sess->engine) || path_rates_limited(&sess->adapt.path_rates) || pacer_limits(session_pacer(sess)) ||
-	    session_progress(sess).activity != PTCP_TRANSFERRING;
+	return engine_spooled(sess->engine) || path_rates_limited(&sess->adapt.path_rates) ||
+	    pacer_limits(session_pacer(sess)) || session_progress(sess).activity != PTCP_TRANSFERRING;
 }
 
 void adapt_load(struct session *sess, struct mono now)
@@ -306,8 +311,8 @@ static void activate(struct session *sess)
 {
 	const struct stream_control *m = &sess->adapt.stream_count.model;
 
-	log_at(&sess->o.context->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"", sess->streams.n_active, m->streams,
-	    m->reason[0] != '\0' ? m->reason : "begins");
+	log_at(&sess->o.context->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"",
+	    sess->streams.n_active, m->streams, m->reason[0] != '\0' ? m->reason : "begins");
 	adapt_request(sess, m->streams, m->streams > m->target ? NULL : m->reason[0] != '\0' ? m->reason : "connected");
 }
 
@@ -361,12 +366,13 @@ static void use_movers(struct session *sess, unsigned movers)
 		activate(sess);
 }
 
-/* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several paths,
- * that for each mover. */
+/* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several
+ * paths, that for each mover. */
 void adapt_to_movers(struct session *sess, struct mono now)
 {
 	unsigned here = sess->striping.movers != NULL ? movers_count(sess->striping.movers) : 0,
-	    there = sess->striping.endpoints != NULL ? sess->striping.endpoints->n : 0, movers = here > there ? here : there;
+	    there = sess->striping.endpoints != NULL ? sess->striping.endpoints->n : 0,
+	    movers = here > there ? here : there;
 
 	(void)now;
 	if (!striping_sets_streams(sess) || sess->o.open == NULL || movers == 0 || movers == sess->adapt.n_movers)
@@ -375,8 +381,8 @@ void adapt_to_movers(struct session *sess, struct mono now)
 	if (sess->adapt.adapts_streams)
 		use_movers(sess, movers);
 	else
-		adapt_request(sess, stream_levels_round(ADVICE_START * (n_paths(sess) > 1 ? movers : 1), movers, sess->streams.n_granted),
-		    "movers");
+		adapt_request(sess, stream_levels_round(ADVICE_START * (n_paths(sess) > 1 ? movers : 1), movers,
+		    sess->streams.n_granted), "movers");
 }
 
 const struct stream_control *session_stream_control(const struct session *sess)
@@ -429,7 +435,8 @@ void adapt_streams(struct session *sess, struct mono now)
 		.rate_limited = path_rates_limited(&sess->adapt.path_rates) ||
 		    (sess->adapt.selects_paths && path_select_in_trial(&sess->adapt.path_select)) };
 	changed = stream_count_add(c, &in, now);
-	log_at(&sess->o.context->log, LOG_DEBUG, "streams", "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
+	log_at(&sess->o.context->log, LOG_DEBUG, "streams",
+	    "active=%u unconnected=%u rate_bps=%.0f steady=%d starved=%d",
 	    sess->streams.n_active, c->sample.unconnected, c->sample.rate_bps, c->sample.steady, c->sample.starved);
 	if (c->model.recorded != recorded)
 		log_at(&sess->o.context->log, LOG_INFO, "evidence", "%s",

@@ -1,5 +1,5 @@
-/* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h, path_select.h,
- * stream_count.h) and carries out their decisions. */
+/* Adaptation: gathers input for the adaptive parts of the engine (dead_path.h, host_load.h, path_rates.h,
+ * path_select.h, stream_count.h) and carries out their decisions. */
 #ifndef SESSION_ADAPT_H
 #define SESSION_ADAPT_H
 
@@ -17,7 +17,8 @@ struct adaptation {
 	struct path_select path_select;
 	bool checks_load;
 	struct host_load host_load;
-	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first sources are listed */
+	struct { unsigned streams; const char *why; } requested; /* adapt_request(), until the first
+	                                                            sources are listed */
 	bool adapts_streams;        /* the starter, after session_adapt_streams(): */
 	struct stream_count stream_count;
 	struct stream_count_opts count_opts;
@@ -25,8 +26,8 @@ struct adaptation {
 };
 
 void adapt_init(struct session *sess);
-/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why` is
- * for the user; NULL: a report follows with a later number. */
+/* As the starter: requests up to `streams` streams, but none that has nothing to send; a path has at least one. `why`
+ * is for the user; NULL: a report follows with a later number. */
 void adapt_request(struct session *sess, unsigned streams, const char *why);
 void adapt_requested(struct session *sess, struct mono now);
 /* Once running. */

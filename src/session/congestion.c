@@ -103,11 +103,12 @@ static enum congestion_verdict sample(struct session *sess, struct mono now)
 	tcp_stats_read(sess, &c->stats, elapsed_s, &d);
 	add_times(&c->recent, &d.times);
 	usable = c->recent.busy_s >= BUSY_RATIO * c->recent.elapsed_s &&
-	    (double)d.inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)d.active_bytes && session_busy(sess) == WIRE_IDLE &&
+	    (double)d.inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)d.active_bytes &&
+	    session_busy(sess) == WIRE_IDLE &&
 	    engine_peer_busy(sess->engine) == WIRE_IDLE && !pacer_limits(session_pacer(sess)) &&
 	    !path_rates_limited(&sess->adapt.path_rates);
-	return congestion_judge_add(&c->judge, streams_connected(sess) == sess->streams.n_active ? sess->streams.n_active : 0,
-	    &d.kernel, usable);
+	return congestion_judge_add(&c->judge, streams_connected(sess) == sess->streams.n_active ?
+	    sess->streams.n_active : 0, &d.kernel, usable);
 }
 
 static void to_bbr(struct session *sess)
@@ -150,5 +151,6 @@ struct mono congestion_deadline(const struct session *sess)
 {
 	const struct session_congestion *c = &sess->congestion;
 
-	return c->judges && !c->excluded ? mono_add_ns(c->sampled.ns > 0 ? c->sampled : sess->began, SAMPLE_NS) : MONO_NEVER;
+	return c->judges && !c->excluded ? mono_add_ns(c->sampled.ns > 0 ? c->sampled : sess->began,
+	    SAMPLE_NS) : MONO_NEVER;
 }

@@ -138,7 +138,8 @@ static void set_opts(const struct session *sess, struct stream_opts *o)
 		o->generate_data = b->data;
 	} else {
 		o->files = &b->files;
-		o->max_bytes = b->ops == NULL ? PROBE_SESSION_STREAM_BYTES : b->stream_bytes < UINT64_MAX ? b->stream_bytes : 0;
+		o->max_bytes = b->ops == NULL ? PROBE_SESSION_STREAM_BYTES :
+		    b->stream_bytes < UINT64_MAX ? b->stream_bytes : 0;
 	}
 }
 
@@ -210,8 +211,8 @@ static bool wants(const struct session *sess, unsigned number)
 	return !b->early[number].ended && (b->ops == NULL || number < sess->streams.n_active);
 }
 
-static const struct payload_ops probe_payload = { .wants = wants, .opts = set_opts, .connected = on_connected, .lost = on_lost,
-	.received = receive_blocks };
+static const struct payload_ops probe_payload = { .wants = wants, .opts = set_opts,
+	.connected = on_connected, .lost = on_lost, .received = receive_blocks };
 
 bool probe_session_tcpinfo(const struct session *sess, unsigned number, struct tcpinfo *out)
 {
@@ -317,8 +318,8 @@ void probe_session_pump(struct session *sess, struct mono now)
 	}
 	if (b->streams > 0 && !b->started && !b->clearing && now.ns >= b->start_by.ns) {
 		b->start_by = MONO_NEVER;
-		err_set(&why, PTCP_ECONNECT, "only %u of %u stream%s could be connected: %s", sess->streams.n_connected, b->streams,
-		    plural(b->streams),
+		err_set(&why, PTCP_ECONNECT, "only %u of %u stream%s could be connected: %s",
+		    sess->streams.n_connected, b->streams, plural(b->streams),
 		    sess->streams.join_why.code != 0 ? sess->streams.join_why.msg : "no answer");
 		b->ops->ended(b->arg, 0, NULL, &why);
 	}

@@ -1,6 +1,6 @@
 /* Entries: on the control thread, their memory and their room; on an I/O thread, the store's work besides data: links,
- * directories, files that are up to date, that have failed, or that a dry run lists, and what clients may add who may only
- * add. */
+ * directories, files that are up to date, that have failed, or that a dry run lists, and what clients may add who may
+ * only add. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,8 @@ void receive_check_room(struct session *sess)
 		return;
 	done = rcv_stats(engine_rcv(sess->engine)).done;
 	if (r->total_known && !r->sparse && r->total_bytes > done.resumed_bytes && r->total_files > done.files)
-		quota_err(dir_quota(r->place.base), r->total_files - done.files, r->total_bytes - done.resumed_bytes, &r->no_room);
+		quota_err(dir_quota(r->place.base), r->total_files - done.files, r->total_bytes - done.resumed_bytes,
+		    &r->no_room);
 	receive_disk_full(sess, &r->no_room);
 }
 
@@ -131,7 +132,8 @@ static struct rules_entry offered(const struct receive_entry *t)
 		[WIRE_SYMLINK] = RULES_SYMLINK, [WIRE_HARDLINK] = RULES_HARDLINK };
 
 	return (struct rules_entry){ .type = type[t->type], .mtime = t->meta.mtime,
-		.size_bytes = t->type != WIRE_HARDLINK ? t->size_bytes : t->file != NULL ? t->file->size_bytes : UINT64_MAX };
+		.size_bytes = t->type != WIRE_HARDLINK ? t->size_bytes : t->file != NULL ? t->file->size_bytes :
+		UINT64_MAX };
 }
 
 void receive_find_link(struct receive_entry *t)
@@ -225,7 +227,8 @@ int receive_make_dir(struct receive_entry *t)
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)
 		return r;
 	r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
-	if (r < 0 && t->why.sys == EEXIST && (r = store_make_way(t->dir, t->name, t->rules, t->meta.published, &t->why)) == 0)
+	if (r < 0 && t->why.sys == EEXIST && (r = store_make_way(t->dir, t->name, t->rules,
+	    t->meta.published, &t->why)) == 0)
 		r = store_mkdir(t->dir, t->name, &t->meta, &t->fresh, &t->why);
 	if (r < 0 && t->source != NULL)
 		destination_unmark(t->dir, t->name);
@@ -256,8 +259,8 @@ bool receive_new_takes(const struct wire_entry *f, struct ptcp_err *e)
 {
 	if (f->type == WIRE_FILE || f->type == WIRE_DIR)
 		return true;
-	err_set(e, PTCP_EREFUSED, "a link, and this client may only add files (leave the link out, or send hard links as "
-	    "files with --preserve times,mode)");
+	err_set(e, PTCP_EREFUSED, "a link, and this client may only add files (leave the link out, or send hard links "
+	    "as files with --preserve times,mode)");
 	return false;
 }
 

@@ -112,8 +112,8 @@ static void do_work(struct receive_entry *t)
 
 static bool is_complete(const struct receive_entry *t)
 {
-	return t->result >= 0 && ((t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent && !t->not_linked) ||
-	    (t->work == WORK_END && is_of_base(t)));
+	return t->result >= 0 && ((t->work >= WORK_COMMIT && t->work <= WORK_FINISH_DIR && !t->absent &&
+	    !t->not_linked) || (t->work == WORK_END && is_of_base(t)));
 }
 
 /* Gives complete files their names and syncs all complete entries of the batch to disk. */
@@ -142,8 +142,8 @@ static void complete(struct receive_side *r)
 	}
 }
 
-/* Files are complete under the name that the user gave only while the directory has the name; a directory that was never
- * opened has no files. */
+/* Files are complete under the name that the user gave only while the directory has the name; a directory that was
+ * never opened has no files. */
 static void check_named(struct receive_side *r)
 {
 	const struct receive_entry *t;
@@ -155,8 +155,8 @@ static void check_named(struct receive_side *r)
 	if (t == NULL || dir_dev(r->named) == 0 || dir_in_place(r->named, &why) == 0)
 		return;
 	if (why.sys == ESTALE)
-		err_set(&why, PTCP_EIO, "the directory was moved or replaced during the transfer, together with the received "
-		    "files (move it back, then run the same command again)");
+		err_set(&why, PTCP_EIO, "the directory was moved or replaced during the transfer, together with the "
+		    "received files (move it back, then run the same command again)");
 	/* The peer of a server must not learn the path of the root. */
 	err_while(&why, why.code, "destination %s", r->session->o.open != NULL ?
 	    dir_whole_path_text(r->named, text, sizeof text) : dir_path_text(r->named, NULL, text, sizeof text));
@@ -285,15 +285,16 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 	if (sess->receive->warnings++ < RECEIVE_WARNINGS)
 		warn_why(sess, t);
 	else if (sess->receive->warnings == RECEIVE_WARNINGS + 1)
-		warn(sess, t, "lacks attributes as well, and further entries may, without a warning (preserve fewer attributes)");
+		warn(sess, t,
+		    "lacks attributes as well, and further entries may, without a warning (preserve fewer attributes)");
 }
 
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
 	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
 
-	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX, units_size_text(size, t->beginning_bytes),
-	    text_escape(shown, sizeof shown, t->name));
+	snprintf(text, sizeof text, "its beginning, %s, is in %s" SINK_PARTIAL_SUFFIX,
+	    units_size_text(size, t->beginning_bytes), text_escape(shown, sizeof shown, t->name));
 	warn(sess, t, text);
 }
 
@@ -303,7 +304,8 @@ static void tell_copies(struct session *sess, struct receive_entry *t)
 	char text[sizeof t->why.msg];
 
 	if (!sess->receive->told_copies) {
-		snprintf(text, sizeof text, "cannot be a hard link (%s): sent as a file, like others after it", strerror(t->why.sys));
+		snprintf(text, sizeof text, "cannot be a hard link (%s): sent as a file, like others after it",
+		    strerror(t->why.sys));
 		warn(sess, t, text);
 	}
 	sess->receive->told_copies = true;
@@ -402,7 +404,8 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		resume_found(sess, t);
 		break;
 	case WORK_FIND_LINK:
-		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : t->not_linked ? RCV_NO_LINK : RCV_ACCEPT, NULL, NULL);
+		rcv_prepared(rcv, t->id, t->same ? RCV_UP_TO_DATE : t->not_linked ? RCV_NO_LINK : RCV_ACCEPT, NULL,
+		    NULL);
 		break;
 	case WORK_REFRESH:
 		if (t->lacking)

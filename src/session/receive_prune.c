@@ -1,5 +1,5 @@
-/* The end of a receiving session. --delete: the receiver removes what the source does not have from the directories that
- * were received whole. Then it reports leftovers. */
+/* The end of a receiving session. --delete: the receiver removes what the source does not have from the directories
+ * that were received whole. Then it reports leftovers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct receive_prune {
 	uint64_t entries;                /* entries that the source has below the directories that are pruned */
 	unsigned closed;                 /* directories in which nothing is removed, as something of them failed */
 	bool lacks_names;                /* no memory for a name */
-	/* Waiting for the outbox, or for directories that make way for earlier ones: files and links whose names directories have,
-	 * and at the end an entry of its own, for all further deletion. */
+	/* Waiting for the outbox, or for directories that make way for earlier ones: files and links whose names
+	 * directories have, and at the end an entry of its own, for all further deletion. */
 	struct list waiting;
 	struct receive_entry *making_way; /* the file or link for which a directory makes way at present; NULL: none */
 	bool stepping;                   /* a step is on its way through the queue */
@@ -95,7 +95,8 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,
-		.max = wire_max_delete(open), .source_entries = &p->entries, .careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
+		.max = wire_max_delete(open), .source_entries = &p->entries,
+		.careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
 		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 
@@ -171,8 +172,8 @@ bool receive_prune_begin(struct session *sess)
 		return false;
 	}
 	if (p->closed > 0) {
-		err_set(&why, PTCP_EIO, "nothing is deleted in %u director%s that failed in part (fix the cause and run the same "
-		    "command again)", p->closed, p->closed == 1 ? "y" : "ies");
+		err_set(&why, PTCP_EIO, "nothing is deleted in %u director%s that failed in part (fix the cause and "
+		    "run the same command again)", p->closed, p->closed == 1 ? "y" : "ies");
 		warn_all(sess, &why);
 	}
 	/* An empty source has no entry. */
@@ -230,8 +231,9 @@ static void finish(struct session *sess, const struct ptcp_err *failure)
 		why = *failure;
 		err_while(&why, why.code, "destination");
 	} else {
-		err_set(&why, PTCP_EIO, "destination: %llu file%s or director%s not deleted (see above; fix the cause and run the "
-		    "same command again)", (unsigned long long)failed, failed == 1 ? "" : "s", failed == 1 ? "y" : "ies");
+		err_set(&why, PTCP_EIO, "destination: %llu file%s or director%s not deleted (see above; fix the cause "
+		    "and run the same command again)", (unsigned long long)failed, failed == 1 ? "" : "s",
+		    failed == 1 ? "y" : "ies");
 	}
 	if (failure != NULL || failed > 0)
 		engine_fail(sess->engine, &why);
@@ -356,14 +358,14 @@ const char *session_leftovers_text(char out[SESSION_LEFTOVERS_BYTES], const stru
 {
 	char size[UNITS_TEXT_BYTES], older[40];
 
-	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a source "
-	    "(remove with: ptcp clean %s%s)", (unsigned long long)f->files, plural(f->files),
+	snprintf(out, SESSION_LEFTOVERS_BYTES, "destination: %llu leftover%s of interrupted transfers, %s, without a "
+	    "source (remove with: ptcp clean %s%s)", (unsigned long long)f->files, plural(f->files),
 	    units_size_text(size, f->bytes), older_text(older, f->age_ms), where);
 	return out;
 }
 
-/* The directories of the transfer were listed when they ended; the base gets its attributes now, as further sources, and
- * deletions, may have changed it. */
+/* The directories of the transfer were listed when they ended; the base gets its attributes now, as further sources,
+ * and deletions, may have changed it. */
 bool receive_end(struct session *sess)
 {
 	struct receive_side *r = sess->receive;

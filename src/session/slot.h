@@ -1,11 +1,12 @@
-/* The slot of a stream number: its connection, the attempt to make one, and where both lead. One more slot belongs to the
- * successor of the control connection, which has attempts only. Control thread.
+/* The slot of a stream number: its connection, the attempt to make one, and where both lead. One more slot belongs to
+ * the successor of the control connection, which has attempts only. Control thread.
  *
  *   IDLE        neither a stream nor an attempt; an attempt may begin at once
  *   WAITING     the same after a failure: the next attempt begins at retry_at
  *   CONNECTING  an attempt runs
  *   CONNECTED   the stream carries data
- *   MOVING      as CONNECTED, while an attempt makes the connection that replaces the present one: over another path, by
+ *   MOVING      as CONNECTED, while an attempt makes the connection that replaces the present one: over another path,
+ *   by
  *               another mover, or to another mover of the peer
  *   CLOSING     the stream has been stopped, and stays until its last message
  *
@@ -93,7 +94,8 @@ bool slot_attempts(const struct slot *s); /* an attempt runs */
 /* The attempt has succeeded, failed or been stopped; no effect if none runs. */
 void slot_attempt_ended(struct slot *s);
 
-/* A failure: the next attempt begins after a pause, which grows with each failure up to about 13 s; `seed` varies it. */
+/* A failure: the next attempt begins after a pause, which grows with each failure up to about 13 s; `seed` varies
+ * it. */
 void slot_retry_later(struct slot *s, struct mono now, uint8_t seed);
 /* The failures no longer count: the next attempt begins at `at`. */
 void slot_retry_at(struct slot *s, struct mono at);

@@ -30,14 +30,15 @@ static void check_after_resume(struct session *sess, const struct snd *snd, stru
 	    !peer_responds(sess, now) || engine_peer_busy(sess->engine) != WIRE_IDLE)
 		return;
 	for (i = 0; i < sess->streams.n_granted; i++)
-		if (sess->slot[i].stream != NULL && snd_stream_carries(snd, i) && snd_stream_acked(snd, i).ns < resumed.ns)
+		if (sess->slot[i].stream != NULL && snd_stream_carries(snd, i) &&
+		    snd_stream_acked(snd, i).ns < resumed.ns)
 			send_stream_stalled(sess, i);
 	if (mono_diff_ns(now, resumed) >= STALLED_NS)
 		sess->stalls.judged = resumed;
 }
 
-/* A control connection was lost, and a successor has taken over. Streams that have delivered since the loss before prove that
- * large packets arrive. */
+/* A control connection was lost, and a successor has taken over. Streams that have delivered since the loss before
+ * prove that large packets arrive. */
 static void suspect_control(struct session *sess, struct mtu_lost *lost)
 {
 	uint64_t bytes = 0;

@@ -9,7 +9,8 @@ struct session;
 
 struct stalls {
 	struct mono checked;
-	struct mono judged;         /* the control connection was replaced then, and the streams have been judged after it */
+	struct mono judged;         /* the control connection was replaced then, and the streams
+	                               have been judged after it */
 	uint64_t delivered_bytes;   /* bytes of all streams when the latest control connection was lost */
 };
 

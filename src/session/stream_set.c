@@ -29,7 +29,8 @@ static bool more_to_come(const struct session *sess)
 	unsigned i;
 
 	for (i = 0; i < sess->streams.n_active; i++)
-		if (sess->slot[i].stream == NULL && (slot_attempts(&sess->slot[i]) || (sess->o.connects && sess->slot[i].retries == 0)))
+		if (sess->slot[i].stream == NULL && (slot_attempts(&sess->slot[i]) ||
+		    (sess->o.connects && sess->slot[i].retries == 0)))
 			return true;
 	return false;
 }
@@ -166,8 +167,8 @@ static void disconnect(struct session *sess, struct stream *s, const struct ptcp
 	stream_stop(s, sess->probe == NULL && !engine_closing(sess->engine));
 }
 
-/* Each stream has about a megabyte in its buffers. Behind a slow path the streams that leave would go on taking from other
- * flows until that is delivered: their connections are reset, and the active streams carry the blocks. */
+/* Each stream has about a megabyte in its buffers. Behind a slow path the streams that leave would go on taking from
+ * other flows until that is delivered: their connections are reset, and the active streams carry the blocks. */
 static void withdraw(struct session *sess, unsigned from, unsigned until)
 {
 	struct snd *snd = engine_snd(sess->engine);
@@ -209,7 +210,8 @@ static bool changes_mover(const struct striping *t, const struct slot *s)
 {
 	if (t->endpoints != NULL && s->endpoint != 0 && s->connected_to != s->endpoint)
 		return true;
-	return t->pool == NULL && t->movers != NULL && s->mover != 0 && remote_mover(stream_remote(s->stream)) != s->mover;
+	return t->pool == NULL && t->movers != NULL && s->mover != 0 &&
+	    remote_mover(stream_remote(s->stream)) != s->mover;
 }
 
 bool streams_moves(const struct session *sess, unsigned number)
@@ -428,8 +430,8 @@ static void added(struct session *sess, unsigned number, struct stream *s, uint3
 static struct stream_opts opts_of(const struct session *sess, unsigned number)
 {
 	struct stream_opts o = {
-		.context = sess->o.context, .number = number, .path = session_path_of(sess, number), .memory = sess->o.memory,
-		.only_stream = sess->o.one_channel,
+		.context = sess->o.context, .number = number, .path = session_path_of(sess, number),
+		.memory = sess->o.memory, .only_stream = sess->o.one_channel,
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0, .users = session_is_users(sess),
 		.ops = &stream_ops
 	};

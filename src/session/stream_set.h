@@ -1,4 +1,5 @@
-/* The data streams of a session: the number of active streams, streams connected and lost, and the descriptors of all. */
+/* The data streams of a session: the number of active streams, streams connected and lost, and the descriptors of
+ * all. */
 #ifndef SESSION_STREAM_SET_H
 #define SESSION_STREAM_SET_H
 
@@ -8,7 +9,8 @@
 
 struct remote_stream;
 
-#define SESSION_FDS 5u /* descriptors beside the streams: control connection, root, a listing, a file with its journal */
+#define SESSION_FDS 5u /* descriptors beside the streams: control connection, root, a listing, a
+                          file with its journal */
 
 /* Payload of the data streams: files sent (send.c), files received (receive.c), or generated blocks
  * (probe_session.c). Members may be NULL. */
@@ -26,7 +28,8 @@ struct payload_ops {
 
 struct stream_set {
 	unsigned n_granted;         /* agreed */
-	unsigned n_active;          /* streams 0 to n_active - 1 carry new data, further ones at most the blocks begun */
+	unsigned n_active;          /* streams 0 to n_active - 1 carry new data, further ones at
+	                               most the blocks begun */
 	const char *active_why;     /* reason for n_active, until reported; or NULL */
 	unsigned n_connected;       /* active or not */
 	unsigned n_reported, n_peak; /* numbers of connected active streams: last report, maximum */

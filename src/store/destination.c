@@ -222,8 +222,8 @@ static int open_or_make(struct destination *out, struct tree *root, char *path, 
 	return r;
 }
 
-/* A link that the user names, such as /dev/stdout, is judged by what it leads to: one to a device, FIFO or socket, or to a
- * descriptor of a process, is not replaced. */
+/* A link that the user names, such as /dev/stdout, is judged by what it leads to: one to a device, FIFO or socket, or
+ * to a descriptor of a process, is not replaced. */
 static int check_link(struct dir *parent, const char *name, struct ptcp_err *e)
 {
 	static const char descriptors[] = "/proc/";

@@ -189,7 +189,8 @@ static enum rules_answer judge(const struct sink *s, const struct rules_entry *t
 	return rules_judge(&s->opts.rules, &offered, there);
 }
 
-static int found_same(struct sink *s, const struct stat *st, enum look how, struct sink_existing *out, struct ptcp_err *e)
+static int found_same(struct sink *s, const struct stat *st, enum look how, struct sink_existing *out,
+    struct ptcp_err *e)
 {
 	int r;
 
@@ -346,7 +347,8 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 	else if (is_still_same(s, &st)) {
 		late = needs_time(s, &st) ? set_time(s, fd, &st, e) : 0;
-		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as a file system may store it */
+		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as
+		                                                   a file system may store it */
 			late = 0;
 		r = late < 0 ? late : refresh_file(s, fd, e);
 		r = r < 0 ? r : r | late;

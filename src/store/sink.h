@@ -40,8 +40,8 @@ struct meta {
 
 #define SINK_VERSION_BYTES 16
 
-/* Of a host that writes parts for another host, which gives the host up if it does not answer: what the host writes later
- * could spoil a complete file. */
+/* Of a host that writes parts for another host, which gives the host up if it does not answer: what the host writes
+ * later could spoil a complete file. */
 struct sink_lease {
 	atomic_uint_least64_t until_ns; /* a time of mono_now() */
 	atomic_bool refused;            /* a write came later, and failed with PTCP_ETIMEOUT */
@@ -56,13 +56,14 @@ struct sink_opts {
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
 	struct sink_lease *lease; /* lease of this host; outlives the sink; NULL: none is needed */
-	/* A file of several blocks is written, and read back, by direct I/O, where its file system can; of the transfer;
-	 * NULL: by the page cache. */
+	/* A file of several blocks is written, and read back, by direct I/O, where its file system can; of the
+	 * transfer; NULL: by the page cache. */
 	struct direct_io *direct_io;
-	bool shared;          /* other hosts write into the part (sink_join()): what is zeroed here is flushed before it counts */
+	bool shared;          /* other hosts write into the part (sink_join()): what is zeroed here
+	                         is flushed before it counts */
 	uint8_t version[SINK_VERSION_BYTES]; /* changes with the content */
-	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of this
-	 * client's, so that clients neither share nor disturb their parts. Copied. */
+	/* NULL, or the client that adds the file: an existing name is not replaced, and the part file has a name of
+	 * this client's, so that clients neither share nor disturb their parts. Copied. */
 	const char *owner;
 };
 
@@ -95,13 +96,14 @@ struct sink_existing {
 	enum sink_found found;
 	uint64_t *claimed;  /* SINK_PART: bitmap of blocks, to be released by the caller with free() */
 	uint32_t n_claimed;
-	bool other_version; /* SINK_PART, with sink_opts.compares: the digest of the whole source tells whether the blocks are its */
+	bool other_version; /* SINK_PART, with sink_opts.compares: the digest of the whole source tells whether the
+	                       blocks are its */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
-/* Looks for what the rules keep, and for the result of an earlier run; at most once, before the first write; I/O threads.
- * Without this call the first write empties an earlier part. After SINK_PART this sink owns the part, and all but its
- * claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
+/* Looks for what the rules keep, and for the result of an earlier run; at most once, before the first write; I/O
+ * threads. Without this call the first write empties an earlier part. After SINK_PART this sink owns the part, and all
+ * but its claimed blocks read as zeros (holes where the file system has them), since holes of the source are not
  * transferred. PTCP_EIO with EWOULDBLOCK in e->sys: another transfer holds the part, identified by
  * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
@@ -141,8 +143,8 @@ int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *
  * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */
 int sink_same_next(struct sink *s, struct digest *sum, struct ptcp_err *e);
 
-/* Reserves the space of the file in the quota of its tree, if any, as far as it is known before: PTCP_ENOSPC, with EDQUOT
- * in e->sys. Without this call the writes take the space. No I/O. */
+/* Reserves the space of the file in the quota of its tree, if any, as far as it is known before: PTCP_ENOSPC, with
+ * EDQUOT in e->sys. Without this call the writes take the space. No I/O. */
 int sink_reserve(struct sink *s, struct ptcp_err *e);
 
 /* ---- While blocks arrive ---- */
@@ -199,7 +201,8 @@ int sink_wrote(struct sink *s, uint32_t block, uint64_t hash, struct ptcp_err *e
 int sink_join(struct sink *s, uint64_t ino, struct ptcp_err *e);
 /* Makes the writes so far visible to other hosts; `durable`: and durable. I/O threads. */
 int sink_flush(struct sink *s, bool durable, struct ptcp_err *e);
-/* Makes the writes to all these parts durable by one call, if possible: true. False: flush each of them. I/O threads. */
+/* Makes the writes to all these parts durable by one call, if possible: true. False: flush each of them. I/O
+ * threads. */
 bool sink_flush_all(struct sink *const *of, unsigned n);
 /* Refuses further writes, waits for running ones and closes the part, which stays. I/O threads. */
 void sink_part_with(struct sink *s);
@@ -247,9 +250,9 @@ struct store_item {
  * own file, are left out; empty files are created here); sync data; rename to the final name; sync
  * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
  * resume, or the new file. An empty directory of the name is replaced. PTCP_EIO with EISDIR or EEXIST in
- * sys if a full directory, device, FIFO or socket has the name, with ESTALE if another file has the part's name. A failed sync fails its file; file systems that
- * cannot sync are not synced. After a failure before the rename the part stays: call this again (in vain
- * after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
+ * sys if a full directory, device, FIFO or socket has the name, with ESTALE if another file has the part's name. A
+ * failed sync fails its file; file systems that cannot sync are not synced. After a failure before the rename the part
+ * stays: call this again (in vain after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
 void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 
 /* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills
@@ -257,8 +260,8 @@ void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
  * u+rwx if it lacks it and is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory
  * is new, hence empty. */
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
-/* After EEXIST: removes the file, link, FIFO or socket in place of the directory to create. PTCP_EREFUSED if a rule keeps it,
- * or a file of the transfer has the name; PTCP_EIO for a device. */
+/* After EEXIST: removes the file, link, FIFO or socket in place of the directory to create. PTCP_EREFUSED if a rule
+ * keeps it, or a file of the transfer has the name; PTCP_EIO for a device. */
 int store_make_way(struct dir *parent, const char *name, const struct store_rules *rules, struct published *published,
     struct ptcp_err *e);
 /* Sets the final attributes, mode and times of a received directory, after its content is complete. Setuid,
@@ -266,12 +269,13 @@ int store_make_way(struct dir *parent, const char *name, const struct store_rule
  * shared directory) are left out. 1: the mode or an extended attribute was left out, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
-/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory that is not empty.
- * Uses only times and owner of `m`. */
+/* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory that is not
+ * empty. Uses only times and owner of `m`. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
     struct ptcp_err *e);
 
-/* Whether `name` is a symbolic link to `target` with the owner of `m`; `refresh`: if so, sets its times, where permitted. */
+/* Whether `name` is a symbolic link to `target` with the owner of `m`; `refresh`: if so, sets its times, where
+ * permitted. */
 bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh);
 
 /* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */

@@ -9,15 +9,14 @@
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
 
+#include <ptcp/err.h>
+#include <ptcp/options.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "core/digest.h"
-#include <ptcp/err.h>
-#include <ptcp/options.h>
-
 #include "wire/mover_frames.h"
 #include "wire/open_flags.h"
 
@@ -158,7 +157,8 @@ int wire_decode(void *f, unsigned type, struct span in, struct ptcp_err *e);
 	}
 #define WIRE_CODEC_EMPTY(X, x) \
 	static inline size_t wire_##x##_encode(uint8_t *out) { return wire_encode(out, WIRE_##X, NULL); } \
-	static inline int wire_##x##_decode(struct span in, struct ptcp_err *e) { return wire_decode(NULL, WIRE_##X, in, e); }
+	static inline int wire_##x##_decode(struct span in, struct ptcp_err *e) { \
+	    return wire_decode(NULL, WIRE_##X, in, e); }
 
 /* ---- Start of a session -------------------------------------------------- */
 
@@ -178,7 +178,8 @@ struct wire_hello {
 	uint32_t timeout_ms;      /* the sender of HELLO gives up after so long without progress */
 	uint32_t quiet_ms;        /* silence after which it considers the connection dead */
 	uint32_t linger_ms;       /* life of a session that has lost its connections; 0: none */
-	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; at most WIRE_SLOTS count */
+	uint32_t max_entries;     /* unfinished entries as a receiver: from WIRE_EARLY_ENTRIES; at
+	                             most WIRE_SLOTS count */
 	uint16_t max_streams;
 	uint8_t n_abilities;
 	uint16_t abilities[WIRE_ABILITIES_MAX];
@@ -194,7 +195,8 @@ enum wire_role {
 };
 
 /* Congestion control of the sender's streams (PROTOCOL.md, section 7). */
-enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO, WIRE_CC_YIELD, WIRE_CC_FAIR };
+enum wire_congestion { WIRE_CC_AUTO, WIRE_CC_SYSTEM, WIRE_CC_CUBIC, WIRE_CC_BBR, WIRE_CC_RENO,
+    WIRE_CC_YIELD, WIRE_CC_FAIR };
 
 /* When the receiver makes data durable. */
 enum wire_fsync { WIRE_FSYNC_GROUP, WIRE_FSYNC_NONE, WIRE_FSYNC_FILE };
@@ -209,7 +211,8 @@ enum wire_path_flags {
 };
 
 /* The starter's request. `paths` holds n_paths encoded paths, see wire_path_next(): one destination without path
- * flags, with WIRE_OPEN_DELETE also patterns; or sources, at least one, and patterns; or, for a measurement, no path. */
+ * flags, with WIRE_OPEN_DELETE also patterns; or sources, at least one, and patterns; or, for a measurement, no
+ * path. */
 struct wire_open {
 	uint8_t role, cipher, fsync, congestion;
 	uint32_t flags;
@@ -279,8 +282,8 @@ struct wire_set_streams {
 };
 WIRE_CODEC(SET_STREAMS, set_streams, wire_set_streams)
 
-/* From an acceptor that sends: TCP statistics of the active streams since the last TCP_REPORT, summed; then those of each
- * stream from 0 to m - 1. */
+/* From an acceptor that sends: TCP statistics of the active streams since the last TCP_REPORT, summed; then those of
+ * each stream from 0 to m - 1. */
 struct wire_tcp_report {
 	uint64_t elapsed_us;           /* lifetime of the streams */
 	uint64_t busy_us;              /* part of elapsed_us with data to send or unacknowledged data */
@@ -423,8 +426,8 @@ struct wire_totals {
 };
 WIRE_CODEC(TOTALS, totals, wire_totals)
 
-/* About a source that was not offered: missing or unreadable (FAILED, counted in END), a device or FIFO (ONLY). INSIDE: as
- * FAILED, in an offered directory whose DIR_END says that it is incomplete, or about an offered entry. */
+/* About a source that was not offered: missing or unreadable (FAILED, counted in END), a device or FIFO (ONLY). INSIDE:
+ * as FAILED, in an offered directory whose DIR_END says that it is incomplete, or about an offered entry. */
 enum wire_warning_kind { WIRE_WARNING_FAILED = 1, WIRE_WARNING_ONLY = 2, WIRE_WARNING_INSIDE = 3 };
 
 struct wire_warning {
@@ -457,7 +460,8 @@ enum wire_verdict {
 	WIRE_SEND_ALL = 1,   /* send every block */
 	WIRE_SEND_NONE = 2,  /* already transferred and verified; the entry is done */
 	WIRE_SEND_PARTS = 3, /* NEED and HAVE name the blocks */
-	WIRE_COMPARE = 4,    /* a complete file of this size and time exists: send the digest; another verdict follows */
+	WIRE_COMPARE = 4,    /* a complete file of this size and time exists: send the digest;
+	                        another verdict follows */
 	WIRE_NO_LINK = 5     /* this HARDLINK cannot be a link to the file: offer the name again, in another entry */
 };
 

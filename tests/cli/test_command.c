@@ -1,12 +1,13 @@
 /* Commands, from arguments to exit status and output, with the fake library. */
-#include <math.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,8 @@ static void assert_end(int status)
 static void sends_and_receives(void **state)
 {
 	(void)state;
-	fake.result = (struct ptcp_result){ .progress = { .files = 1, .file_bytes = 10, .max_streams = 4 }, .seconds = 1 };
+	fake.result = (struct ptcp_result){ .progress = { .files = 1, .file_bytes = 10, .max_streams = 4 },
+		.seconds = 1 };
 	assert_int_equal(command("send a b/ ptcp://h/x"), 0);
 	assert_int_equal(fake.sends, 1);
 	assert_string_equal(fake.srcs, "a|b/");
@@ -294,7 +296,8 @@ static void serves(void **state)
 	assert_int_equal(command("serve --json"), 0);
 	assert_string_equal(cap.out, "{\"event\":\"listening\",\"address\":\"::1\",\"port\":4711,\"fingerprint\":\"" FP
 	    "\"}\n");
-	assert_int_equal(command("serve --max-sessions 9 --max-client-sessions=3 --max-streams 128 --max-startups 65536"), 0);
+	assert_int_equal(command("serve --max-sessions 9 --max-client-sessions=3 --max-streams 128 --max-startups "
+	    "65536"), 0);
 	assert_int_equal(fake.server.max_sessions, 9);
 	assert_int_equal(fake.server.max_client_sessions, 3);
 	assert_int_equal(fake.server.max_streams, 128);
@@ -356,7 +359,8 @@ static void keys(void **state)
 		"key authorize a b", "key revoke a b", "key show --read-only", "key revoke a --root /",
 		"key authorize a --shiny", "key show --name x", "key list x", "key list --read-only", "key show --json",
 		"key sign x", "key sign --ca f", "key install", "key generate --name x", "key authorize --ca " FP " x",
-		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates", "key authorize " FP " --quota 0", "key authorize " FP " --quota much", "key list --quota 1GB",
+		"key sign --ca f --expires 0 " FP, "key sign --ca f --expires soon " FP, "key list --certificates",
+		"key authorize " FP " --quota 0", "key authorize " FP " --quota much", "key list --quota 1GB",
 	};
 	char here[512];
 
@@ -387,9 +391,10 @@ static void keys(void **state)
 	assert_string_equal(cap.out, FP "  read-only   relay     lab           /a b  quota 10.0 TB\n" FP
 	    "  read-write  no-relay  -             -\n");
 	assert_int_equal(command("key list --json"), 0);
-	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP "\",\"name\":\"lab\",\"read_only\":true,\"write_once\":false,\"relay\":true,"
-	    "\"root\":\"/a b\",\"quota_bytes\":10000000000000,\"authority\":false}\n{\"fingerprint\":\"" FP "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,"
-	    "\"root\":null,\"quota_bytes\":null,\"authority\":false}\n");
+	assert_string_equal(cap.out, "{\"fingerprint\":\"" FP
+	    "\",\"name\":\"lab\",\"read_only\":true,\"write_once\":false,\"relay\":true,\"root\":\"/a "
+	    "b\",\"quota_bytes\":10000000000000,\"authority\":false}\n{\"fingerprint\":\"" FP
+	    "\",\"name\":null,\"read_only\":false,\"write_once\":false,\"relay\":false,\"root\":null,\"quota_bytes\":null,\"authority\":false}\n");
 	assert_int_equal(command("key revoke " FP), 0);
 	assert_string_equal(fake.called, "revoke");
 	fake.key_code = PTCP_ECONFIG;
@@ -426,9 +431,9 @@ static void certificates(void **state)
 	assert_string_equal(fake.perm_name, "*.x");
 	assert_int_equal(fake.valid_s, 90 * 86400 + 300);
 	assert_int_equal(command("key show --certificates"), 0);
-	assert_string_equal(cap.out, "00000000000000a1  " FP "  client ann  read-only  relay  a b  1970-01-01T00:00:00Z to "
-	    "1970-01-02T00:00:00Z  expired\n00000000000000a1  " FP "  server *.x  read-only  relay  -  2100-01-01T00:00:00Z to "
-	    "2100-01-01T00:00:01Z  not yet valid\n");
+	assert_string_equal(cap.out, "00000000000000a1  " FP "  client ann  read-only  relay  a b  "
+	    "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z  expired\n00000000000000a1  " FP "  server *.x  read-only  "
+	    "relay  -  2100-01-01T00:00:00Z to 2100-01-01T00:00:01Z  not yet valid\n");
 	assert_int_equal(command("key show --certificates --json"), 0);
 	assert_non_null(strstr(cap.out, "\"for\":\"client\",\"name\":\"ann\",\"from\":\"1970-01-01T00:00:00Z\""));
 	assert_int_equal(command("key revoke 00000000000000a1"), 0);
@@ -478,11 +483,13 @@ static void advises(void **state)
 	fake.advice.n_curve = 1;
 	assert_int_equal(command("advise h"), 0);
 	assert_non_null(strstr(cap.out, " from competing flows, if there are any; 3 streams take "));
-	assert_non_null(strstr(cap.out, "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
+	assert_non_null(strstr(cap.out,
+	    "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
 	fake.advice.n_curve = 0;
 	fake.advice.others = PTCP_OTHERS_NONE_SEEN;
 	assert_int_equal(command("advise h"), 0);
-	assert_non_null(strstr(cap.out, "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
+	assert_non_null(strstr(cap.out,
+	    "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
 	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; no competing flows seen (budget "));
 	fake.run_code = PTCP_ECONNECT;
 	fake.sentence = "h: nobody (look)";
@@ -499,7 +506,8 @@ static void advises(void **state)
 static void measures(void **state)
 {
 	static const double rates[] = { 1e6, 2e6 };
-	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4, "" }, { 2, 2, "cut", 0, NULL, 0, "" } };
+	static const struct ptcp_round rounds[] = { { 1, 2, NULL, 3e6, rates, 4, "" },
+		{ 2, 2, "cut", 0, NULL, 0, "" } };
 	static const struct ptcp_level level = { 2, 2, 1, 3e6, 3e6, 3e6, 0, 1.5e6, 0.9, 1, 1e6, 2e6, 7e5 };
 
 	(void)state;
@@ -539,10 +547,15 @@ static void help(void **state)
 	assert_int_equal(command("send --help"), 0);
 	assert_non_null(strstr(cap.out, "\nFiles to transfer:\n      --exclude GLOB             leave out "));
 	assert_non_null(strstr(cap.out, "\n      --streams N|auto           number "));
-	assert_non_null(strstr(cap.out, "\n      --cipher WORD              cipher for data: aes128gcm|aes256gcm|chacha20|none (default: "));
-	assert_non_null(strstr(cap.out, "\n      --preserve WORD,..         attributes to preserve: times|mode|links|owner|xattr|setid|all|none (default: "));
-	assert_non_null(strstr(cap.out, "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug\n"));
-	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 --retry-for\n"));
+	assert_non_null(strstr(cap.out,
+	    "\n      --cipher WORD              cipher for data: aes128gcm|aes256gcm|chacha20|none (default: "));
+	assert_non_null(strstr(cap.out,
+	    "\n      --preserve WORD,..         attributes to preserve: times|mode|links|owner|xattr|setid|all|none "
+	    "(default: "));
+	assert_non_null(strstr(cap.out,
+	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug\n"));
+	assert_non_null(strstr(cap.out,
+	    "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 --retry-for\n"));
 	assert_non_null(strstr(cap.out, "  Relays: --via --relays --paths --overlay --local-host\n"));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);

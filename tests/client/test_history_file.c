@@ -1,8 +1,8 @@
 /* The file of the path history: kept, replaced, bounded, shared by processes.
  * against: state */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 

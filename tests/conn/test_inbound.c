@@ -2,8 +2,6 @@
  * against: local */
 #include "conn/inbound.h"
 
-#include "net/fixture.h"
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "fs/fd_budget.h"
+#include "net/fixture.h"
 #include "patience.h"
 
 #define LABEL "0123456789abcdef0123456789abcdef"
@@ -61,7 +60,8 @@ static const struct inbound_ops ops = { .control = on_control, .lend = on_lend, 
 
 static void begin(void)
 {
-	struct pending_opts o = { .context = &us, .timeout_ns = NS_PER_S, .waiting = 64, .sessions = 4, .streams = 4, .ops = &ops };
+	struct pending_opts o = { .context = &us, .timeout_ns = NS_PER_S, .waiting = 64, .sessions = 4,
+		.streams = 4, .ops = &ops };
 	struct ptcp_err e;
 
 	memset(&seen, 0, sizeof seen);
@@ -91,7 +91,8 @@ static int connected(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t n = sizeof sa;
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), near;
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), near;
 
 	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof sa), 0);
 	assert_int_equal(listen(listener, 1), 0);
@@ -419,9 +420,10 @@ int main(void)
 {
 	unsetenv(ADMISSION_PATIENCE); /* tests wait for the limits */
 	const struct CMUnitTest tests[] = {
-		nf_test(whole), nf_test(in_pieces), nf_timed_test(pieces_do_not_spin), nf_test(unknown_labels), nf_test(no_tls),
-		nf_test(long_ones), nf_test(cut_short), nf_timed_test(never_ending), nf_test(a_busy_process), nf_test(many_silent),
-		nf_test(not_shared), nf_test(memory),
+		nf_test(whole), nf_test(in_pieces), nf_timed_test(pieces_do_not_spin),
+		nf_test(unknown_labels), nf_test(no_tls),
+		nf_test(long_ones), nf_test(cut_short), nf_timed_test(never_ending), nf_test(a_busy_process),
+		nf_test(many_silent), nf_test(not_shared), nf_test(memory),
 	};
 
 	return cmocka_run_group_tests_name("conn/inbound", tests, NULL, NULL);

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hostile.h"
 #include "conn/grants.h"
+#include "hostile.h"
 #include "session.h"
 #include "wire/jobs.h"
 
@@ -226,7 +226,8 @@ static void pretends(unsigned port, char **arguments)
 	}
 	for (said = 0; said < 2; said++) { /* twice; what is neither that nor TLS */
 		fd = peer_dial(port);
-		if (send(fd, said == 0 ? "\x81\x81" : "\x7f", 2, MSG_NOSIGNAL) != 2 || peer_over(fd, ALPN_ROUTE) != NULL)
+		if (send(fd, said == 0 ? "\x81\x81" : "\x7f", 2, MSG_NOSIGNAL) != 2 ||
+		    peer_over(fd, ALPN_ROUTE) != NULL)
 			die("it is taken for the beginning of TLS");
 	}
 }
@@ -407,7 +408,8 @@ static void reason(char out[WIRE_ERROR_MAX_BYTES], struct peer *p, unsigned code
 	peer_close(p);
 }
 
-/* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by jobs. */
+/* OPEN CLOSED FINGERPRINT of the host: of ports that it may not go on to none is told from the other; by routes, and by
+ * jobs. */
 static void scans(unsigned port, char **arguments)
 {
 	struct third t = { .listener = -1 };
@@ -429,8 +431,8 @@ static void scans(unsigned port, char **arguments)
 /* FINGERPRINT: a job with who is no ptcp, where it may go on to: what that says is told to nobody. */
 static void listens_by_job(unsigned port, char **arguments)
 {
-	static const char *const secrets[] = { "220 SECRET ready\r\n", "SSH-2.0-SECRET\r\n", "\x16\x03\x03\x00\x06SECRET",
-		"\x15\x03\x03\x00\x06SECRET" };
+	static const char *const secrets[] = { "220 SECRET ready\r\n", "SSH-2.0-SECRET\r\n",
+		"\x16\x03\x03\x00\x06SECRET", "\x15\x03\x03\x00\x06SECRET" };
 	char said[WIRE_ERROR_MAX_BYTES];
 	struct third t = third_host();
 	size_t i;
@@ -440,7 +442,8 @@ static void listens_by_job(unsigned port, char **arguments)
 		struct peer *p = connected(port);
 
 		ask_job(p, &t, arguments[0], 0);
-		if ((fd = accept(t.listener, NULL, NULL)) < 0 || send(fd, secrets[i], 11 + 6 * (i == 0), MSG_NOSIGNAL) < 0)
+		if ((fd = accept(t.listener, NULL, NULL)) < 0 || send(fd, secrets[i], 11 + 6 * (i == 0),
+		    MSG_NOSIGNAL) < 0)
 			die("nobody connects");
 		shutdown(fd, SHUT_WR);
 		reason(said, p, 4);
@@ -594,7 +597,8 @@ const struct hostile hostile_relay[] = { { "lying-relay", lying_relay }, { NULL,
 
 const struct hostile hostile_between[] = {
 	{ "revoked-control", revoked_control }, { "revoked-job", revoked_job },
-	{ "stolen-control", stolen_control }, { "restless-control", restless_control }, { "halfway-route", halfway_route },
+	{ "stolen-control", stolen_control }, { "restless-control", restless_control },
+	    { "halfway-route", halfway_route },
 	{ "many-routes", many_routes }, { "many-routed-sessions", many_routed_sessions },
 	{ "hoarding-routes", hoarding_routes }, { "dead-names", dead_names }, { "circle", circle },
 	{ "pretends", pretends }, { "waiting-job", waiting_job }, { "many-jobs", many_jobs }, { "dribbles", dribbles },

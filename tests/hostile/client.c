@@ -63,7 +63,8 @@ static void key_updates(unsigned port, char **arguments)
 
 static void strange_joins(unsigned port, char **arguments)
 {
-	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/joined"), other = opened(port, WIRE_ACCEPTOR_RECEIVES, "");
+	struct session s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/joined"),
+	    other = opened(port, WIRE_ACCEPTOR_RECEIVES, "");
 	struct identity mine = self;
 	SSL_CTX *tls = client_tls;
 	struct wire_join f, good;
@@ -374,7 +375,8 @@ static void bad_blocks(unsigned port, char **arguments)
 /* A block of several chunks whose chunks are not all there, in order: none of it counts, the stream ends. */
 static void bad_chunks(unsigned port, char **arguments)
 {
-	static const struct { unsigned n, block[4], chunk[4]; } bad[] = { { 1, { 0 }, { 1 } }, { 2, { 0, 0 }, { 0, 2 } },
+	static const struct { unsigned n, block[4], chunk[4]; } bad[] = { { 1, { 0 }, { 1 } },
+		{ 2, { 0, 0 }, { 0, 2 } },
 		{ 3, { 0, 0, 0 }, { 0, 1, 1 } }, { 2, { 0, 1 }, { 0, 1 } }, { 4, { 0, 0, 0, 0 }, { 0, 1, 2, 1 } },
 		{ 2, { 0, 0 }, { 0, 3 } } };
 	const uint64_t size = UINT64_C(600) << 30, id = ID(0, 1);
@@ -396,7 +398,8 @@ static void bad_chunks(unsigned port, char **arguments)
 				die("another block is acknowledged");
 		} else {
 			for (k = 0; k < bad[i].n; k++)
-				send_block(s.data, id, bad[i].block[k] * grid + bad[i].chunk[k] * WIRE_CHUNK_BYTES, WIRE_CHUNK_BYTES, true);
+				send_block(s.data, id, bad[i].block[k] * grid + bad[i].chunk[k] * WIRE_CHUNK_BYTES,
+				    WIRE_CHUNK_BYTES, true);
 			expect_end(s.data);
 		}
 		drop(&s);

@@ -37,7 +37,8 @@ static void many_sessions(unsigned port, char **arguments)
 static struct peer *waiting_session(unsigned port)
 {
 	static const uint8_t path[] = { 0, 0, 1, '/' };
-	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 1, .n_paths = 1, .wait_ms = 60000, .paths = { path, 4 } };
+	struct wire_open o = { .role = WIRE_ACCEPTOR_RECEIVES, .streams = 1, .n_paths = 1, .wait_ms = 60000,
+		.paths = { path, 4 } };
 	uint8_t out[WIRE_OPEN_BYTES(sizeof path)];
 	struct peer *p = control(port);
 
@@ -67,8 +68,8 @@ static const struct frame *after_waiting(struct peer *p)
 	return f;
 }
 
-/* Entries of sessions that wait: too many, too long, malformed; and as many as there may be, which come to nothing before
- * there is a place. The first argument: how many sessions a client may have. */
+/* Entries of sessions that wait: too many, too long, malformed; and as many as there may be, which come to nothing
+ * before there is a place. The first argument: how many sessions a client may have. */
 static void early_entries(unsigned port, char **arguments)
 {
 	unsigned most = (unsigned)atoi(arguments[0]), i;
@@ -96,7 +97,8 @@ static void early_entries(unsigned port, char **arguments)
 	peer_close(s[0].control);
 	f = after_waiting(junk);
 	if (f->type != WIRE_OPENED)
-		die("a session with malformed entries is judged before them: frame %u, %.*s", f->type, (int)f->n, (const char *)f->payload);
+		die("a session with malformed entries is judged before them: frame %u, %.*s", f->type, (int)f->n,
+		    (const char *)f->payload);
 	expect_error(junk, 10);
 	if (after_waiting(p)->type != WIRE_OPENED)
 		die("no OPENED");
@@ -120,7 +122,8 @@ static void many_waiting(unsigned port, char **arguments)
 		if (i < most && f->type != WIRE_HELLO)
 			die("session %u: %s came", i + 1, frame_name(f->type));
 	}
-	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 || memmem(f->payload, f->n, "of this client wait", 19) == NULL)
+	if (f->type != WIRE_ERROR || get_u16(f->payload) != 18 ||
+	    memmem(f->payload, f->n, "of this client wait", 19) == NULL)
 		die("session %u is not refused: %s came", i, frame_name(f->type));
 	hold();
 }
@@ -325,8 +328,8 @@ static void put_size(struct session *s, uint64_t size_bytes)
 /* One whole block of a file without a size is written. */
 static struct session growing(unsigned port)
 {
-	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .mode = 0644, .name = { (const uint8_t *)"input", 5 },
-		.attrs = { (const uint8_t *)"\200\1\0\0", 4 } };
+	struct wire_entry f = { .type = WIRE_FILE, .id = ID(0, 1), .mode = 0644,
+		.name = { (const uint8_t *)"input", 5 }, .attrs = { (const uint8_t *)"\200\1\0\0", 4 } };
 	struct session s = sending(port, "/");
 	uint8_t out[WIRE_ENTRY_BYTES(4)];
 
@@ -479,8 +482,8 @@ static void links_out(unsigned port, char **arguments)
  * ask for. */
 static void rate_flood(unsigned port, char **arguments)
 {
-	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .quiet_ms = 30000, .max_entries = 1000,
-		.max_streams = 16 };
+	struct wire_hello h = { .version_min = 1, .version_max = 1, .timeout_ms = 30000, .quiet_ms = 30000,
+		.max_entries = 1000, .max_streams = 16 };
 	struct wire_rate f = { .all_bps = 1, .n = WIRE_RATES_MAX, .m = WIRE_RATE_STREAMS_MAX };
 	struct session s = { .port = port, .control = control(port) };
 	uint8_t out[WIRE_HELLO_MAX_BYTES > WIRE_RATE_MAX_BYTES ? WIRE_HELLO_MAX_BYTES : WIRE_RATE_MAX_BYTES];
@@ -508,7 +511,8 @@ const struct hostile hostile_greedy[] = {
 	{ "unjoined", unjoined }, { "early-entries", early_entries }, { "revoked", revoked },
 	{ "entry-flood", entry_flood }, { "reads-no-answer", reads_no_answer }, { "glob-bomb", glob_bomb },
 	{ "bit-by-bit", bit_by_bit },
-	{ "hole-bomb", hole_bomb }, { "lying-input", lying_input }, { "unasked-bits", unasked_bits }, { "no-devices", no_devices },
+	{ "hole-bomb", hole_bomb }, { "lying-input", lying_input }, { "unasked-bits", unasked_bits },
+	    { "no-devices", no_devices },
 	{ "reserved-names", reserved_names },
 	{ "links-out", links_out }, { "rate-flood", rate_flood }, { NULL, NULL }
 };

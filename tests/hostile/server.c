@@ -252,7 +252,8 @@ static void wrong_frame(unsigned port, char **arguments)
 {
 	static const uint8_t zeros[64];
 	unsigned after = (unsigned)atoi(arguments[0]);
-	struct server_session s = after == 0 ? server_session_hello() : after == 1 ? server_session_opened() : server_session_joined();
+	struct server_session s = after == 0 ? server_session_hello() : after == 1 ? server_session_opened() :
+	    server_session_joined();
 
 	(void)port;
 	if (after == 0)
@@ -302,8 +303,8 @@ static void bad_size(unsigned port, char **arguments)
 	server_session_drop(&s);
 }
 
-/* JOIN of a client that sends, which lets a block follow at once. ARGUMENT: the answer to JOIN and block; after "error" the
- * next JOIN is answered well, and no block comes before that. */
+/* JOIN of a client that sends, which lets a block follow at once. ARGUMENT: the answer to JOIN and block; after "error"
+ * the next JOIN is answered well, and no block comes before that. */
 static void joined_ahead(unsigned port, char **arguments)
 {
 	struct server_session s = server_session_opened();
@@ -377,8 +378,8 @@ static void name_endpoint(struct server_session *s, uint32_t id, const char *hos
 	peer_send(s->control, out, wire_endpoint_encode(out, &f));
 }
 
-/* Names hosts for data connections: names and addresses of nobody, which are ignored, and a host of another identity, which
- * learns nothing but a handshake. */
+/* Names hosts for data connections: names and addresses of nobody, which are ignored, and a host of another identity,
+ * which learns nothing but a handshake. */
 static void elsewhere(unsigned port, char **arguments)
 {
 	static const char *const nobody[] = { "localhost", "0.0.0.0", "::", "224.0.0.1", "::ffff:0.0.0.0" };
@@ -571,11 +572,14 @@ static void notes(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_server[] = {
-	{ "good", good }, { "crowded", crowded }, { "unasked", unasked }, { "unmatched", unmatched }, { "fetched", fetched }, { "bad-name", bad_name },
+	{ "good", good }, { "crowded", crowded }, { "unasked", unasked }, { "unmatched", unmatched },
+	    { "fetched", fetched }, { "bad-name", bad_name },
 	{ "through-a-link", through_a_link }, { "rude-texts", rude_texts },
 	{ "too-generous", too_generous }, { "bad-range", bad_range }, { "silent", silent },
-	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block }, { "beyond-window", beyond_window },
-	{ "bad-size", bad_size }, { "joined-ahead", joined_ahead }, { "thief", thief }, { "elsewhere", elsewhere }, { "tickets", tickets },
+	{ "reads-nothing", reads_nothing }, { "wrong-frame", wrong_frame }, { "bad-block", bad_block },
+	    { "beyond-window", beyond_window },
+	{ "bad-size", bad_size }, { "joined-ahead", joined_ahead }, { "thief", thief }, { "elsewhere", elsewhere },
+	    { "tickets", tickets },
 	{ "old-tls", old_tls }, { "never-content", never_content }, { "busy-for-ever", busy_for_ever },
 	{ "unasked-bits", unasked_bits }, { "link-out", link_out }, { "notes", notes }, { NULL, NULL }
 };

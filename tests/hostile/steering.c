@@ -80,7 +80,8 @@ static struct session begun(unsigned port, uint8_t role, const char *path, unsig
 /* Where they may not come: all before OPEN; RATE to a server that does not send, TCP_REPORT from any client. */
 static void wrong_steering(unsigned port, char **arguments)
 {
-	static const uint8_t roles[] = { WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_DISCARDS, WIRE_ACCEPTOR_GENERATES };
+	static const uint8_t roles[] = { WIRE_ACCEPTOR_RECEIVES, WIRE_ACCEPTOR_SENDS, WIRE_ACCEPTOR_DISCARDS,
+		WIRE_ACCEPTOR_GENERATES };
 	static const struct { uint8_t type; uint32_t n; } of[] = {
 		{ WIRE_SET_STREAMS, 10 }, { WIRE_TCP_REPORT, 42 }, { WIRE_RATE, 10 }
 	};
@@ -102,7 +103,8 @@ static void wrong_steering(unsigned port, char **arguments)
 			peer_close(p);
 		}
 		for (i = 0; i < sizeof roles; i++) {
-			if (of[k].type == WIRE_SET_STREAMS || (of[k].type == WIRE_RATE && roles[i] == WIRE_ACCEPTOR_SENDS))
+			if (of[k].type == WIRE_SET_STREAMS ||
+			    (of[k].type == WIRE_RATE && roles[i] == WIRE_ACCEPTOR_SENDS))
 				continue;
 			s = begun(port, roles[i], "/", 2);
 			peer_send_raw(s.control, of[k].type, 1, zeros, of[k].n);
@@ -225,8 +227,8 @@ static void steers_without_end(unsigned port, char **arguments)
 	drop(&s);
 }
 
-/* RATE frames that are too short or too long, with too many rates or streams, or with a stream of an unlisted rate; then
- * more well-formed RATE frames than the server accepts. */
+/* RATE frames that are too short or too long, with too many rates or streams, or with a stream of an unlisted rate;
+ * then more well-formed RATE frames than the server accepts. */
 static void malformed_rate(unsigned port, char **arguments)
 {
 	static const struct { uint32_t n; uint8_t head[28]; } of[] = {
@@ -383,7 +385,8 @@ static void malformed_seen(unsigned port, char **arguments)
 static struct wire_tcp_report absurd(void)
 {
 	static const char name[] = "%0A\"'`$(id)\\,#";
-	struct wire_tcp_report f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 }, .m = 3 };
+	struct wire_tcp_report f = { any(), any(), any(), any(), any(), { (const uint8_t *)name, sizeof name - 1 },
+		.m = 3 };
 	unsigned i;
 
 	for (i = 0; i < f.m; i++) {
@@ -577,6 +580,8 @@ static void never_measured(unsigned port, char **arguments)
 }
 
 const struct hostile hostile_steered[] = {
-	{ "steers-client", steers_client }, { "malformed-seen", malformed_seen }, { "sees-without-end", sees_without_end },
-	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "hurries", hurries }, { "never-measured", never_measured }, { NULL, NULL }
+	{ "steers-client", steers_client }, { "malformed-seen", malformed_seen },
+	    { "sees-without-end", sees_without_end },
+	{ "keeps-to-no-rate", keeps_to_no_rate }, { "lies-about-rounds", lies_about_rounds }, { "hurries", hurries },
+	    { "never-measured", never_measured }, { NULL, NULL }
 };

@@ -2,23 +2,24 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <math.h>
-
+#include <stdint.h>
 #include <cmocka.h>
+
+#include <math.h>
 
 #include "measure/prober.h"
 
-/* A path of 30 Mbit/s and 86 ms with random loss, on which no other flows are seen: recorded. Whether an answer supposes a flow
- * that cannot be seen decides between seven streams and nine. */
+/* A path of 30 Mbit/s and 86 ms with random loss, on which no other flows are seen: recorded. Whether an answer
+ * supposes a flow that cannot be seen decides between seven streams and nine. */
 static void leaves_room_for_an_unseen_flow(void **state)
 {
 	const struct evidence e = { .level = {
-		{ .probe = { 1, 4.01e6, 4.2e5 }, .lag_ratio = 0.2, .rtt_s = 0.0885, .low_rtt_s = 0.0873, .loss_ratio = 1.8e-3,
-		    .segments = 6676, .time_s = 29.9, .loss_events = 12, .segment_bytes = 1445 },
-		{ .probe = { 4, 15.36e6, 8.8e5 }, .lag_ratio = 0.126, .rtt_s = 0.0884, .low_rtt_s = 0.0877, .loss_ratio = 2.1e-3,
-		    .segments = 14200, .time_s = 14.8, .loss_events = 28, .segment_bytes = 1454 },
-		{ .probe = { 15, 27.36e6, 1.3e5 }, .lag_ratio = 0.1, .rtt_s = 0.1645, .low_rtt_s = 0.1606, .loss_ratio = 1.86e-3,
-		    .segments = 8076, .time_s = 5, .loss_events = 15, .segment_bytes = 1436 } },
+		{ .probe = { 1, 4.01e6, 4.2e5 }, .lag_ratio = 0.2, .rtt_s = 0.0885, .low_rtt_s = 0.0873,
+		    .loss_ratio = 1.8e-3, .segments = 6676, .time_s = 29.9, .loss_events = 12, .segment_bytes = 1445 },
+		{ .probe = { 4, 15.36e6, 8.8e5 }, .lag_ratio = 0.126, .rtt_s = 0.0884, .low_rtt_s = 0.0877,
+		    .loss_ratio = 2.1e-3, .segments = 14200, .time_s = 14.8, .loss_events = 28, .segment_bytes = 1454 },
+		{ .probe = { 15, 27.36e6, 1.3e5 }, .lag_ratio = 0.1, .rtt_s = 0.1645, .low_rtt_s = 0.1606,
+		    .loss_ratio = 1.86e-3, .segments = 8076, .time_s = 5, .loss_events = 15, .segment_bytes = 1436 } },
 		.n = 3, .base_rtt_s = 0.086, .peak_rtt_s = 0.1853, .idle_rtt_s = 0.0865, .burst_bps = 27.9e6 };
 	struct ptcp_probe p[3];
 	struct ptcp_advice_opts o;
@@ -38,14 +39,15 @@ static void leaves_room_for_an_unseen_flow(void **state)
 	assert_true(a.impact_high_percent >= 10 && a.impact_total_percent >= a.impact_percent);
 }
 
-/* An idle path of 30 Mbit/s, probed a while ago. Age neither raises the answer nor leaves it certain, and its range widens to both
- * sides. */
+/* An idle path of 30 Mbit/s, probed a while ago. Age neither raises the answer nor leaves it certain, and its range
+ * widens to both sides. */
 static void history_is_no_present(void **state)
 {
 	static const double age_s[] = { 0, 60, 1200, 3600, 10000 };
-	struct history_entry h = { .key = { .sends = true, .congestion = "cubic" }, .n_probes = 3, .limit = LIMIT_NETWORK,
-		.probe = { { 1, 28.9e6, 4e5 }, { 4, 28.95e6, 3e5 }, { 15, 28.96e6, 2e5 } },
-		.evidence = { .n = 3, .base_rtt_s = 0.058, .peak_rtt_s = 0.116, .idle_rtt_s = 0.058, .burst_bps = 29e6 } };
+	struct history_entry h = { .key = { .sends = true, .congestion = "cubic" }, .n_probes = 3,
+		.limit = LIMIT_NETWORK, .probe = { { 1, 28.9e6, 4e5 }, { 4, 28.95e6, 3e5 }, { 15, 28.96e6, 2e5 } },
+		.evidence = { .n = 3, .base_rtt_s = 0.058, .peak_rtt_s = 0.116, .idle_rtt_s = 0.058,
+		.burst_bps = 29e6 } };
 	double low_bps = INFINITY, high_bps = 0, bps = 0;
 	const struct ptcp_advice *a;
 	struct ptcp_advice_opts o;
@@ -54,7 +56,8 @@ static void history_is_no_present(void **state)
 
 	(void)state;
 	for (i = 0; i < 3; i++)
-		h.evidence.level[i] = (struct evidence_level){ .probe = h.probe[i], .lag_ratio = 0.1, .rtt_s = 0.1, .low_rtt_s = 0.09,
+		h.evidence.level[i] = (struct evidence_level){ .probe = h.probe[i], .lag_ratio = 0.1, .rtt_s = 0.1,
+		    .low_rtt_s = 0.09,
 			.loss_ratio = 1e-4, .segments = 20000, .time_s = 10 };
 	ptcp_advice_opts_init(&o);
 	for (i = 0; i < sizeof age_s / sizeof *age_s; i++) {

@@ -79,7 +79,8 @@ static double load(const struct drawn *p, double n)
 
 static bool is_full(const struct drawn *p, double n) { return load(p, n) > 0.93; }
 
-/* Of the longest queue, at a time of a uniform distribution; only a link that carries all it can has a queue all the time. */
+/* Of the longest queue, at a time of a uniform distribution; only a link that carries all it can has a queue all the
+ * time. */
 static double queued(const struct drawn *p, double n, double at)
 {
 	return !is_full(p, n) ? 0.02 * at : load(p, n) < 0.99 ? at : 0.5 + 0.5 * at;
@@ -145,7 +146,8 @@ static void recover(struct world *w)
 	if (share_bps <= w->others_bps)
 		w->others_bps = share_bps;
 	else
-		w->others_bps += (share_bps - w->others_bps) * (1 - exp(-STEP_S / cycle_s(p, share_bps / p->others, w->n)));
+		w->others_bps += (share_bps - w->others_bps) * (1 - exp(-STEP_S / cycle_s(p,
+		    share_bps / p->others, w->n)));
 }
 
 /* Joining streams reach their share within a cycle of their windows. */
@@ -154,7 +156,8 @@ static void advance(struct world *w, unsigned n)
 	const struct drawn *p = w->p;
 	double tau_s, keep = exp(-STEP_S / 2);
 
-	tau_s = n < w->n ? 0.3 : p->others > 0 && is_full(p, n) ? fmax(cycle_s(p, drawn_brings(p, n) / n, n), 0.5) : 0.5;
+	tau_s = n < w->n ? 0.3 : p->others > 0 && is_full(p, n) ? fmax(cycle_s(p, drawn_brings(p, n) / n, n), 0.5) :
+	    0.5;
 
 	fall(w, n);
 	w->n += (n - w->n) * (1 - exp(-STEP_S / tau_s));
@@ -182,11 +185,12 @@ static struct stream_control_sample observe(struct world *w, unsigned n)
 		    windowed ? n * STEP_S : 0, events }, 0 };
 }
 
-/* Part of the streams that deliver: none during an outage, and afterwards more and more of them, since each has doubled the
- * time to its next retransmission. */
+/* Part of the streams that deliver: none during an outage, and afterwards more and more of them, since each has doubled
+ * the time to its next retransmission. */
 static double delivering(const struct drawn *p, double at_s)
 {
-	double since_s = p->outages_every_s > 0 && at_s >= p->outages_every_s ? fmod(at_s, p->outages_every_s) : INFINITY;
+	double since_s = p->outages_every_s > 0 && at_s >= p->outages_every_s ? fmod(at_s,
+	    p->outages_every_s) : INFINITY;
 
 	return since_s >= 2 * p->outage_s ? 1 : fmax(since_s - p->outage_s, 0) / p->outage_s;
 }

@@ -1,5 +1,6 @@
-/* Random paths that are formulas: shares of a link that streams reach with time, noise, queues, random loss to whose rate
- * streams fall from slow start, windows; and transfers over them, whose number of streams the controller chooses. */
+/* Random paths that are formulas: shares of a link that streams reach with time, noise, queues, random loss to whose
+ * rate streams fall from slow start, windows; and transfers over them, whose number of streams the controller
+ * chooses. */
 #ifndef TESTS_MODEL_DRAWN_PATH_H
 #define TESTS_MODEL_DRAWN_PATH_H
 
@@ -13,7 +14,8 @@ struct drawn {
 	double capacity_bps, rtt_s, queue_s;
 	double loss_ratio, window_bytes; /* of random loss; 0: none */
 	double others;                   /* competing flows */
-	double outage_s, outages_every_s; /* duration of each outage, from the beginning of one to that of the next; 0: none */
+	double outage_s, outages_every_s; /* duration of each outage, from the beginning of one to
+	                                     that of the next; 0: none */
 };
 
 struct drawn draw_path(uint64_t seed);

@@ -36,9 +36,11 @@ static void add(struct results *r, double x)
 
 static void print_path(uint64_t seed, const struct drawn *p, const struct outcome *o)
 {
-	printf("#> %3u: %5.1f Mbit/s %3.0f ms, queue %4.0f ms, loss %.2f %%, window %3.0f kB, %2.0f others: %5.1f of %5.1f "
-	    "Mbit/s, %3.0f points above, %u changes\n", (unsigned)seed, p->capacity_bps / 1e6, p->rtt_s * 1e3, p->queue_s * 1e3,
-	    p->loss_ratio * 100, p->window_bytes / 1e3, p->others, o->bps / 1e6, drawn_best_bps(p) / 1e6, o->above * 100, o->changes);
+	printf("#> %3u: %5.1f Mbit/s %3.0f ms, queue %4.0f ms, loss %.2f %%, window %3.0f kB, %2.0f others: %5.1f of "
+	    "%5.1f Mbit/s, %3.0f points above, %u changes\n", (unsigned)seed, p->capacity_bps / 1e6, p->rtt_s * 1e3,
+	    p->queue_s * 1e3,
+	    p->loss_ratio * 100, p->window_bytes / 1e3, p->others, o->bps / 1e6, drawn_best_bps(p) / 1e6,
+	    o->above * 100, o->changes);
 }
 
 static void expect(const char *what, struct results *r, double median, double tenth)
@@ -86,8 +88,10 @@ static void random_paths(void **state)
 	expect("random loss on an idle path, over 32 streams", &lossy, 0.90, 0.70);
 	expect("windows", &windowed, 0.88, 0.50);
 	expect("one stream is enough", &no_gain, 0.97, 0.97);
-	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 %.0f\n",
-	    100 * quantile_of(&above, 0.5), 100 * quantile_of(&above, 0.9), quantile_of(&changes, 0.5), quantile_of(&changes, 0.9));
+	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 "
+	    "%.0f\n",
+	    100 * quantile_of(&above, 0.5), 100 * quantile_of(&above, 0.9), quantile_of(&changes, 0.5),
+	    quantile_of(&changes, 0.9));
 	assert_true(quantile_of(&above, 0.5) <= 0.05);
 	assert_true(quantile_of(&above, 0.9) <= 0.13);
 	assert_true(quantile_of(&changes, 0.9) <= 10);
@@ -115,8 +119,8 @@ static void what_exceeds_the_budget_is_not_probed_again(void **state)
 	assert_true(few >= 0.9 * all && some > 0);
 }
 
-/* An idle path with random loss: 8 streams fill the link. Three times as many were probed half a minute later, and took from
- * a flow that could not be seen. */
+/* An idle path with random loss: 8 streams fill the link. Three times as many were probed half a minute later, and took
+ * from a flow that could not be seen. */
 static void a_filled_path_is_not_probed_beyond(void **state)
 {
 	struct drawn p = { .capacity_bps = 30e6, .rtt_s = 0.086, .queue_s = 0.1, .loss_ratio = 1.7e-3 };
@@ -135,8 +139,8 @@ static void a_filled_path_is_not_probed_beyond(void **state)
 	assert_in_range(beyond, 0, 5); /* all, if filled paths are probed again */
 }
 
-/* Outages of 1 to 10 s, up to five, say nothing about the path: no count follows from one, and what the transfer delivers at
- * other times is what it would deliver without. */
+/* Outages of 1 to 10 s, up to five, say nothing about the path: no count follows from one, and what the transfer
+ * delivers at other times is what it would deliver without. */
 static void outages_are_no_evidence(void **state)
 {
 	static struct results kept;
@@ -155,7 +159,8 @@ static void outages_are_no_evidence(void **state)
 		up_s = RUN_S - 1.5 * p.outage_s * floor(RUN_S / p.outages_every_s - 1e-9);
 		o = drawn_transfer(&p, seed);
 		if (getenv("V"))
-			printf("#> %3u: outages of %.1f s every %.0f s, %2.0f others: %.2f of the rate without, %u changes\n", (unsigned)seed,
+			printf("#> %3u: outages of %.1f s every %.0f s, %2.0f others: %.2f of the rate without, %u "
+			    "changes\n", (unsigned)seed,
 			    p.outage_s, p.outages_every_s, p.others, o.bps * RUN_S / up_s / calm_bps, o.in_outages);
 		add(&kept, o.bps * RUN_S / up_s / calm_bps);
 		wrong += o.in_outages;

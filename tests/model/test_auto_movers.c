@@ -1,6 +1,6 @@
 /* The controller of a striped transfer, whose streams are spread over the hosts of several movers, on sites that are
- * formulas: hosts with a rate each, behind a shared link with or without other flows. A transfer with movers is compared
- * with one without. */
+ * formulas: hosts with a rate each, behind a shared link with or without other flows. A transfer with movers is
+ * compared with one without. */
 #include "model/near.h"
 
 #include <stdio.h>
@@ -112,7 +112,8 @@ static double queue_s(const struct site *s, unsigned n)
 static struct stream_control_sample observe(struct transfer *t, unsigned n)
 {
 	const struct site *s = &t->site;
-	double sd = is_shared_full(s, n) && s->others > 0 ? 0.1 * pow(8.0 / fmin(n, 8), 0.6) : 0.02, keep = exp(-STEP_S / 2);
+	double sd = is_shared_full(s, n) && s->others > 0 ? 0.1 * pow(8.0 / fmin(n, 8), 0.6) : 0.02,
+	    keep = exp(-STEP_S / 2);
 	double queue = queue_s(s, n), at = rng_uniform(&t->rng), bps, segments, rtt_s, loss, events;
 
 	t->noise = keep * t->noise + sqrt(1 - keep * keep) * (rng_uniform(&t->rng) - 0.5) * sqrt(12);
@@ -125,7 +126,8 @@ static struct stream_control_sample observe(struct transfer *t, unsigned n)
 	events = fmin(loss * segments, n * fmax(STEP_S / rtt_s, 0.1));
 	return (struct stream_control_sample){ STEP_S, bps, true, false, false,
 		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
-		    s->rtt_s + (s->others > 0 && is_shared_full(s, n) ? 0.3 * s->shared_queue_s : 0), n * STEP_S, 0, events }, 0 };
+		    s->rtt_s + (s->others > 0 && is_shared_full(s, n) ? 0.3 * s->shared_queue_s : 0), n * STEP_S,
+		    0, events }, 0 };
 }
 
 static void begin(struct transfer *t, const struct site *s, uint64_t seed)
@@ -163,7 +165,8 @@ static void pass(struct transfer *t, double seconds)
 		}
 		t->changes += stream_control_add(&t->control, &x);
 		if (getenv("V") && (x.interval_s != STEP_S || (unsigned)(t->s * 10 + 0.5) % 20 == 0))
-			printf("#> %5.1f s: %2u streams, target %2u, phase %d, others %d, %.0f Mbit/s, impact %.0f %%: %s\n", t->s, n,
+			printf("#> %5.1f s: %2u streams, target %2u, phase %d, others %d, %.0f Mbit/s, impact %.0f %%: "
+			    "%s\n", t->s, n,
 			    t->control.target, (int)t->control.phase, (int)t->control.advice.others, x.rate_bps / MBIT,
 			    100 * impact(&t->site, n), t->control.reason);
 	}
@@ -204,7 +207,8 @@ static void every_host_is_used(void **state)
 			early_bps = t.low_bps;
 			pass(&t, 110);
 			if (seed == 1)
-				printf("#> %2u hosts of 100 Mbit/s: %4.0f Mbit/s, at first %4.0f in the slowest second, ends with %u streams\n",
+				printf("#> %2u hosts of 100 Mbit/s: %4.0f Mbit/s, at first %4.0f in the slowest "
+				    "second, ends with %u streams\n",
 				    s.movers, t.bits / 120 / MBIT, early_bps / MBIT, t.control.streams);
 			assert_true(early_bps > 0.92 * all_bps);
 			assert_true(t.bits > 0.94 * 120 * all_bps);
@@ -266,8 +270,9 @@ static struct outcome beside(const struct site *site, unsigned movers)
 		o.later += t.over_s / 240 / SEEDS;
 		o.bps += t.bits / 240 / SEEDS;
 	}
-	printf("#> %u movers, %3.0f others: %5.1f Mbit/s, best %5.1f with %u streams; %+.0f points in the first minute, then "
-	    "%+.0f\n", movers, s.others, o.bps / MBIT, brings(&s, best(&s)) / MBIT, best(&s), 100 * o.first, 100 * o.later);
+	printf("#> %u movers, %3.0f others: %5.1f Mbit/s, best %5.1f with %u streams; %+.0f points in the first "
+	    "minute, then %+.0f\n", movers, s.others, o.bps / MBIT, brings(&s, best(&s)) / MBIT, best(&s),
+	    100 * o.first, 100 * o.later);
 	return o;
 }
 

@@ -34,7 +34,8 @@ static enum congestion_verdict pass(const struct observed *l, double seconds, bo
 	for (s = 0; s < seconds - 1e-6; s += STREAM_CONTROL_SAMPLE_S, i++) {
 		mbps = i < 3 && l->burst_mbps > 0 ? l->burst_mbps : l->mbps * (i % 2 == 0 ? 1.05 : 0.95);
 		segments = mbps * MBIT * STREAM_CONTROL_SAMPLE_S / 8 / 1448;
-		v = congestion_judge_add(&j, l->streams, &(struct evidence_sample){ STREAM_CONTROL_SAMPLE_S, segments * 1448, segments,
+		v = congestion_judge_add(&j, l->streams, &(struct evidence_sample){ STREAM_CONTROL_SAMPLE_S,
+		    segments * 1448, segments,
 		    segments * l->loss_ratio, l->rtt_ms / 1e3, 0.058, l->streams * STREAM_CONTROL_SAMPLE_S,
 		    l->window_ratio * l->streams * STREAM_CONTROL_SAMPLE_S, 0 }, usable);
 		if (v != CONGESTION_KEEP)
@@ -50,7 +51,8 @@ static const struct observed random_1 = { 1, 5.6, 58.2, 1e-3, 0, 20 }, random_4 
 static void random_loss_and_nobody(void **state)
 {
 	(void)state;
-	assert_int_equal(pass(&random_4, 30, true), CONGESTION_KEEP); /* others behind a short queue would look like this */
+	/* others behind a short queue would look like this */
+	assert_int_equal(pass(&random_4, 30, true), CONGESTION_KEEP);
 	assert_int_equal(pass(&random_15, 4.4, true), CONGESTION_KEEP);
 	assert_int_equal(pass(&random_15, 0.2, true), CONGESTION_TO_BBR);
 }
@@ -153,8 +155,8 @@ static void one_bbr_stream(void **state)
 	assert_int_equal(pass(&beside, 5, true), CONGESTION_FROM_BBR);
 }
 
-/* An idle link goes down while each count is observed. That the streams deliver a fraction of its rate then, and retransmit, is
- * no random loss. */
+/* An idle link goes down while each count is observed. That the streams deliver a fraction of its rate then, and
+ * retransmit, is no random loss. */
 static void outages_are_no_random_loss(void **state)
 {
 	static const struct observed level[] = { { 4, 40, 58.2, 2e-3, 0, 40 }, { 15, 140, 58.2, 2e-3, 0, 80 } };

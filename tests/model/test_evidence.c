@@ -1,5 +1,5 @@
-/* Who else is on a path, from what the kernel reports of our streams: paths of 100 Mbit/s and 58 ms as laboratories have
- * them (96 Mbit/s of payload), one test for each kind. */
+/* Who else is on a path, from what the kernel reports of our streams: paths of 100 Mbit/s and 58 ms as laboratories
+ * have them (96 Mbit/s of payload), one test for each kind. */
 #include "model/near.h"
 
 #include <string.h>
@@ -11,8 +11,10 @@
 
 static struct evidence_level level(unsigned streams, double mbps, double rtt_ms, double low_ms, double loss_ratio)
 {
-	return (struct evidence_level){ .probe = { streams, mbps * MBIT, 0.03 * mbps * MBIT }, .lag_ratio = 0.12, .rtt_s = rtt_ms / 1e3,
-		.low_rtt_s = low_ms / 1e3, .loss_ratio = loss_ratio, .segments = 20000, .window_ratio = 0, .time_s = 10 };
+	return (struct evidence_level){ .probe = { streams, mbps * MBIT, 0.03 * mbps * MBIT }, .lag_ratio = 0.12,
+		.rtt_s = rtt_ms / 1e3,
+		.low_rtt_s = low_ms / 1e3, .loss_ratio = loss_ratio, .segments = 20000,
+		.window_ratio = 0, .time_s = 10 };
 }
 
 static struct evidence path(struct evidence_level four, struct evidence_level fifteen, double peak_ms, double idle_ms,
@@ -22,8 +24,8 @@ static struct evidence path(struct evidence_level four, struct evidence_level fi
 		.idle_rtt_s = idle_ms / 1e3, .burst_bps = burst_mbps * MBIT };
 }
 
-/* Competing flows would be seen if they filled the queue; flows that are limited like our streams would not, since the link is not
- * full. */
+/* Competing flows would be seen if they filled the queue; flows that are limited like our streams would not, since the
+ * link is not full. */
 static void expect_no_verdict(const struct advice *a)
 {
 	assert_true(a->seems_idle);
@@ -97,13 +99,14 @@ static void nobody_but_random_loss(void **state)
 	assert_string_equal(a.congestion_advice, "bbr");
 }
 
-/* A path of 30 Mbit/s and 86 ms, with 0.17 % random loss, which limits the one other flow, too: recorded. Its goodput is
+/* A path of 30 Mbit/s and 86 ms, with 0.17 % random loss, which limits the one other flow, too: recorded. Its goodput
+ * is
  * 3.9 Mbit/s beside one stream, 3.4 beside 8, 1.6 beside 16. */
 static struct evidence few_that_losses_limit(void)
 {
 	struct evidence e = { .level = { level(1, 4.01, 88.5, 87.3, 1.8e-3), level(4, 15.36, 88.4, 87.7, 2.1e-3),
-		level(15, 27.36, 164.5, 160.6, 1.86e-3) }, .n = 3, .base_rtt_s = 0.086, .peak_rtt_s = 0.1853, .idle_rtt_s = 0.0865,
-		.burst_bps = 27.9 * MBIT };
+		level(15, 27.36, 164.5, 160.6, 1.86e-3) }, .n = 3, .base_rtt_s = 0.086, .peak_rtt_s = 0.1853,
+		.idle_rtt_s = 0.0865, .burst_bps = 27.9 * MBIT };
 	static const double time_s[] = { 29.9, 14.8, 5 }, events[] = { 12, 28, 15 }, segments[] = { 6676, 14200, 8076 };
 	size_t i;
 
@@ -116,8 +119,8 @@ static struct evidence few_that_losses_limit(void)
 	return e;
 }
 
-/* Advice leaves room for a flow that the probes do not show, and warns of it; no further probe would show it. A transfer does
- * not leave room. */
+/* Advice leaves room for a flow that the probes do not show, and warns of it; no further probe would show it. A
+ * transfer does not leave room. */
 static void a_flow_that_cannot_be_seen(void **state)
 {
 	struct evidence e = few_that_losses_limit();
@@ -144,12 +147,12 @@ static void a_flow_that_cannot_be_seen(void **state)
 	assert_true(transfer.impact_high_ratio < 0.05);
 }
 
-/* A path of 12.5 Mbit/s and 132 ms beside one flow, recorded: the queue never empties while 4 streams have 8 Mbit/s of the 11
- * that 15 streams have. Nobody else would let 4 streams have as much. */
+/* A path of 12.5 Mbit/s and 132 ms beside one flow, recorded: the queue never empties while 4 streams have 8 Mbit/s of
+ * the 11 that 15 streams have. Nobody else would let 4 streams have as much. */
 static void a_queue_that_never_empties(void **state)
 {
-	struct evidence e = { .level = { level(4, 8.26, 287.6, 265.3, 3.9e-3), level(15, 10.81, 284.9, 265.5, 9.6e-3) }, .n = 2,
-		.base_rtt_s = 0.1398, .peak_rtt_s = 0.3095, .burst_bps = 11.3 * MBIT };
+	struct evidence e = { .level = { level(4, 8.26, 287.6, 265.3, 3.9e-3), level(15, 10.81, 284.9, 265.5, 9.6e-3) },
+		.n = 2, .base_rtt_s = 0.1398, .peak_rtt_s = 0.3095, .burst_bps = 11.3 * MBIT };
 	struct advice a;
 
 	(void)state;
@@ -167,13 +170,15 @@ static void a_queue_that_never_empties(void **state)
 	assert_int_not_equal(judge(&e, 0.1).others, ADVICE_OTHERS_SOME);
 }
 
-/* A path of 14 Mbit/s and 138 ms with RED beside one flow, recorded: a single stream still grows, without any loss. Random loss that
- * limits the stream to this rate would have caused retransmissions. */
+/* A path of 14 Mbit/s and 138 ms with RED beside one flow, recorded: a single stream still grows, without any loss.
+ * Random loss that limits the stream to this rate would have caused retransmissions. */
 static void losses_that_are_missing(void **state)
 {
-	struct evidence e = { .level = { level(4, 8.36, 149, 142, 0), level(15, 11.67, 167, 156, 0.0109), level(1, 2.24, 141.8, 140.8, 0) },
+	struct evidence e = { .level = { level(4, 8.36, 149, 142, 0), level(15, 11.67, 167, 156, 0.0109),
+		level(1, 2.24, 141.8, 140.8, 0) },
 		.n = 3, .base_rtt_s = 0.1386, .peak_rtt_s = 0.234, .burst_bps = 12.27 * MBIT };
-	static const double time_s[] = { 5, 5, 4.1 }, segments[] = { 2467, 3484, 827 }, lag_ratio[] = { 0.152, 0.1, 0.384 };
+	static const double time_s[] = { 5, 5, 4.1 }, segments[] = { 2467, 3484, 827 },
+		lag_ratio[] = { 0.152, 0.1, 0.384 };
 	struct advice a;
 	size_t i;
 
@@ -206,7 +211,8 @@ static void rates_and_loss_ratios(void **state)
 	for (i = 0; i < 2; i++)
 		for (loss = 1e-6; loss < 0.1; loss *= 4)
 			for (rtt_s = 0.002; rtt_s < 0.4; rtt_s *= 5)
-				assert_near(evidence_loss_ratio(evidence_stream_bps(loss, rtt_s, 1448, growth[i]), rtt_s, 1448, growth[i]), loss, 1e-9);
+				assert_near(evidence_loss_ratio(evidence_stream_bps(loss, rtt_s, 1448, growth[i]),
+				    rtt_s, 1448, growth[i]), loss, 1e-9);
 }
 
 /* Two others: five or more of them would leave less to 4 streams, and nobody would leave the queue empty. */
@@ -246,7 +252,8 @@ static void fifteen_others(void **state)
 /* A tenth of a bandwidth-delay product of queue, mostly empty: alone, one stream would use most of the link. */
 static void two_others_behind_a_short_queue(void **state)
 {
-	struct evidence e = path(level(4, 66.1, 33.9, 33.6, 1e-3), level(15, 99.9, 34.4, 34, 4.2e-3), 38.3, 33.6, 108.1);
+	struct evidence e = path(level(4, 66.1, 33.9, 33.6, 1e-3), level(15, 99.9, 34.4, 34, 4.2e-3),
+	    38.3, 33.6, 108.1);
 	struct advice a;
 
 	(void)state;
@@ -374,7 +381,8 @@ static double impact_of_eight(const struct evidence *e, unsigned *streams)
 	return p.impact_ratio;
 }
 
-/* Many others that fill the link keep a queue that is long enough for their windows. Without it they do not compete, even if
+/* Many others that fill the link keep a queue that is long enough for their windows. Without it they do not compete,
+ * even if
  * 15 streams have less each than 4. */
 static void no_queue_without_a_full_link(void **state)
 {
@@ -400,8 +408,8 @@ static void watches_levels(void **state)
 	for (i = 0; i < 60; i++) {
 		double surge = i == 10 || i == 11 ? 1.2 : 1;
 
-		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, 0.06, i == 3 ? 0.05 : 0.055, 0.4,
-		    i < 20 ? 0.4 : 0.1, i < 20 ? 4 : 1 });
+		evidence_watch_add(&w, &e, &(struct evidence_sample){ 0.1, surge * 1e6, 700, i < 20 ? 50 : 7, 0.06,
+		    i == 3 ? 0.05 : 0.055, 0.4, i < 20 ? 0.4 : 0.1, i < 20 ? 4 : 1 });
 	}
 	evidence_add_level(&e, &w, 4, &s, 0);
 	assert_int_equal(e.n, 1);
@@ -417,7 +425,8 @@ static void watches_levels(void **state)
 	evidence_add_level(&e, &w, 4, &s, 0);
 	assert_int_equal(e.n, 1);
 	assert_non_null(strstr(evidence_text(text, &e, 4), "streams=4 rate_bps=80000000 error_bps=1000000 "));
-	assert_non_null(strstr(text, " base_rtt_s=0.050000 peak_rtt_s=0.060000 idle_rtt_s=0.000000 burst_bps=96000000"));
+	assert_non_null(strstr(text,
+	    " base_rtt_s=0.050000 peak_rtt_s=0.060000 idle_rtt_s=0.000000 burst_bps=96000000"));
 	assert_string_equal(evidence_text(text, &e, 5), "");
 	evidence_add_level(&e, &w, 15, &s, exp(0.4)); /* the older streams have more */
 	assert_int_equal(e.n, 2);
@@ -451,11 +460,13 @@ static struct evidence_level falling(struct evidence_level l, double seconds, do
 	return l;
 }
 
-/* 100 ms, 0.1 % random loss on an idle path: CUBIC keeps 4.2 Mbit/s per stream (RFC 9438), but 4 streams still have 40 after
+/* 100 ms, 0.1 % random loss on an idle path: CUBIC keeps 4.2 Mbit/s per stream (RFC 9438), but 4 streams still have 40
+ * after
  * 5 s, and 15 streams fill link and queue with windows that they cannot keep. */
 static void streams_that_fall_from_slow_start(void **state)
 {
-	struct evidence e = path(falling(level(4, 40, 101, 100.6, 0), 3.3, 12), falling(level(15, 96, 155, 139, 0), 3.3, 27), 177, 0, 98);
+	struct evidence e = path(falling(level(4, 40, 101, 100.6, 0), 3.3, 12), falling(level(15, 96, 155, 139, 0), 3.3,
+	    27), 177, 0, 98);
 	struct advice_point at;
 	struct advice a;
 
@@ -496,11 +507,13 @@ static void rate_that_losses_explain(void **state)
 	(void)state;
 	l.loss_events = l.segments / 1000;
 	l.loss_ratio = 1e-3;
-	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 4.49 * MBIT), 1, 0.01); /* sqrt(1.5 / 0.001) segments */
+	/* sqrt(1.5 / 0.001) segments */
+	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 4.49 * MBIT), 1, 0.01);
 	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_RENO) / (4 * 4.49 * MBIT), 1, 0.01);
 	l.loss_events = l.segments / 10000;
 	l.loss_ratio = 1e-4;
-	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 21.7 * MBIT), 1, 0.01); /* beyond Reno: RFC 9438, 5.1 */
+	/* beyond Reno: RFC 9438, 5.1 */
+	assert_near(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) / (4 * 21.7 * MBIT), 1, 0.01);
 	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_MODEL) == 0);
 	l.loss_events = 4;
 	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
@@ -512,11 +525,12 @@ static void rate_that_losses_explain(void **state)
 	assert_true(evidence_loss_bps(&l, 0.1, EVIDENCE_CUBIC) == 0);
 }
 
-/* 100 Mbit/s at 50 ms are 432 segments of 1448 bytes: (0.75 x 432)^(1/3) = 6.9 s. A quarter of that each: 54 round trips. */
+/* 100 Mbit/s at 50 ms are 432 segments of 1448 bytes: (0.75 x 432)^(1/3) = 6.9 s. A quarter of that each: 54 round
+ * trips. */
 static void cycle_of_a_level(void **state)
 {
-	struct evidence_sample s = { .interval_s = 0.1, .delivered_bytes = 1.25e6, .sent_segments = 1.25e6 / 1448, .rtt_s = 0.06,
-		.min_rtt_s = 0.05 };
+	struct evidence_sample s = { .interval_s = 0.1, .delivered_bytes = 1.25e6, .sent_segments = 1.25e6 / 1448,
+		.rtt_s = 0.06, .min_rtt_s = 0.05 };
 	static struct evidence_watch w;
 	struct evidence e = { .n = 0 };
 

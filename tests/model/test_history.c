@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/history.h"
 #include "draw.h"
+#include "model/history.h"
 
 static const struct history_entry sample = {
 	.key = { true, "ann@archive:7811", "cubic", "192.0.2.7" }, .when_s = 1700000000,
 	.probe = { { 4, 31e6, 2.4e6 }, { 12, 50e6, 3.1e6 } }, .n_probes = 2,
-	.evidence = { .level = { { { 4, 31e6, 0.93e6 }, 0.15, 0.104, 0.092, 4e-4, 20000, 0, 10 } }, .n = 1, .base_rtt_s = 0.058, .peak_rtt_s = 0.116,
+	.evidence = { .level = { { { 4, 31e6, 0.93e6 }, 0.15, 0.104, 0.092, 4e-4, 20000, 0, 10 } }, .n = 1,
+	.base_rtt_s = 0.058, .peak_rtt_s = 0.116,
 	    .idle_rtt_s = 0.0581, .burst_bps = 96e6 }, .limit = LIMIT_NETWORK, .partly_limited = true
 };
 static const char golden[] = "send ann@archive:7811 cubic 192.0.2.7 1700000000 network+ 58000:116000:58100:96000000 "
@@ -77,15 +78,24 @@ static void odd_names(void **state)
 static void what_is_no_entry(void **state)
 {
 	static const char *const bad[] = {
-		"", "\n", "#", "send", "send a cubic b 1", "send a cubic b 1 ", "give a cubic b 1 network 0:0:0:0 4:1:1", "send a cubic b x network 0:0:0:0 4:1:1",
-		"send a cubic b -1 network 0:0:0:0 4:1:1", "send a cubic b 1 network 0:0:0:0 4:1", "send a cubic b 1 network 0:0:0:0 4:1:1,", "send a cubic b 1 network 0:0:0:0 ,4:1:1",
-		"send a cubic b 1 network 0:0:0:0 0:1:1", "send a cubic b 1 network 0:0:0:0 4:0:1", "send a cubic b 1 network 0:0:0:0 4:1:0", "send a cubic b 1 network 0:0:0:0 4:1:1 ",
-		"send a cubic b 1 network 0:0:0:0 4:1e9:1", "send a cubic b 1 network 0:0:0:0 4:1:1;", "send a  b 1 4:1:1", "send a cubic b  1 4:1:1",
-		"send a%0 cubic b 1 network 0:0:0:0 4:1:1", "send a%00 cubic b 1 network 0:0:0:0 4:1:1", "send a seventeen-letters b 1 network 0:0:0:0 4:1:1",
-		"send a cubic b 1 network 0:0:0:0 4:9999999999999999:1", "send a cubic b 99999999999999999999 network 0:0:0:0 4:1:1",
-		"send a cubic b 1 network 0:0:0:0 4:1:1\n\n", "send a cubic b 1 network 0:0:0:0 1:1:1,2:1:1,3:1:1,4:1:1,5:1:1,6:1:1,7:1:1,8:1:1,9:1:1",
+		"", "\n", "#", "send", "send a cubic b 1", "send a cubic b 1 ",
+		"give a cubic b 1 network 0:0:0:0 4:1:1", "send a cubic b x network 0:0:0:0 4:1:1",
+		"send a cubic b -1 network 0:0:0:0 4:1:1", "send a cubic b 1 network 0:0:0:0 4:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1,", "send a cubic b 1 network 0:0:0:0 ,4:1:1",
+		"send a cubic b 1 network 0:0:0:0 0:1:1", "send a cubic b 1 network 0:0:0:0 4:0:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:0", "send a cubic b 1 network 0:0:0:0 4:1:1 ",
+		"send a cubic b 1 network 0:0:0:0 4:1e9:1", "send a cubic b 1 network 0:0:0:0 4:1:1;",
+		"send a  b 1 4:1:1", "send a cubic b  1 4:1:1",
+		"send a%0 cubic b 1 network 0:0:0:0 4:1:1", "send a%00 cubic b 1 network 0:0:0:0 4:1:1",
+		"send a seventeen-letters b 1 network 0:0:0:0 4:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:9999999999999999:1",
+		"send a cubic b 99999999999999999999 network 0:0:0:0 4:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1\n\n",
+		"send a cubic b 1 network 0:0:0:0 1:1:1,2:1:1,3:1:1,4:1:1,5:1:1,6:1:1,7:1:1,8:1:1,9:1:1",
 		"send a cubic b 1 4:1:1", "send a cubic b 1 net 0:0:0:0 4:1:1", "send a cubic b 1 network 0:0:0 4:1:1",
-		"send a cubic b 1 network 0:0:0:0 4:1:1:1", "send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:9999999:1", "send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:9999999:1",
+		"send a cubic b 1 network 0:0:0:0 4:1:1:1:1:1:1:1:1",
 		" send a cubic b 1 4:1:1", "sendsendsendsend a cubic b 1 4:1:1",
 	};
 	struct history_entry h;

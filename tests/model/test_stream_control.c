@@ -87,7 +87,8 @@ struct line {
 static struct stream_control_sample step(struct line *l, const struct path *p, unsigned n, double noise)
 {
 	bool shared = takes(p, n + 1) > 0;
-	double sd = !shared ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6), keep = exp(-STREAM_CONTROL_SAMPLE_S / 2), share;
+	double sd = !shared ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6), keep = exp(-STREAM_CONTROL_SAMPLE_S / 2),
+	    share;
 	double kick = (rng_uniform(&l->rng) - 0.5) * sqrt(12);
 
 	sd *= noise > 0 ? noise : 1;
@@ -162,7 +163,8 @@ static const struct world worlds[] = {
 	{ "slow disk", { { 0, 1000 * MBIT, 5, 0, 0, 100 * MBIT } }, 0.10, 0, 0, 0 },
 	{ "disk in between", { { 0, 100 * MBIT, 20, 0, 0, 0 }, { 200, 100 * MBIT, 20, 0, 0, 5 * MBIT },
 	    { 300, 100 * MBIT, 20, 0, 0, 0 } }, 0.20, 0.10, 0, 0 },
-	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } }, 0.30, 0.15, 40, 0 },
+	{ "disk every 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 5, 0, 0, 5 * MBIT } },
+	    0.30, 0.15, 40, 0 },
 	{ "halves, 60 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 60, 50 * MBIT, 5, 0, 0, 0 } }, 0.30, 0.36, 120, 0 },
 	{ "come and go, 20 s", { { 0, 100 * MBIT, 5, 0, 0, 0 }, { 20, 100 * MBIT, 15, 0, 0, 0 } }, 0.30, 0.40, 40, 0 },
 	{ "policer", { { 0, 200 * MBIT, 0, 0, 0, 0 }, { 3, 40 * MBIT, 0, 0, 0, 0 } }, 0.10, 0, 0, 0 },
@@ -373,8 +375,8 @@ static void too_little_to_send(void **state)
 	assert_int_equal(s.target, i);
 }
 
-/* Streams that had not yet come to their rates: that 15 bring thrice as much is no reason to take 30 before 4 have been seen
- * again. */
+/* Streams that had not yet come to their rates: that 15 bring thrice as much is no reason to take 30 before 4 have been
+ * seen again. */
 static void early_levels(void **state)
 {
 	struct stream_control s = begun(0.5, 32);
@@ -424,8 +426,8 @@ static void windows(void **state)
 	assert_near(s.predicted_impact_ratio, 0, 0);
 }
 
-/* The same behind a receiver that syncs its disk for 0.2 s of each 3 s, with a level of 5 s: pauses end no level and begin
- * none anew. */
+/* The same behind a receiver that syncs its disk for 0.2 s of each 3 s, with a level of 5 s: pauses end no level and
+ * begin none anew. */
 static void pauses_of_the_receiver(void **state)
 {
 	struct stream_control s = begun(0.1, 32);
@@ -435,7 +437,8 @@ static void pauses_of_the_receiver(void **state)
 	for (i = 0; i < 300; i++) {
 		bool syncs = i % 30 < 2;
 		struct stream_control_sample x = { .interval_s = STREAM_CONTROL_SAMPLE_S,
-			.rate_bps = fmin(s.streams * 8e6, 196e6), .steady = true, .starved = syncs, .host_limited = true };
+			.rate_bps = fmin(s.streams * 8e6, 196e6), .steady = true, .starved = syncs,
+			.host_limited = true };
 
 		x.rate_bps *= syncs ? 0.1 : 1;
 		stream_control_add(&s, &x);
@@ -502,7 +505,8 @@ static void the_path_changes(void **state)
 	feed(&s, 9, 45e6, false);
 	assert_int_equal(feed(&s, 5, 9e6, false), 1);
 	assert_int_equal(s.phase, STREAM_CONTROL_PROBING);
-	assert_non_null(strstr(s.reason, s.profile.probe[0].streams == 1 ? ": 1 stream delivers " : " streams deliver "));
+	assert_non_null(strstr(s.reason, s.profile.probe[0].streams == 1 ? ": 1 stream delivers " :
+	    " streams deliver "));
 }
 
 /* ---- With the kernel's view of the streams ---- */
@@ -530,7 +534,8 @@ static struct stream_control_sample see(const struct seen *p, unsigned n, struct
 
 	return (struct stream_control_sample){ STREAM_CONTROL_SAMPLE_S, bps, true, false, false,
 		{ STREAM_CONTROL_SAMPLE_S, bps * STREAM_CONTROL_SAMPLE_S / 8, segments, loss * segments,
-		    0.058 * (full ? 1.6 + 0.4 * rng_uniform(r) : 1 + 0.05 * rng_uniform(r)), 0.06, n * STREAM_CONTROL_SAMPLE_S, 0, 0 }, 0 };
+		    0.058 * (full ? 1.6 + 0.4 * rng_uniform(r) : 1 + 0.05 * rng_uniform(r)), 0.06,
+		    n * STREAM_CONTROL_SAMPLE_S, 0, 0 }, 0 };
 }
 
 struct course {
@@ -597,8 +602,8 @@ static void random_loss_after_the_first_level(void **state)
 	}
 }
 
-/* Nobody was seen, and more streams are held than ever before: others that these show are not displaced until the hold time
- * is over. The queue never empties, and a seventh of the capacity is missing. */
+/* Nobody was seen, and more streams are held than ever before: others that these show are not displaced until the hold
+ * time is over. The queue never empties, and a seventh of the capacity is missing. */
 static void a_new_count_is_judged_soon(void **state)
 {
 	struct stream_control s = begun(0.1, 32);
@@ -629,8 +634,8 @@ static void a_new_count_is_judged_soon(void **state)
 	assert_true(s.target < held);
 }
 
-/* Five others come to a path where nobody was: the new levels are judged with the kernel's view, and the budget decides. They
- * were not, and three times as many streams as before were held. */
+/* Five others come to a path where nobody was: the new levels are judged with the kernel's view, and the budget
+ * decides. They were not, and three times as many streams as before were held. */
 static void others_come(void **state)
 {
 	struct seen p = { 0, 0, 0 };

@@ -3,12 +3,13 @@
 #ifndef TESTS_NET_FIXTURE_H
 #define TESTS_NET_FIXTURE_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
-#include <stdbool.h>
 #include <cmocka.h>
+
+#include <stdbool.h>
 
 #include "core/units.h"
 #include "net/identity.h"

@@ -1,8 +1,6 @@
 /* against: cpu */
 #include "net/chan.h"
 
-#include "fixture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/list.h"
+#include "fixture.h"
 #include "net/loop_uv.h"
 
 static struct identity ours, theirs;
@@ -406,7 +405,8 @@ static void no_read_ahead(void **state)
 	(void)state;
 	for (k = 0; k < 2; k++) {
 		struct pair p = { .a = { .to_send = 60000, .hand_over = k == 1 },
-			.b = { .want = 60000, .read_bytes = 1000, .pause_at = 1000, .hand_over = k == 1, .no_read_ahead = true } };
+			.b = { .want = 60000, .read_bytes = 1000, .pause_at = 1000, .hand_over = k == 1,
+			.no_read_ahead = true } };
 
 		start_pair(&p, false);
 		do
@@ -415,7 +415,8 @@ static void no_read_ahead(void **state)
 		nf_run_for(p.l, 50);
 		assert_int_equal(p.b.got, 1000);
 		assert_int_equal(ioctl(chan_fd(p.b.c), FIONREAD, &left), 0);
-		assert_true(left >= 60000 - 1000 - (k == 1 ? 0 : 2 * 16384)); /* a record of the handshake's read, and one of ours */
+		/* a record of the handshake's read, and one of ours */
+		assert_true(left >= 60000 - 1000 - (k == 1 ? 0 : 2 * 16384));
 		p.b.pause_at = 0;
 		chan_pause(p.b.c, false);
 		assert_true(nf_run_until(p.l, &p.b.full, 20000));
@@ -515,7 +516,8 @@ static void moved_while_bytes_are_pending(void **state)
 static void without_callbacks(void **state)
 {
 	static const struct chan_ops none = { .readable = NULL };
-	struct pair p = { .a = { .to_send = 100000, .write_bytes = 100000 }, .b = { .number = 1, .want = 100000, .read_bytes = 65536 } };
+	struct pair p = { .a = { .to_send = 100000, .write_bytes = 100000 }, .b = { .number = 1, .want = 100000,
+		.read_bytes = 65536 } };
 	struct chan_opts o = { .server = true, .ops = &none };
 	int fd[2];
 
@@ -881,7 +883,8 @@ int main(void)
 		nf_test(moved_while_bytes_are_pending),
 		nf_test(without_callbacks), nf_test(data_in_place_of_close_notify),
 		nf_test(no_close_notify_comes), nf_test(junk_behind_the_end), nf_test(closed_in_good_order),
-		nf_test(closed_while_closing), nf_test(truncated), nf_test(the_reason_before_a_reset), nf_test(dies_at_any_point),
+		nf_test(closed_while_closing), nf_test(truncated), nf_test(the_reason_before_a_reset),
+		nf_test(dies_at_any_point),
 		nf_test(freed_in_each_callback), nf_test(relayed), nf_test(relayed_and_no_more),
 		nf_test(garbage_in_place_of_tls), nf_test(keys_are_renewed), nf_test(too_many_key_updates),
 	};

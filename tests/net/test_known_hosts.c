@@ -1,10 +1,5 @@
 #include "net/trust/known_hosts.h"
 
-#include "certified.h"
-#include "fixture.h"
-#include "net/trust/revoked.h"
-#include "patience.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +7,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "certified.h"
+#include "fixture.h"
+#include "net/trust/revoked.h"
+#include "patience.h"
 
 static const char A[] = "SHA256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaA";
 static const char B[] = "SHA256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbB";
@@ -268,14 +268,16 @@ static void hosts_by_certificate(void **state)
 
 	(void)state;
 	trust_authority("*.site.org,10.0.0.?,[0-9]x");
-	certified(&c, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "DTN*.site.org,10.0.0.7" }, &server, &ca);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_SERVER, .name = "DTN*.site.org,10.0.0.7" }, &server,
+	    &ca);
 	assert_int_equal(by_certificate("dtn1.site.org:7811", &c, 150, NULL), HOST_MATCHES);
 	assert_int_equal(by_certificate("DTN2.Site.ORG:1", &c, 150, NULL), HOST_MATCHES);
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_MATCHES);
 	assert_int_equal(by_certificate("10.0.0.8:7811", &c, 150, NULL), HOST_UNKNOWN); /* not in the certificate */
 	assert_int_equal(by_certificate("dtn1.other.org:7811", &c, 150, NULL), HOST_UNKNOWN);
 	assert_int_equal(by_certificate("dtn1.site.org.evil.net:7811", &c, 150, NULL), HOST_UNKNOWN);
-	assert_int_equal(known_hosts_check(nf_dir, "dtn1.site.org:7811", A, &c, 150, NULL), HOST_UNKNOWN); /* another key */
+	/* another key */
+	assert_int_equal(known_hosts_check(nf_dir, "dtn1.site.org:7811", A, &c, 150, NULL), HOST_UNKNOWN);
 	trust_authority("10.**"); /* not trusted for the names any more */
 	assert_int_equal(by_certificate("dtn1.site.org:7811", &c, 150, NULL), HOST_UNKNOWN);
 	assert_int_equal(by_certificate("10.0.0.7:7811", &c, 150, NULL), HOST_MATCHES);
@@ -308,7 +310,8 @@ static void asterisks_match_one_label(void **state)
 		{ "dtn*.site.org", "dtn1.evil.site.org:7811", false }, { "?.site.org", "..site.org:7811", false },
 		{ "site.org", "a.site.org:7811", false }, { "**.site.org", "a.b.site.org:7811", true },
 		{ "**.site.org", "a.site.org:7811", true }, { "**.site.org", "site.org:7811", false },
-		{ "**.site.org", "asite.org:7811", false }, { "**", "a.b.c:7811", true }, { "10.*.0.7", "10.0.0.7:7811", true },
+		{ "**.site.org", "asite.org:7811", false }, { "**", "a.b.c:7811", true },
+		    { "10.*.0.7", "10.0.0.7:7811", true },
 		{ "10.*", "10.0.0.7:7811", false }, { "10.*.*.*", "10.0.0.7:7811", true },
 		{ "2001:db8::*", "[2001:db8::1:2]:7811", true }, { "a*.org", "a/b.org:7811", false },
 	};
@@ -343,9 +346,10 @@ static void reasons(void **state)
 static void malformed_authorities(void **state)
 {
 	static const char *const bad[] = { "@cert-authority", "@cert-authority *.x", "@cert-authority *.x SHA256:x",
-		"@cert-authority a:7811 %s", "@cert-authority a,,b %s", "@cert-authority a, %s", "@cert-authority !a %s",
-		"@cert-authority [::1] %s", "@cert-authority [::1]:7811 %s", "@cert-authority a/b %s", "@cert-authority [a %s",
-		"@cert-authorities a %s" };
+		"@cert-authority a:7811 %s", "@cert-authority a,,b %s", "@cert-authority a, %s",
+		"@cert-authority !a %s",
+		"@cert-authority [::1] %s", "@cert-authority [::1]:7811 %s", "@cert-authority a/b %s",
+		"@cert-authority [a %s", "@cert-authorities a %s" };
 	char text[400], line[300];
 	struct ptcp_err e;
 	size_t i;

@@ -2,13 +2,13 @@
  * against: memory */
 #include "net/resolve.h"
 
-#include "fixture.h"
-#include "patience.h"
-
 #include <langinfo.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "fixture.h"
+#include "patience.h"
 
 /* ---- A name service: names that end in ".dead" have no answer until the gate is open ---- */
 
@@ -357,7 +357,8 @@ static void canceled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		nf_test(numbers), nf_test(names_of_all_kinds), nf_timed_test(beside_stuck_look_ups), nf_test(abandoned_look_ups_count),
+		nf_test(numbers), nf_test(names_of_all_kinds), nf_timed_test(beside_stuck_look_ups),
+		nf_test(abandoned_look_ups_count),
 		nf_test(own_look_ups), nf_test(fair_in_turn), nf_test(shared_by_one_client), nf_test(canceled),
 	};
 	return cmocka_run_group_tests_name("net/resolve", tests, NULL, NULL);

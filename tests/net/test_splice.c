@@ -1,7 +1,6 @@
 /* Two sockets made one: everything is carried, in both directions, with back-pressure or held on disk; ends, failures
  * and silence end it as they should. */
 #include "fixture.h"
-#include "patience.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "net/splice_impl.h" /* to have the disk push back */
+#include "patience.h"
 
 #define MUCH (6u << 20)
 
@@ -101,7 +101,8 @@ static void begin_holding(uint64_t most, uint64_t idle_ns, uint64_t held_idle_ns
 {
 	memset(&fx, 0, sizeof fx);
 	fx.room.max_bytes = most;
-	fx.hold = (struct splice_spool){ .dir = nf_dir, .quota = &fx.room, .idle_ns = held_idle_ns, .submit = elsewhere };
+	fx.hold = (struct splice_spool){ .dir = nf_dir, .quota = &fx.room, .idle_ns = held_idle_ns,
+	    .submit = elsewhere };
 	begin_held(idle_ns, &fx.hold);
 }
 

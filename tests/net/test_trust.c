@@ -1,11 +1,6 @@
 /* against: access */
 #include "net/trust/trust.h"
 
-#include "certified.h"
-#include "fixture.h"
-#include "net/trust/revoked.h"
-#include "patience.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +8,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "certified.h"
+#include "fixture.h"
+#include "net/trust/revoked.h"
+#include "patience.h"
 
 static const char A[] = "SHA256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaA";
 static const char B[] = "SHA256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbB";
@@ -329,8 +329,8 @@ static void an_unfinished_line_stays_whole(void **state)
 /* Whatever stands before, between and after the words of a line: a client whose line counts can be removed. */
 static void each_line_that_counts_can_be_removed(void **state)
 {
-	static const char *const around[] = { "", " ", "\t", "\r", "\v", "\f", "\n", "\xef\xbb\xbf", "\xef\xbb\xbf\r ", "#", "$",
-		"\x01", "$\r", "\n\xef\xbb\xbf" };
+	static const char *const around[] = { "", " ", "\t", "\r", "\v", "\f", "\n", "\xef\xbb\xbf",
+		"\xef\xbb\xbf\r ", "#", "$", "\x01", "$\r", "\n\xef\xbb\xbf" };
 	enum { N = sizeof around / sizeof *around };
 	struct authorization a;
 	char text[400], *p;
@@ -350,11 +350,12 @@ static void each_line_that_counts_can_be_removed(void **state)
 	}
 }
 
-/* Whatever stands before the line of a client: it counts, or not, also after lines of others were written and removed. */
+/* Whatever stands before the line of a client: it counts, or not, also after lines of others were written and
+ * removed. */
 static void lines_of_others_count_as_before(void **state)
 {
-	static const char *const before[] = { "", " ", "#", "\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf", "\xef\xbb\xbf #",
-		"\xef\xbb\xbf \xef\xbb\xbf", "\xef\xbb", "x\xef\xbb\xbf" };
+	static const char *const before[] = { "", " ", "#", "\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf",
+		"\xef\xbb\xbf #", "\xef\xbb\xbf \xef\xbb\xbf", "\xef\xbb", "x\xef\xbb\xbf" };
 	enum { N = sizeof before / sizeof *before };
 	struct authorization a;
 	char text[400];
@@ -363,7 +364,8 @@ static void lines_of_others_count_as_before(void **state)
 
 	(void)state;
 	for (i = 0; i < N * N * 2; i++) {
-		snprintf(text, sizeof text, "%s%s\n%s%s read-only\n", before[i % N], i < N * N ? A : "", before[i / N % N], B);
+		snprintf(text, sizeof text, "%s%s\n%s%s read-only\n", before[i % N], i < N * N ? A : "",
+		    before[i / N % N], B);
 		nf_write("authorized_clients", text, 0600);
 		counted = find(B, &a);
 		put(A, false, false, NULL, NULL, find(A, &a));
@@ -453,7 +455,8 @@ static void by_certificate(void **state)
 
 	(void)state;
 	trust_authority(&ca, "root=/srv name=site");
-	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "groups/a" }, &client, &ca);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "groups/a" }, &client,
+	    &ca);
 	assert_int_equal(find_by(&c, &a), 1);
 	assert_string_equal(a.root, "/srv");
 	assert_string_equal(a.below, "groups/a");
@@ -475,7 +478,8 @@ static void by_certificate(void **state)
 /* Of two quotas the smaller; none is no limit. */
 static void the_smaller_quota(void)
 {
-	static const struct { const char *line; uint64_t cert, both; } cases[] = { { "", 0, 0 }, { "quota=9kB", 0, 9000 },
+	static const struct { const char *line; uint64_t cert, both; } cases[] = { { "", 0, 0 },
+		{ "quota=9kB", 0, 9000 },
 		{ "", 5000, 5000 }, { "quota=9kB", 5000, 5000 }, { "quota=9kB", 10000, 9000 } };
 	struct authorization a;
 	size_t i;
@@ -484,8 +488,8 @@ static void the_smaller_quota(void)
 		struct certificates c = { .n = 0 };
 
 		trust_authority(&ca, cases[i].line);
-		certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x", .quota_bytes = cases[i].cert },
-		    &client, &ca);
+		certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x",
+		    .quota_bytes = cases[i].cert }, &client, &ca);
 		assert_int_equal(find_by(&c, &a), 1);
 		assert_int_equal(a.quota_bytes, cases[i].both);
 	}
@@ -503,9 +507,11 @@ static void never_more_than_the_authority(void **state)
 			struct authorization a;
 			char options[64];
 
-			snprintf(options, sizeof options, "%s %s", line & 1 ? "read-only" : "", line & 2 ? "no-relay" : "");
+			snprintf(options, sizeof options, "%s %s", line & 1 ? "read-only" : "",
+			    line & 2 ? "no-relay" : "");
 			trust_authority(&ca, options);
-			certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x", .read_only = (cert & 1) != 0,
+			certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "x",
+			    .read_only = (cert & 1) != 0,
 				.no_relay = (cert & 2) != 0 }, &client, &ca);
 			assert_int_equal(find_by(&c, &a), 1);
 			assert_int_equal(a.read_only, ((line | cert) & 1) != 0);
@@ -521,8 +527,8 @@ static void forged(void **state)
 
 	(void)state;
 	trust_authority(&ca, "");
-	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "a", .read_only = true }, &client,
-	    &ca);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .root = "a",
+	    .read_only = true }, &client, &ca);
 	assert_int_equal(find_by(&c, &a), 1);
 	for (i = 0; i < c.n * 8; i++) {
 		bad = c;
@@ -567,12 +573,14 @@ static void at_the_wrong_time(void **state)
 	assert_int_equal(find_at(client.fingerprint, &c, 100, &a), 1);
 	assert_int_equal(find_at(client.fingerprint, &c, 199, &a), 1);
 	assert_int_equal(find_at(client.fingerprint, &c, 99, &a), 0);
-	assert_string_equal(why.msg, "the certificate of alice is valid from 1970-01-01 00:01:40 UTC to 1970-01-01 00:03:20 UTC, and "
-	    "this server's clock says 1970-01-01 00:01:39 UTC (check the clock, or have the authority sign again)");
+	assert_string_equal(why.msg, "the certificate of alice is valid from 1970-01-01 00:01:40 UTC to 1970-01-01 "
+	    "00:03:20 UTC, and this server's clock says 1970-01-01 00:01:39 UTC (check the clock, or have the "
+	    "authority sign again)");
 	assert_int_equal(find_at(client.fingerprint, &c, 200, &a), 0);
 	assert_int_equal(why.code, PTCP_EREFUSED);
 	assert_int_equal(find_at(client.fingerprint, &c, UINT64_MAX, &a), 0);
-	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .until_s = 300 }, &client, &ca);
+	certified(&c, &(struct certificate){ .kind = CERTIFICATE_CLIENT, .name = "alice", .until_s = 300 }, &client,
+	    &ca);
 	assert_int_equal(find_at(client.fingerprint, &c, 200, &a), 1); /* the second is valid */
 	trust_authority(&other_ca, "");
 	assert_int_equal(find_at(client.fingerprint, &c, 500, &a), 0);
@@ -646,7 +654,8 @@ static void malformed_authorities(void **state)
 	trust_authority(&ca, "readonly");
 	assert_int_equal(find_by(&c, &a), 0);
 	assert_int_equal(complaints, 1);
-	snprintf(text, sizeof text, "@cert-authority\n@Cert-authority %s\n@cert-authority x%s\n", ca.fingerprint, ca.fingerprint);
+	snprintf(text, sizeof text, "@cert-authority\n@Cert-authority %s\n@cert-authority x%s\n",
+	    ca.fingerprint, ca.fingerprint);
 	nf_write("authorized_clients", text, 0600);
 	assert_int_equal(find_by(&c, &a), 0);
 }

@@ -2,8 +2,6 @@
  * against: local */
 #include "server/port_share.h"
 
-#include "net/fixture.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,10 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "conn/client_hello.h"
 #include "core/fd.h"
 #include "core/local_sock.h"
-#include "conn/client_hello.h"
 #include "net/admission.h"
+#include "net/fixture.h"
 #include "server/port_lease.h"
 
 #define PORT 7811
@@ -55,8 +54,8 @@ static void on_log(void *arg, enum log_level level, const char *component, const
 
 static void share(unsigned max_user, unsigned max)
 {
-	struct port_share_opts o = { .loop = t.loop, .log = &t.log, .path = nf_path("sock"), .port = PORT, .max_user = max_user,
-		.max = max, .changed = on_changed, .again = on_again };
+	struct port_share_opts o = { .loop = t.loop, .log = &t.log, .path = nf_path("sock"), .port = PORT,
+		.max_user = max_user, .max = max, .changed = on_changed, .again = on_again };
 	struct ptcp_err e;
 
 	assert_int_equal(port_share_new(&t.share, &o, &e), 0);
@@ -226,7 +225,8 @@ static void labels_of_others(void **state)
 
 static void malformed(void **state)
 {
-	static const char *const bad[] = { "x", "ptcp-share", "ptcp-share 1", "ptcp-share 2 " KEY "0", "ptcp-share 1 " KEY,
+	static const char *const bad[] = { "x", "ptcp-share", "ptcp-share 1", "ptcp-share 2 " KEY "0",
+		"ptcp-share 1 " KEY,
 		"ptcp-share 1 " KEY "00", "ptcp-share 1 " KEY "G", "ptcp-share 1 " KEY "0 ", "PTCP-share 1 " KEY "0" };
 	char label[TLS_SHARE_LABEL_BYTES];
 	size_t i;
@@ -306,7 +306,8 @@ static void another_user(void **state)
 			_exit(1);
 		p = (struct pollfd){ .fd = other, .events = POLLIN };
 		poll(&p, 1, 5000);
-		_exit(local_sock_receive(other, text, sizeof text, &passed) != 1 || strcmp(text, "ptcp-share 1 7811") != 0);
+		_exit(local_sock_receive(other, text, sizeof text, &passed) != 1 ||
+		    strcmp(text, "ptcp-share 1 7811") != 0);
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0)
 		turns();
@@ -462,8 +463,8 @@ static void on_connection(void *arg, int *fd, const char *address)
 /* port_lease_new() waits for the service: it registers in a process of its own, here a service of one answer. */
 static struct port_lease *lease(struct taken *k)
 {
-	struct port_lease_opts o = { .loop = t.loop, .log = &t.log, .path = nf_path("sock"), .connection = on_connection,
-		.arg = k };
+	struct port_lease_opts o = { .loop = t.loop, .log = &t.log, .path = nf_path("sock"),
+		.connection = on_connection, .arg = k };
 	struct port_lease *p = NULL;
 	struct ptcp_err e;
 	struct pollfd ready;
@@ -477,7 +478,8 @@ static struct port_lease *lease(struct taken *k)
 		fd = local_sock_accept(listener);
 		ready.fd = fd;
 		poll(&ready, 1, 5000);
-		if (local_sock_receive(fd, text, sizeof text, &passed) == 1 && local_sock_send(fd, "ptcp-share 1 9", -1))
+		if (local_sock_receive(fd, text, sizeof text, &passed) == 1 &&
+		    local_sock_send(fd, "ptcp-share 1 9", -1))
 			poll(NULL, 0, 200);
 		_exit(0);
 	}

@@ -1,8 +1,7 @@
-/* The control connection and its successors: which connection is read, written and freed when. The starter is a real session;
- * the test answers its attempts itself. tests/engine/test_control_replay.c has the cases of the replay. */
-#include "fixture.h"
-
+/* The control connection and its successors: which connection is read, written and freed when. The starter is a real
+ * session; the test answers its attempts itself. tests/engine/test_control_replay.c has the cases of the replay. */
 #include "core/units.h"
+#include "fixture.h"
 #include "net/chan.h"
 
 #define LARGE (24u << 20)
@@ -61,7 +60,10 @@ static size_t answer(uint8_t *out, uint64_t bytes)
 
 static struct control *control(void) { return &sf.starter.session->control; }
 static bool joined(void) { return sf_both_run() && sf.starter.session->streams.n_connected > 0; }
-static bool resuming(void) { return peer.n_taken == 1 && control()->successor != NULL && peer.n >= WIRE_CONTROL_ACK_MAX_BYTES; }
+static bool resuming(void)
+{
+	return peer.n_taken == 1 && control()->successor != NULL && peer.n >= WIRE_CONTROL_ACK_MAX_BYTES;
+}
 static bool asked_again(void) { return peer.n_taken == 2 && control()->successor != NULL; }
 static bool reported(void) { return sf.starter.n_reconnecting > 0; }
 static bool up(void) { return control()->chan != NULL; }
@@ -101,8 +103,8 @@ static int teardown(void **state)
 
 /* ---- Cases ---- */
 
-/* Nothing but the number of received bytes is sent before the peer's answer, which may arrive in pieces; then the bytes follow
- * that the peer does not have. */
+/* Nothing but the number of received bytes is sent before the peer's answer, which may arrive in pieces; then the bytes
+ * follow that the peer does not have. */
 static void answer_in_pieces(void **state)
 {
 	uint8_t frame[WIRE_CONTROL_ACK_MAX_BYTES];
@@ -142,7 +144,8 @@ static void wrong_answers(void **state)
 	writes(frame, sizeof frame);
 	sf_until(asked_again); /* dropped, and tried again */
 	assert_false(session_over(sf.starter.session));
-	writes(frame, answer(frame, control()->replay.acked + buf_len(&control()->replay.retained) + 1)); /* more than was sent */
+	/* more than was sent */
+	writes(frame, answer(frame, control()->replay.acked + buf_len(&control()->replay.retained) + 1));
 	sf_until(starter_over);
 	assert_int_equal(sf.starter.session->end.why.code, PTCP_EPROTO);
 	while (peer.n == WIRE_CONTROL_ACK_MAX_BYTES) /* the successor carries the reason */
@@ -327,8 +330,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		test(answer_in_pieces), test(wrong_answers), test(a_closed_successor), test(a_silent_successor),
-		test(a_silent_connection), test(outages_are_no_small_mtu), test(a_stuck_connection), test(closed_in_good_order),
-		test(the_acceptor_knows_no_session),
+		test(a_silent_connection), test(outages_are_no_small_mtu), test(a_stuck_connection),
+		test(closed_in_good_order), test(the_acceptor_knows_no_session),
 		test(no_successor_yet), test(another_identity), test(not_taken),
 	};
 

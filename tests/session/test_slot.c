@@ -2,16 +2,16 @@
 #include "session/slot.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/units.h"
 
@@ -113,7 +113,8 @@ static void happen(enum event e)
 
 static void is_consistent(void)
 {
-	assert_int_equal(fx.stream != NULL, fx.state == SLOT_CONNECTED || fx.state == SLOT_MOVING || fx.state == SLOT_CLOSING);
+	assert_int_equal(fx.stream != NULL, fx.state == SLOT_CONNECTED || fx.state == SLOT_MOVING ||
+	    fx.state == SLOT_CLOSING);
 	assert_int_equal(slot_attempts(&fx), fx.state == SLOT_CONNECTING || fx.state == SLOT_MOVING);
 	if (fx.state == SLOT_WAITING)
 		assert_true(fx.retries > 0 && fx.retry_at.ns > now.ns);

@@ -1,5 +1,5 @@
-/* The number of active streams falls: which connections are reset, and which may deliver their blocks; streams that are lost
- * and made; descriptors. Real sessions, except where streams of movers report. */
+/* The number of active streams falls: which connections are reset, and which may deliver their blocks; streams that are
+ * lost and made; descriptors. Real sessions, except where streams of movers report. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static struct session *receiver(void) { return sf.acceptor.session; }
 
 static bool all_connected(void)
 {
-	return sf_both_run() && sender()->streams.n_connected == STREAMS && receiver()->streams.n_connected == STREAMS &&
+	return sf_both_run() && sender()->streams.n_connected == STREAMS &&
+	    receiver()->streams.n_connected == STREAMS &&
 	    sf.starter.connected == STREAMS && sf.acceptor.connected == STREAMS;
 }
 
@@ -243,7 +244,8 @@ static void reports_of_movers_gather(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		sf_test(slow_streams_are_reset), sf_test(a_receiver_lets_them_drain), sf_test(reset_streams_have_left), sf_test(accepts),
+		sf_test(slow_streams_are_reset), sf_test(a_receiver_lets_them_drain), sf_test(reset_streams_have_left),
+		sf_test(accepts),
 		sf_test(a_stream_is_replaced_by_the_peer), sf_test(revived), cmocka_unit_test(descriptors),
 		cmocka_unit_test(reports_of_movers_gather),
 	};

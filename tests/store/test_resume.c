@@ -1,7 +1,6 @@
 /* What an earlier run left, and what becomes of it.
  * against: links, state */
 #include "fixture.h"
-#include "offer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "offer.h"
 #include "store/hash.h"
 #include "store/part.h"
 
@@ -673,10 +673,12 @@ static void coarse_times(void **state)
 	static const struct { struct timespec source, target; bool same; } t[] = {
 		{ { 1001, 123456789 }, { 1001, 123456789 }, true }, { { 1001, 123456789 }, { 1001, 123456788 }, false },
 		{ { 1001, 123456789 }, { 1001, 123456700 }, true },  /* NTFS */
-		{ { 1001, 123456789 }, { 1001, 123456600 }, false }, { { 1001, 123456789 }, { 1001, 123000000 }, false },
+		{ { 1001, 123456789 }, { 1001, 123456600 }, false },
+		    { { 1001, 123456789 }, { 1001, 123000000 }, false },
 		{ { 1001, 123456789 }, { 1001, 120000000 }, true },  /* exFAT */
 		{ { 1001, 123456789 }, { 1001, 0 }, true }, { { 1001, 123456789 }, { 1000, 0 }, true }, /* FAT */
-		{ { 1001, 5 }, { 1000, 5 }, false }, { { 1000, 0 }, { 999, 0 }, false }, { { 1002, 0 }, { 1000, 0 }, false },
+		{ { 1001, 5 }, { 1000, 5 }, false }, { { 1000, 0 }, { 999, 0 }, false },
+		    { { 1002, 0 }, { 1000, 0 }, false },
 		{ { 1001, 0 }, { 1002, 0 }, false } };
 	struct meta m = { 0 };
 	struct sink *s;
@@ -686,7 +688,8 @@ static void coarse_times(void **state)
 	fx_text("big", "abc");
 	for (i = 0; i < sizeof t / sizeof *t; i++) {
 		m.mtime = t[i].source;
-		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), (struct timespec[]){ t[i].target, t[i].target }, 0), 0);
+		assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), (struct timespec[]){ t[i].target, t[i].target },
+		    0), 0);
 		s = with_meta(&m);
 		if (seems_same(s) != t[i].same)
 			fail_msg("case %zu", i);
@@ -772,7 +775,8 @@ static void small(void **state)
 	assert_int_equal(offer_commit(s, NULL), 0);
 	calls = fx_calls();
 	sink_unref(s);
-	/* open lock stat write mode times, which file system, dup close, is it ours, rename close, is the root in its place */
+	/* open lock stat write mode times, which file system, dup close, is it ours, rename close, is the root in its
+	 * place */
 	assert_int_equal(calls, 13);
 	offer_holds("big", &one);
 	/* The journal of what was a larger file goes when its part does. */
@@ -787,11 +791,12 @@ static void small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(goes_on), fx_tree_test(another_version), fx_tree_test(many_records), fx_tree_test(superseded),
+		fx_tree_test(goes_on), fx_tree_test(another_version), fx_tree_test(many_records),
+		fx_tree_test(superseded),
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
-		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole), fx_tree_test(any_time),
-		fx_tree_test(refreshed),
+		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
+		fx_tree_test(any_time), fx_tree_test(refreshed),
 		fx_tree_test(coarse_times), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),
 	};

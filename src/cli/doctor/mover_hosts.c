@@ -52,7 +52,8 @@ static int path_of(char out[PTCP_PATH_BYTES], const char *folder, const char *na
 static int write_token(const char *folder, const char *name, const char *token)
 {
 	char path[PTCP_PATH_BYTES];
-	int fd = path_of(path, folder, name) < 0 ? -1 : open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = path_of(path, folder, name) < 0 ? -1 : open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW,
+	    0600);
 	bool ok = fd >= 0 && write(fd, token, TOKEN_BYTES) == TOKEN_BYTES && fsync(fd) == 0;
 
 	if (fd >= 0)
@@ -61,7 +62,8 @@ static int write_token(const char *folder, const char *name, const char *token)
 }
 
 /* Waits until the file is complete; -1 with errno. */
-static int read_token(const char *folder, const char *name, char token[TOKEN_BYTES + 1], struct stat *st, double *waited_s)
+static int read_token(const char *folder, const char *name, char token[TOKEN_BYTES + 1], struct stat *st,
+    double *waited_s)
 {
 	struct mono began = mono_now();
 	char path[PTCP_PATH_BYTES];
@@ -101,8 +103,8 @@ void doctor_probe(const char *folder)
 	else if (write_token(folder, name, token) < 0)
 		snprintf(line, sizeof line, LINE "%s unwritten %s\n", host, strerror(errno));
 	else
-		snprintf(line, sizeof line, LINE "%s seen %s %s %" PRIu64 " %" PRId64 ".%09ld %.2f\n", host, name, token,
-		    (uint64_t)st.st_ino, (int64_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, waited_s);
+		snprintf(line, sizeof line, LINE "%s seen %s %s %" PRIu64 " %" PRId64 ".%09ld %.2f\n",
+		    host, name, token, (uint64_t)st.st_ino, (int64_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, waited_s);
 	fputs(line, stdout); /* one piece, among the lines of other hosts */
 	fflush(stdout);
 }
@@ -118,7 +120,8 @@ struct mover_probe {
 	char last[160];           /* other output of the command */
 };
 
-static struct finding *problem(struct mover_probe *p, enum verdict v, const char *host, const char *what, const char *fix)
+static struct finding *problem(struct mover_probe *p, enum verdict v, const char *host,
+    const char *what, const char *fix)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct finding *f;
@@ -140,8 +143,8 @@ static void judge_seen(struct mover_probe *p, const char *host, const char *rest
 	double waited_s, back_s;
 	struct stat st;
 
-	if (sscanf(rest, "%299s %32s %" SCNu64 " %" SCNd64 ".%ld %lf", name, token, &inode, &at_s, &at_ns, &waited_s) != 6 ||
-	    strchr(name, '/') != NULL || strcmp(token, p->token) != 0)
+	if (sscanf(rest, "%299s %32s %" SCNu64 " %" SCNd64 ".%ld %lf", name, token, &inode, &at_s, &at_ns,
+	    &waited_s) != 6 || strchr(name, '/') != NULL || strcmp(token, p->token) != 0)
 		problem(p, VERDICT_BAD, host, "read other data than this host wrote", other);
 	else if (read_token(p->folder, name, back, &st, &back_s) < 0 || strcmp(back, p->token) != 0)
 		problem(p, VERDICT_BAD, host, "wrote a file that this host does not see", other);
@@ -152,10 +155,10 @@ static void judge_seen(struct mover_probe *p, const char *host, const char *rest
 		problem(p, VERDICT_BAD, host, "sees other times of files: its movers take each file for a changed one",
 		    "mount the file system with the same version of its protocol on all hosts");
 	else if (waited_s > LATE_S || back_s > LATE_S) {
-		snprintf(what, sizeof what, "sees a new file after %.1f s, and this host sees one of its files after %.1f s", waited_s,
-		    back_s);
-		problem(p, VERDICT_WARN, host, what, "movers wait for new files; a shorter attribute cache (NFS: actimeo=1) starts them "
-		    "sooner");
+		snprintf(what, sizeof what,
+		    "sees a new file after %.1f s, and this host sees one of its files after %.1f s", waited_s, back_s);
+		problem(p, VERDICT_WARN, host, what, "movers wait for new files; a shorter attribute cache (NFS: "
+		    "actimeo=1) starts them sooner");
 	}
 }
 
@@ -175,9 +178,11 @@ static void take_line(struct mover_probe *p, char *line)
 		judge_seen(p, host, at);
 	} else {
 		text_escape(p->last, sizeof p->last, at);
-		snprintf(what, sizeof what, "%s: %.100s", strcmp(kind, "unseen") == 0 ? "does not see a file that this host wrote" :
+		snprintf(what, sizeof what, "%s: %.100s",
+		    strcmp(kind, "unseen") == 0 ? "does not see a file that this host wrote" :
 		    "cannot write in the directory", p->last);
-		problem(p, VERDICT_BAD, host, what, strcmp(kind, "unseen") == 0 ? "mount the same file system at the same path there" :
+		problem(p, VERDICT_BAD, host, what, strcmp(kind,
+		    "unseen") == 0 ? "mount the same file system at the same path there" :
 		    "let this user write there, too");
 	}
 }
@@ -238,8 +243,8 @@ static void judge_end(struct mover_probe *p, const char *host, unsigned answers,
 	if (host != NULL && p->n == answers)
 		snprintf(what, sizeof what, "did not start ptcp%s%s", p->last[0] != '\0' ? ": " : "", p->last);
 	else if (host == NULL && WIFEXITED(status) && WEXITSTATUS(status) != 0)
-		snprintf(what, sizeof what, "did not start ptcp on all hosts: it ended with status %d%s%s", WEXITSTATUS(status),
-		    p->last[0] != '\0' ? ": " : "", p->last);
+		snprintf(what, sizeof what, "did not start ptcp on all hosts: it ended with status %d%s%s",
+		    WEXITSTATUS(status), p->last[0] != '\0' ? ": " : "", p->last);
 	else
 		return;
 	problem(p, VERDICT_BAD, host != NULL ? host : "the command", what,
@@ -258,8 +263,8 @@ static int run_on(struct mover_probe *p, const char *host, struct ptcp_err *e)
 	if (text == NULL)
 		return err_nomem(e);
 	if (!words_of(argv, text, cap, p, host)) {
-		r = err_set(e, PTCP_EUSAGE, "--movers: not a command: it is empty or too long, or a quote is missing (name the command that "
-		    "starts movers, such as 'srun -N4')");
+		r = err_set(e, PTCP_EUSAGE, "--movers: not a command: it is empty or too long, or a quote is missing "
+		    "(name the command that starts movers, such as 'srun -N4')");
 	} else if (pipe2(fd, O_CLOEXEC) != 0) {
 		r = err_sys(e, PTCP_EIO, "cannot create a pipe");
 	} else if ((r = exec_spawn(&pid, argv, true, fd[1], fd[1])) != 0) {
@@ -268,7 +273,8 @@ static int run_on(struct mover_probe *p, const char *host, struct ptcp_err *e)
 	} else {
 		fd_close(&fd[1]);
 		if (read_lines(p, fd[0]) < 0 && !process_stopping())
-			problem(p, VERDICT_BAD, argv[0], "has not ended after a minute", "check whether it waits for hosts or a password");
+			problem(p, VERDICT_BAD, argv[0], "has not ended after a minute",
+			    "check whether it waits for hosts or a password");
 		judge_end(p, host, answers, exec_end(pid));
 	}
 	fd_close(&fd[0]);
@@ -286,11 +292,14 @@ static int begin(struct mover_probe *p, const char *dir, struct ptcp_err *e)
 		return err_sys(e, PTCP_EIO, "cannot get random numbers");
 	text_hex(p->token, random, sizeof random);
 	text_escape(shown, sizeof shown, dir);
-	if (realpath(dir, path) == NULL || path_of(p->folder, path, ".ptcp-probe.XXXXXX") < 0 || mkdtemp(p->folder) == NULL) {
+	if (realpath(dir, path) == NULL || path_of(p->folder, path, ".ptcp-probe.XXXXXX") < 0 ||
+	    mkdtemp(p->folder) == NULL) {
 		p->folder[0] = '\0';
-		return err_sys(e, PTCP_EIO, "cannot create a directory in %.100s (name a directory that all movers see with --dir)", shown);
+		return err_sys(e, PTCP_EIO,
+		    "cannot create a directory in %.100s (name a directory that all movers see with --dir)", shown);
 	}
-	if (write_token(p->folder, FILE_NAME, p->token) < 0 || path_of(path, p->folder, FILE_NAME) < 0 || stat(path, &p->st) < 0)
+	if (write_token(p->folder, FILE_NAME, p->token) < 0 || path_of(path, p->folder, FILE_NAME) < 0 ||
+	    stat(path, &p->st) < 0)
 		return err_sys(e, PTCP_EIO, "cannot write in %.100s", shown);
 	return 0;
 }
@@ -321,8 +330,8 @@ static void conclude(struct mover_probe *p, const char *dir)
 		doctor_fix(doctor_add(p->d, "movers", VERDICT_BAD, p->bad, "count", "%u further host%s such problems",
 		    p->bad - PROBLEMS_MAX, p->bad - PROBLEMS_MAX == 1 ? " has" : "s have"), "see above");
 	} else if (p->bad == 0) {
-		doctor_add(p->d, "movers", VERDICT_OK, p->n, "count", "%u see%s the files in %.100s as this host does", p->n,
-		    p->n == 1 ? "s" : "", text_escape(shown, sizeof shown, dir));
+		doctor_add(p->d, "movers", VERDICT_OK, p->n, "count", "%u see%s the files in %.100s as this host does",
+		    p->n, p->n == 1 ? "s" : "", text_escape(shown, sizeof shown, dir));
 	}
 }
 

@@ -22,8 +22,8 @@ struct overlay_args {
 #define AT(member) offsetof(struct overlay_args, member)
 
 static const struct opt overlay_options[] = {
-	{ "from", 0, "FILE", "read further hosts from FILE, one per line (- for the standard input)", opt_text, AT(from), 0,
-	    0 },
+	{ "from", 0, "FILE", "read further hosts from FILE, one per line (- for the standard input)",
+	    opt_text, AT(from), 0, 0 },
 	{ "no-query", 0, NULL, "do not query the servers", opt_true, AT(no_query), 0, 0 },
 	{ .name = NULL },
 };
@@ -74,12 +74,14 @@ static int print_json(const struct skeleton *s, struct ptcp_err *e)
 		const struct skeleton_host *h = &s->host[i];
 		const char *why = h->failed.code != 0 ? h->failed.msg : h->closed.code != 0 ? h->closed.msg : NULL;
 
-		json_array_append_new(hosts, json_pack("{s:s, s:s, s:o, s:o, s:b, s:o}", "name", h->name, "address", h->address,
+		json_array_append_new(hosts, json_pack("{s:s, s:s, s:o, s:o, s:b, s:o}", "name", h->name,
+		    "address", h->address,
 		    "path", skeleton_is_source(s, i) ? json_text(skeleton_path(h)) : json_null(), "data_bytes",
 		    h->counted ? json_count(h->bytes) : json_null(), "relay", h->relay, "error",
 		    why != NULL ? json_text(why) : json_null()));
 	}
-	return json_result(json_pack("{s:s, s:o}", "destination", s->host[0].name, "hosts", json_whole(hosts, s->n)), e);
+	return json_result(json_pack("{s:s, s:o}", "destination", s->host[0].name, "hosts", json_whole(hosts, s->n)),
+	    e);
 }
 
 static int print_yaml(const struct skeleton *s, struct ptcp_err *e)
@@ -126,7 +128,8 @@ static int outcome(const struct skeleton *s, struct ptcp_err *e)
 		*e = first->failed;
 		return err_while(e, e->code, "overlay make: all hosts need attention, the first: %s", first->name);
 	}
-	return err_set(e, PTCP_EPARTIAL, "overlay make: %zu of %zu hosts need%s attention (see the warnings, also in the overlay)",
+	return err_set(e, PTCP_EPARTIAL,
+	    "overlay make: %zu of %zu hosts need%s attention (see the warnings, also in the overlay)",
 	    failed, s->n, singular(failed));
 }
 
@@ -158,7 +161,8 @@ static int run_overlay(const struct command *c, int argc, char **argv)
 	memset(&a, 0, sizeof a);
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0)
 		r = strcmp(argv[0], "make") == 0 ? make(&a, argv + 1, (size_t)n - 1, &e) :
-		    err_set(&e, PTCP_EUSAGE, "overlay %s: no such action (make)", text_escape(shown, sizeof shown, argv[0]));
+		    err_set(&e, PTCP_EUSAGE, "overlay %s: no such action (make)",
+		    text_escape(shown, sizeof shown, argv[0]));
 	client_opts_fini(&a.connect);
 	return command_end(c, r, &e);
 }
