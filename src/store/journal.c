@@ -11,9 +11,6 @@
 
 #define FORMAT 1
 #define NAME_BYTES 256
-#define MTIME_AT 24
-#define MTIME_BYTES 12
-#define VERSION_AT 40
 #define NAME_AT 56
 #define CHECK_AT (JOURNAL_HEADER_BYTES - 8)
 
@@ -38,10 +35,10 @@ static void encode_header(uint8_t out[JOURNAL_HEADER_BYTES], const struct journa
 	put_u32(out + 8, FORMAT);
 	put_u32(out + 12, k->block_bytes);
 	put_u64(out + 16, k->size_bytes);
-	put_u64(out + MTIME_AT, (uint64_t)k->mtime.tv_sec);
+	put_u64(out + 24, (uint64_t)k->mtime.tv_sec);
 	put_u32(out + 32, (uint32_t)k->mtime.tv_nsec);
 	put_u32(out + 36, (uint32_t)n);
-	memcpy(out + VERSION_AT, k->version, JOURNAL_VERSION_BYTES);
+	memcpy(out + 40, k->version, JOURNAL_VERSION_BYTES);
 	memcpy(out + NAME_AT, k->name, n);
 	put_u64(out + CHECK_AT, hash_content(out, CHECK_AT));
 }
@@ -60,17 +57,20 @@ static uint64_t record_at(uint64_t slot)
 	return JOURNAL_HEADER_BYTES + slot * JOURNAL_RECORD_BYTES;
 }
 
-static void identify(struct journal *j, const struct stat *st, const struct journal_key *k,
-    const uint8_t header[JOURNAL_HEADER_BYTES])
-{
-	uint8_t lasting[CHECK_AT];
+/* The version of no source. */
+static const uint8_t no_version[JOURNAL_VERSION_BYTES];
 
-	memcpy(lasting, header, CHECK_AT);
-	memset(lasting + MTIME_AT, 0, MTIME_BYTES);
-	memset(lasting + VERSION_AT, 0, JOURNAL_VERSION_BYTES);
+static void identify(struct journal *j, const struct stat *st, const struct journal_key *k)
+{
+	struct journal_key lasting = *k;
+	uint8_t header[JOURNAL_HEADER_BYTES];
+
+	lasting.mtime = (struct timespec){ 0 };
+	lasting.version = no_version;
+	encode_header(header, &lasting);
 	j->dev = (uint64_t)st->st_dev;
 	j->ino = (uint64_t)st->st_ino;
-	j->check = hash_content(lasting, CHECK_AT);
+	j->check = get_u64(header + CHECK_AT);
 	j->n_blocks = count_blocks(k);
 }
 
@@ -95,7 +95,7 @@ void journal_create(struct journal *j, const struct dir *d, int at, const struct
 		sys->close(&fd);
 		return;
 	}
-	identify(j, &st, k, header);
+	identify(j, &st, k);
 	atomic_store(&j->next, 0);
 	j->fd = fd;
 }
@@ -120,15 +120,18 @@ static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], con
 	if (get_u64(found + CHECK_AT) != hash_content(found, CHECK_AT) ||
 	    memcmp(found, want, 12) != 0 || memcmp(found + NAME_AT, want + NAME_AT, NAME_BYTES) != 0)
 		return JOURNAL_DAMAGED;
-	return memcmp(found, want, VERSION_AT) == 0 ? JOURNAL_OTHER : JOURNAL_CHANGED;
+	return memcmp(found, want, 40) == 0 ? JOURNAL_OTHER : JOURNAL_CHANGED;
 }
 
 /* A source that gets its earlier version back (a snapshot of its file system) must not find later blocks under that version. */
-static bool forget_version(const struct sys *sys, int fd, uint8_t header[JOURNAL_HEADER_BYTES])
+static bool forget_version(const struct sys *sys, int fd, const struct journal_key *k)
 {
-	memset(header + VERSION_AT, 0, JOURNAL_VERSION_BYTES);
-	put_u64(header + CHECK_AT, hash_content(header, CHECK_AT));
-	return sys_write_all(sys, fd, header, JOURNAL_HEADER_BYTES, 0) == 0 && (sys->fdatasync(fd) == 0 || sys_cannot_sync(errno));
+	struct journal_key several = *k;
+	uint8_t header[JOURNAL_HEADER_BYTES];
+
+	several.version = no_version;
+	encode_header(header, &several);
+	return sys_write_all(sys, fd, header, sizeof header, 0) == 0 && (sys->fdatasync(fd) == 0 || sys_cannot_sync(errno));
 }
 
 enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k)
@@ -147,10 +150,10 @@ enum journal_state journal_open(struct journal *j, const struct dir *d, int at, 
 	if (sys->fstat(fd, &st) == 0 && private(sys, fd, &st) && !dir_excludes(d, st.st_dev, st.st_ino) &&
 	    sys_read_all(sys, fd, header, sizeof header, 0) == (ssize_t)sizeof header)
 		state = compare(header, k);
-	if (state == JOURNAL_OTHER && !forget_version(sys, fd, header))
+	if (state == JOURNAL_OTHER && !forget_version(sys, fd, k))
 		state = JOURNAL_CHANGED;
 	if (state == JOURNAL_MATCHES || state == JOURNAL_OTHER) {
-		identify(j, &st, k, header);
+		identify(j, &st, k);
 		atomic_store(&j->next, ((uint64_t)st.st_size - JOURNAL_HEADER_BYTES +
 		    JOURNAL_RECORD_BYTES - 1) / JOURNAL_RECORD_BYTES);
 		if (atomic_load(&j->next) > max_records(j))
