@@ -74,6 +74,7 @@ static void the_destination(void **state)
 		receives.contents = made = receives.made = (i / 2) % 2 == 1;
 		owner = (i / 4) % 2 == 1;
 		only_new = (i / 8) % 2 == 1;
+		receives.served = role == WIRE_ACCEPTOR_RECEIVES; /* the root of the server */
 		sets = made || (owner && !only_new && role == WIRE_ACCEPTOR_SENDS);
 		chmod(fx_path("to"), 0755);
 		unlink(fx_path("to/a"));
