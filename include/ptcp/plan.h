@@ -344,7 +344,7 @@ enum ptcp_collect_event_type {
 	PTCP_COLLECT_PLAN,     /* new plan: text NULL for the first, or the reason */
 	PTCP_COLLECT_PROGRESS, /* about twice a second */
 	PTCP_COLLECT_SOURCE,   /* state of `source` changed */
-	PTCP_COLLECT_FILE,     /* failed file of `source`: path, text, code */
+	PTCP_COLLECT_FILE,     /* failed or (PTCP_EVANISHED) vanished file of `source`: path, text, code */
 	PTCP_COLLECT_WARNING,  /* text; `source` or -1 */
 };
 

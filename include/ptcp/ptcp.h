@@ -141,7 +141,8 @@ enum ptcp_event_type {
 struct ptcp_status;
 
 enum ptcp_file_status { PTCP_FILE_DONE, PTCP_FILE_SKIPPED, PTCP_FILE_FAILED,
-	PTCP_FILE_DELETED /* removed at the destination; the path is that of the destination */ };
+	PTCP_FILE_DELETED, /* removed at the destination; the path is that of the destination */
+	PTCP_FILE_VANISHED /* removed at the source between listing and sending: no failure */ };
 
 /* One of the paths of a transfer, in the order of ptcp_transfer_opts.paths, or .candidates. */
 struct ptcp_path {
@@ -175,9 +176,9 @@ struct ptcp_event {
 	/* FILE */
 	const char *path;             /* raw bytes, relative to the named source; escape before printing */
 	enum ptcp_file_status status;
-	/* WARNING: a sentence; FILE: reason of failing or skipping, or NULL; STREAMS, PATHS: reason */
+	/* WARNING: a sentence; FILE: reason of failing, vanishing or skipping, or NULL; STREAMS, PATHS: reason */
 	const char *text;
-	int code;                     /* FILE failed: a PTCP_E* */
+	int code;                     /* FILE failed or vanished: a PTCP_E* */
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
@@ -516,6 +517,7 @@ struct ptcp_result {
 	unsigned fastest_streams;
 	double fastest_bps, fastest_impact_percent;
 	uint64_t deleted;                /* entries removed at the destination */
+	uint64_t vanished;               /* sources that vanished before they were sent */
 };
 
 PTCP_API void ptcp_result_init(struct ptcp_result *r);

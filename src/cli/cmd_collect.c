@@ -243,8 +243,8 @@ static void json_source(const struct collect_output *s, const struct ptcp_collec
 static void json_file(const struct collect_output *s, const struct ptcp_collect_event *ev)
 {
 	json_line(json_pack("{s:s, s:s, s:o, s:s, s:o}", "event", "file", "host",
-	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status", "failed",
-	    "error", json_text(ev->text)));
+	    host_name(s->overlay, ev->sources[ev->source].host), "path", json_text(ev->path), "status",
+	    ev->code == PTCP_EVANISHED ? "vanished" : "failed", "error", json_text(ev->text)));
 }
 
 static void add_parts(const struct collect_output *s, const struct ptcp_collect *c, json_t *end)

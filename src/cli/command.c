@@ -40,6 +40,7 @@ static const struct {
 	{ PTCP_EPARTIAL, EXIT_PARTIAL },
 	{ PTCP_EINFEASIBLE, EXIT_INFEASIBLE },
 	{ PTCP_ECANCELED, EXIT_INTERRUPTED },
+	{ PTCP_EVANISHED, EXIT_VANISHED },
 };
 
 enum exit_status exit_status(int code)

@@ -16,6 +16,7 @@ enum exit_status {
 	EXIT_PARTIAL = 6,
 	EXIT_INFEASIBLE = 7,
 	EXIT_INTERRUPTED = 8,
+	EXIT_VANISHED = 24, /* as rsync's */
 };
 
 struct opt_group;

@@ -114,7 +114,8 @@ static void on_event(struct ptcp_task *t, const struct wire_event *f)
 	span_copy(path, f->path);
 	outbox_reason(&why, f->code, f->text);
 	file.status = f->kind == WIRE_EVENT_DONE ? PTCP_FILE_DONE :
-	    f->kind == WIRE_EVENT_SKIPPED ? PTCP_FILE_SKIPPED : PTCP_FILE_FAILED;
+	    f->kind == WIRE_EVENT_SKIPPED ? PTCP_FILE_SKIPPED : outbox_is_failure(why.code) ? PTCP_FILE_FAILED :
+	    PTCP_FILE_VANISHED;
 	if (f->kind == WIRE_EVENT_FAILED || (f->kind == WIRE_EVENT_SKIPPED && f->text.n > 0))
 		file.why = &why;
 	switch (f->kind) {

@@ -66,7 +66,7 @@ struct task_trust {
 /* task_session.c: events, and the numbers in them. */
 struct task_report {
 	bool announced;                 /* PTCP_EVENT_START */
-	uint64_t deleted;
+	uint64_t deleted, vanished;
 	uint64_t warnings, refused; /* refused: files failed by a refusal */
 	uint64_t failures;              /* files failed */
 	struct ptcp_err first;          /* first failure */

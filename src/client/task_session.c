@@ -111,7 +111,8 @@ static void on_file(void *arg, const struct session_file *f)
 	struct ptcp_err named;
 
 	t->report.deleted += f->status == PTCP_FILE_DELETED;
-	if (f->status != PTCP_FILE_FAILED && !t->o.file_events)
+	t->report.vanished += f->status == PTCP_FILE_VANISHED;
+	if (f->status != PTCP_FILE_FAILED && f->status != PTCP_FILE_VANISHED && !t->o.file_events)
 		return;
 	t->report.refused += why != NULL && why->code == PTCP_EREFUSED;
 	if (why != NULL) {
@@ -446,6 +447,9 @@ void task_outcome(struct ptcp_task *t, const struct ptcp_err *why)
 		err_set(&outcome, PTCP_EREFUSED, "transfer: all sources were refused (see above)");
 	if (why == NULL && failed && outcome.code != PTCP_EPARTIAL && t->report.failures == 1)
 		err_set(&outcome, outcome.code, "%s", t->report.first.msg); /* already shown: no second line about it */
+	if (!failed && t->report.vanished > 0)
+		failed = err_set(&outcome, PTCP_EVANISHED, "transfer: %llu file%s vanished, the remaining files are complete (run the "
+		    "same command again)", (unsigned long long)t->report.vanished, t->report.vanished == 1 ? "" : "s") < 0;
 	task_finish(t, failed ? &outcome : NULL);
 }
 
@@ -498,7 +502,8 @@ static void fill_fastest(struct ptcp_result *r, const struct stream_control *m)
 void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r)
 {
 	struct ptcp_result all = {
-		.progress = t->report.last, .warnings = t->report.warnings, .seconds = t->seconds, .deleted = t->report.deleted,
+		.progress = t->report.last, .warnings = t->report.warnings, .seconds = t->seconds,
+		.deleted = t->report.deleted, .vanished = t->report.vanished,
 		.predicted_bps = NAN, .predicted_impact_percent = NAN, .measured_bps = NAN
 	};
 	const struct stream_control *m = &t->history.control;

@@ -335,10 +335,11 @@ static void work(struct ptcp_collect *c, struct pollfd *fd, double *due)
 static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 {
 	const struct source_transfer *s, *first = NULL;
-	size_t done = 0, failed = 0;
+	size_t done = 0, failed = 0, vanished = 0;
 
 	for (s = c->source; s < c->source + c->n; s++) {
 		done += s->status->state == PTCP_COLLECT_DONE || s->status->code == PTCP_EPARTIAL;
+		vanished += s->status->code == PTCP_EVANISHED;
 		if (s->status->state == PTCP_COLLECT_FAILED && failed++ == 0)
 			first = s;
 	}
@@ -347,7 +348,8 @@ static int outcome(const struct ptcp_collect *c, struct ptcp_err *e)
 	if (c->fatal.code != 0)
 		return err_set(e, c->fatal.code, "%s", c->fatal.msg);
 	if (failed == 0)
-		return 0;
+		return vanished == 0 ? 0 : err_set(e, PTCP_EVANISHED, "collect: files of %zu of %zu sources vanished, the "
+		    "remaining files are complete (run the same command again)", vanished, c->n);
 	if (done == 0)
 		return err_set(e, first->status->code, "collect: no source is done, the first failure: %s: %s",
 		    first->name, first->why);

@@ -338,6 +338,9 @@ static int source_transfer_start(struct source_transfer *s, struct ptcp_err *e)
 
 /* ---- End ---- */
 
+/* Whether all that the source still had, and could send, has arrived. */
+static bool has_arrived(int code) { return code == 0 || code == PTCP_EPARTIAL || code == PTCP_EVANISHED; }
+
 /* Whether a retry may help. */
 static bool is_temporary(int code)
 {
@@ -354,13 +357,13 @@ static void keep_result(struct source_transfer *s, int code)
 	ptcp_result_init(&r);
 	ptcp_transfer_result(s->t, &r);
 	if (s->sizing) {
-		if (code == 0 || code == PTCP_EPARTIAL)
+		if (has_arrived(code))
 			s->data_bytes = cap_size(r.progress.file_bytes - r.progress.resumed_bytes);
 		else if (code == PTCP_ECANCELED)
 			s->data_bytes = s->listed_bytes;
 		return;
 	}
-	r.progress.bytes = code == 0 || code == PTCP_EPARTIAL ? r.progress.file_bytes : before->bytes;
+	r.progress.bytes = has_arrived(code) ? r.progress.file_bytes : before->bytes;
 	r.progress.total_bytes = before->total_bytes;
 	r.progress.total_known = before->total_known;
 	show_progress(s, &r.progress, s->wire_before + r.progress.wire_bytes);
@@ -370,7 +373,7 @@ static void keep_result(struct source_transfer *s, int code)
 static void ended(struct source_transfer *s, int code, const struct ptcp_err *why)
 {
 	double now_s = collect_now_s(s->c);
-	bool sizing = s->sizing, restart = s->restart;
+	bool sizing = s->sizing, restart = s->restart, complete;
 
 	keep_result(s, code);
 	source_reset(s);
@@ -383,7 +386,7 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 	if (code == PTCP_ECANCELED || (is_temporary(code) && collect_is_ending(s->c))) {
 		if (restart && !collect_is_ending(s->c))
 			source_start(s);
-	} else if (sizing && (code == 0 || code == PTCP_EPARTIAL || is_temporary(code))) {
+	} else if (sizing && (has_arrived(code) || is_temporary(code))) {
 		s->progress_at_s = now_s; /* the transfer itself reports the error */
 	} else if (is_temporary(code) && now_s - s->progress_at_s < s->c->connect.timeout_s && s->stalled < SOURCE_STALLED_MAX) {
 		s->retry_at_s = now_s + fmin(SOURCE_RETRY_FIRST_S * (double)(1u << (s->failures < 5 ? s->failures : 5)),
@@ -393,10 +396,11 @@ static void ended(struct source_transfer *s, int code, const struct ptcp_err *wh
 			s->c->unfit = "a source is lost";
 		set_state(s, PTCP_COLLECT_WAITING);
 	} else {
-		set_state(s, code == 0 ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
+		complete = code == 0 || code == PTCP_EVANISHED;
+		set_state(s, complete ? PTCP_COLLECT_DONE : PTCP_COLLECT_FAILED);
 		if (code == PTCP_ENOSPC)
 			s->c->fatal = *why;
-		s->c->unfit = s->c->unfit != NULL || code == 0 ? s->c->unfit : "a source has failed";
+		s->c->unfit = s->c->unfit != NULL || complete ? s->c->unfit : "a source has failed";
 	}
 }
 

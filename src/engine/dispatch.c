@@ -47,7 +47,7 @@ static int on_warning(struct engine *s, const struct wire_warning *n, struct ptc
 {
 	if (n->kind != WIRE_WARNING_ONLY && s->snd != NULL)
 		return err_set(e, PTCP_EPROTO, "unexpected WARNING of a failure from the receiver");
-	s->warned_failures += n->kind != WIRE_WARNING_ONLY;
+	s->warned_failures += n->kind != WIRE_WARNING_ONLY && outbox_is_failure(-(int)n->code);
 	s->warned_unplaced |= n->kind == WIRE_WARNING_FAILED;
 	s->o.ops->warning(s->o.arg, n);
 	return 0;

@@ -186,7 +186,7 @@ void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path
 		.text = { (const uint8_t *)why->msg, text_n < WIRE_TEXT_MAX ? text_n : WIRE_TEXT_MAX }
 	};
 
-	s->warned_failures += kind != WIRE_WARNING_ONLY;
+	s->warned_failures += kind != WIRE_WARNING_ONLY && outbox_is_failure(why->code);
 	OUTBOX_PUT(&s->conn.out, warning, WARNING, &n);
 }
 

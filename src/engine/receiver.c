@@ -103,7 +103,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	if (why != NULL) {
 		if (f->cookie == NULL)
 			lack(r, f->parent);
-		r->stats.done.failed++;
+		r->stats.done.failed += outbox_is_failure(why->code);
 		if (f->type == WIRE_FILE)
 			r->lost[wire_slot(f->id)] = f->id;
 	} else if (f->type == WIRE_FILE) {

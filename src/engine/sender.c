@@ -89,7 +89,7 @@ static void report_ended(struct snd *s, struct snd_entry *f, enum snd_fate fate,
 
 	f->cookie = NULL;
 	if (fate == SND_FAILED)
-		s->stats.done.failed++;
+		s->stats.done.failed += why == NULL || outbox_is_failure(why->code);
 	if (fate == SND_DONE || fate == SND_SKIPPED) {
 		if (f->type == WIRE_FILE) {
 			s->stats.done.files++;

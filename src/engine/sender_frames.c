@@ -182,12 +182,14 @@ int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e)
 	if ((f = snd_find(s, d->id)) == NULL || f->state == AGAIN)
 		return violation("FAIL", e);
 	outbox_reason(&why, d->code, d->text);
-	if (f->type == WIRE_DIR && (f->state == OFFERED || f->state == MADE)) {
+	/* Our own reason, unless the receiver has failed at the same time, and counts a failure. */
+	if (f->state == FAILING && f->why != NULL && outbox_is_failure(f->why->code) == outbox_is_failure(why.code))
+		why = *f->why;
+	else if (!outbox_is_failure(why.code)) /* only the sender knows of sources */
+		why.code = PTCP_EPEER;
+	if (f->type == WIRE_DIR && (f->state == OFFERED || f->state == MADE))
 		snd_lose_dir(s, f, &why);
-	} else {
-		if (f->state == FAILING && f->why != NULL)
-			why = *f->why; /* our own reason */
+	else
 		snd_end(s, f, SND_FAILED, &why);
-	}
 	return 0;
 }

@@ -187,21 +187,6 @@ static void on_running(void *arg, struct session *sess)
 		engine_fail(session_engine(sess), &why);
 }
 
-static void on_file(void *arg, const struct session_file *f)
-{
-	struct server_session *s = arg;
-	char shown[TEXT_NAME_BYTES];
-
-	if (f->status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
-		return;
-	if (s->failures++ == LOGGED_FAILURES)
-		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed; event=end "
-		    "counts all\"", s->client, LOGGED_FAILURES);
-	else
-		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
-		    s->client, text_escape_quoted(shown, sizeof shown, f->path), f->why->msg);
-}
-
 static void on_warning(void *arg, const char *path, const char *text)
 {
 	struct server_session *s = arg;
@@ -210,6 +195,23 @@ static void on_warning(void *arg, const char *path, const char *text)
 	log_at(log_of(s), LOG_INFO, "server", "event=warning client=%s path=\"%s\" text=\"%s\"",
 	    s->client, text_escape_quoted(shown, sizeof shown, path != NULL ? path : ""),
 	    text_escape_quoted(quoted, sizeof quoted, text));
+}
+
+static void on_file(void *arg, const struct session_file *f)
+{
+	struct server_session *s = arg;
+	char shown[TEXT_NAME_BYTES];
+
+	if (f->status == PTCP_FILE_VANISHED)
+		on_warning(s, f->path, f->why->msg);
+	if (f->status != PTCP_FILE_FAILED || s->failures > LOGGED_FAILURES)
+		return;
+	if (s->failures++ == LOGGED_FAILURES)
+		log_at(log_of(s), LOG_WARN, "server", "event=files-failed client=%s why=\"more than %u have failed; event=end "
+		    "counts all\"", s->client, LOGGED_FAILURES);
+	else
+		log_at(log_of(s), LOG_WARN, "server", "event=file-failed client=%s path=\"%s\" why=\"%s\"",
+		    s->client, text_escape_quoted(shown, sizeof shown, f->path), f->why->msg);
 }
 
 static void on_leftovers(void *arg, const struct wire_leftovers *f)

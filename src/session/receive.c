@@ -495,7 +495,7 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		sess->receive->of_base = NULL;
 	t->release = why != NULL;
 	/* A later run can resume the part unless its data is wrong, the source has changed, or its name is taken. */
-	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED &&
+	t->keep = why != NULL && why->code != PTCP_EVERIFY && why->code != PTCP_ECHANGED && why->code != PTCP_EVANISHED &&
 	    why->code != PTCP_EREFUSED;
 	if (sess->receive->pipe != NULL)
 		receive_pipe_ended(sess, t);

@@ -1,4 +1,5 @@
 /* Sending side of a session: lists the sources, assigns blocks to the streams. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,7 +257,8 @@ static void describe(struct send_side *t, unsigned i)
 		return;
 	if (t->owners != NULL)
 		owners_describe(t->owners, w->uid, w->gid, &t->owner[i]);
-	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0)
+	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0 &&
+	    why.sys != ENOENT) /* opening the file will tell */
 		t->lacking[i] = strdup(why.msg);
 }
 

@@ -15,7 +15,7 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 	char path[DIR_PATH_RAW_BYTES], shown[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why, bare;
 
-	err_set(&why, w->refused ? PTCP_EREFUSED : PTCP_EIO, "%s", text);
+	err_set(&why, w->type == WALK_FAILED ? w->code : PTCP_EIO, "%s", text);
 	fs_err_strip(&bare, &why, dir_path_text(w->dir, w->name, shown, sizeof shown));
 	dir_path_raw(w->dir, w->name, path, sizeof path);
 	engine_warn(sess->engine, kind, path, &bare);
@@ -220,6 +220,7 @@ void send_examine_again(struct walk_entry *e)
 		return;
 	}
 	walk_entry_fini(&now);
+	e->code = PTCP_EIO;
 	e->why = strdup("removed or replaced meanwhile (run the same command again)");
 }
 

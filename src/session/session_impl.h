@@ -175,8 +175,8 @@ static inline bool session_is_users(const struct session *sess)
 
 static inline void session_file_failed(struct session *sess, const char *path, const struct ptcp_err *why)
 {
-	sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path, .status = PTCP_FILE_FAILED,
-	    .size_bytes = SESSION_SIZE_UNKNOWN, .why = why });
+	sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
+	    .status = outbox_is_failure(why->code) ? PTCP_FILE_FAILED : PTCP_FILE_VANISHED, .size_bytes = SESSION_SIZE_UNKNOWN, .why = why });
 }
 
 #endif

@@ -157,6 +157,11 @@ static int changed(const struct source *s, struct ptcp_err *e)
 	    "changed while it was being sent (send it again when no program writes to it)");
 }
 
+static int vanished(const struct source *s, struct ptcp_err *e)
+{
+	return fs_err_set(e, PTCP_EVANISHED, 0, s->entry.dir, s->entry.name, "vanished before it was sent");
+}
+
 static bool same_time(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -171,35 +176,70 @@ static int compare(const struct source *s, const struct stat *st, struct ptcp_er
 	return changed(s, e);
 }
 
+/* ESTALE: another host has removed it from a network file system. */
+static bool is_gone(int err) { return err == ENOENT || err == ESTALE; }
+
+/* The directory of the file cannot be opened; it may have vanished with the file. */
+static int lost_directory(const struct source *s, const struct ptcp_err *why, struct ptcp_err *e)
+{
+	if (is_gone(why->sys))
+		return vanished(s, e);
+	if (e != NULL)
+		*e = *why;
+	return why->code;
+}
+
+/* Compares by name. */
+static int check_name(const struct source *s, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	struct stat st;
+	int at, r;
+
+	if ((at = dir_fd(s->entry.dir, &why)) < 0)
+		return lost_directory(s, &why, e);
+	if (dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = compare(s, &st, e);
+	else if (is_gone(errno))
+		r = vanished(s, e);
+	else
+		r = fs_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
+	dir_fd_done(s->entry.dir);
+	return r;
+}
+
 static int examine(const struct source *s, int fd, struct ptcp_err *e)
 {
 	struct stat st;
 
 	if (dir_sys(s->entry.dir)->fstat(fd, &st) != 0)
 		return fs_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
-	return compare(s, &st, e);
+	return st.st_nlink == 0 ? check_name(s, e) : compare(s, &st, e);
 }
 
-/* Opens the file; another file than the listed one is PTCP_ECHANGED. */
+/* Opens the file; another file than the listed one is PTCP_ECHANGED, none PTCP_EVANISHED. */
 static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->entry.dir);
 	int at, fd, saved, r;
+	struct ptcp_err why;
 
 	if (!wait) {
 		if ((r = dir_fd_cached(s->entry.dir, &at, e)) != 0)
 			return r;
 		fd = dir_open_cached(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS);
 	} else {
-		if ((at = dir_fd(s->entry.dir, e)) < 0)
-			return at;
+		if ((at = dir_fd(s->entry.dir, &why)) < 0)
+			return lost_directory(s, &why, e);
 		fd = sys->openat(at, s->entry.name, SYS_READ_FLAGS, 0);
 	}
 	saved = errno;
 	dir_fd_done(s->entry.dir);
 	if (fd < 0 && !wait && saved == EAGAIN)
 		return STORE_AGAIN;
-	if (fd < 0 && (saved == ENOENT || saved == ELOOP || saved == ENXIO))
+	if (fd < 0 && is_gone(saved))
+		return vanished(s, e);
+	if (fd < 0 && (saved == ELOOP || saved == ENXIO))
 		return changed(s, e);
 	if (fd < 0)
 		return fs_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
@@ -439,24 +479,6 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 	if ((r = map(s, fd, block_bytes, holes, e)) == 0)
 		r = examine(s, fd, e);
 	leave(s, &fd);
-	return r;
-}
-
-/* For a file that is not open: compares by name. */
-static int check_name(struct source *s, struct ptcp_err *e)
-{
-	struct stat st;
-	int at, r;
-
-	if ((at = dir_fd(s->entry.dir, e)) < 0)
-		return at;
-	if (dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		r = compare(s, &st, e);
-	else if (errno == ENOENT)
-		r = changed(s, e);
-	else
-		r = fs_err_sys(e, errno, s->entry.dir, s->entry.name, NULL);
-	dir_fd_done(s->entry.dir);
 	return r;
 }
 

@@ -42,8 +42,8 @@ bool source_is_direct(const struct source *s);
 
 /* Reads exactly n bytes at off. Without `wait` the call never blocks on disk: on STORE_AGAIN repeat it with
  * `wait` on an I/O thread. The file is opened on first use (not following links, not blocking on a FIFO) and
- * must be the listed file: PTCP_ECHANGED for another inode, size, mtime or ctime, or an end of file before
- * off + n. After a failure the content of buf is undefined. A read of the whole file (off 0, n = size)
+ * must be the listed file: PTCP_EVANISHED if it was removed, PTCP_ECHANGED for another inode, size, mtime or ctime, or an
+ * end of file before off + n. After a failure the content of buf is undefined. A read of the whole file (off 0, n = size)
  * repeats the check after reading and closes the file, so that small files occupy no descriptors. n may be 0
  * for an empty file. */
 int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, struct ptcp_err *e);
@@ -61,7 +61,7 @@ ssize_t source_send(struct source *s, int sock, size_t n, uint64_t off);
  * a block. I/O threads only; fails as source_read(). */
 int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct ptcp_err *e);
 
-/* Compares the file with the listed one (PTCP_ECHANGED) and closes the file. For files of several blocks,
+/* Compares the file with the listed one (PTCP_ECHANGED, PTCP_EVANISHED) and closes the file. For files of several blocks,
  * after the last read. */
 int source_check(struct source *s, struct ptcp_err *e);
 

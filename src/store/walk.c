@@ -39,7 +39,8 @@ struct walk_level {
 	struct selection_part part, below; /* not read yet; of the name read last */
 	bool whole;       /* the name read last is selected itself */
 	char name[256];   /* its name */
-	char *why;        /* the listing failed; to be reported next */
+	char *why;        /* the listing failed; to be reported next, with this code */
+	int code;
 	int depth;        /* depth of the directory; -1 for an added directory's content */
 	size_t above;     /* with a filter: length of its path and '/' in w->path */
 };
@@ -189,10 +190,15 @@ static int out_of_memory(const struct ptcp_err *why, struct ptcp_err *e)
 /* Ends the level and stores the message in `why` for the next call. */
 static int fail_listing(struct walk *w, struct walk_level *l, const struct ptcp_err *why, struct ptcp_err *e)
 {
+	struct ptcp_err gone = { 0 };
+
 	close_stream(w, l);
 	if (lacks_memory(why))
 		return out_of_memory(why, e);
-	return (l->why = strdup(why->msg)) != NULL ? 0 : err_nomem(e);
+	if (why->sys == ENOENT || why->sys == ESTALE)
+		fs_err_set(&gone, PTCP_EVANISHED, why->sys, l->dir, NULL, "vanished before it was sent");
+	l->code = gone.code != 0 ? PTCP_EVANISHED : PTCP_EIO;
+	return (l->why = strdup(gone.code != 0 ? gone.msg : why->msg)) != NULL ? 0 : err_nomem(e);
 }
 
 /* The C library's buffer: the preferred block of the file system, between 32 KiB and 1 MiB. */
@@ -456,7 +462,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		w->enter_part = in->below;
 	if (r < 0 && !lacks_memory(&why)) {
 		out->type = WALK_FAILED;
-		out->refused = why.code == PTCP_EREFUSED;
+		out->code = why.code;
 		r = (out->why = strdup(why.msg)) != NULL ? 0 : err_nomem(&why);
 	}
 	if (r == 0)
@@ -516,6 +522,7 @@ static int next_in(struct walk *w, struct walk_level *l, struct walk_entry *out,
 	if (l->why != NULL) {
 		out->type = WALK_FAILED;
 		out->why = l->why;
+		out->code = l->code;
 		l->why = NULL;
 		return 1;
 	}

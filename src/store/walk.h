@@ -30,7 +30,7 @@ struct walk_entry {
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* target of WALK_SYMLINK, else NULL */
 	char *why;        /* reason of WALK_SKIPPED and WALK_FAILED, else NULL */
-	bool refused;     /* WALK_FAILED stands for PTCP_EREFUSED */
+	int code;         /* code of WALK_FAILED: PTCP_EREFUSED, PTCP_EVANISHED .. */
 	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
 	bool sparse;      /* a file with less disk space than size: with holes, or compressed */
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */

@@ -48,4 +48,7 @@ void outbox_put_fail(struct outbox *o, uint64_t id, const struct ptcp_err *why);
 #define OUTBOX_FROM_PEER (-1)
 void outbox_reason(struct ptcp_err *out, uint16_t code, struct span text);
 
+/* Whether FAIL and WARNING with this code count as failures, at both ends: sources that vanish do not. */
+static inline bool outbox_is_failure(int code) { return code != PTCP_EVANISHED; }
+
 #endif

@@ -201,14 +201,14 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"deleted\":0,\"advised_streams\":null,\"predicted_bps\":null,"
+	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
 	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false,"
 	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null,\"congestion\":null}\n");
 	assert_string_equal(cap.err, "");
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.out, "\"paths\":[{\"via\":[\"a:1\",\"b\"],\"bytes\":600000000},"
-	    "{\"via\":[],\"bytes\":400000000}],\"deleted\":0,\"advised_streams\""));
+	    "{\"via\":[],\"bytes\":400000000}],\"deleted\":0,\"vanished\":0,\"advised_streams\""));
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.err, "\n  via a:1,b: 600 MB\n  direct: 400 MB\n"));
 	n_carried = 1;

@@ -55,7 +55,7 @@ static void file(enum ptcp_file_status status, const struct ptcp_err *why)
 	session->file(t, &f);
 }
 
-/* Failures always; other files if the caller wants them; deleted ones are counted in any case. */
+/* Failures and vanished files always; other files if the caller wants them; deleted ones are counted in any case. */
 static void files(void **state)
 {
 	struct ptcp_err why;
@@ -74,11 +74,16 @@ static void files(void **state)
 	assert_string_equal(events.text, "denied");
 	assert_string_equal(events.path, "d/\033f"); /* raw, as documented */
 	assert_int_equal(t->report.failures, 1);
+	err_set(&why, PTCP_EVANISHED, "vanished");
+	file(PTCP_FILE_VANISHED, &why);
+	assert_int_equal(events.n[PTCP_EVENT_FILE], 2);
+	assert_int_equal(t->report.failures, 1);
+	assert_int_equal(t->report.vanished, 1);
 	t->o.file_events = true;
 	file(PTCP_FILE_DONE, NULL);
 	file(PTCP_FILE_DELETED, NULL);
 	file(PTCP_FILE_SKIPPED, NULL);
-	assert_int_equal(events.n[PTCP_EVENT_FILE], 4);
+	assert_int_equal(events.n[PTCP_EVENT_FILE], 5);
 	assert_int_equal(events.last.size_bytes, 9);
 	assert_int_equal(t->report.deleted, 2);
 	assert_int_equal(t->report.failures, 1);
@@ -248,6 +253,16 @@ static void ends(void **state)
 	task_outcome(t, NULL);
 	assert_int_equal(t->result, PTCP_EIO);
 	cf_says(&t->why, "all sources failed (see above)");
+	err_set(&why, PTCP_EVANISHED, "vanished");
+	counts(0, 0);
+	file(PTCP_FILE_VANISHED, &why);
+	task_outcome(t, NULL);
+	assert_int_equal(t->result, PTCP_EVANISHED);
+	cf_says(&t->why, "1 file vanished");
+	counts(1, 1); /* a failure counts more */
+	file(PTCP_FILE_VANISHED, &why);
+	task_outcome(t, NULL);
+	assert_int_equal(t->result, PTCP_EPARTIAL);
 	counts(2, 1); /* a lost connection is the outcome, whatever failed before */
 	err_set(&why, PTCP_EPEER, "cut off");
 	task_outcome(t, &why);

@@ -324,14 +324,14 @@ static void nonsense(void **state)
 static void the_peers_codes(void **state)
 {
 	static const int keeps[] = { PTCP_ENOMEM, PTCP_EREFUSED, PTCP_EVERIFY, PTCP_EPROTO, PTCP_ETIMEOUT,
-		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED };
+		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED, PTCP_EVANISHED };
 	struct wire_error f = { 0, { (const uint8_t *)"a\033b", 3 } };
 	struct one o;
 	size_t i;
 	int code;
 
 	(void)state;
-	for (code = 0; code <= 20; code++) {
+	for (code = 0; code <= 21; code++) {
 		int want = PTCP_EPEER;
 
 		for (i = 0; i < sizeof keeps / sizeof *keeps; i++)
@@ -865,6 +865,7 @@ static void end_counts_agree(void **state)
 		{ true, 0, 1, true }, { true, 0, 2, false }, { true, 1, 1, false }, { true, 0, 0, false },
 	};
 	struct wire_warning note = { .kind = WIRE_WARNING_FAILED, .code = 99 };
+	struct wire_warning gone = { .kind = WIRE_WARNING_INSIDE, .code = (uint16_t)-PTCP_EVANISHED };
 	struct wire_end end;
 	struct ptcp_err why;
 	struct span p;
@@ -878,6 +879,8 @@ static void end_counts_agree(void **state)
 			err_set(&why, PTCP_EIO, "missing");
 			engine_warn(o.s, WIRE_WARNING_FAILED, "path", &why);
 			engine_warn(o.s, WIRE_WARNING_ONLY, "path", &why);
+			err_set(&why, PTCP_EVANISHED, "gone"); /* counts at neither end */
+			engine_warn(o.s, WIRE_WARNING_INSIDE, "path", &why);
 			assert_false(engine_closing(o.s));
 			snd_listed(engine_snd(o.s), 0, 0, true);
 			one_tick(&o, 0);
@@ -888,6 +891,7 @@ static void end_counts_agree(void **state)
 		} else {
 			ONE_PUT(&o, warning, &note);
 			assert_int_equal(o.notes, 1);
+			ONE_PUT(&o, warning, &gone);
 		}
 		end = (struct wire_end){ of[i].files, of[i].failed };
 		ONE_PUT(&o, end, &end);

@@ -417,6 +417,23 @@ static void the_source_cannot_be_compared(void **state)
 	one_fini(&o);
 }
 
+/* Of the failures of a source, only one that vanished does not count. */
+static void failures_of_the_source(void **state)
+{
+	static const int codes[] = { PTCP_ECHANGED, PTCP_EVANISHED };
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof codes / sizeof *codes; i++) {
+		comparing(&o);
+		one_fail(&o, ID, codes[i]);
+		assert_true(o.rcv_ended == 1 && o.rcv_why.code == codes[i]);
+		assert_int_equal(rcv_stats(rcv_of(&o)).done.failed, codes[i] == PTCP_ECHANGED);
+		one_fini(&o);
+	}
+}
+
 /* Claims that come for what has failed meanwhile. */
 static void prepared_too_late(void **state)
 {
@@ -441,7 +458,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_one_hole),
 		cmocka_unit_test(the_same_file_is_skipped),
 		cmocka_unit_test(another_file_is_received), cmocka_unit_test(the_first_digest_binds),
-		cmocka_unit_test(the_source_cannot_be_compared),
+		cmocka_unit_test(the_source_cannot_be_compared), cmocka_unit_test(failures_of_the_source),
 		cmocka_unit_test(prepared_too_late),
 	};
 	return cmocka_run_group_tests_name("engine/receiver_blocks", tests, NULL, NULL);

@@ -360,6 +360,35 @@ static void changed_too_late(void **state)
 	one_fini(&o);
 }
 
+/* A source that vanishes is no failure, unless the receiver fails at the same time: both ends count the same. */
+static void vanished(void **state)
+{
+	static const struct { int own, answer, outcome; unsigned failed; } cases[] = {
+		{ PTCP_EVANISHED, PTCP_EVANISHED, PTCP_EVANISHED, 0 }, { PTCP_EVANISHED, PTCP_ENOSPC, PTCP_ENOSPC, 1 },
+		{ PTCP_ECHANGED, PTCP_ENOSPC, PTCP_ECHANGED, 1 }, { PTCP_ECHANGED, PTCP_EVANISHED, PTCP_EPEER, 1 },
+		{ 0, PTCP_EVANISHED, PTCP_EPEER, 1 }, /* a receiver has no sources */
+	};
+	struct ptcp_err why;
+	struct span p;
+	struct one o;
+	uint64_t id;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		id = one_sending(&o, 3, 0, WIRE_SEND_ALL);
+		err_set(&why, cases[i].own, "it");
+		if (cases[i].own != 0)
+			snd_checked(one_snd(&o), id, &why);
+		assert_int_equal(one_found(&o, WIRE_FAIL, &p), cases[i].own != 0);
+		one_fail(&o, id, cases[i].answer);
+		assert_int_equal(o.fates[SND_FAILED], 1);
+		assert_int_equal(o.fate_why.code, cases[i].outcome);
+		assert_int_equal(snd_stats(one_snd(&o)).done.failed, cases[i].failed);
+		one_fini(&o);
+	}
+}
+
 /* ---- Streams ---- */
 
 static void lost_blocks_go_first(void **state)
@@ -751,7 +780,7 @@ int main(void)
 		cmocka_unit_test(the_only_one_that_cannot_be_read),
 		cmocka_unit_test(late_read_failures),
 		cmocka_unit_test(acknowledged_without_its_term),
-		cmocka_unit_test(changed_too_late),
+		cmocka_unit_test(changed_too_late), cmocka_unit_test(vanished),
 		cmocka_unit_test(lost_blocks_go_first),
 		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),

@@ -19,7 +19,7 @@ from ._task import Transfer as _Transfer
 from ._task import check as _check
 from ._task import encoded as _encoded
 from .errors import (CanceledError, ConnectError, Error, InfeasibleError, PartialError, RefusedError, UsageError,
-                     VerifyError)
+                     VanishedError, VerifyError)
 from .types import Advice, Choice, Entry, FailedFile, Plan, Probe, Progress, Step, TransferResult
 
 if _typing.TYPE_CHECKING:
@@ -29,7 +29,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["send", "recv", "ls", "du", "mkdir", "rm", "mv", "advise", "plan", "fingerprint", "version",
            "Error", "UsageError", "ConnectError", "RefusedError", "VerifyError", "PartialError",
-           "InfeasibleError", "CanceledError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
+           "InfeasibleError", "CanceledError", "VanishedError", "Advice", "Choice", "Entry", "FailedFile", "RateLimit", "Plan",
            "Probe", "Progress", "Step", "TransferResult"]
 
 

@@ -55,7 +55,8 @@ class Result(c.Structure):
     _fields_ = [("size", c.c_size_t), ("progress", Progress), ("warnings", u64), ("seconds", f64),
                 ("advised_streams", c.c_uint), ("predicted_bps", f64), ("predicted_impact_percent", f64),
                 ("measured_bps", f64), ("from_history", c.c_bool), ("budget_percent", f64),
-                ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64)]
+                ("fastest_streams", c.c_uint), ("fastest_bps", f64), ("fastest_impact_percent", f64), ("deleted", u64),
+                ("vanished", u64)]
 
 
 class Entry(c.Structure):

@@ -12,11 +12,11 @@ import threading
 
 from . import _native as n
 from ._options import Opts, encoded, flag, number, strings
-from .errors import PartialError, error
+from .errors import PartialError, VanishedError, error
 from .types import Advice, Choice, Entry, FailedFile, Probe, Progress, TransferResult
 
 _START, _PROGRESS, _FILE, _WARNING = 0, 1, 3, 4
-_FAILED = 2
+_FAILED, _VANISHED = 2, 4
 _ENTRY_TYPES = ("unknown", "file", "directory", "symlink", "fifo", "socket", "char device", "block device")
 _MANAGE_OPS = {"list": 1, "count": 2, "mkdir": 3, "remove": 4, "rename": 5}
 _ACTIVITIES = ("transferring", "verifying", "syncing")
@@ -57,7 +57,7 @@ class Task:
         try:
             if ev.type in (_START, _PROGRESS) and self.on_progress:
                 self.on_progress(progress_of(ev.progress, ev.rate_bps, ev.eta_s))
-            elif ev.type == _FILE and ev.status == _FAILED:
+            elif ev.type == _FILE and ev.status in (_FAILED, _VANISHED):
                 code = self.lib.ptcp_err_name(ev.code).decode()
                 self.failed_files.append(FailedFile(ev.path, code, os.fsdecode(ev.text or b"")))
             elif ev.type == _WARNING:
@@ -99,7 +99,7 @@ class Task:
         if self.status < 0:
             e = error(self.lib, self.err)
             e.result = result
-            if isinstance(e, PartialError):
+            if isinstance(e, (PartialError, VanishedError)):
                 e.failed_files = list(self.failed_files)
             raise e
         return result

@@ -50,6 +50,16 @@ class PartialError(Error):
         self.failed_files = []
 
 
+class VanishedError(Error):
+    """Files vanished before they were sent, the others are complete: see `failed_files`, a list of FailedFile."""
+
+    exit_code = 24
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.failed_files = []
+
+
 class InfeasibleError(Error):
     exit_code = 7
 
@@ -62,7 +72,7 @@ class CanceledError(Error):
 _CLASSES = {
     "PTCP_EUSAGE": UsageError, "PTCP_ECONFIG": UsageError, "PTCP_ENOTYET": UsageError, "PTCP_ERANGE": UsageError,
     "PTCP_ECONNECT": ConnectError, "PTCP_EREFUSED": RefusedError, "PTCP_EBUSY": RefusedError,
-    "PTCP_EVERIFY": VerifyError, "PTCP_EPARTIAL": PartialError,
+    "PTCP_EVERIFY": VerifyError, "PTCP_EPARTIAL": PartialError, "PTCP_EVANISHED": VanishedError,
     "PTCP_EINFEASIBLE": InfeasibleError, "PTCP_ECANCELED": CanceledError,
 }
 

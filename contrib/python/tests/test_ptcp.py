@@ -405,7 +405,7 @@ class Declarations(Case):
         def read(path):
             return self.content(os.path.join(SOURCES, path)).decode()
 
-        status = dict(re.findall(r"(EXIT_\w+) = (\d)", read("src/cli/command.h")))
+        status = dict(re.findall(r"(EXIT_\w+) = (\d+)", read("src/cli/command.h")))
         table = re.findall(r"\{ (PTCP_E\w+), (EXIT_\w+) \}", read("src/cli/command.c"))
         self.assertGreater(len(table), 8)
         listed = {code: cls.exit_code for code, cls in errors._CLASSES.items()}

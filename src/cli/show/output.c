@@ -282,7 +282,7 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 
 static json_t *json_file(const struct output *o, const struct ptcp_event *ev)
 {
-	static const char *const status[] = { "done", "skipped", "failed", "deleted" };
+	static const char *const status[] = { "done", "skipped", "failed", "deleted", "vanished" };
 	json_t *j, *utf8 = json_string(ev->path);
 
 	j = json_pack("{s:s, s:o, s:s, s:o, s:s, s:o}", "event", "file", "path", json_text(ev->path), "status",
@@ -355,6 +355,7 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	    paths(o, false));
 
 	json_object_set_new(end, "deleted", json_count(r->deleted));
+	json_object_set_new(end, "vanished", json_count(r->vanished));
 	/* prediction and result of --streams auto */
 	json_object_set_new(end, "advised_streams", advised ? json_count(r->advised_streams) : json_null());
 	json_object_set_new(end, "predicted_bps", advised ? json_rate(r->predicted_bps) : json_null());
@@ -424,6 +425,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 		terminal_line("ptcp: warning: %s", ev->text != NULL ? ev->text : "");
 		o->failed[0] = '\0';
 	}
+	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_VANISHED)
+		terminal_failed("warning", ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
 		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_CONGESTION)
