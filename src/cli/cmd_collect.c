@@ -24,6 +24,7 @@ struct collect_output {
 	const struct ptcp_overlay *overlay; /* NULL until loaded */
 	bool json, quiet, verbose;
 	bool status; /* draw the status line */
+	uint64_t below; /* number of entries below directories that have failed */
 	const char *file, *dest;
 	struct running *running;
 };
@@ -315,7 +316,7 @@ static void cmd_collect_report(const struct collect_output *o, const struct ptcp
 
 static void on_event(void *arg, const struct ptcp_collect_event *ev)
 {
-	const struct collect_output *o = arg;
+	struct collect_output *o = arg;
 	const char *name = o->overlay != NULL && ev->source >= 0 && (size_t)ev->source < ev->n_sources ?
 	    host_name(o->overlay, ev->sources[ev->source].host) : NULL;
 
@@ -333,7 +334,9 @@ static void on_event(void *arg, const struct ptcp_collect_event *ev)
 			json_source(o, ev);
 		break;
 	case PTCP_COLLECT_FILE:
-		terminal_failed(name, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
+		o->below += ev->code == PTCP_EPARENT;
+		if (ev->code != PTCP_EPARENT)
+			terminal_failed(name, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 		if (o->json)
 			json_file(o, ev);
 		break;
@@ -354,6 +357,7 @@ static int print_end(const struct collect_output *o, const struct ptcp_collect *
 		json_end(o, c, status, failure);
 	else if (status == 0 && !o->quiet && c != NULL)
 		text_end(o, c);
+	terminal_failed_below(o->below);
 	if (failure != NULL)
 		terminal_line("ptcp: %s", failure);
 	return status;

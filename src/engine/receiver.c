@@ -147,15 +147,16 @@ void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 	while (!list_empty(&f->waiters)) {
 		c = CONTAINER_OF(f->waiters.next, struct rcv_entry, waiting);
 		take_waiters(c, &f->waiters);
-		err_set(&lost, PTCP_EPEER, "%s", waits_for_file(c) ? no_file : no_directory);
+		err_set(&lost, waits_for_file(c) ? PTCP_EPEER : PTCP_EPARENT, "%s", waits_for_file(c) ? no_file : no_directory);
 		fail_one(r, c, &lost);
 	}
 }
 
 void rcv_fail(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *why)
 {
+	outbox_put_fail(r->out, f->id, why); /* the cause first */
 	rcv_fail_waiters(r, f);
-	fail_one(r, f, why);
+	rcv_end(r, f, false, why);
 }
 
 void rcv_done(struct rcv *r, struct rcv_entry *f)
@@ -389,7 +390,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 
 	wire_attrs_decode(&attrs, w, NULL); /* cannot fail: decoded before */
 	if (w->parent != 0 && parent == NULL) {
-		refuse(r, w, PTCP_EPEER, no_directory);
+		refuse(r, w, PTCP_EPARENT, no_directory);
 		return;
 	}
 	if (parent != NULL && parent->depth == DEPTH_MAX) {

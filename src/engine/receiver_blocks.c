@@ -393,9 +393,9 @@ int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e)
 	if (f->state == COMMITTING)
 		return 0; /* too late: DONE or FAIL is in transit */
 	outbox_reason(&why, w->code, w->text);
-	rcv_fail_waiters(r, f);
 	if ((p = outbox_room(r->out, WIRE_FAIL_MAX_BYTES)) != NULL)
 		outbox_added(r->out, wire_fail_encode(p, w));
+	rcv_fail_waiters(r, f);
 	rcv_end(r, f, false, &why);
 	return 0;
 }

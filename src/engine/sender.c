@@ -300,7 +300,7 @@ static uint64_t put_entry(struct snd *s, const struct snd_entry *n, struct wire_
 
 static void in_lost_directory(struct ptcp_err *why)
 {
-	err_set(why, PTCP_EPEER, "its directory could not be made at the destination");
+	err_set(why, PTCP_EPARENT, "its directory could not be made at the destination");
 }
 
 uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)

@@ -45,8 +45,8 @@ struct dir *dir_node_new(struct tree *t, struct dir *parent, const char *name, s
 	return d;
 }
 
-/* Takes the root's descriptor and path (NULL: no memory), also on failure. */
-static int tree_new(struct tree **out, int *fd, char *path, const struct sys *sys, struct ptcp_err *e)
+/* Takes the root's descriptor and path (NULL: no memory), also on failure; `below` as in struct tree. */
+static int tree_new(struct tree **out, int *fd, char *path, size_t below, const struct sys *sys, struct ptcp_err *e)
 {
 	char text[TEXT_NAME_BYTES];
 	struct tree *t = NULL;
@@ -59,6 +59,7 @@ static int tree_new(struct tree **out, int *fd, char *path, const struct sys *sy
 		r = err_nomem(e);
 	} else {
 		t->path = path;
+		t->below = below;
 		t->sys = sys;
 		t->umask = read_umask();
 		t->max_open = fd_budget_directories(DIR_OPEN_MAX);
@@ -82,6 +83,7 @@ int tree_below(struct tree **out, struct dir *d, struct ptcp_err *e)
 {
 	const struct sys *sys = d->tree->sys;
 	char path[DIR_PATH_RAW_BYTES], *whole;
+	size_t above;
 	int at, fd, r;
 
 	if ((at = dir_fd(d, e)) < 0)
@@ -93,7 +95,8 @@ int tree_below(struct tree **out, struct dir *d, struct ptcp_err *e)
 		return r;
 	if (asprintf(&whole, "%s/%s", d->tree->path, dir_path_raw(d, NULL, path, sizeof path)) < 0)
 		whole = NULL;
-	return tree_new(out, &fd, whole, sys, e);
+	above = strlen(d->tree->path);
+	return tree_new(out, &fd, whole, d->tree->below < above ? d->tree->below : above + 1, sys, e);
 }
 
 int tree_open(struct tree **out, const char *root, const struct sys *sys, struct ptcp_err *e)
@@ -108,7 +111,7 @@ int tree_open(struct tree **out, const char *root, const struct sys *sys, struct
 		fd = sys->openat(AT_FDCWD, root, flags | O_PATH, 0);
 	if (fd < 0)
 		return err_sys(e, err_from_errno(errno), "%s", text_escape(text, sizeof text, root));
-	return tree_new(out, &fd, strdup(root), sys, e);
+	return tree_new(out, &fd, strdup(root), strlen(root), sys, e);
 }
 
 bool dir_excludes(const struct dir *d, uint64_t dev, uint64_t ino)

@@ -38,6 +38,7 @@ struct tree {
 	struct quota *quota; /* owned; NULL: none */
 	struct dir *root;
 	char *path; /* path of the root, as given */
+	size_t below; /* where the part of `path` begins that lies beneath the tree of tree_below(); else its length */
 };
 
 /* After closing a directory other than the root, with tree->lock held. */

@@ -50,16 +50,19 @@ const char *dir_path_text(const struct dir *d, const char *name, char *out, size
 	return path(d, name, out, cap, true);
 }
 
-const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap)
+/* Without the first `skip` bytes of the root's path. */
+static const char *path_behind(const struct dir *d, size_t skip, char *out, size_t cap)
 {
 	char below[DIR_PATH_TEXT_BYTES];
 	size_t n;
 
-	n = strlen(text_escape(out, cap, d->tree->path));
+	n = strlen(text_escape(out, cap, d->tree->path + skip));
 	if (d->parent != NULL && n < cap)
-		snprintf(out + n, cap - n, "%s%s", out[n - 1] == '/' ? "" : "/", dir_path_text(d, NULL, below, sizeof below));
+		snprintf(out + n, cap - n, "%s%s", n == 0 || out[n - 1] == '/' ? "" : "/", dir_path_text(d, NULL, below, sizeof below));
 	return out;
 }
+
+const char *dir_whole_path_text(const struct dir *d, char *out, size_t cap) { return path_behind(d, 0, out, cap); }
 
 const char *dir_path_raw(const struct dir *d, const char *name, char *out, size_t cap)
 {
@@ -126,7 +129,7 @@ void fs_err_strip(struct ptcp_err *out, const struct ptcp_err *why, const char *
 
 void fs_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct dir *d, const char *name, bool whole)
 {
-	char text[DIR_PATH_TEXT_BYTES], below[DIR_PATH_TEXT_BYTES + 1];
+	char text[DIR_PATH_TEXT_BYTES], below[DIR_PATH_TEXT_BYTES + 1] = "/";
 
 	if (d == NULL) {
 		*out = *why;
@@ -135,10 +138,9 @@ void fs_err_at(struct ptcp_err *out, const struct ptcp_err *why, const struct di
 	fs_err_strip(out, why, dir_path_text(d, name, text, sizeof text));
 	if (why->sys != EACCES && why->sys != EPERM && why->sys != EROFS && why->sys != ENOENT && why->sys != ENOTDIR)
 		return;
-	if (d->parent == NULL)
-		text[0] = '\0';
+	if (whole)
+		dir_whole_path_text(d, below, sizeof below);
 	else
-		dir_path_text(d, NULL, text, sizeof text);
-	snprintf(below, sizeof below, "/%s", text);
-	err_while(out, out->code, "in %s", whole ? dir_whole_path_text(d, text, sizeof text) : below);
+		path_behind(d, d->tree->below, below + 1, sizeof below - 1);
+	err_while(out, out->code, "in %s", below);
 }

@@ -40,6 +40,7 @@ static int code_of(uint16_t wire)
 	case PTCP_ENOSPC:
 	case PTCP_ECHANGED:
 	case PTCP_EVANISHED:
+	case PTCP_EPARENT:
 	case PTCP_ENOTYET:
 	case PTCP_ESUPERSEDED:
 	case PTCP_EBUSY:

@@ -151,6 +151,32 @@ static void failed_file(void **state)
 	    strlen("ptcp: : input/output error\n") + 4 * (sizeof path - 1));
 }
 
+/* What lies below a failed directory is counted, after the cause; programs learn of each. */
+static void below_a_failed_directory(void **state)
+{
+	struct ptcp_event cause = { .type = PTCP_EVENT_FILE, .status = PTCP_FILE_FAILED, .path = "d0", .text = "denied",
+		.code = PTCP_EIO };
+	struct ptcp_event below = { .type = PTCP_EVENT_FILE, .status = PTCP_FILE_FAILED, .path = "d0/f", .text = "lost",
+		.code = PTCP_EPARENT };
+	struct ptcp_err e = { .code = PTCP_EPARTIAL, .msg = "transfer: failed" };
+	struct output o;
+	int json;
+
+	(void)state;
+	for (json = 0; json < 2; json++) {
+		capture_begin(&cap);
+		output_init(&o, "send", &(struct log_opts){ .json = json });
+		output_event(&o, &cause);
+		output_event(&o, &below);
+		output_event(&o, &below);
+		output_end(&o, PTCP_EPARTIAL, &result, &e);
+		capture_end(&cap);
+		assert_string_equal(cap.err, "ptcp: d0: denied\n"
+		    "ptcp: 2 entries below failed directories, not transferred (see above)\nptcp: transfer: failed\n");
+		assert_int_equal(lines_of(cap.out), json ? 4 : 0);
+	}
+}
+
 static void warning(void **state)
 {
 	struct ptcp_event ev = { .type = PTCP_EVENT_WARNING, .text = "pipe: skipped" };
@@ -300,7 +326,7 @@ int main(void)
 		cmocka_unit_test(json_start_and_streams),
 		cmocka_unit_test(json_names),
 		cmocka_unit_test(failed_file),
-		cmocka_unit_test(warning),
+		cmocka_unit_test(warning), cmocka_unit_test(below_a_failed_directory),
 		cmocka_unit_test(json_end),
 		cmocka_unit_test(text_end),
 		cmocka_unit_test(status_line),

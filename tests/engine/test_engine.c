@@ -324,14 +324,15 @@ static void nonsense(void **state)
 static void the_peers_codes(void **state)
 {
 	static const int keeps[] = { PTCP_ENOMEM, PTCP_EREFUSED, PTCP_EVERIFY, PTCP_EPROTO, PTCP_ETIMEOUT,
-		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED, PTCP_EVANISHED };
+		PTCP_EIO, PTCP_ENOSPC, PTCP_ECHANGED, PTCP_ENOTYET, PTCP_EBUSY, PTCP_ESUPERSEDED, PTCP_EVANISHED,
+		PTCP_EPARENT };
 	struct wire_error f = { 0, { (const uint8_t *)"a\033b", 3 } };
 	struct one o;
 	size_t i;
 	int code;
 
 	(void)state;
-	for (code = 0; code <= 21; code++) {
+	for (code = 0; code <= 22; code++) {
 		int want = PTCP_EPEER;
 
 		for (i = 0; i < sizeof keeps / sizeof *keeps; i++)

@@ -288,7 +288,7 @@ static void what_waits_fails_with_its_directory(void **state)
 	assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.failed == 200);
 	/* And what was on its way there. */
 	put(&o, WIRE_FILE, one_id(500, 2), one_id(200, 200), 0);
-	assert_int_equal(failed_with(&o, one_id(500, 2)), PTCP_EPEER);
+	assert_int_equal(failed_with(&o, one_id(500, 2)), PTCP_EPARENT);
 	one_fini(&o);
 }
 

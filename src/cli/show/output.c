@@ -427,7 +427,8 @@ void output_event(void *arg, const struct ptcp_event *ev)
 	}
 	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_VANISHED)
 		terminal_failed("warning", ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
-	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED)
+	o->below += ev->type == PTCP_EVENT_FILE && ev->code == PTCP_EPARENT;
+	if (ev->type == PTCP_EVENT_FILE && ev->status == PTCP_FILE_FAILED && ev->code != PTCP_EPARENT)
 		show_failed(o, ev->path, ev->text != NULL ? ev->text : ptcp_err_text(ev->code));
 	if (ev->type == PTCP_EVENT_CONGESTION)
 		note_congestion(o, ev);
@@ -453,5 +454,6 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 		text_end(o, r);
 	if (failure != NULL && strcmp(failure, o->failed) != 0)
 		terminal_line("ptcp: %s", failure);
+	terminal_failed_below(o->below);
 	return status;
 }

@@ -45,6 +45,7 @@ struct output {
 	char congestion[16], congestion_why[128]; /* the senders' congestion control; "": unknown */
 	bool changed_congestion;
 	char failed[sizeof ((struct ptcp_err *)0)->msg]; /* latest line about a file */
+	uint64_t below;           /* number of entries below directories that have failed */
 	const char *cipher;
 	const char *const *routes;              /* requested paths, borrowed; NULL: the direct path */
 	struct ptcp_path paths[PTCP_PATHS_MAX]; /* paths of the last event, without `candidate` */

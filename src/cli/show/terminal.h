@@ -11,6 +11,8 @@ void terminal_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints "ptcp: [HOST: ]PATH: WHY" for a failed file, with the full path, escaped; `host` may be NULL. */
 void terminal_failed(const char *host, const char *path, const char *why);
+/* In place of a line for each entry below a failed directory (PTCP_EPARENT): their number, if it is not 0. */
+void terminal_failed_below(uint64_t n);
 
 /* As terminal_line(), without a newline: for questions. */
 void terminal_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
