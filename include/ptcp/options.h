@@ -46,6 +46,8 @@
 	SENT(no_resume, 6, NO_RESUME, true, "no-resume", 0, "transfer every file from scratch")
 
 #define PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
+	SENT(no_growing, 25, NO_GROWING, true, "no-growing", 0, \
+	    "fail files that grow while they are sent (default: send the size first seen)") \
 	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
 	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
 	    "syncing of received files to disk (default: group)") \

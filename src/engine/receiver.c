@@ -147,7 +147,10 @@ void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 	while (!list_empty(&f->waiters)) {
 		c = CONTAINER_OF(f->waiters.next, struct rcv_entry, waiting);
 		take_waiters(c, &f->waiters);
-		err_set(&lost, waits_for_file(c) ? PTCP_EPEER : PTCP_EPARENT, "%s", waits_for_file(c) ? no_file : no_directory);
+		if (waits_for_file(c))
+			err_set(&lost, PTCP_EPEER, "%s", no_file);
+		else
+			err_set(&lost, PTCP_EPARENT, "%s", no_directory);
 		fail_one(r, c, &lost);
 	}
 }

@@ -163,8 +163,10 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* Whether the entry waits for snd_compared(). */
-bool snd_compares(const struct snd *s, uint64_t id);
+/* Whether the entry waits for snd_compared(), or for snd_checked(). */
+bool snd_awaits_digest(const struct snd *s, uint64_t id);
+/* Of an entry that waits for snd_checked(): whether the blocks that were sent have this digest. */
+bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest);
 /* Takes `holes`, a bitmap_new() of the file's blocks: those wholly in holes; NULL: none. */
 void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_err *why);
 

@@ -456,15 +456,24 @@ void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 		end_file(s, f, f->digest, FINISHING, why);
 }
 
-bool snd_compares(const struct snd *s, uint64_t id)
+bool snd_awaits_digest(const struct snd *s, uint64_t id)
 {
 	const struct snd_entry *f = snd_find(s, id);
 
-	return f != NULL && f->state == COMPARING;
+	return f != NULL && (f->state == COMPARING || f->state == CHECKING);
+}
+
+bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest)
+{
+	const struct snd_entry *f = snd_find(s, id);
+
+	return f != NULL && digest_equal(f->digest, digest);
 }
 
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why)
 {
-	if (snd_compares(s, id))
-		end_file(s, snd_find(s, id), digest, COMPARED, why);
+	struct snd_entry *f = snd_find(s, id);
+
+	if (f != NULL && f->state == COMPARING)
+		end_file(s, f, digest, COMPARED, why);
 }

@@ -147,6 +147,16 @@ enum wire_busy send_busy(const struct session *sess)
 
 /* ---- The engine's decisions ---- */
 
+static void warn_of_growth(struct session *sess, const struct source *s, const char *path)
+{
+	struct ptcp_err why;
+
+	err_set(&why, PTCP_ECHANGED, "grew while it was sent: the destination has the first %llu bytes",
+	    (unsigned long long)source_size_bytes(s));
+	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
+	sess->o.ops->warning(sess->o.arg, path, why.msg);
+}
+
 static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct ptcp_err *why)
 {
 	struct session *sess = arg;
@@ -172,6 +182,8 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
 		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
 		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0 });
+		if (o->source != NULL && source_has_grown(o->source))
+			warn_of_growth(sess, o->source, path);
 	}
 	if (!send_remove(sess, o, fate))
 		send_entry_free(o);
@@ -265,10 +277,12 @@ static void describe(struct send_side *t, unsigned i)
 int send_listed(struct send_side *t, struct ptcp_err *e)
 {
 	unsigned i = t->n++;
-	const struct walk_entry *w = &t->entry[i];
+	struct walk_entry *w = &t->entry[i];
 	uint64_t bytes;
 	int r;
 
+	if (source_lacks_size(w) && (r = send_find_size(w, e)) < 0)
+		return r;
 	describe(t, i);
 	bytes = LISTED_BYTES + (w->target != NULL ? strlen(w->target) : 0) + t->xattrs[i].packed.cap;
 	if ((r = memory_charge(t->session->o.memory, bytes, e)) < 0)

@@ -21,7 +21,8 @@
 
 /* Cookie of an entry in the sending engine. */
 struct send_entry {
-	struct memory_account *memory; /* account charged with SEND_ENTRY_BYTES; NULL: no limit, or an input */
+	struct memory_account *memory; /* account charged with memory_bytes; NULL: no limit, or an input */
+	uint64_t memory_bytes;
 	uint64_t id;               /* once blocks of it were sent; else 0 */
 	struct source *source;     /* the source of a file; NULL: the entry is no file, and the next two name it */
 	struct dir *dir;           /* parent directory */
@@ -36,7 +37,7 @@ struct send_entry {
 	struct { uint64_t file, id; bool second; } link;
 };
 
-/* Memory of an unfinished entry: the cookie, and the source with its name. */
+/* Memory of an unfinished entry: the cookie, and the source with its name; without its content, if its size was unknown. */
 #define SEND_ENTRY_BYTES (sizeof(struct send_entry) + TEXT_NAME_BYTES)
 
 /* Lists the sources on an I/O thread and offers the entries to the engine, batch by batch. */
@@ -90,6 +91,9 @@ void send_entry_free(struct send_entry *o);
  * links; on an I/O thread, finds what each of them is now: a file, or WALK_FAILED. */
 unsigned send_take_again(struct send_side *t);
 void send_examine_again(struct walk_entry *e);
+/* On an I/O thread: reads a file whose size may be unknown; a failure becomes that of the entry. Negative only without
+ * memory. */
+int send_find_size(struct walk_entry *w, struct ptcp_err *e);
 /* send_remove.c: --remove-source-files. Takes an ended entry to remove it; false: the entry is to stay. */
 bool send_remove(struct session *sess, struct send_entry *o, enum snd_fate fate);
 /* Once all entries have ended: removes the files with several names. */

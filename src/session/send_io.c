@@ -10,7 +10,10 @@
 
 #define DIGESTS_MAX 2u /* digests of a session at once; sessions share the I/O threads */
 
-enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_DIGEST };
+/* CHECK_GROWN: the digest of a file that has grown, to compare what was sent with what the file has now. */
+enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_GROWN, CHECK_DIGEST };
+
+static bool is_digest(enum check_kind k) { return k == CHECK_GROWN || k == CHECK_DIGEST; }
 
 struct check {
 	struct list in_queue;   /* digest_queue */
@@ -33,6 +36,8 @@ static void check_free(struct check *c)
 static void report(struct check *c, struct snd *snd)
 {
 	const struct ptcp_err *why = c->call.result < 0 ? &c->call.why : NULL;
+	char path[DIR_PATH_TEXT_BYTES];
+	struct ptcp_err changed;
 
 	switch (c->kind) {
 	case CHECK_UNCHANGED:
@@ -42,6 +47,14 @@ static void report(struct check *c, struct snd *snd)
 		snd_mapped(snd, c->id, why == NULL ? c->holes : NULL, why);
 		if (why == NULL)
 			c->holes = NULL;
+		break;
+	case CHECK_GROWN:
+		if (why == NULL && !snd_digest_is(snd, c->id, c->sum.digest)) {
+			source_changed(c->source, &changed);
+			fs_err_strip(&c->call.why, &changed, source_path_text(c->source, path, sizeof path));
+			why = &c->call.why;
+		}
+		snd_checked(snd, c->id, why);
 		break;
 	case CHECK_DIGEST:
 		snd_compared(snd, c->id, c->sum.digest, why);
@@ -57,7 +70,7 @@ static void submit(struct check *c)
 	struct send_side *t = c->session->send;
 
 	t->n_checks++;
-	t->n_digests += c->kind == CHECK_DIGEST;
+	t->n_digests += is_digest(c->kind);
 	io_call_start(&c->call, c->session->o.context, run_check, on_checked);
 }
 
@@ -71,7 +84,7 @@ static void start_digests(struct session *sess)
 	while (t->n_digests < DIGESTS_MAX && !sess->end.over && !list_empty(&t->digest_queue)) {
 		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
 		list_remove(&c->in_queue);
-		if (snd_compares(engine_snd(sess->engine), c->id))
+		if (snd_awaits_digest(engine_snd(sess->engine), c->id))
 			submit(c);
 		else
 			check_free(c);
@@ -97,8 +110,10 @@ static void on_checked(struct io_call *k)
 
 	engine_progress(sess->engine, mono_now());
 	t->n_checks--;
-	t->n_digests -= c->kind == CHECK_DIGEST;
+	t->n_digests -= is_digest(c->kind);
 	if (!sess->end.over && k->result > 0) {
+		if (c->kind == CHECK_UNCHANGED)
+			c->kind = CHECK_GROWN;
 		list_append(&t->digest_queue, &c->in_queue);
 	} else {
 		if (!sess->end.over)
@@ -145,6 +160,7 @@ static void run_check(struct io_call *k)
 	case CHECK_HOLES:
 		k->result = map_holes(c, &why);
 		break;
+	case CHECK_GROWN:
 	case CHECK_DIGEST:
 		k->result = digest(c, &why);
 		break;

@@ -28,19 +28,23 @@ static void not_sent(struct session *sess, const struct walk_entry *w, enum wire
 static struct send_entry *send_entry_new(struct session *sess, struct walk_entry *w, uint8_t type,
     struct ptcp_err *e)
 {
+	uint64_t bytes = SEND_ENTRY_BYTES + (w->content != NULL ? w->size_bytes : 0);
 	struct send_entry *o;
 
-	if (memory_charge(sess->o.memory, SEND_ENTRY_BYTES, e) < 0)
+	if (memory_charge(sess->o.memory, bytes, e) < 0)
 		return NULL;
 	if ((o = calloc(1, sizeof *o)) == NULL || (type == WIRE_FILE && (o->source = source_new(w)) == NULL)) {
-		memory_release(sess->o.memory, SEND_ENTRY_BYTES);
+		memory_release(sess->o.memory, bytes);
 		free(o);
 		err_nomem(e);
 		return NULL;
 	}
 	o->memory = sess->o.memory;
+	o->memory_bytes = bytes;
 	if (type == WIRE_FILE) {
 		source_use_direct_io(o->source, session_direct_io(sess));
+		if ((engine_open(sess->engine)->flags & WIRE_OPEN_NO_GROWING) == 0 && !source_sparse(o->source))
+			source_permit_growth(o->source); /* holes are not part of the digest to compare with */
 		return o;
 	}
 	o->stamp = walk_stamp(w);
@@ -57,7 +61,7 @@ void send_entry_free(struct send_entry *o)
 	source_unref(o->source);
 	dir_unref(o->dir);
 	free(o->name);
-	memory_release(o->memory, SEND_ENTRY_BYTES);
+	memory_release(o->memory, o->memory_bytes);
 	free(o);
 }
 
@@ -224,6 +228,18 @@ void send_examine_again(struct walk_entry *e)
 	e->why = strdup("removed or replaced meanwhile (run the same command again)");
 }
 
+int send_find_size(struct walk_entry *w, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+	int r = source_find_size(w, &why);
+
+	if (r == 0)
+		return 0;
+	w->type = WALK_FAILED;
+	w->code = r;
+	return (w->why = strdup(why.msg)) != NULL ? 0 : err_nomem(e);
+}
+
 /* Why the entry cannot be offered; NULL: it can. */
 static const char *obstacle(const struct session *sess, const struct walk_entry *w)
 {
@@ -244,9 +260,12 @@ static const char *obstacle(const struct session *sess, const struct walk_entry 
 /* The entry of the batch has failed; one that was offered before is known to the receiver. */
 static void lost(struct session *sess, unsigned i, const char *text)
 {
-	bool inside = sess->send->in_place_of[i] != NULL || snd_lack(engine_snd(sess->engine));
+	const struct walk_entry *w = &sess->send->entry[i];
+	/* The source lacks a file that has vanished: its directory is complete. */
+	bool gone = w->type == WALK_FAILED && w->code == PTCP_EVANISHED && w->name != NULL;
+	bool inside = gone || sess->send->in_place_of[i] != NULL || snd_lack(engine_snd(sess->engine));
 
-	not_sent(sess, &sess->send->entry[i], inside ? WIRE_WARNING_INSIDE : WIRE_WARNING_FAILED, text);
+	not_sent(sess, w, inside ? WIRE_WARNING_INSIDE : WIRE_WARNING_FAILED, text);
 }
 
 void send_offer(struct session *sess, unsigned i)

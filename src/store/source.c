@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/bitmap.h"
+#include "core/buf.h"
 #include "core/byteorder.h"
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
@@ -18,6 +20,8 @@
 struct source {
 	struct pipe_source *pipe; /* NULL: a file */
 	struct walk_entry entry;
+	bool may_grow;       /* its first bytes may be sent, as many as were listed */
+	atomic_bool grew;    /* they were */
 	atomic_uint refs;
 	atomic_int reading; /* an enum reading */
 	struct direct_io *direct_io; /* direct I/O of the transfer; NULL: the page cache is used, */
@@ -66,9 +70,12 @@ struct source *source_of_pipe(struct pipe_source *pipe)
 
 void source_use_direct_io(struct source *s, struct direct_io *t)
 {
-	if (s->pipe == NULL && s->entry.size_bytes > DIRECT_IO_FILE_BYTES)
+	if (s->pipe == NULL && s->entry.content == NULL && s->entry.size_bytes > DIRECT_IO_FILE_BYTES)
 		s->direct_io = t;
 }
+
+void source_permit_growth(struct source *s) { s->may_grow = true; }
+bool source_has_grown(const struct source *s) { return atomic_load(&s->grew); }
 
 bool source_is_direct(const struct source *s)
 {
@@ -151,7 +158,7 @@ const char *source_path_raw(const struct source *s, char *out, size_t cap)
 	return dir_path_raw(s->entry.dir, s->entry.name, out, cap);
 }
 
-static int changed(const struct source *s, struct ptcp_err *e)
+int source_changed(const struct source *s, struct ptcp_err *e)
 {
 	return fs_err_set(e, PTCP_ECHANGED, 0, s->entry.dir, s->entry.name,
 	    "changed while it was being sent (send it again when no program writes to it)");
@@ -167,13 +174,16 @@ static bool same_time(struct timespec a, struct timespec b)
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
+/* 0; or SOURCE_GREW. */
 static int compare(const struct source *s, const struct stat *st, struct ptcp_err *e)
 {
-	if (S_ISREG(st->st_mode) && (s->entry.dev == SOURCE_ANY_DEV || (uint64_t)st->st_dev == s->entry.dev) &&
-	    (uint64_t)st->st_ino == s->entry.ino && (uint64_t)st->st_size == s->entry.size_bytes &&
-	    same_time(st->st_mtim, s->entry.mtime) && same_time(st->st_ctim, s->entry.ctime))
-		return 0;
-	return changed(s, e);
+	if (!S_ISREG(st->st_mode) || (s->entry.dev != SOURCE_ANY_DEV && (uint64_t)st->st_dev != s->entry.dev) ||
+	    (uint64_t)st->st_ino != s->entry.ino)
+		return source_changed(s, e);
+	if (s->may_grow && (uint64_t)st->st_size > s->entry.size_bytes)
+		return SOURCE_GREW;
+	return (uint64_t)st->st_size == s->entry.size_bytes && same_time(st->st_mtim, s->entry.mtime) &&
+	    same_time(st->st_ctim, s->entry.ctime) ? 0 : source_changed(s, e);
 }
 
 /* ESTALE: another host has removed it from a network file system. */
@@ -240,10 +250,10 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (fd < 0 && is_gone(saved))
 		return vanished(s, e);
 	if (fd < 0 && (saved == ELOOP || saved == ENXIO))
-		return changed(s, e);
+		return source_changed(s, e);
 	if (fd < 0)
 		return fs_err_sys(e, saved, s->entry.dir, s->entry.name, NULL);
-	if ((r = examine(s, fd, e)) != 0) {
+	if ((r = examine(s, fd, e)) < 0) {
 		sys->close(&fd);
 		return r;
 	}
@@ -284,7 +294,7 @@ static int read_all(struct source *s, int fd, void *buf, size_t n, uint64_t off,
 			v.iov_len -= (size_t)got;
 			off += (uint64_t)got;
 		} else if (got == 0) {
-			return changed(s, e);
+			return source_changed(s, e);
 		} else if (!wait && errno == EAGAIN) {
 			return STORE_AGAIN;
 		} else if (!wait && reading == READING_NOWAIT &&
@@ -304,12 +314,29 @@ static int read_direct(struct source *s, int fd, void *buf, size_t n, uint64_t o
 	ssize_t got = direct_io_read(sys, fd, buf, n, off);
 
 	if (got >= 0)
-		return (size_t)got == n ? 0 : changed(s, e);
+		return (size_t)got == n ? 0 : source_changed(s, e);
 	if (!direct_io_is_refusal(errno))
 		return fs_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
 	direct_io_end(sys, fd);
 	refuse_direct(s);
 	return STORE_AGAIN;
+}
+
+/* A file that grows may be rewritten as well: whatever is equal when read again was the content in between. */
+static int read_again(struct source *s, int fd, const void *buf, size_t n, bool wait, struct ptcp_err *e)
+{
+	uint8_t again[16384];
+	size_t at, step;
+	int r = 0;
+
+	for (at = 0; at < n && r == 0; at += step) {
+		step = n - at < sizeof again ? n - at : sizeof again;
+		if ((r = read_all(s, fd, again, step, at, wait, e)) == 0 && memcmp(again, (const uint8_t *)buf + at, step) != 0)
+			r = source_changed(s, e);
+	}
+	if (r == 0)
+		atomic_store(&s->grew, true);
+	return r;
 }
 
 /* For a file of one block: no other thread needs its descriptor. */
@@ -319,8 +346,8 @@ static int read_whole(struct source *s, void *buf, size_t n, bool wait, struct p
 
 	if ((r = open_file(s, wait, &fd, e)) != 0)
 		return r;
-	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0)
-		r = examine(s, fd, e);
+	if (n > 0 && (r = read_all(s, fd, buf, n, 0, wait, e)) == 0 && (r = examine(s, fd, e)) == SOURCE_GREW)
+		r = read_again(s, fd, buf, n, wait, e);
 	dir_sys(s->entry.dir)->close(&fd);
 	return r;
 }
@@ -374,6 +401,10 @@ int source_read(struct source *s, void *buf, size_t n, uint64_t off, bool wait, 
 	if (s->pipe != NULL)
 		return pipe_source_read(s->pipe, buf, (uint32_t)n, off, e);
 	assert(off <= s->entry.size_bytes && n <= s->entry.size_bytes - off);
+	if (s->entry.content != NULL) {
+		memcpy(buf, s->entry.content + off, n);
+		return 0;
+	}
 	if (off == 0 && n == s->entry.size_bytes)
 		return read_whole(s, buf, n, wait, e);
 	if (!wait && source_is_direct(s))
@@ -405,7 +436,7 @@ bool source_in_memory(struct source *s, size_t n, uint64_t off)
 	bool cached;
 	int fd;
 
-	if (s->pipe != NULL || source_is_direct(s) || n == s->entry.size_bytes ||
+	if (s->pipe != NULL || s->entry.content != NULL || source_is_direct(s) || n == s->entry.size_bytes ||
 	    enter(s, false, &fd, NULL) != 0)
 		return false;
 	cached = in_memory(s, fd, n, off);
@@ -479,24 +510,7 @@ int source_map(struct source *s, uint32_t block_bytes, uint64_t *holes, struct p
 	if ((r = map(s, fd, block_bytes, holes, e)) == 0)
 		r = examine(s, fd, e);
 	leave(s, &fd);
-	return r;
-}
-
-/* Nothing reads an empty file, and a file that may not be read must fail; so must one that is not empty, whatever its size
- * (/proc, some FUSE file systems). */
-static int check_empty(struct source *s, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(s->entry.dir);
-	int fd, r = open_file(s, true, &fd, e);
-	char first;
-
-	if (r < 0)
-		return r;
-	if (sys_read_all(sys, fd, &first, 1, 0) > 0 && (r = examine(s, fd, e)) == 0)
-		r = fs_err_set(e, PTCP_EIO, 0, s->entry.dir, s->entry.name,
-		    "the file system gives 0 bytes as its size, but the file has content (send it by: ptcp send - DESTINATION <FILE)");
-	sys->close(&fd);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 int source_check(struct source *s, struct ptcp_err *e)
@@ -506,6 +520,8 @@ int source_check(struct source *s, struct ptcp_err *e)
 
 	if (s->pipe != NULL)
 		return pipe_source_check(s->pipe, e);
+	if (s->entry.content != NULL)
+		return 0;
 	pthread_mutex_lock(&s->lock);
 	if ((open = s->fd >= 0)) {
 		r = examine(s, s->fd, e);
@@ -514,7 +530,7 @@ int source_check(struct source *s, struct ptcp_err *e)
 			close_file(s);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return open ? r : s->entry.size_bytes == 0 ? check_empty(s, e) : check_name(s, e);
+	return open ? r : check_name(s, e);
 }
 
 int source_remove(struct source *s, struct ptcp_err *e)
@@ -522,6 +538,49 @@ int source_remove(struct source *s, struct ptcp_err *e)
 	const struct manage_stamp was = walk_stamp(&s->entry);
 
 	return manage_remove_unchanged(s->entry.dir, s->entry.name, &was, e);
+}
+
+/* ---- Files whose size the file system does not know ---- */
+
+bool source_lacks_size(const struct walk_entry *w)
+{
+	return w->type == WALK_FILE && w->disk_bytes == 0 && w->size_bytes <= (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int read_to_end(const struct source *s, int fd, struct buf *all, struct ptcp_err *e)
+{
+	ssize_t got = (ssize_t)HASH_CHUNK_BYTES;
+	uint8_t *p;
+
+	while (got == (ssize_t)HASH_CHUNK_BYTES) {
+		if (buf_len(all) > (size_t)SOURCE_CONTENT_MAX)
+			return fs_err_set(e, PTCP_EIO, EFBIG, s->entry.dir, s->entry.name,
+			    "larger than 4 MiB, and the file system does not know its size (send it by: ptcp send - DESTINATION <FILE)");
+		if ((p = buf_reserve(all, HASH_CHUNK_BYTES, e)) == NULL)
+			return PTCP_ENOMEM;
+		if ((got = sys_read_all(dir_sys(s->entry.dir), fd, p, HASH_CHUNK_BYTES, buf_len(all))) < 0)
+			return fs_err_sys(e, errno, s->entry.dir, s->entry.name, "cannot read");
+		buf_added(all, (size_t)got);
+	}
+	return 0;
+}
+
+/* A file that has changed since it was listed is left to the later checks. */
+int source_find_size(struct walk_entry *w, struct ptcp_err *e)
+{
+	struct source s = { .entry = *w, .may_grow = true };
+	struct buf all = BUF_INIT;
+	int fd, r = open_file(&s, true, &fd, e);
+
+	if (r < 0)
+		return r == PTCP_ECHANGED ? 0 : r;
+	if ((r = read_to_end(&s, fd, &all, e)) == 0 && buf_len(&all) != w->size_bytes && examine(&s, fd, NULL) == 0) {
+		walk_entry_fill(w, all.data, buf_len(&all)); /* nothing was consumed */
+		all = BUF_INIT;
+	}
+	buf_fini(&all);
+	dir_sys(w->dir)->close(&fd);
+	return r;
 }
 
 bool source_linked(const struct source *s) { return s->entry.nlink > 1; }
@@ -546,5 +605,9 @@ int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err 
 {
 	int r = file_digest_step(sum, source_size_bytes(s), read_block, &(struct digest_reader){ sum, s }, e);
 
-	return r == 0 ? source_check(s, e) : r;
+	if (r != 0)
+		return r;
+	if ((r = source_check(s, e)) == SOURCE_GREW)
+		atomic_store(&s->grew, true);
+	return r < 0 ? r : 0;
 }

@@ -331,8 +331,16 @@ void walk_entry_fini(struct walk_entry *e)
 	dir_unref(e->dir);
 	free(e->name);
 	free(e->target);
+	free(e->content);
 	free(e->why);
 	*e = (struct walk_entry){ 0 };
+}
+
+void walk_entry_fill(struct walk_entry *e, uint8_t *content, uint64_t bytes)
+{
+	e->content = content;
+	e->size_bytes = e->disk_bytes = bytes;
+	e->sparse = false;
 }
 
 static int read_target(struct walk_entry *out, int at, struct ptcp_err *why)

@@ -29,6 +29,7 @@ struct walk_entry {
 	struct dir *dir;  /* the parent directory (for WALK_DIR_END: itself) */
 	char *name;       /* within dir; NULL for WALK_DIR_END and a failed listing */
 	char *target;     /* target of WALK_SYMLINK, else NULL */
+	uint8_t *content; /* content of a file whose size was unknown: source_find_size(); else NULL */
 	char *why;        /* reason of WALK_SKIPPED and WALK_FAILED, else NULL */
 	int code;         /* code of WALK_FAILED: PTCP_EREFUSED, PTCP_EVANISHED .. */
 	uint64_t size_bytes, disk_bytes, dev, ino, nlink;
@@ -79,6 +80,8 @@ void walk_skip(struct walk *w);
  * reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
+/* Gives a file its content, which is taken, and the size of it. */
+void walk_entry_fill(struct walk_entry *e, uint8_t *content, uint64_t bytes);
 
 /* Trees examined in steps, one after the other, so that an I/O thread does other work between two steps. */
 struct walk_steps {

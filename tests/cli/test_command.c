@@ -137,7 +137,7 @@ static void events_in_order(void **state)
 		{ .type = PTCP_EVENT_WARNING, .text = "p: skipped" },
 		{ .type = PTCP_EVENT_PROGRESS, .progress = { .bytes = 1, .total_bytes = 2 }, .eta_s = 1 },
 	};
-	static const char *const want[] = { "start", "streams", "file", "file", "progress", "end" };
+	static const char *const want[] = { "start", "streams", "file", "file", "warning", "progress", "end" };
 	char *line, *rest = cap.out;
 	size_t i = 0;
 	json_t *j;

@@ -148,6 +148,7 @@ static void flags(void **state)
 	SETS(ignore_times, WIRE_OPEN_IGNORE_TIMES);
 	SETS(delete_extra, WIRE_OPEN_DELETE);
 	SETS(dry_run, WIRE_OPEN_DRY_RUN);
+	SETS(no_growing, WIRE_OPEN_NO_GROWING);
 	SETS(remove_sources, WIRE_OPEN_REMOVE_SOURCES);
 	SETS(no_resume, WIRE_OPEN_NO_RESUME);
 	SETS(partial, WIRE_OPEN_PARTIAL);

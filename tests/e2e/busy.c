@@ -1,10 +1,12 @@
-/* To be preloaded: a tree in use by other programs. A file or directory whose name ends with .gone is removed, and one whose
- * name ends with .grows gets a line more, each time it is opened to be read: hence after it was listed. */
+/* To be preloaded: a tree in use by other programs. Each time it is opened to be read, hence after it was listed, a
+ * file or directory whose name ends with .gone is removed, a file whose name ends with .grows gets a line more, and one
+ * of .shrinks loses its second half; .turns grows, and the second time its first byte is another. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,7 +14,10 @@
 
 static const char line[] = "one line more\n";
 
-static int open_at(int at, const char *name, int flags, mode_t mode) { return (int)syscall(SYS_openat, at, name, flags, mode); }
+static int open_at(int at, const char *name, int flags, mode_t mode)
+{
+	return (int)syscall(SYS_openat, at, name, flags, mode);
+}
 
 static int ends(const char *name, const char *with)
 {
@@ -21,19 +26,40 @@ static int ends(const char *name, const char *with)
 	return n >= m && strcmp(name + n - m, with) == 0;
 }
 
+/* A failure shows in the test. */
+static void write_to(int at, const char *name, int flags, const char *text, size_t n)
+{
+	int fd = open_at(at, name, O_WRONLY | O_CLOEXEC | flags, 0);
+
+	if (fd >= 0 && write(fd, text, n) < 0)
+		unlinkat(at, name, 0);
+	close(fd);
+}
+
+static void shrink(int at, const char *name)
+{
+	int fd = open_at(at, name, O_WRONLY | O_CLOEXEC, 0);
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || ftruncate(fd, st.st_size / 2) != 0)
+		unlinkat(at, name, 0);
+	close(fd);
+}
+
 static void use(int at, const char *name, int flags)
 {
-	int fd;
+	static atomic_uint turns;
 
 	if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_PATH) != 0)
 		return;
 	if (ends(name, ".gone") && unlinkat(at, name, 0) != 0)
 		unlinkat(at, name, AT_REMOVEDIR);
-	if (ends(name, ".grows") && (fd = open_at(at, name, O_WRONLY | O_APPEND | O_CLOEXEC, 0)) >= 0) {
-		if (write(fd, line, sizeof line - 1) < 0)
-			unlinkat(at, name, 0); /* the test will notice */
-		close(fd);
-	}
+	if (ends(name, ".grows") || ends(name, ".turns"))
+		write_to(at, name, O_APPEND, line, sizeof line - 1);
+	if (ends(name, ".turns") && atomic_fetch_add(&turns, 1) > 0)
+		write_to(at, name, 0, line, 1);
+	if (ends(name, ".shrinks"))
+		shrink(at, name);
 }
 
 int openat(int at, const char *name, int flags, ...)

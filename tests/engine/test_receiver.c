@@ -281,7 +281,8 @@ static void what_waits_fails_with_its_directory(void **state)
 	rcv_prepared(rcv_of(&o), one_id(2, 2), RCV_REFUSE, NULL, &why);
 	while (one_said(&o, &p) == WIRE_FAIL) {
 		assert_int_equal(wire_fail_decode(&f, p, NULL), 0);
-		assert_int_equal(f.code, f.id == one_id(2, 2) ? -PTCP_EIO : -PTCP_EPEER);
+		assert_int_equal(f.code, f.id == one_id(2, 2) ? -PTCP_EIO : -PTCP_EPARENT);
+		assert_int_equal(f.id == one_id(2, 2), fails == 0); /* the cause comes first */
 		fails++;
 	}
 	assert_int_equal(fails, 200);

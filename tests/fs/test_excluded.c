@@ -191,7 +191,7 @@ static void other_names(void **state)
 		assert_int_equal(walk_add(w, data, files[i], NULL), 0);
 		assert_true(walk_next(w, &out, NULL) > 0);
 		assert_int_equal(out.type, WALK_FAILED);
-		assert_true(out.refused);
+		assert_int_equal(out.code, PTCP_EREFUSED);
 		walk_entry_fini(&out);
 		walk_free(w);
 		s = sink_new(data, files[i], 6, &m, &o);

@@ -271,6 +271,77 @@ static void change_while_read(void **state)
 	}
 }
 
+/* Written to once more, after the file was found to have grown. */
+static void grow_and_rewrite(void)
+{
+	uint8_t more[20002];
+
+	memcpy(more, data, sizeof more);
+	more[19999] ^= 1;
+	fx_write("t/f", more, sizeof more);
+}
+
+/* Of a file that may grow, what was listed is read, if it is the same when read again. */
+static void growth(void **state)
+{
+	struct file_digest sum;
+	struct source *s;
+	int whole;
+
+	(void)state;
+	for (whole = 0; whole < 2; whole++) {
+		s = make(20000);
+		source_permit_growth(s);
+		on_read = grow;
+		fx_before(before_read);
+		assert_int_equal(source_read(s, got, whole ? 20000 : 10000, 0, true, NULL), 0);
+		assert_memory_equal(got, data, whole ? 20000 : 10000);
+		assert_int_equal(source_has_grown(s), whole);
+		assert_int_equal(source_check(s, NULL), SOURCE_GREW);
+		sum = (struct file_digest){ .block_bytes = 4096 };
+		while (file_digest_next(&sum, s, NULL) == 1)
+			;
+		assert_true(source_has_grown(s));
+		source_unref(s);
+	}
+}
+
+/* Between the two reads of a whole file that has grown. */
+static unsigned reads;
+
+static void before_second_read(enum fx_call call)
+{
+	if (call == FX_preadv2 && ++reads == 2)
+		grow_and_rewrite();
+}
+
+static void growth_is_no_rewriting(void **state)
+{
+	static void (*const how[])(void) = { shrink, touch, hide, vanish, replace };
+	struct source *s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof how / sizeof *how; i++) {
+		s = make(20000);
+		source_permit_growth(s);
+		on_read = how[i];
+		fx_before(before_read);
+		assert_int_equal(source_read(s, got, 20000, 0, true, NULL), outcome_of(how[i]));
+		assert_false(source_has_grown(s));
+		source_unref(s);
+	}
+	s = make(20000);
+	source_permit_growth(s);
+	grow();
+	reads = 0;
+	fx_before(before_second_read);
+	assert_int_equal(source_read(s, got, 20000, 0, true, NULL), PTCP_ECHANGED);
+	assert_true(reads >= 2);
+	assert_false(source_has_grown(s));
+	source_unref(s);
+}
+
 /* Checked, hence to be closed, while a block is read once more. */
 static struct source *checked;
 
@@ -887,7 +958,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		source_test(whole), source_test(blocks), source_test(none_kept), source_test(changes),
-		source_test(change_between_blocks), source_test(change_while_read), source_test(check_while_read),
+		source_test(change_between_blocks), source_test(change_while_read), source_test(growth), source_test(growth_is_no_rewriting), source_test(check_while_read),
 		source_test(parent_swapped), source_test(again), source_test(sent_without_copying),
 		source_test(not_sent_without_copying), source_test(without_nowait),
 		source_test(faults), source_test(versions), source_test(maps),

@@ -19,6 +19,7 @@ class AdviceOptions(TypedDict, total=False):
     dry_run: bool | None
     remove_sources: bool | None
     no_resume: bool | None
+    no_growing: bool | None
     no_verify: bool | None
     fsync: Literal["group", "none", "file"] | None
     direct_io: bool | None

@@ -336,8 +336,10 @@ static void json_event(const struct output *o, const struct ptcp_event *ev)
 		json_line(json_pack("{s:s, s:o, s:o}", "event", "congestion", "name", json_text(ev->congestion), "reason",
 		    json_text(ev->text)));
 		break;
-	case PTCP_EVENT_STATUS: /* only for status queries */
 	case PTCP_EVENT_WARNING:
+		json_line(json_pack("{s:s, s:o}", "event", "warning", "text", json_text(ev->text)));
+		break;
+	case PTCP_EVENT_STATUS: /* only for status queries */
 		break;
 	}
 }
@@ -452,8 +454,8 @@ int output_end(struct output *o, int code, const struct ptcp_result *r, const st
 		json_end(o, r, status, failure);
 	else if (status == 0 && !o->quiet && !o->detached)
 		text_end(o, r);
+	terminal_failed_below(o->below);
 	if (failure != NULL && strcmp(failure, o->failed) != 0)
 		terminal_line("ptcp: %s", failure);
-	terminal_failed_below(o->below);
 	return status;
 }

@@ -89,8 +89,8 @@ void terminal_failed(const char *host, const char *path, const char *why)
 void terminal_failed_below(uint64_t n)
 {
 	if (n > 0)
-		terminal_line("ptcp: %llu %s below failed directories, not transferred (see above)", (unsigned long long)n,
-		    n == 1 ? "entry" : "entries");
+		terminal_line("ptcp: %llu %s below failed directories, not transferred (see above)",
+		    (unsigned long long)n, n == 1 ? "entry" : "entries");
 }
 
 void terminal_ask(const char *fmt, ...)
