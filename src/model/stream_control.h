@@ -117,8 +117,8 @@ unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most);
 
 /* The first levels: ADVICE_LEVELS on one host. With several hosts both are multiples of their number: each host may be
  * a bottleneck, and fewer streams than hosts do not show what all hosts can carry together. The second level is a
- * quarter of the first where `most` leaves no room above. With BBR the first is a quarter of the second: few streams
- * take what there is, and show whether the queue is theirs; more only fill the queue. */
+ * quarter of the first where `most` leaves no room above, and with BBR. With BBR on one host the quarter comes first:
+ * one stream takes what there is, and shows whether the queue is its own; more only fill the queue. */
 void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr);
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */

@@ -18,11 +18,11 @@ unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most)
 void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr)
 {
 	static const unsigned level[] = ADVICE_LEVELS;
+	unsigned first = stream_levels_round(level[0], movers, most), few = max_of(first / 4, 1);
+	unsigned second = stream_levels_round(max_of(level[1], STREAM_LEVELS_APART * first), movers, most);
 
-	out[0] = stream_levels_round(level[0], movers, most);
-	out[1] = bbr ? out[0] : stream_levels_round(max_of(level[1], STREAM_LEVELS_APART * out[0]), movers, most);
-	if (out[1] == out[0] || bbr)
-		out[bbr ? 0 : 1] = max_of(out[0] / 4, 1);
+	out[0] = bbr && movers <= 1 ? few : first;
+	out[1] = bbr && movers <= 1 ? first : bbr || second == first ? few : second;
 }
 
 /* ---- Levels ---- */

@@ -356,7 +356,8 @@ static void first_levels(void **state)
 	levels(32, 32, false, 32, 8);
 	levels(40, 32, false, 32, 8);
 	levels(40, 128, false, 40, 120);
-	levels(8, 32, true, 2, 8);
+	levels(8, 32, true, 8, 2); /* one stream would fill one host of eight */
+	levels(2, 32, true, 4, 1);
 }
 
 static void whole_rounds(void **state)
