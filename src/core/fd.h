@@ -3,8 +3,7 @@
  * - a parameter `int *fd` that is described as taken moves: the function takes the number with fd_take() or closes the
  *   descriptor with fd_close(), also on failure, and the caller's variable is -1 afterwards;
  * - an out parameter or result gives the descriptor to the caller, and gives none (-1, a negative PTCP_E*, or an
- * untouched
- *   variable) on failure. dir_fd() and functions that lend a member, such as chan_fd(), say so.
+ *   untouched variable) on failure. dir_fd() and functions that lend a member, such as chan_fd(), say so.
  * A number kept after a close would name the next file of another thread. Only this module calls close(), fdopen() and
  * fdopendir(), as tests/layers checks. Any thread. */
 #ifndef CORE_FD_H

@@ -2,9 +2,8 @@
  * streams.
  *
  * Throughput at two stream counts cannot distinguish competing flows from our own losses: behind a short queue, 1, 4
- * and
- * 15 streams have a curve of the same shape alone and beside five competing flows. Therefore hypotheses are weighed by
- * the likelihood of all observations of the kernel. A hypothesis is a point of a grid:
+ * and 15 streams have a curve of the same shape alone and beside five competing flows. Therefore hypotheses are weighed
+ * by the likelihood of all observations of the kernel. A hypothesis is a point of a grid:
  *     X(n) = min(C n / (n + h), n r)       (the minimum is smooth, see belief.c)
  * with C the capacity, r the limit of each stream (random loss or window; none: infinite), and h the contenders, in
  * units of our streams: competing flows (each with a share proportional to 1 / (n + h)), or on an idle path the losses
@@ -107,8 +106,7 @@ void evidence_add_level(struct evidence *e, const struct evidence_watch *w, unsi
     const struct steady_result *s, double older_ratio);
 
 /* Rate of one stream after convergence, bit/s, as the congestion control (Reno or CUBIC) keeps it with this loss ratio,
- * not
- * 0, at this RTT. */
+ * not 0, at this RTT. */
 double evidence_stream_bps(double loss_ratio, double rtt_s, double segment_bytes, enum evidence_growth growth);
 
 /* Inverse of evidence_stream_bps(): the loss ratio at this rate of a stream. Rate and RTT must be positive; the result
