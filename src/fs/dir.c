@@ -241,7 +241,7 @@ static int sync_one(struct dir *d, struct ptcp_err *e)
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
 	/* EBADF: an unreadable directory, opened by O_PATH. */
-	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || sys_cannot_sync(errno))
+	if (d->tree->sys->fsync(at) == 0 || errno == EBADF || fs_cannot(ABILITY_SYNC, errno))
 		atomic_store(&d->synced, upto); /* a concurrent call may set less: costs one more sync */
 	else
 		r = fs_err_sys(e, errno, d, NULL, "cannot sync the directory");

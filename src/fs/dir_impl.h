@@ -9,6 +9,7 @@
 
 #include "core/list.h"
 #include "fs/dir.h"
+#include "fs/file_system.h"
 
 struct dir {
 	struct tree *tree;
@@ -26,6 +27,16 @@ struct dir {
 	char name[];
 };
 
+/* File systems of one tree: a record does not change, and a later one of a device counts. Beyond the last record file
+ * systems are unknown. */
+struct known_file_systems {
+	struct known_file_system {
+		dev_t dev;
+		struct file_system is;
+	} of[16];
+	unsigned n;
+};
+
 struct tree {
 	const struct sys *sys;
 	pthread_mutex_t lock;
@@ -36,6 +47,7 @@ struct tree {
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct quota *quota; /* owned; NULL: none */
+	struct known_file_systems file_systems; /* under `lock` */
 	struct dir *root;
 	char *path; /* path of the root, as given */
 	size_t below; /* where the part of `path` begins that lies beneath the tree of tree_below(); else its length */

@@ -131,7 +131,3 @@ int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint
 	}
 	return 0;
 }
-
-bool sys_cannot_sync(int sys) { return sys == EINVAL || sys == EOPNOTSUPP || sys == ENOSYS; }
-bool sys_cannot_set(int sys) { return sys == EPERM || sys == EOPNOTSUPP || sys == ENOSYS; }
-bool sys_cannot_link(int sys) { return sys_cannot_set(sys) || sys == EMLINK || sys == EXDEV; }

@@ -68,14 +68,4 @@ ssize_t sys_read_all(const struct sys *sys, int fd, void *buf, size_t n, uint64_
 /* Writes n bytes at off. 0, or an errno. Repeats after EINTR and short writes. */
 int sys_write_all(const struct sys *sys, int fd, const void *buf, size_t n, uint64_t off);
 
-/* Whether this errno of a sync means a file system without sync, rather than lost data. EROFS means lost
- * data: we have just written to the file system, and ext4 reports EROFS after a failure of its journal. */
-bool sys_cannot_sync(int sys);
-
-/* Whether this errno means an attribute that is not supported, or not ours to set. */
-bool sys_cannot_set(int sys);
-/* Whether a file system refuses a hard link for a reason that a copy of the file would not have: without hard links,
- * too many of the file, or the file is on another one. */
-bool sys_cannot_link(int sys);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "core/byteorder.h"
 #include "core/text.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 
 #define PREFIX "user."
@@ -109,7 +110,7 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 	char *names;
 	int r;
 
-	if (n == 0 || (n < 0 && errno == EOPNOTSUPP))
+	if (n == 0 || (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)))
 		return 0;
 	if (n < 0)
 		return fs_err_sys(e, errno, d, name, "cannot list extended attributes");
@@ -143,11 +144,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 /* ext4 reports ENOSPC when the block for attributes is full. */
 static bool no_room(int sys) { return sys == ENOSPC || sys == E2BIG || sys == ERANGE; }
 
-/* Reasons in the file system, or in a directory of another user (EACCES, EBADF: opened by O_PATH). */
-static bool is_refusal(int sys)
-{
-	return sys == EACCES || sys == EBADF || sys == EOPNOTSUPP || sys == EPERM || sys == EDQUOT || no_room(sys);
-}
+static bool is_refusal(int sys) { return fs_cannot(ABILITY_XATTRS, sys) || sys == EDQUOT || no_room(sys); }
 
 int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
 {
@@ -160,7 +157,7 @@ int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, in
 			continue;
 		if (!is_refusal(errno))
 			return fs_err_sys(e, errno, d, name, "cannot set extended attributes");
-		if (left_out++ > 0)
+		if (file_system_known_lacks(d, ABILITY_XATTRS) || left_out++ > 0)
 			continue;
 		if (no_room(errno)) /* the inode has no room: freeing disk space would not help */
 			xattr_report(e, 0, d, name, a.name, "no space for it in this file system, not kept");

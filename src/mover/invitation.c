@@ -17,6 +17,7 @@
 #include "core/fd.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "fs/file_system.h"
 #include "fs/sys.h"
 #include "net/identity.h"
 
@@ -200,7 +201,7 @@ int invitation_write(const char *path, const char *text, struct ptcp_err *e)
 	flock(fd, LOCK_EX | LOCK_NB); /* locked while empty; without locks the file stays if this process is killed */
 	while (at < n && (w = write(fd, text + at, n - at)) > 0)
 		at += (size_t)w;
-	if (at < n || (fsync(fd) != 0 && !sys_cannot_sync(errno))) { /* other hosts read the file */
+	if (at < n || (fsync(fd) != 0 && !fs_cannot(ABILITY_SYNC, errno))) { /* other hosts read the file */
 		r = err_sys(e, PTCP_ECONFIG, "writing the invitation for movers, %s", shown);
 		unlink(path);
 		fd_close(&fd);

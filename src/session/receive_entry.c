@@ -8,6 +8,7 @@
 #include "core/charged.h"
 #include "core/err.h"
 #include "fs/fd_budget.h"
+#include "fs/file_system.h"
 #include "fs/quota.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
@@ -103,7 +104,9 @@ int receive_link_make(struct receive_entry *t)
 	if (t->type == WIRE_SYMLINK)
 		return store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
 	to = linked_file(t);
-	if ((r = store_hardlink(&to, t->dir, t->name, &t->why)) == 0 || !sys_cannot_link(t->why.sys))
+	if ((t->not_linked = t->on != NULL && file_system_lacks(t->on, ABILITY_HARD_LINKS)))
+		return 0;
+	if ((r = store_hardlink(&to, t->dir, t->name, &t->why)) == 0 || !fs_cannot(ABILITY_HARD_LINKS, t->why.sys))
 		return r;
 	t->not_linked = true;
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "conn/io_call.h"
 #include "core/text.h"
+#include "fs/file_system.h"
 #include "fs/xattr.h"
 #include "session/linked_files.h"
 #include "session/session_impl.h"
@@ -82,6 +83,7 @@ struct receive_entry {
 	struct leftover_count left; /* leftovers in an existing directory, at its end */
 	struct receive_prune *prune; /* WORK_PRUNE: its state; NULL: no directory was emptied for the entry */
 	int result;
+	const struct file_system *on; /* file system of a written entry; NULL: not written, or unknown */
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
 };
@@ -104,6 +106,10 @@ struct receive_side {
 	struct store_rules rules;         /* about what exists */
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
 	bool told_copies;           /* both users know that hard links become copies */
+	struct {
+		const struct file_system *of[8]; /* file systems whose lacks both users know, up to so many */
+		unsigned n;
+	} told;
 	bool placed;                /* the top-level entry with a new name has arrived */
 	/* The source's description of the base, whose attributes are set at the end; NULL: they stay. Owned once it has
 	 * ended. */

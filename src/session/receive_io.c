@@ -51,9 +51,18 @@ static void finish_dir(struct receive_entry *t, struct dir *d)
 	t->lacking = t->result > 0;
 }
 
+/* The file system is known before it refuses the first attribute. */
+static void examine(struct receive_entry *t)
+{
+	if (t->dir != NULL && !t->dry_run &&
+	    (t->work == WORK_REFRESH || (t->work >= WORK_COMMIT && t->work <= WORK_END)))
+		t->on = file_system_tried(t->work == WORK_FINISH_DIR ? t->self : t->dir);
+}
+
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
+	examine(t);
 	switch (t->work) {
 	case WORK_NONE:
 	case WORK_COMMIT:
@@ -258,15 +267,20 @@ static void retry_due(struct session *sess, struct mono now)
 }
 
 /* Reports a warning to the users of both sides. */
-static void warn(struct session *sess, const struct receive_entry *t, const char *text)
+static void warn_of(struct session *sess, const char *path, const char *text)
 {
 	struct ptcp_err why;
-	char path[DIR_PATH_RAW_BYTES];
 
-	dir_path_raw(t->dir, t->name, path, sizeof path);
 	err_set(&why, PTCP_EIO, "%s", text);
 	engine_warn(sess->engine, WIRE_WARNING_ONLY, path, &why);
 	sess->o.ops->warning(sess->o.arg, path, text);
+}
+
+static void warn(struct session *sess, const struct receive_entry *t, const char *text)
+{
+	char path[DIR_PATH_RAW_BYTES];
+
+	warn_of(sess, dir_path_raw(t->dir, t->name, path, sizeof path), text);
 }
 
 /* The warning names the entry itself. */
@@ -289,6 +303,39 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 		    "lacks attributes as well, and further entries may, without a warning (preserve fewer attributes)");
 }
 
+/* Abilities that the transfer needs. */
+static uint32_t preserved(const struct session *sess)
+{
+	const uint32_t flags = engine_open(sess->engine)->flags;
+
+	return 1 << ABILITY_CASE | ((flags & WIRE_OPEN_TIMES) != 0) << ABILITY_TIMES |
+	    ((flags & WIRE_OPEN_MODE) != 0) << ABILITY_MODES | ((flags & WIRE_OPEN_OWNER) != 0) << ABILITY_OWNERS |
+	    ((flags & WIRE_OPEN_XATTR) != 0) << ABILITY_XATTRS |
+	    ((flags & WIRE_OPEN_LINKS) != 0) << ABILITY_SYMLINKS |
+	    ((flags & WIRE_OPEN_LINKS) != 0) << ABILITY_HARD_LINKS;
+}
+
+/* Once for each file system, in place of a warning for each entry. */
+static void tell_lacks(struct session *sess, const struct receive_entry *t)
+{
+	struct receive_side *r = sess->receive;
+	char path[DIR_PATH_RAW_BYTES], lacks[FILE_SYSTEM_TEXT_BYTES], text[sizeof t->why.msg];
+	bool is_root;
+	unsigned i;
+
+	for (i = 0; i < r->told.n && r->told.of[i] != t->on; i++)
+		;
+	if (t->on == NULL || i < r->told.n || i == sizeof r->told.of / sizeof *r->told.of)
+		return;
+	r->told.of[r->told.n++] = t->on;
+	if (!file_system_text(t->on, preserved(sess), lacks))
+		return;
+	dir_path_raw(t->dir, NULL, path, sizeof path);
+	is_root = strcmp(path, ".") == 0;
+	snprintf(text, sizeof text, "%s%s: compared so", is_root ? "destination: " : "", lacks);
+	warn_of(sess, is_root ? "" : path, text);
+}
+
 static void report_beginning(struct session *sess, const struct receive_entry *t)
 {
 	char text[sizeof t->why.msg], size[UNITS_TEXT_BYTES], shown[TEXT_NAME_BYTES];
@@ -303,7 +350,7 @@ static void tell_copies(struct session *sess, struct receive_entry *t)
 {
 	char text[sizeof t->why.msg];
 
-	if (!sess->receive->told_copies) {
+	if (!sess->receive->told_copies && !(t->on != NULL && file_system_lacks(t->on, ABILITY_HARD_LINKS))) {
 		snprintf(text, sizeof text, "cannot be a hard link (%s): sent as a file, like others after it",
 		    strerror(t->why.sys));
 		warn(sess, t, text);
@@ -437,6 +484,8 @@ static void work_done(struct session *sess, struct receive_entry *t)
 	if (work != WORK_PRUNE) /* else the next step may follow */
 		t->work = WORK_NONE;
 	leftover_count_add(&sess->receive->left, &t->left);
+	if (!sess->end.over)
+		tell_lacks(sess, t);
 	if (work == WORK_END && t->lacking && !sess->end.over)
 		warn_lacking(sess, t);
 	if (work == WORK_PRUNE || work == WORK_END || work == WORK_OPEN) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
@@ -16,7 +17,7 @@ static int publish(struct sink *s, int at, uint64_t bytes, const char *name, str
 	int r;
 
 	if (sys->ftruncate(s->part.fd, (off_t)bytes) != 0 || sys->fchmod(s->part.fd, dir_new_mode(s->dir)) != 0 ||
-	    (sys->fsync(s->part.fd) != 0 && !sys_cannot_sync(errno)))
+	    (sys->fsync(s->part.fd) != 0 && !fs_cannot(ABILITY_SYNC, errno)))
 		return fs_err_sys(e, errno, s->dir, name, "cannot keep the beginning");
 	if ((r = sink_rename_part(s, at, name, e)) != 0)
 		return r;

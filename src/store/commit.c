@@ -1,11 +1,11 @@
 /* Files, links and directories completed together: store_complete(). */
 #include <assert.h>
 #include <errno.h>
-#include <linux/magic.h>
 #include <stdio.h> /* RENAME_NOREPLACE */
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
@@ -14,8 +14,8 @@
  * of all programs. */
 #define FEW 8
 
-/* 1: the mode, the time or an extended attribute was refused. sys_cannot_set(): the file is ours, so the file system
- * has no modes or times (vfat, some network shares). */
+/* 1: the mode, the time or an extended attribute of our own file was refused, by a file system that is not known to
+ * lack them. */
 static int set_meta(struct sink *s, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -38,26 +38,12 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	return dropped | refused | late;
 }
 
-enum { CLOSING_SUCCEEDS = 1, CLOSING_MAY_FAIL }; /* hints about file systems, see dir_fs_hint() */
-
-/* Local file systems report a failed write when it fails; of others we do not know. */
+/* Of file systems that are not local we do not know when they report a failed write. */
 static bool may_fail_at_close(const struct sink *s)
 {
-	static const long local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
-		F2FS_SUPER_MAGIC };
-	unsigned hint = dir_fs_hint(s->dir, s->part.dev);
-	struct statfs st;
-	size_t i;
+	const struct file_system *f = file_system_of(s->dir);
 
-	if (hint != 0)
-		return hint != CLOSING_SUCCEEDS;
-	hint = CLOSING_MAY_FAIL;
-	if (dir_sys(s->dir)->fstatfs(s->part.fd, &st) == 0)
-		for (i = 0; i < sizeof local / sizeof *local; i++)
-			if ((long)st.f_type == local[i])
-				hint = CLOSING_SUCCEEDS;
-	dir_set_fs_hint(s->dir, s->part.dev, hint);
-	return hint != CLOSING_SUCCEEDS;
+	return f == NULL || !f->local;
 }
 
 /* A network file system may report a failed write only when a descriptor is closed. Ours must stay open until
@@ -112,7 +98,7 @@ static int sync_file(struct sink *s, struct ptcp_err *e)
 {
 	int r, sys;
 
-	if (dir_sys(s->dir)->fsync(s->part.fd) == 0 || sys_cannot_sync(errno))
+	if (dir_sys(s->dir)->fsync(s->part.fd) == 0 || fs_cannot(ABILITY_SYNC, errno))
 		return 0;
 	sys = errno;
 	pthread_mutex_lock(&s->lock);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/part.h"
 #include "store/sink.h"
@@ -68,7 +69,7 @@ static int write_mark(struct dir *parent, int at, const char *mark, const char *
 	/* Synced, since an empty mark after a power cut would not count. */
 	if ((w = sys_write_all(sys, fd, source, strlen(source), 0)) != 0)
 		r = fs_err_sys(e, w, parent, mark, "cannot write");
-	if (r == 0 && sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
+	if (r == 0 && sys->fsync(fd) != 0 && !fs_cannot(ABILITY_SYNC, errno))
 		r = fs_err_sys(e, errno, parent, mark, "cannot sync");
 	if ((w = sys->close(&fd)) != 0 && r == 0)
 		r = fs_err_sys(e, w, parent, mark, "cannot write");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/manage.h"
@@ -152,9 +153,9 @@ int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wante
 	char text[120];
 	struct stat st;
 
-	if (!sys_cannot_set(sys) || dir_sys(d)->fstat(fd, &st) != 0)
+	if (!fs_cannot(ABILITY_MODES, sys) || dir_sys(d)->fstat(fd, &st) != 0)
 		return fs_err_sys(e, errno, d, name, "cannot set the mode");
-	if ((st.st_mode & 07777) == wanted)
+	if ((st.st_mode & 07777) == wanted || file_system_known_lacks(d, ABILITY_MODES))
 		return 0;
 	snprintf(text, sizeof text, "the mode is %04o instead of %04o: %s", (unsigned)st.st_mode & 07777,
 	    (unsigned)wanted, strerror(sys));
@@ -164,9 +165,12 @@ int meta_mode_failed(const struct dir *d, const char *name, int fd, mode_t wante
 
 int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e)
 {
-	bool unsupported = sys_cannot_set(errno);
-	int r = fs_err_sys(e, errno, d, name, "cannot set the modification time");
+	bool unsupported = fs_cannot(ABILITY_TIMES, errno);
+	int r;
 
+	if (unsupported && file_system_known_lacks(d, ABILITY_TIMES))
+		return 0;
+	r = fs_err_sys(e, errno, d, name, "cannot set the modification time");
 	return unsupported ? 1 : r;
 }
 
@@ -254,7 +258,7 @@ static int set_link_meta(const struct meta *m, struct dir *parent, int at, const
 			return r;
 	}
 	if (m->set_mtime && dir_sys(parent)->utimensat(at, temp, ts, AT_SYMLINK_NOFOLLOW) != 0 &&
-	    !sys_cannot_set(errno))
+	    !fs_cannot(ABILITY_TIMES, errno))
 		return fs_err_sys(e, errno, parent, name, "cannot set the link's times");
 	return 0;
 }

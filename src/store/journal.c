@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/byteorder.h"
+#include "fs/file_system.h"
 #include "store/hash.h"
 #include "store/part.h"
 
@@ -107,7 +108,7 @@ static bool private(const struct sys *sys, int fd, const struct stat *st)
 	struct stat now;
 
 	return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() && ((st->st_mode & 07777) == 0600 ||
-	    ((sys->fchmod(fd, 0600) == 0 || sys_cannot_set(errno)) && sys->fstat(fd, &now) == 0 && now.st_mode == st->st_mode));
+	    ((sys->fchmod(fd, 0600) == 0 || fs_cannot(ABILITY_MODES, errno)) && sys->fstat(fd, &now) == 0 && now.st_mode == st->st_mode));
 }
 
 static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], const struct journal_key *k)
@@ -131,7 +132,7 @@ static bool forget_version(const struct sys *sys, int fd, const struct journal_k
 
 	several.version = no_version;
 	encode_header(header, &several);
-	return sys_write_all(sys, fd, header, sizeof header, 0) == 0 && (sys->fdatasync(fd) == 0 || sys_cannot_sync(errno));
+	return sys_write_all(sys, fd, header, sizeof header, 0) == 0 && (sys->fdatasync(fd) == 0 || fs_cannot(ABILITY_SYNC, errno));
 }
 
 enum journal_state journal_open(struct journal *j, const struct dir *d, int at, const struct journal_key *k)

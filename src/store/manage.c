@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/dir_impl.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/part.h"
@@ -146,7 +147,7 @@ static int sync_file(const struct dir *d, int at, const char *name, struct ptcp_
 
 	if (fd < 0) /* a link, or already gone */
 		return errno == ELOOP ? 0 : fs_err_sys(e, errno, d, name, "cannot sync");
-	if (sys->fsync(fd) != 0 && !sys_cannot_sync(errno))
+	if (sys->fsync(fd) != 0 && !fs_cannot(ABILITY_SYNC, errno))
 		r = fs_err_sys(e, errno, d, name, "cannot sync");
 	sys->close(&fd);
 	return r;
@@ -255,7 +256,7 @@ static int rename_at(const struct sys *sys, int at, const char *name, int to, co
 {
 	if (!replace && sys->renameat2(at, name, to, new_name, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (!replace && errno != EINVAL && errno != ENOSYS)
+	if (!replace && !fs_cannot(ABILITY_NO_REPLACE, errno))
 		return errno;
 	return sys->renameat2(at, name, to, new_name, 0) == 0 ? 0 : errno;
 }

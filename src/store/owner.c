@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/charged.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/hash.h"
 
@@ -175,9 +176,6 @@ void owners_resolve(struct owners *o, const struct owner *from, uint32_t *uid, u
 	*gid = id_of(o, GROUP_ID, from->group, from->gid);
 }
 
-/* No permission, no such number in this user namespace, or no owners on this file system. */
-static bool not_permitted(int sys) { return sys == EINVAL || sys_cannot_set(sys); }
-
 static int set(const struct dir *d, const char *name, int at, const char *path, int flags, uint32_t uid,
     uint32_t gid, struct ptcp_err *e)
 {
@@ -186,7 +184,8 @@ static int set(const struct dir *d, const char *name, int at, const char *path, 
 	if (sys->fchownat(at, path, uid, gid, flags) == 0)
 		return uid != UINT32_MAX && gid != UINT32_MAX;
 	/* A member of the group may set the group alone. */
-	if (not_permitted(errno) && (sys->fchownat(at, path, (uid_t)-1, gid, flags) == 0 || not_permitted(errno)))
+	if (fs_cannot(ABILITY_OWNERS, errno) &&
+	    (sys->fchownat(at, path, (uid_t)-1, gid, flags) == 0 || fs_cannot(ABILITY_OWNERS, errno)))
 		return 0;
 	return fs_err_sys(e, errno, d, name, "cannot set the owner");
 }

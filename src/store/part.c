@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/hash.h"
@@ -74,8 +75,7 @@ static int lock(const struct opening *o, int fd, struct ptcp_err *e)
 	struct stat st;
 	int sys;
 
-	if (o->sys->flock(fd, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == ENOSYS ||
-	    errno == EOPNOTSUPP)
+	if (o->sys->flock(fd, LOCK_EX | LOCK_NB) == 0 || fs_cannot(ABILITY_LOCKS, errno))
 		return 0;
 	if ((sys = errno) != EWOULDBLOCK)
 		return fs_err_sys(e, sys, o->d, o->name, "cannot lock the part file");

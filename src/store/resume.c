@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/bitmap.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
@@ -48,7 +49,7 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 
 int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e)
 {
-	if (dir_sys(s->dir)->fdatasync(fd) == 0 || sys_cannot_sync(errno))
+	if (dir_sys(s->dir)->fdatasync(fd) == 0 || fs_cannot(ABILITY_SYNC, errno))
 		return 0;
 	return fs_err_sys(e, errno, s->dir, s->name, "cannot sync");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
@@ -96,7 +97,7 @@ static int flush(const struct sys *sys, int fd, bool durable)
 	int copy;
 
 	if (durable)
-		return sys->fdatasync(fd) == 0 || sys_cannot_sync(errno) ? 0 : errno;
+		return sys->fdatasync(fd) == 0 || fs_cannot(ABILITY_SYNC, errno) ? 0 : errno;
 	copy = sys->dup(fd);
 	return copy >= 0 ? sys->close(&copy) : errno;
 }

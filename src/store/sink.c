@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 
 #define PAGE_BYTES 4096
@@ -377,7 +378,7 @@ int sink_sync(struct sink *s, struct ptcp_err *e)
 	if ((fd = sink_enter_open(s)) < 0)
 		return 0;
 	upto = atomic_load(&s->journal.next);
-	if (sys->fdatasync(fd) != 0 && !sys_cannot_sync(errno)) {
+	if (sys->fdatasync(fd) != 0 && !fs_cannot(ABILITY_SYNC, errno)) {
 		lost = errno;
 	} else {
 		s->durable = upto;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "store/sink_impl.h"
 
@@ -55,7 +56,7 @@ int sink_name_new(const struct sink *s, int at, const char *part, const char *na
 	if (sys->renameat2(at, part, at, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	/* Some network file systems lack the flag; a link replaces nothing either. */
-	if ((errno == EINVAL || errno == ENOSYS) && sys->linkat(at, part, at, name, 0) == 0) {
+	if (fs_cannot(ABILITY_NO_REPLACE, errno) && sys->linkat(at, part, at, name, 0) == 0) {
 		sys->unlinkat(at, part, 0);
 		return 0;
 	}
