@@ -51,6 +51,21 @@ static void writes(const uint8_t *p, size_t n)
 	chan_flush(peer.chan);
 }
 
+/* A whole frame of that type among those that the starter has sent behind its CONTROL_ACK: others, that the engine had
+ * queued before, may precede it. */
+static bool has_sent(uint8_t type)
+{
+	size_t at = WIRE_CONTROL_ACK_MAX_BYTES;
+	struct wire_header h;
+
+	for (; at + WIRE_HEADER_BYTES <= peer.n; at += WIRE_HEADER_BYTES + h.length) {
+		assert_int_equal(wire_header_decode(&h, peer.in + at, NULL), 0);
+		if (h.type == type)
+			return at + WIRE_HEADER_BYTES + h.length <= peer.n;
+	}
+	return false;
+}
+
 static size_t answer(uint8_t *out, uint64_t bytes)
 {
 	return wire_control_ack_encode(out, &(struct wire_control_ack){ bytes });
@@ -148,9 +163,10 @@ static void wrong_answers(void **state)
 	writes(frame, answer(frame, control()->replay.acked + buf_len(&control()->replay.retained) + 1));
 	sf_until(starter_over);
 	assert_int_equal(sf.starter.session->end.why.code, PTCP_EPROTO);
-	while (peer.n == WIRE_CONTROL_ACK_MAX_BYTES) /* the successor carries the reason */
+	while (!has_sent(WIRE_ERROR)) { /* the successor carries the reason */
+		assert_false(peer.closed);
 		loop_run_once(sf.control, true);
-	assert_int_equal(peer.in[WIRE_CONTROL_ACK_MAX_BYTES], WIRE_ERROR);
+	}
 }
 
 static void a_closed_successor(void **state)
