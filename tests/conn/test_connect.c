@@ -376,6 +376,12 @@ static void behind_is_there(void)
 
 /* ---- Cases ---- */
 
+static bool has_first_frame(void *arg)
+{
+	(void)arg;
+	return peer.n > 0;
+}
+
 static void opens_directly(void **state)
 {
 	struct connect_opts o = opts(LISTEN, LISTEN, LISTEN, 0);
@@ -387,7 +393,7 @@ static void opens_directly(void **state)
 	assert_string_equal(chan_fingerprint(out.chan), id[0].fingerprint);
 	assert_int_equal(strncmp(out.address, at_port(), strlen(out.address)), 0);
 	assert_string_equal(out.checked, "127.0.0.1 ");
-	nf_run_for(us.control, 5);
+	assert_true(nf_await(us.control, has_first_frame, NULL));
 	assert_int_equal(peer.n, WIRE_HEADER_BYTES); /* the first frame */
 	over();
 	o = opts(LISTEN, LISTEN, LISTEN, 0);
@@ -705,6 +711,12 @@ static void a_spare_connection_to_another(void **state)
 	over();
 }
 
+static bool second_has_acted(void *arg)
+{
+	(void)arg;
+	return peer.refuses_second ? peer.accepted == 2 : peer.second_opened;
+}
+
 /* Through a relay there is none; a host that closes it, or speaks first, costs only the connection. */
 static void no_spare_connection(void **state)
 {
@@ -723,6 +735,7 @@ static void no_spare_connection(void **state)
 		peer.refuses_second = i == 1;
 		run(&o);
 		assert_non_null(out.chan);
+		assert_true(nf_await(us.control, second_has_acted, NULL));
 		nf_run_for(us.control, 100);
 		assert_false(connect_adopt(out.spare, &o));
 		over();

@@ -243,10 +243,10 @@ static void a_watch(void **state)
 	assert_int_equal(watch_new(&s.watch, l, p.near, on_readable, &s, &e), 0);
 	watch_hold(s.watch, true);
 	assert_true(local_sock_send(p.far, "x", -1));
-	nf_run_for(l, 20);
+	nf_settle(l);
 	assert_int_equal(s.n, 0);
 	watch_hold(s.watch, false);
-	nf_run_for(l, 20);
+	nf_settle(l);
 	assert_int_equal(s.n, 1);
 	close(p.far);
 	p.far = -1;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,26 +115,28 @@ int nf_count_files(void)
 	return n - 2;
 }
 
-struct cusum {
+struct awaited {
 	struct loop *loop;
-	const bool *flag;
+	bool (*is_true)(void *arg);
+	void *arg;
 	struct mono deadline;
 	struct timer *timer;
 };
 
 static void look(void *arg)
 {
-	struct cusum *w = arg;
+	struct awaited *w = arg;
 
-	if (*w->flag || mono_now().ns >= w->deadline.ns)
+	if (w->is_true(w->arg) || mono_now().ns >= w->deadline.ns)
 		loop_stop(w->loop);
 	else
 		timer_set(w->timer, mono_add_ns(mono_now(), NS_PER_MS));
 }
 
-static void run(struct loop *l, const bool *flag, uint64_t ms)
+static void run(struct loop *l, bool (*is_true)(void *arg), void *arg, uint64_t ms)
 {
-	struct cusum w = { .loop = l, .flag = flag, .deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
+	struct awaited w = { .loop = l, .is_true = is_true, .arg = arg,
+		.deadline = mono_add_ns(mono_now(), ms * NS_PER_MS) };
 	struct ptcp_err e;
 
 	assert_int_equal(timer_new(&w.timer, l, look, &w, &e), 0);
@@ -143,17 +146,45 @@ static void run(struct loop *l, const bool *flag, uint64_t ms)
 	timer_free(w.timer);
 }
 
+bool nf_await(struct loop *l, bool (*is_true)(void *arg), void *arg)
+{
+	run(l, is_true, arg, (uint64_t)NF_AWAIT_MS * patience_s(1));
+	return is_true(arg);
+}
+
+static bool is_set(void *arg) { return *(const volatile bool *)arg; }
+
 bool nf_run_until(struct loop *l, const bool *flag, unsigned ms)
 {
-	run(l, flag, (uint64_t)ms * patience_s(1));
+	run(l, is_set, (void *)flag, (uint64_t)ms * patience_s(1));
 	return *flag;
 }
 
+static bool is_idle(struct loop *l)
+{
+	struct pollfd p = { .fd = loop_fd(l), .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0 && loop_timeout_ms(l) != 0;
+}
+
+void nf_settle(struct loop *l)
+{
+	const struct mono limit = mono_add_ns(mono_now(), patience_s(10) * NS_PER_S);
+	unsigned idle = 0;
+
+	loop_reset(l);
+	while (idle < 2 && mono_now().ns < limit.ns) {
+		loop_run_once(l, false);
+		idle = is_idle(l) ? idle + 1 : 0;
+	}
+}
+
+static bool never(void *arg) { return arg != NULL; }
+
 void nf_run_for(struct loop *l, unsigned ms)
 {
-	static const bool never = false;
-
-	run(l, &never, ms);
+	run(l, never, NULL, ms);
+	nf_settle(l);
 }
 
 void nf_sleep_ms(unsigned ms)

@@ -15,6 +15,7 @@
 #include "core/list.h"
 #include "fixture.h"
 #include "net/loop_uv.h"
+#include "patience.h"
 
 static struct identity ours, theirs;
 static SSL_CTX *client_tls, *server_tls;
@@ -327,7 +328,7 @@ static unsigned turns(struct loop *l, unsigned ms)
 	loop_run(l);
 	timer_free(t);
 	uv_close((uv_handle_t *)&p, NULL);
-	nf_run_for(l, 1);
+	nf_settle(l);
 	return n;
 }
 
@@ -378,17 +379,18 @@ static void back_pressure_and_pause(void **state)
 	for (k = 0; k < 3; k++) {
 		struct pair p = { .a = { .to_send = 20000000, .hand_over = k >= 1, .puts = k == 2 },
 			.b = { .want = 20000000, .pause_at = 100000, .hand_over = k >= 1 } };
+		struct mono limit = mono_add_ns(mono_now(), patience_s(20) * NS_PER_S);
 		uint64_t sent;
 		unsigned readable, woken;
 
 		start_pair(&p, true);
-		do { /* until a time without progress: the kernel may enlarge its buffers late */
+		do { /* until both ends sleep, the paused one and the one that waits: the kernel may enlarge its buffers late */
 			sent = p.a.sent;
 			readable = p.b.readable;
 			woken = turns(p.l, 100);
 			assert_true(p.a.sent < 15000000); /* the kernel's buffers and ours, not more */
-		} while (p.a.sent != sent || p.b.readable != readable || sent == 0);
-		assert_true(woken < 6); /* the paused end sleeps, and so does the one that waits */
+			assert_true(mono_now().ns < limit.ns);
+		} while (p.a.sent != sent || p.b.readable != readable || sent == 0 || woken >= 6);
 		p.b.pause_at = 0;
 		chan_pause(p.b.c, false);
 		assert_true(nf_run_until(p.l, &p.b.full, 20000));
@@ -396,6 +398,9 @@ static void back_pressure_and_pause(void **state)
 		end_pair(&p);
 	}
 }
+
+static bool all_sent(void *arg) { return ((struct pair *)arg)->a.sent == ((struct pair *)arg)->a.to_send; }
+static bool some_got(void *arg) { return ((struct pair *)arg)->b.got > 0; }
 
 /* What is not requested stays in the socket, except for the rest of a TLS record. */
 static void no_read_ahead(void **state)
@@ -409,9 +414,7 @@ static void no_read_ahead(void **state)
 			.no_read_ahead = true } };
 
 		start_pair(&p, false);
-		do
-			nf_run_for(p.l, 50);
-		while (p.a.sent < 60000 || p.b.got == 0);
+		assert_true(nf_await(p.l, all_sent, &p) && nf_await(p.l, some_got, &p));
 		nf_run_for(p.l, 50);
 		assert_int_equal(p.b.got, 1000);
 		assert_int_equal(ioctl(chan_fd(p.b.c), FIONREAD, &left), 0);
@@ -478,6 +481,12 @@ static void moved_readable(void *arg)
 		atomic_store(&moved_full, true);
 }
 
+static bool has_moved(void *arg)
+{
+	(void)arg;
+	return atomic_load(&moved_full);
+}
+
 static void free_there(struct msg *m)
 {
 	struct end *x = CONTAINER_OF(m, struct end, arrive);
@@ -487,7 +496,7 @@ static void free_there(struct msg *m)
 
 static void moved_while_bytes_are_pending(void **state)
 {
-	int k, i;
+	int k;
 
 	(void)state;
 	for (k = 0; k < 4; k++) {
@@ -500,9 +509,7 @@ static void moved_while_bytes_are_pending(void **state)
 		assert_int_equal(loop_start_thread(p.b.to, NULL), 0);
 		start_pair(&p, true);
 		assert_true(nf_run_until(p.l, &p.a.full, 20000));
-		for (i = 0; i < 4000 && !atomic_load(&moved_full); i++)
-			nf_run_for(p.l, 5);
-		assert_true(atomic_load(&moved_full));
+		assert_true(nf_await(p.l, has_moved, NULL));
 		p.b.arrive.run = free_there;
 		loop_post(p.b.to, &p.b.arrive);
 		loop_free(p.b.to); /* joins its thread */
@@ -511,6 +518,8 @@ static void moved_while_bytes_are_pending(void **state)
 		end_pair(&p);
 	}
 }
+
+static bool is_open(void *arg) { return ((struct pair *)arg)->a.opened == 1; }
 
 /* Without callbacks nothing is read, nothing turns; with the callbacks of a later owner all of it is there. */
 static void without_callbacks(void **state)
@@ -526,8 +535,7 @@ static void without_callbacks(void **state)
 	socket_pair(fd, true);
 	start_end(&p.a, p.l, fd[0], 0);
 	assert_int_equal(chan_new(&p.b.c, p.l, server_tls, &fd[1], &o, NULL), 0);
-	nf_run_for(p.l, 100);
-	assert_int_equal(p.a.opened, 1);
+	assert_true(nf_await(p.l, is_open, &p));
 	assert_true(turns(p.l, 20) < 5);
 	chan_detach(p.b.c);
 	assert_int_equal(chan_attach(p.b.c, p.l, &ops, &p.b, NULL), 0);
@@ -536,7 +544,7 @@ static void without_callbacks(void **state)
 	assert_int_equal(chan_attach(p.b.c, p.l, &none, NULL, NULL), 0);
 	chan_free(p.a.c);
 	p.a.c = NULL;
-	nf_run_for(p.l, 20);
+	nf_settle(p.l);
 	assert_false(p.b.closed);
 	end_pair(&p);
 }
@@ -562,7 +570,7 @@ static void no_close_notify_comes(void **state)
 
 	(void)state;
 	start_pair(&p, false);
-	nf_run_for(p.l, 50);
+	nf_settle(p.l);
 	assert_int_equal(p.a.opened, 1); /* waits */
 	chan_free(p.b.c); /* FIN in its place */
 	p.b.c = NULL;
@@ -645,11 +653,13 @@ static void truncated(void **state)
 	end_pair(&p);
 }
 
+static bool reason_sent(void *arg) { return ((struct pair *)arg)->b.sent == 500; }
+
 /* The peer says why and goes, without reading what was on its way to it: a reset. The reason is read
  * although sending fails first. */
 static void the_reason_before_a_reset(void **state)
 {
-	int k, tries;
+	int k;
 
 	(void)state;
 	for (k = 0; k < 2; k++) {
@@ -658,9 +668,7 @@ static void the_reason_before_a_reset(void **state)
 
 		start_pair(&p, true);
 		chan_pause(p.a.c, true);
-		for (tries = 0; p.b.sent < 500 && tries < 250; tries++)
-			nf_run_for(p.l, 20);
-		assert_int_equal(p.b.sent, 500);
+		assert_true(nf_await(p.l, reason_sent, &p));
 		p.a.to_send = k == 0 ? 300 : 50000000;
 		push(&p.a);
 		chan_pause(p.b.c, true);

@@ -67,7 +67,7 @@ static void begin(void) { begin_with(&ops); }
 static void say(const char *text)
 {
 	assert_int_equal(write(fx.peer, text, strlen(text)), strlen(text));
-	nf_run_for(fx.loop, 10);
+	nf_settle(fx.loop);
 }
 
 static void end(void)
@@ -93,7 +93,7 @@ static void in_and_out(void **state)
 	assert_memory_equal(got, "back 80\n", 8);
 	assert_false(fx.closed);
 	shutdown(fx.peer, SHUT_WR);
-	nf_run_for(fx.loop, 10);
+	nf_settle(fx.loop);
 	assert_true(fx.closed && !fx.broken);
 	end();
 }
@@ -127,7 +127,7 @@ static void the_last_line(void **state)
 	assert_int_equal(write(fx.peer, "one\nwhy\n", 8), 8);
 	close(fx.peer);
 	fx.peer = dup(0);
-	nf_run_for(fx.loop, 20);
+	nf_settle(fx.loop);
 	assert_string_equal(fx.got, "one|why|");
 	assert_true(fx.closed && !fx.broken);
 	end();
@@ -148,7 +148,7 @@ static void text(void **state)
 	say("\nwhy");
 	assert_string_equal(fx.got, "xxxxxxxxx|");
 	shutdown(fx.peer, SHUT_WR);
-	nf_run_for(fx.loop, 10);
+	nf_settle(fx.loop);
 	assert_string_equal(fx.got, "xxxxxxxxx|why|");
 	assert_true(fx.closed && !fx.broken);
 	end();
@@ -217,7 +217,7 @@ static void sends_much(void **state)
 	begin();
 	fx.left = SIZE_MAX;
 	line_reader_send_all(fx.lines, data, MUCH);
-	nf_run_for(fx.loop, 10);
+	nf_settle(fx.loop);
 	assert_in_range(fx.left, 1, MUCH - 1);
 	say("a line\n");
 	assert_string_equal(fx.got, "a line|");
@@ -225,7 +225,7 @@ static void sends_much(void **state)
 		if ((r = read(fx.peer, got + n, MUCH - n)) > 0)
 			n += (size_t)r;
 		else
-			nf_run_for(fx.loop, 1);
+			nf_settle(fx.loop);
 	}
 	assert_int_equal(n, MUCH);
 	assert_memory_equal(got, data, MUCH);
@@ -246,10 +246,10 @@ static void much_for_a_peer_that_closes(void **state)
 	begin();
 	fx.left = SIZE_MAX;
 	line_reader_send_all(fx.lines, data, MUCH);
-	nf_run_for(fx.loop, 10);
+	nf_settle(fx.loop);
 	assert_int_equal(write(fx.peer, "why\n", 4), 4);
 	shutdown(fx.peer, SHUT_RDWR);
-	nf_run_for(fx.loop, 20);
+	nf_settle(fx.loop);
 	assert_string_equal(fx.got, "why|");
 	assert_true(fx.closed);
 	end();

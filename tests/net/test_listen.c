@@ -191,6 +191,13 @@ static bool was_closed(int fd)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
+static bool all_closed(void *arg)
+{
+	const int *c = arg;
+
+	return was_closed(c[0]) && was_closed(c[1]) && was_closed(c[2]);
+}
+
 /* The lowest free descriptor becomes the limit: nothing more can be opened. */
 static struct rlimit no_more_descriptors(void)
 {
@@ -218,9 +225,7 @@ static void turned_away_and_welcome_later(void **state)
 	for (i = 0; i < 3; i++)
 		c[i] = connect_to(listener_port(d.listener));
 	old = no_more_descriptors();
-	for (i = 0; i < 500 && !(was_closed(c[0]) && was_closed(c[1]) && was_closed(c[2])); i++)
-		nf_run_for(d.loop, 10);
-	assert_true(i < 500); /* they know at once */
+	assert_true(nf_await(d.loop, all_closed, c)); /* they know at once */
 	assert_int_equal(d.n, 0);
 	setrlimit(RLIMIT_NOFILE, &old);
 	c[3] = connect_to(listener_port(d.listener));

@@ -139,19 +139,18 @@ static void on_answer(struct resolve *q, const struct resolve_answer *a)
 	answered++;
 }
 
+static bool has_answers(void *arg) { return answered >= *(const unsigned *)arg; }
+
 /* Before the loop has run: shares the list's own lookups of these names, and so is answered after the list. */
 static void settle(const char *a, const char *b)
 {
 	struct resolve q[2] = { { .lookup = NULL }, { .lookup = NULL } };
 	struct ptcp_err e;
-	unsigned ms;
 
 	answered = 0;
 	assert_int_equal(resolve_start(&q[0], resolver, NULL, a, 0, on_answer, &e), 0);
 	assert_int_equal(resolve_start(&q[1], resolver, NULL, b, 0, on_answer, &e), 0);
-	for (ms = 0; ms < 5000 && answered < 2; ms++)
-		nf_run_for(loop, 1);
-	assert_int_equal(answered, 2);
+	assert_true(nf_await(loop, has_answers, &(unsigned){ 2 }));
 }
 
 static void begin(void)
@@ -205,25 +204,26 @@ static void first_answer_to_a_client(void **state)
 	end();
 }
 
+static bool permits_dead(void *arg) { return permits("dead.test", arg, 7811); }
+
+static bool asks_again(void *arg)
+{
+	(void)arg;
+	return atomic_load(&asked) >= 2;
+}
+
 /* The name server of a name comes back. */
 static void resolved_again(void **state)
 {
-	unsigned ms;
-
 	(void)state;
 	lists("dead.test");
 	error = EAI_AGAIN;
 	begin();
-	for (ms = 0; ms < 5000 && atomic_load(&asked) < 2; ms += 10)
-		nf_run_for(loop, 10);
-	nf_run_for(loop, 20);
-	assert_true(atomic_load(&asked) >= 2);
+	assert_true(nf_await(loop, permits_dead, "192.0.2.1") && nf_await(loop, asks_again, NULL));
 	assert_false(permits("dead.test", "10.1.2.3", 7811));
 	assert_true(permits("dead.test", "192.0.2.1", 7811));
 	error = 0;
-	for (ms = 0; ms < 10000 && !permits("dead.test", "10.1.2.3", 7811); ms += 10)
-		nf_run_for(loop, 10);
-	assert_true(permits("dead.test", "10.1.2.3", 7811));
+	assert_true(nf_await(loop, permits_dead, "10.1.2.3"));
 	end();
 }
 

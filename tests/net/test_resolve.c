@@ -266,6 +266,12 @@ static void own_look_ups(void **state)
 	end();
 }
 
+static bool one_more_called(void *arg)
+{
+	(void)arg;
+	return under_mutex(&n_calls) > RESOLVE_MAX;
+}
+
 /* All threads are in use: then the client with the fewest is next, whoever came first. */
 static void fair_in_turn(void **state)
 {
@@ -291,8 +297,7 @@ static void fair_in_turn(void **state)
 	nf_run_for(loop, 20);
 	assert_int_equal(under_mutex(&n_calls), RESOLVE_MAX);
 	release_one();
-	for (i = 0; i < 5000 && under_mutex(&n_calls) == RESOLVE_MAX; i++)
-		nf_run_for(loop, 1);
+	assert_true(nf_await(loop, one_more_called, NULL));
 	wait_stuck(RESOLVE_MAX);
 	assert_string_equal(last, "late.dead");
 	set_gate(true);
