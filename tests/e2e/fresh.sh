@@ -19,7 +19,8 @@ start_unit() {
 
 fresh_system() {
 	local place
-	mkdir fresh && cp -a /etc fresh/etc && mount --bind fresh/etc /etc || fail "mount"
+	mkdir fresh && { cp -a /etc fresh/etc 2>/dev/null || true; } # files of others may vanish meanwhile
+	[ -s fresh/etc/passwd ] && mount --bind fresh/etc /etc || fail "mount"
 	sed -i '/^ptcp:/d' /etc/passwd /etc/group /etc/shadow /etc/gshadow 2>/dev/null
 	rm -rf /etc/ptcp /etc/ld.so.cache
 	for place in /usr/local /srv /var/cache; do mount -t tmpfs -o mode=755 tmpfs $place || fail "mount $place"; done
