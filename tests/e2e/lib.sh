@@ -85,6 +85,13 @@ holds() {
 	done
 }
 
+# stall PID...: of the time for which the threads of the processes wanted a processor, the percentage without one
+stall() {
+	local pid
+	for pid in "$@"; do cat /proc/"$pid"/task/[0-9]*/schedstat 2>/dev/null; done |
+		awk '{ ran += $1; waited += $2 } END { printf "%d\n", ran + waited > 0 ? 100 * waited / (ran + waited) : 0 }'
+}
+
 is_over() { ! kill -0 "$1" 2>/dev/null; }
 
 # at_least N COMMAND...: whether the command prints so large a number
