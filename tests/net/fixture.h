@@ -38,8 +38,8 @@ bool nf_run_until(struct loop *l, const bool *flag, unsigned ms);
 /* Runs it until that is true, at most as long as an event may take; whether it is then. */
 #define NF_AWAIT_MS 20000
 bool nf_await(struct loop *l, bool (*is_true)(void *arg), void *arg);
-/* Runs it until nothing is left that could be done now: what the test has written to sockets of this thread, except over
- * TCP, has been handled. */
+/* Runs it until nothing is left that could be done now: what the test has written to sockets of this thread, except
+ * over TCP, has been handled. */
 void nf_settle(struct loop *l);
 /* For what does not happen: runs it for so long at least, and until it has settled. A busy machine sees less of it,
  * and fails no test by that. */
