@@ -384,7 +384,8 @@ static void back_pressure_and_pause(void **state)
 		unsigned readable, woken;
 
 		start_pair(&p, true);
-		/* Until both ends sleep, the paused one and the one that waits: the kernel may enlarge its buffers late. */
+		/* Until both ends sleep, the paused one and the one that waits: the kernel may enlarge its buffers
+		 * late. */
 		do {
 			sent = p.a.sent;
 			readable = p.b.readable;
