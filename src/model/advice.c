@@ -21,7 +21,7 @@ enum advice_congestion advice_congestion_by_name(const char *name)
 
 void advice_opts_init(struct advice_opts *o)
 {
-	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0, true };
+	*o = (struct advice_opts){ FIT_AUTO, 0.10, 0.01, 32, ADVICE_CC_UNKNOWN, 0, true, 1 };
 }
 
 const char *advice_limit_name(enum advice_limit l)

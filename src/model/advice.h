@@ -66,6 +66,7 @@ struct advice_opts {
 	double prior_others;
 	/* true; leaves room for one flow that cannot be seen, see belief_unseen_ratio(). Evidence only. */
 	bool unseen_flow;
+	unsigned base_streams;     /* 1; impact is relative to this number of streams. Evidence only. */
 };
 
 void advice_opts_init(struct advice_opts *o);

@@ -46,16 +46,14 @@ void advice_at(const struct advice *a, unsigned streams, struct advice_point *ou
 
 /* ---- The answer ---- */
 
-static void draw_curve(struct advice *a, const struct belief *b, unsigned max, bool unseen_flow)
+static void draw_curve(struct advice *a, const struct belief *b, const struct advice_opts *o)
 {
 	struct belief_prediction p;
 	unsigned n;
 
-	a->n_curve = max < ADVICE_CURVE_MAX ? max + 1 : ADVICE_CURVE_MAX;
-	if (a->n_curve > ADVICE_CURVE_MAX)
-		a->n_curve = ADVICE_CURVE_MAX;
+	a->n_curve = o->max_streams < ADVICE_CURVE_MAX ? o->max_streams + 1 : ADVICE_CURVE_MAX;
 	for (n = 1; n <= a->n_curve; n++) {
-		belief_predict(&p, b, n, unseen_flow);
+		belief_predict(&p, b, n, o->base_streams, o->unseen_flow);
 		a->curve[n - 1] = (struct advice_point){ p.throughput_bps.middle, p.throughput_bps.low,
 		    p.throughput_bps.high,
 			p.mean_impact_ratio, p.impact_ratio.low, p.impact_ratio.high,
@@ -207,7 +205,7 @@ int advice_from_evidence(struct advice *out, const struct evidence *ev, const st
 		a.others = b->nobody_ratio <= ADVICE_SOMEBODY_RATIO ? ADVICE_OTHERS_SOME :
 		    a.seems_idle && (!o->unseen_flow || belief_none_ratio(b) >= ADVICE_NONE_RATIO) ?
 		    ADVICE_OTHERS_NONE : ADVICE_OTHERS_UNKNOWN;
-		draw_curve(&a, b, o->max_streams, o->unseen_flow);
+		draw_curve(&a, b, o);
 		take_answer(&a, o);
 		warn(&a, o, &seen, b);
 		a.next_probe = next_level(&a, ev);

@@ -153,18 +153,26 @@ static void add_impact(struct histogram *h, double taken, bool varies, double we
 		histogram_add(h, taken, weight);
 }
 
+/* Of n streams, compared with `base` streams. */
+static double impact_beyond(const struct belief_point *p, double streams, double base)
+{
+	return streams <= base ? 0 : 1 - (1 - belief_point_impact(p, streams)) /
+	    fmax(1 - belief_point_impact(p, base), 1e-9);
+}
+
 static void add_unseen(struct belief_prediction *out, struct histogram *impact,
-    const struct belief_point *p, double streams, double weight)
+    const struct belief_point *p, double streams, double base, double weight)
 {
 	struct belief_point beside = belief_beside_unseen(p);
-	double taken = belief_point_impact(&beside, streams);
+	double taken = impact_beyond(&beside, streams, base);
 
-	add_impact(impact, taken, streams > 1, weight);
+	add_impact(impact, taken, streams > base, weight);
 	out->mean_impact_ratio += weight * taken;
 	out->total_impact_ratio += weight * belief_point_total_impact(&beside, streams);
 }
 
-void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow)
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, double base,
+    bool unseen_flow)
 {
 	struct histogram rate = { .from = INFINITY, .until = -INFINITY }, impact = { .from = 0, .until = 1 };
 	struct belief_range logs;
@@ -180,16 +188,16 @@ void belief_predict(struct belief_prediction *out, const struct belief *b, doubl
 	}
 	for (i = 0; i < b->n; i++) {
 		const struct belief_point *p = &b->point[i];
-		double bps = belief_point_bps(p, streams), taken = belief_point_impact(p, streams);
+		double bps = belief_point_bps(p, streams), taken = impact_beyond(p, streams, base);
 		double unseen_ratio = unseen_flow ? belief_unseen_ratio(b, p) : 0;
 
 		spread(&rate, log(bps), belief_has_others(p) ? PREDICT_FUTURE_SD : PREDICT_FUTURE_ALONE_SD, p->weight);
-		add_impact(&impact, taken, belief_has_others(p) && streams > 1, (1 - unseen_ratio) * p->weight);
+		add_impact(&impact, taken, belief_has_others(p) && streams > base, (1 - unseen_ratio) * p->weight);
 		out->mean_bps += p->weight * log(bps);
 		out->mean_impact_ratio += (1 - unseen_ratio) * p->weight * taken;
 		out->total_impact_ratio += (1 - unseen_ratio) * p->weight * belief_point_total_impact(p, streams);
 		if (unseen_ratio > 0)
-			add_unseen(out, &impact, p, streams, unseen_ratio * p->weight);
+			add_unseen(out, &impact, p, streams, base, unseen_ratio * p->weight);
 	}
 	logs = range_of(&rate);
 	out->mean_bps = exp(fmin(fmax(out->mean_bps, logs.low), logs.high));

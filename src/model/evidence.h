@@ -188,7 +188,9 @@ struct belief_prediction {
 	double mean_impact_ratio;
 	double total_impact_ratio; /* mean; relative to no transfer */
 };
-/* unseen_flow: adds the impact on the flow of belief_unseen_ratio(), weighted by that probability. */
-void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, bool unseen_flow);
+/* base: the number of streams that the impact is relative to, 1 of a single transfer. unseen_flow: adds the impact on
+ * the flow of belief_unseen_ratio(), weighted by that probability. */
+void belief_predict(struct belief_prediction *out, const struct belief *b, double streams, double base,
+    bool unseen_flow);
 
 #endif

@@ -21,6 +21,21 @@ bool history_same(const struct history_key *a, const struct history_key *b)
 	    strcmp(a->local, b->local) == 0;
 }
 
+bool history_learn(struct history_entry *h, const struct stream_control *s)
+{
+	size_t i;
+
+	if (!s->advised || s->answer == 0 || s->recalled)
+		return false;
+	h->limit = LIMIT_NETWORK;
+	h->evidence = s->evidence;
+	h->n_probes = s->profile.n;
+	memcpy(h->probe, s->profile.probe, s->profile.n * sizeof *h->probe);
+	for (i = 0; i < s->profile.n; i++)
+		h->partly_limited |= s->profile.host_limited[i];
+	return true;
+}
+
 /* ---- Writing ---- */
 
 /* One word; unprintable bytes and '%' as %XX. */

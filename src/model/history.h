@@ -13,6 +13,7 @@
 #include "model/evidence.h"
 #include "model/fit.h"
 #include "model/parameters.h"
+#include "model/stream_control.h"
 
 #define HISTORY_PROBES_MAX 8
 #define HISTORY_PEER_BYTES 768
@@ -48,6 +49,9 @@ _Static_assert(HISTORY_PROBES_MAX <= EVIDENCE_LEVELS_MAX, "sizes");
 size_t history_format(char out[HISTORY_LINE_BYTES], const struct history_entry *h);
 /* Parses a line with or without its newline; false for a malformed line, *out then undefined. */
 bool history_parse(struct history_entry *out, const char *line);
+
+/* The levels that the control has observed itself; false: it has no answer, or one of earlier probes. */
+bool history_learn(struct history_entry *h, const struct stream_control *s);
 
 /* False for an entry expired, or from the future. */
 bool history_is_valid(const struct history_entry *h, int64_t now_s);

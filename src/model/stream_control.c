@@ -9,14 +9,16 @@
 
 void stream_control_opts_init(struct stream_control_opts *o)
 {
-	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN, 1 };
+	*o = (struct stream_control_opts){ 0.10, 32, ADVICE_CC_UNKNOWN, 1, 1 };
 }
 
 /* Requests a stream count and restarts the level; returns whether the count changed. */
 static bool request(struct stream_control *s, unsigned streams)
 {
-	bool other = streams != s->streams;
+	bool other;
 
+	streams = stream_path_least(s) > streams ? stream_path_least(s) : streams;
+	other = streams != s->streams;
 	s->target = streams;
 	s->leave_s = 0;
 	if (streams > s->streams)
@@ -30,7 +32,7 @@ static bool request(struct stream_control *s, unsigned streams)
 
 static bool probe_next(struct stream_control *s)
 {
-	unsigned n = s->next[0];
+	unsigned n = stream_path_least(s) > s->next[0] ? stream_path_least(s) : s->next[0];
 
 	memmove(s->next, s->next + 1, --s->n_next * sizeof *s->next);
 	s->phase = STREAM_CONTROL_PROBING;
@@ -121,14 +123,18 @@ static unsigned settle_on(const struct stream_control *s, unsigned answer)
 	    new.throughput_bps < old.throughput_bps * (1 + STREAM_CONTROL_GAIN_RATIO) ? s->answer : answer;
 }
 
-/* A single stream has no impact, but shows whether there are competing flows. */
-static bool try_one(struct stream_control *s)
+/* The fewest streams have no impact, but show whether there are competing flows. */
+static bool try_fewest(struct stream_control *s)
 {
+	unsigned least = stream_path_least(s);
+	struct advice_point at;
 	bool other;
 
-	s->saves = s->advice.streams > 1;
-	other = hold(s, 1, s->advice.curve[0].throughput_bps, 0);
-	snprintf(s->reason, sizeof s->reason, "one stream, to find competing flows");
+	advice_at(&s->advice, least, &at);
+	s->saves = s->advice.streams > least;
+	other = hold(s, least, at.throughput_bps, 0);
+	snprintf(s->reason, sizeof s->reason, "one stream%s, to find competing flows",
+	    least > 1 ? " for each transfer" : "");
 	return other;
 }
 
@@ -161,10 +167,11 @@ static bool conclude(struct stream_control *s)
 	if (stream_path_hosts_limit(s))
 		return use_hosts(s, wanted);
 	if (s->answer == 0 && stream_path_is_open(s))
-		return try_one(s);
+		return try_fewest(s);
 	/* What the first levels have taken is saved afterwards; later levels wait until the budget can afford them. */
 	n = s->answer > 0 && !s->saves ? wanted :
 	    impact_budget_most(&s->spent, &s->advice, s->o.budget_ratio, wanted, STREAM_CONTROL_FIRST_HOLD_S);
+	n = n < stream_path_least(s) ? stream_path_least(s) : n;
 	s->saves = n < wanted;
 	if (n <= s->advice.fit.most || n == s->target) { /* the latter level may have lacked connections */
 		advice_at(&s->advice, n, &at);
@@ -249,6 +256,8 @@ static bool path_changed(struct stream_control *s, int which)
 
 	if (beside > s->o.max_streams)
 		beside = n < 2 ? s->o.max_streams : n < 8 ? 1 : n / 4;
+	if (beside <= stream_path_least(s))
+		beside = n > stream_path_least(s) ? stream_path_least(s) : s->o.max_streams;
 	units_rate_text(now, s->recent_bps);
 	units_rate_text(then, s->expected_bps);
 	stream_path_change(s);
@@ -303,8 +312,8 @@ static bool reprobe(struct stream_control *s)
 	    is_affordable(s, up))
 		return probe_at(s, up);
 	alone = stream_path_hosts_limit(s) || (s->advised && s->advice.n_curve > 0 && !stream_path_sees_others(s));
-	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : 1, probe_up_to(s), s->streams,
-	    STREAM_CONTROL_BELOW_WORTH);
+	worst = profile_worst(&s->profile, room != NULL || alone ? s->streams : stream_path_least(s), probe_up_to(s),
+	    s->streams, STREAM_CONTROL_BELOW_WORTH);
 	if (worst->streams == s->streams)
 		return conclude(s);
 	if (!is_affordable(s, worst->streams))
@@ -432,6 +441,25 @@ bool stream_control_movers(struct stream_control *s, unsigned movers)
 	restart(s, "");
 	snprintf(s->reason, sizeof s->reason, "%u mover%s: probing with %u streams", movers, plural(movers), s->target);
 	return true;
+}
+
+bool stream_control_members(struct stream_control *s, unsigned members, double budget_ratio)
+{
+	unsigned before = s->streams;
+	double hold_s = s->hold_s;
+
+	if (s->phase == STREAM_CONTROL_FIXED || (members == s->o.members && !(budget_ratio < s->o.budget_ratio) &&
+	    !(budget_ratio > s->o.budget_ratio)))
+		return false;
+	s->o.members = members;
+	s->o.budget_ratio = budget_ratio;
+	if (s->phase == STREAM_CONTROL_HOLDING && s->advised)
+		conclude(s);
+	else
+		request(s, s->target);
+	if (s->hold_s > hold_s)
+		s->hold_s = hold_s;
+	return s->streams != before;
 }
 
 /* Streams above the target leave gradually. */

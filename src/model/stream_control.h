@@ -37,6 +37,7 @@ struct stream_control_opts {
 	unsigned max_streams;  /* 32; at least 1 */
 	enum advice_congestion congestion;
 	unsigned movers;       /* 1; hosts that the streams are spread over evenly; 0 and 1: one host */
+	unsigned members;      /* 1; transfers of a group (stream_group.h), each of which has a stream at least; 0: 1 */
 };
 
 void stream_control_opts_init(struct stream_control_opts *o);
@@ -104,6 +105,10 @@ struct stream_control_sample {
  * count may have changed. */
 bool stream_control_movers(struct stream_control *s, unsigned movers);
 
+/* Another number of transfers whose streams these are, and another budget for all of them. Impact is relative to one
+ * stream each. What is known of the path remains. True: the requested stream count changed. */
+bool stream_control_members(struct stream_control *s, unsigned members, double budget_ratio);
+
 /* Adds a sample. True: the requested stream count changed. */
 bool stream_control_add(struct stream_control *s, const struct stream_control_sample *x);
 
@@ -120,6 +125,9 @@ unsigned stream_levels_round(unsigned streams, unsigned movers, unsigned most);
  * quarter of the first where `most` leaves no room above, and with BBR. With BBR on one host the quarter comes first:
  * one stream takes what there is, and shows whether the queue is its own; more only fill the queue. */
 void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned most, bool bbr);
+
+/* The smallest number of streams: one, or one for each transfer of a group. */
+unsigned stream_path_least(const struct stream_control *s);
 
 /* ---- stream_path.c, for stream_control.c: the observed levels, and the answer that follows from them ---- */
 
@@ -139,9 +147,9 @@ bool stream_path_judge(struct stream_control *s, double prior_others);
 /* Whether the kernel's view shows competing flows, or rules them out. */
 bool stream_path_sees_others(const struct stream_control *s);
 bool stream_path_sees_nobody(const struct stream_control *s);
-/* Whether it does neither, while one stream, without movers, has not been observed. */
+/* Whether it does neither, while the fewest streams, without movers, have not been observed. */
 bool stream_path_is_open(const struct stream_control *s);
-/* Whether a single stream is held to find competing flows, where the budget permits more. */
+/* Whether the fewest streams are held to find competing flows, where the budget permits more. */
 bool stream_path_tries_one(const struct stream_control *s);
 /* Whether competing flows are seen, and this number of streams exceeds the budget with a probability of 90 %. */
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams);
@@ -155,7 +163,7 @@ bool stream_path_is_filled(const struct stream_control *s);
  * streams would have had more each. */
 bool stream_path_hosts_limit(const struct stream_control *s);
 /* The best stream count after stream_path_judge(). Without competing flows, or where the hosts are the limit, all hosts
- * are in use, evenly. */
+ * are in use, evenly. The transfers of a group have equal numbers. */
 unsigned stream_path_answer(const struct stream_control *s);
 /* The level that tells whether the hosts are the limit; 0: not needed, or observed already. */
 unsigned stream_path_below(const struct stream_control *s);

@@ -25,6 +25,11 @@ void stream_levels_first(unsigned out[STREAM_LEVELS], unsigned movers, unsigned 
 	out[1] = bbr && movers <= 1 ? first : bbr || second == first ? few : second;
 }
 
+unsigned stream_path_least(const struct stream_control *s)
+{
+	return min_of(max_of(s->o.members, 1), s->o.max_streams);
+}
+
 /* ---- Levels ---- */
 
 /* Forgets all levels, and the latest answer; s->advice remains until the next judgment. */
@@ -50,9 +55,15 @@ void stream_path_change(struct stream_control *s)
 
 void stream_path_plan(struct stream_control *s)
 {
+	unsigned least = stream_path_least(s);
+
 	stream_path_forget(s);
 	s->advised = false;
 	stream_levels_first(s->next, s->o.movers, s->o.max_streams, s->o.congestion == ADVICE_CC_BBR);
+	if (least > 1) {
+		s->next[0] = max_of(s->next[0], least);
+		s->next[1] = max_of(s->next[1], min_of(STREAM_LEVELS_APART * least, s->o.max_streams));
+	}
 	s->n_next = STREAM_LEVELS;
 }
 
@@ -169,6 +180,7 @@ bool stream_path_judge(struct stream_control *s, double prior_others)
 	o.budget_ratio = s->o.budget_ratio;
 	o.max_streams = s->o.max_streams;
 	o.congestion = s->o.congestion;
+	o.base_streams = stream_path_least(s);
 	o.unseen_flow = false; /* a transfer takes what it can while no competing flow is seen, and goes on watching */
 	if (is_in_proportion(s))
 		drop_below(&seen, &known, s->o.movers);
@@ -190,12 +202,12 @@ bool stream_path_sees_nobody(const struct stream_control *s)
 bool stream_path_is_open(const struct stream_control *s)
 {
 	return s->o.movers <= 1 && s->advice.n_curve > 0 && s->advice.others == ADVICE_OTHERS_UNKNOWN &&
-	    profile_find(&s->profile, 1) == s->profile.n;
+	    profile_find(&s->profile, stream_path_least(s)) == s->profile.n;
 }
 
 bool stream_path_tries_one(const struct stream_control *s)
 {
-	return s->answer == 1 && s->saves && stream_path_is_open(s);
+	return s->answer == stream_path_least(s) && s->saves && stream_path_is_open(s);
 }
 
 bool stream_path_exceeds(const struct stream_control *s, unsigned streams)
@@ -224,10 +236,25 @@ bool stream_path_hosts_limit(const struct stream_control *s)
 	return s->advised && s->advice.others != ADVICE_OTHERS_SOME && is_in_proportion(s);
 }
 
+/* As many for each transfer of a group: more than `streams` where the budget permits, else fewer. */
+static unsigned for_each_member(const struct stream_control *s, unsigned streams)
+{
+	unsigned least = stream_path_least(s), up;
+	struct advice_point at;
+
+	up = stream_levels_round(max_of(streams, least), least, s->o.max_streams);
+	advice_at(&s->advice, up, &at);
+	return at.impact_ratio <= s->o.budget_ratio ? up : max_of(streams - streams % least, least);
+}
+
 unsigned stream_path_answer(const struct stream_control *s)
 {
+	unsigned n = s->advice.streams;
+
+	if (s->o.members > 1)
+		n = for_each_member(s, n);
 	return stream_path_sees_nobody(s) || stream_path_hosts_limit(s) ?
-	    stream_levels_round(s->advice.streams, s->o.movers, s->o.max_streams) : s->advice.streams;
+	    stream_levels_round(n, s->o.movers, s->o.max_streams) : n;
 }
 
 unsigned stream_path_below(const struct stream_control *s)

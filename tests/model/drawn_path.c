@@ -4,9 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/rng.h"
-#include "model/stream_control.h"
-
 #define RUN_S 120.0
 #define WINDOW_S 60
 #define STEP_S STREAM_CONTROL_SAMPLE_S
@@ -62,19 +59,19 @@ static double brings_at(const struct drawn *p, double n, double each_bps)
 
 double drawn_brings(const struct drawn *p, double n) { return brings_at(p, n, lossy_bps(p)); }
 
-static double leaves(const struct drawn *p, double n)
+double drawn_leaves(const struct drawn *p, double n)
 {
 	return fmin(p->capacity_bps - drawn_brings(p, n), p->others * lossy_bps(p));
 }
 
 double drawn_impact(const struct drawn *p, double n)
 {
-	return p->others > 0 ? 1 - leaves(p, n) / leaves(p, 1) : 0;
+	return p->others > 0 ? 1 - drawn_leaves(p, n) / drawn_leaves(p, 1) : 0;
 }
 
 static double load(const struct drawn *p, double n)
 {
-	return (drawn_brings(p, n) + (p->others > 0 ? leaves(p, n) : 0)) / p->capacity_bps;
+	return (drawn_brings(p, n) + (p->others > 0 ? drawn_leaves(p, n) : 0)) / p->capacity_bps;
 }
 
 static bool is_full(const struct drawn *p, double n) { return load(p, n) > 0.93; }
@@ -99,20 +96,10 @@ double drawn_best_bps(const struct drawn *p)
 
 /* ---- A transfer ---- */
 
-struct world {
-	const struct drawn *p;
-	struct rng r;
-	double n;          /* streams, as far as they have their share */
-	double others_bps; /* as far as they have theirs back */
-	double noise;
-	unsigned started;  /* streams, and what random loss leaves each of them by now */
-	double each_bps;
-};
-
 #define BACK_OFF 0.3 /* of a window, RFC 9438 */
 
 /* Slow start ends with the first loss, far above the rate that streams keep; each loss brings them nearer to it. */
-static void fall(struct world *w, unsigned n)
+static void fall(struct drawn_world *w, unsigned n)
 {
 	const struct drawn *p = w->p;
 	double first_bps, kept_bps = lossy_bps(p), step;
@@ -138,10 +125,10 @@ static double cycle_s(const struct drawn *p, double bps, double n)
 }
 
 /* Flows that ours have displaced lose at once what ours gain, and grow again by cycles of their windows. */
-static void recover(struct world *w)
+static void recover(struct drawn_world *w)
 {
 	const struct drawn *p = w->p;
-	double share_bps = leaves(p, w->n);
+	double share_bps = drawn_leaves(p, w->n);
 
 	if (share_bps <= w->others_bps)
 		w->others_bps = share_bps;
@@ -151,7 +138,7 @@ static void recover(struct world *w)
 }
 
 /* Joining streams reach their share within a cycle of their windows. */
-static void advance(struct world *w, unsigned n)
+static void advance(struct drawn_world *w, unsigned n)
 {
 	const struct drawn *p = w->p;
 	double tau_s, keep = exp(-STEP_S / 2);
@@ -166,7 +153,7 @@ static void advance(struct world *w, unsigned n)
 	w->noise = keep * w->noise + sqrt(1 - keep * keep) * (rng_uniform(&w->r) - 0.5) * sqrt(12);
 }
 
-static struct stream_control_sample observe(struct world *w, unsigned n)
+static struct stream_control_sample observe(struct drawn_world *w, unsigned n)
 {
 	const struct drawn *p = w->p;
 	double sd = p->others == 0 || !is_full(p, n) ? 0.03 : n >= 8 ? 0.1 : 0.1 * pow(8.0 / n, 0.6);
@@ -183,6 +170,17 @@ static struct stream_control_sample observe(struct world *w, unsigned n)
 		{ STEP_S, bps * STEP_S / 8, segments, loss * segments, rtt_s,
 		    p->rtt_s + (is_full(p, n) && p->others > 0 ? 0.3 * p->queue_s : 0), n * STEP_S,
 		    windowed ? n * STEP_S : 0, events }, 0 };
+}
+
+void drawn_begin(struct drawn_world *w, const struct drawn *p, uint64_t seed)
+{
+	*w = (struct drawn_world){ .p = p, .r = { seed }, .others_bps = drawn_leaves(p, 1) };
+}
+
+struct stream_control_sample drawn_step(struct drawn_world *w, unsigned n)
+{
+	advance(w, n);
+	return observe(w, n);
 }
 
 /* Part of the streams that deliver: none during an outage, and afterwards more and more of them, since each has doubled
@@ -216,7 +214,7 @@ static void judge_first(struct outcome *out, const struct drawn *p, const struct
 
 struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 {
-	struct world w = { .p = p, .r = { seed }, .others_bps = leaves(p, 1) };
+	struct drawn_world w;
 	static double taken[STEPS];
 	struct stream_control_opts o;
 	struct stream_control s;
@@ -224,6 +222,7 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 	double sum = 0, part;
 	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5);
 
+	drawn_begin(&w, p, seed);
 	stream_control_opts_init(&o);
 	o.budget_ratio = DRAWN_BUDGET;
 	o.congestion = ADVICE_CC_CUBIC;
@@ -232,12 +231,11 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 		unsigned target = s.target;
 		struct stream_control_sample x;
 
-		advance(&w, s.streams);
-		x = observe(&w, s.streams);
+		x = drawn_step(&w, s.streams);
 		if ((part = delivering(p, (double)i * STEP_S)) < 1)
 			interrupt(&x, part, s.streams);
 		out.bps += x.rate_bps / (double)STEPS;
-		sum += taken[i] = p->others > 0 ? 1 - w.others_bps / leaves(p, 1) : 0;
+		sum += taken[i] = p->others > 0 ? 1 - w.others_bps / drawn_leaves(p, 1) : 0;
 		sum -= i >= window ? taken[i - window] : 0;
 		if (i + 1 >= window)
 			out.above = fmax(out.above, sum / (double)window - DRAWN_BUDGET);

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/rng.h"
+#include "model/stream_control.h"
+
 #define DRAWN_BUDGET 0.10
 #define DRAWN_STREAMS_MOST 32
 
@@ -27,6 +30,23 @@ double drawn_impact(const struct drawn *p, double n);
 double drawn_windowed_bps(const struct drawn *p);
 /* What the best number of streams within the budget brings. */
 double drawn_best_bps(const struct drawn *p);
+
+/* A path on which streams come and go, in steps of STREAM_CONTROL_SAMPLE_S. */
+struct drawn_world {
+	const struct drawn *p;
+	struct rng r;
+	double n;          /* streams, as far as they have their share */
+	double others_bps; /* what competing flows have, as far as they have theirs back */
+	double noise;
+	unsigned started;  /* streams, and what random loss leaves each of them by now */
+	double each_bps;
+};
+
+void drawn_begin(struct drawn_world *w, const struct drawn *p, uint64_t seed);
+/* One step with n streams, as they observe it. */
+struct stream_control_sample drawn_step(struct drawn_world *w, unsigned n);
+/* What n streams leave to the competing flows once all have converged, bit/s. */
+double drawn_leaves(const struct drawn *p, double n);
 
 struct outcome {
 	double bps, above;      /* above: largest mean impact over 60 s over the budget */

@@ -253,7 +253,7 @@ static unsigned feed(struct stream_control *s, double seconds, double rate_bps, 
 
 static struct stream_control begun(double budget_ratio, unsigned max_streams)
 {
-	struct stream_control_opts o = { budget_ratio, max_streams, ADVICE_CC_CUBIC, 1 };
+	struct stream_control_opts o = { budget_ratio, max_streams, ADVICE_CC_CUBIC, 1, 1 };
 	struct stream_control s;
 
 	stream_control_init(&s, &o);
