@@ -59,23 +59,57 @@ static void keep(const struct ptcp_task *t, const struct history_entry *h)
 
 /* ---- A transfer ---- */
 
-static void on_known(void *arg, struct session *sess, const char *congestion)
+static unsigned on_known(void *arg, struct session *sess, const char *congestion)
 {
 	struct ptcp_task *t = arg;
+	bool follows = t->history.group != NULL && !path_group_begin(t->history.group, congestion);
 	struct history_entry h;
 
 	strcpy(t->history.key.congestion, congestion);
-	if (path_history_find(t, &h))
+	if (!follows && path_history_find(t, &h))
 		session_recall_probes(sess, h.probe, h.n_probes, &h.evidence);
+	return follows;
 }
 
-/* The history is of a path between two hosts: movers are others. */
+/* Joins the transfers and measurements of this user on the path. */
+static void join(struct ptcp_task *t)
+{
+	enum stream_member_kind kind = t->prober != NULL ? STREAM_MEMBER_MEASURES :
+	    t->history.adaptive ? STREAM_MEMBER_SHARES : STREAM_MEMBER_FIXED;
+	struct ptcp_err why;
+
+	if (t->history.key.local[0] == '\0' || t->history.striped)
+		return;
+	t->history.group = path_group_join(t->o.state_dir, &t->history.key, kind, t->o.impact_percent / 100, &why);
+	if (t->history.group == NULL)
+		log_failure(t, &why);
+}
+
+/* The history and the group are of a path between two hosts: movers are others. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess)
 {
+	struct stream_count_opts o = { t->o.impact_percent / 100, t->o.max_streams, NULL, t, { NULL, NULL } };
+
 	t->history.striped = session_is_striped(sess);
+	join(t);
+	if (!t->history.striped)
+		o.known = on_known;
+	if (t->history.group != NULL)
+		o.group = (struct stream_count_group){ path_group_add, t->history.group };
 	if (t->history.adaptive)
-		session_adapt_streams(sess, &(struct stream_count_opts){ t->o.impact_percent / 100, t->o.max_streams,
-		    t->history.striped ? NULL : on_known, t });
+		session_adapt_streams(sess, &o);
+}
+
+unsigned task_join_group(struct ptcp_task *t)
+{
+	join(t);
+	return t->history.group != NULL ? path_group_others(t->history.group) : 0;
+}
+
+void task_leave_group(struct ptcp_task *t)
+{
+	path_group_leave(t->history.group);
+	t->history.group = NULL;
 }
 
 /* A recalled history that was confirmed is not recorded again; a contradicted history is deleted. */
@@ -83,17 +117,8 @@ void task_remember(struct ptcp_task *t)
 {
 	const struct stream_control *m = &t->history.control;
 	struct history_entry h = { .key = t->history.key, .when_s = (int64_t)time(NULL) };
-	bool learned = m->advised && m->answer > 0 && !m->recalled;
-	size_t i;
+	bool learned = history_learn(&h, m);
 
-	if (learned) {
-		h.limit = LIMIT_NETWORK;
-		h.evidence = m->evidence;
-		for (i = 0; i < m->profile.n; i++)
-			h.partly_limited |= m->profile.host_limited[i];
-		h.n_probes = m->profile.n;
-		memcpy(h.probe, m->profile.probe, m->profile.n * sizeof *h.probe);
-	}
 	if ((learned || m->contradicted) && !t->history.striped)
 		keep(t, &h);
 }

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "client/history_file.h"
+#include "client/path_group.h"
 #include "client/path_tries.h"
 #include "client/ssh_start.h"
 #include "conn/remote.h"
@@ -83,6 +84,7 @@ struct task_history {
 	struct history_key key;         /* key of the path; congestion "": unknown */
 	bool adaptive;                  /* the session determines the number of streams */
 	bool striped;                   /* movers carry the streams */
+	struct path_group *group;       /* other transfers of this user; NULL: none, or unknown */
 	struct stream_control control;  /* state at the end; advised false: no result */
 };
 
@@ -285,8 +287,13 @@ void task_disconnect(struct ptcp_task *t);
 
 /* `fd`: of the control connection. */
 void task_name_path(struct ptcp_task *t, int fd);
-/* Adapts the number of streams if t->history.adaptive, starting from the path's history. */
+/* Adapts the number of streams if t->history.adaptive, starting from the path's history, together with other transfers
+ * of this user on the path. */
 void task_adapt_streams(struct ptcp_task *t, struct session *sess);
+/* A measurement begins: other transfers of this user on the path observe nothing meanwhile. Returns their number. */
+unsigned task_join_group(struct ptcp_task *t);
+/* The session has ended. */
+void task_leave_group(struct ptcp_task *t);
 /* At the end: records the controller's result. */
 void task_remember(struct ptcp_task *t);
 /* For advice: true if found in the history, so that no measurement is needed. */

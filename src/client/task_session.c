@@ -387,6 +387,17 @@ void task_started(struct ptcp_task *t)
 	task_emit(t, &ev);
 }
 
+static void warn_of_transfers(struct ptcp_task *t, unsigned n)
+{
+	char text[160];
+
+	if (n == 0)
+		return;
+	snprintf(text, sizeof text, "%u transfer%s of this user use%s the path: the probes take %s for competing flows "
+	    "(measure again at another time)", n, plural(n), singular(n), n == 1 ? "it" : "them");
+	task_warn(t, text);
+}
+
 static void on_running(void *arg, struct session *sess)
 {
 	struct ptcp_task *t = arg;
@@ -394,6 +405,7 @@ static void on_running(void *arg, struct session *sess)
 
 	task_started(t);
 	if (t->prober != NULL) {
+		warn_of_transfers(t, task_join_group(t));
 		if (task_recall_advice(t))
 			engine_finish(session_engine(sess));
 		else
@@ -462,6 +474,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 		t->history.control = *session_stream_control(sess);
 		task_remember(t);
 	}
+	task_leave_group(t);
 	if (t->prober != NULL && why == NULL)
 		task_remember_advice(t);
 	if (why != NULL && engine_ended_by_peer(session_engine(sess))) { /* the server does not know its name */

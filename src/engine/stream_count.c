@@ -8,6 +8,14 @@ void stream_count_init(struct stream_count *c, const struct stream_control_opts 
 	memset(c, 0, sizeof *c);
 	c->sampled = now;
 	stream_control_init(&c->model, o);
+	stream_share_all(&c->share, &c->model);
+}
+
+void stream_count_decide(struct stream_count *c, unsigned streams)
+{
+	stream_share_all(&c->share, &c->model);
+	if (streams > 0)
+		c->share = (struct stream_share){ .streams = streams, .settled = true, .transfers = 1 };
 }
 
 /* What the former congestion control had is no knowledge of the path, but has used the budget. */
@@ -112,5 +120,10 @@ bool stream_count_add(struct stream_count *c, const struct stream_count_input *i
 		.host_limited = limit == LIMIT_SEND_BUFFER || limit == LIMIT_RECEIVE_WINDOW };
 	c->sample.kernel = in->sends ? in->kernel : take_reported(c, elapsed_s, (double)in->active_bytes);
 	c->sampled = now;
-	return stream_control_add(&c->model, &c->sample);
+	if (c->group.add != NULL)
+		return c->group.add(c->group.arg, &c->model, &c->sample, &c->share);
+	if (!stream_control_add(&c->model, &c->sample))
+		return false;
+	stream_share_all(&c->share, &c->model);
+	return true;
 }

@@ -7,14 +7,25 @@
 #include "core/clock.h"
 #include "model/probe.h"
 #include "model/stream_control.h"
+#include "model/stream_group.h"
 #include "wire/frame.h"
 
 #define STREAM_COUNT_SAMPLE_NS ((uint64_t)(STREAM_CONTROL_SAMPLE_S * 1e9))
 #define STREAM_COUNT_DECAY 0.8          /* weight of earlier sender times at each sample */
 #define STREAM_COUNT_DRAINED_RATIO 0.02 /* inactive streams have drained: max bytes, relative to active streams */
 
+/* Adds a sample to the control of all transfers of a group (model/stream_group.h). *out: the share of this transfer;
+ * true: the share has changed. `model` belongs to this transfer, and is in use if the transfer leads the group. */
+struct stream_count_group {
+	bool (*add)(void *arg, struct stream_control *model, const struct stream_control_sample *x,
+	    struct stream_share *out); /* NULL: no group */
+	void *arg;
+};
+
 struct stream_count {
-	struct stream_control model;            /* streams and reason are the decision */
+	struct stream_control model;
+	struct stream_share share;              /* the decision */
+	struct stream_count_group group;
 	struct stream_control_sample sample;    /* the last one */
 	struct mono sampled;
 	struct limit_times recent;              /* what limited the sending TCP connections */
@@ -23,7 +34,9 @@ struct stream_count {
 };
 
 void stream_count_init(struct stream_count *c, const struct stream_control_opts *o, struct mono now);
-/* True: `congestion` is new. A change starts the probing from scratch: model.streams may have changed. */
+/* The decision is that of the model, or, if not 0, this number of streams until the leader of a group decides. */
+void stream_count_decide(struct stream_count *c, unsigned streams);
+/* True: `congestion` is new. A change starts the probing from scratch: the model may request another number. */
 bool stream_count_congestion(struct stream_count *c, const char *name, size_t n);
 /* The sending peer's report, without its congestion control. */
 void stream_count_report(struct stream_count *c, const struct wire_tcp_report *f);
@@ -40,7 +53,7 @@ struct stream_count_input {
 };
 
 struct mono stream_count_deadline(const struct stream_count *c);
-/* At the deadline or later. True: model.streams has changed. */
+/* At the deadline or later. True: share has changed. */
 bool stream_count_add(struct stream_count *c, const struct stream_count_input *in, struct mono now);
 
 #endif

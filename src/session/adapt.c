@@ -309,18 +309,20 @@ void adapt_requested(struct session *sess, struct mono now)
 /* Streams that leave one after the other are one decision, and one report: of the last. */
 static void activate(struct session *sess)
 {
-	const struct stream_control *m = &sess->adapt.stream_count.model;
+	const struct stream_share *s = &sess->adapt.stream_count.share;
 
 	log_at(&sess->o.context->log, LOG_INFO, "streams", "from=%u to=%u why=\"%s\"",
-	    sess->streams.n_active, m->streams, m->reason[0] != '\0' ? m->reason : "begins");
-	adapt_request(sess, m->streams, m->streams > m->target ? NULL : m->reason[0] != '\0' ? m->reason : "connected");
+	    sess->streams.n_active, s->streams, s->reason[0] != '\0' ? s->reason : "begins");
+	adapt_request(sess, s->streams, !s->settled ? NULL : s->reason[0] != '\0' ? s->reason : "connected");
 }
 
 static void on_congestion(struct session *sess)
 {
-	log_at(&sess->o.context->log, LOG_INFO, "streams", "congestion=%s", sess->adapt.stream_count.congestion);
-	if (sess->adapt.count_opts.known != NULL)
-		sess->adapt.count_opts.known(sess->adapt.count_opts.arg, sess, sess->adapt.stream_count.congestion);
+	struct stream_count *c = &sess->adapt.stream_count;
+	const struct stream_count_opts *o = &sess->adapt.count_opts;
+
+	log_at(&sess->o.context->log, LOG_INFO, "streams", "congestion=%s", c->congestion);
+	stream_count_decide(c, o->known != NULL ? o->known(o->arg, sess, c->congestion) : 0);
 }
 
 /* Each host of a mover needs streams of its own. */
@@ -339,6 +341,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 	so.budget_ratio = o->budget_ratio;
 	so.max_streams = most_streams(sess, o, 0);
 	stream_count_init(&sess->adapt.stream_count, &so, mono_now());
+	sess->adapt.stream_count.group = o->group;
 	sess->adapt.count_opts = *o;
 	sess->adapt.adapts_streams = true;
 	streams_tap(sess);
@@ -349,12 +352,7 @@ void session_adapt_streams(struct session *sess, const struct stream_count_opts 
 
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e)
 {
-	struct stream_control *m = &sess->adapt.stream_count.model;
-	unsigned before = m->streams;
-
-	stream_control_recall(m, probe, count, e);
-	if (m->streams != before)
-		activate(sess);
+	stream_control_recall(&sess->adapt.stream_count.model, probe, count, e);
 }
 
 static void use_movers(struct session *sess, unsigned movers)
@@ -362,8 +360,10 @@ static void use_movers(struct session *sess, unsigned movers)
 	struct stream_control *m = &sess->adapt.stream_count.model;
 
 	m->o.max_streams = most_streams(sess, &sess->adapt.count_opts, movers);
-	if (stream_control_movers(m, movers))
-		activate(sess);
+	if (!stream_control_movers(m, movers))
+		return;
+	stream_count_decide(&sess->adapt.stream_count, 0);
+	activate(sess);
 }
 
 /* The number of streams follows from the throughput, or it is the number that a transfer begins with; over several
@@ -399,6 +399,7 @@ void adapt_on_tcp_report(struct session *sess, const struct wire_tcp_report *f)
 void adapt_on_congestion(struct session *sess, const char *name)
 {
 	struct stream_count *c = &sess->adapt.stream_count;
+	unsigned before = c->share.streams;
 	bool first;
 
 	if (!sess->adapt.adapts_streams)
@@ -412,7 +413,7 @@ void adapt_on_congestion(struct session *sess, const char *name)
 	if (!stream_count_congestion(c, name, strlen(name)))
 		return;
 	on_congestion(sess);
-	if (!first)
+	if (!first || c->share.streams != before)
 		activate(sess);
 }
 

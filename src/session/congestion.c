@@ -93,6 +93,12 @@ static void add_times(struct limit_times *t, const struct limit_times *more)
 	t->busy_s = STREAM_COUNT_DECAY * t->busy_s + more->busy_s;
 }
 
+/* Other transfers of the same user hide competing flows, and BBR would starve the transfers. */
+static bool is_accompanied(const struct session *sess)
+{
+	return sess->adapt.adapts_streams && sess->adapt.stream_count.share.transfers > 1;
+}
+
 static enum congestion_verdict sample(struct session *sess, struct mono now)
 {
 	struct session_congestion *c = &sess->congestion;
@@ -106,7 +112,9 @@ static enum congestion_verdict sample(struct session *sess, struct mono now)
 	    (double)d.inactive_bytes <= STREAM_COUNT_DRAINED_RATIO * (double)d.active_bytes &&
 	    session_busy(sess) == WIRE_IDLE &&
 	    engine_peer_busy(sess->engine) == WIRE_IDLE && !pacer_limits(session_pacer(sess)) &&
-	    !path_rates_limited(&sess->adapt.path_rates);
+	    !path_rates_limited(&sess->adapt.path_rates) && !is_accompanied(sess);
+	if (c->fair[0] != '\0' && is_accompanied(sess))
+		return CONGESTION_FROM_BBR;
 	return congestion_judge_add(&c->judge, streams_connected(sess) == sess->streams.n_active ?
 	    sess->streams.n_active : 0, &d.kernel, usable);
 }

@@ -7,7 +7,7 @@
 #include "core/memory_budget.h"
 #include "core/selection.h"
 #include "engine/engine.h"
-#include "model/stream_control.h"
+#include "engine/stream_count.h"
 #include "net/sock.h"
 #include "session/paths.h"
 #include "store/destination.h"
@@ -183,14 +183,16 @@ bool session_lacks_congestion(const struct session *sess);
 struct stream_count_opts {
 	double budget_ratio;          /* limit of the impact on competing flows */
 	unsigned max_streams;
-	/* The congestion control of the sender is known, or changed: may call session_recall_probes(). Or NULL. */
-	void (*known)(void *arg, struct session *sess, const char *congestion);
+	/* The sender's congestion control is known, or has changed: may call session_recall_probes(). Returns the
+	 * number of streams until another transfer of the group decides, or 0: this transfer decides. Or NULL. */
+	unsigned (*known)(void *arg, struct session *sess, const char *congestion);
 	void *arg;
+	struct stream_count_group group;
 };
 
 /* Starter, within ops.running: adjusts the number of streams to the observed throughput (engine/stream_count.h). */
 void session_adapt_streams(struct session *sess, const struct stream_count_opts *o);
-/* Uses probes of the path by earlier transfers. */
+/* Within stream_count_opts.known: uses probes of the path by earlier transfers. */
 void session_recall_probes(struct session *sess, const struct probe *probe, size_t count, const struct evidence *e);
 /* Result; NULL: the number is fixed. Valid as long as the session. */
 const struct stream_control *session_stream_control(const struct session *sess);

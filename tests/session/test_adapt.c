@@ -379,6 +379,68 @@ static void one_stream_that_yields(void **state)
 	assert_true(adapt_streams_deadline(sess).ns == MONO_NEVER.ns);
 }
 
+/* ---- Together with other transfers ---- */
+
+static struct { unsigned samples; struct stream_share next; } group;
+
+static bool group_add(void *arg, struct stream_control *model, const struct stream_control_sample *x,
+    struct stream_share *out)
+{
+	(void)arg;
+	assert_int_equal(model->recorded, 0);
+	assert_true(x->interval_s > 0);
+	group.samples++;
+	*out = group.next;
+	return true;
+}
+
+static unsigned another_leads(void *arg, struct session *sess, const char *congestion)
+{
+	(void)arg; (void)sess;
+	assert_true(congestion[0] != '\0');
+	return 1;
+}
+
+static void starts_in_a_group(struct session *sess)
+{
+	const struct stream_count_opts o = { 0.1, 8, another_leads, NULL, { group_add, NULL } };
+
+	sf_add_files(sess);
+	session_adapt_streams(sess, &o);
+}
+
+/* One stream until the leader orders more; no BBR beside another transfer of the user, but the former congestion
+ * control again. */
+static void a_share_of_a_group(void **state)
+{
+	struct session *sess;
+
+	(void)state;
+	group.next = (struct stream_share){ .streams = 3, .settled = true, .transfers = 2, .reason = "ordered" };
+	sf.starts = starts_in_a_group;
+	slow_down("20Mbit/s");
+	sf_file("a", LARGE);
+	sf_begin(WIRE_ACCEPTOR_RECEIVES, 32);
+	sf_until(streams_there);
+	sess = starter();
+	assert_int_equal(sess->streams.n_active, 1);
+	adapt_streams(sess, adapt_streams_deadline(sess));
+	assert_true(group.samples > 0);
+	assert_int_equal(sess->streams.n_active, 3);
+	sess->congestion.judges = true;
+	strcpy(sess->congestion.fair, sess->congestion.name);
+	strcpy(sess->congestion.name, "bbr");
+	group.next.transfers = 1;
+	adapt_streams(sess, adapt_streams_deadline(sess));
+	congestion_pump(sess, congestion_deadline(sess));
+	assert_string_equal(sess->congestion.name, "bbr");
+	group.next.transfers = 2;
+	adapt_streams(sess, adapt_streams_deadline(sess));
+	congestion_pump(sess, congestion_deadline(sess));
+	assert_string_equal(sess->congestion.name, sess->congestion.fair);
+	assert_true(sess->congestion.excluded);
+}
+
 /* A receiver does not know how many streams have something to send, a sender does once its sources are listed. */
 static void few_requested(void **state)
 {
@@ -409,7 +471,7 @@ int main(void)
 		test(the_host_is_the_bottleneck), test(slow_on_purpose), test(one_path_has_no_warning),
 		test(reports_between_hosts),
 		test(the_number_of_streams), test(the_number_of_movers), test(one_stream_that_yields),
-		test(few_requested),
+		test(a_share_of_a_group), test(few_requested),
 	};
 
 	return cmocka_run_group_tests_name("session/adapt", tests, NULL, NULL);
