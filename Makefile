@@ -52,7 +52,7 @@ pc_libs = $(call need_pc,$(1))$(shell $(PKG_CONFIG) --libs $(1))
 
 our_CFLAGS := -std=c11 -D_GNU_SOURCE -DPTCP_VERSION='"$(VERSION)"' -Iinclude -Isrc -Itests -I$(BUILD)/src -pthread \
 	-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fno-common \
-	-fPIC -fvisibility=hidden $(if $(WERROR),-Werror) $(filter-out missing=%,$(pc_CFLAGS)) \
+	-fPIC -fno-semantic-interposition $(if $(WERROR),-Werror) $(filter-out missing=%,$(pc_CFLAGS)) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 our_LDFLAGS := -pthread $(if $(SAN),-fsanitize=$(SAN))
 link    = $(CC) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^)
@@ -78,8 +78,10 @@ $(BUILD)/libinside.a: $(call layer_objs,core model)
 $(BUILD)/libptcp.a $(BUILD)/libptcp-plan.a $(BUILD)/libinside.a: $(call stamp,$(BUILD)/sources,$(libptcp_OBJS) $(plan_OBJS))
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-# Shared libraries export the symbols in their maps. libptcp-plan contains its own copy of core and model. Lookups of
-# names may outlive a handle, so the code stays loaded (nodelete).
+# Shared libraries export only the symbols in their maps, so that programs replace no function within: the compiler assumes
+# the same of all sources (-fno-semantic-interposition), but leaves symbols visible to the library of the unit tests
+# (tests/tests.mk). libptcp-plan contains its own copy of core and model. Lookups of names may outlive a handle, so the code
+# stays loaded (nodelete).
 LIB_SO  := libptcp.so libptcp-plan.so
 .PHONY: shared
 shared: $(LIB_SO:%=$(BUILD)/%)

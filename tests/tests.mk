@@ -4,8 +4,9 @@
 
 TEST_LAYERS := $(libptcp_LAYERS) $(plan_LAYERS) cli
 fuzz_TESTS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz_BINS   := $(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
 test_BINS   := $(patsubst %.c,$(BUILD)/%,$(foreach l,$(TEST_LAYERS),$(wildcard tests/$(l)/test_*.c))) \
-	$(fuzz_TESTS:%=$(BUILD)/tests/fuzz/test_%)
+	$(fuzz_BINS)
 test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose tests/shell tests/mutants/test_places \
 	$(filter-out %.c %.h,$(wildcard $(foreach f,abi e2e hostile campaign trees,tests/$(f)/test_*))) \
 	$(addprefix tests/bench/advice/test_,report campaign_report campaign_steps)
@@ -28,6 +29,24 @@ plain_OBJS  := $(filter-out $(foreach l,model engine plan,$(BUILD)/tests/$(l)/%)
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptcp.a
 	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(TEST_PC)) $(test_LIBS) -lm
 
+# Unit tests share one library of all sources except main(). The library exports all symbols: a test that defines a function
+# of another source replaces the function. After a change of sources the library is linked again, and no test.
+units_LIB  := $(BUILD)/tests/libunits.so
+units_PC   := $(LIB_PC) $(PLAN_PC) $(TOOL_PC)
+wrap_BINS  := $(patsubst %,$(BUILD)/tests/%/test_torture,engine store) # the linker replaces malloc(): needs the archive
+units_BINS := $(filter-out $(wrap_BINS) $(fuzz_BINS),$(test_BINS))
+
+$(units_LIB): $(libptcp_OBJS) $(plan_OBJS) $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,$(@F) $(our_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call pc_libs,$(units_PC)) -lm
+
+$(units_BINS): %: %.o | $(units_LIB)
+	$(units_link)
+$(fuzz_BINS): $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o | $(units_LIB)
+	$(units_link)
+units_link = $(Q)$(link) $(units_LIB) -Wl,-rpath,'$$ORIGIN/..' $(call pc_libs,$(units_PC) $(TEST_PC)) $(test_LIBS) -lm
+
 # Additional objects of some tests: fixtures, a solver, failing allocations, a fake library.
 $(filter $(BUILD)/tests/store/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/fs/test_%,dir xattr quota excluded file_system): $(patsubst %,$(BUILD)/tests/store/%.o,fixture offer power)
 $(filter $(BUILD)/tests/stream/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,stream/fixture store/fixture)
@@ -45,7 +64,7 @@ $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_public_options api/test_rate
 	client/test_remote_query client/test_task_trust client/test_ssh_start client/test_task): \
 	$(BUILD)/tests/api/fixture.o
 $(filter $(BUILD)/tests/client/%,$(filter-out %/test_ssh_connect,$(test_BINS))): $(BUILD)/tests/client/fixture.o
-$(BUILD)/tests/engine/test_torture $(BUILD)/tests/store/test_torture: our_LDFLAGS += \
+$(wrap_BINS): our_LDFLAGS += \
 	$(foreach f,malloc calloc realloc strdup strndup,-Wl,--wrap=$(f))
 
 $(BUILD)/tests/bench/advice/report: $(patsubst %,$(BUILD)/tests/bench/advice/%.o,cases score)
@@ -62,15 +81,11 @@ $(BUILD)/tests/engine/test_path_trials $(BUILD)/tests/bench/multipath/report: \
 $(BUILD)/tests/model/test_study $(BUILD)/tests/model/test_bound \
 $(BUILD)/tests/bench/multipath/report: test_LIBS := -lglpk
 
-# Tools of the tests of plan, and the objects that they link in addition to libptcp.
-plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TEST_PC)) $(PLAN_TEST_LIBS) -lm
 plan_PLAIN := $(patsubst %,$(BUILD)/tests/plan/%.o,instance plain)
-$(BUILD)/tests/conf/%: $(BUILD)/tests/conf/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(plan_RULE)
-$(BUILD)/tests/collect/%: $(BUILD)/tests/collect/%.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TEST_PC)) -lm
-$(BUILD)/tests/plan/%: $(BUILD)/tests/plan/%.o $(BUILD)/tests/plan/compare.o $(plan_PLAIN) \
-		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
+plan_RULE = $(Q)$(link) $(call pc_libs,$(PLAN_PC)) $(PLAN_TEST_LIBS) -lm
+$(filter $(BUILD)/tests/plan/%,$(test_BINS)) $(BUILD)/tests/plan/long: $(BUILD)/tests/plan/compare.o $(plan_PLAIN)
+$(filter $(BUILD)/tests/plan/%,$(test_BINS)): test_LIBS := $(PLAN_TEST_LIBS)
+$(BUILD)/tests/plan/long: $(BUILD)/tests/plan/long.o $(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 $(BUILD)/tests/collect/test_links: $(BUILD)/tests/api/fixture.o
 collect_STUDY := $(patsubst %,$(BUILD)/tests/bench/collect/%.o,study execute)
@@ -83,16 +98,14 @@ $(BUILD)/tests/bench/plan/bench: $(BUILD)/tests/bench/plan/bench.o $(plan_PLAIN)
 		$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 	$(plan_RULE)
 
-$(BUILD)/tests/cli/test_%: $(BUILD)/tests/cli/test_%.o $(BUILD)/tests/cli/fake_ptcp.o \
-		$(BUILD)/tests/cli/capture.o $(filter-out %/main.o,$(cli_OBJS)) $(BUILD)/libptcp-plan.a \
-		$(BUILD)/libptcp.a
-	$(Q)$(link) $(call pc_libs,$(PLAN_PC) $(TOOL_PC) $(TEST_PC)) -lm
+$(filter $(BUILD)/tests/cli/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/cli/%.o,fake_ptcp capture)
 
 # Objects of fuzz targets: all sources except main().
-fuzz_NEEDS = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch) $(filter-out %/main.o,$(cli_OBJS)) \
+fuzz_OBJS  = $(patsubst %,$(BUILD)/tests/fuzz/%.o,owner scratch)
+fuzz_NEEDS = $(fuzz_OBJS) $(filter-out %/main.o,$(cli_OBJS)) \
 	$(BUILD)/libptcp-plan.a $(BUILD)/libptcp.a
 fuzz_WRAPS = clock_gettime getpid getsockopt uv_timer_start __sanitizer_cov_trace_cmp8 __sanitizer_cov_trace_const_cmp8
-fuzz_LIBS  = $(call pc_libs,$(LIB_PC) $(PLAN_PC) $(TOOL_PC)) -lm
+fuzz_LIBS  = $(call pc_libs,$(units_PC)) -lm
 
 $(test_HELPERS): $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/%.o
 	$(Q)$(link) $(call pc_libs,jansson)
@@ -193,8 +206,7 @@ fuzz:
 $(BUILD)/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/repeat.o $(fuzz_NEEDS)
 	$(Q)$(link) -fsanitize=fuzzer $(fuzz_WRAPS:%=-Wl,--wrap=%) $(fuzz_LIBS)
 
-$(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/feed.o $(fuzz_NEEDS)
-	$(Q)$(link) $(fuzz_LIBS)
+$(fuzz_BINS): $(fuzz_OBJS)
 
 fuzz-seeds: $(BUILD)/tests/fuzz/seeds_wire
 	$(Q)$< tests/fuzz/seeds/wire
