@@ -76,8 +76,12 @@ void dir_fd_done(struct dir *d);
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
 /* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO with
- * ESTALE, naming the directory that was moved or replaced. d was opened before. */
-int dir_in_place(struct dir *d, struct ptcp_err *e);
+ * ESTALE, naming the directory that was moved or replaced. d was opened before. `check`: of dir_check_new(); directories
+ * that are in place count as such until the next check, so that a check of a deep tree takes linear time. */
+int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e);
+uint64_t dir_check_new(const struct dir *d);
+/* As dir_in_place(), of the name of d alone: the directories above may have been moved. */
+int dir_has_name(struct dir *d, struct ptcp_err *e);
 
 /* To be called after a change of names in d, or of d's mode or times. */
 void dir_changed(struct dir *d);

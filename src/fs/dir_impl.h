@@ -17,6 +17,7 @@ struct dir {
 	atomic_uint refs;
 	bool resolved;      /* `name` is a path from the root, whose links are followed */
 	_Atomic uint64_t changes, synced; /* number of changes, and of durable changes */
+	_Atomic uint64_t in_place; /* the last check that found the directory in its place; 0: none */
 	/* Under tree->lock: */
 	int fd;             /* -1 when closed */
 	unsigned pins;      /* the root is pinned for life */
@@ -45,6 +46,7 @@ struct tree {
 	mode_t umask;
 	atomic_bool no_cached; /* the kernel lacks RESOLVE_CACHED */
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
+	_Atomic uint64_t checks; /* number of dir_check_new() */
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct quota *quota; /* owned; NULL: none */
 	struct known_file_systems file_systems; /* under `lock` */

@@ -260,7 +260,7 @@ static int stat_name(const struct dir *d, int at, struct stat *st)
 	return r;
 }
 
-static int check_name(struct dir *d, struct ptcp_err *e)
+int dir_has_name(struct dir *d, struct ptcp_err *e)
 {
 	struct stat st = { 0 };
 	int at = -1, r;
@@ -279,13 +279,19 @@ static int check_name(struct dir *d, struct ptcp_err *e)
 	return r;
 }
 
-int dir_in_place(struct dir *d, struct ptcp_err *e)
-{
-	int r = 0;
+uint64_t dir_check_new(const struct dir *d) { return atomic_fetch_add(&d->tree->checks, 1) + 1; }
 
-	for (; d != NULL && r == 0; d = d->parent)
-		r = check_name(d, e);
-	return r;
+int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e)
+{
+	struct dir *up;
+	int r;
+
+	for (up = d; up != NULL && atomic_load(&up->in_place) < check; up = up->parent)
+		if ((r = dir_has_name(up, e)) < 0)
+			return r;
+	for (up = d; up != NULL && atomic_load(&up->in_place) < check; up = up->parent)
+		atomic_store(&up->in_place, check);
+	return 0;
 }
 
 /* ---- Paths of several components ---- */

@@ -134,7 +134,8 @@ static void complete(struct receive_side *r)
 	for (t = r->batch; t != NULL; t = t->next)
 		if (is_complete(t))
 			*end++ = (struct store_item){ .sink = t->work == WORK_COMMIT ? t->sink : NULL,
-				.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir, .why = &t->why };
+				.dir = t->work == WORK_FINISH_DIR ? t->self : t->dir,
+				.finished = t->work == WORK_FINISH_DIR, .why = &t->why };
 	if (end == r->ends)
 		return;
 	atomic_store(&r->completing, true);
@@ -161,7 +162,7 @@ static void check_named(struct receive_side *r)
 
 	for (t = r->batch; t != NULL && (t->work < WORK_COMMIT || t->work > WORK_END); t = t->next)
 		;
-	if (t == NULL || dir_dev(r->named) == 0 || dir_in_place(r->named, &why) == 0)
+	if (t == NULL || dir_dev(r->named) == 0 || dir_in_place(r->named, dir_check_new(r->named), &why) == 0)
 		return;
 	if (why.sys == ESTALE)
 		err_set(&why, PTCP_EIO, "the directory was moved or replaced during the transfer, together with the "

@@ -299,10 +299,11 @@ static void sync_dirs(struct store_item *of, unsigned n)
 	}
 }
 
-/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested.
- * Items are mostly sorted by directory. */
+/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested. The
+ * directories above a finished one are looked at when they are finished themselves: a tree of n levels ends in n groups. */
 static void check_places(struct store_item *of, unsigned n)
 {
+	uint64_t check = n > 0 ? dir_check_new(dir_of(&of[0])) : 0;
 	const struct dir *last = NULL;
 	struct ptcp_err e;
 	unsigned i;
@@ -311,9 +312,11 @@ static void check_places(struct store_item *of, unsigned n)
 	for (i = 0; i < n; i++) {
 		if (of[i].result != 0)
 			continue;
-		if (dir_of(&of[i]) != last)
-			r = dir_in_place(dir_of(&of[i]), &e);
-		last = dir_of(&of[i]);
+		if (of[i].finished)
+			r = dir_has_name(of[i].dir, &e);
+		else if (dir_of(&of[i]) != last)
+			r = dir_in_place(dir_of(&of[i]), check, &e);
+		last = of[i].finished ? NULL : dir_of(&of[i]);
 		of[i].result = r;
 		if (r != 0 && of[i].why != NULL)
 			*of[i].why = e;

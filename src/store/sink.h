@@ -238,6 +238,7 @@ enum store_sync {
 struct store_item {
 	struct sink *sink;    /* a file to complete, or NULL */
 	struct dir *dir;      /* directory of a new link or directory, or a finished directory, if sink is NULL */
+	bool finished;        /* `dir` is a finished directory, and the directories above it will be */
 	int result;           /* 0 or a negative PTCP_E* */
 	struct ptcp_err *why; /* owned by the caller; may be NULL */
 	bool attr_dropped;    /* the mode or an extended attribute was refused, named by `why`; result is 0 */

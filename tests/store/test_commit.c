@@ -499,8 +499,8 @@ static void root_moved(void **state)
 		d = dir_child(root, "d");
 		assert_int_equal(dir_fd(d, NULL) >= 0, 1);
 		dir_fd_done(d);
-		assert_int_equal(dir_in_place(d, &e), 0);
-		assert_int_equal(dir_in_place(root, &e), 0);
+		assert_int_equal(dir_in_place(d, dir_check_new(d), &e), 0);
+		assert_int_equal(dir_in_place(root, dir_check_new(root), &e), 0);
 		if (i == 3)
 			assert_int_equal(unlink(fx_path("link")), 0);
 		else
@@ -509,9 +509,9 @@ static void root_moved(void **state)
 			fx_mkdir("top");
 		if (i >= 2)
 			assert_int_equal(symlink(i == 2 ? "none" : ".", fx_path(i == 2 ? "top" : "link")), 0);
-		assert_int_equal(dir_in_place(root, &e), PTCP_EIO);
+		assert_int_equal(dir_in_place(root, dir_check_new(root), &e), PTCP_EIO);
 		assert_int_equal(e.sys, ESTALE);
-		assert_int_equal(dir_in_place(d, &e), PTCP_EIO);
+		assert_int_equal(dir_in_place(d, dir_check_new(d), &e), PTCP_EIO);
 		assert_int_equal(e.sys, ESTALE);
 		dir_unref(d);
 		dir_unref(root);
@@ -544,7 +544,43 @@ static void directory_replaced_by_link(void **state)
 	store_complete(&item, 1, STORE_SYNC_NONE);
 	assert_int_equal(item.result, PTCP_EIO);
 	assert_int_equal(e.sys, ESTALE);
+	item.finished = true;
+	store_complete(&item, 1, STORE_SYNC_NONE);
+	assert_int_equal(item.result, PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
 	dir_unref(d);
+}
+
+#define LEVELS 200
+
+/* A tree of many levels takes a few calls a level: with a link in each directory, all in one group, and with the
+ * directories finished one by one, from the bottom. */
+static void deep(void **state)
+{
+	struct store_item item[LEVELS] = { 0 };
+	const struct meta m = { .set_mode = true, .mode = 0755 };
+	struct dir *d[LEVELS + 1] = { fx_root };
+	int i;
+
+	(void)state;
+	for (i = 0; i < LEVELS; i++) {
+		assert_int_equal(store_mkdir(d[i], "d", &m, NULL, NULL), 0);
+		assert_non_null(d[i + 1] = dir_child(d[i], "d"));
+		assert_int_equal(store_symlink(d[i + 1], "l", "x", &m, NULL), 0);
+		item[i].dir = d[i + 1];
+	}
+	fx_heal();
+	store_complete(item, LEVELS, STORE_SYNC_NONE);
+	for (i = LEVELS; i-- > 0;) {
+		assert_int_equal(item[i].result, 0);
+		item[i].finished = true;
+		assert_int_equal(store_dir_finish(d[i + 1], &m, NULL), 0);
+		store_complete(&item[i], 1, STORE_SYNC_NONE);
+		assert_int_equal(item[i].result, 0);
+	}
+	assert_in_range(fx_calls_of(FX_fstatat), 2 * LEVELS, 3 * LEVELS);
+	for (i = LEVELS; i > 0; i--)
+		dir_unref(d[i]);
 }
 
 int main(void)
@@ -556,7 +592,7 @@ int main(void)
 		fx_tree_test(cannot_set_times), fx_tree_test(not_readable), fx_tree_test(name_lost),
 		fx_tree_test(new_directories),
 		fx_tree_test(periodic), fx_tree_test(directory_moved), fx_tree_test(journal_of_moved),
-		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link),
+		fx_tree_test(root_moved), fx_tree_test(directory_replaced_by_link), fx_tree_test(deep),
 	};
 	return cmocka_run_group_tests_name("store/commit", tests, NULL, NULL);
 }
