@@ -26,6 +26,19 @@
 
 #define PTCP_NO_ROW(...) /* stands for the rows that a program leaves out */
 
+/* Entries that are left out. */
+#define PTCP_OPTIONS_SELECTION(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(BYTES, min_size, 0, 0, PTCP_FILE_SIZE_MAX, "min-size", "SIZE", "leave out smaller files") \
+	VALUE(BYTES, max_size, 0, 1, PTCP_FILE_SIZE_MAX, "max-size", "SIZE", "leave out larger files") \
+	VALUE(TEXT, newer_than, NULL, 0, 0, "newer-than", "TIME", \
+	    "leave out files older than an age such as 7d, or last changed before a date such as 2026-11-30") \
+	VALUE(TEXT, older_than, NULL, 0, 0, "older-than", "TIME", \
+	    "leave out files as new as an age such as 7d, or last changed since a date such as 2026-11-30") \
+	VALUE(UINT32, max_depth, 0, 1, UINT32_MAX, "max-depth", "N", \
+	    "leave out what lies more than N levels below a source") \
+	SENT(one_file_system, 26, ONE_FILE_SYSTEM, true, "one-file-system", 'x', \
+	    "leave out what lies on other file systems than the source")
+
 #define PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(update, 14, UPDATE, true, "update", 'u', "skip existing files that are newer than the source") \
 	SENT(size_only, 13, SIZE_ONLY, true, "size-only", 0, "skip existing files of the same size, without comparing") \
@@ -149,6 +162,7 @@
 /* All but PTCP_OPTIONS_PRESERVE. */
 #define PTCP_TRANSFER_OPTIONS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_SELECTION(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
@@ -285,6 +299,7 @@
 	SWITCH(no_replan, "no-replan", 0, "keep the first plan, even if links change")
 
 #define PTCP_BYTES_UNLIMITED UINT64_MAX
+#define PTCP_FILE_SIZE_MAX (UINT64_C(1) << 48)
 #define PTCP_MAX_DELETE 1000
 #define PTCP_MAX_DELETE_CAREFUL UINT32_MAX /* the default: PTCP_MAX_DELETE, with safeguards against a wrong source */
 

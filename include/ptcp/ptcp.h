@@ -376,6 +376,7 @@ struct ptcp_transfer_opts {
 	size_t size;
 #define PTCP_SWITCH_MEMBER(member, ...) bool member;
 	PTCP_OPTIONS_EXISTING(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
+	PTCP_OPTIONS_SELECTION(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
 	PTCP_OPTIONS_COPYING(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
 	PTCP_OPTIONS_WRITING(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
 	PTCP_OPTIONS_BETWEEN_SERVERS(PTCP_SWITCH_MEMBER, PTCP_SWITCH_MEMBER, PTCP_NO_ROW, PTCP_NO_ROW)
@@ -459,6 +460,12 @@ struct ptcp_transfer_opts {
 	 * that wrote the input. A negative PTCP_E* fails the file: nothing gets the name. NULL: the end of the input is the end
 	 * of the file */
 	int (*input_ended)(void *arg, struct ptcp_err *e);
+	/* Files that are left out, and what lies more than max_depth levels below a source; 0 or NULL: none. Neither
+	 * delete_extra nor remove_sources touches them. The times are ages before the call, such as "7d", dates, such as
+	 * "2026-11-30" or "2026-11-30T18:00", or "@" and seconds since 1970 */
+	uint64_t min_size, max_size;
+	const char *newer_than, *older_than;
+	uint32_t max_depth;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

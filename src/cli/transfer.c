@@ -97,8 +97,13 @@ static const struct opt files_options[] = {
 	{ "files-from", 0, "FILE",
 	    "transfer only the paths below SRC that FILE lists, one per line (-: standard input)",
 	    opt_text, AT(files_from), 0, 0 },
+	{ .name = NULL },
+};
+
+static const struct opt selection_options[] = {
 	{ "from0", '0', NULL, "with --files-from: a NUL byte ends each path, as find -print0 writes them", opt_true,
 	    AT(from0), 0, 0 },
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SELECTION)
 	{ .name = NULL },
 };
 
@@ -385,7 +390,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_OF("Files to transfer", files_options), GROUP_OF("Files that exist at the destination", \
 	    existing_options), \
 	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
-	GROUP_BRIEF("Reading and writing", writing_options), \
+	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
 	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
 	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), \
 	    GROUP_BRIEF("Movers", mover_options), \

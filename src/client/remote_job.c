@@ -350,6 +350,7 @@ static void put_open(struct ptcp_task *t)
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 
+	limits_put(t, &f);
 	if (t->remote_job->mode == WIRE_GRANT_READ) {
 		f.role = WIRE_ACCEPTOR_RECEIVES;
 		f.n_paths = 1;

@@ -134,6 +134,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 
 	t->history.adaptive = n.adaptive && t->prober == NULL;
 	open.congestion = task_congestion(t);
+	limits_put(t, &open);
 	if (t->prober != NULL) {
 		open.role = t->prober->receives ? WIRE_ACCEPTOR_GENERATES : WIRE_ACCEPTOR_DISCARDS;
 		open.flags = 0;

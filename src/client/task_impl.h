@@ -42,6 +42,7 @@ struct task_files {
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
+	int64_t newer_s, older_s;       /* --newer-than and --older-than as times; 0: none */
 	struct selection *selection;    /* entries of the source; NULL: all */
 	uint8_t *open_paths;            /* remote files and rules, encoded for OPEN */
 	size_t open_paths_bytes;
@@ -171,6 +172,14 @@ static inline bool task_yields(const struct ptcp_task *t)
 {
 	return t->prober == NULL && t->o.streams == 0 && t->o.impact_percent <= 0;
 }
+
+/* ---- limits.c: --max-size, --newer-than .. ---- */
+
+int limits_take(struct ptcp_task *t, struct ptcp_err *e);
+/* Sets the members of OPEN. */
+void limits_put(const struct ptcp_task *t, struct wire_open *open);
+/* The first given option; NULL: none. */
+const char *limits_first(const struct ptcp_task *t);
 
 /* ---- task.c ---- */
 

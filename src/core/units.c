@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 struct unit {
 	const char *name;
@@ -69,6 +70,40 @@ int units_parse_rate(const char *text, uint64_t *bps)
 }
 
 int units_parse_time(const char *text, uint64_t *ns) { return parse(text, time_units, ns); }
+
+/* The rest of `text` behind a date; NULL: malformed. */
+static const char *parse_date(const char *text, struct tm *tm)
+{
+	const char *day = strptime(text, "%Y-%m-%d", tm), *end;
+
+	if (day == NULL || (*day != 'T' && *day != ' '))
+		return day;
+	return (end = strptime(day + 1, "%H:%M:%S", tm)) != NULL ? end : strptime(day + 1, "%H:%M", tm);
+}
+
+int units_parse_when(const char *text, int64_t now_s, int64_t *when_s)
+{
+	struct tm tm = { .tm_isdst = -1 };
+	uint64_t age_ns;
+	const char *end;
+	char *rest;
+	int64_t s;
+
+	if (text[0] == '@') {
+		s = strtoll(text + 1, &rest, 10);
+		end = isdigit((unsigned char)text[1]) ? rest : NULL;
+	} else if (units_parse_time(text, &age_ns) == 0) {
+		s = now_s - (int64_t)(age_ns / NS_PER_S);
+		end = "";
+	} else if ((end = parse_date(text, &tm)) != NULL) {
+		s = *end == 'Z' ? timegm(&tm) : mktime(&tm);
+		end += *end == 'Z';
+	}
+	if (end == NULL || *end != '\0' || s <= 0)
+		return -1;
+	*when_s = s;
+	return 0;
+}
 
 /* v to three digits, in the largest unit of which v is at least 1. */
 static const char *scaled(char *buf, double v, const struct unit *first)

@@ -109,7 +109,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 	} else if (f->type == WIRE_FILE) {
 		r->stats.done.files++;
 		r->stats.done.file_bytes += f->size_bytes;
-	} else if (!f->again) {
+	} else if (!f->again && f->type != WIRE_NAME) {
 		r->stats.done.others++;
 	}
 	list_remove(&f->waiting);
@@ -442,7 +442,7 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 	if (f == NULL || f->state != OPEN || f->children > 0)
 		return rcv_violation("DIR_END", e);
 	if (w->size_bytes > 0 || f->incomplete)
-		r->o.ops->incomplete(r->o.arg, f->cookie);
+		r->o.ops->incomplete(r->o.arg, f->cookie, w->size_bytes == WIRE_DIR_LACKS || f->incomplete);
 	if (r->o.dry_run)
 		rcv_done(r, f);
 	else

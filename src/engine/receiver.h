@@ -68,9 +68,9 @@ struct rcv_ops {
 	/* An UNSIZED file has failed, before ended(): length of its beginning, all of it verified and written, unless
 	 * it is empty. NULL: none is kept. */
 	void (*beginning)(void *arg, uint64_t id, void *cookie, uint64_t bytes);
-	/* The directory lacks entries that the sender has and could not offer, or that failed before prepare(); before
-	 * its commit. */
-	void (*incomplete)(void *arg, void *cookie);
+	/* The directory lacks entries that the sender has and could not offer, or that failed before prepare(); or (not
+	 * `failed`) its content was left out; before its commit. */
+	void (*incomplete)(void *arg, void *cookie, bool failed);
 };
 
 struct rcv_opts {

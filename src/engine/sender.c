@@ -94,7 +94,7 @@ static void report_ended(struct snd *s, struct snd_entry *f, enum snd_fate fate,
 		if (f->type == WIRE_FILE) {
 			s->stats.done.files++;
 			s->stats.done.file_bytes += f->size_bytes;
-		} else {
+		} else if (f->type != WIRE_NAME) {
 			s->stats.done.others++;
 		}
 	}
@@ -357,8 +357,15 @@ bool snd_lack(struct snd *s)
 		return true;
 	if (s->depth == 0)
 		return false;
-	s->stack[s->depth - 1]->end.size_bytes = 1;
+	s->stack[s->depth - 1]->end.size_bytes = WIRE_DIR_LACKS;
 	return true;
+}
+
+void snd_close(struct snd *s)
+{
+	if (s->untracked == 0)
+		s->stack[s->depth - 1]->end.size_bytes = WIRE_DIR_CLOSED;
+	snd_leave(s);
 }
 
 void snd_leave(struct snd *s)

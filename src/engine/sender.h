@@ -95,6 +95,8 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie);
 void snd_leave(struct snd *s);
 /* An entry of the directory entered last cannot be offered: its DIR_END tells the receiver. False at the top. */
 bool snd_lack(struct snd *s);
+/* Leaves the directory entered last, whose content is not offered. */
+void snd_close(struct snd *s);
 /* Answers again(): offers an entry in place of the hard link `id`, whose cookie is the caller's again; no directory. */
 uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void *cookie);
 /* Or ends the hard link, SND_DROPPED, after the caller has told the receiver why by a warning. */

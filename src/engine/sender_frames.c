@@ -23,8 +23,8 @@ static bool answer_fits(const struct snd *s, const struct snd_entry *f, uint8_t 
 		return f->type == WIRE_FILE && !f->unsized && f->state == OFFERED && s->o.verify;
 	if (f->type == WIRE_DIR)
 		return verdict == WIRE_SEND_ALL;
-	if (verdict == WIRE_SEND_NONE)
-		return true;
+	if (verdict == WIRE_SEND_NONE || f->type == WIRE_NAME)
+		return verdict == WIRE_SEND_NONE;
 	return !s->o.dry_run && (verdict == WIRE_SEND_ALL || (f->type == WIRE_FILE && !f->unsized));
 }
 

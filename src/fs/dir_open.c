@@ -281,17 +281,18 @@ int dir_has_name(struct dir *d, struct ptcp_err *e)
 
 uint64_t dir_check_new(const struct dir *d) { return atomic_fetch_add(&d->tree->checks, 1) + 1; }
 
+static bool seen_in_place(const struct dir *d, uint64_t check) { return atomic_load(&d->in_place) >= check; }
+
 int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e)
 {
 	struct dir *up;
-	int r;
+	int r = 0;
 
-	for (up = d; up != NULL && atomic_load(&up->in_place) < check; up = up->parent)
-		if ((r = dir_has_name(up, e)) < 0)
-			return r;
-	for (up = d; up != NULL && atomic_load(&up->in_place) < check; up = up->parent)
-		atomic_store(&up->in_place, check);
-	return 0;
+	for (up = d; up != NULL && !seen_in_place(up, check) && r == 0; up = up->parent)
+		r = dir_has_name(up, e);
+	for (; r == 0 && d != NULL && !seen_in_place(d, check); d = d->parent)
+		atomic_store(&d->in_place, check);
+	return r;
 }
 
 /* ---- Paths of several components ---- */

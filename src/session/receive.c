@@ -360,6 +360,8 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	}
 	if (check_name(sess, t->name, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
+	if (f->type == WIRE_NAME)
+		return RCV_UP_TO_DATE;
 	/* A directory made in this session contains no data of an earlier run. */
 	fresh = in != NULL ? in->fresh : sess->receive->place.missing;
 	t->dry_run = dry_run = (flags & WIRE_OPEN_DRY_RUN) != 0;
@@ -482,12 +484,12 @@ static void on_ended(void *arg, uint64_t id, void *cookie, bool skipped, const s
 		dir_path_raw(t->dir, t->name, path, sizeof path);
 	if (why != NULL && why->code != PTCP_ECANCELED)
 		session_file_failed(sess, path, why);
-	else if (why == NULL && t->type != WIRE_DIR && !t->not_linked)
+	else if (why == NULL && t->type != WIRE_DIR && t->type != WIRE_NAME && !t->not_linked)
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
 		    .status = skipped ? PTCP_FILE_SKIPPED : PTCP_FILE_DONE, .is_link = t->type != WIRE_FILE,
 		    .size_bytes = t->size_bytes });
 	if (why != NULL && t->type == WIRE_DIR)
-		receive_prune_close(sess->receive, t);
+		receive_prune_close(sess->receive, t, true);
 	if (why == NULL && t->linked)
 		remember_linked(sess->receive, t, skipped);
 	t->ended = true;
@@ -523,11 +525,11 @@ static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32
 		pipe_sink_hole(sess->receive->pipe, first, count);
 }
 
-static void on_incomplete(void *arg, void *cookie)
+static void on_incomplete(void *arg, void *cookie, bool failed)
 {
 	struct session *sess = arg;
 
-	receive_prune_close(sess->receive, cookie);
+	receive_prune_close(sess->receive, cookie, failed);
 }
 
 const struct rcv_ops receive_rcv_ops = {

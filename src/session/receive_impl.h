@@ -221,8 +221,8 @@ void receive_prune_free(struct receive_side *r);
 /* Remembers an entry of the source, placed in the directory of `in`, or at the top. Without memory, the entry fails. */
 int receive_prune_note(struct receive_side *r, struct receive_entry *t, const struct receive_entry *in,
     struct ptcp_err *e);
-/* Something of the received directory failed: what the source does not have stays in it. */
-void receive_prune_close(struct receive_side *r, const struct receive_entry *t);
+/* Something of the received directory failed, or its content was left out: what the source does not have stays in it. */
+void receive_prune_close(struct receive_side *r, const struct receive_entry *t, bool failed);
 /* All entries have ended. True: deletion begins, receive_end() follows. */
 bool receive_prune_begin(struct session *sess);
 /* An entry has failed: true if a full directory has its name, which is emptied in WORK_PRUNE; receive_retry()

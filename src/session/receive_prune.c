@@ -96,7 +96,7 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,
 		.max = wire_max_delete(open), .source_entries = &p->entries,
-		.careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
+		.max_depth = open->max_depth, .careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
 		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 
@@ -130,13 +130,13 @@ int receive_prune_note(struct receive_side *r, struct receive_entry *t, const st
 	return prune_add(p->prune, t->self, t->hash, t->source != NULL ? t->source : t->name, e);
 }
 
-void receive_prune_close(struct receive_side *r, const struct receive_entry *t)
+void receive_prune_close(struct receive_side *r, const struct receive_entry *t, bool failed)
 {
 	struct receive_prune *p = r->prune;
 
 	if (p == NULL)
 		return;
-	p->closed++;
+	p->closed += failed;
 	p->lacks_names |= name_set_add(&p->names, prune_closed_hash(t->hash), NULL) < 0;
 }
 

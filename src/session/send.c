@@ -14,6 +14,7 @@ static const struct payload_ops send_payload;
 static int send_new(struct session *sess, struct ptcp_err *e)
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
+	struct walk_limits limits;
 	int r;
 
 	if (sess->send != NULL)
@@ -30,10 +31,13 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
+	limits = (struct walk_limits){ engine_open(sess->engine)->max_depth, (flags & WIRE_OPEN_ONE_FILE_SYSTEM) != 0 };
 	if ((r = walk_new(&sess->send->walk, sess->o.memory, e)) < 0 ||
 	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))
 		send_free(sess);
+	else
+		walk_limit(sess->send->walk, &limits);
 	return r;
 }
 
@@ -178,7 +182,7 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 		fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 		    dir_path_text(o->dir, o->name, text, sizeof text));
 		session_file_failed(sess, path, &bare);
-	} else if (fate != SND_DROPPED && !o->is_dir) {
+	} else if (fate != SND_DROPPED && !o->is_dir && !o->is_name) {
 		sess->o.ops->file(sess->o.arg, &(struct session_file){ .path = path,
 		    .status = fate == SND_DONE ? PTCP_FILE_DONE : PTCP_FILE_SKIPPED, .is_link = o->source == NULL,
 		    .size_bytes = o->source != NULL ? source_size_bytes(o->source) : 0 });

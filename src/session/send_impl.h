@@ -27,7 +27,7 @@ struct send_entry {
 	struct source *source;     /* the source of a file; NULL: the entry is no file, and the next two name it */
 	struct dir *dir;           /* parent directory */
 	char *name;                /* name in the parent directory */
-	bool is_dir;
+	bool is_dir, is_name;      /* is_name: nothing but the name is offered */
 	struct manage_stamp stamp; /* without source */
 	bool compared;             /* the receiver has a similar file, and requested the digest */
 	struct list in_linked;     /* linked_done, or again */

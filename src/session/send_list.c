@@ -145,6 +145,36 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		first->id = id;
 }
 
+/* The entry is left out; a receiver that deletes learns that the source has it. */
+static void leave_out(struct session *sess, unsigned i)
+{
+	struct walk_entry *w = &sess->send->entry[i];
+	struct wire_entry f = { .type = WIRE_NAME };
+	struct send_entry *o;
+	struct ptcp_err why;
+	char name[256];
+
+	if ((engine_open(sess->engine)->flags & WIRE_OPEN_DELETE) == 0)
+		return;
+	f.name = (struct span){ (const uint8_t *)name, strlen(w->name) };
+	memcpy(name, w->name, f.name.n);
+	if ((o = send_entry_new(sess, w, WIRE_NAME, &why)) == NULL) {
+		engine_fail(sess->engine, &why);
+		return;
+	}
+	o->is_name = true;
+	snd_offer(engine_snd(sess->engine), &f, o);
+}
+
+/* Whether the limits of OPEN leave the file out. */
+static bool beyond_limits(const struct session *sess, const struct walk_entry *w)
+{
+	const struct wire_open *o = engine_open(sess->engine);
+
+	return w->type == WALK_FILE && (w->size_bytes < o->min_bytes || (o->max_bytes > 0 && w->size_bytes > o->max_bytes) ||
+	    (o->newer_s != 0 && w->mtime.tv_sec < o->newer_s) || (o->older_s != 0 && w->mtime.tv_sec >= o->older_s));
+}
+
 static void offer_file(struct session *sess, unsigned i)
 {
 	struct walk_entry *w = &sess->send->entry[i];
@@ -268,13 +298,26 @@ static void lost(struct session *sess, unsigned i, const char *text)
 	not_sent(sess, w, inside ? WIRE_WARNING_INSIDE : WIRE_WARNING_FAILED, text);
 }
 
+static void skip(struct session *sess, unsigned i, const char *text)
+{
+	struct walk_entry *w = &sess->send->entry[i];
+
+	not_sent(sess, w, WIRE_WARNING_ONLY, text);
+	if (w->format != S_IFREG && w->format != S_IFDIR) /* what nobody may know of, or parts of files */
+		leave_out(sess, i);
+}
+
 void send_offer(struct session *sess, unsigned i)
 {
 	const struct send_entry *old = sess->send->in_place_of[i];
 	struct walk_entry *w = &sess->send->entry[i];
 	const char *why = obstacle(sess, w);
-	bool itself;
+	bool itself, closed;
 
+	if (old == NULL && beyond_limits(sess, w)) {
+		leave_out(sess, i);
+		return;
+	}
 	if (sess->send->lacking[i] != NULL)
 		not_sent(sess, w, WIRE_WARNING_ONLY, sess->send->lacking[i]);
 	if (why != NULL) {
@@ -286,9 +329,12 @@ void send_offer(struct session *sess, unsigned i)
 	switch (w->type) {
 	case WALK_DIR:
 		itself = strcmp(w->name, ".") == 0;
+		closed = w->closed;
 		offer(sess, i, WIRE_DIR, NULL, NULL);
 		if (itself)
 			snd_leave(engine_snd(sess->engine));
+		else if (closed)
+			snd_close(engine_snd(sess->engine));
 		break;
 	case WALK_DIR_END:
 		snd_leave(engine_snd(sess->engine));
@@ -298,12 +344,12 @@ void send_offer(struct session *sess, unsigned i)
 		break;
 	case WALK_SYMLINK:
 		if ((engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0)
-			not_sent(sess, w, WIRE_WARNING_ONLY, "a symbolic link: skipped");
+			skip(sess, i, "a symbolic link: skipped");
 		else
 			offer(sess, i, WIRE_SYMLINK, NULL, NULL);
 		break;
 	case WALK_SKIPPED:
-		not_sent(sess, w, WIRE_WARNING_ONLY, w->why);
+		skip(sess, i, w->why);
 		break;
 	case WALK_FAILED: /* is an obstacle */
 		break;

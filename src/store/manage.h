@@ -61,6 +61,7 @@ struct prune_opts {
 	const struct name_set *names; /* names of the source, by hash_name(); borrowed */
 	struct published *published; /* files of the transfer, which stay under any name; borrowed; NULL: none */
 	const struct filter *filter;  /* rules of the transfer; borrowed; NULL: includes all */
+	uint32_t max_depth;           /* levels of the roots to remove from; 0: all */
 	bool links;                   /* links are transferred */
 	bool dry_run;
 	bool lists_ways;              /* directories whose names the source has for other entries are removed as well */

@@ -149,6 +149,12 @@ static bool is_removable(const struct prune *p, const struct walk_entry *w)
 	    (p->way != NULL && (S_ISFIFO(w->format) || S_ISSOCK(w->format)));
 }
 
+/* Deeper entries are left out. */
+static bool is_deep(const struct prune *p, const struct walk_entry *w)
+{
+	return p->o.max_depth > 0 && p->way == NULL && (uint32_t)w->depth >= p->o.max_depth;
+}
+
 /* The source does not have the entry, or as a file or link where this is a directory, and the transfer would have
  * brought it. */
 static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
@@ -156,7 +162,7 @@ static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	bool known = p->way == NULL && name_set_has(p->o.names, hash), way = known && p->o.lists_ways &&
 	    w->type == WALK_DIR;
 
-	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) &&
+	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) && !is_deep(p, w) &&
 	    (way || !is_published(p, w));
 }
 

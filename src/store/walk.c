@@ -57,6 +57,9 @@ struct walk {
 	struct selection_part enter_part;
 	const struct selection *selection; /* NULL: all */
 	const struct filter *filter; /* NULL: includes all */
+	struct walk_limits limits;
+	uint64_t dev;      /* file system of the added entry */
+	bool content;      /* the added entry is the content of a directory */
 	char *path;        /* with a filter: path of the latest entry */
 	size_t path_cap;
 };
@@ -123,6 +126,7 @@ void walk_free(struct walk *w)
 
 void walk_filter(struct walk *w, const struct filter *f) { w->filter = f; }
 void walk_flat(struct walk *w) { w->flat = true; }
+void walk_limit(struct walk *w, const struct walk_limits *l) { w->limits = *l; }
 void walk_select(struct walk *w, const struct selection *s) { w->selection = s; }
 
 int walk_add(struct walk *w, struct dir *dir, const char *name, struct ptcp_err *e)
@@ -430,6 +434,13 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 	return r;
 }
 
+/* Whether the content of the directory is left out. */
+static bool is_limit(const struct walk *w, const struct walk_entry *d)
+{
+	return (w->limits.max_depth > 0 && (uint32_t)d->depth + w->content >= w->limits.max_depth) ||
+	    (w->limits.one_file_system && d->dev != w->dev);
+}
+
 /* One entry of `dir`, found in the listing `in`, or added (NULL). 1 and *out; 0 if the entry is not reported;
  * negative only without memory. */
 static int examine(struct walk *w, struct dir *dir, const char *name, const struct walk_level *in,
@@ -463,7 +474,10 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	    (out->excluded = dir_excludes(dir, out->dev, out->ino)))
 		r = in != NULL ? skip(out, EXCLUDED_WHY, &why) :
 		    fs_err_set(&why, PTCP_EREFUSED, EACCES, dir, name, EXCLUDED_WHY);
-	if (r == 0 && out->type == WALK_DIR && !w->flat && (w->enter = dir_child(dir, name)) == NULL)
+	if (in == NULL)
+		w->dev = out->dev;
+	out->closed = r == 0 && out->type == WALK_DIR && is_limit(w, out);
+	if (r == 0 && out->type == WALK_DIR && !w->flat && !out->closed && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
 	if ((w->enter_selected = in != NULL && in->selected && !in->whole))
@@ -499,12 +513,15 @@ static int next_item(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 	struct item *it = CONTAINER_OF(w->items.next, struct item, node);
 	int r;
 
-	if (!it->has_name)
+	w->content = !it->has_name;
+	if (!it->has_name) {
 		r = push(w, dir_ref(it->dir), -1, e);
-	else if (is_itself(it->name))
+		w->dev = dir_dev(it->dir);
+	} else if (is_itself(it->name)) {
 		r = examine_itself(it->dir, out, e);
-	else
+	} else {
 		r = examine(w, it->dir, it->name, NULL, out, e);
+	}
 	item_free(w, it);
 	return r;
 }

@@ -37,6 +37,7 @@ struct walk_entry {
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
 	uint32_t format;  /* S_IFMT bits; 0: stat failed */
 	bool excluded;    /* WALK_SKIPPED: by tree_exclude() */
+	bool closed;      /* WALK_DIR: not entered, see walk_limit(); no WALK_DIR_END follows */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
 };
@@ -66,6 +67,13 @@ void walk_filter(struct walk *w, const struct filter *f);
  * does not exist, or leads through something else than a directory, is WALK_FAILED. Borrows s for w's lifetime; to be
  * called before the first walk_next(). */
 void walk_select(struct walk *w, const struct selection *s);
+
+struct walk_limits {
+	uint32_t max_depth;   /* levels below an added entry, or of an added directory's content; 0: no limit */
+	bool one_file_system; /* the added entry's, or that of the added directory */
+};
+/* Directories at these limits are not entered. To be called before the first walk_next(). */
+void walk_limit(struct walk *w, const struct walk_limits *l);
 
 /* Reports directories without entering them: WALK_DIR alone, without WALK_DIR_END. Added directories' content is listed
  * all the same. To be called before the first walk_next(). */

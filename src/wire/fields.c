@@ -41,7 +41,9 @@ static const struct wire_field hello[] = {
 	UINT("congestion", open, congestion, WIRE_CC_AUTO, WIRE_CC_FAIR),
 	UINT("flags", open, flags, 0, WIRE_OPEN_FLAGS), POSITIVE("streams", open, streams),
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms),
-	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX), REST(open, paths)
+	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX),
+	ANY("min_bytes", open, min_bytes), ANY("max_bytes", open, max_bytes), ANY("newer_s", open, newer_s),
+	ANY("older_s", open, older_s), ANY("max_depth", open, max_depth), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("stripe", opened, stripe, 0, WIRE_STRIPES_MAX)
@@ -74,7 +76,7 @@ static const struct wire_field hello[] = {
 }, select[] = {
 	UINT("final", select, final, 0, 1), ANY("n_paths", select, n_paths), REST(select, paths)
 }, entry[] = {
-	UINT("type", entry, type, WIRE_DIR, WIRE_HARDLINK), ID(entry, id), ANY("parent", entry, parent),
+	UINT("type", entry, type, WIRE_DIR, WIRE_NAME), ID(entry, id), ANY("parent", entry, parent),
 	UINT("size", entry, size_bytes, 0, WIRE_FILE_MAX), ANY("mtime_s", entry, mtime_s),
 	UINT("mtime_ns", entry, mtime_ns, 0, 999999999), UINT("mode", entry, mode, 0, 07777),
 	LENGTH("n", 2, entry, name, 0, 255), LENGTH("m", 2, entry, target, 0, WIRE_PATH_MAX),
@@ -380,8 +382,10 @@ static bool entry_valid(const void *f)
 	case WIRE_DIR:
 		return (named || (d->parent == 0 && wire_entry_is_base(d))) && d->target.n == 0 && d->size_bytes == 0;
 	case WIRE_FILE: return named && d->target.n == 0;
-	case WIRE_HARDLINK: return named && d->target.n == 0 && d->size_bytes == 0;
-	case WIRE_DIR_END: return d->name.n == 0 && d->target.n == 0 && d->size_bytes <= 1 && d->parent == 0;
+	case WIRE_HARDLINK:
+	case WIRE_NAME: return named && d->target.n == 0 && d->size_bytes == 0;
+	case WIRE_DIR_END:
+		return d->name.n == 0 && d->target.n == 0 && d->size_bytes <= WIRE_DIR_CLOSED && d->parent == 0;
 	default: return named && d->target.n > 0 && d->size_bytes == 0; /* symbolic links */
 	}
 }

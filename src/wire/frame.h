@@ -222,6 +222,10 @@ struct wire_open {
 	uint32_t wait_ms; /* how long to wait for room at a busy acceptor; 0: an ERROR at once */
 	uint32_t max_delete; /* with WIRE_OPEN_DELETE: see wire_max_delete(); else 0 */
 	uint32_t stripe;     /* stripe of the starter's shared files, in WIRE_STRIPE_BYTES; 0: a divisor of 64 MiB */
+	/* The sender leaves out other files, by size and mtime, and what lies deeper below a source; 0: no limit. */
+	uint64_t min_bytes, max_bytes;
+	int64_t newer_s, older_s; /* from newer_s, before older_s */
+	uint32_t max_depth;
 };
 /* Limit of the entries to remove. */
 static inline uint32_t wire_max_delete(const struct wire_open *o)
@@ -231,7 +235,7 @@ static inline uint32_t wire_max_delete(const struct wire_open *o)
 #define WIRE_STRIPE_BYTES 4096u
 #define WIRE_STRIPES_MAX (1u << 18)
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 24 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 60 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most
@@ -380,14 +384,22 @@ static inline bool wire_id_ok(uint64_t id) { return wire_slot(id) < WIRE_SLOTS &
 #define WIRE_EARLY_ENTRIES 16
 #define WIRE_EARLY_BYTES 16384
 
-enum wire_entry_type { WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5 };
+enum wire_entry_type {
+	WIRE_DIR = 1, WIRE_FILE = 2, WIRE_SYMLINK = 3, WIRE_DIR_END = 4, WIRE_HARDLINK = 5,
+	WIRE_NAME = 6 /* the source has the entry, and does not send it: WIRE_OPEN_DELETE retains what has the name */
+};
 
 /* DIR_END has the id of the directory, no name and parent 0; every entry below the directory has a verdict, and the
  * mode and mtime of DIR_END are final. */
+enum wire_dir_end {
+	WIRE_DIR_WHOLE = 0,
+	WIRE_DIR_LACKS = 1, /* entries of the directory failed before they were offered */
+	WIRE_DIR_CLOSED = 2 /* its content was left out */
+};
 struct wire_entry {
 	uint8_t type;
 	uint64_t id, parent; /* parent 0: the destination */
-	uint64_t size_bytes; /* size of a file; UNSIZED: 0; DIR_END: 1 if entries of the directory were not offered */
+	uint64_t size_bytes; /* size of a file; UNSIZED: 0; DIR_END: see enum wire_dir_end */
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 	uint32_t mode;       /* 07777 */

@@ -210,7 +210,8 @@ static void usage_errors(void **state)
 		{ "--frobnicate|a|b", PTCP_EUSAGE, { "--frobnicate", "no such option (ptcp help send lists them)" } },
 		{ "--=4|a|b", PTCP_EUSAGE, { "--=4", "no such option" } },
 		{ "--deleet|a|b", PTCP_EUSAGE, { "--deleet", "no such option (ptcp help send lists them)" } }, /* not --delete */
-		{ "--max-depth|3|a|b", PTCP_EUSAGE, { "--max-depth", "no such option (ptcp does not limit" } },
+		{ "--max-depth|0|a|b", PTCP_EUSAGE, { "--max-depth", "'0'" } },
+		{ "--max-size|0|a|b", PTCP_EUSAGE, { "--max-size", "'0'" } },
 		{ "--list-only|a|b", PTCP_EUSAGE, { "--list-only", "ptcp ls" } },
 		{ "-z|a|b", PTCP_EUSAGE, { "-z", "no such option (ptcp does not compress" } },
 		{ "-qz|a|b", PTCP_EUSAGE, { "-qz: -z", "no such option (ptcp does not compress" } },

@@ -67,6 +67,33 @@ static void rates_and_times(void **state)
 	assert_int_equal(v, 90 * 86400 * NS_PER_S);
 }
 
+static int64_t when(const char *text)
+{
+	int64_t s = -1;
+
+	return units_parse_when(text, 1000000000, &s) == 0 ? s : -1;
+}
+
+static void times_of_day(void **state)
+{
+	static const char *const bad[] = { "", "soon", "@", "@x", "@-1", "@0", "2026-13-01", "2026-11-30 ", "2026-11-30T",
+		"2026-11-30Tnoon", "2026-11-30T12:00x", "-1d", "40000d", "1969-12-31Z" };
+	size_t i;
+
+	(void)state;
+	setenv("TZ", "UTC-2", 1);
+	tzset();
+	assert_int_equal(when("1d"), 1000000000 - 86400);
+	assert_int_equal(when("90"), 1000000000 - 90);
+	assert_int_equal(when("@1700000000"), 1700000000);
+	assert_int_equal(when("2023-11-14T22:13:20Z"), 1700000000);
+	assert_int_equal(when("2023-11-15 00:13:20"), 1700000000);
+	assert_int_equal(when("2023-11-14T22:13Z"), 1700000000 - 20);
+	assert_int_equal(when("2023-11-15"), 1700000000 - 22 * 3600 - 13 * 60 - 20 + 22 * 3600);
+	for (i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(when(bad[i]), -1);
+}
+
 static void texts(void **state)
 {
 	char b[UNITS_TEXT_BYTES];
@@ -93,7 +120,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(rates_and_times),
-		cmocka_unit_test(texts),
+		cmocka_unit_test(times_of_day), cmocka_unit_test(texts),
 	};
 	return cmocka_run_group_tests_name("core/units", tests, NULL, NULL);
 }

@@ -181,10 +181,11 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	((struct one *)arg)->beginning_bytes = bytes;
 }
 
-static void on_incomplete(void *arg, void *cookie)
+static void on_incomplete(void *arg, void *cookie, bool failed)
 {
 	(void)cookie;
-	((struct one *)arg)->incomplete++;
+	((struct one *)arg)->incomplete += failed;
+	((struct one *)arg)->closed += !failed;
 }
 
 static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };

@@ -334,6 +334,29 @@ static void incomplete_directories(void **state)
 	}
 }
 
+/* The content of a directory was left out, and so was an entry, of which only the name arrives: neither is counted, or
+ * fails. */
+static void left_out(void **state)
+{
+	struct one o;
+
+	(void)state;
+	one_run(&o, false, true);
+	o.prep = RCV_ACCEPT;
+	put(&o, WIRE_DIR, one_id(1, 1), 0, 0);
+	o.prep = RCV_UP_TO_DATE;
+	put(&o, WIRE_NAME, one_id(2, 2), one_id(1, 1), 0);
+	assert_int_equal(rcv_stats(rcv_of(&o)).live, 1);
+	end_dir(&o, one_id(1, 1), WIRE_DIR_CLOSED);
+	assert_int_equal(o.closed, 1);
+	assert_int_equal(o.incomplete, 0);
+	rcv_committed(rcv_of(&o), one_id(1, 1), NULL);
+	assert_int_equal(rcv_stats(rcv_of(&o)).done.others, 1);
+	assert_int_equal(rcv_stats(rcv_of(&o)).done.files, 0);
+	assert_int_equal(o.ended, 0);
+	one_fini(&o);
+}
+
 /* At the top, nobody knows where. */
 static void failures_without_a_place(void **state)
 {
@@ -373,7 +396,7 @@ int main(void)
 		cmocka_unit_test(ids_rise_and_slots_are_few),
 		cmocka_unit_test(no_slot_beyond_those_told),
 		cmocka_unit_test(what_waits_fails_with_its_directory),
-		cmocka_unit_test(incomplete_directories),
+		cmocka_unit_test(incomplete_directories), cmocka_unit_test(left_out),
 		cmocka_unit_test(failures_without_a_place),
 	};
 	return cmocka_run_group_tests_name("engine/receiver", tests, NULL, NULL);

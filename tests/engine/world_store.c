@@ -281,12 +281,12 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 }
 
 /* A directory lacks what failed before it was prepared. */
-static void on_incomplete(void *arg, void *cookie)
+static void on_incomplete(void *arg, void *cookie, bool failed)
 {
 	struct node *n = cookie;
 
 	(void)arg;
-	assert_true(n->type == WIRE_DIR && n->accepted && !n->over && !n->committing);
+	assert_true(failed && n->type == WIRE_DIR && n->accepted && !n->over && !n->committing);
 }
 
 const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,

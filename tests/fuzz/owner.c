@@ -317,11 +317,12 @@ static void on_beginning(void *arg, uint64_t id, void *cookie, uint64_t bytes)
 	MUST(it->id == id && it->unsized && !it->told && bytes <= (uint64_t)it->n_written * WIRE_CHUNK_BYTES);
 }
 
-static void on_incomplete(void *arg, void *cookie)
+static void on_incomplete(void *arg, void *cookie, bool failed)
 {
 	const struct item *it = cookie;
 
 	(void)arg;
+	(void)failed;
 	MUST(it == NULL || (it->type == WIRE_DIR && !it->told && !it->committing));
 }
 

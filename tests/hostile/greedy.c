@@ -430,7 +430,7 @@ static void no_devices(unsigned port, char **arguments)
 	struct session s;
 
 	(void)arguments;
-	for (type = WIRE_HARDLINK + 1; type < 256; type += 25) {
+	for (type = WIRE_NAME + 1; type < 256; type += 25) {
 		s = opened(port, WIRE_ACCEPTOR_RECEIVES, "/");
 		send_entry(s.control, (uint8_t)type, ID(0, 1), 0, "x", 1, 0, NULL);
 		expect_error(s.control, 10);

@@ -169,6 +169,24 @@ static void at_most_so_many(void **state)
 	assert_int_equal(n, 7);
 }
 
+/* What lies deeper is left out of the transfer, and so are the directories that contain it. */
+static void deeper_entries_stay(void **state)
+{
+	struct prune_opts o = usual;
+	uint64_t n;
+
+	(void)state;
+	tree();
+	o.max_depth = 2;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), 0);
+	assert_string_equal(sorted(), "a/gone b b/x link");
+	assert_int_equal(fx_count("a/old"), 2);
+	said[0] = '\0';
+	o.max_depth = 3;
+	assert_int_equal(run_at(o, fx_root, 0, "", &n, 3), 0);
+	assert_string_equal(sorted(), "a/old a/old/1 a/old/2");
+}
+
 /* Excluded paths, special files, unfinished files, links that are not transferred; and the directories that have
  * them. */
 static void what_is_kept(void **state)
@@ -583,7 +601,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(what_is_kept),
+		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(deeper_entries_stay), T(what_is_kept),
 		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets), T(closed_directories),
 		T(attributes_of_directories), T(careful), T(a_directory_makes_way), T(a_directory_stays),
 		T(no_received_directory), T(limits_of_ways), T(ways_in_a_dry_run),

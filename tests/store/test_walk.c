@@ -60,7 +60,7 @@ static char *listing(int sorted)
 			open--;
 		if (e.type != WALK_FAILED)
 			assert_int_equal(e.depth, open);
-		if (e.type == WALK_DIR)
+		if (e.type == WALK_DIR && !e.closed)
 			open++;
 		assert_int_equal(e.why != NULL, e.type == WALK_SKIPPED || e.type == WALK_FAILED);
 		assert_int_equal(e.target != NULL, e.type == WALK_SYMLINK);
@@ -254,6 +254,39 @@ static const char *filtered(const char *name, const char *const *rules)
 	walk = NULL;
 	filter_free(f);
 	return text;
+}
+
+/* A listing of t, or of its contents, to that depth. */
+static const char *shallow(const char *name, uint32_t max_depth)
+{
+	struct dir *t = dir_child(fx_root, "t");
+	char *text;
+
+	again();
+	walk_limit(walk, &(struct walk_limits){ .max_depth = max_depth });
+	walk_add(walk, name != NULL ? fx_root : t, name, NULL);
+	dir_unref(t);
+	text = listing(1);
+	walk_free(walk);
+	walk = NULL;
+	return text;
+}
+
+/* Directories at the limit are listed, and not entered. */
+static void depths(void **state)
+{
+	(void)state;
+	fx_mkdir("t");
+	fx_mkdir("t/d");
+	fx_mkdir("t/d/e");
+	fx_text("t/a", "");
+	fx_text("t/d/b", "");
+	fx_text("t/d/e/c", "");
+	assert_string_equal(shallow(NULL, 1), "d0 t/d\nf0 t/a\n");
+	assert_string_equal(shallow("t", 1), "d0 t\nd1 t/d\ne0 t\nf1 t/a\n");
+	assert_string_equal(shallow(NULL, 2), "d0 t/d\nd1 t/d/e\ne0 t/d\nf0 t/a\nf1 t/d/b\n");
+	assert_string_equal(shallow(NULL, 3), shallow(NULL, 0));
+	assert_non_null(strstr(shallow("t", 3), "f3 t/d/e/c"));
 }
 
 #define RULES(...) (const char *const[]){ __VA_ARGS__, NULL }
@@ -763,7 +796,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		walk_test(types), walk_test(fields), walk_test(in_the_order_added),
 		walk_test(any_name), walk_test(own_files_are_skipped), walk_test(holes), walk_test(filters),
-		walk_test(filtered_failures), walk_test(deep),
+		walk_test(filtered_failures), walk_test(depths), walk_test(deep),
 		walk_test(wide), walk_test(deep_and_wide), walk_test(endless), walk_test(faults), walk_test(unreadable),
 		walk_test(cut_short),
 		walk_test(vanished), walk_test(abandoned), walk_test(selections), walk_test(selections_refused),

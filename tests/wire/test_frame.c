@@ -208,6 +208,12 @@ static void limits_are_the_largest_payloads(void **state)
 /* ---- The tables of PROTOCOL.md ---- */
 
 /* "name `type`" of a field, as PROTOCOL.md writes it. */
+/* Times before 1970. */
+static bool is_signed(const struct wire_field *d)
+{
+	return strcmp(d->name, "mtime_s") == 0 || strcmp(d->name, "newer_s") == 0 || strcmp(d->name, "older_s") == 0;
+}
+
 static void describe(char out[80], const struct wire_layout *l, const struct wire_field *d)
 {
 	switch ((enum wire_field_kind)d->kind) {
@@ -228,7 +234,7 @@ static void describe(char out[80], const struct wire_layout *l, const struct wir
 			snprintf(out, 80, "%s `bytes[16]`", d->name);
 		else
 			snprintf(out, 80, "%s%s`%c%u`", d->name, d->name[0] != '\0' ? " " : "",
-			    strcmp(d->name, "mtime_s") == 0 ? 'i' : 'u', 8 * d->size);
+			    is_signed(d) ? 'i' : 'u', 8 * d->size);
 	}
 }
 

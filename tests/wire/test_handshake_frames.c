@@ -213,7 +213,8 @@ static void filters_golden(void **state)
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
 		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
-		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0 }, d;
+		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0, 100, 1000000,
+		0x65000000, 0x66000000, 3 }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -222,6 +223,8 @@ static void filters_golden(void **state)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-filters", f, wire_open_encode(f, &o));
 	assert_int_equal(wire_open_decode(&d, in, NULL), 0);
+	assert_true(d.min_bytes == 100 && d.max_bytes == 1000000 && d.newer_s == 0x65000000 && d.older_s == 0x66000000);
+	assert_int_equal(d.max_depth, 3);
 	assert_true(d.fsync == WIRE_FSYNC_FILE && d.congestion == WIRE_CC_BBR && d.flags == o.flags);
 	for (rest = d.paths, i = 0; i < 3; i++) {
 		assert_true(wire_path_next(&rest, &flags, &path));
@@ -276,7 +279,7 @@ static void open_rules(void **state)
 		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
 		{ "last flag", "open-put", 4, "02000000", true },
-		{ "unknown flag", "open-put", 4, "04000000", false },
+		{ "unknown flag", "open-put", 4, "08000000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },
@@ -285,39 +288,41 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
 		{ "the longest wait", "open-put", 12, "ffffffff", true },
-		{ "contents of the destination", "open-put", 24, "01", false },
-		{ "unknown path flag", "open-get", 24, "08", false },
-		{ "two flags of a path", "open-get", 24, "03", false },
-		{ "two flags of a path", "open-filters", 24, "06", false },
-		{ "pattern for a destination", "open-put", 24, "02", false },
-		{ "pattern for a destination", "open-put", 24, "04", false },
-		{ "empty pattern", "open-get", 28, "02", false },
-		{ "patterns alone", "open-filters", 30, "02", false },
-		{ "sources alone", "open-filters", 24, "00", true },
-		{ "NUL in a pattern", "open-filters", 27, "00", false },
-		{ "unknown path flag", "open-get", 28, "80", false },
-		{ "path longer than the frame", "open-put", 25, "0008", false },
-		{ "path shorter than the frame", "open-put", 25, "0006", false },
-		{ "NUL in a path", "open-put", 27, "00", false },
-		{ "NUL at the end of a path", "open-put", 33, "00", false },
-		{ "NUL in a later path", "open-get", 34, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 27, "2e2e2f2e2e2f78", true },
+		{ "contents of the destination", "open-put", 60, "01", false },
+		{ "unknown path flag", "open-get", 60, "08", false },
+		{ "two flags of a path", "open-get", 60, "03", false },
+		{ "two flags of a path", "open-filters", 60, "06", false },
+		{ "pattern for a destination", "open-put", 60, "02", false },
+		{ "pattern for a destination", "open-put", 60, "04", false },
+		{ "empty pattern", "open-get", 64, "02", false },
+		{ "patterns alone", "open-filters", 66, "02", false },
+		{ "sources alone", "open-filters", 60, "00", true },
+		{ "NUL in a pattern", "open-filters", 63, "00", false },
+		{ "unknown path flag", "open-get", 64, "80", false },
+		{ "path longer than the frame", "open-put", 61, "0008", false },
+		{ "path shorter than the frame", "open-put", 61, "0006", false },
+		{ "NUL in a path", "open-put", 63, "00", false },
+		{ "NUL at the end of a path", "open-put", 69, "00", false },
+		{ "NUL in a later path", "open-get", 70, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 63, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
 		{ "the largest stripe", "open-put", 20, "00040000", true },
 		{ "too large a stripe", "open-put", 20, "00040001", false },
 		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
-		{ "two destinations with DELETE", "open-delete", 28, "00", false },
-		{ "no destination with DELETE", "open-delete", 24, "02", false },
+		{ "two destinations with DELETE", "open-delete", 64, "00", false },
+		{ "no destination with DELETE", "open-delete", 60, "02", false },
 		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
 		{ "the root as destination", WIRE_OPEN,
-		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000 00 0000", true },
+		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000"
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
-		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000 00 0001 61 00 0001 62", false },
+		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000"
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -331,12 +336,13 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 {
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
-	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0 };
+	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0, 0, 0,
+		0, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 24 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 60 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;

@@ -16,6 +16,12 @@ class AdviceOptions(TypedDict, total=False):
     ignore_times: bool | None
     delete_extra: bool | None
     max_delete: int | None
+    min_size: int | None
+    max_size: int | None
+    newer_than: Text | None
+    older_than: Text | None
+    max_depth: int | None
+    one_file_system: bool | None
     dry_run: bool | None
     remove_sources: bool | None
     no_resume: bool | None

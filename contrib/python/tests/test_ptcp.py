@@ -319,7 +319,8 @@ class Options(Case):
                         self.refuse(keyword, value, TypeError)
                     self.refuse(keyword, "often", ValueError if o.words else TypeError)
                     for value in (int(o.min) - 2, int(o.max) + 2, 2**32 + 1, 2**33, 2**64 + 1, -2**70):
-                        self.refuse(keyword, value, ValueError)
+                        if not o.min <= value <= o.max:
+                            self.refuse(keyword, value, ValueError)
                 elif o.type == _options.DOUBLE:
                     for value in (True, "1", b"1", [1.0]):
                         self.refuse(keyword, value, TypeError)
