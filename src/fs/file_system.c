@@ -168,8 +168,9 @@ static void try_attributes(struct trial *t)
 
 	lacks(t, ABILITY_XATTRS, t->sys->fsetxattr(t->fd, "user.ptcp.try", "1", 1, 0) != 0 &&
 	    fs_cannot(ABILITY_XATTRS, errno));
-	lacks(t, ABILITY_ACLS, t->sys->fsetxattr(t->fd, "system.posix_acl_access", acl, sizeof acl, 0) != 0 &&
-	    errno != EINVAL && fs_cannot(ABILITY_ACLS, errno));
+	lacks(t, ABILITY_ACLS, t->sys->fsetxattr(t->fd, "system.posix_acl_access", acl, sizeof acl, 0) != 0 ?
+	    errno != EINVAL && fs_cannot(ABILITY_ACLS, errno) :
+	    t->sys->fgetxattr(t->fd, "system.posix_acl_access", NULL, 0) <= 0);
 }
 
 /* Both names must have one inode number: where inode numbers belong to names, links are not recognized. */
@@ -235,15 +236,23 @@ static void try_contents(struct trial *t)
 	lacks(t, ABILITY_HOLES, t->sys->ftruncate(t->fd, HOLE) == 0 && look(t) && t->st.st_blocks >= HOLE / 512);
 }
 
+/* A renamed file must be recognized, too. */
 static void try_rename(struct trial *t)
 {
 	char to[NAME_MAX + 8];
+	struct stat st;
 
 	snprintf(to, sizeof to, "%.*s.link", (int)(strlen(t->name) - strlen(".part")), t->name);
-	if (t->sys->renameat2(t->at, t->name, t->at, to, RENAME_NOREPLACE) == 0)
-		strcpy(t->name, to);
-	else
+	if (!look(t))
+		return;
+	if (t->sys->renameat2(t->at, t->name, t->at, to, RENAME_NOREPLACE) != 0) {
 		lacks(t, ABILITY_NO_REPLACE, fs_cannot(ABILITY_NO_REPLACE, errno));
+		if (t->sys->renameat(t->at, t->name, t->at, to) != 0)
+			return;
+	}
+	strcpy(t->name, to);
+	lacks(t, ABILITY_HARD_LINKS, t->sys->fstatat(t->at, to, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_ino != t->st.st_ino);
 }
 
 static int try_all(struct file_system *out, const struct dir *d, int at, struct ptcp_err *e)

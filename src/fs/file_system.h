@@ -48,6 +48,12 @@ static inline bool file_system_lacks(const struct file_system *f, enum ability a
 	return (f->lacks >> a & 1) != 0;
 }
 
+/* Whether a file can have about that time. */
+static inline bool file_system_stores(const struct file_system *f, struct timespec t)
+{
+	return f->time_ns > 0 && t.tv_sec >= f->first_s && t.tv_sec <= f->last_s;
+}
+
 /* Tries all abilities in d. I/O threads. */
 int file_system_try(struct dir *d, struct file_system *out, struct ptcp_err *e);
 

@@ -121,7 +121,8 @@ static bool is_same_link(const struct receive_entry *t)
 	if ((t->rules->flags & RULE_NO_RESUME) != 0 || t->durable)
 		return false;
 	if (t->type == WIRE_SYMLINK)
-		return store_symlink_same(t->dir, t->name, t->target, &t->meta, !t->dry_run);
+		return store_symlink_same(t->dir, t->name, t->target, &t->meta,
+		    !t->dry_run && (t->rules->flags & RULE_IGNORE_EXISTING) == 0);
 	if (t->file == NULL)
 		return false;
 	to = linked_file(t);

@@ -83,7 +83,7 @@ struct receive_entry {
 	struct leftover_count left; /* leftovers in an existing directory, at its end */
 	struct receive_prune *prune; /* WORK_PRUNE: its state; NULL: no directory was emptied for the entry */
 	int result;
-	const struct file_system *on; /* file system of a written entry; NULL: not written, or unknown */
+	const struct file_system *on; /* file system of a written entry; NULL: unknown */
 	bool lacking;           /* done, but attributes are missing: `why` is a warning */
 	struct ptcp_err why;
 };
@@ -107,7 +107,7 @@ struct receive_side {
 	const char *only_new;       /* the client who may only add files, by rules.write_once; NULL: any session */
 	bool told_copies;           /* both users know that hard links become copies */
 	struct {
-		const struct file_system *of[8]; /* file systems whose lacks both users know, up to so many */
+		const struct file_system *of[8]; /* reported file systems */
 		unsigned n;
 	} told;
 	bool placed;                /* the top-level entry with a new name has arrived */

@@ -51,11 +51,11 @@ static void finish_dir(struct receive_entry *t, struct dir *d)
 	t->lacking = t->result > 0;
 }
 
-/* The file system is known before it refuses the first attribute. */
+/* File systems are tried before the first attribute is refused, and before the first time is compared. */
 static void examine(struct receive_entry *t)
 {
-	if (t->dir != NULL && !t->dry_run &&
-	    (t->work == WORK_REFRESH || (t->work >= WORK_COMMIT && t->work <= WORK_END)))
+	if (t->dir != NULL && !t->dry_run && (t->work == WORK_RESUME || t->work == WORK_REFRESH ||
+	    (t->work >= WORK_COMMIT && t->work <= WORK_END)))
 		t->on = file_system_tried(t->work == WORK_FINISH_DIR ? t->self : t->dir);
 }
 
@@ -316,11 +316,12 @@ static uint32_t preserved(const struct session *sess)
 	    ((flags & WIRE_OPEN_LINKS) != 0) << ABILITY_HARD_LINKS;
 }
 
-/* Once for each file system, in place of a warning for each entry. */
+/* Warns of a file system, rather than of each entry. */
 static void tell_lacks(struct session *sess, const struct receive_entry *t)
 {
 	struct receive_side *r = sess->receive;
 	char path[DIR_PATH_RAW_BYTES], lacks[FILE_SYSTEM_TEXT_BYTES], text[sizeof t->why.msg];
+	const struct dir *d;
 	bool is_root;
 	unsigned i;
 
@@ -331,7 +332,8 @@ static void tell_lacks(struct session *sess, const struct receive_entry *t)
 	r->told.of[r->told.n++] = t->on;
 	if (!file_system_text(t->on, preserved(sess), lacks))
 		return;
-	dir_path_raw(t->dir, NULL, path, sizeof path);
+	d = receive_named(r);
+	dir_path_raw(file_system_known(d) == t->on ? d : t->dir, NULL, path, sizeof path);
 	is_root = strcmp(path, ".") == 0;
 	snprintf(text, sizeof text, "%s%s: compared so", is_root ? "destination: " : "", lacks);
 	warn_of(sess, is_root ? "" : path, text);

@@ -185,7 +185,9 @@ static void set_id(struct sink *s, const struct stat *st)
 
 static enum rules_answer judge(const struct sink *s, const struct rules_entry *there)
 {
-	const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = s->size_bytes, .mtime = s->meta.mtime };
+	const struct file_system *f = file_system_known(s->dir);
+	const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = s->size_bytes, .mtime = s->meta.mtime,
+		.timeless = f != NULL && f->tried && !file_system_stores(f, s->meta.mtime) };
 
 	return rules_judge(&s->opts.rules, &offered, there);
 }

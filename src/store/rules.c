@@ -6,7 +6,7 @@ static bool later(struct timespec a, struct timespec b)
 }
 
 /* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms
- * (exFAT), 1 s, or 2 s (FAT). The digest decides later. */
+ * (exFAT), 1 s, or 2 s (FAT); ntfs-3g rounds times before 1970 up. The digest decides later. */
 static bool time_fits(struct timespec there, struct timespec source)
 {
 	long ns = source.tv_nsec;
@@ -14,6 +14,8 @@ static bool time_fits(struct timespec there, struct timespec source)
 	if (there.tv_sec == source.tv_sec)
 		return there.tv_nsec == ns || there.tv_nsec == ns - ns % 100 || there.tv_nsec == ns - ns % 10000000 ||
 		    there.tv_nsec == 0;
+	if (there.tv_nsec == 0 && source.tv_sec < 0 && there.tv_sec == source.tv_sec + 1)
+		return true;
 	return there.tv_nsec == 0 && there.tv_sec % 2 == 0 && there.tv_sec == source.tv_sec - 1;
 }
 
@@ -29,8 +31,8 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 		return RULES_KEEP; /* nothing is linked to a file that may have another content */
 	if (link || !same_size || (r->flags & (RULE_IGNORE_TIMES | RULE_NO_RESUME)) != 0)
 		return RULES_RECEIVE;
-	return (r->flags & RULE_CHECKSUM) != 0 || time_fits(there->mtime, offered->mtime) ? RULES_COMPARE :
-	    RULES_RECEIVE;
+	return (r->flags & RULE_CHECKSUM) != 0 || offered->timeless || time_fits(there->mtime, offered->mtime) ?
+	    RULES_COMPARE : RULES_RECEIVE;
 }
 
 enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,

@@ -49,6 +49,8 @@ struct rules_entry {
 	/* What exists is known to be the entry: a symbolic link to the same target, another name of the same file, or,
 	 * with write_once, the file that this client has added. */
 	bool same;
+	/* Offered: the file system cannot store the time of the source, so an existing file's time says nothing. */
+	bool timeless;
 };
 
 enum rules_answer {

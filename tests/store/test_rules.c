@@ -104,6 +104,31 @@ static void rules_together(void **state)
 	}
 }
 
+/* What stores the time of the source otherwise: by the digest, whether the file is the same. */
+static void other_times(void **state)
+{
+	static const struct {
+		struct timespec source, there;
+		bool compares;
+	} of[] = { { { 10, 123456789 }, { 10, 123456700 }, true }, { { 10, 123456789 }, { 10, 120000000 }, true },
+		{ { 10, 123456789 }, { 10, 0 }, true }, { { 11, 5 }, { 10, 0 }, true }, { { 10, 5 }, { 9, 0 }, false },
+		{ { -10, 5 }, { -9, 0 }, true }, { { 10, 5 }, { 11, 0 }, false }, { { 10, 5 }, { 10, 6 }, false } };
+	const struct store_rules none = { 0 };
+	struct rules_entry offered = { .type = RULES_FILE, .size_bytes = 7 }, found = offered;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		offered.mtime = of[i].source;
+		found.mtime = of[i].there;
+		assert_int_equal(rules_judge(&none, &offered, &found), of[i].compares ? RULES_COMPARE : RULES_RECEIVE);
+	}
+	offered.timeless = true;
+	assert_int_equal(rules_judge(&none, &offered, &found), RULES_COMPARE);
+	found.size_bytes = 8;
+	assert_int_equal(rules_judge(&none, &offered, &found), RULES_RECEIVE);
+}
+
 static void files_found(void **state)
 {
 	static const struct {
@@ -128,7 +153,7 @@ static void files_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(one_rule), cmocka_unit_test(rules_together),
-		cmocka_unit_test(files_found) };
+		cmocka_unit_test(other_times), cmocka_unit_test(files_found) };
 
 	return cmocka_run_group_tests_name("store/rules", tests, NULL, NULL);
 }

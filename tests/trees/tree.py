@@ -5,15 +5,15 @@ import hashlib
 import os
 import random
 import stat
-import struct
+
+from disk import ACL_DEFAULT, NS, new_acl
 
 NAMES = [b"a", b"A", b"b", b"b c", b"-n", b"n\nl", b"\xff\xfe", b"*", b"d.o", b".hid", "ü".encode(), b"u\xcc\x88", b"x" * 255,
          b"\\", b"q'\"", b"%41", b"~", b"e.o"]
 SIZES = [0, 0, 1, 300, 4096, 65537, 262144, 262145, 600000]
 IDS = [0, 1000, 65534, 12345]
-ACL_ACCESS, ACL_DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
+ACL_ACCESS = "system.posix_acl_access"
 HOLE = 1 << 20 # size of a file with a hole at its end
-NS = 1_000_000_000
 
 
 class Entry:
@@ -49,14 +49,6 @@ def new_time(rng):
 
 def new_xattr(entry, rng):
     entry.xattrs[rng.choice(["user.a", "user.b", "user.empty"])] = rng.randbytes(rng.choice([0, 5, 2000]))
-
-
-def new_acl(rng):
-    """What POSIX ACLs are on disk: version, then tag, permissions and id of each entry. The owner may do everything: ptcp does
-    not enter one's own directories without permission."""
-    acl = [(1, rng.randrange(8) | 7, -1), (2, rng.randrange(8), 1000), (4, rng.randrange(8), -1), (16, rng.randrange(8), -1),
-           (32, rng.randrange(8), -1)]
-    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", t, p, i & 0xFFFFFFFF) for t, p, i in acl)
 
 
 class Maker:
@@ -145,7 +137,7 @@ def remove(tree, p):
 
 
 def write(tree, root, mode):
-    """The tree below the new directory root, which is of 2002."""
+    """The tree below the new directory root, which is of 2002. Of what the file system cannot keep there is less."""
     os.mkdir(root, 0o700)
     made = {}
     for p in sorted(tree):
@@ -153,44 +145,44 @@ def write(tree, root, mode):
         if e.kind == "dir":
             os.mkdir(at, 0o700)
         elif e.kind == "link":
-            os.symlink(e.target, at)
+            if_possible(os.symlink, e.target, at)
         elif e.kind == "fifo":
-            os.mkfifo(at, 0o600)
-        elif id(e) in made:
-            os.link(made[id(e)], at)
-        else:
+            if_possible(os.mkfifo, at, 0o600)
+        elif id(e) not in made or not if_possible(os.link, made[id(e)], at):
             made[id(e)] = at
             with open(at, "xb") as f:
                 f.write(e.bytes()[:e.size])
                 if e.hole:
                     f.truncate(HOLE)
     for p in sorted(tree, reverse=True):
-        finish(tree[p], root + b"/" + p)
-    os.chmod(root, mode)
+        if os.path.lexists(root + b"/" + p):
+            finish(tree[p], root + b"/" + p)
+    if_possible(os.chmod, root, mode)
     os.utime(root, (1012000000, 1012000000))
 
 
 def if_possible(call, *args, **how):
-    """Containers lack users: both programs have the same tree then."""
+    """Containers lack users, and file systems attributes: both programs have what is left."""
     try:
         call(*args, **how)
+        return True
     except OSError:
-        pass
+        return False
 
 
 def finish(e, at):
     if e.ids is not None:
         if_possible(os.chown, at, *e.ids, follow_symlinks=False)
     if e.kind in ("file", "dir"):
-        os.chmod(at, 0o700)
+        if_possible(os.chmod, at, 0o700)
         for name, value in e.xattrs.items():
-            os.setxattr(at, name, value)
+            if_possible(os.setxattr, at, name, value)
     if e.kind != "link":
-        os.chmod(at, e.mode)
+        if_possible(os.chmod, at, e.mode)
         for name, value in e.acls.items():
             if e.kind == "dir" or name == ACL_ACCESS:
-                os.setxattr(at, name, value)
-    os.utime(at, ns=(e.mtime, e.mtime), follow_symlinks=False)
+                if_possible(os.setxattr, at, name, value)
+    if_possible(os.utime, at, ns=(e.mtime, e.mtime), follow_symlinks=False)
 
 
 def has_attributes(folder):
@@ -212,10 +204,17 @@ def erase(at):
     if os.path.islink(at) or not os.path.isdir(at):
         os.unlink(at)
         return
-    os.chmod(at, 0o700)
+    if_possible(os.chmod, at, 0o700)
     for name in os.listdir(at):
         erase(at + b"/" + name)
     os.rmdir(at)
+
+
+def attributes(at):
+    try:
+        return os.listxattr(at)
+    except OSError: # the file system has none
+        return []
 
 
 def describe(root):
@@ -236,12 +235,12 @@ def describe(root):
             d["mode"] = oct(stat.S_IMODE(st.st_mode))
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
             return
-        acls = [n for n in os.listxattr(at) if n in (ACL_ACCESS, ACL_DEFAULT)]
-        d["acl"] = {n: os.getxattr(at, n) for n in acls}
+        named = attributes(at)
+        d["acl"] = {n: os.getxattr(at, n) for n in named if n in (ACL_ACCESS, ACL_DEFAULT)}
         closed = os.geteuid() != 0 and st.st_mode & 0o500 != 0o500
         if closed:
             os.chmod(at, stat.S_IMODE(st.st_mode) | 0o700)
-        d["xattrs"] = {n: hashlib.md5(os.getxattr(at, n)).hexdigest() for n in os.listxattr(at) if n.startswith("user.")}
+        d["xattrs"] = {n: hashlib.md5(os.getxattr(at, n)).hexdigest() for n in named if n.startswith("user.")}
         if kind == stat.S_IFREG:
             d["size"] = st.st_size
             with open(at, "rb") as f:
