@@ -13,7 +13,7 @@ test_SCRIPTS := tests/test_run tests/layers tests/shape tests/docs tests/prose t
 test_HELPERS := $(patsubst %,$(BUILD)/tests/e2e/%,jsonget silent unable launch patience)
 test_LIBRARIES := $(patsubst %,$(BUILD)/tests/e2e/%.so,other_clock slow names nocase sendfile no_direct late late_close deaf owners unfair busy)
 test_PROGRAMS := $(patsubst %,$(BUILD)/tests/%,hostile/hostile campaign/chaos bench/advice/report \
-	bench/advice/campaign_report e2e/spool trees/odd)
+	bench/advice/campaign_report e2e/spool trees/odd engine/replay)
 test_NEEDS = $(test_BINS) $(test_HELPERS) $(test_LIBRARIES) $(test_PROGRAMS)
 PLAN_TEST_LIBS := -lglpk # has no pkg-config file; others load it, see src/plan/glpk_calls.h
 
@@ -56,8 +56,9 @@ $(BUILD)/tests/work/test_work $(BUILD)/tests/measure/test_timing: \
 $(filter $(BUILD)/tests/server/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,server/fixture store/fixture)
 $(BUILD)/tests/work/test_work_streams: $(BUILD)/tests/store/fixture.o
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
-engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one)
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one player player_lines)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
+$(BUILD)/tests/engine/replay: $(patsubst %,$(BUILD)/tests/engine/%.o,player player_lines)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \
 	conn/test_inbound server/test_port_share mover/test_movers mover/test_launch): $(BUILD)/tests/net/fixture.o
 $(patsubst %,$(BUILD)/tests/%,api/test_api api/test_public_options api/test_rates measure/test_measure \

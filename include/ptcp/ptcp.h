@@ -114,7 +114,7 @@ PTCP_API int ptcp_certificate_revoke(const char *config_dir, const char *serial,
 
 /* ---- Logs and events ------------------------------------------------------ */
 
-enum ptcp_log_level { PTCP_LOG_ERROR, PTCP_LOG_WARN, PTCP_LOG_INFO, PTCP_LOG_DEBUG };
+enum ptcp_log_level { PTCP_LOG_ERROR, PTCP_LOG_WARN, PTCP_LOG_INFO, PTCP_LOG_DEBUG, PTCP_LOG_TRACE };
 
 /* One line "key=value ..", without a newline, names escaped. Called from any thread of the library; must not call the
  * library. */

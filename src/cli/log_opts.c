@@ -12,7 +12,8 @@
 static const struct {
 	const char *name;
 	int priority; /* level of syslog(3) */
-} levels[] = { { "error", LOG_ERR }, { "warn", LOG_WARNING }, { "info", LOG_INFO }, { "debug", LOG_DEBUG } };
+} levels[] = { { "error", LOG_ERR }, { "warn", LOG_WARNING }, { "info", LOG_INFO }, { "debug", LOG_DEBUG },
+	{ "trace", LOG_DEBUG } };
 #define N_LEVELS ((int)(sizeof levels / sizeof *levels))
 
 static int set_level(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -25,7 +26,7 @@ static int set_level(void *args, const struct opt *o, const char *text, struct p
 			a->level = i;
 			return 0;
 		}
-	return opt_reject(o, text, e, "no such level (error, warn, info or debug)");
+	return opt_reject(o, text, e, "no such level (error, warn, info, debug or trace)");
 }
 
 /* The first -v lists files, further ones log. */
@@ -46,7 +47,7 @@ static int set_list(void *args, const struct opt *o, const char *text, struct pt
 	    offsetof(struct log_opts, json), 0, 0 }, \
 	{ "quiet", 'q', NULL, "print warnings and errors only", opt_true, offsetof(struct log_opts, quiet), 0, 0 }
 #define LOG_LEVEL \
-	{ "log-level", 0, "error|warn|info|debug", "log messages of this level and above", set_level, \
+	{ "log-level", 0, "error|warn|info|debug|trace", "log messages of this level and above", set_level, \
 	    0, 0, 0 }
 
 const struct opt log_options[] = {
@@ -79,7 +80,7 @@ int log_opts_level(const struct log_opts *a, int base)
 		level = a->level;
 	if (a->verbose > 0 && level < PTCP_LOG_INFO)
 		level = PTCP_LOG_INFO;
-	return a->verbose > 1 ? PTCP_LOG_DEBUG : level;
+	return a->verbose > 1 && level < PTCP_LOG_DEBUG ? PTCP_LOG_DEBUG : level;
 }
 
 bool log_opts_status(const struct log_opts *a)
@@ -89,7 +90,7 @@ bool log_opts_status(const struct log_opts *a)
 
 void log_print(void *arg, enum ptcp_log_level level, const char *component, const char *msg)
 {
-	int known = (int)level < N_LEVELS ? (int)level : PTCP_LOG_DEBUG;
+	int known = (int)level < N_LEVELS ? (int)level : PTCP_LOG_TRACE;
 	struct timespec now;
 	struct tm tm;
 	char when[32];

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG, LOG_TRACE };
 
 struct log {
 	/* Any thread; must not call back into the library. */

@@ -231,7 +231,7 @@ enum {
 	{ \
 		(void)type; \
 		if (progress) \
-			engine_progress(ENGINE, ENGINE->conn.last_input); \
+			engine_advance(ENGINE, ENGINE->conn.last_input); \
 		return handler(whose, f, e); \
 	}
 RULES(TAKE)
@@ -259,9 +259,10 @@ void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now)
 {
 	struct ptcp_err e;
 
+	tape_write_input(s->tape, p, n, now);
 	if (engine_over(s))
 		return;
 	if (frame_conn_input(&s->conn, p, n, now, &e) < 0)
-		engine_fail(s, &e);
-	engine_tick(s, now);
+		engine_give_up(s, &e);
+	engine_check(s, now);
 }

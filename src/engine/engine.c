@@ -21,7 +21,7 @@ void engine_set_state(struct engine *s, enum engine_state to, const char *event)
 int engine_new_sender(struct engine *s, struct ptcp_err *e)
 {
 	struct snd_opts o = { (s->open.flags & WIRE_OPEN_VERIFY) != 0, (s->open.flags & WIRE_OPEN_DRY_RUN) != 0,
-		s->o.ops->snd, s->o.arg, s->o.memory };
+		s->o.ops->snd, s->o.arg, s->o.memory, s->tape };
 
 	return snd_new(&s->snd, &o, &s->conn.out, e);
 }
@@ -46,6 +46,7 @@ int engine_new(struct engine **out, const struct engine_opts *o, const struct wi
 	if (o->one_channel)
 		h.abilities[h.n_abilities++] = WIRE_ABLE_ONE_CHANNEL;
 	s->o = *o;
+	s->tape = tape_new(&s->o, open, now);
 	frame_conn_init(&s->conn, &engine_table, s, o->memory, now);
 	s->early.memory = o->memory;
 	s->timeout_ns = o->timeout_ns;
@@ -85,11 +86,13 @@ void engine_free(struct engine *s)
 	frame_conn_fini(&s->conn);
 	buf_fini(&s->open_paths);
 	buf_fini(&s->early);
+	tape_free(s->tape);
 	free(s);
 }
 
 void engine_drop(struct engine *s)
 {
+	TAPE(s->tape, drop, .u = { 0 });
 	if (s->snd != NULL)
 		snd_drop(s->snd);
 	if (s->rcv != NULL)
@@ -99,6 +102,16 @@ void engine_drop(struct engine *s)
 /* ---- Getters ---- */
 
 struct outbox *engine_outbox(struct engine *s) { return &s->conn.out; }
+
+void engine_sent(struct engine *s, size_t n)
+{
+	struct buf *b = &s->conn.out.b;
+
+	buf_consume(b, n);
+	if (n > 0)
+		TAPE(s->tape, sent, .u = { n, buf_len(b) });
+}
+
 struct snd *engine_snd(struct engine *s) { return s->snd; }
 struct rcv *engine_rcv(struct engine *s) { return s->rcv; }
 uint64_t engine_linger_ns(const struct engine *s) { return s->linger_ns; }
@@ -186,6 +199,7 @@ void engine_warn(struct engine *s, enum wire_warning_kind kind, const char *path
 		.text = { (const uint8_t *)why->msg, text_n < WIRE_TEXT_MAX ? text_n : WIRE_TEXT_MAX }
 	};
 
+	TAPE(s->tape, warn, .u = { kind, path_n }, .why = why);
 	s->warned_failures += kind != WIRE_WARNING_ONLY && outbox_is_failure(why->code);
 	OUTBOX_PUT(&s->conn.out, warning, WARNING, &n);
 }
@@ -202,6 +216,7 @@ void engine_send_end(struct engine *s)
 
 void engine_finish(struct engine *s)
 {
+	TAPE(s->tape, finish, .u = { 0 });
 	if (s->state == RUNNING)
 		engine_send_end(s);
 }
@@ -228,6 +243,7 @@ void engine_report_deleted(struct engine *s, const char *path)
 
 void engine_finished(struct engine *s)
 {
+	TAPE(s->tape, finished, .u = { 0 });
 	if (s->state != CLOSING || s->rcv == NULL)
 		return;
 	OUTBOX_PUT(&s->conn.out, end, END, &s->end);
@@ -244,6 +260,12 @@ void engine_end(struct engine *s, const struct ptcp_err *why)
 
 void engine_fail(struct engine *s, const struct ptcp_err *why)
 {
+	TAPE(s->tape, fail, .why = why);
+	engine_give_up(s, why);
+}
+
+void engine_give_up(struct engine *s, const struct ptcp_err *why)
+{
 	if (engine_over(s))
 		return;
 	s->conn.out.failed = false; /* room for ERROR, even when memory was short before */
@@ -254,6 +276,7 @@ void engine_fail(struct engine *s, const struct ptcp_err *why)
 /* In CLOSING every entry has its verdict, and a starter that receives may leave right behind its END. */
 void engine_closed(struct engine *s, const struct ptcp_err *why)
 {
+	TAPE(s->tape, closed, .why = why);
 	s->unanswered = s->state == HELLO;
 	engine_end(s, s->state == CLOSING && s->snd != NULL && !s->o.starter ? NULL : why);
 }

@@ -103,8 +103,9 @@ void engine_drop(struct engine *s);
 void engine_input(struct engine *s, const uint8_t *p, size_t n, struct mono now);
 /* The channel is gone: fails the session unless it has ended, or only the END of a starter that receives is missing. */
 void engine_closed(struct engine *s, const struct ptcp_err *why);
-/* Bytes for the peer; the caller consumes them. */
+/* Bytes for the peer; engine_sent() consumes the first n. */
 struct outbox *engine_outbox(struct engine *s);
+void engine_sent(struct engine *s, size_t n);
 
 /* Acceptor in AUTHORIZING; ignored once the session has failed. */
 void engine_accept(struct engine *s, const struct wire_opened *o, struct mono now);

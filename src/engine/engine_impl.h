@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/frame_conn.h"
+#include "engine/tape.h"
 
 #define ENGINE_STATES(X) X(HELLO) X(OPENING) X(AWAIT_OPEN) X(AUTHORIZING) X(RUNNING) X(CLOSING) X(ENDED) X(FAILED)
 
@@ -44,6 +45,7 @@ struct engine {
 	struct mono last_work;           /* conn.last_progress without the peer's claims to be busy */
 	struct mono due;                 /* the deadline at the last tick */
 	bool moved;                      /* a block arrived or was acknowledged */
+	struct tape *tape;               /* NULL: no record */
 };
 
 /* ---- engine.c ---- */
@@ -56,6 +58,8 @@ bool engine_measures(const struct engine *s);
 void engine_send_end(struct engine *s);
 /* The sending half, as OPEN requests it. */
 int engine_new_sender(struct engine *s, struct ptcp_err *e);
+/* As engine_fail(), by the engine itself; a record has only what others call. */
+void engine_give_up(struct engine *s, const struct ptcp_err *why);
 /* Ends the session without informing the peer: done (`why` NULL) or failed. */
 void engine_end(struct engine *s, const struct ptcp_err *why);
 
@@ -76,6 +80,10 @@ int engine_on_early_entry(struct engine *s, struct span in, struct ptcp_err *e);
 
 struct frame_limits engine_limits(const void *engine);
 struct wire_ping engine_ping(void *engine, struct mono now);
+
+/* As engine_progress() and engine_tick(), by the engine itself. */
+void engine_advance(struct engine *s, struct mono now);
+void engine_check(struct engine *s, struct mono now);
 
 /* Whether to wait for a peer that reports `busy`: only after work has started, and for a limited time. */
 bool engine_tolerates(const struct engine *s, enum wire_busy busy, struct mono now);

@@ -32,7 +32,7 @@ static uint64_t region_bytes(const struct engine *s, const struct wire_opened *o
 static int run(struct engine *s, const struct wire_opened *o, const char *event, struct ptcp_err *e)
 {
 	struct rcv_opts rcv = { s->o.max_entries, (s->open.flags & WIRE_OPEN_VERIFY) != 0,
-		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg, s->o.memory };
+		(s->open.flags & WIRE_OPEN_DRY_RUN) != 0, s->o.ops->rcv, s->o.arg, s->o.memory, s->tape };
 	struct snd_terms terms = { s->peer_entries, s->timeout_ns, s->linger_ns, engine_spooled(s),
 		region_bytes(s, o) };
 	int r = 0;
@@ -167,10 +167,11 @@ void engine_accept(struct engine *s, const struct wire_opened *o, struct mono no
 {
 	struct ptcp_err e;
 
+	tape_write_opened(s->tape, o, now);
 	if (s->state != AUTHORIZING)
 		return;
 	OUTBOX_PUT(&s->conn.out, opened, OPENED, o);
-	engine_progress(s, now);
+	engine_advance(s, now);
 	if (run(s, o, "accept", &e) < 0 || take_early(s, &e) < 0)
-		engine_fail(s, &e);
+		engine_give_up(s, &e);
 }

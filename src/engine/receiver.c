@@ -331,6 +331,8 @@ void rcv_prepared(struct rcv *r, uint64_t id, enum rcv_prep v, uint64_t *claimed
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	tape_write_bitmap(r->o.tape, TAPE_prepared, &(struct tape_args){ .u = { id, v },
+	    .why = v == RCV_REFUSE ? why : NULL }, claimed, f != NULL ? f->n_blocks : 0);
 	if (f == NULL || f->state != PREPARING) {
 		free(claimed);
 		return;
@@ -343,6 +345,7 @@ void rcv_not_linked(struct rcv *r, uint64_t id)
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, not_linked, .u = { id });
 	if (f == NULL || f->state != COMMITTING)
 		return;
 	assert(f->type == WIRE_HARDLINK);

@@ -26,6 +26,7 @@
 #include "wire/outbox.h"
 
 struct rcv;
+struct tape;
 
 enum rcv_prep {
 	RCV_ACCEPT,
@@ -80,6 +81,7 @@ struct rcv_opts {
 	const struct rcv_ops *ops;
 	void *arg;
 	struct memory_account *memory; /* outlives the receiver; NULL: no limit */
+	struct tape *tape; /* outlives the receiver; NULL: no record */
 };
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e);

@@ -193,6 +193,7 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, rcv_compared, .u = { id }, .digest = &digest, .why = why);
 	if (f == NULL || f->state != COMPARING || f->has_own)
 		return;
 	f->has_own = true;
@@ -239,6 +240,7 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 	struct rcv_entry *f = rcv_find(r, id);
 	uint32_t end = first + count;
 
+	TAPE(r->o.tape, verified, .u = { id, first, count, good }, .digest = &sum);
 	if (f == NULL || f->state != RECEIVING || f->claimed == NULL || !range_fits(f, first, count) ||
 	    bitmap_next(f->claimed, false, first, end) < end ||
 	    bitmap_next(f->done, true, first, end) < end)
@@ -254,6 +256,7 @@ void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, broken, .u = { id }, .why = why);
 	if (f != NULL && (f->state == RECEIVING || f->state == COMPLETE))
 		rcv_fail(r, f, why);
 	rcv_run_waiting(r);
@@ -278,6 +281,7 @@ void rcv_limit(struct rcv *r, uint64_t id, uint32_t end)
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, limit, .u = { id, end });
 	if (f == NULL || f->state != RECEIVING || f->claimed == NULL)
 		return;
 	f->need_end = end;
@@ -310,6 +314,7 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result
 	struct wire_blocks need = { .id = id, .first = block, .count = 1 };
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, block, .u = { id, block, result }, .digest = &term, .why = why);
 	if (f == NULL || f->state != RECEIVING || block >= f->n_blocks || !track_or_fail(r, f) ||
 	    !expects(f, block))
 		return;
@@ -404,6 +409,7 @@ void rcv_committed(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
 	struct rcv_entry *f = rcv_find(r, id);
 
+	TAPE(r->o.tape, committed, .u = { id }, .why = why);
 	if (f == NULL || f->state != COMMITTING)
 		return;
 	if (why != NULL)

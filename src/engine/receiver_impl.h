@@ -5,6 +5,7 @@
 #include "core/bitmap.h"
 #include "core/list.h"
 #include "engine/receiver.h"
+#include "engine/tape.h"
 #include "wire/block.h"
 
 /* Limit for all unfinished entries together. */

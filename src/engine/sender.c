@@ -276,6 +276,7 @@ bool snd_may_link(struct snd *s, uint64_t again, size_t name_bytes)
 	const struct snd_entry *in = again != 0 ? snd_find(s, again)->parent : s->depth > 0 ? s->stack[s->depth - 1] : NULL;
 	uint64_t path = below(in) + name_bytes;
 
+	TAPE(s->o.tape, may_link, .u = { again, name_bytes });
 	if (WIRE_LINKED_COST(path) > WIRE_LINKED_MAX_BYTES - s->linked_bytes)
 		return false;
 	s->linked_bytes += WIRE_LINKED_COST(path);
@@ -309,6 +310,7 @@ uint64_t snd_offer(struct snd *s, struct wire_entry *f, void *cookie)
 	bool lost = top != NULL && top->state == LOST;
 	struct ptcp_err why;
 
+	tape_write_entry(s->o.tape, TAPE_offer, 0, f);
 	assert(s->n_spare > 0 && cookie != NULL);
 	err_nomem(&why); /* the failure of the directory above, if that is untracked */
 	if (s->untracked > 0 || (n = entry_new(s, f, top, cookie, !lost, &why)) == NULL) {
@@ -333,6 +335,7 @@ uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void 
 	struct snd_entry *n = snd_find(s, id);
 	struct ptcp_err why;
 
+	tape_write_entry(s->o.tape, TAPE_offer_again, id, f);
 	assert(n->state == AGAIN && f->type != WIRE_DIR);
 	n->cookie = cookie;
 	if (n->parent != NULL && n->parent->state == LOST) {
@@ -348,11 +351,13 @@ uint64_t snd_offer_again(struct snd *s, uint64_t id, struct wire_entry *f, void 
 
 void snd_give_up(struct snd *s, uint64_t id)
 {
+	TAPE(s->o.tape, give_up, .u = { id });
 	snd_end(s, snd_find(s, id), SND_DROPPED, NULL);
 }
 
 bool snd_lack(struct snd *s)
 {
+	TAPE(s->o.tape, lack, .u = { 0 });
 	if (s->untracked > 0) /* the session has failed */
 		return true;
 	if (s->depth == 0)
@@ -361,14 +366,7 @@ bool snd_lack(struct snd *s)
 	return true;
 }
 
-void snd_close(struct snd *s)
-{
-	if (s->untracked == 0)
-		s->stack[s->depth - 1]->end.size_bytes = WIRE_DIR_CLOSED;
-	snd_leave(s);
-}
-
-void snd_leave(struct snd *s)
+static void leave(struct snd *s)
 {
 	struct snd_entry *d;
 
@@ -382,19 +380,40 @@ void snd_leave(struct snd *s)
 	snd_dir_try_end(s, d);
 }
 
+void snd_leave(struct snd *s)
+{
+	TAPE(s->o.tape, leave, .u = { 0 });
+	leave(s);
+}
+
+void snd_close(struct snd *s)
+{
+	TAPE(s->o.tape, close, .u = { 0 });
+	if (s->untracked == 0)
+		s->stack[s->depth - 1]->end.size_bytes = WIRE_DIR_CLOSED;
+	leave(s);
+}
+
 void snd_listed(struct snd *s, uint64_t files, uint64_t bytes, bool final)
 {
 	struct wire_totals f = { files, bytes, final };
 
+	TAPE(s->o.tape, listed, .u = { files, bytes, final });
 	s->listed = final;
 	OUTBOX_PUT(s->out, totals, TOTALS, &f);
 }
 
 bool snd_all_ended(const struct snd *s) { return s->listed && s->stats.live == 0; }
-void snd_hold(struct snd *s) { s->held++; }
+
+void snd_hold(struct snd *s)
+{
+	TAPE(s->o.tape, hold, .u = { 0 });
+	s->held++;
+}
 
 void snd_release(struct snd *s)
 {
+	TAPE(s->o.tape, release, .u = { 0 });
 	assert(s->held > 0);
 	s->held--;
 }
@@ -425,14 +444,18 @@ static bool has_ended(const struct snd_entry *f)
 	return f == NULL || !f->unended || f->state == FAILING;
 }
 
-void snd_grown(struct snd *s, uint64_t id, uint32_t n)
+static void grow(struct snd *s, struct snd_entry *f, uint32_t n)
 {
-	struct snd_entry *f = snd_find(s, id);
-
 	if (has_ended(f) || f->state != SENDING || n <= f->n_blocks)
 		return;
 	f->n_blocks = f->n_offered = n;
 	snd_start_unsized(s, f);
+}
+
+void snd_grown(struct snd *s, uint64_t id, uint32_t n)
+{
+	TAPE(s->o.tape, grown, .u = { id, n });
+	grow(s, snd_find(s, id), n);
 }
 
 /* The receiver does not know the length of a shorter last block before SIZE: it requests the block. */
@@ -441,11 +464,12 @@ bool snd_sized(struct snd *s, uint64_t id, uint64_t size_bytes)
 	struct wire_size frame = { id, size_bytes };
 	struct snd_entry *f = snd_find(s, id);
 
+	TAPE(s->o.tape, sized, .u = { id, size_bytes });
 	if (has_ended(f))
 		return true;
 	if (f->state != SENDING)
 		return false;
-	snd_grown(s, id, (uint32_t)(size_bytes / f->grid.block_bytes));
+	grow(s, f, (uint32_t)(size_bytes / f->grid.block_bytes));
 	f->unended = false;
 	s->n_unended--;
 	f->size_bytes = size_bytes;
@@ -460,6 +484,7 @@ bool snd_input_failed(struct snd *s, uint64_t id, const struct ptcp_err *why)
 {
 	struct snd_entry *f = snd_find(s, id);
 
+	TAPE(s->o.tape, input_failed, .u = { id }, .why = why);
 	if (has_ended(f))
 		return true;
 	if (f->state != SENDING)
@@ -477,12 +502,14 @@ bool snd_input_failed(struct snd *s, uint64_t id, const struct ptcp_err *why)
 
 void snd_share(struct snd *s, unsigned stream, unsigned rate)
 {
+	TAPE(s->o.tape, share, .u = { stream, rate });
 	inflight_share(&s->flights, stream, rate);
 	s->stalls_at = (struct mono){ 0 };
 }
 
 void snd_set_rate(struct snd *s, unsigned rate, uint64_t bps)
 {
+	TAPE(s->o.tape, set_rate, .u = { rate, bps });
 	s->rate[rate].idle = bps == SND_IDLE;
 	if (bps != SND_IDLE) /* queued blocks still leave at the old rate */
 		s->rate[rate].bps = bps;
@@ -509,6 +536,7 @@ bool snd_stream_waits(const struct snd *s, unsigned stream)
 
 void snd_set_paced(struct snd *s, bool paced)
 {
+	TAPE(s->o.tape, set_paced, .u = { paced });
 	if (s->paced != paced)
 		s->stalls_at = (struct mono){ 0 };
 	s->paced = paced;

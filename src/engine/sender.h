@@ -31,6 +31,7 @@
 #include "wire/outbox.h"
 
 struct snd;
+struct tape;
 
 enum snd_fate { SND_DONE, SND_SKIPPED /* up to date */, SND_FAILED, SND_DROPPED /* snd_drop() */ };
 
@@ -61,6 +62,7 @@ struct snd_opts {
 	const struct snd_ops *ops;
 	void *arg;
 	struct memory_account *memory; /* outlives the sender; NULL: no limit */
+	struct tape *tape;      /* outlives the sender; NULL: no record */
 };
 
 /* What the peer has agreed to. */

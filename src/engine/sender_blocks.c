@@ -115,6 +115,7 @@ void snd_drop_blocks(struct snd *s, struct snd_entry *f)
 
 void snd_stream_up(struct snd *s, unsigned stream, struct mono now)
 {
+	TAPE(s->o.tape, stream_up, .at = now, .u = { stream });
 	assert(stream < INFLIGHT_STREAMS && list_empty(&s->flights.stream[stream]));
 	s->up[stream] = true;
 	snd_lane_join(s, stream);
@@ -144,6 +145,7 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 {
 	struct list *l = &s->flights.stream[stream];
 
+	TAPE(s->o.tape, stream_lost, .u = { stream });
 	if (s->up[stream])
 		snd_lane_leave(s, stream);
 	s->up[stream] = false;
@@ -307,11 +309,10 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 	}
 }
 
-bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job)
+static bool take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job)
 {
 	uint32_t bytes = 0;
 
-	assert(s->up[stream]);
 	job->n = 0;
 	if (snd_stream_waits(s, stream))
 		return false;
@@ -323,6 +324,17 @@ bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *j
 	if (job->n == 0 && (s->listed || s->n_unended > 0) && list_empty(&s->ready) && s->n_regions == 0)
 		take_copies(s, stream, now, job, &bytes);
 	return job->n > 0;
+}
+
+bool snd_take(struct snd *s, unsigned stream, struct mono now, struct snd_job *job)
+{
+	bool any;
+
+	assert(s->up[stream]);
+	TAPE(s->o.tape, take, .at = now, .u = { stream });
+	any = take(s, stream, now, job);
+	tape_write_job(s->o.tape, any ? job : NULL);
+	return any;
 }
 
 /* ---- News ---- */
@@ -413,6 +425,7 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
 	struct snd_entry *f = snd_find(s, id);
 	struct inflight *t;
 
+	TAPE(s->o.tape, read, .at = now, .u = { stream, id, block }, .digest = &term, .why = why);
 	t = f != NULL ? inflight_on(&s->flights, f, stream, block) : NULL;
 	inflight_sent(&s->flights, stream, why == NULL ? t : NULL, now);
 	if (s->rate[s->flights.rate_of[stream]].bps > 0)
@@ -452,6 +465,7 @@ void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why)
 {
 	struct snd_entry *f = snd_find(s, id);
 
+	TAPE(s->o.tape, checked, .u = { id }, .why = why);
 	if (f != NULL && f->state == CHECKING)
 		end_file(s, f, f->digest, FINISHING, why);
 }
@@ -474,6 +488,7 @@ void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct
 {
 	struct snd_entry *f = snd_find(s, id);
 
+	TAPE(s->o.tape, compared, .u = { id }, .digest = &digest, .why = why);
 	if (f != NULL && f->state == COMPARING)
 		end_file(s, f, digest, COMPARED, why);
 }

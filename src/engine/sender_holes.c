@@ -53,6 +53,8 @@ void snd_mapped(struct snd *s, uint64_t id, uint64_t *holes, const struct ptcp_e
 	struct snd_entry *f = snd_find(s, id);
 	uint32_t block, end;
 
+	tape_write_bitmap(s->o.tape, TAPE_mapped, &(struct tape_args){ .u = { id }, .why = why }, holes,
+	    f != NULL ? f->n_blocks : 0);
 	assert(s->n_mapping > 0);
 	s->n_mapping--;
 	if (f == NULL || f->state != SENDING || !f->unmapped || !f->has_map) {

@@ -6,6 +6,7 @@
 #include "core/bitmap.h"
 #include "engine/inflight.h"
 #include "engine/sender.h"
+#include "engine/tape.h"
 #include "wire/block.h"
 
 /* Outbox bytes above which neither entries nor holes are sent. */

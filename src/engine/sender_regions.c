@@ -22,7 +22,11 @@ static uint32_t region_first(const struct snd *s, const struct snd_entry *f, uin
 
 /* ---- Lanes ---- */
 
-void snd_set_mover(struct snd *s, unsigned stream, uint64_t mover) { s->mover[stream] = mover; }
+void snd_set_mover(struct snd *s, unsigned stream, uint64_t mover)
+{
+	TAPE(s->o.tape, set_mover, .u = { stream, mover });
+	s->mover[stream] = mover;
+}
 
 void snd_lane_join(struct snd *s, unsigned stream)
 {

@@ -8,6 +8,12 @@
 
 void engine_progress(struct engine *s, struct mono now)
 {
+	TAPE(s->tape, progress, .at = now);
+	engine_advance(s, now);
+}
+
+void engine_advance(struct engine *s, struct mono now)
+{
 	s->conn.last_progress = s->last_work = now;
 	s->moved = true;
 }
@@ -97,7 +103,7 @@ struct wire_ping engine_ping(void *engine, struct mono now)
 	return (struct wire_ping){ (uint8_t)s->busy_reported, ++s->ticks };
 }
 
-struct mono engine_deadline(const struct engine *s)
+static struct mono deadline(const struct engine *s)
 {
 	struct mono at = frame_conn_deadline(&s->conn);
 
@@ -108,6 +114,12 @@ struct mono engine_deadline(const struct engine *s)
 	return s->rcv != NULL ? mono_min(at, rcv_deadline(s->rcv)) : at;
 }
 
+struct mono engine_deadline(const struct engine *s)
+{
+	TAPE(s->tape, deadline, .u = { 0 });
+	return deadline(s);
+}
+
 static void fail_late(struct engine *s, const char *what, uint64_t limit_ns)
 {
 	char after[UNITS_TEXT_BYTES];
@@ -116,7 +128,7 @@ static void fail_late(struct engine *s, const char *what, uint64_t limit_ns)
 	err_set(&e, PTCP_ETIMEOUT, "the peer: no %s for %s (check the network and the other host, then run "
 	    "the same command again)",
 	    what, units_time_text(after, (double)limit_ns / 1e9));
-	engine_fail(s, &e);
+	engine_give_up(s, &e);
 }
 
 /* This process or the host was stopped (SIGSTOP, suspend): the peer had no chance to be heard meanwhile. */
@@ -153,11 +165,17 @@ static void check_time(struct engine *s, struct mono now)
 		break;
 	case FRAME_UNREAD:
 		err_set(&e, PTCP_ENOMEM, "control connection: the peer does not read, or memory is short");
-		engine_fail(s, &e);
+		engine_give_up(s, &e);
 	}
 }
 
 void engine_tick(struct engine *s, struct mono now)
+{
+	TAPE(s->tape, tick, .at = now);
+	engine_check(s, now);
+}
+
+void engine_check(struct engine *s, struct mono now)
 {
 	if (engine_over(s))
 		return;
@@ -172,7 +190,7 @@ void engine_tick(struct engine *s, struct mono now)
 	if (s->rcv != NULL)
 		rcv_tick(s->rcv);
 	check_time(s, now);
-	s->due = engine_deadline(s);
+	s->due = deadline(s);
 	if (s->due.ns < now.ns)
 		s->due = now;
 }

@@ -71,7 +71,7 @@ static bool write_outbox(struct session *sess)
 	size_t n;
 
 	do
-		buf_consume(b, n = write_bytes(sess, buf_head(b), buf_len(b)));
+		engine_sent(sess->engine, n = write_bytes(sess, buf_head(b), buf_len(b)));
 	while (n > 0 && buf_len(b) > 0);
 	return buf_len(b) == 0;
 }

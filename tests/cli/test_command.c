@@ -553,7 +553,7 @@ static void help(void **state)
 	    "\n      --preserve WORD,..         attributes to preserve: times|mode|links|owner|xattr|setid|all|none "
 	    "(default: "));
 	assert_non_null(strstr(cap.out,
-	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug\n"));
+	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));
 	assert_non_null(strstr(cap.out,
 	    "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 --retry-for\n"));
 	assert_non_null(strstr(cap.out, "  Relays: --via --relays --paths --overlay --local-host\n"));

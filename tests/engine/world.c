@@ -422,10 +422,11 @@ static void trace(void *arg, enum log_level level, const char *component, const 
 {
 	struct side *sd = arg;
 
-	(void)level;
-	fprintf(stderr, "# %.6f %s %s %s\n", (double)sd->w->now_ns / 1e9,
-	    sd->sends ? "sender" : "receiver",
-	    component, msg);
+	if (level == LOG_TRACE)
+		fprintf(sd->w->record, "%s: %s\n", component, msg);
+	else if (getenv("XFER_TRACE") != NULL)
+		fprintf(stderr, "# %.6f %s %s %s\n", (double)sd->w->now_ns / 1e9, sd->sends ? "sender" : "receiver",
+		    component, msg);
 }
 
 /* ---- The control channel ---- */
@@ -452,7 +453,7 @@ static void flush(struct world *w, struct side *sd)
 		ev->bytes = world_alloc(NULL, n);
 		memcpy(ev->bytes, buf_head(b), n);
 		ev->n = n;
-		buf_consume(b, n);
+		engine_sent(sd->engine, n);
 	}
 }
 
@@ -530,7 +531,8 @@ static void start_side(struct world *w, unsigned i)
 {
 	static const uint8_t path[] = { 0, 0, 1, 'p' };
 	struct side *sd = &w->side[i];
-	struct log log = { trace, sd, getenv("XFER_TRACE") != NULL ? LOG_DEBUG : LOG_ERROR };
+	struct log log = { trace, sd, w->record != NULL ? LOG_TRACE : getenv("XFER_TRACE") != NULL ? LOG_DEBUG :
+		LOG_ERROR };
 	struct engine_opts o = { .software = "test", .timeout_ns = w->plan.timeout_ns,
 		.max_entries = w->plan.max_entries, .max_streams = WORLD_LINES, .region_bytes = w->plan.striped ? 0 :
 		w->plan.region_bytes, .ops = &ops, .arg = sd };
@@ -548,11 +550,13 @@ static void start_side(struct world *w, unsigned i)
 	assert_int_equal(engine_new(&sd->engine, &o, o.starter ? &open : NULL, world_now(w), NULL), 0);
 }
 
-void world_init(struct world *w, const struct plan *p)
+void world_init(struct world *w, const struct plan *p) { world_init_recorded(w, p, NULL); }
+
+void world_init_recorded(struct world *w, const struct plan *p, FILE *record)
 {
 	unsigned i;
 
-	*w = (struct world){ .plan = *p, .rng = { p->seed }, .now_ns = 5 * NS_PER_S };
+	*w = (struct world){ .plan = *p, .rng = { p->seed }, .now_ns = 5 * NS_PER_S, .record = record };
 	for (i = 0; i < WORLD_LINES; i++) {
 		w->line[i].bytes_per_s = 10000000;
 		w->line[i].latency_ns = NS_PER_MS;
@@ -623,9 +627,9 @@ void world_settle(struct world *w, unsigned side)
 		happen(w, ev);
 		event_free(ev);
 		pump(w, sd);
-		buf_consume(b, buf_len(b));
+		engine_sent(sd->engine, buf_len(b));
 	}
-	buf_consume(b, buf_len(b));
+	engine_sent(sd->engine, buf_len(b));
 }
 
 void world_run(struct world *w, uint64_t limit_ns)

@@ -157,9 +157,12 @@ struct world {
 	uint64_t resumed, holes, asked_again; /* blocks: verified, told as holes, claimed but bad */
 	bool cut;
 	FILE *tape;                     /* gets what arrives; NULL: none */
+	FILE *record;                   /* gets the records of both engines (engine/tape.h); NULL: none */
 };
 
 void world_init(struct world *w, const struct plan *p);
+/* The same, with a record; NULL: none. */
+void world_init_recorded(struct world *w, const struct plan *p, FILE *record);
 /* A tree: enter, files and links, leave. */
 struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes);
 void world_leave(struct world *w);
