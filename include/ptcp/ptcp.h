@@ -255,6 +255,16 @@ PTCP_API int ptcp_hash_speed(double seconds, double *bps, struct ptcp_err *e);
 /* The OpenSSL that encrypts, such as "3.0.22". */
 PTCP_API const char *ptcp_openssl_version(void);
 
+/* What the file system of a directory keeps of files, tried with hidden files that are removed again. */
+struct ptcp_file_system {
+	char type[32];     /* "ext4"; "": unknown */
+	char lacks[200];   /* "no modes or hard links, times to 10 ms"; "": nothing */
+	double time_s;     /* times are multiples; 0: none are kept */
+	uint32_t name_max; /* longest name in bytes */
+	char refused[16];  /* characters forbidden in names */
+};
+PTCP_API int ptcp_file_system_try(const char *dir, struct ptcp_file_system *out, struct ptcp_err *e);
+
 /* Leftovers: part files, journals, unfinished links and marks of interrupted transfers. */
 struct ptcp_leftover {
 	const char *path;    /* below the directory; valid, like `why`, during the call only */

@@ -8,6 +8,7 @@
 #include "core/opts.h"
 #include "core/text.h"
 #include "core/userdir.h"
+#include "fs/file_system.h"
 #include "net/identity.h"
 #include "net/tls.h"
 #include "net/trust/known_hosts.h"
@@ -157,6 +158,32 @@ int ptcp_revoke(const char *config_dir, const char *fingerprint, struct ptcp_err
 	if ((r = authorized_set(config_dir, fingerprint, NULL, e)) == 0 && known == 0)
 		return err_set(e, PTCP_EUSAGE, "%s: not authorized on this host (see authorized_clients)", fingerprint);
 	return r < 0 ? r : 0;
+}
+
+/* ---- File systems ---- */
+
+int ptcp_file_system_try(const char *dir, struct ptcp_file_system *out, struct ptcp_err *e)
+{
+	char text[FILE_SYSTEM_TEXT_BYTES];
+	struct file_system is;
+	struct tree *tree;
+	struct dir *root;
+	int r;
+
+	if ((r = tree_open(&tree, dir, &sys_real, e)) < 0)
+		return r;
+	root = tree_root(tree);
+	if ((r = file_system_try(root, &is, e)) == 0) {
+		*out = (struct ptcp_file_system){ .time_s = (double)is.time_ns / 1e9, .name_max = is.name_max };
+		strcpy(out->type, is.type);
+		strcpy(out->refused, is.refused);
+		is.type[0] = '\0';
+		if (file_system_text(&is, UINT32_MAX, text))
+			strcpy(out->lacks, strchr(text, ':') + 2);
+	}
+	dir_unref(root);
+	tree_unref(tree);
+	return r;
 }
 
 /* ---- Processor speed ---- */

@@ -36,7 +36,7 @@ const char *endpoints_take(struct endpoints *e, const struct wire_endpoint *f,
     const struct sockaddr *from, bool relays);
 /* NULL: none. */
 struct endpoint *endpoints_find(struct endpoints *e, uint32_t id);
-/* Whether the user knows of any that it cannot be reached. */
+/* Whether the user knows of an unreachable one. */
 bool endpoints_told(const struct endpoints *e);
 /* Deals streams, as deal_streams() does, to the endpoints that can be reached as far as known, or to all if none can
  * be. Of the other endpoints each gets one stream for the next attempt, when its time has come; the attempt costs

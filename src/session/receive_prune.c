@@ -26,7 +26,7 @@ struct receive_prune {
 	struct prune *prune;
 	const struct filter *filter;
 	uint64_t entries;                /* entries that the source has below the directories that are pruned */
-	unsigned closed;                 /* directories in which nothing is removed, as something of them failed */
+	unsigned closed;                 /* directories without removals, as entries below failed */
 	bool lacks_names;                /* no memory for a name */
 	/* Waiting for the outbox, or for directories that make way for earlier ones: files and links whose names
 	 * directories have, and at the end an entry of its own, for all further deletion. */

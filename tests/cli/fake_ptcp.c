@@ -349,6 +349,15 @@ size_t ptcp_measure_levels(const struct ptcp_task *t, struct ptcp_level *out, si
 	return fake.n_levels;
 }
 
+/* ---- Disk */
+
+int ptcp_file_system_try(const char *dir, struct ptcp_file_system *out, struct ptcp_err *e)
+{
+	(void)dir;
+	*out = fake.file_system;
+	return play(fake.file_system_code, e);
+}
+
 /* ---- Speed */
 
 int ptcp_cipher_speed(enum ptcp_cipher c, double seconds, double *bps, struct ptcp_err *e)

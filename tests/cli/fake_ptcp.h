@@ -27,6 +27,8 @@ struct fake {
 	struct ptcp_server_stats stats;
 	double aes_bps, chacha_bps, hash_bps;
 	const char *openssl;
+	struct ptcp_file_system file_system;
+	int file_system_code;
 
 	/* Recorded arguments. */
 	unsigned sends, recvs, runs, cancels, stops, frees;

@@ -229,6 +229,32 @@ static void devices(void **state)
 	assert_finding(&d, "disk-space", VERDICT_BAD, "ptcp clean /proc");
 }
 
+static void file_systems(void **state)
+{
+	struct doctor d = { .root = root };
+
+	(void)state;
+	fake.file_system = (struct ptcp_file_system){ .type = "ext4", .time_s = 1e-9, .name_max = 255 };
+	doctor_file_system(&d, root);
+	assert_finding(&d, "file-system", VERDICT_OK, NULL);
+	assert_string_equal(find(&d, "file-system")->found, "ext4, keeps all attributes of files");
+	assert_string_equal(find(&d, "file-times")->found, "multiples of 1e-09 s");
+	assert_string_equal(find(&d, "file-names")->found, "up to 255 bytes");
+	d.n = 0;
+	fake.file_system = (struct ptcp_file_system){ .lacks = "no modes", .time_s = 2, .name_max = 255, .refused = ":\n" };
+	doctor_file_system(&d, root);
+	assert_finding(&d, "file-system", VERDICT_WARN, "receive on another file system");
+	assert_string_equal(find(&d, "file-system")->found, "of unknown type: no modes");
+	assert_true(find(&d, "file-times")->value == 2);
+	assert_string_equal(find(&d, "file-names")->found, "up to 255 bytes, without :\\012");
+	d.n = 0;
+	fake.file_system_code = PTCP_EIO;
+	fake.sentence = "x: Read-only file system";
+	doctor_file_system(&d, root);
+	assert_finding(&d, "file-system", VERDICT_WARN, "--dir");
+	assert_int_equal(d.n, 1);
+}
+
 /* Port 7811 is 1E83; the last column here is the user. */
 static void put_listener(const char *table, const char *address, const char *state, unsigned uid)
 {
@@ -353,7 +379,7 @@ int main(void)
 		cmocka_unit_test(interfaces),
 		cmocka_unit_test(processors), cmocka_unit_test(old_openssl),
 		cmocka_unit_test(disks),
-		cmocka_unit_test(devices),
+		cmocka_unit_test(devices), cmocka_unit_test(file_systems),
 		cmocka_unit_test(servers),
 		cmocka_unit_test(targets),
 		cmocka_unit_test(shown),

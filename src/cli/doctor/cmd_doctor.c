@@ -113,6 +113,7 @@ static int examine(const struct doctor_args *a, struct doctor *d, struct ptcp_er
 		return doctor_movers(d, &a->movers, a->dir, e);
 	doctor_server(d);
 	doctor_room(d, a->dir);
+	doctor_file_system(d, a->dir);
 	doctor_host(d);
 	if ((r = doctor_path(d, a->target, a->rate_bps, &a->connect.transfer, e)) < 0 ||
 	    (r = doctor_identity(d, a->target, &a->connect.transfer, e)) < 0)
@@ -153,7 +154,10 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 	memset(&a, 0, sizeof a);
 	a.dir = ".";
 	if ((r = connect_parse(&a.connect, c, argc, argv, &n, NULL, &e)) == 0) {
-		a.target = n == 1 ? argv[0] : NULL;
+		if (n == 1 && (argv[0][0] == '/' || argv[0][0] == '.'))
+			a.dir = argv[0];
+		else if (n == 1)
+			a.target = argv[0];
 		if ((r = check_movers(&a, own, sizeof own, &e)) == 0 && a.probe == NULL)
 			r = examine(&a, &d, &e);
 	}
@@ -170,5 +174,5 @@ static int run_doctor(const struct command *c, int argc, char **argv)
 
 static const struct opt_group tables[] = { GROUP_OWN(doctor_options), GROUP_CONNECTION, GROUP_END };
 
-const struct command command_doctor = { "doctor", "[options] [TARGET]",
+const struct command command_doctor = { "doctor", "[options] [TARGET|DIRECTORY]",
 	"find causes of slow transfers and suggest fixes", run_doctor, tables, 0, 1, "takes at most one target" };

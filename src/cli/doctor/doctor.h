@@ -43,6 +43,8 @@ bool doctor_read(const struct doctor *d, char *out, size_t cap, const char *fmt,
 void doctor_server(struct doctor *d);
 /* Free space in `dir`. */
 void doctor_room(struct doctor *d, const char *dir);
+/* What the file system of `dir` keeps of files. */
+void doctor_file_system(struct doctor *d, const char *dir);
 
 /* host.c */
 

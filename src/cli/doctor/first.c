@@ -139,3 +139,33 @@ void doctor_room(struct doctor *d, const char *dir)
 		doctor_fix(f, "ptcp clean %.100s (removes what interrupted transfers left), or receive elsewhere",
 		    shown);
 }
+
+/* ---- File system ---- */
+
+static void judge_file_system(struct doctor *d, const struct ptcp_file_system *is)
+{
+	const char *type = is->type[0] != '\0' ? is->type : "of unknown type";
+	char shown[4 * sizeof is->refused];
+
+	if (is->lacks[0] == '\0')
+		doctor_add(d, "file-system", VERDICT_OK, 0, NULL, "%s, keeps all attributes of files", type);
+	else
+		doctor_fix(doctor_add(d, "file-system", VERDICT_WARN, 0, NULL, "%s: %.160s", type, is->lacks),
+		    "receive on another file system if these attributes matter, or see --preserve in ptcp-send(1)");
+	doctor_add(d, "file-times", VERDICT_OK, is->time_s, "s", is->time_s > 0 ? "multiples of %g s" : "not kept",
+	    is->time_s);
+	doctor_add(d, "file-names", VERDICT_OK, (double)is->name_max, "bytes", "up to %u bytes%s%s", is->name_max,
+	    is->refused[0] != '\0' ? ", without " : "", text_escape(shown, sizeof shown, is->refused));
+}
+
+void doctor_file_system(struct doctor *d, const char *dir)
+{
+	struct ptcp_file_system is;
+	struct ptcp_err e;
+
+	if (ptcp_file_system_try(dir, &is, &e) == 0)
+		judge_file_system(d, &is);
+	else
+		doctor_fix(doctor_add(d, "file-system", VERDICT_WARN, 0, NULL, "not tried: %.160s", e.msg),
+		    "name the destination directory with --dir");
+}
