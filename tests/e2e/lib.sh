@@ -203,7 +203,8 @@ done_testing() {
 		echo "not ok each descriptor has one owner"
 		report "$tmp/owners.log" log
 	fi
-	[ ! -e "$census/compared" ] || echo "# the descriptors of $(sort -u "$census/compared" | wc -l) idle servers were compared"
+	[ ! -e "$census/compared" ] || echo "# the descriptors of $(sort -u "$census/compared" | wc -l) idle servers were compared," \
+		"$(find "$census" -name '[0-9]*' | wc -l) have run"
 	echo "1..$cases"
 	[ "$failures" -eq 0 ]
 	exit
