@@ -7,7 +7,7 @@
 #include "world.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define WORLDS 40
+#define WORLDS 100
 #else
 #define WORLDS 150
 #endif
