@@ -39,6 +39,11 @@
 	SENT(one_file_system, 26, ONE_FILE_SYSTEM, true, "one-file-system", 'x', \
 	    "leave out what lies on other file systems than the source")
 
+#define PTCP_OPTIONS_SYMLINKS(SWITCH, SENT, VALUE, TEXTS) \
+	SENT(copy_links, 27, COPY_LINKS, true, "copy-links", 'L', "send the files and directories that links lead to") \
+	SENT(copy_unsafe_links, 28, COPY_UNSAFE_LINKS, true, "copy-unsafe-links", 0, \
+	    "likewise for links that are absolute, or lead out of the source")
+
 #define PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
 	SENT(update, 14, UPDATE, true, "update", 'u', "skip existing files that are newer than the source") \
 	SENT(size_only, 13, SIZE_ONLY, true, "size-only", 0, "skip existing files of the same size, without comparing") \
@@ -163,6 +168,7 @@
 #define PTCP_TRANSFER_OPTIONS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_EXISTING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SELECTION(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_SYMLINKS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \

@@ -91,7 +91,6 @@ static const struct {
 	{ "list-only", 0, "ptcp ls lists a remote directory" },
 	{ "link-dest", 0, "ptcp makes no hard links to an older copy: leave the option out" },
 	{ "chmod", 0, "--preserve mode keeps the modes; change modes at the source or at the destination" },
-	{ "copy-links", 'L', "ptcp sends links as links: name the files that they point to" },
 	{ "inplace", 0, "ptcp replaces a file once it is complete: leave the option out" },
 	{ "append", 0, "ptcp resumes files by itself: leave the option out" },
 	{ "stats", 0, "the summary at the end has the numbers, --json has all" },

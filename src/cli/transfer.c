@@ -125,6 +125,7 @@ static const struct opt send_options[] = {
 static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
 
 static const struct opt writing_options[] = {
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
 	/* Defaults that users of scp and rsync request. */
 	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 },

@@ -285,8 +285,12 @@ static int add_filter(struct ptcp_task *t, struct session *sess, struct ptcp_err
 /* Takes the reference to the directory. */
 static int add_source(struct session *sess, struct place *p, struct ptcp_err *e)
 {
-	int r = session_send_from(sess, p->dir, p->name[0] != '\0' ? p->name : NULL, e);
+	const uint32_t links = WIRE_OPEN_COPY_LINKS | WIRE_OPEN_COPY_UNSAFE_LINKS;
+	int r;
 
+	if ((engine_open(session_engine(sess))->flags & links) != 0)
+		dir_follow(p->dir, DIR_FOLLOW_ANYWHERE);
+	r = session_send_from(sess, p->dir, p->name[0] != '\0' ? p->name : NULL, e);
 	dir_unref(p->dir);
 	return r;
 }

@@ -56,6 +56,11 @@ static int check_options(const struct ptcp_task *t, struct ptcp_err *e)
 	if (t->o.direct_io && t->remote_job != NULL)
 		return err_set(e, PTCP_EUSAGE,
 		    "--direct: not between two other hosts (start their servers with --direct)");
+	if ((t->o.copy_links || t->o.copy_unsafe_links) && t->o.remove_sources)
+		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not with --copy-links, whose sources may be in use elsewhere "
+		    "(leave one out)");
+	if ((t->o.copy_links || t->o.copy_unsafe_links) && t->o.mover.command != NULL)
+		return err_set(e, PTCP_ENOTYET, "--movers: with --copy-links: not available yet (leave one out)");
 	if (!t->o.delete_extra)
 		return 0;
 	if (t->remote_job != NULL)

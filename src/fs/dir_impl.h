@@ -47,6 +47,7 @@ struct tree {
 	atomic_bool no_cached; /* the kernel lacks RESOLVE_CACHED */
 	_Atomic uint64_t fs_hint; /* dev << 2 | hint */
 	_Atomic uint64_t checks; /* number of dir_check_new() */
+	enum dir_follow follow;
 	struct excluded *excluded; /* owned; NULL: nothing is excluded */
 	struct quota *quota; /* owned; NULL: none */
 	struct known_file_systems file_systems; /* under `lock` */

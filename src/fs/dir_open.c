@@ -31,29 +31,81 @@ int dir_open_cached(const struct dir *d, int at, const char *name, int flags)
 	return fd;
 }
 
+/* ---- Links ---- */
+
+void dir_follow(struct dir *d, enum dir_follow how) { d->tree->follow = how; }
+
+/* openat2() of a path whose links stay beneath the directory open at `at`. */
+static int open_beneath(const struct sys *sys, int at, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)(flags & ~O_NOFOLLOW), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	int fd, tries;
+
+	for (tries = 1;; tries++) {
+		fd = sys->openat2(at, path, &how, sizeof how);
+		if (fd >= 0 || errno != EAGAIN || tries == RESOLVE_TRIES)
+			return fd;
+	}
+}
+
+static int open_target(const struct dir *d, int at, const char *name, int flags)
+{
+	const struct tree *t = d->tree;
+	char *path;
+	int fd;
+
+	if (t->follow == DIR_FOLLOW_ANYWHERE)
+		return t->sys->openat(at, name, flags & ~O_NOFOLLOW, 0);
+	if (t->follow == DIR_FOLLOW_NONE) {
+		errno = ELOOP;
+		return -1;
+	}
+	if ((path = dir_path_below(d, t->root, name)) == NULL)
+		return -1;
+	fd = open_beneath(t->sys, t->root->fd, path, flags);
+	free(path);
+	return fd;
+}
+
+int dir_open_name(const struct dir *d, int at, const char *name, int flags, bool cached)
+{
+	const struct tree *t = d->tree;
+	int fd = cached ? dir_open_cached(d, at, name, flags) : t->sys->openat(at, name, flags, 0);
+
+	if (fd >= 0 || t->follow == DIR_FOLLOW_NONE || (errno != ELOOP && errno != ENOTDIR))
+		return fd;
+	if (cached) { /* an I/O thread does it */
+		errno = EAGAIN;
+		return -1;
+	}
+	return open_target(d, at, name, flags);
+}
+
+int dir_stat_target(const struct dir *d, int at, const char *name, struct stat *st)
+{
+	int fd = open_target(d, at, name, O_PATH | O_CLOEXEC), r, saved;
+
+	if (fd < 0)
+		return -1;
+	r = d->tree->sys->fstat(fd, st);
+	saved = errno;
+	d->tree->sys->close(&fd);
+	errno = saved;
+	return r;
+}
+
+/* ---- Opening ---- */
+
 /* Opens d, whose parent is open at `at`. */
 static int open_flags(const struct dir *d, int at, int flags, bool cached)
 {
-	const struct sys *sys = d->tree->sys;
-	struct open_how how = {
-		.flags = (uint64_t)(flags & ~O_NOFOLLOW),
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd, tries;
-
-	if (!d->resolved && cached)
-		return dir_open_cached(d, at, d->name, flags);
 	if (!d->resolved)
-		return sys->openat(at, d->name, flags, 0);
+		return dir_open_name(d->parent != NULL ? d->parent : d, at, d->name, flags, cached);
 	if (cached) { /* rare: let an I/O thread do it */
 		errno = EAGAIN;
 		return -1;
 	}
-	for (tries = 1;; tries++) {
-		fd = sys->openat2(at, d->name, &how, sizeof how);
-		if (fd >= 0 || errno != EAGAIN || tries == RESOLVE_TRIES)
-			return fd;
-	}
+	return open_beneath(d->tree->sys, at, d->name, flags);
 }
 
 /* Whether the open directory is excluded, or, for the root and for a path of several components, lies beneath one that

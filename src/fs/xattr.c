@@ -131,7 +131,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	fd = dir_sys(d)->openat(at, name, SYS_READ_FLAGS, 0);
+	fd = dir_open_name(d, at, name, SYS_READ_FLAGS, false);
 	saved = errno;
 	dir_fd_done(d);
 	if (fd < 0)

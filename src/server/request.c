@@ -267,6 +267,8 @@ int request_begin(struct request *a, struct session *sess, struct ptcp_err *e)
 	for (i = 0; i < a->n_paths && r == 0; i++) {
 		struct request_path *s = &a->path[i];
 
+		if (s->dir != NULL && (a->flags & (WIRE_OPEN_COPY_LINKS | WIRE_OPEN_COPY_UNSAFE_LINKS)) != 0)
+			dir_follow(s->dir, a->own ? DIR_FOLLOW_ANYWHERE : DIR_FOLLOW_BENEATH);
 		r = s->dir == NULL ? session_send_missing(sess, s->path, &s->why) :
 		    session_send_from(sess, s->dir, s->name[0] != '\0' ? s->name : NULL, e);
 	}

@@ -31,7 +31,9 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
-	limits = (struct walk_limits){ engine_open(sess->engine)->max_depth, (flags & WIRE_OPEN_ONE_FILE_SYSTEM) != 0 };
+	limits = (struct walk_limits){ engine_open(sess->engine)->max_depth, (flags & WIRE_OPEN_ONE_FILE_SYSTEM) != 0,
+		(flags & WIRE_OPEN_COPY_LINKS) != 0 ? WALK_LINKS_FOLLOW : (flags & WIRE_OPEN_COPY_UNSAFE_LINKS) != 0 ?
+		WALK_LINKS_UNSAFE : WALK_LINKS_STAY };
 	if ((r = walk_new(&sess->send->walk, sess->o.memory, e)) < 0 ||
 	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))

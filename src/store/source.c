@@ -208,7 +208,10 @@ static int check_name(const struct source *s, struct ptcp_err *e)
 
 	if ((at = dir_fd(s->entry.dir, &why)) < 0)
 		return lost_directory(s, &why, e);
-	if (dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	r = dir_sys(s->entry.dir)->fstatat(at, s->entry.name, &st, AT_SYMLINK_NOFOLLOW);
+	if (r == 0 && S_ISLNK(st.st_mode) && s->entry.followed)
+		r = dir_stat_target(s->entry.dir, at, s->entry.name, &st);
+	if (r == 0)
 		r = compare(s, &st, e);
 	else if (is_gone(errno))
 		r = vanished(s, e);
@@ -237,11 +240,11 @@ static int open_file(struct source *s, bool wait, int *out, struct ptcp_err *e)
 	if (!wait) {
 		if ((r = dir_fd_cached(s->entry.dir, &at, e)) != 0)
 			return r;
-		fd = dir_open_cached(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS);
+		fd = dir_open_name(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS, true);
 	} else {
 		if ((at = dir_fd(s->entry.dir, &why)) < 0)
 			return lost_directory(s, &why, e);
-		fd = sys->openat(at, s->entry.name, SYS_READ_FLAGS, 0);
+		fd = dir_open_name(s->entry.dir, at, s->entry.name, SYS_READ_FLAGS, false);
 	}
 	saved = errno;
 	dir_fd_done(s->entry.dir);

@@ -43,6 +43,7 @@ struct walk_level {
 	int code;
 	int depth;        /* depth of the directory; -1 for an added directory's content */
 	size_t above;     /* with a filter: length of its path and '/' in w->path */
+	uint64_t dev, ino;
 };
 
 struct walk {
@@ -53,6 +54,7 @@ struct walk {
 	bool flat;
 	struct dir *enter; /* the WALK_DIR returned last: its content is next */
 	int enter_depth;
+	uint64_t enter_dev, enter_ino;
 	bool enter_selected; /* selected as far as it is in enter_part */
 	struct selection_part enter_part;
 	const struct selection *selection; /* NULL: all */
@@ -295,6 +297,8 @@ static int push(struct walk *w, struct dir *dir, int depth, struct ptcp_err *e)
 		l->above = strlen(w->path) + 1;
 		w->path[l->above - 1] = '/';
 	}
+	l->dev = w->enter_dev;
+	l->ino = w->enter_ino;
 	l->up = w->top;
 	w->top = l;
 	if (depth < 0 && w->selection != NULL)
@@ -416,7 +420,60 @@ static int classify(struct walk_entry *out, int at, const struct stat *st, struc
 
 static bool is_itself(const char *name) { return strcmp(name, ".") == 0; }
 
-static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
+/* Whether the link, below so many directories of the source, may lead out of the source, by its target alone: as rsync has
+ * it, ".." behind another component counts as well. */
+static bool is_unsafe(const char *target, int depth)
+{
+	bool down = false;
+	size_t n;
+
+	if (target[0] == '/' || target[0] == '\0')
+		return true;
+	for (; *target != '\0'; target += n + (target[n] == '/')) {
+		n = strcspn(target, "/");
+		if (n == 2 && memcmp(target, "..", 2) == 0) {
+			if (down || --depth < 0)
+				return true;
+		} else if (n > 0 && !(n == 1 && *target == '.')) {
+			down = true;
+		}
+	}
+	return false;
+}
+
+/* Whether the link is to be followed; negative without memory. */
+static int follows(const struct walk *w, struct walk_entry *out, int at, struct ptcp_err *why)
+{
+	int r;
+
+	if (w->limits.links != WALK_LINKS_UNSAFE)
+		return w->limits.links == WALK_LINKS_FOLLOW;
+	if ((r = read_target(out, at, why)) == 0)
+		r = is_unsafe(out->target, out->depth);
+	free(out->target);
+	out->target = NULL;
+	return r;
+}
+
+/* What the link leads to. */
+static int stat_target(const struct walk *w, struct walk_entry *out, int at, struct stat *st, struct ptcp_err *why)
+{
+	const struct walk_level *l;
+
+	if (dir_stat_target(out->dir, at, out->name, st) != 0)
+		return fs_err_set(why, errno == EXDEV ? PTCP_EREFUSED : PTCP_EIO, ELOOP, out->dir, out->name,
+		    errno == ENOENT ? "a symbolic link that leads nowhere" :
+		    errno == EXDEV ? "a symbolic link that leads out of the root directory" :
+		    "a symbolic link that cannot be followed");
+	for (l = w->top; l != NULL && S_ISDIR(st->st_mode); l = l->up)
+		if (l->dev == (uint64_t)st->st_dev && l->ino == (uint64_t)st->st_ino)
+			return fs_err_set(why, PTCP_EIO, ELOOP, out->dir, out->name,
+			    "a symbolic link to a directory that it lies in");
+	out->followed = true;
+	return 0;
+}
+
+static int stat_entry(const struct walk *w, struct walk_entry *out, struct ptcp_err *why)
 {
 	struct stat st;
 	int at, r;
@@ -426,10 +483,11 @@ static int stat_entry(struct walk_entry *out, struct ptcp_err *why)
 		return fs_err_set(why, PTCP_EIO, ENAMETOOLONG, out->dir, out->name, "name too long to be sent");
 	if ((at = dir_fd(out->dir, why)) < 0)
 		return at;
-	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		r = classify(out, at, &st, why);
-	else
+	if (dir_sys(out->dir)->fstatat(at, out->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		r = fs_err_sys(why, errno, out->dir, out->name, NULL);
+	else if (!S_ISLNK(st.st_mode) || (r = follows(w, out, at, why)) == 0 ||
+	    (r > 0 && (r = stat_target(w, out, at, &st, why)) == 0))
+		r = classify(out, at, &st, why);
 	dir_fd_done(out->dir);
 	return r;
 }
@@ -453,7 +511,7 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 		.depth = in != NULL ? in->depth + 1 : 0, .dir = dir_ref(dir), .name = strdup(name),
 		.type = WALK_FAILED,
 	};
-	r = out->name != NULL ? stat_entry(out, &why) : err_nomem(&why);
+	r = out->name != NULL ? stat_entry(w, out, &why) : err_nomem(&why);
 	if (r == 0 && in != NULL && in->selected && !in->whole && out->type != WALK_DIR) {
 		r = fs_err_sys(&why, ENOTDIR, dir, name, NULL);
 		free(out->target);
@@ -480,6 +538,8 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	if (r == 0 && out->type == WALK_DIR && !w->flat && !out->closed && (w->enter = dir_child(dir, name)) == NULL)
 		r = err_nomem(&why);
 	w->enter_depth = out->depth;
+	w->enter_dev = out->dev;
+	w->enter_ino = out->ino;
 	if ((w->enter_selected = in != NULL && in->selected && !in->whole))
 		w->enter_part = in->below;
 	if (r < 0 && !lacks_memory(&why)) {
@@ -494,17 +554,31 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 }
 
 /* The added directory itself. The failure to list its content is reported. */
-static int examine_itself(struct dir *dir, struct walk_entry *out, struct ptcp_err *e)
+static int examine_itself(const struct walk *w, struct dir *dir, struct walk_entry *out, struct ptcp_err *e)
 {
 	struct ptcp_err why;
 
 	*out = (struct walk_entry){ .dir = dir_ref(dir), .name = strdup(".") };
-	if (out->name != NULL && stat_entry(out, &why) == 0)
+	if (out->name != NULL && stat_entry(w, out, &why) == 0)
 		return 1;
 	if (out->name == NULL)
 		err_nomem(&why);
 	walk_entry_fini(out);
 	return lacks_memory(&why) ? out_of_memory(&why, e) : 0;
+}
+
+/* The directory is the top of what is listed next; a failure shows when it is listed. */
+static void note_top(struct walk *w, struct dir *dir)
+{
+	struct stat st = { 0 };
+	int at;
+
+	if ((at = dir_fd(dir, NULL)) >= 0) {
+		dir_sys(dir)->fstat(at, &st);
+		dir_fd_done(dir);
+	}
+	w->dev = w->enter_dev = (uint64_t)st.st_dev;
+	w->enter_ino = (uint64_t)st.st_ino;
 }
 
 /* The next added entry: 1 with an entry, 0 without. */
@@ -515,10 +589,10 @@ static int next_item(struct walk *w, struct walk_entry *out, struct ptcp_err *e)
 
 	w->content = !it->has_name;
 	if (!it->has_name) {
+		note_top(w, it->dir);
 		r = push(w, dir_ref(it->dir), -1, e);
-		w->dev = dir_dev(it->dir);
 	} else if (is_itself(it->name)) {
-		r = examine_itself(it->dir, out, e);
+		r = examine_itself(w, it->dir, out, e);
 	} else {
 		r = examine(w, it->dir, it->name, NULL, out, e);
 	}

@@ -37,6 +37,7 @@ struct walk_entry {
 	uint32_t mode;    /* permission bits with setuid, setgid and sticky (07777) */
 	uint32_t format;  /* S_IFMT bits; 0: stat failed */
 	bool excluded;    /* WALK_SKIPPED: by tree_exclude() */
+	bool followed;    /* what a link leads to, see walk_limit() */
 	bool closed;      /* WALK_DIR: not entered, see walk_limit(); no WALK_DIR_END follows */
 	uint32_t uid, gid;
 	struct timespec mtime, ctime;
@@ -68,11 +69,19 @@ void walk_filter(struct walk *w, const struct filter *f);
  * called before the first walk_next(). */
 void walk_select(struct walk *w, const struct selection *s);
 
+enum walk_links {
+	WALK_LINKS_STAY,   /* WALK_SYMLINK */
+	WALK_LINKS_UNSAFE, /* absolute ones, and those that lead out of what was added, are followed */
+	WALK_LINKS_FOLLOW
+};
+
 struct walk_limits {
 	uint32_t max_depth;   /* levels below an added entry, or of an added directory's content; 0: no limit */
 	bool one_file_system; /* the added entry's, or that of the added directory */
+	enum walk_links links; /* others than WALK_LINKS_STAY follow dir_follow() of the tree */
 };
-/* Directories at these limits are not entered. To be called before the first walk_next(). */
+/* Directories at these limits are not entered. Of a link that is followed, the name, and the properties of what it leads
+ * to, are reported; one that leads nowhere, out of the root, or to a directory that has it is WALK_FAILED. To be called before the first walk_next(). */
 void walk_limit(struct walk *w, const struct walk_limits *l);
 
 /* Reports directories without entering them: WALK_DIR alone, without WALK_DIR_END. Added directories' content is listed

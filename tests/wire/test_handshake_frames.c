@@ -279,7 +279,7 @@ static void open_rules(void **state)
 		{ "every flag", "open-put", 4, "00000fff", true },
 		{ "no flag", "open-put", 4, "00000000", true },
 		{ "last flag", "open-put", 4, "02000000", true },
-		{ "unknown flag", "open-put", 4, "08000000", false },
+		{ "unknown flag", "open-put", 4, "20000000", false },
 		{ "unknown flag", "open-put", 4, "80000000", false },
 		{ "zero streams", "open-put", 8, "0000", false },
 		{ "most streams", "open-put", 8, "ffff", true },

@@ -22,6 +22,8 @@ class AdviceOptions(TypedDict, total=False):
     older_than: Text | None
     max_depth: int | None
     one_file_system: bool | None
+    copy_links: bool | None
+    copy_unsafe_links: bool | None
     dry_run: bool | None
     remove_sources: bool | None
     no_resume: bool | None
