@@ -95,8 +95,6 @@ static const struct {
 	{ "append", 0, "ptcp resumes files by itself: leave the option out" },
 	{ "stats", 0, "the summary at the end has the numbers, --json has all" },
 	{ "log-file", 0, "--log-level writes a log to standard error: add 2>FILE" },
-	{ "hard-links", 'H', "hard links within one transfer are preserved by default: leave the option out" },
-	{ "sparse", 'S', "holes of files are preserved by default: leave the option out" },
 	{ "numeric-ids", 0, "--preserve owner uses names, and numbers where a name is missing" },
 	{ NULL, 't', "times are preserved by default: leave the option out" },
 };
