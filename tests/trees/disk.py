@@ -28,7 +28,7 @@ class Disk:
     """Without a folder: all is kept."""
 
     def __init__(self, folder=None):
-        self.modes = self.owners = self.links = self.symlinks = self.xattrs = self.acls = self.case = True
+        self.modes = self.owners = self.links = self.symlinks = self.xattrs = self.acls = self.case = self.holes = self.fifos = True
         self.step, self.first, self.last = 1, -math.inf, math.inf # in nanoseconds, and seconds
         self.refused, self.name_max = b"", 255
         if folder is not None:
@@ -49,6 +49,9 @@ class Disk:
         self.xattrs = works(os.setxattr, at, "user.a", b"")
         self.acls = works(os.setxattr, folder, ACL_DEFAULT, new_acl(random.Random(1))) and \
             ACL_DEFAULT in os.listxattr(folder) and works(os.removexattr, folder, ACL_DEFAULT)
+        os.truncate(at, 1 << 20)
+        self.fifos = works(os.mkfifo, at + "5")
+        self.holes = os.stat(at).st_blocks < 1024
         self.case = not os.path.exists(os.path.join(folder, "EXAMINED"))
         self.refused = bytes(c for c in b':*?"<>|\\\n\xff' if not self.can_be(folder, b"x" + bytes([c])))
         self.name_max = max(n for n in (100, 255) if self.can_be(folder, b"y" * n) and self.can_replace(folder, b"y" * n))
@@ -59,7 +62,7 @@ class Disk:
             self.first = early if early < NOW else 0
         if late != LATE:
             self.last = late if late > NOW else 2 ** 31 - 1
-        for name in ("", "2", "3"):
+        for name in ("", "2", "3", "5"):
             works(os.unlink, at + name)
 
     def can_be(self, folder, name):

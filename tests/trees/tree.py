@@ -243,6 +243,7 @@ def describe(root):
         d["xattrs"] = {n: hashlib.md5(os.getxattr(at, n)).hexdigest() for n in named if n.startswith("user.")}
         if kind == stat.S_IFREG:
             d["size"] = st.st_size
+            d["holes"] = st.st_size >= HOLE and st.st_blocks * 512 <= st.st_size // 2 + 65536
             with open(at, "rb") as f:
                 d["content"] = hashlib.md5(f.read()).hexdigest()
             groups.setdefault(st.st_ino, []).append(p)
