@@ -1,4 +1,4 @@
-/* Files that a transfer has given names, or found up to date: it neither replaces nor removes any of them. Two names of
+/* Files that a transfer has given names, or found up to date, and neither replaces nor removes. Two names of
  * the sources can be one at the destination: the contents of several directories, or names that differ only in what the
  * file system ignores, such as case or the normal form of Unicode. So files are compared, by device and inode; and
  * names without regard to case where the file system ignores case, since its inode numbers may be those of names (FUSE,
@@ -44,8 +44,8 @@ int published_refuse(const struct published *p, const struct dir *d, const char 
 
 /* At the sender: remembers a source that was removed. */
 void published_add_source(struct published *p, const char *path);
-/* Whether an earlier session has removed a source of that path, regardless of case: then the receiver, which does not
- * know that session, must not replace it. */
+/* Whether an earlier session has removed a source of that path, regardless of case: the receiver of a later session
+ * must not replace the file. */
 bool published_source_before(const struct published *p, const char *path);
 
 #endif
