@@ -89,7 +89,7 @@ static struct seed_score *score(const struct seed_case *c, size_t n, const char 
 	return s;
 }
 
-/* ---- Printing ---- */
+/* ---- Printing: no row without a sample ---- */
 
 static void print_value(double v, const char *end)
 {
@@ -101,6 +101,8 @@ static void print_value(double v, const char *end)
 
 static void print_quantiles(const char *what, struct samples *s, double first, double second, const char *goal)
 {
+	if (s->n == 0)
+		return;
 	printf("| %s | ", what);
 	print_value(100 * samples_quantile(s, first), " / ");
 	print_value(100 * samples_quantile(s, second), "");
@@ -109,6 +111,8 @@ static void print_quantiles(const char *what, struct samples *s, double first, d
 
 static void print_share(const char *what, const struct share *s, const char *goal)
 {
+	if (s->all == 0)
+		return;
 	printf("| %s | ", what);
 	print_value(share_percent(s), "");
 	printf(" | %s | %u of %u |\n", goal, s->yes, s->all);
@@ -200,7 +204,10 @@ static void print_set(const struct seed_case *c, size_t n, const char *form, enu
 	struct seed_score *s = score(c, n, form, set, any);
 
 	if (s->paths > 0) {
-		printf("\n## %s form, %s: %u path%s\n\n", form, set_names[set], s->paths, s->paths > 1 ? "s" : "");
+		printf("\n## %s form, %s: %u path%s", form, set_names[set], s->paths, s->paths > 1 ? "s" : "");
+		if (s->unanswered > 0)
+			printf(", %u without an answer", s->unanswered);
+		printf("\n\n");
 		print_all(s);
 		print_classes(c, n, form, set);
 	}

@@ -215,11 +215,13 @@ static void add_scatter(struct seed_score *s, const struct seed_case *c, const s
 
 void seed_score_add(struct seed_score *s, const struct seed_case *c)
 {
+	unsigned failed = s->failed;
 	size_t i;
 
 	s->paths++;
 	for (i = 0; i < c->answers; i++)
 		add_answer(s, c, &c->answer[i]);
+	s->unanswered += s->failed - failed == c->answers;
 	if (c->answers > 0 && !c->answer[0].failed)
 		add_curve(s, c, &c->answer[0]);
 	for (i = 0; i < c->transfers; i++)

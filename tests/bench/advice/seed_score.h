@@ -21,6 +21,7 @@ struct share {
 
 struct seed_score {
 	unsigned paths, answers, failed, disturbed, unknown; /* unknown: no truth of the answer */
+	unsigned unanswered; /* paths without an answer, or with failed ones only */
 	struct samples throughput;     /* |predicted / true - 1| */
 	struct samples impact;         /* |predicted - true|, beside other flows, more than one stream */
 	struct samples curve, curve_impact; /* the same errors at each measured number of streams,
