@@ -210,14 +210,13 @@ static bool add_starved(struct stream_control *s, const struct stream_control_sa
 	return s->n_next > 0 ? probe_next(s) : conclude(s);
 }
 
-/* Early in the second level, the most expensive one: whether competing flows are seen, and already the first level is
+/* In the second level, the most expensive one: whether competing flows are seen, and already the first level is
  * above the budget. */
 static bool is_decided(const struct stream_control *s, double mean_bps)
 {
 	struct stream_control now = *s;
 
-	if (s->advised || s->n_next > 0 || s->profile.n == 0 || s->streams <= s->profile.probe[0].streams ||
-	    !(STREAM_CONTROL_EARLY_RTTS * s->evidence.base_rtt_s <= STREAM_CONTROL_EARLY_S))
+	if (s->advised || s->n_next > 0 || s->profile.n == 0 || s->streams <= s->profile.probe[0].streams)
 		return false;
 	stream_path_record(&now, mean_bps, 1);
 	stream_path_judge(&now, FIT_PRIOR_OTHERS);
@@ -238,7 +237,8 @@ static bool add_probing(struct stream_control *s, const struct stream_control_sa
 	s->level_s += x->interval_s;
 	s->host_limited_s += x->host_limited ? x->interval_s : 0;
 	full = s->level_s >= STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_SAMPLE_S / 2;
-	early = was_s < STREAM_CONTROL_EARLY_S && s->level_s >= STREAM_CONTROL_EARLY_S;
+	early = s->level_s >= fmax(STREAM_CONTROL_EARLY_S, STREAM_CONTROL_EARLY_RTTS * s->evidence.base_rtt_s) &&
+	    floor(s->level_s / STREAM_CONTROL_EARLY_STEP_S) > floor(was_s / STREAM_CONTROL_EARLY_STEP_S);
 	if ((!full && !early) || steady_result(&r, &s->settle) < 0 || (!full && !is_decided(s, r.mean_bps)))
 		return false;
 	stream_path_record(s, r.mean_bps, 1); /* not again soon if it ended early */

@@ -6,6 +6,7 @@
 
 #define RUN_S 120.0
 #define WINDOW_S 60
+#define SHORT_S 20
 #define STEP_S STREAM_CONTROL_SAMPLE_S
 #define STEPS 1200
 #define SEGMENT_BITS (8.0 * 1448)
@@ -218,9 +219,9 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 	static double taken[STEPS];
 	struct stream_control_opts o;
 	struct stream_control s;
-	struct outcome out = { .above = -INFINITY };
-	double sum = 0, part;
-	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5);
+	struct outcome out = { .above = -INFINITY, .above_soon = -INFINITY };
+	double sum = 0, soon = 0, part;
+	size_t i, window = (size_t)(WINDOW_S / STEP_S + 0.5), brief = (size_t)(SHORT_S / STEP_S + 0.5);
 
 	drawn_begin(&w, p, seed);
 	stream_control_opts_init(&o);
@@ -237,6 +238,9 @@ struct outcome drawn_transfer(const struct drawn *p, uint64_t seed)
 		out.bps += x.rate_bps / (double)STEPS;
 		sum += taken[i] = p->others > 0 ? 1 - w.others_bps / drawn_leaves(p, 1) : 0;
 		sum -= i >= window ? taken[i - window] : 0;
+		soon += taken[i] - (i >= brief ? taken[i - brief] : 0);
+		if (i + 1 >= brief)
+			out.above_soon = fmax(out.above_soon, soon / (double)brief - DRAWN_BUDGET);
 		if (i + 1 >= window)
 			out.above = fmax(out.above, sum / (double)window - DRAWN_BUDGET);
 		stream_control_add(&s, &x);

@@ -49,7 +49,8 @@ struct stream_control_sample drawn_step(struct drawn_world *w, unsigned n);
 double drawn_leaves(const struct drawn *p, double n);
 
 struct outcome {
-	double bps, above;      /* above: largest mean impact over 60 s over the budget */
+	double bps, above;      /* above: largest mean impact over 60 s, over the budget */
+	double above_soon;      /* the same over 20 s */
 	unsigned changes, in_outages; /* in_outages: from the beginning of an outage until all streams deliver again */
 	unsigned answer, again; /* the last answer, and the most streams of a probe after the first answer */
 	unsigned first;         /* the first answer; 0: none */

@@ -54,7 +54,7 @@ static void expect(const char *what, struct results *r, double median, double te
 /* V=1 prints each path. */
 static void random_paths(void **state)
 {
-	static struct results all, alone, lossy, windowed, no_gain, above, changes;
+	static struct results all, alone, lossy, windowed, no_gain, above, soon, changes;
 	unsigned unsure = 0;
 	uint64_t seed;
 
@@ -75,8 +75,10 @@ static void random_paths(void **state)
 			add(&windowed, part);
 		if (drawn_brings(&p, DRAWN_STREAMS_MOST) < 1.03 * drawn_brings(&p, 1))
 			add(&no_gain, o.bps / drawn_brings(&p, 1));
-		if (p.others > 0)
+		if (p.others > 0) {
 			add(&above, o.above);
+			add(&soon, o.above_soon);
+		}
 		add(&changes, o.changes);
 		if (o.unsure && p.window_bytes == 0)
 			assert_int_equal(o.first, 1); /* tells, and costs others nothing */
@@ -88,12 +90,16 @@ static void random_paths(void **state)
 	expect("random loss on an idle path, over 32 streams", &lossy, 0.90, 0.70);
 	expect("windows", &windowed, 0.88, 0.50);
 	expect("one stream is enough", &no_gain, 0.97, 0.97);
+	printf("#> points above the budget in 20 s: median %.0f, 9 in 10 %.0f\n", 100 * quantile_of(&soon, 0.5),
+	    100 * quantile_of(&soon, 0.9));
 	printf("#> points above the budget in 60 s: median %.0f, 9 in 10 %.0f; changes in 120 s: median %.0f, 9 in 10 "
 	    "%.0f\n",
 	    100 * quantile_of(&above, 0.5), 100 * quantile_of(&above, 0.9), quantile_of(&changes, 0.5),
 	    quantile_of(&changes, 0.9));
 	assert_true(quantile_of(&above, 0.5) <= 0.05);
 	assert_true(quantile_of(&above, 0.9) <= 0.13);
+	assert_true(quantile_of(&soon, 0.5) <= 0.16);
+	assert_true(quantile_of(&soon, 0.9) <= 0.33);
 	assert_true(quantile_of(&changes, 0.9) <= 10);
 	assert_in_range(unsure, 5, 50);
 }
@@ -139,6 +145,44 @@ static void a_filled_path_is_not_probed_beyond(void **state)
 	assert_in_range(beyond, 0, 5); /* all, if filled paths are probed again */
 }
 
+static double seconds_of_second_level(const struct drawn *p, uint64_t seed)
+{
+	struct stream_control_opts o;
+	struct stream_control s;
+	struct drawn_world w;
+	double seconds = 0;
+
+	stream_control_opts_init(&o);
+	o.congestion = ADVICE_CC_CUBIC;
+	stream_control_init(&s, &o);
+	drawn_begin(&w, p, seed);
+	while (!s.advised) {
+		struct stream_control_sample x = drawn_step(&w, s.streams);
+
+		seconds += s.target > ADVICE_START ? x.interval_s : 0;
+		stream_control_add(&s, &x);
+	}
+	return seconds;
+}
+
+/* Also on long paths, after 25 RTTs: all five seconds were used, at the expense of the competing flows. */
+static void a_clear_answer_ends_the_second_level(void **state)
+{
+	struct drawn p = { .capacity_bps = 40e6, .rtt_s = 0.12, .queue_s = 0.05, .others = 3 };
+	double least_s = STREAM_CONTROL_EARLY_RTTS * p.rtt_s, seconds;
+	unsigned early = 0;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 10; seed++) {
+		seconds = seconds_of_second_level(&p, seed);
+		assert_true(seconds > least_s - STREAM_CONTROL_SAMPLE_S);
+		early += seconds < STREAM_CONTROL_LEVEL_S - STREAM_CONTROL_EARLY_STEP_S / 2;
+	}
+	printf("#> %u of 10 second levels end early\n", early);
+	assert_in_range(early, 5, 10);
+}
+
 /* Outages of 1 to 10 s, up to five, say nothing about the path: no count follows from one, and what the transfer
  * delivers at other times is what it would deliver without. */
 static void outages_are_no_evidence(void **state)
@@ -175,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_paths),
 		cmocka_unit_test(what_exceeds_the_budget_is_not_probed_again),
+		cmocka_unit_test(a_clear_answer_ends_the_second_level),
 		cmocka_unit_test(a_filled_path_is_not_probed_beyond),
 		cmocka_unit_test(outages_are_no_evidence),
 	};
