@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int fd_close(int *fd)
@@ -42,4 +44,13 @@ DIR *fd_dir(int *fd)
 		*fd = -1;
 	fd_close(fd);
 	return d;
+}
+
+ssize_t fd_preadv2(int fd, const struct iovec *v, int n, off_t off, int flags)
+{
+#ifdef __GLIBC__
+	return preadv2(fd, v, n, off, flags);
+#else
+	return syscall(SYS_preadv2, fd, v, n, (long)off, (long)((uint64_t)off >> 32), flags);
+#endif
 }

@@ -11,6 +11,12 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifndef RWF_NOWAIT /* musl has neither the flags of these calls nor, for long, the calls */
+#include <linux/fs.h>
+#endif
 
 /* Closes *fd, and sets -1; without effect on negative numbers. 0, or the errno of a failed write (of a network file
  * system); the descriptor is closed in either case, and errno stays as before. Aborts if the descriptor is not open: a
@@ -23,5 +29,8 @@ int fd_take(int *fd);
 /* fdopen() and fdopendir(), which take the descriptor, also on failure. NULL with errno. */
 FILE *fd_file(int *fd, const char *mode);
 DIR *fd_dir(int *fd);
+
+/* preadv2(2), for any C library. */
+ssize_t fd_preadv2(int fd, const struct iovec *v, int n, off_t off, int flags);
 
 #endif

@@ -57,6 +57,16 @@ static int real_dioalign(int fd, uint32_t *memory, uint32_t *offset)
 	return (of[0] & wanted) != 0 ? 0 : -1;
 }
 
+/* musl has no wrapper. */
+#ifdef __GLIBC__
+#define real_renameat2 renameat2
+#else
+static int real_renameat2(int fromfd, const char *from, int tofd, const char *to, unsigned flags)
+{
+	return (int)syscall(SYS_renameat2, fromfd, from, tofd, to, flags);
+}
+#endif
+
 static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
@@ -71,7 +81,7 @@ const struct sys sys_real = {
 	.readdir = readdir,
 	.closedir = closedir,
 	.readlinkat = readlinkat,
-	.preadv2 = preadv2,
+	.preadv2 = fd_preadv2,
 	.lseek = lseek,
 	.sendfile = sendfile,
 	.cachestat = real_cachestat,
@@ -96,7 +106,7 @@ const struct sys sys_real = {
 	.symlinkat = symlinkat,
 	.linkat = linkat,
 	.renameat = renameat,
-	.renameat2 = renameat2,
+	.renameat2 = real_renameat2,
 	.unlinkat = unlinkat,
 };
 

@@ -13,6 +13,8 @@
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
+#include "core/fd.h"
+
 struct sys {
 	int (*openat)(int dirfd, const char *path, int flags, mode_t mode);
 	int (*openat2)(int dirfd, const char *path, struct open_how *how, size_t size);

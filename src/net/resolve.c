@@ -9,6 +9,10 @@
 
 #include "core/thread.h"
 
+#ifndef AI_IDN
+#define AI_IDN 0 /* musl looks names up as they are */
+#endif
+
 /* Enough for modules of name services; only touched pages use memory. */
 #define STACK_BYTES (512 * 1024)
 
@@ -163,10 +167,8 @@ static int look_up(resolve_fn *fn, const char *host, struct addrinfo *hints, str
 	locale_t utf8 = (locale_t)0, old;
 	int error, sys;
 
-#ifdef AI_IDN
 	if (!is_ascii(host) && (utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0)) != (locale_t)0)
 		hints->ai_flags |= AI_IDN;
-#endif
 	old = utf8 != (locale_t)0 ? uselocale(utf8) : (locale_t)0;
 	error = fn(host, NULL, hints, out);
 	sys = errno;

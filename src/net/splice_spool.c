@@ -32,7 +32,7 @@ static void read_file(struct file_io *c, int flags)
 	struct iovec v = { c->lane->out, c->n };
 
 	do
-		c->result = preadv2(spool_fd(c->lane->spool), &v, 1, c->at, flags);
+		c->result = fd_preadv2(spool_fd(c->lane->spool), &v, 1, c->at, flags);
 	while (c->result < 0 && errno == EINTR);
 	c->sys = errno;
 }

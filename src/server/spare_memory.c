@@ -1,6 +1,9 @@
 #include "server/spare_memory.h"
 
+#include <stdlib.h>
+#ifdef __GLIBC__
 #include <malloc.h>
+#endif
 
 #include "core/memory_budget.h"
 
@@ -10,7 +13,9 @@ static void return_memory(struct io_job *job)
 {
 	struct spare_memory *m = CONTAINER_OF(job, struct spare_memory, job);
 
+#ifdef __GLIBC__ /* musl returns free memory by itself */
 	malloc_trim(0);
+#endif
 	atomic_store(&m->returning, false);
 }
 
