@@ -481,6 +481,8 @@ class _Writer(_Sent, io.BufferedRandom):
         self._folder = fs._temporary()
         self._file = os.path.join(self._folder.name, "file")
         try:
+            with _os_errors(path):
+                self._refuse_existing()
             if mode == "ab":
                 try:
                     fs._fetch_now(path, self._folder.name)
@@ -519,11 +521,14 @@ class _Writer(_Sent, io.BufferedRandom):
             return
         try:
             with _os_errors(self.path):
-                if self.mode_of_open == "xb" and self._exists():
-                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path)
+                self._refuse_existing()  # another client may have made the file
                 ptcp.send([self._file], self.fs._url(self.path), dest_is_file=True, **self.fs.options)
         finally:
             self._folder.cleanup()
+
+    def _refuse_existing(self):
+        if self.mode_of_open == "xb" and self._exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path)
 
     def _exists(self):
         try:

@@ -120,8 +120,12 @@ class Filesystem(Case):
                 raise KeyError
         self.assertEqual(self.content("deep/new"), b"aXcd")
         with self.assertRaises(FileExistsError):
-            with self.fs.open(path, "xb") as f:
+            self.fs.open(path, "xb")
+        with self.assertRaises(FileExistsError):
+            with self.fs.open(f"{self.at}/meanwhile", "xb") as f:
+                self.fs.pipe(f"{self.at}/meanwhile", b"of another client")
                 f.write(b"other")
+        self.assertEqual(self.content("meanwhile"), b"of another client")
         self.fs.pipe(path, b"piped")
         self.assertEqual(self.content("deep/new"), b"piped")
         self.fs.touch(f"{self.at}/empty")
