@@ -35,6 +35,14 @@ void fx_in_memory(void)
 		setenv("TMPDIR", "/dev/shm", 0);
 }
 
+void fx_on_disk(void)
+{
+	const char *disk = getenv("PTCP_TEST_DISK");
+
+	if (disk != NULL)
+		setenv("TMPDIR", disk, 1);
+}
+
 int fx_setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");

@@ -29,6 +29,9 @@ int fx_tree_teardown(void **state);
  * such a place and TMPDIR does not say otherwise. */
 void fx_in_memory(void);
 
+/* For tests of the page cache of a disk: from now on that directory is made where tests/run says that a disk is. */
+void fx_on_disk(void);
+
 /* "PATH/below" of that directory; one of a few buffers used in turn. */
 const char *fx_path(const char *below);
 

@@ -967,5 +967,7 @@ int main(void)
 		source_test(map_without_seek), source_test(map_faults), source_test(sums),
 		source_test(sums_of_holes), source_test(sums_of_changes), source_test(threads),
 	};
+
+	fx_on_disk();
 	return cmocka_run_group_tests_name("store/source", tests, NULL, NULL);
 }
