@@ -146,7 +146,18 @@ check-fast: setup
 	$(Q)scripts=$$(tests/changed $(SINCE)) && BUILD_S=$$(($$(date +%s) - $$(cat $(BUILD)/began))) BUILD=$(BUILD) \
 		SAN='$(SAN)' CC='$(CC)' tests/run $$scripts $(test_BINS)
 
-# make check-long: run campaigns, then all tests and the campaigns with sanitizers; takes hours
+# make check-suites: let others judge: compilers with -Werror, the headers of musl, linters of packages, alerts and containers,
+# and fsspec's own tests; what is not installed is skipped by name (contrib/setup --suites)
+test_SUITES := $(patsubst %,tests/suites/%,lints compilers python)
+.PHONY: check-suites sources objects
+check-suites: setup
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) all $(test_HELPERS) $(BUILD)/tests/e2e/owners.so
+	$(Q)BUILD=$(BUILD) JOBS=1 TEST_TIMEOUT=3600 T='$(T)' CC='$(CC)' tests/run $(test_SUITES)
+
+sources: $(libptcp_OBJS) $(plan_OBJS) $(cli_OBJS)
+objects: sources $(test_OBJS) $(addsuffix .o,$(test_HELPERS) $(test_PROGRAMS))
+
+# make check-long: run the suites of check-suites, campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and
 # disturbs 500, takes 200 through rough weather, sends a million files, floods a server with unauthenticated
 # connections, compares advice with measured throughput, and prints the results. Then the same and all of make check, in its long form, with the
@@ -158,7 +169,7 @@ long_TESTS = $(BUILD)/tests/plan/long $(addprefix tests/,$(addprefix campaign/te
 long_ALL = $(long_TESTS) $(if $(SAN),$(filter-out $(long_TESTS),$(test_SCRIPTS) $(test_BINS)))
 .PHONY: check-long check-long-once
 check-long: setup
-	$(Q)failed=0; for san in $(if $(SAN),'$(SAN)','' address,undefined thread); do \
+	$(Q)failed=0; $(if $(SAN),,$(MAKE) --no-print-directory check-suites || failed=1;) for san in $(if $(SAN),'$(SAN)','' address,undefined thread); do \
 		echo "$${san:+with sanitizers: }$${san:-without sanitizers}"; \
 		$(MAKE) --no-print-directory check-long-once SAN="$$san" || failed=1; \
 	done; exit $$failed
