@@ -35,7 +35,7 @@ plan_LAYERS    := conf plan collect
 # Parts of the static executable only: they define symbols that libptcp takes from shared libraries.
 static_SRC     := $(patsubst %,src/%.c,net/name_services store/hash_dispatch plan/glpk_linked)
 
-LIB_PC  := libuv libssl libcrypto libxxhash
+LIB_PC  := libuv libssl libcrypto libxxhash libzstd
 PLAN_PC := yaml-0.1
 TOOL_PC := jansson
 TEST_PC := cmocka
@@ -133,7 +133,7 @@ $(COMPLETIONS): $(BUILD)/completions/%: contrib/completions/% $(BUILD)/completio
 # make static: build one executable without shared libraries, BUILD/static/ptcp, for any Linux of this architecture
 # pkg-config names neither the static libraries of GLPK's dependencies nor Debian's name of libuv's. The linker warns
 # about each lookup of names: src/net/name_services.c is the answer, so its output is shown after a failure only.
-STATIC_LIBS ?= -l:libuv_a.a -lssl -lcrypto -lxxhash -lyaml -ljansson -lglpk -lamd -lcolamd -lsuitesparseconfig \
+STATIC_LIBS ?= -l:libuv_a.a -lssl -lcrypto -lxxhash -lzstd -lyaml -ljansson -lglpk -lamd -lcolamd -lsuitesparseconfig \
 	-lltdl -lz -lgmp
 STATIC := $(BUILD)/static/ptcp
 .PHONY: static

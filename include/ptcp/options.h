@@ -18,7 +18,7 @@
  *
  * TYPE of VALUE: UNSIGNED, UINT32, INT; WORD: an enum whose values are the numbers of the words of `value`; NAME: a text,
  * one of the words; PERCENT and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
- * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is permitted beside min to max; a word of a number means 0. TYPE of TEXTS:
+ * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is permitted beside min to max; the first word of a number means 0, the second -1. TYPE of TEXTS:
  * EACH: the option is repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the
  * function that takes the options only. */
 #ifndef PTCP_OPTIONS_H
@@ -28,13 +28,13 @@
 
 /* Entries that are left out. */
 #define PTCP_OPTIONS_SELECTION(SWITCH, SENT, VALUE, TEXTS) \
-	VALUE(BYTES, min_size, 0, 0, PTCP_FILE_SIZE_MAX, "min-size", "SIZE", "leave out smaller files") \
-	VALUE(BYTES, max_size, 0, 1, PTCP_FILE_SIZE_MAX, "max-size", "SIZE", "leave out larger files") \
-	VALUE(TEXT, newer_than, NULL, 0, 0, "newer-than", "TIME", \
+	VALUE(BYTES, limits.min_size, 0, 0, PTCP_FILE_SIZE_MAX, "min-size", "SIZE", "leave out smaller files") \
+	VALUE(BYTES, limits.max_size, 0, 1, PTCP_FILE_SIZE_MAX, "max-size", "SIZE", "leave out larger files") \
+	VALUE(TEXT, limits.newer_than, NULL, 0, 0, "newer-than", "TIME", \
 	    "leave out files older than an age such as 7d, or last changed before a date such as 2026-11-30") \
-	VALUE(TEXT, older_than, NULL, 0, 0, "older-than", "TIME", \
+	VALUE(TEXT, limits.older_than, NULL, 0, 0, "older-than", "TIME", \
 	    "leave out files as new as an age such as 7d, or last changed since a date such as 2026-11-30") \
-	VALUE(UINT32, max_depth, 0, 1, UINT32_MAX, "max-depth", "N", \
+	VALUE(UINT32, limits.max_depth, 0, 1, UINT32_MAX, "max-depth", "N", \
 	    "leave out what lies more than N levels below a source") \
 	SENT(one_file_system, 26, ONE_FILE_SYSTEM, true, "one-file-system", 'x', \
 	    "leave out what lies on other file systems than the source")
@@ -69,13 +69,15 @@
 	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
 	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
 	    "syncing of received files to disk (default: group)") \
+	VALUE(INT, compress, PTCP_COMPRESS_AUTO, 0, PTCP_COMPRESS_MAX, "compress", "off|auto|LEVEL", \
+	    "compress by level 1 to 19 of zstd (default: auto, where that is faster)") \
 	SWITCH(direct_io, "direct", 0, "read and write files larger than 256KiB past the page cache") \
 	SENT(no_mkpath, 12, MKPATH, false, "no-mkpath", 0, \
 	    "fail if a parent of the destination is missing (default: create it)") \
 	SENT(partial, 22, PARTIAL, true, "", 0, "of standard input: retain the beginning of a file that fails") \
 	SENT(dest_is_file, 21, FILE, true, "", 0, "the destination is the name of a file, never a directory for it") \
 	SWITCH(file_events, "", 0, "report files that are done, beside those that failed") \
-	VALUE(INT, fd, -1, 0, INT_MAX, "", "FD", "descriptor for the source or destination -") \
+	VALUE(INT, pipe.fd, -1, 0, INT_MAX, "", "FD", "descriptor for the source or destination -") \
 	TEXTS(ONCE, files, n_files, "", "PATH", "paths below the only source to transfer")
 
 #define PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
@@ -125,11 +127,11 @@
 	    "path through relays, or direct; repeat to use several paths at once") \
 	TEXTS(COMMAS, candidates, n_candidates, "relays", "RELAY,..", \
 	    "relays to try, and to use the fastest of; direct is the path without a relay") \
-	VALUE(UNSIGNED, n_selected, 0, 1, PTCP_PATHS_MAX, "paths", "K", \
+	VALUE(UNSIGNED, path.n_selected, 0, 1, PTCP_PATHS_MAX, "paths", "K", \
 	    "with --overlay or --relays: maximum number of paths, 1 to 16 (default: 2)") \
-	VALUE(DOUBLES, path_shares, NULL, 0, 0, "", "paths", "share of each path in the streams") \
-	VALUE(SIZES, relay_spool_bytes, NULL, 0, 0, "", "paths", "bytes that the relays of each path may spool") \
-	VALUE(DOUBLES, candidate_bps, NULL, 0, 0, "", "candidates", "bandwidth of each candidate, as known in advance")
+	VALUE(DOUBLES, path.shares, NULL, 0, 0, "", "paths", "share of each path in the streams") \
+	VALUE(SIZES, path.spool_bytes, NULL, 0, 0, "", "paths", "bytes that the relays of each path may spool") \
+	VALUE(DOUBLES, path.candidate_bps, NULL, 0, 0, "", "candidates", "bandwidth of each candidate, as known in advance")
 
 #define PTCP_OPTIONS_MOVERS(SWITCH, SENT, VALUE, TEXTS) \
 	VALUE(TEXT, mover.command, NULL, 0, 0, "movers", "COMMAND", \
@@ -306,6 +308,8 @@
 
 #define PTCP_BYTES_UNLIMITED UINT64_MAX
 #define PTCP_FILE_SIZE_MAX (UINT64_C(1) << 48)
+#define PTCP_COMPRESS_AUTO (-1)
+#define PTCP_COMPRESS_MAX 19
 #define PTCP_MAX_DELETE 1000
 #define PTCP_MAX_DELETE_CAREFUL UINT32_MAX /* the default: PTCP_MAX_DELETE, with safeguards against a wrong source */
 

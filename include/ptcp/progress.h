@@ -13,7 +13,8 @@ struct ptcp_progress {
 	uint64_t bytes, total_bytes;   /* verified and written at the destination; listed so far */
 	uint64_t files, total_files;   /* complete regular files; listed so far */
 	uint64_t failed;               /* files, links and directories that failed */
-	uint64_t wire_bytes;           /* file data sent in this run, retransmitted blocks included */
+	uint64_t wire_bytes;           /* file data as sent in this run: compressed, retransmitted blocks included */
+	uint64_t saved_bytes;          /* bytes that compression kept from being sent, besides wire_bytes */
 	uint64_t resumed_bytes;        /* part of `bytes`: already transferred before this run, and verified */
 	uint64_t file_bytes;           /* total size of the complete files */
 	uint64_t others;               /* complete directories and links */

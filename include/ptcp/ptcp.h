@@ -1,9 +1,10 @@
 /* libptcp: transfers files and trees between hosts over parallel TLS streams.
  *
  * Handles are opaque. Options are plain structs, initialized by an _init() function and copied by the function that
- * takes them; NULL stands for the options that _init() makes. Errors: see <ptcp/err.h>. Unless stated otherwise, functions may be called from any thread, a handle by
- * one thread at a time, and different handles by different threads at once. The library never exits, prints or
- * touches signal handlers, and keeps no state between handles. The host program should ignore SIGPIPE.
+ * takes them; NULL stands for the options that _init() makes. Errors: see <ptcp/err.h>. Unless stated otherwise,
+ * functions may be called from any thread, a handle by one thread at a time, and different handles by different
+ * threads at once. The library never exits, prints or touches signal handlers, and keeps no state between handles.
+ * The host program should ignore SIGPIPE.
  *
  * Sizes are bytes, rates bits per second, times seconds. Rates that a caller sets are uint64_t, measured and
  * predicted rates are double. Unknown numbers are NAN, or PTCP_UNKNOWN (<ptcp/plan.h>) for integers. */
@@ -103,8 +104,8 @@ PTCP_API int ptcp_authority_generate(const char *path, char fingerprint[PTCP_FIN
 #define PTCP_CERTIFICATE_BYTES 1024
 PTCP_API int ptcp_certificate_sign(const char *key_path, const struct ptcp_certificate *c,
     char line[PTCP_CERTIFICATE_BYTES], struct ptcp_err *e);
-/* Adds a certificate to those that this host presents, in the place of an earlier one of this authority. PTCP_EUSAGE: for
- * another identity, damaged, or no room. */
+/* Adds a certificate to those that this host presents, in the place of an earlier one of this authority.
+ * PTCP_EUSAGE: for another identity, damaged, or no room. */
 PTCP_API int ptcp_certificate_install(const char *config_dir, const char *line, struct ptcp_err *e);
 /* Calls `each` on this thread for every certificate of this host. */
 typedef void ptcp_certificate_fn(void *arg, const struct ptcp_certificate *c);
@@ -150,7 +151,8 @@ struct ptcp_path {
 	uint64_t bytes;               /* file data carried in this run */
 	double rate_bps;              /* mean over the last seconds */
 	unsigned streams;             /* connected */
-	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0: unknown */
+	/* Receiving from a server: as the kernel of the sending host has it, for the first hop of the path; 0:
+	 * unknown */
 	double rtt_s, min_rtt_s;      /* smallest of the streams that send */
 	uint64_t segments, retransmits; /* sent, with retransmits; of all streams */
 };
@@ -182,8 +184,8 @@ struct ptcp_event {
 	const struct ptcp_status *left; /* STATUS */
 	const struct ptcp_path *paths; /* at least one; at START all numbers are 0 */
 	size_t n_paths;
-	/* WARNING that a path has no connection: the path, one of `paths`, and the hop that cannot be reached, counted from 0
-	 * on the client's side; the last one is the server. Once a path, until it connects. Else NULL */
+	/* WARNING that a path has no connection: the path, one of `paths`, and the hop that cannot be reached,
+	 * counted from 0 on the client's side; the last one is the server. Once a path, until it connects. Else NULL */
 	const struct ptcp_path *failed_path;
 	unsigned failed_hop;
 	/* RECONNECTING */
@@ -192,8 +194,8 @@ struct ptcp_event {
 	/* FILE */
 	uint64_t size_bytes;          /* 0 for a link; UINT64_MAX: unknown, of a failed file and between two servers */
 	bool is_link;                 /* symbolic or hard; false if unknown */
-	/* WAITING: number of sessions before this one in the server's queue. PTCP_AHEAD_UNKNOWN: the queue, or a relay, is
-	 * full; the task connects again later */
+	/* WAITING: number of sessions before this one in the server's queue. PTCP_AHEAD_UNKNOWN: the queue, or a
+	 * relay, is full; the task connects again later */
 	unsigned ahead;
 	const char *congestion;       /* CONGESTION: "cubic" .. */
 	/* START, PROGRESS and MOVERS of a striped transfer: the movers now */
@@ -299,10 +301,10 @@ PTCP_API int ptcp_clean(const char *dir, const struct ptcp_clean_opts *o, struct
  * connection is open; may block, for example to ask the user. */
 typedef bool ptcp_trust_fn(void *arg, const char *host, const char *fingerprint);
 
-/* Through SSH, no ptcp is found on the host: returns 1 and a static executable of this version in *path (valid until the
- * next call), to be copied to ~/.cache/ptcp/VERSION/ there, for example after asking the user; 0: nothing is copied; or a
- * negative PTCP_E*. The host has the same system and architecture as this one. Called on the thread that runs the task;
- * may block. */
+/* Through SSH, no ptcp is found on the host: returns 1 and a static executable of this version in *path (valid until
+ * the next call), to be copied to ~/.cache/ptcp/VERSION/ there, for example after asking the user; 0: nothing is
+ * copied; or a negative PTCP_E*. The host has the same system and architecture as this one. Called on the thread
+ * that runs the task; may block. */
 typedef int ptcp_install_fn(void *arg, const char *host, const char **path, struct ptcp_err *e);
 
 /* Filter rule. Patterns as in rsync, see ptcp-send(1). The first rule that matches a path decides; a path without a
@@ -327,61 +329,100 @@ struct ptcp_preserve {
 	bool setid;              /* with mode: also the setuid, setgid and sticky bits */
 };
 
+/* Numbers of paths. */
+struct ptcp_path_opts {
+	/* For each of n_paths: shares, in any unit, not negative: streams are divided in proportion, at least one
+	 * for each path; a free stream takes the next block. NULL: equal shares */
+	const double *shares;
+	/* For each of n_paths: bytes that each relay of the path may spool while the next hop accepts less than
+	 * arrives, if the relay has storage (ptcp_server_opts.relay_storage_bytes): divided among the streams of the
+	 * path, in whole MiB each. If any value is not 0, the transfer, and likewise a silent path, fails only after
+	 * 120 timeouts of the peer (an hour) without progress, and `streams` of 0 does not adapt to throughput.
+	 * NULL: no spooling */
+	const uint64_t *spool_bytes;
+	unsigned n_selected; /* candidates in use at a time; 0: 2 */
+	/* For each of n_candidates: the bandwidth as known in advance, in bit/s (0: unknown): the first paths are
+	 * drawn in proportion. NULL: all unknown */
+	const double *candidate_bps;
+};
+
+/* In the place of a file. */
+struct ptcp_pipe {
+	/* Not below 0: the descriptor that ptcp_send_new() reads for its only source "-", or ptcp_recv_new() writes
+	 * for the destination "-": a pipe, socket, terminal or file, from its position on. Borrowed until the task
+	 * is freed; used by a thread of the task from PTCP_EVENT_START on. A send reads to the end, at most 32 TiB,
+	 * and keeps up to 64 MiB in memory until they are verified; `dest` must name the file, which gets its name
+	 * at the end, with the mode of a new file. A receive writes one regular file in order, and ends after its
+	 * last byte is written. -1: "-" is a path */
+	int fd;
+	/* Of a send, at the end of the input, on a thread of the task: may block; for example, waits for the program
+	 * that wrote the input. A negative PTCP_E* fails the file: nothing gets the name. NULL: the end of the input
+	 * is the end of the file */
+	int (*ended)(void *arg, struct ptcp_err *e);
+};
+
+/* Entries that are left out; neither delete_extra nor remove_sources touches them. 0, NULL and false, the defaults:
+ * none. The times are ages before the call, such as "7d", dates, such as "2026-11-30" or "2026-11-30T18:00", or "@"
+ * and seconds since 1970. */
+struct ptcp_limits {
+	uint64_t min_size, max_size;          /* smaller and larger files, in bytes */
+	const char *newer_than, *older_than;  /* files last changed before, and since, the time */
+	uint32_t max_depth;                   /* entries more levels below a source */
+};
+
 /* The ephemeral server on the remote host. */
 struct ptcp_remote_start {
 	const char *ptcp;           /* with SSH: command on the remote host; NULL: "ptcp", or the copy of `install` */
 	unsigned port;              /* where that command listens; 0: any; */
 	bool port_or_any;           /* any free port will do if the port is taken there */
 	ptcp_install_fn *install;   /* asks, with SSH and without `ptcp`; NULL: nothing is copied */
-	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded to HOST,
-	 * that starts an ephemeral server (`ptcp` serve --ephemeral) instead of a permanent one. The server serves
-	 * this transfer only, at `port`, with any absolute PATH of its user, and proves its identity through the
-	 * command. It runs in its own session, without a terminal, and its process group ends with the transfer. Relays are
-	 * permanent servers all the same. NULL: a permanent server */
+	/* For a transfer with one remote side, "ptcp://HOST/PATH": command line, split into words, {host} expanded
+	 * to HOST, that starts an ephemeral server (`ptcp` serve --ephemeral) instead of a permanent one. The server
+	 * serves this transfer only, at `port`, with any absolute PATH of its user, and proves its identity through
+	 * the command. It runs in its own session, without a terminal, and its process group ends with the transfer.
+	 * Relays are permanent servers all the same. NULL: a permanent server */
 	const char *launch;
 };
 
 /* A striped transfer: movers, processes on other hosts with the file system of the sources or of the destination,
  * read and send, or receive and write, the data; this process decides, and no block passes through it. Not with
- * `fd` or impact_percent 0. Movers may join and leave at any time. */
+ * pipe.fd or impact_percent 0. Movers may join and leave at any time. */
 struct ptcp_mover_start {
-	/* Command line, split into words, to which " PTCP mover --join FILE" is added; without hosts run once (srun, mpirun:
-	 * one command, many movers), else once per host, {host} expanded. NULL: no movers, or with `file` started by the user */
+	/* Command line, split into words, to which " PTCP mover --join FILE" is added; without hosts run once (srun,
+	 * mpirun: one command, many movers), else once per host, {host} expanded. NULL: no movers, or with `file`
+	 * started by the user */
 	const char *command;
 	const char *const *hosts;
 	size_t n_hosts;
 	const char *ptcp;           /* program on those hosts; NULL: "ptcp" */
-	/* The invitation for movers, which the task writes (mode 0600) and removes, on a file system that they share; "-": they
-	 * read it from the standard input of the command. NULL: a file in config_dir */
+	/* The invitation for movers, which the task writes (mode 0600) and removes, on a file system that they
+	 * share; "-": they read it from the standard input of the command. NULL: a file in config_dir */
 	const char *file;
 	const char *listen;         /* where movers connect to, as ptcp_server_opts.listen; NULL: every address, a free port */
 	double wait_s;              /* wait for the first mover, and after the loss of the last one; 10, at least 0.5 */
-	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of it. 0: any
-	 * size that divides 64 MiB */
+	/* Stripe of the movers' file system, a multiple of 4 KiB up to 1 GiB: movers share a file at multiples of
+	 * it. 0: any size that divides 64 MiB */
 	uint64_t stripe_bytes;
 };
 
-/* Switches are members of type bool with the names and meanings of <ptcp/options.h>; each of the others has its range there.
- * A value out of its range is PTCP_EUSAGE. Further meaning of some switches:
+/* Switches are members of type bool with the names and meanings of <ptcp/options.h>; each of the others has its
+ * range there. A value out of its range is PTCP_EUSAGE. Further meaning of some switches:
  *
- *   size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
- *     compared by hash
- *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
- *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
- *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more than
- *     max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL also with more than PTCP_MAX_DELETE,
- *     for an empty source, or with more than 100 and more than the source has
- *     Not between two servers, nor with `files`
- *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
- *   remove_sources: files and links, once the receiver has verified them and made them durable; directories stay. A source
- *     that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers
- *   dest_is_file: an existing directory is refused, instead of receiving the file. With one source, not between two servers
- *   partial: with `fd` of a send: if the file fails or the transfer is cut off, its beginning, as far as verified, is kept
- *     as `dest` + ".partial"
- *   direct_io: by movers, too; with SSH or remote.launch, also on the remote host. A file system without direct I/O costs
- *     one warning, and uses the page cache. Not between two servers
- *   detach: between two servers: return after the start (PTCP_EVENT_DETACHED); the servers continue
- *   file_events: PTCP_EVENT_FILE also for success */
+ * size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
+ * compared by hash delete_extra: once all files have ended, removes the entries of received directories that the
+ * source does not have, except excluded ones: of a destination that receives the contents of one directory, and of
+ * directories that are sources themselves. A failed source keeps everything, a directory that failed in part its own
+ * entries. With more than max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL
+ * also with more than PTCP_MAX_DELETE, for an empty source, or with more than 100 and more than the source has Not
+ * between two servers, nor with `files` checksum: where the hashes match only attributes are set. Not with
+ * no_verify, ignore_times or size_only remove_sources: files and links, once the receiver has verified them and made
+ * them durable; directories stay. A source that changed meanwhile stays, and fails. Not with no_verify or
+ * PTCP_FSYNC_NONE, nor between two servers dest_is_file: an existing directory is refused, instead of receiving the
+ * file. With one source, not between two servers partial: with pipe.fd of a send: if the file fails or the transfer
+ * is cut off, its beginning, as far as verified, is kept as `dest` + ".partial" direct_io: by movers, too; with SSH
+ * or remote.launch, also on the remote host. A file system without direct I/O costs one warning, and uses the page
+ * cache. Not between two servers detach: between two servers: return after the start (PTCP_EVENT_DETACHED); the
+ * servers continue file_events: PTCP_EVENT_FILE also for success */
 struct ptcp_transfer_opts {
 	size_t size;
 #define PTCP_SWITCH_MEMBER(member, ...) bool member;
@@ -400,13 +441,14 @@ struct ptcp_transfer_opts {
 	unsigned streams;           /* 1 to PTCP_STREAMS_MAX; 0: chosen from observed throughput, see impact_percent */
 	enum ptcp_cipher cipher;
 	int family;                 /* 0, 4 or 6 */
-	/* Give up after timeout_s without progress of the peer; 30, at least 0.5. The peer's is used if it is longer, but at
-	 * most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the server's
-	 * max_linger_s */
+	/* Give up after timeout_s without progress of the peer; 30, at least 0.5. The peer's is used if it is
+	 * longer, but at most retry_for_s; once data has moved, retry_for_s is used if it is longer, but at most the
+	 * server's max_linger_s */
 	double timeout_s;
-	/* Congestion control of the sender's streams: "cubic", "bbr", "reno", or "system": the setting of the sender's
-	 * host. NULL or "auto": with streams 0, and for measurements and advice, cubic or reno where the sender's kernel
-	 * permits; a transfer changes to bbr where random loss and no competing flows are found. Else as "system" */
+	/* Congestion control of the sender's streams: "cubic", "bbr", "reno", or "system": the setting of the
+	 * sender's host. NULL or "auto": with streams 0, and for measurements and advice, cubic or reno where the
+	 * sender's kernel permits; a transfer changes to bbr where random loss and no competing flows are found.
+	 * Else as "system" */
 	const char *congestion;
 	/* "SHA256:.." or "HOST[:PORT]=SHA256:..": trusted for this transfer, not added to known_hosts */
 	const char *const *fingerprints;
@@ -420,63 +462,43 @@ struct ptcp_transfer_opts {
 	size_t n_rules;
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
 	const char *ssh;            /* with SSH: program and first arguments, split into words; NULL: "ssh" */
-	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct" through no
-	 * relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
+	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct"
+	 * through no relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
 	const char *const *paths;
 	size_t n_paths;             /* at most PTCP_PATHS_MAX */
-	/* Rate limit of all streams together, in the direction of the data: "200Mbit/s", or a timetable in local time
-	 * "08:00-18:00=200Mbit/s,else=0", where 0 is no limit (ptcp-send(1)); between two servers no timetable. NULL: no
-	 * limit */
+	/* Rate limit of all streams together, in the direction of the data: "200Mbit/s", or a timetable in local
+	 * time "08:00-18:00=200Mbit/s,else=0", where 0 is no limit (ptcp-send(1)); between two servers no timetable.
+	 * NULL: no limit */
 	const char *rate;
 	/* with streams 0: */
 	double impact_percent;      /* 10; max slowdown of each competing flow, compared with one stream of ours; 0 to 100 */
 	unsigned max_streams;       /* 32; 1 to PTCP_STREAMS_MAX; 4 for each mover, if that is more */
 	/* Directory of the path history (file `paths`), used by later transfers and advice, unless no_history: */
 	const char *state_dir;      /* NULL: $XDG_STATE_HOME/ptcp, else ~/.local/state/ptcp */
-	/* Shares of the n_paths paths, in any unit, not negative: streams are divided in proportion, at least one for each
-	 * path; a free stream takes the next block. NULL: equal shares */
-	const double *path_shares;
-	/* Instead of paths: candidates, written alike, of which n_selected (0: 2) are in use at a time. Unless the transfer
-	 * ends before, or `rate` is reached, each candidate carries data for a few seconds, and the fastest remain in use;
-	 * a path that fails or slows down is replaced. `rate` is divided among the paths in use by their throughput. */
+	struct ptcp_path_opts path;
+	/* Instead of paths: candidates, written alike, of which path.n_selected are in use at a time. Unless the
+	 * transfer ends before, or `rate` is reached, each candidate carries data for a few seconds, and the fastest
+	 * remain in use; a path that fails or slows down is replaced. `rate` is divided among the paths in use by
+	 * their throughput. */
 	const char *const *candidates;
 	size_t n_candidates;        /* at most PTCP_PATHS_MAX */
-	unsigned n_selected;
-	/* Bytes that each relay of the n_paths paths may spool while the next hop accepts less than arrives, if the relay
-	 * has storage (ptcp_server_opts.relay_storage_bytes): divided among the streams of the path, in whole MiB each. If
-	 * any value is not 0, the transfer, and likewise a silent path, fails only after 120 timeouts of the peer (an hour)
-	 * without progress, and `streams` of 0 does not adapt to throughput. NULL: no spooling */
-	const uint64_t *relay_spool_bytes;
-	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the server
-	 * keeps the session; or, in transfers from or to this host, in a new session that resumes the transfer. 600; 0: not
-	 * at all; at most 30 days */
+	/* Once data has moved, time to try again after a connection is lost: in the same session, as long as the
+	 * server keeps the session; or, in transfers from or to this host, in a new session that resumes the
+	 * transfer. 600; 0: not at all; at most 30 days */
 	double retry_for_s;
 	double wait_s;              /* how long to wait for a busy server or relay; 60, 0: PTCP_EBUSY at once; at most 86400 */
-	/* Bandwidths of the n_candidates candidates as known in advance, in bit/s (0: unknown): the first paths are drawn
-	 * in proportion. NULL: all unknown */
-	const double *candidate_bps;
-	/* Entries below the only source, a directory, whose contents are otherwise transferred: files, links, and whole
-	 * directories, with the directories that lead to them. A path that does not exist is a failed file. Not between two
-	 * servers; from a remote source at most 4 MiB of paths. NULL: all */
+	/* Entries below the only source, a directory, whose contents are otherwise transferred: files, links, and
+	 * whole directories, with the directories that lead to them. A path that does not exist is a failed file.
+	 * Not between two servers; from a remote source at most 4 MiB of paths. NULL: all */
 	const char *const *files;
 	size_t n_files;
 	uint32_t max_delete;        /* PTCP_MAX_DELETE_CAREFUL */
-	/* Not below 0: the descriptor that ptcp_send_new() reads for its only source "-", or ptcp_recv_new() writes for the
-	 * destination "-": a pipe, socket, terminal or file, from its position on. Borrowed until the task is freed; used by a
-	 * thread of the task from PTCP_EVENT_START on. A send reads to the end, at most 32 TiB, and keeps up to 64 MiB in
-	 * memory until they are verified; `dest` must name the file, which gets its name at the end, with the mode of a new
-	 * file. A receive writes one regular file in order, and ends after its last byte is written. -1: "-" is a path */
-	int fd;
-	/* With `fd` of a send, at the end of the input, on a thread of the task: may block; for example, waits for the program
-	 * that wrote the input. A negative PTCP_E* fails the file: nothing gets the name. NULL: the end of the input is the end
-	 * of the file */
-	int (*input_ended)(void *arg, struct ptcp_err *e);
-	/* Files that are left out, and what lies more than max_depth levels below a source; 0 or NULL: none. Neither
-	 * delete_extra nor remove_sources touches them. The times are ages before the call, such as "7d", dates, such as
-	 * "2026-11-30" or "2026-11-30T18:00", or "@" and seconds since 1970 */
-	uint64_t min_size, max_size;
-	const char *newer_than, *older_than;
-	uint32_t max_depth;
+	struct ptcp_pipe pipe;
+	struct ptcp_limits limits;
+	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
+	 * that do not shrink. PTCP_COMPRESS_AUTO: by the level with which most data arrives per second, as measured,
+	 * or not at all. 0: not at all, as with movers */
+	int compress;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);
@@ -542,9 +564,9 @@ PTCP_API void ptcp_result_init(struct ptcp_result *r);
 
 /* Fills the fields known to the caller's ptcp_result_init(). */
 PTCP_API void ptcp_transfer_result(const struct ptcp_task *t, struct ptcp_result *r);
-/* Changes ptcp_transfer_opts.rate: "200Mbit/s", a timetable, or NULL for no limit. Applies within half a second, and to
- * later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the data does
- * not pass this host; the limit is unchanged. */
+/* Changes ptcp_transfer_opts.rate: "200Mbit/s", a timetable, or NULL for no limit. Applies within half a second, and
+ * to later attempts after a lost connection. Any thread, before and during the run. PTCP_EUSAGE: malformed, or the
+ * data does not pass this host; the limit is unchanged. */
 PTCP_API int ptcp_transfer_set_rate(struct ptcp_task *t, const char *rate, struct ptcp_err *e);
 /* Checks the text of a rate, without a transfer: 0, or PTCP_EUSAGE if it is malformed. */
 PTCP_API int ptcp_rate_check(const char *rate, struct ptcp_err *e);
@@ -625,7 +647,8 @@ struct ptcp_manage_opts {
 	bool itself;    /* PTCP_LIST: directories instead of their content */
 	bool parents;   /* PTCP_MKDIR: missing parents as well; an existing directory is no failure */
 	bool replace;   /* PTCP_RENAME: replace an existing file */
-	/* Each listed entry, in no order; each sum of PTCP_COUNT; each failure. On the thread that runs the task; or NULL */
+	/* Each listed entry, in no order; each sum of PTCP_COUNT; each failure. On the thread that runs the task; or
+	 * NULL */
 	void (*entry)(void *arg, const struct ptcp_entry *e);
 	void *arg;
 };
@@ -761,10 +784,11 @@ struct ptcp_advice {
 	unsigned warnings;           /* bits for ptcp_advice_warning(); a warning implies !confident */
 	unsigned next_probe;         /* the most useful next number of streams to probe, or 0 */
 	char congestion[16];         /* congestion control of the probes; "": unknown */
-	/* cubic, which takes less from competing flows; bbr, which random loss does not slow down, on an idle path; or NULL */
+	/* cubic, which takes less from competing flows; bbr, which random loss does not slow down, on an idle path;
+	 * or NULL */
 	const char *congestion_advice;
-	/* The sender's kernel permits no congestion control that shares links: no number of streams keeps an impact budget, and
-	 * a transfer without a fixed number yields to competing flows, as with an impact of 0 */
+	/* The sender's kernel permits no congestion control that shares links: no number of streams keeps an impact
+	 * budget, and a transfer without a fixed number yields to competing flows, as with an impact of 0 */
 	bool yields;
 	enum ptcp_limit limit;
 	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */
@@ -916,14 +940,14 @@ struct ptcp_mover_opts {
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* argument of log and confine */
-	/* Called before the mover connects, while the process has one thread: the host program may restrict the process to these
-	 * needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
+	/* Called before the mover connects, while the process has one thread: the host program may restrict the
+	 * process to these needs and TCP connections. A negative PTCP_E* ends the mover. NULL: no restriction */
 	int (*confine)(void *arg, const struct ptcp_mover_needs *n, struct ptcp_err *e);
 };
 PTCP_API void ptcp_mover_opts_init(struct ptcp_mover_opts *o);
-/* Joins a striped transfer: carries streams that its engine, another ptcp process, requests, until the engine ends (0), is
- * silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the files are not there; PTCP_EREFUSED: the
- * transfer that invited has ended. */
+/* Joins a striped transfer: carries streams that its engine, another ptcp process, requests, until the engine ends
+ * (0), is silent for 8 s, or is lost. PTCP_EUSAGE: no valid invitation; PTCP_ECONFIG: the files are not there;
+ * PTCP_EREFUSED: the transfer that invited has ended. */
 PTCP_API int ptcp_mover(const struct ptcp_mover_opts *o, struct ptcp_err *e);
 
 /* ---- Server ---------------------------------------------------------------- */
@@ -952,14 +976,14 @@ struct ptcp_server_opts {
 	ptcp_log_fn *log;           /* NULL: no log */
 	enum ptcp_log_level log_level;
 	void *arg;                  /* argument of log and confine */
-	/* Ephemeral server at the remote end of SSH, with the pipes `in` and `out` (0 and 1). Listens after the client has
-	 * sent its identity through `in`, admits that client only, serves one session with any path of this user, and ends
-	 * with the session, at the end of `in`, or after a minute without the client. Has a temporary identity; ignores
-	 * listen and root. */
+	/* Ephemeral server at the remote end of SSH, with the pipes `in` and `out` (0 and 1). Listens after the
+	 * client has sent its identity through `in`, admits that client only, serves one session with any path of
+	 * this user, and ends with the session, at the end of `in`, or after a minute without the client. Has a
+	 * temporary identity; ignores listen and root. */
 	bool ephemeral;
 	int in, out;
-	/* Further addresses, written as `listen`, and listening sockets, which are duplicated. With sockets and no address
-	 * there is no default address. In all at most PTCP_LISTEN_MAX. */
+	/* Further addresses, written as `listen`, and listening sockets, which are duplicated. With sockets and no
+	 * address there is no default address. In all at most PTCP_LISTEN_MAX. */
 	const char *const *also_listen;
 	size_t n_also_listen;
 	const int *sockets;
@@ -972,25 +996,27 @@ struct ptcp_server_opts {
 	unsigned max_client_sessions; /* concurrent, per client; 16 */
 	unsigned max_startups;        /* unauthenticated connections; 512 */
 	unsigned max_waiting;         /* sessions that wait for room, of which one client may have three quarters; 256 */
-	/* Called once by ptcp_server_new(), with identity and address present and before any thread starts: lets a process
-	 * that is only a server give up all rights not named in `n` (Landlock, capabilities, user), for this thread and all
-	 * later threads. A negative PTCP_E* ends the start. NULL: the library gives up no rights by itself. */
+	/* Called once by ptcp_server_new(), with identity and address present and before any thread starts: lets a
+	 * process that is only a server give up all rights not named in `n` (Landlock, capabilities, user), for this
+	 * thread and all later threads. A negative PTCP_E* ends the start. NULL: the library gives up no rights by
+	 * itself. */
 	int (*confine)(void *arg, const struct ptcp_server_needs *n, struct ptcp_err *e);
 	/* As in ptcp_transfer_opts: limits the sum of all sessions, for each direction. */
 	const char *rate;
-	/* Max bytes that a relay spools at the request of clients, while the next hop accepts less than arrives; one client
-	 * may use half; at least 2 MiB, or 0: no spooling. */
+	/* Max bytes that a relay spools at the request of clients, while the next hop accepts less than arrives; one
+	 * client may use half; at least 2 MiB, or 0: no spooling. */
 	uint64_t relay_storage_bytes;
 	const char *relay_storage_dir; /* directory for unnamed files; NULL: $TMPDIR, else /var/tmp */
-	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s. 3600; 0:
-	 * not at all; at most 30 days */
+	/* Max time for which a session without connections is kept; a client may request less by its retry_for_s.
+	 * 3600; 0: not at all; at most 30 days */
 	double max_linger_s;
-	/* Max memory that clients can make the server take, of which one client may have half and one session a quarter; streams
-	 * beyond that wait in turn, other requests are refused. 256 MiB; at least PTCP_MEMORY_MIN. Ephemeral servers ignore it. */
+	/* Max memory that clients can make the server take, of which one client may have half and one session a
+	 * quarter; streams beyond that wait in turn, other requests are refused. 256 MiB; at least PTCP_MEMORY_MIN.
+	 * Ephemeral servers ignore it. */
 	uint64_t max_memory_bytes;
-	/* A striped server: movers, processes on other hosts with the file system of the roots, read or write the data, and clients
-	 * connect to them. As in ptcp_transfer_opts; the server starts the movers once, and writes the invitation anew. Not for
-	 * an ephemeral server. */
+	/* A striped server: movers, processes on other hosts with the file system of the roots, read or write the
+	 * data, and clients connect to them. As in ptcp_transfer_opts; the server starts the movers once, and writes
+	 * the invitation anew. Not for an ephemeral server. */
 	const char *movers;
 	const char *const *mover_hosts;
 	size_t n_mover_hosts;
@@ -998,8 +1024,8 @@ struct ptcp_server_opts {
 	const char *mover_file;
 	const char *movers_listen;
 	unsigned mover_port;        /* where movers listen on their hosts; PTCP_PORT; 0: a free port each */
-	/* Unix socket, which the server makes, for ephemeral servers of this host that share its first port; NULL: the port is
-	 * not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
+	/* Unix socket, which the server makes, for ephemeral servers of this host that share its first port; NULL:
+	 * the port is not shared. Ephemeral: the socket of the service of this host; NULL: a port of its own only. */
 	const char *share_socket;
 	unsigned share_sessions;    /* ephemeral servers of one user that share the port; 32 */
 	double drain_s;             /* max time of ptcp_server_drain(), at most a day; 0 */
@@ -1033,9 +1059,9 @@ PTCP_API int ptcp_server_fd(const struct ptcp_server *s);
 PTCP_API int ptcp_server_timeout_ms(const struct ptcp_server *s);
 PTCP_API int ptcp_server_step(struct ptcp_server *s, struct ptcp_err *e);
 /* Before serving or between steps: changes max_streams, max_sessions, max_client_sessions, max_waiting, timeout_s,
- * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions, drain_s and log_level to the values of `o`;
- * the remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is malformed or out of range, and
- * all values are unchanged. */
+ * max_linger_s, rate, relay_to, max_relayed, max_memory_bytes, share_sessions, drain_s and log_level to the values
+ * of `o`; the remaining fields are ignored. Running sessions keep the agreed values. PTCP_EUSAGE: a value is
+ * malformed or out of range, and all values are unchanged. */
 PTCP_API int ptcp_server_change(struct ptcp_server *s, const struct ptcp_server_opts *o,
     struct ptcp_err *e);
 
@@ -1062,8 +1088,8 @@ struct ptcp_server_stats {
 PTCP_API void ptcp_server_stats_init(struct ptcp_server_stats *st);
 /* Fills the fields known to the caller's ptcp_server_stats_init(). Before serving or between steps. */
 PTCP_API void ptcp_server_stats(struct ptcp_server *s, struct ptcp_server_stats *st);
-/* Calls `each` on this thread for the directory of every client with a quota that has connected since the start; strings
- * are valid during the call. Any thread. */
+/* Calls `each` on this thread for the directory of every client with a quota that has connected since the start;
+ * strings are valid during the call. Any thread. */
 struct ptcp_server_quota {
 	const char *directory;      /* control bytes are escaped */
 	uint64_t used_bytes;        /* space used, as counted last and changed by transfers since */
@@ -1071,16 +1097,16 @@ struct ptcp_server_quota {
 };
 typedef void ptcp_server_quota_fn(void *arg, const struct ptcp_server_quota *q);
 PTCP_API void ptcp_server_quotas_each(struct ptcp_server *s, ptcp_server_quota_fn *each, void *arg);
-/* Calls `each` on this thread for every client that has memory of the server, see max_memory_bytes; strings are valid during
- * the call. Any thread. */
+/* Calls `each` on this thread for every client that has memory of the server, see max_memory_bytes; strings are
+ * valid during the call. Any thread. */
 struct ptcp_server_memory {
 	const char *client;         /* fingerprint of its key */
 	uint64_t bytes;
 };
 typedef void ptcp_server_memory_fn(void *arg, const struct ptcp_server_memory *m);
 PTCP_API void ptcp_server_memory_each(struct ptcp_server *s, ptcp_server_memory_fn *each, void *arg);
-/* Calls `each` on this thread for every mover that has joined the server; strings are valid during the call. Before serving
- * or between steps. */
+/* Calls `each` on this thread for every mover that has joined the server; strings are valid during the call. Before
+ * serving or between steps. */
 typedef void ptcp_server_mover_fn(void *arg, const struct ptcp_mover_stats *m);
 PTCP_API void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_fn *each, void *arg);
 /* Publishes the links measured by this host to clients (ptcp_link_query_new()) that may connect through this server,
@@ -1088,8 +1114,8 @@ PTCP_API void ptcp_server_movers_each(struct ptcp_server *s, ptcp_server_mover_f
  * number is out of range, or more than PTCP_PUBLISHED_LINKS_MAX links, and the links are unchanged. Any thread. */
 PTCP_API int ptcp_server_set_links(struct ptcp_server *s, const struct ptcp_published_link *l, size_t n,
     struct ptcp_err *e);
-/* Any thread and signal handlers; idempotent. Closes the listening sockets, lets running sessions end for `drain_s` at most,
- * then does the same as ptcp_server_stop(). */
+/* Any thread and signal handlers; idempotent. Closes the listening sockets, lets running sessions end for `drain_s`
+ * at most, then does the same as ptcp_server_stop(). */
 PTCP_API void ptcp_server_drain(struct ptcp_server *s);
 /* Any thread and signal handlers; idempotent. Ends running sessions at once, with a message to the peers. */
 PTCP_API void ptcp_server_stop(struct ptcp_server *s);

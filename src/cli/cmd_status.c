@@ -56,7 +56,7 @@ static void print_text(const struct ptcp_status *s)
 	text_escape(from, sizeof from, s->source);
 	text_escape(to, sizeof to, s->dest);
 	printf(" in %s, %s  ", units_time_text(time, s->seconds),
-	    units_rate_text(rate, connect_throughput_bps(g->wire_bytes, s->seconds)));
+	    units_rate_text(rate, connect_throughput_bps(g->wire_bytes + g->saved_bytes, s->seconds)));
 	if (s->fetched)
 		printf("%s %s to %s", s->peer, from, to);
 	else

@@ -466,6 +466,18 @@ int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_
 	    word != NULL ? word : "");
 }
 
+int opt_int(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	int i = word_number(o, text);
+	unsigned n;
+
+	if (i < 0 && opt_number(text, (unsigned)o->min, (unsigned)o->max, &n) < 0)
+		return opt_reject(o, text, e, "neither a number from %.0f to %.0f nor a word (write %s)", o->min,
+		    o->max, o->value);
+	*(int *)member(args, o) = i >= 0 ? -i : (int)n;
+	return 0;
+}
+
 int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	return opt_decimal(text, o->max, member(args, o)) == 0 ? 0 :

@@ -88,8 +88,9 @@ int opt_false(void *args, const struct opt *o, const char *text, struct ptcp_err
 int opt_count(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_text(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_rate(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-/* Setters within the option's range: unsigned, double in percent, double in seconds, uint64_t in bytes. */
+/* Setters within the option's range: unsigned, int, double in percent, double in seconds, uint64_t in bytes. */
 int opt_unsigned(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
+int opt_int(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_percent(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_seconds(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int opt_bytes(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
@@ -123,7 +124,7 @@ struct opt_texts {
 #define OPT_SET_BYTES    opt_bytes
 #define OPT_SET_RATE     opt_rate
 #define OPT_SET_TEXT     opt_text
-#define OPT_SET_INT      NULL /* no such option has a name */
+#define OPT_SET_INT      opt_int
 #define OPT_SET_DOUBLES  NULL
 #define OPT_SET_SIZES    NULL
 #define OPT_SET_RULES    NULL

@@ -141,6 +141,7 @@ static const struct opt writing_options[] = {
 
 static const struct opt speed_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SPEED)
+	{ "", 'z', NULL, NULL, opt_ignore, 0, 0, 0 }, /* the default of --compress */
 	{ "name", 0, "NAME", "name of this transfer for ptcp status and ptcp rate (default: such as send-4711)",
 	    running_set_name, AT(name), 0, 0 },
 	{ .name = NULL },
@@ -177,8 +178,8 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		    sends ? "send" : "recv", sends ? "send" : "recv");
 	for (i = 0; i < a->n_srcs && sends; i++)
 		if (text_is_stdio(a->srcs[i]))
-			opts(a)->fd = STDIN_FILENO;
-	if (opts(a)->fd >= 0 && a->exec == NULL && a->files_from != NULL && text_is_stdio(a->files_from))
+			opts(a)->pipe.fd = STDIN_FILENO;
+	if (opts(a)->pipe.fd >= 0 && a->exec == NULL && a->files_from != NULL && text_is_stdio(a->files_from))
 		return err_set(e, PTCP_EUSAGE, "--files-from -: standard input is the source already (name a file)");
 	if (sends || !text_is_stdio(a->dest))
 		return 0;
@@ -186,7 +187,7 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE,
 		    "--json: not with -, as the file goes to standard output (leave one out)");
 	a->connect.log.list = false;
-	opts(a)->fd = STDOUT_FILENO;
+	opts(a)->pipe.fd = STDOUT_FILENO;
 	return 0;
 }
 
@@ -230,7 +231,8 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 {
 	struct ptcp_transfer_opts *t = opts(a);
 	bool automatic = t->n_paths == 1 && strcmp(t->paths[0], "auto") == 0;
-	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends, t->n_selected,
+	const struct overlay_query q = { a->overlay, a->local_host, a->srcs, a->n_srcs, a->dest, sends,
+		t->path.n_selected,
 		a->connect.log.list };
 	int r;
 
@@ -241,12 +243,12 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 		    "--via auto)");
 	if (a->overlay == NULL && a->local_host != NULL)
 		return err_set(e, PTCP_EUSAGE, "--local-host: only with --overlay (leave it out)");
-	if (a->overlay == NULL && t->n_candidates == 0 && t->n_selected > 0)
+	if (a->overlay == NULL && t->n_candidates == 0 && t->path.n_selected > 0)
 		return err_set(e, PTCP_EUSAGE, "--paths: only with --overlay or --relays (leave it out)");
 	if (a->overlay == NULL)
 		return 0;
 	if (!automatic) {
-		t->candidate_bps = a->candidate_bps;
+		t->path.candidate_bps = a->candidate_bps;
 		return overlay_candidates(a->candidate_bps, t->candidates,
 		    t->n_candidates < PTCP_PATHS_MAX ? t->n_candidates : PTCP_PATHS_MAX, &q, e);
 	}
@@ -255,8 +257,8 @@ static int find_routes(struct transfer_args *a, bool sends, struct ptcp_err *e)
 	opt_copies_free(&t->paths, &t->n_paths);
 	t->paths = (const char *const *)a->routes.path;
 	t->n_paths = a->routes.n;
-	t->path_shares = a->routes.share;
-	t->n_selected = 0;
+	t->path.shares = a->routes.share;
+	t->path.n_selected = 0;
 	return 0;
 }
 
@@ -326,8 +328,8 @@ static int open_exec(struct ptcp_transfer_opts *o, struct exec *x, const char *c
 		return 0;
 	if ((r = exec_open(x, command, e)) < 0)
 		return r;
-	o->fd = x->fd;
-	o->input_ended = on_input_ended;
+	o->pipe.fd = x->fd;
+	o->pipe.ended = on_input_ended;
 	return 0;
 }
 

@@ -20,15 +20,15 @@
 static int check_relays(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	if (o->n_candidates == 0)
-		return o->n_selected == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
+		return o->path.n_selected == 0 ? 0 : err_set(e, PTCP_EUSAGE, "--paths: only with --relays (name some)");
 	if (o->n_paths > 0)
 		return err_set(e, PTCP_EUSAGE,
 		    "--relays: not with --via (write direct among the relays for the direct path)");
 	if (o->n_candidates > PTCP_PATHS_MAX)
 		return err_set(e, PTCP_EUSAGE, "--relays: more than %d (leave some out)", PTCP_PATHS_MAX);
-	if (o->n_selected > o->n_candidates)
+	if (o->path.n_selected > o->n_candidates)
 		return err_set(e, PTCP_EUSAGE, "--paths %u: only %zu relays are named (name more, or take fewer)",
-		    o->n_selected, o->n_candidates);
+		    o->path.n_selected, o->n_candidates);
 	return 0;
 }
 
@@ -73,12 +73,12 @@ static int check_shares(const struct ptcp_transfer_opts *o, struct ptcp_err *e)
 {
 	size_t i;
 
-	for (i = 0; o->path_shares != NULL && i < o->n_paths; i++)
-		if (!(o->path_shares[i] >= 0 && o->path_shares[i] <= DBL_MAX))
+	for (i = 0; o->path.shares != NULL && i < o->n_paths; i++)
+		if (!(o->path.shares[i] >= 0 && o->path.shares[i] <= DBL_MAX))
 			return err_set(e, PTCP_EUSAGE, "the share of path %zu: %g (must be 0 or more)", i,
-			    o->path_shares[i]);
-	for (i = 0; o->relay_spool_bytes != NULL && i < o->n_paths; i++)
-		if (o->relay_spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
+			    o->path.shares[i]);
+	for (i = 0; o->path.spool_bytes != NULL && i < o->n_paths; i++)
+		if (o->path.spool_bytes[i] > 0 && o->cipher == PTCP_CIPHER_NONE)
 			return err_set(e, PTCP_EUSAGE, "--cipher none: relays would store the data in plaintext "
 			    "(choose another cipher, or no spooling)");
 	return 0;
@@ -154,9 +154,10 @@ static int choose(struct ptcp_task *t, struct ptcp_err *e)
 	int r;
 
 	if ((r = tls_random(seed, sizeof seed, e)) == 0)
-		r = paths_choose(&t->paths, t->o.n_selected > 0 ? t->o.n_selected : usual, t->o.candidate_bps,
+		r = paths_choose(&t->paths, t->o.path.n_selected > 0 ? t->o.path.n_selected : usual,
+		    t->o.path.candidate_bps,
 		    get_u64(seed), e);
-	t->o.candidate_bps = NULL; /* the caller's */
+	t->o.path.candidate_bps = NULL; /* the caller's */
 	return r;
 }
 
@@ -192,10 +193,10 @@ int task_name_target(struct ptcp_task *t, struct ptcp_err *e)
 	if (t->o.n_candidates > 0)
 		return choose(t, e);
 	if (t->o.n_paths > 0)
-		paths_deal(&t->paths, t->o.path_shares);
-	paths_spool(&t->paths, t->o.n_paths > 0 ? t->o.relay_spool_bytes : NULL);
-	t->o.path_shares = NULL; /* the caller's */
-	t->o.relay_spool_bytes = NULL;
+		paths_deal(&t->paths, t->o.path.shares);
+	paths_spool(&t->paths, t->o.n_paths > 0 ? t->o.path.spool_bytes : NULL);
+	t->o.path.shares = NULL; /* the caller's */
+	t->o.path.spool_bytes = NULL;
 	return 0;
 }
 

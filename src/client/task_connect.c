@@ -101,6 +101,11 @@ struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode 
 	return n;
 }
 
+uint8_t task_compress(const struct ptcp_task *t)
+{
+	return t->o.compress == PTCP_COMPRESS_AUTO ? WIRE_COMPRESS_AUTO : (uint8_t)t->o.compress;
+}
+
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,
     struct ptcp_err *e)
 {
@@ -114,7 +119,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.streams = (uint16_t)min_of(n.requested, fd_budget_connections()),
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
 		.paths = { t->files.open_paths, t->files.open_paths_bytes },
-		.stripe = (uint32_t)(t->o.mover.stripe_bytes / WIRE_STRIPE_BYTES)
+		.stripe = (uint32_t)(t->o.mover.stripe_bytes / WIRE_STRIPE_BYTES),
+		.compress = t->prober == NULL ? task_compress(t) : 0
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {

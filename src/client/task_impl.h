@@ -96,7 +96,7 @@ struct task_retry {
 	uint64_t bytes;
 	unsigned attempts;              /* number of attempts since `moved` */
 	struct timer *timer;            /* timer of the next attempt */
-	uint64_t wire_bytes;            /* bytes of earlier sessions */
+	uint64_t wire_bytes, saved_bytes; /* bytes of earlier sessions */
 };
 
 struct ptcp_task {
@@ -289,6 +289,7 @@ int task_dial(struct ptcp_task *t, struct ptcp_err *e);
 /* The options as OPEN has them. */
 uint32_t task_open_flags(const struct ptcp_task *t);
 uint8_t task_fsync(const struct ptcp_task *t);
+uint8_t task_compress(const struct ptcp_task *t);
 /* Closes all but the session. */
 void task_disconnect(struct ptcp_task *t);
 

@@ -29,7 +29,8 @@ static const char *meaningless(const struct ptcp_task *t)
 
 static int task_pipe_check(const struct ptcp_task *t, bool sends, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	const char *option = meaningless(t) != NULL ? meaningless(t) : limits_first(t), *pipe = sends ? "standard input" : "standard output";
+	const char *option = meaningless(t) != NULL ? meaningless(t) : limits_first(t),
+	    *pipe = sends ? "standard input" : "standard output";
 	char shown[TEXT_NAME_BYTES];
 
 	if (t->remote_job != NULL)
@@ -48,8 +49,8 @@ static int task_pipe_check(const struct ptcp_task *t, bool sends, size_t n_srcs,
 
 static int new_input(struct ptcp_task *t, struct ptcp_err *e)
 {
-	const struct pipe_source_opts o = { .fd = t->o.fd, .block_bytes = WIRE_CHUNK_BYTES,
-		.max_blocks = WINDOW_BYTES / WIRE_CHUNK_BYTES, .max_bytes = WIRE_UNSIZED_MAX, .ended = t->o.input_ended,
+	const struct pipe_source_opts o = { .fd = t->o.pipe.fd, .block_bytes = WIRE_CHUNK_BYTES,
+		.max_blocks = WINDOW_BYTES / WIRE_CHUNK_BYTES, .max_bytes = WIRE_UNSIZED_MAX, .ended = t->o.pipe.ended,
 		.arg = t->o.arg };
 
 	/* The file is a new one: an input has no attributes. */
@@ -66,10 +67,10 @@ int task_take_pipe(struct ptcp_task *t, const char *const *srcs, size_t n_srcs, 
 
 	for (i = 0; i < n_srcs && sends; i++)
 		found |= text_is_stdio(srcs[i]);
-	if (t->o.fd < 0 || !found)
+	if (t->o.pipe.fd < 0 || !found)
 		return 0;
 	if ((r = task_pipe_check(t, sends, n_srcs, dest, e)) < 0)
 		return r;
-	r = sends ? new_input(t, e) : pipe_sink_new(&t->files.output, t->o.fd, WINDOW_BYTES, e);
+	r = sends ? new_input(t, e) : pipe_sink_new(&t->files.output, t->o.pipe.fd, WINDOW_BYTES, e);
 	return r < 0 ? err_while(e, r, sends ? "standard input" : "standard output") : 0;
 }

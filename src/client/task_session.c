@@ -57,7 +57,8 @@ static void show_paths(struct ptcp_task *t, struct ptcp_event *ev)
 	unsigned i;
 
 	for (i = 0; i < t->paths.n; i++) {
-		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){ .bytes = t->report.last.wire_bytes };
+		g = t->session != NULL ? session_path(t->session, i) : (struct session_path){
+			.bytes = t->report.last.wire_bytes + t->report.last.saved_bytes };
 		t->report.path_stats[i].candidate = t->paths.at[i].candidate;
 		t->report.path_stats[i].bytes = g.bytes;
 		t->report.path_stats[i].streams = g.streams;
@@ -77,6 +78,7 @@ static void measure(struct ptcp_task *t, struct ptcp_event *ev)
 	t->report.last = t->remote_job != NULL ? t->job_ops->progress(t->remote_job) : session_progress(t->session);
 	retry_moved(t, t->report.last.bytes);
 	t->report.last.wire_bytes += t->retry.wire_bytes;
+	t->report.last.saved_bytes += t->retry.saved_bytes;
 	ev->progress = t->report.last;
 	show_paths(t, ev);
 	striping_show(t, ev);
@@ -492,6 +494,7 @@ static void on_gone(void *arg, struct session *sess, const struct ptcp_err *why)
 	session_free(sess); /* frees `why` */
 	t->session = NULL;
 	t->retry.wire_bytes = t->report.last.wire_bytes;
+	t->retry.saved_bytes = t->report.last.saved_bytes;
 }
 
 const struct session_ops task_session_ops = {

@@ -29,7 +29,7 @@ int striping_check(const struct ptcp_task *t, struct ptcp_err *e)
 	if (t->remote_job != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: between two other hosts: not available yet (run ptcp send "
 		    "or recv on one of them)");
-	if (o->fd >= 0)
+	if (o->pipe.fd >= 0)
 		return err_set(e, PTCP_EUSAGE, "--movers: not with standard input or output, which other hosts do not "
 		    "have (name a file)");
 	if (o->streams == 0 && o->impact_percent <= 0)

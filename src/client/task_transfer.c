@@ -57,7 +57,8 @@ static int check_options(const struct ptcp_task *t, struct ptcp_err *e)
 		return err_set(e, PTCP_EUSAGE,
 		    "--direct: not between two other hosts (start their servers with --direct)");
 	if ((t->o.copy_links || t->o.copy_unsafe_links) && t->o.remove_sources)
-		return err_set(e, PTCP_EUSAGE, "--remove-source-files: not with --copy-links, whose sources may be in use elsewhere "
+		return err_set(e, PTCP_EUSAGE,
+		    "--remove-source-files: not with --copy-links, whose sources may be in use elsewhere "
 		    "(leave one out)");
 	if ((t->o.copy_links || t->o.copy_unsafe_links) && t->o.mover.command != NULL)
 		return err_set(e, PTCP_ENOTYET, "--movers: with --copy-links: not available yet (leave one out)");
@@ -216,7 +217,8 @@ static int make(struct ptcp_task *t, bool sends, const char *const *srcs, size_t
 	if ((r = take_selection(t, n_srcs, e)) < 0 || (r = take_paths(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = task_take_pipe(t, srcs, n_srcs, dest, e)) < 0 ||
 	    (r = take_rules(t, e)) < 0 || (r = check_selection(t, e)) < 0 ||
-	    (r = limits_take(t, e)) < 0 || (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 || (r = striping_check(t, e)) < 0)
+	    (r = limits_take(t, e)) < 0 || (r = check_options(t, e)) < 0 || (r = check_dest(t, n_srcs, e)) < 0 ||
+	    (r = striping_check(t, e)) < 0)
 		return r;
 	if ((t->files.local = task_copy_list(sends ? srcs : &dest, t->files.n_local)) == NULL)
 		return err_nomem(e);

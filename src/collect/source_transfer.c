@@ -307,10 +307,11 @@ static int source_transfer_start(struct source_transfer *s, struct ptcp_err *e)
 	o.retry_for_s = o.timeout_s; /* afterwards the collection plans again */
 	o.paths = paths;
 	o.n_paths = s->candidates.n;
-	o.path_shares = shares;
-	o.relay_spool_bytes = spool_bytes;
+	o.path.shares = shares;
+	o.path.spool_bytes = spool_bytes;
 	o.streams = streams < PTCP_STREAMS_MAX ? (unsigned)streams : PTCP_STREAMS_MAX;
 	o.dry_run = s->sizing;
+	o.compress = 0; /* plan and links count bytes of files */
 	if (command != NULL && o.remote.port == 0)
 		set_port(&o, s);
 	o.event = on_event;

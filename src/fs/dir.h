@@ -75,19 +75,21 @@ void dir_fd_done(struct dir *d);
  * RESOLVE_CACHED. `flags` create no file. */
 int dir_open_cached(const struct dir *d, int at, const char *name, int flags);
 
-/* Symbolic links in the tree of d are followed: by nobody, which is the default; as long as they stay beneath the root; or
- * wherever they lead. Before the session uses the tree. */
+/* Symbolic links in the tree of d are followed: by nobody, which is the default; as long as they stay beneath the
+ * root; or wherever they lead. Before the session uses the tree. */
 enum dir_follow { DIR_FOLLOW_NONE, DIR_FOLLOW_BENEATH, DIR_FOLLOW_ANYWHERE };
 void dir_follow(struct dir *d, enum dir_follow how);
-/* openat(at, name, flags), where `at` is dir_fd(d) and the flags contain O_NOFOLLOW; what a link leads to, if the tree follows
- * links. `cached`: as dir_open_cached(). */
+/* openat(at, name, flags), where `at` is dir_fd(d) and the flags contain O_NOFOLLOW; what a link leads to, if the
+ * tree follows links. `cached`: as dir_open_cached(). */
 int dir_open_name(const struct dir *d, int at, const char *name, int flags, bool cached);
-/* fstat() of what the link leads to: 0, or -1 and errno; ELOOP if the tree follows none, EXDEV if it leads out of the root. */
+/* fstat() of what the link leads to: 0, or -1 and errno; ELOOP if the tree follows none, EXDEV if it leads out of
+ * the root. */
 int dir_stat_target(const struct dir *d, int at, const char *name, struct stat *st);
 
-/* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO with
- * ESTALE, naming the directory that was moved or replaced. d was opened before. `check`: of dir_check_new(); directories
- * that are in place count as such until the next check, so that a check of a deep tree takes linear time. */
+/* Whether d still lies beneath the root at its path, and the root at the path given to tree_open(): 0, or PTCP_EIO
+ * with ESTALE, naming the directory that was moved or replaced. d was opened before. `check`: of dir_check_new();
+ * directories that are in place count as such until the next check, so that a check of a deep tree takes linear
+ * time. */
 int dir_in_place(struct dir *d, uint64_t check, struct ptcp_err *e);
 uint64_t dir_check_new(const struct dir *d);
 /* As dir_in_place(), of the name of d alone: the directories above may have been moved. */

@@ -38,7 +38,8 @@ void dir_follow(struct dir *d, enum dir_follow how) { d->tree->follow = how; }
 /* openat2() of a path whose links stay beneath the directory open at `at`. */
 static int open_beneath(const struct sys *sys, int at, const char *path, int flags)
 {
-	struct open_how how = { .flags = (uint64_t)(flags & ~O_NOFOLLOW), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = (uint64_t)(flags & ~O_NOFOLLOW),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	int fd, tries;
 
 	for (tries = 1;; tries++) {

@@ -29,6 +29,8 @@ static void on_running(void *arg, const struct wire_opened *o)
 	sess->cipher = o->cipher;
 	sess->streams.n_granted = o->streams;
 	sess->sources_expanded = (o->flags & WIRE_OPENED_EXPANDED) != 0;
+	if (engine_snd(sess->engine) != NULL)
+		packing_set(sess->streams.packing, engine_open(sess->engine)->compress);
 	tcp_report_start(sess);
 	if (sess->o.one_channel)
 		streams_activate(sess, 1, "granted");

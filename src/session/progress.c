@@ -62,18 +62,35 @@ static enum ptcp_activity activity(const struct session *sess)
 	return PTCP_TRANSFERRING;
 }
 
+/* A receiver restores blocks before their bytes count; bytes of copies never count. */
+static uint64_t received_saved(const struct session *sess)
+{
+	struct packing_counts c = packing_counts(sess->streams.packing);
+
+	return c.to_bytes < c.from_bytes ? c.from_bytes - c.to_bytes : 0;
+}
+
+/* At first, wire_bytes has the bytes of the data. */
+static void count_saved(struct ptcp_progress *g, uint64_t saved_bytes)
+{
+	g->saved_bytes = saved_bytes < g->wire_bytes ? saved_bytes : g->wire_bytes;
+	g->wire_bytes -= g->saved_bytes;
+}
+
 struct ptcp_progress session_progress(const struct session *sess)
 {
 	struct ptcp_progress g = { 0 };
 
 	if (sess->send != NULL && engine_snd(sess->engine) != NULL) {
 		g = snd_stats(engine_snd(sess->engine)).done;
-		g.wire_bytes = sess->send->wire_bytes;
+		g.wire_bytes = sess->send->sent_bytes;
+		count_saved(&g, sess->send->saved_bytes);
 		g.total_bytes = sess->send->bytes;
 		g.total_files = sess->send->files;
 		g.total_known = sess->send->end;
 	} else if (sess->receive != NULL && engine_rcv(sess->engine) != NULL) {
 		g = rcv_stats(engine_rcv(sess->engine)).done;
+		count_saved(&g, received_saved(sess));
 		g.total_bytes = sess->receive->total_bytes;
 		g.total_files = sess->receive->total_files;
 		g.total_known = sess->receive->total_known;

@@ -221,7 +221,7 @@ void receive_prune_free(struct receive_side *r);
 /* Remembers an entry of the source, placed in the directory of `in`, or at the top. Without memory, the entry fails. */
 int receive_prune_note(struct receive_side *r, struct receive_entry *t, const struct receive_entry *in,
     struct ptcp_err *e);
-/* Something of the received directory failed, or its content was left out: what the source does not have stays in it. */
+/* An entry of the received directory failed, or was left out: entries that the source lacks stay there. */
 void receive_prune_close(struct receive_side *r, const struct receive_entry *t, bool failed);
 /* All entries have ended. True: deletion begins, receive_end() follows. */
 bool receive_prune_begin(struct session *sess);

@@ -438,11 +438,12 @@ static void on_sent(struct session *sess, struct stream *s, struct stream_job *j
 	unsigned i;
 
 	err_nomem(&nomem);
+	sess->send->saved_bytes += job->saved_bytes;
 	for (i = 0; i < job->job.n; i++) {
 		const struct snd_extent *x = &job->job.extent[i];
 
 		if (!job->failed[i]) {
-			sess->send->wire_bytes += x->length;
+			sess->send->sent_bytes += x->length;
 			sess->carried[stream_path(s)] += x->length;
 		}
 		if (!sess->end.over)

@@ -61,7 +61,8 @@ struct send_side {
 	struct selection *selection; /* paths of SELECT frames; NULL: none are expected */
 	bool selecting, selected;   /* more are expected, before the listing; the listing uses them */
 	uint64_t files, bytes;      /* listed */
-	uint64_t wire_bytes;        /* bytes of blocks that the streams' channels have accepted */
+	uint64_t sent_bytes;        /* bytes of blocks that the streams' channels have accepted, */
+	uint64_t saved_bytes;       /* bytes saved by compression, a part of sent_bytes */
 	bool removes;               /* sources that are durable at the receiver are removed */
 	struct published *removed;  /* paths of removed sources, of the transfer; NULL: not remembered */
 	struct list linked_done;    /* files with several names, removed last: the removal of one name changes the rest */

@@ -284,6 +284,7 @@ int session_new(struct session **out, const struct session_opts *o, struct ptcp_
 	sess->due.run = on_due;
 	so.arg = sess;
 	if ((r = chan_export(sess->control.chan, sess->key, e)) < 0 ||
+	    (r = packing_new(&sess->streams.packing, o->context->n_workers, o->memory, e)) < 0 ||
 	    (r = timer_new(&sess->timer, o->context->control, on_timer, sess, e)) < 0 ||
 	    (o->one_channel && (r = mux_new(&sess->control.mux, o->context->control, &control_mux_ops, sess, e)) < 0) ||
 	    (r = engine_new(&sess->engine, &so, o->open, mono_now(), e)) < 0) {

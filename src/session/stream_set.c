@@ -115,6 +115,7 @@ void streams_init(struct session *sess, const struct session_opts *o)
 void streams_free(struct session *sess)
 {
 	fd_budget_count(-(int)sess->streams.n_fds_reserved);
+	packing_free(sess->streams.packing);
 }
 
 static void set_congestion(const struct session *sess, int fd)
@@ -432,6 +433,7 @@ static struct stream_opts opts_of(const struct session *sess, unsigned number)
 	struct stream_opts o = {
 		.context = sess->o.context, .number = number, .path = session_path_of(sess, number),
 		.memory = sess->o.memory, .only_stream = sess->o.one_channel,
+		.packing = sess->probe == NULL ? sess->streams.packing : NULL,
 		.verify = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0, .users = session_is_users(sess),
 		.ops = &stream_ops
 	};

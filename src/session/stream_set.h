@@ -37,6 +37,7 @@ struct stream_set {
 	unsigned n_fds_base, n_fds_reserved; /* descriptors beside the streams; all reserved descriptors */
 	bool ever_connected;
 	bool tapped;                /* new streams are tapped */
+	struct packing *packing;    /* compression of the streams on this host */
 	const char *congestion;     /* congestion control to set on sockets; NULL: the system's */
 	struct mono none_since;     /* no stream connected since then */
 	struct ptcp_err join_why;   /* error of the last failed connection */

@@ -299,8 +299,9 @@ static void sync_dirs(struct store_item *of, unsigned n)
 	}
 }
 
-/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested. The
- * directories above a finished one are looked at when they are finished themselves: a tree of n levels ends in n groups. */
+/* Fails items whose directory has been moved away meanwhile: they are complete, but not where they were requested.
+ * The directories above a finished one are looked at when they are finished themselves: a tree of n levels ends in n
+ * groups. */
 static void check_places(struct store_item *of, unsigned n)
 {
 	uint64_t check = n > 0 ? dir_check_new(dir_of(&of[0])) : 0;

@@ -162,8 +162,8 @@ static bool is_extra(struct prune *p, const struct walk_entry *w, uint64_t hash)
 	bool known = p->way == NULL && name_set_has(p->o.names, hash), way = known && p->o.lists_ways &&
 	    w->type == WALK_DIR;
 
-	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) && !is_deep(p, w) &&
-	    (way || !is_published(p, w));
+	return (way || !known) && !p->level[w->depth].closed && is_removable(p, w) && !excluded(p, w) &&
+	    !is_deep(p, w) && (way || !is_published(p, w));
 }
 
 static void prune_report(struct prune *p, struct dir *dir, const char *name, const struct ptcp_err *why)

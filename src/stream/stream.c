@@ -100,7 +100,10 @@ static void on_start(struct msg *m)
 {
 	struct stream *s = CONTAINER_OF(m, struct stream, start);
 	struct ptcp_err why;
+	struct tcpinfo i;
 
+	if (s->o.packing != NULL && s->o.files == NULL)
+		packing_begin(s->o.packing, tcpinfo_read(&i, chan_fd(s->chan)) == 0 ? i.min_rtt_s : 0);
 	if (chan_attach(s->chan, s->loop, s->chan_ops, s, &why) < 0)
 		stream_fail(s, &why);
 }

@@ -20,6 +20,7 @@
 #include "store/hash.h"
 #include "store/source.h"
 #include "stream/open_files.h"
+#include "stream/packing.h"
 
 struct stream;
 
@@ -37,6 +38,7 @@ struct stream_job {
 	struct digest term[SND_JOB_EXTENTS];
 	bool failed[SND_JOB_EXTENTS];           /* blocks that could not be read and were not sent */
 	struct ptcp_err *why[SND_JOB_EXTENTS];  /* the reason; NULL: out of memory */
+	uint32_t saved_bytes;                   /* bytes that compression kept from being sent */
 	/* worker thread */
 	struct msg msg;
 	struct io_job io;
@@ -54,6 +56,7 @@ struct stream_job {
 	struct block_hash sum;                  /* hash of these bytes */
 	bool ready;                             /* buf is full, or has all the rest */
 	bool reading;                           /* an I/O thread has the job */
+	bool waited;                            /* the channel, or a rate limit, has made buf wait */
 	struct stream_job *next;
 };
 
@@ -109,6 +112,7 @@ struct stream_opts {
 	bool tapped;                    /* the control thread uses the socket as well: stream_tap() */
 	bool joining;                   /* sender: JOINED is yet to come */
 	bool verify;
+	struct packing *packing;        /* compression; NULL: none, in a measurement or on another host */
 	struct open_files *files;       /* receiver: destination of the blocks; NULL: the stream sends */
 	bool users;                     /* receiver: errors may name the path of the root */
 	uint64_t max_bytes;             /* receiver: the stream fails beyond this; 0: no limit */

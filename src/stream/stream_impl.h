@@ -159,7 +159,7 @@ struct stream {
 	size_t joined_got;                 /* number of bytes in `joined` */
 	/* sender: queue, the first job is being written; of a stream on another host: control thread */
 	struct stream_job *first, **last;
-	size_t written;                  /* bytes of the first job accepted by the channel */
+	size_t written;                  /* bytes of the first job's buffer accepted by the channel */
 	struct stream_job jobs[STREAM_JOBS];
 	struct generator gen;
 	/* receiver */

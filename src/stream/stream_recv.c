@@ -429,7 +429,7 @@ static int take_head(struct stream *s, struct ptcp_err *e)
 		return r;
 	if (s->received_bytes == 0)
 		s->first_at = mono_now();
-	s->received_bytes += s->block.length_bytes;
+	s->received_bytes += wire_block_data_bytes(&s->block);
 	if (s->o.max_bytes > 0 && s->received_bytes > s->o.max_bytes)
 		return err_set(e, PTCP_EREFUSED, "a measurement stream exceeded this host's limit of bytes");
 	s->ask.answered = false;
@@ -481,6 +481,11 @@ static int end_chunk(struct stream *s, struct ptcp_err *e)
 		drop_sink(s);
 	if (s->sink == NULL)
 		return 1;
+	if (s->block.packed_bytes > 0 &&
+	    packing_unpack(s->o.packing, s->buf, s->block.packed_bytes, s->block.length_bytes) < 0) {
+		corrupt(s);
+		return 1;
+	}
 	if (s->o.verify || sink_has_journal(s->sink)) {
 		hash = hash_content(s->buf, s->block.length_bytes);
 		if (s->o.verify && end.check != hash_check(s->head + WIRE_HEADER_BYTES, hash)) {
@@ -575,7 +580,8 @@ static int step(struct stream *s, unsigned *blocks, unsigned *small, struct ptcp
 		s->phase = PHASE_BODY;
 		return 1;
 	case PHASE_BODY:
-		if (!(s->sink != NULL ? gather(s, s->buf, s->block.length_bytes) : discard(s, s->block.length_bytes)))
+		if (!(s->sink != NULL ? gather(s, s->buf, wire_block_data_bytes(&s->block)) :
+		    discard(s, wire_block_data_bytes(&s->block))))
 			return 0;
 		s->phase = PHASE_END;
 		return 1;

@@ -29,30 +29,34 @@ static void extent_failed(struct stream_job *job, unsigned i, const struct ptcp_
 		fs_err_strip(job->why[i], why, source_path_text(job->source[i], path, sizeof path));
 }
 
-/* Encodes the frame around the n bytes of data at p + WIRE_BLOCK_HEAD_BYTES, from extent_read on. */
-static void finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n, bool verify)
+/* Completes the frame around the n bytes of data at p + WIRE_BLOCK_HEAD_BYTES, from extent_read on. Returns its
+ * length. */
+static size_t finish_frame(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n, bool verify)
 {
 	const struct snd_extent *x = &job->job.extent[i];
-	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	uint8_t *data = p + WIRE_BLOCK_HEAD_BYTES;
+	uint64_t content = verify ? hash_content(data, n) : 0;
+	struct wire_block b = { x->id, x->offset + job->extent_read, n,
+		packing_pack(job->stream->o.packing, job->source[i], data, n) };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
-	uint64_t content;
 
+	job->saved_bytes += n - wire_block_data_bytes(&b);
 	wire_block_encode(p, &b);
 	if (verify) {
-		content = hash_content(p + WIRE_BLOCK_HEAD_BYTES, n);
 		end.check = hash_check(p + WIRE_HEADER_BYTES, content);
 		block_hash_add(&job->sum, content);
 		if (job->extent_read + n == x->length)
 			job->term[i] = hash_term(x->block, x->length, block_hash_end(&job->sum));
 	}
-	wire_block_end_encode(p + WIRE_BLOCK_HEAD_BYTES + n, &end);
+	wire_block_end_encode(data + wire_block_data_bytes(&b), &end);
+	return wire_block_data_bytes(&b) + FRAME_BYTES;
 }
 
 /* The rest of an extent cannot be read: after its first chunk the receiver must be told. */
 static void end_extent(struct stream_job *job, unsigned i, uint8_t *p, uint32_t n)
 {
 	const struct snd_extent *x = &job->job.extent[i];
-	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	struct wire_block b = { x->id, x->offset + job->extent_read, n, 0 };
 	struct wire_block_end end = { WIRE_BLOCK_VOID, 0 };
 
 	if (job->extent_read == 0)
@@ -77,7 +81,7 @@ static void chunk_done(struct stream_job *job, uint32_t n)
 static void leave_out(struct stream_job *job, uint32_t n)
 {
 	const struct snd_extent *x = &job->job.extent[job->n_read];
-	struct wire_block b = { x->id, x->offset + job->extent_read, n };
+	struct wire_block b = { x->id, x->offset + job->extent_read, n, 0 };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	job->unread.extent = job->n_read;
@@ -131,8 +135,7 @@ static int read_chunk(struct stream_job *job, uint32_t n, bool verify, bool wait
 		end_extent(job, i, p, n);
 		n = x->length - job->extent_read;
 	} else {
-		finish_frame(job, i, p, n, verify);
-		job->fill += n + FRAME_BYTES;
+		job->fill += finish_frame(job, i, p, n, verify);
 	}
 	chunk_done(job, n);
 	return 0;
@@ -143,7 +146,7 @@ static bool by_sendfile(const struct stream_job *job, uint32_t n)
 {
 	const struct stream *s = job->stream;
 
-	return n >= SENDFILE_BYTES && !s->o.verify && chan_is_raw(s->chan) &&
+	return n >= SENDFILE_BYTES && !s->o.verify && chan_is_raw(s->chan) && packing_level(s->o.packing) == 0 &&
 	    source_in_memory(job->source[job->n_read], n, job->job.extent[job->n_read].offset + job->extent_read);
 }
 
@@ -325,10 +328,14 @@ void stream_send_writable(void *arg)
 		if (!job_read(s, job))
 			break;
 		if (!write_job(s, job)) {
-			if (job->ready)
+			if (job->ready) {
+				job->waited = true;
 				return;
+			}
 			continue;
 		}
+		packing_sent(s->o.packing, s->o.number, job->fill - LEAD_BYTES, job->waited, mono_now());
+		job->waited = false;
 		s->written = LEAD_BYTES;
 		job->ready = false;
 		job->fill = LEAD_BYTES;
@@ -350,10 +357,11 @@ void stream_send_queue(struct msg *m)
 		return; /* the engine sends the blocks on another stream */
 	job->n_read = 0;
 	job->extent_read = 0;
+	job->saved_bytes = 0;
 	job->sum.n = 0;
 	job->fill = LEAD_BYTES;
 	job->unread.left = 0;
-	job->ready = false;
+	job->ready = job->waited = false;
 	job->next = NULL;
 	memset(job->failed, 0, sizeof job->failed);
 	*s->last = job;
@@ -381,7 +389,7 @@ static void start_frame(struct generator *g)
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	g->block = (struct wire_block){ NO_ENTRY, 0,
-		g->left_bytes < STREAM_GENERATED_BLOCK ? (uint32_t)g->left_bytes : STREAM_GENERATED_BLOCK };
+		g->left_bytes < STREAM_GENERATED_BLOCK ? (uint32_t)g->left_bytes : STREAM_GENERATED_BLOCK, 0 };
 	wire_block_encode(g->head, &g->block);
 	wire_block_end_encode(g->tail, &end);
 }

@@ -4,12 +4,19 @@
 
 #include "wire/frame.h"
 
-/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, length_bytes of
- * data, the 16 bytes of wire_block_end. */
+/* A block, or a chunk of a block (wire_chunk_find()). In transit: header, the 24 bytes of wire_block, the data, the 16
+ * bytes of wire_block_end. */
 struct wire_block {
 	uint64_t id, offset;
 	uint32_t length_bytes; /* 1 to WIRE_CHUNK_BYTES; offset + length at most WIRE_FILE_MAX */
+	uint32_t packed_bytes; /* 0: the data is in transit as it is; else length of its compressed form, below
+	                          length_bytes */
 };
+/* Length of the data in transit. */
+static inline uint32_t wire_block_data_bytes(const struct wire_block *f)
+{
+	return f->packed_bytes > 0 ? f->packed_bytes : f->length_bytes;
+}
 #define WIRE_BLOCK_FIELDS 24
 #define WIRE_BLOCK_HEAD_BYTES (WIRE_HEADER_BYTES + WIRE_BLOCK_FIELDS)
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f);

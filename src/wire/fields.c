@@ -43,7 +43,8 @@ static const struct wire_field hello[] = {
 	UINT("n_paths", open, n_paths, 0, WIRE_PATHS_MAX), ANY("wait_ms", open, wait_ms),
 	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX),
 	ANY("min_bytes", open, min_bytes), ANY("max_bytes", open, max_bytes), ANY("newer_s", open, newer_s),
-	ANY("older_s", open, older_s), ANY("max_depth", open, max_depth), REST(open, paths)
+	ANY("older_s", open, older_s), ANY("max_depth", open, max_depth),
+	ANY("compress", open, compress), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("stripe", opened, stripe, 0, WIRE_STRIPES_MAX)
@@ -138,6 +139,7 @@ static const struct wire_field hello[] = {
 #define PROGRESS(s, p) \
 	ANY("bytes", s, p bytes), ANY("total_bytes", s, p total_bytes), ANY("files", s, p files), \
 	ANY("total_files", s, p total_files), ANY("failed", s, p failed), ANY("wire_bytes", s, p wire_bytes), \
+	ANY("saved_bytes", s, p saved_bytes), \
 	ANY("resumed_bytes", s, p resumed_bytes), ANY("file_bytes", s, p file_bytes), ANY("others", s, p others), \
 	ANY("streams", s, p streams), ANY("max_streams", s, p max_streams), \
 	UINT("activity", s, p activity, PTCP_TRANSFERRING, PTCP_SYNCING), UINT("total_known", s, p total_known, 0, 1)
@@ -281,7 +283,7 @@ static bool path_count_valid(const struct wire_open *o)
 	switch (o->role) {
 	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1 || (o->flags & WIRE_OPEN_DELETE) != 0;
 	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0;
-	default: return o->n_paths == 0 && o->flags == 0;
+	default: return o->n_paths == 0 && o->flags == 0 && o->compress == 0;
 	}
 }
 
@@ -293,6 +295,11 @@ static bool path_valid(uint8_t role, bool patterns, uint8_t flags, struct span p
 	*place = flags == 0 || (flags == WIRE_PATH_CONTENTS && role == WIRE_ACCEPTOR_SENDS);
 	return *place || (patterns && path.n > 0 &&
 	    (flags == WIRE_PATH_EXCLUDE || flags == WIRE_PATH_INCLUDE));
+}
+
+static bool compress_valid(uint8_t compress)
+{
+	return compress <= WIRE_COMPRESS_MAX || compress == WIRE_COMPRESS_AUTO;
 }
 
 static bool open_valid(const void *f)
@@ -308,7 +315,7 @@ static bool open_valid(const void *f)
 			return false;
 		places += place;
 	}
-	return path_count_valid(o) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
+	return path_count_valid(o) && compress_valid(o->compress) && (places > 0 || o->n_paths == 0) && rest.n == 0 &&
 	    (deletes || o->max_delete == 0) && (o->role != WIRE_ACCEPTOR_RECEIVES || places == 1);
 }
 

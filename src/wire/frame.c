@@ -71,15 +71,15 @@ int wire_frame_next(struct wire_header *h, struct span *payload, struct span in,
 size_t wire_block_encode(uint8_t *out, const struct wire_block *f)
 {
 	struct wire_header h = { WIRE_BLOCK, WIRE_CRITICAL,
-		WIRE_BLOCK_FIELDS + f->length_bytes + WIRE_BLOCK_END_BYTES };
+		WIRE_BLOCK_FIELDS + wire_block_data_bytes(f) + WIRE_BLOCK_END_BYTES };
 	uint8_t *p = out + WIRE_HEADER_BYTES;
 
-	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_CHUNK_BYTES);
+	assert(f->length_bytes > 0 && f->length_bytes <= WIRE_CHUNK_BYTES && f->packed_bytes < f->length_bytes);
 	wire_header_encode(out, &h);
 	p = write_u64(p, f->id);
 	p = write_u64(p, f->offset);
 	p = write_u32(p, f->length_bytes);
-	p = write_u32(p, 0);
+	p = write_u32(p, f->packed_bytes);
 	return (size_t)(p - out);
 }
 
@@ -87,7 +87,6 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 {
 	struct wire_header h;
 	struct wire_block d;
-	uint32_t rest;
 	int r;
 
 	if ((r = wire_header_decode(&h, in, e)) < 0)
@@ -96,10 +95,10 @@ int wire_block_decode(struct wire_block *f, const uint8_t *in, struct ptcp_err *
 	d.id = get_u64(in);
 	d.offset = get_u64(in + 8);
 	d.length_bytes = get_u32(in + 16);
-	rest = get_u32(in + 20);
-	/* The limit of h.length bounds length_bytes, too. */
-	if (h.type != WIRE_BLOCK || rest != 0 || !wire_id_ok(d.id) || d.length_bytes == 0 ||
-	    h.length != WIRE_BLOCK_FIELDS + (uint64_t)d.length_bytes + WIRE_BLOCK_END_BYTES ||
+	d.packed_bytes = get_u32(in + 20);
+	if (h.type != WIRE_BLOCK || !wire_id_ok(d.id) || d.length_bytes == 0 || d.length_bytes > WIRE_CHUNK_BYTES ||
+	    d.packed_bytes >= d.length_bytes ||
+	    h.length != WIRE_BLOCK_FIELDS + (uint64_t)wire_block_data_bytes(&d) + WIRE_BLOCK_END_BYTES ||
 	    d.offset > WIRE_FILE_MAX - d.length_bytes)
 		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
 	*f = d;

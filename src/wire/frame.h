@@ -75,10 +75,10 @@
 	X(GRANT, 56, 189 + WIRE_PATH_MAX + WIRE_CERTIFICATES_MAX) \
 	X(JOB, 57, 22 + WIRE_HOST_MAX + WIRE_CONGESTION_MAX) \
 	X(STARTED, 58, 9 + WIRE_HOST_MAX) \
-	X(PROGRESS, 59, 78) \
+	X(PROGRESS, 59, 86) \
 	X(EVENT, 60, 11 + WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(STATUS, 61, 9) \
-	X(STATE, 62, 115 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
+	X(STATE, 62, 123 + WIRE_HOST_MAX + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
 	X(SAMPLE, 63, 24) \
 	X(LINKS, 64, 0) \
 	X(LINK, 65, 52 + WIRE_HOST_MAX + WIRE_TEXT_MAX) \
@@ -226,7 +226,10 @@ struct wire_open {
 	uint64_t min_bytes, max_bytes;
 	int64_t newer_s, older_s; /* from newer_s, before older_s */
 	uint32_t max_depth;
+	uint8_t compress;    /* level of zstd, at most WIRE_COMPRESS_MAX, or WIRE_COMPRESS_AUTO; 0: none */
 };
+#define WIRE_COMPRESS_MAX PTCP_COMPRESS_MAX
+enum { WIRE_COMPRESS_AUTO = 255 };
 /* Limit of the entries to remove. */
 static inline uint32_t wire_max_delete(const struct wire_open *o)
 {
@@ -235,7 +238,7 @@ static inline uint32_t wire_max_delete(const struct wire_open *o)
 #define WIRE_STRIPE_BYTES 4096u
 #define WIRE_STRIPES_MAX (1u << 18)
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 60 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 61 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most

@@ -241,7 +241,8 @@ static void file_systems(void **state)
 	assert_string_equal(find(&d, "file-times")->found, "multiples of 1e-09 s");
 	assert_string_equal(find(&d, "file-names")->found, "up to 255 bytes");
 	d.n = 0;
-	fake.file_system = (struct ptcp_file_system){ .lacks = "no modes", .time_s = 2, .name_max = 255, .refused = ":\n" };
+	fake.file_system = (struct ptcp_file_system){ .lacks = "no modes", .time_s = 2, .name_max = 255,
+		.refused = ":\n" };
 	doctor_file_system(&d, root);
 	assert_finding(&d, "file-system", VERDICT_WARN, "receive on another file system");
 	assert_string_equal(find(&d, "file-system")->found, "of unknown type: no modes");

@@ -150,13 +150,13 @@ static void before_it_runs(void **state)
 	cf_says(&e, "query: interrupted");
 	ptcp_task_free(t);
 	assert_int_equal(pipe(p), 0);
-	o.fd = p[0];
+	o.pipe.fd = p[0];
 	t = cf_accepted(&o, &(struct cf_files){ true, { "-" }, url });
 	ptcp_task_cancel(t);
 	assert_int_equal(ptcp_task_run(t, &e), PTCP_ECANCELED);
 	cf_says(&e, "the file is not complete");
 	ptcp_task_free(t);
-	o.fd = p[1];
+	o.pipe.fd = p[1];
 	t = cf_accepted(&o, &(struct cf_files){ false, { url }, "-" });
 	ptcp_task_cancel(t);
 	assert_int_equal(ptcp_task_run(t, &e), PTCP_ECANCELED);

@@ -29,7 +29,7 @@ static struct ptcp_transfer_opts opts(int fd)
 {
 	struct ptcp_transfer_opts o = cf_opts();
 
-	o.fd = fd;
+	o.pipe.fd = fd;
 	return o;
 }
 
@@ -90,7 +90,7 @@ static void a_file_of_that_name(void **state)
 	(void)state;
 	assert_null(t->files.input);
 	ptcp_task_free(t);
-	o.fd = in;
+	o.pipe.fd = in;
 	for (i = 0; i < sizeof named / sizeof *named; i++) {
 		t = cf_accepted(&o, &named[i]);
 		assert_null(t->files.input);

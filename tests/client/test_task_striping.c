@@ -51,7 +51,7 @@ static void permitted(void **state)
 	ptcp_task_free(cf_accepted(&o, &receives));
 	cf_refused(&o, &(struct cf_files){ true, { CF_NO_HOST "a" }, "ptcp://127.0.0.1:2/" }, PTCP_ENOTYET,
 	    "--movers: between two other hosts");
-	o.fd = 0;
+	o.pipe.fd = 0;
 	cf_refused(&o, &(struct cf_files){ true, { "-" }, CF_NO_HOST "a" }, PTCP_EUSAGE,
 	    "--movers: not with standard input");
 	o = striped();

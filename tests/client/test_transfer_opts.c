@@ -120,7 +120,7 @@ static void initial(void **state)
 	assert_int_equal(options_check(&o, &e), 0);
 	assert_int_equal(o.max_streams, 32);
 	assert_int_equal(o.max_delete, PTCP_MAX_DELETE_CAREFUL);
-	assert_int_equal(o.fd, -1);
+	assert_int_equal(o.pipe.fd, -1);
 	assert_true(o.timeout_s == 30 && o.wait_s == 60 && o.retry_for_s == 600 && o.impact_percent == 10);
 	assert_true(o.preserve.times && o.preserve.mode && o.preserve.links);
 	assert_false(o.preserve.owner || o.preserve.xattr || o.preserve.setid);
@@ -214,16 +214,16 @@ static void relays(void **state)
 	memset(name, 'h', sizeof name - 1); /* longer than the name of any host */
 	for (i = 0; i < sizeof many / sizeof *many; i++)
 		many[i] = "127.0.0.1:2";
-	REFUSED("--paths: only with --relays", o.n_selected = 2);
+	REFUSED("--paths: only with --relays", o.path.n_selected = 2);
 	REFUSED("--relays: not with --via", o.candidates = three, o.n_candidates = 3, o.paths = three, o.n_paths = 1);
 	REFUSED("--relays: more than 16", o.candidates = many, o.n_candidates = PTCP_PATHS_MAX + 1);
-	REFUSED("--paths 4: only 3 relays", o.candidates = three, o.n_candidates = 3, o.n_selected = 4);
+	REFUSED("--paths 4: only 3 relays", o.candidates = three, o.n_candidates = 3, o.path.n_selected = 4);
 	REFUSED("the same path twice", o.paths = twice, o.n_paths = 2);
 	REFUSED("cannot be its own relay", o.paths = target, o.n_paths = 1);
-	REFUSED("the bandwidth of candidate 1", o.candidates = three, o.n_candidates = 3, o.candidate_bps = negative);
-	REFUSED("the bandwidth of candidate 2", o.candidates = three, o.n_candidates = 3, o.candidate_bps = endless);
-	REFUSED("the share of path 1", o.paths = three, o.n_paths = 3, o.path_shares = negative);
-	REFUSED("the share of path 2", o.paths = three, o.n_paths = 3, o.path_shares = endless);
+	REFUSED("the bandwidth of candidate 1", o.candidates = three, o.n_candidates = 3, o.path.candidate_bps = negative);
+	REFUSED("the bandwidth of candidate 2", o.candidates = three, o.n_candidates = 3, o.path.candidate_bps = endless);
+	REFUSED("the share of path 1", o.paths = three, o.n_paths = 3, o.path.shares = negative);
+	REFUSED("the share of path 2", o.paths = three, o.n_paths = 3, o.path.shares = endless);
 
 	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
 		REFUSED("--via", o.paths = &bad[i], o.n_paths = 1);
@@ -234,19 +234,19 @@ static void relays(void **state)
 	o = cf_opts(); /* two of the candidates are used at first */
 	o.candidates = three;
 	o.n_candidates = 3;
-	o.candidate_bps = good;
+	o.path.candidate_bps = good;
 	t = cf_accepted(&o, &sends);
 	assert_int_equal(t->paths.n, 3);
 	assert_int_equal(t->paths.n_places, 2);
 	assert_true(t->paths.chosen);
-	assert_null(t->o.candidate_bps); /* the caller's memory */
+	assert_null(t->o.path.candidate_bps); /* the caller's memory */
 	ptcp_task_free(t);
-	o.n_selected = 3;
+	o.path.n_selected = 3;
 	t = cf_accepted(&o, &sends);
 	assert_int_equal(t->paths.n_places, 3);
 	ptcp_task_free(t);
 	o.n_candidates = 1;
-	o.n_selected = 0;
+	o.path.n_selected = 0;
 	t = cf_accepted(&o, &sends);
 	assert_int_equal(t->paths.n_places, 1);
 	ptcp_task_free(t);
@@ -259,13 +259,13 @@ static void spooling(void **state)
 	struct ptcp_task *t;
 
 	(void)state;
-	REFUSED("relays would store the data in plaintext", o.paths = three, o.n_paths = 3, o.relay_spool_bytes = some,
+	REFUSED("relays would store the data in plaintext", o.paths = three, o.n_paths = 3, o.path.spool_bytes = some,
 	    o.cipher = PTCP_CIPHER_NONE);
-	ACCEPTED(o.paths = three, o.n_paths = 3, o.relay_spool_bytes = none, o.cipher = PTCP_CIPHER_NONE);
+	ACCEPTED(o.paths = three, o.n_paths = 3, o.path.spool_bytes = none, o.cipher = PTCP_CIPHER_NONE);
 	o = cf_opts();
 	o.paths = three;
 	o.n_paths = 3;
-	o.relay_spool_bytes = some;
+	o.path.spool_bytes = some;
 	t = cf_accepted(&o, &sends);
 	assert_true(t->paths.spools);
 	assert_int_equal(t->paths.at[0].spool_bytes, 0);

@@ -76,7 +76,8 @@ static int64_t when(const char *text)
 
 static void times_of_day(void **state)
 {
-	static const char *const bad[] = { "", "soon", "@", "@x", "@-1", "@0", "2026-13-01", "2026-11-30 ", "2026-11-30T",
+	static const char *const bad[] = { "", "soon", "@", "@x", "@-1", "@0", "2026-13-01", "2026-11-30 ",
+		"2026-11-30T",
 		"2026-11-30Tnoon", "2026-11-30T12:00x", "-1d", "40000d", "1969-12-31Z" };
 	size_t i;
 

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	o.paths = (const char *const *)&argv[4];
 	o.n_paths = 1;
 	hold = strtoull(argv[5], NULL, 10);
-	o.relay_spool_bytes = &hold;
+	o.path.spool_bytes = &hold;
 	o.streams = (unsigned)atoi(argv[6]);
 	o.timeout_s = atof(argv[7]);
 	o.retry_for_s = 10;

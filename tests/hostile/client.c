@@ -372,6 +372,40 @@ static void bad_blocks(unsigned port, char **arguments)
 	finish(&s, 1, 0);
 }
 
+/* Compressed forms of fewer bytes than the block, of more (up to 55 times as many), damaged: the block is requested
+ * again each time; a form as long as its data, or as short as the frame is not, ends the stream. */
+static void bad_forms(unsigned port, char **arguments)
+{
+	static const uint32_t wrong[] = { GRID - 1, GRID + 1, 2 * GRID, WIRE_BLOCK_MAX, 1 };
+	struct session s = half_sent(port);
+	struct wire_block b = { ID(0, 1), GRID, SIZE - GRID, SIZE - GRID - 1 };
+	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
+	unsigned i;
+	bool damaged;
+
+	(void)arguments;
+	for (i = 0; i < 2 * (sizeof wrong / sizeof *wrong); i++) {
+		damaged = i % 2 != 0;
+		send_packed(s.data, ID(0, 1), GRID, SIZE - GRID, damaged ? SIZE - GRID : wrong[i / 2], damaged);
+		if (get_u32(expect(s.control, WIRE_NEED)->payload + 8) != 1)
+			die("another block is needed");
+	}
+	send_packed(s.data, ID(0, 1), GRID, SIZE - GRID, SIZE - GRID, 0);
+	if (get_u32(expect(s.control, WIRE_ACK)->payload + 8) != 1)
+		die("another block is acknowledged");
+	send_file_end(s.control, ID(0, 1), SIZE);
+	expect(s.control, WIRE_DONE);
+	finish(&s, 1, 0);
+	for (i = 0; i < 2; i++) {
+		s = half_sent(port);
+		wire_block_encode(head, &b);
+		put_u32(head + WIRE_HEADER_BYTES + 20, i == 0 ? SIZE - GRID : 5);
+		peer_send(s.data, head, sizeof head);
+		expect_end(s.data);
+		drop(&s);
+	}
+}
+
 /* A block of several chunks whose chunks are not all there, in order: none of it counts, the stream ends. */
 static void bad_chunks(unsigned port, char **arguments)
 {
@@ -683,7 +717,7 @@ const struct hostile hostile_client[] = {
 	{ "bad-attributes", bad_attributes }, { "bad-holes", bad_holes },
 	{ "through-a-link", through_a_link }, { "onto-links", onto_links }, { "bad-blocks", bad_blocks },
 	{ "two-for-one-name", two_for_one_name },
-	{ "bad-chunks", bad_chunks },
+	{ "bad-chunks", bad_chunks }, { "bad-forms", bad_forms },
 	{ "wrong-digest", wrong_digest }, { "early-end", early_end }, { "bitmap-bomb", bitmap_bomb },
 	{ "unauthorised", unauthorised }, { "read-escape", read_escape }, { "write-escape", write_escape },
 	{ "read-only", read_only }, { "silent", silent }, { "reads-nothing", reads_nothing },

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "store/hash.h"
 #include "wire/block.h"
@@ -326,7 +327,7 @@ static uint8_t *content(uint64_t offset, uint32_t n)
 void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool good)
 {
 	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
-	struct wire_block b = { id, offset, n };
+	struct wire_block b = { id, offset, n, 0 };
 	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
 
 	wire_block_encode(out, &b);
@@ -334,6 +335,23 @@ void send_block(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, bool g
 	end.check = hash_check(out + WIRE_HEADER_BYTES, hash_content(content(offset, n), n)) ^ !good;
 	wire_block_end_encode(out + WIRE_BLOCK_HEAD_BYTES + n, &end);
 	peer_try_send(p, out, WIRE_BLOCK_HEAD_BYTES + n + WIRE_BLOCK_END_BYTES);
+}
+
+void send_packed(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint32_t form_n, uint8_t damage)
+{
+	static uint8_t out[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
+	uint8_t *form = out + WIRE_BLOCK_HEAD_BYTES;
+	size_t packed = ZSTD_compress(form, n - 1, content(offset, form_n), form_n, 9);
+	struct wire_block b = { id, offset, n, (uint32_t)packed };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+
+	if (ZSTD_isError(packed))
+		die("the test's content does not shrink");
+	form[packed / 2] ^= damage;
+	wire_block_encode(out, &b);
+	end.check = hash_check(out + WIRE_HEADER_BYTES, hash_content(content(offset, n), n));
+	wire_block_end_encode(form + packed, &end);
+	peer_try_send(p, out, WIRE_BLOCK_HEAD_BYTES + packed + WIRE_BLOCK_END_BYTES);
 }
 
 void send_file_end(struct peer *p, uint64_t id, uint64_t size)

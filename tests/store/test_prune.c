@@ -601,8 +601,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many), T(deeper_entries_stay), T(what_is_kept),
-		T(a_directory_for_a_file), T(failures), T(stopped_anywhere), T(sets), T(closed_directories),
+		T(removes_what_the_source_lacks), T(only_received_directories), T(at_most_so_many),
+		T(deeper_entries_stay), T(what_is_kept), T(a_directory_for_a_file), T(failures),
+		T(stopped_anywhere), T(sets), T(closed_directories),
 		T(attributes_of_directories), T(careful), T(a_directory_makes_way), T(a_directory_stays),
 		T(no_received_directory), T(limits_of_ways), T(ways_in_a_dry_run),
 	};

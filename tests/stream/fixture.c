@@ -202,7 +202,7 @@ static void fill(uint8_t *p, uint64_t offset, uint32_t n)
 void sf_put_end(uint64_t id, uint64_t offset, uint32_t n, uint32_t status, uint64_t check_xor)
 {
 	static uint8_t frame[WIRE_BLOCK_HEAD_BYTES + WIRE_CHUNK_BYTES + WIRE_BLOCK_END_BYTES];
-	const struct wire_block b = { id, offset, n };
+	const struct wire_block b = { id, offset, n, 0 };
 	struct wire_block_end end = { .status = status };
 
 	assert_in_range(n, 1, WIRE_CHUNK_BYTES);

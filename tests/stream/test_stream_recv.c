@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <zstd.h>
 
 #include "store/hash.h"
 
@@ -193,6 +194,74 @@ static void unverified(void **state)
 	assert_int_equal(sf.result[0].term.hi | sf.result[0].term.lo, 0);
 }
 
+/* A frame whose data has the compressed form of `form_n` bytes of the test's content, for a chunk of n bytes. */
+static void put_packed(uint64_t offset, uint32_t n, uint32_t form_n, uint64_t check_xor)
+{
+	static uint8_t content[2 * CHUNK], frame[WIRE_BLOCK_HEAD_BYTES + CHUNK];
+	struct wire_block b = { SF_ID, offset, n, 0 };
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+	uint8_t tail[WIRE_BLOCK_END_BYTES];
+	uint32_t i;
+
+	for (i = 0; i < 2 * CHUNK; i++)
+		content[i] = sf_byte(offset + i);
+	b.packed_bytes = (uint32_t)ZSTD_compress(frame + WIRE_BLOCK_HEAD_BYTES, n - 1, content, form_n, 1);
+	assert_in_range(b.packed_bytes, 1, n - 1);
+	wire_block_encode(frame, &b);
+	end.check = hash_check(frame + WIRE_HEADER_BYTES, hash_content(content, n)) ^ check_xor;
+	wire_block_end_encode(tail, &end);
+	sf_put_raw(frame, WIRE_BLOCK_HEAD_BYTES + b.packed_bytes);
+	sf_put_raw(tail, sizeof tail);
+}
+
+/* Compressed chunks beside others, also of files that are not open; the hashes are of the data. */
+static void compressed_chunks(void **state)
+{
+	static uint8_t of_nobody[WIRE_BLOCK_HEAD_BYTES + 5 + WIRE_BLOCK_END_BYTES];
+
+	(void)state;
+	wire_block_encode(of_nobody, &(struct wire_block){ SF_ID + 5, 0, CHUNK, 5 });
+	sf_start();
+	put_packed(0, CHUNK, CHUNK, 0);
+	chunk(1);
+	sf_put_raw(of_nobody, sizeof of_nobody);
+	put_packed(2 * CHUNK, CHUNK, CHUNK, 0);
+	put_packed(3 * CHUNK, CHUNK, CHUNK, 0);
+	chunk(4);
+	sf_wait(&sf.n_results, 3);
+	expect_result(0, 0, RCV_BLOCK_WRITTEN);
+	assert_int_equal(sf.result[0].hash, sf_block_hash(0, grid.block_bytes));
+	expect_content();
+}
+
+/* A form of fewer or more bytes than the chunk is a corrupt chunk, with or without verification; so is one of other
+ * bytes, with verification. The block is reported, to be sent again. */
+static void wrong_compressed_chunks(void **state)
+{
+	static const uint32_t wrong[] = { CHUNK - 1, CHUNK + 1, 2 * CHUNK, 1 };
+	unsigned verify, i;
+
+	(void)state;
+	for (verify = 0; verify < 2; verify++) {
+		sf.o.verify = verify;
+		sf_start();
+		for (i = 0; i < 4 + verify; i++) {
+			sf_put(SF_ID, 0, CHUNK);
+			put_packed(CHUNK, CHUNK, i < 4 ? wrong[i] : CHUNK, i == 4);
+		}
+		sf_wait(&sf.n_results, i);
+		while (i > 0)
+			expect_result(--i, 0, RCV_BLOCK_BAD);
+		sf.n_results = 0;
+		sf_stop();
+	}
+	sf_start();
+	for (i = 0; i < 5; i++)
+		chunk(i);
+	sf_wait(&sf.n_results, 3);
+	expect_content();
+}
+
 /* The sender could not read the rest: the receiver ignores the block, and reports nothing. */
 static void void_blocks(void **state)
 {
@@ -349,7 +418,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		recv_test(whole_blocks), recv_test(chunks_out_of_order), recv_test(abandoned_blocks),
 		recv_test(frames_outside_the_grid), recv_test(corrupt_chunks), recv_test(corrupt_data_is_not_written),
-		recv_test(unverified), recv_test(void_blocks), recv_test(malformed_frames),
+		recv_test(unverified), recv_test(compressed_chunks), recv_test(wrong_compressed_chunks),
+		recv_test(void_blocks), recv_test(malformed_frames),
 		recv_test(unknown_files_are_discarded), recv_test(unknown_files_are_queried), recv_test(too_many_bytes),
 		recv_test(cut_short), recv_test(many_small_files),
 	};

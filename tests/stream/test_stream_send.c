@@ -67,6 +67,8 @@ static void add(struct stream_job *job, struct source *s, uint32_t block, uint64
 
 static void read_all(void *p, size_t n) { assert_int_equal(recv(sf.peer, p, n, MSG_WAITALL), n); }
 
+static uint32_t packed_bytes; /* of the latest frame */
+
 /* The next frame; returns its status. */
 static uint32_t expect_frame(uint64_t offset, uint32_t n)
 {
@@ -81,11 +83,14 @@ static uint32_t expect_frame(uint64_t offset, uint32_t n)
 	assert_int_equal(b.id, SF_ID);
 	assert_int_equal(b.offset, offset);
 	assert_int_equal(b.length_bytes, n);
-	read_all(data, n);
+	read_all(data, wire_block_data_bytes(&b));
 	read_all(tail, sizeof tail);
 	assert_int_equal(wire_block_end_decode(&end, tail, NULL), 0);
 	if (end.status == WIRE_BLOCK_VOID)
 		return end.status;
+	packed_bytes = b.packed_bytes;
+	if (b.packed_bytes > 0)
+		assert_int_equal(packing_unpack(NULL, data, b.packed_bytes, n), 0);
 	for (i = 0; i < n; i++)
 		if (data[i] != sf_byte(offset + i))
 			fail_msg("byte %u of the frame at %llu differs", i, (unsigned long long)offset);
@@ -138,6 +143,43 @@ static void a_large_block(void **state)
 	sf_wait(&sf.n_sent, 1);
 	term = sf_term(g, 0);
 	assert_memory_equal(&sf.sent.term[0], &term, sizeof term);
+}
+
+/* Compressed chunks, with and without verification: data is not sent from the file then. Hashes and terms are of the
+ * data. */
+static void compressed(void **state)
+{
+	const struct wire_grid g = { 2 * CHUNK + 1000, CHUNK };
+	struct stream_job *job;
+	struct digest term;
+	unsigned i, verify;
+
+	(void)state;
+	source = listed("from", g.size_bytes);
+	assert_int_equal(packing_new(&sf.o.packing, 1, NULL, NULL), 0);
+	packing_set(sf.o.packing, 1);
+	for (verify = 0; verify < 2; verify++) {
+		sf.o.verify = verify;
+		sf.n_sent = 0;
+		sf_start();
+		job = new_job();
+		for (i = 0; i < 3; i++)
+			add(job, source, i, (uint64_t)i * CHUNK, wire_grid_length(g, i));
+		stream_send(sf.stream);
+		for (i = 0; i < 3; i++) {
+			assert_int_equal(expect_frame((uint64_t)i * CHUNK, wire_grid_length(g, i)), WIRE_BLOCK_GOOD);
+			assert_in_range(packed_bytes, 1, wire_grid_length(g, i) / 2);
+		}
+		sf_wait(&sf.n_sent, 1);
+		for (i = 0; i < 3 && verify; i++) {
+			term = sf_term(g, i);
+			assert_memory_equal(&sf.sent.term[i], &term, sizeof term);
+		}
+		sf_stop();
+	}
+	assert_int_equal(packing_counts(sf.o.packing).from_bytes, 2 * g.size_bytes);
+	packing_free(sf.o.packing);
+	sf.o.packing = NULL;
 }
 
 /* Without verification the data may go from the file to the socket, without a check and a term. */
@@ -336,7 +378,8 @@ static void the_peer_closes(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		send_test(a_job), send_test(a_large_block), send_test(unverified), send_test(an_unreadable_file),
+		send_test(a_job), send_test(a_large_block), send_test(compressed),
+		send_test(unverified), send_test(an_unreadable_file),
 		send_test(a_file_that_shrinks), send_test(an_unverified_file_that_shrinks), send_test(in_order),
 		send_test(jobs), send_test(unexpected_data), send_test(joined), send_test(not_joined),
 		send_test(the_peer_closes),

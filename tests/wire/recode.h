@@ -31,10 +31,10 @@ static inline int recode_block(const uint8_t *frame, size_t n, uint8_t *out, siz
 		return r;
 	if ((r = wire_block_end_decode(&end, frame + n - WIRE_BLOCK_END_BYTES, e)) < 0)
 		return r;
-	assert(WIRE_BLOCK_HEAD_BYTES + f.length_bytes + WIRE_BLOCK_END_BYTES == n);
+	assert(WIRE_BLOCK_HEAD_BYTES + wire_block_data_bytes(&f) + WIRE_BLOCK_END_BYTES == n);
 	*out_n = wire_block_encode(out, &f);
-	memcpy(out + *out_n, frame + *out_n, f.length_bytes);
-	*out_n += f.length_bytes;
+	memcpy(out + *out_n, frame + *out_n, wire_block_data_bytes(&f));
+	*out_n += wire_block_data_bytes(&f);
 	*out_n += wire_block_end_encode(out + *out_n, &end);
 	return 0;
 }

@@ -313,7 +313,7 @@ static void check_table(const char *name, const char *text, const struct wire_la
 		describe(field, l, d);
 		if (l == &wire_layouts[WIRE_STATE] && d->at == offsetof(struct wire_state, progress)) {
 			progress = true; /* the fields of PROGRESS, in one row */
-			strcpy(field, "progress `bytes[78]`");
+			strcpy(field, "progress `bytes[86]`");
 		}
 		text = strchr(text, '\n') + 1;
 		snprintf(row, sizeof row, "| %u%s | %s |", fixed, offset, field);
@@ -509,7 +509,7 @@ static void header_of_every_type(void **state)
 
 static void block_golden(void **state)
 {
-	const struct wire_block b = { 0x10002, 262144, 5 };
+	const struct wire_block b = { 0x10002, 262144, 5, 0 };
 	const struct wire_block_end end = { WIRE_BLOCK_GOOD, 0x0123456789abcdef };
 	uint8_t f[SAMPLE_MAX_BYTES], *copy;
 	struct wire_block d = { 0 };
@@ -552,7 +552,7 @@ static void block_rules(void **state)
 		{ "fewer bytes than the header says", "block", 16, "00000004", false },
 		{ "more bytes than the header says", "block", 16, "00000006", false },
 		{ "length that would wrap", "block", 16, "ffffffe0", false },
-		{ "reserved field", "block", 20, "00000001", false },
+		{ "compressed length that the header does not have", "block", 20, "00000001", false },
 		{ "void", "block", 29, "00000001", true },
 		{ "unknown status", "block", 29, "00000002", false },
 		{ "unknown status", "block", 29, "ffffffff", false },
@@ -564,6 +564,14 @@ static void block_rules(void **state)
 		    "00000000 00000000 0000000000000000", false },
 		{ "block of one byte", WIRE_BLOCK, "0000000000010002 0000000000000000 00000001"
 		    "00000000 ff 00000000 00000000 0000000000000000", true },
+		{ "compressed block", WIRE_BLOCK, "0000000000010002 0000000000000000 00040000"
+		    "00000003 aabbcc 00000000 00000000 0000000000000000", true },
+		{ "compressed to its own length", WIRE_BLOCK, "0000000000010002 0000000000000000 00000003"
+		    "00000003 aabbcc 00000000 00000000 0000000000000000", false },
+		{ "compressed to more", WIRE_BLOCK, "0000000000010002 0000000000000000 00000002"
+		    "00000003 aabbcc 00000000 00000000 0000000000000000", false },
+		{ "compressed from more than a chunk", WIRE_BLOCK, "0000000000010002 0000000000000000 00040001"
+		    "00000003 aabbcc 00000000 00000000 0000000000000000", false },
 	};
 	uint8_t f[WIRE_BLOCK_HEAD_BYTES];
 	struct wire_block d;
@@ -573,7 +581,7 @@ static void block_rules(void **state)
 	check_payloads(whole, sizeof whole / sizeof *whole);
 
 	/* Another frame of the same length is no block. */
-	wire_block_encode(f, &(struct wire_block){ 0x10002, 0, 5 });
+	wire_block_encode(f, &(struct wire_block){ 0x10002, 0, 5, 0 });
 	f[0] = WIRE_ENTRY;
 	assert_int_equal(wire_block_decode(&d, f, NULL), PTCP_EPROTO);
 }
@@ -581,7 +589,7 @@ static void block_rules(void **state)
 static void largest_block(void **state)
 {
 	const struct wire_block b = { UINT64_C(0xffffffffffff3fff), WIRE_FILE_MAX - WIRE_CHUNK_BYTES,
-		WIRE_CHUNK_BYTES };
+		WIRE_CHUNK_BYTES, 0 };
 	const struct wire_block_end end = { WIRE_BLOCK_VOID, UINT64_MAX };
 	uint8_t *f = malloc(RECODE_MAX_BYTES);
 	size_t n;
@@ -696,7 +704,7 @@ static void grid_of_impossible_sizes(void **state)
 
 static bool chunk_at(struct wire_chunk *c, uint64_t size, uint64_t offset, uint32_t n)
 {
-	const struct wire_block b = { 0x10002, offset, n };
+	const struct wire_block b = { 0x10002, offset, n, 0 };
 
 	return wire_chunk_find(c, &b, wire_grid_of(size));
 }

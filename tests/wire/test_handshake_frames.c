@@ -139,7 +139,7 @@ static void open_golden(void **state)
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO,
 		WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
-		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0, 0 };
+		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0, 0, 0, 0, 0, 0, 0, WIRE_COMPRESS_AUTO };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -154,11 +154,11 @@ static void open_golden(void **state)
 	assert_int_equal(d.streams, 4);
 	assert_int_equal(d.n_paths, 1);
 	assert_int_equal(d.wait_ms, 60000);
+	assert_int_equal(d.compress, WIRE_COMPRESS_AUTO);
 	drop(in);
 
 	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR,
-	    128, 3, { paths, 0 }, 0, 0,
-		0x6000 };
+	    128, 3, { paths, 0 }, 0, 0, 0x6000, 0, 0, 0, 0, 0, 5 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -167,6 +167,7 @@ static void open_golden(void **state)
 	assert_int_equal(d.cipher, 3);
 	assert_int_equal(d.n_paths, 3);
 	assert_int_equal(d.stripe, 0x6000);
+	assert_int_equal(d.compress, 5);
 	for (rest = d.paths, i = 0; i < 3; i++) {
 		assert_true(wire_path_next(&rest, &flags, &path));
 		assert_int_equal(flags, want[i].flags);
@@ -214,7 +215,7 @@ static void filters_golden(void **state)
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
 		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
 		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0, 100, 1000000,
-		0x65000000, 0x66000000, 3 }, d;
+		0x65000000, 0x66000000, 3, 0 }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -288,41 +289,48 @@ static void open_rules(void **state)
 		{ "more paths than there are", "open-get", 10, "0004", false },
 		{ "fewer paths than there are", "open-get", 10, "0002", false },
 		{ "the longest wait", "open-put", 12, "ffffffff", true },
-		{ "contents of the destination", "open-put", 60, "01", false },
-		{ "unknown path flag", "open-get", 60, "08", false },
-		{ "two flags of a path", "open-get", 60, "03", false },
-		{ "two flags of a path", "open-filters", 60, "06", false },
-		{ "pattern for a destination", "open-put", 60, "02", false },
-		{ "pattern for a destination", "open-put", 60, "04", false },
-		{ "empty pattern", "open-get", 64, "02", false },
-		{ "patterns alone", "open-filters", 66, "02", false },
-		{ "sources alone", "open-filters", 60, "00", true },
-		{ "NUL in a pattern", "open-filters", 63, "00", false },
-		{ "unknown path flag", "open-get", 64, "80", false },
-		{ "path longer than the frame", "open-put", 61, "0008", false },
-		{ "path shorter than the frame", "open-put", 61, "0006", false },
-		{ "NUL in a path", "open-put", 63, "00", false },
-		{ "NUL at the end of a path", "open-put", 69, "00", false },
-		{ "NUL in a later path", "open-get", 70, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 63, "2e2e2f2e2e2f78", true },
+		{ "no compression", "open-put", 60, "00", true },
+		{ "highest level", "open-put", 60, "13", true },
+		{ "no such level", "open-put", 60, "14", false },
+		{ "no such level", "open-put", 60, "fe", false },
+		{ "compression of what is dropped", "open-drop", 60, "01", false },
+		{ "compression of what is flooded", "open-flood", 60, "ff", false },
+		{ "contents of the destination", "open-put", 61, "01", false },
+		{ "unknown path flag", "open-get", 61, "08", false },
+		{ "two flags of a path", "open-get", 61, "03", false },
+		{ "two flags of a path", "open-filters", 61, "06", false },
+		{ "pattern for a destination", "open-put", 61, "02", false },
+		{ "pattern for a destination", "open-put", 61, "04", false },
+		{ "empty pattern", "open-get", 65, "02", false },
+		{ "patterns alone", "open-filters", 67, "02", false },
+		{ "sources alone", "open-filters", 61, "00", true },
+		{ "NUL in a pattern", "open-filters", 64, "00", false },
+		{ "unknown path flag", "open-get", 65, "80", false },
+		{ "path longer than the frame", "open-put", 62, "0008", false },
+		{ "path shorter than the frame", "open-put", 62, "0006", false },
+		{ "NUL in a path", "open-put", 64, "00", false },
+		{ "NUL at the end of a path", "open-put", 70, "00", false },
+		{ "NUL in a later path", "open-get", 71, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 64, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
 		{ "the largest stripe", "open-put", 20, "00040000", true },
 		{ "too large a stripe", "open-put", 20, "00040001", false },
 		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
-		{ "two destinations with DELETE", "open-delete", 64, "00", false },
-		{ "no destination with DELETE", "open-delete", 60, "02", false },
+		{ "two destinations with DELETE", "open-delete", 65, "00", false },
+		{ "no destination with DELETE", "open-delete", 61, "02", false },
 		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
 		{ "the root as destination", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000"
-		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000", true },
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000"
-		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0001 61 00 0001 62", false },
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 00 0001 61"
+		    " 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -342,7 +350,7 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 60 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 61 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;

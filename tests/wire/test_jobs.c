@@ -136,7 +136,7 @@ static void grant_largest(void **state)
 
 /* ---- Errands ---- */
 
-static const struct ptcp_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 1000, 4500, 2, 4, 8,
+static const struct ptcp_progress some_progress = { 5000, 9000, 3, 7, 1, 4000, 3000, 1000, 4500, 2, 4, 8,
 	PTCP_VERIFYING, true };
 
 static void assert_progress(const struct ptcp_progress *p)
@@ -147,6 +147,7 @@ static void assert_progress(const struct ptcp_progress *p)
 	assert_int_equal(p->total_files, 7);
 	assert_int_equal(p->failed, 1);
 	assert_int_equal(p->wire_bytes, 4000);
+	assert_int_equal(p->saved_bytes, 3000);
 	assert_int_equal(p->resumed_bytes, 1000);
 	assert_int_equal(p->file_bytes, 4500);
 	assert_int_equal(p->others, 2);
@@ -236,9 +237,9 @@ static void started_golden(void **state)
 static void progress_golden(void **state)
 {
 	static const struct patch cases[] = {
-		{ "syncing", "progress", 76, "02", true },
-		{ "an unknown activity", "progress", 76, "03", false },
-		{ "known in part", "progress", 77, "02", false },
+		{ "syncing", "progress", 84, "02", true },
+		{ "an unknown activity", "progress", 84, "03", false },
+		{ "known in part", "progress", 85, "02", false },
 	};
 	uint8_t f[WIRE_PROGRESS_MAX_BYTES];
 	struct span in = check_golden("progress", f, wire_progress_encode(f, &some_progress));
@@ -411,10 +412,10 @@ static void state_golden(void **state)
 		{ "an unknown state", "state", 8, "03", false },
 		{ "a mode that is none", "state", 9, "04", false },
 		{ "no port", "state", 12, "0000", false },
-		{ "a progress that is none", "state", 107, "02", false },
-		{ "a host that is not there", "state", 108, "ff", false },
-		{ "a control byte in the host", "state", 115, "07", false },
-		{ "a NUL in a path", "state", 116, "00", false },
+		{ "a progress that is none", "state", 115, "02", false },
+		{ "a host that is not there", "state", 116, "ff", false },
+		{ "a control byte in the host", "state", 123, "07", false },
+		{ "a NUL in a path", "state", 124, "00", false },
 	};
 	const struct wire_state s = { 0x0102030405060709, WIRE_STATE_OVER, WIRE_GRANT_WRITE, 14, 7811, 61000,
 		59000, some_progress, text_span("b"), text_span("a/b"), text_span("in"), text_span("full") };

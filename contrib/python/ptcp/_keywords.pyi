@@ -16,11 +16,11 @@ class AdviceOptions(TypedDict, total=False):
     ignore_times: bool | None
     delete_extra: bool | None
     max_delete: int | None
-    min_size: int | None
-    max_size: int | None
-    newer_than: Text | None
-    older_than: Text | None
-    max_depth: int | None
+    limits_min_size: int | None
+    limits_max_size: int | None
+    limits_newer_than: Text | None
+    limits_older_than: Text | None
+    limits_max_depth: int | None
     one_file_system: bool | None
     copy_links: bool | None
     copy_unsafe_links: bool | None
@@ -30,12 +30,13 @@ class AdviceOptions(TypedDict, total=False):
     no_growing: bool | None
     no_verify: bool | None
     fsync: Literal["group", "none", "file"] | None
+    compress: int | Literal["off", "auto"] | None
     direct_io: bool | None
     no_mkpath: bool | None
     partial: bool | None
     dest_is_file: bool | None
     file_events: bool | None
-    fd: int | None
+    pipe_fd: int | None
     files: Iterable[Text] | None
     detach: bool | None
     rate: Text | RateLimit | None
@@ -54,10 +55,10 @@ class AdviceOptions(TypedDict, total=False):
     remote_launch: Text | None
     paths: Iterable[Text] | None
     candidates: Iterable[Text] | None
-    n_selected: int | None
+    path_n_selected: int | None
     path_shares: Iterable[float] | None
-    relay_spool_bytes: Iterable[int] | None
-    candidate_bps: Iterable[float] | None
+    path_spool_bytes: Iterable[int] | None
+    path_candidate_bps: Iterable[float] | None
     mover_command: Text | None
     mover_hosts: Iterable[Text] | None
     mover_file: Text | None

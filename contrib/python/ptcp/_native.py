@@ -17,7 +17,7 @@ class Err(c.Structure):
 
 class Progress(c.Structure):
     _fields_ = [(n, u64) for n in ("bytes", "total_bytes", "files", "total_files", "failed", "wire_bytes",
-                                   "resumed_bytes", "file_bytes", "others")]
+                                   "saved_bytes", "resumed_bytes", "file_bytes", "others")]
     _fields_ += [("streams", c.c_uint16), ("max_streams", c.c_uint16), ("activity", c.c_uint8),
                  ("total_known", c.c_bool)]
 

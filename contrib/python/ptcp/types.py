@@ -13,7 +13,8 @@ class Progress:
     files: int  # complete
     total_files: int
     failed: int
-    wire_bytes: int  # sent in this run, retransmitted blocks included
+    wire_bytes: int  # sent in this run: compressed, retransmitted blocks included
+    saved_bytes: int  # that compression kept from being sent
     resumed_bytes: int  # already transferred before this run, and verified
     file_bytes: int  # of the complete files
     others: int  # complete directories and links

@@ -336,15 +336,15 @@ class Options(Case):
                             _options.Opts(_native.ptcp(), {keyword: value})
 
     def test_unknown(self):
-        for keyword in ("size", "log", "arg", "install", "n_files", "n_mover_hosts", "mover_n_hosts", "input_ended", "stream"):
+        for keyword in ("size", "log", "arg", "install", "n_files", "n_mover_hosts", "mover_n_hosts", "pipe_ended", "stream"):
             self.refuse(keyword, 1, TypeError)
 
     def test_lists(self):
         self.refuse("path_shares", [1.0], ValueError)
         self.refuse("path_shares", [1.0], ValueError, paths=["a", "b"])
-        self.refuse("relay_spool_bytes", [-1, 1], ValueError, paths=["a", "b"])
-        self.refuse("relay_spool_bytes", [2**64, 1], ValueError, paths=["a", "b"])
-        self.refuse("candidate_bps", ["x"], TypeError, candidates=["a"])
+        self.refuse("path_spool_bytes", [-1, 1], ValueError, paths=["a", "b"])
+        self.refuse("path_spool_bytes", [2**64, 1], ValueError, paths=["a", "b"])
+        self.refuse("path_candidate_bps", ["x"], TypeError, candidates=["a"])
         with self.assertRaises(TypeError):
             _options.Opts(_native.ptcp(), {"rules": [("yes", "x")]})
         opts = _options.Opts(_native.ptcp(), {"mover_hosts": ["a", "b"]})
@@ -357,7 +357,7 @@ class Options(Case):
         self.assertEqual(self.taken("streams", ctypes.c_uint, "auto"), 0)
         self.assertEqual(self.taken("streams", ctypes.c_uint, 128), 128)
         self.assertEqual(self.taken("max_delete", ctypes.c_uint32, 2**32 - 1), 2**32 - 1)
-        self.assertEqual(self.taken("fd", ctypes.c_int, -1), -1)
+        self.assertEqual(self.taken("pipe_fd", ctypes.c_int, -1), -1)
         self.assertEqual(self.taken("fsync", ctypes.c_int, "file"), 2)
         self.assertEqual(self.taken("cipher", ctypes.c_int, "none"), 3)
         self.assertEqual(self.taken("preserve_owner", ctypes.c_bool, True), True)

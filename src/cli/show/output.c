@@ -198,6 +198,9 @@ static void text_advised(const struct ptcp_result *r)
 		    units_rate_text(predicted, r->fastest_bps), r->fastest_impact_percent);
 }
 
+/* File data, before compression. */
+static uint64_t sent_bytes(const struct ptcp_result *r) { return r->progress.wire_bytes + r->progress.saved_bytes; }
+
 static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
@@ -217,13 +220,15 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	}
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	if (r->progress.wire_bytes > 0)
-		snprintf(speed, sizeof speed, ", %s",
-		    units_rate_text(rate, connect_throughput_bps(r->progress.wire_bytes, r->seconds)));
+	if (sent_bytes(r) > 0)
+		snprintf(speed, sizeof speed, ", %s", units_rate_text(rate, connect_throughput_bps(sent_bytes(r), r->seconds)));
 	terminal_line("%s %llu file%s, %s%s in %s%s, %u stream%s%s",
 	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->progress.files,
 	    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), part, units_time_text(time, r->seconds),
 	    speed, r->progress.max_streams, plural(r->progress.max_streams), deleted);
+	if (r->progress.saved_bytes > 0)
+		terminal_line("compressed: %s sent as %s", units_size_text(size, sent_bytes(r)),
+		    units_size_text(resumed, r->progress.wire_bytes));
 	text_advised(r);
 	if (o->congestion[0] != '\0' && (o->changed_congestion || r->advised_streams > 0))
 		terminal_line("congestion control: %s (%s)", o->congestion, o->congestion_why);
@@ -269,9 +274,9 @@ static json_t *json_progress(const struct output *o, const struct ptcp_event *ev
 	static const char *const activity[] = { [PTCP_TRANSFERRING] = "transferring",
 		[PTCP_VERIFYING] = "verifying", [PTCP_SYNCING] = "syncing" };
 
-	json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
+	json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "event", "progress", "bytes",
 	    json_count(ev->progress.bytes), "total_bytes", json_count(ev->progress.total_bytes), "wire_bytes",
-	    json_count(ev->progress.wire_bytes), "rate_bps", json_rate(ev->rate_bps),
+	    json_count(ev->progress.wire_bytes), "saved_bytes", json_count(ev->progress.saved_bytes), "rate_bps", json_rate(ev->rate_bps),
 	    "eta_s", json_seconds(ev->eta_s), "streams", json_count(ev->progress.streams), "resumed_bytes",
 	    json_count(ev->progress.resumed_bytes), "activity", activity[ev->progress.activity], "paths", paths(o, true));
 
@@ -352,10 +357,11 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	    "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed",
 	    json_count(r->progress.failed), "resumed_bytes",
 	    json_count(r->progress.resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
-	    json_rate(connect_throughput_bps(r->progress.wire_bytes, r->seconds)), "streams",
+	    json_rate(connect_throughput_bps(sent_bytes(r), r->seconds)), "streams",
 	    json_count(r->progress.max_streams), "paths",
 	    paths(o, false));
 
+	json_object_set_new(end, "saved_bytes", json_count(r->progress.saved_bytes));
 	json_object_set_new(end, "deleted", json_count(r->deleted));
 	json_object_set_new(end, "vanished", json_count(r->vanished));
 	/* prediction and result of --streams auto */
