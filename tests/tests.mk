@@ -56,7 +56,7 @@ $(BUILD)/tests/work/test_work $(BUILD)/tests/measure/test_timing: \
 $(filter $(BUILD)/tests/server/%,$(test_BINS)): $(patsubst %,$(BUILD)/tests/%.o,server/fixture store/fixture)
 $(BUILD)/tests/work/test_work_streams: $(BUILD)/tests/store/fixture.o
 $(BUILD)/tests/store/test_hash_dispatch: $(BUILD)/src/store/hash_dispatch.o
-engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_store world_again world_tape one player player_lines)
+engine_WORLD := $(patsubst %,$(BUILD)/tests/engine/%.o,world world_lines world_match world_store world_again world_tape one player player_lines)
 $(filter $(BUILD)/tests/engine/%,$(test_BINS)): $(engine_WORLD)
 $(BUILD)/tests/engine/replay: $(patsubst %,$(BUILD)/tests/engine/%.o,player player_lines)
 $(filter $(BUILD)/tests/net/%,$(test_BINS)) $(patsubst %,$(BUILD)/tests/%,core/test_fd core/test_local_sock conn/test_connect \

@@ -52,6 +52,8 @@
 	SENT(checksum, 19, CHECKSUM, true, "checksum", 'c', \
 	    "compare existing files of the same size by hash, whatever their times") \
 	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \
+	VALUE(WORD, delta, PTCP_DELTA_AUTO, 0, 2, "delta", "auto|on|off", \
+	    "transfer only the blocks of existing files that differ; auto: while that saves time (default: auto)") \
 	SENT(delete_extra, 18, DELETE, true, "delete", 0, \
 	    "at the end, delete files of the destination that a source directory does not have") \
 	VALUE(UINT32, max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \

@@ -321,6 +321,14 @@ enum ptcp_fsync {
 	PTCP_FSYNC_FILE,      /* file by file */
 };
 
+/* Whether blocks of an existing file, of another content than the source, are compared by hash, and only those that
+ * differ transferred. */
+enum ptcp_delta {
+	PTCP_DELTA_AUTO = 0, /* while that takes less time than to transfer the equal blocks */
+	PTCP_DELTA_ON,
+	PTCP_DELTA_OFF       /* files are transferred whole */
+};
+
 /* Attributes to preserve at the destination. */
 struct ptcp_preserve {
 	bool times, mode, links; /* true */
@@ -461,6 +469,7 @@ struct ptcp_transfer_opts {
 	const struct ptcp_rule *rules; /* ordered; PTCP_EUSAGE for a malformed pattern */
 	size_t n_rules;
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
+	enum ptcp_delta delta;      /* PTCP_DELTA_AUTO; in movers' files of the receiver: off */
 	const char *ssh;            /* with SSH: program and first arguments, split into words; NULL: "ssh" */
 	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct"
 	 * through no relay. Without paths: direct. Streams are divided among the paths, at least one for each. */

@@ -71,6 +71,15 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 	return r;
 }
 
+/* Users of rsync request --delta off, or on, by these names. */
+static int set_whole_file(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	(void)text;
+	(void)e;
+	opts(args)->delta = strcmp(o->name, "whole-file") == 0 ? PTCP_DELTA_OFF : PTCP_DELTA_ON;
+	return 0;
+}
+
 /* --exclude and --include; the library checks the pattern. */
 static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -136,6 +145,8 @@ static const struct opt writing_options[] = {
 	{ "xattrs", 'X', NULL, NULL, opt_true, OPT_AT(preserve.xattr), 0, 0 },
 	{ "partial", 0, NULL, NULL, opt_true, OPT_AT(partial), 0, 0 },
 	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
+	{ "whole-file", 'W', NULL, NULL, set_whole_file, 0, 0, 0 },
+	{ "no-whole-file", 0, NULL, NULL, set_whole_file, 0, 0, 0 },
 	{ .name = NULL },
 };
 

@@ -1,5 +1,16 @@
 #include "core/bitmap.h"
 
+#include <string.h>
+
+uint64_t *bitmap_copy(const uint64_t *b, uint32_t n)
+{
+	uint64_t *copy = bitmap_new(n);
+
+	if (copy != NULL)
+		memcpy(copy, b, (size_t)bitmap_bytes(n));
+	return copy;
+}
+
 uint32_t bitmap_next(const uint64_t *b, bool in, uint32_t from, uint32_t end)
 {
 	uint64_t flip = in ? 0 : UINT64_MAX, word;

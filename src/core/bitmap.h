@@ -12,6 +12,9 @@ static inline uint64_t *bitmap_new(uint32_t n)
 	return calloc(((size_t)n + 63) / 64 + (n == 0), sizeof(uint64_t));
 }
 
+/* A copy of `b`, for 0 to n - 1; as bitmap_new(). */
+uint64_t *bitmap_copy(const uint64_t *b, uint32_t n);
+
 static inline uint64_t bitmap_bytes(uint32_t n) { return ((uint64_t)n + 63) / 64 * 8; }
 
 static inline bool bitmap_has(const uint64_t *b, uint32_t i)

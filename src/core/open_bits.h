@@ -14,12 +14,18 @@
 	X(SELECTED, 17) /* SELECT names the entries of the source */ \
 	X(MOVERS, 23)   /* the starter can connect to movers of the acceptor */
 
+/* Of --delta, if it is not auto. */
+#define OPEN_BITS_OF_DELTA(X) \
+	X(WHOLE, 29) /* off: blocks of existing files are not used */ \
+	X(DELTA, 30) /* on: all of them are compared, whether or not that pays */
+
 #define OPEN_BIT_SENT(member, bit, FLAG, ...) OPEN_BIT_##FLAG = bit,
 #define OPEN_BIT_OF_PATH(FLAG, bit) OPEN_BIT_##FLAG = bit,
 enum open_bit {
 	PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, OPEN_BIT_SENT, PTCP_NO_ROW, PTCP_NO_ROW)
 	PTCP_OPTIONS_PRESERVE(OPEN_BIT_SENT)
 	OPEN_BITS_OF_PATHS(OPEN_BIT_OF_PATH)
+	OPEN_BITS_OF_DELTA(OPEN_BIT_OF_PATH)
 };
 
 #endif

@@ -216,6 +216,7 @@ enum {
 	X(ANSWER, true, IN(RUNNING), SENDER, SND, snd_on_answer) \
 	X(NEED, true, IN(RUNNING), SENDER, SND, snd_on_need) \
 	X(HAVE, true, IN(RUNNING), SENDER, SND, snd_on_have) \
+	X(MATCH, true, IN(RUNNING), SENDER, SND, snd_on_match) \
 	X(ACK, true, IN(RUNNING), SENDER, ENGINE, on_ack) \
 	X(DONE, true, IN(RUNNING), SENDER, SND, snd_on_done) \
 	X(FAIL, true, IN(RUNNING), SENDER, SND, snd_on_fail) \
@@ -223,6 +224,7 @@ enum {
 	X(FILE_END, true, IN(RUNNING), RECEIVER, RCV, rcv_on_file_end) \
 	X(SIZE, true, IN(RUNNING), RECEIVER, RCV, rcv_on_size) \
 	X(HOLE, true, IN(RUNNING), RECEIVER, RCV, rcv_on_hole) \
+	X(HASHES, true, IN(RUNNING), RECEIVER, RCV, rcv_on_hashes) \
 	X(FAIL, true, IN(RUNNING), RECEIVER, RCV, rcv_on_fail) \
 	X(TOTALS, true, IN(RUNNING), RECEIVER, RCV, rcv_on_totals)
 

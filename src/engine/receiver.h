@@ -16,7 +16,8 @@
  * from scratch.
  *
  * Resuming: the store claims blocks of an earlier session (RCV_PARTS) and verifies them with
- * rcv_verified(), while the missing blocks already arrive. */
+ * rcv_verified(), while the missing blocks already arrive. Blocks of another version of the file are claimed, too: the
+ * hashes of the sender, which rcv_match() requests, tell the equal ones. */
 #ifndef ENGINE_RECEIVER_H
 #define ENGINE_RECEIVER_H
 
@@ -54,6 +55,9 @@ struct rcv_ops {
 	/* These blocks are holes, and count as written: data of an earlier session must be zeroed before the commit is
 	 * done. NULL: no such data. */
 	void (*hole)(void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count);
+	/* Content hashes of the source, WIRE_HASH_BYTES each, of blocks from `first` on, as rcv_match() has requested.
+	 * NULL: never called. */
+	void (*hashes)(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
 	/* Complete: set the final name, mode and times (of a directory: mode and times of `end`). Answer with
 	 * rcv_committed(), not from within. */
 	void (*commit)(void *arg, uint64_t id, void *cookie, const struct wire_entry *end);
@@ -95,6 +99,7 @@ int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, stru
 int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e);
 int rcv_on_size(struct rcv *r, const struct wire_size *w, struct ptcp_err *e);
 int rcv_on_hole(struct rcv *r, const struct wire_blocks *b, struct ptcp_err *e);
+int rcv_on_hashes(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e);
 int rcv_on_fail(struct rcv *r, const struct wire_fail *w, struct ptcp_err *e);
 int rcv_on_totals(struct rcv *r, const struct wire_totals *t, struct ptcp_err *e);
 
@@ -107,6 +112,10 @@ void rcv_compared(struct rcv *r, uint64_t id, struct digest digest, const struct
  * verified blocks, are ignored. */
 void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bool good,
     struct digest sum);
+
+/* Requests the sender's hashes of blocks of a file of RCV_PARTS, at most WIRE_HASHES_MAX, none twice and in ascending
+ * order; two requests of a file may be open. Without effect once the file is complete or has ended. */
+void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count);
 
 /* A file of RCV_PARTS: requests no block from `end` on, until the next call. Within accepted() and later. */
 void rcv_limit(struct rcv *r, uint64_t id, uint32_t end);

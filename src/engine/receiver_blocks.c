@@ -1,4 +1,5 @@
 /* Blocks of files: claims of an earlier session, holes, requests, written blocks, and the end of a file. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/err.h"
@@ -252,6 +253,41 @@ void rcv_verified(struct rcv *r, uint64_t id, uint32_t first, uint32_t count, bo
 	rcv_run_waiting(r);
 }
 
+void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct wire_blocks b = { .id = id, .first = first, .count = count };
+	struct rcv_entry *f = rcv_find(r, id);
+	unsigned i;
+
+	if (f == NULL || f->state != RECEIVING || f->claimed == NULL)
+		return;
+	i = f->match[0].count > 0;
+	assert(range_fits(f, first, count) && count > 0 && count <= WIRE_HASHES_MAX && f->match[i].count == 0);
+	f->match[i].first = first;
+	f->match[i].count = count;
+	OUTBOX_PUT(r->out, match, MATCH, &b);
+}
+
+/* They may cross the end of a file that was received without them. */
+int rcv_on_hashes(struct rcv *r, const struct wire_hashes *w, struct ptcp_err *e)
+{
+	struct rcv_entry *f;
+
+	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
+		return 0;
+	if (f == NULL || w->first != f->match[0].first || w->n > f->match[0].count)
+		return rcv_violation("HASHES", e);
+	f->match[0].first += w->n;
+	f->match[0].count -= w->n;
+	if (f->match[0].count == 0) {
+		f->match[0] = f->match[1];
+		f->match[1].count = 0;
+	}
+	if (f->state == RECEIVING)
+		r->o.ops->hashes(r->o.arg, f->id, f->cookie, w->first, w->hashes);
+	return 0;
+}
+
 void rcv_broken(struct rcv *r, uint64_t id, const struct ptcp_err *why)
 {
 	struct rcv_entry *f = rcv_find(r, id);
@@ -334,28 +370,14 @@ void rcv_block(struct rcv *r, uint64_t id, uint32_t block, enum rcv_block_result
 	}
 }
 
-/* Blocks of an earlier session may be of a source that has changed without a change of its size and time: the digest that the
- * sender stated for COMPARE binds the file. It counts holes, though, unlike the digest of a sparse file. */
-static bool breaks_promise(const struct rcv *r, const struct rcv_entry *f, struct digest digest)
-{
-	return f->has_own && r->o.verify && !f->sparse && !digest_equal(digest, f->expected);
-}
-
 int rcv_on_file_end(struct rcv *r, const struct wire_file_end *w, struct ptcp_err *e)
 {
-	struct ptcp_err why;
 	struct rcv_entry *f;
 
 	if ((f = rcv_find(r, w->id)) == NULL && !rcv_is_new(r, w->id))
 		return 0;
 	if (f == NULL || f->has_digest || (f->state != COMPARING && f->state != COMPLETE))
 		return rcv_violation("FILE_END", e);
-	if (f->state == COMPLETE && breaks_promise(r, f, w->digest)) {
-		err_set(&why, PTCP_ECHANGED, "the content of the source has changed, but neither its size nor its time (run the same "
-		    "command again)");
-		rcv_fail(r, f, &why);
-		return 0;
-	}
 	f->expected = w->digest;
 	f->has_digest = true;
 	if (f->state == COMPARING)

@@ -45,6 +45,7 @@ struct rcv_entry {
 	uint32_t need_next;       /* earlier blocks have been requested, or are claimed */
 	uint32_t need_end;        /* later blocks are not to be requested yet */
 	uint32_t requested;       /* requested blocks, not yet received */
+	struct { uint32_t first, count; } match[2]; /* hashes requested and not yet received, in order */
 };
 
 struct rcv {

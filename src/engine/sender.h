@@ -43,6 +43,9 @@ struct snd_ops {
 	/* The receiver has a similar file: compute the digest of the source (holes count as zeros) and check
 	 * whether the source has changed. Answer with snd_compared(), not from within. */
 	void (*compare)(void *arg, void *cookie, uint64_t id);
+	/* The receiver may have these blocks of a file that is being sent: hash them in order, and answer with
+	 * snd_hashed(), not from within. One request of a file at a time. */
+	void (*hash)(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
 	/* Find the holes of a file offered as SPARSE. No block of the file is sent before snd_mapped(), once for
 	 * each, not from within. Called for some files at a time, by snd_tick(). */
 	void (*map)(void *arg, void *cookie, uint64_t id);
@@ -167,7 +170,9 @@ void snd_read(struct snd *s, unsigned stream, uint64_t id, uint32_t block, struc
     const struct ptcp_err *why, struct mono now);
 void snd_checked(struct snd *s, uint64_t id, const struct ptcp_err *why);
 void snd_compared(struct snd *s, uint64_t id, struct digest digest, const struct ptcp_err *why);
-/* Whether the entry waits for snd_compared(), or for snd_checked(). */
+/* The content hashes of the next n blocks that hash() requested, at most WIRE_HASHES_MAX; or the source cannot be read. */
+void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, const struct ptcp_err *why);
+/* Whether the entry waits for snd_compared(), snd_checked() or snd_hashed(). */
 bool snd_awaits_digest(const struct snd *s, uint64_t id);
 /* Of an entry that waits for snd_checked(): whether the blocks that were sent have this digest. */
 bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest);
@@ -190,6 +195,7 @@ bool snd_input_failed(struct snd *s, uint64_t id, const struct ptcp_err *why);
 int snd_on_answer(struct snd *s, const struct wire_answer *a, struct ptcp_err *e);
 int snd_on_need(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
 int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
+int snd_on_match(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e);
 int snd_on_ack(struct snd *s, const struct wire_ack *a, struct mono now, struct ptcp_err *e);
 int snd_on_done(struct snd *s, const struct wire_done *d, struct ptcp_err *e);
 int snd_on_fail(struct snd *s, const struct wire_fail *d, struct ptcp_err *e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/byteorder.h"
 #include "core/charged.h"
 #include "core/err.h"
 #include "engine/sender_impl.h"
@@ -474,7 +475,36 @@ bool snd_awaits_digest(const struct snd *s, uint64_t id)
 {
 	const struct snd_entry *f = snd_find(s, id);
 
-	return f != NULL && (f->state == COMPARING || f->state == CHECKING);
+	return f != NULL && (f->state == COMPARING || f->state == CHECKING ||
+	    (f->state == SENDING && f->match[0].count > 0));
+}
+
+void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, const struct ptcp_err *why)
+{
+	struct snd_entry *f = snd_find(s, id);
+	uint8_t hashes[WIRE_HASH_BYTES * WIRE_HASHES_MAX];
+	struct wire_hashes frame;
+	uint32_t i;
+
+	if (f == NULL || f->state != SENDING || f->match[0].count == 0)
+		return;
+	if (why != NULL) {
+		snd_fail(s, f, why);
+		return;
+	}
+	assert(n > 0 && n <= f->match[0].count);
+	for (i = 0; i < n; i++)
+		put_u64(hashes + i * WIRE_HASH_BYTES, hash[i]);
+	frame = (struct wire_hashes){ f->id, f->match[0].first, (uint16_t)n, { hashes, n * WIRE_HASH_BYTES } };
+	OUTBOX_PUT(s->out, hashes, HASHES, &frame);
+	f->match[0].first += n;
+	f->match[0].count -= n;
+	if (f->match[0].count > 0)
+		return;
+	f->match[0] = f->match[1];
+	f->match[1] = (struct range){ 0 };
+	if (f->match[0].count > 0)
+		s->o.ops->hash(s->o.arg, f->cookie, f->id, f->match[0].first, f->match[0].count);
 }
 
 bool snd_digest_is(const struct snd *s, uint64_t id, struct digest digest)

@@ -129,6 +129,28 @@ int snd_on_have(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
 	return 0;
 }
 
+/* In ascending order, so that each block is hashed at most once, and two requests at a time. */
+int snd_on_match(struct snd *s, const struct wire_blocks *b, struct ptcp_err *e)
+{
+	struct snd_entry *f;
+
+	if ((f = snd_find(s, b->id)) == NULL)
+		return violation("MATCH", e);
+	if (f->state == FAILING)
+		return 0;
+	if (!blocks_fit(f, b) || !f->parts || b->count > WIRE_HASHES_MAX || b->first < f->match_end ||
+	    f->match[1].count > 0)
+		return violation("MATCH", e);
+	f->match_end = b->first + b->count;
+	if (f->match[0].count > 0) {
+		f->match[1] = (struct range){ b->first, b->count };
+		return 0;
+	}
+	f->match[0] = (struct range){ b->first, b->count };
+	s->o.ops->hash(s->o.arg, f->cookie, f->id, b->first, b->count);
+	return 0;
+}
+
 int snd_on_ack(struct snd *s, const struct wire_ack *a, struct mono now, struct ptcp_err *e)
 {
 	struct snd_entry *f;

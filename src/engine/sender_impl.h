@@ -57,6 +57,8 @@ struct snd_entry {
 	uint32_t n_blocks, next, n_acked, n_read, mismatches; /* n_blocks of an unended file: read so far */
 	uint32_t n_offered;             /* blocks sent without a NEED */
 	uint64_t *acked, *read, few[2]; /* bitmaps; both are in `few` up to 64 blocks of a file of known size */
+	struct range match[2];          /* hashes requested: what is being hashed, and what follows; count 0: nothing */
+	uint32_t match_end;             /* earlier blocks are hashed no more */
 	struct ranges again;            /* lost or requested, to be sent next */
 	unsigned n_regions;             /* number of lanes with a region of the file */
 	uint64_t region_blocks;         /* number of blocks in these regions */

@@ -1,8 +1,10 @@
 #include "fs/sys.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -67,6 +69,13 @@ static int real_renameat2(int fromfd, const char *from, int tofd, const char *to
 }
 #endif
 
+static int real_clonerange(int fd, int from, uint64_t off, uint64_t n)
+{
+	struct file_clone_range range = { .src_fd = from, .src_offset = off, .src_length = n, .dest_offset = off };
+
+	return ioctl(fd, FICLONERANGE, &range);
+}
+
 static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
@@ -87,6 +96,7 @@ const struct sys sys_real = {
 	.cachestat = real_cachestat,
 	.setdirect = real_setdirect,
 	.dioalign = real_dioalign,
+	.clonerange = real_clonerange,
 	.pwrite = pwrite,
 	.ftruncate = ftruncate,
 	.fallocate = fallocate,

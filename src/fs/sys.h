@@ -39,6 +39,8 @@ struct sys {
 	ssize_t (*pwrite)(int fd, const void *buf, size_t n, off_t off);
 	int (*ftruncate)(int fd, off_t n);
 	int (*fallocate)(int fd, int mode, off_t off, off_t n);
+	/* FICLONERANGE: n bytes of `from` at off become those of fd, which shares them. */
+	int (*clonerange)(int fd, int from, uint64_t off, uint64_t n);
 	int (*fsync)(int fd);
 	int (*fdatasync)(int fd);
 	int (*syncfs)(int fd);

@@ -36,6 +36,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->last = &r->first;
 	r->fd_last = &r->fd_first;
 	list_init(&r->verify_queue);
+	list_init(&r->match_queue);
 	open_files_init(&r->files);
 	r->sync = fsync == WIRE_FSYNC_NONE ? STORE_SYNC_NONE : fsync == WIRE_FSYNC_FILE ? STORE_SYNC_FILE : STORE_SYNC_GROUP;
 	r->place = *place;
@@ -174,7 +175,8 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 
 	if (t->unsized)
 		o.rules.flags |= RULE_IGNORE_TIMES;
-	o.compares = (engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) != 0 && !t->shared && !o.sparse;
+	o.matches = !t->shared && !t->unsized;
+	o.delta = o.matches && t->size_bytes >= RECEIVE_DELTA_BYTES && (engine_open(sess->engine)->flags & (WIRE_OPEN_WHOLE | WIRE_OPEN_NO_RESUME)) == 0;
 	o.owner = sess->receive->only_new;
 	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;
@@ -405,7 +407,7 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 	}
 	receive_reserve(sess->receive, t);
 	if (parts)
-		resume_verify_start(sess, t, false);
+		resume_verify_start(sess, t, VERIFY_PART);
 	else if (t->existing.found == SINK_PART) /* claimed data would stay where the source now has holes */
 		sink_restart(t->sink);
 	if (t->shared)
@@ -535,7 +537,7 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 const struct rcv_ops receive_rcv_ops = {
 	.prepare = on_prepare, .differs = on_differs, .accepted = on_accepted,
 	.hole = on_hole, .commit = on_commit, .ended = on_ended, .totals = on_totals, .same = on_same,
-	.sized = on_sized, .beginning = on_beginning, .incomplete = on_incomplete
+	.hashes = resume_verify_hashes, .sized = on_sized, .beginning = on_beginning, .incomplete = on_incomplete
 };
 
 /* ---- Blocks ---- */

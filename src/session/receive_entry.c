@@ -38,6 +38,7 @@ void receive_entry_free(struct session *sess, struct receive_entry *t)
 	memory_free(sess->o.memory, t->owner, sizeof *t->owner);
 	xattrs_fini(&t->xattrs);
 	free(t->existing.claimed);
+	receive_match_fini(sess, t);
 	memory_release(sess->o.memory, RECEIVE_ENTRY_BYTES);
 	free(t);
 }

@@ -38,6 +38,13 @@ enum work {
 	WORK_CLOSE       /* waits while movers close the file; not queued */
 };
 
+/* Existing data, see verify_queue.c. */
+enum verify {
+	VERIFY_PART, /* the claimed blocks of the part, by the journal */
+	VERIFY_SAME, /* a complete file with the size and time of the source, by the digest */
+	VERIFY_MATCH /* blocks of another version, by the sender's hashes */
+};
+
 /* Cookie of an entry in the receiving engine. */
 struct receive_entry {
 	struct receive_entry *next; /* next in a queue, in the batch, or among the locked entries */
@@ -60,7 +67,10 @@ struct receive_entry {
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
 	bool linked;            /* hard links to the file may follow */
-	bool verifying, compare; /* see verify_queue.c */
+	bool verifying;         /* in a queue of verify_queue.c, or on an I/O thread */
+	enum verify verify;     /* what for, at last */
+	struct receive_match *match; /* VERIFY_MATCH: its state; else NULL */
+	uint64_t match_bytes;   /* charged for it */
 	struct list waiting;    /* in the queue of verify_queue.c or receive_prune.c */
 	unsigned fds;           /* descriptors reserved, see fs/fd_budget.h */
 	struct dir *dir;        /* the parent */
@@ -131,6 +141,9 @@ struct receive_side {
 	struct receive_entry *closing; /* WORK_CLOSE */
 	struct receive_want *wants; /* movers that want files in WORK_OPEN */
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
+	struct list match_queue;    /* entries that wait to be matched */
+	unsigned n_matching;        /* number of entries being matched */
+	struct { double bps; uint64_t bytes; struct mono since; } path; /* best rate so far; what had come by then */
 	unsigned n_verifying;       /* number of steps on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct io_call call, sync_call; /* calls of the batch, and of the sync */
@@ -278,11 +291,29 @@ void receive_report_leftovers(struct session *sess);
 
 /* ---- verify_queue.c ---- */
 
-/* Verifies data of an earlier run step by step, in parallel with everything else, and reports to the engine: the
- * claimed blocks of the part, or (`compare`) a complete file with the size and time of the source. */
-void resume_verify_start(struct session *sess, struct receive_entry *t, bool compare);
+/* Verifies existing data step by step, in parallel with everything else, and reports to the engine. */
+void resume_verify_start(struct session *sess, struct receive_entry *t, enum verify what);
+/* As rcv_ops.hashes. */
+void resume_verify_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
 void resume_verify_pump(struct session *sess);
 /* A block was written: syncs large files to disk from time to time. */
 void resume_verify_written(struct session *sess, uint64_t id, uint32_t block, struct mono now);
+
+/* ---- receive_match.c ---- */
+
+/* Smaller files are received whole, rather than that their hashes cost a round trip. */
+#define RECEIVE_DELTA_BYTES (1u << 20)
+
+/* Charges the candidates to the session. Without memory false, and the candidates are freed. */
+bool receive_match_charge(struct session *sess, struct receive_entry *t);
+void receive_match_fini(struct session *sess, struct receive_entry *t); /* at the end of the entry */
+/* Once the part is verified: requests the hashes of t->existing.candidates. */
+void receive_match_begin(struct session *sess, struct receive_entry *t);
+/* The next hashes that were requested. */
+void receive_match_hashes(struct receive_entry *t, struct span hashes);
+/* The next blocks to compare with their hashes, valid until receive_match_stepped(). False: none yet. */
+bool receive_match_next(const struct receive_entry *t, uint32_t *first, uint32_t *n, const uint64_t **hash);
+/* The blocks were compared, and reported to the engine. True: as receive_match_next(). */
+bool receive_match_stepped(struct session *sess, struct receive_entry *t, const struct sink_run *run, unsigned n_runs);
 
 #endif

@@ -21,7 +21,8 @@ bool receive_idle(const struct session *sess)
 	const struct receive_side *r = sess->receive;
 
 	return r->closing == NULL && r->first == NULL && r->fd_first == NULL && r->batch == NULL && r->locked == NULL &&
-	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && receive_pipe_idle(sess) &&
+	    r->n_verifying == 0 && r->syncing == NULL && list_empty(&r->verify_queue) && list_empty(&r->match_queue) &&
+	    receive_pipe_idle(sess) &&
 	    receive_prune_idle(r);
 }
 
@@ -69,6 +70,11 @@ static void do_work(struct receive_entry *t)
 	case WORK_CLOSE:
 		break;
 	case WORK_ACCEPT:
+		if (t->existing.found == SINK_SAME && !t->dry_run) /* The file was compared, and differs. */
+			t->result = sink_inspect_other(t->sink, &t->existing, &t->why);
+		if (t->result == 0)
+			t->result = receive_movers_open(t);
+		break;
 	case WORK_OPEN:
 		t->result = receive_movers_open(t);
 		break;
@@ -361,12 +367,17 @@ static void tell_copies(struct session *sess, struct receive_entry *t)
 	sess->receive->told_copies = true;
 }
 
-/* The digest of the source comes before its blocks, and binds the digest of the received file. */
-static void compare_first(struct rcv *rcv, struct receive_entry *t, uint64_t *claimed)
+/* Takes the claims. Without memory for matching, the file is received from scratch. */
+static void accept_parts(struct session *sess, struct receive_entry *t, uint64_t *claimed)
 {
-	t->existing.claimed = claimed;
-	rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
-	rcv_compared(rcv, t->id, (struct digest){ 0, 0 }, &t->why);
+	struct rcv *rcv = engine_rcv(sess->engine);
+
+	if (receive_match_charge(sess, t)) {
+		rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
+	} else {
+		free(claimed);
+		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
+	}
 }
 
 static void resume_found(struct session *sess, struct receive_entry *t)
@@ -385,17 +396,14 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;
 	case SINK_PART:
-		if (t->existing.other_version)
-			compare_first(rcv, t, claimed);
-		else
-			rcv_prepared(rcv, t->id, RCV_PARTS, claimed, NULL);
+		accept_parts(sess, t, claimed);
 		break;
 	case SINK_SAME:
 		if ((engine_open(sess->engine)->flags & WIRE_OPEN_VERIFY) == 0) {
 			receive_enqueue(sess, t, WORK_REFRESH);
 			break;
 		}
-		resume_verify_start(sess, t, true);
+		resume_verify_start(sess, t, VERIFY_SAME);
 		rcv_prepared(rcv, t->id, RCV_COMPARE, NULL, NULL);
 		break;
 	}
@@ -441,9 +449,12 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 
 	switch (work) {
 	case WORK_ACCEPT:
-		claimed = t->existing.claimed; /* claims that compare_first() has left */
+		claimed = t->existing.claimed; /* The file was compared, and differs. */
 		t->existing.claimed = NULL;
-		rcv_prepared(rcv, t->id, claimed != NULL ? RCV_PARTS : RCV_ACCEPT, claimed, NULL);
+		if (claimed != NULL)
+			accept_parts(sess, t, claimed);
+		else
+			rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_MKDIR:
 	case WORK_DRY_DIR:

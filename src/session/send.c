@@ -215,7 +215,7 @@ void send_stream_stalled(struct session *sess, unsigned number)
 static void on_stalled(void *arg, unsigned number) { send_stream_stalled(arg, number); }
 
 const struct snd_ops send_snd_ops = {
-	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .map = send_map, .release = send_release,
+	.ended = on_ended, .again = send_again, .check = send_check, .compare = send_compare, .hash = send_hash, .map = send_map, .release = send_release,
 	.stalled = on_stalled
 };
 

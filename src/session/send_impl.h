@@ -114,6 +114,7 @@ void send_release(void *arg, void *cookie, uint32_t block);
 void send_check(void *arg, void *cookie, uint64_t id);
 void send_map(void *arg, void *cookie, uint64_t id);
 void send_compare(void *arg, void *cookie, uint64_t id);
+void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
 void send_digest_queue_fini(struct send_side *t);
 
 #endif

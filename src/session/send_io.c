@@ -10,10 +10,11 @@
 
 #define DIGESTS_MAX 2u /* digests of a session at once; sessions share the I/O threads */
 
-/* CHECK_GROWN: the digest of a file that has grown, to compare what was sent with what the file has now. */
-enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_GROWN, CHECK_DIGEST };
+/* CHECK_GROWN: the digest of a file that has grown, to compare what was sent with what the file has now. CHECK_HASHES:
+ * the hashes of some blocks. */
+enum check_kind { CHECK_UNCHANGED, CHECK_HOLES, CHECK_GROWN, CHECK_DIGEST, CHECK_HASHES };
 
-static bool is_digest(enum check_kind k) { return k == CHECK_GROWN || k == CHECK_DIGEST; }
+static bool is_digest(enum check_kind k) { return k >= CHECK_GROWN; }
 
 struct check {
 	struct list in_queue;   /* digest_queue */
@@ -23,6 +24,8 @@ struct check {
 	uint64_t id;
 	uint64_t *holes;
 	struct file_digest sum;
+	uint32_t reported, end; /* CHECK_HASHES: end of the reported blocks, and of all */
+	uint64_t each[FILE_DIGEST_EACH];
 	struct io_call call;    /* result 1: more to read */
 };
 
@@ -58,6 +61,10 @@ static void report(struct check *c, struct snd *snd)
 		break;
 	case CHECK_DIGEST:
 		snd_compared(snd, c->id, c->sum.digest, why);
+		break;
+	case CHECK_HASHES:
+		snd_hashed(snd, c->id, c->each, c->sum.next - c->reported, why);
+		c->reported = c->sum.next;
 		break;
 	}
 }
@@ -114,6 +121,8 @@ static void on_checked(struct io_call *k)
 	if (!sess->end.over && k->result > 0) {
 		if (c->kind == CHECK_UNCHANGED)
 			c->kind = CHECK_GROWN;
+		if (c->kind == CHECK_HASHES)
+			report(c, engine_snd(sess->engine));
 		list_append(&t->digest_queue, &c->in_queue);
 	} else {
 		if (!sess->end.over)
@@ -164,12 +173,15 @@ static void run_check(struct io_call *k)
 	case CHECK_DIGEST:
 		k->result = digest(c, &why);
 		break;
+	case CHECK_HASHES:
+		k->result = file_digest_until(&c->sum, c->source, c->end, &why);
+		break;
 	}
 	if (k->result < 0)
 		fs_err_strip(&k->why, &why, source_path_text(c->source, path, sizeof path));
 }
 
-static void request(struct session *sess, void *cookie, uint64_t id, enum check_kind kind)
+static struct check *check_new(struct session *sess, void *cookie, uint64_t id, enum check_kind kind)
 {
 	struct send_entry *o = cookie;
 	struct check *c = calloc(1, sizeof *c);
@@ -178,26 +190,48 @@ static void request(struct session *sess, void *cookie, uint64_t id, enum check_
 	if (c == NULL) {
 		err_nomem(&why);
 		engine_fail(sess->engine, &why);
-		return;
+		return NULL;
 	}
 	c->kind = kind;
 	c->session = sess;
 	c->source = source_ref(o->source);
 	c->id = id;
 	c->sum = (struct file_digest){ .block_bytes = wire_grid_bytes(source_size_bytes(c->source)) };
-	if (kind != CHECK_DIGEST) {
-		submit(c);
-	} else {
-		list_append(&sess->send->digest_queue, &c->in_queue);
-		start_digests(sess);
-	}
+	return c;
 }
 
-void send_check(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_UNCHANGED); }
-void send_map(void *arg, void *cookie, uint64_t id) { request(arg, cookie, id, CHECK_HOLES); }
+static void submit_new(struct check *c)
+{
+	if (c != NULL)
+		submit(c);
+}
+
+static void queue(struct session *sess, struct check *c)
+{
+	list_append(&sess->send->digest_queue, &c->in_queue);
+	start_digests(sess);
+}
+
+void send_check(void *arg, void *cookie, uint64_t id) { submit_new(check_new(arg, cookie, id, CHECK_UNCHANGED)); }
+void send_map(void *arg, void *cookie, uint64_t id) { submit_new(check_new(arg, cookie, id, CHECK_HOLES)); }
 
 void send_compare(void *arg, void *cookie, uint64_t id)
 {
+	struct check *c = check_new(arg, cookie, id, CHECK_DIGEST);
+
 	((struct send_entry *)cookie)->compared = true;
-	request(arg, cookie, id, CHECK_DIGEST);
+	if (c != NULL)
+		queue(arg, c);
+}
+
+void send_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct check *c = check_new(arg, cookie, id, CHECK_HASHES);
+
+	if (c == NULL)
+		return;
+	c->sum.next = c->reported = first;
+	c->end = first + count;
+	c->sum.each = c->each;
+	queue(arg, c);
 }

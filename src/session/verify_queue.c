@@ -1,5 +1,5 @@
-/* Data of an earlier run is read back and hashed before it counts, on I/O threads, a step at a time and a few files
- * at once, while missing blocks are received. Also syncs large files to disk from time to time. */
+/* Existing data is read back and hashed before it counts, on I/O threads, a step at a time and a few files at once,
+ * while missing blocks are received. Also syncs large files to disk from time to time. */
 #include <stdlib.h>
 
 #include "core/err.h"
@@ -8,6 +8,7 @@
 #include "session/receive_impl.h"
 
 #define VERIFY_STEPS_MAX 2u           /* verifications of a session at once; sessions share the I/O threads */
+#define MATCHING_MAX 64u              /* files of a session that are matched at once: 1 MiB of hashes */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
 #define SYNC_NS (2 * NS_PER_S)        /* time whose data is synced at once */
 
@@ -15,23 +16,48 @@
 struct verify_step {
 	struct session *session;
 	struct receive_entry *entry;
+	uint32_t first, n;      /* VERIFY_MATCH: the blocks, and their hashes */
+	const uint64_t *hash;
 	struct sink_run run[SINK_RUNS];
 	unsigned n_runs;
 	struct digest sum;
 	struct io_call call;
 };
 
+/* The entry has left its queue. Once the part is verified, the candidates are matched. */
 static void finish(struct session *sess, struct receive_entry *t)
 {
+	struct receive_side *r = sess->receive;
+
 	t->verifying = false;
-	if (t->ended)
+	if (t->ended) {
 		receive_entry_done(sess, t);
+	} else if (!sess->end.over && t->verify == VERIFY_PART && t->existing.candidates != NULL) {
+		if (r->n_matching < MATCHING_MAX) {
+			receive_match_begin(sess, t);
+			return;
+		}
+		t->verifying = true;
+		list_append(&r->match_queue, &t->waiting);
+	}
+}
+
+static void serve_match_queue(struct session *sess)
+{
+	struct receive_side *r = sess->receive;
+	struct receive_entry *t;
+
+	while (!list_empty(&r->match_queue) && (r->n_matching < MATCHING_MAX || sess->end.over)) {
+		t = CONTAINER_OF(r->match_queue.next, struct receive_entry, waiting);
+		list_remove(&t->waiting);
+		finish(sess, t);
+	}
 }
 
 /* Reports a step to the engine. True: more steps follow. */
 static bool report(struct verify_step *b, struct rcv *rcv)
 {
-	bool compare = b->entry->compare;
+	bool compare = b->entry->verify == VERIFY_SAME;
 	uint64_t id = b->entry->id;
 	struct ptcp_err bare;
 	char path[DIR_PATH_TEXT_BYTES];
@@ -39,6 +65,8 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 
 	if (b->call.result < 0) {
 		fs_err_strip(&bare, &b->call.why, sink_path_text(b->entry->sink, path, sizeof path));
+		if (b->entry->verify == VERIFY_MATCH && receive_disk_full(b->session, &bare))
+			return false;
 		if (compare)
 			rcv_compared(rcv, id, b->sum, &bare);
 		else
@@ -49,6 +77,8 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 		rcv_verified(rcv, id, b->run[i].first, b->run[i].n, b->run[i].good, b->run[i].sum);
 	if (b->call.result == 0 && compare)
 		rcv_compared(rcv, id, b->sum, NULL);
+	if (b->entry->verify == VERIFY_MATCH)
+		return receive_match_stepped(b->session, b->entry, b->run, b->n_runs);
 	return b->call.result > 0;
 }
 
@@ -74,15 +104,35 @@ static void run_step(struct io_call *k)
 	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call);
 	struct sink *s = b->entry->sink;
 
-	b->call.result = b->entry->compare ? sink_same_next(s, &b->sum, &b->call.why) :
-	    sink_verify_next(s, b->run, &b->n_runs, &b->call.why);
+	switch (b->entry->verify) {
+	case VERIFY_PART:
+		b->call.result = sink_verify_next(s, b->run, &b->n_runs, &b->call.why);
+		break;
+	case VERIFY_SAME:
+		b->call.result = sink_same_next(s, &b->sum, &b->call.why);
+		break;
+	case VERIFY_MATCH:
+		b->call.result = sink_match(s, b->first, b->n, b->hash, b->run, &b->n_runs, &b->call.why);
+		break;
+	}
 }
 
-void resume_verify_start(struct session *sess, struct receive_entry *t, bool compare)
+void resume_verify_start(struct session *sess, struct receive_entry *t, enum verify what)
 {
-	t->compare = compare;
+	t->verify = what;
 	t->verifying = true;
 	list_append(&sess->receive->verify_queue, &t->waiting);
+}
+
+void resume_verify_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes)
+{
+	struct receive_entry *t = cookie;
+
+	(void)id;
+	(void)first; /* as requested: the engine has compared both */
+	receive_match_hashes(t, hashes);
+	if (!t->verifying)
+		resume_verify_start(arg, t, VERIFY_MATCH);
 }
 
 static void start_step(struct session *sess, struct receive_entry *t)
@@ -98,6 +148,8 @@ static void start_step(struct session *sess, struct receive_entry *t)
 	}
 	b->session = sess;
 	b->entry = t;
+	if (t->verify == VERIFY_MATCH)
+		receive_match_next(t, &b->first, &b->n, &b->hash);
 	sess->receive->n_verifying++;
 	io_call_start(&b->call, sess->o.context, run_step, on_step);
 }
@@ -107,6 +159,7 @@ void resume_verify_pump(struct session *sess)
 	struct receive_side *r = sess->receive;
 	struct receive_entry *t;
 
+	serve_match_queue(sess);
 	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->end.over)) {
 		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, waiting);
 		list_remove(&t->waiting);

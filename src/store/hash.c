@@ -86,11 +86,12 @@ static uint64_t hash_zeros(struct file_digest *sum, void *buf, uint32_t n)
 	return sum->zeros = hash_content(buf, n);
 }
 
-/* Hashes the n bytes of a block; adds to *done the bytes read. */
+/* Hashes the n bytes of a block, the `block`th of the step; adds to *done the bytes read. */
 static int hash_block(struct file_digest *sum, uint32_t n, uint64_t off, file_digest_read_fn *read, void *arg,
-    void *buf, uint64_t *done, struct ptcp_err *e)
+    void *buf, uint32_t block, uint64_t *done, struct ptcp_err *e)
 {
 	struct block_hash h = { 0 };
+	uint64_t hash;
 	uint32_t at, chunk;
 	int r;
 
@@ -102,7 +103,10 @@ static int hash_block(struct file_digest *sum, uint32_t n, uint64_t off, file_di
 			*done += chunk;
 		block_hash_add(&h, r > 0 ? hash_zeros(sum, buf, chunk) : hash_content(buf, chunk));
 	}
-	digest_add(&sum->digest, hash_term(sum->next++, n, block_hash_end(&h)));
+	hash = block_hash_end(&h);
+	if (sum->each != NULL)
+		sum->each[block] = hash;
+	digest_add(&sum->digest, hash_term(sum->next++, n, hash));
 	return 0;
 }
 
@@ -110,17 +114,17 @@ int file_digest_step(struct file_digest *sum, uint64_t size_bytes, file_digest_r
     struct ptcp_err *e)
 {
 	uint64_t off = (uint64_t)sum->next * sum->block_bytes, done = 0;
-	uint32_t n, blocks = 0;
+	uint32_t n, blocks = 0, max = sum->each != NULL ? FILE_DIGEST_EACH : FILE_DIGEST_STEP_BLOCKS;
 	void *buf = direct_io_memory(size_bytes < sum->block_bytes ? chunk_bytes((uint32_t)size_bytes + 1) :
 	    chunk_bytes(sum->block_bytes));
 	int r = 0;
 
 	if (buf == NULL)
 		return err_nomem(e);
-	for (; off < size_bytes && done < FILE_DIGEST_STEP_BYTES && blocks < FILE_DIGEST_STEP_BLOCKS;
+	for (; off < size_bytes && done < FILE_DIGEST_STEP_BYTES && blocks < max;
 	    off += n, blocks++) {
 		n = size_bytes - off < sum->block_bytes ? (uint32_t)(size_bytes - off) : sum->block_bytes;
-		if ((r = hash_block(sum, n, off, read, arg, buf, &done, e)) < 0)
+		if ((r = hash_block(sum, n, off, read, arg, buf, blocks, &done, e)) < 0)
 			break;
 	}
 	free(buf);

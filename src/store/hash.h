@@ -51,8 +51,10 @@ struct file_digest {
 	const uint64_t *holes; /* blocks that are zero (source_map()), borrowed; NULL: none */
 	uint64_t zeros;        /* content hash of a whole chunk of zeros */
 	bool zeros_known;
+	uint64_t *each;        /* NULL, or receives the content hashes of a step, at most FILE_DIGEST_EACH */
 	struct digest digest;  /* sum of the blocks before `next` */
 };
+#define FILE_DIGEST_EACH 64
 
 /* Reads n bytes, at most HASH_CHUNK_BYTES, at off: 0; 1: all zero, nothing was read; or a negative PTCP_E*. */
 typedef int file_digest_read_fn(void *arg, void *buf, uint32_t n, uint64_t off, struct ptcp_err *e);

@@ -66,6 +66,7 @@ static void identify(struct journal *j, const struct stat *st, const struct jour
 	struct journal_key lasting = *k;
 	uint8_t header[JOURNAL_HEADER_BYTES];
 
+	lasting.size_bytes = 0;
 	lasting.mtime = (struct timespec){ 0 };
 	lasting.version = no_version;
 	encode_header(header, &lasting);
@@ -121,7 +122,7 @@ static enum journal_state compare(const uint8_t found[JOURNAL_HEADER_BYTES], con
 	if (get_u64(found + CHECK_AT) != hash_content(found, CHECK_AT) ||
 	    memcmp(found, want, 12) != 0 || memcmp(found + NAME_AT, want + NAME_AT, NAME_BYTES) != 0)
 		return JOURNAL_DAMAGED;
-	return memcmp(found, want, 40) == 0 ? JOURNAL_OTHER : JOURNAL_CHANGED;
+	return memcmp(found, want, 16) == 0 ? JOURNAL_OTHER : JOURNAL_CHANGED;
 }
 
 /* A source that gets its earlier version back (a snapshot of its file system) must not find later blocks under that version. */

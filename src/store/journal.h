@@ -11,8 +11,8 @@
  *   32   4    mtime, nanoseconds            4   8   its content hash (store/hash.h)
  *   36   4    length of name               12   8   check: XXH3_64(c | block | hash)
  *
- * c is XXH3_64 of the first 312 bytes with zeros for mtime and version. A version of zeros is that of no source: the
- * records are of several versions.
+ * c is XXH3_64 of the first 312 bytes with zeros for size, mtime and version. A version of zeros is that of no source:
+ * the records are of several versions.
  *
  * Threads append the record of a block after writing the block. Records that are torn, damaged or of another
  * journal fail the check and are skipped; of two records of a block the later counts. A record is only a
@@ -44,7 +44,7 @@ struct journal_key {
 struct journal {
 	int fd; /* -1: no journal */
 	uint32_t n_blocks;
-	uint64_t check; /* check of the header without mtime and version */
+	uint64_t check; /* check of the header without size, mtime and version */
 	uint64_t dev, ino;
 	_Atomic uint64_t next; /* number of records, good or bad */
 };
@@ -57,8 +57,8 @@ struct journal_record {
 enum journal_state {
 	JOURNAL_NONE,
 	JOURNAL_MATCHES,
-	JOURNAL_OTHER,   /* intact, of another version of the source, of equal size and mtime */
-	JOURNAL_CHANGED, /* intact, but of another source */
+	JOURNAL_OTHER,   /* intact, of another version of the source, with blocks of the same length */
+	JOURNAL_CHANGED, /* intact, but its blocks have another length */
 	JOURNAL_DAMAGED  /* the journal is damaged, or has another owner, file or format */
 };
 

@@ -12,7 +12,7 @@
 
 #define ZEROS_BYTES 65536
 
-enum look { INSPECT, LOOK_AND_COMPARE, LOOK }; /* the last two for dry runs */
+enum look { INSPECT, INSPECT_OTHER, LOOK_AND_COMPARE, LOOK }; /* the last two for dry runs */
 
 uint32_t sink_block_length(const struct sink *s, uint32_t block)
 {
@@ -122,7 +122,7 @@ static int read_claims(struct sink *s, struct sink_existing *out, uint64_t *end,
 }
 
 /* With part and journal open. */
-static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+static int resume(struct sink *s, bool other_version, struct sink_existing *out, struct ptcp_err *e)
 {
 	uint64_t end = 0;
 	int r;
@@ -130,8 +130,12 @@ static int resume(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 	if ((r = read_claims(s, out, &end, e)) < 0 || out->n_claimed == 0 ||
 	    (r = clear_unclaimed(s, out->claimed, end, e)) < 0 ||
 	    (s->opts.shared && (r = sink_flush_cleared(s, s->part.fd, e)) < 0) ||
-	    (r = sink_begin_direct_alone(s, e)) < 0 || (r = sink_verify_begin(s, out->claimed, e)) < 0)
+	    (r = sink_begin_direct_alone(s, e)) < 0)
 		return r;
+	if (!other_version && (r = sink_verify_begin(s, out->claimed, e)) < 0)
+		return r;
+	if (other_version && (s->in_part = bitmap_copy(out->claimed, s->journal.n_blocks)) == NULL)
+		return err_nomem(e);
 	out->found = SINK_PART;
 	return 0;
 }
@@ -146,20 +150,40 @@ static int inspect_part(struct sink *s, int at, struct sink_existing *out, struc
 		return r;
 	quota_found(&s->hold, s->part.disk_bytes);
 	state = journal_open(&s->journal, s->dir, at, &key);
-	out->other_version = state == JOURNAL_OTHER && s->opts.compares;
-	if (state == JOURNAL_CHANGED || (state == JOURNAL_OTHER && !s->opts.compares))
+	if (state == JOURNAL_CHANGED || (state == JOURNAL_OTHER && !s->opts.matches))
 		out->restart_why = "the source has changed since: restarting from scratch";
 	else if (state == JOURNAL_DAMAGED)
 		out->restart_why = "the journal is damaged: restarting from scratch";
 	sink_number_part(s);
-	if (state == JOURNAL_MATCHES || out->other_version)
-		r = resume(s, out, e);
+	if (state == JOURNAL_MATCHES || (state == JOURNAL_OTHER && s->opts.matches))
+		r = resume(s, state == JOURNAL_OTHER, out, e);
 	if (out->found != SINK_PART) { /* the first write empties it */
 		sink_close(s);
 		free(out->claimed);
 		out->claimed = NULL;
 	}
 	return r;
+}
+
+/* Claims the blocks for sink_match(). */
+static int add_candidates(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+{
+	uint32_t n = (uint32_t)((s->size_bytes + s->opts.block_bytes - 1) / s->opts.block_bytes), block;
+	uint32_t in_basis = s->basis_bytes >= s->size_bytes ? n : (uint32_t)(s->basis_bytes / s->opts.block_bytes);
+
+	if (in_basis == 0 && s->in_part == NULL)
+		return 0;
+	out->in_part = s->in_part != NULL;
+	out->candidates = s->in_part != NULL ? bitmap_copy(s->in_part, n) : bitmap_new(n);
+	if (out->candidates == NULL || (out->claimed == NULL && (out->claimed = bitmap_new(n)) == NULL))
+		return err_nomem(e);
+	for (block = 0; block < in_basis; block++)
+		if (bitmap_add(out->claimed, block)) {
+			bitmap_add(out->candidates, block);
+			out->n_claimed++;
+		}
+	out->found = SINK_PART;
+	return 0;
 }
 
 /* The earlier run was interrupted between renaming the file and removing the journal. Another transfer of the
@@ -232,6 +256,8 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);
 	answer = judge(s, &there);
+	if (how == INSPECT && there.type == RULES_FILE && s->opts.delta && sink_has_journal(s))
+		s->basis_bytes = there.size_bytes;
 	if (collides(s, at, &st, how, answer))
 		return published_refuse(s->meta.published, s->dir, s->name, e);
 	switch (answer) {
@@ -256,6 +282,8 @@ void sink_restart(struct sink *s)
 {
 	pthread_mutex_lock(&s->lock);
 	sink_verify_end(s);
+	free(s->in_part);
+	s->in_part = NULL;
 	sink_close(s);
 	s->end_bytes = 0;
 	pthread_mutex_unlock(&s->lock);
@@ -380,18 +408,27 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 		return at;
 	pthread_mutex_lock(&s->lock);
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
-	r = inspect_target(s, at, how, &seen, e);
-	if (r == 0 && how == INSPECT && seen.found == SINK_NOTHING && sink_has_journal(s) &&
-	    (s->opts.rules.flags & RULE_NO_RESUME) == 0)
-		r = inspect_part(s, at, &seen, e);
+	r = how == INSPECT_OTHER ? 0 : inspect_target(s, at, how, &seen, e);
+	if (r == 0 && how <= INSPECT_OTHER && seen.found == SINK_NOTHING && sink_has_journal(s) &&
+	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 && (r = inspect_part(s, at, &seen, e)) == 0)
+		r = add_candidates(s, &seen, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
-	if (r == 0)
+	if (r == 0) {
 		*out = seen;
+	} else {
+		free(seen.claimed);
+		free(seen.candidates);
+	}
 	return r;
 }
 
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) { return inspect(s, INSPECT, out, e); }
+
+int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+{
+	return inspect(s, INSPECT_OTHER, out, e);
+}
 
 int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e)
 {

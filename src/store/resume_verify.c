@@ -98,8 +98,7 @@ static bool next_block(struct sink *s, struct verifying *v, uint32_t *block,
 	return false;
 }
 
-/* Appends the block to the last run, or begins another; the caller ensures space. */
-static void add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good, const struct digest *term)
+void sink_add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good, const struct digest *term)
 {
 	struct sink_run *last = *n > 0 ? &runs[*n - 1] : NULL;
 
@@ -160,7 +159,7 @@ static int verify_some(struct sink *s, int fd, struct sink_run *runs, unsigned *
 		if ((r = check_block(s, fd, block, record, &good, &term, e)) < 0)
 			return r;
 		v->pending[block / 64] &= ~(UINT64_C(1) << block % 64);
-		add_run(runs, n, block, good, &term);
+		sink_add_run(runs, n, block, good, &term);
 		cleared |= !good && s->opts.shared;
 		bytes += sink_block_length(s, block);
 	}

@@ -86,6 +86,7 @@ void sink_unref(struct sink *s)
 		return;
 	sink_verify_end(s);
 	sink_same_end(s);
+	free(s->in_part);
 	sink_close(s);
 	quota_end(&s->hold, UINT64_MAX);
 	dir_unref(s->dir);
@@ -134,7 +135,8 @@ bool sink_has_journal(const struct sink *s)
 
 bool sink_is_open(const struct sink *s) { return atomic_load(&s->part_opened); }
 
-unsigned sink_fds(const struct sink *s) { return sink_has_journal(s) ? 2 : 1; }
+/* sink_match() opens the existing file. */
+unsigned sink_fds(const struct sink *s) { return 1 + sink_has_journal(s) + s->opts.delta; }
 
 struct journal_key sink_key(const struct sink *s)
 {
@@ -194,8 +196,7 @@ int sink_owns_part_name(const struct sink *s, int at)
 	return (uint64_t)st.st_dev == s->part.dev && (uint64_t)st.st_ino == s->part.ino;
 }
 
-/* The part's descriptor for writing, until sink_leave(). */
-static int enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
+int sink_enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e)
 {
 	int r = 0, at;
 
@@ -308,7 +309,7 @@ static int write_data(struct sink *s, const void *buf, size_t n, uint64_t off, c
 	int fd, r;
 
 	assert(off <= s->size_bytes && n <= s->size_bytes - off);
-	if ((r = enter(s, off == 0 && n == s->size_bytes, &fd, e)) != 0)
+	if ((r = sink_enter(s, off == 0 && n == s->size_bytes, &fd, e)) != 0)
 		return r;
 	if (s->opts.sparse)
 		r = write_sparse(s, fd, buf, n, off, &end, e);

@@ -51,7 +51,8 @@ struct sink_lease {
 struct sink_opts {
 	uint32_t block_bytes; /* length of the grid's blocks; the last block may be shorter */
 	bool has_version;     /* false: no journal, no resumption */
-	bool compares;        /* a part of another version of the source, of equal size and time, may be resumed */
+	bool matches;         /* the hashes of the source's blocks can be had, for sink_match() */
+	bool delta;           /* with `matches`: an existing file of the name may have blocks of the source, too */
 	struct store_rules rules;   /* about what exists: write_once if there is an owner */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
@@ -89,15 +90,16 @@ enum sink_found {
 	SINK_NOTHING, /* receive the whole file */
 	SINK_KEPT,    /* what exists, or does not exist, stays as it is by the rules of sink_opts */
 	SINK_SAME,    /* RULES_COMPARE: sink_same_next() compares */
-	SINK_PART     /* a part exists: sink_verify_next() verifies its blocks */
+	SINK_PART     /* blocks exist: sink_verify_next() verifies those of a part, sink_match() finds the others */
 };
 
 struct sink_existing {
 	enum sink_found found;
 	uint64_t *claimed;  /* SINK_PART: bitmap of blocks, to be released by the caller with free() */
 	uint32_t n_claimed;
-	bool other_version; /* SINK_PART, with sink_opts.compares: the digest of the whole source tells whether the
-	                       blocks are its */
+	uint64_t *candidates; /* claimed blocks for sink_match(), of a part of another version, or of the existing file;
+	                         likewise to be released; NULL: none */
+	bool in_part;       /* some candidates are in the part: it keeps what is not theirs, until they are matched */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
@@ -108,6 +110,8 @@ struct sink_existing {
  * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+/* After SINK_SAME, if the content differs: looks for a part, and for blocks of that file. */
+int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* The same without side effects on disk, for a dry run: SINK_NOTHING, SINK_KEPT or SINK_SAME; without `compares`,
  * SINK_KEPT stands for SINK_SAME. */
 int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e);
@@ -138,6 +142,12 @@ struct sink_run { /* blocks [first, first + n) */
  * write missing blocks. Each claimed block is reported once. 1: more are left, 0: done, or a negative
  * PTCP_E*. I/O threads, one at a time. */
 int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
+
+/* Of the candidates [first, first + n), n at most SINK_RUNS: finds blocks with the content hashes of the source,
+ * `hash`, in the part or in the file of the name, and copies the latter into the part: the very bytes that were hashed,
+ * whoever changes the file meanwhile. Reports each block once, as sink_verify_next(). I/O threads, one at a time. */
+int sink_match(struct sink *s, uint32_t first, uint32_t n, const uint64_t *hash, struct sink_run runs[SINK_RUNS],
+    unsigned *n_runs, struct ptcp_err *e);
 
 /* After SINK_SAME: reads about the next 16 MiB of the target. 1: more are left; 0: its digest is in *sum;
  * PTCP_ECHANGED: the target was changed or replaced meanwhile. I/O threads, one at a time. */

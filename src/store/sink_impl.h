@@ -49,6 +49,9 @@ struct sink {
 	struct quota_hold hold;
 	struct verifying *verifying;
 	struct comparing *comparing;
+	uint64_t basis_bytes; /* size of the existing file whose blocks may be used; 0: none */
+	uint64_t *in_part;  /* candidates in the part: bitmap; NULL: none */
+	bool not_cloned;    /* the file system does not share blocks of files */
 	const char *owner;  /* NULL, or behind `name` */
 	const char *key;    /* name of part and journal: `name`, or OWNER/NAME, which is no other file's name */
 	char name[];
@@ -93,6 +96,8 @@ void sink_close(struct sink *s);
 /* Removes the journal. */
 void sink_remove_journal(struct sink *s, int at);
 
+/* The part's descriptor for writing, until sink_leave(); opens the part. `whole`: the file is written at once. */
+int sink_enter(struct sink *s, bool whole, int *fd, struct ptcp_err *e);
 /* The descriptor of the open part, usable until sink_leave(); -1 without a part. */
 int sink_enter_open(struct sink *s);
 /* Ends a use of the descriptor, which wrote up to `end_bytes` (0: no write). */
@@ -134,6 +139,9 @@ int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e);
  * directory had it, which is removed. PTCP_EIO for a device, FIFO, socket or full directory, PTCP_EREFUSED for a
  * published file. */
 int sink_make_way(struct ptcp_err *e, int at, const struct dir *d, const char *name, struct published *published);
+
+/* Adds the block to the last run, or begins another, for which there is room. */
+void sink_add_run(struct sink_run *runs, unsigned *n, uint32_t block, bool good, const struct digest *term);
 
 /* Begin and end the work of sink_verify_next() and sink_same_next(); copies `claimed`. */
 int sink_verify_begin(struct sink *s, const uint64_t *claimed, struct ptcp_err *e);

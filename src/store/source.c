@@ -604,9 +604,16 @@ static int read_block(void *arg, void *buf, uint32_t n, uint64_t off, struct ptc
 	return source_read(d->source, buf, n, off, true, e);
 }
 
+int file_digest_until(struct file_digest *sum, struct source *s, uint32_t end, struct ptcp_err *e)
+{
+	uint64_t size = source_size_bytes(s), end_bytes = (uint64_t)end * sum->block_bytes;
+
+	return file_digest_step(sum, end_bytes < size ? end_bytes : size, read_block, &(struct digest_reader){ sum, s }, e);
+}
+
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e)
 {
-	int r = file_digest_step(sum, source_size_bytes(s), read_block, &(struct digest_reader){ sum, s }, e);
+	int r = file_digest_until(sum, s, UINT32_MAX, e);
 
 	if (r != 0)
 		return r;

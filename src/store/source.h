@@ -90,5 +90,7 @@ int source_changed(const struct source *s, struct ptcp_err *e);
 /* A step of the digest (hash.h): 1: more blocks are left; 0: all are hashed and source_check() succeeded; or
  * fails as source_read(). I/O threads only. */
 int file_digest_next(struct file_digest *sum, struct source *s, struct ptcp_err *e);
+/* The same up to the block `end`, without source_check(). */
+int file_digest_until(struct file_digest *sum, struct source *s, uint32_t end, struct ptcp_err *e);
 
 #endif

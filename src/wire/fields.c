@@ -85,10 +85,13 @@ static const struct wire_field hello[] = {
 	DATA(entry, target, NO_NUL), { "attributes", WIRE_FIELD_DATA, 0, WIRE_FIELD_ANY, AT(entry, attrs), 0, 0, 0 }
 }, answer[] = {
 	ID(answer, id), UINT("verdict", answer, verdict, WIRE_SEND_ALL, WIRE_NO_LINK)
-}, range[] = { /* NEED and HOLE */
+}, range[] = { /* NEED, HOLE and MATCH */
 	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count)
 }, have[] = {
 	ID(blocks, id), ANY("first", blocks, first), POSITIVE("count", blocks, count), DIGEST(blocks)
+}, hashes[] = {
+	ID(hashes, id), ANY("first", hashes, first), UINT("n", hashes, n, 1, WIRE_HASHES_MAX),
+	REST(hashes, hashes)
 }, ack[] = {
 	ID(ack, id), ANY("block", ack, block)
 }, file_end[] = {
@@ -405,6 +408,13 @@ static bool range_valid(const void *f)
 	return d->count <= UINT32_MAX - d->first;
 }
 
+static bool hashes_valid(const void *f)
+{
+	const struct wire_hashes *d = f;
+
+	return d->hashes.n == (size_t)d->n * WIRE_HASH_BYTES && d->n <= UINT32_MAX - d->first;
+}
+
 static bool route_valid(const void *f)
 {
 	const struct wire_route *d = f;
@@ -500,6 +510,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(ENTRY, entry, entry, entry_valid),
 	LAYOUT(ANSWER, answer, answer, NULL), LAYOUT(NEED, range, blocks, range_valid),
 	LAYOUT(HAVE, have, blocks, range_valid), LAYOUT(HOLE, range, blocks, range_valid), LAYOUT(ACK, ack, ack, NULL),
+	LAYOUT(MATCH, range, blocks, range_valid), LAYOUT(HASHES, hashes, hashes, hashes_valid),
 	LAYOUT(FILE_END, file_end, file_end, NULL), LAYOUT(DONE, done, done, NULL), LAYOUT(FAIL, fail, fail, NULL),
 	LAYOUT(TOTALS, totals, totals, NULL), LAYOUT(END, end, end, NULL), LAYOUT(WARNING, warning, warning, NULL),
 	LAYOUT(ROUTE, route, route, route_valid), LAYOUT(GRANT, grant, grant, grant_valid),

@@ -35,6 +35,7 @@
 #define WIRE_RATES_MAX 16
 #define WIRE_RATE_STREAMS_MAX 128
 #define WIRE_REPORT_STREAMS_MAX 128
+#define WIRE_HASHES_MAX 1024
 
 /* Frames between peers, as in PROTOCOL.md: name, number, largest payload in bytes */
 #define WIRE_PEER_FRAMES(X) \
@@ -69,6 +70,8 @@
 	X(SIZE, 30, 16) \
 	X(ENDPOINT, 31, 39 + WIRE_HOST_MAX) \
 	X(BLOCK, 32, WIRE_CHUNK_BYTES + 24 + 16) \
+	X(MATCH, 33, 16) \
+	X(HASHES, 34, 14 + 8 * WIRE_HASHES_MAX) \
 	X(ROUTE, 48, 20 + WIRE_HOST_MAX) \
 	X(ROUTED, 49, 0) \
 	X(PROBE, 55, 9) \
@@ -486,8 +489,9 @@ struct wire_answer {
 };
 WIRE_CODEC(ANSWER, answer, wire_answer)
 
-/* NEED requests blocks (again). HAVE: these blocks are stored and verified; `digest` is the sum of their terms. HOLE,
- * from the sender: these blocks are zeros and count as acknowledged, with term 0. */
+/* NEED requests blocks (again), MATCH the hashes of blocks that may exist. HAVE: these blocks are stored and verified,
+ * `digest` is the sum of their terms. HOLE, from the sender: these blocks are zeros and count as acknowledged, with
+ * term 0. */
 struct wire_blocks {
 	uint64_t id;
 	uint32_t first, count;
@@ -496,6 +500,17 @@ struct wire_blocks {
 WIRE_CODEC(NEED, need, wire_blocks)
 WIRE_CODEC(HAVE, have, wire_blocks)
 WIRE_CODEC(HOLE, hole, wire_blocks)
+WIRE_CODEC(MATCH, match, wire_blocks)
+
+/* From the sender, at the request of MATCH: the content hashes of the blocks from `first` on. */
+struct wire_hashes {
+	uint64_t id;
+	uint32_t first;
+	uint16_t n;
+	struct span hashes; /* n times WIRE_HASH_BYTES */
+};
+#define WIRE_HASH_BYTES 8u
+WIRE_CODEC(HASHES, hashes, wire_hashes)
 
 /* The block is verified and written. */
 struct wire_ack {

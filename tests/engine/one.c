@@ -66,6 +66,17 @@ static void on_compare(void *arg, void *cookie, uint64_t id)
 	((struct one *)arg)->compares++;
 }
 
+static void on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct one *o = arg;
+
+	(void)cookie;
+	(void)id;
+	o->hashes++;
+	o->hash_first = first;
+	o->hash_count = count;
+}
+
 static void on_map(void *arg, void *cookie, uint64_t id)
 {
 	(void)cookie;
@@ -137,6 +148,18 @@ static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32
 	((struct one *)arg)->holes += count;
 }
 
+static void on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes)
+{
+	struct one *o = arg;
+
+	(void)id;
+	(void)cookie;
+	assert_int_equal(hashes.n % WIRE_HASH_BYTES, 0);
+	o->hashes++;
+	o->hash_first = first;
+	o->hash_count = (uint32_t)(hashes.n / WIRE_HASH_BYTES);
+}
+
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
 {
 	(void)id;
@@ -188,9 +211,10 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	((struct one *)arg)->closed += !failed;
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
-static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same, on_sized, on_beginning, on_incomplete };
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_map, on_stalled, on_release,
+	on_again };
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_commit,
+	on_rcv_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 static void on_use(void *arg, const struct wire_set_streams *u)
 {
 	((struct one *)arg)->used = u->streams;

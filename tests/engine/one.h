@@ -23,6 +23,8 @@ struct one {
 	struct ptcp_err fate_why;
 	unsigned incomplete, closed; /* directories */
 	uint64_t again;              /* the last hard link to offer again */
+	unsigned hashes;             /* requests for hashes, or HASHES, and the last of them */
+	uint32_t hash_first, hash_count;
 	unsigned checks, compares, maps, commits, accepted, accepted_parts, differs, same, rcv_ended, skipped;
 	uint32_t holes;              /* blocks that the receiver's caller was told of */
 	uint32_t released;           /* blocks of UNSIZED files */

@@ -371,36 +371,66 @@ static void another_file_is_received(void **state)
 	}
 }
 
-/* The part is of another version of the source: the digest that comes first says what the file has to be. */
-static void the_first_digest_binds(void **state)
+/* ---- Blocks of another version ---- */
+
+static void hashes(struct one *o, uint32_t first, uint16_t n)
 {
-	struct wire_entry f = one_entry(WIRE_FILE, ID, 0, 3 * BLOCK); /* without holes */
-	struct ptcp_err why;
+	static const uint8_t hash[WIRE_HASH_BYTES * WIRE_HASHES_MAX];
+	struct wire_hashes f = { ID, first, n, { hash, n * WIRE_HASH_BYTES } };
+
+	ONE_PUT(o, hashes, &f);
+}
+
+/* Two requests at a time; the answers come in pieces, in order. What is equal counts, the rest is requested. */
+static void blocks_are_matched(void **state)
+{
+	struct wire_blocks b;
+	struct span p;
 	struct one o;
-	uint64_t *parts;
-	uint32_t first;
 
 	(void)state;
-	err_set(&why, PTCP_EIO, "no file");
-	for (first = 0; first < 2; first++) {
-		one_run(&o, false, true);
-		o.prep = RCV_COMPARE;
-		ONE_PUT(&o, entry, &f);
-		assert_int_equal(verdict_said(&o), WIRE_COMPARE);
-		rcv_compared(rcv_of(&o), ID, sum_of(0, 0), &why);
-		file_end(&o, sum_of(first, 3));
-		assert_int_equal(o.differs, 1);
-		parts = bitmap_new(3);
-		bitmap_set(parts, true, 0, 1);
-		rcv_prepared(rcv_of(&o), ID, RCV_PARTS, parts, NULL);
-		assert_int_equal(verdict_said(&o), WIRE_SEND_PARTS);
-		one_tick(&o, 0); /* requests the rest */
-		verified(&o, 0, 1, true);
-		written(&o, 1);
-		written(&o, 2);
-		file_end(&o, sum_of(0, 3));
-		assert_int_equal(o.commits, first == 0);
-		assert_int_equal(o.rcv_why.code, first == 0 ? 0 : PTCP_ECHANGED);
+	claimed(&o, 6, 1);
+	assert_int_equal(verdict_said(&o), WIRE_SEND_PARTS);
+	rcv_match(rcv_of(&o), ID, 0, 2);
+	rcv_match(rcv_of(&o), ID, 3, 3);
+	assert_int_equal(one_said(&o, &p), WIRE_MATCH);
+	assert_int_equal(wire_match_decode(&b, p, NULL), 0);
+	assert_true(b.id == ID && b.first == 0 && b.count == 2);
+	assert_int_equal(one_said(&o, &p), WIRE_MATCH);
+	hashes(&o, 0, 1);
+	hashes(&o, 1, 1);
+	assert_true(o.hashes == 2 && o.hash_first == 1 && o.hash_count == 1);
+	hashes(&o, 3, 3);
+	assert_true(o.hashes == 3 && o.hash_first == 3 && o.hash_count == 3);
+	verified(&o, 0, 2, true);
+	assert_says(&o, WIRE_HAVE, 0, 2);
+	verified(&o, 2, 1, false); /* given up */
+	assert_says(&o, WIRE_NEED, 2, 1);
+	verified(&o, 3, 3, true);
+	assert_says(&o, WIRE_HAVE, 3, 3);
+	written(&o, 2);
+	file_end(&o, sum_of(0, 6));
+	assert_int_equal(o.commits, 1);
+	rcv_match(rcv_of(&o), ID, 5, 1); /* too late: without effect */
+	assert_int_equal(one_said(&o, &p), WIRE_ACK);
+	assert_int_equal(one_said(&o, &p), 0);
+	one_fini(&o);
+}
+
+/* Not what was requested, not next, or more of it. */
+static void hashes_that_were_not_requested(void **state)
+{
+	static const struct { uint32_t first; uint16_t n; } bad[] = { { 1, 1 }, { 0, 3 }, { 3, 1 }, { 2, 1 }, { 6, 1 } };
+	struct one o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		claimed(&o, 6, 1);
+		rcv_match(rcv_of(&o), ID, 0, 2);
+		rcv_match(rcv_of(&o), ID, 3, 3);
+		hashes(&o, bad[i].first, bad[i].n);
+		assert_true(one_broke(&o) && o.hashes == 0);
 		one_fini(&o);
 	}
 }
@@ -457,7 +487,8 @@ int main(void)
 		cmocka_unit_test(a_hole_of_many_blocks_is_quick),
 		cmocka_unit_test(a_file_that_is_one_hole),
 		cmocka_unit_test(the_same_file_is_skipped),
-		cmocka_unit_test(another_file_is_received), cmocka_unit_test(the_first_digest_binds),
+		cmocka_unit_test(another_file_is_received), cmocka_unit_test(blocks_are_matched),
+		cmocka_unit_test(hashes_that_were_not_requested),
 		cmocka_unit_test(the_source_cannot_be_compared), cmocka_unit_test(failures_of_the_source),
 		cmocka_unit_test(prepared_too_late),
 	};

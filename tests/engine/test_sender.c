@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/byteorder.h"
 #include "core/err.h"
 
 
@@ -764,9 +765,102 @@ static void ranges_are_limited(void **state)
 	memory_budget_free(b);
 }
 
+static void match(struct one *o, uint64_t id, uint32_t first, uint32_t count)
+{
+	ONE_PUT(o, match, (&(struct wire_blocks){ .id = id, .first = first, .count = count }));
+}
+
+static void assert_hashes(struct one *o, uint32_t first, uint16_t n, uint64_t hash)
+{
+	struct wire_hashes f;
+	struct span p;
+
+	assert_int_equal(one_said(o, &p), WIRE_HASHES);
+	assert_int_equal(wire_hashes_decode(&f, p, NULL), 0);
+	assert_true(f.first == first && f.n == n && get_u64(f.hashes.p) == hash);
+}
+
+/* Two requests at a time, one after the other, in pieces. */
+static void hashes_are_sent(void **state)
+{
+	static const uint64_t hash[] = { 7, 8, 9 };
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 1, 10, WIRE_SEND_PARTS);
+
+	(void)state;
+	one_forget(&o);
+	match(&o, id, 0, 3);
+	match(&o, id, 5, 5);
+	assert_true(o.hashes == 1 && o.hash_first == 0 && o.hash_count == 3 && snd_awaits_digest(one_snd(&o), id));
+	snd_hashed(one_snd(&o), id, hash, 1, NULL);
+	assert_hashes(&o, 0, 1, 7);
+	assert_int_equal(o.hashes, 1);
+	snd_hashed(one_snd(&o), id, hash + 1, 2, NULL);
+	assert_hashes(&o, 1, 2, 8);
+	assert_true(o.hashes == 2 && o.hash_first == 5 && o.hash_count == 5);
+	snd_hashed(one_snd(&o), id, hash, 3, NULL);
+	snd_hashed(one_snd(&o), id, hash, 2, NULL);
+	assert_hashes(&o, 5, 3, 7);
+	assert_hashes(&o, 8, 2, 7);
+	assert_false(snd_awaits_digest(one_snd(&o), id));
+	snd_hashed(one_snd(&o), id, hash, 1, NULL); /* nobody asked */
+	assert_int_equal(one_said(&o, &p), 0);
+	one_fini(&o);
+}
+
+/* A receiver that made us hash without end. */
+static void hashes_are_sent_once(void **state)
+{
+	static const struct { uint32_t first, count; } bad[] = { { 0, 1 }, { 2, 1 }, { 9, 2 }, { 3, 1025 } };
+	struct one o;
+	uint64_t id;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		id = one_sending(&o, 1, bad[i].count > 2 ? 2000 : 10, WIRE_SEND_PARTS);
+		match(&o, id, 0, 3);
+		assert_int_equal(o.ended, 0);
+		match(&o, id, bad[i].first, bad[i].count);
+		assert_true(one_broke(&o) && o.hashes == 1);
+		one_fini(&o);
+	}
+	id = one_sending(&o, 1, 10, WIRE_SEND_PARTS); /* a third one */
+	match(&o, id, 0, 1);
+	match(&o, id, 1, 1);
+	assert_int_equal(o.ended, 0);
+	match(&o, id, 2, 1);
+	assert_true(one_broke(&o));
+	one_fini(&o);
+}
+
+/* The file cannot be read: it fails, and requests in transit are ignored. */
+static void hashes_that_cannot_be(void **state)
+{
+	struct ptcp_err why;
+	struct span p;
+	struct one o;
+	uint64_t id = one_sending(&o, 1, 10, WIRE_SEND_PARTS);
+
+	(void)state;
+	one_forget(&o);
+	err_set(&why, PTCP_EIO, "cannot be read");
+	match(&o, id, 0, 3);
+	snd_hashed(one_snd(&o), id, NULL, 0, &why);
+	assert_int_equal(one_said(&o, &p), WIRE_FAIL);
+	match(&o, id, 5, 3);
+	assert_true(o.ended == 0 && o.hashes == 1);
+	one_fail(&o, id, PTCP_EIO);
+	assert_int_equal(o.fates[SND_FAILED], 1);
+	one_fini(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_are_sent), cmocka_unit_test(hashes_are_sent_once),
+		cmocka_unit_test(hashes_that_cannot_be),
 		cmocka_unit_test(parts_in_order),
 		cmocka_unit_test(many_ranges_keep_their_order),
 		cmocka_unit_test(what_is_had_need_not_arrive),

@@ -19,10 +19,10 @@
 	    X(WAITING) X(END) \
 	    X(TOTALS) X(WARNING) X(WARNING_FAILED) \
 	X(ALL) X(NONE) X(PARTS) X(COMPARE) X(NO_LINK) X(NEED) X(NEED_ACKED) X(NEED_BEYOND) X(HAVE) X(HAVE_PAST) \
-	    X(HAVE_BEYOND) X(ACK) X(ACK_BEYOND) \
+	    X(HAVE_BEYOND) X(MATCH) X(MATCH_BEYOND) X(ACK) X(ACK_BEYOND) \
 	X(ACK_AGAIN) X(DONE) X(FAIL) \
 	X(ENTRY_NEW) X(ENTRY_SAME) X(ENTRY_NEXT) X(ENTRY_INSIDE) X(ENTRY_LINK) X(DIR_END) X(FILE_END) \
-	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(SIZE) X(UNKNOWN)
+	X(HOLE) X(HOLE_HERE) X(HOLE_PAST) X(HOLE_BEYOND) X(HASHES) X(HASHES_PAST) X(SIZE) X(UNKNOWN)
 
 enum frame {
 #define X(name) F_##name,
@@ -52,6 +52,20 @@ static void put_hole(struct one *o, uint64_t id, uint32_t first, uint32_t count)
 	struct wire_blocks f = { .id = id, .first = first, .count = count };
 
 	ONE_PUT(o, hole, &f);
+}
+
+static void put_match(struct one *o, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct wire_blocks f = { .id = id, .first = first, .count = count };
+
+	ONE_PUT(o, match, &f);
+}
+
+static void put_hashes(struct one *o, uint64_t id, uint32_t first)
+{
+	static const uint8_t hash[WIRE_HASH_BYTES];
+
+	ONE_PUT(o, hashes, (&(struct wire_hashes){ id, first, 1, { hash, sizeof hash } }));
 }
 
 static void put_link(struct one *o, uint64_t id, uint64_t parent, uint64_t link_id)
@@ -140,6 +154,8 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_HAVE:         put_blocks(o, id, false, 1, 1); break;
 	case F_HAVE_PAST:    put_blocks(o, id, false, 2, 2); break;
 	case F_HAVE_BEYOND:  put_blocks(o, id, false, 0, UINT32_MAX - 1); break;
+	case F_MATCH:        put_match(o, id, 1, 1); break;
+	case F_MATCH_BEYOND: put_match(o, id, 2, 2); break;
 	case F_ACK:          one_ack(o, id, 1); break;
 	case F_ACK_BEYOND:   one_ack(o, id, 3); break;
 	case F_ACK_AGAIN:    one_ack(o, id, 0); break;
@@ -154,6 +170,8 @@ static void put(struct one *o, enum frame f, uint64_t id)
 	case F_HOLE_HERE:    put_hole(o, id, 0, 2); break;
 	case F_HOLE_PAST:    put_hole(o, id, 2, 2); break;
 	case F_HOLE_BEYOND:  put_hole(o, id, 1, UINT32_MAX - 1); break;
+	case F_HASHES:       put_hashes(o, id, 0); break;
+	case F_HASHES_PAST:  put_hashes(o, id, 1); break;
 	case F_SIZE:         ONE_PUT(o, size, (&(struct wire_size){ id, 5 })); break;
 	case F_DIR_END:      put_entry(o, WIRE_DIR_END, id, 0); break;
 	case F_FILE_END:     ONE_PUT(o, file_end, &file_end); break;
@@ -385,6 +403,16 @@ static uint64_t send_parts(struct one *o)
 	return id;
 }
 
+/* Each block is hashed once. */
+static uint64_t parts_hashed(struct one *o)
+{
+	uint64_t id = send_parts(o);
+
+	put_match(o, id, 0, 2);
+	assert_true(o->hashes == 1 && o->hash_first == 0 && o->hash_count == 2);
+	return id;
+}
+
 /* Block 1 is on its way. */
 static uint64_t sending_part(struct one *o)
 {
@@ -594,14 +622,15 @@ static void sent_entries(void **state)
 		{ "COMPARING", comparing, " FAIL " },
 		{ "COMPARED", compared, " ALL NONE PARTS FAIL " },
 		{ "COMPARED, in a dry run", dry_compared, " NONE DONE FAIL " },
-		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE ACK ACK_AGAIN FAIL " },
-		{ "SENDING, a hole told", holes_sent, " NEED HAVE ACK FAIL " },
+		{ "SENDING, holes not known", unmapped, " NEED NEED_ACKED HAVE MATCH ACK ACK_AGAIN FAIL " },
+		{ "SENDING, a hole told", holes_sent, " NEED HAVE MATCH ACK FAIL " },
 		{ "OFFERED, a directory", offered_dir, " ALL FAIL " },
 		{ "OFFERED, a link", offered_link, " ALL NONE FAIL " },
 		{ "SENDING all", send_all, " NEED ACK FAIL " },
-		{ "SENDING parts", send_parts, " NEED HAVE ACK FAIL " },
-		{ "SENDING parts, the block read", part_read, " NEED ACK FAIL " },
-		{ "SENDING parts, before the news of reading", part_acked_early, " FAIL " },
+		{ "SENDING parts", send_parts, " NEED HAVE MATCH ACK FAIL " },
+		{ "SENDING parts, two hashed", parts_hashed, " NEED HAVE ACK FAIL " },
+		{ "SENDING parts, the block read", part_read, " NEED MATCH ACK FAIL " },
+		{ "SENDING parts, before the news of reading", part_acked_early, " MATCH FAIL " },
 		{ "FINISHING, before the news of reading", acked_early, " DONE FAIL " },
 		{ "CHECKING", checking, " FAIL " },
 		{ "FINISHING, a file", finishing, " DONE FAIL " },
@@ -609,7 +638,8 @@ static void sent_entries(void **state)
 		{ "FINISHING, a link", finishing_link, " DONE FAIL " },
 		{ "FINISHING, a hard link", finishing_hardlink, " DONE NO_LINK FAIL " },
 		{ "FAILING", failing,
-		    " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND ACK ACK_BEYOND ACK_AGAIN DONE FAIL " },
+		    " NEED NEED_ACKED NEED_BEYOND HAVE HAVE_PAST HAVE_BEYOND MATCH MATCH_BEYOND ACK "
+		    "ACK_BEYOND ACK_AGAIN DONE FAIL " },
 		{ "MADE", made, " FAIL " },
 		{ "LOST", lost, "" },
 		{ "retired", retired, "" },
@@ -733,6 +763,29 @@ static uint64_t receive_parts(struct one *o)
 	return ID;
 }
 
+static uint64_t receive_matched(struct one *o)
+{
+	receive_parts(o);
+	rcv_match(engine_rcv(o->s), ID, 0, 1);
+	return ID;
+}
+
+/* The blocks were requested all the same, and are here before the hashes. */
+static uint64_t committing_matched(struct one *o)
+{
+	struct digest d = { 0, 0 };
+	uint32_t i;
+
+	receive_matched(o);
+	rcv_verified(engine_rcv(o->s), ID, 0, 1, false, d);
+	one_tick(o, 0);
+	for (i = 0; i < 3; i++)
+		rcv_block(engine_rcv(o->s), ID, i, RCV_BLOCK_WRITTEN, d, NULL);
+	put(o, F_FILE_END, ID);
+	assert_int_equal(o->commits, 1);
+	return ID;
+}
+
 static uint64_t comparing_here(struct one *o)
 {
 	one_run(o, false, true);
@@ -841,6 +894,8 @@ static void received_entries(void **state)
 		{ "RECEIVING, the size told", sized, " ENTRY_LINK FAIL " },
 		{ "RECEIVING, sparse", receive_sparse, " ENTRY_LINK FAIL HOLE " },
 		{ "RECEIVING parts", receive_parts, " ENTRY_LINK FAIL HOLE " },
+		{ "RECEIVING parts, hashes requested", receive_matched, " ENTRY_LINK FAIL HOLE HASHES " },
+		{ "COMMITTING, hashes requested", committing_matched, " ENTRY_LINK FAIL HASHES " },
 		{ "COMPARING", comparing_here, " ENTRY_LINK FAIL FILE_END " },
 		{ "COMPARING, told", comparing_told, " ENTRY_LINK FAIL " },
 		{ "PREPARING again", prepared_anew, " ENTRY_LINK " },
@@ -855,7 +910,7 @@ static void received_entries(void **state)
 		 * directory. END: the number of files differs. */
 		{ "retired", retired_file,
 		    " ENTRY_NEXT ENTRY_INSIDE ENTRY_LINK DIR_END FILE_END FAIL HOLE HOLE_HERE HOLE_PAST HOLE_BEYOND "
-		    "SIZE " },
+		    "HASHES HASHES_PAST SIZE " },
 		{ "never heard of", unheard, " ENTRY_SAME ENTRY_NEXT " },
 	};
 

@@ -80,6 +80,7 @@ static void plan_random(struct plan *p, uint64_t seed)
 	p->unsized = maybe(&r, 1, 4);
 	p->movers = maybe(&r, 1, 4);
 	p->region_bytes = (1 + rng_below(&r, 50)) * 100000;
+	p->olds = maybe(&r, 1, 2);
 }
 
 static void lines_random(struct world *w)
@@ -116,7 +117,7 @@ static void any_world_ends_well(void **state)
 static void any_world_resumes(void **state)
 {
 	struct seeds s = seeds();
-	uint64_t i, resumed = 0, again = 0, holes = 0, kills = 0;
+	uint64_t i, resumed = 0, again = 0, holes = 0, kills = 0, matched = 0, given_up = 0;
 	struct world w;
 	struct plan p;
 	unsigned n;
@@ -141,11 +142,15 @@ static void any_world_resumes(void **state)
 		resumed += w.resumed;
 		again += w.asked_again;
 		holes += w.holes;
+		matched += w.matched;
+		given_up += w.given_up;
 		world_fini(&w);
 	}
 	/* All of it did happen. */
 	if (!s.chosen)
 		assert_true(kills > WORLDS && resumed > 10 * WORLDS && again > WORLDS && holes > WORLDS);
+	if (!s.chosen)
+		assert_true(matched > 5 * WORLDS && given_up > WORLDS);
 }
 
 /* ---- Sessions that cannot end well: both sides end, within a time, and let go of all ---- */
@@ -160,7 +165,7 @@ static void ends_badly(struct plan *p, uint64_t limit_ns)
 	world_init(&w, p);
 	lines_random(&w);
 	world_grow(&w, 40);
-	w.plan.sparse = w.plan.exists = 0;
+	w.plan.sparse = w.plan.exists = w.plan.olds = 0;
 	big = world_add(&w, WIRE_FILE, UINT64_C(1) << 40); /* so that it does not end before */
 	big->refused = big->have_it = false;
 	big->read_fails_at = big->write_fails_at = NO_BLOCK;

@@ -172,6 +172,18 @@ static void make_holes(struct world *w, struct node *n)
 	}
 }
 
+/* A third of its blocks has changed, in runs. */
+static void make_old(struct world *w, struct node *n)
+{
+	uint32_t at = 0, end;
+
+	n->old = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+	for (; at < n->n_blocks; at = end + 1 + rng_below(&w->rng, 8)) {
+		end = at + 1 + rng_below(&w->rng, 16);
+		bitmap_set(n->old, true, at, end < n->n_blocks ? end : n->n_blocks);
+	}
+}
+
 struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 {
 	struct node *n = world_alloc(NULL, sizeof *n);
@@ -202,8 +214,11 @@ struct node *world_add(struct world *w, uint8_t type, uint64_t size_bytes)
 		n->here = rng_one_in(&w->rng, 2) ? 1 : 100;
 	if (blocks > 0 && !n->unsized && world_unlucky(w, w->plan.sparse))
 		make_holes(w, n);
+	if (blocks > 1 && !n->unsized && world_unlucky(w, w->plan.olds))
+		make_old(w, n);
 	n->changed = world_unlucky(w, w->plan.changes);
-	n->spoilt = world_unlucky(w, w->plan.spoils) && w->plan.verify && blocks > 1 && n->holes == NULL;
+	n->spoilt = world_unlucky(w, w->plan.spoils) && w->plan.verify && blocks > 1 && n->holes == NULL &&
+	    n->old == NULL;
 	if (blocks > 0 && world_unlucky(w, w->plan.read_fails))
 		n->read_fails_at = rng_below(&w->rng, blocks);
 	if (blocks > 0 && world_unlucky(w, w->plan.write_fails))
@@ -520,6 +535,11 @@ static void happen(struct world *w, struct event *ev)
 	case EV_VERIFIED:
 		store_event(w, ev);
 		break;
+	case EV_MATCH_HASHED:
+	case EV_MATCH_ASK:
+	case EV_MATCH_FOUND:
+		match_event(w, ev);
+		break;
 	default:
 		lines_event(w, ev);
 	}
@@ -704,6 +724,7 @@ void world_fini(struct world *w)
 		    w->plan.seed, n->index);
 		free(n->written);
 		free(n->intact);
+		free(n->old);
 		free(n->released);
 		free(n->holes);
 		store_lose_part(n);

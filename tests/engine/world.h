@@ -54,6 +54,7 @@ struct node {
 	uint64_t *holes;            /* of the source; NULL: none */
 	struct node *link_to;       /* of a HARDLINK */
 	/* what is at the destination, from session to session */
+	uint64_t *old;              /* blocks of an earlier, complete version that are the source's; NULL: none */
 	uint32_t here;              /* the version of a complete file; 0: none */
 	uint32_t part;              /* that of an unfinished one; 0: none */
 	uint32_t *content;          /* of that: the version of each block, 0: zeros */
@@ -73,6 +74,8 @@ struct node {
 	unsigned open_children;
 	uint32_t n_blocks, n_written;
 	uint64_t *written;
+	uint32_t match_next, window_end[2]; /* hashes before were requested, or given up; ends of the requests */
+	unsigned n_windows;
 	uint64_t *intact;           /* claimed and as it should be: not to be sent again */
 	uint16_t movers[WORLD_REGIONS]; /* which have sent blocks of each region, bit by bit */
 };
@@ -108,7 +111,7 @@ struct plan {
 	/* one in so many; 0: never */
 	unsigned later, refuse, have_it, commit_fails, changes, spoils, read_fails, write_fails;
 	unsigned bad_blocks, late_news;
-	unsigned sparse, links, exists, rots, unreadable, unsized;
+	unsigned sparse, links, exists, olds, rots, unreadable, unsized;
 	bool dry_run;
 	bool hashed;                    /* blocks have content (world_tape.c), and its hashes */
 	/* faults of streams and control */
@@ -154,6 +157,7 @@ struct world {
 	uint64_t copies;                /* blocks that arrived more than once */
 	uint64_t job_news_ns;           /* the news of a job comes so late, and dies with its stream */
 	uint32_t most_live;
+	uint64_t matched, given_up;     /* blocks of earlier versions: found, or not looked for */
 	uint64_t resumed, holes, asked_again; /* blocks: verified, told as holes, claimed but bad */
 	bool cut;
 	FILE *tape;                     /* gets what arrives; NULL: none */

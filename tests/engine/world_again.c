@@ -34,7 +34,7 @@ static void forget(struct node *n)
 	n->sized = false;
 	n->as_link = n->not_linked = n->offered = n->prepared = n->accepted = n->committing = n->over = n->skipped =
 	    n->failed = false;
-	n->told = n->open_children = 0;
+	n->told = n->open_children = n->n_windows = 0;
 	n->n_written = 0;
 	n->snd_id = n->id = 0;
 }

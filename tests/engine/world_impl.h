@@ -10,7 +10,8 @@
 
 enum event_kind {
 	EV_CONTROL, EV_ACCEPT, EV_LISTED, EV_CHECKED, EV_READ, EV_SENT, EV_NEWS, EV_ARRIVED,
-	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED, EV_AGAIN, EV_GROWS,
+	EV_WRITTEN, EV_PREPARED, EV_COMMITTED, EV_HASHED, EV_VERIFIED, EV_COMPARED, EV_MAPPED,
+	EV_MATCH_HASHED, EV_MATCH_ASK, EV_MATCH_FOUND, EV_AGAIN, EV_GROWS,
 	    EV_UP, EV_DIES, EV_STALLS, EV_CUT
 };
 
@@ -69,6 +70,13 @@ void lines_feed(struct world *w);
 void line_lost(struct world *w, unsigned line);
 void lines_event(struct world *w, struct event *ev);
 extern const struct snd_ops world_snd_ops;
+
+/* world_match.c */
+void match_on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count);
+void match_on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes);
+/* The file is accepted, and has a part without anything in it. */
+void match_begin(struct world *w, struct node *n);
+void match_event(struct world *w, struct event *ev);
 
 /* world_store.c */
 void store_event(struct world *w, struct event *ev);

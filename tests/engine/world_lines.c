@@ -82,7 +82,8 @@ static void on_again(void *arg, void *cookie, uint64_t id)
 	sd->busy++;
 }
 
-const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
+const struct snd_ops world_snd_ops = { on_ended, on_check, on_compare, match_on_hash, on_map, on_stalled, on_release,
+	on_again };
 
 /* The input of a file goes on, as far as its memory permits. */
 static void on_grows(struct world *w, struct node *n)

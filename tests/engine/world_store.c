@@ -68,6 +68,11 @@ static enum rcv_prep verdict(struct world *w, struct node *n, bool again, uint64
 		return RCV_UP_TO_DATE;
 	if (n->here != 0 && w->plan.verify && !again && !n->unsized)
 		return RCV_COMPARE;
+	if (!keep && n->old != NULL && n->here == 0 && n->version == 1 && !w->plan.dry_run) {
+		*claimed = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
+		bitmap_set(*claimed, true, 0, n->n_blocks);
+		return RCV_PARTS;
+	}
 	if (!keep)
 		return RCV_ACCEPT;
 	*claimed = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
@@ -184,7 +189,11 @@ static void on_accepted(void *arg, uint64_t id, void *cookie, uint64_t size_byte
 		new_part(n);
 		return;
 	}
-	assert_int_equal(n->part, n->version);
+	if (n->part != n->version) {
+		new_part(n);
+		match_begin(sd->w, n);
+		return;
+	}
 	n->intact = world_alloc(NULL, bitmap_bytes(n->n_blocks) + 8);
 	for (i = 0; i < n->n_blocks; i++)
 		if (bitmap_has(n->journal, i) && n->content[i] == (world_is_hole(n, i) ? 0 : n->version))
@@ -289,8 +298,8 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	assert_true(failed && n->type == WIRE_DIR && n->accepted && !n->over && !n->committing);
 }
 
-const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_ended,
-	on_totals, on_same, on_sized, on_beginning, on_incomplete };
+const struct rcv_ops world_rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, match_on_hashes, on_commit,
+	on_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static void on_prepared(struct world *w, struct event *ev)
 {

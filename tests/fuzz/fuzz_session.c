@@ -92,6 +92,19 @@ static void put_end(struct owner *c, uint8_t more)
 	PUT(c, end, &f);
 }
 
+/* A request for hashes, or hashes. */
+static void put_match(struct owner *c, uint8_t type, const struct wire_blocks *b)
+{
+	static const uint8_t hash[WIRE_HASH_BYTES * 16];
+	struct wire_hashes f = { .id = b->id, .first = b->first, .n = (uint16_t)(b->count < 16 ? b->count : 16) };
+
+	f.hashes = (struct span){ hash, f.n * WIRE_HASH_BYTES };
+	if (type & 1)
+		PUT(c, match, b);
+	else
+		PUT(c, hashes, &f);
+}
+
 /* A frame about an entry that there is, or about none. */
 static void put_about(struct owner *c)
 {
@@ -104,6 +117,10 @@ static void put_about(struct owner *c)
 	if (how == 0xff && it != NULL)
 		b = (struct wire_blocks){ .id = id, .first = 0, .count = it->n_blocks };
 	b.digest.lo = how;
+	if (type >= 0xf0) {
+		put_match(c, type, &b);
+		return;
+	}
 	switch (type % 12) {
 	case 0: PUT(c, answer, (&(struct wire_answer){ id, how % 4 + 1u })); break;
 	case 1: PUT(c, need, &b); break;

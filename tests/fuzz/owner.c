@@ -118,6 +118,18 @@ static void on_compare(void *arg, void *cookie, uint64_t id)
 	owe(cookie, id, OWE_COMPARE);
 }
 
+static void on_hash(void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count)
+{
+	struct item *it = cookie;
+
+	(void)arg;
+	owe(it, id, OWE_HASHES);
+	MUST(count > 0 && count <= WIRE_HASHES_MAX && first < it->n_blocks && count <= it->n_blocks - first);
+	MUST(first >= it->hash_first + it->hash_count); /* none twice */
+	it->hash_first = first;
+	it->hash_count = count;
+}
+
 static void on_map(void *arg, void *cookie, uint64_t id)
 {
 	struct item *it = cookie;
@@ -149,7 +161,8 @@ static void on_again(void *arg, void *cookie, uint64_t id)
 	owe(cookie, id, OWE_LINK);
 }
 
-static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_map, on_stalled, on_release, on_again };
+static const struct snd_ops snd_ops = { on_snd_ended, on_check, on_compare, on_hash, on_map, on_stalled, on_release,
+	on_again };
 
 /* ---- What a receiver is asked ---- */
 
@@ -265,6 +278,21 @@ static void on_hole(void *arg, uint64_t id, void *cookie, uint32_t first, uint32
 	add_written(it, first, count);
 }
 
+static void on_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes)
+{
+	struct item *it = cookie;
+	uint32_t n = (uint32_t)(hashes.n / WIRE_HASH_BYTES);
+
+	(void)arg;
+	MUST(it->id == id && it->accepted && !it->committing && !it->told && first < it->match_next);
+	MUST(n > 0 && n <= it->match_open[0]);
+	it->match_open[0] -= n;
+	if (it->match_open[0] == 0) {
+		it->match_open[0] = it->match_open[1];
+		it->match_open[1] = 0;
+	}
+}
+
 static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_entry *end)
 {
 	struct item *it = cookie;
@@ -326,8 +354,8 @@ static void on_incomplete(void *arg, void *cookie, bool failed)
 	MUST(it == NULL || (it->type == WIRE_DIR && !it->told && !it->committing));
 }
 
-static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_commit, on_rcv_ended,
-	on_totals, on_same, on_sized, on_beginning, on_incomplete };
+static const struct rcv_ops rcv_ops = { on_prepare, on_differs, on_accepted, on_hole, on_hashes, on_commit,
+	on_rcv_ended, on_totals, on_same, on_sized, on_beginning, on_incomplete };
 
 static int on_heard(void *arg, uint64_t bytes, struct ptcp_err *e)
 {
@@ -561,6 +589,18 @@ static void answer_map(struct snd *snd, struct item *it, uint8_t how, const stru
 	snd_mapped(snd, it->id, holes, why);
 }
 
+/* All of them, or some and then the rest. */
+static void answer_hashes(struct snd *snd, struct item *it, uint8_t how, const struct ptcp_err *why)
+{
+	static const uint64_t hash[WIRE_HASHES_MAX];
+	uint64_t id = it->id;
+	uint32_t n = it->hash_count, some = how & 0x10 ? n / 2 : 0;
+
+	if (why == NULL && some > 0)
+		snd_hashed(snd, id, hash, some, NULL);
+	snd_hashed(snd, id, hash, n - some, why);
+}
+
 /* As a file, or not at all. */
 static void answer_again(struct snd *snd, struct item *it, uint8_t how)
 {
@@ -590,6 +630,8 @@ void owner_answer_sending(struct owner *c)
 		answer_map(snd, it, how, perhaps(how, &e));
 	else if (pay(it, OWE_COMPARE))
 		snd_compared(snd, it->id, (struct digest){ 0, how }, perhaps(how, &e));
+	else if (pay(it, OWE_HASHES))
+		answer_hashes(snd, it, how, perhaps(how, &e));
 	else if (!it->told && pay(it, OWE_LINK))
 		answer_again(snd, it, how);
 	else if (pay(it, OWE_CHECK))
@@ -639,6 +681,19 @@ static void answer_verify(struct rcv *rcv, struct item *it, uint8_t how)
 	rcv_verified(rcv, it->id, first, count, (how & 0x10) != 0, sum);
 }
 
+/* Of the next blocks, whether or not they are claimed. */
+static void ask_hashes(struct rcv *rcv, struct item *it, uint8_t how)
+{
+	uint32_t left = it->n_blocks - it->match_next, n = how % 8 + 1;
+
+	if (it->told || it->committing || left == 0)
+		return;
+	n = n < left ? n : left;
+	it->match_open[it->match_open[0] > 0] = n;
+	rcv_match(rcv, it->id, it->match_next, n);
+	it->match_next += n;
+}
+
 void owner_answer_receiving(struct owner *c)
 {
 	struct item *it = owner_item(c, take_byte(&c->in));
@@ -658,6 +713,8 @@ void owner_answer_receiving(struct owner *c)
 		rcv_compared(rcv, it->id, (struct digest){ 0, how }, perhaps(how, &e));
 	else if (pay(it, OWE_COMMIT))
 		rcv_committed(rcv, it->id, perhaps(how, &e));
+	else if ((it->owed & OWE_VERIFY) != 0 && (how & 0xe0) == 0x60 && it->match_open[1] == 0)
+		ask_hashes(rcv, it, how);
 	else if (pay(it, OWE_VERIFY))
 		answer_verify(rcv, it, how);
 }

@@ -155,7 +155,7 @@ static void wrong_states(unsigned port, char **arguments)
 {
 	static const uint8_t types[] = { WIRE_HELLO, WIRE_OPEN, WIRE_OPENED, WIRE_JOIN, WIRE_JOINED,
 		WIRE_ENTRY, WIRE_ANSWER, WIRE_NEED, WIRE_HAVE, WIRE_ACK, WIRE_FILE_END, WIRE_DONE, WIRE_FAIL,
-		WIRE_TOTALS, WIRE_END, WIRE_WARNING, WIRE_HOLE, WIRE_BLOCK };
+		WIRE_TOTALS, WIRE_END, WIRE_WARNING, WIRE_HOLE, WIRE_MATCH, WIRE_HASHES, WIRE_BLOCK };
 	static const uint8_t zeros[64];
 	struct peer *p;
 	size_t i;

@@ -175,6 +175,15 @@ static void bad_range(unsigned port, char **arguments)
 
 		n = wire_answer_encode(out, &a);
 		n += wire_have_encode(out + n, &b);
+	} else if (strcmp(arguments[0], "match") == 0 || strcmp(arguments[0], "match-twice") == 0) {
+		bool twice = strcmp(arguments[0], "match-twice") == 0; /* else to who sends all of it */
+		struct wire_answer a = { id, twice ? WIRE_SEND_PARTS : WIRE_SEND_ALL };
+		struct wire_blocks b = { .id = id, .first = 0, .count = 1 };
+
+		n = wire_answer_encode(out, &a);
+		n += wire_match_encode(out + n, &b);
+		if (twice)
+			n += wire_match_encode(out + n, &b);
 	} else if (strcmp(arguments[0], "hole") == 0) {
 		struct wire_blocks b = { .id = id, .first = 0, .count = 1 };
 

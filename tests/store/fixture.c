@@ -280,6 +280,23 @@ FAULTY(setdirect, int, -1, (int fd, bool on), (fd, on))
 FAULTY(dioalign, int, -1, (int fd, uint32_t *m, uint32_t *o), (fd, m, o))
 FAULTY(cachestat, int, -1, (int fd, uint64_t a, uint64_t n, uint64_t *p), (fd, a, n, p))
 
+atomic_bool fx_clones;
+
+static int faulty_clonerange(int fd, int from, uint64_t off, uint64_t n)
+{
+	static uint8_t copy[1 << 20];
+
+	if (fault(FX_clonerange))
+		return -1;
+	if (!atomic_load(&fx_clones))
+		return sys_real.clonerange(fd, from, off, n);
+	if (n > sizeof copy || pread(from, copy, n, (off_t)off) != (ssize_t)n) {
+		errno = EINVAL;
+		return -1;
+	}
+	return pwrite(fd, copy, n, (off_t)off) == (ssize_t)n ? 0 : -1;
+}
+
 long fx_file_system = NFS_SUPER_MAGIC;
 
 static int faulty_fstatfs(int fd, struct statfs *st)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdatomic.h>
+
 #include "fs/dir.h"
 #include "fs/sys.h"
 
@@ -59,8 +61,8 @@ extern long fx_file_system;
 	X(openat) X(openat2) X(close) X(dup) X(fstat) X(fstatat) X(fstatfs) X(fdopendir) \
 	X(readdir) X(closedir) X(readlinkat) X(preadv2) X(pwrite) X(ftruncate) X(flock) \
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
-	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(fsync) X(fdatasync) \
-	    X(syncfs) X(fchownat) X(flistxattr) \
+	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(clonerange) \
+	    X(fsync) X(fdatasync) X(syncfs) X(fchownat) X(flistxattr) \
 	X(fgetxattr) X(fsetxattr) X(linkat) X(renameat2)
 
 enum fx_call {
@@ -70,6 +72,7 @@ enum fx_call {
 	FX_CALLS_N
 };
 
+extern atomic_bool fx_clones;                    /* clonerange() copies; else the file system decides */
 void fx_heal(void);                             /* nothing fails any more, counts are 0 */
 void fx_fail_nth(int nth, int sys);             /* the nth call from now, 1 being the next */
 void fx_fail_always(enum fx_call call, int sys);

@@ -366,30 +366,6 @@ static void restarts(void **state)
 	later(&big, 0);
 }
 
-/* A part of another version of the source, of equal size and time, for who compares the digest of the source. */
-static void another_version(void **state)
-{
-	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0644, .mtime = { 1000 + big.version, 5 } };
-	struct offer other = big;
-	struct sink_opts opts;
-	struct sink_existing look;
-	struct sink *s;
-
-	(void)state;
-	earlier(&big, 0, 9);
-	other.version = 2; /* the meta has the time of the first */
-	opts = offer_opts(&other);
-	opts.compares = true;
-	s = sink_new(fx_root, other.name, other.size_bytes, &m, &opts);
-	assert_int_equal(sink_inspect(s, &look, NULL), 0);
-	assert_true(look.found == SINK_PART && look.other_version && look.n_claimed == 9 && look.restart_why == NULL);
-	free(look.claimed);
-	sink_unref(s);
-	/* Blocks of both versions may follow: neither is resumed without the digest. */
-	assert_string_equal(told(&big, SINK_NOTHING), "the source has changed since: restarting from scratch");
-	later(&big, 0);
-}
-
 /* Killed between getting its mode and its name. */
 static void final_mode(void **state)
 {
@@ -791,7 +767,7 @@ static void small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		fx_tree_test(goes_on), fx_tree_test(another_version), fx_tree_test(many_records),
+		fx_tree_test(goes_on),  fx_tree_test(many_records),
 		fx_tree_test(superseded),
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),

@@ -129,6 +129,11 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	    " 99aabbccddeeff00" },
 	{ "hole", WIRE_HOLE,
 	    "1b01 0000 00000010 0000000000010002 00000005 07ffff00" },
+	{ "match", WIRE_MATCH,
+	    "2101 0000 00000010 0000000000010002 00000005 00000400" },
+	{ "hashes", WIRE_HASHES,
+	    "2201 0000 0000001e 0000000000010002 00000005 0002 1122334455667788"
+	    " 99aabbccddeeff00" },
 	{ "ack", WIRE_ACK,
 	    "1401 0000 0000000c 0000000000010002 00004a81" },
 	{ "file-end", WIRE_FILE_END,

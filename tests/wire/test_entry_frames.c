@@ -325,9 +325,12 @@ static void ranges_golden(void **state)
 		{ "largest values", "hole", 0, "ffffffffffff3fff 00000000 ffffffff", true },
 		{ "slot out of range", "hole", 0, "0000000000014000", false },
 		{ "id without a count", "hole", 0, "0000000000000002", false },
+		{ "no blocks", "match", 12, "00000000", false },
+		{ "an end that wraps", "match", 8, "00000001 ffffffff", false },
+		{ "slot out of range", "match", 0, "0000000000014000", false },
 	};
 	const struct wire_blocks need = { ID, 5, 7, { 0, 0 } }, have = { ID, 0, 5, digest },
-	    hole = { ID, 5, 0x07ffff00, { 0, 0 } };
+	    hole = { ID, 5, 0x07ffff00, { 0, 0 } }, match = { ID, 5, 1024, { 0, 0 } };
 	uint8_t f[WIRE_HAVE_MAX_BYTES];
 	struct wire_blocks d;
 	struct span in = check_golden("need", f, wire_need_encode(f, &need));
@@ -344,6 +347,10 @@ static void ranges_golden(void **state)
 	assert_true(d.id == ID && d.first == 5 && d.count == 0x07ffff00);
 	assert_true(digest_equal(d.digest, (struct digest){ 0, 0 }));
 	drop(in);
+	in = check_golden("match", f, wire_match_encode(f, &match));
+	assert_int_equal(wire_match_decode(&d, in, NULL), 0);
+	assert_true(d.id == ID && d.first == 5 && d.count == 1024);
+	drop(in);
 	in = check_golden("have", f, wire_have_encode(f, &have));
 	assert_int_equal(wire_have_decode(&d, in, NULL), 0);
 	assert_int_equal(d.id, ID);
@@ -352,6 +359,37 @@ static void ranges_golden(void **state)
 	assert_true(digest_equal(d.digest, digest));
 	drop(in);
 	CHECK(cases, check_patches);
+}
+
+static void hashes_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "slot out of range", "hashes", 0, "0000000000014000", false },
+		{ "up to the last block", "hashes", 8, "fffffffd", true },
+		{ "an end that wraps", "hashes", 8, "fffffffe", false },
+		{ "fewer than there are", "hashes", 12, "0001", false },
+		{ "more than there are", "hashes", 12, "0003", false },
+	};
+	static const struct payload whole[] = {
+		{ "no hash", WIRE_HASHES, "0000000000010002 00000005 0000", false },
+		{ "half a hash", WIRE_HASHES, "0000000000010002 00000005 0001 11223344", false },
+		{ "a hash", WIRE_HASHES, "0000000000010002 00000005 0001 1122334455667788", true },
+		{ "a hash and a byte", WIRE_HASHES, "0000000000010002 00000005 0001 112233445566778899", false },
+	};
+	static const uint8_t two[16] = { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+		0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0 };
+	const struct wire_hashes hashes = { ID, 5, 2, { two, sizeof two } };
+	uint8_t f[WIRE_HASHES_MAX_BYTES];
+	struct wire_hashes d;
+	struct span in = check_golden("hashes", f, wire_hashes_encode(f, &hashes));
+
+	(void)state;
+	assert_int_equal(wire_hashes_decode(&d, in, NULL), 0);
+	assert_true(d.id == ID && d.first == 5 && d.n == 2 && d.hashes.n == sizeof two);
+	assert_memory_equal(d.hashes.p, two, sizeof two);
+	drop(in);
+	CHECK(cases, check_patches);
+	CHECK(whole, check_payloads);
 }
 
 static void ack_golden(void **state)
@@ -506,7 +544,7 @@ int main(void)
 		cmocka_unit_test(end_golden),
 		cmocka_unit_test(answer_golden),
 		cmocka_unit_test(ranges_golden),
-		cmocka_unit_test(ack_golden),
+		cmocka_unit_test(hashes_golden), cmocka_unit_test(ack_golden),
 		cmocka_unit_test(size_golden),
 		cmocka_unit_test(done_golden),
 		cmocka_unit_test(fail_golden),

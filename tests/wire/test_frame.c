@@ -197,8 +197,8 @@ static void limits_are_the_largest_payloads(void **state)
 #define X(name, number, max)                                                   \
 	if (number != WIRE_HELLO && number != WIRE_OPEN && number != WIRE_SELECT && number != WIRE_OPENED && \
 	    number != WIRE_ENTRY && \
-	    number != WIRE_MANAGE && number != WIRE_SEND && number != WIRE_SENT && number != WIRE_WROTE && \
-	    number != WIRE_BLOCK) \
+	    number != WIRE_MANAGE && number != WIRE_HASHES && number != WIRE_SEND && number != WIRE_SENT && \
+	    number != WIRE_WROTE && number != WIRE_BLOCK) \
 		assert_int_equal(largest_payload(&wire_layouts[number]), max); \
 	assert_int_equal(WIRE_##name##_MAX_BYTES, WIRE_HEADER_BYTES + (max));
 	WIRE_FRAMES(X)
@@ -340,9 +340,9 @@ static void every_field_is_listed(void **state)
 
 	(void)state;
 #define X(name, number, max)                                                   \
-	shared = number == WIRE_NEED || number == WIRE_HOLE;                   \
+	shared = number == WIRE_NEED || number == WIRE_HOLE || number == WIRE_MATCH; \
 	snprintf(title, sizeof title, "| offset | field of %s |", shared || \
-	    number == WIRE_HAVE ? "NEED, HAVE and HOLE" : #name); \
+	    number == WIRE_HAVE ? "NEED, HAVE, HOLE and MATCH" : #name); \
 	if ((table = strstr(text, title)) == NULL) {                           \
 		snprintf(title, sizeof title, "\n### %s (%d)\n", #name, number); \
 		if ((at = strstr(text, title)) != NULL)                        \
@@ -396,7 +396,7 @@ static void every_value_is_listed(void **state)
 #define SENT(member, bit, FLAG, ...) { UINT64_C(1) << bit, #FLAG " |" },
 #define OF_PATH(FLAG, bit) { UINT64_C(1) << bit, #FLAG " |" },
 		PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, SENT, PTCP_NO_ROW, PTCP_NO_ROW)
-		PTCP_OPTIONS_PRESERVE(SENT) OPEN_BITS_OF_PATHS(OF_PATH)
+		PTCP_OPTIONS_PRESERVE(SENT) OPEN_BITS_OF_PATHS(OF_PATH) OPEN_BITS_OF_DELTA(OF_PATH)
 #undef SENT
 #undef OF_PATH
 	};

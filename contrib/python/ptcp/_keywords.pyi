@@ -14,6 +14,7 @@ class AdviceOptions(TypedDict, total=False):
     existing: bool | None
     checksum: bool | None
     ignore_times: bool | None
+    delta: Literal["auto", "on", "off"] | None
     delete_extra: bool | None
     max_delete: int | None
     limits_min_size: int | None

@@ -1,0 +1,225 @@
+/* Blocks of another version, in the part or in the file to be replaced: hashes of the sender are requested in windows,
+ * two at a time, and compared step by step (verify_queue.c). */
+#include <stdlib.h>
+
+#include "core/bitmap.h"
+#include "core/byteorder.h"
+#include "core/charged.h"
+#include "core/err.h"
+#include "core/units.h"
+#include "engine/match_pace.h"
+#include "session/receive_impl.h"
+
+#define RATE_NS (200 * NS_PER_MS) /* period of a rate of the path */
+
+/* Hashes of the blocks [first, first + count). */
+struct match_window {
+	uint32_t first, count;
+	uint32_t got, done;     /* number of blocks with hashes, and of compared blocks */
+	uint64_t equal_bytes;
+	struct mono asked;
+	uint64_t hash[];
+};
+
+struct receive_match {
+	struct match_window *window[2]; /* in order; NULL: none */
+	uint32_t next;                  /* earlier candidates were requested or given up */
+	struct match_pace pace;
+	struct mono judged;             /* end of the last window */
+};
+
+static uint32_t candidate(const struct receive_entry *t, uint32_t from, uint32_t end)
+{
+	return from < end ? bitmap_next(t->existing.candidates, true, from, end) : end;
+}
+
+/* ---- Memory ---- */
+
+static size_t window_bytes(uint32_t count) { return sizeof(struct match_window) + count * sizeof(uint64_t); }
+
+static void window_free(struct session *sess, struct match_window *w)
+{
+	if (w != NULL)
+		memory_free(sess->o.memory, w, window_bytes(w->count));
+}
+
+bool receive_match_charge(struct session *sess, struct receive_entry *t)
+{
+	uint64_t bytes = 2 * bitmap_bytes(wire_grid_blocks(t->grid)); /* the sink may have another bitmap */
+
+	if (t->existing.candidates == NULL)
+		return true;
+	if (memory_charge(sess->o.memory, bytes, NULL) == 0) {
+		t->match_bytes = bytes;
+		return true;
+	}
+	free(t->existing.candidates);
+	t->existing.candidates = NULL;
+	return false;
+}
+
+static void match_free(struct session *sess, struct receive_entry *t)
+{
+	if (t->match == NULL)
+		return;
+	window_free(sess, t->match->window[0]);
+	window_free(sess, t->match->window[1]);
+	memory_free(sess->o.memory, t->match, sizeof *t->match);
+	t->match = NULL;
+	sess->receive->n_matching--;
+}
+
+void receive_match_fini(struct session *sess, struct receive_entry *t)
+{
+	match_free(sess, t);
+	free(t->existing.candidates);
+	memory_release(sess->o.memory, t->match_bytes);
+}
+
+/* ---- Requests ---- */
+
+static struct match_window *request(struct session *sess, struct receive_entry *t, uint32_t first, uint32_t end,
+    struct ptcp_err *e)
+{
+	struct match_window *w;
+
+	while (!bitmap_has(t->existing.candidates, end - 1))
+		end--;
+	if ((w = memory_calloc(sess->o.memory, window_bytes(end - first), e)) == NULL)
+		return NULL;
+	w->first = first;
+	w->count = end - first;
+	w->asked = mono_now();
+	rcv_match(engine_rcv(sess->engine), t->id, first, end - first);
+	return w;
+}
+
+/* Fills both windows. False: all candidates are compared. */
+static bool request_more(struct session *sess, struct receive_entry *t)
+{
+	uint32_t n = wire_grid_blocks(t->grid), first, left;
+	struct receive_match *m = t->match;
+	struct ptcp_err why;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		if (m->window[i] != NULL || (first = candidate(t, m->next, n)) == n)
+			continue;
+		left = n - first;
+		left = left < m->pace.window ? left : m->pace.window;
+		if ((m->window[i] = request(sess, t, first, first + left, &why)) == NULL) {
+			engine_fail(sess->engine, &why);
+			return false;
+		}
+		m->next = m->window[i]->first + m->window[i]->count;
+	}
+	return m->window[0] != NULL;
+}
+
+void receive_match_begin(struct session *sess, struct receive_entry *t)
+{
+	struct ptcp_err why;
+
+	if ((t->match = memory_calloc(sess->o.memory, sizeof *t->match, &why)) == NULL) {
+		engine_fail(sess->engine, &why);
+		return;
+	}
+	sess->receive->n_matching++;
+	t->match->pace = match_pace_begin(t->existing.in_part ||
+	    (engine_open(sess->engine)->flags & WIRE_OPEN_DELTA) != 0);
+	t->match->judged = mono_now();
+	if (!request_more(sess, t))
+		match_free(sess, t);
+}
+
+/* ---- Comparing ---- */
+
+bool receive_match_next(const struct receive_entry *t, uint32_t *first, uint32_t *n, const uint64_t **hash)
+{
+	const struct match_window *w = t->match != NULL ? t->match->window[0] : NULL;
+	uint32_t end, max = (uint32_t)(FILE_DIGEST_STEP_BYTES / t->grid.block_bytes);
+
+	if (w == NULL)
+		return false;
+	end = w->first + w->got;
+	if ((*first = candidate(t, w->first + w->done, end)) == end)
+		return false;
+	end = bitmap_next(t->existing.candidates, false, *first, end);
+	*n = end - *first < max ? end - *first : max;
+	*n = *n < SINK_RUNS ? *n : SINK_RUNS;
+	*hash = &w->hash[*first - w->first];
+	return true;
+}
+
+void receive_match_hashes(struct receive_entry *t, struct span hashes)
+{
+	struct match_window *w = t->match->window[0];
+	size_t i;
+
+	if (w->got == w->count)
+		w = t->match->window[1];
+	for (i = 0; i < hashes.n; i += WIRE_HASH_BYTES)
+		w->hash[w->got++] = get_u64(hashes.p + i);
+}
+
+static double path_bps(struct receive_side *r, struct mono now)
+{
+	uint64_t bytes = rcv_stats(engine_rcv(r->session->engine)).done.wire_bytes;
+	uint64_t ns = mono_diff_ns(now, r->path.since);
+	double bps = (double)(bytes - r->path.bytes) * 8 * NS_PER_S / (double)(ns > 0 ? ns : 1);
+
+	if (ns < RATE_NS)
+		return r->path.bps;
+	r->path.bps = r->path.since.ns > 0 && bps > r->path.bps ? bps : r->path.bps;
+	r->path.since = now;
+	r->path.bytes = bytes;
+	return r->path.bps;
+}
+
+/* Gives the next candidates up: the sender sends these blocks. */
+static void skip(struct session *sess, struct receive_entry *t, uint32_t n)
+{
+	uint32_t all = wire_grid_blocks(t->grid), first, end, last;
+	struct receive_match *m = t->match;
+
+	last = n < all - m->next ? m->next + n : all;
+	for (; (first = candidate(t, m->next, last)) < last; m->next = end) {
+		end = bitmap_next(t->existing.candidates, false, first, last);
+		rcv_verified(engine_rcv(sess->engine), t->id, first, end - first, false, (struct digest){ 0, 0 });
+	}
+	m->next = last;
+}
+
+static void judge(struct session *sess, struct receive_entry *t)
+{
+	struct receive_match *m = t->match;
+	struct match_window *w = m->window[0];
+	struct mono now = mono_now(), since = w->asked.ns > m->judged.ns ? w->asked : m->judged;
+
+	match_pace_judge(&m->pace, w->equal_bytes, mono_diff_ns(now, since), path_bps(sess->receive, now));
+	m->judged = now;
+	window_free(sess, w);
+	m->window[0] = m->window[1];
+	m->window[1] = NULL;
+	if (m->pace.skip > 0)
+		skip(sess, t, m->pace.skip);
+}
+
+bool receive_match_stepped(struct session *sess, struct receive_entry *t, const struct sink_run *run, unsigned n_runs)
+{
+	struct match_window *w = t->match->window[0];
+	const uint64_t *hash;
+	uint32_t first, n;
+	unsigned i;
+
+	for (i = 0; i < n_runs; i++) {
+		w->done = run[i].first + run[i].n - w->first;
+		if (run[i].good)
+			w->equal_bytes += wire_grid_range_bytes(t->grid, run[i].first, run[i].n);
+	}
+	if (w->done == w->count && !t->ended)
+		judge(sess, t);
+	if (!t->ended && !request_more(sess, t))
+		match_free(sess, t);
+	return !t->ended && receive_match_next(t, &first, &n, &hash);
+}
