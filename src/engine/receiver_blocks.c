@@ -1,5 +1,4 @@
 /* Blocks of files: claims of an earlier session, holes, requests, written blocks, and the end of a file. */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "core/err.h"
@@ -259,10 +258,11 @@ void rcv_match(struct rcv *r, uint64_t id, uint32_t first, uint32_t count)
 	struct rcv_entry *f = rcv_find(r, id);
 	unsigned i;
 
-	if (f == NULL || f->state != RECEIVING || f->claimed == NULL)
+	TAPE(r->o.tape, match, .u = { id, first, count });
+	if (f == NULL || f->state != RECEIVING || f->claimed == NULL || !range_fits(f, first, count) || count == 0 ||
+	    count > WIRE_HASHES_MAX || f->match[1].count > 0)
 		return;
 	i = f->match[0].count > 0;
-	assert(range_fits(f, first, count) && count > 0 && count <= WIRE_HASHES_MAX && f->match[i].count == 0);
 	f->match[i].first = first;
 	f->match[i].count = count;
 	OUTBOX_PUT(r->out, match, MATCH, &b);

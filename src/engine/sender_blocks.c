@@ -486,13 +486,15 @@ void snd_hashed(struct snd *s, uint64_t id, const uint64_t *hash, uint32_t n, co
 	struct wire_hashes frame;
 	uint32_t i;
 
+	TAPE(s->o.tape, hashed, .u = { id, n }, .why = why);
 	if (f == NULL || f->state != SENDING || f->match[0].count == 0)
 		return;
 	if (why != NULL) {
 		snd_fail(s, f, why);
 		return;
 	}
-	assert(n > 0 && n <= f->match[0].count);
+	if (n == 0 || n > f->match[0].count)
+		return;
 	for (i = 0; i < n; i++)
 		put_u64(hashes + i * WIRE_HASH_BYTES, hash[i]);
 	frame = (struct wire_hashes){ f->id, f->match[0].first, (uint16_t)n, { hashes, n * WIRE_HASH_BYTES } };

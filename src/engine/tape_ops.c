@@ -99,6 +99,8 @@ OP(snd, ended, (void *arg, void *cookie, enum snd_fate fate, const struct ptcp_e
     (t->arg, cookie, fate, why), .u = { fate }, .why = fate == SND_FAILED ? why : NULL)
 OP(snd, check, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u = { id })
 OP(snd, compare, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u = { id })
+OP(snd, hash, (void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count),
+    (t->arg, cookie, id, first, count), .u = { id, first, count })
 OP(snd, map, (void *arg, void *cookie, uint64_t id), (t->arg, cookie, id), .u = { id })
 OP(snd, stalled, (void *arg, unsigned stream), (t->arg, stream), .u = { stream })
 OP(snd, release, (void *arg, void *cookie, uint32_t block), (t->arg, cookie, block), .u = { block })
@@ -111,6 +113,8 @@ OP(rcv, accepted, (void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bo
     (t->arg, id, cookie, size_bytes, parts), .u = { id, size_bytes, parts })
 OP(rcv, hole, (void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count),
     (t->arg, id, cookie, first, count), .u = { id, first, count })
+OP(rcv, hashes, (void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes),
+    (t->arg, id, cookie, first, hashes), .u = { id, first, hashes.n })
 OP(rcv, commit, (void *arg, uint64_t id, void *cookie, const struct wire_entry *end), (t->arg, id, cookie, end),
     .u = { id })
 OP(rcv, ended, (void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why),
@@ -145,8 +149,8 @@ static enum rcv_prep tape_rcv_prepare(void *arg, uint64_t id, const struct wire_
 /* The record has no operation that the session has not. */
 #define ENGINE_OPS(X) X(open) X(waiting) X(running) X(warning) X(control_ack) X(busy) X(paced) X(ended) X(finish) \
 	X(leftovers) X(deleted) X(load) X(endpoint) X(set_streams) X(tcp_report) X(rate) X(select)
-#define SND_OPS(X) X(ended) X(check) X(compare) X(map) X(stalled) X(release) X(again)
-#define RCV_OPS(X) X(prepare) X(differs) X(accepted) X(hole) X(commit) X(ended) X(totals) X(same) X(sized) \
+#define SND_OPS(X) X(ended) X(check) X(compare) X(hash) X(map) X(stalled) X(release) X(again)
+#define RCV_OPS(X) X(prepare) X(differs) X(accepted) X(hole) X(hashes) X(commit) X(ended) X(totals) X(same) X(sized) \
 	X(beginning) X(incomplete)
 
 void tape_wrap_ops(struct tape *t)

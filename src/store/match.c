@@ -16,7 +16,7 @@ struct matching {
 	bool cloned;     /* the part shares the blocks with the basis */
 };
 
-/* The name may have another file than sink_inspect() found: the hashes decide. */
+/* Another file may have the name since sink_inspect(): the hashes decide. */
 static int open_basis(struct matching *m, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(m->s->dir);
@@ -37,7 +37,7 @@ static int open_basis(struct matching *m, struct ptcp_err *e)
 	return 0;
 }
 
-/* Whether the block of the file, now in m->buf, has the hash. */
+/* Reads the block into m->buf; true if the hash is equal. */
 static bool has_hash(struct matching *m, int fd, uint32_t block, uint64_t hash)
 {
 	uint64_t off = (uint64_t)block * m->s->opts.block_bytes;
@@ -66,7 +66,7 @@ static int put(struct matching *m, uint32_t block, uint64_t hash, struct ptcp_er
 	return sink_write(m->s, m->buf + at, n - at, off + at, hash, e);
 }
 
-/* The block of the part may have the hash. If not, it is cleared, since the source may have a hole there. */
+/* Matches the block of the part, or clears the block, since the source may have a hole. */
 static int match_part(struct matching *m, uint32_t block, uint64_t hash, bool *good, struct ptcp_err *e)
 {
 	struct sink *s = m->s;

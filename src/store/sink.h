@@ -99,7 +99,7 @@ struct sink_existing {
 	uint32_t n_claimed;
 	uint64_t *candidates; /* claimed blocks for sink_match(), of a part of another version, or of the existing file;
 	                         likewise to be released; NULL: none */
-	bool in_part;       /* some candidates are in the part: it keeps what is not theirs, until they are matched */
+	bool in_part;       /* candidates are in the part, which keeps other data until all are matched */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 

@@ -36,6 +36,11 @@ bench-trips: all lab-programs $(BUILD)/tests/bench/trips
 bench-slow: all $(BUILD)/tests/e2e/slow.so $(BUILD)/tests/e2e/patience
 	$(Q)BUILD='$(BUILD)' tests/bench/slow
 
+# make bench-delta: compare the transfer of a changed file with rsync's
+.PHONY: bench-delta
+bench-delta: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience
+	$(Q)BUILD='$(BUILD)' tests/bench/delta $(ARGS)
+
 # make bench-direct: compare direct I/O with the page cache, from disk to disk
 .PHONY: bench-direct
 bench-direct: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience

@@ -197,6 +197,8 @@ OP(snd, ended, (void *arg, void *cookie, enum snd_fate fate, const struct ptcp_e
     ((void)cookie, fate == SND_FAILED ? why : NULL), fate)
 OP(snd, check, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
 OP(snd, compare, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
+OP(snd, hash, (void *arg, void *cookie, uint64_t id, uint32_t first, uint32_t count), ((void)cookie, NULL),
+    id, first, count)
 OP(snd, map, (void *arg, void *cookie, uint64_t id), ((void)cookie, NULL), id)
 OP(snd, stalled, (void *arg, unsigned stream), NULL, stream)
 OP(snd, release, (void *arg, void *cookie, uint32_t block), ((void)cookie, NULL), block)
@@ -207,6 +209,8 @@ OP(rcv, accepted, (void *arg, uint64_t id, void *cookie, uint64_t size_bytes, bo
     id, size_bytes, parts)
 OP(rcv, hole, (void *arg, uint64_t id, void *cookie, uint32_t first, uint32_t count), ((void)cookie, NULL),
     id, first, count)
+OP(rcv, hashes, (void *arg, uint64_t id, void *cookie, uint32_t first, struct span hashes), ((void)cookie, NULL),
+    id, first, hashes.n)
 OP(rcv, commit, (void *arg, uint64_t id, void *cookie, const struct wire_entry *end),
     ((void)cookie, (void)end, NULL), id)
 OP(rcv, ended, (void *arg, uint64_t id, void *cookie, bool skipped, const struct ptcp_err *why), ((void)cookie, why),
@@ -247,12 +251,12 @@ static enum rcv_prep on_rcv_prepare(void *arg, uint64_t id, const struct wire_en
 }
 
 #define SND(name) .name = on_snd_##name
-static const struct snd_ops snd_ops = { SND(ended), SND(check), SND(compare), SND(map), SND(stalled), SND(release),
-	SND(again) };
+static const struct snd_ops snd_ops = { SND(ended), SND(check), SND(compare), SND(hash), SND(map), SND(stalled),
+	SND(release), SND(again) };
 
 #define RCV(name) .name = on_rcv_##name
-static const struct rcv_ops rcv_ops = { RCV(prepare), RCV(differs), RCV(accepted), RCV(hole), RCV(commit), RCV(ended),
-	RCV(totals), RCV(same), RCV(sized), RCV(beginning), RCV(incomplete) };
+static const struct rcv_ops rcv_ops = { RCV(prepare), RCV(differs), RCV(accepted), RCV(hole), RCV(hashes), RCV(commit),
+	RCV(ended), RCV(totals), RCV(same), RCV(sized), RCV(beginning), RCV(incomplete) };
 
 #define ENGINE(name) .name = on_engine_##name
 static const struct engine_ops ops = { ENGINE(open), ENGINE(waiting), ENGINE(running), ENGINE(warning),
@@ -352,6 +356,9 @@ static void do_take(struct player *p, struct snd *s, const struct player_line *l
 	decided(p, "job", u, NULL);
 }
 
+/* The record has none, and no decision depends on them. */
+static const uint64_t no_hashes[WIRE_HASHES_MAX];
+
 /* Of the sender. */
 static void perform_snd(struct player *p, struct snd *s, enum tape_call call, const struct player_line *l)
 {
@@ -380,6 +387,10 @@ static void perform_snd(struct player *p, struct snd *s, enum tape_call call, co
 	case TAPE_read: snd_read(s, (unsigned)u[0], u[1], (uint32_t)u[2], l->digest, why, l->at); break;
 	case TAPE_checked: snd_checked(s, u[0], why); break;
 	case TAPE_compared: snd_compared(s, u[0], l->digest, why); break;
+	case TAPE_hashed:
+		if (why != NULL || (u[1] > 0 && u[1] <= WIRE_HASHES_MAX))
+			snd_hashed(s, u[0], no_hashes, (uint32_t)u[1], why);
+		break;
 	case TAPE_mapped: snd_mapped(s, u[0], buf_len(&l->data) > 0 ? bitmap_of(l, MOST_BLOCKS) : NULL, why); break;
 	case TAPE_grown: if (u[1] <= MOST_BLOCKS) snd_grown(s, u[0], (uint32_t)u[1]); break;
 	case TAPE_sized: if (u[1] <= WIRE_UNSIZED_MAX) snd_sized(s, u[0], u[1]); break;
@@ -401,6 +412,7 @@ static void perform_rcv(struct rcv *r, enum tape_call call, const struct player_
 		break;
 	case TAPE_rcv_compared: rcv_compared(r, u[0], l->digest, why); break;
 	case TAPE_verified: rcv_verified(r, u[0], (uint32_t)u[1], (uint32_t)u[2], u[3] != 0, l->digest); break;
+	case TAPE_match: rcv_match(r, u[0], (uint32_t)u[1], (uint32_t)u[2]); break;
 	case TAPE_limit: rcv_limit(r, u[0], (uint32_t)u[1]); break;
 	case TAPE_broken: if (why != NULL) rcv_broken(r, u[0], why); break;
 	case TAPE_block:
