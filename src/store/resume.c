@@ -239,19 +239,37 @@ static bool collides(const struct sink *s, int at, const struct stat *st, enum l
 	    published_has(s->meta.published, s->dir, at, s->name, st, answer == RULES_RECEIVE);
 }
 
+/* Before the first byte of a new file: part files have other names, so that the rename would be the first to fail. */
+static int check_name(const struct sink *s, struct ptcp_err *e)
+{
+	const struct file_system *f = file_system_known(s->dir);
+
+	if (f == NULL || !f->tried || f->local)
+		return 0;
+	if (strlen(s->name) > f->name_max)
+		return fs_err_sys(e, ENAMETOOLONG, s->dir, s->name, NULL);
+	return strpbrk(s->name, f->refused) == NULL ? 0 : fs_err_set(e, PTCP_EIO, EINVAL, s->dir, s->name,
+	    "the file system permits no such character in a name (rename the source)");
+}
+
 static int inspect_target(struct sink *s, int at, enum look how, struct sink_existing *out, struct ptcp_err *e)
 {
 	struct rules_entry there = { .type = RULES_NOTHING };
 	enum rules_answer answer;
 	struct stat st = { 0 };
+	int r, sys;
 
 	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (dir_excludes(s->dir, st.st_dev, st.st_ino))
 			return fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
 		there = rules_entry_of(&st);
 		there.same = s->owner != NULL && sink_is_own(s, at, &st);
-	} else if (errno != ENOENT) {
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	} else {
+		sys = errno;
+		if ((r = check_name(s, e)) < 0)
+			return r;
+		if (sys != ENOENT)
+			return fs_err_sys(e, sys, s->dir, s->name, NULL);
 	}
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);
