@@ -378,6 +378,15 @@ struct ptcp_limits {
 	uint32_t max_depth;                   /* entries more levels below a source */
 };
 
+/* What need not be sent of the data. */
+struct ptcp_wire_opts {
+	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
+	 * that do not shrink. PTCP_COMPRESS_AUTO: by the level with which most data arrives per second, as measured,
+	 * or not at all. 0: not at all, as with movers */
+	int compress;
+	enum ptcp_delta delta; /* PTCP_DELTA_AUTO; off where movers write the files */
+};
+
 /* The ephemeral server on the remote host. */
 struct ptcp_remote_start {
 	const char *ptcp;           /* with SSH: command on the remote host; NULL: "ptcp", or the copy of `install` */
@@ -469,7 +478,6 @@ struct ptcp_transfer_opts {
 	const struct ptcp_rule *rules; /* ordered; PTCP_EUSAGE for a malformed pattern */
 	size_t n_rules;
 	enum ptcp_fsync fsync;      /* PTCP_FSYNC_GROUP */
-	enum ptcp_delta delta;      /* PTCP_DELTA_AUTO; in movers' files of the receiver: off */
 	const char *ssh;            /* with SSH: program and first arguments, split into words; NULL: "ssh" */
 	/* Parallel paths, with servers only: "HOST[:PORT]" through that relay, "A,B" through A, then B, "direct"
 	 * through no relay. Without paths: direct. Streams are divided among the paths, at least one for each. */
@@ -504,10 +512,7 @@ struct ptcp_transfer_opts {
 	uint32_t max_delete;        /* PTCP_MAX_DELETE_CAREFUL */
 	struct ptcp_pipe pipe;
 	struct ptcp_limits limits;
-	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
-	 * that do not shrink. PTCP_COMPRESS_AUTO: by the level with which most data arrives per second, as measured,
-	 * or not at all. 0: not at all, as with movers */
-	int compress;
+	struct ptcp_wire_opts wire;
 };
 #define PTCP_PATHS_MAX 16
 PTCP_API void ptcp_transfer_opts_init(struct ptcp_transfer_opts *o);

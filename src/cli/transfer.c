@@ -76,7 +76,7 @@ static int set_whole_file(void *args, const struct opt *o, const char *text, str
 {
 	(void)text;
 	(void)e;
-	opts(args)->delta = strcmp(o->name, "whole-file") == 0 ? PTCP_DELTA_OFF : PTCP_DELTA_ON;
+	opts(args)->wire.delta = strcmp(o->name, "whole-file") == 0 ? PTCP_DELTA_OFF : PTCP_DELTA_ON;
 	return 0;
 }
 

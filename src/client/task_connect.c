@@ -103,7 +103,7 @@ struct task_streams task_streams(const struct ptcp_task *t, enum ssh_start_mode 
 
 uint8_t task_compress(const struct ptcp_task *t)
 {
-	return t->o.compress == PTCP_COMPRESS_AUTO ? WIRE_COMPRESS_AUTO : (uint8_t)t->o.compress;
+	return t->o.wire.compress == PTCP_COMPRESS_AUTO ? WIRE_COMPRESS_AUTO : (uint8_t)t->o.wire.compress;
 }
 
 static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct chan *control, struct connect *spare,

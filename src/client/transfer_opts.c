@@ -225,6 +225,6 @@ void options_free(struct ptcp_transfer_opts *o)
 uint32_t options_open_flags(const struct ptcp_transfer_opts *o)
 {
 	return (uint32_t)(0 PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, FLAG_SENT, PTCP_NO_ROW, PTCP_NO_ROW)
-	    PTCP_OPTIONS_PRESERVE(FLAG_PRESERVED) | (o->delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
-	    (o->delta == PTCP_DELTA_ON ? WIRE_OPEN_DELTA : 0));
+	    PTCP_OPTIONS_PRESERVE(FLAG_PRESERVED) | (o->wire.delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
+	    (o->wire.delta == PTCP_DELTA_ON ? WIRE_OPEN_DELTA : 0));
 }
