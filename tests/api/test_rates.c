@@ -62,17 +62,23 @@ static int start_relay(void)
 	return pthread_create(&relay_thread, NULL, run_relay, NULL);
 }
 
+/* Of bytes that do not compress: a rate is that of the bytes on the wire. */
 static int make_file(const char *name)
 {
-	char block[65536];
+	uint64_t block[8192], x = 88172645463325252u;
 	FILE *f = fopen(name, "w");
 	size_t i, done;
 
-	for (i = 0; i < sizeof block; i++)
-		block[i] = (char)(i * 31);
-	for (done = 0; f != NULL && done < FILE_BYTES; done += sizeof block)
+	for (done = 0; f != NULL && done < FILE_BYTES; done += sizeof block) {
+		for (i = 0; i < sizeof block / sizeof *block; i++) {
+			x ^= x << 13; /* xorshift64 */
+			x ^= x >> 7;
+			x ^= x << 17;
+			block[i] = x;
+		}
 		if (fwrite(block, sizeof block, 1, f) != 1)
 			return -1;
+	}
 	return f != NULL ? fclose(f) : -1;
 }
 

@@ -40,7 +40,7 @@ static void json_progress(void **state)
 
 	(void)state;
 	assert_string_equal(cap.out, "{\"event\":\"progress\",\"bytes\":5000000000,"
-	    "\"total_bytes\":9223372036854775807,\"wire_bytes\":0,\"rate_bps\":812400000,\"eta_s\":12.345679,"
+	    "\"total_bytes\":9223372036854775807,\"wire_bytes\":0,\"saved_bytes\":0,\"rate_bps\":812400000,\"eta_s\":12.345679,"
 	    "\"streams\":4,\"resumed_bytes\":0,\"activity\":\"transferring\",\"paths\":[]}\n");
 	assert_string_equal(cap.err, "");
 	json_decref(j);
@@ -227,14 +227,14 @@ static void json_end(void **state)
 	assert_string_equal(cap.out, "{\"event\":\"end\",\"ok\":true,\"exit\":0,\"error\":null,"
 	    "\"bytes\":3000000000,\"wire_bytes\":1000000000,\"files\":12,\"failed\":2,"
 	    "\"resumed_bytes\":7,\"seconds\":2.0,\"throughput_bps\":4000000000,\"streams\":8,"
-	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
+	    "\"paths\":[{\"via\":[],\"bytes\":600000000}],\"saved_bytes\":0,\"deleted\":0,\"vanished\":0,\"advised_streams\":null,\"predicted_bps\":null,"
 	    "\"predicted_impact_percent\":null,\"measured_bps\":null,\"from_history\":false,"
 	    "\"fastest_streams\":null,\"fastest_bps\":null,\"fastest_impact_percent\":null,\"congestion\":null}\n");
 	assert_string_equal(cap.err, "");
 	n_carried = 2;
 	assert_int_equal(end(true, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.out, "\"paths\":[{\"via\":[\"a:1\",\"b\"],\"bytes\":600000000},"
-	    "{\"via\":[],\"bytes\":400000000}],\"deleted\":0,\"vanished\":0,\"advised_streams\""));
+	    "{\"via\":[],\"bytes\":400000000}],\"saved_bytes\":0,\"deleted\":0,\"vanished\":0,\"advised_streams\""));
 	assert_int_equal(end(false, false, true, 0, ""), 0);
 	assert_non_null(strstr(cap.err, "\n  via a:1,b: 600 MB\n  direct: 400 MB\n"));
 	n_carried = 1;

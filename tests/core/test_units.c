@@ -2,9 +2,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+
 #include <stdlib.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "core/units.h"
 
