@@ -52,8 +52,6 @@
 	SENT(checksum, 19, CHECKSUM, true, "checksum", 'c', \
 	    "compare existing files of the same size by hash, whatever their times") \
 	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \
-	VALUE(WORD, wire.delta, PTCP_DELTA_AUTO, 0, 2, "delta", "auto|on|off", \
-	    "transfer only the blocks of existing files that differ; auto: while that saves time (default: auto)") \
 	SENT(delete_extra, 18, DELETE, true, "delete", 0, \
 	    "at the end, delete files of the destination that a source directory does not have") \
 	VALUE(UINT32, max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
@@ -71,6 +69,8 @@
 	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
 	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
 	    "syncing of received files to disk (default: group)") \
+	VALUE(WORD, wire.delta, PTCP_DELTA_AUTO, 0, 2, "delta", "auto|on|off", \
+	    "transfer only blocks of existing files that differ (default: auto, while that saves time)") \
 	VALUE(INT, wire.compress, PTCP_COMPRESS_AUTO, 0, PTCP_COMPRESS_MAX, "compress", "off|auto|LEVEL", \
 	    "compress by level 1 to 19 of zstd (default: auto, where that is faster)") \
 	SWITCH(direct_io, "direct", 0, "read and write files larger than 256KiB past the page cache") \

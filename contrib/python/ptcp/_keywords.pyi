@@ -14,7 +14,6 @@ class AdviceOptions(TypedDict, total=False):
     existing: bool | None
     checksum: bool | None
     ignore_times: bool | None
-    wire_delta: Literal["auto", "on", "off"] | None
     delete_extra: bool | None
     max_delete: int | None
     limits_min_size: int | None
@@ -31,6 +30,7 @@ class AdviceOptions(TypedDict, total=False):
     no_growing: bool | None
     no_verify: bool | None
     fsync: Literal["group", "none", "file"] | None
+    wire_delta: Literal["auto", "on", "off"] | None
     wire_compress: int | Literal["off", "auto"] | None
     direct_io: bool | None
     no_mkpath: bool | None
