@@ -155,7 +155,8 @@ check-suites: setup
 	$(Q)BUILD=$(BUILD) JOBS=1 TEST_TIMEOUT=3600 T='$(T)' CC='$(CC)' tests/run $(test_SUITES)
 
 sources: $(libptcp_OBJS) $(plan_OBJS) $(cli_OBJS)
-objects: sources $(test_OBJS) $(addsuffix .o,$(test_HELPERS) $(test_PROGRAMS))
+objects: sources $(addsuffix .o,$(filter-out $(fuzz_BINS),$(test_BINS)) $(fuzz_TESTS:%=$(BUILD)/tests/fuzz/fuzz_%) \
+	$(test_HELPERS) $(test_PROGRAMS))
 
 # make check-long: run the suites of check-suites, campaigns, then all tests and the campaigns with sanitizers; takes hours
 # Plans 10,000 random overlays and compares hundreds with plain formulations, kills transfers 300 times and

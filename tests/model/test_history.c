@@ -9,7 +9,7 @@
 static const struct history_entry sample = {
 	.key = { true, "ann@archive:7811", "cubic", "192.0.2.7" }, .when_s = 1700000000,
 	.probe = { { 4, 31e6, 2.4e6 }, { 12, 50e6, 3.1e6 } }, .n_probes = 2,
-	.evidence = { .level = { { { 4, 31e6, 0.93e6 }, 0.15, 0.104, 0.092, 4e-4, 20000, 0, 10 } }, .n = 1,
+	.evidence = { .level = { { { 4, 31e6, 0.93e6 }, 0.15, 0.104, 0.092, 4e-4, 20000, 0, 10, 0, 0 } }, .n = 1,
 	.base_rtt_s = 0.058, .peak_rtt_s = 0.116,
 	    .idle_rtt_s = 0.0581, .burst_bps = 96e6 }, .limit = LIMIT_NETWORK, .partly_limited = true
 };

@@ -281,7 +281,7 @@ static void void_blocks(void **state)
 static void malformed_frames(void **state)
 {
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-	const struct wire_block b = { SF_ID, 0, CHUNK };
+	const struct wire_block b = { SF_ID, 0, CHUNK, 0 };
 
 	(void)state;
 	wire_block_encode(head, &b);
@@ -368,7 +368,7 @@ static void too_many_bytes(void **state)
 static void cut_short(void **state)
 {
 	uint8_t head[WIRE_BLOCK_HEAD_BYTES];
-	const struct wire_block b = { SF_ID, 0, CHUNK };
+	const struct wire_block b = { SF_ID, 0, CHUNK, 0 };
 	struct mono from, until;
 
 	(void)state;

@@ -344,7 +344,7 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0, 0, 0,
-		0, 0, 0 };
+		0, 0, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
