@@ -18,9 +18,10 @@
  *
  * TYPE of VALUE: UNSIGNED, UINT32, INT; WORD: an enum whose values are the numbers of the words of `value`; NAME: a text,
  * one of the words; PERCENT and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
- * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is permitted beside min to max; the first word of a number means 0, the second -1. TYPE of TEXTS:
- * EACH: the option is repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the
- * function that takes the options only. */
+ * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is
+ * permitted beside min to max; the first word of a number means 0, the second -1. TYPE of TEXTS: EACH: the option is
+ * repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the function that takes the
+ * options only. */
 #ifndef PTCP_OPTIONS_H
 #define PTCP_OPTIONS_H
 

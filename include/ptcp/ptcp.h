@@ -425,21 +425,25 @@ struct ptcp_mover_start {
 /* Switches are members of type bool with the names and meanings of <ptcp/options.h>; each of the others has its
  * range there. A value out of its range is PTCP_EUSAGE. Further meaning of some switches:
  *
- * size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
- * compared by hash delete_extra: once all files have ended, removes the entries of received directories that the
- * source does not have, except excluded ones: of a destination that receives the contents of one directory, and of
- * directories that are sources themselves. A failed source keeps everything, a directory that failed in part its own
- * entries. With more than max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL
- * also with more than PTCP_MAX_DELETE, for an empty source, or with more than 100 and more than the source has Not
- * between two servers, nor with `files` checksum: where the hashes match only attributes are set. Not with
- * no_verify, ignore_times or size_only remove_sources: files and links, once the receiver has verified them and made
- * them durable; directories stay. A source that changed meanwhile stays, and fails. Not with no_verify or
- * PTCP_FSYNC_NONE, nor between two servers dest_is_file: an existing directory is refused, instead of receiving the
- * file. With one source, not between two servers partial: with pipe.fd of a send: if the file fails or the transfer
- * is cut off, its beginning, as far as verified, is kept as `dest` + ".partial" direct_io: by movers, too; with SSH
- * or remote.launch, also on the remote host. A file system without direct I/O costs one warning, and uses the page
- * cache. Not between two servers detach: between two servers: return after the start (PTCP_EVENT_DETACHED); the
- * servers continue file_events: PTCP_EVENT_FILE also for success */
+ *   size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
+ *     compared by hash
+ *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
+ *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
+ *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more
+ *     than max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL also with more
+ *     than PTCP_MAX_DELETE, for an empty source, or with more than 100 and more than the source has. Not between two
+ *     servers, nor with `files`
+ *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
+ *   remove_sources: files and links, once the receiver has verified them and made them durable; directories stay. A
+ *     source that changed meanwhile stays, and fails. Not with no_verify or PTCP_FSYNC_NONE, nor between two servers
+ *   dest_is_file: an existing directory is refused, instead of receiving the file. With one source, not between two
+ *     servers
+ *   partial: with pipe.fd of a send: if the file fails or the transfer is cut off, its beginning, as far as verified,
+ *     is kept as `dest` + ".partial"
+ *   direct_io: by movers, too; with SSH or remote.launch, also on the remote host. A file system without direct I/O
+ *     costs one warning, and uses the page cache. Not between two servers
+ *   detach: between two servers: return after the start (PTCP_EVENT_DETACHED); the servers continue
+ *   file_events: PTCP_EVENT_FILE also for success */
 struct ptcp_transfer_opts {
 	size_t size;
 #define PTCP_SWITCH_MEMBER(member, ...) bool member;
@@ -1085,7 +1089,7 @@ struct ptcp_server_stats {
 	uint64_t connections;       /* accepted, authenticated or not */
 	uint64_t refused;           /* clients, connections and requests */
 	uint64_t sessions, sessions_failed; /* started; failed */
-	uint64_t received_bytes, sent_bytes; /* file data over connections */
+	uint64_t received_bytes, sent_bytes; /* file data over connections, as sent */
 	uint64_t received_files, sent_files;
 	uint64_t failed_files;
 	uint64_t retransmits;       /* TCP segments of data connections; open connections lag by one call */

@@ -17,9 +17,9 @@
 int units_parse_size(const char *text, uint64_t *bytes);
 int units_parse_rate(const char *text, uint64_t *bps);
 int units_parse_time(const char *text, uint64_t *ns);
-/* A time in seconds since 1970: an age, as above, before `now_s`; a date YYYY-MM-DD, its beginning, or with [T
- * ]HH:MM or [T ]HH:MM:SS, by the local clock or, with a final Z, UTC; or @ and seconds since 1970. 0, or -1 if
- * malformed or not after 1970. */
+/* A time in seconds since 1970: an age, as above, before `now_s`; a date YYYY-MM-DD, at its beginning, or at a time
+ * HH:MM or HH:MM:SS behind a T or a blank, by the local clock or, with a final Z, UTC; or @ and seconds since 1970. 0,
+ * or -1 if malformed or not after 1970. */
 int units_parse_when(const char *text, int64_t now_s, int64_t *when_s);
 
 #define UNITS_TEXT_BYTES 32
