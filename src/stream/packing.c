@@ -261,6 +261,7 @@ struct unpacker {
 };
 
 static pthread_key_t unpackers;
+static bool has_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void unpacker_free(void *arg)
@@ -271,17 +272,15 @@ static void unpacker_free(void *arg)
 	free(u);
 }
 
-static void make_key(void)
-{
-	if (pthread_key_create(&unpackers, unpacker_free) != 0)
-		abort(); /* a process has 1024 keys */
-}
+static void make_key(void) { has_key = pthread_key_create(&unpackers, unpacker_free) == 0; }
 
 static struct unpacker *unpacker(void)
 {
 	struct unpacker *u;
 
 	pthread_once(&once, make_key);
+	if (!has_key)
+		return NULL;
 	if ((u = pthread_getspecific(unpackers)) != NULL || (u = malloc(sizeof *u)) == NULL)
 		return u;
 	if ((u->zstd = ZSTD_createDCtx()) == NULL || pthread_setspecific(unpackers, u) != 0) {
@@ -293,13 +292,15 @@ static struct unpacker *unpacker(void)
 
 int packing_unpack(struct packing *p, uint8_t *data, uint32_t packed, uint32_t n)
 {
-	struct unpacker *u = packed < n && n <= WIRE_CHUNK_BYTES ? unpacker() : NULL;
+	struct unpacker *u;
 
-	if (u == NULL)
-		return -1;
+	if (packed >= n || n > WIRE_CHUNK_BYTES)
+		return PTCP_EVERIFY;
+	if ((u = unpacker()) == NULL)
+		return PTCP_ENOMEM;
 	memcpy(u->in, data, packed);
 	if (ZSTD_decompressDCtx(u->zstd, data, n, u->in, packed) != n)
-		return -1;
+		return PTCP_EVERIFY;
 	if (p == NULL)
 		return 0;
 	atomic_fetch_add(&p->from_bytes, n);

@@ -33,8 +33,8 @@ uint32_t packing_pack(struct packing *p, const void *file, uint8_t *data, uint32
  * meanwhile. Decides about the level several times per second. */
 void packing_sent(struct packing *p, unsigned number, uint64_t bytes, bool waited, struct mono now);
 
-/* Restores n bytes, at most WIRE_CHUNK_BYTES, in the place of their compressed form. -1: the form is of no n bytes.
- * The memory for that belongs to the calling thread until its end. */
+/* Restores n bytes, at most WIRE_CHUNK_BYTES, in the place of their compressed form: 0; PTCP_EVERIFY: the form is of
+ * no n bytes; or PTCP_ENOMEM. The memory for that belongs to the calling thread until its end. */
 int packing_unpack(struct packing *p, uint8_t *data, uint32_t packed, uint32_t n);
 
 /* Bytes that were compressed so far, or restored, and the length of their compressed forms. */

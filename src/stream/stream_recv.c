@@ -481,8 +481,10 @@ static int end_chunk(struct stream *s, struct ptcp_err *e)
 		drop_sink(s);
 	if (s->sink == NULL)
 		return 1;
-	if (s->block.packed_bytes > 0 &&
-	    packing_unpack(s->o.packing, s->buf, s->block.packed_bytes, s->block.length_bytes) < 0) {
+	if (s->block.packed_bytes > 0 && (r = packing_unpack(s->o.packing, s->buf, s->block.packed_bytes,
+	    s->block.length_bytes)) < 0) {
+		if (r == PTCP_ENOMEM)
+			return err_nomem(e);
 		corrupt(s);
 		return 1;
 	}

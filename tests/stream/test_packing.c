@@ -131,7 +131,7 @@ static void wrong_forms(void **state)
 		}
 		load(form, packed);
 		status = packing_unpack(p, data, packed, n);
-		assert_true(status == -1 || (status == 0 && i % 4 == 0));
+		assert_true(status == PTCP_EVERIFY || (status == 0 && i % 4 == 0));
 		assert_memory_equal(data + n, before + n, CHUNK + GUARD - n);
 	}
 }
@@ -142,6 +142,7 @@ static void bombs(void **state)
 	enum { MANY = 64 * CHUNK };
 	uint8_t *zeros = calloc(1, MANY), *form = malloc(CHUNK);
 	const size_t bomb = ZSTD_compress(form, CHUNK, zeros, MANY, 1);
+	struct rng r = { 5 };
 	const uint8_t skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4 };
 	size_t whole;
 
@@ -149,24 +150,33 @@ static void bombs(void **state)
 	assert_false(ZSTD_isError(bomb));
 	assert_true(bomb < CHUNK / 2);
 	load(form, (uint32_t)bomb);
-	assert_int_equal(packing_unpack(p, data, (uint32_t)bomb, CHUNK), -1);
+	assert_int_equal(packing_unpack(p, data, (uint32_t)bomb, CHUNK), PTCP_EVERIFY);
 	assert_memory_equal(data + CHUNK, before + CHUNK, GUARD);
 	load(skippable, sizeof skippable);
-	assert_int_equal(packing_unpack(p, data, sizeof skippable, 1000), -1);
+	assert_int_equal(packing_unpack(p, data, sizeof skippable, 1000), PTCP_EVERIFY);
 	/* Two of half a chunk fill a chunk, three do not fit. */
 	whole = ZSTD_compress(form, CHUNK, zeros, CHUNK / 2, 1);
 	memcpy(form + whole, form, whole);
 	memcpy(form + 2 * whole, form, whole);
 	load(form, (uint32_t)(3 * whole));
-	assert_int_equal(packing_unpack(p, data, (uint32_t)(3 * whole), CHUNK), -1);
+	assert_int_equal(packing_unpack(p, data, (uint32_t)(3 * whole), CHUNK), PTCP_EVERIFY);
 	assert_memory_equal(data + CHUNK, before + CHUNK, GUARD);
 	load(form, (uint32_t)(2 * whole));
 	assert_int_equal(packing_unpack(p, data, (uint32_t)(2 * whole), CHUNK), 0);
 	assert_memory_equal(data, zeros, CHUNK);
 	/* The length of a form is below that of its content. */
 	load(form, 600);
-	assert_int_equal(packing_unpack(p, data, 600, 600), -1);
-	assert_int_equal(packing_unpack(p, data, 100, CHUNK + 1), -1);
+	assert_int_equal(packing_unpack(p, data, 600, 600), PTCP_EVERIFY);
+	assert_int_equal(packing_unpack(p, data, 100, CHUNK + 1), PTCP_EVERIFY);
+	/* Valid forms: one that is longer than its content, and one of more than a chunk. */
+	fill(&r, 600, 256);
+	whole = ZSTD_compress(form, CHUNK, data, 600, 1);
+	assert_in_range(whole, 601, 700);
+	load(form, (uint32_t)whole);
+	assert_int_equal(packing_unpack(p, data, (uint32_t)whole, 600), PTCP_EVERIFY);
+	whole = ZSTD_compress(form, CHUNK, zeros, CHUNK + 1, 1);
+	load(form, (uint32_t)whole);
+	assert_int_equal(packing_unpack(p, data, (uint32_t)whole, CHUNK + 1), PTCP_EVERIFY);
 	free(zeros);
 	free(form);
 }
