@@ -333,7 +333,8 @@ enum ptcp_delta {
 struct ptcp_preserve {
 	bool times, mode, links; /* true */
 	bool owner;              /* user and group, by name or else by number, where permitted */
-	bool xattr;              /* extended attributes user.* */
+	bool xattr;              /* extended attributes; of root, who receives, not only user.* */
+	bool acl;                /* with mode: POSIX ACLs, users and groups by name or else by number */
 	bool setid;              /* with mode: also the setuid, setgid and sticky bits */
 };
 

@@ -23,7 +23,8 @@ static struct ptcp_transfer_opts *opts(void *args)
 /* Without setid, which is dropped unless named. */
 static void preserve_all(struct ptcp_transfer_opts *t)
 {
-	t->preserve.times = t->preserve.mode = t->preserve.links = t->preserve.owner = t->preserve.xattr = true;
+	t->preserve.times = t->preserve.mode = t->preserve.links = t->preserve.owner = t->preserve.xattr =
+	    t->preserve.acl = true;
 }
 
 static int preserve_part(void *args, const struct opt *o, const char *part, struct ptcp_err *e)
@@ -31,7 +32,8 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 	struct ptcp_transfer_opts *t = opts(args);
 	const struct { const char *word; bool *preserve; } known[] = {
 		{ "times", &t->preserve.times }, { "mode", &t->preserve.mode }, { "owner", &t->preserve.owner },
-		{ "xattr", &t->preserve.xattr }, { "links", &t->preserve.links }, { "setid", &t->preserve.setid },
+		{ "xattr", &t->preserve.xattr }, { "acl", &t->preserve.acl }, { "links", &t->preserve.links },
+		{ "setid", &t->preserve.setid },
 	};
 	size_t i;
 
@@ -45,7 +47,7 @@ static int preserve_part(void *args, const struct opt *o, const char *part, stru
 			return 0;
 		}
 	return opt_reject(o, part, e,
-	    "cannot be preserved (times, mode, owner, xattr, links and setid can, or all, or none)");
+	    "cannot be preserved (times, mode, owner, xattr, acl, links and setid can, or all, or none)");
 }
 
 static int set_archive(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -63,11 +65,13 @@ static int set_preserve(void *args, const struct opt *o, const char *text, struc
 	int r;
 
 	t->preserve.times = t->preserve.mode = t->preserve.links = false;
-	t->preserve.owner = t->preserve.xattr = t->preserve.setid = false;
+	t->preserve.owner = t->preserve.xattr = t->preserve.acl = t->preserve.setid = false;
 	if (strcmp(text, "none") == 0)
 		return 0;
 	if ((r = opt_each(args, o, text, e, preserve_part)) == 0 && t->preserve.setid && !t->preserve.mode)
 		r = opt_reject(o, text, e, "setid without mode (write mode,setid)");
+	if (r == 0 && t->preserve.acl && !t->preserve.mode)
+		r = opt_reject(o, text, e, "acl without mode (write mode,acl)");
 	return r;
 }
 
@@ -119,9 +123,10 @@ static const struct opt selection_options[] = {
 static const struct opt existing_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_EXISTING) { .name = NULL } };
 
 #define COPYING_OPTIONS \
-	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner and xattr", set_archive, 0, 0, 0 }, \
-	{ "preserve", 0, "times|mode|links|owner|xattr|setid|all|none,..", \
-	    "attributes to preserve (default: times,mode,links)", set_preserve, 0, 0, 0 }, \
+	{ "archive", 'a', NULL, "same as --preserve all: times, mode, links, owner, xattr and acl", \
+	    set_archive, 0, 0, 0 }, \
+	{ "preserve", 0, "times|mode|links|owner|xattr|acl|setid|all|none,..", \
+	    "what to preserve (default: times,mode,links)", set_preserve, 0, 0, 0 }, \
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_COPYING)
 
 static const struct opt send_options[] = {
@@ -143,6 +148,7 @@ static const struct opt writing_options[] = {
 	{ "hard-links", 'H', NULL, NULL, opt_true, OPT_AT(preserve.links), 0, 0 },
 	{ "sparse", 'S', NULL, NULL, opt_ignore, 0, 0, 0 },
 	{ "xattrs", 'X', NULL, NULL, opt_true, OPT_AT(preserve.xattr), 0, 0 },
+	{ "acls", 'A', NULL, NULL, opt_true, OPT_AT(preserve.acl), 0, 0 },
 	{ "partial", 0, NULL, NULL, opt_true, OPT_AT(partial), 0, 0 },
 	{ "", 'R', NULL, NULL, opt_ignore, 0, 0, 0 },
 	{ "whole-file", 'W', NULL, NULL, set_whole_file, 0, 0, 0 },

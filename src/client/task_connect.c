@@ -120,7 +120,8 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.wait_ms = wait_ms(t), .max_delete = t->o.delete_extra && t->prober == NULL ? t->o.max_delete : 0,
 		.paths = { t->files.open_paths, t->files.open_paths_bytes },
 		.stripe = (uint32_t)(t->o.mover.stripe_bytes / WIRE_STRIPE_BYTES),
-		.compress = t->prober == NULL ? task_compress(t) : 0
+		.compress = t->prober == NULL ? task_compress(t) : 0,
+		.preserve = t->prober == NULL ? options_preserve(&t->o) : 0
 	};
 	char address[SOCK_HOST_BYTES] = "";
 	struct session_opts o = {

@@ -208,6 +208,7 @@ int options_copy(struct ptcp_transfer_opts *o, struct ptcp_err *e);
 void options_free(struct ptcp_transfer_opts *o);
 /* The flags of OPEN that options set. */
 uint32_t options_open_flags(const struct ptcp_transfer_opts *o);
+uint16_t options_preserve(const struct ptcp_transfer_opts *o);
 /* Copies of n strings, NULL-terminated; NULL: out of memory. */
 const char *const *task_copy_list(const char *const *in, size_t n);
 void task_free_list(const char *const *list, size_t n);

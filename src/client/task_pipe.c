@@ -55,7 +55,7 @@ static int new_input(struct ptcp_task *t, struct ptcp_err *e)
 
 	/* The file is a new one: an input has no attributes. */
 	t->o.preserve.times = t->o.preserve.mode = t->o.preserve.owner = t->o.preserve.xattr =
-	    t->o.preserve.setid = false;
+	    t->o.preserve.acl = t->o.preserve.setid = false;
 	return pipe_source_new(&t->files.input, &o, e);
 }
 

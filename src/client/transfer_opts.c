@@ -220,11 +220,13 @@ void options_free(struct ptcp_transfer_opts *o)
 /* ---- OPEN ---- */
 
 #define FLAG_SENT(member, bit, FLAG, when, ...) | (o->member == when ? WIRE_OPEN_##FLAG : 0)
-#define FLAG_PRESERVED(member, bit, FLAG, initial) | (o->preserve.member ? WIRE_OPEN_##FLAG : 0)
+#define FLAG_PRESERVED(member, bit, FLAG, initial) | (o->preserve.member ? WIRE_PRESERVE_##FLAG : 0)
 
 uint32_t options_open_flags(const struct ptcp_transfer_opts *o)
 {
 	return (uint32_t)(0 PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, FLAG_SENT, PTCP_NO_ROW, PTCP_NO_ROW)
-	    PTCP_OPTIONS_PRESERVE(FLAG_PRESERVED) | (o->wire.delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
+	    | (o->wire.delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
 	    (o->wire.delta == PTCP_DELTA_ON ? WIRE_OPEN_DELTA : 0));
 }
+
+uint16_t options_preserve(const struct ptcp_transfer_opts *o) { return 0 PTCP_OPTIONS_PRESERVE(FLAG_PRESERVED); }

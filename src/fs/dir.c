@@ -9,6 +9,7 @@
 
 #include "core/fd.h"
 #include "core/text.h"
+#include "fs/acl.h"
 #include "fs/fd_budget.h"
 #include "fs/fs_err.h"
 
@@ -177,26 +178,6 @@ void dir_unref(struct dir *d)
 const struct sys *dir_sys(const struct dir *d) { return d->tree->sys; }
 mode_t dir_umask(const struct dir *d) { return d->tree->umask; }
 
-/* The value of the extended attribute: a version of 4 bytes, then entries of 8: tag, permissions, id. */
-static bool acl_mode(const uint8_t *acl, size_t n, mode_t *mode)
-{
-	enum { USER_OBJ = 0x01, GROUP_OBJ = 0x04, MASK = 0x10, OTHER = 0x20 };
-	mode_t user = 0, group = 0, mask = 8, other = 0;
-	size_t i;
-
-	if (n < 4 || acl[0] != 2)
-		return false;
-	for (i = 4; i + 8 <= n; i += 8)
-		switch (acl[i]) {
-		case USER_OBJ:  user = acl[i + 2] & 7; break;
-		case GROUP_OBJ: group = acl[i + 2] & 7; break;
-		case MASK:      mask = acl[i + 2] & 7; break;
-		case OTHER:     other = acl[i + 2] & 7; break;
-		}
-	*mode = user << 6 | (mask < 8 ? mask : group) << 3 | other;
-	return true;
-}
-
 mode_t dir_new_mode(struct dir *d)
 {
 	uint8_t acl[4 + 8 * 256];
@@ -205,7 +186,7 @@ mode_t dir_new_mode(struct dir *d)
 	mode_t mode;
 
 	if (at >= 0) {
-		n = d->tree->sys->fgetxattr(at, "system.posix_acl_default", acl, sizeof acl);
+		n = d->tree->sys->fgetxattr(at, ACL_DEFAULT, acl, sizeof acl);
 		dir_fd_done(d);
 	}
 	return 0666 & (n > 0 && acl_mode(acl, (size_t)n, &mode) ? mode : ~d->tree->umask);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/units.h"
+#include "fs/acl.h"
 #include "fs/dir_impl.h"
 #include "fs/fs_err.h"
 
@@ -168,9 +169,9 @@ static void try_attributes(struct trial *t)
 
 	lacks(t, ABILITY_XATTRS, t->sys->fsetxattr(t->fd, "user.ptcp.try", "1", 1, 0) != 0 &&
 	    fs_cannot(ABILITY_XATTRS, errno));
-	lacks(t, ABILITY_ACLS, t->sys->fsetxattr(t->fd, "system.posix_acl_access", acl, sizeof acl, 0) != 0 ?
+	lacks(t, ABILITY_ACLS, t->sys->fsetxattr(t->fd, ACL_ACCESS, acl, sizeof acl, 0) != 0 ?
 	    errno != EINVAL && fs_cannot(ABILITY_ACLS, errno) :
-	    t->sys->fgetxattr(t->fd, "system.posix_acl_access", NULL, 0) <= 0);
+	    t->sys->fgetxattr(t->fd, ACL_ACCESS, NULL, 0) <= 0);
 }
 
 /* Both names must have one inode number: where inode numbers belong to names, links are not recognized. */

@@ -1,6 +1,7 @@
 #include "fs/sys.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -76,6 +77,17 @@ static int real_clonerange(int fd, int from, uint64_t off, uint64_t n)
 	return ioctl(fd, FICLONERANGE, &range);
 }
 
+/* The system call is of Linux 6.13. */
+static ssize_t real_getxattrat(int dirfd, const char *path, const char *name, void *value, size_t n)
+{
+	char at[sizeof "/proc/self/fd/-2147483648/" + PATH_MAX];
+
+	if (snprintf(at, sizeof at, "/proc/self/fd/%d/%s", dirfd, path) < (int)sizeof at)
+		return lgetxattr(at, name, value, n);
+	errno = ENAMETOOLONG;
+	return -1;
+}
+
 static int real_dup(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 
 const struct sys sys_real = {
@@ -112,6 +124,8 @@ const struct sys sys_real = {
 	.flistxattr = flistxattr,
 	.fgetxattr = fgetxattr,
 	.fsetxattr = fsetxattr,
+	.fremovexattr = fremovexattr,
+	.getxattrat = real_getxattrat,
 	.mkdirat = mkdirat,
 	.symlinkat = symlinkat,
 	.linkat = linkat,

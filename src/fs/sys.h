@@ -53,6 +53,9 @@ struct sys {
 	ssize_t (*flistxattr)(int fd, char *names, size_t n);
 	ssize_t (*fgetxattr)(int fd, const char *name, void *value, size_t n);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t n, int flags);
+	int (*fremovexattr)(int fd, const char *name);
+	/* Of `path` in dirfd, not following a link. */
+	ssize_t (*getxattrat)(int dirfd, const char *path, const char *name, void *value, size_t n);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*symlinkat)(const char *target, int dirfd, const char *path);
 	int (*linkat)(int fromfd, const char *from, int tofd, const char *to, int flags);

@@ -9,10 +9,24 @@
 
 #include "core/byteorder.h"
 #include "core/text.h"
+#include "fs/acl.h"
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
 
-#define PREFIX "user."
+#define KINDS_ALL (XATTR_USER | XATTR_PRIVILEGED | XATTR_CAPABILITY | XATTR_ACL)
+
+/* The first row decides. */
+static const struct {
+	const char *prefix;
+	unsigned kind;
+	bool whole; /* the name, not a prefix */
+} rows[] = {
+	{ "user.", XATTR_USER, false }, { "trusted.", XATTR_PRIVILEGED, false },
+	{ "security.capability", XATTR_CAPABILITY, true }, { "security.selinux", 0, false },
+	{ "security.SMACK64", 0, false }, { "security.apparmor", 0, false }, { "security.ima", 0, true },
+	{ "security.evm", 0, true }, { "security.", XATTR_PRIVILEGED, false }, { ACL_ACCESS, XATTR_ACL, true },
+	{ ACL_DEFAULT, XATTR_ACL, true }
+};
 
 /* A record is be32(n), the name with its NUL, the value. */
 #define RECORD_BYTES(name_n, n) (4 + (name_n) + 1 + (n))
@@ -23,10 +37,21 @@ void xattrs_fini(struct xattrs *x)
 	x->n = 0;
 }
 
-bool xattr_name_ok(const char *name, size_t n)
+static unsigned kind_of(const char *name, size_t n)
 {
-	return n > strlen(PREFIX) && n <= XATTR_NAME_MAX && memcmp(name, PREFIX, strlen(PREFIX)) == 0 &&
-	    memchr(name, '\0', n) == NULL;
+	size_t i, prefix;
+
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		prefix = strlen(rows[i].prefix);
+		if (n >= prefix && memcmp(name, rows[i].prefix, prefix) == 0 && (!rows[i].whole || n == prefix))
+			return rows[i].whole || n > prefix ? rows[i].kind : 0;
+	}
+	return 0;
+}
+
+bool xattr_name_ok(const char *name, size_t n, unsigned kinds)
+{
+	return n <= XATTR_NAME_MAX && memchr(name, '\0', n) == NULL && (kind_of(name, n) & kinds) != 0;
 }
 
 int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *value, size_t n,
@@ -34,7 +59,7 @@ int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *va
 {
 	uint8_t *p;
 
-	assert(xattr_name_ok(name, name_n));
+	assert(xattr_name_ok(name, name_n, KINDS_ALL));
 	/* A record has 5 of the 8 bytes per attribute (XATTRS_MAX_BYTES). */
 	if (n > XATTRS_MAX_BYTES ||
 	    buf_len(&x->packed) + RECORD_BYTES(name_n, n) + 3 * (x->n + 1) > XATTRS_MAX_BYTES)
@@ -79,8 +104,8 @@ static void xattr_report(struct ptcp_err *e, int sys, const struct dir *d, const
 		fs_err_set(e, PTCP_ERANGE, 0, d, name, text);
 }
 
-/* Reads the attributes listed in `names` (n bytes) that may be sent; `value` has space for any. */
-static int read_each(struct xattrs *x, const struct dir *d, const char *name, int fd, const char *names,
+/* Reads the attributes of these kinds listed in `names` (n bytes); `value` has space for any. */
+static int read_each(struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds, const char *names,
     size_t n, char *value, struct ptcp_err *e)
 {
 	const char *attr;
@@ -88,7 +113,7 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 	int r, left_out = 0;
 
 	for (attr = names; attr < names + n; attr += strlen(attr) + 1) {
-		if (!xattr_name_ok(attr, strlen(attr)))
+		if (!xattr_name_ok(attr, strlen(attr), kinds))
 			continue;
 		if ((got = dir_sys(d)->fgetxattr(fd, attr, value, XATTR_SIZE_MAX)) < 0) {
 			if (errno == ENODATA) /* removed since its listing */
@@ -104,7 +129,8 @@ static int read_each(struct xattrs *x, const struct dir *d, const char *name, in
 	return left_out;
 }
 
-static int read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
+static int read_open(struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
+    struct ptcp_err *e)
 {
 	ssize_t n = dir_sys(d)->flistxattr(fd, NULL, 0);
 	char *names;
@@ -118,14 +144,14 @@ static int read_open(struct xattrs *x, const struct dir *d, const char *name, in
 	if ((names = malloc(XATTR_LIST_MAX + XATTR_SIZE_MAX)) == NULL)
 		return err_nomem(e);
 	if ((n = dir_sys(d)->flistxattr(fd, names, XATTR_LIST_MAX)) >= 0)
-		r = read_each(x, d, name, fd, names, (size_t)n, names + XATTR_LIST_MAX, e);
+		r = read_each(x, d, name, fd, kinds, names, (size_t)n, names + XATTR_LIST_MAX, e);
 	else
 		r = fs_err_sys(e, errno, d, name, "cannot list extended attributes");
 	free(names);
 	return r;
 }
 
-int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e)
+int xattrs_read(struct xattrs *x, struct dir *d, const char *name, unsigned kinds, struct ptcp_err *e)
 {
 	int at, fd, saved, r;
 
@@ -136,7 +162,7 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 	dir_fd_done(d);
 	if (fd < 0)
 		return fs_err_sys(e, saved, d, name, NULL);
-	r = read_open(x, d, name, fd, e);
+	r = read_open(x, d, name, fd, kinds, e);
 	dir_sys(d)->close(&fd);
 	return r;
 }
@@ -144,18 +170,24 @@ int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_e
 /* ext4 reports ENOSPC when the block for attributes is full. */
 static bool no_room(int sys) { return sys == ENOSPC || sys == E2BIG || sys == ERANGE; }
 
-static bool is_refusal(int sys) { return fs_cannot(ABILITY_XATTRS, sys) || sys == EDQUOT || no_room(sys); }
+/* EINVAL: the kernel does not know the meaning of the privileged attribute. */
+static bool is_refusal(const struct xattr *a, int sys)
+{
+	return fs_cannot(ABILITY_XATTRS, sys) || sys == EDQUOT || no_room(sys) ||
+	    (sys == EINVAL && kind_of(a->name, a->name_n) != XATTR_USER);
+}
 
-int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e)
+int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
+    struct ptcp_err *e)
 {
 	struct xattr a;
 	size_t at = 0;
 	int left_out = 0;
 
 	while (xattrs_next(x, &at, &a)) {
-		if (dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
+		if ((kind_of(a.name, a.name_n) & kinds) == 0 || dir_sys(d)->fsetxattr(fd, a.name, a.value, a.n, 0) == 0)
 			continue;
-		if (!is_refusal(errno))
+		if (!is_refusal(&a, errno))
 			return fs_err_sys(e, errno, d, name, "cannot set extended attributes");
 		if (file_system_known_lacks(d, ABILITY_XATTRS) || left_out++ > 0)
 			continue;

@@ -1,6 +1,7 @@
-/* Extended attributes of files and directories. Only "user.*" attributes are sent: security.*, trusted.* and
- * system.* (capabilities, labels, access lists) carry privilege or belong to one system. Links have no user.*
- * attributes. */
+/* Extended attributes of files and directories, by kinds of names: user.*, which everybody may set; trusted.* and
+ * security.*, which carry privilege, hence only root sets them, of a transfer that root requests; ACLs. Labels and
+ * signatures (SELinux, Smack, AppArmor, IMA, EVM) belong to the rules of one system, and are not sent. Links have no
+ * user.* attributes. */
 #ifndef FS_XATTR_H
 #define FS_XATTR_H
 
@@ -9,6 +10,13 @@
 
 /* Limit per file: names, values, and 8 bytes per attribute. Attributes beyond are not sent. */
 #define XATTRS_MAX_BYTES 57344
+
+enum xattr_kind {
+	XATTR_USER = 1 << 0,
+	XATTR_PRIVILEGED = 1 << 1, /* trusted.* and security.*, except for the next kind */
+	XATTR_CAPABILITY = 1 << 2, /* security.capability, which gives a program rights as setuid does */
+	XATTR_ACL = 1 << 3         /* ACLs, see fs/acl.h */
+};
 
 struct xattr {
 	const char *name; /* name, with a NUL */
@@ -27,23 +35,25 @@ struct xattrs {
 
 void xattrs_fini(struct xattrs *x);
 
-/* Whether the name may be set for a peer: "user." and at least one byte, up to 255 bytes, without a NUL. */
-bool xattr_name_ok(const char *name, size_t n);
+/* Whether the name is of one of the kinds: a prefix and at least one byte, up to 255 bytes, without a NUL. */
+bool xattr_name_ok(const char *name, size_t n, unsigned kinds);
 
-/* Adds a copy. xattr_name_ok() accepts the name (asserted). PTCP_ERANGE, without a message, above the limit. */
+/* Adds a copy. xattr_name_ok() accepts the name for all kinds together (asserted). PTCP_ERANGE, without a message,
+ * above the limit. */
 int xattrs_add(struct xattrs *x, const char *name, size_t name_n, const void *value, size_t n,
     struct ptcp_err *e);
 
 /* Iterates, starting with *at = 0; false after the last. *out is valid until x changes. */
 bool xattrs_next(const struct xattrs *x, size_t *at, struct xattr *out);
 
-/* Adds the attributes of the file or directory `name` in d, not following a link. Returns the number left out
- * as too large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
-int xattrs_read(struct xattrs *x, struct dir *d, const char *name, struct ptcp_err *e);
+/* Adds the attributes, of these kinds, of the file or directory `name` in d, not following a link. Returns the
+ * number left out as too large; `e` names the first. 0 where the file system has no attributes. I/O threads only. */
+int xattrs_read(struct xattrs *x, struct dir *d, const char *name, unsigned kinds, struct ptcp_err *e);
 
-/* Sets the attributes on fd; `d` and `name` name the file in errors. Before the mode, which may forbid it.
- * Returns the number of attributes that the file system refused (unsupported, or too many or too large); `e`
+/* Sets the attributes of these kinds on fd; `d` and `name` name the file in errors. Before the mode, which may forbid
+ * it. Returns the number of attributes that the file system refused (unsupported, or too many or too large); `e`
  * names the first. */
-int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, struct ptcp_err *e);
+int xattrs_set(const struct xattrs *x, const struct dir *d, const char *name, int fd, unsigned kinds,
+    struct ptcp_err *e);
 
 #endif

@@ -268,7 +268,7 @@ static int take_path(struct job *r, const struct job_request *q, struct ptcp_err
 		return 0;
 	r->open.flags &= ~(uint32_t)(WIRE_OPEN_INTO_DIR | WIRE_OPEN_CONTENTS);
 	if (geteuid() == 0) /* a client must not install programs with the rights of root */
-		r->open.flags &= ~(uint32_t)WIRE_OPEN_SETID;
+		r->open.preserve &= (uint16_t)~(unsigned)WIRE_PRESERVE_SETID;
 	return 0;
 }
 

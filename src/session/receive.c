@@ -8,7 +8,7 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "fs/fd_budget.h"
-#include "session/receive_impl.h"
+#include "session/attributes.h"
 #include "store/expand.h"
 #include "store/part.h"
 #include "wire/attrs.h"
@@ -43,7 +43,8 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	*place = (struct destination){ 0 };
 	sess->receive = r;
 	streams_carry(sess, &receive_payload);
-	if (((flags & WIRE_OPEN_OWNER) != 0 && (code = owners_new(&r->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
+	if (((engine_open(sess->engine)->preserve & (WIRE_PRESERVE_OWNER | WIRE_PRESERVE_ACL)) != 0 &&
+	    (code = owners_new(&r->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->striping.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
 	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
@@ -89,48 +90,6 @@ void session_receive_published(struct session *sess, struct published *p)
 {
 	p->max = SESSION_NAMES_MAX;
 	sess->receive->published = p;
-}
-
-static void set_meta(struct session *sess, struct meta *m, const struct wire_entry *f)
-{
-	uint32_t flags = engine_open(sess->engine)->flags;
-
-	m->published = sess->receive->published;
-	m->set_mode = (flags & WIRE_OPEN_MODE) != 0;
-	m->set_mtime = (flags & WIRE_OPEN_TIMES) != 0;
-	/* A server run by root ignores them: a client could install setuid-root programs. */
-	m->setid = (flags & WIRE_OPEN_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);
-	m->mode = f->mode;
-	m->mtime.tv_sec = f->mtime_s;
-	m->mtime.tv_nsec = f->mtime_ns;
-}
-
-/* Copies the attributes preserved by the session and accepted by this side. */
-static bool take_attributes(struct session *sess, struct receive_entry *t, const struct wire_attrs *a, struct ptcp_err *e)
-{
-	uint32_t flags = engine_open(sess->engine)->flags;
-	struct span rest = a->xattrs, name, value;
-
-	if ((flags & WIRE_OPEN_OWNER) != 0 && a->has_owner) {
-		if ((t->owner = memory_calloc(sess->o.memory, sizeof *t->owner, e)) == NULL)
-			return false;
-		t->owner->uid = a->uid;
-		t->owner->gid = a->gid;
-		memcpy(t->owner->user, a->user.p, a->user.n);
-		memcpy(t->owner->group, a->group.p, a->group.n);
-		t->meta.owner = t->owner;
-		t->meta.owners = sess->receive->owners;
-	}
-	if ((flags & WIRE_OPEN_XATTR) == 0)
-		return true;
-	t->xattrs.packed.memory = sess->o.memory;
-	while (wire_xattr_next(&rest, &name, &value))
-		if (xattr_name_ok((const char *)name.p, name.n) &&
-		    xattrs_add(&t->xattrs, (const char *)name.p, name.n, value.p, value.n, e) == PTCP_ENOMEM)
-			return false;
-	if (t->xattrs.n > 0)
-		t->meta.xattrs = &t->xattrs;
-	return true;
 }
 
 static char *copy(struct span s) { return strndup((const char *)s.p, s.n); }
@@ -209,7 +168,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 	t->size_bytes = f->size_bytes;
 	t->rules = &sess->receive->rules;
 	t->shared = sess->receive->shared != NULL && f->type == WIRE_FILE && f->size_bytes > 0;
-	set_meta(sess, &t->meta, f);
+	attributes_take_meta(sess, &t->meta, f);
 	if (wire_entry_is_base(f)) {
 		t->dir = dir_ref(sess->receive->place.base);
 		ok = true;
@@ -219,7 +178,7 @@ static struct receive_entry *receive_entry_new(struct session *sess, uint64_t id
 		t->dir = dir_ref(parent->self);
 		ok = (t->name = copy(f->name)) != NULL;
 	}
-	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && take_attributes(sess, t, &a, e);
+	ok = ok && wire_attrs_decode(&a, f, NULL) == 0 && attributes_take(sess, t, &a, e);
 	if (ok) {
 		t->linked = a.linked;
 		t->link_id = a.link_id;
@@ -314,7 +273,7 @@ static bool wants_base(const struct session *sess)
 
 	if (r->of_base != NULL || (engine_open(sess->engine)->flags & WIRE_OPEN_DRY_RUN) != 0)
 		return false;
-	return r->place.made || ((engine_open(sess->engine)->flags & WIRE_OPEN_OWNER) != 0 && !r->rules.write_once &&
+	return r->place.made || ((engine_open(sess->engine)->preserve & WIRE_PRESERVE_OWNER) != 0 && !r->rules.write_once &&
 	    !r->place.served);
 }
 
@@ -449,7 +408,7 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 		return;
 	}
 	if (end != NULL)
-		set_meta(sess, &t->meta, end);
+		attributes_take_meta(sess, &t->meta, end);
 	if (sess->receive->pipe != NULL || t->name == NULL) { /* the destination itself, see receive_end() */
 		rcv_committed(engine_rcv(sess->engine), id, NULL);
 		return;

@@ -313,13 +313,15 @@ static void warn_lacking(struct session *sess, const struct receive_entry *t)
 /* Abilities that the transfer needs. */
 static uint32_t preserved(const struct session *sess)
 {
-	const uint32_t flags = engine_open(sess->engine)->flags;
+	const uint32_t preserve = engine_open(sess->engine)->preserve;
 
-	return 1 << ABILITY_CASE | ((flags & WIRE_OPEN_TIMES) != 0) << ABILITY_TIMES |
-	    ((flags & WIRE_OPEN_MODE) != 0) << ABILITY_MODES | ((flags & WIRE_OPEN_OWNER) != 0) << ABILITY_OWNERS |
-	    ((flags & WIRE_OPEN_XATTR) != 0) << ABILITY_XATTRS |
-	    ((flags & WIRE_OPEN_LINKS) != 0) << ABILITY_SYMLINKS |
-	    ((flags & WIRE_OPEN_LINKS) != 0) << ABILITY_HARD_LINKS;
+	return 1 << ABILITY_CASE | ((preserve & WIRE_PRESERVE_TIMES) != 0) << ABILITY_TIMES |
+	    ((preserve & WIRE_PRESERVE_MODE) != 0) << ABILITY_MODES |
+	    ((preserve & WIRE_PRESERVE_OWNER) != 0) << ABILITY_OWNERS |
+	    ((preserve & WIRE_PRESERVE_XATTR) != 0) << ABILITY_XATTRS |
+	    ((preserve & WIRE_PRESERVE_ACL) != 0) << ABILITY_ACLS |
+	    ((preserve & WIRE_PRESERVE_LINKS) != 0) << ABILITY_SYMLINKS |
+	    ((preserve & WIRE_PRESERVE_LINKS) != 0) << ABILITY_HARD_LINKS;
 }
 
 /* Warns of a file system, rather than of each entry. */

@@ -92,12 +92,12 @@ static int new_prune(struct session *sess, struct ptcp_err *e)
 	const struct wire_open *open = engine_open(sess->engine);
 	struct receive_prune *p = sess->receive->prune;
 	const struct prune_opts o = { .names = &p->names, .published = sess->receive->published, .filter = p->filter,
-		.links = (open->flags & WIRE_OPEN_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
+		.links = (open->preserve & WIRE_PRESERVE_LINKS) != 0, .dry_run = (open->flags & WIRE_OPEN_DRY_RUN) != 0,
 		.lists_ways = (open->flags & (WIRE_OPEN_DRY_RUN | WIRE_OPEN_IGNORE_EXISTING)) == WIRE_OPEN_DRY_RUN,
 		.memory = sess->o.memory,
 		.max = wire_max_delete(open), .source_entries = &p->entries,
 		.max_depth = open->max_depth, .careful = open->max_delete == PTCP_MAX_DELETE_CAREFUL,
-		.times = (open->flags & WIRE_OPEN_TIMES) != 0, .entry = on_entry, .arg = p };
+		.times = (open->preserve & WIRE_PRESERVE_TIMES) != 0, .entry = on_entry, .arg = p };
 	int r = prune_new(&p->prune, &o, e);
 
 	if (r == 0 && sess->receive->place.contents)

@@ -7,13 +7,15 @@
 #include "core/err.h"
 #include "core/text.h"
 #include "fs/fs_err.h"
+#include "session/attributes.h"
 #include "session/send_impl.h"
+#include "store/named_acl.h"
 
 static const struct payload_ops send_payload;
 
 static int send_new(struct session *sess, struct ptcp_err *e)
 {
-	uint32_t flags = engine_open(sess->engine)->flags;
+	uint32_t flags = engine_open(sess->engine)->flags, preserve = engine_open(sess->engine)->preserve;
 	struct walk_limits limits;
 	int r;
 
@@ -29,13 +31,14 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	list_init(&sess->send->again);
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
-	sess->send->keeps_xattr = (flags & WIRE_OPEN_XATTR) != 0;
+	sess->send->xattr_kinds = attributes_sent(sess);
+	sess->send->narrows = (preserve & WIRE_PRESERVE_MODE) != 0 && (preserve & WIRE_PRESERVE_ACL) == 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
 	limits = (struct walk_limits){ engine_open(sess->engine)->max_depth, (flags & WIRE_OPEN_ONE_FILE_SYSTEM) != 0,
 		(flags & WIRE_OPEN_COPY_LINKS) != 0 ? WALK_LINKS_FOLLOW : (flags & WIRE_OPEN_COPY_UNSAFE_LINKS) != 0 ?
 		WALK_LINKS_UNSAFE : WALK_LINKS_STAY };
 	if ((r = walk_new(&sess->send->walk, sess->o.memory, e)) < 0 ||
-	    ((flags & WIRE_OPEN_OWNER) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
+	    ((preserve & (WIRE_PRESERVE_OWNER | WIRE_PRESERVE_ACL)) != 0 && (r = owners_new(&sess->send->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->send->selecting && (r = selection_new(&sess->send->selection, sess->o.memory, e)) < 0))
 		send_free(sess);
 	else
@@ -268,16 +271,23 @@ static void on_listed(struct io_call *k)
 /* Optional attributes. Symbolic links have no extended attributes. */
 static void describe(struct send_side *t, unsigned i)
 {
-	const struct walk_entry *w = &t->entry[i];
+	struct walk_entry *w = &t->entry[i];
+	mode_t mode = w->mode;
 	struct ptcp_err why;
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
 		return;
 	if (t->owners != NULL)
 		owners_describe(t->owners, w->uid, w->gid, &t->owner[i]);
-	if (t->keeps_xattr && w->type != WALK_SYMLINK && xattrs_read(&t->xattrs[i], w->dir, w->name, &why) != 0 &&
+	if (w->type == WALK_SYMLINK)
+		return;
+	if (t->narrows)
+		mode = acls_narrowed(w->dir, w->name, mode);
+	if (t->xattr_kinds != 0 && (xattrs_read(&t->xattrs[i], w->dir, w->name, t->xattr_kinds, &why) != 0 ||
+	    acls_describe(&t->xattrs[i], t->owners, w->dir, w->name, &mode, &why) != 0) &&
 	    why.sys != ENOENT) /* opening the file will tell */
 		t->lacking[i] = strdup(why.msg);
+	walk_entry_narrow(w, mode);
 }
 
 int send_listed(struct send_side *t, struct ptcp_err *e)

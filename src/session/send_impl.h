@@ -48,7 +48,8 @@ struct send_side {
 	struct walk_entry entry[WALK_BATCH];
 	struct owners *owners;      /* names of owners; NULL: the session does not preserve owners */
 	struct owner owner[WALK_BATCH];
-	bool keeps_xattr;           /* the session preserves extended attributes */
+	unsigned xattr_kinds;       /* extended attributes to send */
+	bool narrows;               /* modes without their ACLs */
 	struct xattrs xattrs[WALK_BATCH];
 	char *lacking[WALK_BATCH];  /* warning about an attribute that is not sent; or NULL */
 	unsigned n, max;            /* number of entries in the batch, and its limit */

@@ -84,14 +84,14 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 	struct send_side *t = sess->send;
 	size_t n;
 
-	if (link_to == NULL && t->owners != NULL) {
+	if (link_to == NULL && (engine_open(sess->engine)->preserve & WIRE_PRESERVE_OWNER) != 0) {
 		a.has_owner = true;
 		a.uid = t->owner[i].uid;
 		a.gid = t->owner[i].gid;
 		a.user = (struct span){ (const uint8_t *)t->owner[i].user, strlen(t->owner[i].user) };
 		a.group = (struct span){ (const uint8_t *)t->owner[i].group, strlen(t->owner[i].group) };
 	}
-	if (link_to == NULL && t->keeps_xattr)
+	if (link_to == NULL && t->xattr_kinds != 0)
 		a.xattrs = pack_xattrs(t, &t->xattrs[i]);
 	if (o->source != NULL) {
 		a.sparse = source_sparse(o->source);
@@ -182,7 +182,7 @@ static void offer_file(struct session *sess, unsigned i)
 	struct hardlinks *links = &sess->send->hardlinks;
 	struct hardlink *l;
 
-	if (w->nlink < 2 || (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0) {
+	if (w->nlink < 2 || (engine_open(sess->engine)->preserve & WIRE_PRESERVE_LINKS) == 0) {
 		offer(sess, i, WIRE_FILE, NULL, NULL);
 		return;
 	}
@@ -205,7 +205,7 @@ bool send_is_early(struct session *sess, unsigned i)
 {
 	const struct send_side *t = sess->send;
 	const struct walk_entry *w = &t->entry[i];
-	bool links = (engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) != 0;
+	bool links = (engine_open(sess->engine)->preserve & WIRE_PRESERVE_LINKS) != 0;
 
 	if (t->lacking[i] != NULL || t->xattrs[i].n > 0 || !snd_early_room(engine_snd(sess->engine), SEND_PLAIN_ENTRY_BYTES))
 		return false;
@@ -343,7 +343,7 @@ void send_offer(struct session *sess, unsigned i)
 		offer_file(sess, i);
 		break;
 	case WALK_SYMLINK:
-		if ((engine_open(sess->engine)->flags & WIRE_OPEN_LINKS) == 0)
+		if ((engine_open(sess->engine)->preserve & WIRE_PRESERVE_LINKS) == 0)
 			skip(sess, i, "a symbolic link: skipped");
 		else
 			offer(sess, i, WIRE_SYMLINK, NULL, NULL);

@@ -22,13 +22,14 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	const struct timespec ts[2] = { { .tv_nsec = UTIME_NOW }, s->meta.mtime };
 	mode_t mode;
 	int fd = s->part.fd, dropped, refused = 0, late = 0;
-	bool owner_ok;
 
-	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, &owner_ok, e)) < 0)
-		return dropped;
-	mode = s->meta.set_mode ? owner_mode(s->meta.mode, s->meta.setid, owner_ok) : dir_new_mode(s->dir);
+	/* A new length costs a program its capabilities. */
 	if ((s->end_bytes != s->final_bytes || sink_wants_direct(s)) && sys->ftruncate(fd, (off_t)s->final_bytes) != 0)
 		return fs_err_sys(e, errno, s->dir, s->name, "cannot set the length");
+	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, false, &mode, e)) < 0)
+		return dropped;
+	if (!s->meta.set_mode)
+		mode = dir_new_mode(s->dir);
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);

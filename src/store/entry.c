@@ -9,6 +9,7 @@
 #include "fs/fs_err.h"
 #include "fs/quota.h"
 #include "store/manage.h"
+#include "store/named_acl.h"
 #include "store/part.h"
 #include "store/sink_impl.h"
 
@@ -122,27 +123,40 @@ static int set_xattrs(const struct xattrs *x, const struct dir *d, const char *n
 	struct stat st;
 	bool closed = sys->fstat(fd, &st) == 0 && (st.st_mode & S_IWUSR) == 0 &&
 	    sys->fchmod(fd, (st.st_mode & 07777) | S_IWUSR) == 0;
-	int r = xattrs_set(x, d, name, fd, e);
+	int r = xattrs_set(x, d, name, fd, XATTR_USER, e);
 
 	if (closed)
 		sys->fchmod(fd, st.st_mode & 07777);
 	return r;
 }
 
-int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
+/* Whoever gives a file away may no longer set user.* attributes, and a new owner costs a program its capabilities. */
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool is_dir, mode_t *mode,
     struct ptcp_err *e)
 {
 	int dropped = 0, r;
 	uint32_t uid, gid;
+	bool owner_ok = true;
 
-	*owner_ok = true;
 	if (m->xattrs != NULL && (dropped = set_xattrs(m->xattrs, d, name, fd, e)) < 0)
 		return dropped;
 	if (m->owner != NULL) {
 		owners_resolve(m->owners, m->owner, &uid, &gid);
 		if ((r = owner_set(d, name, fd, uid, gid, e)) < 0)
 			return r;
-		*owner_ok = r > 0;
+		owner_ok = r > 0;
+	}
+	if (m->xattrs != NULL && owner_ok) {
+		if ((r = xattrs_set(m->xattrs, d, name, fd, XATTR_PRIVILEGED | XATTR_CAPABILITY,
+		    dropped > 0 ? NULL : e)) < 0)
+			return r;
+		dropped += r;
+	}
+	*mode = owner_mode(m->mode, m->setid, owner_ok);
+	if (m->set_mode && m->acls) {
+		if ((r = acls_set(m->xattrs, m->owners, d, name, fd, is_dir, mode, dropped > 0 ? NULL : e)) < 0)
+			return r;
+		dropped += r;
 	}
 	return dropped > 0;
 }
@@ -174,16 +188,15 @@ int meta_time_failed(const struct dir *d, const char *name, struct ptcp_err *e)
 	return unsupported ? 1 : r;
 }
 
-static int set_dir_mode(struct dir *d, int at, const struct meta *m, bool owner_ok, struct ptcp_err *e)
+static int set_dir_mode(struct dir *d, int at, const struct meta *m, mode_t mode, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct stat st;
-	mode_t mode;
 
 	if (sys->fstat(at, &st) != 0)
 		return fs_err_sys(e, errno, d, NULL, NULL);
 	/* Keep the receiver's own setgid and sticky bits, unless `setid`. */
-	mode = owner_mode(m->mode, m->setid, owner_ok) | (m->setid ? 0 : st.st_mode & 07000);
+	mode |= m->setid ? 0 : st.st_mode & 07000;
 	if (mode != (st.st_mode & 07777) && sys->fchmodat(at, ".", mode, 0) != 0)
 		return meta_mode_failed(d, NULL, at, mode, e);
 	return 0;
@@ -197,18 +210,18 @@ int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e)
 	struct timespec ts[2] = { { .tv_nsec = UTIME_NOW }, m->mtime };
 	int at, r, dropped, late = 0;
 	struct stat st;
-	bool owner_ok;
+	mode_t mode;
 
 	if ((at = dir_fd(d, e)) < 0)
 		return at;
-	r = dropped = meta_set_owner(m, d, NULL, at, &owner_ok, e);
+	r = dropped = meta_set_owner(m, d, NULL, at, true, &mode, e);
 	if (r >= 0 && m->set_mtime) {
 		if (sys->fstat(at, &st) == 0)
 			ts[0] = st.st_atim;
 		if (sys->utimensat(at, ".", ts, 0) != 0 && (late = meta_time_failed(d, NULL, e)) < 0)
 			r = late;
 	}
-	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, owner_ok, e)) == 0)
+	if (r >= 0 && m->set_mode && (r = set_dir_mode(d, at, m, mode, e)) == 0)
 		r = dropped > 0;
 	if (r == 0)
 		r = late;

@@ -8,6 +8,7 @@
 #include "core/bitmap.h"
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
+#include "store/named_acl.h"
 #include "store/sink_impl.h"
 
 #define ZEROS_BYTES 65536
@@ -337,13 +338,15 @@ static int set_time(const struct sink *s, int fd, const struct stat *st, struct 
 	return dir_sys(s->dir)->futimens(fd, times) == 0 ? 0 : meta_time_failed(s->dir, s->name, e);
 }
 
-static bool refreshed(const struct sink *s, const struct stat *st)
+static bool refreshed(const struct sink *s, int at, const struct stat *st)
 {
 	const struct meta *m = &s->meta;
 	uint32_t uid, gid;
 
 	if (needs_time(s, st) || m->xattrs != NULL ||
 	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+		return false;
+	if (m->acls && acls_exist(s->dir, at, s->name))
 		return false;
 	if (m->owner == NULL)
 		return true;
@@ -354,13 +357,11 @@ static bool refreshed(const struct sink *s, const struct stat *st)
 static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
 {
 	const struct meta *m = &s->meta;
-	bool owner_ok;
-	int r = meta_set_owner(m, s->dir, s->name, fd, &owner_ok, e), refused = 0;
 	mode_t mode;
+	int r = meta_set_owner(m, s->dir, s->name, fd, false, &mode, e), refused = 0;
 
 	if (r < 0 || !m->set_mode)
 		return r;
-	mode = owner_mode(m->mode, m->setid, owner_ok);
 	if (dir_sys(s->dir)->fchmod(fd, mode) != 0)
 		refused = meta_mode_failed(s->dir, s->name, fd, mode, e);
 	return refused < 0 ? refused : r | refused;
@@ -386,7 +387,7 @@ static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
 		return published_refuse(s->meta.published, s->dir, s->name, e);
 	published_add(s->meta.published, s->dir, at, s->name, st.st_dev, st.st_ino);
 	set_id(s, &st);
-	if (refreshed(s, &st))
+	if (refreshed(s, at, &st))
 		return 0;
 	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, NULL);

@@ -35,6 +35,7 @@ struct meta {
 	const struct owner *owner;
 	struct owners *owners;       /* resolves the names of `owner` */
 	const struct xattrs *xattrs;
+	bool acls;                   /* with set_mode: sets those in `xattrs`, named by `owners`, and removes others */
 	struct published *published; /* files that are not replaced, and will have the file; NULL: none */
 };
 

@@ -122,9 +122,9 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 /* Of a shared part: zeros that are still in this host's cache would overwrite what another host writes. */
 int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e);
 
-/* Sets extended attributes and owner, before mode and times. *owner_ok: the owner was set, or not requested.
- * 1: the file system refused an attribute, named by `e`. */
-int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool *owner_ok,
+/* Sets extended attributes, owner and ACLs, before mode and times. *mode: the mode to set, with set_mode. 1: the file
+ * system refused an attribute, named by `e`. */
+int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool is_dir, mode_t *mode,
     struct ptcp_err *e);
 
 /* After a failed change of the mode of the open file, with errno. 1: the mode cannot be set, and differs: named by

@@ -550,7 +550,7 @@ static void help(void **state)
 	assert_non_null(strstr(cap.out,
 	    "\n      --cipher WORD              cipher for data: aes128gcm|aes256gcm|chacha20|none (default: "));
 	assert_non_null(strstr(cap.out,
-	    "\n      --preserve WORD,..         attributes to preserve: times|mode|links|owner|xattr|setid|all|none "
+	    "\n      --preserve WORD,..         what to preserve: times|mode|links|owner|xattr|acl|setid|all|none "
 	    "(default: "));
 	assert_non_null(strstr(cap.out,
 	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));

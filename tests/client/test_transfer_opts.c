@@ -136,7 +136,7 @@ static void flags(void **state)
 	const uint32_t usual = options_open_flags(&o);
 
 	(void)state;
-	assert_int_equal(usual, WIRE_OPEN_VERIFY | WIRE_OPEN_MKPATH | WIRE_OPEN_TIMES | WIRE_OPEN_MODE | WIRE_OPEN_LINKS);
+	assert_int_equal(usual, WIRE_OPEN_VERIFY | WIRE_OPEN_MKPATH);
 #define SETS(member, flag) \
 	o = cf_opts(), o.member = true, assert_int_equal(options_open_flags(&o), usual | (flag))
 #define CLEARS(member, value, flag) \
@@ -153,16 +153,24 @@ static void flags(void **state)
 	SETS(no_resume, WIRE_OPEN_NO_RESUME);
 	SETS(partial, WIRE_OPEN_PARTIAL);
 	SETS(dest_is_file, WIRE_OPEN_FILE);
-	SETS(preserve.owner, WIRE_OPEN_OWNER);
-	SETS(preserve.xattr, WIRE_OPEN_XATTR);
-	SETS(preserve.setid, WIRE_OPEN_SETID);
 	CLEARS(no_verify, true, WIRE_OPEN_VERIFY);
 	CLEARS(no_mkpath, true, WIRE_OPEN_MKPATH);
-	CLEARS(preserve.times, false, WIRE_OPEN_TIMES);
-	CLEARS(preserve.mode, false, WIRE_OPEN_MODE);
-	CLEARS(preserve.links, false, WIRE_OPEN_LINKS);
 #undef SETS
 #undef CLEARS
+}
+
+static void preserved(void **state)
+{
+	struct ptcp_transfer_opts o = cf_opts();
+	const uint16_t usual = options_preserve(&o);
+
+	(void)state;
+	assert_int_equal(usual, WIRE_PRESERVE_TIMES | WIRE_PRESERVE_MODE | WIRE_PRESERVE_LINKS);
+#define PRESERVED(member, bit, FLAG, initial) \
+	o = cf_opts(), o.preserve.member = !(initial), \
+	    assert_int_equal(options_preserve(&o), usual ^ WIRE_PRESERVE_##FLAG);
+	PTCP_OPTIONS_PRESERVE(PRESERVED)
+#undef PRESERVED
 }
 
 /* ---- Combinations ---- */
@@ -368,7 +376,7 @@ int main(void)
 		cmocka_unit_test(family_five),
 		cmocka_unit_test(words),
 		cmocka_unit_test(initial),
-		cmocka_unit_test(flags),
+		cmocka_unit_test(flags), cmocka_unit_test(preserved),
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test(relays),
 		cmocka_unit_test(spooling),

@@ -60,18 +60,29 @@ static void names(void **state)
 	(void)state;
 	memset(longest, 'x', sizeof longest);
 	memcpy(longest, "user.", 5);
-	assert_true(xattr_name_ok("user.a", 6));
-	assert_true(xattr_name_ok("user.\xff\n", 7));
-	assert_true(xattr_name_ok(longest, 255));
-	assert_false(xattr_name_ok(longest, 256));
-	assert_false(xattr_name_ok("user.", 5));
-	assert_false(xattr_name_ok("user", 4));
-	assert_false(xattr_name_ok("", 0));
-	assert_false(xattr_name_ok("user.a\0b", 8));
-	assert_false(xattr_name_ok("User.a", 6));
-	assert_false(xattr_name_ok("security.capability", 19));
-	assert_false(xattr_name_ok("system.posix_acl_access", 23));
-	assert_false(xattr_name_ok("trusted.x", 9));
+	assert_true(xattr_name_ok("user.a", 6, XATTR_USER));
+	assert_true(xattr_name_ok("user.\xff\n", 7, XATTR_USER));
+	assert_true(xattr_name_ok(longest, 255, XATTR_USER));
+	assert_false(xattr_name_ok(longest, 256, XATTR_USER));
+	assert_false(xattr_name_ok("user.", 5, XATTR_USER));
+	assert_false(xattr_name_ok("user", 4, XATTR_USER));
+	assert_false(xattr_name_ok("", 0, XATTR_USER));
+	assert_false(xattr_name_ok("user.a\0b", 8, XATTR_USER));
+	assert_false(xattr_name_ok("User.a", 6, XATTR_USER));
+	assert_false(xattr_name_ok("security.capability", 19, XATTR_USER));
+	assert_false(xattr_name_ok("system.posix_acl_access", 23, XATTR_USER));
+	assert_false(xattr_name_ok("trusted.x", 9, XATTR_USER));
+	assert_true(xattr_name_ok("trusted.x", 9, XATTR_PRIVILEGED));
+	assert_true(xattr_name_ok("security.x", 10, XATTR_PRIVILEGED));
+	assert_false(xattr_name_ok("security.capability", 19, XATTR_USER | XATTR_PRIVILEGED | XATTR_ACL));
+	assert_true(xattr_name_ok("security.capability", 19, XATTR_CAPABILITY));
+	assert_false(xattr_name_ok("security.selinux", 16, ~0u));
+	assert_false(xattr_name_ok("security.SMACK64EXEC", 20, ~0u));
+	assert_false(xattr_name_ok("security.ima", 12, ~0u));
+	assert_false(xattr_name_ok("system.posix_acl_access", 23, XATTR_USER | XATTR_PRIVILEGED | XATTR_CAPABILITY));
+	assert_true(xattr_name_ok("system.posix_acl_access", 23, XATTR_ACL));
+	assert_false(xattr_name_ok("system.posix_acl_access2", 24, ~0u));
+	assert_false(xattr_name_ok("system.nfs4_acl", 15, ~0u));
 }
 
 static void bounds(void **state)
@@ -120,7 +131,7 @@ static void copies(void **state)
 		give(from, "user.\xff\n", "x", 1);
 		if (fx_is_root())
 			setxattr(fx_path(from), "trusted.secret", "x", 1, 0);
-		if (xattrs_read(&list, fx_root, from, &e) != 0)
+		if (xattrs_read(&list, fx_root, from, XATTR_USER, &e) != 0)
 			fail_msg("%s", e.msg);
 		assert_int_equal(list.n, 3);
 		has("user.a", "one\0two", 7);
@@ -128,7 +139,7 @@ static void copies(void **state)
 		has("user.\xff\n", "x", 1);
 		fx_text("g", "");
 		fd = open(fx_path("g"), O_RDONLY | O_CLOEXEC);
-		assert_int_equal(xattrs_set(&list, fx_root, "g", fd, &e), 0);
+		assert_int_equal(xattrs_set(&list, fx_root, "g", fd, XATTR_USER, &e), 0);
 		close(fd);
 		assert_int_equal(getxattr(fx_path("g"), "user.a", got, sizeof got), 7);
 		assert_memory_equal(got, "one\0two", 7);
@@ -138,7 +149,7 @@ static void copies(void **state)
 		xattrs_fini(&list);
 	}
 	assert_int_equal(symlink("f", fx_path("l")), 0);
-	assert_true(xattrs_read(&list, fx_root, "l", NULL) < 0); /* not followed */
+	assert_true(xattrs_read(&list, fx_root, "l", XATTR_USER, NULL) < 0); /* not followed */
 	assert_int_equal(list.n, 0);
 }
 
@@ -147,10 +158,10 @@ static void none(void **state)
 {
 	(void)state;
 	fx_heal();
-	assert_int_equal(xattrs_read(&list, fx_root, "f", NULL), 0);
+	assert_int_equal(xattrs_read(&list, fx_root, "f", XATTR_USER, NULL), 0);
 	assert_int_equal(fx_calls_of(FX_flistxattr), 1);
 	fx_fail_always(FX_flistxattr, EOPNOTSUPP);
-	assert_int_equal(xattrs_read(&list, fx_root, "f", NULL), 0);
+	assert_int_equal(xattrs_read(&list, fx_root, "f", XATTR_USER, NULL), 0);
 	assert_int_equal(list.n, 0);
 }
 
@@ -207,12 +218,12 @@ static void left_out(void **state)
 	sys.fsetxattr = picky_set;
 	assert_int_equal(tree_open(&t, fx_path(""), &sys, NULL), 0);
 	d = tree_root(t);
-	assert_int_equal(xattrs_read(&list, d, "f", &e), 1);
+	assert_int_equal(xattrs_read(&list, d, "f", XATTR_USER, &e), 1);
 	assert_non_null(strstr(e.msg, "f: extended attribute user.huge: "));
 	assert_int_equal(list.n, 2);
 	has("user.small", "vvv", 3);
 	taken = 0;
-	assert_int_equal(xattrs_set(&list, d, "f", -1, &e), 1);
+	assert_int_equal(xattrs_set(&list, d, "f", -1, XATTR_USER, &e), 1);
 	assert_int_equal(taken, 1);
 	assert_non_null(strstr(e.msg, "f: extended attribute user.big: "));
 	dir_unref(d);
@@ -230,7 +241,7 @@ static void faults(void **state)
 		fx_heal();
 		fx_fail_nth(n, EIO);
 		xattrs_fini(&list);
-		r = xattrs_read(&list, fx_root, "f", &e);
+		r = xattrs_read(&list, fx_root, "f", XATTR_USER, &e);
 		assert_int_equal(fx_open_fds(), fds);
 		if (fx_failed() == 0)
 			break;
@@ -240,7 +251,7 @@ static void faults(void **state)
 	assert_int_equal(r, 0);
 	assert_true(n >= 5);
 	fx_fail_always(FX_fsetxattr, EIO);
-	assert_int_equal(xattrs_set(&list, fx_root, "f", -1, &e), PTCP_EIO);
+	assert_int_equal(xattrs_set(&list, fx_root, "f", -1, XATTR_USER, &e), PTCP_EIO);
 }
 
 int main(void)

@@ -237,6 +237,7 @@ static void put_open(struct start *c)
 	how = take_byte(&c->in);
 	o.n_paths = how % 8;
 	o.wait_ms = (how >> 3) * 1000u;
+	o.preserve = take_byte(&c->in) & WIRE_PRESERVE_ALL;
 	for (i = 0; i < o.n_paths; i++) {
 		uint8_t flags = take_byte(&c->in) % 5;
 		struct input part = take_bytes(&c->in, take_byte(&c->in));

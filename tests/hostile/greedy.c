@@ -383,7 +383,7 @@ static void lying_input(unsigned port, char **arguments)
 static void unasked_bits(unsigned port, char **arguments)
 {
 	static const char attrs[] = "\0\5\0\27\23security.capability\0\1x";
-	struct session s = opened_with(port, WIRE_ACCEPTOR_RECEIVES, "/", WIRE_OPEN_MODE | WIRE_OPEN_XATTR);
+	struct session s = opened_preserving(port, "/", WIRE_PRESERVE_MODE | WIRE_PRESERVE_XATTR);
 	struct wire_entry dir = { .type = WIRE_DIR, .id = ID(1, 2), .mode = 07777,
 		.name = { (const uint8_t *)"d", 1 } };
 	uint8_t out[WIRE_ENTRY_BYTES(0)];

@@ -140,7 +140,8 @@ static void request(struct peer *p, uint8_t role, uint32_t flags, const char *di
 {
 	static uint8_t paths[(PATTERNS + 1) * (PATTERN_BYTES + 3)], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags,
-		.streams = 32, .n_paths = 1, .wait_ms = 600000, .paths = { paths, 0 } };
+		.streams = 32, .n_paths = 1, .wait_ms = 600000, .paths = { paths, 0 },
+		.preserve = WIRE_PRESERVE_XATTR };
 	uint8_t pattern[PATTERN_BYTES];
 
 	o.paths.n = wire_path_encode(paths, role == WIRE_ACCEPTOR_SENDS ? WIRE_PATH_CONTENTS : 0,
@@ -250,7 +251,7 @@ static void request_of(struct peer *p, enum kind kind, const char *dir)
 		request(p, WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_DELETE | WIRE_OPEN_VERIFY, dir, false);
 		break;
 	case ATTRIBUTES:
-		request(p, WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_XATTR | WIRE_OPEN_VERIFY, dir, false);
+		request(p, WIRE_ACCEPTOR_RECEIVES, WIRE_OPEN_VERIFY, dir, false);
 		break;
 	case RANGES_OF_BLOCKS:
 		request(p, WIRE_ACCEPTOR_SENDS, WIRE_OPEN_VERIFY, "huge", false);

@@ -2,15 +2,20 @@
 
 #include <string.h>
 
-void ask(struct peer *p, uint8_t role, const char *path, size_t n, uint32_t flags)
+static void ask_to(struct peer *p, uint8_t role, const char *path, size_t n, uint32_t flags, uint16_t preserve)
 {
 	uint8_t paths[WIRE_PATH_MAX + 3], out[WIRE_OPEN_BYTES(sizeof paths)];
 	struct wire_open o = { .role = role, .cipher = PTCP_CIPHER_AES128GCM, .flags = flags, .streams = 2,
-		.n_paths = 1 };
+		.n_paths = 1, .preserve = preserve };
 
 	o.paths.p = paths;
 	o.paths.n = wire_path_encode(paths, 0, (struct span){ (const uint8_t *)path, n });
 	peer_send(p, out, wire_open_encode(out, &o));
+}
+
+void ask(struct peer *p, uint8_t role, const char *path, size_t n, uint32_t flags)
+{
+	ask_to(p, role, path, n, flags, 0);
 }
 
 struct peer *control(unsigned port)
@@ -35,19 +40,29 @@ void take_opened(struct session *s)
 	s->granted = get_u16(f->payload + sizeof s->id + 1);
 }
 
-struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags)
+static struct session begun(unsigned port, uint8_t role, const char *path, uint32_t flags, uint16_t preserve)
 {
 	struct session s = { .port = port, .control = control(port) };
 
 	send_hello(s.control);
 	expect(s.control, WIRE_HELLO);
-	ask(s.control, role, path, strlen(path), flags);
+	ask_to(s.control, role, path, strlen(path), flags, preserve);
 	take_opened(&s);
 	if (tls_export(s.control->ssl, s.key, NULL) < 0)
 		die("no exporter");
 	if (role == WIRE_ACCEPTOR_SENDS)
 		send_streams(s.control, 2, 0);
 	return s;
+}
+
+struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags)
+{
+	return begun(port, role, path, flags, 0);
+}
+
+struct session opened_preserving(unsigned port, const char *path, uint16_t preserve)
+{
+	return begun(port, WIRE_ACCEPTOR_RECEIVES, path, 0, preserve);
 }
 
 void send_streams(struct peer *p, unsigned streams, uint64_t bytes)

@@ -22,6 +22,8 @@ struct session opened(unsigned port, uint8_t role, const char *path);
 void take_opened(struct session *s); /* expects OPENED */
 void send_streams(struct peer *p, unsigned streams, uint64_t bytes); /* SET_STREAMS */
 struct session opened_with(unsigned port, uint8_t role, const char *path, uint32_t flags);
+/* The acceptor receives, and preserves these attributes (enum wire_preserve). */
+struct session opened_preserving(unsigned port, const char *path, uint16_t preserve);
 struct session sending(unsigned port, const char *path);
 
 struct wire_join join_frame(const struct session *s, struct peer *p, unsigned number);

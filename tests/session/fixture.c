@@ -412,8 +412,8 @@ int sf_setup(void **state)
 	    listener_new(&sf.listener, sf.control, "127.0.0.1:0", 0, on_accepted, NULL, NULL) < 0)
 		return -1;
 	sf.granted = PTCP_STREAMS_MAX;
-	sf.open = (struct wire_open){ .cipher = PTCP_CIPHER_AES128GCM, .flags = WIRE_OPEN_TIMES | WIRE_OPEN_MODE |
-	    WIRE_OPEN_LINKS };
+	sf.open = (struct wire_open){ .cipher = PTCP_CIPHER_AES128GCM,
+	    .preserve = WIRE_PRESERVE_TIMES | WIRE_PRESERVE_MODE | WIRE_PRESERVE_LINKS };
 	sf.starter.o.open = &sf.open;
 	sf.starter.o.port = listener_port(sf.listener);
 	return 0;

@@ -72,6 +72,7 @@ static void begin(uint8_t role)
 	sf.serves = serves;
 	sf.starter.o.linger_ns = 0;
 	sf.open.flags = 0;
+	sf.open.preserve = 0;
 	sf_begin(role, STREAMS);
 	sf_until(sf_both_run);
 	assert_int_equal(probe_session_granted(sf.starter.session), STREAMS);

@@ -60,7 +60,7 @@ static void forget_place(void)
 /* A new directory gets the attributes of the source, an existing one with owners only, unless it is a server's root. */
 static void the_destination(void **state)
 {
-	const uint32_t flags = (sf.open.flags | WIRE_OPEN_MODE | WIRE_OPEN_TIMES) & ~(uint32_t)WIRE_OPEN_OWNER;
+	const uint16_t preserve = WIRE_PRESERVE_MODE | WIRE_PRESERVE_TIMES;
 	const mode_t mode[] = { 0750, 0500, 02770 };
 	bool made, owner, sets;
 	struct stat st;
@@ -81,7 +81,7 @@ static void the_destination(void **state)
 		set_time("to", 1000);
 		chmod(fx_path("from"), mode[i / 16]);
 		set_time("from", 2000);
-		sf.open.flags = flags | (owner ? WIRE_OPEN_OWNER : 0);
+		sf.open.preserve = preserve | (owner ? WIRE_PRESERVE_OWNER : 0);
 		sf.starts = sf.serves = add_files;
 		transfer(role);
 		assert_int_equal(sf.starter.n_failed + sf.starter.n_warnings, 0);
@@ -177,6 +177,7 @@ static void attributes(void **state)
 	sf_again();
 	unlink(fx_path("to/a"));
 	sf.open.flags = 0;
+	sf.open.preserve = 0;
 	transfer(WIRE_ACCEPTOR_RECEIVES);
 	assert_int_equal(stat(fx_path("to/a"), &st), 0);
 	assert_true(st.st_mtime != 1234567);
@@ -246,7 +247,8 @@ static void directories_make_way(void **state)
 	uint8_t role;
 
 	(void)state;
-	sf.open.flags |= WIRE_OPEN_DELETE | WIRE_OPEN_LINKS;
+	sf.open.flags |= WIRE_OPEN_DELETE;
+	sf.open.preserve |= WIRE_PRESERVE_LINKS;
 	sf.open.max_delete = 10000;
 	fx_text("from/a", "a");
 	fx_text("from/b", "b");

@@ -334,6 +334,8 @@ FAULTY(fchownat, int, -1, (int d, const char *p, uid_t u, gid_t g, int f), (d, p
 FAULTY(flistxattr, ssize_t, -1, (int fd, char *b, size_t n), (fd, b, n))
 FAULTY(fgetxattr, ssize_t, -1, (int fd, const char *k, void *b, size_t n), (fd, k, b, n))
 FAULTY(fsetxattr, int, -1, (int fd, const char *k, const void *b, size_t n, int f), (fd, k, b, n, f))
+FAULTY(fremovexattr, int, -1, (int fd, const char *k), (fd, k))
+FAULTY(getxattrat, ssize_t, -1, (int d, const char *p, const char *k, void *b, size_t n), (d, p, k, b, n))
 FAULTY(unlinkat, int, -1, (int d, const char *p, int f), (d, p, f))
 
 /* As in Linux, a close that fails has closed. */

@@ -63,7 +63,7 @@ extern long fx_file_system;
 	X(fchmod) X(fchmodat) X(futimens) X(utimensat) X(mkdirat) X(symlinkat) X(renameat) \
 	X(unlinkat) X(fallocate) X(lseek) X(sendfile) X(cachestat) X(setdirect) X(dioalign) X(clonerange) \
 	    X(fsync) X(fdatasync) X(syncfs) X(fchownat) X(flistxattr) \
-	X(fgetxattr) X(fsetxattr) X(linkat) X(renameat2)
+	X(fgetxattr) X(fsetxattr) X(fremovexattr) X(getxattrat) X(linkat) X(renameat2)
 
 enum fx_call {
 #define X(name) FX_##name,

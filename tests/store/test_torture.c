@@ -168,7 +168,7 @@ static int describing(void)
 		sum = (struct file_digest){ .block_bytes = 1000, .holes = NULL };
 		/* An invented entry: that it changed is found after its buffer was had. */
 		if ((r = file_digest_next(&sum, s, NULL)) == PTCP_ECHANGED &&
-		    (r = xattrs_read(&x, root, "f", NULL)) == 0 && x.n == 1)
+		    (r = xattrs_read(&x, root, "f", XATTR_USER, NULL)) == 0 && x.n == 1)
 			r = owners_new(&o, &owner_db_real, NULL, NULL);
 	}
 	source_unref(s);

@@ -396,15 +396,17 @@ static void every_value_is_listed(void **state)
 #define SENT(member, bit, FLAG, ...) { UINT64_C(1) << bit, #FLAG " |" },
 #define OF_PATH(FLAG, bit) { UINT64_C(1) << bit, #FLAG " |" },
 		PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, SENT, PTCP_NO_ROW, PTCP_NO_ROW)
-		PTCP_OPTIONS_PRESERVE(SENT) OPEN_BITS_OF_PATHS(OF_PATH) OPEN_BITS_OF_DELTA(OF_PATH)
-#undef SENT
+		OPEN_BITS_OF_PATHS(OF_PATH) OPEN_BITS_OF_DELTA(OF_PATH)
 #undef OF_PATH
+	}, preserved[] = { PTCP_OPTIONS_PRESERVE(SENT)
+#undef SENT
 	};
 	char *text = protocol();
 
 	(void)state;
 	qsort(flags, sizeof flags / sizeof *flags, sizeof *flags, by_number);
 	check_values(text, "| flag | name | |", flags, sizeof flags / sizeof *flags);
+	check_values(text, "| preserve | name | |", preserved, sizeof preserved / sizeof *preserved);
 	VALUES(text, "| role | name | |", { WIRE_ACCEPTOR_RECEIVES, "ACCEPTOR_RECEIVES |" },
 	    { WIRE_ACCEPTOR_SENDS, "ACCEPTOR_SENDS |" },
 	    { WIRE_ACCEPTOR_DISCARDS, "ACCEPTOR_DISCARDS |" }, { WIRE_ACCEPTOR_GENERATES, "ACCEPTOR_GENERATES |" });

@@ -138,8 +138,8 @@ static void open_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO,
-		WIRE_OPEN_VERIFY | WIRE_OPEN_TIMES |
-		WIRE_OPEN_MODE | WIRE_OPEN_LINKS, 4, 1, { paths, 0 }, 60000, 0, 0, 0, 0, 0, 0, 0, WIRE_COMPRESS_AUTO };
+		WIRE_OPEN_VERIFY, 4, 1, { paths, 0 }, 60000, 0, 0, 0, 0, 0, 0, 0, WIRE_COMPRESS_AUTO,
+		WIRE_PRESERVE_TIMES | WIRE_PRESERVE_MODE | WIRE_PRESERVE_LINKS };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -155,10 +155,11 @@ static void open_golden(void **state)
 	assert_int_equal(d.n_paths, 1);
 	assert_int_equal(d.wait_ms, 60000);
 	assert_int_equal(d.compress, WIRE_COMPRESS_AUTO);
+	assert_int_equal(d.preserve, o.preserve);
 	drop(in);
 
 	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR,
-	    128, 3, { paths, 0 }, 0, 0, 0x6000, 0, 0, 0, 0, 0, 5 };
+	    128, 3, { paths, 0 }, 0, 0, 0x6000, 0, 0, 0, 0, 0, 5, 0 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -213,9 +214,8 @@ static void filters_golden(void **state)
 	};
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
-		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN |
-		WIRE_OPEN_OWNER | WIRE_OPEN_XATTR | WIRE_OPEN_SETID, 1, 3, { paths, 0 }, 0, 0, 0, 100, 1000000,
-		0x65000000, 0x66000000, 3, 0 }, d;
+		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN, 1, 3, { paths, 0 }, 0, 0, 0, 100, 1000000,
+		0x65000000, 0x66000000, 3, 0, WIRE_PRESERVE_OWNER | WIRE_PRESERVE_XATTR | WIRE_PRESERVE_SETID }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -227,6 +227,7 @@ static void filters_golden(void **state)
 	assert_true(d.min_bytes == 100 && d.max_bytes == 1000000 && d.newer_s == 0x65000000 && d.older_s == 0x66000000);
 	assert_int_equal(d.max_depth, 3);
 	assert_true(d.fsync == WIRE_FSYNC_FILE && d.congestion == WIRE_CC_BBR && d.flags == o.flags);
+	assert_int_equal(d.preserve, o.preserve);
 	for (rest = d.paths, i = 0; i < 3; i++) {
 		assert_true(wire_path_next(&rest, &flags, &path));
 		assert_int_equal(flags, want[i].flags);
@@ -277,7 +278,7 @@ static void open_rules(void **state)
 		{ "unknown congestion control", "open-put", 2, "0007", false },
 		{ "last way to sync", "open-put", 2, "0200", true },
 		{ "unknown way to sync", "open-put", 2, "0300", false },
-		{ "every flag", "open-put", 4, "00000fff", true },
+		{ "further flags", "open-put", 4, "000008c7", true },
 		{ "no flag", "open-put", 4, "00000000", true },
 		{ "last flag", "open-put", 4, "40000000", true },
 		{ "unknown flag", "open-put", 4, "80000000", false },
@@ -294,41 +295,45 @@ static void open_rules(void **state)
 		{ "no such level", "open-put", 60, "fe", false },
 		{ "compression of what is dropped", "open-drop", 60, "01", false },
 		{ "compression of what is flooded", "open-flood", 60, "ff", false },
-		{ "contents of the destination", "open-put", 61, "01", false },
-		{ "unknown path flag", "open-get", 61, "08", false },
-		{ "two flags of a path", "open-get", 61, "03", false },
-		{ "two flags of a path", "open-filters", 61, "06", false },
-		{ "pattern for a destination", "open-put", 61, "02", false },
-		{ "pattern for a destination", "open-put", 61, "04", false },
-		{ "empty pattern", "open-get", 65, "02", false },
-		{ "patterns alone", "open-filters", 67, "02", false },
-		{ "sources alone", "open-filters", 61, "00", true },
-		{ "NUL in a pattern", "open-filters", 64, "00", false },
-		{ "unknown path flag", "open-get", 65, "80", false },
-		{ "path longer than the frame", "open-put", 62, "0008", false },
-		{ "path shorter than the frame", "open-put", 62, "0006", false },
-		{ "NUL in a path", "open-put", 64, "00", false },
-		{ "NUL at the end of a path", "open-put", 70, "00", false },
-		{ "NUL in a later path", "open-get", 71, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 64, "2e2e2f2e2e2f78", true },
+		{ "all attributes", "open-put", 61, "007f", true },
+		{ "an unknown attribute", "open-put", 61, "0080", false },
+		{ "attributes of what is dropped", "open-drop", 61, "0001", false },
+		{ "contents of the destination", "open-put", 63, "01", false },
+		{ "unknown path flag", "open-get", 63, "08", false },
+		{ "two flags of a path", "open-get", 63, "03", false },
+		{ "two flags of a path", "open-filters", 63, "06", false },
+		{ "pattern for a destination", "open-put", 63, "02", false },
+		{ "pattern for a destination", "open-put", 63, "04", false },
+		{ "empty pattern", "open-get", 67, "02", false },
+		{ "patterns alone", "open-filters", 69, "02", false },
+		{ "sources alone", "open-filters", 63, "00", true },
+		{ "NUL in a pattern", "open-filters", 66, "00", false },
+		{ "unknown path flag", "open-get", 67, "80", false },
+		{ "path longer than the frame", "open-put", 64, "0008", false },
+		{ "path shorter than the frame", "open-put", 64, "0006", false },
+		{ "NUL in a path", "open-put", 66, "00", false },
+		{ "NUL at the end of a path", "open-put", 72, "00", false },
+		{ "NUL in a later path", "open-get", 73, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 66, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
 		{ "the largest stripe", "open-put", 20, "00040000", true },
 		{ "too large a stripe", "open-put", 20, "00040001", false },
 		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
-		{ "two destinations with DELETE", "open-delete", 65, "00", false },
-		{ "no destination with DELETE", "open-delete", 61, "02", false },
+		{ "two destinations with DELETE", "open-delete", 67, "00", false },
+		{ "no destination with DELETE", "open-delete", 63, "02", false },
 		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
 	static const struct payload whole[] = {
 		{ "the root as destination", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000"
-		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 00 0000", true },
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000"
+		    " 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000"
-		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 00 0001 61"
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000 00 0001 61"
 		    " 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
@@ -344,12 +349,12 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0, 0, 0,
-		0, 0, 0, 0 };
+		0, 0, 0, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 61 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 63 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;

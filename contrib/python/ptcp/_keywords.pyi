@@ -76,6 +76,7 @@ class AdviceOptions(TypedDict, total=False):
     preserve_links: bool | None
     preserve_owner: bool | None
     preserve_xattr: bool | None
+    preserve_acl: bool | None
     preserve_setid: bool | None
 
 class Options(AdviceOptions, total=False):

@@ -1,0 +1,17 @@
+/* Attributes of entries: which ones a session sends, and which ones this end accepts. */
+#ifndef SESSION_ATTRIBUTES_H
+#define SESSION_ATTRIBUTES_H
+
+#include "session/receive_impl.h"
+#include "wire/attrs.h"
+
+/* Kinds of extended attributes (fs/xattr.h) that a sender reads. A server accepts no privileged ones, and is not
+ * offered any. Constant during the session. */
+unsigned attributes_sent(const struct session *sess);
+
+/* Mode and times of the entry. */
+void attributes_take_meta(struct session *sess, struct meta *m, const struct wire_entry *f);
+/* Copies the attributes that the session preserves and this end accepts. */
+bool attributes_take(struct session *sess, struct receive_entry *t, const struct wire_attrs *a, struct ptcp_err *e);
+
+#endif
