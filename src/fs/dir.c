@@ -178,18 +178,18 @@ void dir_unref(struct dir *d)
 const struct sys *dir_sys(const struct dir *d) { return d->tree->sys; }
 mode_t dir_umask(const struct dir *d) { return d->tree->umask; }
 
-mode_t dir_new_mode(struct dir *d)
+mode_t dir_new_mode(struct dir *d, mode_t mode)
 {
 	uint8_t acl[4 + 8 * 256];
 	int at = dir_fd(d, NULL);
 	ssize_t n = -1;
-	mode_t mode;
+	mode_t most;
 
 	if (at >= 0) {
 		n = d->tree->sys->fgetxattr(at, ACL_DEFAULT, acl, sizeof acl);
 		dir_fd_done(d);
 	}
-	return 0666 & (n > 0 && acl_mode(acl, (size_t)n, &mode) ? mode : ~d->tree->umask);
+	return mode & 0777 & (n > 0 && acl_mode(acl, (size_t)n, &most) ? most : ~d->tree->umask);
 }
 
 unsigned dir_fs_hint(const struct dir *d, uint64_t dev)

@@ -59,9 +59,9 @@ const struct sys *dir_sys(const struct dir *d);
 
 /* The process's umask when the tree was opened (022 without /proc). */
 mode_t dir_umask(const struct dir *d);
-/* The mode of a new file in the directory, as of any program that asks for 0666: by the directory's default ACL, or
- * else the umask. */
-mode_t dir_new_mode(struct dir *d);
+/* The mode of a new file in the directory, as of any program that asks for `mode`: limited by the directory's default
+ * ACL, or else by the umask. */
+mode_t dir_new_mode(struct dir *d, mode_t mode);
 
 /* The directory's descriptor (O_DIRECTORY, readable where permitted, else O_PATH), pinned until
  * dir_fd_done(); or a negative PTCP_E*. May block on disk. A node stands for the directory of its first

@@ -54,7 +54,7 @@ static void offer(struct session *sess)
 {
 	struct send_side *t = sess->send;
 	struct wire_attrs a = { .unsized = true };
-	struct wire_entry f = { .type = WIRE_FILE, .mtime_s = time(NULL), .mode = 0600,
+	struct wire_entry f = { .type = WIRE_FILE, .mtime_s = time(NULL), .mode = 0666,
 		.name = { (const uint8_t *)"-", 1 } };
 	struct send_entry *o = calloc(1, sizeof *o);
 	struct ptcp_err why;

@@ -222,9 +222,11 @@ int receive_refresh(struct receive_entry *t)
 
 int receive_make_dir(struct receive_entry *t)
 {
-	const struct meta early = { .set_mode = t->meta.set_mode, .mode = (t->meta.mode & 0777) | S_IRWXU };
+	struct meta early = { .set_mode = true };
 	int r;
 
+	/* the destination itself, which is new */
+	early.mode = (t->meta.mode & 0777 & ~(t->meta.set_mode || t->self == NULL ? 0u : dir_umask(t->self))) | S_IRWXU;
 	if (t->name == NULL)
 		return store_dir_finish(t->self, &early, &t->why);
 	if ((r = keep_absent(t)) < 0 || t->absent || receive_new_has_dir(t))

@@ -16,7 +16,8 @@ static int publish(struct sink *s, int at, uint64_t bytes, const char *name, str
 	const struct sys *sys = dir_sys(s->dir);
 	int r;
 
-	if (sys->ftruncate(s->part.fd, (off_t)bytes) != 0 || sys->fchmod(s->part.fd, dir_new_mode(s->dir)) != 0 ||
+	if (sys->ftruncate(s->part.fd, (off_t)bytes) != 0 ||
+	    sys->fchmod(s->part.fd, dir_new_mode(s->dir, s->meta.mode)) != 0 ||
 	    (sys->fsync(s->part.fd) != 0 && !fs_cannot(ABILITY_SYNC, errno)))
 		return fs_err_sys(e, errno, s->dir, name, "cannot keep the beginning");
 	if ((r = sink_rename_part(s, at, name, e)) != 0)

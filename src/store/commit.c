@@ -14,6 +14,20 @@
  * of all programs. */
 #define FEW 8
 
+/* As of cp's copies: an existing file keeps its mode, a new one has the source's. */
+static mode_t default_mode(struct sink *s)
+{
+	int at = dir_fd(s->dir, NULL);
+	bool exists = false;
+	struct stat st;
+
+	if (at >= 0) {
+		exists = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+		dir_fd_done(s->dir);
+	}
+	return exists ? st.st_mode & 0777 : dir_new_mode(s->dir, s->meta.mode);
+}
+
 /* 1: the mode, the time or an extended attribute of our own file was refused, by a file system that is not known to
  * lack them. */
 static int set_meta(struct sink *s, struct ptcp_err *e)
@@ -29,7 +43,7 @@ static int set_meta(struct sink *s, struct ptcp_err *e)
 	if ((dropped = meta_set_owner(&s->meta, s->dir, s->name, fd, false, &mode, e)) < 0)
 		return dropped;
 	if (!s->meta.set_mode)
-		mode = dir_new_mode(s->dir);
+		mode = default_mode(s);
 	if (sys->fchmod(fd, mode) != 0 && (refused = meta_mode_failed(s->dir, s->name, fd, mode, e)) < 0)
 		return refused;
 	sink_mark_owner(s);

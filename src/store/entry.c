@@ -63,7 +63,7 @@ static int use_existing(struct dir *parent, int at, const char *name, struct ptc
 
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e)
 {
-	mode_t mode = m != NULL && m->set_mode ? (m->mode & 0777) | S_IRWXU : 0777;
+	mode_t mode = m != NULL ? (m->mode & 0777) | S_IRWXU : 0777;
 	bool was_there = false;
 	int at, r = 0;
 

@@ -258,17 +258,17 @@ struct store_item {
 
 /* Completes written files, up to 1,000 at a time, and makes durable the names, links and directories given
  * with them and all directories above. In steps, each for all items: length, mode and times (without set_mode
- * the mode is dir_new_mode(); attributes that the file system cannot hold, EPERM or EOPNOTSUPP for our
- * own file, are left out; empty files are created here); sync data; rename to the final name; sync
- * directories; close descriptors, remove journals. A crash between two steps leaves the old file, a part to
- * resume, or the new file. An empty directory of the name is replaced. PTCP_EIO with EISDIR or EEXIST in
+ * an existing file keeps its mode, and a new one has dir_new_mode() of the source's; attributes that the file system
+ * cannot hold, EPERM or EOPNOTSUPP for our own file, are left out; empty files are created here); sync data; rename to
+ * the final name; sync directories; close descriptors, remove journals. A crash between two steps leaves the old file,
+ * a part to resume, or the new file. An empty directory of the name is replaced. PTCP_EIO with EISDIR or EEXIST in
  * sys if a full directory, device, FIFO or socket has the name, with ESTALE if another file has the part's name. A
  * failed sync fails its file; file systems that cannot sync are not synced. After a failure before the rename the part
  * stays: call this again (in vain after a failed sync), or sink_discard() or sink_keep(). Only once after success. */
 void store_complete(struct store_item *of, unsigned n, enum store_sync sync);
 
 /* Creates a directory with the mode of `m` and u+rwx, so that a private directory is private while it fills
- * (m NULL or without set_mode: the default mode). An existing directory is accepted and temporarily gains
+ * (limited by the umask; m NULL: 0777). An existing directory is accepted and temporarily gains
  * u+rwx if it lacks it and is ours; a file of any other type is EEXIST. *made (NULL is fine): the directory
  * is new, hence empty. */
 int store_mkdir(struct dir *parent, const char *name, const struct meta *m, bool *made, struct ptcp_err *e);
