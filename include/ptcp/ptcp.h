@@ -810,7 +810,9 @@ struct ptcp_advice {
 	 * budget, and a transfer without a fixed number yields to competing flows, as with an impact of 0 */
 	bool yields;
 	enum ptcp_limit limit;
-	const char *limit_advice;    /* remedy for a bottleneck that more streams do not remove, static; or NULL */
+	/* Remedy for a bottleneck in a host, static; or NULL. With it, the throughputs are the measured ones, max_streams
+	 * is at most the largest number probed, and all impacts are NAN: such probes do not show any. */
+	const char *limit_advice;
 	enum ptcp_model model;       /* model with coefficients a, b, c: */
 	double raw[3], used[3];      /* as fitted, and after the correction of impossible values */
 	struct ptcp_probe probes[PTCP_PROBES_MAX];

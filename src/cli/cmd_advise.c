@@ -95,6 +95,15 @@ static const char *percent(char out[UNITS_TEXT_BYTES], double x, int digits)
 	return out;
 }
 
+/* The same with its sign, or "unknown". */
+static const char *share(char out[UNITS_TEXT_BYTES], double x)
+{
+	char digits[UNITS_TEXT_BYTES];
+
+	snprintf(out, UNITS_TEXT_BYTES, isnan(x) ? "unknown" : "%.20s %%", percent(digits, x, 2));
+	return out;
+}
+
 /* Competing flows are supposed, but not seen by the probes of this host. */
 static bool supposes_flows(const struct ptcp_advice *a)
 {
@@ -105,25 +114,27 @@ static bool supposes_flows(const struct ptcp_advice *a)
 static void print_answer(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point one, two;
-	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES], share[UNITS_TEXT_BYTES], more[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES], total[UNITS_TEXT_BYTES], more[UNITS_TEXT_BYTES];
 	const char *where = supposes_flows(a) ? ", if there are any" : " here";
 
 	ptcp_advice_at(a, 1, &one);
 	ptcp_advice_at(a, 2, &two);
 	fprintf(f, "%u stream%s: %s; ", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
-	if (a->others == PTCP_OTHERS_NONE_SEEN)
+	if (isnan(a->impact_percent))
+		fprintf(f, "a host, not the network, limits: the impact is unknown");
+	else if (a->others == PTCP_OTHERS_NONE_SEEN)
 		fprintf(f, "no competing flows seen");
 	else if (a->streams == 1)
 		fprintf(f, "any transfer takes %s %% from competing flows%s; a second stream would take %s %% more",
-		    percent(share, one.impact_total_percent, 2), where, percent(more, two.impact_percent, 2));
+		    percent(total, one.impact_total_percent, 2), where, percent(more, two.impact_percent, 2));
 	else
 		fprintf(f, "any transfer takes %s %% from competing flows%s; %u streams take %s %% more",
-		    percent(share, one.impact_total_percent, 2), where, a->streams,
+		    percent(total, one.impact_total_percent, 2), where, a->streams,
 		    percent(more, a->impact_percent, 2));
 	fprintf(f, " (budget %.3g %%)\n", a->budget_percent);
 	fprintf(f, "In 80 %% of cases %s to %s", units_rate_text(rate, a->throughput_low_bps),
 	    units_rate_text(high, a->throughput_high_bps));
-	if (a->streams > 1) /* the impact is relative to one stream */
+	if (a->streams > 1 && !isnan(a->impact_percent)) /* the impact is relative to one stream */
 		fprintf(f, ", and %.0f to %.0f %% of impact", a->impact_low_percent, a->impact_high_percent);
 	fprintf(f, "; competing flows: %s.\n", ptcp_others_name(a->others));
 }
@@ -224,8 +235,12 @@ static void print_curve(FILE *f, const struct ptcp_advice *a)
 	while (n < a->max_streams) {
 		n = next_row(a, n);
 		ptcp_advice_at(a, n, &at);
-		fprintf(f, "%8u %14s %6.1f %% %12.1f %%%s\n", n, units_rate_text(rate, at.throughput_bps),
-		    at.impact_percent, at.impact_total_percent, n == a->streams ? "  <" : "");
+		fprintf(f, "%8u %14s ", n, units_rate_text(rate, at.throughput_bps));
+		if (isnan(at.impact_percent))
+			fprintf(f, "%8s %14s", "-", "-");
+		else
+			fprintf(f, "%6.1f %% %12.1f %%", at.impact_percent, at.impact_total_percent);
+		fprintf(f, "%s\n", n == a->streams ? "  <" : "");
 	}
 }
 
@@ -260,8 +275,8 @@ static void print_choices(FILE *f, const struct ptcp_advice *a, bool receive)
 		if (choice_yields(a, i))
 			fprintf(f, "what competing flows leave: %s\n", command);
 		else
-			fprintf(f, "about %s, impact %s %%: %s\n", units_rate_text(rate, at.throughput_bps),
-			    percent(impact, at.impact_percent, 2), command);
+			fprintf(f, "about %s, impact %s: %s\n", units_rate_text(rate, at.throughput_bps),
+			    share(impact, at.impact_percent), command);
 	}
 }
 
@@ -290,13 +305,15 @@ static void print_text(FILE *f, const struct ptcp_advice *a, bool receive)
 	if (a->from_history)
 		fprintf(f, "From probes %s ago, in the path history (--no-history probes again).\n",
 		    units_time_text(age, a->age_s));
-	print_reason(f, a);
+	if (!isnan(a->impact_percent))
+		print_reason(f, a);
 	print_confidence(f, a);
 	if (a->limit != PTCP_LIMIT_UNKNOWN)
 		fprintf(f, "\ncongestion control %s, limited by: %s\n",
 		    a->congestion[0] != '\0' ? a->congestion : "unknown", ptcp_limit_name(a->limit));
 	print_probes(f, a);
-	print_model(f, a);
+	if (!isnan(a->impact_percent))
+		print_model(f, a);
 	print_curve(f, a);
 	print_choices(f, a, receive);
 	print_next(f, a, receive);
@@ -341,6 +358,8 @@ static json_t *model(const struct ptcp_advice *a)
 	return o;
 }
 
+static json_t *known(double x) { return isnan(x) ? json_null() : json_real(x); }
+
 static json_t *curve(const struct ptcp_advice *a)
 {
 	json_t *list = json_array();
@@ -349,8 +368,8 @@ static json_t *curve(const struct ptcp_advice *a)
 
 	for (n = 1; n <= a->max_streams; n++) {
 		ptcp_advice_at(a, n, &p);
-		json_array_append_new(list, json_pack("{s:o, s:f, s:f}", "streams", json_count(n),
-		    "throughput_bps", p.throughput_bps, "impact_percent", p.impact_percent));
+		json_array_append_new(list, json_pack("{s:o, s:f, s:o}", "streams", json_count(n),
+		    "throughput_bps", p.throughput_bps, "impact_percent", known(p.impact_percent)));
 	}
 	return json_whole(list, a->max_streams);
 }
@@ -374,18 +393,18 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 
 static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err *e)
 {
-	return json_result(json_pack("{s:o, s:f, s:f, s:f, s:s, s:s, s:o, s:f, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
-	    "s:f, s:f, s:f, s:f, s:s, s:o, s:b}",
+	return json_result(json_pack("{s:o, s:f, s:o, s:f, s:s, s:s, s:o, s:o, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
+	    "s:f, s:f, s:o, s:o, s:s, s:o, s:b}",
 	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
-	    "impact_percent", a->impact_percent, "budget_percent", a->budget_percent,
+	    "impact_percent", known(a->impact_percent), "budget_percent", a->budget_percent,
 	    "limited_by", ptcp_limited_by_name(a->limited_by),
 	    "confidence", a->confident ? "high" : "low", "warning", warning(a),
-	    "impact_total_percent", a->impact_total_percent,
+	    "impact_total_percent", known(a->impact_total_percent),
 	    "congestion", a->congestion[0] != '\0' ? a->congestion : NULL,
 	    "congestion_advice", a->congestion_advice, "limit", ptcp_limit_name(a->limit),
 	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a),
 	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
-	    "impact_low_percent", a->impact_low_percent, "impact_high_percent", a->impact_high_percent,
+	    "impact_low_percent", known(a->impact_low_percent), "impact_high_percent", known(a->impact_high_percent),
 	    "others", ptcp_others_name(a->others), "choices", choices(a, receive), "yields", a->yields), e);
 }
 
@@ -432,14 +451,14 @@ static int write_plot(FILE *f, const char *file, const void *advice)
 	const struct ptcp_advice *a = advice;
 	const char *prefix;
 	double unit = plot_unit(max_bps(a), &prefix);
-	char label[UNITS_TEXT_BYTES + 80], rate[UNITS_TEXT_BYTES];
+	char label[2 * UNITS_TEXT_BYTES + 80], rate[UNITS_TEXT_BYTES], impact[UNITS_TEXT_BYTES];
 
 	plot_begin(f, file, PLOT_WIDTH, 480);
 	write_data(f, a, unit);
 	fprintf(f, "set title 'recommended: %u stream%s%s (model %s)'\n", a->streams, plural(a->streams),
 	    a->confident ? "" : ", with low confidence", ptcp_model_name(a->model));
-	snprintf(label, sizeof label, "%u stream%s: %s, impact %.0f %%", a->streams, plural(a->streams),
-	    units_rate_text(rate, a->throughput_bps), a->impact_percent);
+	snprintf(label, sizeof label, "%u stream%s: %s, impact %s", a->streams, plural(a->streams),
+	    units_rate_text(rate, a->throughput_bps), share(impact, round(a->impact_percent)));
 	plot_answer(f, a->streams, a->max_streams, label);
 	plot_counts(f, 'x', a->max_streams);
 	fprintf(f, "set xlabel 'streams'\nset yrange [0:*]\nset y2range [0:100]\n"

@@ -44,8 +44,9 @@ struct advise {
 	struct evidence evidence;
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
-	enum limit limit;
-	bool partly_limited; /* limit_is_partial() at a level */
+	enum limit limit;       /* limit of the largest level */
+	unsigned limit_streams; /* streams of the largest level */
+	bool partly_limited; /* a host, or limit_is_partial(), at a level */
 	struct ptcp_advice advice;
 	bool advised;
 };
@@ -192,9 +193,11 @@ static int advise(struct advise *a, struct ptcp_err *e)
 		a->advice.congestion_advice = NULL;
 	a->advice.limit = (enum ptcp_limit)a->limit;
 	a->advice.limit_advice = limit_advice(a->limit);
-	if (a->partly_limited && a->advice.limit_advice == NULL)
+	if (a->advice.limit_advice != NULL)
+		advice_of_hosts(&a->advice);
+	else if (a->partly_limited)
 		a->advice.warnings |= ADVICE_WARN_HOST_LIMITED;
-	a->advice.confident &= a->advice.limit_advice == NULL && !a->partly_limited;
+	a->advice.confident &= !a->partly_limited;
 	a->advised = true;
 	return 0;
 }
@@ -268,9 +271,11 @@ static void end_level(struct advise *a)
 		prober_fail(&a->base, &why);
 		return;
 	}
-	if (a->limit == LIMIT_UNKNOWN || a->limit == LIMIT_NETWORK)
+	if (a->level[a->at] >= a->limit_streams) {
 		a->limit = l;
-	a->partly_limited |= limit_is_partial(&a->times);
+		a->limit_streams = a->level[a->at];
+	}
+	a->partly_limited |= limit_advice(l) != NULL || limit_is_partial(&a->times);
 	add_probe(a, &s);
 	next_level(a);
 }
@@ -317,6 +322,9 @@ static void running(struct prober *b, struct session *sess)
 
 	a->started = mono_now();
 	a->at = a->n_probes = 0;
+	a->limit_streams = 0;
+	a->limit = LIMIT_UNKNOWN;
+	a->partly_limited = false;
 	for (i = 0; i < a->n_levels; i++)
 		max = a->level[i] > max ? a->level[i] : max;
 	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max))

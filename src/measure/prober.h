@@ -59,6 +59,11 @@ static inline struct ptcp_probe probe_to_public(const struct probe *p)
 int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n, const struct evidence *evidence,
     const struct ptcp_advice_opts *o, struct ptcp_err *e);
 
+/* Replaces the answer where hosts, not the network, limited the probes: the fewest streams with nearly the largest
+ * measured throughput, without impact, because probes of hosts do not show competing flows. The curve joins the
+ * measured levels and ends at the largest. */
+void advice_of_hosts(struct ptcp_advice *a);
+
 /* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
 /* Evidence and limit of the advice. */

@@ -1,4 +1,5 @@
 /* Advice from probes: the public functions of the model. */
+#include <math.h>
 #include <ptcp/ptcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "core/opts.h"
 #include "measure/prober.h"
 #include "model/advice.h"
+#include "model/parameters.h"
 #include "model/probe.h"
 
 /* The public values equal the model's. */
@@ -175,12 +177,85 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 	return 0;
 }
 
+/* ---- Where hosts limit ---- */
+
+/* Measured level next to n: with at most n streams, or with at least n; NULL: none. */
+static const struct ptcp_probe *level_beside(const struct ptcp_advice *a, unsigned n, bool below)
+{
+	const struct ptcp_probe *p, *found = NULL;
+	size_t i;
+
+	for (i = 0; i < a->n_probes; i++) {
+		p = &a->probes[i];
+		if ((below ? p->streams <= n : p->streams >= n) &&
+		    (found == NULL || (below ? p->streams >= found->streams : p->streams < found->streams)))
+			found = p;
+	}
+	return found;
+}
+
+/* Rate of n streams on the line between the levels beside n, or in proportion below the smallest level. */
+static struct ptcp_advice_point measured_point(const struct ptcp_advice *a, unsigned n)
+{
+	const struct ptcp_probe *from = level_beside(a, n, true), *to = level_beside(a, n, false);
+	struct probe widest = probe_of_public(from != NULL ? from : to);
+	double part, factor = exp(ADVICE_RANGE_SD * probe_error_ratio(&widest)), bps;
+
+	if (from == NULL)
+		bps = to->throughput_bps * n / to->streams;
+	else if (to == NULL || to->streams == from->streams)
+		bps = from->throughput_bps;
+	else {
+		part = (double)(n - from->streams) / (to->streams - from->streams);
+		bps = from->throughput_bps + part * (to->throughput_bps - from->throughput_bps);
+	}
+	return (struct ptcp_advice_point){ bps, bps / factor, bps * factor, NAN, NAN, NAN, NAN };
+}
+
+void advice_of_hosts(struct ptcp_advice *a)
+{
+	unsigned most = 1, n;
+	double best_bps = 0;
+	size_t i;
+
+	for (i = 0; i < a->n_probes; i++)
+		most = a->probes[i].streams > most ? a->probes[i].streams : most;
+	if (a->max_streams > most)
+		a->max_streams = most;
+	a->n_curve = a->max_streams < PTCP_ADVICE_CURVE ? a->max_streams : PTCP_ADVICE_CURVE;
+	for (n = 1; n <= a->n_curve; n++) {
+		a->curve[n - 1] = measured_point(a, n);
+		best_bps = fmax(best_bps, a->curve[n - 1].throughput_bps);
+	}
+	for (n = 1; a->curve[n - 1].throughput_bps < ADVICE_RESOLUTION * best_bps; n++)
+		;
+	a->streams = n;
+	a->throughput_bps = a->curve[n - 1].throughput_bps;
+	a->throughput_low_bps = a->curve[n - 1].throughput_low_bps;
+	a->throughput_high_bps = a->curve[n - 1].throughput_high_bps;
+	a->impact_percent = a->impact_low_percent = a->impact_high_percent = a->impact_total_percent = NAN;
+	a->others = PTCP_OTHERS_UNKNOWN;
+	a->limited_by = PTCP_LIMITED_BY_SATURATION;
+	a->confident = false;
+	a->warnings = 0; /* warnings of the network's model */
+	a->next_probe = 0;
+	a->congestion_advice = NULL;
+	for (i = 0; i < PTCP_CHOICES; i++) {
+		a->choices[i].streams = n;
+		a->choices[i].throughput_bps = a->throughput_bps;
+	}
+}
+
+/* ---- The answer at other numbers ---- */
+
 void ptcp_advice_at(const struct ptcp_advice *a, unsigned streams, struct ptcp_advice_point *out)
 {
 	struct advice found = { .fit = { .model = (enum fit_model)a->model } };
 	struct advice_point p;
 
 	streams = streams > 0 ? streams : 1;
+	if (a->limit_advice != NULL && a->n_curve > 0 && streams > a->n_curve)
+		streams = a->n_curve; /* advice_of_hosts() predicts nothing beyond the measured levels */
 	if (streams <= a->n_curve) {
 		*out = a->curve[streams - 1];
 		return;

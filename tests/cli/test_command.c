@@ -491,6 +491,22 @@ static void advises(void **state)
 	assert_non_null(strstr(cap.out,
 	    "\nAn additional stream would slow a flow that the probes cannot see by an expected "));
 	assert_non_null(strstr(cap.out, "3 streams: 5.00 Mbit/s; no competing flows seen (budget "));
+	fake.advice.impact_percent = fake.advice.impact_total_percent = fake.advice.impact_low_percent =
+	    fake.advice.impact_high_percent = NAN; /* a host limits */
+	fake.advice.n_curve = 1;
+	fake.advice.curve[0] = (struct ptcp_advice_point){ 5e6, 4e6, 6e6, NAN, NAN, NAN, NAN };
+	assert_int_equal(command("advise h"), 0);
+	assert_non_null(strstr(cap.out,
+	    "3 streams: 5.00 Mbit/s; a host, not the network, limits: the impact is unknown (budget "));
+	assert_null(strstr(cap.out, "nan"));
+	assert_null(strstr(cap.out, "additional stream"));
+	assert_null(strstr(cap.out, "model "));
+	assert_non_null(strstr(cap.out, "\n       1    5.00 Mbit/s        -              -\n"));
+	assert_non_null(strstr(cap.out, ", impact unknown: ptcp send --streams "));
+	assert_int_equal(command("advise --json h"), 0);
+	assert_non_null(strstr(cap.out, "\"impact_percent\":null,\"budget_percent\""));
+	assert_non_null(strstr(cap.out, "\"impact_total_percent\":null"));
+	assert_non_null(strstr(cap.out, "\"impact_high_percent\":null"));
 	fake.run_code = PTCP_ECONNECT;
 	fake.sentence = "h: nobody (look)";
 	assert_int_equal(command("advise h"), 3);

@@ -80,10 +80,59 @@ static void history_is_no_present(void **state)
 	assert_true(low_bps < bps / 4 && high_bps > bps * 4);
 }
 
+/* Loopback, whose hosts limit: measured. The path of 5.67 Gbit/s with 32 streams, and competing flows, do not exist. */
+static void hosts_show_no_impact(void **state)
+{
+	const struct ptcp_probe p[] = { { 1, 518e6, NAN }, { 2, 1120e6, NAN }, { 4, 1370e6, NAN },
+		{ 15, 1550e6, 20e6 } };
+	struct ptcp_advice_point at;
+	struct ptcp_advice_opts o;
+	struct ptcp_advice a;
+	size_t i, n;
+
+	(void)state;
+	for (n = 2; n <= 4; n++) {
+		ptcp_advice_opts_init(&o);
+		ptcp_advice_init(&a);
+		assert_int_equal(advice_of_probes(&a, p, n, NULL, &o, NULL), 0);
+		a.limit = PTCP_LIMIT_RECEIVE_WINDOW;
+		a.limit_advice = "raise";
+		advice_of_hosts(&a);
+		assert_int_equal(a.max_streams, p[n - 1].streams);
+		assert_true(a.streams <= a.max_streams && a.throughput_bps <= p[n - 1].throughput_bps);
+		assert_true(a.throughput_bps >= 0.93 * p[n - 1].throughput_bps);
+		assert_true(a.throughput_low_bps < a.throughput_bps && a.throughput_bps < a.throughput_high_bps);
+		assert_true(isnan(a.impact_percent) && isnan(a.impact_total_percent));
+		assert_true(!a.confident && a.next_probe == 0 && a.others == PTCP_OTHERS_UNKNOWN);
+		for (i = 0; i < n; i++) {
+			ptcp_advice_at(&a, p[i].streams, &at);
+			assert_true(at.throughput_bps == p[i].throughput_bps && isnan(at.impact_percent));
+		}
+		ptcp_advice_at(&a, 128, &at);
+		assert_true(at.throughput_bps == p[n - 1].throughput_bps && isnan(at.impact_percent));
+		for (i = 0; i < PTCP_CHOICES; i++)
+			assert_int_equal(a.choices[i].streams, a.streams);
+	}
+	assert_in_range(a.streams, 5, 12); /* 93 % of 1550 lies between 4 and 15 */
+	o.max_streams = 3; /* less than measured */
+	assert_int_equal(advice_of_probes(&a, p, 4, NULL, &o, NULL), 0);
+	a.limit_advice = "raise";
+	advice_of_hosts(&a);
+	assert_int_equal(a.streams, 3);
+	assert_true(a.throughput_bps == (1120e6 + 1370e6) / 2);
+	o.max_streams = 32;
+	assert_int_equal(advice_of_probes(&a, p + 2, 2, NULL, &o, NULL), 0);
+	a.limit_advice = "raise";
+	advice_of_hosts(&a);
+	ptcp_advice_at(&a, 1, &at); /* fewer than measured */
+	assert_true(at.throughput_bps == 1370e6 / 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_room_for_an_unseen_flow),
-		cmocka_unit_test(history_is_no_present) };
+		cmocka_unit_test(history_is_no_present),
+		cmocka_unit_test(hosts_show_no_impact) };
 
 	return cmocka_run_group_tests_name("measure/public_advice", tests, NULL, NULL);
 }

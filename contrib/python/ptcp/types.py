@@ -78,7 +78,7 @@ class Advice:
     streams: int
     throughput_bps: float  # predicted, as the impact
     throughput_range_bps: Tuple[float, float]  # holds 80 % of the truth
-    impact_percent: float  # slowdown of each other flow, compared with one stream
+    impact_percent: float  # slowdown of each other flow, compared with one stream; NAN with limit_advice
     impact_range_percent: Tuple[float, float]
     confident: bool
     warnings: Tuple[str, ...]
