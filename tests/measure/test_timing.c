@@ -85,6 +85,7 @@ static size_t run(bool held, unsigned starved)
 	sf.serves = serves;
 	sf.starter.o.linger_ns = 0;
 	sf.open.flags = 0;
+	sf.open.preserve = 0;
 	if (held)
 		hold();
 	sf_begin(WIRE_ACCEPTOR_DISCARDS, 1);
