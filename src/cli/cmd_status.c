@@ -29,14 +29,14 @@ static void print_json(const struct ptcp_status *s)
 	const struct ptcp_progress *g = &s->progress;
 
 	json_line(json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-	    "s:b}",
+	    "s:o, s:b}",
 	    "event", "status", "name", s->name, "state", ptcp_state_name(s->state), "source",
 	    json_text(s->source), "peer",
 	    s->peer, "destination", json_text(s->dest), "bytes", json_count(running ? g->bytes : g->file_bytes),
 	    "total_bytes",
 	    g->total_known ? json_count(g->total_bytes) : json_null(), "files", json_count(g->files), "failed",
-	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "resumed_bytes",
-	    json_count(g->resumed_bytes),
+	    json_count(g->failed), "wire_bytes", json_count(g->wire_bytes), "saved_bytes",
+	    json_count(g->saved_bytes), "resumed_bytes", json_count(g->resumed_bytes),
 	    "streams", json_count(running ? g->streams : g->max_streams), "age_s", json_seconds(s->age_s), "seconds",
 	    json_seconds(s->seconds), "exit", running ? json_null() : json_integer(exit_status(s->code)), "error",
 	    failed ? json_text(s->error) : json_null(), "fetched", s->fetched));

@@ -362,13 +362,14 @@ void running_report_transfer(struct running *r, const struct running_transfer *t
 {
 	const struct ptcp_progress *g = &t->progress;
 
-	running_report(r, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	running_report(r, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "state", t->state,
 	    "source", json_text(t->source), "sources", json_count(t->sources), "destination", json_text(t->destination),
 	    "bytes", json_count(g->bytes), "total_bytes", g->total_known ? json_count(g->total_bytes) : json_null(),
 	    "files", json_count(g->files), "failed", json_count(g->failed), "wire_bytes", json_count(g->wire_bytes),
-	    "resumed_bytes", json_count(g->resumed_bytes), "streams", json_count(g->streams), "rate_bps",
-	    json_rate(t->rate_bps), "eta_s", json_seconds(t->eta_s), "movers", json_movers(t->movers, t->n_movers)));
+	    "saved_bytes", json_count(g->saved_bytes), "resumed_bytes", json_count(g->resumed_bytes), "streams",
+	    json_count(g->streams), "rate_bps", json_rate(t->rate_bps), "eta_s", json_seconds(t->eta_s), "movers",
+	    json_movers(t->movers, t->n_movers)));
 }
 
 void running_free(struct running *r)
