@@ -49,8 +49,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", ptcp_err_name(r), err.msg);
 		return 1;
 	}
-	printf("%u streams: %.1f Mbit/s, %.0f %% from each other flow\n", advice.streams,
-	    advice.throughput_bps / 1e6, advice.impact_percent);
+	printf("%u streams: %.1f Mbit/s", advice.streams, advice.throughput_bps / 1e6);
+	if (advice.limit_advice == NULL)
+		printf(", %.0f %% from each other flow\n", advice.impact_percent);
+	else
+		printf("\nbut: %s\n", advice.limit_advice);
 	for (i = 0; (warning = ptcp_advice_warning(&advice, i)) != NULL; i++)
 		printf("but: %s\n", warning);
 	return 0;
