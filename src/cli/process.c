@@ -27,8 +27,12 @@
 #define SIGNAL_MS 200  /* time between the signals to a child and to us */
 
 static atomic_int signals, stops = 1;
-static _Atomic(void *) stop_handle;
-static void (*_Atomic stop_fn)(void *);
+/* The handler of signals gets a function with its own handle: a change fills the other element, then selects it. */
+static struct process_stop {
+	void (*fn)(void *handle);
+	void *handle;
+} stop_pair[2];
+static struct process_stop *_Atomic stop_selected = stop_pair;
 static atomic_bool state_requested, toggle_requested;
 static int wake_fd = -1;
 static int exit_second;
@@ -77,7 +81,7 @@ void process_prepare(void)
 static void on_signal(int sig)
 {
 	int saved = errno;
-	void (*stop)(void *) = atomic_load(&stop_fn);
+	const struct process_stop *stop = atomic_load(&stop_selected);
 	ssize_t r;
 
 	(void)sig;
@@ -86,8 +90,8 @@ static void on_signal(int sig)
 		(void)r;
 		_exit(exit_second);
 	}
-	if (stop != NULL)
-		stop(atomic_load(&stop_handle));
+	if (stop->fn != NULL)
+		stop->fn(stop->handle);
 	errno = saved;
 }
 
@@ -168,8 +172,10 @@ int process_signal(int fd)
 
 void process_set_stop(void (*stop)(void *handle), void *handle)
 {
-	atomic_store(&stop_handle, handle);
-	atomic_store(&stop_fn, stop);
+	struct process_stop *other = &stop_pair[atomic_load(&stop_selected) == stop_pair];
+
+	*other = (struct process_stop){ .fn = stop, .handle = handle };
+	atomic_store(&stop_selected, other);
 	if (stop != NULL && process_stopping())
 		stop(handle); /* idempotent; the signal handler may have called stop too */
 }
