@@ -76,6 +76,16 @@
 	VALUE(INT, pipe.fd, -1, 0, INT_MAX, "", "FD", "descriptor for the source or destination -") \
 	TEXTS(ONCE, files, n_files, "", "PATH", "paths below the only source to transfer")
 
+/* Changes of attributes: members of struct ptcp_preserve. */
+#define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(TEXT, preserve.chmod, NULL, 0, 0, "chmod", "CHANGES", \
+	    "change modes on their way, such as D755,F644 or go-w; D: of directories, F: of files") \
+	VALUE(TEXT, preserve.chown, NULL, 0, 0, "chown", "USER:GROUP", "give all entries to this user, group or both") \
+	VALUE(TEXT, preserve.user_map, NULL, 0, 0, "usermap", "FROM:TO,..", \
+	    "give the entries of user FROM, a name, pattern, number or range, to user TO") \
+	VALUE(TEXT, preserve.group_map, NULL, 0, 0, "groupmap", "FROM:TO,..", "the same of groups") \
+	SWITCH(preserve.numeric_ids, "numeric-ids", 0, "preserve owners by number, not by name")
+
 #define PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
 	SWITCH(detach, "detach", 0, \
 	    "between two servers: exit once the transfer runs, and print its name for ptcp status")
@@ -170,6 +180,7 @@
 	PTCP_OPTIONS_SYMLINKS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_CONNECTION(SWITCH, SENT, VALUE, TEXTS) \

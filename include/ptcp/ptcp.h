@@ -336,6 +336,11 @@ struct ptcp_preserve {
 	bool xattr;              /* extended attributes; of root, who receives, not only user.* */
 	bool acl;                /* with mode: POSIX ACLs, users and groups by name or else by number */
 	bool setid;              /* with mode: also the setuid, setgid and sticky bits */
+	/* Changes on the way, as by ptcp-send(1); NULL, the default: none. Not between two servers */
+	const char *chmod;       /* with mode: "D755,F644", "go-w" */
+	const char *chown;       /* with owner: "USER", "USER:GROUP" or ":GROUP", for all that the next two do not name */
+	const char *user_map, *group_map; /* with owner: "FROM:TO,..", the first match counts */
+	bool numeric_ids;        /* owners and ACLs by number, not by name */
 };
 
 /* Numbers of paths. */

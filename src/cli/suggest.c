@@ -89,12 +89,10 @@ static const struct {
 	{ "min-age", 0, "--older-than leaves out newer files, such as --older-than 7d" },
 	{ "list-only", 0, "ptcp ls lists a remote directory" },
 	{ "link-dest", 0, "ptcp makes no hard links to an older copy: leave the option out" },
-	{ "chmod", 0, "--preserve mode keeps the modes; change modes at the source or at the destination" },
 	{ "inplace", 0, "ptcp replaces a file once it is complete: leave the option out" },
 	{ "append", 0, "ptcp resumes files by itself: leave the option out" },
 	{ "stats", 0, "the summary at the end has the numbers, --json has all" },
 	{ "log-file", 0, "--log-level writes a log to standard error: add 2>FILE" },
-	{ "numeric-ids", 0, "--preserve owner uses names, and numbers where a name is missing" },
 	{ NULL, 't', "times are preserved by default: leave the option out" },
 };
 

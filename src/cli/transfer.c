@@ -138,6 +138,8 @@ static const struct opt send_options[] = {
 };
 static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
 
+static const struct opt attribute_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_ATTRIBUTES) { .name = NULL } };
+
 static const struct opt writing_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
@@ -414,8 +416,9 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	    existing_options), \
 	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
 	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
-	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), \
-	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Relays", paths_options), \
+	GROUP_BRIEF("Attributes", attribute_options), \
+	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), GROUP_BRIEF("", paths_options), \
+	GROUP_BRIEF("Through SSH", ssh_options), \
 	    GROUP_BRIEF("Movers", mover_options), \
 	GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "mover/movers.h"
 #include "net/trust/known_hosts.h"
+#include "store/attr_map.h"
 
 #define PATHS_USUAL 2
 
@@ -116,6 +117,7 @@ static void task_fini(struct ptcp_task *t)
 	pipe_sink_free(t->files.output);
 	published_fini(&t->files.published);
 	filter_free(t->files.filter);
+	attr_map_free(t->files.map);
 	selection_free(t->files.selection);
 	free(t->files.open_paths);
 	pthread_mutex_destroy(&t->new_rate.lock);

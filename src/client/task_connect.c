@@ -135,7 +135,7 @@ static int new_session(struct ptcp_task *t, enum ssh_start_mode mode, struct cha
 		.timeout_ns = task_timeout_ns(t), .ops = &task_session_ops, .arg = t,
 		.linger_ns = t->prober != NULL || t->o.dry_run ? 0 : (uint64_t)(t->o.retry_for_s * 1e9),
 		.movers = t->movers, .streams = n.fixed || n.adaptive ? 0 : n.few, .fixed_streams = n.fixed,
-		.direct_io = t->o.direct_io
+		.direct_io = t->o.direct_io, .map = t->files.map
 	};
 	int r;
 

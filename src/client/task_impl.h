@@ -42,6 +42,7 @@ struct task_files {
 	const char *const *local;       /* sources, or the destination */
 	size_t n_local, n_remote;
 	struct filter *filter;          /* NULL: no rules */
+	struct attr_map *map;           /* changes of attributes; NULL: none */
 	int64_t newer_s, older_s;       /* --newer-than and --older-than as times; 0: none */
 	struct selection *selection;    /* entries of the source; NULL: all */
 	uint8_t *open_paths;            /* remote files and rules, encoded for OPEN */
@@ -180,6 +181,13 @@ int limits_take(struct ptcp_task *t, struct ptcp_err *e);
 void limits_put(const struct ptcp_task *t, struct wire_open *open);
 /* The first given option; NULL: none. */
 const char *limits_first(const struct ptcp_task *t);
+
+/* ---- mapping.c ---- */
+
+/* Makes t->files.map. */
+int mapping_take(struct ptcp_task *t, struct ptcp_err *e);
+/* The first given option; NULL: none. */
+const char *mapping_first(const struct ptcp_task *t);
 
 /* ---- task.c ---- */
 

@@ -29,7 +29,8 @@ static const char *meaningless(const struct ptcp_task *t)
 
 static int task_pipe_check(const struct ptcp_task *t, bool sends, size_t n_srcs, const char *dest, struct ptcp_err *e)
 {
-	const char *option = meaningless(t) != NULL ? meaningless(t) : limits_first(t),
+	const char *option = meaningless(t) != NULL ? meaningless(t) : limits_first(t) != NULL ? limits_first(t) :
+	    mapping_first(t),
 	    *pipe = sends ? "standard input" : "standard output";
 	char shown[TEXT_NAME_BYTES];
 

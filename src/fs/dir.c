@@ -14,7 +14,7 @@
 #include "fs/fs_err.h"
 
 /* umask(2) returns the old mask only by setting a new one, for all threads. */
-static mode_t read_umask(void)
+mode_t dir_process_umask(void)
 {
 	char text[512], *at;
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int tree_new(struct tree **out, int *fd, char *path, size_t below, const 
 		t->path = path;
 		t->below = below;
 		t->sys = sys;
-		t->umask = read_umask();
+		t->umask = dir_process_umask();
 		t->max_open = fd_budget_directories(DIR_OPEN_MAX);
 		pthread_mutex_init(&t->lock, NULL);
 		list_init(&t->idle);

@@ -57,7 +57,8 @@ void dir_unref(struct dir *d); /* NULL is fine */
 /* The tree's system calls, for use with dir_fd(). */
 const struct sys *dir_sys(const struct dir *d);
 
-/* The process's umask when the tree was opened (022 without /proc). */
+/* The process's umask, now, and when the tree was opened (022 without /proc). */
+mode_t dir_process_umask(void);
 mode_t dir_umask(const struct dir *d);
 /* The mode of a new file in the directory, as of any program that asks for `mode`: limited by the directory's default
  * ACL, or else by the umask. */

@@ -7,7 +7,6 @@
 
 static uint16_t preserve_of(const struct session *sess) { return engine_open(sess->engine)->preserve; }
 
-/* Those without privilege. */
 static unsigned plain_kinds(uint16_t preserve)
 {
 	return ((preserve & WIRE_PRESERVE_XATTR) != 0 ? XATTR_USER : 0) |
@@ -28,7 +27,7 @@ unsigned attributes_sent(const struct session *sess)
 	return plain_kinds(preserve) | (sess->o.open == NULL ? privileged_kinds(preserve) : 0);
 }
 
-/* A server run by root sets none that give rights: a client could install setuid-root programs. */
+/* A server run by root sets no attributes that give rights: a client could install setuid-root programs. */
 static unsigned accepted_kinds(const struct session *sess)
 {
 	const uint16_t preserve = preserve_of(sess);
@@ -46,7 +45,8 @@ void attributes_take_meta(struct session *sess, struct meta *m, const struct wir
 	m->setid = (preserve & WIRE_PRESERVE_SETID) != 0 && (sess->o.open != NULL || geteuid() != 0);
 	m->acls = (preserve & WIRE_PRESERVE_ACL) != 0;
 	m->owners = sess->receive->owners;
-	m->mode = f->mode;
+	m->map = sess->o.map;
+	m->mode = attr_map_mode(sess->o.map, f->mode, f->type == WIRE_DIR || f->type == WIRE_DIR_END);
 	m->mtime.tv_sec = f->mtime_s;
 	m->mtime.tv_nsec = f->mtime_ns;
 }
@@ -59,6 +59,7 @@ static bool take_owner(struct session *sess, struct receive_entry *t, const stru
 	t->owner->gid = a->gid;
 	span_copy(t->owner->user, a->user);
 	span_copy(t->owner->group, a->group);
+	attr_map_owner(sess->o.map, t->owner);
 	t->meta.owner = t->owner;
 	return true;
 }

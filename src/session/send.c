@@ -272,22 +272,26 @@ static void on_listed(struct io_call *k)
 static void describe(struct send_side *t, unsigned i)
 {
 	struct walk_entry *w = &t->entry[i];
+	const struct acl_names names = { t->owners, t->session->o.map };
+	const bool is_dir = w->type == WALK_DIR;
 	mode_t mode = w->mode;
 	struct ptcp_err why;
 
 	if (w->type != WALK_FILE && w->type != WALK_DIR && w->type != WALK_SYMLINK)
 		return;
-	if (t->owners != NULL)
+	if (t->owners != NULL) {
 		owners_describe(t->owners, w->uid, w->gid, &t->owner[i]);
+		attr_map_owner(names.map, &t->owner[i]);
+	}
 	if (w->type == WALK_SYMLINK)
 		return;
 	if (t->narrows)
 		mode = acls_narrowed(w->dir, w->name, mode);
 	if (t->xattr_kinds != 0 && (xattrs_read(&t->xattrs[i], w->dir, w->name, t->xattr_kinds, &why) != 0 ||
-	    acls_describe(&t->xattrs[i], t->owners, w->dir, w->name, &mode, &why) != 0) &&
+	    acls_describe(&t->xattrs[i], &names, w->dir, w->name, is_dir, &mode, &why) != 0) &&
 	    why.sys != ENOENT) /* opening the file will tell */
 		t->lacking[i] = strdup(why.msg);
-	walk_entry_narrow(w, mode);
+	walk_entry_set_mode(w, attr_map_mode(names.map, mode, is_dir));
 }
 
 int send_listed(struct send_side *t, struct ptcp_err *e)

@@ -12,6 +12,7 @@
 #include "session/paths.h"
 #include "store/destination.h"
 
+struct attr_map;
 struct filter;
 struct published;
 struct movers;
@@ -93,6 +94,7 @@ struct session_opts {
 	bool fixed_streams;           /* all granted streams are active, with movers */
 	struct memory_account *memory; /* outlives the session; NULL: no limit */
 	bool direct_io;               /* files bypass the page cache */
+	const struct attr_map *map;   /* starter: changes of attributes; outlives the session; NULL: none */
 	uint32_t stripe;              /* acceptor: in OPENED */
 	const struct session_ops *ops;
 	void *arg;

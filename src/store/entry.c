@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
 #include "fs/quota.h"
@@ -130,6 +131,28 @@ static int set_xattrs(const struct xattrs *x, const struct dir *d, const char *n
 	return r;
 }
 
+bool meta_has_owner(const struct meta *m, const struct stat *st)
+{
+	uint32_t uid, gid;
+
+	if (m->owner == NULL)
+		return true;
+	owners_resolve(m->owners, m->owner, &uid, &gid);
+	return (uid == ATTR_MAP_BY_NAME || uid == st->st_uid) && (gid == ATTR_MAP_BY_NAME || gid == st->st_gid);
+}
+
+/* The user or group that --chown names, and this host does not know. */
+static int report_unknown(const struct meta *m, const struct dir *d, const char *name, bool user, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES], text[TEXT_NAME_BYTES + 60];
+
+	snprintf(text, sizeof text, user ? "owner not set: no user %s here (create it)" :
+	    "owner not set: no group %s here (create it)",
+	    text_escape(shown, sizeof shown, user ? m->owner->user : m->owner->group));
+	fs_err_set(e, PTCP_EIO, 0, d, name, text);
+	return 1;
+}
+
 /* Whoever gives a file away may no longer set user.* attributes, and a new owner costs a program its capabilities. */
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool is_dir, mode_t *mode,
     struct ptcp_err *e)
@@ -145,6 +168,8 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 		if ((r = owner_set(d, name, fd, uid, gid, e)) < 0)
 			return r;
 		owner_ok = r > 0;
+		if (uid == ATTR_MAP_BY_NAME || gid == ATTR_MAP_BY_NAME)
+			dropped += report_unknown(m, d, name, uid == ATTR_MAP_BY_NAME, dropped > 0 ? NULL : e);
 	}
 	if (m->xattrs != NULL && owner_ok) {
 		if ((r = xattrs_set(m->xattrs, d, name, fd, XATTR_PRIVILEGED | XATTR_CAPABILITY,
@@ -154,7 +179,8 @@ int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, 
 	}
 	*mode = owner_mode(m->mode, m->setid, owner_ok);
 	if (m->set_mode && m->acls) {
-		if ((r = acls_set(m->xattrs, m->owners, d, name, fd, is_dir, mode, dropped > 0 ? NULL : e)) < 0)
+		if ((r = acls_set(m->xattrs, &(struct acl_names){ m->owners, m->map }, d, name, fd, is_dir, mode,
+		    dropped > 0 ? NULL : e)) < 0)
 			return r;
 		dropped += r;
 	}
@@ -335,17 +361,13 @@ static bool same_symlink(const struct dir *parent, int at, const char *name, con
     struct stat *st)
 {
 	char now[PATH_MAX + 1];
-	uint32_t uid, gid;
 	ssize_t n;
 
 	if (dir_sys(parent)->fstatat(at, name, st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISLNK(st->st_mode) ||
 	    (n = dir_sys(parent)->readlinkat(at, name, now, sizeof now)) < 0 || (size_t)n != strlen(target) ||
 	    memcmp(now, target, (size_t)n) != 0)
 		return false;
-	if (m->owner == NULL)
-		return true;
-	owners_resolve(m->owners, m->owner, &uid, &gid);
-	return st->st_uid == uid && st->st_gid == gid;
+	return meta_has_owner(m, st);
 }
 
 bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh)

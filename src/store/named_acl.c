@@ -16,29 +16,65 @@ enum { VALUE_MAX = 65536, PACKED_MAX = XATTRS_MAX_BYTES };
 
 /* ---- At the source ---- */
 
-static const char *name_of(struct owners *o, struct owner *is, struct acl_entry entry)
+/* The entry becomes that of the destination. The result is valid until *is changes. */
+static const char *name_of(const struct acl_names *names, struct owner *is, struct acl_entry *entry)
 {
-	if (entry.tag != ACL_USER && entry.tag != ACL_GROUP)
+	const bool user = entry->tag == ACL_USER;
+
+	if (!user && entry->tag != ACL_GROUP)
 		return "";
-	owners_describe(o, entry.tag == ACL_USER ? entry.id : 0, entry.tag == ACL_GROUP ? entry.id : 0, is);
-	return entry.tag == ACL_USER ? is->user : is->group;
+	owners_describe(names->owners, user ? entry->id : 0, user ? 0 : entry->id, is);
+	attr_map_owner(names->map, is);
+	entry->id = user ? is->uid : is->gid;
+	return user ? is->user : is->group;
 }
 
-/* The number of bytes; more than PACKED_MAX: too large. */
-static size_t pack(struct owners *o, const void *acl, size_t n, uint8_t out[PACKED_MAX])
+/* The permissions of the entry, by the changed mode for entries that are part of the mode. */
+static uint16_t perm_of(const struct acl_entry *entry, bool masked, mode_t mode)
 {
+	switch (entry->tag) {
+	case ACL_USER_OBJ: return mode >> 6 & 7;
+	case ACL_MASK: return mode >> 3 & 7;
+	case ACL_GROUP_OBJ: return masked ? entry->perm : mode >> 3 & 7;
+	case ACL_OTHER: return mode & 7;
+	default: return entry->perm;
+	}
+}
+
+static bool has_mask(const void *acl, size_t n)
+{
+	struct acl_entry entry;
+	size_t at = 0;
+
+	while (acl_next(acl, n, &at, &entry))
+		if (entry.tag == ACL_MASK)
+			return true;
+	return false;
+}
+
+struct source_acl {
+	const void *value;
+	size_t n;
+	bool changes; /* its permissions are those of the mode: */
+	mode_t mode;
+};
+
+/* The number of bytes; more than PACKED_MAX: too large. */
+static size_t pack(const struct acl_names *names, const struct source_acl *a, uint8_t out[PACKED_MAX])
+{
+	const bool masked = has_mask(a->value, a->n);
 	struct acl_entry entry;
 	size_t at = 0, used = 0, name_n;
 	struct owner is;
 	const char *name;
 
-	while (acl_next(acl, n, &at, &entry)) {
-		name = name_of(o, &is, entry);
+	while (acl_next(a->value, a->n, &at, &entry)) {
+		name = name_of(names, &is, &entry);
 		name_n = strlen(name);
 		if (PACKED_MAX - used < PACKED_BYTES + name_n)
 			return PACKED_MAX + 1;
 		out[used] = (uint8_t)entry.tag;
-		out[used + 1] = (uint8_t)entry.perm;
+		out[used + 1] = (uint8_t)(a->changes ? perm_of(&entry, masked, a->mode) : entry.perm);
 		put_u32(out + used + 2, entry.id);
 		out[used + 6] = (uint8_t)name_n;
 		memcpy(out + used + PACKED_BYTES, name, name_n);
@@ -48,16 +84,19 @@ static size_t pack(struct owners *o, const void *acl, size_t n, uint8_t out[PACK
 }
 
 /* Copies the attribute. */
-static int describe_one(struct xattrs *to, const struct xattr *a, struct owners *o, mode_t *mode, uint8_t *packed,
-    struct ptcp_err *e)
+static int describe_one(struct xattrs *to, const struct xattr *a, const struct acl_names *names, bool is_dir,
+    mode_t *mode, uint8_t *packed, struct ptcp_err *e)
 {
+	struct source_acl acl = { .value = a->value, .n = a->n };
 	size_t n;
 
 	if (!acl_is_name(a->name))
 		return xattrs_add(to, a->name, a->name_n, a->value, a->n, e);
-	if (strcmp(a->name, ACL_ACCESS) == 0)
+	if (strcmp(a->name, ACL_ACCESS) == 0 && (acl.changes = acl_mode(a->value, a->n, &acl.mode))) {
+		acl.mode = attr_map_mode(names->map, acl.mode, is_dir);
 		*mode = acl_group_mode(a->value, a->n, *mode);
-	n = pack(o, a->value, a->n, packed);
+	}
+	n = pack(names, &acl, packed);
 	return n > PACKED_MAX ? PTCP_ERANGE : xattrs_add(to, a->name, a->name_n, packed, n, e);
 }
 
@@ -72,8 +111,8 @@ static bool has_acl(const struct xattrs *x)
 	return false;
 }
 
-int acls_describe(struct xattrs *x, struct owners *o, const struct dir *d, const char *name, mode_t *mode,
-    struct ptcp_err *e)
+int acls_describe(struct xattrs *x, const struct acl_names *names, const struct dir *d, const char *name,
+    bool is_dir, mode_t *mode, struct ptcp_err *e)
 {
 	struct xattrs to = { .packed = { .memory = x->packed.memory } };
 	struct xattr a;
@@ -86,7 +125,7 @@ int acls_describe(struct xattrs *x, struct owners *o, const struct dir *d, const
 	if ((packed = malloc(PACKED_MAX)) == NULL)
 		return err_nomem(e);
 	while (r == 0 && xattrs_next(x, &at, &a))
-		if ((r = describe_one(&to, &a, o, mode, packed, e)) == PTCP_ERANGE) {
+		if ((r = describe_one(&to, &a, names, is_dir, mode, packed, e)) == PTCP_ERANGE) {
 			fs_err_set(e, PTCP_ERANGE, 0, d, name, "ACL: too large: not sent");
 			left_out = 1;
 			r = 0;
@@ -124,7 +163,8 @@ mode_t acls_narrowed(struct dir *d, const char *name, mode_t mode)
 /* ---- At the destination ---- */
 
 /* The list as the kernel has it, of *n bytes, to be released with free(); 0: *n is 0 for a malformed list. */
-static int unpack(uint8_t **out, size_t *n, const struct xattr *a, struct owners *o, struct ptcp_err *e)
+static int unpack(uint8_t **out, size_t *n, const struct xattr *a, const struct acl_names *names,
+    struct ptcp_err *e)
 {
 	const uint8_t *p = a->value, *end = p + a->n;
 	struct owner from;
@@ -142,7 +182,8 @@ static int unpack(uint8_t **out, size_t *n, const struct xattr *a, struct owners
 		if (entry.tag == ACL_USER || entry.tag == ACL_GROUP) {
 			from = (struct owner){ .uid = get_u32(p + 2), .gid = get_u32(p + 2) };
 			memcpy(entry.tag == ACL_USER ? from.user : from.group, p + PACKED_BYTES, p[6]);
-			owners_resolve(o, &from, &uid, &gid);
+			attr_map_owner(names->map, &from);
+			owners_resolve(names->owners, &from, &uid, &gid);
 			entry.id = entry.tag == ACL_USER ? uid : gid;
 		}
 		*n += acl_put(*out + *n, entry);
@@ -171,8 +212,8 @@ static int refused(const struct dir *d, const char *name, int sys, struct ptcp_e
 }
 
 /* The kernel sorts entries of users by number, and refuses duplicates: two names may have one number here. */
-static int set_one(const struct xattrs *x, const char *attr, struct owners *o, const struct dir *d, const char *name,
-    int fd, mode_t *mode, struct ptcp_err *e)
+static int set_one(const struct xattrs *x, const char *attr, const struct acl_names *names, const struct dir *d,
+    const char *name, int fd, bool is_dir, mode_t *mode, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(d);
 	struct xattr a;
@@ -185,13 +226,13 @@ static int set_one(const struct xattrs *x, const char *attr, struct owners *o, c
 		r = sys->fremovexattr(fd, attr) == 0 || errno == ENODATA || fs_cannot(ABILITY_ACLS, errno);
 		return r ? 0 : fs_err_sys(e, errno, d, name, "cannot remove the ACL");
 	}
-	if ((r = unpack(&acl, &n, &a, o, e)) < 0)
+	if ((r = unpack(&acl, &n, &a, names, e)) < 0)
 		return r;
 	if (n == 0)
 		errno = EINVAL;
 	if (n > 0 && sys->fsetxattr(fd, attr, acl, n, 0) == 0) {
 		if (mode != NULL && acl_mode(acl, n, &bits))
-			*mode = (*mode & 07000) | bits;
+			*mode = attr_map_mode(names->map, (*mode & 07000) | bits, is_dir);
 	} else {
 		r = refused(d, name, errno, e);
 		sys->fremovexattr(fd, attr); /* an inherited list has other entries */
@@ -200,12 +241,13 @@ static int set_one(const struct xattrs *x, const char *attr, struct owners *o, c
 	return r;
 }
 
-int acls_set(const struct xattrs *x, struct owners *o, const struct dir *d, const char *name, int fd, bool is_dir,
-    mode_t *mode, struct ptcp_err *e)
+int acls_set(const struct xattrs *x, const struct acl_names *names, const struct dir *d, const char *name,
+    int fd, bool is_dir, mode_t *mode, struct ptcp_err *e)
 {
-	int r = set_one(x, ACL_ACCESS, o, d, name, fd, mode, e), dropped = r;
+	int r = set_one(x, ACL_ACCESS, names, d, name, fd, is_dir, mode, e), dropped = r;
 
-	if (r >= 0 && is_dir && (r = set_one(x, ACL_DEFAULT, o, d, name, fd, NULL, dropped > 0 ? NULL : e)) >= 0)
+	if (r >= 0 && is_dir &&
+	    (r = set_one(x, ACL_DEFAULT, names, d, name, fd, true, NULL, dropped > 0 ? NULL : e)) >= 0)
 		r |= dropped;
 	return r;
 }

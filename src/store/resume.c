@@ -341,17 +341,13 @@ static int set_time(const struct sink *s, int fd, const struct stat *st, struct 
 static bool refreshed(const struct sink *s, int at, const struct stat *st)
 {
 	const struct meta *m = &s->meta;
-	uint32_t uid, gid;
 
 	if (needs_time(s, st) || m->xattrs != NULL ||
 	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
 		return false;
 	if (m->acls && acls_exist(s->dir, at, s->name))
 		return false;
-	if (m->owner == NULL)
-		return true;
-	owners_resolve(m->owners, m->owner, &uid, &gid);
-	return st->st_uid == uid && st->st_gid == gid;
+	return meta_has_owner(m, st);
 }
 
 static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)

@@ -36,6 +36,7 @@ struct meta {
 	struct owners *owners;       /* resolves the names of `owner` */
 	const struct xattrs *xattrs;
 	bool acls;                   /* with set_mode: sets those in `xattrs`, named by `owners`, and removes others */
+	const struct attr_map *map;  /* changes of ACLs; the rest is changed already; NULL: none */
 	struct published *published; /* files that are not replaced, and will have the file; NULL: none */
 };
 

@@ -122,6 +122,8 @@ int sink_punch(struct sink *s, int fd, uint64_t off, uint64_t n, struct ptcp_err
 /* Of a shared part: zeros that are still in this host's cache would overwrite what another host writes. */
 int sink_flush_cleared(struct sink *s, int fd, struct ptcp_err *e);
 
+/* Whether the file has the owner that it is to have, as far as this host knows the names. */
+bool meta_has_owner(const struct meta *m, const struct stat *st);
 /* Sets extended attributes, owner and ACLs, before mode and times. *mode: the mode to set, with set_mode. 1: the file
  * system refused an attribute, named by `e`. */
 int meta_set_owner(const struct meta *m, const struct dir *d, const char *name, int fd, bool is_dir, mode_t *mode,

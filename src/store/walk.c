@@ -344,7 +344,7 @@ void walk_entry_fini(struct walk_entry *e)
 	*e = (struct walk_entry){ 0 };
 }
 
-void walk_entry_narrow(struct walk_entry *e, uint32_t mode) { e->mode &= mode; }
+void walk_entry_set_mode(struct walk_entry *e, uint32_t mode) { e->mode = mode; }
 
 void walk_entry_fill(struct walk_entry *e, uint8_t *content, uint64_t bytes)
 {

@@ -97,8 +97,8 @@ void walk_skip(struct walk *w);
  * reported. */
 int walk_next(struct walk *w, struct walk_entry *out, struct ptcp_err *e);
 void walk_entry_fini(struct walk_entry *e);
-/* Narrows the mode of a file or directory to what an ACL grants the owning group. */
-void walk_entry_narrow(struct walk_entry *e, uint32_t mode);
+/* The mode to transfer, instead of the one found. */
+void walk_entry_set_mode(struct walk_entry *e, uint32_t mode);
 /* Gives a file its content, which is taken, and the size of it. */
 void walk_entry_fill(struct walk_entry *e, uint8_t *content, uint64_t bytes);
 

@@ -570,9 +570,9 @@ static void help(void **state)
 	    "(default: "));
 	assert_non_null(strstr(cap.out,
 	    "\n      --log-level WORD           log messages of this level and above: error|warn|info|debug|trace\n"));
-	assert_non_null(strstr(cap.out,
-	    "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 --retry-for\n"));
-	assert_non_null(strstr(cap.out, "  Relays: --via --relays --paths --overlay --local-host\n"));
+	assert_non_null(strstr(cap.out, "\n  Connection: --fingerprint --timeout --wait --congestion --ipv4 --ipv6 "
+	    "--retry-for --via --relays --paths --overlay --local-host\n"));
+	assert_non_null(strstr(cap.out, "  Attributes: --chmod --chown --usermap --groupmap --numeric-ids\n"));
 	assert_null(strstr(cap.out, "--mkpath ")); /* a default */
 	assert_int_equal(command("key -h"), 0);
 	assert_int_equal(fake.runs, 0);

@@ -50,12 +50,14 @@ static int group_id(const char *name, struct group *gr, char *buf, size_t n, str
 static const struct owner_db played = { user_name, user_id, group_name, group_id };
 
 static struct owners *hosts;
+static struct acl_names names;
 static struct xattrs list;
 
 static int setup(void **state)
 {
 	if (fx_tree_setup(state) != 0 || owners_new(&hosts, &played, NULL, NULL) < 0)
 		return -1;
+	names = (struct acl_names){ hosts, NULL };
 	list = XATTRS_INIT;
 	fx_text("f", "x");
 	fx_mkdir("d");
@@ -157,17 +159,17 @@ static void there_and_back(void **state)
 	give("d", ACL_DEFAULT, acl_of(7, 8, 0, 5));
 	assert_int_equal(xattrs_read(&list, fx_root, "d", XATTR_USER | XATTR_ACL, NULL), 0);
 	assert_int_equal(list.n, 2);
-	assert_int_equal(acls_describe(&list, hosts, fx_root, "d", &mode, NULL), 0);
+	assert_int_equal(acls_describe(&list, &names, fx_root, "d", "d"[0] == 'd', &mode, NULL), 0);
 	assert_int_equal(mode, 0740); /* the owning group's, if the list is not kept */
 	fx_mkdir("e");
 	give("e", ACL_DEFAULT, acl_of(9, 9, 7, 7));
 	fd = open(fx_path("e"), O_RDONLY | O_DIRECTORY);
-	assert_int_equal(acls_set(&list, hosts, fx_root, "e", fd, true, &mode, NULL), 0);
+	assert_int_equal(acls_set(&list, &names, fx_root, "e", fd, true, &mode, NULL), 0);
 	assert_int_equal(mode, 0770);
 	has("e", ACL_ACCESS, acl_of(105, 6, 4, 7));
 	has("e", ACL_DEFAULT, acl_of(107, 8, 0, 5));
 	assert_int_equal(mode_of("e"), 0770);
-	assert_int_equal(acls_set(NULL, hosts, fx_root, "e", fd, true, &mode, NULL), 0);
+	assert_int_equal(acls_set(NULL, &names, fx_root, "e", fd, true, &mode, NULL), 0);
 	assert_true(has_none("e", ACL_ACCESS) && has_none("e", ACL_DEFAULT));
 	close(fd);
 }
@@ -187,21 +189,21 @@ static void refused(void **state)
 	a.n += acl_put(a.bytes + a.n, twice[0]);
 	a.n += acl_put(a.bytes + a.n, twice[1]);
 	assert_int_equal(xattrs_add(&list, ACL_ACCESS, strlen(ACL_ACCESS), a.bytes, a.n, NULL), 0);
-	assert_int_equal(acls_describe(&list, hosts, fx_root, "f", &mode, NULL), 0);
+	assert_int_equal(acls_describe(&list, &names, fx_root, "f", "f"[0] == 'd', &mode, NULL), 0);
 	mode = 0640;
 	give("f", ACL_ACCESS, acl_of(5, 6, 4, 7));
 	fd = open(fx_path("f"), O_RDWR);
-	assert_int_equal(acls_set(&list, hosts, fx_root, "f", fd, false, &mode, &e), 1);
+	assert_int_equal(acls_set(&list, &names, fx_root, "f", fd, false, &mode, &e), 1);
 	assert_non_null(strstr(e.msg, "f: ACL: not kept"));
 	assert_int_equal(mode, 0640);
 	assert_true(has_none("f", ACL_ACCESS));
 	fx_fail_always(FX_fsetxattr, EIO);
-	assert_int_equal(acls_set(&list, hosts, fx_root, "f", fd, false, &mode, &e), PTCP_EIO);
+	assert_int_equal(acls_set(&list, &names, fx_root, "f", fd, false, &mode, &e), PTCP_EIO);
 	fx_fail_always(FX_fremovexattr, EIO);
-	assert_int_equal(acls_set(NULL, hosts, fx_root, "f", fd, false, &mode, &e), PTCP_EIO);
+	assert_int_equal(acls_set(NULL, &names, fx_root, "f", fd, false, &mode, &e), PTCP_EIO);
 	assert_non_null(strstr(e.msg, "f: cannot remove the ACL"));
 	fx_fail_always(FX_fremovexattr, EOPNOTSUPP);
-	assert_int_equal(acls_set(NULL, hosts, fx_root, "f", fd, false, &mode, &e), 0);
+	assert_int_equal(acls_set(NULL, &names, fx_root, "f", fd, false, &mode, &e), 0);
 	close(fd);
 }
 
@@ -219,7 +221,7 @@ static void malformed(void **state)
 	for (i = 0; i < sizeof n / sizeof *n; i++) {
 		xattrs_fini(&list);
 		assert_int_equal(xattrs_add(&list, ACL_ACCESS, strlen(ACL_ACCESS), values[i], n[i], NULL), 0);
-		assert_int_equal(acls_set(&list, hosts, fx_root, "f", fd, false, &mode, &e), 1);
+		assert_int_equal(acls_set(&list, &names, fx_root, "f", fd, false, &mode, &e), 1);
 		assert_int_equal(mode, 0600);
 	}
 	close(fd);
@@ -238,7 +240,7 @@ static void too_large(void **state)
 	for (i = 0; i < 6000; i++)
 		used += acl_put(value + used, (struct acl_entry){ ACL_USER, 7, i });
 	assert_int_equal(xattrs_add(&list, ACL_ACCESS, strlen(ACL_ACCESS), value, used, NULL), 0);
-	assert_int_equal(acls_describe(&list, hosts, fx_root, "f", &mode, &e), 1);
+	assert_int_equal(acls_describe(&list, &names, fx_root, "f", "f"[0] == 'd', &mode, &e), 1);
 	assert_non_null(strstr(e.msg, "f: ACL: too large: not sent"));
 	assert_int_equal(list.n, 0);
 	assert_int_equal(mode, 0700); /* no entry of the group */
@@ -278,7 +280,7 @@ static void completed(void **state)
 	assert_int_equal(mode_of("d/new"), 0640);
 	give("f", ACL_ACCESS, acl_of(5, 6, 4, 7));
 	assert_int_equal(xattrs_read(&list, fx_root, "f", XATTR_ACL, NULL), 0);
-	assert_int_equal(acls_describe(&list, hosts, fx_root, "f", &mode, NULL), 0);
+	assert_int_equal(acls_describe(&list, &names, fx_root, "f", "f"[0] == 'd', &mode, NULL), 0);
 	m.xattrs = &list;
 	s = sink_new(d, "listed", 1, &m, NULL);
 	assert_int_equal(sink_write(s, "x", 1, 0, 0, NULL), 0);

@@ -39,6 +39,11 @@ class AdviceOptions(TypedDict, total=False):
     file_events: bool | None
     pipe_fd: int | None
     files: Iterable[Text] | None
+    preserve_chmod: Text | None
+    preserve_chown: Text | None
+    preserve_user_map: Text | None
+    preserve_group_map: Text | None
+    preserve_numeric_ids: bool | None
     detach: bool | None
     rate: Text | RateLimit | None
     streams: int | Literal["auto"] | None
