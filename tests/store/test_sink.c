@@ -17,7 +17,7 @@
 #include "store/part.h"
 #include "store/sink.h"
 
-static const struct meta plain;
+static const struct meta plain = { .mode = 0666 };
 
 static const char *part_of(const char *name)
 {
