@@ -32,7 +32,7 @@ static int send_new(struct session *sess, struct ptcp_err *e)
 	sess->send->removes = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0 && (flags & WIRE_OPEN_VERIFY) != 0 &&
 	    (flags & WIRE_OPEN_DRY_RUN) == 0 && engine_open(sess->engine)->fsync != WIRE_FSYNC_NONE;
 	sess->send->xattr_kinds = attributes_sent(sess);
-	sess->send->narrows = (preserve & WIRE_PRESERVE_MODE) != 0 && (preserve & WIRE_PRESERVE_ACL) == 0;
+	sess->send->narrows = (preserve & WIRE_PRESERVE_ACL) == 0;
 	sess->send->selecting = sess->o.open == NULL && (flags & WIRE_OPEN_SELECTED) != 0;
 	limits = (struct walk_limits){ engine_open(sess->engine)->max_depth, (flags & WIRE_OPEN_ONE_FILE_SYSTEM) != 0,
 		(flags & WIRE_OPEN_COPY_LINKS) != 0 ? WALK_LINKS_FOLLOW : (flags & WIRE_OPEN_COPY_UNSAFE_LINKS) != 0 ?
