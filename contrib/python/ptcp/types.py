@@ -1,13 +1,29 @@
-"""Results. Sizes are bytes, rates bit/s, times seconds; unknown rates are NAN."""
+"""Results. Sizes are bytes, rates bit/s, times seconds; an unknown number is None, which JSON can express."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
 
+def _known(value):
+    """`value`, and the numbers of a tuple; None for one that libptcp does not know (NAN), or that is infinite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return tuple(map(_known, value)) if type(value) is tuple else value
+
+
+class _Result:
+    """A result with numbers that may be unknown."""
+
+    def __post_init__(self):
+        for name, value in list(vars(self).items()):
+            object.__setattr__(self, name, _known(value))  # the classes are frozen
+
+
 @dataclass(frozen=True)
-class Progress:
+class Progress(_Result):
     bytes: int  # verified and written at the destination
     total_bytes: int  # listed so far; see total_known
     files: int  # complete
@@ -22,8 +38,8 @@ class Progress:
     max_streams: int
     activity: str  # "transferring", "verifying" or "syncing"
     total_known: bool  # the listing is complete
-    rate_bps: float  # over the last seconds; NAN in a result
-    eta_s: float  # NAN: unknown
+    rate_bps: Optional[float]  # over the last seconds; None in a result
+    eta_s: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -34,15 +50,15 @@ class FailedFile:
 
 
 @dataclass(frozen=True)
-class TransferResult:
+class TransferResult(_Result):
     progress: Progress  # at the end
     warnings: Tuple[str, ...]
     failed_files: Tuple[FailedFile, ...]
     seconds: float
-    advised_streams: int  # 0: not chosen from observed throughput, and the next three are NAN
-    predicted_bps: float
-    predicted_impact_percent: float
-    measured_bps: float
+    advised_streams: int  # 0: not chosen from observed throughput, and the next three are None
+    predicted_bps: Optional[float]
+    predicted_impact_percent: Optional[float]
+    measured_bps: Optional[float]
 
 
 @dataclass(frozen=True)
@@ -60,26 +76,26 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Result):
     impact_percent: float  # budget
     streams: int
     throughput_bps: float
 
 
 @dataclass(frozen=True)
-class Probe:
+class Probe(_Result):
     streams: int
     throughput_bps: float
-    error_bps: float
+    error_bps: Optional[float]
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(_Result):
     streams: int
     throughput_bps: float  # predicted, as the impact
     throughput_range_bps: Tuple[float, float]  # holds 80 % of the truth
-    impact_percent: float  # slowdown of each other flow, compared with one stream; NAN with limit_advice
-    impact_range_percent: Tuple[float, float]
+    impact_percent: Optional[float]  # slowdown of each other flow, compared with one stream; None with limit_advice
+    impact_range_percent: Tuple[Optional[float], Optional[float]]
     confident: bool
     warnings: Tuple[str, ...]
     limited_by: str  # "impact", "gain", "max-streams" or "saturated"
@@ -94,7 +110,7 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(_Result):
     """Data of `source` over the link from `from_host` to `to_host`."""
 
     from_host: str
@@ -106,7 +122,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(_Result):
     method: str
     makespan_s: float
     bound_s: float  # lower bound of the makespan for this method

@@ -3,12 +3,15 @@ PTCP_URL, PTCP_FINGERPRINT, PTCP_ROOT (the served directory), PTCP_SOURCES (the 
 
 import asyncio
 import ctypes
+import dataclasses
+import json
 import math
 import os
 import re
 import subprocess
 import tempfile
 import threading
+import typing
 import unittest
 
 import ptcp
@@ -43,12 +46,25 @@ class Case(unittest.TestCase):
             return f.read()
 
 
+    def declared(self, result):
+        """A result is JSON without NaN, and only those members are None that the types declare so."""
+        json.dumps(dataclasses.asdict(result), default=os.fsdecode, allow_nan=False)
+        for name, hint in typing.get_type_hints(type(result)).items():
+            value = getattr(result, name)
+            for v, h in zip(value, typing.get_args(hint)) if type(value) is tuple else [(value, hint)]:
+                if v is None:
+                    self.assertIn(type(None), typing.get_args(h), f"{type(result).__name__}.{name}: None")
+
+
 class Transfers(Case):
     def test_both_directions(self):
         source, seen = self.file("data", 5_000_000), []
         sent = ptcp.send(source, f"{URL}/both", streams=3, on_progress=seen.append, **TRUST)
         self.assertEqual((sent.progress.files, sent.progress.bytes), (1, 5_000_000))
         self.assertTrue(seen and all(isinstance(p, ptcp.Progress) for p in seen))
+        for result in (*seen, sent):
+            self.declared(result)
+        self.assertIsNone(sent.progress.rate_bps)
         self.assertEqual(self.content(os.path.join(ROOT, "both")), self.content(source))
         ptcp.recv([f"{URL}/both"], os.path.join(self.dir, "back"), cipher="chacha20", **TRUST)
         self.assertEqual(self.content(os.path.join(self.dir, "back")), self.content(source))
@@ -259,6 +275,8 @@ class Advising(Case):
         self.assertEqual([p.streams for p in advice.probes[:3]], [1, 2, 3])
         self.assertEqual(len(advice.choices), 3)
         self.assertFalse(advice.confident and advice.warnings)
+        for result in (advice, *advice.choices, *advice.probes):
+            self.declared(result)
         with self.assertRaises(ValueError):
             ptcp.advise("127.0.0.1:1", impact_percent=101)
 
@@ -267,6 +285,7 @@ class Planning(Case):
     def test_plan(self):
         plan = ptcp.plan(OVERLAY, text=True)
         self.assertAlmostEqual(plan.makespan_s, 1)
+        self.declared(plan)
         self.assertEqual([(s.source, s.from_host, s.to_host, s.bytes) for s in plan.steps], [("S", "S", "D", 10**9)])
         path = os.path.join(self.dir, "overlay.yaml")
         with open(path, "w") as f:
@@ -395,6 +414,19 @@ class Declarations(Case):
                     "\n".join(lines) + "\nreturn 0; }\n")
         subprocess.run(["cc", "-I", f"{SOURCES}/include", "-o", program, program + ".c"], check=True)
         self.assertEqual(subprocess.check_output([program], text=True).split("\n")[:-1], mine)
+
+    def test_unknown_numbers(self):
+        """Each result with floating-point members, also in tuples, has None for those that are not numbers."""
+        results = [r for r in vars(ptcp).values() if dataclasses.is_dataclass(r)]
+        self.assertGreater(len(results), 7)
+        for cls, bad in ((c, b) for c in results for b in (math.nan, math.inf, -math.inf)):
+            hints = typing.get_type_hints(cls).items()
+            result = cls(**{name: (bad, 1.5) if "Tuple" in str(hint) else bad if "float" in str(hint) else 1
+                            for name, hint in hints})
+            for name, hint in hints:
+                if "float" in str(hint):
+                    self.assertEqual(getattr(result, name), (None, 1.5) if "Tuple" in str(hint) else None,
+                                     f"{cls.__name__}.{name}")
 
     def test_option_types(self):
         header = self.content(os.path.join(SOURCES, "include/ptcp/ptcp.h")).decode()
