@@ -432,7 +432,7 @@ struct ptcp_mover_start {
  * range there. A value out of its range is PTCP_EUSAGE. Further meaning of some switches:
  *
  *   size_only, update, ignore_existing: without these, and unless ignore_times, files of the same size and mtime are
- *     compared by hash
+ *     up to date, and not read, unless checksum
  *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
  *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
  *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more

@@ -31,6 +31,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->own_published.now.memory = sess->o.memory;
 	r->own_published.max = sess->o.open != NULL ? SESSION_NAMES_MAX : SESSION_CLIENT_NAMES_MAX;
 	r->published = &r->own_published;
+	r->rules.reads = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0; /* a wrong answer would cost the only copy */
 	r->rules.flags = flags & RULES_ALL & ~(uint32_t)((flags & WIRE_OPEN_VERIFY) == 0 ? RULE_CHECKSUM : 0);
 	r->session = sess;
 	r->last = &r->first;

@@ -159,6 +159,7 @@ void receive_look(struct receive_entry *t)
 {
 	t->result = sink_inspect(t->sink, &t->existing, &t->why);
 	t->same = t->result == 0 && t->existing.found == SINK_KEPT;
+	t->lacking = t->result == 0 && t->existing.lacking;
 	if (t->same && t->durable && t->rules->write_once) /* a file that this client has added before */
 		t->result = manage_sync(t->dir, t->name, &t->why);
 }

@@ -394,6 +394,11 @@ static void resume_found(struct session *sess, struct receive_entry *t)
 	case SINK_NOTHING:
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
+	case SINK_UNCHANGED:
+		if (t->lacking)
+			warn_lacking(sess, t);
+		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
+		break;
 	case SINK_KEPT:
 		rcv_prepared(rcv, t->id, RCV_UP_TO_DATE, NULL, NULL);
 		break;

@@ -217,6 +217,108 @@ static enum rules_answer judge(const struct sink *s, const struct rules_entry *t
 	return rules_judge(&s->opts.rules, &offered, there);
 }
 
+static bool needs_time(const struct sink *s, const struct stat *st)
+{
+	return s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
+	    st->st_mtim.tv_nsec != s->meta.mtime.tv_nsec);
+}
+
+/* 1: not permitted. */
+static int set_time(const struct sink *s, int fd, const struct stat *st, struct ptcp_err *e)
+{
+	const struct timespec times[2] = { st->st_atim, s->meta.mtime };
+
+	return dir_sys(s->dir)->futimens(fd, times) == 0 ? 0 : meta_time_failed(s->dir, s->name, e);
+}
+
+static bool refreshed(const struct sink *s, int at, const struct stat *st)
+{
+	const struct meta *m = &s->meta;
+
+	if (needs_time(s, st) || m->xattrs != NULL ||
+	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
+		return false;
+	if (m->acls && acls_exist(s->dir, at, s->name))
+		return false;
+	return meta_has_owner(m, st);
+}
+
+static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
+{
+	const struct meta *m = &s->meta;
+	mode_t mode;
+	int r = meta_set_owner(m, s->dir, s->name, fd, false, &mode, e), refused = 0;
+
+	if (r < 0 || !m->set_mode)
+		return r;
+	if (dir_sys(s->dir)->fchmod(fd, mode) != 0)
+		refused = meta_mode_failed(s->dir, s->name, fd, mode, e);
+	return refused < 0 ? refused : r | refused;
+}
+
+/* Not replaced since it was compared. */
+static bool is_still_same(const struct sink *s, const struct stat *st)
+{
+	const struct rules_entry there = rules_entry_of(st);
+
+	enum rules_answer answer = judge(s, &there);
+
+	return answer == RULES_COMPARE || answer == RULES_UNCHANGED;
+}
+
+/* `st` is of the target: a regular file that no other source has. */
+static int refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	int fd, r = 0, late;
+
+	published_add(s->meta.published, s->dir, at, s->name, st->st_dev, st->st_ino);
+	set_id(s, st);
+	if (refreshed(s, at, st))
+		return 0;
+	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (sys->fstat(fd, st) != 0)
+		r = fs_err_sys(e, errno, s->dir, s->name, NULL);
+	else if (dir_excludes(s->dir, st->st_dev, st->st_ino))
+		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
+	else if (is_still_same(s, st)) {
+		late = needs_time(s, st) ? set_time(s, fd, st, e) : 0;
+		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as
+		                                                   a file system may store it */
+			late = 0;
+		r = late < 0 ? late : refresh_file(s, fd, e);
+		r = r < 0 ? r : r | late;
+	}
+	sys->close(&fd);
+	return r;
+}
+
+static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fs_err_sys(e, errno, s->dir, s->name, NULL);
+	if (published_has(s->meta.published, s->dir, at, s->name, &st, false))
+		return published_refuse(s->meta.published, s->dir, s->name, e);
+	return refresh_found(s, at, &st, e);
+}
+
+static int found_unchanged(struct sink *s, int at, struct stat *st, enum look how, struct sink_existing *out,
+    struct ptcp_err *e)
+{
+	int r = 0;
+
+	if (how == INSPECT)
+		r = refresh_found(s, at, st, e);
+	else
+		set_id(s, st);
+	out->found = how == INSPECT ? SINK_UNCHANGED : SINK_KEPT;
+	out->lacking = r > 0;
+	return r < 0 ? r : 0;
+}
+
 static int found_same(struct sink *s, const struct stat *st, enum look how, struct sink_existing *out,
     struct ptcp_err *e)
 {
@@ -236,7 +338,8 @@ static int found_same(struct sink *s, const struct stat *st, enum look how, stru
 /* The file has just been received under another name of the sources. */
 static bool collides(const struct sink *s, int at, const struct stat *st, enum look how, enum rules_answer answer)
 {
-	return how != LOOK && (answer == RULES_COMPARE || answer == RULES_RECEIVE) && S_ISREG(st->st_mode) &&
+	return how != LOOK && (answer == RULES_UNCHANGED || answer == RULES_COMPARE || answer == RULES_RECEIVE) &&
+	    S_ISREG(st->st_mode) &&
 	    published_has(s->meta.published, s->dir, at, s->name, st, answer == RULES_RECEIVE);
 }
 
@@ -287,6 +390,8 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 	case RULES_KEEP:
 		out->found = SINK_KEPT;
 		return 0;
+	case RULES_UNCHANGED:
+		return found_unchanged(s, at, &st, how, out, e);
 	case RULES_COMPARE:
 		return found_same(s, &st, how, out, e);
 	case RULES_REFUSE:
@@ -321,85 +426,6 @@ int store_look(struct dir *parent, const char *name, struct rules_entry *out, st
 	else if (!dir_excludes(parent, st.st_dev, st.st_ino))
 		*out = rules_entry_of(&st);
 	dir_fd_done(parent);
-	return r;
-}
-
-static bool needs_time(const struct sink *s, const struct stat *st)
-{
-	return s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
-	    st->st_mtim.tv_nsec != s->meta.mtime.tv_nsec);
-}
-
-/* 1: not permitted. */
-static int set_time(const struct sink *s, int fd, const struct stat *st, struct ptcp_err *e)
-{
-	const struct timespec times[2] = { st->st_atim, s->meta.mtime };
-
-	return dir_sys(s->dir)->futimens(fd, times) == 0 ? 0 : meta_time_failed(s->dir, s->name, e);
-}
-
-static bool refreshed(const struct sink *s, int at, const struct stat *st)
-{
-	const struct meta *m = &s->meta;
-
-	if (needs_time(s, st) || m->xattrs != NULL ||
-	    (m->set_mode && (st->st_mode & 07777) != owner_mode(m->mode, m->setid, true)))
-		return false;
-	if (m->acls && acls_exist(s->dir, at, s->name))
-		return false;
-	return meta_has_owner(m, st);
-}
-
-static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
-{
-	const struct meta *m = &s->meta;
-	mode_t mode;
-	int r = meta_set_owner(m, s->dir, s->name, fd, false, &mode, e), refused = 0;
-
-	if (r < 0 || !m->set_mode)
-		return r;
-	if (dir_sys(s->dir)->fchmod(fd, mode) != 0)
-		refused = meta_mode_failed(s->dir, s->name, fd, mode, e);
-	return refused < 0 ? refused : r | refused;
-}
-
-/* Not replaced since it was compared. */
-static bool is_still_same(const struct sink *s, const struct stat *st)
-{
-	const struct rules_entry there = rules_entry_of(st);
-
-	return judge(s, &there) == RULES_COMPARE;
-}
-
-static int refresh_at(struct sink *s, int at, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(s->dir);
-	struct stat st;
-	int fd, r = 0, late;
-
-	if (sys->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (published_has(s->meta.published, s->dir, at, s->name, &st, false))
-		return published_refuse(s->meta.published, s->dir, s->name, e);
-	published_add(s->meta.published, s->dir, at, s->name, st.st_dev, st.st_ino);
-	set_id(s, &st);
-	if (refreshed(s, at, &st))
-		return 0;
-	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
-		return fs_err_sys(e, errno, s->dir, s->name, NULL);
-	if (sys->fstat(fd, &st) != 0)
-		r = fs_err_sys(e, errno, s->dir, s->name, NULL);
-	else if (dir_excludes(s->dir, st.st_dev, st.st_ino))
-		r = fs_err_set(e, PTCP_EREFUSED, EACCES, s->dir, s->name, EXCLUDED_WHY);
-	else if (is_still_same(s, &st)) {
-		late = needs_time(s, &st) ? set_time(s, fd, &st, e) : 0;
-		if ((s->opts.rules.flags & RULE_CHECKSUM) == 0) /* the time was the same, as far as
-		                                                   a file system may store it */
-			late = 0;
-		r = late < 0 ? late : refresh_file(s, fd, e);
-		r = r < 0 ? r : r | late;
-	}
-	sys->close(&fd);
 	return r;
 }
 

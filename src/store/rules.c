@@ -5,6 +5,8 @@ static bool later(struct timespec a, struct timespec b)
 	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
 }
 
+static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
 /* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms
  * (exFAT), 1 s, or 2 s (FAT); ntfs-3g rounds times before 1970 up. The digest decides later. */
 static bool time_fits(struct timespec there, struct timespec source)
@@ -31,8 +33,11 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 		return RULES_KEEP; /* nothing is linked to a file that may have another content */
 	if (link || !same_size || (r->flags & (RULE_IGNORE_TIMES | RULE_NO_RESUME)) != 0)
 		return RULES_RECEIVE;
-	return (r->flags & RULE_CHECKSUM) != 0 || offered->timeless || time_fits(there->mtime, offered->mtime) ?
-	    RULES_COMPARE : RULES_RECEIVE;
+	if ((r->flags & RULE_CHECKSUM) != 0 || offered->timeless)
+		return RULES_COMPARE;
+	if (!r->reads && same_time(there->mtime, offered->mtime))
+		return RULES_UNCHANGED;
+	return time_fits(there->mtime, offered->mtime) ? RULES_COMPARE : RULES_RECEIVE;
 }
 
 enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,

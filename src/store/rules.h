@@ -25,6 +25,7 @@ enum rule { /* flags of OPEN */
 struct store_rules {
 	uint32_t flags;  /* flags, see enum rule */
 	bool write_once; /* nothing that exists is replaced or compared */
+	bool reads;      /* size and time prove nothing: every file that may be the same is compared */
 };
 
 /* Whatever exists is replaced: nothing needs to be examined. */
@@ -55,7 +56,8 @@ struct rules_entry {
 
 enum rules_answer {
 	RULES_RECEIVE, /* the entry takes the place of what exists, if anything does */
-	RULES_COMPARE, /* likewise, unless both files have the same content */
+	RULES_UNCHANGED, /* size and time are the source's: the file counts as the entry, and gets its attributes */
+	RULES_COMPARE, /* as RULES_RECEIVE, unless both files have the same content */
 	RULES_SAME,    /* what exists counts as the entry */
 	RULES_KEEP,    /* what exists, or does not exist, stays as it is */
 	RULES_REFUSE

@@ -91,6 +91,7 @@ const char *sink_path_text(const struct sink *s, char *out, size_t cap);
 enum sink_found {
 	SINK_NOTHING, /* receive the whole file */
 	SINK_KEPT,    /* what exists, or does not exist, stays as it is by the rules of sink_opts */
+	SINK_UNCHANGED, /* RULES_UNCHANGED: has got its attributes, as by sink_refresh() */
 	SINK_SAME,    /* RULES_COMPARE: sink_same_next() compares */
 	SINK_PART     /* blocks exist: sink_verify_next() verifies those of a part, sink_match() finds the others */
 };
@@ -102,6 +103,7 @@ struct sink_existing {
 	uint64_t *candidates; /* claimed blocks for sink_match(), of a part of another version, or of the existing file;
 	                         likewise to be released; NULL: none */
 	bool in_part;       /* candidates are in the part, which keeps other data until all are matched */
+	bool lacking;       /* SINK_UNCHANGED: as sink_refresh() with the result 1 */
 	const char *restart_why; /* why an existing part is not used, a phrase; or NULL */
 };
 
@@ -114,8 +116,8 @@ struct sink_existing {
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* After SINK_SAME, if the content differs: looks for a part, and for blocks of that file. */
 int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
-/* The same without side effects on disk, for a dry run: SINK_NOTHING, SINK_KEPT or SINK_SAME; without `compares`,
- * SINK_KEPT stands for SINK_SAME. */
+/* The same without side effects on disk, for a dry run: SINK_NOTHING, SINK_KEPT or SINK_SAME; SINK_KEPT stands for
+ * SINK_UNCHANGED, and without `compares` for SINK_SAME. */
 int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e);
 
 /* What has the name; `excluded` entries count as nothing. I/O threads. */

@@ -41,6 +41,11 @@ bench-slow: all $(BUILD)/tests/e2e/slow.so $(BUILD)/tests/e2e/patience
 bench-delta: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience
 	$(Q)BUILD='$(BUILD)' tests/bench/delta $(ARGS)
 
+# make bench-nightly: compare the transfer of a tree that exists, changed or not, with rsync's
+.PHONY: bench-nightly
+bench-nightly: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience
+	$(Q)BUILD='$(BUILD)' tests/bench/nightly $(ARGS)
+
 # make bench-direct: compare direct I/O with the page cache, from disk to disk
 .PHONY: bench-direct
 bench-direct: all $(BUILD)/tests/bench/meter $(BUILD)/tests/e2e/patience

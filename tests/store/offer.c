@@ -10,7 +10,7 @@ struct direct_io *offer_direct_io;
 struct sink_opts offer_opts(const struct offer *o)
 {
 	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = o->version != 0,
-		.sparse = o->sparse, .direct_io = offer_direct_io };
+		.sparse = o->sparse, .direct_io = offer_direct_io, .rules.reads = true };
 
 	memset(opts.version, o->version, sizeof opts.version);
 	return opts;

@@ -18,7 +18,7 @@ struct offer {
 /* As sink_opts.direct_io; NULL until a test sets it. */
 extern struct direct_io *offer_direct_io;
 
-/* What offer_sink() gives a sink for options. */
+/* What offer_sink() gives a sink for options: what exists is read, whatever its time. */
 struct sink_opts offer_opts(const struct offer *o);
 struct sink *offer_sink(struct dir *d, const struct offer *o);
 uint32_t offer_blocks(const struct offer *o);

@@ -550,12 +550,62 @@ static void same(void **state)
 	assert_null(told(&big, SINK_NOTHING));
 }
 
+/* Size and time of the source suffice, unless a rule says otherwise: the file is examined once, and opened only if it
+ * lacks an attribute. */
+static void unchanged(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
+	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0640, .mtime = { 1000, 5 } };
+	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true };
+	struct sink_existing look;
+	struct ptcp_err e;
+	uint64_t dev, ino;
+	struct sink *s;
+	struct stat st;
+	unsigned i;
+
+	(void)state;
+	fx_text("big", "abc");
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+	for (i = 0; i < 4; i++) {
+		/* without the mode; then the mode is refused, set, and there */
+		assert_int_equal(chmod(fx_path("big"), i < 3 ? 0600 : 0640), 0);
+		s = sink_new(fx_root, "big", 3, i == 0 ? &(struct meta){ .mtime = m.mtime } : &m, &opts);
+		fx_heal();
+		fx_fail_always(FX_fchmod, i == 1 ? EPERM : 0);
+		assert_int_equal(sink_inspect(s, &look, &e), 0);
+		assert_int_equal(look.found, SINK_UNCHANGED);
+		assert_int_equal(look.lacking, i == 1);
+		assert_int_equal(fx_calls_of(FX_fstatat), 1);
+		assert_int_equal(fx_calls_of(FX_openat), i == 1 || i == 2);
+		assert_int_equal(stat(fx_path("big"), &st), 0);
+		assert_int_equal(st.st_mode & 0777, i < 2 ? 0600 : 0640);
+		assert_true(sink_part_id(s, &dev, &ino) && ino == st.st_ino);
+		sink_unref(s);
+	}
+	opts.rules.reads = true;
+	s = sink_new(fx_root, "big", 3, &m, &opts);
+	assert_int_equal(sink_inspect(s, &look, NULL), 0);
+	assert_int_equal(look.found, SINK_SAME);
+	sink_unref(s);
+	/* A dry run changes nothing. */
+	opts.rules.reads = false;
+	assert_int_equal(chmod(fx_path("big"), 0600), 0);
+	s = sink_new(fx_root, "big", 3, &m, &opts);
+	assert_int_equal(sink_look(s, true, &look, NULL), 0);
+	assert_int_equal(look.found, SINK_KEPT);
+	sink_unref(s);
+	assert_int_equal(stat(fx_path("big"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+}
+
 /* What is compared may be a hole of many terabytes: it is not read. */
 static void same_hole(void **state)
 {
 	static const uint64_t size = UINT64_C(40000) * OFFER_BLOCK + 5;
 	struct meta m = { .set_mtime = true, .mtime = { 1000, 0 } };
-	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true, .sparse = true };
+	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true, .sparse = true,
+		.rules.reads = true };
 	struct digest want = { 0, 0 }, sum;
 	static uint8_t block[OFFER_BLOCK];
 	struct sink_existing look;
@@ -771,7 +821,8 @@ int main(void)
 		fx_tree_test(superseded),
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
-		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same), fx_tree_test(same_hole),
+		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same),
+		fx_tree_test(unchanged), fx_tree_test(same_hole),
 		fx_tree_test(any_time), fx_tree_test(refreshed),
 		fx_tree_test(coarse_times), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),

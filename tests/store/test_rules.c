@@ -34,7 +34,7 @@ static const enum rules_type types[] = { RULES_FILE, RULES_HARDLINK, RULES_SYMLI
 
 static enum rules_answer ask(uint32_t flags, bool write_once, enum rules_type type, size_t i)
 {
-	const struct store_rules r = { flags, write_once };
+	const struct store_rules r = { .flags = flags, .write_once = write_once };
 	const struct rules_entry offered = { .type = type, .size_bytes = SIZE, .mtime = TIME };
 	struct rules_entry e = there[i];
 
@@ -42,7 +42,7 @@ static enum rules_answer ask(uint32_t flags, bool write_once, enum rules_type ty
 	return rules_judge(&r, &offered, &e);
 }
 
-/* Of each type: R receive, C compare, S the same, K keep, X refuse. */
+/* Of each type: R receive, U unchanged, C compare, S the same, K keep, X refuse. */
 static void one_rule(void **state)
 {
 	static const struct {
@@ -52,18 +52,18 @@ static void one_rule(void **state)
 	} rules[] = {
 		/*       nothing, 2 equal, older, newer, 3 of another size, link, 2 that are the entry, directory,
 		 * special */
-		{ 0, false, { "RCCRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ 0, false, { "RUCRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_IGNORE_EXISTING, false, { "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKKK", "RKKKKKKKKKKSK" } },
-		{ RULE_EXISTING, false, { "KCCRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRRRSR" } },
-		{ RULE_UPDATE, false, { "RCCRKRRKRSSRR", "RRRRKRRKRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
+		{ RULE_EXISTING, false, { "KUCRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRSSRR", "KRRRRRRRRRRSR" } },
+		{ RULE_UPDATE, false, { "RUCRKRRKRSSRR", "RRRRKRRKRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_SIZE_ONLY, false, { "RKKKKRRRRSSRR", "RKKKKRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_CHECKSUM, false, { "RCCCCRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_IGNORE_TIMES, false, { "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ RULE_NO_RESUME, false, { "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRSSRR", "RRRRRRRRRRRSR" } },
 		{ 0, true, { "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXSSXX", "RXXXXXXXXXXSX" } },
 	};
-	static const char letters[] = { [RULES_RECEIVE] = 'R', [RULES_COMPARE] = 'C', [RULES_SAME] = 'S',
-		[RULES_KEEP] = 'K', [RULES_REFUSE] = 'X' };
+	static const char letters[] = { [RULES_RECEIVE] = 'R', [RULES_UNCHANGED] = 'U', [RULES_COMPARE] = 'C',
+		[RULES_SAME] = 'S', [RULES_KEEP] = 'K', [RULES_REFUSE] = 'X' };
 	char got[N + 1] = "";
 	size_t r, t, i;
 
@@ -129,6 +129,34 @@ static void other_times(void **state)
 	assert_int_equal(rules_judge(&none, &offered, &found), RULES_RECEIVE);
 }
 
+/* Equal times suffice only to the nanosecond, and not where everything is read. */
+static void equal_times(void **state)
+{
+	static const struct {
+		struct timespec source, there;
+		enum rules_answer answer;
+	} of[] = {
+		{ { 10, 123456789 }, { 10, 123456789 }, RULES_UNCHANGED }, { { -10, 5 }, { -10, 5 }, RULES_UNCHANGED },
+		{ { 10, 0 }, { 10, 0 }, RULES_UNCHANGED }, { { 10, 123456789 }, { 10, 123456700 }, RULES_COMPARE },
+		{ { 10, 123456789 }, { 10, 0 }, RULES_COMPARE }, { { 11, 5 }, { 10, 0 }, RULES_COMPARE },
+		{ { 10, 123456789 }, { 10, 123456788 }, RULES_RECEIVE },
+	};
+	struct store_rules r = { 0 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		const struct rules_entry found = { .type = RULES_FILE, .size_bytes = 7, .mtime = of[i].there };
+		const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = 7, .mtime = of[i].source };
+
+		r.reads = false;
+		assert_int_equal(rules_judge(&r, &offered, &found), of[i].answer);
+		r.reads = true;
+		assert_int_equal(rules_judge(&r, &offered, &found),
+		    of[i].answer == RULES_UNCHANGED ? RULES_COMPARE : of[i].answer);
+	}
+}
+
 static void files_found(void **state)
 {
 	static const struct {
@@ -153,7 +181,7 @@ static void files_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(one_rule), cmocka_unit_test(rules_together),
-		cmocka_unit_test(other_times), cmocka_unit_test(files_found) };
+		cmocka_unit_test(other_times), cmocka_unit_test(equal_times), cmocka_unit_test(files_found) };
 
 	return cmocka_run_group_tests_name("store/rules", tests, NULL, NULL);
 }
