@@ -14,7 +14,6 @@
 #define DEPTH_MAX 2048               /* nested directories */
 
 static const char no_directory[] = "its directory could not be made at the destination";
-static const char no_file[] = "the file that it is a hard link to failed (send both again)";
 
 int rcv_new(struct rcv **out, const struct rcv_opts *o, struct outbox *outbox, struct ptcp_err *e)
 {
@@ -132,13 +131,28 @@ static void fail_one(struct rcv *r, struct rcv_entry *f, const struct ptcp_err *
 	rcv_end(r, f, false, why);
 }
 
+static void answer(struct rcv *r, uint64_t id, uint8_t verdict)
+{
+	struct wire_answer a = { id, verdict };
+
+	OUTBOX_PUT(r->out, answer, ANSWER, &a);
+}
+
+static void not_linked(struct rcv *r, struct rcv_entry *f)
+{
+	answer(r, f->id, WIRE_NO_LINK);
+	f->again = true;
+	rcv_end(r, f, true, NULL);
+}
+
 /* A hard link in an open directory waits for its file. */
 static bool waits_for_file(const struct rcv_entry *f)
 {
 	return f->type == WIRE_HARDLINK && (f->parent == NULL || f->parent->state == OPEN);
 }
 
-/* Fails its waiters, and theirs in turn. */
+/* Fails its waiters, and theirs in turn. The sender offers the other names of a file again: the next one may have its
+ * content. */
 void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err lost;
@@ -147,10 +161,11 @@ void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 	while (!list_empty(&f->waiters)) {
 		c = CONTAINER_OF(f->waiters.next, struct rcv_entry, waiting);
 		take_waiters(c, &f->waiters);
-		if (waits_for_file(c))
-			err_set(&lost, PTCP_EPEER, "%s", no_file);
-		else
-			err_set(&lost, PTCP_EPARENT, "%s", no_directory);
+		if (waits_for_file(c)) {
+			not_linked(r, c);
+			continue;
+		}
+		err_set(&lost, PTCP_EPARENT, "%s", no_directory);
 		fail_one(r, c, &lost);
 	}
 }
@@ -197,19 +212,12 @@ void rcv_commit(struct rcv *r, struct rcv_entry *f, const struct wire_entry *end
 	r->o.ops->commit(r->o.arg, f->id, f->cookie, end_frame);
 }
 
-static void answer(struct rcv *r, struct rcv_entry *f, uint8_t verdict)
-{
-	struct wire_answer a = { f->id, verdict };
-
-	OUTBOX_PUT(r->out, answer, ANSWER, &a);
-}
-
 static void accept_file(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 {
 	f->state = f->n_blocks > 0 ? RECEIVING : COMPLETE;
 	rcv_claim(r, f, claimed);
 	r->o.ops->accepted(r->o.arg, f->id, f->cookie, f->size_bytes, f->claimed != NULL);
-	answer(r, f, f->claimed != NULL ? WIRE_SEND_PARTS : WIRE_SEND_ALL);
+	answer(r, f->id, f->claimed != NULL ? WIRE_SEND_PARTS : WIRE_SEND_ALL);
 }
 
 static void accept_dir(struct rcv *r, struct rcv_entry *f)
@@ -217,7 +225,7 @@ static void accept_dir(struct rcv *r, struct rcv_entry *f)
 	struct list *l;
 
 	f->state = OPEN;
-	answer(r, f, WIRE_SEND_ALL);
+	answer(r, f->id, WIRE_SEND_ALL);
 	while (!list_empty(&f->waiters)) {
 		l = f->waiters.next;
 		list_remove(l);
@@ -235,16 +243,9 @@ static void accept_entry(struct rcv *r, struct rcv_entry *f, uint64_t *claimed)
 	} else if (f->type == WIRE_FILE) {
 		accept_file(r, f, claimed);
 	} else {
-		answer(r, f, WIRE_SEND_ALL);
+		answer(r, f->id, WIRE_SEND_ALL);
 		rcv_commit(r, f, NULL);
 	}
-}
-
-static void not_linked(struct rcv *r, struct rcv_entry *f)
-{
-	answer(r, f, WIRE_NO_LINK);
-	f->again = true;
-	rcv_end(r, f, true, NULL);
 }
 
 /* Takes `claimed`. */
@@ -259,12 +260,12 @@ static void verdict(struct rcv *r, struct rcv_entry *f, enum rcv_prep v, uint64_
 	case RCV_COMPARE:
 		assert(f->type == WIRE_FILE && r->o.verify && !f->has_own);
 		f->state = COMPARING;
-		answer(r, f, WIRE_COMPARE);
+		answer(r, f->id, WIRE_COMPARE);
 		break;
 	case RCV_UP_TO_DATE:
 		r->stats.done.bytes += f->size_bytes;
 		r->stats.done.resumed_bytes += f->size_bytes;
-		answer(r, f, WIRE_SEND_NONE);
+		answer(r, f->id, WIRE_SEND_NONE);
 		rcv_end(r, f, true, NULL);
 		break;
 	case RCV_NO_LINK:
@@ -296,16 +297,13 @@ static void prepare(struct rcv *r, struct rcv_entry *f)
 	verdict(r, f, v, claimed, &why);
 }
 
-/* A hard link follows its file, and fails with it. */
+/* A hard link follows its file. */
 static void prepare_link(struct rcv *r, struct rcv_entry *f)
 {
-	struct ptcp_err why;
-
 	if (f->file == NULL || (f->file->ended && !f->file->lost)) {
 		prepare(r, f);
 	} else if (f->file->lost) {
-		err_set(&why, PTCP_EPEER, "%s", no_file);
-		rcv_fail(r, f, &why);
+		not_linked(r, f);
 	} else {
 		list_append(&f->file->waiters, &f->waiting);
 	}
@@ -404,7 +402,7 @@ static void new_entry(struct rcv *r, const struct wire_entry *w, struct span in)
 		return;
 	}
 	if (w->type == WIRE_HARDLINK && r->lost[wire_slot(attrs.link_id)] == attrs.link_id) {
-		refuse(r, w, PTCP_EPEER, no_file);
+		answer(r, w->id, WIRE_NO_LINK);
 		return;
 	}
 	if (r->frame_bytes + in.n > FRAMES_MAX_BYTES) {

@@ -12,6 +12,7 @@ struct hardlink {
 	uint64_t dev, ino;
 	uint64_t id;          /* the engine's, of the name sent as a file */
 	bool failed;          /* the file failed under that name; the next name is sent as a file */
+	uint64_t failed_id;   /* the engine's, of the name under which it failed last; 0: none */
 };
 
 /* snd_may_link() limits the number of records. */

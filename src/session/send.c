@@ -182,8 +182,10 @@ static void on_ended(void *arg, void *cookie, enum snd_fate fate, const struct p
 	else
 		dir_path_raw(o->dir, o->name, path, sizeof path);
 	if (fate == SND_FAILED) {
-		if (o->hardlink != NULL)
+		if (o->hardlink != NULL) {
 			o->hardlink->failed = true;
+			o->hardlink->failed_id = o->hardlink->id;
+		}
 		fs_err_strip(&bare, why, o->source != NULL ? source_path_text(o->source, text, sizeof text) :
 		    dir_path_text(o->dir, o->name, text, sizeof text));
 		session_file_failed(sess, path, &bare);

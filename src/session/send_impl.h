@@ -32,9 +32,10 @@ struct send_entry {
 	bool compared;             /* the receiver has a similar file, and requested the digest */
 	struct list in_linked;     /* linked_done, or again */
 	struct hardlink *hardlink; /* the file is sent under the first of these names; NULL: the file has a single name */
-	/* Of a hard link: the id of its file; once the receiver has not linked it, its own; and whether that was the second
-	 * file that it was to be linked to. */
-	struct { uint64_t file, id; bool second; } link;
+	/* Of a hard link: the id of its file; once the receiver has not linked it, its own; and whether that file failed.
+	 * Of an entry in place of a hard link: `retried`: a file had failed; `second`: two have, or one is complete. A link
+	 * that is `second` becomes a file: the names of a file that fails under all names are not offered without end. */
+	struct { uint64_t file, id; bool failed, retried, second; } link;
 };
 
 /* Memory of an unfinished entry: the cookie, and the source with its name; without its content, if its size was unknown. */
@@ -89,7 +90,7 @@ void send_offer(struct session *sess, unsigned i);
 bool send_is_early(struct session *sess, unsigned i);
 
 void send_entry_free(struct send_entry *o);
-/* send_list.c: takes a batch of hard links that the receiver could not make, by their names, and returns the number of
+/* send_list.c: takes a batch of hard links that the receiver has not made, by their names, and returns the number of
  * links; on an I/O thread, finds what each of them is now: a file, or WALK_FAILED. */
 unsigned send_take_again(struct send_side *t);
 void send_examine_again(struct walk_entry *e);

@@ -136,7 +136,8 @@ static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlin
 		sess->send->bytes += f.size_bytes;
 	}
 	o->link.file = link_to != NULL ? link_to->id : 0;
-	o->link.second = old != NULL;
+	o->link.retried = old != NULL && old->link.failed;
+	o->link.second = old != NULL && (!old->link.failed || old->link.retried);
 	id = old != NULL ? snd_offer_again(engine_snd(sess->engine), old->link.id, &f, o) :
 	    snd_offer(engine_snd(sess->engine), &f, o);
 	if (old != NULL)
@@ -213,15 +214,18 @@ bool send_is_early(struct session *sess, unsigned i)
 	    (w->type == WALK_SYMLINK && links);
 }
 
-/* ---- Hard links that the receiver could not make ---- */
+/* ---- Hard links that the receiver has not made ---- */
 
-/* The receiver keeps what the file's first name was, or its file system has no room or ability for the link. */
+/* The receiver keeps what the file's first name was, its file system lacks room or hard links, or the first name has
+ * failed: then the next name has the content. */
 void send_again(void *arg, void *cookie, uint64_t id)
 {
 	struct session *sess = arg;
 	struct send_entry *o = cookie;
+	const struct hardlink *l = hardlinks_find(&sess->send->hardlinks, o->stamp.dev, o->stamp.ino);
 
 	o->link.id = id;
+	o->link.failed = l != NULL && l->failed_id == o->link.file;
 	list_append(&sess->send->again, &o->in_linked);
 }
 
