@@ -1,7 +1,9 @@
 #include "store/published.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
@@ -48,15 +50,21 @@ void published_next(struct published *p)
 
 static bool is_letter(char c) { return isascii(c) && isalpha(c); }
 
-/* Finds the name with its letters from `first` to `last` in the other case. */
-static bool find_other(const struct dir *d, int at, const char *name, size_t first, size_t last, struct stat *st)
+/* The name with its letters from `first` to `last` in the other case. */
+static void other_case(char *other, const char *name, size_t first, size_t last)
 {
-	char other[NAME_MAX + 1];
 	size_t i;
 
 	for (i = 0; name[i] != '\0' && i < NAME_MAX; i++)
 		other[i] = i >= first && i <= last && is_letter(name[i]) ? (char)(name[i] ^ ('a' ^ 'A')) : name[i];
 	other[i] = '\0';
+}
+
+static bool find_other(const struct dir *d, int at, const char *name, size_t first, size_t last, struct stat *st)
+{
+	char other[NAME_MAX + 1];
+
+	other_case(other, name, first, last);
 	return strcmp(other, name) != 0 && dir_sys(d)->fstatat(at, other, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -78,6 +86,25 @@ void published_examine(struct published *p, const struct dir *d, int at, const c
 	p->dev = dev;
 	p->ignores_case = find_other(d, at, name, 0, NAME_MAX, &st) && find_other(d, at, name, first, first, &st) &&
 	    find_other(d, at, name, last, last, &st);
+}
+
+/* Whether the directory lists both names: then they are two names of a file, and case counts. */
+static bool lists_both(const struct dir *d, int at, const char *name)
+{
+	const struct sys *sys = dir_sys(d);
+	int fd = sys->openat(at, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+	DIR *stream = fd >= 0 ? sys->fdopendir(&fd) : NULL;
+	char other[NAME_MAX + 1];
+	struct dirent *entry;
+	unsigned n = 0;
+
+	if (stream == NULL)
+		return false;
+	other_case(other, name, 0, NAME_MAX);
+	while (n < 2 && (entry = sys->readdir(stream)) != NULL)
+		n += strcmp(entry->d_name, name) == 0 || strcmp(entry->d_name, other) == 0;
+	sys->closedir(stream);
+	return n == 2;
 }
 
 /* ---- Files ---- */
@@ -125,7 +152,8 @@ bool published_has(struct published *p, const struct dir *d, int at, const char 
 	if (p->full)
 		return true;
 	if (is_in(p, file_id(st->st_dev, st->st_ino), before) && (S_ISDIR(st->st_mode) || st->st_nlink < 2 ||
-	    (find_other(d, at, name, 0, NAME_MAX, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino)))
+	    (find_other(d, at, name, 0, NAME_MAX, &other) && other.st_dev == st->st_dev && other.st_ino == st->st_ino &&
+	    !lists_both(d, at, name))))
 		return true;
 	published_examine(p, d, at, name, st->st_dev);
 	return p->dev == st->st_dev && p->ignores_case && is_in(p, path_id(d, name), before);

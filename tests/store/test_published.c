@@ -64,6 +64,10 @@ static void hard_links(void **state)
 	assert_false(has("z", false));
 	assert_int_equal(unlink(fx_path("a")), 0);
 	assert_true(has("z", false));
+	make("b");
+	assert_int_equal(link(fx_path("b"), fx_path("B")), 0); /* no other spelling of b: the directory has both */
+	published_add_name(&p, fx_root, "b");
+	assert_false(has("B", false));
 }
 
 static void sessions(void **state)
