@@ -144,7 +144,7 @@ struct receive_side {
 	struct list match_queue;    /* entries that wait to be matched */
 	unsigned n_matching;        /* number of entries being matched */
 	struct { double bps; uint64_t bytes; struct mono since; } path; /* best rate so far; what had come by then */
-	unsigned n_verifying;       /* number of steps on I/O threads */
+	unsigned n_verifying;       /* number of jobs on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
 	struct io_call call, sync_call; /* calls of the batch, and of the sync */
 	unsigned warnings;          /* entries that lack attributes */

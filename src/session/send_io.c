@@ -5,10 +5,11 @@
 #include "core/bitmap.h"
 #include "core/err.h"
 #include "fs/fs_err.h"
+#include "session/job_size.h"
 #include "session/send_impl.h"
 #include "wire/block.h"
 
-#define DIGESTS_MAX 2u /* digests of a session at once; sessions share the I/O threads */
+#define DIGESTS_MAX 2u /* jobs of a session with digests; sessions share the I/O threads */
 
 /* CHECK_GROWN: the digest of a file that has grown, to compare what was sent with what the file has now. CHECK_HASHES:
  * the hashes of some blocks. */
@@ -18,6 +19,7 @@ static bool is_digest(enum check_kind k) { return k >= CHECK_GROWN; }
 
 struct check {
 	struct list in_queue;   /* digest_queue */
+	struct check *next;     /* in the same job */
 	enum check_kind kind;
 	struct session *session;
 	struct source *source;
@@ -69,33 +71,49 @@ static void report(struct check *c, struct snd *snd)
 	}
 }
 
-static void run_check(struct io_call *k);
+static void run_checks(struct io_call *k);
 static void on_checked(struct io_call *k);
 
-static void submit(struct check *c)
+/* A job has digests, or a single check of another kind. */
+static void submit(struct check *first)
 {
-	struct send_side *t = c->session->send;
+	struct send_side *t = first->session->send;
 
 	t->n_checks++;
-	t->n_digests += is_digest(c->kind);
-	io_call_start(&c->call, c->session->o.context, run_check, on_checked);
+	t->n_digests += is_digest(first->kind);
+	io_call_start(&first->call, first->session->o.context, run_checks, on_checked);
+}
+
+/* The next job of the queue; NULL: empty. */
+static struct check *next_digests(struct session *sess)
+{
+	struct send_side *t = sess->send;
+	struct check *first = NULL, **end = &first, *c;
+	struct job_size size = { 0, 0 };
+
+	while (!list_empty(&t->digest_queue) && !job_full(&size)) {
+		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
+		list_remove(&c->in_queue);
+		if (!snd_awaits_digest(engine_snd(sess->engine), c->id)) {
+			check_free(c);
+			continue;
+		}
+		job_add(&size, source_size_bytes(c->source));
+		c->next = NULL;
+		*end = c;
+		end = &c->next;
+	}
+	return first;
 }
 
 /* In order and a few at once: the receiver may request the digest of every offered file, and listing and reading
  * blocks would wait behind the digests. */
 static void start_digests(struct session *sess)
 {
-	struct send_side *t = sess->send;
-	struct check *c;
+	struct check *first;
 
-	while (t->n_digests < DIGESTS_MAX && !sess->end.over && !list_empty(&t->digest_queue)) {
-		c = CONTAINER_OF(t->digest_queue.next, struct check, in_queue);
-		list_remove(&c->in_queue);
-		if (snd_awaits_digest(engine_snd(sess->engine), c->id))
-			submit(c);
-		else
-			check_free(c);
-	}
+	while (sess->send->n_digests < DIGESTS_MAX && !sess->end.over && (first = next_digests(sess)) != NULL)
+		submit(first);
 }
 
 void send_digest_queue_fini(struct send_side *t)
@@ -109,25 +127,32 @@ void send_digest_queue_fini(struct send_side *t)
 	}
 }
 
-static void on_checked(struct io_call *k)
+static void checked(struct session *sess, struct check *c)
 {
-	struct check *c = CONTAINER_OF(k, struct check, call);
-	struct session *sess = c->session;
-	struct send_side *t = sess->send;
-
-	engine_progress(sess->engine, mono_now());
-	t->n_checks--;
-	t->n_digests -= is_digest(c->kind);
-	if (!sess->end.over && k->result > 0) {
+	if (!sess->end.over && c->call.result > 0) {
 		if (c->kind == CHECK_UNCHANGED)
 			c->kind = CHECK_GROWN;
 		if (c->kind == CHECK_HASHES)
 			report(c, engine_snd(sess->engine));
-		list_append(&t->digest_queue, &c->in_queue);
+		list_append(&sess->send->digest_queue, &c->in_queue);
 	} else {
 		if (!sess->end.over)
 			report(c, engine_snd(sess->engine));
 		check_free(c);
+	}
+}
+
+static void on_checked(struct io_call *k)
+{
+	struct check *c = CONTAINER_OF(k, struct check, call), *next;
+	struct session *sess = c->session;
+
+	engine_progress(sess->engine, mono_now());
+	sess->send->n_checks--;
+	sess->send->n_digests -= is_digest(c->kind);
+	for (; c != NULL; c = next) {
+		next = c->next;
+		checked(sess, c);
 	}
 	start_digests(sess);
 	session_pump(sess);
@@ -155,10 +180,10 @@ static int digest(struct check *c, struct ptcp_err *e)
 	return file_digest_next(&c->sum, c->source, e);
 }
 
-/* On an I/O thread. A digest is computed in steps, with other work in between. */
-static void run_check(struct io_call *k)
+/* A digest is computed in steps, with other work in between. */
+static void run_check(struct check *c)
 {
-	struct check *c = CONTAINER_OF(k, struct check, call);
+	struct io_call *k = &c->call;
 	char path[DIR_PATH_TEXT_BYTES];
 	struct ptcp_err why;
 
@@ -179,6 +204,15 @@ static void run_check(struct io_call *k)
 	}
 	if (k->result < 0)
 		fs_err_strip(&k->why, &why, source_path_text(c->source, path, sizeof path));
+}
+
+/* On an I/O thread. */
+static void run_checks(struct io_call *k)
+{
+	struct check *c;
+
+	for (c = CONTAINER_OF(k, struct check, call); c != NULL; c = c->next)
+		run_check(c);
 }
 
 static struct check *check_new(struct session *sess, void *cookie, uint64_t id, enum check_kind kind)

@@ -5,15 +5,17 @@
 #include "core/err.h"
 #include "core/units.h"
 #include "fs/fs_err.h"
+#include "session/job_size.h"
 #include "session/receive_impl.h"
 
-#define VERIFY_STEPS_MAX 2u           /* verifications of a session at once; sessions share the I/O threads */
+#define VERIFY_JOBS_MAX 2u            /* jobs of a session at once; sessions share the I/O threads */
 #define MATCHING_MAX 64u              /* files of a session that are matched at once: 1 MiB of hashes */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
 #define SYNC_NS (2 * NS_PER_S)        /* time whose data is synced at once */
 
 /* A step, on an I/O thread. */
 struct verify_step {
+	struct verify_step *next; /* in the same job */
 	struct session *session;
 	struct receive_entry *entry;
 	uint32_t first, n;      /* VERIFY_MATCH: the blocks, and their hashes */
@@ -82,26 +84,28 @@ static bool report(struct verify_step *b, struct rcv *rcv)
 	return b->call.result > 0;
 }
 
-static void on_step(struct io_call *k)
+static void on_steps(struct io_call *k)
 {
-	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call);
+	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call), *next;
 	struct session *sess = b->session;
-	struct receive_entry *t = b->entry;
 
 	sess->receive->n_verifying--;
 	engine_progress(sess->engine, mono_now());
-	if (!sess->end.over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
-		list_append(&sess->receive->verify_queue, &t->waiting);
-	else
-		finish(sess, t);
-	free(b);
+	for (; b != NULL; b = next) {
+		struct receive_entry *t = b->entry;
+
+		next = b->next;
+		if (!sess->end.over && !t->ended && report(b, engine_rcv(sess->engine)) && !t->ended)
+			list_append(&sess->receive->verify_queue, &t->waiting);
+		else
+			finish(sess, t);
+		free(b);
+	}
 	session_pump(sess);
 }
 
-/* On an I/O thread. */
-static void run_step(struct io_call *k)
+static void run_step(struct verify_step *b)
 {
-	struct verify_step *b = CONTAINER_OF(k, struct verify_step, call);
 	struct sink *s = b->entry->sink;
 
 	switch (b->entry->verify) {
@@ -115,6 +119,15 @@ static void run_step(struct io_call *k)
 		b->call.result = sink_match(s, b->first, b->n, b->hash, b->run, &b->n_runs, &b->call.why);
 		break;
 	}
+}
+
+/* On an I/O thread. */
+static void run_steps(struct io_call *k)
+{
+	struct verify_step *b;
+
+	for (b = CONTAINER_OF(k, struct verify_step, call); b != NULL; b = b->next)
+		run_step(b);
 }
 
 void resume_verify_start(struct session *sess, struct receive_entry *t, enum verify what)
@@ -135,7 +148,8 @@ void resume_verify_hashes(void *arg, uint64_t id, void *cookie, uint32_t first, 
 		resume_verify_start(arg, t, VERIFY_MATCH);
 }
 
-static void start_step(struct session *sess, struct receive_entry *t)
+/* NULL: without memory; the session ends. */
+static struct verify_step *step_new(struct session *sess, struct receive_entry *t)
 {
 	struct verify_step *b = calloc(1, sizeof *b);
 	struct ptcp_err why;
@@ -144,29 +158,45 @@ static void start_step(struct session *sess, struct receive_entry *t)
 		err_nomem(&why);
 		engine_fail(sess->engine, &why);
 		finish(sess, t);
-		return;
+		return NULL;
 	}
 	b->session = sess;
 	b->entry = t;
 	if (t->verify == VERIFY_MATCH)
 		receive_match_next(t, &b->first, &b->n, &b->hash);
-	sess->receive->n_verifying++;
-	io_call_start(&b->call, sess->o.context, run_step, on_step);
+	return b;
+}
+
+/* The next job of the queue; NULL: empty. */
+static struct verify_step *next_steps(struct session *sess)
+{
+	struct list *queue = &sess->receive->verify_queue;
+	struct verify_step *first = NULL, **end = &first;
+	struct job_size size = { 0, 0 };
+	struct receive_entry *t;
+
+	while (!list_empty(queue) && !job_full(&size)) {
+		t = CONTAINER_OF(queue->next, struct receive_entry, waiting);
+		list_remove(&t->waiting);
+		if (sess->end.over || t->ended) {
+			finish(sess, t);
+		} else if ((*end = step_new(sess, t)) != NULL) {
+			job_add(&size, t->size_bytes);
+			end = &(*end)->next;
+		}
+	}
+	return first;
 }
 
 void resume_verify_pump(struct session *sess)
 {
 	struct receive_side *r = sess->receive;
-	struct receive_entry *t;
+	struct verify_step *first;
 
 	serve_match_queue(sess);
-	while (!list_empty(&r->verify_queue) && (r->n_verifying < VERIFY_STEPS_MAX || sess->end.over)) {
-		t = CONTAINER_OF(r->verify_queue.next, struct receive_entry, waiting);
-		list_remove(&t->waiting);
-		if (sess->end.over || t->ended)
-			finish(sess, t);
-		else
-			start_step(sess, t);
+	while ((r->n_verifying < VERIFY_JOBS_MAX || sess->end.over) && (first = next_steps(sess)) != NULL) {
+		r->n_verifying++;
+		io_call_start(&first->call, sess->o.context, run_steps, on_steps);
 	}
 }
 
