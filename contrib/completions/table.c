@@ -25,7 +25,7 @@ int main(void)
 
 	for (i = 0; (c = command_at(i)) != NULL; i++) {
 		printf("%s~~~~%s\n", c->name, c->summary);
-		for (g = c->options; g != NULL && g->options != NULL; g++)
+		for (g = c->options; g != NULL && g->options != NULL && g->title != NULL; g++)
 			for (o = g->options; o->name != NULL; o++)
 				if (o->name[0] != '\0' && o->help != NULL)
 					print_option(c, o);

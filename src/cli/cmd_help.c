@@ -21,6 +21,7 @@ static const struct command *const commands[] = {
 	&command_collect, &command_links, &command_paths, &command_advise, &command_measure,
 	&command_status, &command_rate,
 	&command_ls, &command_du, &command_mkdir, &command_rm, &command_mv, &command_clean, &command_doctor,
+	&command_rsync, &command_scp,
 	&command_version, &command_show_help,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -24,8 +24,19 @@ static int run(int argc, char **argv)
 	return c->run(c, argc - 1, argv + 1);
 }
 
+/* A link to ptcp that is named rsync or scp takes their command lines. */
+static const struct command *command_named(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const struct command *c = command_find(slash != NULL ? slash + 1 : path);
+
+	return c == &command_rsync || c == &command_scp ? c : NULL;
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *c = argc > 0 ? command_named(argv[0]) : NULL;
+
 	process_prepare();
-	return exit_checked(run(argc > 0 ? argc - 1 : 0, argv + 1));
+	return exit_checked(c != NULL ? c->run(c, argc - 1, argv + 1) : run(argc > 0 ? argc - 1 : 0, argv + 1));
 }

@@ -22,13 +22,14 @@ struct parse {
 	struct ptcp_err *e;
 };
 
-static const struct opt *find(const struct command *c, const char *name, size_t len, char letter)
+/* Among the command's options, or among the hints for options of other programs. */
+static const struct opt *find(const struct command *c, bool hints, const char *name, size_t len, char letter)
 {
 	const struct opt_group *g;
 	const struct opt *o;
 
 	for (g = c->options; g != NULL && g->options != NULL; g++)
-		for (o = g->options; o->name != NULL; o++)
+		for (o = g->options; (g->title == NULL) == hints && o->name != NULL; o++)
 			if (letter != 0 ? o->letter == letter : len > 0 && strlen(o->name) == len &&
 			    memcmp(o->name, name, len) == 0)
 				return o;
@@ -37,7 +38,7 @@ static const struct opt *find(const struct command *c, const char *name, size_t 
 
 const struct opt *options_find(const struct command *c, const char *name)
 {
-	return find(c, name, strlen(name), 0);
+	return find(c, false, name, strlen(name), 0);
 }
 
 bool options_is_given(const struct options_given *given, const struct opt *o)
@@ -56,11 +57,20 @@ void options_given_free(struct options_given *given)
 	*given = (struct options_given){ 0 };
 }
 
+/* The hint for a long option of another program, n bytes, or for its letter; or NULL. */
+static const char *hint(const struct command *c, const char *name, size_t n, char letter)
+{
+	const struct opt *o = find(c, true, name, n, letter);
+	const char *other = letter == 0 && find(c, false, "streams", strlen("streams"), 0) != NULL ?
+	    suggest_option(name, n) : NULL;
+
+	return other != NULL ? other : o != NULL && *o->help != '\0' ? o->help : NULL;
+}
+
 /* `arg` has an unknown long option, n bytes at `name`, or the unknown `letter`. */
 static int unknown(const struct parse *p, const char *arg, const char *name, size_t n, char letter)
 {
-	const char *habit = find(p->c, "streams", strlen("streams"), 0) != NULL ? suggest_option(name,
-	    n, letter) : NULL;
+	const char *habit = hint(p->c, name, n, letter);
 	char shown[TEXT_NAME_BYTES], which[16] = "";
 	const struct opt_group *g;
 	const struct opt *o;
@@ -68,7 +78,7 @@ static int unknown(const struct parse *p, const char *arg, const char *name, siz
 
 	suggest_init(&near, name, n);
 	for (g = p->c->options; letter == 0 && g != NULL && g->options != NULL; g++)
-		for (o = g->options; o->name != NULL; o++)
+		for (o = g->options; g->title != NULL && o->name != NULL; o++)
 			if (!suggest_is_dangerous(o->name))
 				suggest_offer(&near, o->name);
 	text_escape(shown, sizeof shown, arg);
@@ -100,7 +110,7 @@ static int parse_long(struct parse *p, const char *arg)
 {
 	const char *name = arg + 2, *eq = strchr(name, '=');
 	size_t n = eq != NULL ? (size_t)(eq - name) : strlen(name);
-	const struct opt *o = find(p->c, name, n, 0);
+	const struct opt *o = find(p->c, false, name, n, 0);
 
 	if (o == NULL)
 		return unknown(p, arg, name, n, 0);
@@ -121,9 +131,9 @@ static int parse_letters(struct parse *p, const char *arg)
 	int r;
 
 	for (l = arg + 1; *l != '\0'; l++) {
-		if (*l == 'h')
+		if ((o = find(p->c, false, NULL, 0, *l)) == NULL && *l == 'h')
 			return OPTIONS_HELP;
-		if ((o = find(p->c, NULL, 0, *l)) == NULL)
+		if (o == NULL)
 			return unknown(p, arg, "", 0, *l);
 		if (o->value != NULL && l[1] != '\0')
 			return set(p, o, l + 1);
@@ -222,24 +232,35 @@ static void help_line(FILE *f, const struct opt *o)
 
 static bool is_listed(const struct opt *o) { return o->name[0] != '\0' && o->help != NULL; }
 
+enum { BRIEF_COLUMNS = 130 };
+
+/* The name in a line of names, or in the next line; returns the column behind it. */
+static int help_name(FILE *f, const struct opt *o, int column)
+{
+	if (column + 3 + (int)strlen(o->name) > BRIEF_COLUMNS)
+		column = fprintf(f, "\n   ") - 1;
+	return column + fprintf(f, " --%s", o->name);
+}
+
 void options_help(FILE *f, const struct command *c)
 {
 	const struct opt_group *g;
 	const struct opt *o;
 	bool briefly = false;
+	int column = 0;
 
-	for (g = c->options; g != NULL && g->options != NULL; g++) {
+	for (g = c->options; g != NULL && g->options != NULL && g->title != NULL; g++) {
 		if (g->brief && !briefly)
 			fprintf(f, "Further options, which ptcp-%s(1) describes:\n", c->name);
 		briefly |= g->brief;
 		if (g->title[0] != '\0')
-			fprintf(f, g->brief ? "  %s:" : "%s:\n", g->title);
+			column = fprintf(f, g->brief ? "  %s:" : "%s:\n", g->title);
 		for (o = g->options; o->name != NULL; o++)
 			if (is_listed(o) && g->brief)
-				fprintf(f, " --%s", o->name);
+				column = help_name(f, o, column);
 			else if (is_listed(o))
 				help_line(f, o);
-		if (g->brief && (g[1].options == NULL || g[1].title[0] != '\0'))
+		if (g->brief && (g[1].options == NULL || g[1].title == NULL || g[1].title[0] != '\0'))
 			fprintf(f, "\n");
 	}
 }

@@ -25,7 +25,9 @@ enum { OPTIONS_HELP = 1 };
 
 /* Options of one subject. */
 struct opt_group {
-	const char *title;         /* heading in the help; "": none, or, of a brief group, that of the group before */
+	/* Heading in the help; "": none, or, of a brief group, that of the group before. NULL: options of another
+	 * program, which the command does not take; their help is a hint for users who type them. */
+	const char *title;
 	const struct opt *options; /* NULL ends the groups of a command */
 	bool brief;                /* the help prints the names only, and refers to the manual */
 };
@@ -33,6 +35,7 @@ struct opt_group {
 #define GROUP_OWN(options)       { "", options, false }
 #define GROUP_OF(title, options) { title, options, false }
 #define GROUP_BRIEF(title, options) { title, options, true }
+#define GROUP_HINTS(options) { NULL, options, true }
 #define GROUP_END                { NULL, NULL, false }
 
 /* The options found on a command line. */
@@ -155,9 +158,8 @@ void suggest_offer(struct suggest *s, const char *word);
 
 /* Whether an option of this name removes files: such an option is suggested to nobody. */
 bool suggest_is_dangerous(const char *name);
-/* The remedy for an option of other programs: a long option of n bytes, or, with `letter` not 0, a short one; NULL for
- * an unknown habit. */
-const char *suggest_option(const char *name, size_t n, char letter);
+/* The remedy for a long option, n bytes, of programs whose options no command takes; NULL for an unknown one. */
+const char *suggest_option(const char *name, size_t n);
 /* The remedy for a command of other programs, or NULL. */
 const char *suggest_command(const char *name);
 

@@ -70,39 +70,25 @@ bool suggest_is_dangerous(const char *name)
 	return false;
 }
 
+/* Options of rclone, bbcp, curl and globus-url-copy; those of rsync and scp are in their tables. */
 static const struct {
-	const char *name;
-	char letter;
-	const char *remedy;
+	const char *name, *remedy;
 } options[] = {
-	{ "parallel", 'p', "--streams N sets the number of TCP streams; times and modes are preserved by default" },
-	{ "transfers", 0, "--streams N sets the number of TCP streams, auto by default" },
-	{ "bwlimit", 'l', "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
-	{ "limit-rate", 0, "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
-	{ NULL, 'C', "data is compressed where that is faster, --compress sets the level: leave the option out" },
-	{ "rsh", 'e', "--ssh names the ssh command, such as --ssh 'ssh -p 2222'" },
-	{ NULL, 'i', "--ssh names the ssh command, such as --ssh 'ssh -i FILE'" },
-	{ NULL, 'o', "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'" },
-	{ "port", 0, "the port belongs to the URL: ptcp://HOST:PORT/PATH, or ssh://HOST:PORT/PATH for ssh" },
-	{ "rsync-path", 0, "--remote-ptcp names the command on the remote host" },
-	{ "max-age", 0, "--newer-than leaves out older files, such as --newer-than 7d" },
-	{ "min-age", 0, "--older-than leaves out newer files, such as --older-than 7d" },
-	{ "list-only", 0, "ptcp ls lists a remote directory" },
-	{ "link-dest", 0, "ptcp makes no hard links to an older copy: leave the option out" },
-	{ "inplace", 0, "ptcp replaces a file once it is complete: leave the option out" },
-	{ "append", 0, "ptcp resumes files by itself: leave the option out" },
-	{ "stats", 0, "the summary at the end has the numbers, --json has all" },
-	{ "log-file", 0, "--log-level writes a log to standard error: add 2>FILE" },
-	{ NULL, 't', "times are preserved by default: leave the option out" },
+	{ "parallel", "--streams N sets the number of TCP streams" },
+	{ "transfers", "--streams N sets the number of TCP streams, auto by default" },
+	{ "multi-thread-streams", "--streams N sets the number of TCP streams, auto by default" },
+	{ "limit-rate", "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s" },
+	{ "max-age", "--newer-than leaves out older files, such as --newer-than 7d" },
+	{ "min-age", "--older-than leaves out newer files, such as --older-than 7d" },
+	{ "checkers", "the tree is compared while it is sent: leave the option out" },
 };
 
-const char *suggest_option(const char *name, size_t n, char letter)
+const char *suggest_option(const char *name, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof options / sizeof *options; i++)
-		if (letter != 0 ? options[i].letter == letter :
-		    options[i].name != NULL && strlen(options[i].name) == n && memcmp(options[i].name, name, n) == 0)
+		if (strlen(options[i].name) == n && memcmp(options[i].name, name, n) == 0)
 			return options[i].remedy;
 	return NULL;
 }
@@ -114,7 +100,15 @@ static const struct {
 } commands[] = {
 	{ "cp", SEND_OR_RECV }, { "copy", SEND_OR_RECV }, { "sync", SEND_OR_RECV },
 	{ "get", "ptcp recv HOST:SRC... DEST" }, { "pull", "ptcp recv HOST:SRC... DEST" },
+	{ "download", "ptcp recv HOST:SRC... DEST" }, { "fetch", "ptcp recv HOST:SRC... DEST" },
 	{ "put", "ptcp send SRC... HOST:DEST" }, { "push", "ptcp send SRC... HOST:DEST" },
+	{ "upload", "ptcp send SRC... HOST:DEST" },
+	{ "mirror", "ptcp send, or recv, with the option for files that the source does not have: ptcp help send" },
+	{ "sftp", "ptcp send, recv, ls, mkdir, mv and rm are its commands" },
+	{ "diff", "ptcp send -n SRC... HOST:DEST lists what differs" },
+	{ "check", "ptcp send -n -c SRC... HOST:DEST lists what differs" },
+	{ "cancel", "ptcp status --cancel NAME" }, { "jobs", "ptcp status" }, { "ps", "ptcp status" },
+	{ "ping", "ptcp measure HOST" }, { "speedtest", "ptcp measure HOST" }, { "server", "ptcp serve" },
 };
 
 const char *suggest_command(const char *name)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/exec.h"
+#include "cli/habit/habit.h"
 #include "cli/process.h"
 #include "cli/running.h"
 #include "cli/show/json.h"
@@ -212,6 +213,7 @@ static int take_pipe(struct transfer_args *a, bool sends, struct ptcp_err *e)
 
 int transfer_parse(struct transfer_args *a, const struct command *c, int argc, char **argv, struct ptcp_err *e)
 {
+	bool receives = strcmp(c->name, "recv") == 0;
 	char shown[TEXT_NAME_BYTES];
 	struct ptcp_err why;
 	int n, r;
@@ -220,9 +222,9 @@ int transfer_parse(struct transfer_args *a, const struct command *c, int argc, c
 	if ((r = connect_parse(&a->connect, c, argc, argv, &n, NULL, e)) != 0)
 		return r;
 	a->srcs = (const char *const *)argv;
-	a->n_srcs = (size_t)n - 1;
-	a->dest = argv[n - 1];
-	if ((r = take_pipe(a, strcmp(c->name, "send") == 0, e)) < 0)
+	a->n_srcs = n == 1 && receives ? 1 : (size_t)n - 1;
+	a->dest = n == 1 && receives ? "." : argv[n - 1];
+	if ((r = take_pipe(a, !receives, e)) < 0)
 		return r;
 	if (a->files_from != NULL && path_list_read(&a->files, a->files_from, a->from0, &why) < 0)
 		return err_set(e, PTCP_EUSAGE, "--files-from '%s': %s", text_escape(shown, sizeof shown, a->files_from),
@@ -418,14 +420,12 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
 	GROUP_BRIEF("Attributes", attribute_options), \
 	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), GROUP_BRIEF("", paths_options), \
-	GROUP_BRIEF("Through SSH", ssh_options), \
-	    GROUP_BRIEF("Movers", mover_options), \
-	GROUP_END }
+	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Movers", mover_options), \
+	GROUPS_OF_HINTS, GROUP_END }
 static const struct opt_group send_groups[] = TRANSFER_GROUPS(send_options);
 static const struct opt_group recv_groups[] = TRANSFER_GROUPS(recv_options);
 
 const struct command command_send = { "send", "[options] SRC... DEST", "send files and directories to a remote host",
 	run_send, send_groups, 1, INT_MAX, "needs a source and a destination" };
-const struct command command_recv = { "recv", "[options] SRC... DEST",
-	"receive files and directories from a remote host", run_recv, recv_groups, 2, INT_MAX,
-	"needs a source and a destination" };
+const struct command command_recv = { "recv", "[options] SRC... [DEST]",
+	"receive files and directories from a remote host", run_recv, recv_groups, 1, INT_MAX, "needs a source" };
