@@ -7,6 +7,7 @@
 
 #include "fs/file_system.h"
 #include "fs/fs_err.h"
+#include "store/named_acl.h"
 #include "store/sink_impl.h"
 
 /* Up to FEW files or directories are synced individually, more by a single syncfs(2), which is faster from
@@ -14,7 +15,8 @@
  * of all programs. */
 #define FEW 8
 
-/* As of cp's copies: an existing file keeps its mode, a new one has the source's. */
+/* As of cp's copies: an existing file keeps its mode, a new one has the source's. The ACL of the existing file is lost,
+ * and the mask, its group bits, must not become permissions of the group. */
 static mode_t default_mode(struct sink *s)
 {
 	int at = dir_fd(s->dir, NULL);
@@ -25,7 +27,7 @@ static mode_t default_mode(struct sink *s)
 		exists = dir_sys(s->dir)->fstatat(at, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 		dir_fd_done(s->dir);
 	}
-	return exists ? st.st_mode & 0777 : dir_new_mode(s->dir, s->meta.mode);
+	return exists ? acls_narrowed(s->dir, s->name, st.st_mode & 0777) : dir_new_mode(s->dir, s->meta.mode);
 }
 
 /* 1: the mode, the time or an extended attribute of our own file was refused, by a file system that is not known to
