@@ -201,6 +201,14 @@ static void text_advised(const struct ptcp_result *r)
 /* File data, before compression. */
 static uint64_t sent_bytes(const struct ptcp_result *r) { return r->progress.wire_bytes + r->progress.saved_bytes; }
 
+/* Data that was sent in this run and is at the destination: neither blocks that were sent twice, nor holes. */
+static uint64_t arrived_bytes(const struct ptcp_result *r)
+{
+	uint64_t sent = sent_bytes(r), arrived = r->progress.bytes - r->progress.resumed_bytes;
+
+	return arrived < sent ? arrived : sent;
+}
+
 static void text_end(const struct output *o, const struct ptcp_result *r)
 {
 	char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES], rate[UNITS_TEXT_BYTES], resumed[UNITS_TEXT_BYTES];
@@ -220,8 +228,8 @@ static void text_end(const struct output *o, const struct ptcp_result *r)
 	}
 	if (r->progress.resumed_bytes > 0)
 		snprintf(part, sizeof part, " (%s already transferred)", resumed);
-	if (sent_bytes(r) > 0)
-		snprintf(speed, sizeof speed, ", %s", units_rate_text(rate, connect_throughput_bps(sent_bytes(r), r->seconds)));
+	if (arrived_bytes(r) > 0)
+		snprintf(speed, sizeof speed, ", %s", units_rate_text(rate, connect_throughput_bps(arrived_bytes(r), r->seconds)));
 	terminal_line("%s %llu file%s, %s%s in %s%s, %u stream%s%s",
 	    strcmp(o->command, "send") == 0 ? "sent" : "received", (unsigned long long)r->progress.files,
 	    plural(r->progress.files), units_size_text(size, r->progress.file_bytes), part, units_time_text(time, r->seconds),
@@ -357,7 +365,7 @@ static void json_end(const struct output *o, const struct ptcp_result *r, int st
 	    "wire_bytes", json_count(r->progress.wire_bytes), "files", json_count(r->progress.files), "failed",
 	    json_count(r->progress.failed), "resumed_bytes",
 	    json_count(r->progress.resumed_bytes), "seconds", json_seconds(r->seconds), "throughput_bps",
-	    json_rate(connect_throughput_bps(sent_bytes(r), r->seconds)), "streams",
+	    json_rate(connect_throughput_bps(arrived_bytes(r), r->seconds)), "streams",
 	    json_count(r->progress.max_streams), "paths",
 	    paths(o, false));
 
