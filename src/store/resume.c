@@ -267,6 +267,26 @@ static bool is_still_same(const struct sink *s, const struct stat *st)
 }
 
 /* `st` is of the target: a regular file that no other source has. */
+/* To set attributes. Our own file may deny us to read: then the permission is there for the moment of opening. */
+static int open_found(struct sink *s, int at, const struct stat *st)
+{
+	const struct sys *sys = dir_sys(s->dir);
+	int fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0), error;
+
+	if (fd >= 0 || errno != EACCES || st->st_uid != geteuid())
+		return fd;
+	if (sys->fchmodat(at, s->name, (st->st_mode & 07777) | S_IRUSR, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0);
+	error = errno;
+	if (fd >= 0)
+		sys->fchmod(fd, st->st_mode & 07777);
+	else
+		sys->fchmodat(at, s->name, st->st_mode & 07777, AT_SYMLINK_NOFOLLOW);
+	errno = error;
+	return fd;
+}
+
 static int refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
@@ -276,7 +296,7 @@ static int refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_er
 	set_id(s, st);
 	if (refreshed(s, at, st))
 		return 0;
-	if ((fd = sys->openat(at, s->name, SYS_READ_FLAGS, 0)) < 0)
+	if ((fd = open_found(s, at, st)) < 0)
 		return fs_err_sys(e, errno, s->dir, s->name, NULL);
 	if (sys->fstat(fd, st) != 0)
 		r = fs_err_sys(e, errno, s->dir, s->name, NULL);

@@ -599,6 +599,39 @@ static void unchanged(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
+/* Our own file that we may not read gets its attributes, too; one of another user does not. */
+static void unreadable_one(void **state)
+{
+	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
+	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0640, .mtime = { 1000, 5 } };
+	const struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true };
+	struct sink_existing look;
+	struct ptcp_err e;
+	struct sink *s;
+	struct stat st;
+	int i;
+
+	(void)state;
+	fx_text("big", "abc");
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(chmod(fx_path("big"), 0), 0);
+		s = sink_new(fx_root, "big", 3, &m, &opts);
+		fx_heal();
+		if (i < 2)
+			fx_fail_nth(2, EACCES); /* openat(), behind fstatat() */
+		else
+			fx_fail_always(FX_openat, EACCES);
+		fx_fail_always(FX_fchmodat, i == 1 ? EPERM : 0);
+		assert_int_equal(sink_inspect(s, &look, &e), i == 0 ? 0 : PTCP_EIO);
+		assert_int_equal(fx_calls_of(FX_openat), i == 1 ? 1 : 2);
+		fx_heal();
+		assert_int_equal(stat(fx_path("big"), &st), 0);
+		assert_int_equal(st.st_mode & 07777, i == 0 ? 0640 : 0);
+		sink_unref(s);
+	}
+}
+
 /* What is compared may be a hole of many terabytes: it is not read. */
 static void same_hole(void **state)
 {
@@ -822,7 +855,7 @@ int main(void)
 		fx_tree_test(holes), fx_tree_test(not_wanted), fx_tree_test(lies), fx_tree_test(unreadable),
 		fx_tree_test(restarts), fx_tree_test(final_mode), fx_tree_test(busy),
 		fx_tree_test(planted_part), fx_tree_test(side_by_side), fx_tree_test(same),
-		fx_tree_test(unchanged), fx_tree_test(same_hole),
+		fx_tree_test(unchanged), fx_tree_test(unreadable_one), fx_tree_test(same_hole),
 		fx_tree_test(any_time), fx_tree_test(refreshed),
 		fx_tree_test(coarse_times), fx_tree_test(refreshing_fails), fx_tree_test(dead_path_journal),
 		fx_tree_test(kept_or_not), fx_tree_test(small),
