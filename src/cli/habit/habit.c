@@ -142,9 +142,9 @@ int habit_way(const struct habit *p, char **operand, int n, enum habit_way *way,
 
 int habit_run(struct habit *p, const struct command *c, char **operand, int n)
 {
-	char **argv = calloc(p->n + (size_t)n + 2, sizeof *argv);
+	char **argv = calloc(p->n + (size_t)n + 2, sizeof *argv), dash[] = "./-";
 	struct ptcp_err e;
-	int r;
+	int i, r;
 
 	if (argv == NULL) {
 		err_nomem(&e);
@@ -153,7 +153,8 @@ int habit_run(struct habit *p, const struct command *c, char **operand, int n)
 	if (p->n > 0)
 		memcpy(argv, p->arg, p->n * sizeof *argv);
 	argv[p->n] = "--";
-	memcpy(argv + p->n + 1, operand, (size_t)n * sizeof *argv);
+	for (i = 0; i < n; i++) /* a file of this name; ptcp send - reads standard input */
+		argv[p->n + 1 + (size_t)i] = text_is_stdio(operand[i]) ? dash : operand[i];
 	r = c->run(c, (int)p->n + 1 + n, argv);
 	free(argv);
 	return r;
