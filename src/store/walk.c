@@ -521,7 +521,11 @@ static int examine(struct walk *w, struct dir *dir, const char *name, const stru
 	}
 	/* An entry removed since the listing counts as not listed. */
 	leave_out = in != NULL && !in->selected && r < 0 && why.sys == ENOENT;
-	if (!leave_out && (leave_out = excluded(w, in, name, out->type == WALK_DIR, &why)) < 0)
+	if (!leave_out)
+		leave_out = excluded(w, in, name, out->type == WALK_DIR, &why);
+	if (!leave_out && r < 0 && why.sys == ELOOP) /* a link to nowhere, which could lead to a directory */
+		leave_out = excluded(w, in, name, true, &why);
+	if (leave_out < 0)
 		r = leave_out;
 	if (leave_out > 0) {
 		walk_entry_fini(out);
