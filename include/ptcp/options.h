@@ -1,20 +1,28 @@
 /* The options of a transfer: each stands here once. From these rows come the switches and defaults of struct
- * ptcp_transfer_opts, ptcp_transfer_option(), the ranges that the library checks, the options of ptcp(1) with their
- * help and their completions, the bits of OPEN (PROTOCOL.md, section 4), and the keywords of the Python package. A
- * list takes macros, one for each kind of row, and has the order of `ptcp send --help`: SWITCH(member, name, letter,
- * help) a bool, false by default SENT(member, bit, FLAG, when, name, letter, help) the same, and the receiver of
- * OPEN learns of the switch: `bit` is set if the member is `when` VALUE(TYPE, member, initial, min, max, name,
- * value, help) TEXTS(TYPE, member, count, name, value, help) a list of texts, and the member with their number,
- * which follows the list PRESERVED(member, bit, FLAG, initial) a switch of struct ptcp_preserve, named by
- * --preserve; `bit` of `preserve` of OPEN is set if the member is `name` is the long option of the command, or "" if
- * the command has none; `letter` its short form, or 0. `value` stands behind the option in the help: lower-case
- * words, separated by |, are the words that may be typed; names in capitals (N, FILE, DIR, HOST, TIME ..) are kinds
- * of values; ",.." permits several, separated by commas. `help` is one line. TYPE of VALUE: UNSIGNED, UINT32, INT;
- * WORD: an enum whose values are the numbers of the words of `value`; NAME: a text, one of the words; PERCENT and
- * SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each text of the list `value`;
- * RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is permitted beside min to
- * max; the first word of a number means 0, the second -1. TYPE of TEXTS: EACH: the option is repeated; COMMAS: one
- * option has all texts, separated by commas; ONCE: each text is used by the function that takes the options only. */
+ * ptcp_transfer_opts, ptcp_transfer_option(), the ranges that the library checks, the options of ptcp(1) with their help
+ * and their completions, the bits of OPEN (PROTOCOL.md, section 4), and the keywords of the Python package.
+ *
+ * A list takes macros, one for each kind of row, and has the order of `ptcp send --help`:
+ *
+ *   SWITCH(member, name, letter, help)                      a bool, false by default
+ *   SENT(member, bit, FLAG, when, name, letter, help)       the same, and the receiver of OPEN learns of the switch: `bit`
+ *                                                           is set if the member is `when`
+ *   VALUE(TYPE, member, initial, min, max, name, value, help)
+ *   TEXTS(TYPE, member, count, name, value, help)           a list of texts, and the member with their number, which
+ *                                                           follows the list
+ *   PRESERVED(member, bit, FLAG, initial)                   a switch of struct ptcp_preserve, named by --preserve, and a
+ *                                                           bit of `preserve` of OPEN
+ *
+ * `name` is the long option of the command, or "" if the command has none; `letter` its short form, or 0. `value` stands
+ * behind the option in the help: lower-case words, separated by |, are the words that may be typed; names in capitals
+ * (N, FILE, DIR, HOST, TIME ..) are kinds of values; ",.." permits several, separated by commas. `help` is one line.
+ *
+ * TYPE of VALUE: UNSIGNED, UINT32, INT; WORD: an enum whose values are the numbers of the words of `value`; NAME: a text,
+ * one of the words; PERCENT and SECONDS: double; BYTES: uint64_t; RATE, TEXT: a text; DOUBLES, SIZES: a number for each
+ * text of the list `value`; RULES: structs ptcp_rule, followed by their number; CALLBACK: a function. `initial` is
+ * permitted beside min to max; the first word of a number means 0, the second -1. TYPE of TEXTS: EACH: the option is
+ * repeated; COMMAS: one option has all texts, separated by commas; ONCE: each text is used by the function that takes the
+ * options only. */
 #ifndef PTCP_OPTIONS_H
 #define PTCP_OPTIONS_H
 
