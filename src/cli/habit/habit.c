@@ -9,30 +9,20 @@
 #include "core/err.h"
 #include "core/text.h"
 
-static int append(struct habit *p, char *text, struct ptcp_err *e)
-{
-	char **more = text != NULL ? realloc(p->arg, (p->n + 2) * sizeof *more) : NULL;
-
-	if (more == NULL) {
-		free(text);
-		return err_nomem(e);
-	}
-	p->arg = more;
-	p->arg[p->n++] = text;
-	p->arg[p->n] = NULL;
-	return 0;
-}
-
 int habit_add(struct habit *p, struct ptcp_err *e, const char *fmt, ...)
 {
 	char *text;
 	va_list ap;
-	int n;
+	int r;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	r = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	return append(p, n < 0 ? NULL : text, e);
+	if (r < 0)
+		return err_nomem(e);
+	r = opt_append_copy(&p->arg, &p->n, text, e);
+	free(text);
+	return r;
 }
 
 int habit_same(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -44,15 +34,6 @@ int habit_as(void *args, const struct opt *o, const char *text, struct ptcp_err 
 {
 	return habit_add(args, e, "%.*s%s%s", (int)strcspn(o->help, " "), o->help, text != NULL ? "=" : "",
 	    text != NULL ? text : "");
-}
-
-int habit_default(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	(void)args;
-	(void)o;
-	(void)text;
-	(void)e;
-	return 0;
 }
 
 int habit_refuse(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
@@ -79,11 +60,6 @@ int habit_drop(void *args, const struct opt *o, const char *text, struct ptcp_er
 	(void)e;
 	((struct habit *)args)->preserved &= ~(unsigned)o->at;
 	return 0;
-}
-
-int habit_note(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
-{
-	return opt_true(args, o, text, e);
 }
 
 int habit_add_preserved(struct habit *p, struct ptcp_err *e)
@@ -142,7 +118,7 @@ int habit_way(const struct habit *p, char **operand, int n, enum habit_way *way,
 
 int habit_run(struct habit *p, const struct command *c, char **operand, int n)
 {
-	char **argv = calloc(p->n + (size_t)n + 2, sizeof *argv), dash[] = "./-";
+	char **argv = calloc(p->n + (size_t)n + 2, sizeof *argv), dash[] = "./-", end[] = "--";
 	struct ptcp_err e;
 	int i, r;
 
@@ -151,22 +127,11 @@ int habit_run(struct habit *p, const struct command *c, char **operand, int n)
 		return exit_fail(&e);
 	}
 	if (p->n > 0)
-		memcpy(argv, p->arg, p->n * sizeof *argv);
-	argv[p->n] = "--";
+		memcpy(argv, p->arg, p->n * sizeof *argv); /* commands change the order only */
+	argv[p->n] = end;
 	for (i = 0; i < n; i++) /* a file of this name; ptcp send - reads standard input */
 		argv[p->n + 1 + (size_t)i] = text_is_stdio(operand[i]) ? dash : operand[i];
 	r = c->run(c, (int)p->n + 1 + n, argv);
 	free(argv);
 	return r;
-}
-
-void habit_fini(struct habit *p)
-{
-	size_t i;
-
-	for (i = 0; i < p->n; i++)
-		free(p->arg[i]);
-	free(p->arg);
-	p->arg = NULL;
-	p->n = 0;
 }

@@ -17,7 +17,7 @@ enum {
 /* A command line, as far as translated. */
 struct habit {
 	const char *name;    /* "rsync" */
-	char **arg;          /* options for ptcp, owned; ended by NULL */
+	const char *const *arg; /* options for ptcp, owned */
 	size_t n;
 	unsigned preserved;  /* HABIT_TIMES .. */
 	bool recursive, lists, quiet, shows, deletes, mkpath;
@@ -28,19 +28,15 @@ struct habit {
 int habit_add(struct habit *p, struct ptcp_err *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Setters of rows; `args` is a struct habit. The help of a row is a hint, "" for an option of ptcp with the same name.
- * The same option. */
+ * opt_ignore() is for an option without which the result is the same. This is for the same option: */
 int habit_same(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 /* The option at the start of the hint. */
 int habit_as(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-/* The result is the same without the option. */
-int habit_default(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 /* No option of ptcp has the effect. */
 int habit_refuse(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 /* Preserve, or do not preserve, the attributes o->at. */
 int habit_keep(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 int habit_drop(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
-/* A bool at o->at. */
-int habit_note(void *args, const struct opt *o, const char *text, struct ptcp_err *e);
 
 /* Appends --preserve. */
 int habit_add_preserved(struct habit *p, struct ptcp_err *e);
@@ -51,7 +47,6 @@ int habit_way(const struct habit *p, char **operand, int n, enum habit_way *way,
 
 /* Runs `c` with the options and the operands; returns the exit status. */
 int habit_run(struct habit *p, const struct command *c, char **operand, int n);
-void habit_fini(struct habit *p);
 
 /* The options of scp and rsync, as groups of hints. */
 extern const struct opt scp_options[], rsync_preserving[], rsync_selecting[], rsync_replacing[], rsync_carrying[],

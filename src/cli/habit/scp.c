@@ -55,18 +55,18 @@ const struct opt scp_options[] = {
 	{ "", 'p', NULL, "--streams N sets the number of TCP streams; times and modes are preserved by default",
 	    habit_keep,
 	    HABIT_TIMES | HABIT_MODE, 0, 0 },
-	{ "", 'r', NULL, "", habit_note, AT(recursive), 0, 0 }, { "", 'q', NULL, "", habit_note, AT(quiet), 0, 0 },
+	{ "", 'r', NULL, "", opt_true, AT(recursive), 0, 0 }, { "", 'q', NULL, "", opt_true, AT(quiet), 0, 0 },
 	VALUE('l', "KBIT", "--rate limits the rate, such as --rate 100MB/s or 800Mbit/s", set_limit),
-	VALUE('P', "PORT", "", set_ssh), VALUE('i', "FILE",
-	    "--ssh names the ssh command, such as --ssh 'ssh -i FILE'", set_ssh),
+	VALUE('P', "PORT", "", set_ssh),
+	VALUE('i', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -i FILE'", set_ssh),
 	VALUE('J', "HOST", "--ssh names the ssh command, such as --ssh 'ssh -J HOST'", set_ssh),
 	VALUE('F', "FILE", "--ssh names the ssh command, such as --ssh 'ssh -F FILE'", set_ssh),
 	VALUE('o', "OPTION", "--ssh names the ssh command, such as --ssh 'ssh -o OPTION'", set_ssh),
 	VALUE('c', "CIPHER", "", set_ssh),
 	FLAG('A', "--ssh names the ssh command, such as --ssh 'ssh -A'", set_ssh), FLAG('B', "", set_batch),
-	FLAG('C', "data is compressed where that is faster, --compress sets the level: " LEAVE_OUT, habit_default),
-	FLAG('O', "", habit_default), FLAG('s', "", habit_default), FLAG('T', "", habit_default),
-	{ "", 'v', NULL, "", habit_default, 0, 0, 0 },
+	FLAG('C', "data is compressed where that is faster, --compress sets the level: " LEAVE_OUT, opt_ignore),
+	FLAG('O', "", opt_ignore), FLAG('s', "", opt_ignore), FLAG('T', "", opt_ignore),
+	{ "", 'v', NULL, "", opt_ignore, 0, 0, 0 },
 	{ "ipv4", '4', NULL, "", habit_same, 0, 0, 0 }, { "ipv6", '6', NULL, "", habit_same, 0, 0, 0 },
 	FLAG('3', "ptcp send copies from one server to another", habit_refuse),
 	FLAG('R', "ptcp send copies from one server to another", habit_refuse),
@@ -119,7 +119,7 @@ static int run_scp(const struct command *c, int argc, char **argv)
 		r = translate(&p, &way, argv, n, &e);
 	status = r != 0 ? command_end(c, r, &e) :
 	    habit_run(&p, way == HABIT_SENDS ? &command_send : &command_recv, argv, n);
-	habit_fini(&p);
+	opt_copies_free(&p.arg, &p.n);
 	return status;
 }
 
