@@ -223,13 +223,15 @@ int receive_refresh(struct receive_entry *t)
 
 int receive_make_dir(struct receive_entry *t)
 {
-	struct meta early = { .set_mode = true };
+	struct meta early = { .set_mode = true, .mode = t->meta.mode & 0777 };
 	int r;
 
-	/* the destination itself, which is new */
-	early.mode = (t->meta.mode & 0777 & ~(t->meta.set_mode || t->self == NULL ? 0u : dir_umask(t->self))) | S_IRWXU;
-	if (t->name == NULL)
+	if (t->name == NULL) { /* the destination itself, which is new */
+		if (!t->meta.set_mode)
+			early.mode &= ~dir_umask(t->self);
+		early.mode |= S_IRWXU;
 		return store_dir_finish(t->self, &early, &t->why);
+	}
 	if ((r = keep_absent(t)) < 0 || t->absent || receive_new_has_dir(t))
 		return r;
 	if (t->source != NULL && (r = destination_mark(t->dir, t->name, t->source, &t->why)) < 0)

@@ -260,13 +260,11 @@ static int refresh_file(const struct sink *s, int fd, struct ptcp_err *e)
 static bool is_still_same(const struct sink *s, const struct stat *st)
 {
 	const struct rules_entry there = rules_entry_of(st);
-
 	enum rules_answer answer = judge(s, &there);
 
 	return answer == RULES_COMPARE || answer == RULES_UNCHANGED;
 }
 
-/* `st` is of the target: a regular file that no other source has. */
 /* To set attributes. Our own file may deny us to read: then the permission is there for the moment of opening. */
 static int open_found(struct sink *s, int at, const struct stat *st)
 {
@@ -287,6 +285,7 @@ static int open_found(struct sink *s, int at, const struct stat *st)
 	return fd;
 }
 
+/* `st` is of the target: a regular file that no other source has. */
 static int refresh_found(struct sink *s, int at, struct stat *st, struct ptcp_err *e)
 {
 	const struct sys *sys = dir_sys(s->dir);
