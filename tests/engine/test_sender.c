@@ -518,21 +518,27 @@ static void patience(void **state)
 	one_fini(&o);
 }
 
-/* However long it takes itself: the peer ends a session in which nothing comes, and two streams may be dead. */
+/* Three blocks on stream 0; the last one, on stream 1, is acknowledged after 100 ms. */
+static void three_wait(struct one *o, unsigned streams)
+{
+	uint64_t id = one_sending(o, streams, 4, WIRE_SEND_ALL);
+
+	assert_int_equal(again(o, 0, id), 0);
+	assert_int_equal(again(o, 0, id), 1);
+	assert_int_equal(again(o, 0, id), 2);
+	assert_int_equal(again(o, 1, id), 3);
+	o->now_ns += 100 * NS_PER_MS;
+	one_ack(o, id, 3);
+}
+
 /* Blocks of a stream that still acknowledges some may be merely queued: one copy is free, the next ones need the
  * silence of four fair times of a block. */
 static void copies_without_a_proof_are_few(void **state)
 {
 	struct one o;
-	uint64_t id = one_sending(&o, 2, 4, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(again(&o, 0, id), 0);
-	assert_int_equal(again(&o, 0, id), 1);
-	assert_int_equal(again(&o, 0, id), 2);
-	assert_int_equal(again(&o, 1, id), 3);
-	o.now_ns += 100 * NS_PER_MS;
-	one_ack(&o, id, 3);
+	three_wait(&o, 2);
 	one_tick(&o, 200 * NS_PER_MS);
 	assert_int_equal(one_take(&o, 1), 0); /* three blocks, of 300 ms or more */
 	one_tick(&o, 200 * NS_PER_MS);
@@ -545,15 +551,9 @@ static void copies_without_a_proof_are_few(void **state)
 static void silent_streams_are_copied(void **state)
 {
 	struct one o;
-	uint64_t id = one_sending(&o, 4, 4, WIRE_SEND_ALL);
 
 	(void)state;
-	assert_int_equal(again(&o, 0, id), 0);
-	assert_int_equal(again(&o, 0, id), 1);
-	assert_int_equal(again(&o, 0, id), 2);
-	assert_int_equal(again(&o, 1, id), 3);
-	o.now_ns += 100 * NS_PER_MS;
-	one_ack(&o, id, 3);
+	three_wait(&o, 4);
 	one_tick(&o, 1600 * NS_PER_MS);
 	assert_int_equal(one_take(&o, 1), 0);
 	assert_int_equal(one_take(&o, 2), 1);
@@ -561,6 +561,7 @@ static void silent_streams_are_copied(void **state)
 	one_fini(&o);
 }
 
+/* However long it takes itself: the peer ends a session in which nothing comes, and two streams may be dead. */
 static void patience_ends_before_the_peers(void **state)
 {
 	struct one o;

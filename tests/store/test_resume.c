@@ -550,12 +550,21 @@ static void same(void **state)
 	assert_null(told(&big, SINK_NOTHING));
 }
 
+static const struct meta known = { .set_mode = true, .set_mtime = true, .mode = 0640, .mtime = { 1000, 5 } };
+
+/* A file of the size and time of the source. */
+static void make_known(void)
+{
+	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
+
+	fx_text("big", "abc");
+	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+}
+
 /* Size and time of the source suffice, unless a rule says otherwise: the file is examined once, and opened only if it
  * lacks an attribute. */
 static void unchanged(void **state)
 {
-	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
-	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0640, .mtime = { 1000, 5 } };
 	struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true };
 	struct sink_existing look;
 	struct ptcp_err e;
@@ -565,12 +574,11 @@ static void unchanged(void **state)
 	unsigned i;
 
 	(void)state;
-	fx_text("big", "abc");
-	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+	make_known();
 	for (i = 0; i < 4; i++) {
 		/* without the mode; then the mode is refused, set, and there */
 		assert_int_equal(chmod(fx_path("big"), i < 3 ? 0600 : 0640), 0);
-		s = sink_new(fx_root, "big", 3, i == 0 ? &(struct meta){ .mtime = m.mtime } : &m, &opts);
+		s = sink_new(fx_root, "big", 3, i == 0 ? &(struct meta){ .mtime = known.mtime } : &known, &opts);
 		fx_heal();
 		fx_fail_always(FX_fchmod, i == 1 ? EPERM : 0);
 		assert_int_equal(sink_inspect(s, &look, &e), 0);
@@ -584,14 +592,14 @@ static void unchanged(void **state)
 		sink_unref(s);
 	}
 	opts.rules.reads = true;
-	s = sink_new(fx_root, "big", 3, &m, &opts);
+	s = sink_new(fx_root, "big", 3, &known, &opts);
 	assert_int_equal(sink_inspect(s, &look, NULL), 0);
 	assert_int_equal(look.found, SINK_SAME);
 	sink_unref(s);
 	/* A dry run changes nothing. */
 	opts.rules.reads = false;
 	assert_int_equal(chmod(fx_path("big"), 0600), 0);
-	s = sink_new(fx_root, "big", 3, &m, &opts);
+	s = sink_new(fx_root, "big", 3, &known, &opts);
 	assert_int_equal(sink_look(s, true, &look, NULL), 0);
 	assert_int_equal(look.found, SINK_KEPT);
 	sink_unref(s);
@@ -602,8 +610,6 @@ static void unchanged(void **state)
 /* Our own file that we may not read gets its attributes, too; one of another user does not. */
 static void unreadable_one(void **state)
 {
-	static const struct timespec then[2] = { { 1000, 5 }, { 1000, 5 } };
-	const struct meta m = { .set_mode = true, .set_mtime = true, .mode = 0640, .mtime = { 1000, 5 } };
 	const struct sink_opts opts = { .block_bytes = OFFER_BLOCK, .has_version = true };
 	struct sink_existing look;
 	struct ptcp_err e;
@@ -612,11 +618,10 @@ static void unreadable_one(void **state)
 	int i;
 
 	(void)state;
-	fx_text("big", "abc");
-	assert_int_equal(utimensat(AT_FDCWD, fx_path("big"), then, 0), 0);
+	make_known();
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(chmod(fx_path("big"), 0), 0);
-		s = sink_new(fx_root, "big", 3, &m, &opts);
+		s = sink_new(fx_root, "big", 3, &known, &opts);
 		fx_heal();
 		if (i < 2)
 			fx_fail_nth(2, EACCES); /* openat(), behind fstatat() */
