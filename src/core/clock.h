@@ -35,7 +35,6 @@ static inline uint64_t mono_diff_ns(struct mono t, struct mono since)
 }
 
 static inline struct mono mono_min(struct mono a, struct mono b) { return a.ns < b.ns ? a : b; }
-static inline struct mono mono_max(struct mono a, struct mono b) { return a.ns > b.ns ? a : b; }
 
 /* Pause before another attempt: first_ns, doubled after each of the `failed` attempts before, `doublings` times at
  * most; up to a quarter shorter or longer by `random`, so that the many clients that an outage has cut come back at

@@ -1,7 +1,6 @@
 #include "core/charged.h"
 #include "core/units.h"
 #include "engine/inflight.h"
-#include "model/parameters.h"
 
 #define UNKNOWN_NS NS_PER_S /* estimate before the first acknowledgment */
 
@@ -130,7 +129,7 @@ struct inflight *inflight_add(struct inflights *t, struct list *file_list, void 
 	f->block = block;
 	f->stream = stream;
 	f->handed = f->since = now;
-	f->sent = f->copied = f->proven = false;
+	f->sent = f->copied = false;
 	f->copies = 0;
 	t->unread[stream]++;
 	add_unread(t, stream, bytes);
@@ -203,12 +202,11 @@ struct inflight *inflight_on(const struct inflights *t, const void *file, unsign
 	return f;
 }
 
-void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream, bool proven)
+void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream)
 {
 	struct inflight *f = CONTAINER_OF(t->stream[stream].prev, struct inflight, in_stream);
 
 	f->copies = of->copies + 1;
-	f->proven = proven;
 	list_remove(&f->in_age);
 	list_append(age_of(t, f), &f->in_age);
 	of->copied = true;
@@ -261,29 +259,14 @@ static const struct inflight *delivered_by(const struct inflights *t, const void
 	return n_sent == 1 ? sent : n == 1 ? any : NULL;
 }
 
-/* The time without any block in flight does not count. */
-static void add_each(struct inflights *t, struct mono handed, struct mono now)
-{
-	uint64_t ns = mono_diff_ns(now, mono_max(t->any_ack, handed));
-
-	if (t->n_each < COPY_AVERAGE)
-		t->n_each++;
-	t->each_ns = t->each_ns - t->each_ns / t->n_each + ns / t->n_each;
-	t->any_ack = now;
-}
-
 int inflight_acked(struct inflights *t, const void *file, uint32_t block, uint32_t bytes, struct mono now)
 {
 	const struct inflight *f = delivered_by(t, file, block);
 	struct mono begun;
 	uint64_t *avg, ns;
 
-	t->all_acked_bytes += bytes;
-	if (f == NULL) {
-		t->any_ack = now;
+	if (f == NULL)
 		return -1;
-	}
-	add_each(t, f->handed, now);
 	begun = f->handed.ns > t->last_ack[f->stream].ns ? f->handed : t->last_ack[f->stream];
 	ns = mono_diff_ns(now, begun.ns < f->since.ns ? begun : f->since);
 	avg = &t->latency_ns[f->stream];
@@ -294,22 +277,6 @@ int inflight_acked(struct inflights *t, const void *file, uint32_t block, uint32
 	t->acked_bytes[f->stream] += bytes;
 	t->any_acked = true;
 	return (int)f->stream;
-}
-
-uint64_t inflight_drains_ns(const struct inflights *t, unsigned stream, struct mono now)
-{
-	const struct list *carried = &t->stream[stream], *l;
-	uint64_t blocks = 0, age_ns, each_ns = t->latency_ns[stream];
-	struct mono handed;
-
-	if (list_empty(carried))
-		return 0;
-	for (l = carried->next; l != carried; l = l->next)
-		blocks++;
-	handed = CONTAINER_OF(carried->next, struct inflight, in_stream)->handed;
-	/* The block that is under way may take longer than the earlier ones. */
-	age_ns = mono_diff_ns(now, mono_max(handed, t->last_ack[stream]));
-	return blocks * (each_ns > age_ns ? each_ns : age_ns);
 }
 
 uint64_t inflight_patience_ns(const struct inflights *t, unsigned stream)

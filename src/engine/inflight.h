@@ -24,7 +24,6 @@ struct inflight {
 	bool sent;
 	bool copied;       /* a later flight carries the same block */
 	unsigned copies;   /* number of earlier flights of the block */
-	bool proven;       /* the stream of the earlier flight was seen not to deliver it */
 };
 
 struct inflights {
@@ -47,10 +46,6 @@ struct inflights {
 	uint8_t stalls[INFLIGHT_STREAMS]; /* reported since the last acknowledgment, on any connection of the stream */
 	uint64_t acked_bytes[INFLIGHT_STREAMS];
 	bool any_acked;
-	uint64_t all_acked_bytes;
-	struct mono any_ack;               /* time of the newest acknowledgment of all streams */
-	uint32_t n_each;                   /* acknowledgments in each_ns, at most COPY_AVERAGE */
-	uint64_t each_ns;                  /* average time for a block of all streams together; 0: unknown */
 	unsigned n_copies; /* total */
 	uint64_t latency_ns[INFLIGHT_STREAMS]; /* moving average of the time until acknowledgment; 0: unknown */
 };
@@ -73,8 +68,8 @@ void inflight_remove_blocks(struct inflights *t, struct list *file_list, const v
     uint32_t count);
 /* The flight of a block that the stream carries, or NULL. */
 struct inflight *inflight_on(const struct inflights *t, const void *file, unsigned stream, uint32_t block);
-/* The stream's newest flight is a copy of `of`, whose stream was seen not to deliver it (`proven`), or is only slow. */
-void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream, bool proven);
+/* The stream's newest flight is a copy of `of`. */
+void inflight_copy(struct inflights *t, struct inflight *of, unsigned stream);
 /* The copy of the flight is lost: the block may be copied again. */
 void inflight_uncopy(struct inflights *t, struct inflight *f);
 /* Another flight of the same block of the same file, preferably a sent one; or NULL. */
@@ -82,8 +77,6 @@ struct inflight *inflight_other(const struct inflights *t, const struct inflight
 /* A block was acknowledged: adds its latency to the average of the stream that delivered it, if only one stream
  * qualifies; returns that stream, or -1. */
 int inflight_acked(struct inflights *t, const void *file, uint32_t block, uint32_t bytes, struct mono now);
-/* How long the stream needs for the blocks that it carries, by the time that it took for earlier ones. */
-uint64_t inflight_drains_ns(const struct inflights *t, unsigned stream, struct mono now);
 /* Age at which this stream copies a block in flight on another stream: derived from the latency of this stream, or,
  * while unknown, from the mean latency of the other streams. */
 uint64_t inflight_patience_ns(const struct inflights *t, unsigned stream);

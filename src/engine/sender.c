@@ -560,7 +560,18 @@ uint64_t snd_stream_acked_bytes(const struct snd *s, unsigned stream) { return s
 
 uint64_t snd_stream_drains_ns(const struct snd *s, unsigned stream, struct mono now)
 {
-	return s->up[stream] ? inflight_drains_ns(&s->flights, stream, now) : 0;
+	const struct list *carried = &s->flights.stream[stream], *l;
+	uint64_t blocks = 0, age_ns, each_ns = s->flights.latency_ns[stream];
+	struct mono since = s->flights.last_ack[stream], handed;
+
+	if (!s->up[stream] || list_empty(carried))
+		return 0;
+	for (l = carried->next; l != carried; l = l->next)
+		blocks++;
+	handed = CONTAINER_OF(carried->next, struct inflight, in_stream)->handed;
+	/* The block that is under way may take longer than the earlier ones. */
+	age_ns = mono_diff_ns(now, handed.ns > since.ns ? handed : since);
+	return blocks * (each_ns > age_ns ? each_ns : age_ns);
 }
 
 /* Without growing patience a path that needs longer than the time-out for a block (many streams, long buffers) would lose

@@ -155,6 +155,85 @@ void snd_stream_lost(struct snd *s, unsigned stream)
 		inflight_lost(s, CONTAINER_OF(l->next, struct inflight, in_stream));
 }
 
+/* ---- The tail: copies of blocks in flight on slower streams ---- */
+
+/* Whether `stream` may carry copies of blocks in flight on `other`: not where one rate delays both streams, and a
+ * stream with blocks of its own only helps a stream of at least twice its latency. */
+static bool may_help(const struct snd *s, unsigned stream, unsigned other)
+{
+	const uint64_t *latency_ns = s->flights.latency_ns;
+
+	if (s->paced && s->flights.rate_of[other] == s->flights.rate_of[stream])
+		return false;
+	return !snd_stream_carries(s, stream) || (latency_ns[stream] > 0 && latency_ns[other] / 2 >= latency_ns[stream]);
+}
+
+static bool may_help_any(const struct snd *s, unsigned stream)
+{
+	unsigned i;
+
+	for (i = 0; i < INFLIGHT_STREAMS; i++)
+		if (!list_empty(&s->flights.stream[i]) && may_help(s, stream, i))
+			return true;
+	return false;
+}
+
+static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
+{
+	return may_help(s, stream, t->stream) && !snd_settled(t->file, t->block) &&
+	    inflight_on(&s->flights, t->file, stream, t->block) == NULL;
+}
+
+/* Copies blocks of one list from that age on, the oldest first; or the newest first if relays spool: they forward the
+ * oldest blocks meanwhile. False: the job is full, or the stream helps none. */
+static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsigned stream, struct mono now,
+    struct snd_job *job, uint32_t *bytes)
+{
+	bool helps = false, newest_first = s->terms.spooled;
+	struct list *at, *next;
+	struct inflight *t;
+	struct mono due;
+
+	for (at = newest_first ? list->prev : list->next; at != list; at = next) {
+		next = newest_first ? at->prev : at->next;
+		t = CONTAINER_OF(at, struct inflight, in_age);
+		due = mono_add_ns(t->since, age_ns);
+		if (due.ns > now.ns) {
+			s->tail_at = mono_min(s->tail_at, due);
+			if (newest_first)
+				continue;
+			return true;
+		}
+		if (!helps && !(helps = may_help_any(s, stream)))
+			return false;
+		if (!may_copy(s, t, stream))
+			continue;
+		if (!snd_job_add(s, job, bytes, t->file, t->block, stream, now))
+			return false;
+		inflight_copy(&s->flights, t, stream);
+	}
+	return true;
+}
+
+/* Blocks older than the stream's patience; acknowledged blocks as well, if their snd_read() is
+ * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
+ * comes within the session's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
+static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes)
+{
+	uint64_t patience = inflight_patience_ns(&s->flights, stream);
+	uint64_t most = s->terms.timeout_ns / 3, age;
+	unsigned i;
+
+	if (!s->flights.any_acked && s->flights.n_copies > 0)
+		return;
+	for (i = 0; i <= INFLIGHT_DOUBLINGS; i++) {
+		age = patience << i;
+		if (!copy_older(s, &s->flights.age[i], age < most ? age : most, stream, now, job, bytes) ||
+		    s->flights.n_copies == 0)
+			return;
+	}
+}
+
 /* ---- Jobs ---- */
 
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f,
@@ -228,102 +307,6 @@ static void take_new(struct snd *s, unsigned stream, struct mono now, struct snd
 			snd_taken(s, f, 1);
 		}
 		list_remove(&f->in_ready);
-	}
-}
-
-/* ---- The tail: copies of blocks in flight on slower streams ---- */
-
-/* Whether `stream` may carry copies of blocks in flight on `other`: not where one rate delays both streams, and a
- * stream with blocks of its own only helps a stream of at least twice its latency. */
-static bool may_help(const struct snd *s, unsigned stream, unsigned other)
-{
-	const uint64_t *latency_ns = s->flights.latency_ns;
-
-	if (s->paced && s->flights.rate_of[other] == s->flights.rate_of[stream])
-		return false;
-	return !snd_stream_carries(s, stream) || (latency_ns[stream] > 0 && latency_ns[other] / 2 >= latency_ns[stream]);
-}
-
-static bool may_help_any(const struct snd *s, unsigned stream)
-{
-	unsigned i;
-
-	for (i = 0; i < INFLIGHT_STREAMS; i++)
-		if (!list_empty(&s->flights.stream[i]) && may_help(s, stream, i))
-			return true;
-	return false;
-}
-
-static bool may_copy(const struct snd *s, const struct inflight *t, unsigned stream)
-{
-	return may_help(s, stream, t->stream) && !snd_settled(t->file, t->block) &&
-	    inflight_on(&s->flights, t->file, stream, t->block) == NULL;
-}
-
-/* Copies the block if it is time, else tail_at is early enough. False: the job is full. */
-static bool copy(struct snd *s, struct inflight *t, unsigned stream, struct mono now, struct snd_job *job,
-    uint32_t *bytes)
-{
-	struct snd_entry *f = t->file;
-	bool proven;
-	struct mono due = snd_copy_at(s, t, stream, now, &proven);
-
-	if (due.ns > now.ns) {
-		s->tail_at = mono_min(s->tail_at, due);
-		return true;
-	}
-	if (!snd_job_add(s, job, bytes, f, t->block, stream, now))
-		return false;
-	if (!proven)
-		s->unproven_bytes += wire_grid_length(f->grid, t->block);
-	inflight_copy(&s->flights, t, stream, proven);
-	return true;
-}
-
-/* Copies blocks of one list from that age on, the oldest first; or the newest first if relays spool: they forward the
- * oldest blocks meanwhile. False: the job is full, or the stream helps none. */
-static bool copy_older(struct snd *s, struct list *list, uint64_t age_ns, unsigned stream, struct mono now,
-    struct snd_job *job, uint32_t *bytes)
-{
-	bool helps = false, newest_first = s->terms.spooled;
-	struct list *at, *next;
-	struct inflight *t;
-	struct mono due;
-
-	for (at = newest_first ? list->prev : list->next; at != list; at = next) {
-		next = newest_first ? at->prev : at->next;
-		t = CONTAINER_OF(at, struct inflight, in_age);
-		due = mono_add_ns(t->since, age_ns);
-		if (due.ns > now.ns) {
-			s->tail_at = mono_min(s->tail_at, due);
-			if (newest_first)
-				continue;
-			return true;
-		}
-		if (!helps && !(helps = may_help_any(s, stream)))
-			return false;
-		if (may_copy(s, t, stream) && !copy(s, t, stream, now, job, bytes))
-			return false;
-	}
-	return true;
-}
-
-/* Blocks older than the stream's patience; acknowledged blocks as well, if their snd_read() is
- * missing. A copy is copied at twice the age, as both may be on a dead path, and so on, but early enough that a third
- * comes within the session's time-out. Copies cost shared capacity: one at a time before the first acknowledgment. */
-static void take_copies(struct snd *s, unsigned stream, struct mono now, struct snd_job *job, uint32_t *bytes)
-{
-	uint64_t patience = inflight_patience_ns(&s->flights, stream);
-	uint64_t most = s->terms.timeout_ns / 3, age;
-	unsigned i;
-
-	if (!s->flights.any_acked && s->flights.n_copies > 0)
-		return;
-	for (i = 0; i <= INFLIGHT_DOUBLINGS; i++) {
-		age = patience << i;
-		if (!copy_older(s, &s->flights.age[i], age < most ? age : most, stream, now, job, bytes) ||
-		    s->flights.n_copies == 0)
-			return;
 	}
 }
 

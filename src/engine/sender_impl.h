@@ -1,5 +1,5 @@
-/* Internals of the sending half, for sender.c (entries, streams), sender_blocks.c (blocks), sender_copies.c (when
- * to copy them), sender_regions.c (movers), sender_holes.c and sender_frames.c (the receiver's frames). */
+/* Internals of the sending half, for sender.c (entries, streams), sender_blocks.c (blocks), sender_regions.c (movers),
+ * sender_holes.c and sender_frames.c (the receiver's frames). */
 #ifndef ENGINE_SENDER_IMPL_H
 #define ENGINE_SENDER_IMPL_H
 
@@ -96,7 +96,6 @@ struct snd {
 	bool paced;
 	struct { uint64_t bps; bool idle; } rate[SND_RATES + 1];
 	struct mono tail_at;            /* time when an idle stream may copy a block */
-	uint64_t unproven_bytes;        /* bytes copied from streams that may have been merely queued */
 	/* No stream counts as stalled before; all streams are examined then. {0}: now. */
 	struct mono stalls_at;
 	unsigned held;                  /* snd_hold() */
@@ -156,11 +155,6 @@ void snd_try_complete(struct snd *s, struct snd_entry *f);
 /* Adds a block to the job and to the blocks in flight; false if the job is full or memory is short. */
 bool snd_job_add(struct snd *s, struct snd_job *job, uint32_t *bytes, struct snd_entry *f, uint32_t block,
     unsigned stream, struct mono now);
-
-/* ---- sender_copies.c ---- */
-
-/* When `stream`, which is idle, may copy the block of another one; in the past: now. `proven`: see inflight_copy(). */
-struct mono snd_copy_at(const struct snd *s, const struct inflight *f, unsigned stream, struct mono now, bool *proven);
 
 /* ---- sender_regions.c ---- */
 

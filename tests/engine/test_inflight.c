@@ -134,7 +134,7 @@ static void add(struct both *b, const struct inflight *copy_of)
 	b->of[b->n] = inflight_add(&b->t, of, of, block, 100, stream, b->now);
 	assert_non_null(b->of[b->n]);
 	if (copy_of != NULL)
-		inflight_copy(&b->t, (struct inflight *)(uintptr_t)copy_of, stream, false);
+		inflight_copy(&b->t, (struct inflight *)(uintptr_t)copy_of, stream);
 	b->n++;
 }
 

@@ -510,54 +510,7 @@ static void patience(void **state)
 	one_tick(&o, 149 * NS_PER_MS);
 	assert_int_equal(one_take(&o, 1), UINT32_MAX);
 	one_tick(&o, 1 * NS_PER_MS + 2);
-	assert_int_equal(one_take(&o, 1), UINT32_MAX);
-	due += 150 * NS_PER_MS; /* four times its 100: the gain is sure */
-	assert_in_range(snd_deadline(one_snd(&o)).ns, due, due + 8);
-	one_tick(&o, 150 * NS_PER_MS + 8);
 	assert_int_equal(one_take(&o, 1), 0);
-	one_fini(&o);
-}
-
-/* Three blocks on stream 0; the last one, on stream 1, is acknowledged after 100 ms. */
-static void three_wait(struct one *o, unsigned streams)
-{
-	uint64_t id = one_sending(o, streams, 4, WIRE_SEND_ALL);
-
-	assert_int_equal(again(o, 0, id), 0);
-	assert_int_equal(again(o, 0, id), 1);
-	assert_int_equal(again(o, 0, id), 2);
-	assert_int_equal(again(o, 1, id), 3);
-	o->now_ns += 100 * NS_PER_MS;
-	one_ack(o, id, 3);
-}
-
-/* Blocks of a stream that still acknowledges some may be merely queued: one copy is free, the next ones need the
- * silence of four fair times of a block. */
-static void copies_without_a_proof_are_few(void **state)
-{
-	struct one o;
-
-	(void)state;
-	three_wait(&o, 2);
-	one_tick(&o, 200 * NS_PER_MS);
-	assert_int_equal(one_take(&o, 1), 0); /* three blocks, of 300 ms or more */
-	one_tick(&o, 200 * NS_PER_MS);
-	assert_int_equal(one_take(&o, 1), UINT32_MAX);
-	assert_in_range(snd_deadline(one_snd(&o)).ns, NS_PER_S + 800 * NS_PER_MS, NS_PER_S + 800 * NS_PER_MS + 8);
-	one_fini(&o);
-}
-
-/* Once they are silent so long, all of them. */
-static void silent_streams_are_copied(void **state)
-{
-	struct one o;
-
-	(void)state;
-	three_wait(&o, 4);
-	one_tick(&o, 1600 * NS_PER_MS);
-	assert_int_equal(one_take(&o, 1), 0);
-	assert_int_equal(one_take(&o, 2), 1);
-	assert_int_equal(one_take(&o, 3), 2);
 	one_fini(&o);
 }
 
@@ -926,8 +879,6 @@ int main(void)
 		cmocka_unit_test(lost_blocks_go_before_other_files),
 		cmocka_unit_test(copies),
 		cmocka_unit_test(copies_of_what_was_not_read),
-		cmocka_unit_test(copies_without_a_proof_are_few),
-		cmocka_unit_test(silent_streams_are_copied),
 		cmocka_unit_test(paced),
 		cmocka_unit_test(patience),
 		cmocka_unit_test(patience_ends_before_the_peers),

@@ -315,96 +315,6 @@ static void copies_are_few_where_all_are_slow(void **state)
 		}
 }
 
-/* ---- Streams that share one slow link with a deep queue ---- */
-
-#define SHARED_WORLDS (WORLDS / 20)
-
-struct shared {
-	struct plan plan;
-	unsigned blocks;
-	uint64_t block_ns;              /* of one block, through the link */
-	unsigned stalls;                /* streams that stall for ever, */
-	uint64_t stall_at_ns;           /* at that time */
-	uint64_t took_ns, again;
-};
-
-static void shared_random(struct shared *x, uint64_t seed)
-{
-	struct rng r = { seed * 31 + 5 };
-
-	*x = (struct shared){ .blocks = 4 + rng_below(&r, 120) };
-	plan_init(&x->plan, seed);
-	x->plan.lines = 2 + rng_below(&r, WORLD_LINES - 1);
-	x->plan.jobs = 1 + rng_below(&r, 3);
-	x->plan.timeout_ns = 1000 * NS_PER_S;
-	x->plan.link_bytes_per_s = 125000u << rng_below(&r, 6);
-	x->plan.queue_ns = rng_below(&r, 20) * 100 * NS_PER_MS;
-	x->block_ns = (256u << 10) * NS_PER_S / x->plan.link_bytes_per_s;
-	x->stall_at_ns = world_random(&r) % (x->blocks * x->block_ns);
-}
-
-static void shared_run(struct shared *x)
-{
-	struct world w;
-	uint64_t start;
-	unsigned i;
-
-	world_init(&w, &x->plan);
-	for (i = 0; i < x->plan.lines; i++) {
-		w.line[i].bytes_per_s = x->plan.link_bytes_per_s * (4 + rng_below(&w.rng, 12)); /* the link is full */
-		w.line[i].latency_ns = 10 * NS_PER_MS;
-	}
-	world_add(&w, WIRE_FILE, (uint64_t)x->blocks << 18);
-	start = w.now_ns;
-	if (x->stalls > 0 && !world_run_for(&w, x->stall_at_ns))
-		for (i = 0; i < x->stalls; i++)
-			w.line[i].stalled = true;
-	world_run(&w, 900 * NS_PER_S);
-	world_agreed(&w);
-	x->took_ns = w.now_ns - start;
-	x->again = w.handed - x->blocks;
-	world_fini(&w);
-}
-
-/* An idle stream copies nothing that is merely queued: one block, or 2 % of all. */
-static void nothing_is_sent_twice_on_a_full_link(void **state)
-{
-	struct shared x;
-	uint64_t i;
-
-	(void)state;
-	for (i = 1; i <= SHARED_WORLDS; i++) {
-		shared_random(&x, i);
-		shared_run(&x);
-		check_that(x.again <= 1 + x.blocks / 50,
-		    "world %" PRIu64 ": %u blocks over %u streams, %" PRIu64 " again", i, x.blocks, x.plan.lines,
-		    x.again);
-	}
-}
-
-/* Streams that stall for ever are soon replaced: their blocks come some fair times of a block later, a few for most. */
-static void dead_streams_of_a_full_link_are_replaced(void **state)
-{
-	struct shared x, well;
-	double late, sum = 0;
-	uint64_t i;
-
-	(void)state;
-	for (i = 1; i <= SHARED_WORLDS; i++) {
-		shared_random(&well, i);
-		x = well;
-		shared_run(&well);
-		x.stalls = 1 + (unsigned)(i % (x.plan.lines / 2));
-		shared_run(&x);
-		late = (double)(x.took_ns - well.took_ns - NS_PER_S) / (double)(x.plan.lines * x.block_ns);
-		late = x.took_ns > well.took_ns + NS_PER_S ? late : 0;
-		check_that(late < 24, "world %" PRIu64 ": %u of %u streams stall: %.1f times later", i, x.stalls,
-		    x.plan.lines, late);
-		sum += late;
-	}
-	check_that(sum < 4.0 * SHARED_WORLDS, "%.1f times later on average", sum / SHARED_WORLDS);
-}
-
 /* All streams stall at once, for ever: they are noticed in time for others to take over. */
 static void all_stall_and_others_go_on(void **state)
 {
@@ -550,8 +460,6 @@ int main(void)
 		cmocka_unit_test(the_tail_does_not_wait),
 		cmocka_unit_test(no_copies_without_need),
 		cmocka_unit_test(copies_are_few_where_all_are_slow),
-		cmocka_unit_test(nothing_is_sent_twice_on_a_full_link),
-		cmocka_unit_test(dead_streams_of_a_full_link_are_replaced),
 		cmocka_unit_test(all_stall_and_others_go_on),
 		cmocka_unit_test(acknowledged_but_never_read),
 		cmocka_unit_test(a_big_file),

@@ -117,7 +117,6 @@ struct plan {
 	/* faults of streams and control */
 	unsigned deaths, stalls;        /* how many, at random times in the first fault_ns */
 	uint64_t fault_ns;
-	uint64_t link_bytes_per_s, queue_ns; /* a link that all streams share, and its queue, in time; 0: none */
 	bool cut, silent, no_streams;   /* the control channel at a random time; no line ever */
 };
 void plan_init(struct plan *p, uint64_t seed);
@@ -155,7 +154,6 @@ struct world {
 	bool listing, listed;
 	uint64_t files, bytes;
 	uint64_t handed;                /* blocks to streams */
-	uint64_t link_free_at;
 	uint64_t copies;                /* blocks that arrived more than once */
 	uint64_t job_news_ns;           /* the news of a job comes so late, and dies with its stream */
 	uint32_t most_live;

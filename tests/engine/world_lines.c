@@ -154,24 +154,11 @@ static bool unreadable(const struct node *n, uint32_t block)
 	return n->read_fails_at != NO_BLOCK && block >= n->read_fails_at;
 }
 
-/* When a block that the stream has sent at *at leaves the link that all share. *at becomes the time when it is in the
- * queue: its stream can send the next one. */
-static uint64_t through_link(struct world *w, uint64_t *at, uint32_t length)
-{
-	if (w->plan.link_bytes_per_s == 0)
-		return *at;
-	w->link_free_at = (w->link_free_at > *at ? w->link_free_at : *at) +
-	    (uint64_t)length * NS_PER_S / w->plan.link_bytes_per_s;
-	if (w->link_free_at > *at + w->plan.queue_ns)
-		*at = w->link_free_at - w->plan.queue_ns;
-	return w->link_free_at;
-}
-
 /* The job is read from the disk, goes out extent by extent, and is then reported. */
 static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 {
 	struct line *l = &w->line[line];
-	uint64_t read_ns = world_unlucky(w, 4) ? world_store_ns(w) : 0, at = w->now_ns + read_ns, through;
+	uint64_t read_ns = world_unlucky(w, 4) ? world_store_ns(w) : 0, at = w->now_ns + read_ns;
 	struct event *ev;
 	unsigned i;
 
@@ -193,8 +180,7 @@ static void send_job(struct world *w, unsigned line, const struct snd_job *job)
 		if (unreadable(n, x->block))
 			continue;
 		at += (uint64_t)x->length * NS_PER_S / l->bytes_per_s;
-		through = through_link(w, &at, x->length);
-		ev = world_soon(w, EV_ARRIVED, through + l->latency_ns - w->now_ns);
+		ev = world_soon(w, EV_ARRIVED, at + l->latency_ns - w->now_ns);
 		ev->line = line;
 		ev->epoch = l->epoch;
 		ev->id = x->id;
