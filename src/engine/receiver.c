@@ -53,7 +53,7 @@ static void free_frame(struct rcv *r, struct rcv_entry *f)
 	f->frame = NULL;
 }
 
-/* Frees an ended entry, once no child or hard link refers to it; a file is released from its directory before. */
+/* Frees an ended entry, once no child or hard link refers to it; LINKED entries leave their directory before. */
 static void release(struct rcv *r, struct rcv_entry *f)
 {
 	struct rcv_entry *parent;
@@ -103,7 +103,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 		if (f->cookie == NULL)
 			lack(r, f->parent);
 		r->stats.done.failed += outbox_is_failure(why->code);
-		if (f->type == WIRE_FILE)
+		if (wire_may_be_linked(f->type))
 			r->lost[wire_slot(f->id)] = f->id;
 	} else if (f->type == WIRE_FILE) {
 		r->stats.done.files++;
@@ -112,7 +112,7 @@ void rcv_end(struct rcv *r, struct rcv_entry *f, bool skipped, const struct ptcp
 		r->stats.done.others++;
 	}
 	list_remove(&f->waiting);
-	take_waiters(f, f->type == WIRE_FILE && why == NULL ? &r->runnable : NULL);
+	take_waiters(f, wire_may_be_linked(f->type) && why == NULL ? &r->runnable : NULL);
 	if (why != NULL && f->unsized && r->o.ops->beginning != NULL && rcv_beginning_bytes(f) > 0)
 		r->o.ops->beginning(r->o.arg, f->id, f->cookie, rcv_beginning_bytes(f));
 	rcv_bitmaps_free(r, f);
@@ -145,14 +145,14 @@ static void not_linked(struct rcv *r, struct rcv_entry *f)
 	rcv_end(r, f, true, NULL);
 }
 
-/* A hard link in an open directory waits for its file. */
+/* A hard link in an open directory waits for its LINKED entry. */
 static bool waits_for_file(const struct rcv_entry *f)
 {
 	return f->type == WIRE_HARDLINK && (f->parent == NULL || f->parent->state == OPEN);
 }
 
-/* Fails its waiters, and theirs in turn. The sender offers the other names of a file again: the next one may have its
- * content. */
+/* Fails its waiters, and theirs in turn. The sender offers the other names of a file or link again: the next one may
+ * have its content. */
 void rcv_fail_waiters(struct rcv *r, struct rcv_entry *f)
 {
 	struct ptcp_err lost;
@@ -194,7 +194,7 @@ static void refuse(struct rcv *r, const struct wire_entry *w, int code, const ch
 
 	err_set(&why, code, "%s", text);
 	r->stats.done.failed++;
-	if (w->type == WIRE_FILE)
+	if (wire_may_be_linked(w->type))
 		r->lost[wire_slot(w->id)] = w->id;
 	outbox_put_fail(r->out, w->id, &why);
 }
@@ -297,7 +297,7 @@ static void prepare(struct rcv *r, struct rcv_entry *f)
 	verdict(r, f, v, claimed, &why);
 }
 
-/* A hard link follows its file. */
+/* A hard link follows its LINKED entry. */
 static void prepare_link(struct rcv *r, struct rcv_entry *f)
 {
 	if (f->file == NULL || (f->file->ended && !f->file->lost)) {
@@ -451,7 +451,7 @@ static int on_dir_end(struct rcv *r, const struct wire_entry *w, struct ptcp_err
 	return 0;
 }
 
-/* Counts LINKED files. */
+/* Counts LINKED entries. */
 static bool links_ok(struct rcv *r, const struct wire_entry *w)
 {
 	const struct rcv_entry *f;
@@ -464,7 +464,7 @@ static bool links_ok(struct rcv *r, const struct wire_entry *w)
 	if (w->type != WIRE_HARDLINK)
 		return r->linked_bytes <= WIRE_LINKED_MAX_BYTES;
 	f = rcv_find(r, a.link_id);
-	return f != NULL ? f->type == WIRE_FILE : !rcv_is_new(r, a.link_id);
+	return f != NULL ? wire_may_be_linked(f->type) : !rcv_is_new(r, a.link_id);
 }
 
 int rcv_on_entry(struct rcv *r, const struct wire_entry *w, struct span in, struct ptcp_err *e)

@@ -19,16 +19,16 @@ struct rcv_entry {
 	void *cookie;
 	enum rcv_state state;
 	uint8_t type;
-	bool ended, lost;         /* retained for the children of a directory or the hard links of a file; failed */
+	bool ended, lost;         /* retained for children or hard links; failed */
 	bool incomplete;          /* a directory: lacks entries that failed before they were prepared */
 	bool again;               /* a hard link that the sender offers again, and then counts */
 	bool has_digest;
 	uint64_t path_bytes;      /* length of its path below the destination, in the sender's
 	                             names; 0: is the destination */
-	uint32_t children, depth, names; /* unfinished children, and hard links to the file */
-	struct rcv_entry *file;        /* target of a HARDLINK; NULL: was complete already */
+	uint32_t children, depth, names; /* unfinished children, and hard links to the entry */
+	struct rcv_entry *file;   /* the LINKED entry of a HARDLINK; NULL: was complete already */
 	struct list waiting;      /* member of the waiters of the directory or file, of runnable, later of requesting */
-	struct list waiters;      /* children that wait for a directory; hard links that wait for a file */
+	struct list waiters;      /* children that wait for a directory; hard links that wait for a file or link */
 	uint8_t *frame;           /* the ENTRY, until prepared */
 	size_t frame_bytes;
 	struct wire_grid grid;
@@ -53,13 +53,13 @@ struct rcv {
 	struct outbox *out;
 	struct rcv_entry *slot[WIRE_SLOTS];
 	uint64_t highest;         /* count of the newest id */
-	uint64_t lost[WIRE_SLOTS]; /* id of the slot's last failed file: the sender knows once it reuses the slot */
-	struct list runnable;     /* entries whose directory is open, or whose file is complete */
+	uint64_t lost[WIRE_SLOTS]; /* the slot's last failed file or link; the sender knows once it reuses the slot */
+	struct list runnable;     /* entries whose directory is open, or whose file or link is complete */
 	struct list requesting;   /* files with missing blocks to request */
 	uint64_t requested;       /* blocks, of all files */
 	bool needs_wait;          /* an entry waits for the outbox */
 	uint64_t bitmap_bytes, frame_bytes;
-	uint64_t linked_bytes;    /* costs of all LINKED files */
+	uint64_t linked_bytes;    /* costs of all LINKED entries */
 	struct rcv_stats stats;
 };
 

@@ -76,7 +76,7 @@ struct snd {
 	uint16_t spare[WIRE_SLOTS];
 	unsigned n_spare;
 	uint64_t n_ids;
-	uint64_t linked_bytes;          /* costs of all files offered as LINKED */
+	uint64_t linked_bytes;          /* costs of all entries offered as LINKED */
 	struct list all;                /* unfinished entries, and lost directories */
 	struct snd_entry **stack;           /* directories entered and not left */
 	unsigned depth, cap_stack;

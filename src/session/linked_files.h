@@ -1,5 +1,5 @@
-/* Receiver: the place of each file of the session to which hard links may follow. A hard link names the file by id
- * only, so a sender reaches no other file of this host. Control thread. */
+/* Receiver: the place of each file or symbolic link of the session to which hard links may follow. A hard link names
+ * its file by id only, so a sender reaches no other file of this host. Control thread. */
 #ifndef SESSION_LINKED_FILES_H
 #define SESSION_LINKED_FILES_H
 
@@ -11,6 +11,7 @@
 struct linked_file {
 	struct linked_file *next;
 	uint64_t id;       /* the engine's */
+	bool is_symlink;
 	uint64_t dev, ino, size_bytes;
 	char path[];       /* below the destination */
 };

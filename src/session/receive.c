@@ -225,8 +225,10 @@ static enum rcv_prep prepare_link(struct session *sess, struct receive_entry *t,
 		t->file = linked_files_find(&sess->receive->linked, t->link_id);
 		t->self = dir_ref(receive_named(sess->receive));
 	}
+	if (t->type == WIRE_HARDLINK && t->file == NULL) /* the rules judge the entry that is offered next */
+		return RCV_NO_LINK;
 	if (fresh || rules_ask_nothing(t->rules))
-		return t->type == WIRE_HARDLINK && t->file == NULL ? RCV_NO_LINK : RCV_ACCEPT;
+		return RCV_ACCEPT;
 	receive_enqueue(sess, t, WORK_FIND_LINK);
 	return RCV_LATER;
 }
@@ -422,11 +424,13 @@ static void on_commit(void *arg, uint64_t id, void *cookie, const struct wire_en
 /* Without memory its hard links will fail. */
 static void remember_linked(struct receive_side *r, const struct receive_entry *t, bool skipped)
 {
-	struct linked_file f = { .id = t->id, .size_bytes = t->size_bytes };
+	struct linked_file f = { .id = t->id, .size_bytes = t->size_bytes, .is_symlink = t->type == WIRE_SYMLINK,
+		.dev = t->made.dev, .ino = t->made.ino };
+	bool known = f.is_symlink ? f.ino != 0 : sink_part_id(t->sink, &f.dev, &f.ino);
 	char *path;
 
-	/* A dry run knows of the file that it would receive: the links to it are to be listed as such. */
-	if ((!sink_part_id(t->sink, &f.dev, &f.ino) && (!t->dry_run || skipped)) || (path = dir_path_below(t->dir, receive_named(r), t->name)) == NULL)
+	/* A dry run knows of what it would receive: the links to it are to be listed as such. */
+	if ((!known && (!t->dry_run || skipped)) || (path = dir_path_below(t->dir, receive_named(r), t->name)) == NULL)
 		return;
 	linked_files_add(&r->linked, &f, path);
 	free(path);

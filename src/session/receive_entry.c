@@ -103,7 +103,7 @@ int receive_link_make(struct receive_entry *t)
 	int r;
 
 	if (t->type == WIRE_SYMLINK)
-		return store_symlink(t->dir, t->name, t->target, &t->meta, &t->why);
+		return store_symlink(t->dir, t->name, t->target, &t->meta, t->linked ? &t->made : NULL, &t->why);
 	to = linked_file(t);
 	if ((t->not_linked = t->on != NULL && file_system_lacks(t->on, ABILITY_HARD_LINKS)))
 		return 0;
@@ -115,7 +115,7 @@ int receive_link_make(struct receive_entry *t)
 
 /* Whoever removes the source needs DONE: SEND_NONE says of a link neither that it is durable, nor that it is not the
  * source itself. So the link is made again, a hard link to the file that was compared. */
-static bool is_same_link(const struct receive_entry *t)
+static bool is_same_link(struct receive_entry *t)
 {
 	struct store_file to;
 
@@ -123,22 +123,19 @@ static bool is_same_link(const struct receive_entry *t)
 		return false;
 	if (t->type == WIRE_SYMLINK)
 		return store_symlink_same(t->dir, t->name, t->target, &t->meta,
-		    !t->dry_run && (t->rules->flags & RULE_IGNORE_EXISTING) == 0);
-	if (t->file == NULL)
-		return false;
+		    !t->dry_run && (t->rules->flags & RULE_IGNORE_EXISTING) == 0, &t->made);
 	to = linked_file(t);
 	return store_hardlink_same(&to, t->dir, t->name);
 }
 
-/* Without a record of its file, a hard link has no size. */
+/* A further name of a symbolic link counts as one. */
 static struct rules_entry offered(const struct receive_entry *t)
 {
 	static const enum rules_type type[] = { [WIRE_DIR] = RULES_DIR, [WIRE_FILE] = RULES_FILE,
 		[WIRE_SYMLINK] = RULES_SYMLINK, [WIRE_HARDLINK] = RULES_HARDLINK };
 
-	return (struct rules_entry){ .type = type[t->type], .mtime = t->meta.mtime,
-		.size_bytes = t->type != WIRE_HARDLINK ? t->size_bytes : t->file != NULL ? t->file->size_bytes :
-		UINT64_MAX };
+	return (struct rules_entry){ .type = t->file != NULL && t->file->is_symlink ? RULES_SYMLINK : type[t->type],
+		.mtime = t->meta.mtime, .size_bytes = t->file != NULL ? t->file->size_bytes : t->size_bytes };
 }
 
 void receive_find_link(struct receive_entry *t)
@@ -152,7 +149,6 @@ void receive_find_link(struct receive_entry *t)
 	there.same = is_same_link(t);
 	answer = rules_judge(t->rules, &o, &there);
 	t->same = answer == RULES_KEEP || answer == RULES_SAME;
-	t->not_linked = !t->same && t->type == WIRE_HARDLINK && t->file == NULL;
 }
 
 void receive_look(struct receive_entry *t)

@@ -66,7 +66,8 @@ struct receive_entry {
 	uint8_t version[SINK_VERSION_BYTES]; /* version of the source, with `durable` */
 	bool durable;           /* the sender will remove it: sync the file or link although it is up to date */
 	bool compares;          /* dry run: a file of the same size is compared */
-	bool linked;            /* hard links to the file may follow */
+	bool linked;            /* hard links to the entry may follow */
+	struct store_inode made; /* a LINKED symbolic link, as it was made or found */
 	bool verifying;         /* in a queue of verify_queue.c, or on an I/O thread */
 	enum verify verify;     /* what for, at last */
 	struct receive_match *match; /* VERIFY_MATCH: its state; else NULL */
@@ -77,8 +78,8 @@ struct receive_entry {
 	struct dir *self;       /* the directory itself, of a DIR */
 	struct sink *sink;      /* the part, of a FILE */
 	char *name, *target;    /* name NULL: `dir` and `self` are the base */
-	uint64_t link_id;       /* file of a hard link */
-	const struct linked_file *file; /* record of that file; NULL: unknown */
+	uint64_t link_id;       /* id of the file or symbolic link with that name */
+	const struct linked_file *file; /* its record; NULL: unknown */
 	bool not_linked;        /* the sender is to offer the name again, in another entry */
 	char *source;           /* top-level directory under a new name: its name at the sender */
 	struct meta meta;       /* borrows from the next two */

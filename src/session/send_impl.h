@@ -28,13 +28,14 @@ struct send_entry {
 	struct dir *dir;           /* parent directory */
 	char *name;                /* name in the parent directory */
 	bool is_dir, is_name;      /* is_name: nothing but the name is offered */
+	bool followed;             /* without source: a link of this name was followed */
 	struct manage_stamp stamp; /* without source */
 	bool compared;             /* the receiver has a similar file, and requested the digest */
 	struct list in_linked;     /* linked_done, or again */
-	struct hardlink *hardlink; /* the file is sent under the first of these names; NULL: the file has a single name */
-	/* Of a hard link: the id of its file; once the receiver has not linked it, its own; and whether that file failed.
-	 * Of an entry in place of a hard link: `retried`: a file had failed; `second`: two have, or one is complete. A link
-	 * that is `second` becomes a file: the names of a file that fails under all names are not offered without end. */
+	struct hardlink *hardlink; /* the inode is sent under the first of its names; NULL: it has a single name */
+	/* Of a hard link: the id of its file or symbolic link; once the receiver has not linked the name, its own; and
+	 * whether the file failed. Of an entry in place of a hard link: `retried`: a file had failed; `second`: two have,
+	 * or one is complete. A `second` name is sent by itself: names that all fail are not offered without end. */
 	struct { uint64_t file, id; bool failed, retried, second; } link;
 };
 
@@ -91,7 +92,7 @@ bool send_is_early(struct session *sess, unsigned i);
 
 void send_entry_free(struct send_entry *o);
 /* send_list.c: takes a batch of hard links that the receiver has not made, by their names, and returns the number of
- * links; on an I/O thread, finds what each of them is now: a file, or WALK_FAILED. */
+ * links; on an I/O thread, finds what each of them is now: a file, a symbolic link, or WALK_FAILED. */
 unsigned send_take_again(struct send_side *t);
 void send_examine_again(struct walk_entry *e);
 /* On an I/O thread: reads a file whose size may be unknown; a failure becomes that of the entry. Negative only without

@@ -51,6 +51,7 @@ static struct send_entry *send_entry_new(struct session *sess, struct walk_entry
 	o->dir = w->dir;
 	o->name = w->name;
 	o->is_dir = w->type == WALK_DIR;
+	o->followed = w->followed;
 	w->dir = NULL;
 	w->name = NULL;
 	return o;
@@ -104,7 +105,7 @@ static struct span attributes(struct session *sess, const struct send_entry *o, 
 	return (struct span){ t->attrs, n };
 }
 
-/* `link_to`: target of a HARDLINK; `first`: of a file with several names, its record. */
+/* `link_to`: target of a HARDLINK; `first`: of an inode with several names, its record. */
 static void offer(struct session *sess, unsigned i, uint8_t type, struct hardlink *link_to, struct hardlink *first)
 {
 	struct walk_entry *w = &sess->send->entry[i];
@@ -176,7 +177,8 @@ static bool beyond_limits(const struct session *sess, const struct walk_entry *w
 	    (o->newer_s != 0 && w->mtime.tv_sec < o->newer_s) || (o->older_s != 0 && w->mtime.tv_sec >= o->older_s));
 }
 
-static void offer_file(struct session *sess, unsigned i)
+/* A file or symbolic link, perhaps as a further name of one that was offered. */
+static void offer_inode(struct session *sess, unsigned i, uint8_t type)
 {
 	struct walk_entry *w = &sess->send->entry[i];
 	const struct send_entry *old = sess->send->in_place_of[i];
@@ -184,7 +186,7 @@ static void offer_file(struct session *sess, unsigned i)
 	struct hardlink *l;
 
 	if (w->nlink < 2 || (engine_open(sess->engine)->preserve & WIRE_PRESERVE_LINKS) == 0) {
-		offer(sess, i, WIRE_FILE, NULL, NULL);
+		offer(sess, i, type, NULL, NULL);
 		return;
 	}
 	l = hardlinks_find(links, w->dev, w->ino);
@@ -192,14 +194,14 @@ static void offer_file(struct session *sess, unsigned i)
 		offer(sess, i, WIRE_HARDLINK, l, NULL);
 		return;
 	}
-	/* Without a record the next name is sent as a file, too. */
+	/* Without a record the next name is sent in the same way, too. */
 	if (!snd_may_link(engine_snd(sess->engine), old != NULL ? old->link.id : 0, strlen(w->name)))
 		l = NULL;
 	else if (l == NULL)
 		l = hardlinks_add(links, w->dev, w->ino, NULL);
 	if (l != NULL)
 		l->failed = false;
-	offer(sess, i, WIRE_FILE, NULL, l);
+	offer(sess, i, type, NULL, l);
 }
 
 bool send_is_early(struct session *sess, unsigned i)
@@ -237,7 +239,8 @@ unsigned send_take_again(struct send_side *t)
 	while (n < WALK_BATCH && !list_empty(&t->again)) {
 		o = CONTAINER_OF(t->again.next, struct send_entry, in_linked);
 		list_remove(&o->in_linked);
-		t->entry[n] = (struct walk_entry){ .type = WALK_FAILED, .dir = dir_ref(o->dir), .name = strdup(o->name) };
+		t->entry[n] = (struct walk_entry){ .type = WALK_FAILED, .dir = dir_ref(o->dir), .name = strdup(o->name),
+			.followed = o->followed };
 		t->in_place_of[n++] = o;
 	}
 	return n;
@@ -245,14 +248,17 @@ unsigned send_take_again(struct send_side *t)
 
 void send_examine_again(struct walk_entry *e)
 {
+	const struct walk_limits limits = { .links = e->followed ? WALK_LINKS_FOLLOW : WALK_LINKS_STAY };
 	struct walk_entry now = { .type = WALK_FAILED };
 	struct ptcp_err why;
 	struct walk *w;
 
-	if (walk_new(&w, NULL, &why) == 0 && e->name != NULL && walk_add(w, e->dir, e->name, &why) == 0)
+	if (walk_new(&w, NULL, &why) == 0 && e->name != NULL && walk_add(w, e->dir, e->name, &why) == 0) {
+		walk_limit(w, &limits);
 		walk_next(w, &now, &why);
+	}
 	walk_free(w);
-	if (now.type == WALK_FILE || now.why != NULL) {
+	if (now.type == WALK_FILE || now.type == WALK_SYMLINK || now.why != NULL) {
 		walk_entry_fini(e);
 		*e = now;
 		return;
@@ -344,13 +350,13 @@ void send_offer(struct session *sess, unsigned i)
 		snd_leave(engine_snd(sess->engine));
 		break;
 	case WALK_FILE:
-		offer_file(sess, i);
+		offer_inode(sess, i, WIRE_FILE);
 		break;
 	case WALK_SYMLINK:
 		if ((engine_open(sess->engine)->preserve & WIRE_PRESERVE_LINKS) == 0)
 			skip(sess, i, "a symbolic link: skipped");
 		else
-			offer(sess, i, WIRE_SYMLINK, NULL, NULL);
+			offer_inode(sess, i, WIRE_SYMLINK);
 		break;
 	case WALK_SKIPPED:
 		skip(sess, i, w->why);

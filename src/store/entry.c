@@ -284,6 +284,19 @@ static int link_temp(struct dir *parent, int at, const char *temp, const char *n
 	    "another transfer is writing this link (wait until it has ended)");
 }
 
+static int find_inode(struct store_inode *out, const struct dir *parent, int at, const char *temp, const char *name,
+    struct ptcp_err *e)
+{
+	struct stat st;
+
+	if (out == NULL)
+		return 0;
+	if (dir_sys(parent)->fstatat(at, temp, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return fs_err_sys(e, errno, parent, name, "cannot examine the symbolic link");
+	*out = (struct store_inode){ st.st_dev, st.st_ino };
+	return 0;
+}
+
 static int set_link_meta(const struct meta *m, struct dir *parent, int at, const char *temp, const char *name,
     struct ptcp_err *e)
 {
@@ -319,7 +332,7 @@ static int rename_link(struct dir *parent, int at, const char *temp, const char 
 }
 
 static int symlink_at(struct dir *parent, int at, const char *name, const char *target, const struct meta *m,
-    struct ptcp_err *e)
+    struct store_inode *made, struct ptcp_err *e)
 {
 	struct ptcp_err why = { 0 };
 	char temp[PART_NAME_BYTES];
@@ -329,6 +342,7 @@ static int symlink_at(struct dir *parent, int at, const char *name, const char *
 	for (tries = 0; tries <= TRIES; tries++) {
 		if ((r = link_temp(parent, at, temp, name, (struct link_target){ -1, target }, &why)) != 0 ||
 		    ((r = set_link_meta(m, parent, at, temp, name, &why)) == 0 &&
+		    (r = find_inode(made, parent, at, temp, name, &why)) == 0 &&
 		    (r = rename_link(parent, at, temp, name, m->published, &why)) == 0))
 			break;
 		if (why.sys != ENOENT) { /* else another transfer of the link has renamed ours */
@@ -344,14 +358,14 @@ static int symlink_at(struct dir *parent, int at, const char *name, const char *
 }
 
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
-    struct ptcp_err *e)
+    struct store_inode *made, struct ptcp_err *e)
 {
 	int at, r;
 
 	if ((at = dir_fd(parent, e)) < 0)
 		return at;
 	if ((r = quota_take(dir_quota(parent), QUOTA_GRAIN, e)) == 0 &&
-	    (r = symlink_at(parent, at, name, target, m, e)) < 0)
+	    (r = symlink_at(parent, at, name, target, m, made, e)) < 0)
 		quota_give(dir_quota(parent), QUOTA_GRAIN);
 	dir_fd_done(parent);
 	return r;
@@ -370,7 +384,8 @@ static bool same_symlink(const struct dir *parent, int at, const char *name, con
 	return meta_has_owner(m, st);
 }
 
-bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh)
+bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh,
+    struct store_inode *found)
 {
 	struct timespec ts[2] = { { 0 }, m->mtime };
 	struct stat st;
@@ -381,8 +396,10 @@ bool store_symlink_same(struct dir *parent, const char *name, const char *target
 		return false;
 	same = same_symlink(parent, at, name, target, m, &st) && !published_has(m->published, parent, at,
 	    name, &st, false);
-	if (same)
+	if (same) {
 		published_add(m->published, parent, at, name, st.st_dev, st.st_ino);
+		*found = (struct store_inode){ st.st_dev, st.st_ino };
+	}
 	if (same && refresh && m->set_mtime &&
 	    (st.st_mtim.tv_sec != ts[1].tv_sec || st.st_mtim.tv_nsec != ts[1].tv_nsec)) {
 		ts[0] = st.st_atim;

@@ -284,16 +284,19 @@ int store_make_way(struct dir *parent, const char *name, const struct store_rule
  * shared directory) are left out. 1: the mode or an extended attribute was left out, named by `e`. */
 int store_dir_finish(struct dir *d, const struct meta *m, struct ptcp_err *e);
 
+struct store_inode { uint64_t dev, ino; }; /* ino 0: none */
+
 /* Creates a symbolic link under a temporary name and renames it to `name`; EISDIR if `name` is a directory that is not
- * empty. Uses only times and owner of `m`. */
+ * empty. Uses only times and owner of `m`. *made, unless NULL: the inode of the link. */
 int store_symlink(struct dir *parent, const char *name, const char *target, const struct meta *m,
-    struct ptcp_err *e);
+    struct store_inode *made, struct ptcp_err *e);
 
-/* Whether `name` is a symbolic link to `target` with the owner of `m`; `refresh`: if so, sets its times, where
- * permitted. */
-bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh);
+/* Whether `name` is a symbolic link to `target` with the owner of `m`; then *found is the inode of the link, and
+ * `refresh` sets the times of the link, where permitted. */
+bool store_symlink_same(struct dir *parent, const char *name, const char *target, const struct meta *m, bool refresh,
+    struct store_inode *found);
 
-/* A file received by this session: its path below `base`, as dir_path_below() returns it, and its inode. */
+/* A file or symbolic link received by this session: inode and path below `base`, as dir_path_below() returns it. */
 struct store_file {
 	struct dir *base;
 	const char *path;

@@ -118,9 +118,10 @@ static bool belongs(uint16_t tag, uint8_t type)
 	switch (tag) {
 	case WIRE_ATTR_VERSION:
 	case WIRE_ATTR_SPARSE:
-	case WIRE_ATTR_LINKED:
 	case WIRE_ATTR_UNSIZED:
 		return type == WIRE_FILE;
+	case WIRE_ATTR_LINKED:
+		return wire_may_be_linked(type);
 	case WIRE_ATTR_LINK_ID:
 		return type == WIRE_HARDLINK;
 	case WIRE_ATTR_OWNER:

@@ -11,14 +11,14 @@ enum wire_attr {
 	WIRE_ATTR_LINK_ID = 3, /* HARDLINK, mandatory */
 	WIRE_ATTR_OWNER = 4,   /* FILE, DIR, SYMLINK */
 	WIRE_ATTR_XATTRS = 5,  /* FILE, DIR, SYMLINK */
-	WIRE_ATTR_LINKED = 6,  /* FILE: no value */
+	WIRE_ATTR_LINKED = 6,  /* FILE, SYMLINK: no value */
 	WIRE_ATTR_CRITICAL = 0x8000, /* unknown tags from here on are malformed */
 	WIRE_ATTR_UNSIZED = 0x8001 /* FILE: no value */
 };
 
 #define WIRE_VERSION_BYTES 16
-/* The receiver remembers the name of each LINKED file of a session: the costs of all of them may not exceed this sum.
- * `path`: length of the file's path below the destination, made of the names in ENTRY frames. */
+/* The receiver remembers the name of each LINKED entry of a session: the costs of all of them may not exceed this sum.
+ * `path`: length of the entry's path below the destination, made of the names in ENTRY frames. */
 #define WIRE_LINKED_MAX_BYTES (32u << 20)
 #define WIRE_LINKED_COST(path) (64 + (uint64_t)(path))
 #define WIRE_OWNER_NAME_MAX 255
@@ -31,14 +31,17 @@ struct wire_attrs {
 	bool has_version;
 	uint8_t version[WIRE_VERSION_BYTES]; /* differs if the content may have changed */
 	bool sparse;                         /* the file has holes */
-	uint64_t link_id;                    /* entry of the linked file; 0: none */
+	uint64_t link_id;                    /* the LINKED entry; 0: none */
 	bool has_owner;
 	uint32_t uid, gid;
 	struct span user, group;             /* without NUL; may be empty */
 	struct span xattrs;                  /* wire_xattr_next() */
-	bool linked;                         /* hard links to the file may follow */
+	bool linked;                         /* hard links to the entry may follow */
 	bool unsized;                        /* SIZE states the size, once it is known */
 };
+
+/* Whether entries of the type may have several names. */
+static inline bool wire_may_be_linked(uint8_t type) { return type == WIRE_FILE || type == WIRE_SYMLINK; }
 
 size_t wire_attrs_bytes(const struct wire_attrs *a);
 /* Writes and returns wire_attrs_bytes(). */

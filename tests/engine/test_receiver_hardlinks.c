@@ -237,6 +237,42 @@ static void of_a_file_whose_directory_ends(void **state)
 	one_fini(&o);
 }
 
+/* A symbolic link, and another name of it: as of a file, whether the first name is made, is there, or fails. */
+static void of_a_symbolic_link(void **state)
+{
+	struct ptcp_err why;
+	struct one o;
+	unsigned how;
+
+	(void)state;
+	err_set(&why, PTCP_EIO, "x");
+	for (how = 0; how < 4; how++) {
+		one_run(&o, false, true);
+		o.prep = how == 1 ? RCV_LATER : RCV_ACCEPT;
+		put(&o, WIRE_SYMLINK, FILE_ID, 0, 0);
+		put_link(&o, LINK_ID, 0, FILE_ID);
+		assert_int_equal(o.cookies, 1); /* it waits */
+		o.prep = RCV_ACCEPT;
+		one_forget(&o);
+		if (how == 1)
+			rcv_prepared(rcv_of(&o), FILE_ID, RCV_UP_TO_DATE, NULL, NULL);
+		else
+			rcv_committed(rcv_of(&o), FILE_ID, how == 0 ? NULL : &why);
+		if (how == 3) { /* a third name was on its way */
+			one_forget(&o);
+			put_link(&o, one_id(4, 3), 0, FILE_ID);
+		}
+		assert_int_equal(o.commits, how == 0 ? 2 : 1);
+		if (how >= 2)
+			assert_true(is_requested_again(&o, how == 2 ? LINK_ID : one_id(4, 3)) &&
+			    engine_failed(o.s) == 1);
+		else
+			rcv_committed(rcv_of(&o), LINK_ID, NULL);
+		assert_true(rcv_idle(rcv_of(&o)) && rcv_stats(rcv_of(&o)).done.others == (how < 2 ? 2 : 0));
+		one_fini(&o);
+	}
+}
+
 /* The session ends while it waits: nothing is left of either. */
 static void dropped_while_it_waits(void **state)
 {
@@ -470,6 +506,7 @@ int main(void)
 		cmocka_unit_test(two_things_to_wait_for),
 		cmocka_unit_test(of_a_file_whose_slot_fails_again),
 		cmocka_unit_test(of_a_file_whose_directory_ends),
+		cmocka_unit_test(of_a_symbolic_link),
 		cmocka_unit_test(dropped_while_it_waits),
 		cmocka_unit_test(that_cannot_be_made),
 		cmocka_unit_test(is_offered_again),

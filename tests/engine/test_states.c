@@ -902,7 +902,7 @@ static void received_entries(void **state)
 		{ "WAITING, a hard link", waiting_link, "" },
 		{ "COMPLETE", complete, " ENTRY_LINK FAIL FILE_END " },
 		{ "COMMITTING, a file", committing, " ENTRY_LINK FAIL " },
-		{ "COMMITTING, a link", committing_link, "" },
+		{ "COMMITTING, a symbolic link", committing_link, " ENTRY_LINK " },
 		{ "COMMITTING, a directory", committing_dir, "" },
 		{ "OPEN", open_dir, " ENTRY_INSIDE DIR_END " },
 		{ "OPEN, not empty", open_with_child, " ENTRY_INSIDE " },

@@ -246,12 +246,12 @@ static uint64_t random_size(struct rng *r)
 	}
 }
 
-/* A symbolic link, or another name of a file before it. */
+/* A symbolic link, or another name of a file or symbolic link before it. */
 static void add_link(struct world *w)
 {
 	struct node *to = w->n_nodes > 0 ? w->node[rng_below(&w->rng, w->n_nodes)] : NULL;
 
-	if (to == NULL || to->type != WIRE_FILE || !world_unlucky(w, w->plan.links))
+	if (to == NULL || !wire_may_be_linked(to->type) || !world_unlucky(w, w->plan.links))
 		world_add(w, WIRE_SYMLINK, 0);
 	else
 		world_add(w, WIRE_HARDLINK, 0)->link_to = to;
@@ -294,7 +294,7 @@ static bool linkable(const struct node *n)
 static struct span attrs_of(const struct node *n, uint8_t type, uint8_t *room)
 {
 	struct wire_attrs a = { .has_version = type == WIRE_FILE, .sparse = n->holes != NULL,
-		.linked = type == WIRE_FILE && n->index % 2 == 0 };
+		.linked = wire_may_be_linked(n->type) && n->index % 2 == 0 };
 
 	if (n->unsized) {
 		a = (struct wire_attrs){ .unsized = true };

@@ -99,7 +99,7 @@ static void check_attrs(const struct wire_entry *f, const struct node *n)
 	if (n->unsized)
 		return;
 	assert_true(a.has_version == (n->type == WIRE_FILE) && a.sparse == (n->holes != NULL));
-	assert_true(a.linked == (n->type == WIRE_FILE && n->index % 2 == 0));
+	assert_true(a.linked == (wire_may_be_linked(n->type) && n->index % 2 == 0));
 	assert_true(!a.has_version || get_u32(a.version) == n->version);
 	if (f->type == WIRE_HARDLINK)
 		check_that(a.link_id == n->link_to->id && n->link_to->over && !n->link_to->failed,

@@ -107,10 +107,10 @@ static void links_to_it(void **state)
 	assert_int_equal(symlink("real", fx_path("third")), 0);
 	root = begin("first/conf", NULL);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(store_symlink(root, links[i], "elsewhere", &m, &e), PTCP_EREFUSED);
+		assert_int_equal(store_symlink(root, links[i], "elsewhere", &m, NULL, &e), PTCP_EREFUSED);
 		assert_non_null(strstr(e.msg, EXCLUDED_WHY));
 	}
-	assert_int_equal(store_symlink(root, "third", "elsewhere", &m, &e), 0);
+	assert_int_equal(store_symlink(root, "third", "elsewhere", &m, NULL, &e), 0);
 	refused(root, "real/conf", true);
 	refused(root, "real", false);
 	assert_int_equal(lstat(fx_path("first"), &st), 0);
@@ -197,7 +197,7 @@ static void other_names(void **state)
 		s = sink_new(data, files[i], 6, &m, &o);
 		assert_int_equal(sink_inspect(s, &found, &e), PTCP_EREFUSED);
 		assert_int_equal(sink_refresh(s, &e), PTCP_EREFUSED);
-		assert_int_equal(store_symlink(data, files[i], "x", &m, &e), PTCP_EREFUSED);
+		assert_int_equal(store_symlink(data, files[i], "x", &m, NULL, &e), PTCP_EREFUSED);
 		sink_unref(s);
 		dir_unref(data);
 	}

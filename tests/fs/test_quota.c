@@ -153,7 +153,7 @@ static void the_limit_is_exact(void **state)
 	assert_int_equal(add("empty", 0), PTCP_ENOSPC);
 	assert_int_equal(manage_mkdir(fx_root, "d", false, &why), PTCP_ENOSPC);
 	assert_int_equal(store_mkdir(fx_root, "d", NULL, NULL, &why), PTCP_ENOSPC);
-	assert_int_equal(store_symlink(fx_root, "l", "x", &plain, &why), PTCP_ENOSPC);
+	assert_int_equal(store_symlink(fx_root, "l", "x", &plain, NULL, &why), PTCP_ENOSPC);
 	assert_int_equal(add("all", room), PTCP_ENOSPC); /* the old file stays until the new file is complete */
 	agrees();
 	tree_change_quota(fx_tree, 2 * LIMIT);
@@ -317,8 +317,8 @@ static void names(void **state)
 	assert_int_equal(store_mkdir(fx_root, "d", NULL, NULL, &why), 0);
 	assert_int_equal(manage_mkdir(fx_root, "e", false, &why), 0);
 	assert_int_equal(manage_mkdir(fx_root, "e", true, &why), 0);
-	assert_int_equal(store_symlink(fx_root, "l", "x", &plain, &why), 0);
-	assert_int_equal(store_symlink(fx_root, "l", "y", &plain, &why), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "x", &plain, NULL, &why), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "y", &plain, NULL, &why), 0);
 	agrees();
 	assert_int_equal(add("f", 5 * BLOCK), 0);
 	assert_int_equal(stat(fx_path("f"), &st), 0);

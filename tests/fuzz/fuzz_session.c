@@ -69,10 +69,9 @@ static void put_entry(struct owner *c)
 		f.parent = 0;
 		f.name.n = 0;
 	}
-	if (f.type == WIRE_FILE) {
+	a.linked = wire_may_be_linked((uint8_t)f.type) && (what & 16) != 0;
+	if (f.type == WIRE_FILE)
 		f.size_bytes = (uint64_t)(size & 15) << (size >> 4) * 3;
-		a.linked = (what & 16) != 0;
-	}
 	else
 		a.sparse = false;
 	if (f.type == WIRE_SYMLINK)

@@ -15,7 +15,7 @@ static void check_attrs(const struct wire_entry *f)
 	MUST(wire_attrs_decode(&a, f, NULL) == 0);
 	MUST(wire_attrs_bytes(&a) <= f->attrs.n);
 	MUST((f->type == WIRE_HARDLINK) == (a.link_id != 0) && a.link_id < f->id);
-	MUST(!(a.sparse || a.linked) || f->type == WIRE_FILE);
+	MUST((!a.sparse || f->type == WIRE_FILE) && (!a.linked || wire_may_be_linked(f->type)));
 	MUST(a.user.n <= WIRE_OWNER_NAME_MAX && (a.user.n == 0 || memchr(a.user.p, 0, a.user.n) == NULL));
 	while (wire_xattr_next(&a.xattrs, &name, &value))
 		MUST(name.n > 0 && memchr(name.p, 0, name.n) == NULL);

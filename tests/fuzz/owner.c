@@ -467,7 +467,7 @@ void owner_offer(struct owner *c)
 	}
 	if (f.type == WIRE_SYMLINK) {
 		f.target = f.name;
-		if (of != NULL && of != it && of->type == WIRE_FILE && of->id != 0 && !of->told) {
+		if (of != NULL && of != it && wire_may_be_linked((uint8_t)of->type) && of->id != 0 && !of->told) {
 			f.target.n = 0;
 			f.type = WIRE_HARDLINK;
 			f.attrs = link_attrs(attrs, of->id);

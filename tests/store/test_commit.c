@@ -359,7 +359,7 @@ static void new_directories(void **state)
 	assert_int_equal(store_mkdir(fx_root, "d", NULL, &made, NULL), 0);
 	assert_false(made);
 	assert_int_equal(store_mkdir(d, "e", NULL, &made, NULL), 0);
-	assert_int_equal(store_symlink(e, "l", "x", &(struct meta){ 0 }, NULL), 0);
+	assert_int_equal(store_symlink(e, "l", "x", &(struct meta){ 0 }, NULL, NULL), 0);
 	fx_heal();
 	store_complete(two, 2, STORE_SYNC_GROUP);
 	assert_int_equal(two[0].result | two[1].result, 0);
@@ -566,7 +566,7 @@ static void deep(void **state)
 	for (i = 0; i < LEVELS; i++) {
 		assert_int_equal(store_mkdir(d[i], "d", &m, NULL, NULL), 0);
 		assert_non_null(d[i + 1] = dir_child(d[i], "d"));
-		assert_int_equal(store_symlink(d[i + 1], "l", "x", &m, NULL), 0);
+		assert_int_equal(store_symlink(d[i + 1], "l", "x", &m, NULL, NULL), 0);
 		item[i].dir = d[i + 1];
 	}
 	fx_heal();

@@ -107,34 +107,34 @@ static void links(void **state)
 
 	(void)state;
 	part_name(part, "l", PART_LINK_SUFFIX);
-	assert_int_equal(store_symlink(fx_root, "l", "../../etc/passwd", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "../../etc/passwd", &full, NULL, NULL), 0);
 	is_link("l", "../../etc/passwd");
 	assert_int_equal(look("l").st_mtim.tv_sec, 1000);
-	assert_int_equal(store_symlink(fx_root, "l", "-\xff\n", &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "-\xff\n", &plain, NULL, NULL), 0);
 	is_link("l", "-\xff\n");
 	memset(target, 'x', 4000);
 	target[4000] = '\0';
 	for (int i = 200; i < 4000; i += 200)
 		target[i] = '/';
-	assert_int_equal(store_symlink(fx_root, "l", target, &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", target, &plain, NULL, NULL), 0);
 	is_link("l", target);
 	/* A file is replaced; a full directory is not; a leftover makes way. */
 	fx_text("f", "x");
-	assert_int_equal(store_symlink(fx_root, "f", "t", &plain, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "f", "t", &plain, NULL, NULL), 0);
 	is_link("f", "t");
 	fx_mkdir("d");
 	fx_mkdir("d/below");
-	assert_int_equal(store_symlink(fx_root, "d", "t", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "d", "t", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	fx_text(part, "x");
-	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL, NULL), 0);
 	is_link("l", "t");
 	assert_int_equal(fx_count(""), 3);
 	fx_mkdir(part);
-	assert_int_equal(store_symlink(fx_root, "l", "u", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "l", "u", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, EISDIR);
 	is_link("l", "t");
-	assert_int_equal(store_symlink(fx_root, "x", "", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "x", "", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
 }
 
@@ -158,10 +158,10 @@ static void link_robbed(void **state)
 	(void)state;
 	fx_before(robber);
 	rob = 2;
-	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "t", &full, NULL, NULL), 0);
 	is_link("l", "t");
 	rob = 1000; /* for ever: we give up */
-	assert_int_equal(store_symlink(fx_root, "l", "u", &full, &e), PTCP_EIO);
+	assert_int_equal(store_symlink(fx_root, "l", "u", &full, NULL, &e), PTCP_EIO);
 	assert_int_equal(e.sys, ENOENT);
 	is_link("l", "t");
 }
@@ -214,6 +214,30 @@ static void hardlinks(void **state)
 }
 
 /* A local user replaces the received file, or its directory: the file in its place gets no further name. */
+/* The symbolic link itself gets a second name, whatever it leads to, unless it was replaced. */
+static void hardlink_of_a_link(void **state)
+{
+	struct store_inode made = { 0 }, found = { 0 };
+	struct store_file f = { .base = fx_root, .path = "l" };
+	struct ptcp_err e;
+
+	(void)state;
+	fx_text("file", "x");
+	assert_int_equal(store_symlink(fx_root, "l", "file", &full, &made, NULL), 0);
+	assert_true(made.ino == look("l").st_ino && made.dev == look("l").st_dev);
+	f.dev = made.dev;
+	f.ino = made.ino;
+	assert_int_equal(store_hardlink(&f, fx_root, "m", NULL), 0);
+	is_link("m", "file");
+	assert_true(look("m").st_ino == made.ino && look("file").st_nlink == 1);
+	assert_true(store_hardlink_same(&f, fx_root, "m"));
+	assert_false(store_symlink_same(fx_root, "m", "elsewhere", &full, true, &found) || found.ino != 0);
+	assert_true(store_symlink_same(fx_root, "m", "file", &full, true, &found) && found.ino == made.ino);
+	assert_int_equal(store_symlink(fx_root, "l", "other", &full, NULL, NULL), 0);
+	assert_int_equal(store_hardlink(&f, fx_root, "n", &e), PTCP_EIO);
+	assert_int_equal(e.sys, ESTALE);
+}
+
 static void hardlinks_refused(void **state)
 {
 	struct dir *base = dir_child(fx_root, "base");
@@ -289,7 +313,7 @@ static int attempt(int what, struct ptcp_err *e)
 	case 0: r = store_mkdir(d, "new", &full, NULL, e); break;
 	case 1: r = store_mkdir(d, "old", &full, NULL, e); break;
 	case 2: r = store_dir_finish(d, &full, e); break;
-	case 3: r = store_symlink(d, "l", "t", &full, e); break;
+	case 3: r = store_symlink(d, "l", "t", &full, NULL, e); break;
 	case 4: r = link_to(d, "old/f", d, "l", e); break;
 	}
 	dir_unref(d);
@@ -359,7 +383,7 @@ static int bring(mode_t type, const struct store_rules *rules, const struct stor
 	int r;
 
 	if (type == S_IFLNK)
-		return store_symlink(fx_root, "n", "t", &plain, &e);
+		return store_symlink(fx_root, "n", "t", &plain, NULL, &e);
 	if (type == S_IFREG)
 		return store_hardlink(f, fx_root, "n", &e);
 	r = store_mkdir(fx_root, "n", &plain, NULL, &e);
@@ -413,7 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fx_tree_test(directories), fx_tree_test(finish_unreadable), fx_tree_test(links),
-		fx_tree_test(link_robbed), fx_tree_test(hardlinks),
+		fx_tree_test(link_robbed), fx_tree_test(hardlinks), fx_tree_test(hardlink_of_a_link),
 		fx_tree_test(hardlinks_refused), fx_tree_test(hardlink_swapped), fx_tree_test(faults),
 		fx_tree_test(makes_way),
 	};

@@ -79,7 +79,7 @@ static int receive_into(struct dir *root, struct ptcp_err *e)
 	for (i = 0; i < FILES && r == 0; i++)
 		r = write_one(d, &files[i], &of[i], e);
 	if (r == 0)
-		r = store_symlink(d, "link", "target", &meta, e);
+		r = store_symlink(d, "link", "target", &meta, NULL, e);
 	of[FILES] = (struct store_item){ .dir = d, .why = e };
 	if (r == 0)
 		r = end_group(of, FILES + 1, d, e);

@@ -305,7 +305,7 @@ static void completed(void **state)
 		d = dir_child(fx_root, "d");
 		assert_int_equal(store_dir_finish(d, &m, NULL), 0);
 		dir_unref(d);
-		assert_int_equal(store_symlink(fx_root, "soft", "f", &m, NULL), 0);
+		assert_int_equal(store_symlink(fx_root, "soft", "f", &m, NULL, NULL), 0);
 		fx_heal();
 		is("new", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);
 		is("soft", t[i].mine ? 1000 : 0, t[i].mine ? 1001 : 0);

@@ -158,7 +158,7 @@ static bool receive_group(struct dir *dirs[DIRS], const size_t *order, unsigned 
 			sink_unref(s);
 		}
 	}
-	if (ok && link && store_symlink(dirs[F], "link", "target", &(struct meta){ 0 }, NULL) == 0)
+	if (ok && link && store_symlink(dirs[F], "link", "target", &(struct meta){ 0 }, NULL, NULL) == 0)
 		of[m].dir = dirs[F];
 	if (ok)
 		store_complete(of, m + (of[m].dir != NULL), sync);

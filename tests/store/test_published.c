@@ -100,6 +100,7 @@ static void sources(void **state)
 static void refusals(void **state)
 {
 	const struct meta m = { .published = &p, .mtime = { 7, 0 } };
+	struct store_inode link;
 	const struct sink_opts o = { .block_bytes = 10 };
 	const struct timespec at[2] = { { 7, 0 }, { 7, 0 } };
 	struct sink_existing found = { 0 };
@@ -123,7 +124,7 @@ static void refusals(void **state)
 			assert_int_equal(sink_refresh(s, &e), PTCP_EREFUSED);
 		sink_unref(s);
 	}
-	assert_int_equal(store_symlink(fx_root, "a", "elsewhere", &m, &e), PTCP_EREFUSED);
+	assert_int_equal(store_symlink(fx_root, "a", "elsewhere", &m, NULL, &e), PTCP_EREFUSED);
 	assert_int_equal(store_make_way(fx_root, "a", &o.rules, &p, &e), PTCP_EREFUSED);
 	assert_int_equal(store_hardlink(&f, fx_root, "a", &e), PTCP_EREFUSED);
 	assert_false(store_hardlink_same(&f, fx_root, "a"));
@@ -138,9 +139,9 @@ static void refusals(void **state)
 	assert_true(has("b", false));
 	assert_int_equal(store_hardlink(&f, fx_root, "c", &e), 0);
 	assert_int_equal(store_hardlink(&f, fx_root, "c", &e), 0);
-	assert_int_equal(store_symlink(fx_root, "l", "elsewhere", &m, &e), 0);
+	assert_int_equal(store_symlink(fx_root, "l", "elsewhere", &m, &link, &e), 0);
 	assert_true(has("l", false));
-	assert_false(store_symlink_same(fx_root, "l", "elsewhere", &m, true));
+	assert_false(store_symlink_same(fx_root, "l", "elsewhere", &m, true, &link));
 }
 
 /* Beyond its limit the set takes each file for published, and none is lost. */

@@ -101,7 +101,7 @@ static int entries(struct dir *d, int i)
 
 	snprintf(name, sizeof name, "dir%d", i % 10);
 	if (store_mkdir(d, name, &full, NULL, NULL) != 0 ||
-	    store_symlink(d, "link", "target", &full, NULL) != 0)
+	    store_symlink(d, "link", "target", &full, NULL, NULL) != 0)
 		return -1;
 	return store_dir_finish(d, &full, NULL);
 }

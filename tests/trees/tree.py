@@ -17,8 +17,7 @@ HOLE = 1 << 20 # size of a file with a hole at its end
 
 
 class Entry:
-    """kind: file, dir, link or fifo. `file` of a file is its content, mode, time and so on: the names of a file with several
-    hard links share it, as inodes do."""
+    """kind: file, dir, link or fifo. The names of a file or symbolic link with several hard links share it, as inodes do."""
 
     def __init__(self, kind, rng, can_own):
         self.kind = kind
@@ -87,6 +86,11 @@ class Maker:
         tree = {}
         for _ in range(n):
             self.add(tree)
+        links = [p for p, e in tree.items() if e.kind == "link"]
+        own = random.Random(repr(links)) # the trees are those of earlier seeds
+        for p in links[1:]: # further names of symbolic links
+            if own.random() < .3:
+                tree[p] = tree[links[0]]
         return tree
 
     def changed(self, tree, n):
@@ -144,11 +148,14 @@ def write(tree, root, mode):
         e, at = tree[p], root + b"/" + p
         if e.kind == "dir":
             os.mkdir(at, 0o700)
-        elif e.kind == "link":
-            if_possible(os.symlink, e.target, at)
         elif e.kind == "fifo":
             if_possible(os.mkfifo, at, 0o600)
-        elif id(e) not in made or not if_possible(os.link, made[id(e)], at):
+        elif id(e) in made and if_possible(os.link, made[id(e)], at, follow_symlinks=False):
+            pass
+        elif e.kind == "link":
+            if if_possible(os.symlink, e.target, at):
+                made[id(e)] = at
+        else:
             made[id(e)] = at
             with open(at, "xb") as f:
                 f.write(e.bytes()[:e.size])
@@ -231,6 +238,7 @@ def describe(root):
                         "mtime": st.st_mtime_ns, "owner": (st.st_uid, st.st_gid)}
         if is_link:
             d["target"] = os.readlink(at)
+            groups.setdefault(st.st_ino, []).append(p)
         else:
             d["mode"] = oct(stat.S_IMODE(st.st_mode))
         if kind not in (stat.S_IFDIR, stat.S_IFREG):

@@ -89,6 +89,8 @@ static void rules(void **state)
 		{ "links may follow", WIRE_FILE, "0006 0000", true },
 		{ "links may follow, with a value", WIRE_FILE, "0006 0001 ff", false },
 		{ "links may follow a directory", WIRE_DIR, "0006 0000", false },
+		{ "links may follow a symbolic link", WIRE_SYMLINK, "0006 0000", true },
+		{ "links may follow a symbolic link, with a value", WIRE_SYMLINK, "0006 0001 ff", false },
 		{ "links may follow a link", WIRE_HARDLINK, "0003 0008 0000000000020001 0006 0000", false },
 		{ "unknown", WIRE_DIR_END, "7fff 0000", true },
 		{ "unknown and critical", WIRE_FILE, "8000 0000", false },
