@@ -278,7 +278,8 @@
 	VALUE(WORD, model, PTCP_MODEL_AUTO, 0, PTCP_MODELS - 1, "model", "auto|partial-quadratic|fair-share|quadratic|linear", \
 	    "model of the throughput (default: auto)") \
 	VALUE(SECONDS, probe_s, 0, 2.5, 50, "probe-time", "TIME", \
-	    "maximum duration of a probe (default: 30s with one stream to 10s with nine and more)")
+	    "maximum duration of a probe (default: 30s with one stream to 10s with nine and more)") \
+	SWITCH(history, "history", 0, "answer from earlier probes, if a probe of 3 seconds agrees")
 
 #define PTCP_OPTIONS_MEASURE(SWITCH, VALUE) \
 	VALUE(UNSIGNED, rounds, 5, 1, 1000000, "rounds", "R", "rounds per stream count (default: 5)") \

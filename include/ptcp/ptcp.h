@@ -731,12 +731,12 @@ struct ptcp_advice_opts {
 	/* ptcp_advice_from_probes() only: */
 	const char *congestion;   /* congestion control of the probes: "cubic" ..; NULL: unknown */
 	/* ptcp_advise_new() only: */
-	const unsigned *levels;   /* numbers of streams to probe; NULL: 1, 4 and 15, or no probes if the path history
-	                             suffices (see ptcp_transfer_opts.no_history) */
+	const unsigned *levels;   /* numbers of streams to probe; NULL: 1, 4 and 15 */
 	size_t n_levels;
 	bool receive;             /* data from the remote host to this host */
-	double probe_s;           /* max duration of a probe, s, 2.5 to 50; 0: 30 with one stream to 10 with nine and more, or no
-	                             probes if the path history suffices */
+	double probe_s;           /* max duration of a probe, s, 2.5 to 50; 0: 30 with one stream to 10 with nine and more */
+	bool history;             /* answer from the path history, if a probe of 3 s with the recommended number agrees;
+	                             without levels and probe_s (see ptcp_transfer_opts.no_history) */
 };
 #define PTCP_ADVICE_STREAMS_MAX 100000
 PTCP_API void ptcp_advice_opts_init(struct ptcp_advice_opts *o);
@@ -823,7 +823,8 @@ struct ptcp_advice {
 	struct ptcp_probe probes[PTCP_PROBES_MAX];
 	size_t n_probes;
 	bool from_history;           /* probes of an earlier transfer or advice, */
-	double age_s;                /* age of the samples, which widens the errors; otherwise 0 */
+	double age_s;                /* age of the samples, which widens the ranges; otherwise 0 */
+	double check_bps;            /* rate of the recommended number now, in 3 s, with from_history; otherwise NAN */
 };
 PTCP_API void ptcp_advice_init(struct ptcp_advice *a);
 

@@ -68,7 +68,7 @@ static const struct opt advise_options[] = {
 	{ "probes", 0, "N,..", "stream counts to probe with (default: 1,4,15)", set_probes, 0, 0, 0 },
 	{ "direction", 0, "send|recv", "direction of the streams (default: send)", connect_direction, AT(opts.receive),
 	    0, 0 },
-	{ "no-history", 0, NULL, "probe; neither read nor update the path history", opt_true,
+	{ "no-history", 0, NULL, "neither read nor update the path history", opt_true,
 	    AT(connect.transfer.no_history), 0, 0 },
 	{ "plot", 0, "FILE.svg", "plot throughput and impact with gnuplot", opt_text, AT(plot), 0, 0 },
 	{ .name = NULL },
@@ -115,11 +115,15 @@ static void print_answer(FILE *f, const struct ptcp_advice *a)
 {
 	struct ptcp_advice_point one, two;
 	char rate[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES], total[UNITS_TEXT_BYTES], more[UNITS_TEXT_BYTES];
+	char age[UNITS_TEXT_BYTES];
 	const char *where = supposes_flows(a) ? ", if there are any" : " here";
 
 	ptcp_advice_at(a, 1, &one);
 	ptcp_advice_at(a, 2, &two);
-	fprintf(f, "%u stream%s: %s; ", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
+	fprintf(f, "%u stream%s: %s", a->streams, plural(a->streams), units_rate_text(rate, a->throughput_bps));
+	if (a->from_history)
+		fprintf(f, ", by probes %s ago", units_time_text(age, a->age_s));
+	fprintf(f, "; ");
 	if (isnan(a->impact_percent))
 		fprintf(f, "a host, not the network, limits: the impact is unknown");
 	else if (a->others == PTCP_OTHERS_NONE_SEEN)
@@ -287,7 +291,7 @@ static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
 	size_t i;
 
 	if (a->next_probe > 0 && a->n_probes < PTCP_PROBES_MAX) {
-		fprintf(f, "\nto be more certain: ptcp advise%s%s --no-history --probes ",
+		fprintf(f, "\nto be more certain: ptcp advise%s%s --probes ",
 		    receive ? " --direction recv" : "", a->yields ? "" : connect_congestion(a->congestion));
 		for (i = 0; i < a->n_probes; i++)
 			fprintf(f, "%u,", a->probes[i].streams);
@@ -299,12 +303,12 @@ static void print_next(FILE *f, const struct ptcp_advice *a, bool receive)
 
 static void print_text(FILE *f, const struct ptcp_advice *a, bool receive)
 {
-	char age[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES];
 
 	print_answer(f, a);
 	if (a->from_history)
-		fprintf(f, "From probes %s ago, in the path history (--no-history probes again).\n",
-		    units_time_text(age, a->age_s));
+		fprintf(f, "A probe of 3 seconds now agrees: %s with %u stream%s (without --history all is probed).\n",
+		    units_rate_text(rate, a->check_bps), a->streams, plural(a->streams));
 	if (!isnan(a->impact_percent))
 		print_reason(f, a);
 	print_confidence(f, a);
@@ -394,7 +398,7 @@ static json_t *choices(const struct ptcp_advice *a, bool receive)
 static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err *e)
 {
 	return json_result(json_pack("{s:o, s:f, s:o, s:f, s:s, s:s, s:o, s:o, s:s?, s:s?, s:s, s:b, s:o, s:o, s:o, "
-	    "s:f, s:f, s:o, s:o, s:s, s:o, s:b}",
+	    "s:f, s:f, s:o, s:o, s:s, s:o, s:b, s:o, s:o}",
 	    "streams", json_count(a->streams), "throughput_bps", a->throughput_bps,
 	    "impact_percent", known(a->impact_percent), "budget_percent", a->budget_percent,
 	    "limited_by", ptcp_limited_by_name(a->limited_by),
@@ -405,7 +409,8 @@ static int print_json(const struct ptcp_advice *a, bool receive, struct ptcp_err
 	    "from_history", a->from_history, "probes", probes(a), "model", model(a), "curve", curve(a),
 	    "throughput_low_bps", a->throughput_low_bps, "throughput_high_bps", a->throughput_high_bps,
 	    "impact_low_percent", known(a->impact_low_percent), "impact_high_percent", known(a->impact_high_percent),
-	    "others", ptcp_others_name(a->others), "choices", choices(a, receive), "yields", a->yields), e);
+	    "others", ptcp_others_name(a->others), "choices", choices(a, receive), "yields", a->yields,
+	    "age_s", a->from_history ? json_real(a->age_s) : json_null(), "check_bps", known(a->check_bps)), e);
 }
 
 /* ---- Plot ---- */

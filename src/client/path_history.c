@@ -126,29 +126,22 @@ void task_remember(struct ptcp_task *t)
 /* ---- Advice ---- */
 
 /* The congestion control of a remote sender is unknown before it sends; the newest entry will do. */
-bool task_recall_advice(struct ptcp_task *t)
+void task_recall_advice(struct ptcp_task *t)
 {
 	struct history_entry h;
 
 	if (t->prober->ops->recall == NULL)
-		return false;
+		return;
 	if (t->history.key.sends)
 		strcpy(t->history.key.congestion, session_congestion(t->session));
-	return path_history_find(t, &h) && t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
+	if (path_history_find(t, &h))
+		t->prober->ops->recall(t->prober, &h, (double)(time(NULL) - h.when_s));
 }
 
-/* Only a measurement limited by the network tells the number of streams for the path. */
 void task_remember_advice(struct ptcp_task *t)
 {
-	const struct ptcp_advice *a = advise_advice(t->prober);
 	struct history_entry h = { .key = t->history.key, .when_s = (int64_t)time(NULL) };
-	size_t i;
 
-	if (a == NULL || a->from_history || a->limit != PTCP_LIMIT_NETWORK)
-		return;
-	strcpy(h.key.congestion, a->congestion);
-	advise_remember(t->prober, &h);
-	for (i = 0; i < a->n_probes && h.n_probes < HISTORY_PROBES_MAX; i++)
-		h.probe[h.n_probes++] = probe_of_public(&a->probes[i]);
-	keep(t, &h);
+	if (advise_remember(t->prober, &h))
+		keep(t, &h);
 }

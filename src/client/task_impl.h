@@ -315,8 +315,8 @@ unsigned task_join_group(struct ptcp_task *t);
 void task_leave_group(struct ptcp_task *t);
 /* At the end: records the controller's result. */
 void task_remember(struct ptcp_task *t);
-/* For advice: true if found in the history, so that no measurement is needed. */
-bool task_recall_advice(struct ptcp_task *t);
+/* For advice, before it probes: tells what the history has. */
+void task_recall_advice(struct ptcp_task *t);
 void task_remember_advice(struct ptcp_task *t);
 
 /* ---- task_session.c ---- */

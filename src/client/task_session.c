@@ -412,10 +412,8 @@ static void on_running(void *arg, struct session *sess)
 	task_started(t);
 	if (t->prober != NULL) {
 		warn_of_transfers(t, task_join_group(t));
-		if (task_recall_advice(t))
-			engine_finish(session_engine(sess));
-		else
-			t->prober->ops->running(t->prober, sess);
+		task_recall_advice(t);
+		t->prober->ops->running(t->prober, sess);
 		return;
 	}
 	timer_set(t->timer, mono_add_ns(mono_now(), PROGRESS_NS));

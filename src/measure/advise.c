@@ -11,6 +11,7 @@
 #include "measure/prober.h"
 #include "model/advice.h"
 #include "model/probe.h"
+#include "model/recalled.h"
 #include "net/sock.h"
 
 #define SAMPLE_NS (100 * NS_PER_MS)
@@ -27,6 +28,10 @@ struct advise {
 	struct mono started;
 	unsigned level[PTCP_PROBES_MAX];
 	size_t n_levels, at;
+	bool recalled;     /* the probes are from the history, */
+	double age_s;      /* their age */
+	bool checks;       /* the present level checks the recalled answer */
+	bool contradicted; /* a check did not agree */
 	/* the present level: */
 	struct mono begun, sampled;
 	uint64_t acked, acked_first;
@@ -61,7 +66,7 @@ static struct advise *of(struct prober *b)
 /* Max duration of a level. */
 static double max_s(const struct advise *a, unsigned streams)
 {
-	return a->o.probe_s > 0 ? a->o.probe_s : probe_max_s(streams);
+	return a->checks ? HISTORY_CHECK_S : a->o.probe_s > 0 ? a->o.probe_s : probe_max_s(streams);
 }
 
 static void start_level(struct advise *a, unsigned older)
@@ -258,6 +263,159 @@ static void add_probe(struct advise *a, const struct steady_result *s)
 	a->n_probes++;
 }
 
+/* The levels of the options, or the default. */
+static int take_levels(struct advise *a, struct ptcp_err *e)
+{
+	static const unsigned defaults[] = ADVICE_PROBES;
+	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : defaults;
+	size_t i;
+
+	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
+	if (a->o.probe_s != 0 && !(a->o.probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
+		return err_set(e, PTCP_EUSAGE,
+		    "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
+		    PROBE_MIN_S, PROBE_LONGEST_S);
+	if (a->n_levels > PTCP_PROBES_MAX)
+		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
+	for (i = 0; i < a->n_levels; i++) {
+		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
+			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
+			    PTCP_STREAMS_MAX);
+		a->level[i] = level[i];
+		if (level[i] > a->base.max_streams)
+			a->base.max_streams = level[i];
+	}
+	return 0;
+}
+
+/* ---- Answers from the history ---- */
+
+static struct advice_point point_of_public(const struct ptcp_advice_point *p)
+{
+	return (struct advice_point){ p->throughput_bps, p->throughput_low_bps, p->throughput_high_bps,
+		p->impact_percent / 100, p->impact_low_percent / 100, p->impact_high_percent / 100,
+		p->impact_total_percent / 100, p->throughput_bps };
+}
+
+static void recall_point(const struct recalled *r, struct ptcp_advice_point *p, unsigned streams)
+{
+	struct advice_point now = point_of_public(p);
+
+	recalled_point(r, &now, streams);
+	p->throughput_bps = now.throughput_bps;
+	p->throughput_low_bps = now.throughput_low_bps;
+	p->throughput_high_bps = now.throughput_high_bps;
+	p->impact_low_percent = now.impact_low_ratio * 100;
+	p->impact_high_percent = now.impact_high_ratio * 100;
+}
+
+static void take_history(struct ptcp_advice *a, const struct recalled *r, const struct probe *check, double age_s)
+{
+	struct ptcp_advice_point answer;
+	unsigned n, most = a->n_curve > 0 ? a->n_curve : PTCP_ADVICE_CURVE;
+	size_t i;
+
+	for (n = 1; n <= most; n++) {
+		struct ptcp_advice_point p;
+
+		ptcp_advice_at(a, n, &p);
+		recall_point(r, &p, n);
+		a->curve[n - 1] = p;
+	}
+	a->n_curve = most;
+	ptcp_advice_at(a, a->streams, &answer);
+	a->throughput_bps = answer.throughput_bps;
+	a->throughput_low_bps = answer.throughput_low_bps;
+	a->throughput_high_bps = answer.throughput_high_bps;
+	a->impact_low_percent = answer.impact_low_percent;
+	a->impact_high_percent = answer.impact_high_percent;
+	for (i = 0; i < PTCP_CHOICES; i++)
+		a->choices[i].throughput_bps *= r->factor;
+	a->others = PTCP_OTHERS_UNKNOWN;
+	a->warnings |= ADVICE_WARN_HISTORY;
+	a->confident = false;
+	a->next_probe = 0; /* probing tells more */
+	a->from_history = true;
+	a->age_s = age_s;
+	a->check_bps = check->throughput_bps;
+}
+
+/* Forgets the probes, and begins with the first level. */
+static void forget(struct advise *a)
+{
+	struct ptcp_err unused;
+
+	a->recalled = a->advised = false;
+	a->evidence = (struct evidence){ 0 };
+	a->n_probes = a->at = 0;
+	a->limit = LIMIT_UNKNOWN;
+	a->partly_limited = false;
+	if (a->o.n_levels == 0)
+		take_levels(a, &unused); /* as in advise_new() */
+}
+
+/* The check of a changed path is no evidence, as its streams have not settled: all levels follow. */
+static void end_check(struct advise *a, const struct steady_result *s)
+{
+	struct ptcp_advice_point point;
+	struct advice_point told;
+	struct recalled r;
+	struct probe check;
+
+	a->checks = false;
+	probe_of_steady(&check, a->level[a->at], s);
+	ptcp_advice_at(&a->advice, check.streams, &point);
+	told = point_of_public(&point);
+	if (recalled_agrees(&told, &check)) {
+		recalled_of(&r, &told, &check, a->age_s);
+		take_history(&a->advice, &r, &check, a->age_s);
+		a->advised = true;
+		a->at = a->n_levels;
+	} else {
+		log_at(a->base.log, LOG_INFO, "history", "streams=%u told_bps=%.0f now_bps=%.0f age_s=%.0f "
+		    "why=\"the path has changed since\"", check.streams, told.throughput_bps, check.throughput_bps,
+		    a->age_s);
+		forget(a);
+		a->contradicted = true;
+	}
+	probe_session_clear(a->base.session);
+}
+
+/* Levels or durations in the options are always probed. */
+static void recall(struct prober *b, const struct history_entry *h, double age_s)
+{
+	struct advise *a = of(b);
+	size_t i;
+
+	if (!a->o.history || a->o.n_levels > 0 || a->o.probe_s > 0)
+		return;
+	for (i = 0; i < h->n_probes; i++)
+		a->probes[i] = probe_to_public(&h->probe[i]);
+	a->n_probes = h->n_probes;
+	a->evidence = h->evidence;
+	a->limit = h->limit;
+	a->partly_limited = h->partly_limited;
+	strcpy(a->advice.congestion, h->key.congestion);
+	a->age_s = age_s;
+	a->recalled = true;
+}
+
+/* False: the history has no answer, or one that this session cannot check. */
+static bool start_check(struct advise *a)
+{
+	a->checks = a->recalled && advise(a, NULL) == 0 && a->advice.limit_advice == NULL &&
+	    a->advice.streams <= probe_session_granted(a->base.session);
+	if (!a->checks) {
+		forget(a);
+		return false;
+	}
+	a->advised = false; /* not yet */
+	a->level[0] = a->advice.streams;
+	a->n_levels = 1;
+	start_level(a, 0);
+	return true;
+}
+
 static void end_level(struct advise *a)
 {
 	enum limit l = limit_of(&a->times);
@@ -269,6 +427,10 @@ static void end_level(struct advise *a)
 		err_set(&why, PTCP_ETIMEOUT, "probe with %u streams: no data arrived (check the connection to the "
 		    "other host with ptcp send)", a->level[a->at]);
 		prober_fail(&a->base, &why);
+		return;
+	}
+	if (a->checks) {
+		end_check(a, &s);
 		return;
 	}
 	if (a->level[a->at] >= a->limit_streams) {
@@ -321,78 +483,14 @@ static void running(struct prober *b, struct session *sess)
 	size_t i;
 
 	a->started = mono_now();
-	a->at = a->n_probes = 0;
 	a->limit_streams = 0;
-	a->limit = LIMIT_UNKNOWN;
-	a->partly_limited = false;
 	for (i = 0; i < a->n_levels; i++)
 		max = a->level[i] > max ? a->level[i] : max;
-	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max))
+	if (prober_begin(b, sess, &probe_session_ops, on_advise_timer, max) && !start_check(a))
 		start_level(a, 0);
 }
 
-/* The answer is about the path as it was. Who is there now is unknown, and the ranges widen with age. */
-static void doubt(struct ptcp_advice *a, double age_s)
-{
-	double factor = history_doubt(age_s);
-
-	a->throughput_low_bps = fmin(a->throughput_low_bps, a->throughput_bps / factor);
-	a->throughput_high_bps = fmax(a->throughput_high_bps, a->throughput_bps * factor);
-	a->others = PTCP_OTHERS_UNKNOWN;
-	a->warnings |= ADVICE_WARN_HISTORY;
-	a->confident = false;
-	a->next_probe = 0; /* probing again probes all */
-	a->from_history = true;
-	a->age_s = age_s;
-}
-
-/* Levels or their duration in the options: they are always probed. */
-static bool recall(struct prober *b, const struct history_entry *h, double age_s)
-{
-	struct advise *a = of(b);
-	size_t i;
-
-	if (a->o.n_levels > 0 || a->o.probe_s > 0)
-		return false;
-	for (i = 0; i < h->n_probes; i++)
-		a->probes[i] = probe_to_public(&h->probe[i]);
-	a->n_probes = h->n_probes;
-	a->evidence = h->evidence;
-	a->limit = h->limit;
-	a->partly_limited = h->partly_limited;
-	strcpy(a->advice.congestion, h->key.congestion);
-	if (advise(a, NULL) < 0)
-		return false;
-	doubt(&a->advice, age_s);
-	return true;
-}
-
 static const struct prober_ops ops = { .running = running, .free = prober_free, .recall = recall };
-
-/* The levels of the options, or the default. */
-static int take_levels(struct advise *a, struct ptcp_err *e)
-{
-	static const unsigned defaults[] = ADVICE_PROBES;
-	const unsigned *level = a->o.n_levels > 0 ? a->o.levels : defaults;
-	size_t i;
-
-	a->n_levels = a->o.n_levels > 0 ? a->o.n_levels : sizeof defaults / sizeof *defaults;
-	if (a->o.probe_s != 0 && !(a->o.probe_s >= PROBE_MIN_S && a->o.probe_s <= PROBE_LONGEST_S))
-		return err_set(e, PTCP_EUSAGE,
-		    "duration of a probe: must be %g to %g s (give another, or 0 for the default)",
-		    PROBE_MIN_S, PROBE_LONGEST_S);
-	if (a->n_levels > PTCP_PROBES_MAX)
-		return err_set(e, PTCP_EUSAGE, "probes: more than %d (leave some out)", PTCP_PROBES_MAX);
-	for (i = 0; i < a->n_levels; i++) {
-		if (level[i] < 1 || level[i] > PTCP_STREAMS_MAX)
-			return err_set(e, PTCP_EUSAGE, "probe with %u streams: must be 1 to %d", level[i],
-			    PTCP_STREAMS_MAX);
-		a->level[i] = level[i];
-		if (level[i] > a->base.max_streams)
-			a->base.max_streams = level[i];
-	}
-	return 0;
-}
 
 /* Finds options that cannot be answered before probing, with made-up probes. */
 static int try_advice(const struct advise *a, struct ptcp_err *e)
@@ -434,18 +532,27 @@ int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptc
 	return 0;
 }
 
-void advise_remember(const struct prober *b, struct history_entry *h)
-{
-	const struct advise *a = of((struct prober *)(uintptr_t)b);
-
-	h->evidence = a->evidence;
-	h->limit = a->limit;
-	h->partly_limited = a->partly_limited;
-}
-
 const struct ptcp_advice *advise_advice(const struct prober *b)
 {
 	const struct advise *a = of((struct prober *)(uintptr_t)b);
 
 	return b != NULL && b->ops == &ops && a->advised ? &a->advice : NULL;
+}
+
+bool advise_remember(const struct prober *b, struct history_entry *h)
+{
+	const struct advise *a = of((struct prober *)(uintptr_t)b);
+	size_t i;
+
+	if (advise_advice(b) == NULL || a->advice.from_history)
+		return false;
+	strcpy(h->key.congestion, a->advice.congestion);
+	if (a->limit != LIMIT_NETWORK)
+		return a->contradicted;
+	h->evidence = a->evidence;
+	h->limit = a->limit;
+	h->partly_limited = a->partly_limited;
+	for (i = 0; i < a->n_probes && h->n_probes < HISTORY_PROBES_MAX; i++)
+		h->probe[h->n_probes++] = probe_of_public(&a->probes[i]);
+	return true;
 }

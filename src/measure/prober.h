@@ -16,8 +16,8 @@ struct prober;
 struct prober_ops {
 	/* The session runs: start measuring. */
 	void (*running)(struct prober *b, struct session *sess);
-	/* Before: an answer from the path's history, of this age. False: measure. NULL: always measure. */
-	bool (*recall)(struct prober *b, const struct history_entry *h, double age_s);
+	/* Before: the entry of the path's history, of this age. NULL: of no use. */
+	void (*recall)(struct prober *b, const struct history_entry *h, double age_s);
 	void (*free)(struct prober *b);
 };
 
@@ -66,8 +66,9 @@ void advice_of_hosts(struct ptcp_advice *a);
 
 /* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
-/* Evidence and limit of the advice. */
-void advise_remember(const struct prober *b, struct history_entry *h);
+/* Fills the entry of the path: probes that the network limited (no other tell the number of streams), or no probes if the
+ * present entry was contradicted. False: the entry remains. */
+bool advise_remember(const struct prober *b, struct history_entry *h);
 /* NULL: no advice yet, or another kind of prober. */
 const struct ptcp_advice *advise_advice(const struct prober *b);
 

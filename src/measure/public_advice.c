@@ -63,7 +63,7 @@ void ptcp_advice_opts_init(struct ptcp_advice_opts *o)
 
 void ptcp_advice_init(struct ptcp_advice *a)
 {
-	*a = (struct ptcp_advice){ .size = sizeof *a };
+	*a = (struct ptcp_advice){ .size = sizeof *a, .check_bps = NAN };
 }
 
 const char *ptcp_others_name(enum ptcp_others o)
@@ -133,7 +133,7 @@ int advice_of_probes(struct ptcp_advice *a, const struct ptcp_probe *p, size_t n
 {
 	struct advice_opts model_opts;
 	struct ptcp_advice_opts opts;
-	struct ptcp_advice all = { 0 };
+	struct ptcp_advice all = { .check_bps = NAN };
 	struct probe probes[FIT_PROBES_MAX];
 	struct advice found;
 	size_t i;

@@ -79,7 +79,7 @@ static void json_of_a_worked_example(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(json_object_size(o), 22);
+	assert_int_equal(json_object_size(o), 24);
 	assert_close(number(o, "streams"), 2);
 	assert_close(number(o, "throughput_bps"), 18e6);
 	assert_close(number(o, "impact_percent"), 10);
@@ -100,6 +100,7 @@ static void json_of_a_worked_example(void **state)
 	assert_true(json_is_null(json_object_get(o, "congestion_advice")));
 	assert_string_equal(text(o, "limit"), "unknown");
 	assert_true(json_is_false(json_object_get(o, "from_history")));
+	assert_true(json_is_null(json_object_get(o, "age_s")) && json_is_null(json_object_get(o, "check_bps")));
 	list = json_object_get(o, "probes");
 	assert_int_equal(json_array_size(list), 2);
 	assert_close(number(json_array_get(list, 1), "streams"), 10);
@@ -190,7 +191,7 @@ static void text_for_people(void **state)
 	assert_non_null(strstr(out, "\nthis budget  10 %: about 18.0 Mbit/s, impact 10 %: ptcp send --streams 2\n"));
 	assert_non_null(strstr(out, "\nthe fastest 100 %: about "));
 	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp send --streams 2 ...\n");
-	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --no-history --probes 1,10,"));
+	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --probes 1,10,"));
 	assert_non_null(strstr(out, "\n      10    50.0 Mbit/s    50.0 Mbit/s\n"));
 	assert_non_null(strstr(out, "model fair-share: n / (a n + b) bit/s, a = 1.11111e-08 b = "));
 	assert_non_null(strstr(out, "(fitted: a = 1.11111e-08"));
@@ -198,7 +199,7 @@ static void text_for_people(void **state)
 	assert_non_null(strstr(out, "\n      32 "));
 	assert_int_equal(advise("--from-probes 1:10Mbit/s,10:50Mbit/s --congestion bbr"), 0);
 	assert_non_null(strstr(out, ": ptcp send --streams 2 --congestion bbr\n"));
-	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --congestion bbr --no-history --probes 1,10,"));
+	assert_non_null(strstr(out, "\nto be more certain: ptcp advise --congestion bbr --probes 1,10,"));
 	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp send --streams 2 --congestion bbr ...\n");
 	assert_int_equal(advise("--direction recv --from-probes 1:10Mbit/s,10:50Mbit/s"), 0);
 	assert_string_equal(strstr(out, "\nrun: "), "\nrun: ptcp recv --streams 2 ...\n");

@@ -39,47 +39,6 @@ static void leaves_room_for_an_unseen_flow(void **state)
 	assert_true(a.impact_high_percent >= 10 && a.impact_total_percent >= a.impact_percent);
 }
 
-/* An idle path of 30 Mbit/s, probed a while ago. Age neither raises the answer nor leaves it certain, and its range
- * widens to both sides. */
-static void history_is_no_present(void **state)
-{
-	static const double age_s[] = { 0, 60, 1200, 3600, 10000 };
-	struct history_entry h = { .key = { .sends = true, .congestion = "cubic" }, .n_probes = 3,
-		.limit = LIMIT_NETWORK, .probe = { { 1, 28.9e6, 4e5 }, { 4, 28.95e6, 3e5 }, { 15, 28.96e6, 2e5 } },
-		.evidence = { .n = 3, .base_rtt_s = 0.058, .peak_rtt_s = 0.116, .idle_rtt_s = 0.058,
-		.burst_bps = 29e6 } };
-	double low_bps = INFINITY, high_bps = 0, bps = 0;
-	const struct ptcp_advice *a;
-	struct ptcp_advice_opts o;
-	struct prober *b;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < 3; i++)
-		h.evidence.level[i] = (struct evidence_level){ .probe = h.probe[i], .lag_ratio = 0.1, .rtt_s = 0.1,
-		    .low_rtt_s = 0.09,
-			.loss_ratio = 1e-4, .segments = 20000, .time_s = 10 };
-	ptcp_advice_opts_init(&o);
-	for (i = 0; i < sizeof age_s / sizeof *age_s; i++) {
-		assert_int_equal(advise_new(&b, &o, NULL), 0);
-		assert_true(b->ops->recall(b, &h, age_s[i]));
-		a = advise_advice(b);
-		assert_true(i == 0 || a->throughput_bps == bps);
-		bps = a->throughput_bps;
-		assert_true(a->throughput_low_bps < low_bps || i < 2);
-		assert_true(a->throughput_high_bps > high_bps || i < 2);
-		low_bps = a->throughput_low_bps;
-		high_bps = a->throughput_high_bps;
-		assert_false(a->confident);
-		assert_true(a->from_history && a->age_s == age_s[i] && a->next_probe == 0);
-		assert_int_equal(a->others, PTCP_OTHERS_UNKNOWN);
-		assert_string_equal(ptcp_advice_warning(a, 0),
-		    "the probes are from the path history: competing flows may have come or gone since");
-		b->ops->free(b);
-	}
-	assert_true(low_bps < bps / 4 && high_bps > bps * 4);
-}
-
 /* Loopback, whose hosts limit: measured. The path of 5.67 Gbit/s with 32 streams, and competing flows, do not exist. */
 static void hosts_show_no_impact(void **state)
 {
@@ -131,7 +90,6 @@ static void hosts_show_no_impact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(leaves_room_for_an_unseen_flow),
-		cmocka_unit_test(history_is_no_present),
 		cmocka_unit_test(hosts_show_no_impact) };
 
 	return cmocka_run_group_tests_name("measure/public_advice", tests, NULL, NULL);

@@ -95,7 +95,7 @@ double drawn_best_bps(const struct drawn *p)
 	return best;
 }
 
-/* ---- A transfer ---- */
+/* ---- Streams ---- */
 
 #define BACK_OFF 0.3 /* of a window, RFC 9438 */
 
@@ -183,6 +183,58 @@ struct stream_control_sample drawn_step(struct drawn_world *w, unsigned n)
 	advance(w, n);
 	return observe(w, n);
 }
+
+/* ---- Advice ---- */
+
+/* One level of n streams; the streams of the level before continue. */
+static void observe_level(struct drawn_world *w, unsigned n, double most_s, struct steady *settle,
+    struct evidence_watch *watch, struct evidence *e)
+{
+	double at_s = 0;
+
+	settle->n = watch->n = 0;
+	do {
+		struct stream_control_sample x = drawn_step(w, n);
+
+		at_s += STEP_S;
+		steady_add(settle, x.rate_bps);
+		evidence_watch_add(watch, e, &x.kernel);
+	} while (!probe_is_done(settle, at_s, evidence_watch_cycle_s(watch, e, n), most_s));
+}
+
+void drawn_evidence(const struct drawn *p, uint64_t seed, struct evidence *out)
+{
+	static const unsigned levels[] = ADVICE_PROBES;
+	static struct evidence_watch watch;
+	static struct steady settle;
+	struct steady_result r;
+	struct drawn_world w;
+	size_t i;
+
+	drawn_begin(&w, p, seed);
+	*out = (struct evidence){ .idle_rtt_s = p->rtt_s };
+	for (i = 0; i < sizeof levels / sizeof *levels; i++) {
+		observe_level(&w, levels[i], probe_max_s(levels[i]), &settle, &watch, out);
+		assert(steady_result(&r, &settle) == 0);
+		evidence_add_level(out, &watch, levels[i], &r, i > 0);
+	}
+}
+
+void drawn_probe(const struct drawn *p, uint64_t seed, unsigned n, double seconds, struct probe *out)
+{
+	static struct evidence_watch watch;
+	static struct steady settle;
+	struct evidence e = { 0 };
+	struct steady_result r;
+	struct drawn_world w;
+
+	drawn_begin(&w, p, seed);
+	observe_level(&w, n, seconds, &settle, &watch, &e);
+	assert(steady_result(&r, &settle) == 0);
+	probe_of_steady(out, n, &r);
+}
+
+/* ---- A transfer ---- */
 
 /* Part of the streams that deliver: none during an outage, and afterwards more and more of them, since each has doubled
  * the time to its next retransmission. */

@@ -48,6 +48,11 @@ struct stream_control_sample drawn_step(struct drawn_world *w, unsigned n);
 /* What n streams leave to the competing flows once all have converged, bit/s. */
 double drawn_leaves(const struct drawn *p, double n);
 
+/* What ptcp advise observes with its default levels. */
+void drawn_evidence(const struct drawn *p, uint64_t seed, struct evidence *out);
+/* A probe of n new streams. */
+void drawn_probe(const struct drawn *p, uint64_t seed, unsigned n, double seconds, struct probe *out);
+
 struct outcome {
 	double bps, above;      /* above: largest mean impact over 60 s, over the budget */
 	double above_soon;      /* the same over 20 s */

@@ -80,7 +80,7 @@ class Probe(c.Structure):
 class AdviceOpts(c.Structure):
     _fields_ = [("size", c.c_size_t), ("model", c.c_int), ("impact_percent", f64), ("min_gain_percent", f64),
                 ("max_streams", c.c_uint), ("congestion", text), ("levels", c.POINTER(c.c_uint)),
-                ("n_levels", c.c_size_t), ("receive", c.c_bool), ("probe_s", f64)]
+                ("n_levels", c.c_size_t), ("receive", c.c_bool), ("probe_s", f64), ("history", c.c_bool)]
 
 
 class AdvicePoint(c.Structure):
@@ -101,7 +101,8 @@ class Advice(c.Structure):
                 ("limited_by", c.c_int), ("confident", c.c_bool), ("warnings", c.c_uint), ("next_probe", c.c_uint),
                 ("congestion", c.c_char * 16), ("congestion_advice", text), ("yields", c.c_bool), ("limit", c.c_int),
                 ("limit_advice", text), ("model", c.c_int), ("raw", f64 * 3), ("used", f64 * 3),
-                ("probes", Probe * 64), ("n_probes", c.c_size_t), ("from_history", c.c_bool), ("age_s", f64)]
+                ("probes", Probe * 64), ("n_probes", c.c_size_t), ("from_history", c.c_bool), ("age_s", f64),
+                ("check_bps", f64)]
 
 
 class OverlayHost(c.Structure):

@@ -201,7 +201,7 @@ class Transfer(Task):
 
 class Advise(Task):
     def __init__(self, target, impact_percent, min_gain_percent, max_streams, model, levels, receive, probe_s,
-                 options, **callbacks):
+                 history, options, **callbacks):
         super().__init__(options, **callbacks)
         a = n.initialized(self.lib, n.AdviceOpts, "ptcp_advice_opts_init")
         a.impact_percent = number("impact_percent", impact_percent, 0, 100, False)
@@ -209,6 +209,7 @@ class Advise(Task):
         a.max_streams = number("max_streams", max_streams, 1, 128)
         a.receive = flag("receive", receive)
         a.probe_s = number("probe_s", probe_s, 0, 50, False)
+        a.history = flag("history", history)
         of_model = c.c_int()
         if not self.lib.ptcp_model_parse(encoded(model), c.byref(of_model)):
             raise ValueError(f"model {model!r}: unknown")
@@ -236,7 +237,7 @@ class Advise(Task):
             others=self._named("others", a.others), model=self._named("model", a.model),
             choices=tuple(Choice(x.impact_percent, x.streams, x.throughput_bps) for x in a.choices),
             probes=tuple(Probe(p.streams, p.throughput_bps, p.error_bps) for p in a.probes[:a.n_probes]),
-            from_history=a.from_history, age_s=a.age_s)
+            from_history=a.from_history, age_s=a.age_s, check_bps=a.check_bps)
 
 
 class Manage(Task):

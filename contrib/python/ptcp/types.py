@@ -107,6 +107,7 @@ class Advice(_Result):
     probes: Tuple[Probe, ...]
     from_history: bool
     age_s: float
+    check_bps: Optional[float]  # what the recommended number has now, with from_history
 
 
 @dataclass(frozen=True)
