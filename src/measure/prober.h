@@ -66,8 +66,8 @@ void advice_of_hosts(struct ptcp_advice *a);
 
 /* Probes a path until the fit is good enough, then advises. Copies the options. */
 int advise_new(struct prober **out, const struct ptcp_advice_opts *o, struct ptcp_err *e);
-/* Fills the entry of the path: probes that the network limited (no other tell the number of streams), or no probes if the
- * present entry was contradicted. False: the entry remains. */
+/* Fills the entry of the path: probes that the network limited (no other tell the number of streams), or no probes if
+ * the present entry was contradicted. False: the entry remains. */
 bool advise_remember(const struct prober *b, struct history_entry *h);
 /* NULL: no advice yet, or another kind of prober. */
 const struct ptcp_advice *advise_advice(const struct prober *b);
