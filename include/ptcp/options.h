@@ -71,10 +71,6 @@
 	SENT(no_verify, 0, VERIFY, false, "no-verify", 0, "do not hash blocks and files") \
 	VALUE(WORD, fsync, PTCP_FSYNC_GROUP, 0, 2, "fsync", "group|none|file", \
 	    "syncing of received files to disk (default: group)") \
-	VALUE(WORD, wire.delta, PTCP_DELTA_AUTO, 0, 2, "delta", "auto|on|off", \
-	    "transfer only blocks of existing files that differ (default: auto, while that saves time)") \
-	VALUE(INT, wire.compress, PTCP_COMPRESS_AUTO, 0, PTCP_COMPRESS_MAX, "compress", "off|auto|LEVEL", \
-	    "compress by level 1 to 19 of zstd (default: auto, where that is faster)") \
 	SWITCH(direct_io, "direct", 0, "read and write files larger than 256KiB past the page cache") \
 	SENT(no_mkpath, 12, MKPATH, false, "no-mkpath", 0, \
 	    "fail if a parent of the destination is missing (default: create it)") \
@@ -83,6 +79,15 @@
 	SWITCH(file_events, "", 0, "report files that are done, beside those that failed") \
 	VALUE(INT, pipe.fd, -1, 0, INT_MAX, "", "FD", "descriptor for the source or destination -") \
 	TEXTS(ONCE, files, n_files, "", "PATH", "paths below the only source to transfer")
+
+/* What is not sent of the data: members of struct ptcp_wire_opts. */
+#define PTCP_OPTIONS_WIRE(SWITCH, SENT, VALUE, TEXTS) \
+	VALUE(WORD, wire.delta, PTCP_DELTA_AUTO, 0, 2, "delta", "auto|on|off", \
+	    "transfer only blocks of existing files that differ (default: auto, while that saves time)") \
+	VALUE(INT, wire.compress, PTCP_COMPRESS_AUTO, 0, PTCP_COMPRESS_MAX, "compress", "off|auto|LEVEL", \
+	    "compress by level 1 to 19 of zstd (default: auto, where that is faster)") \
+	SENT(wire.detect_renames, 3, RENAMES, true, "detect-renames", 0, \
+	    "make renamed files from those of the destination (part of --delete)")
 
 /* Changes of attributes: members of struct ptcp_preserve. */
 #define PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
@@ -188,6 +193,7 @@
 	PTCP_OPTIONS_SYMLINKS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_WRITING(SWITCH, SENT, VALUE, TEXTS) \
+	PTCP_OPTIONS_WIRE(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_ATTRIBUTES(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_BETWEEN_SERVERS(SWITCH, SENT, VALUE, TEXTS) \
 	PTCP_OPTIONS_SPEED(SWITCH, SENT, VALUE, TEXTS) \

@@ -391,6 +391,9 @@ struct ptcp_wire_opts {
 	 * or not at all. 0: not at all, as with movers */
 	int compress;
 	enum ptcp_delta delta; /* PTCP_DELTA_AUTO; off where movers write the files */
+	/* Files that the destination lacks are made from files that it has under other names, if their content is the
+	 * same. Always with delete_extra; never with PTCP_DELTA_OFF or no_resume */
+	bool detect_renames;
 };
 
 /* The ephemeral server on the remote host. */

@@ -139,11 +139,15 @@ static const struct opt send_options[] = {
 };
 static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
 
-static const struct opt attribute_options[] = { OPT_TRANSFER_ROWS(PTCP_OPTIONS_ATTRIBUTES) { .name = NULL } };
+static const struct opt attribute_options[] = {
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_ATTRIBUTES)
+	{ .name = NULL },
+};
 
 static const struct opt writing_options[] = {
-	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WRITING)
+	OPT_TRANSFER_ROWS(PTCP_OPTIONS_WIRE)
 	/* Defaults that users of scp and rsync request. */
 	{ "mkpath", 0, NULL, NULL, opt_false, OPT_AT(no_mkpath), 0, 0 },
 	{ "recursive", 'r', NULL, NULL, opt_ignore, 0, 0, 0 },
@@ -418,7 +422,7 @@ static int run_recv(const struct command *c, int argc, char **argv)
 	    existing_options), \
 	GROUP_OF("Copies", copying), GROUP_OF("Speed, and impact on competing flows", speed_options), GROUP_LIST, \
 	GROUP_BRIEF("Selecting", selection_options), GROUP_BRIEF("Reading and writing", writing_options), \
-	GROUP_BRIEF("Attributes", attribute_options), \
+	GROUP_BRIEF("Links, attributes", attribute_options), \
 	GROUP_BRIEF("Connection", connect_options), GROUP_BRIEF("", retry_options), GROUP_BRIEF("", paths_options), \
 	GROUP_BRIEF("Through SSH", ssh_options), GROUP_BRIEF("Movers", mover_options), \
 	GROUPS_OF_HINTS, GROUP_END }

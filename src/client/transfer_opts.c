@@ -225,7 +225,8 @@ void options_free(struct ptcp_transfer_opts *o)
 uint32_t options_open_flags(const struct ptcp_transfer_opts *o)
 {
 	return (uint32_t)(0 PTCP_TRANSFER_OPTIONS(PTCP_NO_ROW, FLAG_SENT, PTCP_NO_ROW, PTCP_NO_ROW)
-	    | (o->wire.delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
+	    | (o->delete_extra ? WIRE_OPEN_RENAMES : 0) | /* for what will be deleted has often got another name */
+	    (o->wire.delta == PTCP_DELTA_OFF ? WIRE_OPEN_WHOLE : 0) |
 	    (o->wire.delta == PTCP_DELTA_ON ? WIRE_OPEN_DELTA : 0));
 }
 

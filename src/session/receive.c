@@ -48,6 +48,9 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	    (code = owners_new(&r->owners, &owner_db_real, sess->o.memory, e)) < 0) ||
 	    (sess->striping.movers != NULL && (code = receive_movers_new(sess, e)) < 0))
 		return code;
+	if ((flags & WIRE_OPEN_RENAMES) != 0 && (flags & (WIRE_OPEN_WHOLE | WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN)) == 0 &&
+	    (code = receive_renames_new(sess, e)) < 0)
+		return code;
 	return (flags & WIRE_OPEN_DELETE) != 0 ? receive_prune_new(sess, e) : 0;
 }
 
@@ -69,6 +72,7 @@ void receive_free(struct session *sess)
 	open_files_fini(&sess->receive->files);
 	receive_movers_free(sess->receive);
 	receive_prune_free(sess->receive);
+	renames_free(sess->receive->renames);
 	dir_unref(sess->receive->top);
 	if (sess->receive->of_base != NULL)
 		receive_entry_free(sess, sess->receive->of_base);
@@ -137,6 +141,7 @@ static struct sink *make_sink(struct session *sess, const struct receive_entry *
 		o.rules.flags |= RULE_IGNORE_TIMES;
 	o.matches = !t->shared && !t->unsized;
 	o.delta = o.matches && t->size_bytes >= RECEIVE_DELTA_BYTES && (engine_open(sess->engine)->flags & (WIRE_OPEN_WHOLE | WIRE_OPEN_NO_RESUME)) == 0;
+	o.renames = o.matches && t->size_bytes > 0 && !t->rules->write_once ? sess->receive->renames : NULL;
 	o.owner = sess->receive->only_new;
 	o.direct_io = session_direct_io(sess);
 	o.shared = t->shared;
@@ -206,7 +211,7 @@ static enum rcv_prep prepare_file(struct session *sess, struct receive_entry *t,
 {
 	uint32_t flags = engine_open(sess->engine)->flags;
 
-	fresh |= rules_ask_nothing(t->rules);
+	fresh = (fresh && !receive_renames_may_have(sess->receive, t)) || rules_ask_nothing(t->rules);
 	if (fresh && !dry_run)
 		receive_reserve(sess->receive, t);
 	t->compares = dry_run && (flags & WIRE_OPEN_CHECKSUM) != 0 && (flags & WIRE_OPEN_VERIFY) != 0;
@@ -324,6 +329,7 @@ static enum rcv_prep on_prepare(void *arg, uint64_t id, const struct wire_entry 
 	}
 	if (check_name(sess, t->name, in == NULL, e) < 0 || receive_prune_note(sess->receive, t, in, e) < 0)
 		return RCV_REFUSE;
+	receive_renames_note(sess->receive, t, in);
 	if (f->type == WIRE_NAME)
 		return RCV_UP_TO_DATE;
 	/* A directory made in this session contains no data of an earlier run. */

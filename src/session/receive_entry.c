@@ -10,6 +10,7 @@
 #include "fs/fd_budget.h"
 #include "fs/file_system.h"
 #include "fs/quota.h"
+#include "model/parameters.h"
 #include "session/receive_impl.h"
 #include "store/manage.h"
 #include "store/source.h"
@@ -156,8 +157,15 @@ void receive_look(struct receive_entry *t)
 	t->result = sink_inspect(t->sink, &t->existing, &t->why);
 	t->same = t->result == 0 && t->existing.found == SINK_KEPT;
 	t->lacking = t->result == 0 && t->existing.lacking;
+	if (t->result == 0 && !t->same)
+		receive_look_renamed(t);
 	if (t->same && t->durable && t->rules->write_once) /* a file that this client has added before */
 		t->result = manage_sync(t->dir, t->name, &t->why);
+}
+
+void receive_look_renamed(struct receive_entry *t)
+{
+	t->result = sink_inspect_renamed(t->sink, &t->existing, &t->why);
 }
 
 void receive_dry_file(struct receive_entry *t)
@@ -213,6 +221,34 @@ int receive_refresh(struct receive_entry *t)
 	if ((r = check_other_file(t)) < 0 || (r = refreshed = sink_refresh(t->sink, &t->why)) < 0)
 		return r;
 	return (r = manage_sync(t->dir, t->name, &t->why)) < 0 ? r : refreshed;
+}
+
+/* ---- Renamed files ---- */
+
+int receive_renames_new(struct session *sess, struct ptcp_err *e)
+{
+	uint64_t quarter = memory_session_max(sess->o.memory) / 4;
+	const struct renames_limits max = { .bytes = quarter < RENAMES_BYTES ? quarter : RENAMES_BYTES,
+		.entries = RENAMES_STEP_ENTRIES };
+	struct receive_side *r = sess->receive;
+
+	if ((r->renames = renames_new(sess->o.memory, &max, e)) == NULL)
+		return PTCP_ENOMEM;
+	if (r->place.contents)
+		renames_add(r->renames, r->place.base);
+	return 0;
+}
+
+void receive_renames_note(struct receive_side *r, const struct receive_entry *t, const struct receive_entry *in)
+{
+	if (r->renames != NULL && in == NULL && t->type == WIRE_DIR && !r->place.contents)
+		renames_add(r->renames, t->self);
+}
+
+bool receive_renames_may_have(struct receive_side *r, const struct receive_entry *t)
+{
+	return r->renames != NULL && t->size_bytes > 0 && !t->shared && !t->unsized &&
+	    renames_may_have(r->renames, t->size_bytes);
 }
 
 /* ---- Directories and failed files ---- */

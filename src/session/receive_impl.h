@@ -22,6 +22,7 @@ enum work {
 	WORK_ACCEPT,     /* nothing but the answer */
 	WORK_MKDIR,
 	WORK_RESUME,     /* search for a part or a complete file of an earlier run */
+	WORK_RENAMED,    /* search for a missing file under other names; after WORK_RESUME */
 	WORK_REFRESH,    /* the file is up to date: set its mode */
 	WORK_DRY_DIR,    /* dry run: does the directory exist? */
 	WORK_DRY_FILE,   /* dry run: is the file up to date? */
@@ -143,7 +144,7 @@ struct receive_side {
 	struct receive_want *wants; /* movers that want files in WORK_OPEN */
 	struct list verify_queue;   /* entries that wait for an I/O thread (verify_queue.c) */
 	struct list match_queue;    /* entries that wait to be matched */
-	unsigned n_matching;        /* number of entries being matched */
+	unsigned matching;          /* blocks of the entries that are being matched */
 	struct { double bps; uint64_t bytes; struct mono since; } path; /* best rate so far; what had come by then */
 	unsigned n_verifying;       /* number of jobs on I/O threads */
 	struct sink *syncing;       /* verify_queue.c: a large file on an I/O thread; or NULL */
@@ -151,6 +152,7 @@ struct receive_side {
 	unsigned warnings;          /* entries that lack attributes */
 	struct leftover_count left; /* leftovers in all directories */
 	struct receive_prune *prune; /* receive_prune.c; NULL: nothing is deleted */
+	struct renames *renames;    /* files of the destination; NULL: renamed files are not looked for */
 	struct ptcp_err no_room;    /* the client's quota has no room for a file; code 0: there is room */
 	bool sparse;                /* a file has holes: the total is more than its space */
 	uint64_t total_files, total_bytes;
@@ -219,6 +221,8 @@ int receive_link_make(struct receive_entry *t);
 void receive_find_link(struct receive_entry *t);
 /* WORK_RESUME: sets t->same, or finds a part, or a file to compare. */
 void receive_look(struct receive_entry *t);
+/* WORK_RENAMED: finds a file of another name. Result 1: not all names are known yet. */
+void receive_look_renamed(struct receive_entry *t);
 /* WORK_DRY_DIR: whether the directory exists. */
 void receive_dry_dir(struct receive_entry *t);
 /* WORK_REFRESH: as sink_refresh(). Where the sender will remove its own file, the existing one must be another, and is
@@ -226,6 +230,16 @@ void receive_dry_dir(struct receive_entry *t);
 int receive_refresh(struct receive_entry *t);
 /* WORK_DRY_FILE: sets t->same, or finds a file to compare. */
 void receive_dry_file(struct receive_entry *t);
+
+/* ---- receive_entry.c: renamed files ---- */
+
+/* For a session with RENAMES. */
+int receive_renames_new(struct session *sess, struct ptcp_err *e);
+/* Files below the directories of the transfer may have been renamed: learns of an entry in the directory of `in`, or at
+ * the top. */
+void receive_renames_note(struct receive_side *r, const struct receive_entry *t, const struct receive_entry *in);
+/* Whether a file that the destination cannot have may have been renamed. */
+bool receive_renames_may_have(struct receive_side *r, const struct receive_entry *t);
 
 /* ---- receive_prune.c: --delete ---- */
 

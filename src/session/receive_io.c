@@ -60,6 +60,13 @@ static void examine(struct receive_entry *t)
 		t->on = file_system_tried(t->work == WORK_FINISH_DIR ? t->self : t->dir);
 }
 
+static void look(struct receive_entry *t)
+{
+	receive_look(t);
+	if (t->result == 0 && !t->same && t->existing.found == SINK_NOTHING)
+		t->result = receive_movers_open(t);
+}
+
 static void do_work(struct receive_entry *t)
 {
 	t->result = 0;
@@ -82,9 +89,10 @@ static void do_work(struct receive_entry *t)
 		t->result = receive_make_dir(t);
 		break;
 	case WORK_RESUME:
-		receive_look(t);
-		if (t->result == 0 && !t->same && t->existing.found == SINK_NOTHING)
-			t->result = receive_movers_open(t);
+		look(t);
+		break;
+	case WORK_RENAMED:
+		receive_look_renamed(t);
 		break;
 	case WORK_REFRESH:
 		t->result = t->dry_run ? 0 : receive_refresh(t);
@@ -468,6 +476,12 @@ static void report(struct session *sess, struct receive_entry *t, enum work work
 		rcv_prepared(rcv, t->id, RCV_ACCEPT, NULL, NULL);
 		break;
 	case WORK_RESUME:
+	case WORK_RENAMED:
+		if (t->result > 0)
+			receive_enqueue(sess, t, WORK_RENAMED);
+		else
+			resume_found(sess, t);
+		break;
 	case WORK_DRY_FILE:
 		resume_found(sess, t);
 		break;

@@ -58,6 +58,14 @@ bool receive_match_charge(struct session *sess, struct receive_entry *t)
 	return false;
 }
 
+/* Blocks with hashes in memory, and the share of a file without many. */
+static unsigned weight(const struct receive_entry *t)
+{
+	uint32_t n = wire_grid_blocks(t->grid);
+
+	return MATCH_WINDOW_MIN / 4 + (n < 2 * MATCH_WINDOW_MAX ? n : 2 * MATCH_WINDOW_MAX);
+}
+
 static void match_free(struct session *sess, struct receive_entry *t)
 {
 	if (t->match == NULL)
@@ -66,7 +74,7 @@ static void match_free(struct session *sess, struct receive_entry *t)
 	window_free(sess, t->match->window[1]);
 	memory_free(sess->o.memory, t->match, sizeof *t->match);
 	t->match = NULL;
-	sess->receive->n_matching--;
+	sess->receive->matching -= weight(t);
 }
 
 void receive_match_fini(struct session *sess, struct receive_entry *t)
@@ -124,7 +132,7 @@ void receive_match_begin(struct session *sess, struct receive_entry *t)
 		engine_fail(sess->engine, &why);
 		return;
 	}
-	sess->receive->n_matching++;
+	sess->receive->matching += weight(t);
 	t->match->pace = match_pace_begin(t->existing.in_part ||
 	    (engine_open(sess->engine)->flags & WIRE_OPEN_DELTA) != 0);
 	t->match->judged = mono_now();

@@ -9,7 +9,7 @@
 #include "session/receive_impl.h"
 
 #define VERIFY_JOBS_MAX 2u            /* jobs of a session at once; sessions share the I/O threads */
-#define MATCHING_MAX 64u              /* files of a session that are matched at once: 1 MiB of hashes */
+#define MATCHING_MAX (128u << 10)     /* blocks of files that are matched at once: 1 MiB of hashes */
 #define SYNC_BYTES (256u << 20)       /* a power failure costs at most SYNC_BYTES, */
 #define SYNC_NS (2 * NS_PER_S)        /* time whose data is synced at once */
 
@@ -35,7 +35,7 @@ static void finish(struct session *sess, struct receive_entry *t)
 	if (t->ended) {
 		receive_entry_done(sess, t);
 	} else if (!sess->end.over && t->verify == VERIFY_PART && t->existing.candidates != NULL) {
-		if (r->n_matching < MATCHING_MAX) {
+		if (r->matching < MATCHING_MAX) {
 			receive_match_begin(sess, t);
 			return;
 		}
@@ -49,7 +49,7 @@ static void serve_match_queue(struct session *sess)
 	struct receive_side *r = sess->receive;
 	struct receive_entry *t;
 
-	while (!list_empty(&r->match_queue) && (r->n_matching < MATCHING_MAX || sess->end.over)) {
+	while (!list_empty(&r->match_queue) && (r->matching < MATCHING_MAX || sess->end.over)) {
 		t = CONTAINER_OF(r->match_queue.next, struct receive_entry, waiting);
 		list_remove(&t->waiting);
 		finish(sess, t);

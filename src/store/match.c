@@ -16,27 +16,6 @@ struct matching {
 	bool cloned;     /* the part shares the blocks with the basis */
 };
 
-/* Another file may have the name since sink_inspect(): the hashes decide. */
-static int open_basis(struct matching *m, struct ptcp_err *e)
-{
-	const struct sys *sys = dir_sys(m->s->dir);
-	struct stat st;
-	int at;
-
-	if (m->s->basis_bytes == 0)
-		return 0;
-	if ((at = dir_fd(m->s->dir, e)) < 0)
-		return at;
-	m->basis = sys->openat(at, m->s->name, SYS_READ_FLAGS, 0);
-	dir_fd_done(m->s->dir);
-	if (m->basis >= 0 && (sys->fstat(m->basis, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    dir_excludes(m->s->dir, st.st_dev, st.st_ino)))
-		sys->close(&m->basis);
-	if (m->basis >= 0 && sink_is_direct(m->s) && !direct_io_begin(sys, m->basis))
-		sink_refuse_direct(m->s);
-	return 0;
-}
-
 /* Reads the block into m->buf; true if the hash is equal. */
 static bool has_hash(struct matching *m, int fd, uint32_t block, uint64_t hash)
 {
@@ -51,6 +30,56 @@ static bool has_hash(struct matching *m, int fd, uint32_t block, uint64_t hash)
 		block_hash_add(&h, hash_content(m->buf + at, chunk));
 	}
 	return block_hash_end(&h) == hash;
+}
+
+static int open_named(const struct matching *m, struct ptcp_err *e, int *fd)
+{
+	int at = dir_fd(m->s->dir, e);
+
+	if (at < 0)
+		return at;
+	*fd = dir_sys(m->s->dir)->openat(at, m->s->name, SYS_READ_FLAGS, 0);
+	dir_fd_done(m->s->dir);
+	return 0;
+}
+
+/* Of several files that have other names, the first block decides. */
+static void open_renamed(struct matching *m, uint32_t block, uint64_t hash)
+{
+	struct sink *s = m->s;
+	unsigned i;
+
+	for (i = 0; i < s->n_renamed; i++) {
+		m->basis = renames_open(s->opts.renames, s->renamed[i]);
+		if (s->n_renamed == 1 || (m->basis >= 0 && has_hash(m, m->basis, block, hash)))
+			break;
+		dir_sys(s->dir)->close(&m->basis);
+	}
+	if (i < s->n_renamed)
+		s->renamed[0] = s->renamed[i];
+	s->n_renamed = i < s->n_renamed;
+	s->basis_bytes = s->n_renamed > 0 ? s->basis_bytes : 0;
+}
+
+/* Another file may have the name since sink_inspect(): the hashes decide. `hash` is that of the block. */
+static int open_basis(struct matching *m, uint32_t block, uint64_t hash, struct ptcp_err *e)
+{
+	const struct sys *sys = dir_sys(m->s->dir);
+	struct stat st;
+	int r;
+
+	if (m->s->basis_bytes == 0)
+		return 0;
+	if (m->s->n_renamed > 0)
+		open_renamed(m, block, hash);
+	else if ((r = open_named(m, e, &m->basis)) < 0)
+		return r;
+	if (m->basis >= 0 && (sys->fstat(m->basis, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    dir_excludes(m->s->dir, st.st_dev, st.st_ino)))
+		sys->close(&m->basis);
+	if (m->basis >= 0 && sink_is_direct(m->s) && !direct_io_begin(sys, m->basis))
+		sink_refuse_direct(m->s);
+	return 0;
 }
 
 /* From m->buf to the part, as if the block had been received. */
@@ -106,6 +135,8 @@ static int try_clone(struct matching *m, uint32_t first, uint32_t n, struct ptcp
 	uint64_t off = (uint64_t)first * s->opts.block_bytes, bytes = (uint64_t)n * s->opts.block_bytes;
 	int fd, r;
 
+	if (bytes > s->size_bytes - off && s->basis_bytes == s->size_bytes) /* the ends of both can be shared */
+		bytes = s->size_bytes - off;
 	if (m->basis < 0 || s->not_cloned || s->in_part != NULL || s->hold.q != NULL || bytes > s->size_bytes - off)
 		return 0;
 	if ((r = sink_enter(s, false, &fd, e)) < 0)
@@ -128,7 +159,7 @@ int sink_match(struct sink *s, uint32_t first, uint32_t n, const uint64_t *hash,
 	*n_runs = 0;
 	if (m.buf == NULL)
 		return err_nomem(e);
-	if ((r = open_basis(&m, e)) == 0)
+	if ((r = open_basis(&m, first, hash[0], e)) == 0)
 		r = try_clone(&m, first, n, e);
 	for (i = 0; i < n && r == 0; i++) {
 		if ((r = match(&m, first + i, hash[i], &good, e)) < 0)

@@ -394,6 +394,7 @@ static int inspect_target(struct sink *s, int at, enum look how, struct sink_exi
 		if (sys != ENOENT)
 			return fs_err_sys(e, sys, s->dir, s->name, NULL);
 	}
+	s->missing = there.type == RULES_NOTHING;
 	if (how == INSPECT && there.type == RULES_FILE && there.size_bytes > s->opts.block_bytes)
 		remove_stale_journal(s, at);
 	answer = judge(s, &there);
@@ -470,7 +471,8 @@ static int inspect(struct sink *s, enum look how, struct sink_existing *out, str
 	assert(s->state == SINK_OPEN && s->part.fd < 0);
 	r = how == INSPECT_OTHER ? 0 : inspect_target(s, at, how, &seen, e);
 	if (r == 0 && how <= INSPECT_OTHER && seen.found == SINK_NOTHING && sink_has_journal(s) &&
-	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 && (r = inspect_part(s, at, &seen, e)) == 0)
+	    (s->opts.rules.flags & RULE_NO_RESUME) == 0 && (r = inspect_part(s, at, &seen, e)) == 0 &&
+	    !(s->missing && s->opts.renames != NULL))
 		r = add_candidates(s, &seen, e);
 	pthread_mutex_unlock(&s->lock);
 	dir_fd_done(s->dir);
@@ -488,6 +490,23 @@ int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e) 
 int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
 {
 	return inspect(s, INSPECT_OTHER, out, e);
+}
+
+int sink_inspect_renamed(struct sink *s, struct sink_existing *out, struct ptcp_err *e)
+{
+	int r;
+
+	if (!s->missing || s->opts.renames == NULL || (out->found != SINK_NOTHING && out->found != SINK_PART))
+		return 0;
+	if (renames_find(s->opts.renames, s->size_bytes, &s->meta.mtime, s->name, s->opts.delta, s->renamed,
+	    &s->n_renamed) > 0)
+		return 1;
+	pthread_mutex_lock(&s->lock);
+	if (s->n_renamed > 0)
+		s->basis_bytes = s->size_bytes;
+	r = add_candidates(s, out, e);
+	pthread_mutex_unlock(&s->lock);
+	return r;
 }
 
 int sink_look(struct sink *s, bool compares, struct sink_existing *out, struct ptcp_err *e)

@@ -23,7 +23,7 @@
 #include "store/owner.h"
 #include "store/pipe_sink.h"
 #include "store/published.h"
-#include "store/published.h"
+#include "store/renames.h"
 #include "store/rules.h"
 
 struct meta {
@@ -55,6 +55,8 @@ struct sink_opts {
 	bool has_version;     /* false: no journal, no resumption */
 	bool matches;         /* the hashes of the source's blocks can be had, for sink_match() */
 	bool delta;           /* with `matches`: an existing file of the name may have blocks of the source, too */
+	/* With `matches`: earlier names of a missing file; outlives the work of the sink. NULL: none. */
+	struct renames *renames;
 	struct store_rules rules;   /* about what exists: write_once if there is an owner */
 	bool unsized;         /* the size is not known yet, see sink_set_size() */
 	bool sparse;          /* aligned 4 KiB pages of zeros are not written */
@@ -114,6 +116,9 @@ struct sink_existing {
  * sink_part_id(). PTCP_EREFUSED with EEXIST in e->sys: the rules refuse the entry, as another one has the name. */
 #define STORE_TAKEN_WHY "the name is taken, and this client may only add files (choose another name)"
 int sink_inspect(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
+/* After sink_inspect(), of a missing file: claims blocks for sink_match() of candidates among sink_opts.renames, with
+ * `delta` of any file of the size. 1: call this again. */
+int sink_inspect_renamed(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* After SINK_SAME, if the content differs: looks for a part, and for blocks of that file. */
 int sink_inspect_other(struct sink *s, struct sink_existing *out, struct ptcp_err *e);
 /* The same without side effects on disk, for a dry run: SINK_NOTHING, SINK_KEPT or SINK_SAME; SINK_KEPT stands for
@@ -148,8 +153,9 @@ struct sink_run { /* blocks [first, first + n) */
 int sink_verify_next(struct sink *s, struct sink_run runs[SINK_RUNS], unsigned *n, struct ptcp_err *e);
 
 /* Of the candidates [first, first + n), n at most SINK_RUNS: finds blocks with the content hashes of the source,
- * `hash`, in the part or in the file of the name, and copies the latter into the part: the very bytes that were hashed,
- * whoever changes the file meanwhile. Reports each block once, as sink_verify_next(). I/O threads, one at a time. */
+ * `hash`, in the part, or in the file of the name or of an earlier name, and copies the latter into the part: the very
+ * bytes that were hashed, whoever changes the file meanwhile. Reports each block once, as sink_verify_next(). I/O
+ * threads, one at a time. */
 int sink_match(struct sink *s, uint32_t first, uint32_t n, const uint64_t *hash, struct sink_run runs[SINK_RUNS],
     unsigned *n_runs, struct ptcp_err *e);
 

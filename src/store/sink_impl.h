@@ -50,6 +50,9 @@ struct sink {
 	struct verifying *verifying;
 	struct comparing *comparing;
 	uint64_t basis_bytes; /* size of the existing file whose blocks may be used; 0: none */
+	bool missing;         /* nothing has the name */
+	struct renamed renamed[RENAMES_FOUND]; /* candidates, instead of the file of the name */
+	unsigned n_renamed;   /* 1: this one; more: the first block decides */
 	uint64_t *in_part;  /* candidates in the part: bitmap; NULL: none */
 	bool not_cloned;    /* the file system does not share blocks of files */
 	const char *owner;  /* NULL, or behind `name` */

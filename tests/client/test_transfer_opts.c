@@ -146,7 +146,8 @@ static void flags(void **state)
 	SETS(ignore_existing, WIRE_OPEN_IGNORE_EXISTING);
 	SETS(checksum, WIRE_OPEN_CHECKSUM);
 	SETS(ignore_times, WIRE_OPEN_IGNORE_TIMES);
-	SETS(delete_extra, WIRE_OPEN_DELETE);
+	SETS(delete_extra, WIRE_OPEN_DELETE | WIRE_OPEN_RENAMES);
+	SETS(wire.detect_renames, WIRE_OPEN_RENAMES);
 	SETS(dry_run, WIRE_OPEN_DRY_RUN);
 	SETS(no_growing, WIRE_OPEN_NO_GROWING);
 	SETS(remove_sources, WIRE_OPEN_REMOVE_SOURCES);

@@ -30,8 +30,6 @@ class AdviceOptions(TypedDict, total=False):
     no_growing: bool | None
     no_verify: bool | None
     fsync: Literal["group", "none", "file"] | None
-    wire_delta: Literal["auto", "on", "off"] | None
-    wire_compress: int | Literal["off", "auto"] | None
     direct_io: bool | None
     no_mkpath: bool | None
     partial: bool | None
@@ -39,6 +37,9 @@ class AdviceOptions(TypedDict, total=False):
     file_events: bool | None
     pipe_fd: int | None
     files: Iterable[Text] | None
+    wire_delta: Literal["auto", "on", "off"] | None
+    wire_compress: int | Literal["off", "auto"] | None
+    wire_detect_renames: bool | None
     preserve_chmod: Text | None
     preserve_chown: Text | None
     preserve_user_map: Text | None

@@ -209,7 +209,7 @@ const struct opt rsync_carrying[] = {
 	FLAG("no-whole-file", 0, "", habit_same),
 	FLAG("no-W", 0, "", opt_ignore),
 	VALUE("block-size", 'B', "SIZE", "ptcp chooses the blocks: " LEAVE_OUT, opt_ignore),
-	FLAG("fuzzy", 'y', "ptcp compares with files of the same name only: " LEAVE_OUT, opt_ignore),
+	FLAG("fuzzy", 'y', "--detect-renames finds files of the same size", opt_ignore),
 	FLAG("compress", 'z', "", opt_ignore), FLAG("no-compress", 0, "--compress=off is the name here", habit_as),
 	FLAG("no-z", 0, "--compress=off is the name here", habit_as),
 	VALUE("compress-level", 0, "LEVEL", "--compress sets the level, of zstd", habit_as),
