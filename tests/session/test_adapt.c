@@ -49,9 +49,13 @@ static void use_paths(unsigned n)
 static struct session *starter(void) { return sf.starter.session; }
 static struct session *acceptor(void) { return sf.acceptor.session; }
 
+/* Before a sender has listed its sources it only notes how many streams it is to use. */
+static bool listed(void) { return starter()->send == NULL || send_streams(starter()) > 0; }
+
 static bool all_connected(void)
 {
-	return sf_both_run() && starter()->streams.n_connected == STREAMS && acceptor()->streams.n_connected == STREAMS;
+	return sf_both_run() && listed() && starter()->streams.n_connected == STREAMS &&
+	    acceptor()->streams.n_connected == STREAMS;
 }
 
 static void begin(uint8_t role)
@@ -304,11 +308,7 @@ static void starts_adapting(struct session *sess)
 	session_adapt_streams(sess, &o);
 }
 
-/* Before the sender has listed its sources it only notes the number of streams, as few_requested() shows. */
-static bool streams_there(void)
-{
-	return sf_both_run() && starter()->streams.n_connected > 0 && send_streams(starter()) > 0;
-}
+static bool streams_there(void) { return sf_both_run() && starter()->streams.n_connected > 0 && listed(); }
 
 static void the_number_of_streams(void **state)
 {

@@ -241,12 +241,26 @@ void fx_before(void (*hook)(enum fx_call call))
 	atomic_store(&before, hook);
 }
 
+/* PTCP_TEST_SLOW_DISK=MS: one call in four takes up to so many milliseconds more, as on a disk that others use. */
+static void be_slow(void)
+{
+	static _Thread_local unsigned state;
+	const char *text = getenv("PTCP_TEST_SLOW_DISK");
+	unsigned ms = text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
+
+	if (state == 0)
+		state = (unsigned)gettid();
+	if (ms > 0 && rand_r(&state) % 4 == 0)
+		usleep(1000 * ((unsigned)rand_r(&state) % ms));
+}
+
 /* Counts this call; the errno it is to fail with, or 0. */
 static int fault(enum fx_call call)
 {
 	void (*hook)(enum fx_call) = atomic_load(&before);
 	int n = atomic_fetch_add(&calls, 1) + 1, sys = atomic_load(&always[call]);
 
+	be_slow();
 	if (hook != NULL)
 		hook(call);
 	atomic_fetch_add(&calls_of[call], 1);
