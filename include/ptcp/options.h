@@ -38,6 +38,8 @@
 	    "leave out files as new as an age such as 7d, or last changed since a date such as 2026-11-30") \
 	VALUE(UINT32, limits.max_depth, 0, 1, UINT32_MAX, "max-depth", "N", \
 	    "leave out what lies more than N levels below a source") \
+	VALUE(UINT32, older.modify_window_s, 0, 0, UINT32_MAX, "modify-window", "SECONDS", \
+	    "times of files that differ by at most SECONDS are equal (default: 0, equal to the nanosecond)") \
 	SENT(one_file_system, 26, ONE_FILE_SYSTEM, true, "one-file-system", 'x', \
 	    "leave out what lies on other file systems than the source")
 
@@ -56,7 +58,7 @@
 	SENT(ignore_times, 16, IGNORE_TIMES, true, "ignore-times", 0, "transfer files again that seem to be up to date") \
 	SENT(delete_extra, 18, DELETE, true, "delete", 0, \
 	    "at the end, delete files of the destination that a source directory does not have") \
-	VALUE(UINT32, max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
+	VALUE(UINT32, older.max_delete, PTCP_MAX_DELETE_CAREFUL, 0, UINT32_MAX - 1, "max-delete", "N", \
 	    "with --delete: if there are more than N files to delete, delete none (default: 1000)")
 
 #define PTCP_OPTIONS_COPYING(SWITCH, SENT, VALUE, TEXTS) \

@@ -384,6 +384,14 @@ struct ptcp_limits {
 	uint32_t max_depth;                   /* entries more levels below a source */
 };
 
+/* What happens to older files and links of the destination. */
+struct ptcp_older {
+	uint32_t max_delete;     /* PTCP_MAX_DELETE_CAREFUL */
+	/* Times whose whole seconds differ by no more are equal: such a file is up to date, if its size is the source's, and
+	 * keeps its time; `update` skips no such file. 0: times are equal to the nanosecond */
+	uint32_t modify_window_s;
+};
+
 /* What need not be sent of the data. */
 struct ptcp_wire_opts {
 	/* The sender compresses blocks by this level of zstd, 1 (fastest) to PTCP_COMPRESS_MAX, except for blocks
@@ -439,7 +447,7 @@ struct ptcp_mover_start {
  *   delete_extra: once all files have ended, removes the entries of received directories that the source does not have,
  *     except excluded ones: of a destination that receives the contents of one directory, and of directories that are
  *     sources themselves. A failed source keeps everything, a directory that failed in part its own entries. With more
- *     than max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL also with more
+ *     than older.max_delete such entries none is removed, and the task fails; with PTCP_MAX_DELETE_CAREFUL also with more
  *     than PTCP_MAX_DELETE, for an empty source, or with more than 100 and more than the source has. Not between two
  *     servers, nor with `files`
  *   checksum: where the hashes match only attributes are set. Not with no_verify, ignore_times or size_only
@@ -522,8 +530,8 @@ struct ptcp_transfer_opts {
 	 * Not between two servers; from a remote source at most 4 MiB of paths. NULL: all */
 	const char *const *files;
 	size_t n_files;
-	uint32_t max_delete;        /* PTCP_MAX_DELETE_CAREFUL */
 	struct ptcp_pipe pipe;
+	struct ptcp_older older;
 	struct ptcp_limits limits;
 	struct ptcp_wire_opts wire;
 };

@@ -346,7 +346,8 @@ static void put_open(struct ptcp_task *t)
 		.congestion = task_congestion(t),
 		.flags = task_open_flags(t) | destination_flags(t), .streams = (uint16_t)streams,
 		.n_paths = t->files.n_open_paths, .paths = { t->files.open_paths, t->files.open_paths_bytes },
-		.wait_ms = wait_ms(t), .compress = task_compress(t), .preserve = options_preserve(&t->o)
+		.wait_ms = wait_ms(t), .compress = task_compress(t), .preserve = options_preserve(&t->o),
+		.modify_window_s = t->o.older.modify_window_s
 	};
 	uint8_t only[WIRE_PATH_MAX + 3], *p;
 

@@ -17,6 +17,7 @@ static const char *meaningless(const struct ptcp_task *t)
 		    { o->delete_extra, "--delete" },
 		{ o->remove_sources, "--remove-source-files" }, { o->n_rules > 0, "--exclude or --include" },
 		{ o->checksum, "--checksum" }, { o->size_only, "--size-only" }, { o->update, "--update" },
+		{ o->older.modify_window_s > 0, "--modify-window" },
 		{ o->ignore_existing && !t->files.sends, "--ignore-existing" },
 	};
 	size_t i;

@@ -33,6 +33,7 @@ int session_receive_into(struct session *sess, struct destination *place, struct
 	r->published = &r->own_published;
 	r->rules.reads = (flags & WIRE_OPEN_REMOVE_SOURCES) != 0; /* a wrong answer would cost the only copy */
 	r->rules.flags = flags & RULES_ALL & ~(uint32_t)((flags & WIRE_OPEN_VERIFY) == 0 ? RULE_CHECKSUM : 0);
+	r->rules.window_s = engine_open(sess->engine)->modify_window_s;
 	r->session = sess;
 	r->last = &r->first;
 	r->fd_last = &r->fd_first;

@@ -219,8 +219,7 @@ static enum rules_answer judge(const struct sink *s, const struct rules_entry *t
 
 static bool needs_time(const struct sink *s, const struct stat *st)
 {
-	return s->meta.set_mtime && (st->st_mtim.tv_sec != s->meta.mtime.tv_sec ||
-	    st->st_mtim.tv_nsec != s->meta.mtime.tv_nsec);
+	return s->meta.set_mtime && !rules_same_time(&s->opts.rules, st->st_mtim, s->meta.mtime);
 }
 
 /* 1: not permitted. */

@@ -5,7 +5,13 @@ static bool later(struct timespec a, struct timespec b)
 	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
 }
 
-static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+bool rules_same_time(const struct store_rules *r, struct timespec a, struct timespec b)
+{
+	uint64_t apart_s = a.tv_sec > b.tv_sec ? (uint64_t)a.tv_sec - (uint64_t)b.tv_sec :
+	    (uint64_t)b.tv_sec - (uint64_t)a.tv_sec;
+
+	return r->window_s > 0 ? apart_s <= r->window_s : apart_s == 0 && a.tv_nsec == b.tv_nsec;
+}
 
 /* Whether a file system of coarser times stores `there` for the time of the source: to 100 ns (NTFS, SMB), 10 ms
  * (exFAT), 1 s, or 2 s (FAT); ntfs-3g rounds times before 1970 up. The digest decides later. */
@@ -27,7 +33,8 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 {
 	bool link = offered->type == RULES_HARDLINK, same_size = there->size_bytes == offered->size_bytes;
 
-	if ((r->flags & RULE_UPDATE) != 0 && later(there->mtime, offered->mtime))
+	if ((r->flags & RULE_UPDATE) != 0 && later(there->mtime, offered->mtime) &&
+	    !rules_same_time(r, there->mtime, offered->mtime))
 		return RULES_KEEP;
 	if ((r->flags & RULE_SIZE_ONLY) != 0 && same_size)
 		return RULES_KEEP; /* nothing is linked to a file that may have another content */
@@ -35,8 +42,8 @@ static enum rules_answer judge_file(const struct store_rules *r, const struct ru
 		return RULES_RECEIVE;
 	if ((r->flags & RULE_CHECKSUM) != 0 || offered->timeless)
 		return RULES_COMPARE;
-	if (!r->reads && same_time(there->mtime, offered->mtime))
-		return RULES_UNCHANGED;
+	if (rules_same_time(r, there->mtime, offered->mtime))
+		return r->reads ? RULES_COMPARE : RULES_UNCHANGED;
 	return time_fits(there->mtime, offered->mtime) ? RULES_COMPARE : RULES_RECEIVE;
 }
 

@@ -26,6 +26,7 @@ struct store_rules {
 	uint32_t flags;  /* flags, see enum rule */
 	bool write_once; /* nothing that exists is replaced or compared */
 	bool reads;      /* size and time prove nothing: every file that may be the same is compared */
+	uint32_t window_s; /* times whose seconds differ by no more are equal; 0: by the nanosecond */
 };
 
 /* Whatever exists is replaced: nothing needs to be examined. */
@@ -62,6 +63,9 @@ enum rules_answer {
 	RULES_KEEP,    /* what exists, or does not exist, stays as it is */
 	RULES_REFUSE
 };
+
+/* Whether the times are equal by these rules. */
+bool rules_same_time(const struct store_rules *r, struct timespec a, struct timespec b);
 
 enum rules_answer rules_judge(const struct store_rules *r, const struct rules_entry *offered,
     const struct rules_entry *there);

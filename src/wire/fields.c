@@ -44,7 +44,8 @@ static const struct wire_field hello[] = {
 	ANY("max_delete", open, max_delete), UINT("stripe", open, stripe, 0, WIRE_STRIPES_MAX),
 	ANY("min_bytes", open, min_bytes), ANY("max_bytes", open, max_bytes), ANY("newer_s", open, newer_s),
 	ANY("older_s", open, older_s), ANY("max_depth", open, max_depth),
-	ANY("compress", open, compress), UINT("preserve", open, preserve, 0, WIRE_PRESERVE_ALL), REST(open, paths)
+	ANY("compress", open, compress), UINT("preserve", open, preserve, 0, WIRE_PRESERVE_ALL),
+	ANY("modify_window_s", open, modify_window_s), REST(open, paths)
 }, opened[] = {
 	BYTES(opened, session), ANY("cipher", opened, cipher), POSITIVE("streams", opened, streams),
 	UINT("flags", opened, flags, 0, WIRE_OPENED_FLAGS), UINT("stripe", opened, stripe, 0, WIRE_STRIPES_MAX)
@@ -287,7 +288,7 @@ static bool path_count_valid(const struct wire_open *o)
 	case WIRE_ACCEPTOR_RECEIVES: return o->n_paths == 1 || (o->flags & WIRE_OPEN_DELETE) != 0;
 	case WIRE_ACCEPTOR_SENDS: return o->n_paths > 0;
 	default: return o->n_paths == 0 && o->flags == 0 && o->compress == 0 &&
-	    o->preserve == 0;
+	    o->preserve == 0 && o->modify_window_s == 0;
 	}
 }
 

@@ -231,6 +231,7 @@ struct wire_open {
 	uint32_t max_depth;
 	uint8_t compress;    /* level of zstd, at most WIRE_COMPRESS_MAX, or WIRE_COMPRESS_AUTO; 0: none */
 	uint16_t preserve;   /* enum wire_preserve */
+	uint32_t modify_window_s; /* times of files whose seconds differ by no more are equal */
 };
 #define WIRE_COMPRESS_MAX PTCP_COMPRESS_MAX
 enum { WIRE_COMPRESS_AUTO = 255 };
@@ -242,7 +243,7 @@ static inline uint32_t wire_max_delete(const struct wire_open *o)
 #define WIRE_STRIPE_BYTES 4096u
 #define WIRE_STRIPES_MAX (1u << 18)
 /* A path takes 3 bytes beside itself. */
-#define WIRE_OPEN_BYTES(paths) (8 + 63 + (paths))
+#define WIRE_OPEN_BYTES(paths) (8 + 67 + (paths))
 WIRE_CODEC(OPEN, open, wire_open)
 size_t wire_path_encode(uint8_t *out, uint8_t flags, struct span path);
 /* Takes the first path off `paths`; false at the end. wire_open_decode() has checked every path: no NUL, at most

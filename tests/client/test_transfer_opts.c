@@ -119,7 +119,7 @@ static void initial(void **state)
 	assert_int_equal(o.size, sizeof o);
 	assert_int_equal(options_check(&o, &e), 0);
 	assert_int_equal(o.max_streams, 32);
-	assert_int_equal(o.max_delete, PTCP_MAX_DELETE_CAREFUL);
+	assert_int_equal(o.older.max_delete, PTCP_MAX_DELETE_CAREFUL);
 	assert_int_equal(o.pipe.fd, -1);
 	assert_true(o.timeout_s == 30 && o.wait_s == 60 && o.retry_for_s == 600 && o.impact_percent == 10);
 	assert_true(o.preserve.times && o.preserve.mode && o.preserve.links);

@@ -157,6 +157,49 @@ static void equal_times(void **state)
 	}
 }
 
+/* Whole seconds that differ by no more than the window are equal: for what is up to date, and for what is newer. */
+static void time_window(void **state)
+{
+	static const struct {
+		struct timespec source, there;
+		enum rules_answer none, one, two, update; /* by windows of 0, 1 and 2 s; by 2 s, and -u */
+	} of[] = {
+		{ { 10, 5 }, { 10, 5 }, RULES_UNCHANGED, RULES_UNCHANGED, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { 10, 5 }, { 10, 6 }, RULES_RECEIVE, RULES_UNCHANGED, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { 10, 5 }, { 11, 999999999 }, RULES_RECEIVE, RULES_UNCHANGED, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { 10, 5 }, { 8, 0 }, RULES_RECEIVE, RULES_RECEIVE, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { 10, 5 }, { 12, 9 }, RULES_RECEIVE, RULES_RECEIVE, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { 10, 5 }, { 13, 0 }, RULES_RECEIVE, RULES_RECEIVE, RULES_RECEIVE, RULES_KEEP },
+		{ { 10, 5 }, { 7, 999999999 }, RULES_RECEIVE, RULES_RECEIVE, RULES_RECEIVE, RULES_RECEIVE },
+		{ { 11, 5 }, { 10, 0 }, RULES_COMPARE, RULES_UNCHANGED, RULES_UNCHANGED, RULES_UNCHANGED }, /* FAT */
+		{ { -1, 5 }, { 1, 5 }, RULES_RECEIVE, RULES_RECEIVE, RULES_UNCHANGED, RULES_UNCHANGED },
+		{ { INT64_MIN, 0 }, { INT64_MAX, 0 }, RULES_RECEIVE, RULES_RECEIVE, RULES_RECEIVE, RULES_KEEP },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof of / sizeof *of; i++) {
+		struct rules_entry found = { .type = RULES_FILE, .size_bytes = 7, .mtime = of[i].there };
+		const struct rules_entry offered = { .type = RULES_FILE, .size_bytes = 7, .mtime = of[i].source };
+		struct store_rules r = { 0 };
+
+		assert_int_equal(rules_judge(&r, &offered, &found), of[i].none);
+		r.window_s = 1;
+		assert_int_equal(rules_judge(&r, &offered, &found), of[i].one);
+		r.window_s = 2;
+		assert_int_equal(rules_judge(&r, &offered, &found), of[i].two);
+		r.reads = true;
+		assert_int_equal(rules_judge(&r, &offered, &found),
+		    of[i].two == RULES_UNCHANGED ? RULES_COMPARE : of[i].two);
+		r.reads = false;
+		r.flags = RULE_UPDATE;
+		assert_int_equal(rules_judge(&r, &offered, &found), of[i].update);
+		found.size_bytes = 8; /* another size: kept only if newer beyond the window */
+		assert_int_equal(rules_judge(&r, &offered, &found),
+		    of[i].update == RULES_KEEP ? RULES_KEEP : RULES_RECEIVE);
+	}
+}
+
 static void files_found(void **state)
 {
 	static const struct {
@@ -181,7 +224,8 @@ static void files_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(one_rule), cmocka_unit_test(rules_together),
-		cmocka_unit_test(other_times), cmocka_unit_test(equal_times), cmocka_unit_test(files_found) };
+		cmocka_unit_test(other_times), cmocka_unit_test(equal_times), cmocka_unit_test(time_window),
+		cmocka_unit_test(files_found) };
 
 	return cmocka_run_group_tests_name("store/rules", tests, NULL, NULL);
 }

@@ -116,7 +116,8 @@ class Maker:
         elif what == "time":
             e.mtime = new_time(rng)
         elif what == "ns":
-            e.mtime = e.mtime // NS * NS + rng.randrange(NS)
+            ns = rng.randrange(NS)
+            e.mtime = e.mtime // NS * NS + ns + ns % 2 * (ns % 7 - 3) * NS # half of them some seconds apart
         elif what == "xattr":
             e.xattrs = {}
             if rng.random() < .7:

@@ -139,7 +139,7 @@ static void open_golden(void **state)
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_RECEIVES, 0, WIRE_FSYNC_GROUP, WIRE_CC_AUTO,
 		WIRE_OPEN_VERIFY, 4, 1, { paths, 0 }, 60000, 0, 0, 0, 0, 0, 0, 0, WIRE_COMPRESS_AUTO,
-		WIRE_PRESERVE_TIMES | WIRE_PRESERVE_MODE | WIRE_PRESERVE_LINKS };
+		WIRE_PRESERVE_TIMES | WIRE_PRESERVE_MODE | WIRE_PRESERVE_LINKS, 3600 };
 	struct wire_open d;
 	struct span in, rest, path;
 	size_t i;
@@ -156,10 +156,11 @@ static void open_golden(void **state)
 	assert_int_equal(d.wait_ms, 60000);
 	assert_int_equal(d.compress, WIRE_COMPRESS_AUTO);
 	assert_int_equal(d.preserve, o.preserve);
+	assert_int_equal(d.modify_window_s, 3600);
 	drop(in);
 
 	o = (struct wire_open){ WIRE_ACCEPTOR_SENDS, 3, WIRE_FSYNC_GROUP, WIRE_CC_AUTO, o.flags | WIRE_OPEN_INTO_DIR,
-	    128, 3, { paths, 0 }, 0, 0, 0x6000, 0, 0, 0, 0, 0, 5, 0 };
+	    128, 3, { paths, 0 }, 0, 0, 0x6000, 0, 0, 0, 0, 0, 5, 0, 0 };
 	for (i = 0; i < 3; i++)
 		o.paths.n += wire_path_encode(paths + o.paths.n, want[i].flags, text_span(want[i].path));
 	in = check_golden("open-get", f, wire_open_encode(f, &o));
@@ -215,7 +216,8 @@ static void filters_golden(void **state)
 	uint8_t f[SAMPLE_MAX_BYTES], paths[64], flags;
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, WIRE_FSYNC_FILE, WIRE_CC_BBR,
 		WIRE_OPEN_NO_RESUME | WIRE_OPEN_DRY_RUN, 1, 3, { paths, 0 }, 0, 0, 0, 100, 1000000,
-		0x65000000, 0x66000000, 3, 0, WIRE_PRESERVE_OWNER | WIRE_PRESERVE_XATTR | WIRE_PRESERVE_SETID }, d;
+		0x65000000, 0x66000000, 3, 0, WIRE_PRESERVE_OWNER | WIRE_PRESERVE_XATTR | WIRE_PRESERVE_SETID,
+		0 }, d;
 	struct span in, rest, path;
 	size_t i;
 
@@ -298,31 +300,33 @@ static void open_rules(void **state)
 		{ "all attributes", "open-put", 61, "007f", true },
 		{ "an unknown attribute", "open-put", 61, "0080", false },
 		{ "attributes of what is dropped", "open-drop", 61, "0001", false },
-		{ "contents of the destination", "open-put", 63, "01", false },
-		{ "unknown path flag", "open-get", 63, "08", false },
-		{ "two flags of a path", "open-get", 63, "03", false },
-		{ "two flags of a path", "open-filters", 63, "06", false },
-		{ "pattern for a destination", "open-put", 63, "02", false },
-		{ "pattern for a destination", "open-put", 63, "04", false },
-		{ "empty pattern", "open-get", 67, "02", false },
-		{ "patterns alone", "open-filters", 69, "02", false },
-		{ "sources alone", "open-filters", 63, "00", true },
-		{ "NUL in a pattern", "open-filters", 66, "00", false },
-		{ "unknown path flag", "open-get", 67, "80", false },
-		{ "path longer than the frame", "open-put", 64, "0008", false },
-		{ "path shorter than the frame", "open-put", 64, "0006", false },
-		{ "NUL in a path", "open-put", 66, "00", false },
-		{ "NUL at the end of a path", "open-put", 72, "00", false },
-		{ "NUL in a later path", "open-get", 73, "00", false },
-		{ "paths are confined when opened, not here", "open-put", 66, "2e2e2f2e2e2f78", true },
+		{ "the largest window of times", "open-put", 63, "ffffffff", true },
+		{ "a window of times of what is dropped", "open-drop", 63, "00000001", false },
+		{ "contents of the destination", "open-put", 67, "01", false },
+		{ "unknown path flag", "open-get", 67, "08", false },
+		{ "two flags of a path", "open-get", 67, "03", false },
+		{ "two flags of a path", "open-filters", 67, "06", false },
+		{ "pattern for a destination", "open-put", 67, "02", false },
+		{ "pattern for a destination", "open-put", 67, "04", false },
+		{ "empty pattern", "open-get", 71, "02", false },
+		{ "patterns alone", "open-filters", 73, "02", false },
+		{ "sources alone", "open-filters", 67, "00", true },
+		{ "NUL in a pattern", "open-filters", 70, "00", false },
+		{ "unknown path flag", "open-get", 71, "80", false },
+		{ "path longer than the frame", "open-put", 68, "0008", false },
+		{ "path shorter than the frame", "open-put", 68, "0006", false },
+		{ "NUL in a path", "open-put", 70, "00", false },
+		{ "NUL at the end of a path", "open-put", 76, "00", false },
+		{ "NUL in a later path", "open-get", 77, "00", false },
+		{ "paths are confined when opened, not here", "open-put", 70, "2e2e2f2e2e2f78", true },
 		{ "destinations", "open-get", 0, "01", false },
 		{ "a pattern without DELETE", "open-delete", 4, "00000001", false },
 		{ "a limit without DELETE", "open-put", 16, "00000001", false },
 		{ "the largest stripe", "open-put", 20, "00040000", true },
 		{ "too large a stripe", "open-put", 20, "00040001", false },
 		{ "DELETE of nothing", "open-delete", 16, "00000000", true },
-		{ "two destinations with DELETE", "open-delete", 67, "00", false },
-		{ "no destination with DELETE", "open-delete", 63, "02", false },
+		{ "two destinations with DELETE", "open-delete", 71, "00", false },
+		{ "no destination with DELETE", "open-delete", 67, "02", false },
 		{ "DELETE where the acceptor sends", "open-delete", 0, "02", true },
 		{ "DELETE in a measurement", "open-drop", 4, "00040000", false },
 	};
@@ -330,11 +334,11 @@ static void open_rules(void **state)
 		{ "the root as destination", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0001 00000000 00000000 00000000"
 		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000"
-		    " 00 0000", true },
+		    " 00000000 00 0000", true },
 		{ "two destinations", WIRE_OPEN,
 		    "01 00 0000 00000000 0001 0002 00000000 00000000 00000000"
-		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000 00 0001 61"
-		    " 00 0001 62", false },
+		    " 0000000000000000 0000000000000000 0000000000000000 0000000000000000 00000000 00 0000"
+		    " 00000000 00 0001 61 00 0001 62", false },
 		{ "no bytes", WIRE_OPEN, "", false },
 	};
 
@@ -349,12 +353,12 @@ static int try_open(unsigned n_paths, size_t each, size_t total, bool *same)
 	static uint8_t f[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX], paths[2 * WIRE_CONTROL_MAX];
 	static uint8_t text[WIRE_CONTROL_MAX];
 	struct wire_open o = { WIRE_ACCEPTOR_SENDS, 0, 0, 0, 0, 1, (uint16_t)n_paths, { paths, 0 }, 0, 0, 0, 0, 0,
-		0, 0, 0, 0, 0 };
+		0, 0, 0, 0, 0, 0 };
 	size_t n = 0, i;
 
 	memset(text, 'p', sizeof text);
 	for (i = 0; i < n_paths; i++) {
-		size_t len = i + 1 < n_paths || total == 0 ? each : total - 63 - n - 3;
+		size_t len = i + 1 < n_paths || total == 0 ? each : total - 67 - n - 3;
 
 		/* Not wire_path_encode(), which refuses what the decoder shall refuse. */
 		paths[n] = 0;

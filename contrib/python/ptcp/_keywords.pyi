@@ -15,12 +15,13 @@ class AdviceOptions(TypedDict, total=False):
     checksum: bool | None
     ignore_times: bool | None
     delete_extra: bool | None
-    max_delete: int | None
+    older_max_delete: int | None
     limits_min_size: int | None
     limits_max_size: int | None
     limits_newer_than: Text | None
     limits_older_than: Text | None
     limits_max_depth: int | None
+    older_modify_window_s: int | None
     one_file_system: bool | None
     copy_links: bool | None
     copy_unsafe_links: bool | None

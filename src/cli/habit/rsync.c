@@ -52,6 +52,16 @@ static int set_rate(void *args, const struct opt *o, const char *text, struct pt
 	return r < 0 || bytes == 0 ? r : habit_add(args, e, "--rate=%lluB/s", (unsigned long long)bytes);
 }
 
+/* 0: to the second, as rsync has times by default; -1: to the nanosecond. For both, ptcp asks the file system. */
+static int set_window(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	unsigned s = 0;
+
+	if (strcmp(text, "-1") != 0 && opt_number(text, 0, UINT32_MAX, &s) < 0)
+		return opt_reject(o, text, e, "not a number of seconds (write 2, or -1)");
+	return s == 0 ? 0 : habit_add(args, e, "--modify-window=%u", s);
+}
+
 static int set_timeout(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
 	unsigned s;
@@ -173,8 +183,7 @@ const struct opt rsync_replacing[] = {
 	FLAG("ignore-times", 'I', "", habit_same), FLAG("existing", 0, "", habit_same),
 	FLAG("ignore-non-existing", 0, "--existing is the name here", habit_as),
 	FLAG("ignore-existing", 0, "", habit_same),
-	VALUE("modify-window", '@', "SECONDS", "ptcp knows how exactly a file system keeps times: " LEAVE_OUT,
-	    habit_refuse),
+	VALUE("modify-window", '@', "SECONDS", "", set_window),
 	FLAG("remove-source-files", 0, "", habit_same), NOTE("delete", 0, "", deletes),
 	NOTE("del", 0, "--delete is the name here", deletes),
 	NOTE("delete-during", 0, "--delete is the name here", deletes),
