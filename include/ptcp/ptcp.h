@@ -706,6 +706,42 @@ PTCP_API int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_
     const char *const *urls, size_t n, const struct ptcp_manage_opts *m, struct ptcp_err *e);
 /* Counts at the end, or so far; fills the fields known to the caller's ptcp_manage_result_init(). */
 PTCP_API void ptcp_manage_totals(const struct ptcp_task *t, struct ptcp_manage_result *r);
+
+/* Parts of a file on another host, without a transfer: the server sends these bytes alone, over the control connection,
+ * and the client verifies each piece. For small parts: a transfer has parallel streams, and resumes. */
+
+/* The bytes from `start` up to, not including, `end`, as far as the file has them; a negative number counts from the
+ * end of the file, as in a slice of Python. */
+struct ptcp_range {
+	int64_t start, end;
+};
+#define PTCP_RANGE_REST INT64_MAX /* `end`: the end of the file */
+
+/* Verified bytes of a range; `data` is valid during the call only. */
+struct ptcp_piece {
+	size_t range;      /* number of the range in ptcp_read_opts.ranges, from 0 */
+	uint64_t offset;   /* in the file */
+	const void *data;
+	size_t bytes;      /* not 0 */
+};
+struct ptcp_read_opts {
+	size_t size;
+	const struct ptcp_range *ranges; /* in any order, also overlapping; copied */
+	size_t n_ranges;                 /* 0: the whole file */
+	/* The file, once, before the first piece: path as in the URL, size, mode and time of change. May be NULL. */
+	void (*opened)(void *arg, const struct ptcp_entry *file);
+	/* The ranges one after the other, each from its beginning to its end; an empty one has no piece. */
+	void (*piece)(void *arg, const struct ptcp_piece *p);
+	void *arg;
+};
+PTCP_API void ptcp_read_opts_init(struct ptcp_read_opts *o);
+/* A task that reads ranges of one file, "ptcp://HOST/PATH", "HOST:PATH" or "ssh://HOST/PATH". Symbolic links are
+ * followed beneath the root of the client. All bytes belong to one version of the file: PTCP_ECHANGED if it changed
+ * meanwhile, though it may have grown. ptcp_task_run() calls `opened` and `piece`; ptcp_manage_totals() counts the bytes.
+ * PTCP_EUSAGE: a local path, or no function for the pieces. */
+PTCP_API int ptcp_read_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, const char *url,
+    const struct ptcp_read_opts *r, struct ptcp_err *e);
+
 /* The number of URLs, from the first on, that name the same host as the first: at least 1 unless n is 0. */
 PTCP_API size_t ptcp_same_host(const char *const *urls, size_t n);
 

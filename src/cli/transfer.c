@@ -13,6 +13,7 @@
 #include "cli/running.h"
 #include "cli/show/json.h"
 #include "cli/show/output.h"
+#include "core/clock.h"
 #include "core/err.h"
 #include "core/text.h"
 
@@ -85,6 +86,14 @@ static int set_whole_file(void *args, const struct opt *o, const char *text, str
 	return 0;
 }
 
+static int set_range(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
+{
+	struct ptcp_err why;
+
+	return parts_parse(&((struct transfer_args *)args)->parts, text, &why) < 0 ?
+	    opt_reject(o, text, e, "%s", why.msg) : 0;
+}
+
 /* --exclude and --include; the library checks the pattern. */
 static int add_rule(void *args, const struct opt *o, const char *text, struct ptcp_err *e)
 {
@@ -137,7 +146,12 @@ static const struct opt send_options[] = {
 	    AT(exec), 0, 0 },
 	{ .name = NULL },
 };
-static const struct opt recv_options[] = { COPYING_OPTIONS { .name = NULL } };
+static const struct opt recv_options[] = {
+	COPYING_OPTIONS
+	{ "range", 0, "FIRST-LAST|-NUMBER",
+	    "receive only these bytes of a file, the first one is 0; or its last NUMBER", set_range, 0, 0, 0 },
+	{ .name = NULL },
+};
 
 static const struct opt attribute_options[] = {
 	OPT_TRANSFER_ROWS(PTCP_OPTIONS_SYMLINKS)
@@ -247,6 +261,7 @@ void transfer_args_fini(struct transfer_args *a)
 		opts(a)->paths = NULL, opts(a)->n_paths = 0;
 	overlay_paths_fini(&a->routes);
 	rules_fini(&a->rules);
+	parts_fini(&a->parts);
 	path_list_fini(&a->files);
 	client_opts_fini(&a->connect);
 }
@@ -387,6 +402,24 @@ static int run_transfer(struct transfer_args *a, struct output *out, transfer_ne
 	return r;
 }
 
+/* recv --range: no transfer, but a request for these bytes. */
+static int run_parts(struct transfer_args *a, struct ptcp_result *result, struct ptcp_err *e)
+{
+	struct ptcp_progress *p = &result->progress;
+	struct mono begun = mono_now();
+	int r;
+
+	if (a->n_srcs != 1 || a->files_from != NULL || a->rules.n > 0 || opts(a)->dry_run)
+		return err_set(e, PTCP_EUSAGE, "--range: for one file, without rules and a dry run (leave these out)");
+	if ((r = parts_read_to(opts(a), a->srcs[0], &a->parts, a->dest, &p->bytes, e)) == 0)
+		p->files = 1;
+	p->total_files = 1;
+	p->total_bytes = p->wire_bytes = p->file_bytes = p->bytes;
+	p->max_streams = 1;
+	result->seconds = (double)mono_diff_ns(mono_now(), begun) / 1e9;
+	return r;
+}
+
 static int run(const struct command *c, int argc, char **argv, transfer_new_fn *new_transfer)
 {
 	struct ptcp_err e = { .code = 0 };
@@ -400,7 +433,9 @@ static int run(const struct command *c, int argc, char **argv, transfer_new_fn *
 	r = transfer_parse(&a, c, argc, argv, &e);
 	output_init(&out, c->name, &a.connect.log);
 	out.dry_run = opts(&a)->dry_run;
-	if (r == 0)
+	if (r == 0 && a.parts.n > 0)
+		r = run_parts(&a, &result, &e);
+	else if (r == 0)
 		r = run_transfer(&a, &out, new_transfer, &result, &e);
 	r = r == OPTIONS_HELP ? command_help(c) : output_end(&out, r, &result, &e);
 	transfer_args_fini(&a);

@@ -5,12 +5,14 @@
 #include "cli/client_opts.h"
 #include "cli/lists.h"
 #include "cli/overlay_names.h"
+#include "cli/read_parts.h"
 
 struct transfer_args {
 	struct client_opts connect; /* first */
 	struct rules rules;          /* borrowed by connect.transfer */
 	const char *files_from;      /* NULL: none */
 	bool from0;
+	struct byte_ranges parts;          /* --range; n 0: whole files */
 	const char *exec;            /* command whose output is sent; NULL: none */
 	struct path_list files;      /* borrowed by connect.transfer */
 	const char *overlay;         /* NULL: none */

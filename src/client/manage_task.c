@@ -118,7 +118,7 @@ static int check_opts(enum ptcp_manage_op op, size_t n, const struct ptcp_manage
 	return 0;
 }
 
-static int take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e)
+int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e)
 {
 	char shown[TEXT_NAME_BYTES];
 	struct remote each;
@@ -170,7 +170,7 @@ int ptcp_manage_new(struct ptcp_task **out, const struct ptcp_transfer_opts *o, 
 	h = t->remote_job;
 	ptcp_manage_opts_init(&h->manage);
 	if ((r = opts_copy(&h->manage, sizeof h->manage, m, "ptcp_manage_opts_init", e)) == 0 &&
-	    (r = check_opts(op, n, &h->manage, e)) == 0 && (r = take_urls(t, urls, n, e)) == 0 &&
+	    (r = check_opts(op, n, &h->manage, e)) == 0 && (r = remote_job_take_urls(t, urls, n, e)) == 0 &&
 	    (r = task_name_target(t, e)) == 0) {
 		h->request = JOB_FRAMES_MANAGE_REQUESTED;
 		h->op = op;

@@ -49,10 +49,18 @@ static void set_timer(struct ptcp_task *t)
 	timer_set(t->timer, frame_conn_deadline(&t->remote_job->frames.conn));
 }
 
+static void on_readable(void *arg);
+
 static void expired(struct ptcp_task *t)
 {
 	const struct job_frames *j = &t->remote_job->frames;
 	struct ptcp_err why;
+
+	if (t->remote_job->read != NULL) { /* a callback may have waited, rather than the host */
+		on_readable(t);
+		if (t->over || t->wait.pausing)
+			return;
+	}
 
 	switch (frame_conn_fault(&j->conn, mono_now())) {
 	case FRAME_ALIVE:
@@ -154,8 +162,15 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	case WIRE_STATE: remote_job_state(t, &f->state); break;
 	case WIRE_LEFTOVER: remote_job_leftover(t, &f->leftover); break;
 	case WIRE_CLEANED: remote_job_cleaned(t, &f->cleaned); break;
-	case WIRE_LISTED: return remote_job_listed(t, &f->listed, e);
-	case WIRE_MANAGED: remote_job_managed(t, &f->managed); break;
+	case WIRE_LISTED:
+		return t->remote_job->read != NULL ? t->remote_job->read_ops->opened(t, &f->listed, e) :
+		    remote_job_listed(t, &f->listed, e);
+	case WIRE_BLOCK: return t->remote_job->read_ops->piece(t, &f->piece, e);
+	case WIRE_MANAGED:
+		if (t->remote_job->read != NULL)
+			return t->remote_job->read_ops->ended(t, &f->managed, e);
+		remote_job_managed(t, &f->managed);
+		break;
 	case WIRE_LINK: return remote_job_link(t->remote_job, &f->link, e);
 	case WIRE_END: task_outcome(t, NULL); break;
 	case WIRE_ERROR: on_error(t, &f->error); break;
@@ -230,6 +245,20 @@ static int request(struct ptcp_task *t, struct ptcp_err *e)
 	return 0;
 }
 
+int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e)
+{
+	struct remote_job *h = t->remote_job;
+	int r;
+
+	if ((r = remote_job_put(t, e)) < 0)
+		return r;
+	if (h->frames.conn.out.failed)
+		return err_nomem(e);
+	job_frames_requested(&h->frames, h->request, mono_now());
+	flush(t);
+	return 0;
+}
+
 static void opened(struct ptcp_task *t)
 {
 	struct remote_job *h = t->remote_job;
@@ -262,6 +291,8 @@ static void free_job(struct remote_job *h)
 	free(h->link);
 	free(h->message);
 	free(h->failed_path);
+	if (h->read != NULL)
+		h->read_ops->free(h->read);
 	job_frames_fini(&h->frames);
 	free(h);
 }
@@ -394,6 +425,10 @@ int remote_job_put(struct ptcp_task *t, struct ptcp_err *e)
 	}
 	if (h->request == JOB_FRAMES_MANAGE_REQUESTED) {
 		remote_job_put_manage(t);
+		return 0;
+	}
+	if (h->request == JOB_FRAMES_READ_REQUESTED) {
+		h->read_ops->put(t);
 		return 0;
 	}
 	if (h->request == JOB_FRAMES_STATUS_REQUESTED) {

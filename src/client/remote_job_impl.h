@@ -1,14 +1,24 @@
 /* The inside of requests to remote hosts, for remote_job.c (connection, request, answers), remote_query.c,
- * manage_task.c and measure_task.c. */
+ * manage_task.c, read_task.c and measure_task.c. */
 #ifndef CLIENT_REMOTE_JOB_IMPL_H
 #define CLIENT_REMOTE_JOB_IMPL_H
 
 #include "client/task_impl.h"
 #include "engine/job_frames.h"
 
+struct read_task;
+/* read_task.c: a request, and what the server answers. */
+struct read_ops {
+	void (*put)(struct ptcp_task *t);
+	int (*opened)(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e);
+	int (*piece)(struct ptcp_task *t, const struct job_piece *p, struct ptcp_err *e);
+	int (*ended)(struct ptcp_task *t, const struct wire_managed *f, struct ptcp_err *e);
+	void (*free)(struct read_task *r);
+};
+
 struct remote_job {
 	struct job_frames frames;
-	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_, CLEAN_ or MANAGE_REQUESTED */
+	enum job_frames_state request;  /* JOB_, TIMING_, STATUS_, LINKS_, CLEAN_, MANAGE_ or READ_REQUESTED */
 	struct remote doer, other;      /* the host that carries out the job, and the third host; unused in queries */
 	enum wire_grant_mode mode;      /* what the grant permits the doer: WRITE, READ (the doer receives), PROBE */
 	char audience[PTCP_FINGERPRINT_BYTES]; /* identity of the third host; "": still unknown */
@@ -22,6 +32,8 @@ struct remote_job {
 	enum ptcp_manage_op op;         /* MANAGE_REQUESTED: of the paths in t->files.open_paths */
 	struct ptcp_manage_opts manage;
 	struct ptcp_manage_result managed;
+	struct read_task *read;         /* READ_REQUESTED: of the only path in t->files.open_paths; else NULL */
+	const struct read_ops *read_ops;
 	size_t known_prefix;            /* size of the part of each listed path that the user knows */
 	char *failed_path;              /* path of the last failure, not yet reported; NULL: none */
 	struct ptcp_err failure;
@@ -33,7 +45,8 @@ struct remote_job {
 /* The answer ends with a final frame. */
 static inline bool remote_job_is_on_files(const struct remote_job *h)
 {
-	return h->request == JOB_FRAMES_CLEAN_REQUESTED || h->request == JOB_FRAMES_MANAGE_REQUESTED;
+	return h->request == JOB_FRAMES_CLEAN_REQUESTED || h->request == JOB_FRAMES_MANAGE_REQUESTED ||
+	    h->request == JOB_FRAMES_READ_REQUESTED;
 }
 
 static inline bool remote_job_is_query(const struct remote_job *h)
@@ -70,6 +83,14 @@ void remote_job_cleaned(struct ptcp_task *t, const struct wire_cleaned *f);
 void remote_job_put_manage(struct ptcp_task *t);
 int remote_job_listed(struct ptcp_task *t, const struct wire_listed *f, struct ptcp_err *e);
 void remote_job_managed(struct ptcp_task *t, const struct wire_managed *f);
+
+/* The paths of t->target, all on one host, from URLs. */
+int remote_job_take_urls(struct ptcp_task *t, const char *const *urls, size_t n, struct ptcp_err *e);
+
+/* ---- remote_job.c ---- */
+
+/* Sends the next request on files, after the complete answer to the one before. */
+int remote_job_request_next(struct ptcp_task *t, struct ptcp_err *e);
 
 /* ---- Answers: remote_query.c, measure_task.c ---- */
 

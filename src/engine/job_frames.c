@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 
 #define REQUEST_NS (10 * NS_PER_S)
+#define NEXT_NS (60 * NS_PER_S)
 #define LINGER_NS (2 * NS_PER_S)
 #define QUERY_TIMEOUTS 12u
 #define PAUSE_NS (120 * NS_PER_S)
@@ -26,6 +27,13 @@ void job_frames_requested(struct job_frames *j, enum job_frames_state state, str
 	frame_conn_init(&j->conn, &table, j, j->memory, now);
 	j->state = state;
 	j->requested = now;
+	j->n_listed = 0;
+}
+
+void job_frames_await_next(struct job_frames *j, struct mono now)
+{
+	j->state = JOB_FRAMES_AWAIT_NEXT;
+	j->conn.last_progress = now;
 }
 
 void job_frames_fini(struct job_frames *j)
@@ -141,6 +149,30 @@ static int on_totals(void *owner, unsigned type, const void *f, struct ptcp_err 
 	return on_frame(j, type, f, e);
 }
 
+/* BLOCK: a piece of a range, with its data as it is. */
+static int on_piece(void *owner, unsigned type, const void *f, struct ptcp_err *e)
+{
+	struct job_frames *j = owner;
+	struct span bytes = frame_conn_bytes(&j->conn);
+	union job_frame q;
+	struct job_piece *p = &q.piece;
+	int r;
+
+	(void)f;
+	if (bytes.n < WIRE_BLOCK_HEAD_BYTES)
+		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
+	if ((r = wire_block_decode(&p->block, bytes.p, e)) < 0)
+		return r;
+	if (p->block.packed_bytes > 0)
+		return err_set(e, PTCP_EPROTO, "malformed BLOCK frame");
+	p->fields = bytes.p + WIRE_HEADER_BYTES;
+	p->data = (struct span){ bytes.p + WIRE_BLOCK_HEAD_BYTES, p->block.length_bytes };
+	if ((r = wire_block_end_decode(&p->end, p->data.p + p->data.n, e)) < 0)
+		return r;
+	j->conn.last_progress = j->conn.last_input;
+	return on_frame(j, type, &q, e);
+}
+
 static int on_error(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
 	job_frames_close(owner);
@@ -182,7 +214,7 @@ static int on_part(void *owner, unsigned type, const void *f, struct ptcp_err *e
 	return 0;
 }
 
-/* STATUS, LINKS, CLEAN or MANAGE: the whole request. */
+/* STATUS, LINKS, CLEAN, MANAGE or READ: the whole request. */
 static int on_query(void *owner, unsigned type, const void *f, struct ptcp_err *e)
 {
 	struct job_frames *j = owner;
@@ -228,7 +260,9 @@ static int on_work(void *owner, unsigned type, const void *f, struct ptcp_err *e
 #define BIT(state) (1u << JOB_FRAMES_##state)
 #define REQUESTED (BIT(JOB_REQUESTED) | BIT(TIMING_REQUESTED))
 #define RUNNING (BIT(JOB_RUNNING) | BIT(TIMING_RUNNING))
-#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED) | BIT(MANAGE_REQUESTED))
+#define QUERY (BIT(STATUS_REQUESTED) | BIT(LINKS_REQUESTED) | BIT(CLEAN_REQUESTED) | BIT(MANAGE_REQUESTED) | \
+	BIT(READ_REQUESTED))
+#define WORK_AWAITED (BIT(AWAIT_REQUEST) | BIT(AWAIT_NEXT))
 
 /* A handler changes the state, and passes the frame to the owner of the job connection. */
 static const struct frame_rule rules[] = {
@@ -243,16 +277,18 @@ static const struct frame_rule rules[] = {
 	{ .type = WIRE_LINK, .states = BIT(LINKS_REQUESTED), .take = on_frame },
 	{ .type = WIRE_LEFTOVER, .states = BIT(CLEAN_REQUESTED), .take = on_listed },
 	{ .type = WIRE_CLEANED, .states = BIT(CLEAN_REQUESTED), .take = on_totals },
-	{ .type = WIRE_LISTED, .states = BIT(MANAGE_REQUESTED), .take = on_listed },
-	{ .type = WIRE_MANAGED, .states = BIT(MANAGE_REQUESTED), .take = on_totals },
+	{ .type = WIRE_LISTED, .states = BIT(MANAGE_REQUESTED) | BIT(READ_REQUESTED), .take = on_listed },
+	{ .type = WIRE_BLOCK, .states = BIT(READ_REQUESTED), .take = on_piece, .undecoded = true },
+	{ .type = WIRE_MANAGED, .states = BIT(MANAGE_REQUESTED) | BIT(READ_REQUESTED), .take = on_totals },
 	{ .type = WIRE_JOB, .states = BIT(AWAIT_REQUEST), .take = on_part },
 	{ .type = WIRE_GRANT, .states = BIT(AWAIT_GRANT), .take = on_part },
 	{ .type = WIRE_OPEN, .states = BIT(AWAIT_WORK), .take = on_work },
 	{ .type = WIRE_PROBE, .states = BIT(AWAIT_WORK), .take = on_work },
 	{ .type = WIRE_STATUS, .states = BIT(AWAIT_REQUEST), .take = on_query },
 	{ .type = WIRE_LINKS, .states = BIT(AWAIT_REQUEST), .take = on_query },
-	{ .type = WIRE_CLEAN, .states = BIT(AWAIT_REQUEST), .take = on_query },
-	{ .type = WIRE_MANAGE, .states = BIT(AWAIT_REQUEST), .take = on_query },
+	{ .type = WIRE_CLEAN, .states = WORK_AWAITED, .take = on_query },
+	{ .type = WIRE_MANAGE, .states = WORK_AWAITED, .take = on_query },
+	{ .type = WIRE_READ, .states = WORK_AWAITED, .take = on_query },
 };
 
 int job_frames_input(struct job_frames *j, const uint8_t *p, size_t n, struct mono now, struct ptcp_err *e)
@@ -271,6 +307,8 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_AWAIT_GRANT:
 	case JOB_FRAMES_AWAIT_WORK:
 		return REQUEST_NS;
+	case JOB_FRAMES_AWAIT_NEXT:
+		return NEXT_NS;
 	case JOB_FRAMES_JOB_REQUESTED:
 	case JOB_FRAMES_JOB_RUNNING:
 		return j->timeout_ns *
@@ -280,6 +318,7 @@ uint64_t job_frames_stall_ns(const struct job_frames *j)
 	case JOB_FRAMES_STATUS_REQUESTED:
 	case JOB_FRAMES_CLEAN_REQUESTED:
 	case JOB_FRAMES_MANAGE_REQUESTED:
+	case JOB_FRAMES_READ_REQUESTED:
 		return j->timeout_ns * QUERY_TIMEOUTS;
 	case JOB_FRAMES_LINKS_REQUESTED:
 		return j->timeout_ns;

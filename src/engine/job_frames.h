@@ -3,20 +3,24 @@
  * clock: inputs are bytes and `now`, outputs are bytes and a deadline.
  *
  * client: JOB_REQUESTED > JOB_RUNNING (STARTED), TIMING_REQUESTED > TIMING_RUNNING (STARTED), STATUS_REQUESTED,
- *         LINKS_REQUESTED, CLEAN_REQUESTED or MANAGE_REQUESTED; each > CLOSED (END, ERROR, the last CLEANED or MANAGED)
+ *         LINKS_REQUESTED, CLEAN_REQUESTED, MANAGE_REQUESTED or READ_REQUESTED; each > CLOSED (END, ERROR, the last
+ *         CLEANED or MANAGED), from which the next request on files may follow
  * server: AWAIT_REQUEST > AWAIT_GRANT (JOB) > AWAIT_WORK (GRANT) > ANSWERING (OPEN, PROBE), or
- *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE); each > CLOSED */
+ *         AWAIT_REQUEST > ANSWERING (STATUS, LINKS, CLEAN, MANAGE, READ); each > CLOSED. After work on files:
+ *         ANSWERING > AWAIT_NEXT > ANSWERING (CLEAN, MANAGE, READ) */
 #ifndef ENGINE_JOB_FRAMES_H
 #define ENGINE_JOB_FRAMES_H
 
 #include "engine/frame_conn.h"
+#include "wire/block.h"
 #include "wire/grant.h"
 #include "wire/jobs.h"
 
 #define JOB_FRAMES_STATES(X) \
-	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(ANSWERING) \
+	X(AWAIT_REQUEST) X(AWAIT_GRANT) X(AWAIT_WORK) X(AWAIT_NEXT) X(ANSWERING) \
 	X(JOB_REQUESTED) X(JOB_RUNNING) X(TIMING_REQUESTED) X(TIMING_RUNNING) \
-	X(STATUS_REQUESTED) X(LINKS_REQUESTED) X(CLEAN_REQUESTED) X(MANAGE_REQUESTED) X(CLOSED)
+	X(STATUS_REQUESTED) X(LINKS_REQUESTED) X(CLEAN_REQUESTED) X(MANAGE_REQUESTED) X(READ_REQUESTED) \
+	X(CLOSED)
 
 enum job_frames_state {
 #define X(name) JOB_FRAMES_##name,
@@ -31,6 +35,14 @@ struct job_request {
 	struct span grant_frame;
 	struct wire_open open; /* the client in place of the third host; of a measurement with role ACCEPTOR_DISCARDS */
 	unsigned messages;     /* messages that a measurement times; 0: a transfer */
+};
+
+/* Bytes of a range: not yet verified. */
+struct job_piece {
+	struct wire_block block;
+	const uint8_t *fields;   /* the WIRE_BLOCK_FIELDS bytes of `block` */
+	struct span data;        /* as many as block.length_bytes */
+	struct wire_block_end end;
 };
 
 /* A frame as passed to the owner. */
@@ -51,6 +63,8 @@ union job_frame {
 	struct wire_manage manage;
 	struct wire_listed listed;
 	struct wire_managed managed;
+	struct wire_read read;
+	struct job_piece piece; /* BLOCK */
 	struct wire_job job;
 	struct wire_grant grant;
 	struct wire_open open;
@@ -83,7 +97,10 @@ struct job_frames {
 
 /* A server begins to wait for a request. */
 void job_frames_await(struct job_frames *j, struct mono now);
-/* A client has put the frames of its request into conn.out; `state` is one of ..._REQUESTED. */
+/* Work on files is done, and its last frame put: waits for another request on files, for a minute. */
+void job_frames_await_next(struct job_frames *j, struct mono now);
+/* A client has put the frames of its request into conn.out; `state` is one of ..._REQUESTED. After a complete answer to
+ * work on files, one of CLEAN_, MANAGE_ and READ_REQUESTED may follow on the same connection. */
 void job_frames_requested(struct job_frames *j, enum job_frames_state state, struct mono now);
 void job_frames_fini(struct job_frames *j);
 
@@ -105,7 +122,7 @@ bool job_frames_resume(struct job_frames *j);
 
 /* Maximum time without progress in this state: a client's job 120 timeouts, or 2,880 while the server verifies; a
  * measurement 12 without a SAMPLE, a status query, a cleaning or work on files 12, a link query 1; a server's peer
- * 10 s for its request, and 2 s to close the connection after the last frame. */
+ * 10 s for its request, a minute for the next one, and 2 s to close the connection after the last frame. */
 uint64_t job_frames_stall_ns(const struct job_frames *j);
 
 #endif

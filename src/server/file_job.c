@@ -1,6 +1,7 @@
 #include "server/file_job.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/err.h"
 #include "core/units.h"
@@ -46,6 +47,27 @@ struct span file_job_cut(const char *s, size_t max)
 	size_t n = strlen(s);
 
 	return (struct span){ (const uint8_t *)s, n < max ? n : max };
+}
+
+uint8_t file_job_type(uint32_t format)
+{
+	switch (format) {
+	case S_IFREG: return WIRE_LISTED_FILE;
+	case S_IFDIR: return WIRE_LISTED_DIR;
+	case S_IFLNK: return WIRE_LISTED_SYMLINK;
+	case S_IFIFO: return WIRE_LISTED_FIFO;
+	case S_IFSOCK: return WIRE_LISTED_SOCKET;
+	case S_IFCHR: return WIRE_LISTED_CHAR_DEVICE;
+	default: return WIRE_LISTED_BLOCK_DEVICE;
+	}
+}
+
+void file_job_fail(struct file_job *j, const char *path, const struct ptcp_err *why)
+{
+	struct wire_listed f = { .code = (uint16_t)-why->code, .path = file_job_cut(path, WIRE_PATH_MAX),
+		.text = file_job_cut(why->msg, WIRE_TEXT_MAX) };
+
+	OUTBOX_PUT(&j->found, listed, LISTED, &f);
 }
 
 /* ---- Steps ---- */

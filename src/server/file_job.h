@@ -57,11 +57,17 @@ void file_job_resume(struct file_job *j);
 void file_job_leave(struct file_job *j);
 /* Any thread: at most max bytes of a text. */
 struct span file_job_cut(const char *s, size_t max);
+/* The type of an entry with these S_IFMT bits. */
+uint8_t file_job_type(uint32_t format);
+/* Any thread, during a step: puts LISTED with the failure. */
+void file_job_fail(struct file_job *j, const char *path, const struct ptcp_err *why);
 
 /* The kinds. On failure `e` is a sentence for the client. */
 int cleaning_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_clean *f,
     struct ptcp_err *e);
 int managing_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_manage *f,
+    struct ptcp_err *e);
+int reading_new(struct file_job **out, struct job_set *t, const struct job_client *c, const struct wire_read *f,
     struct ptcp_err *e);
 
 #endif

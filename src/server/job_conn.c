@@ -121,10 +121,16 @@ static void refuse(struct job_conn *c, const struct ptcp_err *why)
 	job_conn_over(c, why, NULL);
 }
 
+/* After complete work the client may request more. */
 static void filed(struct job_conn *c, const struct ptcp_err *why)
 {
 	c->file_job = NULL;
-	job_conn_over(c, why, NULL);
+	if (why != NULL) {
+		job_conn_over(c, why, NULL);
+		return;
+	}
+	job_frames_await_next(&c->frames, mono_now());
+	job_conn_flush(c);
 }
 
 /* ---- Requests ---- */
@@ -193,12 +199,13 @@ static int on_frame(void *arg, unsigned type, const union job_frame *f, struct p
 	const struct job_client client = { c, c->fingerprint, c->address, &c->auth,
 		{ &c->frames.conn.out, flush_or_pause, filed } };
 
-	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE)
+	if (c->set->ephemeral && type != WIRE_CLEAN && type != WIRE_MANAGE && type != WIRE_READ)
 		return err_set(e, PTCP_EREFUSED,
 		    "jobs: not accepted (this server was started for one session, through ssh)");
 	switch (type) {
 	case WIRE_CLEAN: return on_clean(c, &client, &f->clean, e);
 	case WIRE_MANAGE: return managing_new(&c->file_job, c->set, &client, &f->manage, e);
+	case WIRE_READ: return reading_new(&c->file_job, c->set, &client, &f->read, e);
 	case WIRE_STATUS: return on_status(c, &f->status, e);
 	case WIRE_LINKS: return on_links(c, e);
 	default: return job_new(&c->job, c->set, &client, &f->request, e);
@@ -257,6 +264,10 @@ static void on_timer(void *arg)
 {
 	struct job_conn *c = arg;
 
+	if (c->frames.state == JOB_FRAMES_AWAIT_NEXT && buf_len(&c->frames.conn.out.b) == 0) {
+		job_conn_over(c, NULL, NULL);
+		return;
+	}
 	if (frame_conn_fault(&c->frames.conn, mono_now()) == FRAME_UNREAD || c->frames.paused)
 		log_at(&c->set->context->log, LOG_WARN, "server", "event=job-unread from=%s client=%s why=\"the client "
 		    "does not read the reports\"", c->address, c->fingerprint);

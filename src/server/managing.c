@@ -20,11 +20,8 @@ static struct managing *managing_of(const struct file_job *j) { return CONTAINER
 
 static void fail(struct managing *m, const char *path, const struct ptcp_err *why)
 {
-	struct wire_listed f = { .code = (uint16_t)-why->code, .path = file_job_cut(path, WIRE_PATH_MAX),
-		.text = file_job_cut(why->msg, WIRE_TEXT_MAX) };
-
 	m->totals.failed++;
-	OUTBOX_PUT(&m->job.found, listed, LISTED, &f);
+	file_job_fail(&m->job, path, why);
 }
 
 /* `why` may begin with the path of `name` in d, by which the client does not know the file. */
@@ -36,19 +33,6 @@ static void fail_in(struct managing *m, const char *path, const struct dir *d, c
 
 	fs_err_strip(&stripped, why, dir_path_text(d, name, text, sizeof text));
 	fail(m, path, &stripped);
-}
-
-static uint8_t type_of(uint32_t format)
-{
-	switch (format) {
-	case S_IFREG: return WIRE_LISTED_FILE;
-	case S_IFDIR: return WIRE_LISTED_DIR;
-	case S_IFLNK: return WIRE_LISTED_SYMLINK;
-	case S_IFIFO: return WIRE_LISTED_FIFO;
-	case S_IFSOCK: return WIRE_LISTED_SOCKET;
-	case S_IFCHR: return WIRE_LISTED_CHAR_DEVICE;
-	default: return WIRE_LISTED_BLOCK_DEVICE;
-	}
 }
 
 static void put_listed(struct managing *m, struct wire_listed *f, const char *path)
@@ -88,7 +72,7 @@ static char *shown_path(const struct managing *m, const struct dir *d, const cha
 
 static void list_entry(struct managing *m, const struct walk_entry *w, const char *path)
 {
-	struct wire_listed f = { .type = type_of(w->format), .mode = (uint16_t)w->mode, .bytes = w->size_bytes,
+	struct wire_listed f = { .type = file_job_type(w->format), .mode = (uint16_t)w->mode, .bytes = w->size_bytes,
 		.disk_bytes = w->disk_bytes, .mtime_s = w->mtime.tv_sec, .mtime_ns = (uint32_t)w->mtime.tv_nsec };
 
 	if (w->target != NULL)
@@ -101,7 +85,7 @@ static void count_entry(struct managing *m, const struct walk_entry *w)
 	struct wire_listed *s = &m->sum;
 
 	if (s->entries++ == 0)
-		s->type = type_of(w->format);
+		s->type = file_job_type(w->format);
 	s->bytes += S_ISREG(w->format) ? w->size_bytes : 0;
 	s->disk_bytes += w->disk_bytes;
 }

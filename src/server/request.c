@@ -235,6 +235,20 @@ int request_take_manage(struct request *a, const struct wire_manage *f, struct p
 	return take_given(a, f->paths, e);
 }
 
+int request_take_read(struct request *a, struct span path, struct ptcp_err *e)
+{
+	int r;
+
+	if ((r = check_root(a, e)) < 0)
+		return r;
+	if (a->auth.write_once)
+		return only_adds(e, "reading");
+	a->manages = true;
+	if ((r = given_new(a, path.n + 2, e)) == 0)
+		put_given(a, 0, 0, path);
+	return r;
+}
+
 void request_change_quota(struct request *a, uint64_t bytes)
 {
 	if (!a->finding && a->tree != NULL)

@@ -67,6 +67,8 @@ int request_take(struct request *a, const struct wire_open *o, struct ptcp_err *
 int request_take_clean(struct request *a, struct span path, struct ptcp_err *e);
 /* The same for work on files: request_find() opens the root only. */
 int request_take_manage(struct request *a, const struct wire_manage *f, struct ptcp_err *e);
+/* The same for a file that the client reads parts of. */
+int request_take_read(struct request *a, struct span path, struct ptcp_err *e);
 /* Resolves the paths; `found` follows, with `why` NULL on success. A missing source is a failed file of the transfer.
  * The request must live until then. */
 void request_find(struct request *a, void (*found)(struct request *a, const struct ptcp_err *why));

@@ -195,6 +195,37 @@ bool wire_path_next(struct span *paths, uint8_t *flags, struct span *path)
 	return true;
 }
 
+size_t wire_range_encode(uint8_t *out, const struct wire_range *r)
+{
+	put_u64(out, (uint64_t)r->start);
+	put_u64(out + 8, (uint64_t)r->end);
+	return WIRE_RANGE_BYTES;
+}
+
+struct wire_range wire_range_next(struct span *ranges)
+{
+	struct wire_range r = { (int64_t)get_u64(ranges->p), (int64_t)get_u64(ranges->p + 8) };
+
+	ranges->p += WIRE_RANGE_BYTES;
+	ranges->n -= WIRE_RANGE_BYTES;
+	return r;
+}
+
+static uint64_t range_place(int64_t at, uint64_t size_bytes)
+{
+	if (at >= 0)
+		return (uint64_t)at < size_bytes ? (uint64_t)at : size_bytes;
+	return 0 - (uint64_t)at < size_bytes ? size_bytes + (uint64_t)at : 0;
+}
+
+uint64_t wire_range_clip(struct wire_range r, uint64_t size_bytes, uint64_t *from)
+{
+	uint64_t end = range_place(r.end, size_bytes);
+
+	*from = range_place(r.start, size_bytes);
+	return end > *from ? end - *from : 0;
+}
+
 uint8_t wire_grant_role(uint8_t mode)
 {
 	switch (mode) {

@@ -197,6 +197,9 @@ progress[] = {
 	ANY("entries", managed, entries), ANY("bytes", managed, bytes), ANY("disk_bytes", managed, disk_bytes),
 	ANY("failed", managed, failed), ANY("quota_used", managed, quota_used_bytes),
 	ANY("quota", managed, quota_bytes), UINT("final", managed, final, 0, 1)
+}, read[] = {
+	UINT("n_ranges", read, n_ranges, 1, WIRE_RANGES_MAX), LENGTH("n", 2, read, path, 0, WIRE_PATH_MAX),
+	DATA(read, path, NO_NUL), REST(read, ranges)
 }, mover[] = {
 	LENGTH("n", 1, mover, host, 1, WIRE_HOST_MAX), DATA(mover, host, WORD)
 }, endpoint[] = {
@@ -351,6 +354,13 @@ static bool listed_valid(const void *f)
 	const struct wire_listed *d = f;
 
 	return d->code != 0 || (d->type != WIRE_LISTED_UNKNOWN && d->text.n == 0);
+}
+
+static bool read_valid(const void *f)
+{
+	const struct wire_read *d = f;
+
+	return d->ranges.n == (size_t)d->n_ranges * WIRE_RANGE_BYTES;
 }
 
 /* No share above the number of rates, none stated in vain. */
@@ -525,6 +535,7 @@ const struct wire_layout wire_layouts[256] = {
 	LAYOUT(LEFTOVER, leftover, leftover, NULL),
 	LAYOUT(CLEANED, cleaned, cleaned, NULL), LAYOUT(MANAGE, manage, manage, manage_valid),
 	LAYOUT(LISTED, listed, listed, listed_valid), LAYOUT(MANAGED, managed, managed, NULL),
+	LAYOUT(READ, read, read, read_valid),
 	LAYOUT(LEFTOVERS, leftovers, leftovers, NULL), LAYOUT(DELETED, deleted, deleted, NULL),
 	LAYOUT(SIZE, size, size, NULL), LAYOUT(MOVER, mover, mover, NULL), LAYOUT(STREAM, stream, stream, stream_valid),
 	LAYOUT(SOURCE, source, source, NULL), LAYOUT(SEND, send, send, send_valid),

@@ -36,6 +36,7 @@
 #define WIRE_RATE_STREAMS_MAX 128
 #define WIRE_REPORT_STREAMS_MAX 128
 #define WIRE_HASHES_MAX 1024
+#define WIRE_RANGES_MAX 2048
 
 /* Frames between peers, as in PROTOCOL.md: name, number, largest payload in bytes */
 #define WIRE_PEER_FRAMES(X) \
@@ -90,7 +91,8 @@
 	X(CLEANED, 68, 41) \
 	X(MANAGE, 69, WIRE_CONTROL_MAX) \
 	X(LISTED, 70, 47 + 2 * WIRE_PATH_MAX + WIRE_TEXT_MAX) \
-	X(MANAGED, 71, 49)
+	X(MANAGED, 71, 49) \
+	X(READ, 72, 4 + WIRE_PATH_MAX + 16 * WIRE_RANGES_MAX)
 
 #define WIRE_FRAMES(X) WIRE_PEER_FRAMES(X) WIRE_MOVER_FRAMES(X)
 

@@ -212,4 +212,32 @@ struct wire_managed {
 };
 WIRE_CODEC(MANAGED, managed, wire_managed)
 
+/* ---- Parts of a file ---- */
+
+/* Requests ranges of a file, coded by wire_range_encode(). LISTED with the file, as opened, comes first, then a BLOCK
+ * for each piece of each range, in order, and MANAGED. */
+struct wire_read {
+	uint16_t n_ranges;  /* 1 to WIRE_RANGES_MAX */
+	struct span path;   /* as in OPEN; without NUL */
+	struct span ranges;
+};
+WIRE_CODEC(READ, read, wire_read)
+
+/* From `start` up to `end`, as far as the file has these bytes; a negative number counts from the end of the file.
+ * WIRE_RANGE_REST as the end: the end of the file. */
+struct wire_range {
+	int64_t start, end;
+};
+#define WIRE_RANGE_REST INT64_MAX
+#define WIRE_RANGE_BYTES 16
+size_t wire_range_encode(uint8_t *out, const struct wire_range *r);
+/* Takes the first range off. */
+struct wire_range wire_range_next(struct span *ranges);
+/* The bytes of a file of this size, at most WIRE_FILE_MAX, in the range: their number, and the first one in *from. */
+uint64_t wire_range_clip(struct wire_range r, uint64_t size_bytes, uint64_t *from);
+
+#define WIRE_PIECE_BYTES (60u << 10) /* max data of a BLOCK that answers READ */
+/* The id of a BLOCK with bytes of a range; the first range is 0. */
+static inline uint64_t wire_range_id(unsigned range) { return (uint64_t)(range + 1) << 16; }
+
 #endif

@@ -333,6 +333,80 @@ static void managing(void **state)
 	fini(&c, &s);
 }
 
+static void put_piece(struct outbox *o, uint32_t n, uint32_t packed, size_t data_bytes)
+{
+	const struct wire_block b = { .id = wire_range_id(0), .length_bytes = n, .packed_bytes = packed };
+	const struct wire_block_end end = { 0 };
+	uint8_t *p = outbox_room(o, WIRE_BLOCK_MAX_BYTES);
+	size_t at = wire_block_encode(p, &b);
+
+	memset(p + at, 'x', data_bytes);
+	at += data_bytes;
+	at += wire_block_end_encode(p + at, &end);
+	wire_header_encode(p, &(struct wire_header){ WIRE_BLOCK, WIRE_CRITICAL, (uint32_t)(at - WIRE_HEADER_BYTES) });
+	outbox_added(o, at);
+}
+
+static void put_read(struct end *c)
+{
+	static const uint8_t range[WIRE_RANGE_BYTES];
+	const struct wire_read q = { .n_ranges = 1, .path = text("d"), .ranges = { range, sizeof range } };
+
+	OUTBOX_PUT(&c->j.conn.out, read, READ, &q);
+}
+
+/* After one piece of work, the connection carries the next one; each has its own counts. */
+static void work_after_work(void **state)
+{
+	const struct wire_listed l = { .type = WIRE_LISTED_FILE, .path = text("p") };
+	unsigned i;
+	struct end c, s;
+	struct ptcp_err e;
+
+	(void)state;
+	begin(&c, JOB_FRAMES_READ_REQUESTED);
+	begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+	for (i = 1; i <= 3; i++) {
+		put_read(&c);
+		assert_int_equal(deliver(&c, &s, 3, i, NULL), 0);
+		assert_int_equal(s.calls[WIRE_READ], i);
+		OUTBOX_PUT(&s.j.conn.out, listed, LISTED, &l);
+		put_piece(&s.j.conn.out, 5, 0, 5);
+		put_managed(&s.j.conn.out, 1, 1);
+		job_frames_await_next(&s.j, at(i));
+		assert_int_equal(deliver(&s, &c, 3, i, NULL), 0);
+		assert_true(c.calls[WIRE_LISTED] == i && c.calls[WIRE_BLOCK] == i && c.calls[WIRE_MANAGED] == i);
+		assert_int_equal(c.j.state, JOB_FRAMES_CLOSED);
+		job_frames_requested(&c.j, JOB_FRAMES_READ_REQUESTED, at(i));
+	}
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(62)), FRAME_ALIVE);
+	assert_int_equal(frame_conn_fault(&s.j.conn, at(63)), FRAME_STALLED);
+	put_job_and_grant(&c.j.conn.out);
+	assert_int_equal(deliver(&c, &s, 1000, 4, &e), PTCP_EPROTO);
+	assert_string_equal(e.msg, "unexpected JOB frame in state AWAIT_NEXT");
+	fini(&c, &s);
+}
+
+static void malformed_pieces(void **state)
+{
+	static const struct { uint32_t n, packed; size_t data; bool good; } cases[] = {
+		{ 1, 0, 1, true }, { WIRE_PIECE_BYTES, 0, WIRE_PIECE_BYTES, true }, { 5, 0, 4, false },
+		{ 5, 0, 6, false }, { 5, 4, 4, false }, { 5, 0, 0, false },
+	};
+	struct end c, s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		begin(&c, JOB_FRAMES_READ_REQUESTED);
+		begin(&s, JOB_FRAMES_AWAIT_REQUEST);
+		put_piece(&s.j.conn.out, cases[i].n, cases[i].packed, cases[i].data);
+		assert_int_equal(deliver(&s, &c, 1000, 0, NULL), cases[i].good ? 0 : PTCP_EPROTO);
+		assert_int_equal(c.calls[WIRE_BLOCK], cases[i].good);
+		fini(&c, &s);
+	}
+}
+
 /* A client that stops reading stalls a paused answer; the client's reading, however slow, keeps it alive. */
 static void pausing(void **state)
 {
@@ -370,14 +444,17 @@ static void wrong_order(void **state)
 		{ WIRE_PROGRESS, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		{ WIRE_EVENT, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
 		    { WIRE_END, IN(JOB_RUNNING) | IN(TIMING_RUNNING) },
-		{ WIRE_MANAGE, IN(AWAIT_REQUEST) }, { WIRE_LISTED, IN(MANAGE_REQUESTED) },
-		    { WIRE_MANAGED, IN(MANAGE_REQUESTED) },
-		{ WIRE_CLEAN, IN(AWAIT_REQUEST) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) },
+		{ WIRE_MANAGE, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) },
+		{ WIRE_READ, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) }, { WIRE_BLOCK, IN(READ_REQUESTED) },
+		{ WIRE_LISTED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) },
+		{ WIRE_MANAGED, IN(MANAGE_REQUESTED) | IN(READ_REQUESTED) },
+		{ WIRE_CLEAN, IN(AWAIT_REQUEST) | IN(AWAIT_NEXT) }, { WIRE_LEFTOVER, IN(CLEAN_REQUESTED) },
 		    { WIRE_CLEANED, IN(CLEAN_REQUESTED) },
 		{ WIRE_SAMPLE, IN(TIMING_RUNNING) }, { WIRE_STATE, IN(STATUS_REQUESTED) },
 		    { WIRE_LINK, IN(LINKS_REQUESTED) },
 		{ WIRE_ERROR, IN(JOB_REQUESTED) | IN(TIMING_REQUESTED) | IN(JOB_RUNNING) | IN(TIMING_RUNNING) |
-		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) | IN(MANAGE_REQUESTED) },
+		    IN(STATUS_REQUESTED) | IN(LINKS_REQUESTED) | IN(CLEAN_REQUESTED) | IN(MANAGE_REQUESTED) |
+		    IN(READ_REQUESTED) },
 	};
 	unsigned type, st, k, states;
 	struct ptcp_err e;
@@ -604,6 +681,8 @@ int main(void)
 		cmocka_unit_test(queries),
 		cmocka_unit_test(cleaning),
 		cmocka_unit_test(managing),
+		cmocka_unit_test(work_after_work),
+		cmocka_unit_test(malformed_pieces),
 		cmocka_unit_test(pausing),
 		cmocka_unit_test(wrong_order),
 		cmocka_unit_test(unknown_frames),

@@ -16,7 +16,7 @@
 #define TIMEOUT_NS (10 * NS_PER_S)
 #define NOW_S UINT64_C(1700000000)
 
-enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, KINDS };
+enum kind { JOB, TIMING, STATUS, LINKS, CLEANING, MANAGING, READING, KINDS };
 
 struct end {
 	struct job_frames j;
@@ -117,7 +117,7 @@ static void check_request(struct end *e, unsigned type, const struct job_request
 static int on_request(struct end *e, unsigned type, const union job_frame *f, struct ptcp_err *err)
 {
 	MUST(type == WIRE_OPEN || type == WIRE_PROBE || type == WIRE_STATUS || type == WIRE_LINKS ||
-	    type == WIRE_CLEAN || type == WIRE_MANAGE);
+	    type == WIRE_CLEAN || type == WIRE_MANAGE || type == WIRE_READ);
 	MUST(!e->started && !e->over);
 	e->started = true;
 	if (type == WIRE_OPEN || type == WIRE_PROBE) {
@@ -167,11 +167,15 @@ static int on_report(struct end *e, unsigned type, const union job_frame *f)
 		MUST(e->kind == CLEANING && f->cleaned.files + f->cleaned.failed >= e->listed);
 		e->over = f->cleaned.final;
 		break;
+	case WIRE_BLOCK:
+		MUST(e->kind == READING && f->piece.data.n == f->piece.block.length_bytes && f->piece.data.n > 0);
+		break;
 	case WIRE_LISTED:
-		MUST(e->kind == MANAGING && ++e->listed <= WIRE_LISTED_FRAMES_MAX);
+		MUST((e->kind == MANAGING || e->kind == READING) && ++e->listed <= WIRE_LISTED_FRAMES_MAX);
 		break;
 	case WIRE_MANAGED:
-		MUST(e->kind == MANAGING && f->managed.entries + f->managed.failed >= e->listed);
+		MUST((e->kind == MANAGING || e->kind == READING) &&
+		    f->managed.entries + f->managed.failed >= e->listed);
 		e->over = f->managed.final;
 		break;
 	case WIRE_END:
@@ -272,7 +276,7 @@ static void inject(struct world *w, struct end *to)
 
 	to->injected = true;
 	h.length = (uint32_t)part.n;
-	if (h.type < 70) {
+	if (h.type <= WIRE_READ) {
 		wire_header_encode(header, &h);
 		input(to, header, sizeof header);
 	}
@@ -339,13 +343,19 @@ static void request(struct world *w, struct end *e)
 	static const enum job_frames_state states[] = { [JOB] = JOB_FRAMES_JOB_REQUESTED,
 		[TIMING] = JOB_FRAMES_TIMING_REQUESTED, [STATUS] = JOB_FRAMES_STATUS_REQUESTED,
 		[LINKS] = JOB_FRAMES_LINKS_REQUESTED, [CLEANING] = JOB_FRAMES_CLEAN_REQUESTED,
-		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED };
+		[MANAGING] = JOB_FRAMES_MANAGE_REQUESTED, [READING] = JOB_FRAMES_READ_REQUESTED };
 	static const uint8_t paths[] = { 0, 0, 1, 'p' };
 	struct wire_status status = { 0, 0 };
 	struct wire_clean clean = { 60 + e->conn, 0, { &paths[3], 1 } };
+	const uint8_t range[WIRE_RANGE_BYTES] = { 0 };
+	struct wire_read parts = { 1, { &paths[3], 1 }, { range, sizeof range } };
 	struct wire_manage manage = { WIRE_MANAGE_LIST, WIRE_MANAGE_RECURSIVE, 1, { paths, sizeof paths } };
 
 	e->kind = take_byte(&w->in) % KINDS;
+	if (e->over && e->kind < CLEANING)
+		return; /* work on files alone follows on a connection */
+	e->over = false;
+	e->listed = 0;
 	if (e->kind == STATUS)
 		OUTBOX_PUT(&e->j.conn.out, status, STATUS, &status);
 	else if (e->kind == LINKS)
@@ -354,12 +364,26 @@ static void request(struct world *w, struct end *e)
 		OUTBOX_PUT(&e->j.conn.out, clean, CLEAN, &clean);
 	else if (e->kind == MANAGING)
 		OUTBOX_PUT(&e->j.conn.out, manage, MANAGE, &manage);
+	else if (e->kind == READING)
+		OUTBOX_PUT(&e->j.conn.out, read, READ, &parts);
 	else
 		put_job(w, e);
 	job_frames_requested(&e->j, states[e->kind], w->now);
 }
 
 /* ---- Reports ---- */
+
+static void put_piece(struct end *e, uint8_t n)
+{
+	const struct wire_block b = { .id = wire_range_id(n), .offset = n, .length_bytes = 1u + n };
+	const struct wire_block_end end = { WIRE_BLOCK_GOOD, n };
+	uint8_t *p = outbox_room(&e->j.conn.out, WIRE_BLOCK_MAX_BYTES);
+	size_t at = wire_block_encode(p, &b);
+
+	memset(p + at, n, b.length_bytes);
+	at += b.length_bytes;
+	outbox_added(&e->j.conn.out, at + wire_block_end_encode(p + at, &end));
+}
 
 static void report(struct world *w, struct end *e)
 {
@@ -374,7 +398,7 @@ static void report(struct world *w, struct end *e)
 
 	if (e->over || !e->started)
 		return;
-	switch (how % 12) {
+	switch (how % 14) {
 	case 0: OUTBOX_PUT(&e->j.conn.out, started, STARTED, (&(struct wire_started){ e->conn + 1, text })); break;
 	case 1: OUTBOX_PUT(&e->j.conn.out, progress, PROGRESS, &p); break;
 	case 2: OUTBOX_PUT(&e->j.conn.out, waiting, WAITING, (&(struct wire_waiting){ n })); break;
@@ -398,6 +422,12 @@ static void report(struct world *w, struct end *e)
 	case 10:
 		OUTBOX_PUT(&e->j.conn.out, managed, MANAGED,
 		    (&(struct wire_managed){ .entries = n >> 1, .final = n & 1 }));
+		break;
+	case 11: put_piece(e, n); break;
+	case 12:
+		OUTBOX_PUT(&e->j.conn.out, managed, MANAGED, (&(struct wire_managed){ .entries = n, .final = 1 }));
+		job_frames_await_next(&e->j, w->now);
+		e->started = false;
 		break;
 	default:
 		err_set(&why, PTCP_EIO, "the script says so");
@@ -491,7 +521,7 @@ static void move(struct world *w)
 
 	switch (what & 15) {
 	case 0: case 1:
-		if (client->j.requested.ns == 0)
+		if (client->j.requested.ns == 0 || (client->over && client->kind >= CLEANING))
 			request(w, client);
 		break;
 	case 2: case 3: case 4: carry(w, client, server); break;

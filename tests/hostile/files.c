@@ -6,6 +6,8 @@
 
 #include "hostile.h"
 #include "served.h"
+#include "store/hash.h"
+#include "wire/block.h"
 #include "wire/jobs.h"
 
 static struct span text(const char *s) { return (struct span){ (const uint8_t *)s, strlen(s) }; }
@@ -40,10 +42,9 @@ static void manages(unsigned port, char **arguments)
 	peer_close(p);
 }
 
-/* OP FLAGS PATH...: each path fails, or lists nothing. */
-static void manages_nothing(unsigned port, char **arguments)
+/* Waits for the end of an answer of failures alone. */
+static void expect_nothing(struct peer *p)
 {
-	struct peer *p = asks(port, arguments);
 	const struct frame *f;
 	struct wire_managed m;
 	struct wire_listed l;
@@ -62,6 +63,84 @@ static void manages_nothing(unsigned port, char **arguments)
 		}
 	}
 	die("%s came", frame_name(f->type));
+}
+
+/* OP FLAGS PATH...: each path fails, or lists nothing. */
+static void manages_nothing(unsigned port, char **arguments) { expect_nothing(asks(port, arguments)); }
+
+static void put_read(struct peer *p, const char *path, unsigned n_ranges)
+{
+	static uint8_t out[WIRE_READ_MAX_BYTES], ranges[WIRE_RANGES_MAX * WIRE_RANGE_BYTES];
+	const struct wire_read f = { (uint16_t)n_ranges, text(path), { ranges, n_ranges * WIRE_RANGE_BYTES } };
+	const struct wire_range all = { 0, WIRE_RANGE_REST };
+	unsigned i;
+
+	for (i = 0; i < n_ranges; i++)
+		wire_range_encode(ranges + i * WIRE_RANGE_BYTES, &all);
+	peer_send(p, out, wire_read_encode(out, &f));
+}
+
+static struct peer *reads(unsigned port, const char *path, unsigned n_ranges)
+{
+	struct peer *p = peer_connect(port, ALPN_JOB);
+
+	if (p == NULL)
+		die("no handshake");
+	put_read(p, path, n_ranges);
+	return p;
+}
+
+/* PATH...: none can be read. */
+static void parts_nothing(unsigned port, char **arguments)
+{
+	for (; *arguments != NULL; arguments++)
+		expect_nothing(reads(port, *arguments, 3));
+}
+
+/* CODE PATH: is refused. */
+static void parts_refused(unsigned port, char **arguments)
+{
+	struct peer *p = reads(port, arguments[1], 1);
+
+	expect_error(p, (unsigned)atoi(arguments[0]));
+	peer_close(p);
+}
+
+/* N PATH: N requests for the whole file, as often as a request can name it, whose answers nobody reads. */
+static void parts_unread(unsigned port, char **arguments)
+{
+	int i;
+
+	for (i = 0; i < atoi(arguments[0]); i++)
+		reads(port, arguments[1], WIRE_RANGES_MAX);
+	hold();
+}
+
+/* PATH: one request behind the other without waiting, then malformed ones, then one that is left in the middle. */
+static void parts_badly(unsigned port, char **arguments)
+{
+	static const struct { uint8_t n, bytes[24]; } bad[] = {
+		{ 4, { 0, 0, 0, 0 } }, { 21, { 0, 1, 0, 1, 'x' } }, { 20, { 0, 2, 0, 1, 'x' } },
+		{ 21, { 0, 1, 0, 1, '\0' } },
+		{ 4, { 0xff, 0xff, 0xff, 0xff } },
+	};
+	struct peer *p;
+	size_t i;
+
+	for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+		if ((p = peer_connect(port, ALPN_JOB)) == NULL)
+			die("no handshake");
+		peer_send_raw(p, WIRE_READ, WIRE_CRITICAL, bad[i].bytes, i == 1 ? 20 : bad[i].n);
+		if (i != 1) /* that one is whole */
+			expect_error(p, 10);
+		peer_close(p);
+	}
+	for (i = 0; i < 50; i++) {
+		p = reads(port, arguments[0], WIRE_RANGES_MAX);
+		if (i % 2 == 0)
+			put_read(p, arguments[0], 1);
+		peer_close(p);
+	}
 }
 
 /* Malformed requests, answers as requests, a request behind a request, many requests that nobody waits for. */
@@ -115,7 +194,8 @@ static void lists_unread(unsigned port, char **arguments)
 
 const struct hostile hostile_managers[] = {
 	{ "manages", manages }, { "manages-nothing", manages_nothing }, { "manages-badly", manages_badly },
-	{ "lists-unread", lists_unread }, { NULL, NULL }
+	{ "lists-unread", lists_unread }, { "parts-nothing", parts_nothing }, { "parts-refused", parts_refused },
+	{ "parts-unread", parts_unread }, { "parts-badly", parts_badly }, { NULL, NULL }
 };
 
 /* ---- Servers ---- */
@@ -172,4 +252,48 @@ static void lying_files(unsigned port, char **arguments)
 		;
 }
 
-const struct hostile hostile_managed[] = { { "lying-files", lying_files }, { NULL, NULL } };
+static void put_file(struct peer *p, uint64_t bytes)
+{
+	const struct wire_listed f = { .type = WIRE_LISTED_FILE, .bytes = bytes, .path = text("/f") };
+	uint8_t out[WIRE_LISTED_MAX_BYTES];
+
+	peer_try_send(p, out, wire_listed_encode(out, &f));
+}
+
+static void put_piece(struct peer *p, uint64_t id, uint64_t offset, uint32_t n, uint64_t flip)
+{
+	static uint8_t out[WIRE_BLOCK_MAX_BYTES];
+	const struct wire_block b = { .id = id, .offset = offset, .length_bytes = n };
+	uint8_t *data = out + wire_block_encode(out, &b);
+	struct wire_block_end end = { WIRE_BLOCK_GOOD, 0 };
+
+	memset(data, 'x', n);
+	end.check = hash_check(out + WIRE_HEADER_BYTES, hash_content(data, n)) ^ flip;
+	peer_try_send(p, out, (size_t)(data - out) + n + wire_block_end_encode(data + n, &end));
+}
+
+/* HOW: a file of 100 bytes of "x" is requested */
+static void lying_parts(unsigned port, char **arguments)
+{
+	struct peer *p = peer_accept(hostile_listener, ALPN_JOB);
+	const char *how = arguments[0];
+	uint8_t byte;
+
+	(void)port;
+	expect(p, WIRE_READ);
+	put_file(p, strcmp(how, "huge") == 0 ? UINT64_MAX : 100);
+	if (strcmp(how, "twice") == 0)
+		put_file(p, 100);
+	put_piece(p, wire_range_id(strcmp(how, "range") == 0), strcmp(how, "place") == 0,
+	    strcmp(how, "long") == 0 ? 101 : 60,
+	    strcmp(how, "altered") == 0);
+	if (strcmp(how, "cut") != 0)
+		put_managed(p, 1, 0, 1);
+	SSL_shutdown(p->ssl);
+	while (read(p->fd, &byte, 1) > 0)
+		;
+}
+
+const struct hostile hostile_managed[] = {
+	{ "lying-files", lying_files }, { "lying-parts", lying_parts }, { NULL, NULL }
+};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "server/file_job.h"
+#include "store/hash.h"
 #include "store/sink.h"
 
 static struct {
@@ -25,9 +26,31 @@ static struct {
 	struct wire_managed managed;
 	struct wire_cleaned cleaned;
 	unsigned n_totals;
+	unsigned n_pieces;              /* BLOCK frames, with data in `data` */
+	struct wire_block piece[64];
+	uint8_t data[1 << 20];
+	size_t n_data;
 } t;
 
 static int conn; /* its address stands for the connection */
+
+static void read_piece(struct span s)
+{
+	struct wire_block *b = &t.piece[t.n_pieces++ % 64];
+	const uint8_t *data = s.p + WIRE_BLOCK_FIELDS;
+	struct wire_block_end end;
+
+	assert_int_equal(wire_block_decode(b, s.p - WIRE_HEADER_BYTES, NULL), 0);
+	assert_int_equal(b->packed_bytes, 0);
+	assert_true(b->length_bytes <= WIRE_PIECE_BYTES);
+	assert_int_equal(s.n, WIRE_BLOCK_FIELDS + b->length_bytes + WIRE_BLOCK_END_BYTES);
+	assert_int_equal(wire_block_end_decode(&end, data + b->length_bytes, NULL), 0);
+	assert_int_equal(end.status, WIRE_BLOCK_GOOD);
+	assert_int_equal(end.check, hash_check(s.p, hash_content(data, b->length_bytes)));
+	if (t.n_data + b->length_bytes <= sizeof t.data)
+		memcpy(t.data + t.n_data, data, b->length_bytes);
+	t.n_data += b->length_bytes;
+}
 
 static void read_frame(uint8_t type, struct span s)
 {
@@ -44,6 +67,8 @@ static void read_frame(uint8_t type, struct span s)
 		assert_int_equal(wire_leftover_decode(&l, s, NULL), 0);
 		snprintf(t.found + n, sizeof t.found - n, "%.*s%s\n", (int)l.path.n, (const char *)l.path.p,
 		    l.text.n > 0 ? "!" : "");
+	} else if (type == WIRE_BLOCK) {
+		read_piece(s);
 	} else if (type == WIRE_MANAGED) {
 		assert_int_equal(wire_managed_decode(&t.managed, s, NULL), 0);
 		t.n_totals++;
@@ -125,7 +150,8 @@ static void forget(void)
 {
 	t.found[0] = t.last_text[0] = '\0';
 	t.filed = (struct ptcp_err){ 0 };
-	t.n_filed = t.n_gone = t.n_flushed = t.n_totals = 0;
+	t.n_filed = t.n_gone = t.n_flushed = t.n_totals = t.n_pieces = 0;
+	t.n_data = 0;
 	memset(&t.managed, 0, sizeof t.managed);
 }
 
@@ -547,6 +573,228 @@ static void cleans_nothing(void **state)
 	assert_int_equal(request_clean("d", 0, false), PTCP_EREFUSED);
 }
 
+/* ---- Parts of a file ---- */
+
+#define READ_MAX 64
+
+static int request_parts(const char *path, const struct wire_range *r, unsigned n)
+{
+	uint8_t ranges[READ_MAX * WIRE_RANGE_BYTES];
+	const struct wire_read f = { .n_ranges = (uint16_t)n, .path = { (const uint8_t *)path, strlen(path) },
+		.ranges = { ranges, n * WIRE_RANGE_BYTES } };
+	const struct job_client c = client();
+	struct ptcp_err e;
+	unsigned i;
+
+	forget();
+	for (i = 0; i < n; i++)
+		wire_range_encode(ranges + i * WIRE_RANGE_BYTES, &r[i]);
+	return reading_new(&t.job, &t.set, &c, &f, &e);
+}
+
+/* Returns the number of failures. */
+static uint64_t parts(const char *path, const struct wire_range *r, unsigned n)
+{
+	assert_int_equal(request_parts(path, r, n), 0);
+	vf_wait(&t.n_gone, 1);
+	assert_true(t.n_filed == 1 && t.managed.final == 1);
+	if (t.filed.code != 0)
+		fail_msg("%s", t.filed.msg);
+	return t.managed.failed;
+}
+
+static const struct wire_range whole = { 0, WIRE_RANGE_REST };
+
+static uint64_t read_whole(const char *path) { return parts(path, &whole, 1); }
+
+/* The slice of one byte after the other that Python takes of the file. */
+static size_t slice(const uint8_t *file, int64_t size, struct wire_range r, uint8_t *out)
+{
+	int64_t from = r.start < 0 ? r.start + size : r.start, end = r.end < 0 ? r.end + size : r.end, i;
+	size_t n = 0;
+
+	for (i = from < 0 ? 0 : from; i < end && i < size; i++)
+		out[n++] = file[i];
+	return n;
+}
+
+static int64_t near(int64_t size)
+{
+	return rand() % 20 == 0 ? WIRE_RANGE_REST : rand() % 3 == 0 ? rand() % 10 - 5 :
+	    rand() % (2 * size + 3) - size - 1;
+}
+
+/* Random ranges of files of sizes around those of pieces and steps, against slices. */
+static void random_parts(void **state)
+{
+	static const int64_t sizes[] = { 0, 1, 100, WIRE_PIECE_BYTES - 1, WIRE_PIECE_BYTES, WIRE_PIECE_BYTES + 1,
+		4 * WIRE_PIECE_BYTES + 1 };
+	static uint8_t file[4 * WIRE_PIECE_BYTES + 1], want[sizeof t.data];
+	struct wire_range r[READ_MAX];
+	unsigned round, i, n;
+	size_t n_want;
+	int64_t size;
+	uint64_t from;
+	FILE *f;
+
+	(void)state;
+	srand(1);
+	for (i = 0; i < sizeof file; i++)
+		file[i] = (uint8_t)rand();
+	for (round = 0; round < 40; round++) {
+		size = sizes[round % 7];
+		assert_non_null(f = fopen(fx_path("root/random"), "w"));
+		assert_int_equal(fwrite(file, 1, (size_t)size, f), size);
+		assert_int_equal(fclose(f), 0);
+		n = 1 + (unsigned)rand() % 8;
+		for (i = 0, n_want = 0; i < n; i++) {
+			r[i] = (struct wire_range){ near(size), near(size) };
+			if (n_want + wire_range_clip(r[i], (uint64_t)size, &from) > sizeof want)
+				r[i].end = r[i].start;
+			n_want += slice(file, size, r[i], want + n_want);
+		}
+		assert_int_equal(parts("random", r, n), 0);
+		assert_string_equal(t.found, "random\n");
+		assert_true(t.last.type == WIRE_LISTED_FILE && t.last.bytes == (uint64_t)size);
+		assert_true(t.managed.entries == 1 && t.managed.bytes == n_want);
+		assert_int_equal(t.n_data, n_want);
+		assert_memory_equal(t.data, want, n_want);
+	}
+}
+
+/* Each piece names its range, and its place in the file. */
+static void pieces_of_parts(void **state)
+{
+	const struct wire_range r[] = { { 2, 5 }, { 9, 3 }, { -2, WIRE_RANGE_REST }, { 0, 1 } };
+
+	(void)state;
+	assert_int_equal(parts("file", r, 4), 0);
+	assert_int_equal(t.n_pieces, 3);
+	assert_true(t.piece[0].id == wire_range_id(0) && t.piece[0].offset == 2 && t.piece[0].length_bytes == 3);
+	assert_true(t.piece[1].id == wire_range_id(2) && t.piece[1].offset == 5);
+	assert_true(t.piece[2].id == wire_range_id(3) && t.piece[2].offset == 0);
+	assert_memory_equal(t.data, "345671", 6);
+}
+
+static void parts_of_what(void **state)
+{
+	static const struct { const char *path; unsigned n_data; const char *why; } rows[] = {
+		{ "file", 7, NULL }, { "link", 3, NULL }, { "/d/e/../x", 3, NULL }, { "d/.hidden", 1, NULL },
+		{ "none", 0, "No such file" }, { "none/x", 0, "No such file" }, { "d", 0, "Is a directory" },
+		{ "", 0, "Is a directory" }, { "dir-link", 0, "Is a directory" }, { "../outside", 0, "" },
+		{ "away", 0, "leads out of the root" }, { "absolute", 0, "leads out of the root" },
+		{ "lost", 0, "leads nowhere" },
+		{ "circle", 0, "cannot be followed" }, { "pipe", 0, "" }, { "file/x", 0, "ot a directory" },
+		{ ".ptcp-0123456789abcdef.part", 0, "reserves" }, { "d/*", 0, "No such file" },
+	};
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(symlink("d", fx_path("root/dir-link")), 0);
+	assert_int_equal(symlink("../outside", fx_path("root/away")), 0);
+	assert_int_equal(symlink(fx_path("outside"), fx_path("root/absolute")), 0);
+	assert_int_equal(symlink("none", fx_path("root/lost")), 0);
+	assert_int_equal(symlink("circle", fx_path("root/circle")), 0);
+	assert_int_equal(mkfifo(fx_path("root/pipe"), 0600), 0);
+	fx_text("root/.ptcp-0123456789abcdef.part", "secret");
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		assert_int_equal(read_whole(rows[i].path), rows[i].why != NULL);
+		if (t.n_data != rows[i].n_data || (rows[i].why != NULL && strstr(t.last_text, rows[i].why) == NULL))
+			fail_msg("read \"%s\": %zu bytes, %s", rows[i].path, t.n_data, t.last_text);
+		assert_null(strstr(t.last_text, fx_path("")));
+	}
+	t.set.root = fx_path("");
+	fx_text("config/secret", "secret");
+	assert_int_equal(symlink("config/secret", fx_path("to-secret")), 0);
+	assert_int_equal(link(fx_path("config/secret"), fx_path("root/hard")), 0);
+	assert_int_equal(read_whole("config/secret"), 1);
+	assert_int_equal(read_whole("to-secret"), 1);
+	assert_int_equal(read_whole("root/hard"), 1);
+	assert_int_equal(t.n_data, 0);
+}
+
+/* All pieces are of one file: one that shrinks or is rewritten fails, one that grows does not. */
+static void parts_of_changes(void **state)
+{
+	static const struct { const char *change; uint64_t failed; } rows[] = {
+		{ "truncate -s 500000 big", 1 }, { "truncate -s 0 big", 1 }, { "touch -d 2001-01-01 big", 1 },
+		{ "cp big other && mv other big", 1 }, { "rm big", 1 }, { "echo more >>big", 0 },
+	};
+	const struct wire_range r[2] = { { 0, 600000 }, { 300000, 900000 } };
+	char line[4200];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+		snprintf(line, sizeof line, "cd %s && head -c 1000000 /dev/zero >big", fx_path("root"));
+		assert_int_equal(system(line), 0);
+		t.pauses = true;
+		assert_int_equal(request_parts("big", r, 2), 0);
+		vf_wait(&t.n_flushed, 1);
+		snprintf(line, sizeof line, "cd %s && %s", fx_path("root"), rows[i].change);
+		assert_int_equal(system(line), 0);
+		t.pauses = false;
+		file_job_resume(t.job);
+		vf_wait(&t.n_gone, 1);
+		if (t.managed.failed != rows[i].failed)
+			fail_msg("%s: %s", rows[i].change, t.last_text);
+		if (rows[i].failed)
+			assert_non_null(strstr(t.last_text, "it was being read"));
+		else
+			assert_int_equal(t.n_data, 1200000);
+	}
+}
+
+static void parts_without_size(void **state)
+{
+	(void)state;
+	t.set.root = "/proc";
+	assert_int_equal(read_whole("version"), 0);
+	assert_true(t.n_data > 10 && t.last.bytes == t.n_data);
+	assert_memory_equal(t.data, "Linux version", 13);
+}
+
+static void parts_by_right(void **state)
+{
+	const struct authorization same = { 0 }, reads = { .read_only = true }, adds = { .write_once = true };
+
+	(void)state;
+	assert_int_equal(request_parts("file", &whole, 1), 0);
+	assert_true(t.job->ops->permits(t.job, &same) && t.job->ops->permits(t.job, &reads));
+	assert_false(t.job->ops->permits(t.job, &adds));
+	vf_wait(&t.n_gone, 1);
+	t.auth.read_only = true;
+	assert_int_equal(read_whole("file"), 0);
+	t.auth.write_once = true;
+	assert_int_equal(request_parts("file", &whole, 1), PTCP_EREFUSED);
+	t.auth.write_once = false;
+	t.set.root = NULL;
+	assert_int_equal(request_parts("file", &whole, 1), PTCP_EREFUSED);
+}
+
+/* Whoever goes away, or does not read, costs no more work. */
+static void parts_left(void **state)
+{
+	static const struct wire_range many[READ_MAX] = { { 0, 0 } };
+	struct wire_range r[READ_MAX];
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(parts("file", many, READ_MAX), 0);
+	assert_true(t.n_pieces == 0 && t.managed.entries == 1);
+	assert_int_equal(truncate(fx_path("root/file"), 1 << 20), 0);
+	for (i = 0; i < READ_MAX; i++)
+		r[i] = whole;
+	t.pauses = true;
+	assert_int_equal(request_parts("file", r, READ_MAX), 0);
+	vf_wait(&t.n_flushed, 1);
+	assert_true(t.n_data > 0 && t.n_data <= 5 * WIRE_PIECE_BYTES);
+	file_job_leave(t.job);
+	vf_wait(&t.n_gone, 1);
+	assert_int_equal(t.n_filed, 0);
+	assert_true(t.n_data <= 5 * WIRE_PIECE_BYTES);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -554,6 +802,8 @@ int main(void)
 		job_test(counts_with_a_quota), job_test(makes_directories), job_test(removes), job_test(never_removes),
 		job_test(renames), job_test(permits), job_test(pauses), job_test(leaves),
 		job_test(no_root), job_test(cuts), job_test(cleans), job_test(cleans_nothing),
+		job_test(random_parts), job_test(pieces_of_parts), job_test(parts_of_what), job_test(parts_of_changes),
+		job_test(parts_without_size), job_test(parts_by_right), job_test(parts_left),
 	};
 
 	return cmocka_run_group_tests_name("server/file_job", tests, NULL, NULL);

@@ -244,6 +244,9 @@ static const struct sample { const char *name; uint8_t type; const char *hex; } 
 	{ "managed", WIRE_MANAGED,
 	    "4701 0000 00000031 0000000000000003 0000000000001388 0000000000002000 0000000000000007"
 	    " 0000000000010000 0000000000020000 01" },
+	{ "read", WIRE_READ,
+	    "4801 0000 00000027 0002 0003 612fff 0000000000000000 0000000000000010"
+	    " fffffffffffffff8 7fffffffffffffff" },
 	{ "mover", WIRE_MOVER,
 	    "5001 0000 00000007 066e6f64653137" },
 	{ "stream", WIRE_STREAM,

@@ -405,6 +405,72 @@ static void manage_golden(void **state)
 	CHECK(cases, check_patches);
 }
 
+static void read_golden(void **state)
+{
+	static const struct patch cases[] = {
+		{ "no range", "read", 0, "0000", false },
+		{ "a range that is not there", "read", 0, "0003", false },
+		{ "more ranges than a request has", "read", 0, "0801", false },
+		{ "bytes behind the ranges", "read", 0, "0001", false },
+		{ "a path that is not there", "read", 2, "ffff", false },
+		{ "a NUL in the path", "read", 4, "00", false },
+		{ "any numbers in a range", "read", 7, "ffffffffffffffff 8000000000000000", true },
+	};
+	uint8_t ranges[2 * WIRE_RANGE_BYTES], f[WIRE_READ_MAX_BYTES];
+	const struct wire_range r[2] = { { 0, 16 }, { -8, WIRE_RANGE_REST } };
+	struct wire_read q = { 2, text_span("a/\xff"), { ranges, sizeof ranges } }, d;
+	struct wire_range got;
+	struct span in;
+
+	(void)state;
+	wire_range_encode(ranges, &r[0]);
+	wire_range_encode(ranges + WIRE_RANGE_BYTES, &r[1]);
+	assert_int_equal(WIRE_READ_MAX_BYTES - WIRE_HEADER_BYTES, 4 + WIRE_PATH_MAX + WIRE_RANGES_MAX * WIRE_RANGE_BYTES);
+	in = check_golden("read", f, wire_read_encode(f, &q));
+	assert_int_equal(wire_read_decode(&d, in, NULL), 0);
+	assert_int_equal(d.n_ranges, 2);
+	assert_span(d.path, "a/\xff");
+	got = wire_range_next(&d.ranges);
+	assert_true(got.start == 0 && got.end == 16);
+	got = wire_range_next(&d.ranges);
+	assert_true(got.start == -8 && got.end == INT64_MAX && d.ranges.n == 0);
+	drop(in);
+	CHECK(cases, check_patches);
+}
+
+/* Where Python begins or ends a slice. */
+static int64_t slice_place(int64_t n, int64_t size) { return n < -size ? 0 : n < 0 ? n + size : n; }
+
+/* All pairs of some numbers in files of some sizes, against one byte after the other. */
+static void range_clip(void **state)
+{
+	static const int64_t n[] = { INT64_MIN, INT64_MIN + 1, -7, -6, -5, -4, -1, 0, 1, 3, 4, 5, 6, INT64_MAX - 1,
+		INT64_MAX };
+	const size_t count = sizeof n / sizeof *n;
+	uint64_t size, from, first, bytes, got;
+	size_t i, k;
+	int64_t at;
+
+	(void)state;
+	for (size = 0; size < 7; size++)
+		for (i = 0; i < count; i++)
+			for (k = 0; k < count; k++) {
+				const struct wire_range r = { n[i], n[k] };
+
+				for (at = 0, first = bytes = 0; at < (int64_t)size; at++)
+					if (at >= slice_place(n[i], (int64_t)size) &&
+					    at < slice_place(n[k], (int64_t)size)) {
+						first = bytes == 0 ? (uint64_t)at : first;
+						bytes++;
+					}
+				got = wire_range_clip(r, size, &from);
+				assert_int_equal(got, bytes);
+				assert_true(bytes == 0 || from == first);
+			}
+	assert_int_equal(wire_range_clip((struct wire_range){ -1, INT64_MAX }, WIRE_FILE_MAX, &from), 1);
+	assert_int_equal(from, WIRE_FILE_MAX - 1);
+}
+
 static void state_golden(void **state)
 {
 	static const struct patch cases[] = {
@@ -498,7 +564,7 @@ int main(void)
 		cmocka_unit_test(event_golden),
 		cmocka_unit_test(status_golden),
 		cmocka_unit_test(clean_golden),
-		cmocka_unit_test(manage_golden),
+		cmocka_unit_test(manage_golden), cmocka_unit_test(read_golden), cmocka_unit_test(range_clip),
 		cmocka_unit_test(state_golden),
 		cmocka_unit_test(probe_golden),
 		cmocka_unit_test(sample_golden),

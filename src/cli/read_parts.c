@@ -1,0 +1,184 @@
+#include "cli/read_parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/client_opts.h"
+#include "core/atomic_file.h"
+#include "core/err.h"
+#include "core/text.h"
+
+/* ---- Ranges ---- */
+
+/* A number of bytes; false if *at begins with none. */
+static bool take_number(const char **at, int64_t *out)
+{
+	char *end;
+	long long n;
+
+	if (!isdigit((unsigned char)**at))
+		return false;
+	errno = 0;
+	n = strtoll(*at, &end, 10);
+	if (errno != 0 || n >= INT64_MAX)
+		return false;
+	*at = end;
+	*out = n;
+	return true;
+}
+
+/* OFFSET-END, OFFSET- or -TAIL. */
+static bool take_range(const char **at, struct ptcp_range *out)
+{
+	int64_t last;
+
+	out->end = PTCP_RANGE_REST;
+	if (**at == '-') {
+		(*at)++;
+		if (!take_number(at, &out->start))
+			return false;
+		out->start = -out->start;
+		if (out->start == 0)
+			out->end = 0; /* the last 0 bytes */
+		return true;
+	}
+	if (!take_number(at, &out->start) || *(*at)++ != '-')
+		return false;
+	if (!isdigit((unsigned char)**at))
+		return true;
+	if (!take_number(at, &last) || last < out->start)
+		return false;
+	out->end = last + 1;
+	return true;
+}
+
+int parts_parse(struct byte_ranges *out, const char *text, struct ptcp_err *e)
+{
+	const char *p = text;
+	size_t n = 1;
+
+	for (p = text; *p != '\0'; p++)
+		n += *p == ',';
+	parts_fini(out);
+	if ((out->range = calloc(n, sizeof *out->range)) == NULL)
+		return err_nomem(e);
+	for (p = text; out->n < n; p++)
+		if (!take_range(&p, &out->range[out->n++]) || *p != (out->n < n ? ',' : '\0'))
+			return err_set(e, PTCP_EUSAGE, "not a range of bytes (write FIRST-LAST, FIRST- or -NUMBER, "
+			    "several with commas)");
+	return 0;
+}
+
+void parts_fini(struct byte_ranges *p)
+{
+	free(p->range);
+	*p = (struct byte_ranges){ 0 };
+}
+
+/* ---- Reading ---- */
+
+struct part_writer {
+	FILE *to;
+	struct ptcp_task *task;
+	uint64_t bytes;
+	int failed; /* errno of the stream; 0: none */
+};
+
+static void on_piece(void *arg, const struct ptcp_piece *p)
+{
+	struct part_writer *r = arg;
+
+	if (r->failed != 0)
+		return;
+	errno = EIO;
+	if (fwrite(p->data, 1, p->bytes, r->to) == p->bytes) {
+		r->bytes += p->bytes;
+		return;
+	}
+	r->failed = errno;
+	ptcp_task_cancel(r->task);
+}
+
+int parts_read(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, FILE *to,
+    uint64_t *bytes, struct ptcp_err *e)
+{
+	struct part_writer d = { .to = to };
+	struct ptcp_read_opts opts;
+	int r;
+
+	ptcp_read_opts_init(&opts);
+	opts.ranges = p->range;
+	opts.n_ranges = p->n;
+	opts.piece = on_piece;
+	opts.arg = &d;
+	if ((r = ptcp_read_new(&d.task, o, url, &opts, e)) < 0)
+		return r;
+	r = connect_run(d.task, e);
+	ptcp_task_free(d.task);
+	if (d.failed == 0 && r == 0 && fflush(to) != 0)
+		d.failed = errno;
+	*bytes += d.bytes;
+	return d.failed == 0 ? r : err_set(e, PTCP_EIO, "cannot write: %s", strerror(d.failed));
+}
+
+/* ---- Files ---- */
+
+/* The name that the file has here; to be freed. */
+static char *name_of(const char *url, const char *path)
+{
+	const char *name = strrchr(url, '/') != NULL ? strrchr(url, '/') + 1 : strrchr(url, ':') != NULL ?
+	    strrchr(url, ':') + 1 : url;
+	size_t n = strlen(path);
+	struct stat st;
+	char *out;
+
+	if ((n == 0 || path[n - 1] != '/') && (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)))
+		return strdup(path);
+	if ((out = malloc(n + strlen(name) + 2)) != NULL)
+		sprintf(out, "%s%s%s", path, n > 0 && path[n - 1] == '/' ? "" : "/", name);
+	return out;
+}
+
+static int file_failed(const char *path, struct ptcp_err *e)
+{
+	char shown[TEXT_NAME_BYTES];
+	int saved = errno;
+
+	return err_set(e, PTCP_EIO, "%s: %s", text_escape(shown, sizeof shown, path), strerror(saved));
+}
+
+static int read_into(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,
+    uint64_t *bytes, struct ptcp_err *e)
+{
+	struct atomic_file file;
+	mode_t mask;
+	int r;
+
+	if (!atomic_file_begin(&file, path))
+		return file_failed(path, e);
+	mask = umask(0);
+	umask(mask);
+	fchmod(fileno(file.f), 0666 & ~mask);
+	r = parts_read(o, url, p, file.f, bytes, e);
+	if (!atomic_file_end(&file, r == 0, o->fsync != PTCP_FSYNC_NONE) && r == 0)
+		r = file_failed(path, e);
+	return r;
+}
+
+int parts_read_to(const struct ptcp_transfer_opts *o, const char *url, const struct byte_ranges *p, const char *path,
+    uint64_t *bytes, struct ptcp_err *e)
+{
+	char *name;
+	int r;
+
+	if (text_is_stdio(path))
+		return parts_read(o, url, p, stdout, bytes, e);
+	if ((name = name_of(url, path)) == NULL)
+		return err_nomem(e);
+	r = read_into(o, url, p, name, bytes, e);
+	free(name);
+	return r;
+}
